@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What debugfs, fdinfo and the ioctls that query show of the driver. */
+/* Reports of the driver, for debugfs, fdinfo and the ioctls that query. */
 #ifndef PAGODA_DEBUG_DEBUG_H
 #define PAGODA_DEBUG_DEBUG_H
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * debugfs: placement of allocations, recent work of the queue, and switches for tests.
- */
+/* debugfs: placement of allocations, recent work of the queue, and switches for tests. */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -36,19 +34,6 @@ static int debugfs_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-static void debugfs_show_client(struct seq_file *m, struct drm_file *file)
-{
-	struct pagoda_client *client = file->driver_priv;
-
-	rcu_read_lock();
-	seq_printf(m, "pid %d system %lld vram %lld aperture %lld\n",
-		   pid_nr(rcu_dereference(file->pid)),
-		   atomic64_read(&client->budget.segment_bytes[DRM_PAGODA_SEGMENT_SYSTEM]),
-		   atomic64_read(&client->budget.segment_bytes[DRM_PAGODA_SEGMENT_VRAM]),
-		   atomic64_read(&client->budget.segment_bytes[DRM_PAGODA_SEGMENT_APERTURE]));
-	rcu_read_unlock();
-}
-
 static int debugfs_usage(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
@@ -56,8 +41,18 @@ static int debugfs_usage(struct seq_file *m, void *unused)
 	struct drm_file *file;
 
 	mutex_lock(&drm->filelist_mutex);
-	list_for_each_entry(file, &drm->filelist, lhead)
-		debugfs_show_client(m, file);
+	list_for_each_entry(file, &drm->filelist, lhead) {
+		struct pagoda_client *client = file->driver_priv;
+		const atomic64_t *bytes = client->budget.segment_bytes;
+
+		rcu_read_lock();
+		seq_printf(m, "pid %d system %lld vram %lld aperture %lld\n",
+			   pid_nr(rcu_dereference(file->pid)),
+			   atomic64_read(&bytes[DRM_PAGODA_SEGMENT_SYSTEM]),
+			   atomic64_read(&bytes[DRM_PAGODA_SEGMENT_VRAM]),
+			   atomic64_read(&bytes[DRM_PAGODA_SEGMENT_APERTURE]));
+		rcu_read_unlock();
+	}
 	mutex_unlock(&drm->filelist_mutex);
 	return 0;
 }
@@ -75,7 +70,7 @@ static const struct drm_debugfs_info debugfs_files[] = {
 	{ "usage", debugfs_usage },
 };
 
-/* Write: id of an allocation; from then on its set-up can't be queued. */
+/* Write: id of an allocation; from then on the set-up of the allocation can't be queued. */
 static ssize_t debugfs_busy_write(struct file *filp, const char __user *buf, size_t size,
 				  loff_t *pos)
 {
@@ -99,7 +94,7 @@ static const struct file_operations debugfs_busy_fops = {
 	.write = debugfs_busy_write,
 };
 
-/* Write 1: reset the device, and wait until it is rebuilt. */
+/* Write 1: reset the device, and wait for the end of the rebuild. */
 static ssize_t debugfs_reset_write(struct file *filp, const char __user *buf, size_t size,
 				   loff_t *pos)
 {
@@ -197,7 +192,7 @@ static const struct file_operations debugfs_record_fops = {
 	.llseek = default_llseek,
 };
 
-/* Open takes a snapshot, which doesn't change while it is read. */
+/* Takes a snapshot of the journal, which reads return. */
 static int debugfs_journal_open(struct inode *inode, struct file *filp)
 {
 	struct drm_device *drm = inode->i_private;

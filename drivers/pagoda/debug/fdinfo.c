@@ -95,23 +95,6 @@ static void fdinfo_print_budget(struct drm_printer *p, struct pagoda_client *cli
 	fdinfo_print_kib(p, "spilled", fdinfo_regions[id], memory->spilled);
 }
 
-static void fdinfo_print_traffic(struct drm_printer *p, struct pagoda_client_traffic *traffic)
-{
-	fdinfo_print_kib(p, "paged-in", "", atomic64_read(&traffic->paged_in));
-	fdinfo_print_kib(p, "paged-out", "", atomic64_read(&traffic->paged_out));
-	drm_printf(p, "pagoda-evictions:\t%lld\n", atomic64_read(&traffic->evictions));
-}
-
-static void fdinfo_print_pace(struct drm_printer *p, struct pagoda_client *client)
-{
-	struct drm_pagoda_stats stats = {};
-
-	pagoda_client_stats(client, &stats);
-	fdinfo_print_kib(p, "paced", "", stats.submit_spent);
-	fdinfo_print_kib(p, "left-out", "", stats.submit_left);
-	drm_printf(p, "pagoda-held:\t%llu\n", stats.submit_held);
-}
-
 static void fdinfo_print_engines(struct drm_printer *p, struct pagoda_device *pagoda,
 				 struct pagoda_client *client)
 {
@@ -135,6 +118,7 @@ void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 {
 	struct pagoda_memory memory[PAGODA_BUDGET_SEGMENTS] = {};
 	struct pagoda_client *client = file->driver_priv;
+	struct drm_pagoda_stats stats = {};
 	struct drm_gem_object *obj;
 	int handle = 0;
 	u32 id;
@@ -150,6 +134,11 @@ void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 		fdinfo_print(p, &memory[id], fdinfo_regions[id]);
 	for (id = 0; id < PAGODA_BUDGET_SEGMENTS; id++)
 		fdinfo_print_budget(p, client, id, &memory[id]);
-	fdinfo_print_traffic(p, &client->traffic);
-	fdinfo_print_pace(p, client);
+	fdinfo_print_kib(p, "paged-in", "", atomic64_read(&client->traffic.paged_in));
+	fdinfo_print_kib(p, "paged-out", "", atomic64_read(&client->traffic.paged_out));
+	drm_printf(p, "pagoda-evictions:\t%lld\n", atomic64_read(&client->traffic.evictions));
+	pagoda_client_stats(client, &stats);
+	fdinfo_print_kib(p, "paced", "", stats.submit_spent);
+	fdinfo_print_kib(p, "left-out", "", stats.submit_left);
+	drm_printf(p, "pagoda-held:\t%llu\n", stats.submit_held);
 }

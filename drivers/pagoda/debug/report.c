@@ -71,8 +71,8 @@ static bool report_is_resident(const struct pagoda_bo *bo)
 }
 
 /*
- * Returns true if the allocation isn't in the segment it prefers most, and should be; an
- * offered one never should.
+ * Returns true if a resident allocation isn't in the segment that the allocation prefers most.
+ * Offered allocations don't count.
  */
 static bool report_is_spilled(const struct pagoda_bo *bo)
 {
@@ -113,9 +113,9 @@ void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client 
 }
 
 /*
- * Adds what is charged to the client, with handles or without; called after pagoda_memory_add()
- * for all of them. An allocation that moves meanwhile may be counted in one place and be
- * charged to another.
+ * Adds the memory that is charged to the client, with handles or without; called after
+ * pagoda_memory_add() for all of the client's handles. An allocation that moves meanwhile may be
+ * counted in one place and be charged to another.
  */
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client)
 {
@@ -221,7 +221,7 @@ static void report_resource(struct ttm_resource *res, u32 priority, struct drm_p
 	}
 }
 
-/* Prints the oldest first. TTM's lock keeps the resource and its allocation. */
+/* Prints resources, least recently used first. TTM's lock keeps resources and allocations. */
 static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 {
 	struct ttm_lru_item *item;
