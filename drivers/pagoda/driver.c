@@ -166,7 +166,7 @@ static int copy_extents(struct drm_device *drm, const struct pagoda_extent **lis
 	return 0;
 }
 
-/* The lists are copied, because the transport's copy goes with the hardware. */
+/* Copies the lists, too: those of the transport are freed with the hardware. */
 static int device_copy_info(struct pagoda_device *pagoda, const struct pagoda_device_info *info)
 {
 	int ret;
@@ -275,7 +275,7 @@ static int device_wake(void *priv, int error)
 	return pagoda_vidmm_wake(pagoda->vidmm, error);
 }
 
-/* Without the notifier the end of a sleep isn't announced any more, so the sleep ends here. */
+/* Ends an announced sleep, too: without the notifier no call of device_notify() ends the sleep. */
 static void device_stay_awake(struct pagoda_device *pagoda)
 {
 	unregister_pm_notifier(&pagoda->sleep);

@@ -24,7 +24,7 @@
 
 static char *executor = "device";
 module_param(executor, charp, 0444);
-MODULE_PARM_DESC(executor, "Who executes paging buffers: device (default) or cpu");
+MODULE_PARM_DESC(executor, "What executes paging buffers: device (default) or cpu");
 
 static uint timeout_ms = 1000;
 module_param(timeout_ms, uint, 0444);
@@ -43,22 +43,22 @@ MODULE_PARM_DESC(update_mode,
 static char *policy = "predict";
 module_param(policy, charp, 0444);
 MODULE_PARM_DESC(policy,
-		 "Who leaves VRAM for others: predict (default), who seems to be used again last; or lru, who is longest unused");
+		 "Which allocation leaves VRAM: predict (default), the one that seems to be used again last; or lru, the one that is longest unused");
 
 static uint promote_ms = 10;
 module_param(promote_ms, uint, 0444);
 MODULE_PARM_DESC(promote_ms,
-		 "Milliseconds that room in VRAM lasts before what was evicted comes back by itself, at most 10000; 0: it doesn't (default 10)");
+		 "Milliseconds that room in VRAM lasts before evicted allocations come back, at most 10000; 0: never (default 10)");
 
 static uint traffic_share = 2;
 module_param(traffic_share, uint, 0444);
 MODULE_PARM_DESC(traffic_share,
-		 "Percent of the measured paging bandwidth that coming back takes while others use the device, 1 to 100 (default 2)");
+		 "Percent of the measured paging bandwidth at which evicted allocations come back while other clients use the device, 1 to 100 (default 2)");
 
 static uint submit_share = 10;
 module_param(submit_share, uint, 0444);
 MODULE_PARM_DESC(submit_share,
-		 "Percent of the measured paging bandwidth at which one client's submissions have others leave VRAM for what could be used elsewhere, at most 100; 0: without a limit (default 10)");
+		 "Percent of the measured paging bandwidth at which one client's submissions evict other allocations for allocations that could be used elsewhere, at most 100; 0: no limit (default 10)");
 
 static uint pin_limit_mb;
 module_param(pin_limit_mb, uint, 0444);
