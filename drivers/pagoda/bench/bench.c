@@ -11,7 +11,6 @@
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
-#include <linux/sort.h>
 #include <drm/drm_debugfs.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
@@ -347,17 +346,9 @@ static int bench_all(struct bench *b)
 		if (!ret)
 			ret = bench_moves(b, sizes[i]);
 	}
-	if (!ret)
-		ret = bench_builder(b, 64 << 20, false);
-	if (!ret)
-		ret = bench_builder(b, 64 << 20, true);
-	if (!ret)
-		ret = pagoda_bench_virtual(b);
-	if (!ret)
-		ret = pagoda_bench_tiled(b);
-	if (!ret)
-		ret = pagoda_bench_tables(b);
-	return ret ?: bench_latency(b);
+	return ret ?: bench_builder(b, 64 << 20, false) ?: bench_builder(b, 64 << 20, true) ?:
+	       pagoda_bench_virtual(b) ?: pagoda_bench_tiled(b) ?: pagoda_bench_tables(b) ?:
+	       bench_latency(b);
 }
 
 /* Read of a file of the benchmark: its data is the function to run. */

@@ -9,7 +9,6 @@
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/sort.h>
 #include <linux/vmalloc.h>
 #include <drm/drm_device.h>
 #include <drm/drm_exec.h>
@@ -111,7 +110,7 @@ static int crowd_lock_list(struct pagoda_bo **bos, u32 count)
 	return ret;
 }
 
-/* The least work for looking at each allocation that isn't in a cache any more. */
+/* The least work for reading each allocation, which isn't in a cache any more. */
 static int crowd_walk_list(struct pagoda_bo **bos, u32 count)
 {
 	u32 i;
@@ -122,13 +121,6 @@ static int crowd_walk_list(struct pagoda_bo **bos, u32 count)
 }
 
 typedef int (*crowd_fn)(struct pagoda_bo **bos, u32 count);
-
-static int crowd_compare(const void *a, const void *b)
-{
-	u64 left = *(const u64 *)a, right = *(const u64 *)b;
-
-	return left < right ? -1 : left > right;
-}
 
 /* Runs @run on one list after the other; @times gets the sorted times. */
 static int crowd_time(struct crowd *crowd, crowd_fn run, u64 *times)
@@ -141,7 +133,7 @@ static int crowd_time(struct crowd *crowd, crowd_fn run, u64 *times)
 		ret = run(crowd->bos + i * CROWD_LIST, CROWD_LIST);
 		times[i] = ktime_get_ns() - times[i];
 	}
-	sort(times, lists, sizeof(*times), crowd_compare, NULL);
+	pagoda_bench_sort(times, lists);
 	return ret;
 }
 

@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the measurements share: allocations, page lists, commands, and the lines of the report. */
-#include <linux/debugfs.h>
+/* Parts that the measurements share: allocations, page lists, commands, lines of the report. */
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
-#include <drm/drm_debugfs.h>
-#include <drm/drm_drv.h>
-#include <drm/drm_file.h>
 #include <drm/pagoda_drm.h>
-#include "core/core.h"
-#include "core/device.h"
-#include "paging/paging.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
-#include "vidmm/segment/segment.h"
 #include "vidmm/stream/stream.h"
-#include "virtio/virtio.h"
-#include "bench.h"
 #include "lib.h"
 
 /* Pages of a "contiguous" list come in pieces of this order: 2 MiB. */
@@ -30,9 +20,14 @@ static int bench_compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
+void pagoda_bench_sort(u64 *values, u32 count)
+{
+	sort(values, count, sizeof(*values), bench_compare, NULL);
+}
+
 u64 pagoda_bench_median(u64 *values)
 {
-	sort(values, BENCH_RUNS, sizeof(*values), bench_compare, NULL);
+	pagoda_bench_sort(values, BENCH_RUNS);
 	return max(values[BENCH_RUNS / 2], 1ull);
 }
 

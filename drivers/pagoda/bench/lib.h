@@ -44,6 +44,7 @@ struct bench_transfer {
 typedef int bench_emit(struct pagoda_stream_txn *txn, void *arg);
 
 /* bench.c. Arrays have BENCH_RUNS times in nanoseconds, and get sorted. Ratios: 1000 = 1. */
+void pagoda_bench_sort(u64 *values, u32 count);
 u64 pagoda_bench_median(u64 *values);
 u64 pagoda_bench_rate(struct bench *b, const char *metric, const char *unit, u64 amount,
 		      u64 *ours, u64 *theirs);

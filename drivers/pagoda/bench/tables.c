@@ -140,16 +140,9 @@ static int bench_set_root(void *owner, u32 space, const struct pagoda_root *root
 		.size = root->entries,
 		.segment = root->entries ? root->segment : 0,
 	};
-	struct pagoda_vidmm *vidmm = ((struct bench_tables *)owner)->b->vidmm;
-	int ret;
+	struct bench_tables *t = owner;
 
-	if (!space)
-		return 0;
-	mutex_lock(&vidmm->control_lock);
-	ret = vidmm->transport ? vidmm->transport->ops->control(vidmm->transport, &command) :
-				 -ENODEV;
-	mutex_unlock(&vidmm->control_lock);
-	return ret;
+	return space ? pagoda_vidmm_command(t->b->vidmm, &command) : 0;
 }
 
 static const struct pagoda_mmu_ops bench_mmu_ops = {
@@ -161,8 +154,8 @@ static const struct pagoda_mmu_ops bench_mmu_ops = {
 /* ---- A change ---------------------------------------------------------------- */
 
 /*
- * Permutes the pages of a table so that no three consecutive entries are equally far apart, which
- * is what a builder would look for. Triangular numbers do that, and meet every page once.
+ * Permutes the pages of a table by triangular numbers, which meet every page once: no three
+ * consecutive entries are equally far apart, so that a builder finds no run.
  */
 static u64 tables_scatter(u32 i)
 {
@@ -385,7 +378,7 @@ static int bench_shape_run(struct bench_tables *t, enum bench_shape shape, u32 r
 	return ret ?: bench_updates(t, BENCH_PTES, BENCH_PTES_EACH, &times->updates[run]);
 }
 
-/* Sorts the times it is given, so @theirs is copied. */
+/* Copies @theirs, because pagoda_bench_rate() sorts the times that it gets. */
 static u64 bench_table_rate(struct bench *b, enum bench_shape shape, const char *what, u64 ptes,
 			    u64 *ours, const u64 *theirs)
 {
@@ -428,7 +421,7 @@ static int bench_shape(struct bench_tables *t, enum bench_shape shape)
 	u32 run;
 	int ret;
 
-	/* The first change allocates the tables, so it isn't measured. */
+	/* The first change allocates the tables: measure only the following ones. */
 	ret = bench_prepare(t, shape, 0, &unused);
 	if (!ret)
 		ret = bench_change(t, &unused);
