@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Maps into the books, and tables out of them.
+ * Changes words and records as maps say, and drops tables that are empty then.
  *
- * Nothing here allocates: tables that may be needed hang in the tree since prepare,
- * not linked. What isn't used goes back in finish.
+ * Nothing here allocates: prepare added the tables that may be needed to the tree of tables,
+ * not linked. Finish frees tables that aren't used.
  */
 #include "internal.h"
 
-/**
- * pagoda_path_link() - Go down to a block
- * @batch: Changes of an update
- * @va: Address in it
- *
- * Return: its level-1 table, with everything above linked.
- */
+/* Returns the level-1 table of @va, with all tables above linked. */
 struct pagoda_table *pagoda_path_link(struct pagoda_batch *batch, u64 va)
 {
 	struct pagoda_table *table = batch->space->root;
@@ -27,7 +21,7 @@ struct pagoda_table *pagoda_path_link(struct pagoda_batch *batch, u64 va)
 	}
 }
 
-/* The entry of a large page; the driver's bits are for leaf entries only (C98). */
+/* Returns the entry of a large page. Driver bits are for leaf entries only (C98). */
 static u64 large_entry(const struct pagoda_map *map, struct pagoda_map_place *place)
 {
 	struct pagoda_pte pte = { .flags = PAGODA_PTE_VALID | PAGODA_PTE_ZERO };
@@ -65,7 +59,7 @@ static void map_blocks(struct pagoda_batch *batch, const struct pagoda_map *map)
 	}
 }
 
-/* Is there anything in a block? */
+/* Returns whether a block has a valid entry or a linked table. */
 static bool block_is_used(const struct pagoda_table *parent, u32 index)
 {
 	u32 w;
@@ -93,7 +87,7 @@ static void unmap_block(struct pagoda_batch *batch, struct pagoda_table *parent,
 		pagoda_block_write(batch, parent, va, end - va, &nothing, NULL);
 }
 
-/* Removes what is mapped in [@va, @end), which the table covers; down at most six. */
+/* Removes all mappings of [@va, @end), which @table covers. Recurses at most six times. */
 static void unmap_range(struct pagoda_batch *batch, struct pagoda_table *table, u64 va, u64 end)
 {
 	u32 shift = pagoda_table_shift(table);
@@ -116,23 +110,14 @@ static void unmap_range(struct pagoda_batch *batch, struct pagoda_table *table, 
 	}
 }
 
-/**
- * pagoda_range_unmap() - Nothing is mapped in a range any more
- * @batch: Changes of an update
- * @va: First address
- * @size: Bytes
- */
+/* Removes all mappings of a range. */
 void pagoda_range_unmap(struct pagoda_batch *batch, u64 va, u64 size)
 {
 	if (batch->space->root)
 		unmap_range(batch, batch->space->root, va, va + size);
 }
 
-/**
- * pagoda_map_apply() - A range becomes what a map says
- * @batch: Changes of an update
- * @map: The map, which prepare has seen
- */
+/* Changes a range as @map says. */
 void pagoda_map_apply(struct pagoda_batch *batch, const struct pagoda_map *map)
 {
 	struct pagoda_space *space = batch->space;
@@ -146,7 +131,7 @@ void pagoda_map_apply(struct pagoda_batch *batch, const struct pagoda_map *map)
 		.driver_protection = map->driver_protection,
 	};
 
-	/* A large page that is split asks the records what it was. */
+	/* Before the records change: splitting a large page looks up its record. */
 	if (map->kind != PAGODA_MAP_INVALID)
 		map_blocks(batch, map);
 	else
@@ -192,21 +177,14 @@ static void invalidate_range(struct pagoda_batch *batch, struct pagoda_table *ta
 	}
 }
 
-/**
- * pagoda_range_invalidate() - What is mapped in a range becomes invalid
- * @batch: Changes
- * @va: First address
- * @size: Bytes; whole mappings
- *
- * Tables and records stay.
- */
+/* Makes the entries of whole mappings invalid. Tables and records stay. */
 void pagoda_range_invalidate(struct pagoda_batch *batch, u64 va, u64 size)
 {
 	if (batch->space->root)
 		invalidate_range(batch, batch->space->root, va, va + size);
 }
 
-/* Takes a table out of the tree; its parent's word was or is now changed. */
+/* Takes a table out of the tree of tables; the parent's word was changed or is changed here. */
 static void table_drop(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	struct pagoda_table *parent = table->parent;
@@ -224,13 +202,9 @@ static void table_drop(struct pagoda_batch *batch, struct pagoda_table *table)
 	pagoda_batch_touch(batch, parent);
 }
 
-/**
- * pagoda_batch_prune() - Tables that hold nothing any more leave
- * @batch: Changes of an update, all of them made
- * @empty_ones: Also those that hold nothing, not only those that were replaced
- *
- * Only tables that were touched are looked at, from the leaves up: a parent whose
- * last table goes is touched by that.
+/*
+ * Drops touched tables that were replaced and, with @empty_ones, those that hold nothing. Goes
+ * from the leaves up: dropping the last table below a parent touches the parent.
  */
 void pagoda_batch_prune(struct pagoda_batch *batch, bool empty_ones)
 {

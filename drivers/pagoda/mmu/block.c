@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Words of tables and what changes them. A change goes into the books at once and
- * is remembered as dirty; emit.c writes what is dirty.
+ * Changes of words. A word is changed at once and marked dirty; emit.c writes dirty words.
  *
- * What a block is, is in the words of its level-1 entry:
+ * The words of a level-1 entry tell the state of its block:
  *
  *	invalid		nothing is mapped
  *	large		one large page, or VALID | ZERO
@@ -11,23 +10,18 @@
  *	64 KiB table	word 0 links it; with dual PTEs word 1 does, and there may be a
  *			4 KiB table as well: a chunk is valid in one of them at most (C93)
  *
- * A large block of which a part changes falls into 4 KiB entries. A 64 KiB table
- * that gets something it can't hold is replaced by a 4 KiB one with the same content
- * (without dual PTEs); its twin was made by prepare. There is no way back.
+ * A large block of which a part changes is split into 4 KiB entries. Without dual PTEs a
+ * 64 KiB table that can't hold a change is replaced by its twin, a 4 KiB table with the same
+ * translations that prepare made. Neither is undone later.
  */
 #include <linux/bitmap.h>
 
 #include "internal.h"
 
-/* Entries that are made at once, on the stack. */
+/* Entries that are built at a time, on the stack. */
 #define LEAF_CHUNK	64
 
-/**
- * pagoda_batch_init() - Begin a set of changes
- * @batch: Set
- * @space: Space, locked
- * @update: Update being committed or NULL
- */
+/* Starts a batch; @update is the update being committed, or NULL. */
 void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
 		       struct pagoda_pt_update *update)
 {
@@ -42,10 +36,7 @@ void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
 		INIT_LIST_HEAD(&batch->work[level]);
 }
 
-/**
- * pagoda_table_settle() - A table takes the memory it was given
- * @table: Table with next memory; has garbage in it now
- */
+/* Moves a table into its next memory, which has garbage in it. */
 void pagoda_table_settle(struct pagoda_table *table)
 {
 	table->memory = table->next;
@@ -54,11 +45,7 @@ void pagoda_table_settle(struct pagoda_table *table)
 	table->initial = true;
 }
 
-/**
- * pagoda_batch_touch() - There is something to do for a table
- * @batch: Changes
- * @table: Table
- */
+/* Adds @table to the tables that the batch writes. */
 void pagoda_batch_touch(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	if (table->fresh) {
@@ -70,12 +57,7 @@ void pagoda_batch_touch(struct pagoda_batch *batch, struct pagoda_table *table)
 		list_add_tail(&table->work, &batch->work[table->level]);
 }
 
-/**
- * pagoda_batch_flush() - Translations of a range changed
- * @batch: Changes
- * @va: First address
- * @size: Bytes
- */
+/* Makes the flush of the batch cover a range whose translations changed. */
 void pagoda_batch_flush(struct pagoda_batch *batch, u64 va, u64 size)
 {
 	batch->start = min(batch->start, va);
@@ -83,9 +65,8 @@ void pagoda_batch_flush(struct pagoda_batch *batch, u64 va, u64 size)
 }
 
 /*
- * A change of a valid entry calls for a flush (C105); one of an invalid entry does
- * only where invalid entries may be cached (C106), and then what is below a new
- * table counts, not the link.
+ * Returns whether a change of a word needs a flush: of a valid word (C105), and of an invalid
+ * word where those may be cached (C106). A new link needs none: the entries below it count.
  */
 static bool word_needs_flush(const struct pagoda_table *table, u64 old, u64 value)
 {
@@ -97,15 +78,7 @@ static bool word_needs_flush(const struct pagoda_table *table, u64 old, u64 valu
 	       !table->space->mmu->args.invalid_not_cached;
 }
 
-/**
- * pagoda_word_set() - Change a word
- * @batch: Changes
- * @table: Table
- * @w: Which word of the entry
- * @index: Entry
- * @value: What it shall be
- * @force: To be written even if it is that already
- */
+/* Sets word @w of an entry; @force writes the word even if @value is its value already. */
 void pagoda_word_set(struct pagoda_batch *batch, struct pagoda_table *table, u32 w, u32 index,
 		     u64 value, bool force)
 {
@@ -123,6 +96,7 @@ void pagoda_word_set(struct pagoda_batch *batch, struct pagoda_table *table, u32
 				   1ull << pagoda_table_shift(table));
 }
 
+/* Returns the word that links @table, 0 while @table isn't resident. */
 static u64 table_link_value(const struct pagoda_table *table)
 {
 	struct pagoda_pte pte = {
@@ -136,13 +110,9 @@ static u64 table_link_value(const struct pagoda_table *table)
 	return table->resident ? pagoda_pte_encode(&pte, 0) : 0;
 }
 
-/**
- * pagoda_table_link() - Have a table translate its addresses
- * @batch: Changes
- * @table: Table, linked or not
- *
- * Also after its place in memory changed. The parent's entry is zero while the
- * table isn't resident.
+/*
+ * Makes the parent's entry lead to @table, also after the table's memory changed. The entry is
+ * 0 while @table isn't resident.
  */
 void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
 {
@@ -156,7 +126,7 @@ void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
 			pagoda_table_index(parent, table->va), table_link_value(table), false);
 }
 
-/* As one run of dirty entries. */
+/* Makes all entries invalid, as one run of dirty words. */
 static void table_clear(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	bool any = table->nr_valid;
@@ -166,13 +136,9 @@ static void table_clear(struct pagoda_batch *batch, struct pagoda_table *table)
 		pagoda_word_set(batch, table, 0, i, 0, true);
 }
 
-/**
- * pagoda_table_unlink() - Have a leaf table not translate its addresses any more
- * @batch: Changes
- * @table: Leaf table, linked or not; stays where it is in the books, with all entries
- *	invalid
- *
- * The caller changes the parent's word.
+/*
+ * Makes all entries of a leaf table invalid. The table stays in the tree of tables; the caller
+ * changes the parent's word.
  */
 void pagoda_table_unlink(struct pagoda_batch *batch, struct pagoda_table *table)
 {
@@ -182,13 +148,7 @@ void pagoda_table_unlink(struct pagoda_batch *batch, struct pagoda_table *table)
 	table->linked = false;
 }
 
-/**
- * pagoda_block_set() - A whole block becomes one entry
- * @batch: Changes
- * @parent: Its level-1 table
- * @index: Its entry there
- * @value: Large page, VALID | ZERO, or 0
- */
+/* Makes a whole block one entry: a large page, VALID | ZERO, or 0. */
 void pagoda_block_set(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index,
 		      u64 value)
 {
@@ -204,7 +164,7 @@ void pagoda_block_set(struct pagoda_batch *batch, struct pagoda_table *parent, u
 	}
 }
 
-/* Is the block one entry? Only word 0 can be. */
+/* Returns whether the block is one entry. Only word 0 can be. */
 static bool block_is_large(const struct pagoda_table *parent, u32 index)
 {
 	const struct pagoda_table *child = parent->words[0].children[index];
@@ -213,7 +173,7 @@ static bool block_is_large(const struct pagoda_table *parent, u32 index)
 	       !(child && child->linked);
 }
 
-/* The entry of a page of 4 KiB within a larger one. */
+/* Returns the 4 KiB entry for @offset within a larger entry. */
 static u64 entry_part(u64 entry, u64 offset)
 {
 	if (entry & VIRTIO_PAGODA_PTE_ZERO || !(entry & VIRTIO_PAGODA_PTE_VALID))
@@ -221,7 +181,10 @@ static u64 entry_part(u64 entry, u64 offset)
 	return (entry & ~VIRTIO_PAGODA_PTE_LARGE) + offset;
 }
 
-/* The driver's bits are those of leaf entries only (C98): the record has them. */
+/*
+ * Adds the record's driver bits, which only leaf entries have (C98), to an entry of a large
+ * page.
+ */
 static u64 entry_protect(struct pagoda_space *space, u64 entry, u64 va)
 {
 	struct pagoda_record *record = pagoda_record_find(space, va);
@@ -233,7 +196,7 @@ static u64 entry_protect(struct pagoda_space *space, u64 entry, u64 va)
 	return pagoda_pte_encode(&pte, record->driver_protection);
 }
 
-/* Writes what an entry maps into a leaf table of 4 KiB entries. */
+/* Writes the memory of an entry into a leaf table of 4 KiB entries. */
 static void leaf_spread(struct pagoda_batch *batch, struct pagoda_table *table, u32 first,
 			u32 nr, u64 entry)
 {
@@ -244,7 +207,7 @@ static void leaf_spread(struct pagoda_batch *batch, struct pagoda_table *table, 
 				entry_part(entry, (u64)i << VIRTIO_PAGODA_PAGE_SHIFT), false);
 }
 
-/* A large block becomes a table. */
+/* Splits a large block into the entries of @table. */
 static void block_spread(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index,
 			 struct pagoda_table *table)
 {
@@ -255,7 +218,7 @@ static void block_spread(struct pagoda_batch *batch, struct pagoda_table *parent
 	pagoda_table_link(batch, table);
 }
 
-/* A 64 KiB table becomes its twin; without dual PTEs. */
+/* Replaces a 64 KiB table by its twin. Only without dual PTEs. */
 static struct pagoda_table *block_demote(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	struct pagoda_table *twin = table->twin, *parent = table->parent;
@@ -274,7 +237,7 @@ static struct pagoda_table *block_demote(struct pagoda_batch *batch, struct pago
 	return twin;
 }
 
-/* The leaf table of a block without dual PTEs; prepare saw to it that there is one. */
+/* Returns the leaf table for a piece of a block, without dual PTEs. Prepare made the table. */
 static struct pagoda_table *block_leaf(struct pagoda_batch *batch, struct pagoda_table *parent,
 				       u32 index, bool whole, bool is_64k)
 {
@@ -288,7 +251,7 @@ static struct pagoda_table *block_leaf(struct pagoda_batch *batch, struct pagoda
 	return table;
 }
 
-/* What all entries of a map have in common: everything but where the memory is. */
+/* Returns what all leaf entries of a map have in common: all bits but segment and address. */
 static u64 map_entry(const struct pagoda_map *map)
 {
 	const struct pagoda_pte pte = { .flags = PAGODA_PTE_VALID | map->flags };
@@ -303,7 +266,7 @@ static u64 map_entry(const struct pagoda_map *map)
 	}
 }
 
-/* Is anything in the piece not yet what a map without memory wants? */
+/* Returns whether any of @nr words from @first on isn't @value. */
 static bool leaf_differs(const struct pagoda_table *table, u32 first, u32 nr, u64 value)
 {
 	u32 i;
@@ -315,8 +278,8 @@ static bool leaf_differs(const struct pagoda_table *table, u32 first, u32 nr, u6
 }
 
 /*
- * Entries from @first on become @entry and what they have of their own in @places, which
- * says nothing of validity. They are for the caller to mark as dirty.
+ * Sets entries from @first on to @entry and the segment and address in @places. The caller
+ * marks the entries dirty.
  */
 static void leaf_fill(struct pagoda_batch *batch, struct pagoda_table *table, u32 first, u32 nr,
 		      u64 entry, const u64 *places)
@@ -340,7 +303,7 @@ static void leaf_fill(struct pagoda_batch *batch, struct pagoda_table *table, u3
 				   (u64)(end - start) << pagoda_table_shift(table));
 }
 
-/* Writes a piece into a leaf table, as one run of dirty entries. */
+/* Writes a piece of a map into a leaf table, as one run of dirty words. */
 static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u64 va, u64 size,
 		       const struct pagoda_map *map, struct pagoda_map_place *place)
 {
@@ -360,7 +323,10 @@ static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u
 	pagoda_batch_touch(batch, table);
 }
 
-/* A chunk's 64 KiB entry becomes invalid; what isn't overwritten moves to 4 KiB ones. */
+/*
+ * Makes a chunk's 64 KiB entry invalid, and writes its memory into 4 KiB entries unless the
+ * whole chunk is overwritten.
+ */
 static void chunk_open(struct pagoda_batch *batch, struct pagoda_table *large,
 		       struct pagoda_table *small, u64 va, bool whole)
 {
@@ -376,7 +342,7 @@ static void chunk_open(struct pagoda_batch *batch, struct pagoda_table *large,
 	pagoda_table_link(batch, small);
 }
 
-/* A piece within a chunk, with dual PTEs. */
+/* Writes a piece within a chunk, with dual PTEs. */
 static void chunk_write(struct pagoda_batch *batch, struct pagoda_table *small,
 			struct pagoda_table *large, u64 va, u64 size,
 			const struct pagoda_map *map, struct pagoda_map_place *place)
@@ -422,16 +388,9 @@ static void block_write_dual(struct pagoda_batch *batch, struct pagoda_table *pa
 	}
 }
 
-/**
- * pagoda_block_write() - A piece of a block becomes leaf entries
- * @batch: Changes
- * @parent: Level-1 table of the block
- * @va: First address
- * @size: Bytes, within the block
- * @map: What they shall be
- * @place: Memory of the first byte, advanced; NULL unless MEMORY
- *
- * There are the tables that prepare made for it.
+/*
+ * Writes a piece of a block into leaf tables, which prepare made. @place is NULL unless the map
+ * is MEMORY, and is moved behind the piece.
  */
 void pagoda_block_write(struct pagoda_batch *batch, struct pagoda_table *parent, u64 va,
 			u64 size, const struct pagoda_map *map, struct pagoda_map_place *place)
@@ -453,14 +412,7 @@ void pagoda_block_write(struct pagoda_batch *batch, struct pagoda_table *parent,
 	pagoda_table_link(batch, table);
 }
 
-/**
- * pagoda_block_split() - Everything in a block becomes 4 KiB entries
- * @batch: Changes
- * @parent: Its level-1 table
- * @index: Its entry there
- *
- * There is a 4 KiB table, or a twin for the 64 KiB one.
- */
+/* Splits everything in a block into 4 KiB entries, in the table or twin that prepare made. */
 void pagoda_block_split(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index)
 {
 	struct pagoda_table *small, *large;

@@ -1,29 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COPY_PAGE_TABLE_ENTRIES (C108 - C112): entries from table to table, read when the
- * device gets there.
+ * COPY_PAGE_TABLE_ENTRIES (C108 - C112): copies entries from table to table, as they are when
+ * the device executes the operation.
  *
- * First everything in the blocks becomes 4 KiB entries, by updates; then come the
- * copies, in order; then the flush. Without the operation (CPU_VIRTUAL mode, C112), or
- * while a table isn't resident, the destination is written from the books. So it is when
- * a copy writes what itself or an earlier one reads: an operation that is executed again
- * after half of it was done has to find what it found (C137).
+ * First updates turn everything in the blocks into 4 KiB entries; then come the copies, in
+ * order; then the flush. The destination is instead written from the words of the source
+ * without the operation (CPU_VIRTUAL mode, C112), while a table isn't resident, and when a copy
+ * writes entries that the copy itself or an earlier copy reads: an operation that is executed
+ * again after being half done has to find its source unchanged (C137).
  */
 #include "internal.h"
 
 /* Ranges in an operation: two windows each. */
 #define COPY_RANGES	16
-/* Copies that are compared one by one; of more it is all sources with all destinations. */
+/* Copies compared pair by pair; of further copies only the bounds of all sources are. */
 #define COPY_COMPARED	32
 
-/**
- * struct copy_ranges - Ranges on their way into an operation
- * @space: The space
- * @emit: Where to
- * @nr: Entries used
- * @tables: Source and destination of each
- * @ranges: The ranges
- */
+/* Ranges of the next operation; @tables are source and destination of each of @nr ranges. */
 struct copy_ranges {
 	struct pagoda_space *space;
 	const struct pagoda_emit *emit;
@@ -32,13 +25,7 @@ struct copy_ranges {
 	struct pagoda_copy_range ranges[COPY_RANGES];
 };
 
-/**
- * pagoda_copy_step() - How far a copy stays within a table on both sides
- * @copy: Copy
- * @done: Bytes that were before
- *
- * Return: bytes.
- */
+/* Returns the bytes from @done on that are within one block on both sides. */
 u64 pagoda_copy_step(const struct pagoda_space_copy *copy, u64 done)
 {
 	u64 src = (copy->src + done) & (PAGODA_BLOCK_BYTES - 1);
@@ -47,10 +34,7 @@ u64 pagoda_copy_step(const struct pagoda_space_copy *copy, u64 done)
 	return min(copy->size - done, PAGODA_BLOCK_BYTES - max(src, dst));
 }
 
-/**
- * pagoda_copies_split() - Everything copies touch becomes 4 KiB entries
- * @batch: Changes of an update with copies
- */
+/* Splits everything that copies read or write into 4 KiB entries. */
 void pagoda_copies_split(struct pagoda_batch *batch)
 {
 	const struct pagoda_pt_update *update = batch->update;
@@ -82,7 +66,7 @@ static struct pagoda_table *copy_leaf(struct pagoda_space *space, u64 va)
 	return table;
 }
 
-/* The device writes it: only the books change. */
+/* Notes a word that the device writes when the copy is executed. */
 static void word_book(struct pagoda_table *table, u32 index, u64 value)
 {
 	u64 *word = &table->words[0].values[index];
@@ -143,7 +127,7 @@ static void ranges_add(struct copy_ranges *copies, struct pagoda_table *src, u32
 		ranges_emit(copies);
 }
 
-/* A part of a copy that is within one table on both sides. */
+/* Copies a part that is within one table on both sides, by the device. */
 static void copy_part(struct pagoda_batch *batch, struct copy_ranges *copies, u64 from, u64 to,
 		      u64 size)
 {
@@ -154,7 +138,7 @@ static void copy_part(struct pagoda_batch *batch, struct copy_ranges *copies, u6
 
 	for (i = 0; i < nr; i++)
 		word_book(dst, dst_entry + i, src->words[0].values[src_entry + i]);
-	/* What the source will be isn't known: any of it may change. */
+	/* The source may change before the copy is executed, so any entry may differ then. */
 	pagoda_batch_flush(batch, to, size);
 	ranges_add(copies, src, src_entry, dst, dst_entry, nr);
 }
@@ -170,8 +154,10 @@ static void copy_by_device(struct pagoda_batch *batch, struct copy_ranges *copie
 	}
 }
 
-/* Page by page, in the order in which none is overwritten before it was read. */
-static void copy_by_books(struct pagoda_batch *batch, const struct pagoda_space_copy *copy)
+/*
+ * Copies words page by page, in the order in which no source is overwritten before it is read.
+ */
+static void copy_by_words(struct pagoda_batch *batch, const struct pagoda_space_copy *copy)
 {
 	bool backward = copy->dst > copy->src;
 	u64 done, at;
@@ -188,7 +174,10 @@ static void copy_by_books(struct pagoda_batch *batch, const struct pagoda_space_
 	}
 }
 
-/* Does a copy write what this or an earlier one reads? More often than it does is fine. */
+/*
+ * Returns whether a copy writes entries that the copy or an earlier copy reads. May return true
+ * without need.
+ */
 static bool copies_overlap(const struct pagoda_pt_update *update)
 {
 	u64 first_src = U64_MAX, last_src = 0;
@@ -211,11 +200,7 @@ static bool copies_overlap(const struct pagoda_pt_update *update)
 	return false;
 }
 
-/**
- * pagoda_copies_commit() - Copy
- * @batch: Changes of an update with copies, of which the others were emitted
- * @emit: Where to
- */
+/* Makes the copies of the update, after the batch's other changes were emitted. */
 void pagoda_copies_commit(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
 	struct pagoda_space *space = batch->space;
@@ -230,7 +215,7 @@ void pagoda_copies_commit(struct pagoda_batch *batch, const struct pagoda_emit *
 		if (device)
 			copy_by_device(batch, &copies, copy);
 		else
-			copy_by_books(batch, copy);
+			copy_by_words(batch, copy);
 		pagoda_records_copy(space, copy, &batch->update->records);
 	}
 	if (device)

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Dirty words into operations.
+ * Turns dirty words into operations.
  *
  * The order within a batch:
  *
- *	1. tables that are new in memory, InitialUpdate (C90): every entry invalid; or all
- *	   that they say, where they come back
+ *	1. tables in new memory, InitialUpdate (C90): every entry invalid; for restored and
+ *	   rebuilt tables all entries at once
  *	2. leaf entries, those that become invalid first: with dual PTEs a chunk changes
  *	   from one table to the other (C93)
- *	3. entries above, level by level, so that nothing is reachable before it is good
- *	4. tables that leave: every entry invalid (C107), NotifyEviction (C91)
+ *	3. entries above, level by level, so that no table is reachable before it is complete
+ *	4. dropped tables: every entry invalid (C107), NotifyEviction (C91)
  *	5. one flush over everything that changed (C105)
  *
- * Tables that leave get no updates before 4, so that what they map stays mapped
- * until the entry above leads elsewhere; except with dual PTEs, where the new entry
- * may be in a table that is reachable all the time.
+ * Dropped tables get no updates before 4, so that their mappings stay until the entry above
+ * leads elsewhere; except with dual PTEs, where the new entry may be in a table that is
+ * reachable all the time.
  *
  * In GPU_VIRTUAL mode the tables are shown in the paging process' table windows: all
- * of a batch at once if there are windows enough, else by pieces of each step.
+ * tables of a batch at once if there are enough windows, else in rounds within each step.
  */
 #include <linux/bitmap.h>
 
 #include "internal.h"
 
-/* What becomes of a table's dirty words in a step. */
+/* Steps in the order above, for a table. */
 enum emit_step {
 	STEP_INITIAL,
 	STEP_INVALID,
@@ -32,19 +32,14 @@ enum emit_step {
 	STEP_COUNT
 };
 
-/**
- * struct emit_run - Consecutive entries that one operation can write
- * @record: Record of the mapping that the entries belong to, or NULL
- * @first: First entry
- * @end: Entry behind the last
- */
+/* Consecutive entries that one operation can write; @record of their mapping, or NULL. */
 struct emit_run {
 	const struct pagoda_record *record;
 	u32 first;
 	u32 end;
 };
 
-/* An update of a table, by the mode's way of naming it. */
+/* Returns an update of all entries, with the table named as the update mode requires. */
 static struct pagoda_paging_op table_update(const struct pagoda_table *table,
 					    const struct pagoda_table_memory *memory,
 					    u32 nr_entries)
@@ -76,7 +71,7 @@ static struct pagoda_paging_op table_update(const struct pagoda_table *table,
 	return op;
 }
 
-/* All words of a table become invalid. */
+/* Emits updates that make all words of a table invalid. */
 static void emit_clear(const struct pagoda_table *table,
 		       const struct pagoda_table_memory *memory, u32 nr_entries, u32 flags,
 		       const struct pagoda_emit *emit)
@@ -91,7 +86,7 @@ static void emit_clear(const struct pagoda_table *table,
 		op.update_page_table.values = &invalid;
 		if (w)
 			op.update_page_table.flags |= VIRTIO_PAGODA_UPDATE_USE_64K;
-		/* The note comes with the first update, or the last. */
+		/* INITIAL goes with the table's first update, NOTIFY_EVICTION with the last. */
 		if (flags & VIRTIO_PAGODA_UPDATE_INITIAL ? !w : w == nr_words - 1)
 			op.update_page_table.flags |= flags;
 		emit->emit(emit->arg, &op);
@@ -103,7 +98,7 @@ static bool word_is_valid(const struct pagoda_words *words, u32 index)
 	return words->values[index] & VIRTIO_PAGODA_PTE_VALID;
 }
 
-/* Does the entry map memory, not a table nor zeros? */
+/* Returns whether a word maps memory: neither a table nor zeros. */
 static bool word_is_memory(const struct pagoda_table *table, const struct pagoda_words *words,
 			   u32 index)
 {
@@ -113,7 +108,10 @@ static bool word_is_memory(const struct pagoda_table *table, const struct pagoda
 	       (!table->level || value & VIRTIO_PAGODA_PTE_LARGE);
 }
 
-/* Entries from @first on that one map made: pages of an update are consecutive (C100). */
+/*
+ * Returns the entries from @first on that one record covers, in consecutive pages of the
+ * allocation (C100), else up to @end.
+ */
 static struct emit_run run_by_record(const struct pagoda_table *table, u32 first, u32 end)
 {
 	u64 va = pagoda_table_entry_va(table, first), limit;
@@ -130,18 +128,18 @@ static struct emit_run run_by_record(const struct pagoda_table *table, u32 first
 			limit = min(limit, va + record->window -
 				    (pagoda_record_offset(record, va) - record->allocation_offset));
 	}
-	/* A record that ends within an entry doesn't occur: it would have been split. */
+	/* No record ends within an entry: the entry would have been split. */
 	limit = DIV_ROUND_UP_ULL(limit - va, 1ull << pagoda_table_shift(table));
 	run.end = min_t(u64, end, first + limit);
 	return run;
 }
 
-/* Dirty words from @first on that go into one operation. */
+/* Returns the dirty words from @first on that one operation can write. */
 static struct emit_run run_next(const struct pagoda_table *table,
 				const struct pagoda_words *words, u32 first)
 {
 	bool valid = word_is_valid(words, first), memory = word_is_memory(table, words, first);
-	/* Where these bits are the same, so is all that is asked of a word. */
+	/* Words that agree in these bits agree in word_is_valid() and word_is_memory(). */
 	const u64 kind = VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_ZERO | VIRTIO_PAGODA_PTE_LARGE;
 	u32 limit = min_t(u32, table->nr_entries, first + VIRTIO_PAGODA_PT_ENTRIES);
 	struct emit_run run = { .first = first };
@@ -177,7 +175,7 @@ static void emit_run(const struct pagoda_table *table, u32 w, const struct emit_
 	emit->emit(emit->arg, &op);
 }
 
-/* The dirty words that are valid, or those that aren't; they are clean afterwards. */
+/* Emits dirty words that are valid, or those that are invalid, and marks them clean. */
 static void emit_dirty(struct pagoda_table *table, bool valid, const struct pagoda_emit *emit)
 {
 	u32 nr_words = pagoda_table_nr_words(table), w, index;
@@ -198,7 +196,7 @@ static void emit_dirty(struct pagoda_table *table, bool valid, const struct pago
 	}
 }
 
-/* Words from @first on that are memory of one record, or that are all no memory. */
+/* Returns the words from @first on that map memory of one record, or that all map no memory. */
 static struct emit_run run_whole(const struct pagoda_table *table,
 				 const struct pagoda_words *words, u32 first)
 {
@@ -210,7 +208,7 @@ static struct emit_run run_whole(const struct pagoda_table *table,
 	return memory ? run_by_record(table, first, run.end) : run;
 }
 
-/* What garbage was before: zeros between what is valid are values, too. */
+/* Emits all words of a table, invalid ones too, because the memory has garbage in it. */
 static void emit_whole(struct pagoda_table *table, const struct pagoda_emit *emit)
 {
 	u32 nr_words = pagoda_table_nr_words(table), flags = VIRTIO_PAGODA_UPDATE_INITIAL, w;
@@ -249,7 +247,7 @@ static void table_step(struct pagoda_table *table, enum emit_step step,
 				   VIRTIO_PAGODA_UPDATE_INITIAL, emit);
 		break;
 	case STEP_INVALID:
-		/* A table just initialised has nothing valid in it. */
+		/* STEP_INITIAL made all entries invalid already. */
 		if (table->initial)
 			break;
 		if (!table->dropped)
@@ -273,7 +271,7 @@ static u32 table_windows(const struct pagoda_table *table)
 	return DIV_ROUND_UP(table->memory.size, PAGODA_TABLE_WINDOW_BYTES);
 }
 
-/* Shows a table in the next free windows, if there are enough. */
+/* Shows a table in the windows from @next on. Returns false if there aren't enough. */
 static bool window_open(struct pagoda_table *table, u32 *next, const struct pagoda_emit *emit)
 {
 	u32 nr = table_windows(table);
@@ -310,7 +308,7 @@ static bool batch_fits_windows(const struct pagoda_batch *batch)
 	return nr <= PAGODA_TABLE_WINDOWS;
 }
 
-/* A step for the tables of a level, as many at a time as there are windows for. */
+/* Does a step for the tables of a level, in rounds of as many tables as the windows hold. */
 static void step_by_windows(struct pagoda_batch *batch, u32 level, enum emit_step step,
 			    const struct pagoda_emit *emit)
 {
@@ -344,7 +342,7 @@ static void batch_steps(struct pagoda_batch *batch, bool by_windows,
 	enum emit_step step;
 	u32 level;
 
-	/* The order of the file's head: leaves are done before anything above. */
+	/* Leaves are done before anything above, see the opening comment. */
 	for (level = 0; level < PAGODA_PT_LEVELS; level++) {
 		for (step = STEP_INITIAL; step < STEP_LAST; step++) {
 			if (by_windows)
@@ -361,7 +359,7 @@ static void batch_steps(struct pagoda_batch *batch, bool by_windows,
 	}
 }
 
-/* Opens windows for all tables of the batch, which fit. */
+/* Opens windows for all tables of a batch that fits the windows. */
 static void windows_open(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
 	struct pagoda_table *table;
@@ -374,7 +372,7 @@ static void windows_open(struct pagoda_batch *batch, const struct pagoda_emit *e
 		pagoda_process_flush(batch->space->mmu, emit);
 }
 
-/* Takes the tables off the list of work; those that leave go where finish finds them. */
+/* Clears the batch; dropped tables go to the update, for finish to free. */
 static void batch_done(struct pagoda_batch *batch)
 {
 	struct pagoda_table *table, *next;
@@ -397,12 +395,9 @@ static void batch_done(struct pagoda_batch *batch)
 	}
 }
 
-/**
- * pagoda_batch_emit_tables() - Write what is dirty
- * @batch: Changes; over afterwards but for the flush
- * @emit: Where to
- *
- * Tables that aren't resident are written when they come back.
+/*
+ * Writes dirty words of the batch; only the flush is left. Evicted tables are written by
+ * restore.
  */
 void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
@@ -420,13 +415,9 @@ void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_em
 	batch_done(batch);
 }
 
-/**
- * pagoda_batch_emit_flush() - Have the device forget what changed
- * @batch: Changes that were emitted
- * @emit: Where to
- *
- * A device without the space's root knows none of its translations: SetRootPageTable
- * comes later and drops all.
+/*
+ * Emits a flush of the translations that the batch changed. Without a root the device caches
+ * none, and SetRootPageTable drops all.
  */
 void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
@@ -447,13 +438,7 @@ void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emi
 	emit->emit(emit->arg, &op);
 }
 
-/**
- * pagoda_emit_last() - The last update of memory that a table leaves
- * @table: Table
- * @memory: The memory
- * @nr_entries: Entries it has
- * @emit: Where to
- */
+/* Emits the last update of memory that a table is about to lose: all entries invalid. */
 void pagoda_emit_last(struct pagoda_table *table, const struct pagoda_table_memory *memory,
 		      u32 nr_entries, const struct pagoda_emit *emit)
 {

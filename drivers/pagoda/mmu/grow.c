@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a prepare adds to the tree: tables on the way to a block, and the root; and the
- * count of what commit may emit, from above.
+ * Tables that prepare adds to the tree of tables, and the upper bound of the operations that
+ * commit emits.
  */
 #include <linux/slab.h>
 
 #include "internal.h"
 
-/* Entries that the operations of one piece may fall into, besides those it writes. */
+/* Operations that the ends of a piece of a block add to the operation for the piece. */
 #define PIECES		2
-/* The same with dual PTEs, where chunks of a block alternate between two tables. */
+/* With dual PTEs each chunk may be in the other table than the chunk before. */
 #define PIECES_DUAL	(4 * (VIRTIO_PAGODA_PT_ENTRIES_64K + 2))
 
-/**
- * pagoda_update_count() - Add what commit may emit
- * @update: The update
- * @entries: Entries that are written in a row; a table's worth is one operation
- * @more: Operations of one entry besides
+/*
+ * Counts operations for @entries consecutive entries, and @more operations of one entry each.
  */
 void pagoda_update_count(struct pagoda_pt_update *update, u32 entries, u32 more)
 {
@@ -25,22 +22,13 @@ void pagoda_update_count(struct pagoda_pt_update *update, u32 entries, u32 more)
 	update->ops[1] += more;
 }
 
-/**
- * pagoda_update_pieces() - Operations that the ends of a piece may take
- * @update: The update
- *
- * Return: their number.
- */
+/* Returns the number of operations that the ends of a piece may add. */
 u32 pagoda_update_pieces(const struct pagoda_pt_update *update)
 {
 	return pagoda_mmu_is_dual(update->space->mmu) ? PIECES_DUAL : PIECES;
 }
 
-/**
- * pagoda_update_count_tables() - Add tables that show in windows; the root may take many
- * @update: The update
- * @nr: Windows
- */
+/* Counts @nr windows for tables that are written; a large root takes several. */
 void pagoda_update_count_tables(struct pagoda_pt_update *update, u32 nr)
 {
 	update->windows += nr;
@@ -51,18 +39,9 @@ static u32 space_levels(const struct pagoda_space *space)
 	return space->mmu->args.limits->pt_levels;
 }
 
-/* The tables above a block: first updates, links, last updates. */
-static void update_count_path(struct pagoda_pt_update *update)
-{
-	u32 levels = space_levels(update->space);
-
-	pagoda_update_count(update, 0, 6 * levels);
-	pagoda_update_count_tables(update, levels);
-}
-
 /* ---- Tables ---------------------------------------------------------------- */
 
-/* Hangs a table with memory into the tree: below @parent, as root, or as a twin. */
+/* Adds a table with memory to the tree of tables: as a twin, below @parent, or as the root. */
 static void update_hang(struct pagoda_pt_update *update, struct pagoda_table *table,
 			struct pagoda_table *parent, struct pagoda_table *twin_of)
 {
@@ -85,16 +64,9 @@ static void update_hang(struct pagoda_pt_update *update, struct pagoda_table *ta
 	mutex_unlock(&space->lock);
 }
 
-/**
- * pagoda_update_make_table() - Hang a new table into the tree
- * @update: The update
- * @parent: Table above
- * @va: An address that it translates
- * @is_64k: It is a 64 KiB table
- * @twin_of: Table that it shall replace, or NULL
- *
- * Context: may sleep, takes the space's lock.
- * Return: 0, -ENOMEM or what table_alloc() answered.
+/*
+ * Adds a new table for @va below @parent, or as the twin of @twin_of. Returns 0, -ENOMEM or the
+ * error of table_alloc(). Takes the space's lock.
  */
 int pagoda_update_make_table(struct pagoda_pt_update *update, struct pagoda_table *parent,
 			     u64 va, bool is_64k, struct pagoda_table *twin_of)
@@ -118,14 +90,9 @@ int pagoda_update_make_table(struct pagoda_pt_update *update, struct pagoda_tabl
 	return 0;
 }
 
-/**
- * pagoda_update_path() - Level-1 table of a block; makes what is missing on the way
- * @update: The update; the space has a root
- * @va: An address of the block
- * @parent: Out: the table
- *
- * Context: may sleep, takes the space's lock.
- * Return: 0, -ENOMEM or what table_alloc() answered.
+/*
+ * Sets @parent to the level-1 table of @va, and makes missing tables above. Returns 0, -ENOMEM
+ * or the error of table_alloc(). The space has a root. Takes the space's lock.
  */
 int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_table **parent)
 {
@@ -142,9 +109,14 @@ int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_ta
 		}
 		table = child;
 	}
-	/* Once for all pieces in a row: what is above them is written once in a batch. */
-	if (update->path != table)
-		update_count_path(update);
+	/*
+	 * First updates, links and last updates of the tables above. Once for pieces in a row:
+	 * a batch writes the entries above them once.
+	 */
+	if (update->path != table) {
+		pagoda_update_count(update, 0, 6 * space_levels(update->space));
+		pagoda_update_count_tables(update, space_levels(update->space));
+	}
 	update->path = table;
 	*parent = table;
 	return 0;
@@ -152,6 +124,7 @@ int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_ta
 
 /* ---- The root -------------------------------------------------------------- */
 
+/* Returns the number of entries up to the last that is in use. */
 static u32 root_used(const struct pagoda_table *root)
 {
 	u32 nr = root->nr_entries, w;
@@ -163,7 +136,7 @@ static u32 root_used(const struct pagoda_table *root)
 	return 0;
 }
 
-/* Entries of the root that the maps of the update need. */
+/* Returns the number of root entries that the maps and copies of the update need. */
 static u64 root_needed(const struct pagoda_pt_update *update)
 {
 	u32 shift = pagoda_level_shift(space_levels(update->space) - 1), i;
@@ -179,7 +152,7 @@ static u64 root_needed(const struct pagoda_pt_update *update)
 	return need;
 }
 
-/* Entries the root shall have, for what is there and what comes. */
+/* Returns the number of entries the root shall have, for present mappings and @need entries. */
 static u32 root_wanted(const struct pagoda_space *space, u64 need)
 {
 	const struct pagoda_paging_limits *limits = space->mmu->args.limits;
@@ -215,7 +188,7 @@ static int root_resize(struct pagoda_pt_update *update, u32 entries)
 	struct pagoda_table *root = update->space->root;
 	int ret;
 
-	/* The books last: they stay wide until the space is gone. */
+	/* Words last: room in words is kept until the space is destroyed. */
 	ret = pagoda_table_get_memory(root, entries);
 	if (ret)
 		return ret;
@@ -231,10 +204,7 @@ static int root_resize(struct pagoda_pt_update *update, u32 entries)
 	return 0;
 }
 
-/**
- * pagoda_update_count_root() - Add windows that the root shows in
- * @update: The update
- */
+/* Counts the windows that the root takes. */
 void pagoda_update_count_root(struct pagoda_pt_update *update)
 {
 	const struct pagoda_table *root = update->space->root;
@@ -246,15 +216,10 @@ void pagoda_update_count_root(struct pagoda_pt_update *update)
 	pagoda_update_count_tables(update, 2 * DIV_ROUND_UP(bytes, PAGODA_TABLE_WINDOW_BYTES));
 }
 
-/**
- * pagoda_update_root() - Make or resize the root
- * @update: The update, with its maps and copies
- *
- * With two levels only it grows to what is needed, and shrinks when a quarter would do;
- * without memory for that it stays as it is.
- *
- * Context: may sleep, takes the space's lock.
- * Return: 0, -ENOMEM or what table_alloc() answered.
+/*
+ * Makes or resizes the root for the update's maps and copies. With two levels the root grows as
+ * needed, and shrinks where a quarter would do; shrinking may fail silently. Returns 0, -ENOMEM
+ * or the error of table_alloc(). Takes the space's lock.
  */
 int pagoda_update_root(struct pagoda_pt_update *update)
 {

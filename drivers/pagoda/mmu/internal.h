@@ -2,13 +2,14 @@
 /*
  * What the files of mmu/ share with each other, and with no other room.
  *
- * A table's entries are words: one an entry, in level-1 tables with dual PTEs two, of
- * which word 0 is for the 4 KiB table or the large page and word 1 for the 64 KiB
- * table. struct pagoda_words holds one of each for all entries of a table.
+ * An entry of a table is one word; with dual PTEs an entry of a level-1 table is two words:
+ * word 0 for the 4 KiB table or the large page, word 1 for the 64 KiB table. A struct
+ * pagoda_words holds word 0, or word 1, of all entries of a table.
  *
- *	block	the 2 MiB that a leaf table covers, of either kind
+ *	block	the 2 MiB that a leaf table covers, of 4 KiB or of 64 KiB entries
  *	chunk	the 64 KiB that an entry of a 64 KiB table covers
- *	record	what is mapped in a range: what UPDATE_PAGE_TABLE says besides the entry
+ *	record	allocation, offset and DriverProtection of a range, for the fields of
+ *		UPDATE_PAGE_TABLE besides the entries
  */
 #ifndef PAGODA_MMU_INTERNAL_H
 #define PAGODA_MMU_INTERNAL_H
@@ -33,12 +34,12 @@ struct pagoda_process;
 
 /**
  * struct pagoda_mmu - Page tables of a device
- * @args: What it was made with
+ * @args: Arguments of pagoda_mmu_create()
  * @process: The paging process, see process.c
  * @pages: Pages of tables in system memory: page of the bus address -> entry of the
  *	owner's struct page array
  * @leaving: Protects @gone
- * @gone: Tables that operations not yet executed may use, &pagoda_table.link
+ * @gone: Freed tables that operations in flight may still use, &pagoda_table.link
  * @scattered: Entries that no builder can compress, for costs
  */
 struct pagoda_mmu {
@@ -52,10 +53,8 @@ struct pagoda_mmu {
 
 /**
  * struct pagoda_words - Words of a table
- * @values: What they are, as hardware entries; links to tables that aren't resident
- *	are 0
- * @dirty: Words to be written by the operation going on, a bit each; clear between
- *	operations
+ * @values: The words, as hardware entries; links to tables that aren't resident are 0
+ * @dirty: A bit for each word that the current batch has to write; clear between batches
  * @children: Tables below, NULL for leaf tables
  */
 struct pagoda_words {
@@ -66,34 +65,34 @@ struct pagoda_words {
 
 /**
  * struct pagoda_table - A page table
- * @space: Space it belongs to
+ * @space: Space of the table
  * @parent: Table above, NULL for the root
  * @twin: 4 KiB table that shall replace this 64 KiB table, between prepare and commit
  * @link: In &pagoda_space.tables, later in &pagoda_mmu.gone
+ * @work: In &pagoda_batch.work, &pagoda_pt_update.fresh or &pagoda_pt_update.dropped
  * @fence: Of the flush that makes a table in &pagoda_mmu.gone unreachable
- * @work: In a list of the operation going on
- * @words: The entries; the second only in level-1 tables with dual PTEs
+ * @words: The entries; words[1] only in level-1 tables with dual PTEs
  * @va: First address
  * @level: 0 = leaf
  * @is_64k: Leaf table of 64 KiB entries
  * @nr_entries: Entries the device may use
- * @room: Entries there is room for in @words; differs from @nr_entries only in a root
+ * @room: Capacity of @words; differs from @nr_entries only in a root
  * @nr_valid: Words that are valid
  * @nr_children: Tables below
- * @memory: Where it is, if it has memory
- * @next: Memory it gets at commit, if @has_next
- * @window_va: Where it is in the table windows, if @has_window
- * @resident: @memory is good and has its entries
- * @linked: This table is what translates its addresses, if resident
- * @fresh: Made by the update under way and never linked so far
+ * @memory: Memory of a table that is @resident
+ * @next: Memory that commit puts into @memory, if @has_next
+ * @window_va: Address of the table in the table windows, if @has_window
+ * @resident: @memory belongs to the table and holds the entries
+ * @linked: The entries of the parent lead here, or will when the table is resident
+ * @fresh: Made by prepare and not used by commit so far
  * @initial: @memory has garbage in it
  * @whole: All words are written at once, invalid ones too; only if @initial
- * @dropped: Leaves in the operation going on
- * @has_next: See @next
- * @has_window: See @window_va
+ * @dropped: The current batch takes the table out of the space
+ * @has_next: @next is valid
+ * @has_window: @window_va is valid
  *
- * All of it is protected by &pagoda_space.lock; what is between prepare and commit
- * isn't changed by others.
+ * All members are protected by &pagoda_space.lock; a table made by prepare is left alone
+ * until commit.
  */
 struct pagoda_table {
 	struct pagoda_space *space;
@@ -124,14 +123,14 @@ struct pagoda_table {
 };
 
 /**
- * struct pagoda_record - What is mapped in a range
+ * struct pagoda_record - The allocation that is mapped in a range
  * @node: In &pagoda_space.records, by address
  * @link: In the list of spare records of an update
  * @va: First address
  * @size: Bytes
- * @allocation: Driver's name of it
- * @allocation_offset: Byte of it at @va, or the first one of the window
- * @window: Bytes that repeat, 0 = they don't
+ * @allocation: Number of the allocation
+ * @allocation_offset: Byte of the allocation at @va, or the first byte of the window
+ * @window: Size of the window that repeats over the range, 0: nothing repeats
  * @first: Byte of the window at @va
  * @driver_protection: Of the map call (C98)
  */
@@ -150,10 +149,10 @@ struct pagoda_record {
 /**
  * struct pagoda_space - An address space
  * @mmu: Page tables of the device
- * @data: The owner's
- * @id: Number the device knows it by
- * @lock: Protects everything below, and the tables
- * @nr_absent: Entries of @tables that should be resident and aren't
+ * @data: Private to the owner
+ * @id: Number of the space for the device
+ * @lock: Protects all members below, and the tables
+ * @nr_absent: Number of evicted tables in @tables
  * @root: Root table or NULL
  * @tables: All tables, in no order
  * @records: struct pagoda_record, disjoint, by address
@@ -178,29 +177,28 @@ void pagoda_process_destroy(struct pagoda_mmu *mmu);
 /**
  * struct pagoda_pt_update - A change of a space, from prepare to finish
  * @space: The space
- * @maps: Copies of the maps; what they point to is the caller's
- * @copies: Copies of the copies
+ * @maps: Copy of the maps; extents and lists of pages belong to the caller
+ * @copies: Copy of the copies
  * @nr_maps: Entries of @maps
  * @nr_copies: Entries of @copies
  * @records: Records for commit to use
- * @fresh: Tables made by prepare, &pagoda_table.work; those that commit used are gone
- *	from it
- * @dropped: Tables that commit took away, &pagoda_table.work
- * @old_root: Memory of the root before it was resized
- * @old_entries: Its entries, 0 = it wasn't
- * @root_entries: Entries the root shall have, 0 = as it is
- * @counted: Block whose present content was counted last, U64_MAX = none
- * @path: Table whose path was counted last
+ * @fresh: Tables made by prepare that commit hasn't used, &pagoda_table.work
+ * @dropped: Tables that commit took out of the space, &pagoda_table.work
+ * @old_root: Memory of the root before commit resized the root
+ * @old_entries: Entries in @old_root, 0: the root wasn't resized
+ * @root_entries: Entries the root shall have, 0: no change
+ * @counted: Block whose present content was counted last, U64_MAX: none
+ * @path: Level-1 table whose path was counted last
  * @large_start: First address of the maps that cover whole blocks
- * @large_end: Address behind the last one
+ * @large_end: Address behind the last of those maps
  * @ranges: Ranges that copies fall into
- * @windows: Upper bound for the tables written
+ * @windows: Upper bound for table windows used
  * @ops: Upper bound for operations that write n entries, by n
- * @suspended: suspend() was called
+ * @suspended: suspend() was called, or has to be at the end of prepare
  * @set_root: Finish calls SetRootPageTable
- * @restore: Tables that aren't resident come back
- * @rebuild: Tables that are resident have garbage in them
- * @close: Everything goes
+ * @restore: Evicted tables get memory and their entries again
+ * @rebuild: Resident tables have garbage in their memory and are written again
+ * @close: All mappings and tables are removed, the root too
  */
 struct pagoda_pt_update {
 	struct pagoda_space *space;
@@ -229,12 +227,12 @@ struct pagoda_pt_update {
 };
 
 /**
- * struct pagoda_batch - Changes of words that go out together
+ * struct pagoda_batch - Changes of words that are emitted together
  * @space: The space, locked
  * @update: The update being committed, NULL for an invalidation or an eviction
- * @work: Tables with something to do, by level, &pagoda_table.work
+ * @work: Tables to be written, by level, &pagoda_table.work
  * @start: First address whose translation changed
- * @end: First address behind the last such, 0 = none
+ * @end: Address behind the last whose translation changed, 0: none did
  */
 struct pagoda_batch {
 	struct pagoda_space *space;
@@ -245,10 +243,10 @@ struct pagoda_batch {
 };
 
 /**
- * struct pagoda_map_place - Where the next byte of a mapping is
- * @map: The mapping, MEMORY
- * @extent: Extent or page of the list
- * @offset: Byte of it
+ * struct pagoda_map_place - Cursor over the memory of a map
+ * @map: The map, MEMORY
+ * @extent: Index of the extent or page
+ * @offset: Byte of the extent
  * @left: Bytes to the end of the window, U64_MAX without one
  */
 struct pagoda_map_place {
@@ -299,7 +297,7 @@ void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_c
 			 struct list_head *spare);
 void pagoda_records_clear(struct pagoda_space *space);
 
-/* block.c: words and what changes them; the space's lock is held */
+/* block.c: the space's lock is held */
 void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
 		       struct pagoda_pt_update *update);
 void pagoda_table_settle(struct pagoda_table *table);
@@ -360,25 +358,25 @@ static inline bool pagoda_mmu_has_pages(const struct pagoda_mmu *mmu, u64 bytes)
 	return mmu->args.limits->page_sizes & bytes;
 }
 
-/* log2 of the bytes an entry of a 4 KiB leaf table or of one above covers. */
+/* Returns log2 of the bytes that an entry at @level covers, except in 64 KiB tables. */
 static inline u32 pagoda_level_shift(u32 level)
 {
 	return VIRTIO_PAGODA_PAGE_SHIFT + level * VIRTIO_PAGODA_PT_INDEX_BITS;
 }
 
-/* log2 of the bytes an entry of the table covers. */
+/* Returns log2 of the bytes that an entry of @table covers. */
 static inline u32 pagoda_table_shift(const struct pagoda_table *table)
 {
 	return table->is_64k ? ilog2(SZ_64K) : pagoda_level_shift(table->level);
 }
 
-/* Words of an entry. */
+/* Returns the words of an entry. */
 static inline u32 pagoda_table_nr_words(const struct pagoda_table *table)
 {
 	return table->level == 1 && pagoda_mmu_is_dual(table->space->mmu) ? 2 : 1;
 }
 
-/* Index of the entry that translates @va. */
+/* Returns the index of the entry that translates @va. */
 static inline u32 pagoda_table_index(const struct pagoda_table *table, u64 va)
 {
 	return (va - table->va) >> pagoda_table_shift(table);
@@ -389,13 +387,13 @@ static inline u64 pagoda_table_entry_va(const struct pagoda_table *table, u32 in
 	return table->va + ((u64)index << pagoda_table_shift(table));
 }
 
-/* Which word of its parent's entry a table is linked by. */
+/* Returns which word of the parent's entry links @table. */
 static inline u32 pagoda_table_word(const struct pagoda_table *table)
 {
 	return table->is_64k && pagoda_mmu_is_dual(table->space->mmu);
 }
 
-/* Address behind the last that the table translates. */
+/* Returns the address behind the last that @table translates. */
 static inline u64 pagoda_table_end(const struct pagoda_table *table)
 {
 	return pagoda_table_entry_va(table, table->nr_entries);

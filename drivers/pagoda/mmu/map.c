@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Maps taken apart: is one possible, and where is its memory. */
+/* Checks of maps, and the cursor over the memory of a map. */
 #include <linux/errno.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
@@ -8,14 +8,13 @@
 #include "internal.h"
 
 /**
- * pagoda_mmu_reach() - What tables can translate
+ * pagoda_mmu_reach() - How far page tables can translate
  * @mmu: Page tables of the device
  *
- * Less than the device's addresses where a root would have to be larger than what
- * writes it can see at once, or than half of VRAM.
+ * With at most two levels the root grows with the addresses in use. The reach is then limited
+ * by a root of half of VRAM, and in GPU_VIRTUAL mode by a root that fills the table windows.
  *
- * Context: any.
- * Return: The address behind the last.
+ * Return: The address behind the last that can be translated.
  */
 u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 {
@@ -23,13 +22,13 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 	u64 reach = 1ull << limits->va_bits;
 	u64 bytes;
 
-	/* Only a root above leaf tables can have more entries than an index counts. */
+	/* Only a root right above leaf tables can have more than VIRTIO_PAGODA_PT_ENTRIES. */
 	if (limits->pt_levels > 2 || mmu->args.mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		return reach;
-	/* Its memory is a power of two, in one piece. */
+	/* The root's memory is contiguous and a power of two. */
 	bytes = max_t(u64, rounddown_pow_of_two(limits->vram_size) / 2,
 		      pagoda_table_bytes(mmu, 1, VIRTIO_PAGODA_PT_ENTRIES));
-	/* All of it has to be visible in the windows at once. */
+	/* The whole root has to be visible in the windows at once. */
 	if (mmu->args.mode == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL)
 		bytes = min_t(u64, bytes, (u64)PAGODA_TABLE_WINDOWS * PAGODA_TABLE_WINDOW_BYTES);
 	bytes /= pagoda_mmu_is_dual(mmu) ? 2 * VIRTIO_PAGODA_PT_ENTRY_BYTES :
@@ -37,37 +36,28 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 	return min(reach, bytes << pagoda_level_shift(1));
 }
 
-static bool range_is_good(const struct pagoda_space *space, u64 va, u64 size)
-{
-	u64 reach = pagoda_mmu_reach(space->mmu);
-
-	return size && IS_ALIGNED(va | size, VIRTIO_PAGODA_PAGE_SIZE) &&
-	       va >= VIRTIO_PAGODA_PAGE_SIZE && va < reach && size <= reach - va;
-}
-
-/**
- * pagoda_range_check() - Can a range of a space be mapped?
- * @space: The space
- * @va: First address
- * @size: Bytes
- *
- * Return: 0, -EINVAL if it isn't in whole pages or holds page 0 or reaches too far.
+/*
+ * Returns -EINVAL if a range isn't in whole pages, holds page 0 or exceeds the tables' reach.
  */
 int pagoda_range_check(const struct pagoda_space *space, u64 va, u64 size)
 {
-	if (range_is_good(space, va, size))
+	u64 reach = pagoda_mmu_reach(space->mmu);
+
+	if (size && IS_ALIGNED(va | size, VIRTIO_PAGODA_PAGE_SIZE) &&
+	    va >= VIRTIO_PAGODA_PAGE_SIZE && va < reach && size <= reach - va)
 		return 0;
 	pr_debug("pagoda: space %u: no range for page tables: %#llx + %#llx\n", space->id, va,
 		 size);
 	return -EINVAL;
 }
 
-/* Bytes of memory a map lists. */
+/* Returns the bytes of memory that a map lists. */
 static u64 map_bytes(const struct pagoda_map *map)
 {
 	return map->window ?: map->size;
 }
 
+/* Returns the bytes of the extents together, 0 if an extent is bad or they exceed the map. */
 static u64 extents_size(const struct pagoda_map *map)
 {
 	u64 size = 0;
@@ -100,13 +90,7 @@ static bool memory_is_good(const struct pagoda_map *map)
 	       pages <= map->adl->nr_pages - map->adl_offset;
 }
 
-/**
- * pagoda_map_check() - Is a map one that can be made?
- * @space: Space it is for
- * @map: The map
- *
- * Return: 0 or -EINVAL.
- */
+/* Returns -EINVAL for a range that can't be mapped or memory that doesn't match the range. */
 int pagoda_map_check(const struct pagoda_space *space, const struct pagoda_map *map)
 {
 	bool memory = map->kind == PAGODA_MAP_MEMORY;
@@ -121,11 +105,7 @@ int pagoda_map_check(const struct pagoda_space *space, const struct pagoda_map *
 	return pagoda_range_check(space, map->va, map->size);
 }
 
-/**
- * pagoda_place_init() - The first byte of a mapping's memory
- * @place: Set
- * @map: MEMORY
- */
+/* Points @place at the memory of the first address of @map. */
 void pagoda_place_init(struct pagoda_map_place *place, const struct pagoda_map *map)
 {
 	*place = (struct pagoda_map_place) {
@@ -169,14 +149,9 @@ static u64 extents_run(const struct pagoda_map_place *place, u64 want, u32 *segm
 	return min(bytes, want);
 }
 
-/**
- * pagoda_place_run() - Consecutive memory from a place on
- * @place: Place, not at the end
- * @want: Most bytes of interest, multiple of the page size
- * @segment: Set to its segment
- * @address: Set to its address
- *
- * Return: bytes, a multiple of the page size, at most @want.
+/*
+ * Returns how many bytes are consecutive from @place on, at most @want, and where they are.
+ * @place isn't at the end.
  */
 u64 pagoda_place_run(const struct pagoda_map_place *place, u64 want, u32 *segment, u64 *address)
 {
@@ -187,7 +162,7 @@ u64 pagoda_place_run(const struct pagoda_map_place *place, u64 want, u32 *segmen
 	return adl_run(place->map->adl, place->extent, want, address);
 }
 
-/* To the window's beginning if that takes less; returns the bytes left to go. */
+/* Jumps to the window's start if @bytes reach its end; returns the bytes to go from there. */
 static u64 place_wrap(struct pagoda_map_place *place, u64 bytes)
 {
 	const struct pagoda_map *map = place->map;
@@ -202,11 +177,7 @@ static u64 place_wrap(struct pagoda_map_place *place, u64 bytes)
 	return bytes;
 }
 
-/**
- * pagoda_place_advance() - Go on by some bytes
- * @place: Place
- * @bytes: At most what is left, multiple of the page size
- */
+/* Moves @place by @bytes, a multiple of the page size and at most what is left. */
 void pagoda_place_advance(struct pagoda_map_place *place, u64 bytes)
 {
 	const struct pagoda_map *map = place->map;
@@ -223,7 +194,7 @@ void pagoda_place_advance(struct pagoda_map_place *place, u64 bytes)
 		place->offset -= map->extents[place->extent++].size;
 }
 
-/* Entries whose memory begins in one extent; it and what follows is consecutive in each. */
+/* Sets up to @nr entries whose memory begins in the current extent; returns how many. */
 static u32 extents_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries)
 {
 	const struct pagoda_map_extent *extent = &place->map->extents[place->extent];
@@ -252,12 +223,9 @@ static u32 adl_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *e
 	return nr;
 }
 
-/**
- * pagoda_place_entries() - What leaf entries say of the memory from a place on
- * @place: Place, not at the end; advanced
- * @shift: log2 of the bytes an entry maps, all of them consecutive
- * @nr: Entries, at most what is left
- * @entries: Set to segment and address, where hardware entries have them; nothing else
+/*
+ * Sets segment and address of @nr entries from @place on, and moves @place behind them. The
+ * memory of each entry is consecutive.
  */
 void pagoda_place_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries)
 {
@@ -268,13 +236,9 @@ void pagoda_place_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64
 					extents_entries(place, shift, nr, entries);
 }
 
-/**
- * pagoda_place_is_large() - Can an entry above the leaves map a block?
- * @place: Memory of its first byte
- * @mmu: Page tables of the device
- * @bytes: Bytes of the block that are mapped
- *
- * Return: whether all of it is, in consecutive and aligned memory.
+/*
+ * Returns whether a level-1 entry can map @bytes at @place: a block of consecutive aligned
+ * memory.
  */
 bool pagoda_place_is_large(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
 			   u64 bytes)
@@ -287,14 +251,9 @@ bool pagoda_place_is_large(const struct pagoda_map_place *place, const struct pa
 	       IS_ALIGNED(address, PAGODA_BLOCK_BYTES);
 }
 
-/**
- * pagoda_place_is_64k() - Can 64 KiB entries map a piece?
- * @place: Memory of its first byte
- * @mmu: Page tables of the device
- * @va: Its first address
- * @bytes: Its bytes, within a block
- *
- * Return: whether it is whole chunks, each consecutive and aligned in VRAM.
+/*
+ * Returns whether 64 KiB entries can map @bytes at @place to @va: whole chunks, each
+ * consecutive and aligned in VRAM.
  */
 bool pagoda_place_is_64k(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
 			 u64 va, u64 bytes)

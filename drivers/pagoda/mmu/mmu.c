@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The page-table subsystem of a device: what its spaces have in common. */
+/* Creates and destroys the page-table subsystem of a device. */
 #include <linux/err.h>
 #include <linux/slab.h>
 
 #include "core/check.h"
-#include "core/check.h"
 #include "internal.h"
 
-/* Can the tables the device describes translate anything? */
+/* Returns whether tables as @args describe them can translate anything. */
 static bool mmu_args_are_good(const struct pagoda_mmu_args *args)
 {
 	const struct pagoda_paging_limits *limits = args->limits;
@@ -17,30 +16,21 @@ static bool mmu_args_are_good(const struct pagoda_mmu_args *args)
 	       args->mode <= VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL;
 }
 
-/* Neither a run nor twice the same. */
-static void mmu_scatter(u64 *values)
-{
-	u32 i;
-
-	for (i = 0; i < VIRTIO_PAGODA_PT_ENTRIES; i++)
-		values[i] = VIRTIO_PAGODA_PTE_VALID |
-			    (u64)(i * i + i + 1) << VIRTIO_PAGODA_PAGE_SHIFT;
-}
-
 /**
  * pagoda_mmu_create() - Make the page-table subsystem of a device
- * @args: How; copied, what it points to must outlive the result
+ * @args: Copied; limits and ops must outlive the subsystem
  *
- * Makes the paging process, so table_alloc() and set_root() are called from here.
+ * Makes the paging process too, so table_alloc() and set_root() are called.
  *
  * Context: probe; may sleep.
  * Return: the subsystem; ERR_PTR of -EINVAL for limits that make no sense, -ENOMEM, or
- *	what set_root() answered.
+ *	the error of set_root().
  */
 struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 {
 	struct pagoda_mmu *mmu;
 	int ret;
+	u32 i;
 
 	if (!mmu_args_are_good(args))
 		return ERR_PTR(-EINVAL);
@@ -51,7 +41,10 @@ struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 	xa_init(&mmu->pages);
 	mutex_init(&mmu->leaving);
 	INIT_LIST_HEAD(&mmu->gone);
-	mmu_scatter(mmu->scattered);
+	/* Neither consecutive nor equal, so no builder can compress them. */
+	for (i = 0; i < VIRTIO_PAGODA_PT_ENTRIES; i++)
+		mmu->scattered[i] = VIRTIO_PAGODA_PTE_VALID |
+				    (u64)(i * i + i + 1) << VIRTIO_PAGODA_PAGE_SHIFT;
 	ret = pagoda_process_create(mmu);
 	if (!ret)
 		return mmu;
@@ -62,7 +55,8 @@ struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 
 /**
  * pagoda_mmu_destroy() - Undo pagoda_mmu_create()
- * @mmu: Page tables of the device; no space but the first is left, nothing is in flight
+ * @mmu: Page tables of the device; all spaces but the paging process' are destroyed, and
+ *	nothing is in flight
  *
  * Context: may sleep.
  */
@@ -76,13 +70,7 @@ void pagoda_mmu_destroy(struct pagoda_mmu *mmu)
 	kfree(mmu);
 }
 
-/**
- * pagoda_mmu_mode() - How page tables are written
- * @mmu: Page tables of the device
- *
- * Context: any.
- * Return: the mode declared (C89).
- */
+/* Returns the mode in which page tables are written (C89). */
 enum virtio_pagoda_update_mode pagoda_mmu_mode(const struct pagoda_mmu *mmu)
 {
 	return mmu->args.mode;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changes of a space, first part: prepare. grow.c makes its tables, update.c has the rest.
+ * Changes of a space, first part: prepare. grow.c makes the tables, update.c has the rest.
  *
- * Prepare walks what is there and hangs every table that may be needed into the tree,
- * not linked and so invisible, and reserves records. It needn't know exactly what
- * commit will use: what is left over goes back in finish. It does count, from above,
- * what commit can emit.
+ * Prepare walks the tables, adds every table that commit may need to the tree of tables, not
+ * linked and so invisible to the device, and reserves records. Tables and records that commit
+ * doesn't use are freed by finish. Prepare also counts an upper bound of the operations that
+ * commit emits.
  *
- * The tree's structure is changed by prepare, commit and abort only, which the caller
- * keeps apart; prepare takes the lock for the moment a table is hung in, because an
- * invalidation may be walking.
+ * Only prepare, commit and abort change the structure of the tree, and the caller keeps them
+ * apart. Prepare takes the space's lock while adding a table, because an invalidation may be
+ * walking the tree.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -33,6 +33,7 @@ static struct pagoda_pt_update *update_create(struct pagoda_space *space)
 
 /* ---- Blocks ---------------------------------------------------------------- */
 
+/* Returns whether the block of an entry is mapped by the entry alone, without a leaf table. */
 static bool prepare_is_large(const struct pagoda_table *parent, u32 index)
 {
 	const struct pagoda_table *child = parent->words[0].children[index];
@@ -41,7 +42,7 @@ static bool prepare_is_large(const struct pagoda_table *parent, u32 index)
 	       !(child && child->linked);
 }
 
-/* A map that may make whole blocks one entry, for block_was_set(). */
+/* Notes a map that may make whole blocks one entry, for block_was_set(). */
 static void update_note_large(struct pagoda_pt_update *update, const struct pagoda_map *map)
 {
 	if (map->kind == PAGODA_MAP_INVALID || map->size < PAGODA_BLOCK_BYTES)
@@ -50,7 +51,10 @@ static void update_note_large(struct pagoda_pt_update *update, const struct pago
 	update->large_end = max(update->large_end, map->va + map->size);
 }
 
-/* May an earlier map of the update have made the block one entry? */
+/*
+ * Returns whether a map of @update before the map at @nr_before may have made the block one
+ * entry.
+ */
 static bool block_was_set(const struct pagoda_pt_update *update, u32 nr_before, u64 va)
 {
 	u64 start = round_down(va, PAGODA_BLOCK_BYTES);
@@ -68,7 +72,10 @@ static bool block_was_set(const struct pagoda_pt_update *update, u32 nr_before, 
 	return false;
 }
 
-/* A 4 KiB table for the block, beside, instead of or as a twin of what is there. */
+/*
+ * Makes a 4 KiB table for the block of @va: besides a 64 KiB table with dual PTEs, else as its
+ * twin.
+ */
 static int block_make_small(struct pagoda_pt_update *update, struct pagoda_table *parent, u64 va)
 {
 	struct pagoda_table *table = parent->words[0].children[pagoda_table_index(parent, va)];
@@ -98,7 +105,10 @@ static bool map_is_64k(const struct pagoda_map *map, const struct pagoda_map_pla
 	return IS_ALIGNED(va | size, PAGODA_CHUNK_BYTES);
 }
 
-/* Without dual PTEs: one leaf table, of the kind that holds the piece and the rest. */
+/*
+ * Without dual PTEs: makes the leaf table that can hold both the piece and the rest of the
+ * block.
+ */
 static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_table *parent,
 				u64 va, u64 size, const struct pagoda_map *map,
 				const struct pagoda_map_place *place, bool spread)
@@ -118,7 +128,7 @@ static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_t
 	return block_make_large(update, parent, va);
 }
 
-/* With dual PTEs: does the piece need a 4 KiB table, a 64 KiB one, does it cut chunks? */
+/* With dual PTEs: sets whether a piece needs a 4 KiB table, a 64 KiB table, and cuts chunks. */
 static void block_chunks(const struct pagoda_mmu *mmu, u64 va, u64 size,
 			 const struct pagoda_map *map, const struct pagoda_map_place *from,
 			 bool *small, bool *large, bool *cut)
@@ -147,23 +157,24 @@ static int block_prepare_dual(struct pagoda_pt_update *update, struct pagoda_tab
 {
 	struct pagoda_table *there = parent->words[1].children[pagoda_table_index(parent, va)];
 	bool small = spread, large = false, cut = false;
-	int ret = 0;
+	int ret;
 
 	block_chunks(update->space->mmu, va, size, map, place, &small, &large, &cut);
 	if (there && cut) {
 		small = true;
 		update->suspended |= !there->fresh;
 	}
-	if (small)
+	if (small) {
 		ret = block_make_small(update, parent, va);
-	if (!ret && large)
-		ret = block_make_large(update, parent, va);
-	return ret;
+		if (ret)
+			return ret;
+	}
+	return large ? block_make_large(update, parent, va) : 0;
 }
 
 /*
- * What is in a block may have to be written again when a piece of it changes: counted
- * once for pieces in a row, because a batch writes each entry once.
+ * Counts the entries of a block of which a piece changes: all may have to be written again.
+ * Pieces in a row count once, because a batch writes each entry once.
  */
 static void block_count_present(struct pagoda_pt_update *update, u64 va)
 {
@@ -177,7 +188,7 @@ static void block_count_present(struct pagoda_pt_update *update, u64 va)
 	pagoda_update_count_tables(update, 3);
 }
 
-/* Times a piece of a map begins its window anew. */
+/* Returns how often a piece of a map starts its window anew. */
 static u32 piece_wraps(const struct pagoda_map *map, u64 size)
 {
 	return map->window ? size / map->window + 1 : 0;
@@ -202,7 +213,7 @@ static int block_prepare(struct pagoda_pt_update *update, u32 which, struct pago
 	return block_prepare_single(update, parent, va, size, map, place, spread);
 }
 
-/* Tables of a block that becomes one entry leave. */
+/* Counts the operations for tables of a block that becomes one entry. */
 static void block_count_leaving(struct pagoda_pt_update *update,
 				const struct pagoda_table *parent, u64 va)
 {
@@ -269,7 +280,7 @@ static int unmap_prepare_block(struct pagoda_pt_update *update, u32 which,
 	return block_prepare(update, which, parent, va, end - va, &nowhere);
 }
 
-/* Only where there is something; @va to @end is within the table's reach. */
+/* Prepares the unmapping of [@va, @end), below @table, where something is mapped. */
 static int unmap_prepare(struct pagoda_pt_update *update, u32 which, struct pagoda_table *table,
 			 u64 va, u64 end)
 {
@@ -338,12 +349,12 @@ static int update_prepare_maps(struct pagoda_pt_update *update, const struct pag
 	return ret;
 }
 
-/* Ends every prepare: hands the update out or takes everything back. */
+/* Ends every prepare: returns the update to the caller, or aborts it if @ret is an error. */
 static int update_ready(struct pagoda_pt_update *update, int ret,
 			struct pagoda_pt_update **out)
 {
 	if (ret) {
-		/* No other change was suspended yet. */
+		/* suspend() wasn't called yet. */
 		update->suspended = false;
 		pagoda_pt_update_abort(update);
 		return ret;
@@ -354,20 +365,20 @@ static int update_ready(struct pagoda_pt_update *update, int ret,
 }
 
 /**
- * pagoda_space_prepare() - Get everything that changing some ranges takes
+ * pagoda_space_prepare() - Prepare a change of some ranges
  * @space: Space
- * @maps: Ranges and what they shall be, in order; copied, but extents and lists of
- *	pages must stay until commit
+ * @maps: Maps to be made, in this order; copied, but extents and lists of pages must stay
+ *	until commit
  * @nr_maps: Entries of @maps, at least 1
- * @update: Set to what commit or abort takes
+ * @update: Set to the update, for commit or abort
  *
- * Contexts are suspended from here to finish or abort if the change isn't safe
- * while they run (C102): tables demoted, chunks cut with dual PTEs, the root resized.
+ * Suspends contexts of the space until finish or abort if the change isn't safe while they
+ * run (C102): a 64 KiB table is replaced, a chunk is cut with dual PTEs, or the root resized.
  *
  * Context: May sleep, and calls table_alloc(); the space's lock isn't held. The caller
  *	keeps other updates of the space out until commit or abort.
- * Return: 0; -EINVAL for a range that can't be mapped or memory that doesn't match it,
- *	-ENOMEM or what table_alloc() answered. Nothing changed then.
+ * Return: 0; -EINVAL for a range that can't be mapped or memory that doesn't match the range,
+ *	-ENOMEM or the error of table_alloc(). Nothing changed then.
  */
 int pagoda_space_prepare(struct pagoda_space *space, const struct pagoda_map *maps, u32 nr_maps,
 			 struct pagoda_pt_update **update)
@@ -387,9 +398,9 @@ int pagoda_space_prepare(struct pagoda_space *space, const struct pagoda_map *ma
 }
 
 /**
- * pagoda_space_prepare_close() - Get everything to empty a space
+ * pagoda_space_prepare_close() - Prepare the removal of everything in a space
  * @space: Space
- * @update: Set to what commit or abort takes
+ * @update: Set to the update, for commit or abort
  *
  * Commit invalidates every valid entry (C107) and gives every table its last update;
  * finish takes the root from the device. Only pagoda_space_destroy() may follow.
@@ -413,7 +424,7 @@ int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_upda
 	return update_ready(new, ret, update);
 }
 
-/* All that a table holds is written into it. */
+/* Counts the operations that write all entries of a table. */
 static void update_count_table(struct pagoda_pt_update *update, const struct pagoda_table *table)
 {
 	u32 records = pagoda_records_count(update->space, table->va,
@@ -445,12 +456,12 @@ static int update_prepare_restore(struct pagoda_pt_update *update)
 }
 
 /**
- * pagoda_space_prepare_restore() - Get memory for tables that were evicted
+ * pagoda_space_prepare_restore() - Allocate memory for tables that were evicted
  * @space: Space
- * @update: Set to what commit or abort takes
+ * @update: Set to the update, for commit or abort
  *
  * Context: as pagoda_space_prepare().
- * Return: 0, -ENOMEM or what table_alloc() answered.
+ * Return: 0, -ENOMEM or the error of table_alloc().
  */
 int pagoda_space_prepare_restore(struct pagoda_space *space, struct pagoda_pt_update **update)
 {
@@ -462,11 +473,11 @@ int pagoda_space_prepare_restore(struct pagoda_space *space, struct pagoda_pt_up
 }
 
 /**
- * pagoda_space_prepare_rebuild() - Write tables anew whose content was lost
- * @space: Space that the device forgot
- * @update: Set to what commit or abort takes
+ * pagoda_space_prepare_rebuild() - Prepare to write resident tables again
+ * @space: Space whose tables lost their content, after pagoda_space_forget()
+ * @update: Set to the update, for commit or abort
  *
- * Tables that aren't resident stay so.
+ * Evicted tables stay evicted.
  *
  * Context: as pagoda_space_prepare().
  * Return: 0 or -ENOMEM.
@@ -486,7 +497,7 @@ int pagoda_space_prepare_rebuild(struct pagoda_space *space, struct pagoda_pt_up
 	return update_ready(new, 0, update);
 }
 
-/* The 4 KiB table of a block a copy reads or writes. */
+/* Makes a 4 KiB table for a block that a copy reads or writes. */
 static int copy_prepare_block(struct pagoda_pt_update *update, u64 va)
 {
 	struct pagoda_table *parent = NULL;
@@ -521,7 +532,7 @@ static int copy_prepare(struct pagoda_pt_update *update, const struct pagoda_spa
 			ret = copy_prepare_block(update, dst);
 		if (ret)
 			return ret;
-		/* In CPU_VIRTUAL mode it is an update, of as many pieces as there are. */
+		/* In CPU_VIRTUAL mode the copy is updates, in the worst case of one entry. */
 		pagoda_update_count(update, step >> VIRTIO_PAGODA_PAGE_SHIFT,
 				    8 + (step >> VIRTIO_PAGODA_PAGE_SHIFT));
 		update->ranges++;
@@ -543,7 +554,7 @@ static int update_prepare_copies(struct pagoda_pt_update *update,
 	ret = pagoda_update_root(update);
 	for (i = 0; i < nr_copies && !ret; i++) {
 		ret = copy_prepare(update, &copies[i]);
-		/* Each page may be a mapping of its own, by what earlier copies made. */
+		/* Earlier copies of the list may have made each page a mapping of its own. */
 		records = copies[i].size >> VIRTIO_PAGODA_PAGE_SHIFT;
 		if (nr_copies == 1)
 			records = pagoda_records_count(update->space, copies[i].src,
@@ -554,28 +565,21 @@ static int update_prepare_copies(struct pagoda_pt_update *update,
 	return ret;
 }
 
-static bool copy_is_good(const struct pagoda_space *space, const struct pagoda_space_copy *copy)
-{
-	return !pagoda_range_check(space, copy->src, copy->size) &&
-	       !pagoda_range_check(space, copy->dst, copy->size);
-}
-
 /**
- * pagoda_space_prepare_copy() - Get everything that copying entries takes
+ * pagoda_space_prepare_copy() - Prepare copies of entries
  * @space: Space
- * @copies: Ranges, copied from one to the other in this order (C109)
+ * @copies: Copies to be made, in this order (C109)
  * @nr_copies: Entries of @copies, at least 1
- * @update: Set to what commit or abort takes
+ * @update: Set to the update, for commit or abort
  *
- * Entries are copied by the device, as they are when it executes the operation
- * (C111), unless what is read is also written; 4 KiB ones, so larger ones within the
- * ranges' blocks are split. The space's tables have what the source was at commit: if the device
- * executes the copy after later changes of the source, the caller maps the destination again
- * where both are to agree.
+ * The device copies entries as they are when the operation is executed (C111), unless a copy
+ * writes entries that are also read. Only 4 KiB entries are copied: larger entries of the
+ * blocks in question are split. Commit notes the source of that time as the words of the
+ * destination: if the source changes before the device executes the copy, the caller maps the
+ * destination again where both are to agree.
  *
  * Context: as pagoda_space_prepare().
- * Return: 0; -EINVAL for ranges that can't be mapped, -ENOMEM or what table_alloc()
- *	answered.
+ * Return: 0; -EINVAL for ranges that can't be mapped, -ENOMEM or the error of table_alloc().
  */
 int pagoda_space_prepare_copy(struct pagoda_space *space, const struct pagoda_space_copy *copies,
 			      u32 nr_copies, struct pagoda_pt_update **update)
@@ -584,7 +588,8 @@ int pagoda_space_prepare_copy(struct pagoda_space *space, const struct pagoda_sp
 	u32 i;
 
 	for (i = 0; i < nr_copies; i++)
-		if (!copy_is_good(space, &copies[i]))
+		if (pagoda_range_check(space, copies[i].src, copies[i].size) ||
+		    pagoda_range_check(space, copies[i].dst, copies[i].size))
 			return -EINVAL;
 	if (!nr_copies)
 		return -EINVAL;

@@ -3,14 +3,13 @@
  * The paging process: the first address space, in which the device does its
  * paging by virtual addresses. process.h has the layout.
  *
- * All its tables are system memory, initialised here by the CPU, at once and without
- * a buffer, whatever the device's mode is (C76, C89). They are there from the
- * device's first operation to its last, and are no allocations: nothing can evict
- * them (C75). Whatever else changes them does so in the device's mode. The tables of windows
- * are initialised once more when a buffer that may have changed them is lost: what follows
- * it is queued already, so that no other operation could still come before. Tables are
- * complete before anything refers to them (C122): leaves first, the root last, then the
- * device is told.
+ * All tables of the space are system memory, initialised here by the CPU, at once and without
+ * a buffer, whatever the device's mode is (C76, C89). Tables are complete before another table
+ * leads to them (C122): leaves first, the root last, then set_root(). The tables exist from the
+ * device's first operation to its last, and are no allocations: nothing can evict them (C75).
+ * Later changes are made in the device's mode, with an exception: when a buffer that may have
+ * changed window tables is lost, the CPU initialises those tables again. The operations behind
+ * the lost buffer are queued already, so an operation of the stream would come too late.
  */
 #include <linux/array_size.h>
 #include <linux/bug.h>
@@ -22,7 +21,7 @@
 
 /* More levels would need a second table on one of them. */
 static_assert((u64)PAGODA_SLOT_COUNT <= VIRTIO_PAGODA_PT_ENTRIES);
-/* The system page table has a page for every slot. */
+/* The system page table maps a page for every slot. */
 static_assert((u64)PAGODA_SLOT_COUNT * VIRTIO_PAGODA_PAGE_SIZE <= PAGODA_BLOCK_BYTES);
 static_assert(PAGODA_SCRATCH_BYTES % PAGODA_BLOCK_BYTES == 0);
 
@@ -38,7 +37,9 @@ static u32 process_nr_upper(const struct pagoda_mmu *mmu)
 	return mmu->args.limits->pt_levels - 1;
 }
 
-/* Entries of the table at @level above the leaves. The root has no more than it needs. */
+/*
+ * Returns the entries of the table at @level above the leaves. The root has no spare entries.
+ */
 static u32 process_upper_entries(const struct pagoda_mmu *mmu, u32 level)
 {
 	if (level < process_nr_upper(mmu))
@@ -46,20 +47,13 @@ static u32 process_upper_entries(const struct pagoda_mmu *mmu, u32 level)
 	return level == 1 ? PAGODA_SLOT_COUNT : 1;
 }
 
-/**
- * pagoda_process_entries() - Entries of a slot's leaf table
- * @process: The paging process
- * @slot: Slot
- *
- * Context: Any.
- * Return: Their number.
- */
+/* Returns the entries of a slot's leaf table. */
 u32 pagoda_process_entries(const struct pagoda_process *process, u32 slot)
 {
 	return slot < PAGODA_SLOT_LARGE ? VIRTIO_PAGODA_PT_ENTRIES : VIRTIO_PAGODA_PT_ENTRIES_64K;
 }
 
-/* A change of a table by the CPU. */
+/* Returns an update of a table by the CPU. */
 static struct pagoda_paging_op process_update_cpu(const struct pagoda_table_memory *table,
 						  u32 level, u32 entries, u64 first_va)
 {
@@ -79,16 +73,7 @@ static struct pagoda_paging_op process_update_cpu(const struct pagoda_table_memo
 	};
 }
 
-/**
- * pagoda_process_update() - A change of entries of a slot, in the device's mode
- * @mmu: Page tables of the device
- * @slot: Slot that has a table
- * @first: First entry
- * @nr: Entries
- *
- * Context: Any.
- * Return: The operation, without what the entries shall be.
- */
+/* Returns an update of @nr entries of a slot in the device's mode, without the new values. */
 struct pagoda_paging_op pagoda_process_update(struct pagoda_mmu *mmu, u32 slot, u32 first, u32 nr)
 {
 	const struct pagoda_table_memory *table = &mmu->process->leaf[slot];
@@ -122,7 +107,7 @@ static void process_written(struct pagoda_mmu *mmu, const struct pagoda_paging_o
 		mmu->args.ops->written(mmu->args.owner, op);
 }
 
-/* Executes an update at once: CPU_VIRTUAL, no buffer (C76). */
+/* Executes an update at once: CPU_VIRTUAL, without a buffer (C76). */
 static int process_write(struct pagoda_mmu *mmu, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = {};
@@ -141,12 +126,9 @@ static int process_write(struct pagoda_mmu *mmu, const struct pagoda_paging_op *
 	return 0;
 }
 
-/**
- * pagoda_process_wipe() - Initialise a slot's table once more, unordered (C89)
- * @mmu: Page tables of the device
- * @slot: Slot
- *
- * Context: Any, the dma_fence signalling path included; the device uses no entry of the slot.
+/*
+ * Initialises a slot's table again, not ordered with the stream (C89). The device uses no entry
+ * of the slot. May be called in the dma_fence signalling path.
  */
 void pagoda_process_wipe(struct pagoda_mmu *mmu, u32 slot)
 {
@@ -168,7 +150,7 @@ void pagoda_process_wipe(struct pagoda_mmu *mmu, u32 slot)
 	process_written(mmu, &op);
 }
 
-/* All entries invalid, the first update of a table (C90). */
+/* Makes all entries invalid, as the first update of a table (C90). */
 static int process_clear(struct pagoda_mmu *mmu, struct pagoda_paging_op *op)
 {
 	static const struct pagoda_pte invalid;
@@ -203,7 +185,7 @@ static int process_clear_upper(struct pagoda_mmu *mmu, u32 level)
 	return process_clear(mmu, &op);
 }
 
-/* The system page table: a page for the leaf table of each slot, for good. */
+/* Writes the system page table: a page for the leaf table of each slot. Never changed later. */
 static int process_map_tables(struct pagoda_mmu *mmu)
 {
 	struct pagoda_process *process = mmu->process;
@@ -226,7 +208,7 @@ static int process_map_tables(struct pagoda_mmu *mmu)
 	return process_write(mmu, &op);
 }
 
-/* One entry of an upper table: @table is what it leads to. */
+/* Writes an entry of an upper table that leads to @table. */
 static int process_link(struct pagoda_mmu *mmu, u32 level, u32 entry,
 			const struct pagoda_table_memory *table, bool large)
 {
@@ -275,40 +257,34 @@ static int process_write_upper(struct pagoda_mmu *mmu)
 	return ret;
 }
 
-/* Nothing is mapped. */
-static void process_forget(struct pagoda_process *process)
+/**
+ * pagoda_process_rebuild() - Write the paging space's tables again and set its root
+ * @mmu: Page tables of the device
+ *
+ * For a device that lost its memory (C80), and for probe. Nothing is mapped in the windows
+ * afterwards.
+ *
+ * Context: No operation that uses the paging space is in flight, or emitted meanwhile. May
+ * sleep.
+ * Return: 0, or the error of set_root(); then the space can't be used.
+ */
+int pagoda_process_rebuild(struct pagoda_mmu *mmu)
 {
+	struct pagoda_process *process = mmu->process;
+	int ret;
 	u32 i;
 
 	for (i = 0; i < PAGODA_AREA_COUNT; i++)
 		process->area[i].mapped = 0;
 	process->flush_start = 0;
 	process->flush_end = 0;
-}
-
-/**
- * pagoda_process_rebuild() - Write the paging space's tables anew and set its root
- * @mmu: Page tables of the device
- *
- * For when the device lost its memory (C80), and the first time. Nothing is mapped
- * in the windows afterwards.
- *
- * Context: No operation that uses the paging space is in flight, or emitted meanwhile. May
- * sleep.
- * Return: 0, or what set_root answered; then the space can't be used.
- */
-int pagoda_process_rebuild(struct pagoda_mmu *mmu)
-{
-	int ret;
-
-	process_forget(mmu->process);
 	ret = process_write_leaves(mmu);
-	if (!ret)
-		ret = process_write_upper(mmu);
 	if (ret)
 		return ret;
-	return mmu->args.ops->set_root(mmu->args.owner, PAGODA_PROCESS_SPACE,
-				       &mmu->process->root);
+	ret = process_write_upper(mmu);
+	if (ret)
+		return ret;
+	return mmu->args.ops->set_root(mmu->args.owner, PAGODA_PROCESS_SPACE, &process->root);
 }
 
 static int process_alloc_table(struct pagoda_mmu *mmu, u32 level, u32 bytes,
@@ -321,7 +297,7 @@ static int process_alloc_table(struct pagoda_mmu *mmu, u32 level, u32 bytes,
 	if (ret)
 		return ret;
 	table->size = size;
-	/* The CPU writes them, and the device finds them behind a bus address. */
+	/* The CPU writes these tables, and the device reads them by bus address. */
 	ret = -EINVAL;
 	if (!WARN_ON(!table->cpu || table->segment != VIRTIO_PAGODA_SEGMENT_SYSTEM))
 		ret = pagoda_mmu_register(mmu, table);
@@ -384,26 +360,10 @@ static void process_init_areas(struct pagoda_process *process)
 	process->area[PAGODA_AREA_WINDOWS].slot = PAGODA_SLOT_WINDOWS;
 }
 
-static void process_init_root(struct pagoda_mmu *mmu)
-{
-	u32 level = process_nr_upper(mmu);
-
-	mmu->process->root = (struct pagoda_root) {
-		.address = mmu->process->upper[level - 1].address,
-		.entries = process_upper_entries(mmu, level),
-		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
-	};
-}
-
-/**
- * pagoda_process_create() - Make the paging process and hand its root to the device
- * @mmu: Page tables of the device; gets the process
- *
- * Context: Probe; may sleep.
- * Return: 0, -ENOMEM or what set_root answered.
- */
+/* Makes the paging process and sets its root. Returns 0, -ENOMEM or the error of set_root(). */
 int pagoda_process_create(struct pagoda_mmu *mmu)
 {
+	u32 level = process_nr_upper(mmu);
 	int ret;
 
 	mmu->process = kzalloc(sizeof(*mmu->process), GFP_KERNEL);
@@ -411,53 +371,40 @@ int pagoda_process_create(struct pagoda_mmu *mmu)
 		return -ENOMEM;
 	process_init_areas(mmu->process);
 	ret = process_alloc(mmu);
-	if (!ret) {
-		process_init_root(mmu);
-		ret = pagoda_process_rebuild(mmu);
-	}
 	if (ret)
-		process_free(mmu);
+		goto err_free;
+	mmu->process->root = (struct pagoda_root) {
+		.address = mmu->process->upper[level - 1].address,
+		.entries = process_upper_entries(mmu, level),
+		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+	};
+	ret = pagoda_process_rebuild(mmu);
+	if (!ret)
+		return 0;
+err_free:
+	process_free(mmu);
 	return ret;
 }
 
-/**
- * pagoda_process_destroy() - Undo pagoda_process_create()
- * @mmu: Page tables of the device; nothing of the paging space is in flight
- *
- * Context: May sleep.
- */
+/* Undoes pagoda_process_create(). No operation of the paging space is in flight. May sleep. */
 void pagoda_process_destroy(struct pagoda_mmu *mmu)
 {
 	const struct pagoda_root none = {};
 
-	/* A device that is gone doesn't answer, and doesn't look either. */
+	/* May fail: a device that is gone doesn't read tables any more. */
 	mmu->args.ops->set_root(mmu->args.owner, PAGODA_PROCESS_SPACE, &none);
 	process_free(mmu);
 }
 
-/**
- * pagoda_process_root() - Root of the paging space
- * @mmu: Page tables of the device
- * @root: Filled
- *
- * Context: Any.
- */
+/* Returns the root of the paging space in @root. */
 void pagoda_process_root(struct pagoda_mmu *mmu, struct pagoda_root *root)
 {
 	*root = mmu->process->root;
 }
 
-/**
- * pagoda_process_lookup() - What the tables say of an address of the paging space
- * @mmu: Page tables of the device
- * @va: Address
- * @entry: Set to the leaf entry if it is valid
- * @page_size: Set to the bytes it maps
- *
- * Reads what the device would read, now; for tests and debugfs.
- *
- * Context: Any.
- * Return: Whether the address is valid.
+/*
+ * Reads the leaf entry of an address and the bytes the entry maps, for tests and debugfs.
+ * Returns whether the entry is valid.
  */
 bool pagoda_process_lookup(struct pagoda_mmu *mmu, u64 va, u64 *entry, u64 *page_size)
 {

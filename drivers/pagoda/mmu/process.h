@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The paging space: what is where. Only process.c, scratch.c and the KUnit suites
- * include this.
+ * Layout of the paging space. Only process.c, scratch.c and the KUnit suites include this
+ * header.
  *
- * It is counted in slots of one block, 2 MiB and a leaf table, each, all under one level-1
+ * The space is divided into slots of one block (2 MiB, a leaf table), all under one level-1
  * table:
  *
  *	slot	holds
- *	0	nothing, ever: page 0 is never valid (C77), nor is what follows it
+ *	0	nothing, ever: page 0 is never valid (C77), nor is the rest of the slot
  *	1	the system page table: the leaf tables of all slots, the one of
  *		slot n at page n, so that GPU_VIRTUAL mode can write scratch entries
  *	2	table windows: tables of other spaces
@@ -16,9 +16,9 @@
  *	19-26	scratch source, 64 KiB entries
  *	27-34	scratch destination, 64 KiB entries
  *
- * Windows for 64 KiB entries are apart because without dual PTEs a leaf table is
- * of one kind; with them nothing would be gained by sharing addresses. Only slot 1
- * and what is above it are constant.
+ * Windows for 64 KiB entries have slots of their own because without dual PTEs a leaf table
+ * has entries of one size; with dual PTEs sharing addresses would gain nothing. Only slot 1
+ * and the tables above the leaves are constant.
  */
 #ifndef PAGODA_MMU_PROCESS_H
 #define PAGODA_MMU_PROCESS_H
@@ -42,9 +42,9 @@ enum pagoda_slot {
 
 /**
  * struct pagoda_process_area - Slots whose entries change together
- * @slot: First one
- * @mapped: Bytes from its start on that aren't known to be invalid
- * @large: Its entries are 64 KiB
+ * @slot: First slot
+ * @mapped: Bytes from the start of the area that aren't known to be invalid
+ * @large: The entries are 64 KiB
  */
 struct pagoda_process_area {
 	u32 slot;
@@ -62,13 +62,15 @@ enum pagoda_area {
 
 /**
  * struct pagoda_process - The paging process
- * @leaf: Leaf table of each slot; those that aren't there have no size
+ * @leaf: Leaf table of each slot; of size 0 for a slot without table
  * @upper: Tables above, level 1 first; the last one used is the root
- * @root: The root, as the device knows it
- * @area: What is mapped; protected by the stream's lock
- * @flush_start: First byte whose translation changed since the last flush; the same
- * @flush_end: The byte behind the last; 0 = nothing changed
- * @values: Entries of the operation being built; the same
+ * @root: The root, as set by set_root()
+ * @area: Mapped bytes of each area; protected by the stream's lock
+ * @flush_start: First byte whose translation changed since the last flush; protected by the
+ *	stream's lock
+ * @flush_end: Byte behind the last whose translation changed, 0: none did; protected by
+ *	the stream's lock
+ * @values: Entries of the operation being built; protected by the stream's lock
  */
 struct pagoda_process {
 	struct pagoda_table_memory leaf[PAGODA_SLOT_COUNT];
@@ -82,7 +84,6 @@ struct pagoda_process {
 
 bool pagoda_process_lookup(struct pagoda_mmu *mmu, u64 va, u64 *entry, u64 *page_size);
 
-/* The rest is shared by process.c and scratch.c. */
 u32 pagoda_process_entries(const struct pagoda_process *process, u32 slot);
 void pagoda_process_wipe(struct pagoda_mmu *mmu, u32 slot);
 struct pagoda_paging_op pagoda_process_update(struct pagoda_mmu *mmu, u32 slot, u32 first,

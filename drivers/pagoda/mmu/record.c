@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records of what is mapped where: the allocation, its offset and the DriverProtection that every
- * update of a leaf entry quotes, also when a table is split or comes back long
- * after the mapping was made (C98, C100).
+ * Records of mapped ranges: allocation, offset and DriverProtection, which every update of a
+ * leaf entry names, also when a table is split or restored long after the map (C98, C100).
  */
 #include <linux/slab.h>
 
@@ -13,14 +12,7 @@ static struct pagoda_record *record_of(struct rb_node *node)
 	return rb_entry_safe(node, struct pagoda_record, node);
 }
 
-/**
- * pagoda_records_reserve() - Get records for later
- * @spare: List they are added to
- * @nr: How many
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM; what was got stays in the list.
- */
+/* Adds @nr records to @spare. Returns 0 or -ENOMEM; allocated records stay in the list. */
 int pagoda_records_reserve(struct list_head *spare, u32 nr)
 {
 	struct pagoda_record *record;
@@ -34,10 +26,7 @@ int pagoda_records_reserve(struct list_head *spare, u32 nr)
 	return 0;
 }
 
-/**
- * pagoda_records_release() - Free records that weren't needed
- * @spare: List of them
- */
+/* Frees the records of @spare. */
 void pagoda_records_release(struct list_head *spare)
 {
 	struct pagoda_record *record, *next;
@@ -47,13 +36,7 @@ void pagoda_records_release(struct list_head *spare)
 	INIT_LIST_HEAD(spare);
 }
 
-/**
- * pagoda_record_find() - First record that ends behind an address
- * @space: Space, locked
- * @va: Address
- *
- * Return: the record @va is in, else the next one, else NULL.
- */
+/* Returns the record that covers @va, else the next by address, else NULL. */
 struct pagoda_record *pagoda_record_find(struct pagoda_space *space, u64 va)
 {
 	struct rb_node *node = space->records.rb_node;
@@ -72,24 +55,12 @@ struct pagoda_record *pagoda_record_find(struct pagoda_space *space, u64 va)
 	return found;
 }
 
-/**
- * pagoda_record_next() - The record behind a record
- * @record: Record
- *
- * Return: the next by address or NULL.
- */
 struct pagoda_record *pagoda_record_next(struct pagoda_record *record)
 {
 	return record_of(rb_next(&record->node));
 }
 
-/**
- * pagoda_record_offset() - Which byte of the allocation an address shows
- * @record: Record
- * @va: Address in it
- *
- * Return: the byte.
- */
+/* Returns the byte of the allocation that @va, an address in @record, shows. */
 u64 pagoda_record_offset(const struct pagoda_record *record, u64 va)
 {
 	u64 offset = va - record->va;
@@ -99,7 +70,7 @@ u64 pagoda_record_offset(const struct pagoda_record *record, u64 va)
 	return record->allocation_offset + offset;
 }
 
-/* Pieces of a record in a range that are consecutive in the allocation, from above. */
+/* Returns an upper bound of the pieces of a range that are consecutive in the allocation. */
 static u64 record_pieces(const struct pagoda_record *record, u64 va, u64 end)
 {
 	u64 size = min(end, record->va + record->size) - max(va, record->va);
@@ -107,13 +78,10 @@ static u64 record_pieces(const struct pagoda_record *record, u64 va, u64 end)
 	return record->window ? size / record->window + 2 : 1;
 }
 
-/**
- * pagoda_records_count() - How many operations the records of a range call for
- * @space: Space, locked or kept from structural changes
- * @va: First address
- * @size: Bytes
- *
- * Return: their number, from above: one a record, or one for each time its window begins.
+/*
+ * Returns an upper bound of the operations for the records of a range: one for each record, or
+ * for each time the record's window starts. The space is locked, or prepare and commit are kept
+ * out.
  */
 u32 pagoda_records_count(struct pagoda_space *space, u64 va, u64 size)
 {
@@ -138,7 +106,7 @@ static void record_link(struct pagoda_space *space, struct pagoda_record *record
 	rb_insert_color(&record->node, &space->records);
 }
 
-/* Makes @record begin at @va, which is within it. */
+/* Makes @record start at @va, an address in the record. */
 static void record_cut_head(struct pagoda_record *record, u64 va)
 {
 	u64 bytes = va - record->va;
@@ -151,12 +119,7 @@ static void record_cut_head(struct pagoda_record *record, u64 va)
 	record->va = va;
 }
 
-/**
- * pagoda_records_insert() - Add a record where there is none
- * @space: Space, locked
- * @what: What it shall be
- * @spare: Where it is taken from
- */
+/* Adds a record for a range without records, taken from @spare. */
 void pagoda_records_insert(struct pagoda_space *space, const struct pagoda_record *what,
 			   struct list_head *spare)
 {
@@ -167,18 +130,13 @@ void pagoda_records_insert(struct pagoda_space *space, const struct pagoda_recor
 	record_link(space, record);
 }
 
-/**
- * pagoda_records_remove() - Nothing is mapped in a range any more
- * @space: Space, locked
- * @va: First address
- * @size: Bytes
- * @spare: Gets what was removed; gives one for a record that falls in two
- */
+/* Removes the records of a range to @spare, from which a record that is split takes another. */
 void pagoda_records_remove(struct pagoda_space *space, u64 va, u64 size, struct list_head *spare)
 {
 	struct pagoda_record *record = pagoda_record_find(space, va);
 	u64 end = va + size;
 
+	lockdep_assert_held(&space->lock);
 	while (record && record->va < end) {
 		struct pagoda_record *next = pagoda_record_next(record);
 		u64 record_end = record->va + record->size;
@@ -192,7 +150,7 @@ void pagoda_records_remove(struct pagoda_space *space, u64 va, u64 size, struct 
 				pagoda_records_insert(space, &tail, spare);
 			}
 		} else if (record_end > end) {
-			/* Grows from below: its place in the tree is the same. */
+			/* The start grows within the record: the order in the tree is kept. */
 			record_cut_head(record, end);
 		} else {
 			rb_erase(&record->node, &space->records);
@@ -202,7 +160,7 @@ void pagoda_records_remove(struct pagoda_space *space, u64 va, u64 size, struct 
 	}
 }
 
-/* Copies of the records of a copy's source, as the destination shall have them. */
+/* Adds to @copies the records that the destination of a copy shall have. */
 static void records_collect(struct pagoda_space *space, const struct pagoda_space_copy *copy,
 			    struct list_head *spare, struct list_head *copies)
 {
@@ -222,12 +180,7 @@ static void records_collect(struct pagoda_space *space, const struct pagoda_spac
 	}
 }
 
-/**
- * pagoda_records_copy() - A range becomes what another is
- * @space: Space, locked
- * @copy: The ranges, which may overlap
- * @spare: Where records are taken from
- */
+/* Gives the destination of a copy the records of the source; the two may overlap. */
 void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_copy *copy,
 			 struct list_head *spare)
 {
@@ -242,10 +195,7 @@ void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_c
 	}
 }
 
-/**
- * pagoda_records_clear() - Free all records of a space
- * @space: Space that is going away
- */
+/* Frees all records of a space. */
 void pagoda_records_clear(struct pagoda_space *space)
 {
 	struct pagoda_record *record, *next;

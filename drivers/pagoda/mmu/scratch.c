@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Windows of the paging space: memory that the device shall reach by virtual
- * addresses for a moment.
+ * Windows of the paging space: memory that the device reaches by virtual addresses for
+ * the time of a transaction.
  *
- *	map	entries of the window, one operation a leaf table
- *	flush	the device forgets what it knew of the window (C72)
- *	use	VIRTUAL_TRANSFER, VIRTUAL_FILL and whatever else takes such addresses
- *	unmap	entries invalid again, flush (C78)
+ *	map	writes entries of the window, one operation for each leaf table
+ *	flush	drops the device's cached translations of the window (C72)
+ *	use	VIRTUAL_TRANSFER, VIRTUAL_FILL and other operations with virtual addresses
+ *	unmap	makes the entries invalid again and flushes (C78)
  *
  * All four are in one transaction of the stream, so no other transaction's operations come
- * between, and the next user finds the window empty. That is true where entries are
- * written by the stream. In CPU_VIRTUAL mode entries are written when the operation is
- * built: the user of a window then has to know that the stream has executed the last use,
- * and has to wait for its own use before the unmap. Moves use no windows in that mode: they
- * are physical. Synchronous users, one at a time, do.
+ * between, and the next user finds the window empty. But in CPU_VIRTUAL mode entries are
+ * written when the operation is built: the user of a window then waits for the last use before
+ * the map, and for its own use before the unmap. Moves are physical in that mode and use no
+ * windows; synchronous users, one at a time, do.
  */
 #include <linux/bug.h>
 #include <linux/build_bug.h>
@@ -25,9 +24,9 @@
 static_assert(PAGODA_TABLE_WINDOWS * PAGODA_TABLE_WINDOW_BYTES == PAGODA_BLOCK_BYTES);
 
 /*
- * Can 64 KiB entries map it? The low 16 bits of both addresses are zero then (C127).
- * System memory too, unlike in other spaces: the pages of a big allocation often come
- * in large pieces, and the device finds its way through them so much faster.
+ * Returns whether 64 KiB entries can map @map. The low 16 bits of both addresses are zero then
+ * (C127). Unlike in other spaces, system memory may be mapped by 64 KiB entries too: the pages
+ * of a big allocation often come in large pieces, which the device then translates much faster.
  */
 static bool scratch_is_large(const struct pagoda_mmu *mmu, const struct pagoda_map *map)
 {
@@ -48,7 +47,7 @@ static bool scratch_is_large(const struct pagoda_mmu *mmu, const struct pagoda_m
 	return true;
 }
 
-/* Those bytes are translated in a new way: the next flush has to cover them. */
+/* Makes the next flush cover bytes whose translation changed. */
 static void scratch_changed(struct pagoda_process *process, u64 start, u64 size)
 {
 	if (!process->flush_end || start < process->flush_start)
@@ -56,7 +55,10 @@ static void scratch_changed(struct pagoda_process *process, u64 start, u64 size)
 	process->flush_end = max(process->flush_end, start + size);
 }
 
-/* Entries of [@offset, @offset + @size) of an area; one leaf table at a time. */
+/*
+ * Sets @op to an update of [@offset, @offset + @size) of an area, up to the end of a leaf
+ * table. Returns the bytes covered.
+ */
 static u64 scratch_update(struct pagoda_mmu *mmu, const struct pagoda_process_area *area,
 			  u64 offset, u64 size, struct pagoda_paging_op *op)
 {
@@ -81,7 +83,7 @@ static void scratch_fill_values(struct pagoda_process *process, struct pagoda_ma
 		process->values[i] |= entry;
 }
 
-/* @offset: of the area, where the mapping begins */
+/* Maps memory at @offset of an area. */
 static void scratch_map(struct pagoda_mmu *mmu, struct pagoda_process_area *area, u64 offset,
 			const struct pagoda_map *map, const struct pagoda_emit *emit)
 {
@@ -109,10 +111,12 @@ static void scratch_map(struct pagoda_mmu *mmu, struct pagoda_process_area *area
 /**
  * pagoda_process_map() - Map memory into a scratch window
  * @mmu: Page tables of the device
- * @window: Which one; not mapped since the last pagoda_process_unmap()
- * @map: Memory; its va is ignored, its size is 1 to %PAGODA_SCRATCH_BYTES
- * @large: Set to whether 64 KiB entries map it (C73): they do wherever they can
+ * @window: Window that wasn't mapped since the last pagoda_process_unmap()
+ * @map: Memory; va is ignored, size is at most %PAGODA_SCRATCH_BYTES
+ * @large: Set to whether 64 KiB entries map the memory (C73), as they do wherever possible
  * @emit: Where the operations go
+ *
+ * pagoda_process_flush() comes before the window's use (C72), pagoda_process_unmap() after.
  *
  * Context: Under the stream's lock. In CPU_VIRTUAL mode see the head of this file.
  * Return: Address of the first byte in the paging space.
@@ -134,9 +138,12 @@ u64 pagoda_process_map(struct pagoda_mmu *mmu, enum pagoda_scratch window,
  * pagoda_process_map_table() - Map a page table into the paging space
  * @mmu: Page tables of the device
  * @index: Table window, below %PAGODA_TABLE_WINDOWS; a table larger than a window
- *	takes those behind it too
- * @memory: The table
+ *	takes the next windows too
+ * @memory: Memory of the table
  * @emit: Where the operations go
+ *
+ * For GPU_VIRTUAL updates and COPY_PAGE_TABLE_ENTRIES. Flush and unmap as after
+ * pagoda_process_map().
  *
  * Context: As pagoda_process_map().
  * Return: Address of the table in the paging space.
@@ -180,12 +187,12 @@ static struct pagoda_paging_op scratch_flush_op(const struct pagoda_process *pro
 }
 
 /**
- * pagoda_process_flush() - Flush what changed since the last flush
+ * pagoda_process_flush() - Flush translations that changed since the last flush
  * @mmu: Page tables of the device
  * @emit: Where the operation goes; none if nothing changed
  *
- * Also where the TLB never holds invalid entries: a window is used again and again,
- * and what a device executed is not all that the CPU may have (C72, C106).
+ * Needed also on devices that don't cache invalid entries: a window is used again and again,
+ * and the CPU may have changed entries without an operation (C72, C106).
  *
  * Context: Under the stream's lock.
  */
@@ -221,11 +228,11 @@ static void scratch_unmap(struct pagoda_mmu *mmu, struct pagoda_process_area *ar
 }
 
 /**
- * pagoda_process_unmap() - Invalidate all that is mapped in windows, and flush
+ * pagoda_process_unmap() - Invalidate all mapped entries of windows, and flush
  * @mmu: Page tables of the device
  * @emit: Where the operations go
  *
- * When they are executed no page reached through a window is reached any more (C78).
+ * Once the operations are executed, the device reaches no page through a window (C78).
  *
  * Context: Under the stream's lock. In CPU_VIRTUAL mode see the head of this file.
  */
@@ -239,14 +246,14 @@ void pagoda_process_unmap(struct pagoda_mmu *mmu, const struct pagoda_emit *emit
 }
 
 /**
- * pagoda_process_lost() - What was to unmap windows was never executed
+ * pagoda_process_lost() - Invalidate all windows by the CPU, after operations were lost
  * @mmu: Page tables of the device
  *
- * The CPU does it instead: what uses a window next and had its mapping in the part
- * that was lost shall find nothing, rather than memory of another allocation. The
- * device has forgotten its translations when it was reset.
+ * The lost operations may include an unmap, and the map of a later use: that use shall fault
+ * rather than reach memory of another allocation. The reset dropped the device's cached
+ * translations.
  *
- * Context: Any, the way to signalling a fence included; the device executes nothing
+ * Context: Any, the dma_fence signalling path included; the device executes nothing
  * meanwhile that uses the paging space.
  */
 void pagoda_process_lost(struct pagoda_mmu *mmu)
@@ -257,7 +264,7 @@ void pagoda_process_lost(struct pagoda_mmu *mmu)
 		pagoda_process_wipe(mmu, slot);
 }
 
-/* One flush behind map and one in unmap, @times times. */
+/* Returns the cost of @times flushes after map and as many in unmap. */
 static struct pagoda_paging_cost cost_flushes(struct pagoda_mmu *mmu, u32 times, u32 buffer_size)
 {
 	struct pagoda_paging_op op = scratch_flush_op(mmu->process);
@@ -268,7 +275,7 @@ static struct pagoda_paging_cost cost_flushes(struct pagoda_mmu *mmu, u32 times,
 	return sum;
 }
 
-/* A table written with @nr entries and made invalid again, @times times. */
+/* Adds the cost of writing @nr entries of a table and invalidating them, @times times. */
 static void cost_tables(struct pagoda_mmu *mmu, struct pagoda_paging_cost *sum, u32 slot, u32 nr,
 			u32 times, u32 buffer_size)
 {
@@ -284,13 +291,12 @@ static void cost_tables(struct pagoda_mmu *mmu, struct pagoda_paging_cost *sum, 
 }
 
 /**
- * pagoda_process_cost() - Bounds for one map on each side, flush and unmap
+ * pagoda_process_cost() - Upper bound for a map of both scratch windows, flush and unmap
  * @mmu: Page tables of the device
  * @size: Bytes of each mapping
  * @buffer_size: Bytes of the smallest fresh buffer
  *
- * Context: Any.
- * Return: Upper bounds: pages in no order, which is more than 64 KiB entries take.
+ * Return: The bound, for scattered pages, which take more than 64 KiB entries.
  */
 struct pagoda_paging_cost pagoda_process_cost(struct pagoda_mmu *mmu, u64 size, u32 buffer_size)
 {
@@ -307,13 +313,12 @@ struct pagoda_paging_cost pagoda_process_cost(struct pagoda_mmu *mmu, u64 size, 
 }
 
 /**
- * pagoda_process_table_cost() - Bounds for table windows mapped and unmapped
+ * pagoda_process_table_cost() - Upper bound for mapping and unmapping table windows
  * @mmu: Page tables of the device
- * @nr_tables: Windows; they are flushed and unmapped every %PAGODA_TABLE_WINDOWS
+ * @nr_tables: Windows, flushed and unmapped every %PAGODA_TABLE_WINDOWS
  * @buffer_size: Bytes of the smallest fresh buffer
  *
- * Context: Any.
- * Return: Upper bounds.
+ * Return: The bound.
  */
 struct pagoda_paging_cost pagoda_process_table_cost(struct pagoda_mmu *mmu, u32 nr_tables,
 						    u32 buffer_size)
@@ -326,15 +331,10 @@ struct pagoda_paging_cost pagoda_process_table_cost(struct pagoda_mmu *mmu, u32 
 	return sum;
 }
 
-/**
- * pagoda_cost_unknown() - Upper bound for an update whose entries aren't known yet
- * @mmu: Page tables of the device
- * @op: UPDATE_PAGE_TABLE with &pagoda_mmu.scattered for values
- * @buffer_size: Bytes of the smallest buffer
- *
- * Scattered entries take the most bytes; most packets there are if all of them are small.
- *
- * Return: the cost.
+/*
+ * Returns an upper bound for an update whose values aren't known yet; the values of @op are
+ * &pagoda_mmu.scattered. Scattered entries take the most bytes, and the bytes make the most
+ * packets if all packets are of the smallest size.
  */
 struct pagoda_paging_cost pagoda_cost_unknown(struct pagoda_mmu *mmu,
 					      const struct pagoda_paging_op *op,

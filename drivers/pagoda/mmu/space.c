@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Address spaces: creation, destruction, queries, and the changes that need no
- * prepare: invalidation of whole mappings, and tables that are evicted.
+ * prepare: invalidation of whole mappings, and eviction of tables.
  */
 #include <linux/slab.h>
 
@@ -10,14 +10,14 @@
 /**
  * pagoda_space_create() - Make an address space
  * @mmu: Page tables of the device
- * @id: Number the device knows it by, not 0
- * @data: For the owner's calls
+ * @id: Number of the space for the device, not 0
+ * @data: Argument for the owner's calls
  *
- * It has no table until something is mapped.
+ * The space has no table until something is mapped.
  *
  * Context: may sleep.
  * Return: the space, ERR_PTR(-ENOMEM) or ERR_PTR(-EINVAL) for a number the device doesn't
- *	have.
+ *	support.
  */
 struct pagoda_space *pagoda_space_create(struct pagoda_mmu *mmu, u32 id, void *data)
 {
@@ -37,20 +37,12 @@ struct pagoda_space *pagoda_space_create(struct pagoda_mmu *mmu, u32 id, void *d
 	return space;
 }
 
-static void space_set_no_root(struct pagoda_space *space)
-{
-	const struct pagoda_root none = {};
-
-	space->mmu->args.ops->set_root(space->mmu->args.owner, space->id, &none);
-	space->attached = false;
-}
-
 /**
  * pagoda_space_destroy() - Undo pagoda_space_create()
  * @space: Space of which nothing is in flight; no update is under way
  *
- * Tables that are still there go without a last update: pagoda_space_prepare_close()
- * comes before, unless the device is lost.
+ * Remaining tables are freed without a last update: unless the device is lost, the caller has
+ * closed the space by pagoda_space_prepare_close().
  *
  * Context: may sleep, calls set_root() and table_free().
  */
@@ -58,8 +50,7 @@ void pagoda_space_destroy(struct pagoda_space *space)
 {
 	struct pagoda_table *table, *next;
 
-	if (space->attached)
-		space_set_no_root(space);
+	pagoda_space_detach(space);
 	list_for_each_entry_safe(table, next, &space->tables, link) {
 		list_del_init(&table->link);
 		pagoda_table_leave(table, NULL);
@@ -70,7 +61,7 @@ void pagoda_space_destroy(struct pagoda_space *space)
 }
 
 /**
- * pagoda_space_lock() - Keep others from changing a space's tables
+ * pagoda_space_lock() - Lock the tables of a space
  * @space: Space
  *
  * Context: may sleep.
@@ -80,10 +71,6 @@ void pagoda_space_lock(struct pagoda_space *space)
 	mutex_lock(&space->lock);
 }
 
-/**
- * pagoda_space_unlock() - Undo pagoda_space_lock()
- * @space: Space
- */
 void pagoda_space_unlock(struct pagoda_space *space)
 {
 	mutex_unlock(&space->lock);
@@ -91,30 +78,23 @@ void pagoda_space_unlock(struct pagoda_space *space)
 
 /* ---- Invalidation ---------------------------------------------------------- */
 
-/* Runs of words that aren't zero. */
-static u32 words_runs(const struct pagoda_words *words, u32 first, u32 end)
+/* Returns an upper bound of the operations that invalidate a range of a leaf table. */
+static u32 invalidate_count_leaf(const struct pagoda_table *table, u64 va, u64 end)
 {
+	u32 last = min(pagoda_table_index(table, end - 1) + 1, table->nr_entries), i;
+	const u64 *values = table->words[0].values;
 	bool before = false;
 	u32 runs = 0;
 
-	for (; first < end; first++) {
-		runs += words->values[first] && !before;
-		before = words->values[first];
+	/* Zeros have no record: each run of words that aren't 0 may add an operation. */
+	for (i = pagoda_table_index(table, va); i < last; i++) {
+		runs += values[i] && !before;
+		before = values[i];
 	}
-	return runs;
+	return runs + 2 * pagoda_records_count(table->space, va, end - va);
 }
 
-/* Of a leaf table: what isn't mapped by a record, zeros that is, makes runs of its own. */
-static u32 invalidate_count_leaf(const struct pagoda_table *table, u64 va, u64 end)
-{
-	u32 first = pagoda_table_index(table, va);
-	u32 last = pagoda_table_index(table, end - 1);
-
-	return words_runs(&table->words[0], first, min(last + 1, table->nr_entries)) +
-	       2 * pagoda_records_count(table->space, va, end - va);
-}
-
-/* Operations that invalidate a range of a table, from above. */
+/* Adds upper bounds of the operations and windows for invalidating a range of a table. */
 static void invalidate_count(struct pagoda_table *table, u64 va, u64 end, u32 *ops, u32 *windows)
 {
 	u32 shift = pagoda_table_shift(table), index, w;
@@ -149,11 +129,11 @@ static u32 root_windows(const struct pagoda_space *space)
 }
 
 /**
- * pagoda_space_invalidate_cost() - What invalidating a range can emit at most
+ * pagoda_space_invalidate_cost() - Upper bound for pagoda_space_invalidate()
  * @space: Space
  * @va: First address
  * @size: Bytes
- * @buffer_size: Bytes of the smallest fresh buffer it will get
+ * @buffer_size: Bytes of the smallest buffer that the transaction may get
  *
  * Context: the space's lock is held, until the transaction is over.
  * Return: upper bounds.
@@ -171,14 +151,14 @@ struct pagoda_paging_cost pagoda_space_invalidate_cost(struct pagoda_space *spac
 }
 
 /**
- * pagoda_space_invalidate() - What is mapped in a range becomes invalid
+ * pagoda_space_invalidate() - Make all mappings of a range invalid
  * @space: Space
  * @va: First address
  * @size: Bytes: one or several whole mappings
- * @emit: Where operations go, in a transaction begun with the cost of it
+ * @emit: Where operations go, in a transaction begun with pagoda_space_invalidate_cost()
  *
- * Accesses fault from the flush on, which is the last operation, until the range is
- * mapped anew. Tables stay.
+ * The last operation is a flush; accesses fault from then on until the range is mapped again.
+ * Tables stay.
  *
  * Context: the space's lock is held since before the transaction. Doesn't allocate.
  */
@@ -193,12 +173,12 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
 	pagoda_batch_emit_flush(&batch, emit);
 }
 
-/* ---- Tables that leave and come back --------------------------------------- */
+/* ---- Eviction of tables ----------------------------------------------------- */
 
 /**
- * pagoda_space_evict_cost() - What evicting one table can emit at most
+ * pagoda_space_evict_cost() - Upper bound for pagoda_space_evict_table()
  * @space: Space
- * @buffer_size: Bytes of the smallest fresh buffer it will get
+ * @buffer_size: Bytes of the smallest buffer that the transaction may get
  *
  * Context: the space's lock is held, until the transaction is over.
  * Return: upper bounds.
@@ -224,13 +204,13 @@ static struct pagoda_table *space_find(struct pagoda_space *space, const void *c
 }
 
 /**
- * pagoda_space_evict_table() - A table loses its memory
- * @space: Space of which nothing executes; a root was detached
- * @cookie: The owner's, of the table's memory; nothing happens if there is no such
- *	table, or it was evicted
+ * pagoda_space_evict_table() - Take the memory from a table
+ * @space: Space of which nothing executes; detached if the table is the root
+ * @cookie: The owner's cookie of the memory; nothing happens if no resident table has it
  * @emit: Where operations go, in a transaction begun with pagoda_space_evict_cost()
  *
- * The owner may use the memory behind what this emits; it isn't given to table_free().
+ * The owner may use the memory once the emitted operations have been executed; table_free()
+ * isn't called.
  *
  * Context: the space's lock is held since before the transaction. Doesn't allocate.
  */
@@ -255,11 +235,11 @@ void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
 }
 
 /**
- * pagoda_space_is_resident() - Can contexts of the space run?
+ * pagoda_space_is_resident() - Are all tables of a space resident?
  * @space: Space
  *
  * Context: may sleep, takes the space's lock.
- * Return: whether all tables are where the device finds them.
+ * Return: true if so; contexts of the space can't run otherwise.
  */
 bool pagoda_space_is_resident(struct pagoda_space *space)
 {
@@ -273,12 +253,12 @@ bool pagoda_space_is_resident(struct pagoda_space *space)
 
 /**
  * pagoda_space_detach() - Take the root from the device, so that it can be evicted
- * @space: Space of which nothing executes, until a restore was finished, and nothing
- *	that was emitted is in flight: a flush names the root, and the device checks it
+ * @space: Space; nothing of the space executes until a restore was finished, and no emitted
+ *	operation is in flight: a flush names the root, and the device checks the root
  *
- * Context: may sleep, calls set_root(); the space's lock may be held. Updates of the
- *	space are kept out.
- * Return: 0 or what set_root() answered.
+ * Context: may sleep, calls set_root(), and so outside a transaction; the space's lock may be
+ *	held. Updates of the space are kept out.
+ * Return: 0 or the error of set_root().
  */
 int pagoda_space_detach(struct pagoda_space *space)
 {
@@ -293,7 +273,7 @@ int pagoda_space_detach(struct pagoda_space *space)
 }
 
 /**
- * pagoda_space_forget() - The device doesn't know the space's root any more
+ * pagoda_space_forget() - Note that the device lost the root of a space
  * @space: Space
  *
  * Context: may sleep, takes the space's lock.
@@ -305,9 +285,9 @@ void pagoda_space_forget(struct pagoda_space *space)
 	mutex_unlock(&space->lock);
 }
 
-/* ---- What is there --------------------------------------------------------- */
+/* ---- Queries ---------------------------------------------------------------- */
 
-/* The entry that translates @va: the 64 KiB table of a block is looked at first. */
+/* Finds the entry that translates @va, like the device in the 64 KiB table of a block first. */
 static bool space_walk(const struct pagoda_space *space, u64 va, u64 *entry, u64 *page_size)
 {
 	const struct pagoda_table *table = space->root, *next;
@@ -333,14 +313,14 @@ static bool space_walk(const struct pagoda_space *space, u64 va, u64 *entry, u64
 }
 
 /**
- * pagoda_space_lookup() - What the books say of an address
+ * pagoda_space_lookup() - Look up the translation of an address
  * @space: Space
  * @va: Address
- * @entry: Set to the hardware entry that translates it
- * @page_size: Set to the bytes that entry covers
+ * @entry: Set to the hardware entry that translates @va
+ * @page_size: Set to the bytes that @entry covers
  *
  * Context: may sleep, takes the space's lock.
- * Return: whether it is translated; by tables that may not be resident.
+ * Return: whether @va is translated; the tables needn't be resident.
  */
 bool pagoda_space_lookup(struct pagoda_space *space, u64 va, u64 *entry, u64 *page_size)
 {
@@ -352,24 +332,12 @@ bool pagoda_space_lookup(struct pagoda_space *space, u64 va, u64 *entry, u64 *pa
 	return found;
 }
 
-/**
- * pagoda_space_id() - Number of a space
- * @space: Space
- *
- * Return: the number the device knows it by.
- */
 u32 pagoda_space_id(const struct pagoda_space *space)
 {
 	return space->id;
 }
 
-/**
- * pagoda_space_table_bytes() - Memory a space's tables take
- * @space: Space
- *
- * Context: may sleep, takes the space's lock.
- * Return: bytes of all tables that are resident.
- */
+/* Returns the bytes of memory that resident tables take. */
 u64 pagoda_space_table_bytes(struct pagoda_space *space)
 {
 	struct pagoda_table *table;

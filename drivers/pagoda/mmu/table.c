@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page tables: their books, and the memory the owner gives for them.
+ * Page tables: struct pagoda_table, and the memory that the owner allocates for tables.
  *
- * Pages of tables in system memory are registered by bus address for the CPU
- * executor, which may not make a page from a number (C66). They stay so until the
- * fence behind the last operation that can reach the table has signalled; the owner
- * doesn't get to use the memory for anything else before.
+ * Pages of tables in system memory are registered by bus address for the CPU executor, which
+ * may not make a page from a number (C66). A table stays registered until the fence behind the
+ * last operation that can reach the table has signalled; until then the owner doesn't use the
+ * memory for anything else either.
  */
 #include <linux/dma-fence.h>
 #include <linux/mm.h>
@@ -13,13 +13,9 @@
 
 #include "internal.h"
 
-/**
- * pagoda_table_bytes() - Memory a table takes
- * @mmu: Page tables of the device
- * @level: 0 = leaf
- * @nr_entries: Entries, at most 2^27
- *
- * Return: bytes, a power of two and at least a page.
+/*
+ * Returns the bytes of memory a table takes: a power of two and at least a page. @nr_entries is
+ * at most 2^27.
  */
 u32 pagoda_table_bytes(const struct pagoda_mmu *mmu, u32 level, u32 nr_entries)
 {
@@ -46,17 +42,7 @@ static void words_fini(struct pagoda_words *words)
 	kvfree(words->children);
 }
 
-/**
- * pagoda_table_create() - Make the books of a table
- * @space: Space it is for
- * @level: 0 = leaf
- * @is_64k: Leaf table of 64 KiB entries
- * @va: First address
- * @nr_entries: Entries
- *
- * Context: may sleep. The table has neither memory nor a place yet.
- * Return: the table, NULL without memory.
- */
+/* Returns a table with invalid entries and neither memory nor a parent, NULL without memory. */
 struct pagoda_table *pagoda_table_create(struct pagoda_space *space, u32 level, bool is_64k,
 					 u64 va, u32 nr_entries)
 {
@@ -82,10 +68,7 @@ struct pagoda_table *pagoda_table_create(struct pagoda_space *space, u32 level, 
 	return NULL;
 }
 
-/**
- * pagoda_table_destroy() - Free the books of a table
- * @table: Table without memory, in no list
- */
+/* Frees a table that has no memory and is in no list. */
 void pagoda_table_destroy(struct pagoda_table *table)
 {
 	u32 w;
@@ -95,13 +78,9 @@ void pagoda_table_destroy(struct pagoda_table *table)
 	kfree(table);
 }
 
-/**
- * pagoda_table_widen() - Make room for more entries in the books of a root
- * @root: Root
- * @room: Entries
- *
- * Context: may sleep; takes the space's lock.
- * Return: 0 or -ENOMEM, then nothing changed.
+/*
+ * Makes room for more entries in the words of a root. Returns 0, or -ENOMEM with nothing
+ * changed. Takes the space's lock.
  */
 int pagoda_table_widen(struct pagoda_table *root, u32 room)
 {
@@ -128,13 +107,9 @@ int pagoda_table_widen(struct pagoda_table *root, u32 room)
 	return ret;
 }
 
-/**
- * pagoda_mmu_register() - Let the CPU executor find the pages of a table
- * @mmu: Page tables of the device
- * @memory: Memory of the table; nothing happens unless it is system memory
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
+/*
+ * Lets the CPU executor find the pages of a table, if @memory is system memory. Returns 0 or
+ * -ENOMEM.
  */
 int pagoda_mmu_register(struct pagoda_mmu *mmu, const struct pagoda_table_memory *memory)
 {
@@ -156,11 +131,7 @@ err_erase:
 	return -ENOMEM;
 }
 
-/**
- * pagoda_mmu_unregister() - Undo pagoda_mmu_register()
- * @mmu: Page tables of the device
- * @memory: Memory of a table that no operation uses any more
- */
+/* Undoes pagoda_mmu_register(), once no operation uses the table. */
 void pagoda_mmu_unregister(struct pagoda_mmu *mmu, const struct pagoda_table_memory *memory)
 {
 	u64 first = memory->address >> VIRTIO_PAGODA_PAGE_SHIFT;
@@ -173,25 +144,21 @@ void pagoda_mmu_unregister(struct pagoda_mmu *mmu, const struct pagoda_table_mem
 }
 
 /**
- * pagoda_mmu_table_page() - Page of a table in system memory
+ * pagoda_mmu_table_page() - Page of a table in system memory, for the CPU executor
  * @mmu: Page tables of the device
  * @bus: Bus address
  *
  * Context: any but interrupts.
- * Return: the page as entries of struct page arrays have it, NULL if there is no table.
+ * Return: the struct page, NULL if no table of any space is at @bus.
  */
 const void *pagoda_mmu_table_page(struct pagoda_mmu *mmu, u64 bus)
 {
 	return xa_load(&mmu->pages, bus >> VIRTIO_PAGODA_PAGE_SHIFT);
 }
 
-/**
- * pagoda_table_get_memory() - Ask the owner for memory of a table
- * @table: Table; gets it as the next one
- * @nr_entries: Entries it shall hold
- *
- * Context: may sleep; the space's lock isn't held.
- * Return: 0 or -ENOMEM.
+/*
+ * Allocates the next memory of @table, for @nr_entries entries. Returns 0 or the error of
+ * table_alloc(). May sleep; the space's lock isn't held.
  */
 int pagoda_table_get_memory(struct pagoda_table *table, u32 nr_entries)
 {
@@ -215,19 +182,9 @@ int pagoda_table_get_memory(struct pagoda_table *table, u32 nr_entries)
 	return 0;
 }
 
-/* Puts a table where its pages stay registered until @fence, which it takes. */
-static void mmu_keep(struct pagoda_mmu *mmu, struct pagoda_table *table, struct dma_fence *fence)
-{
-	table->fence = dma_fence_get(fence);
-	mutex_lock(&mmu->leaving);
-	list_add_tail(&table->link, &mmu->gone);
-	mutex_unlock(&mmu->leaving);
-}
-
-/**
- * pagoda_mmu_reap() - Forget tables whose last operation was executed
- * @mmu: Page tables of the device
- * @all: Nothing is in flight
+/*
+ * Unregisters and frees tables that no operation in flight uses; @all says that none is in
+ * flight.
  */
 void pagoda_mmu_reap(struct pagoda_mmu *mmu, bool all)
 {
@@ -245,11 +202,9 @@ void pagoda_mmu_reap(struct pagoda_mmu *mmu, bool all)
 	mutex_unlock(&mmu->leaving);
 }
 
-/**
- * pagoda_table_put_memory() - Give memory back that no operation ever used or uses
- * @space: Space it was for
- * @memory: The memory
- * @fence: Signalled already; for the owner
+/*
+ * Unregisters memory that no operation uses, and gives it back to the owner. @fence has
+ * signalled.
  */
 void pagoda_table_put_memory(struct pagoda_space *space, struct pagoda_table_memory *memory,
 			     struct dma_fence *fence)
@@ -260,12 +215,10 @@ void pagoda_table_put_memory(struct pagoda_space *space, struct pagoda_table_mem
 	mmu->args.ops->table_free(mmu->args.owner, space->data, memory, fence);
 }
 
-/**
- * pagoda_table_leave() - Take a table out of the books and give back its memory
- * @table: Table that nothing is linked by any more
- * @fence: Of the flush behind which nothing reaches it, NULL if nothing ever did
- *
- * Context: may sleep; the space's lock isn't held.
+/*
+ * Frees a table that is out of the tree of tables. @fence is the fence of the flush behind
+ * which the device can't reach the table, NULL if the device never could. May sleep; the
+ * space's lock isn't held.
  */
 void pagoda_table_leave(struct pagoda_table *table, struct dma_fence *fence)
 {
@@ -280,7 +233,11 @@ void pagoda_table_leave(struct pagoda_table *table, struct dma_fence *fence)
 		pagoda_table_destroy(table);
 		return;
 	}
-	mmu_keep(mmu, table, fence);
+	/* The pages stay registered until @fence. */
+	table->fence = dma_fence_get(fence);
+	mutex_lock(&mmu->leaving);
+	list_add_tail(&table->link, &mmu->gone);
+	mutex_unlock(&mmu->leaving);
 	mmu->args.ops->table_free(mmu->args.owner, data, &memory, fence);
 	pagoda_mmu_reap(mmu, false);
 }
@@ -288,7 +245,7 @@ void pagoda_table_leave(struct pagoda_table *table, struct dma_fence *fence)
 /**
  * pagoda_space_root() - The root table of a space
  * @space: Space
- * @root: Set; no entries if there is none or it isn't resident
+ * @root: Set; of 0 entries if the space has no root or the root isn't resident
  *
  * Context: may sleep, takes the space's lock.
  */

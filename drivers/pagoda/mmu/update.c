@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changes of a space, second part: what they cost, commit, finish and abort.
+ * Changes of a space, second part: cost, commit, finish and abort.
  *
- * Commit changes the books and emits; it needs nothing that prepare didn't get.
- * What has to wait for the device is left to finish: handing over a root, letting
- * contexts run again, giving tables back.
+ * Commit changes words and records and emits, with memory that prepare allocated. Steps that
+ * have to wait for the device are left to finish: setting the root, resuming contexts, freeing
+ * tables.
  */
 #include <linux/bitmap.h>
 #include <linux/dma-fence.h>
@@ -13,12 +13,12 @@
 
 #include "internal.h"
 
-/* Steps that may need windows of their own when a batch doesn't fit them. */
+/* Steps of emit.c that each show all tables, if the windows don't hold the whole batch. */
 #define WINDOW_STEPS	4
-/* Tables that fit the windows whatever their sizes. */
+/* Number of windows used at a time at least, whatever the sizes of the tables. */
 #define WINDOW_TABLES	(PAGODA_TABLE_WINDOWS / 2)
 
-/* Takes a table that wasn't used out of the tree again; the lock is held. */
+/* Takes a table that commit didn't use out of the tree of tables. */
 static void update_unhang(struct pagoda_table *table)
 {
 	struct pagoda_table *parent = table->parent, **place;
@@ -38,11 +38,12 @@ static void update_unhang(struct pagoda_table *table)
 	}
 }
 
-/* Removes tables that weren't used from the tree; they stay in the update's list. */
+/* Takes the tables that commit didn't use out of the tree of tables; they stay in @update. */
 static void update_discard(struct pagoda_pt_update *update)
 {
 	struct pagoda_table *table;
 
+	lockdep_assert_held(&update->space->lock);
 	list_for_each_entry(table, &update->fresh, work)
 		update_unhang(table);
 }
@@ -67,7 +68,7 @@ static void update_destroy(struct pagoda_pt_update *update)
 
 /* ---- Cost ------------------------------------------------------------------ */
 
-/* An operation that writes @nr entries which have nothing to do with each other. */
+/* Returns the cost of an update of @nr entries that no builder can compress. */
 static struct pagoda_paging_cost cost_entries(struct pagoda_mmu *mmu, u32 nr, u32 buffer_size)
 {
 	const struct pagoda_paging_op op = {
@@ -101,33 +102,27 @@ static struct pagoda_paging_cost cost_copy(struct pagoda_mmu *mmu, u32 buffer_si
 	return pagoda_paging_cost(mmu->args.limits, &op, buffer_size);
 }
 
-/* Tables shown in windows, in as many goes as it takes. */
+/* Adds the cost of showing tables in windows, in as many rounds as their number takes. */
 static void cost_add_windows(struct pagoda_paging_cost *sum, struct pagoda_mmu *mmu, u32 windows,
 			     u32 buffer_size)
 {
-	u32 goes = 1;
+	u32 rounds = 1;
 
 	if (mmu->args.mode != VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL || !windows)
 		return;
 	if (windows > PAGODA_TABLE_WINDOWS) {
 		windows *= WINDOW_STEPS;
-		goes = WINDOW_STEPS * PAGODA_PT_LEVELS + windows / WINDOW_TABLES;
+		rounds = WINDOW_STEPS * PAGODA_PT_LEVELS + windows / WINDOW_TABLES;
 	}
 	for (; windows > WINDOW_TABLES; windows -= WINDOW_TABLES)
 		pagoda_cost_add(sum, pagoda_process_table_cost(mmu, WINDOW_TABLES, buffer_size), 1);
 	pagoda_cost_add(sum, pagoda_process_table_cost(mmu, windows, buffer_size), 1);
-	pagoda_cost_add(sum, pagoda_process_table_cost(mmu, 1, buffer_size), goes);
+	pagoda_cost_add(sum, pagoda_process_table_cost(mmu, 1, buffer_size), rounds);
 }
 
-/**
- * pagoda_cost_batch() - Upper bound for a batch
- * @mmu: Page tables of the device
- * @ops: How many operations write n entries, by n
- * @most: Last entry of @ops
- * @windows: Upper bound for the tables written
- * @buffer_size: Bytes of the smallest buffer
- *
- * Return: the cost, with the flush.
+/*
+ * Returns an upper bound for a batch and its flush: @ops[n] operations of n entries, n up to
+ * @most, in at most @windows table windows. @buffer_size is the size of the smallest buffer.
  */
 struct pagoda_paging_cost pagoda_cost_batch(struct pagoda_mmu *mmu, const u32 *ops, u32 most,
 					    u32 windows, u32 buffer_size)
@@ -143,9 +138,9 @@ struct pagoda_paging_cost pagoda_cost_batch(struct pagoda_mmu *mmu, const u32 *o
 }
 
 /**
- * pagoda_pt_update_cost() - What committing an update can emit at most
+ * pagoda_pt_update_cost() - Upper bound for the operations of a commit
  * @update: Update
- * @buffer_size: Bytes of the smallest fresh buffer it will get
+ * @buffer_size: Bytes of the smallest buffer that the transaction may get
  *
  * Context: any.
  * Return: upper bounds.
@@ -168,8 +163,9 @@ struct pagoda_paging_cost pagoda_pt_update_cost(const struct pagoda_pt_update *u
 /* ---- Commit ---------------------------------------------------------------- */
 
 /*
- * All that a table says is to be written to new memory: at once, where that is one packet, so
- * that the number of operations depends on records alone. Of a long root only what is valid.
+ * Marks all entries of a table to be written. A table with new memory is written as a whole, so
+ * that the number of operations depends on records alone; of a long root only words that aren't
+ * 0 are written, one by one.
  */
 static void table_rewrite(struct pagoda_batch *batch, struct pagoda_table *table)
 {
@@ -185,7 +181,7 @@ static void table_rewrite(struct pagoda_batch *batch, struct pagoda_table *table
 				__set_bit(i, table->words[w].dirty);
 }
 
-/* The root moves to memory of another size. Contexts are suspended. */
+/* Moves the root to memory of another size. Contexts of the space are suspended. */
 static void commit_root(struct pagoda_batch *batch)
 {
 	struct pagoda_pt_update *update = batch->update;
@@ -201,13 +197,13 @@ static void commit_root(struct pagoda_batch *batch)
 	}
 	pagoda_table_settle(root);
 	root->nr_entries = update->root_entries;
-	/* Until finish: nothing runs, and a flush would name a root the device hasn't. */
+	/* Until finish: nothing runs, and a flush would name a root that isn't set. */
 	batch->space->attached = false;
 	table_rewrite(batch, root);
 	update->set_root = true;
 }
 
-/* Tables that were evicted come back with what the books say. */
+/* Puts evicted tables into their new memory. */
 static void commit_restore(struct pagoda_batch *batch)
 {
 	struct pagoda_space *space = batch->space;
@@ -227,13 +223,13 @@ static void commit_restore(struct pagoda_batch *batch)
 	}
 }
 
-/* Tables whose content is lost are written where they are. */
+/* Writes tables whose content is lost again, in place. */
 static void commit_rebuild(struct pagoda_batch *batch)
 {
 	struct pagoda_space *space = batch->space;
 	struct pagoda_table *table;
 
-	/* Until finish: a flush would name a root the device hasn't. */
+	/* Until finish: a flush would name a root that isn't set. */
 	space->attached = false;
 	list_for_each_entry(table, &space->tables, link) {
 		if (!table->resident || !table->linked)
@@ -245,7 +241,7 @@ static void commit_rebuild(struct pagoda_batch *batch)
 	}
 }
 
-/* The root leaves as the last table of a space. */
+/* Drops the root, as the last table of the space. */
 static void commit_close_root(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
 	struct pagoda_space *space = batch->space;
@@ -263,8 +259,8 @@ static void commit_close_root(struct pagoda_batch *batch, const struct pagoda_em
 }
 
 /**
- * pagoda_pt_update_commit() - Make a change
- * @update: Update that was prepared; finish is what is left to be called
+ * pagoda_pt_update_commit() - Change the tables of a space
+ * @update: Update that was prepared; the caller calls finish next
  * @emit: Where operations go, in a transaction begun with the update's cost
  *
  * Context: the space's lock is held since before the transaction. Doesn't allocate.
@@ -325,12 +321,11 @@ static void update_set_root(struct pagoda_pt_update *update)
 }
 
 /**
- * pagoda_pt_update_waits() - Will the end of a change wait for what its commit emitted?
+ * pagoda_pt_update_waits() - Does finish wait for the operations of commit?
  * @update: Update that was committed
  *
- * Then the owner sends it before.
+ * If so, the owner submits the operations before calling finish.
  *
- * Context: any.
  * Return: Whether the device gets another root or contexts were suspended.
  */
 bool pagoda_pt_update_waits(const struct pagoda_pt_update *update)
@@ -339,12 +334,12 @@ bool pagoda_pt_update_waits(const struct pagoda_pt_update *update)
 }
 
 /**
- * pagoda_pt_update_finish() - What is left when a change is on its way
- * @update: Update that was committed; gone afterwards
- * @fence: Behind everything that commit emitted, NULL if that was executed
+ * pagoda_pt_update_finish() - End a change that was committed
+ * @update: Update; freed
+ * @fence: Behind all operations of commit, NULL if they have been executed
  *
- * Waits for @fence if pagoda_pt_update_waits() says so: addresses of a new root can't be used
- * before this returned. Tables that became unreachable go back to the owner with @fence.
+ * Waits for @fence if pagoda_pt_update_waits() says so: contexts can't use addresses of a new
+ * root before finish returns. Unreachable tables go back to the owner with @fence.
  *
  * Context: may sleep, calls set_root(), resume() and table_free(). Neither the space's
  *	nor the stream's lock is held. Other updates of the space are kept out.
@@ -362,31 +357,25 @@ void pagoda_pt_update_finish(struct pagoda_pt_update *update, struct dma_fence *
 	update_destroy(update);
 }
 
-/* Memory for tables that are in use already. */
-static void update_put_next(struct pagoda_pt_update *update)
+/**
+ * pagoda_pt_update_abort() - Undo prepare
+ * @update: Update that wasn't committed; freed
+ *
+ * Context: as pagoda_pt_update_finish().
+ */
+void pagoda_pt_update_abort(struct pagoda_pt_update *update)
 {
 	struct pagoda_table *table;
 
+	mutex_lock(&update->space->lock);
+	update_discard(update);
+	mutex_unlock(&update->space->lock);
 	list_for_each_entry(table, &update->space->tables, link) {
 		if (!table->has_next)
 			continue;
 		table->has_next = false;
 		pagoda_table_put_memory(update->space, &table->next, NULL);
 	}
-}
-
-/**
- * pagoda_pt_update_abort() - Give back what prepare got
- * @update: Update that wasn't committed; gone afterwards
- *
- * Context: as pagoda_pt_update_finish().
- */
-void pagoda_pt_update_abort(struct pagoda_pt_update *update)
-{
-	mutex_lock(&update->space->lock);
-	update_discard(update);
-	mutex_unlock(&update->space->lock);
-	update_put_next(update);
 	update_free_tables(&update->fresh, NULL);
 	update_resume(update);
 	update_destroy(update);
