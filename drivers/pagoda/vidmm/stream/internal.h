@@ -18,6 +18,9 @@ struct pagoda_submission;
 struct pagoda_vidmm;
 struct workqueue_struct;
 
+/* Bytes at the end of each buffer for the write of its sequence number. */
+#define PAGODA_STREAM_TAIL	sizeof(struct virtio_pagoda_signal_monitored_fence)
+
 /**
  * struct pagoda_stream - The paging buffer being filled
  * @vidmm: Manager
@@ -106,6 +109,9 @@ struct pagoda_journal {
 	u64 last_seqno;
 };
 
+bool pagoda_stream_lock(struct pagoda_stream *stream);
+void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie);
+void pagoda_stream_push(struct pagoda_stream *stream);
 void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
 			 u64 seqno, u32 offset, u32 encoded, int pass);
 void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub);

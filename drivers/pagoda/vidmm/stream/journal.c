@@ -73,8 +73,7 @@ void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_pag
 
 /*
  * Returns the place of the next item, or NULL if there is no room. If one item were left out, the
- * items behind it couldn't be understood: a recording that is full ends, and has no gaps. Caller
- * holds recording_lock.
+ * items behind it couldn't be understood: a recording that is full ends, and has no gaps.
  */
 static void *journal_item_room(struct pagoda_journal *journal, u32 *room)
 {
@@ -92,7 +91,7 @@ static void *journal_item_room(struct pagoda_journal *journal, u32 *room)
 	       sizeof(struct pagoda_recording_item);
 }
 
-/* Adds the item that the caller has written into the room. Caller holds recording_lock. */
+/* Adds the item that the caller has written into the room. */
 static void journal_item_add(struct pagoda_journal *journal, u32 kind, u64 seqno, u32 size)
 {
 	const struct pagoda_recording_item item = {
@@ -101,6 +100,7 @@ static void journal_item_add(struct pagoda_journal *journal, u32 kind, u64 seqno
 		.kind = cpu_to_le32(kind),
 	};
 
+	lockdep_assert_held(&journal->recording_lock);
 	memcpy(journal->recording + journal->recording_used, &item, sizeof(item));
 	journal->recording_used += sizeof(item) + size;
 }
@@ -121,16 +121,17 @@ static bool journal_item_copy(struct pagoda_journal *journal, u32 kind, u64 seqn
 	return false;
 }
 
-/* Records the paging buffer of @sub. Caller holds the stream's lock; must not allocate. */
+/* Records the paging buffer of @sub. Doesn't allocate. */
 void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub)
 {
+	lockdep_assert_held(&journal->vidmm->stream->lock);
 	spin_lock(&journal->recording_lock);
 	journal->last_seqno = sub->seqno;
 	journal_item_copy(journal, PAGODA_RECORDING_BUFFER, sub->seqno, sub->data, sub->built);
 	spin_unlock(&journal->recording_lock);
 }
 
-/* Builds the packets that would have written the entries that the CPU wrote. */
+/* Builds GPU_PHYSICAL packets for the entries that the CPU wrote. */
 static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
 					      const struct pagoda_paging_op *op,
 					      struct pagoda_paging_buffer *buf)
@@ -269,7 +270,7 @@ static int journal_result(struct pagoda_journal *journal, u64 seqno, u32 offset,
 	return seqno <= completed ? 0 : PAGODA_JOURNAL_PENDING;
 }
 
-/* Each submission writes its number into the fence page when it was executed. */
+/* Returns the number that the last completed submission wrote into the stream's fence page. */
 static u64 journal_completed(struct pagoda_journal *journal)
 {
 	u64 *here = kmap_local_page(journal->vidmm->stream->args.fence_page);

@@ -91,6 +91,8 @@ void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			       enum dma_resv_usage usage);
 int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout);
+
+/* transaction.c */
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			struct pagoda_bo *bo, struct dma_resv *resv,
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost);

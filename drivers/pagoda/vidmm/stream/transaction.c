@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Transactions of the stream of paging buffers: the OS side of the builder's contract.
+ *
+ * Operations are appended to the open submission. When a builder runs out of room, the partial
+ * buffer is submitted and the operation continues in a fresh one. When an allocation is busy,
+ * the transaction waits for it and repeats the operation with AllocationIsIdle.
+ *
+ * A transaction is a fence signalling section, because the fence of the open submission is
+ * published. So pagoda_stream_begin() allocates submissions for the worst case before taking the
+ * stream's lock.
+ */
+#include <linux/delay.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include "core/compat.h"
+#include "core/core.h"
+#include "core/trace.h"
+#include "mmu/mmu.h"
+#include "paging/paging.h"
+#include "queue/queue.h"
+#include "vidmm/ledger/allocation.h"
+#include "internal.h"
+#include "stream.h"
+
+/* Longest wait for a busy allocation; like TTM's own waits. */
+#define PAGODA_BUSY_TIMEOUT	(15 * HZ)
+
+/*
+ * Takes the lock for a transaction, but not while another transaction waits between two pieces of
+ * a transfer: the device ends a transfer before the next one starts (C28). That transaction only
+ * waits for paging of its own.
+ */
+static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
+{
+	for (;;) {
+		txn->cookie = pagoda_stream_lock(stream);
+		if (!stream->in_transfer)
+			return;
+		pagoda_stream_unlock(stream, txn->cookie);
+		wait_event(stream->turn, !READ_ONCE(stream->in_transfer));
+	}
+}
+
+/* Returns the number of packets with private data, without the fence write at the end. */
+static u32 stream_sub_packets(const struct pagoda_submission *sub)
+{
+	return sub->priv_size / PAGODA_PAGING_MIN_PRIVATE - 1;
+}
+
+/*
+ * More is emitted than was announced, which is a bug of the driver. The fence signalling path
+ * can't wait for a submission, so the submission is allocated from the memory reserves.
+ */
+static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
+{
+	struct pagoda_vidmm *vidmm = stream->vidmm;
+	unsigned int flags = memalloc_noreclaim_save();
+	struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue);
+
+	memalloc_noreclaim_restore(flags);
+	if (!atomic64_fetch_inc(&vidmm->stats.overruns))
+		drm_err(vidmm->drm, "paging takes more than it should\n");
+	return sub;
+}
+
+/*
+ * Opens a submission allocated in advance; its fence is published from here on. If there is none
+ * and no memory either, a partly emitted operation can't be undone. Then a reset is requested,
+ * because only a rebuilt device agrees with the driver's state again.
+ */
+static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
+{
+	struct pagoda_submission *sub;
+
+	lockdep_assert_held(&stream->lock);
+	if (txn->failed)
+		return txn->failed;
+	sub = txn->nr_spare ? txn->spare[--txn->nr_spare] : stream_get_more(stream);
+	if (IS_ERR(sub)) {
+		txn->failed = PTR_ERR(sub);
+		queue_work(system_dfl_wq, &stream->overrun);
+		return txn->failed;
+	}
+	sub->operations = 0;
+	pagoda_submission_arm(sub);
+	stream->open = sub;
+	stream->open_cost = 0;
+	stream->buf = (struct pagoda_paging_buffer) {
+		.pos = sub->data,
+		.size = sub->size - PAGODA_STREAM_TAIL,
+		.priv = sub->priv,
+		.priv_size = stream_sub_packets(sub) * PAGODA_PAGING_MIN_PRIVATE,
+	};
+	return 0;
+}
+
+static void txn_drop_spares(struct pagoda_stream_txn *txn)
+{
+	while (txn->nr_spare)
+		pagoda_submission_put(txn->spare[--txn->nr_spare]);
+	if (txn->spare != &txn->only)
+		kvfree(txn->spare);
+	txn->spare = NULL;
+}
+
+/*
+ * Small operations, the usual ones, need no memory: they fit into the open submission, or into
+ * its rest and the one submission that is kept for them.
+ */
+static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
+			    const struct pagoda_paging_cost *cost)
+{
+	struct pagoda_submission *sub = stream->reserve;
+
+	lockdep_assert_held(&stream->lock);
+	if (stream->open && stream->buf.size >= cost->encoded &&
+	    stream->buf.priv_size >= cost->packets * PAGODA_PAGING_MIN_PRIVATE &&
+	    stream->open_cost + cost->moved < PAGODA_PIECE_BYTES)
+		return true;
+	if (!sub || sub->size - PAGODA_STREAM_TAIL < cost->encoded ||
+	    stream_sub_packets(sub) < cost->packets || cost->moved >= PAGODA_PIECE_BYTES)
+		return false;
+	stream->reserve = NULL;
+	txn->only = sub;
+	txn->spare = &txn->only;
+	txn->nr_spare = 1;
+	return true;
+}
+
+/*
+ * Gets submissions for the worst case: the open one has no room, and each is closed for its bytes,
+ * its packets or the time it takes. Where memory is fragmented their buffers are smaller, but
+ * never smaller than stream->room and the tail.
+ */
+static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
+			  const struct pagoda_paging_cost *cost)
+{
+	u32 extra = 3 + DIV_ROUND_UP_ULL(cost->moved, PAGODA_PIECE_BYTES);
+	u32 most = extra + DIV_ROUND_UP_ULL(cost->encoded, stream->room) +
+		   DIV_ROUND_UP(cost->packets, stream->packets);
+	u64 bytes = 0, packets = 0;
+
+	txn->spare = kvmalloc_array(most, sizeof(*txn->spare), GFP_KERNEL_ACCOUNT);
+	if (!txn->spare)
+		return -ENOMEM;
+	while (extra || bytes < cost->encoded || packets < cost->packets) {
+		struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue);
+
+		if (IS_ERR(sub)) {
+			txn_drop_spares(txn);
+			return PTR_ERR(sub);
+		}
+		txn->spare[txn->nr_spare++] = sub;
+		if (bytes >= cost->encoded && packets >= cost->packets)
+			extra--;
+		bytes += sub->size - PAGODA_STREAM_TAIL;
+		packets += stream_sub_packets(sub);
+	}
+	return 0;
+}
+
+/**
+ * pagoda_stream_begin() - Start operations that share a fence
+ * @txn: Filled in; ended by pagoda_stream_end() if 0 is returned
+ * @vidmm: Memory manager
+ * @bo: Allocation the operations are about, reservation held; or NULL (C25)
+ * @resv: Reservation with fences to wait for before the first operation runs, held; or NULL
+ * @usage: Usage of the fences to wait for
+ * @cost: Upper bound of the sum of all operations
+ *
+ * Takes the stream's lock: until pagoda_stream_end() no other thread adds operations, so the
+ * pieces of a transfer stay together (C28).
+ *
+ * Context: May sleep and allocate. Not in a fence signalling section.
+ * Return: 0 or -ENOMEM; on failure nothing has happened.
+ */
+int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
+			struct pagoda_bo *bo, struct dma_resv *resv,
+			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost)
+{
+	struct pagoda_stream *stream = vidmm->stream;
+	bool foreign = resv && pagoda_stream_has_foreign(vidmm, resv, usage);
+	int ret;
+
+	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo };
+	if (!foreign && !(bo && stream->args.needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER))) {
+		txn_lock(txn, stream);
+		if (txn_start_small(txn, stream, cost))
+			return 0;
+		pagoda_stream_unlock(stream, txn->cookie);
+	}
+	ret = txn_get_spares(txn, stream, cost);
+	if (ret)
+		return ret;
+
+	if (foreign) {
+		ret = pagoda_submission_add_resv(txn->spare[txn->nr_spare - 1], resv, usage);
+		if (ret) {
+			txn_drop_spares(txn);
+			return ret;
+		}
+		txn->fresh = true;
+	}
+	txn_lock(txn, stream);
+	return 0;
+}
+
+/**
+ * pagoda_stream_begin_must() - pagoda_stream_begin() that can't fail
+ * @txn: Filled in
+ * @vidmm: Memory manager
+ * @bo: Allocation, or NULL
+ * @resv: Reservation with fences of any usage to wait for, held; or NULL
+ * @cost: Upper bound of the sum of all operations
+ *
+ * For operations that free memory. Without memory the function waits for submissions in flight:
+ * a finished submission can be used again.
+ *
+ * Context: May sleep for long. Not in a fence signalling section.
+ */
+void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
+			      struct pagoda_bo *bo, struct dma_resv *resv,
+			      const struct pagoda_paging_cost *cost)
+{
+	while (pagoda_stream_begin(txn, vidmm, bo, resv, DMA_RESV_USAGE_BOOKKEEP, cost)) {
+		pagoda_stream_wait_idle(vidmm, HZ);
+		fsleep(USEC_PER_MSEC);
+	}
+}
+
+/**
+ * pagoda_stream_restart() - Start paging again on a device that was reset
+ * @vidmm: Memory manager; no address space of the device has a root
+ * @cost: Upper bound of what @first emits
+ * @first: Emits the first new operations
+ *
+ * Operations collected before are given up. The paging process exists before any operation can use
+ * it (C80).
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, also if paging works already; -ENOMEM, -EAGAIN if the device is being reset once
+ * more, or the device's error; on failure nothing has changed.
+ */
+int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging_cost *cost,
+			  void (*first)(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn))
+{
+	struct pagoda_stream *stream = vidmm->stream;
+	struct pagoda_stream_txn txn = { .vidmm = vidmm };
+	int ret = txn_get_spares(&txn, stream, cost);
+
+	if (ret)
+		return ret;
+	txn.cookie = pagoda_stream_lock(stream);
+	if (pagoda_queue_is_closed(stream->vidmm->queue)) {
+		if (stream->open)
+			pagoda_stream_push(stream);
+		if (vidmm->mmu)
+			ret = pagoda_process_rebuild(vidmm->mmu);
+		if (!ret && !pagoda_queue_restart(stream->vidmm->queue))
+			ret = -EAGAIN;
+		if (!ret) {
+			WRITE_ONCE(stream->restarts, stream->restarts + 1);
+			first(vidmm, &txn);
+		}
+	}
+	dma_fence_put(pagoda_stream_end(&txn));
+	return ret;
+}
+
+/* Waits for the fence of the transaction, and for all users of its allocation. */
+static int txn_wait_fences(struct pagoda_stream_txn *txn)
+{
+	long ret = 1;
+
+	atomic64_inc(&txn->vidmm->stats.cpu_waits);
+	if (txn->fence)
+		ret = dma_fence_wait_timeout(txn->fence, false, PAGODA_BUSY_TIMEOUT);
+	if (ret > 0)
+		ret = dma_resv_wait_timeout(txn->bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP,
+					    false, PAGODA_BUSY_TIMEOUT);
+	return ret > 0 ? 0 : ret ?: -EBUSY;
+}
+
+/* Replaces the submission that was pushed for a wait although it wasn't full. */
+static int txn_get_spare(struct pagoda_stream_txn *txn)
+{
+	struct pagoda_submission *sub;
+
+	if (txn->nr_spare || !txn->spare)
+		return 0;
+	sub = pagoda_queue_get(txn->vidmm->queue);
+	if (IS_ERR(sub))
+		return PTR_ERR(sub);
+	txn->spare[txn->nr_spare++] = sub;
+	return 0;
+}
+
+/*
+ * Drops the stream's lock for the wait. If this is within a transfer, txn_lock() keeps other
+ * transactions out meanwhile.
+ */
+static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
+{
+	struct pagoda_stream *stream = txn->vidmm->stream;
+	int ret;
+
+	if (txn->no_wait || !txn->bo)
+		return -EBUSY;
+	if (stream->open)
+		pagoda_stream_push(stream);
+	WRITE_ONCE(stream->in_transfer, txn->in_transfer);
+	pagoda_stream_unlock(stream, txn->cookie);
+	ret = txn_wait_fences(txn);
+	if (!ret)
+		ret = stream->args.make_idle(txn->bo, operation);
+	if (!ret)
+		ret = txn_get_spare(txn);
+	txn->cookie = pagoda_stream_lock(stream);
+	if (txn->in_transfer) {
+		WRITE_ONCE(stream->in_transfer, false);
+		wake_up_all(&stream->turn);
+	}
+	return ret;
+}
+
+static void op_say_idle(struct pagoda_paging_op *op)
+{
+	if (op->operation == VIRTIO_PAGODA_OP_DISCARD_CONTENT)
+		op->discard_content.flags |= PAGODA_ALLOCATION_IS_IDLE;
+	else
+		op->transfer.flags |= PAGODA_ALLOCATION_IS_IDLE;
+}
+
+/* Returns whether another piece of a transfer follows. */
+static bool op_leaves_transfer(const struct pagoda_paging_op *op)
+{
+	return (op->operation == VIRTIO_PAGODA_OP_TRANSFER ||
+		op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER) &&
+	       !(op->transfer.flags & VIRTIO_PAGODA_TRANSFER_END);
+}
+
+static void stream_trace(struct pagoda_stream *stream, const struct pagoda_paging_op *op,
+			 u64 moved, u32 encoded, int pass)
+{
+	struct pagoda_paging_ends ends;
+
+	if (!trace_pagoda_op_enabled())
+		return;
+	ends = pagoda_paging_ends(op);
+	trace_pagoda_op(dev_name(stream->vidmm->drm->dev), op->allocation,
+			op->operation, moved, ends.src_segment, ends.dst_segment,
+			stream->open->seqno, encoded, pass);
+}
+
+/* Calls the builder once, and counts, traces and journals the packets. */
+static enum pagoda_build stream_build(struct pagoda_stream *stream,
+				      const struct pagoda_paging_op *op, u64 moved,
+				      struct pagoda_paging_cursor *cursor, int pass)
+{
+	struct pagoda_vidmm *vidmm = stream->vidmm;
+	u8 *priv = stream->buf.priv;
+	u32 offset = stream->buf.write_offset;
+	enum pagoda_build result;
+
+	result = pagoda_paging_build(&stream->limits, op, cursor, &stream->buf);
+	atomic64_add((stream->buf.priv - priv) / PAGODA_PAGING_MIN_PRIVATE,
+		     &vidmm->stats.commands);
+	stream_trace(stream, op, moved, stream->buf.write_offset - offset, pass);
+	pagoda_journal_note(vidmm->journal, op, stream->open->seqno, offset,
+			    stream->buf.write_offset - offset, pass);
+	if (op->operation == VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE &&
+	    op->update_page_table.mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+		pagoda_journal_written(vidmm->journal, op);
+	return result;
+}
+
+/**
+ * pagoda_stream_emit() - Append an operation, over as many buffers as it takes
+ * @txn: Transaction
+ * @op: Operation; AllocationIsIdle is set in it after a wait, nothing else changes
+ *	between the builder's passes (C6 - C8). The next operation begins without
+ *	AllocationIsIdle: this operation is a use of the allocation (C15)
+ *
+ * Context: Between begin and end. Sleeps if the allocation is busy (C14).
+ * Return: 0; -EINVAL, -ERANGE or -EOPNOTSUPP if the operation is refused; -EBUSY if the
+ * allocation is busy and the transaction must not wait, or waited too long; then nothing of @op
+ * was encoded. -ENOMEM if the transaction's cost was no upper bound and there is no memory
+ * either: the device will be reset.
+ */
+int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op)
+{
+	struct pagoda_vidmm *vidmm = txn->vidmm;
+	struct pagoda_stream *stream = vidmm->stream;
+	struct pagoda_paging_cursor cursor = {};
+	enum pagoda_build result;
+	const char *why = NULL;
+	int pass = 0;
+	u64 moved;
+	int ret;
+
+	lockdep_assert_held(&stream->lock);
+	ret = pagoda_paging_validate(&stream->limits, op, &why);
+	if (ret) {
+		drm_dbg_driver(vidmm->drm, "%s refused: %s\n",
+			       pagoda_paging_name(op->operation), why);
+		return ret;
+	}
+	if (txn->fresh && stream->open)
+		pagoda_stream_push(stream);
+	txn->fresh = false;
+
+	moved = pagoda_paging_moved(&stream->limits, op);
+	for (;;) {
+		ret = stream->open ? 0 : stream_open_submission(stream, txn);
+		if (ret)
+			return ret;
+		result = stream_build(stream, op, moved, &cursor, pass++);
+		if (result == PAGODA_BUILD_SUCCESS)
+			break;
+		if (result == PAGODA_BUILD_INSUFFICIENT_BUFFER) {
+			atomic64_inc(&vidmm->stats.insufficient);
+			pagoda_stream_push(stream);
+			continue;
+		}
+		atomic64_inc(&vidmm->stats.busy_retries);
+		ret = txn_wait_idle(txn, op->operation);
+		if (ret)
+			return ret;
+		op_say_idle(op);
+	}
+	stream->open->operations++;
+	stream->open_cost += moved;
+	txn->in_transfer = op_leaves_transfer(op);
+	dma_fence_put(txn->fence);
+	txn->fence = dma_fence_get(stream->open->fence);
+	if (stream->open_cost >= PAGODA_PIECE_BYTES)
+		pagoda_stream_push(stream);
+	return 0;
+}
+
+/**
+ * pagoda_stream_emit_valid() - &pagoda_emit.emit for an operation that can't be refused
+ * @txn: Transaction, a struct pagoda_stream_txn
+ * @op: Operation that is valid by construction and never busy
+ *
+ * Context: As pagoda_stream_emit(), but never waits.
+ */
+void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
+{
+	struct pagoda_stream_txn *stream_txn = txn;
+	int ret = pagoda_stream_emit(stream_txn, op);
+
+	WARN_ON_ONCE(ret && !stream_txn->failed);
+}
+
+/**
+ * pagoda_stream_end() - End a transaction
+ * @txn: Transaction
+ *
+ * Context: Releases the stream's lock.
+ * Return: A reference to the fence behind the last operation, or NULL if nothing was emitted.
+ */
+struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
+{
+	struct pagoda_stream *stream = txn->vidmm->stream;
+
+	if (stream->open && !stream->plugs)
+		pagoda_stream_push(stream);
+	else if (stream->open)
+		queue_delayed_work(stream->wq, &stream->flush, stream->patience);
+	/* A submission with dependencies can't be used by another transaction. */
+	if (!stream->reserve && txn->nr_spare && !txn->fresh)
+		stream->reserve = txn->spare[--txn->nr_spare];
+	pagoda_stream_unlock(stream, txn->cookie);
+	txn_drop_spares(txn);
+	return txn->fence;
+}
+
+/**
+ * pagoda_stream_end_wait() - End a transaction and wait until it was executed
+ * @txn: Transaction
+ *
+ * Submits the collected operations even if the stream is plugged.
+ *
+ * Context: Releases the stream's lock, then sleeps.
+ * Return: 0, or the error of the fence behind the last operation.
+ */
+int pagoda_stream_end_wait(struct pagoda_stream_txn *txn)
+{
+	struct pagoda_stream *stream = txn->vidmm->stream;
+	struct dma_fence *fence;
+	int ret;
+
+	if (stream->open)
+		pagoda_stream_push(stream);
+	fence = pagoda_stream_end(txn);
+	if (!fence)
+		return 0;
+	dma_fence_wait(fence, false);
+	ret = fence->error;
+	dma_fence_put(fence);
+	return ret;
+}
