@@ -40,19 +40,8 @@ static u64 aperture_pages(struct pagoda_aperture *aperture)
 	return aperture->manager.size >> PAGE_SHIFT;
 }
 
-/* Returns the first page behind the range that the placement allows; C63. */
-static u64 aperture_place_end(struct pagoda_aperture *aperture, const struct ttm_place *place)
-{
-	return min_t(u64, place->lpfn, aperture_pages(aperture));
-}
-
-/**
- * pagoda_aperture_has_address() - Whether the GPU can reach a resource's pages
- *	through the aperture
- * @res: Resource in any segment
- *
- * Context: Caller holds the reservation of the allocation.
- * Return: true if the resource has aperture addresses; @res->start is then its first page there.
+/*
+ * Returns whether a resource has aperture addresses; @res->start is then the first page there.
  */
 bool pagoda_aperture_has_address(struct ttm_resource *res)
 {
@@ -66,38 +55,30 @@ VISIBLE_IF_KUNIT struct pagoda_aperture_resource *pagoda_aperture_new_resource(v
 	return kzalloc(sizeof(struct pagoda_aperture_resource), GFP_KERNEL_ACCOUNT);
 }
 
-/* The number of mapped pages never exceeds the segment's commit limit (C68). */
-static int aperture_insert(struct pagoda_aperture *aperture, struct ttm_buffer_object *bo,
-			   const struct ttm_place *place, struct pagoda_aperture_resource *ares)
-{
-	u64 pages = PFN_UP(bo->base.size);
-	int ret;
-
-	lockdep_assert_held(&aperture->lock);
-	if (aperture->mapped + pages > aperture_pages(aperture))
-		return -ENOSPC;
-	ret = drm_mm_insert_node_in_range(&aperture->mm, &ares->node, pages, bo->page_alignment,
-					  0, place->fpfn, aperture_place_end(aperture, place),
-					  place->flags & TTM_PL_FLAG_TOPDOWN ?
-						DRM_MM_INSERT_HIGH : DRM_MM_INSERT_BEST);
-	if (ret)
-		return ret;
-	aperture->mapped += pages;
-	aperture->generation = aperture->generation % VIRTIO_PAGODA_MAX_GENERATION + 1;
-	ares->generation = aperture->generation;
-	return 0;
-}
-
+/* Gives a resource a range of addresses within the placement and the segment (C63). */
 static int aperture_assign(struct pagoda_aperture *aperture, struct ttm_buffer_object *bo,
 			   const struct ttm_place *place, struct pagoda_aperture_resource *ares)
 {
-	u64 end = aperture_place_end(aperture, place);
-	int ret;
+	u64 end = min_t(u64, place->lpfn, aperture_pages(aperture));
+	u64 pages = PFN_UP(bo->base.size);
+	int ret = -ENOSPC;
 
-	if (place->fpfn >= end || PFN_UP(bo->base.size) > end - place->fpfn)
+	if (place->fpfn >= end || pages > end - place->fpfn)
 		return -E2BIG;
 	mutex_lock(&aperture->lock);
-	ret = aperture_insert(aperture, bo, place, ares);
+	/* The number of mapped pages never exceeds the segment's commit limit (C68). */
+	if (aperture->mapped + pages > aperture_pages(aperture))
+		goto unlock;
+	ret = drm_mm_insert_node_in_range(&aperture->mm, &ares->node, pages, bo->page_alignment,
+					  0, place->fpfn, end,
+					  place->flags & TTM_PL_FLAG_TOPDOWN ?
+						DRM_MM_INSERT_HIGH : DRM_MM_INSERT_BEST);
+	if (ret)
+		goto unlock;
+	aperture->mapped += pages;
+	aperture->generation = aperture->generation % VIRTIO_PAGODA_MAX_GENERATION + 1;
+	ares->generation = aperture->generation;
+unlock:
 	mutex_unlock(&aperture->lock);
 	return ret;
 }
@@ -292,11 +273,10 @@ void pagoda_aperture_fini(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_move_place() - Get the place of a resource in the decision table
- * @bo: Object that the resource belongs to; reservation held
+ * pagoda_move_place() - Get the place of a resource in the decision table of moves
+ * @bo: Object of the resource; reservation held
  * @res: Resource or NULL
  *
- * Context: Any; reservation of @bo held.
  * Return: The place; PAGODA_PLACE_NONE without a resource.
  */
 enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res)
@@ -317,7 +297,7 @@ enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_res
 /**
  * pagoda_aperture_report() - Describe the aperture
  * @vidmm: Memory manager
- * @info: Zeroed but for its id; what the aperture has is filled in
+ * @info: Zeroed but for its id; filled in
  *
  * Context: May sleep.
  */

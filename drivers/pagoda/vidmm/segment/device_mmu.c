@@ -71,20 +71,7 @@ static void mmu_remove(struct pagoda_vidmm *vidmm, struct drm_mm_node *node)
 	mutex_unlock(&vidmm->device_mmu->lock);
 }
 
-/* TTM's worker frees the ranges that moves left behind; it needs no lock held here. */
-static void mmu_wait_for_room(struct pagoda_vidmm *vidmm)
-{
-	pagoda_stream_wait_idle(vidmm, HZ);
-	fsleep(2 * USEC_PER_MSEC);
-}
-
-/**
- * pagoda_device_mmu_is_gone() - Whether the device never uses system memory again
- * @vidmm: Memory manager
- *
- * Context: Any.
- * Return: true if the device is gone or never executes anything again.
- */
+/* Returns whether the device is gone or never executes anything again. */
 bool pagoda_device_mmu_is_gone(struct pagoda_vidmm *vidmm)
 {
 	return READ_ONCE(vidmm->device_mmu->gone);
@@ -160,24 +147,6 @@ static void mmu_notify(struct pagoda_vidmm *vidmm, const struct pagoda_tt *tt)
 		mmu_emit_must(vidmm, &op);
 }
 
-/* @tt's epoch and restarts are set under the stream's lock, which a restart takes, too. */
-static int tt_emit(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt, struct pagoda_paging_op *op)
-{
-	struct pagoda_paging_cost cost = pagoda_stream_cost(vidmm, op);
-	struct pagoda_stream_txn txn;
-	int ret;
-
-	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
-	if (ret)
-		return ret;
-	tt->epoch = pagoda_reset_epoch(vidmm);
-	tt->restarts = pagoda_stream_restarts(vidmm);
-	ret = pagoda_stream_emit(&txn, op);
-	dma_fence_put(tt->mapped);
-	tt->mapped = pagoda_stream_end(&txn);
-	return ret;
-}
-
 static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 {
 	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, tt->allocation, &tt->node);
@@ -186,11 +155,24 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 		.pages = tt->base.dma_address,
 		.cpu_pages = tt->base.pages,
 	};
+	struct pagoda_paging_cost cost;
+	struct pagoda_stream_txn txn;
+	int ret;
 
 	if (pagoda_device_mmu_is_gone(vidmm))
 		return 0;
 	op.map_mmu.adl = &pages;
-	return tt_emit(vidmm, tt, &op);
+	cost = pagoda_stream_cost(vidmm, &op);
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
+	if (ret)
+		return ret;
+	/* Set under the stream's lock, which a restart takes, too. */
+	tt->epoch = pagoda_reset_epoch(vidmm);
+	tt->restarts = pagoda_stream_restarts(vidmm);
+	ret = pagoda_stream_emit(&txn, &op);
+	dma_fence_put(tt->mapped);
+	tt->mapped = pagoda_stream_end(&txn);
+	return ret;
 }
 
 /*
@@ -217,8 +199,11 @@ static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 			return ret;
 		if (!ret && (ctx->no_wait_gpu || !tries--))
 			return -ENOMEM;
-		if (!ret)
-			mmu_wait_for_room(vidmm);
+		if (ret)
+			continue;
+		/* TTM's worker frees ranges that moves left; it needs no lock held here. */
+		pagoda_stream_wait_idle(vidmm, HZ);
+		fsleep(2 * USEC_PER_MSEC);
 	}
 }
 
@@ -346,23 +331,7 @@ int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 
 #define KEEP_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
 
-/* Allocates @tt's arrays as TTM does: one block for both. An imported allocation has no @pages. */
-static void *tt_alloc_arrays(const struct ttm_tt *tt)
-{
-	size_t entry = sizeof(*tt->dma_address) + (tt->pages ? sizeof(*tt->pages) : 0);
-
-	return kvcalloc(tt->num_pages, entry, KEEP_GFP);
-}
-
-static void tt_set_arrays(struct ttm_tt *tt, void *arrays)
-{
-	if (tt->pages) {
-		tt->pages = arrays;
-		arrays = tt->pages + tt->num_pages;
-	}
-	tt->dma_address = arrays;
-}
-
+/* Frees both arrays, one block as TTM allocates them. An imported allocation has no @pages. */
 static void tt_free_arrays(struct ttm_tt *tt)
 {
 	if (tt->pages)
@@ -380,7 +349,9 @@ static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 {
 	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
 	struct pagoda_tt *kept = kmemdup(tt, sizeof(*tt), KEEP_GFP);
-	void *arrays = tt_alloc_arrays(&tt->base);
+	struct ttm_tt *ttm = &tt->base;
+	void *arrays = kvcalloc(ttm->num_pages, sizeof(*ttm->dma_address) +
+				(ttm->pages ? sizeof(*ttm->pages) : 0), KEEP_GFP);
 
 	drm_err(vidmm->drm, "the device keeps %u pages of allocation %llu\n", tt->base.num_pages,
 		tt->allocation);
@@ -393,7 +364,11 @@ static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 	WARN_ON(drm_mm_reserve_node(&mmu->mm, &kept->node));
 	list_add(&kept->kept, &mmu->kept);
 	mutex_unlock(&mmu->lock);
-	tt_set_arrays(&tt->base, arrays);
+	if (ttm->pages) {
+		ttm->pages = arrays;
+		arrays = ttm->pages + ttm->num_pages;
+	}
+	ttm->dma_address = arrays;
 }
 
 /**
@@ -471,24 +446,19 @@ int pagoda_sysmem_reserve(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 	return ret;
 }
 
-static struct pagoda_adl sysmem_adl(const struct pagoda_sysmem *mem)
+/* Returns the MAP_MMU of pages of the driver, with @adl filled in as its list of pages. */
+static struct pagoda_paging_op sysmem_op(const struct pagoda_sysmem *mem, struct pagoda_adl *adl)
 {
-	return (struct pagoda_adl) {
+	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
+
+	*adl = (struct pagoda_adl) {
 		.nr_pages = mem->nr_pages,
 		.contiguous = true,
 		.base = mem->dma,
 		.cpu_pages = mem->pages,
 	};
-}
-
-static void sysmem_note(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
-			struct page *const *pages)
-{
-	mem->pages = pages;
-	mem->epoch = pagoda_reset_epoch(vidmm);
-	mutex_lock(&vidmm->device_mmu->lock);
-	list_add_tail(&mem->link, &vidmm->device_mmu->own);
-	mutex_unlock(&vidmm->device_mmu->lock);
+	op.map_mmu.adl = adl;
+	return op;
 }
 
 /**
@@ -505,25 +475,28 @@ static void sysmem_note(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 		      struct page *const *pages)
 {
-	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
+	struct pagoda_paging_op op;
 	struct pagoda_adl adl;
 	int ret;
 
 	if (!mmu_is_used(vidmm) || pagoda_device_mmu_is_gone(vidmm))
 		return 0;
-	sysmem_note(vidmm, mem, pages);
-	adl = sysmem_adl(mem);
-	op.map_mmu.adl = &adl;
+	mem->pages = pages;
+	mem->epoch = pagoda_reset_epoch(vidmm);
+	mutex_lock(&vidmm->device_mmu->lock);
+	list_add_tail(&mem->link, &vidmm->device_mmu->own);
+	mutex_unlock(&vidmm->device_mmu->lock);
+	op = sysmem_op(mem, &adl);
 	ret = mmu_emit_must(vidmm, &op);
 	return pagoda_reset_is_pending(vidmm) ? 0 : ret;
 }
 
 /**
- * pagoda_device_mmu_own_cost() - Cost of pagoda_device_mmu_remap_own()
+ * pagoda_device_mmu_own_cost() - Upper bound for pagoda_device_mmu_remap_own()
  * @vidmm: Memory manager
  *
  * Context: May sleep. No other thread maps pages of the driver until the remap was emitted.
- * Return: Upper bounds.
+ * Return: The bound.
  */
 struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
 {
@@ -532,10 +505,9 @@ struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
 
 	mutex_lock(&vidmm->device_mmu->lock);
 	list_for_each_entry(mem, &vidmm->device_mmu->own, link) {
-		struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
-		struct pagoda_adl adl = sysmem_adl(mem);
+		struct pagoda_adl adl;
+		struct pagoda_paging_op op = sysmem_op(mem, &adl);
 
-		op.map_mmu.adl = &adl;
 		pagoda_cost_add(&sum, pagoda_stream_cost(vidmm, &op), 1);
 	}
 	mutex_unlock(&vidmm->device_mmu->lock);
@@ -558,23 +530,22 @@ void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_strea
 
 	mutex_lock(&vidmm->device_mmu->lock);
 	list_for_each_entry(mem, &vidmm->device_mmu->own, link) {
-		struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
-		struct pagoda_adl adl = sysmem_adl(mem);
+		struct pagoda_adl adl;
+		struct pagoda_paging_op op = sysmem_op(mem, &adl);
 
-		op.map_mmu.adl = &adl;
 		mem->epoch = pagoda_reset_epoch(vidmm);
 		pagoda_stream_emit_valid(txn, &op);
 	}
 	mutex_unlock(&vidmm->device_mmu->lock);
 }
 
-/* Keeps pages until the device is gone or was reset; returns false if that is so already. */
+/* Keeps pages until the device is gone or was reset; returns false if either has happened. */
 static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
 	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
 	bool keep;
 
-	/* drop_kept_own() runs after the epoch has changed, and finds all that is kept. */
+	/* drop_kept_own() runs after the epoch has changed, and finds all pages kept before. */
 	mutex_lock(&mmu->lock);
 	keep = !mmu_is_past(vidmm, mem->epoch);
 	if (keep)
@@ -639,12 +610,8 @@ int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 	return ret;
 }
 
-/**
- * pagoda_sysmem_free_page() - Callback of pagoda_sysmem_release(): undo pagoda_sysmem_alloc()
- * @vidmm: Memory manager
- * @mem: From pagoda_sysmem_alloc(); only its page is freed
- *
- * Context: Any but interrupts.
+/*
+ * Frees the page that pagoda_sysmem_alloc() allocated; a callback for pagoda_sysmem_release().
  */
 void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The page that unmapped addresses of the aperture lead to. The GPU may read and write there
- * without a fault (C58), but has no business there: what the page holds besides zeros was written
- * by work that uses an address after it was taken away. The page is looked at when an address goes
- * the same way, and when the device goes (C59); debugfs `failure` has what was found.
+ * The page that unmapped addresses of the aperture lead to. The GPU may read and write the page
+ * without a fault (C58), but only work that uses an address after its UNMAP does so. A word
+ * of the page that isn't 0 is therefore the trace of a bug. The page is inspected when an address
+ * is unmapped and when the device is removed (C59); debugfs `failure` shows the result.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
@@ -13,7 +13,7 @@
 #include "segment.h"
 
 /**
- * pagoda_dummy_init() - Get the page, that which flushes write to, and the fence page
+ * pagoda_dummy_init() - Allocate the dummy page, the flush page and the fence page
  * @vidmm: The manager
  * @args: Unused
  *
@@ -49,7 +49,7 @@ err_mem:
 }
 
 /**
- * pagoda_dummy_map() - Let a device with an MMU reach the pages
+ * pagoda_dummy_map() - Map the pages for a device with an MMU
  * @vidmm: The manager; its stream works
  *
  * The fence page is mapped first, because every buffer ends with a write to it.
@@ -60,19 +60,19 @@ err_mem:
 int pagoda_dummy_map(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_dummy *dummy = vidmm->dummy;
-	int ret = pagoda_sysmem_map(vidmm, &dummy->fence, &dummy->fence.page);
+	int ret;
 
-	if (!ret)
-		ret = pagoda_sysmem_map(vidmm, &dummy->mem, &dummy->mem.page);
-	return ret ?: pagoda_sysmem_map(vidmm, &dummy->flush, &dummy->flush.page);
+	ret = pagoda_sysmem_map(vidmm, &dummy->fence, &dummy->fence.page);
+	if (ret)
+		return ret;
+	ret = pagoda_sysmem_map(vidmm, &dummy->mem, &dummy->mem.page);
+	if (ret)
+		return ret;
+	return pagoda_sysmem_map(vidmm, &dummy->flush, &dummy->flush.page);
 }
 
-/**
- * pagoda_dummy_fence_page() - Page that paging buffers write their numbers to
- * @vidmm: The manager, after pagoda_dummy_init()
- * @address: Out: its address for the device
- *
- * Return: The page.
+/*
+ * Returns the page that paging buffers write their numbers to, and its address for the device.
  */
 struct page *pagoda_dummy_fence_page(struct pagoda_vidmm *vidmm, u64 *address)
 {
@@ -80,44 +80,20 @@ struct page *pagoda_dummy_fence_page(struct pagoda_vidmm *vidmm, u64 *address)
 	return vidmm->dummy->fence.page;
 }
 
-/**
- * pagoda_dummy_mem() - The page behind unmapped addresses of the aperture
- * @vidmm: The manager, after pagoda_dummy_init()
- *
- * Return: The page.
- */
+/* Returns the page behind unmapped addresses of the aperture. */
 struct pagoda_sysmem *pagoda_dummy_mem(struct pagoda_vidmm *vidmm)
 {
 	return &vidmm->dummy->mem;
 }
 
-/**
- * pagoda_dummy_flush() - The page that WRITE_PHYSICAL writes to
- * @vidmm: The manager, after pagoda_dummy_init()
- *
- * Return: The page.
- */
+/* Returns the page that WRITE_PHYSICAL writes to. */
 struct pagoda_sysmem *pagoda_dummy_flush(struct pagoda_vidmm *vidmm)
 {
 	return &vidmm->dummy->flush;
 }
 
-static u64 *dummy_words(struct pagoda_dummy *dummy)
-{
-	return page_address(dummy->mem.page);
-}
-
-/* The first word that was written. */
-static void dummy_note(struct pagoda_dummy *dummy, u32 word)
-{
-	dummy->found++;
-	dummy->offset = word * sizeof(u64);
-	dummy->value = READ_ONCE(dummy_words(dummy)[word]);
-	memset(dummy_words(dummy), 0, PAGE_SIZE);
-}
-
 /**
- * pagoda_dummy_inspect() - Look whether something wrote to the page since the last time
+ * pagoda_dummy_inspect() - Note writes to the page since the last inspection
  * @vidmm: The manager
  *
  * Context: Any but interrupts; doesn't sleep.
@@ -125,14 +101,18 @@ static void dummy_note(struct pagoda_dummy *dummy, u32 word)
 void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_dummy *dummy = vidmm->dummy;
+	u64 *words = page_address(dummy->mem.page);
 	u32 word;
 
 	spin_lock(&dummy->lock);
 	for (word = 0; word < PAGE_SIZE / sizeof(u64); word++)
-		if (READ_ONCE(dummy_words(dummy)[word]))
+		if (READ_ONCE(words[word]))
 			break;
 	if (word < PAGE_SIZE / sizeof(u64)) {
-		dummy_note(dummy, word);
+		dummy->found++;
+		dummy->offset = word * sizeof(u64);
+		dummy->value = READ_ONCE(words[word]);
+		memset(words, 0, PAGE_SIZE);
 		drm_dbg_driver(vidmm->drm, "unmapped aperture was written: 0x%llx at byte %u\n",
 			       dummy->value, dummy->offset);
 	}
@@ -140,9 +120,9 @@ void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_dummy_print() - What was found in the page
+ * pagoda_dummy_print() - Print the writes to the page since probe
  * @vidmm: The manager
- * @p: Where to; nothing if nothing was found
+ * @p: Printer; nothing is printed if there were no writes
  *
  * Context: Any but interrupts.
  */
@@ -164,7 +144,7 @@ void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 }
 
 /**
- * pagoda_dummy_fini() - Look at the page for the last time and free all three
+ * pagoda_dummy_fini() - Inspect the page for the last time and free all three pages
  * @vidmm: The manager; the device executes nothing any more
  *
  * Context: May sleep.

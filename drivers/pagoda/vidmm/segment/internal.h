@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files about segments share. */
+/* Structs and functions that only the files of this room use. */
 #ifndef PAGODA_VIDMM_SEGMENT_INTERNAL_H
 #define PAGODA_VIDMM_SEGMENT_INTERNAL_H
 
@@ -25,7 +25,7 @@ struct ttm_tt;
 
 /**
  * struct pagoda_dummy - Page behind unmapped addresses of the aperture (dummy.c)
- * @mem: The page; zeros, unless something wrote where it mustn't
+ * @mem: The page; zeros, unless the device wrote to an unmapped address
  * @flush: Another page, which WRITE_PHYSICAL writes to
  * @fence: The page that each paging buffer writes its number to at its end
  * @lock: Protects @found, @offset and @value
@@ -56,7 +56,7 @@ struct pagoda_dummy {
  * @dead: The device left a command about the range unanswered: the range is never used again,
  *	until a reset
  *
- * Protected by pagoda_swizzle.lock but for what is said above.
+ * Protected by pagoda_swizzle.lock, except as said above.
  */
 struct pagoda_swizzle_range {
 	struct list_head link;
@@ -167,17 +167,16 @@ struct pagoda_aperture {
 	u32 generation;
 };
 
-/* dummy.c */
-
-/* submission.c */
+/* pages.c */
 int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 		       const struct ttm_operation_ctx *ctx);
 
 /* reserve.c */
 int pagoda_reserve_init(struct pagoda_vram *vram);
 void pagoda_reserve_fini(struct pagoda_vram *vram);
+u64 pagoda_reserve_used(struct pagoda_vram *vram);
 
-/* vram.c */
+/* vram_walk.c */
 u64 pagoda_vram_chunk(const struct pagoda_device_info *info);
 
 /* window.c */
@@ -186,12 +185,6 @@ void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm);
 unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset);
 int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window);
 void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *window);
-
-/* aperture.c */
-
-/* device_mmu.c */
-void pagoda_import_release(struct pagoda_tt *tt);
-u64 pagoda_reserve_used(struct pagoda_vram *vram);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 /* Allocations for KUnit to redirect; NULL means -ENOMEM. */

@@ -65,7 +65,7 @@ static long pages_kept(struct pagoda_vidmm *vidmm)
 	return (totalram_pages() >> PAGES_MARGIN) + pages_largest(vidmm);
 }
 
-/* The content of a swapped-out allocation takes memory already: it may always come back. */
+/* A swapped-out allocation may always get pages: its content takes memory already. */
 static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
 {
 	long available = pages_available();
@@ -121,25 +121,6 @@ static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 	return true;
 }
 
-/* Returns whether the pages that must remain available are all but used up. */
-static bool pages_are_short(struct pagoda_vidmm *vidmm)
-{
-	return pages_available() < 2 * pages_kept(vidmm);
-}
-
-static int pages_populate_alone(struct ttm_buffer_object *bo, struct ttm_operation_ctx *ctx)
-{
-	int ret;
-
-	if (!ctx->interruptible)
-		mutex_lock(&pages_turn);
-	else if (mutex_lock_interruptible(&pages_turn))
-		return -ERESTARTSYS;
-	ret = ttm_bo_populate(bo, ctx);
-	mutex_unlock(&pages_turn);
-	return ret;
-}
-
 /**
  * pagoda_pages_populate() - Give an allocation its pages, or swap it in
  * @bo: Allocation, reservation held
@@ -151,10 +132,18 @@ static int pages_populate_alone(struct ttm_buffer_object *bo, struct ttm_operati
 int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {
 	struct ttm_tt *tt = bo->ttm.ttm;
+	int ret;
 
-	if (!tt || ttm_tt_is_populated(tt) || !pages_are_short(bo->vidmm))
+	if (!tt || ttm_tt_is_populated(tt) || pages_available() >= 2 * pages_kept(bo->vidmm))
 		return ttm_bo_populate(&bo->ttm, ctx);
-	return pages_populate_alone(&bo->ttm, ctx);
+	/* Memory is short: threads take turns. */
+	if (!ctx->interruptible)
+		mutex_lock(&pages_turn);
+	else if (mutex_lock_interruptible(&pages_turn))
+		return -ERESTARTSYS;
+	ret = ttm_bo_populate(&bo->ttm, ctx);
+	mutex_unlock(&pages_turn);
+	return ret;
 }
 
 /**

@@ -5,8 +5,8 @@
  * Mapping memory needs page tables, and executing a job needs page tables and save areas. They
  * are placed like other allocations, and other allocations are evicted for them. Allocations
  * that can't be evicted may fill VRAM to the last page: a job that needs all of VRAM at once, or
- * the very memory that the tables map. The reserve is for a page table or save area that finds
- * no place when no eviction can make more room (room.c).
+ * the very memory that the tables map. The reserve is for a page table or save area that fits
+ * nowhere else when no eviction can make more room (room.c).
  *
  * The reserve is one contiguous range, as near to the end of VRAM as the ranges that the device
  * reports as invalid allow: that end is the least likely to be CPU-visible. The reserve has its
@@ -140,13 +140,7 @@ void pagoda_reserve_fini(struct pagoda_vram *vram)
 	gpu_buddy_fini(&reserve->mm);
 }
 
-/**
- * pagoda_reserve_used() - Bytes of the reserve in use
- * @vram: Segment
- *
- * Context: Caller holds &pagoda_vram.lock.
- * Return: Bytes.
- */
+/* Returns the bytes of the reserve in use. */
 u64 pagoda_reserve_used(struct pagoda_vram *vram)
 {
 	struct pagoda_reserve *reserve = &vram->reserve;

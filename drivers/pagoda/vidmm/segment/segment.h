@@ -93,11 +93,12 @@ struct pagoda_sysmem {
  * @restarts: &pagoda_stream.restarts when the pages were mapped
  * @import: Attachment of an imported allocation while its memory is mapped for the device
  *	(TTM's part has the sg list), a reference; else NULL
- * @release_import: Called when nothing reaches memory any more that had been abandoned with @import
+ * @release_import: Called with a struct that was abandoned with @import, once the device doesn't
+ *	reach the memory any more
  * @pinned: Other devices use the pages
  * @left: TTM unpopulated the pages while other devices used them: they are freed with this struct
  *
- * Protected as @base is: by the reservation, or by being the last user.
+ * Protected by the reservation of the allocation; not needed for the last user.
  */
 struct pagoda_tt {
 	struct ttm_tt base;
@@ -232,9 +233,10 @@ void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
 void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to);
 
 /* vram.c */
-u32 pagoda_bo_vram_flags(u32 flags);
 int pagoda_vram_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_vram_fini(struct pagoda_vidmm *vidmm);
+void pagoda_vram_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info);
+u8 *pagoda_vram_window(struct pagoda_vidmm *vidmm);
 u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm);
 bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			    u64 size, u64 align);
@@ -270,8 +272,7 @@ int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt);
 
 /* vram_walk.c */
-void pagoda_vram_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info);
-u8 *pagoda_vram_window(struct pagoda_vidmm *vidmm);
+u32 pagoda_bo_vram_flags(u32 flags);
 bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res);
 bool pagoda_vram_is_contiguous(struct ttm_resource *res);
 u32 pagoda_vram_count_ranges(struct ttm_resource *res);

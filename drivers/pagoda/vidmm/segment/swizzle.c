@@ -87,7 +87,7 @@ static void swizzle_put(struct pagoda_bo *bo, bool dead)
 	mutex_unlock(&swizzle->lock);
 }
 
-/* Sets the copy through the window that the range can't be reused before. */
+/* Sets the fence of the copy through the window; the range can't be reused before. */
 static void swizzle_set_fence(struct pagoda_bo *bo, struct dma_fence *fence)
 {
 	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
@@ -149,7 +149,7 @@ static bool swizzle_answered(int ret)
 	return !ret || ret == -EINVAL || ret == -ENOMEM;
 }
 
-/* Tells the CPU executor, too, which surface the range shows. */
+/* Tells the CPU executor which surface the range shows, as the device knows already. */
 static void swizzle_tell_cpu(struct pagoda_bo *bo)
 {
 	struct pagoda_cpu_range *cpu = swizzle_cpu(bo->vidmm, bo->tiling.range);
@@ -275,12 +275,7 @@ static int swizzle_show(struct pagoda_bo *bo)
 	return 0;
 }
 
-/**
- * pagoda_swizzle_is_shown() - Whether the window of a tiled allocation in VRAM is shown
- * @bo: Allocation, reservation held
- *
- * Return: true if the CPU can access the window without pagoda_swizzle_acquire().
- */
+/* Returns whether the CPU can access the window of @bo without pagoda_swizzle_acquire(). */
 bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
 {
 	return bo->tiling.range && bo->tiling.range->shown;
@@ -303,6 +298,7 @@ int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
 {
 	int ret;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	*busy = NULL;
 	if (bo->ttm.base.size > bo->vidmm->info->swizzling_bytes)
 		return -E2BIG;
@@ -337,6 +333,7 @@ int pagoda_swizzle_release(struct pagoda_bo *bo)
 {
 	int ret;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	if (!bo->tiling.range)
 		return 0;
 	ret = swizzle_write_back(bo);
@@ -363,13 +360,7 @@ void pagoda_swizzle_drop(struct pagoda_bo *bo)
 	swizzle_put(bo, false);
 }
 
-/**
- * pagoda_swizzle_pfn() - Page frame of a page of an allocation's window
- * @bo: Allocation with a shown window, reservation held
- * @page_offset: Page, relative to the allocation
- *
- * Return: Page frame number to map for the CPU.
- */
+/* Returns the page frame of a page of the window of @bo, which is shown. */
 unsigned long pagoda_swizzle_pfn(struct pagoda_bo *bo, unsigned long page_offset)
 {
 	const struct pagoda_device_info *info = bo->vidmm->info;
@@ -379,12 +370,7 @@ unsigned long pagoda_swizzle_pfn(struct pagoda_bo *bo, unsigned long page_offset
 				  ((u64)page_offset << PAGE_SHIFT));
 }
 
-/**
- * pagoda_swizzle_window() - Kernel address of an allocation's window
- * @bo: Allocation with a shown window, reservation held
- *
- * Return: Address of the first byte.
- */
+/* Returns the kernel address of the window of @bo, which is shown. */
 u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
 {
 	return swizzle_cpu(bo->vidmm, bo->tiling.range)->window;
@@ -392,13 +378,9 @@ u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
 
 /* ---- For jobs --------------------------------------------------------------- */
 
-/**
- * pagoda_swizzle_expect_job() - Note that an allocation is brought to VRAM for a job
- * @bo: Allocation, reservation held
- *
- * The job is going to use the tiles, so the move needs no range.
- *
- * Context: Any.
+/*
+ * Notes that @bo is brought to VRAM for a job: the job will use the tiles, so the move needs no
+ * range.
  */
 void pagoda_swizzle_expect_job(struct pagoda_bo *bo)
 {
@@ -680,12 +662,7 @@ int pagoda_swizzle_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return 0;
 }
 
-/**
- * pagoda_swizzle_cpu_ranges() - Ranges as the CPU executor sees them
- * @vidmm: Memory manager
- *
- * Return: Array of as many ranges as the device has, or NULL.
- */
+/* Returns the array of ranges for the CPU executor, as many as the device has; or NULL. */
 struct pagoda_cpu_range *pagoda_swizzle_cpu_ranges(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->swizzle->cpu;

@@ -2,10 +2,9 @@
 /*
  * The VRAM segment: TTM's resource manager for the device's memory.
  *
- * Blocks come from a buddy allocator that also knows which blocks read as zeros. The engine
- * may still read space that a move gave back when the space is given out again: the order of
- * the one paging timeline makes that right. For the same reason freed blocks are never marked
- * as clear.
+ * Blocks come from a buddy allocator that also knows which blocks read as zeros. A freed range
+ * may be allocated again while the engine still reads it for a move: the next use of the range
+ * comes later on the paging timeline. For the same reason no freed block is marked as clear.
  *
  * pagoda_vram.lock protects the allocator and visible_used. The blocks of a resource don't
  * change while the resource lives, so a caller that holds the reservation of the allocation
@@ -171,14 +170,9 @@ static u64 vram_best_fit(struct gpu_buddy *mm, struct vram_range range, u64 size
 	return best;
 }
 
-/**
- * pagoda_vram_largest_free() - Size of the largest contiguous free range of VRAM
- * @vidmm: Memory manager
- *
- * Free space of the reserve isn't considered.
- *
- * Context: May sleep; takes pagoda_vram.lock.
- * Return: Bytes.
+/*
+ * Returns the size of the largest contiguous free range of VRAM, without the reserve. Takes
+ * pagoda_vram.lock.
  */
 u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 {
@@ -202,9 +196,9 @@ u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
  * @size: Size in bytes
  * @align: Alignment of a contiguous range in bytes; a power of two or 0
  *
- * TTM gives up all other placements at an error that isn't -ENOSPC, and evicts everything at
- * -ENOSPC. A caller that has a choice of segments therefore leaves VRAM out where this
- * function returns false.
+ * At an error other than -ENOSPC TTM tries no other placement, and at -ENOSPC TTM may evict
+ * all of VRAM. A caller that has a choice of segments therefore leaves VRAM out if this function
+ * returns false.
  *
  * Context: Any; the lists that the function reads don't change after pagoda_vram_init().
  * Return: true if only other allocations can be in the way.
@@ -544,14 +538,18 @@ static int vram_reserve_all(struct pagoda_vidmm *vidmm)
 	};
 	int ret = vram_reserve_invalid(vidmm);
 
+	if (ret)
+		return ret;
 	INIT_LIST_HEAD(&vram->reserve.outside);
-	if (!ret && vram->reserve.size)
+	if (vram->reserve.size)
 		ret = vram_reserve(vram, range);
 	if (!ret)
 		ret = pagoda_reserve_init(vram);
+	if (ret)
+		return ret;
 	list_sort(NULL, &vram->reserved, vram_compare_blocks);
 	list_sort(NULL, &vram->reserve.outside, vram_compare_blocks);
-	return ret;
+	return 0;
 }
 
 static void vram_fini_blocks(struct pagoda_vram *vram)
@@ -581,11 +579,9 @@ static int vram_init_blocks(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/**
- * pagoda_vram_window() - VRAM as the CPU sees it
- * @vidmm: Memory manager
- *
- * Return: Kernel address of the visible part, virtually contiguous, or NULL if there is none.
+/*
+ * Returns the kernel address of VRAM's visible part, virtually contiguous, or NULL if there is
+ * none.
  */
 u8 *pagoda_vram_window(struct pagoda_vidmm *vidmm)
 {
@@ -676,7 +672,7 @@ static u64 vram_visible_size(const struct pagoda_vram *vram)
 /**
  * pagoda_vram_report() - Describe VRAM
  * @vidmm: Memory manager
- * @info: Zeroed but for its id; what VRAM has is filled in
+ * @info: Zeroed but for its id; filled in
  *
  * Context: May sleep.
  */
@@ -697,7 +693,7 @@ void pagoda_vram_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_in
 	info->visible_usage = vram->visible_used;
 	info->reserve_usage = pagoda_reserve_used(vram);
 	mutex_unlock(&vram->lock);
-	/* TTM doesn't know the reserve, and its count changes a moment later. */
+	/* TTM counts the reserve too, and updates its count a moment later. */
 	info->usage = ttm_resource_manager_usage(&vram->manager);
 	info->usage -= min(info->usage, info->reserve_usage);
 }

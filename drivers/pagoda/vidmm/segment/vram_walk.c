@@ -26,13 +26,7 @@ static u64 walk_block_end(struct gpu_buddy *mm, struct gpu_buddy_block *block)
 	return gpu_buddy_block_offset(block) + gpu_buddy_block_size(mm, block);
 }
 
-/**
- * pagoda_vram_count_ranges() - Number of contiguous ranges of a resource
- * @res: Resource in VRAM
- *
- * Context: Caller holds the reservation of the allocation.
- * Return: At least 1.
- */
+/* Returns the number of contiguous ranges of a resource in VRAM, at least 1. */
 u32 pagoda_vram_count_ranges(struct ttm_resource *res)
 {
 	struct gpu_buddy *mm = walk_buddy(res);
@@ -47,25 +41,14 @@ u32 pagoda_vram_count_ranges(struct ttm_resource *res)
 	return count;
 }
 
-/**
- * pagoda_vram_is_contiguous() - Whether a resource is one range (C162)
- * @res: Resource in VRAM
- *
- * Context: Caller holds the reservation of the allocation.
- * Return: true if one address and the size describe the resource.
- */
+/* Returns whether one address and the size describe a resource in VRAM (C162). */
 bool pagoda_vram_is_contiguous(struct ttm_resource *res)
 {
 	return pagoda_vram_count_ranges(res) == 1;
 }
 
-/**
- * pagoda_vram_is_visible() - Whether the CPU can reach all of a resource
- * @vidmm: Memory manager
- * @res: Resource in VRAM
- *
- * Context: Caller holds the reservation of the allocation.
- * Return: true if pagoda_vram_pfn() works for each page of the resource.
+/*
+ * Returns whether the CPU can reach all of a resource in VRAM, so that pagoda_vram_pfn() works.
  */
 bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 {
@@ -206,12 +189,7 @@ u64 pagoda_vram_chunk(const struct pagoda_device_info *info)
 	return max_t(u64, PAGE_SIZE, info->alignment);
 }
 
-/**
- * pagoda_bo_vram_flags() - How VRAM is searched for an allocation
- * @flags: DRM_PAGODA_ALLOCATION_* flags
- *
- * Return: TTM_PL_FLAG_* flags.
- */
+/* Returns TTM_PL_FLAG_* for an allocation with DRM_PAGODA_ALLOCATION_* @flags in VRAM. */
 u32 pagoda_bo_vram_flags(u32 flags)
 {
 	u32 vram = 0;
