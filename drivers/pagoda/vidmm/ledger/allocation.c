@@ -35,23 +35,13 @@ u32 pagoda_segment_of(const struct ttm_resource *res)
 	}
 }
 
-/**
- * pagoda_bo_of_gem() - Allocation around a GEM object of this driver
- * @obj: GEM object
- *
- * Return: The allocation; no reference is taken.
- */
+/* Returns the allocation around a GEM object of this driver; no reference is taken. */
 struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj)
 {
 	return pagoda_bo_of_ttm(drm_gem_ttm_of_gem(obj));
 }
 
-/**
- * pagoda_bo_gem() - GEM object of an allocation
- * @bo: Allocation
- *
- * Return: The object; no reference is taken.
- */
+/* Returns an allocation's GEM object; no reference is taken. */
 struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo)
 {
 	return &bo->ttm.base;
@@ -71,24 +61,15 @@ bool pagoda_bo_is_ours(struct ttm_buffer_object *bo)
 	return bo->destroy == pagoda_vidmm_of_ttm(bo->bdev)->bo_destroy;
 }
 
-/**
- * pagoda_bo_is_usable_in() - Test whether an allocation may be used in a VM
- * @bo: Allocation
- * @vm: VM
- *
- * Return: False if the allocation is private to another VM.
- */
+/* Returns false if the allocation is private to another VM. */
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm)
 {
 	return !bo->vm.private_to || bo->vm.private_to == vm;
 }
 
-/**
- * pagoda_bo_is_offered() - Test whether an allocation's content may be discarded
- * @bo: Allocation; the answer may change unless its reservation is held
- *
- * Context: Any.
- * Return: Whether it is offered.
+/*
+ * Returns whether an allocation is offered: its content may be discarded. The answer may change
+ * unless the caller holds the reservation.
  */
 bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
 {
@@ -97,9 +78,9 @@ bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
 
 /**
  * pagoda_bo_mark_lost() - Mark an allocation's content as lost
- * @bo: Allocation; alive, but otherwise not locked
+ * @bo: Allocation that the caller keeps from being freed; no lock is needed
  *
- * The content of imported memory isn't the driver's to lose.
+ * Imported memory is never marked: its content belongs to the exporting driver.
  *
  * Context: Any, including the dma_fence signalling path.
  */
@@ -113,33 +94,27 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 	if (news)
 		atomic64_inc(&bo->vidmm->stats.lost);
 	WRITE_ONCE(bo->content.lost, true);
-	/* Pairs with pagoda_lost_clear(), for a thread that saw the fence signal. */
+	/* Pairs with pagoda_lost_clear(): a thread that saw the fence signal sees @unclean. */
 	smp_store_release(&bo->content.unclean, true);
-	/* Pairs with pagoda_lost_acknowledge(), which may have run between the two stores. */
+	/* Pairs with pagoda_lost_acknowledge(), which may have cleared @lost in between. */
 	smp_mb();
 	WRITE_ONCE(bo->content.lost, true);
 	if (news && bo->client)
 		pagoda_ears_content_lost(&bo->client->ears);
 }
 
-/**
- * pagoda_settled_clear() - Note that an allocation isn't settled any more
- * @bo: Allocation, reservation held
- *
- * Context: Any.
- */
+/* Ends that an allocation is settled (settled.c); the caller holds the reservation. */
 void pagoda_settled_clear(struct pagoda_bo *bo)
 {
 	WRITE_ONCE(bo->wish.settled, 0);
 }
 
 /**
- * pagoda_access_user() - Something under way that uses an allocation
+ * pagoda_access_user() - Find unfinished work that uses an allocation
  * @bo: Allocation, reservation held
- * @usage: What counts as a use
+ * @usage: Fences that count as uses
  *
- * Context: Any but interrupts.
- * Return: A reference to its fence, there may be others; or NULL.
+ * Return: A reference to a fence that isn't signalled, of possibly several; or NULL.
  */
 struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage usage)
 {
@@ -159,8 +134,7 @@ struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage u
  * An allocation that isn't declared CPU-visible is mapped in system memory only, where
  * pagoda_bo_placement_cpu() moves it: it can't be mapped if the GPU may not use it there.
  *
- * Context: Any.
- * Return: Whether it may be mapped.
+ * Return: Whether the allocation may be mapped.
  */
 bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo)
 {

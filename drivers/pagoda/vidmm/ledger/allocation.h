@@ -61,9 +61,9 @@ enum pagoda_offer {
  * struct pagoda_bo_content - Content of an allocation, and what the device knows of it
  * @epoch: pagoda_reset_epoch() when the content got into VRAM
  * @copy: Copy in system memory while the allocation is in VRAM (copy.c), or NULL
- * @keeps_copy: Keep a copy while the allocation is on a residency list: no client gave it up yet,
- *	or the last client to do so said that it wasn't written
- * @told: The device was told where the allocation is, and not that it left
+ * @keeps_copy: Keep a copy while the allocation is on a residency list: no client gave the
+ *	allocation up yet, or the last client to do so said that the content wasn't written
+ * @told: The device was told where the allocation is, and wasn't told since that it left
  * @discardable: The content isn't needed: eviction is DISCARD_CONTENT
  * @needs_idle: There is set-up that can't be queued besides the swizzling range (fault injection
  *	sets it)
@@ -88,8 +88,8 @@ struct pagoda_bo_content {
 /**
  * struct pagoda_bo_tiling - Geometry of a tiled surface, and how the CPU is shown it
  * @layout: Geometry, all zeros for an allocation that isn't tiled; constant
- * @range: Swizzling range it has, or NULL; only in VRAM. Changed with the reservation and
- *	pagoda_swizzle.lock held
+ * @range: Swizzling range of the allocation, or NULL; only in VRAM. Changed with the reservation
+ *	and pagoda_swizzle.lock held
  * @is_tiled_in_system: The evicted content is tiled as in VRAM, not in rows
  * @alternate_view: Evicted out of a swizzling range that the CPU was shown
  *
@@ -130,19 +130,21 @@ struct pagoda_bo_choice {
 /**
  * struct pagoda_bo_wish - Where clients want an allocation to be
  * @resident: Was made resident and not evicted on request since
- * @released: No client requires it any more, or its place was taken by request: it is evicted only
- *	when its place is needed, and isn't promoted afterwards. Set without a lock
+ * @released: No client requires the allocation any more, or it was evicted by request: it leaves
+ *	only when its place is needed, and isn't promoted afterwards. Set without a lock
  * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM
- * @promote: Its entry among the allocations that wait for promotion to VRAM
- * @queued: Number of waiting submissions that list it, and of requests that are to make it resident
- * @waits: Number of waiting VM_BIND entries that map it: while there is one it is evicted only if
+ * @promote: Entry among the allocations that wait for promotion to VRAM
+ * @queued: Number of waiting submissions that list the allocation, and of requests that are to make
+ *	it resident
+ * @waits: Number of waiting VM_BIND entries that map the allocation: above 0 it is evicted only if
  *	nothing else can be
- * @required: Number of clients that have it on their residency lists: while there is one it is
+ * @required: Number of clients that have the allocation on their residency lists: above 0 it is
  *	evicted only if nothing else can be
- * @requirements: Its entries in these lists; protected by pagoda_vidmm.required_lock
- * @owned: Its entry in the residency list of its client, or NULL; protected by the lock of that
- *	list
- * @named: Number of the last call that found it settled; protected by the lock of that list
+ * @requirements: struct pagoda_requirement, entries of these lists; protected by
+ *	pagoda_vidmm.required_lock
+ * @owned: Entry in the residency list of &pagoda_bo.client, or NULL; protected by
+ *	&pagoda_requirements.lock of that client
+ * @named: Number of the last call that found the allocation settled; protected as @owned
  * @settled: 1 + pagoda_reset_epoch() when MAKE_RESIDENT found nothing left to do, 0 otherwise;
  *	read without a lock
  *
@@ -273,9 +275,9 @@ struct pagoda_bo_params {
  * @flags: DRM_PAGODA_ALLOCATION_* flags
  * @supported: Segment set
  * @eviction: Eviction segment set
- * @preferred: Supported segments it could fit in, preferred ones first, then zeros
+ * @preferred: Supported segments with enough memory for it, preferred ones first, then zeros
  * @alignment: Bytes
- * @is_fence: It is the page of a monitored fence: the device is told where it is
+ * @is_fence: The allocation is the page of a monitored fence: the device is told where it is
  * @fence_left: Value that the fence page shows when the device is gone (C184)
  * @content: Content
  * @tiling: Geometry of a tiled surface
@@ -284,7 +286,8 @@ struct pagoda_bo_params {
  * @offer: Offer of its content
  * @vm: Ties to address spaces
  * @share: Sharing with other devices
- * @part: Its part of the budget of @client; @part.segment is changed with the reservation held
+ * @part: Part of the budget of @client that the allocation uses; @part.segment is changed with the
+ *	reservation held
  * @evict_places: Placement that TTM was last given for an eviction; protected by the reservation
  *
  * Members without a lock of their own are constant once there is a handle.

@@ -12,13 +12,9 @@
 #include <linux/mm.h>
 #include "budget.h"
 
-/**
- * pagoda_budget_group() - Group that a segment belongs to
- * @segment: enum drm_pagoda_segment_id
- *
- * There is no budget for system memory that the GPU doesn't use.
- *
- * Return: enum drm_pagoda_segment_group, or %PAGODA_BUDGET_GROUPS for none.
+/*
+ * Returns the enum drm_pagoda_segment_group of a segment, or PAGODA_BUDGET_GROUPS: there is no
+ * budget for system memory that the GPU doesn't use.
  */
 u32 pagoda_budget_group(u32 segment)
 {
@@ -32,14 +28,6 @@ u32 pagoda_budget_group(u32 segment)
 	}
 }
 
-/**
- * pagoda_budget_usage() - Bytes of a group that a client uses
- * @budget: The client's budget
- * @group: enum drm_pagoda_segment_group
- *
- * Context: Any.
- * Return: Bytes.
- */
 u64 pagoda_budget_usage(const struct pagoda_budget *budget, u32 group)
 {
 	bool has_tables = group == DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL;
@@ -63,11 +51,7 @@ static u64 budget_beyond(u64 bytes, u64 limit)
 	return bytes > limit ? bytes - limit : 0;
 }
 
-/**
- * pagoda_budgets_init() - Set up budgets without clients
- * @budgets: Budgets
- * @sizes: Bytes of each group
- */
+/* Sets up budgets without clients; @sizes are the bytes of each group. */
 void pagoda_budgets_init(struct pagoda_budgets *budgets, const u64 *sizes)
 {
 	u32 group;
@@ -79,13 +63,7 @@ void pagoda_budgets_init(struct pagoda_budgets *budgets, const u64 *sizes)
 		budgets->pool[group] = sizes[group] - sizes[group] / PAGODA_BUDGET_KERNEL;
 }
 
-/**
- * pagoda_budget_join() - Add a client's budget
- * @budgets: Budgets
- * @budget: The client's budget, all zeros
- *
- * Context: Takes a spinlock.
- */
+/* Adds a client's budget, all zeros, to the device's. */
 void pagoda_budget_join(struct pagoda_budgets *budgets, struct pagoda_budget *budget)
 {
 	budget->budgets = budgets;
@@ -102,12 +80,7 @@ static void budget_set_reservation(struct pagoda_budget *budget, u32 group, u64 
 	budget->reservation[group] = bytes;
 }
 
-/**
- * pagoda_budget_close() - Drop a closed client's reservations
- * @budget: The client's budget; other clients may still use its allocations
- *
- * Context: Takes a spinlock.
- */
+/* Drops a closed client's reservations; other clients may still use its allocations. */
 void pagoda_budget_close(struct pagoda_budget *budget)
 {
 	u32 group;
@@ -119,12 +92,7 @@ void pagoda_budget_close(struct pagoda_budget *budget)
 	budgets_changed(budget->budgets);
 }
 
-/**
- * pagoda_budget_leave() - Remove a client's budget
- * @budget: The client's budget; nothing is charged to it any more
- *
- * Context: Takes a spinlock.
- */
+/* Removes a client's budget, to which nothing is charged any more. */
 void pagoda_budget_leave(struct pagoda_budget *budget)
 {
 	pagoda_budget_close(budget);
@@ -145,7 +113,7 @@ static u64 part_expected(const struct pagoda_budget_part *part)
 }
 
 /*
- * The expected growth changes with a part: call part_leave() before a change of it,
+ * A part that changes may change the expected growth: part_leave() is called before the change,
  * part_enter() after it.
  */
 static void part_leave(struct pagoda_budget *budget, const struct pagoda_budget_part *part)
@@ -162,21 +130,10 @@ static void part_enter(struct pagoda_budget *budget, const struct pagoda_budget_
 		budget->expected[part->wanted] += part->bytes;
 }
 
-static void part_move(struct pagoda_budget *budget, struct pagoda_budget_part *part, u32 segment)
-{
-	part_leave(budget, part);
-	if (part->segment != PAGODA_BUDGET_SEGMENTS)
-		atomic64_sub(part->bytes, &budget->segment_bytes[part->segment]);
-	part->segment = segment;
-	if (part->segment != PAGODA_BUDGET_SEGMENTS)
-		atomic64_add(part->bytes, &budget->segment_bytes[part->segment]);
-	part_enter(budget, part);
-}
-
 /**
  * pagoda_budget_charge() - Charge an allocation to its new segment
  * @budget: Budget of the client that pays for the allocation
- * @part: The allocation's part of that
+ * @part: The allocation's part of @budget
  * @segment: enum drm_pagoda_segment_id, or %PAGODA_BUDGET_SEGMENTS: nowhere
  *
  * Context: Takes a spinlock; not in interrupts.
@@ -187,19 +144,19 @@ void pagoda_budget_charge(struct pagoda_budget *budget, struct pagoda_budget_par
 	u32 from = pagoda_budget_group(part->segment), to = pagoda_budget_group(segment);
 
 	spin_lock(&budget->budgets->lock);
-	part_move(budget, part, segment);
+	part_leave(budget, part);
+	if (part->segment != PAGODA_BUDGET_SEGMENTS)
+		atomic64_sub(part->bytes, &budget->segment_bytes[part->segment]);
+	part->segment = segment;
+	if (part->segment != PAGODA_BUDGET_SEGMENTS)
+		atomic64_add(part->bytes, &budget->segment_bytes[part->segment]);
+	part_enter(budget, part);
 	spin_unlock(&budget->budgets->lock);
 	if (from != to)
 		budgets_changed(budget->budgets);
 }
 
-/**
- * pagoda_budget_charge_tables() - Charge page tables that the CPU writes
- * @budget: The client's budget
- * @bytes: Number of bytes by which they grow; negative when they shrink
- *
- * Context: Any.
- */
+/* Charges page tables that the CPU writes, which grow by @bytes, or shrink if negative. */
 void pagoda_budget_charge_tables(struct pagoda_budget *budget, s64 bytes)
 {
 	atomic64_add(bytes, &budget->table_bytes);
@@ -213,20 +170,10 @@ static u64 budget_reserved_by_others(const struct pagoda_budget *budget, u32 gro
 	return budget->budgets->reserved[group] - budget->reservation[group];
 }
 
-/* Notes for each client how much of the group it uses beyond its reservation. */
-static void budget_note_claims(struct pagoda_budgets *budgets, u32 group)
-{
-	struct pagoda_budget *each;
-
-	list_for_each_entry(each, &budgets->clients, link)
-		each->claim = budget_beyond(pagoda_budget_usage(each, group),
-					    each->reservation[group]);
-}
-
 /*
- * Clients that claim no more than @level have their claim: returns an equal share of the rest
- * for each other client, of which @budget is always one. Repeated with the result as level, the
- * share doesn't shrink.
+ * Subtracts from @left the claims of all clients that claim no more than @level, and returns an
+ * equal share of the rest for each other client, of which @budget is always one. Repeated with
+ * the result as level, the share doesn't shrink.
  */
 static u64 budget_raise(const struct pagoda_budget *budget, u64 left, u64 level)
 {
@@ -253,10 +200,14 @@ static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 {
 	struct pagoda_budgets *budgets = budget->budgets;
 	u64 pool = budget_beyond(budgets->pool[group], budget_reserved_by_others(budget, group));
+	struct pagoda_budget *each;
 	u64 level = 0, next;
 
 	lockdep_assert_held(&budgets->lock);
-	budget_note_claims(budgets, group);
+	/* A claim is the usage beyond the reservation, read once: it may change meanwhile. */
+	list_for_each_entry(each, &budgets->clients, link)
+		each->claim = budget_beyond(pagoda_budget_usage(each, group),
+					    each->reservation[group]);
 	while ((next = budget_raise(budget, pool, level)) != level)
 		level = next;
 	return round_down(level, PAGE_SIZE);
@@ -300,8 +251,7 @@ void pagoda_budget_info(struct pagoda_budget *budget, u32 group, struct pagoda_b
  * @group: enum drm_pagoda_segment_group
  * @bytes: Size of the reservation; 0 = none
  *
- * Context: Takes a spinlock.
- * Return: 0, or -EDQUOT if that is more than is available; then nothing has changed.
+ * Return: 0, or -EDQUOT if @bytes is more than is available; then nothing has changed.
  */
 int pagoda_budget_reserve(struct pagoda_budget *budget, u32 group, u64 bytes)
 {
@@ -345,20 +295,6 @@ u64 pagoda_budget_excess(struct pagoda_budget *budget)
 	return excess;
 }
 
-/* Sums up the bytes of each group that aren't expected yet. */
-static void growth_new(const struct pagoda_budget_growth *growth, u64 *bytes)
-{
-	const struct pagoda_budget_part *part;
-	u32 i;
-
-	memset(bytes, 0, PAGODA_BUDGET_GROUPS * sizeof(*bytes));
-	for (i = 0; i < growth->asked; i++) {
-		part = growth->parts[i];
-		if (!part->requests && part_is_missing(part))
-			bytes[part->wanted] += part->bytes;
-	}
-}
-
 static void growth_count(struct pagoda_budget *budget, const struct pagoda_budget_growth *growth,
 			 s32 requests)
 {
@@ -374,7 +310,7 @@ static void growth_count(struct pagoda_budget *budget, const struct pagoda_budge
 /**
  * pagoda_budget_expect() - Note that a client's usage will grow
  * @budget: The client's budget
- * @growth: Allocations that will be resident; they stay as long as the growth is expected
+ * @growth: Allocations that will be resident; not freed before pagoda_budget_arrived()
  * @deny: Refuse growth of the allocations asked for beyond the budget of their group (C167)
  *
  * Context: Takes a spinlock, for as long as @growth is. With @deny the time is also proportional to
@@ -385,11 +321,17 @@ static void growth_count(struct pagoda_budget *budget, const struct pagoda_budge
 u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budget_growth *growth,
 			 bool deny)
 {
-	u64 bytes[PAGODA_BUDGET_GROUPS], excess = 0;
-	u32 group;
+	u64 bytes[PAGODA_BUDGET_GROUPS] = {}, excess = 0;
+	const struct pagoda_budget_part *part;
+	u32 group, i;
 
 	spin_lock(&budget->budgets->lock);
-	growth_new(growth, bytes);
+	/* Sum up the bytes that aren't expected yet. */
+	for (i = 0; i < growth->asked; i++) {
+		part = growth->parts[i];
+		if (!part->requests && part_is_missing(part))
+			bytes[part->wanted] += part->bytes;
+	}
 	for (group = 0; group < PAGODA_BUDGET_GROUPS && deny; group++)
 		if (bytes[group])
 			excess += budget_excess(budget, group, bytes[group]);
@@ -400,7 +342,7 @@ u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budge
 }
 
 /**
- * pagoda_budget_arrived() - End an expectation: usage has grown, or won't
+ * pagoda_budget_arrived() - End an expectation: the usage has grown, or won't grow
  * @budget: The client's budget
  * @growth: As with pagoda_budget_expect(); emptied
  *

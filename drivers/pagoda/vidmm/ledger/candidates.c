@@ -14,8 +14,8 @@
 #include "policy.h"
 
 /*
- * Is the allocation in use? Called under pagoda_victims.lock: a fence may be found signalled
- * here and run its callbacks, which must not take that lock.
+ * Returns whether the device may still use the allocation. pagoda_victims.lock is held: a fence
+ * may be found signalled here and run its callbacks, which must not take that lock.
  */
 static bool victims_is_busy(struct pagoda_policy_item *item)
 {
@@ -46,10 +46,7 @@ int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return 0;
 }
 
-/**
- * pagoda_victims_fini() - Undo pagoda_victims_init(); no allocation is left
- * @vidmm: The manager
- */
+/* Undoes pagoda_victims_init(); no allocation is left. */
 void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
 {
 	kvfree(vidmm->victims);
@@ -64,10 +61,7 @@ static bool victims_knows(const struct pagoda_bo *bo)
 	return bo->ttm.type == ttm_bo_type_device;
 }
 
-/**
- * pagoda_victims_add() - Tell the policy of a new allocation
- * @bo: Allocation, not placed yet
- */
+/* Tells the policy of a new allocation, not placed yet. */
 void pagoda_victims_add(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -77,10 +71,7 @@ void pagoda_victims_add(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/**
- * pagoda_victims_remove() - Tell the policy that an allocation is destroyed
- * @bo: Allocation without references
- */
+/* Tells the policy that an allocation without references is destroyed. */
 void pagoda_victims_remove(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -91,8 +82,8 @@ void pagoda_victims_remove(struct pagoda_bo *bo)
 }
 
 /*
- * Makes an allocation in VRAM a candidate; one that the current call needs becomes one when the
- * call is over. pagoda_victims.lock is held.
+ * Makes an allocation in VRAM a candidate, unless the call that holds its reservation needs it:
+ * then it becomes one when that call is over.
  */
 void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
@@ -157,7 +148,7 @@ void pagoda_victims_changed(struct pagoda_bo *bo)
  * @vidmm: The manager
  * @bos: Allocations, reservations held
  * @count: Number of allocations
- * @keep: None of them is evicted from now on (&pagoda_bo.choice.keep), or each may be again
+ * @keep: True: no allocation is evicted from now on (&pagoda_bo.choice.keep); false: each may be
  *
  * Context: Any but interrupts.
  */
@@ -183,7 +174,7 @@ void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32
 /**
  * pagoda_victims_used() - Tell the policy that a submission uses allocations
  * @vidmm: Manager
- * @uses: Of the submission's VM: it uses the VM's private allocations, too
+ * @uses: Uses of the submission's VM, whose private allocations count as used, too
  * @bos: Allocations that the submission lists, reservations held
  * @count: Number of allocations
  *
@@ -207,13 +198,7 @@ void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses
 	spin_unlock(&victims->lock);
 }
 
-/**
- * pagoda_victims_last_use() - Time of an allocation's last use
- * @bo: Allocation, reservation held
- *
- * Context: Any but interrupts.
- * Return: Value of &pagoda_policy.clock.
- */
+/* Returns the time of an allocation's last use, a value of &pagoda_policy.clock. */
 u64 pagoda_victims_last_use(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -229,7 +214,7 @@ u64 pagoda_victims_last_use(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_priority_level() - TTM's list that an allocation belongs to
+ * pagoda_priority_level() - Number of TTM's LRU list that an allocation belongs in
  * @bo: Allocation; its reservation is held, or the allocation isn't visible to other threads yet
  *
  * Return: Below %TTM_MAX_BO_PRIORITY; 0 is evicted first.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Clients: created with their file, freed with the last allocation, job or listener that counts for
- * them.
+ * the client.
  */
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
@@ -20,22 +20,9 @@
 #include "limits.h"
 #include "traffic.h"
 
-/* No job is held up and no handle was closed. */
-static void client_init_closing(struct pagoda_closing *closing, struct pagoda_vidmm *vidmm)
-{
-	closing->vidmm = vidmm;
-	mutex_init(&closing->lock);
-	INIT_LIST_HEAD(&closing->jobs);
-	INIT_LIST_HEAD(&closing->handles);
-	INIT_DELAYED_WORK(&closing->work, vidmm->closing_work);
-}
-
-/**
- * pagoda_client_create() - Create the accounting of a new DRM file
- * @vidmm: The manager; outlives the client
- *
- * Context: May sleep.
- * Return: The client, to be released with pagoda_client_put(), or NULL without memory.
+/*
+ * Returns the accounting of a new DRM file, to be released with pagoda_client_put(), or NULL
+ * without memory. May sleep; the manager outlives the client.
  */
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 {
@@ -61,9 +48,15 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	xa_init_flags(&client->contexts, XA_FLAGS_ALLOC1);
 	xa_init_flags(&client->fences, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&client->groups);
-	client_init_closing(&client->closing, vidmm);
+	client->closing.vidmm = vidmm;
+	mutex_init(&client->closing.lock);
+	INIT_LIST_HEAD(&client->closing.jobs);
+	INIT_LIST_HEAD(&client->closing.handles);
+	INIT_DELAYED_WORK(&client->closing.work, vidmm->closing_work);
 	pagoda_ears_init(&client->ears);
-	pagoda_pace_init(vidmm, &client->pace);
+	/* A client may move all of VRAM at once. */
+	pagoda_traffic_init(&client->pace.traffic, vidmm->bandwidth, vidmm->submit_share,
+			    vidmm->submit_share, pagoda_vidmm_segment_size(vidmm), ktime_get_ns());
 	pagoda_budget_join(vidmm->budgets, &client->budget);
 	return client;
 }
@@ -83,24 +76,11 @@ static void client_release(struct kref *kref)
 	kfree(client);
 }
 
-/**
- * pagoda_client_put() - Drop a reference to a client
- * @client: Client; its DRM file holds a reference, as do its allocations, VMs, waits and listeners
- *
- * Context: Any but interrupts.
+/*
+ * Drops a reference to a client: that of its DRM file, or of an allocation, VM, wait or
+ * listener.
  */
 void pagoda_client_put(struct pagoda_client *client)
 {
 	kref_put(&client->kref, client_release);
-}
-
-/**
- * pagoda_pace_init() - Set up the bucket of a client that may have all of VRAM at once
- * @vidmm: The manager
- * @pace: Filled
- */
-void pagoda_pace_init(struct pagoda_vidmm *vidmm, struct pagoda_client_pace *pace)
-{
-	pagoda_traffic_init(&pace->traffic, vidmm->bandwidth, vidmm->submit_share,
-			    vidmm->submit_share, pagoda_vidmm_segment_size(vidmm), ktime_get_ns());
 }

@@ -38,9 +38,9 @@ struct pagoda_client_traffic {
 
 /**
  * struct pagoda_client_pace - Bucket and counters of a client's submissions
- * @traffic: Bucket that they pay from
+ * @traffic: Bucket that submissions pay from
  * @held: Number of submissions that left allocations out of VRAM because there was no token
- * @left: Bytes they left out, counted for each submission
+ * @left: Bytes that submissions left out, counted for each submission
  */
 struct pagoda_client_pace {
 	struct pagoda_traffic traffic;
@@ -86,10 +86,10 @@ struct pagoda_closing {
 /**
  * struct pagoda_client - Accounting of one DRM file
  * @budget: Usage and budget
- * @traffic: Moves of allocations it pays for
+ * @traffic: Moves of allocations that the client pays for
  * @pace: Pace of its submissions
  * @ears: Its event listeners
- * @account: Time that engines spent for it; outlives it
+ * @account: Time that engines spent for the client; may outlive the client
  * @quota: Its limits and counts
  * @kref: References of the DRM file and of the client's allocations, VMs, waits and listeners,
  *	which may outlive the file
@@ -103,7 +103,7 @@ struct pagoda_closing {
  * @paging_queues: Paging queues by id
  * @pager: Executes the requests of its paging queues; NULL until there is one. Set with @lock held
  * @payer: Does work in the client's cgroup that a work item must not do in its own
- * @closing: Handles it closed that jobs need, which are held up
+ * @closing: Handles that the client closed while jobs needed the allocations
  * @end: Destroys @vms when nothing uses them any more; runs after its file is closed
  * @drm: Device, a reference, while @end is to run
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: no job of the client is

@@ -6,6 +6,7 @@
 #include "allocation.h"
 #include "internal.h"
 #include "ledger.h"
+
 static u64 residency_excess(u64 need, u64 room)
 {
 	return need > room ? need - room : 0;

@@ -67,7 +67,7 @@ static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group,
 	spin_unlock_irqrestore(&listener->wait.lock, flags);
 }
 
-/* The trace shows each change, reported to the client or not. */
+/* Traces each change of the budget or the usage, reported to the client or not. */
 static void listener_trace(struct pagoda_listener *listener, u32 group,
 			   const struct pagoda_budget_info *info)
 {
@@ -106,7 +106,7 @@ static void listener_look_at_device(struct pagoda_listener *listener)
 	listener->resets = resets;
 	if (!gone)
 		return;
-	/* A reader that sees @gone has been told before. */
+	/* Pairs with readers: a reader that sees @gone finds the event that was reported before. */
 	smp_store_release(&listener->gone, true);
 	wake_up_all(&listener->wait);
 }
@@ -151,32 +151,22 @@ static void ears_tell(struct pagoda_ears *ears, u32 type, u32 group, u64 value)
 	spin_unlock_irqrestore(&ears->lock, flags);
 }
 
-/**
- * pagoda_ears_content_lost() - Report that a client lost content
- * @ears: The client's listeners
- *
- * Context: Any, including the dma_fence signalling path.
- */
+/* Reports that a client lost content. Any context, including the dma_fence signalling path. */
 void pagoda_ears_content_lost(struct pagoda_ears *ears)
 {
 	ears_tell(ears, DRM_PAGODA_EVENT_CONTENT_LOST, 0, 0);
 }
 
 /*
- * Reports that an allocation the client made resident leaves for want of room; @group is enum
- * drm_pagoda_segment_group of the place it leaves, @bytes its size.
+ * Reports that an allocation that the client made resident leaves for want of room; @group is
+ * enum drm_pagoda_segment_group of the place that the allocation leaves, @bytes its size.
  */
 void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes)
 {
 	ears_tell(ears, DRM_PAGODA_EVENT_EVICTED, group, bytes);
 }
 
-/**
- * pagoda_ears_close() - Report the end of a client's events when its file is closed
- * @ears: The client's listeners
- *
- * Context: Any.
- */
+/* Reports the end of a client's events when its file is closed. Any context. */
 void pagoda_ears_close(struct pagoda_ears *ears)
 {
 	struct pagoda_listener *listener;
@@ -191,14 +181,7 @@ void pagoda_ears_close(struct pagoda_ears *ears)
 	spin_unlock_irqrestore(&ears->lock, flags);
 }
 
-/**
- * pagoda_listeners_init() - Set up the list of listeners
- * @vidmm: Manager
- * @args: Unused
- *
- * Context: Probe; may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Sets up the list of listeners. Returns 0 or -ENOMEM. */
 int pagoda_listeners_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_listeners *all = drmm_kzalloc(vidmm->drm, sizeof(*all), GFP_KERNEL);
@@ -224,34 +207,20 @@ void pagoda_listeners_gone(struct pagoda_listeners *all)
 	pagoda_listeners_kick(all);
 }
 
-/**
- * pagoda_listeners_stop() - pagoda_listeners_gone(), and wait until all clients have been told
- * @all: The device's listeners
- *
- * Context: May sleep.
- */
+/* Reports that the device is gone, and waits until all clients have been told. */
 void pagoda_listeners_stop(struct pagoda_listeners *all)
 {
 	pagoda_listeners_gone(all);
 	flush_work(&all->work);
 }
 
-/**
- * pagoda_listeners_fini() - Undo pagoda_listeners_init()
- * @all: The list, empty by now
- *
- * Context: May sleep.
- */
+/* Undoes pagoda_listeners_init(); the list is empty by now. */
 void pagoda_listeners_fini(struct pagoda_listeners *all)
 {
 	cancel_work_sync(&all->work);
 	mutex_destroy(&all->lock);
 }
 
-/**
- * pagoda_ears_init() - Set up a client's list of listeners
- * @ears: List
- */
 void pagoda_ears_init(struct pagoda_ears *ears)
 {
 	spin_lock_init(&ears->lock);
@@ -260,12 +229,19 @@ void pagoda_ears_init(struct pagoda_ears *ears)
 
 /* ---- Listening ------------------------------------------------------------------------ */
 
-/* The present state is recorded, not reported. */
-static void listener_begin(struct pagoda_listener *listener)
+/* Has a listener, which has its references, told of events from now on. May sleep. */
+void pagoda_listener_join(struct pagoda_listener *listener)
 {
+	struct pagoda_listeners *all = listener->vidmm->listeners;
+	struct pagoda_ears *ears = &listener->client->ears;
 	struct pagoda_budget_info info;
 	u32 group;
 
+	mutex_lock(&all->lock);
+	atomic_inc(&all->count);
+	/* Pairs with pagoda_listeners_kick(): a change is either kicked or seen here. */
+	smp_mb__after_atomic();
+	/* The present state is recorded, not reported. */
 	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++) {
 		pagoda_budget_info(&listener->client->budget, group, &info);
 		listener_trace(listener, group, &info);
@@ -274,24 +250,6 @@ static void listener_begin(struct pagoda_listener *listener)
 			listener->excess[group] = info.usage - info.budget;
 	}
 	listener->resets = pagoda_reset_count(listener->vidmm);
-}
-
-/**
- * pagoda_listener_join() - Have a listener told from now on
- * @listener: Listener with its references
- *
- * Context: May sleep.
- */
-void pagoda_listener_join(struct pagoda_listener *listener)
-{
-	struct pagoda_listeners *all = listener->vidmm->listeners;
-	struct pagoda_ears *ears = &listener->client->ears;
-
-	mutex_lock(&all->lock);
-	atomic_inc(&all->count);
-	/* Pairs with pagoda_listeners_kick(): a change is either kicked or seen here. */
-	smp_mb__after_atomic();
-	listener_begin(listener);
 	list_add_tail(&listener->link, &all->list);
 	mutex_unlock(&all->lock);
 	spin_lock_irq(&ears->lock);
@@ -318,7 +276,7 @@ void pagoda_listener_leave(struct pagoda_listener *listener)
 	mutex_unlock(&all->lock);
 }
 
-/* Returns whether there are events to read. Any context. */
+/* Returns whether there are events to read. */
 bool pagoda_listener_has_news(struct pagoda_listener *listener)
 {
 	unsigned long flags;
@@ -332,7 +290,10 @@ bool pagoda_listener_has_news(struct pagoda_listener *listener)
 	return news;
 }
 
-/* Copies the news, most important first, into @news. They stay until they have been written. */
+/*
+ * Copies up to @room events into @news, most important first, and returns their number. The
+ * events stay until pagoda_listener_consume(), because the copy to the reader may fail.
+ */
 u32 pagoda_listener_peek(struct pagoda_listener *listener, struct drm_pagoda_event *news, u32 room)
 {
 	unsigned long flags;
@@ -353,7 +314,7 @@ u32 pagoda_listener_peek(struct pagoda_listener *listener, struct drm_pagoda_eve
 	return n;
 }
 
-/* Forgets events that pagoda_listener_peek() returned. */
+/* Takes events that pagoda_listener_peek() copied out of the slots; later ones stay. */
 void pagoda_listener_consume(struct pagoda_listener *listener,
 			     const struct drm_pagoda_event *news, u32 count)
 {

@@ -6,9 +6,7 @@
 #include <linux/types.h>
 
 struct pagoda_bo;
-struct pagoda_client_pace;
 struct pagoda_demand;
-struct pagoda_vidmm;
 
 /* written.c */
 void pagoda_copy_moved(struct pagoda_bo *bo);
@@ -21,8 +19,5 @@ void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *
 
 /* candidates.c */
 u64 pagoda_victims_last_use(struct pagoda_bo *bo);
-
-/* client.c */
-void pagoda_pace_init(struct pagoda_vidmm *vidmm, struct pagoda_client_pace *pace);
 
 #endif

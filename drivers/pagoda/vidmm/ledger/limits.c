@@ -111,6 +111,10 @@ int pagoda_limits_init(struct pagoda_vidmm *vidmm, u64 spaces, u64 shared_bytes)
 	return 0;
 }
 
+/*
+ * Returns the real user id, or for a process in a user namespace the id of the maker of the
+ * outermost namespace that root didn't make.
+ */
 static kuid_t limits_uid(const struct cred *cred)
 {
 	struct user_namespace *ns;
@@ -132,10 +136,7 @@ static struct pagoda_user *limits_find(struct pagoda_limits *limits, kuid_t uid)
 	return NULL;
 }
 
-/*
- * Returns the user with the id. If there is none @fresh becomes that user, and NULL is left
- * there.
- */
+/* Returns the user with the id; if there is none, @fresh becomes it and is set to NULL. */
 static struct pagoda_user *limits_join(struct pagoda_limits *limits, kuid_t uid,
 				       struct pagoda_user **fresh)
 {
@@ -154,13 +155,7 @@ static struct pagoda_user *limits_join(struct pagoda_limits *limits, kuid_t uid,
 	return user;
 }
 
-/**
- * pagoda_quota_create() - Create the quota of a file that the caller opens
- * @limits: Limits
- *
- * Context: May sleep and allocate.
- * Return: The file's quota, to be released with pagoda_quota_put(), or NULL without memory.
- */
+/* Returns the quota of a file that the current task opens, or NULL without memory. */
 struct pagoda_quota *pagoda_quota_create(struct pagoda_limits *limits)
 {
 	struct pagoda_quota *quota = kzalloc(sizeof(*quota), GFP_KERNEL_ACCOUNT);
@@ -195,21 +190,11 @@ static void quota_release(struct kref *kref)
 	kfree(quota);
 }
 
-/**
- * pagoda_quota_put() - Drop a reference to a quota
- * @quota: Quota of a closed file, or NULL; each charge holds a reference
- *
- * Context: Any.
- */
+/* Drops a reference, if @quota isn't NULL: that of a closed file, or of a charge. */
 void pagoda_quota_put(struct pagoda_quota *quota)
 {
 	if (quota)
 		kref_put(&quota->kref, quota_release);
-}
-
-static u64 limits_of_client(const struct pagoda_limits *limits, enum pagoda_limit limit)
-{
-	return limit_rows[limit].client ?: limits->most_shared;
 }
 
 /* Returns true if the user would have more than half of what other users have left, rounded up. */
@@ -229,7 +214,7 @@ static int quota_check(const struct pagoda_quota *quota, enum pagoda_limit limit
 	const struct pagoda_limits *limits = quota->limits;
 
 	lockdep_assert_held(&limits->lock);
-	if (quota->counts[limit] + count > limits_of_client(limits, limit) ||
+	if (quota->counts[limit] + count > (row->client ?: limits->most_shared) ||
 	    quota->user->counts[limit] + count > row->user)
 		return row->error;
 	if (row->scarce && limits_share_is_used(limits, quota->user, row->scarce, count))
@@ -237,7 +222,7 @@ static int quota_check(const struct pagoda_quota *quota, enum pagoda_limit limit
 	return 0;
 }
 
-/* Modulo 2^64: -@count takes away. */
+/* Adds modulo 2^64: -@count subtracts. */
 static void quota_add(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
 {
 	enum pagoda_scarce scarce = limit_rows[limit].scarce;
@@ -255,7 +240,6 @@ static void quota_add(struct pagoda_quota *quota, enum pagoda_limit limit, u64 c
  * @limit: The limit
  * @count: Number to charge
  *
- * Context: Takes a spinlock.
  * Return: 0, to be undone with pagoda_quota_uncharge(), or the limit's error: -EMFILE, -ENOSPC,
  * -EBUSY or -EDQUOT.
  */
@@ -278,14 +262,7 @@ int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64
 	return ret;
 }
 
-/**
- * pagoda_quota_uncharge() - Undo a charge
- * @quota: The client's quota
- * @limit: The limit
- * @count: Number that was charged in one call
- *
- * Context: Any.
- */
+/* Undoes a charge; @count is that of a single call of pagoda_quota_charge(). Any context. */
 void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
 {
 	unsigned long flags;
@@ -296,14 +273,6 @@ void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, 
 	pagoda_quota_put(quota);
 }
 
-/**
- * pagoda_quota_count() - Number that a client has been charged for
- * @quota: The client's quota
- * @limit: The limit
- *
- * Context: Any.
- * Return: The number.
- */
 u64 pagoda_quota_count(struct pagoda_quota *quota, enum pagoda_limit limit)
 {
 	return READ_ONCE(quota->counts[limit]);

@@ -191,21 +191,6 @@ static void policy_consider_row(const struct pagoda_policy *policy, struct polic
 	}
 }
 
-static void policy_consider_side(struct pagoda_policy *policy, struct policy_choice *best,
-				 struct pagoda_policy_rank *rank, u32 side)
-{
-	u64 left;
-
-	for (left = rank->filled[side]; left; left &= left - 1)
-		policy_consider_row(policy, best, &rank->rows[side][__ffs64(left)]);
-}
-
-/* Returns the number of bits of an interval; 0 for an item without one. */
-static u32 policy_class(u32 interval)
-{
-	return fls64(interval);
-}
-
 static struct list_head *policy_row(struct pagoda_policy *policy,
 				    struct pagoda_policy_item *item)
 {
@@ -241,7 +226,7 @@ static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item 
 	struct pagoda_policy_item *first;
 	struct list_head *row;
 
-	item->class = policy_is_offered(item) ? 0 : policy_class(policy_predict(item));
+	item->class = policy_is_offered(item) ? 0 : fls64(policy_predict(item));
 	row = policy_row(policy, item);
 	first = list_first_entry(row, struct pagoda_policy_item, order);
 	if (!list_empty(row) && policy->clock - item->last > policy->clock - first->last)
@@ -264,10 +249,7 @@ static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item 
 
 /* ---- Whether predictions are worth it ---------------------------------------- */
 
-/*
- * Rests from predictions for as long as the loss took to show, which may have been long, and
- * longer each time.
- */
+/* Stops predictions for as long as the loss took to show, and longer each time that happens. */
 static void judge_distrust(struct pagoda_policy *policy)
 {
 	u64 rest = max(policy->lru_moved, CHANCE(policy));
@@ -279,31 +261,22 @@ static void judge_distrust(struct pagoda_policy *policy)
 	policy->behind = 0;
 }
 
-static void judge_try_again(struct pagoda_policy *policy)
-{
-	policy->distrusts = false;
-	policy->lru_moved = 0;
-	policy->behind = 0;
-}
-
-/* An old gain excuses no loss: beyond what may be chance it isn't remembered. */
-static void judge_success(struct pagoda_policy *policy)
-{
-	policy->behind = -(s64)CHANCE(policy);
-	policy->lru_moved = 0;
-	policy->failures = 0;
-}
-
 static void judge(struct pagoda_policy *policy)
 {
 	s64 chance = CHANCE(policy);
 
-	if (policy->distrusts && policy->lru_moved >= policy->rest)
-		judge_try_again(policy);
-	else if (!policy->distrusts && policy->behind > chance)
+	if (policy->distrusts && policy->lru_moved >= policy->rest) {
+		policy->distrusts = false;
+		policy->lru_moved = 0;
+		policy->behind = 0;
+	} else if (!policy->distrusts && policy->behind > chance) {
 		judge_distrust(policy);
-	else if (!policy->distrusts && policy->behind < -chance)
-		judge_success(policy);
+	} else if (!policy->distrusts && policy->behind < -chance) {
+		/* An old gain excuses no loss: a gain beyond chance isn't remembered. */
+		policy->behind = -chance;
+		policy->lru_moved = 0;
+		policy->failures = 0;
+	}
 }
 
 static void judge_lru_moves(struct pagoda_policy *policy, const struct pagoda_policy_item *item)
@@ -330,7 +303,10 @@ static void judge_lru_evicts(struct pagoda_policy *policy)
 	item->lru_evicted = true;
 }
 
-/* Both sides pay for an item that comes back after they evicted it. */
+/*
+ * An item that comes back counts as moved once more: by predictions if these evicted it, by
+ * plain LRU if that would have evicted it.
+ */
 static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	if (item->evicted)
@@ -349,11 +325,7 @@ static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *i
 
 /* ---- Interface ---------------------------------------------------------------- */
 
-/**
- * pagoda_policy_init() - Set up a policy
- * @policy: Policy; &pagoda_policy.is_busy may be set afterwards
- * @vram_size: Bytes that allocations can have at once
- */
+/* Sets up a policy for VRAM of a size. &pagoda_policy.is_busy may be set afterwards. */
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size)
 {
 	u32 rank, side, class;
@@ -374,11 +346,9 @@ static u8 policy_rank(u32 priority)
 	return PAGODA_POLICY_OFFERS + priority / PAGODA_POLICY_FINEST;
 }
 
-/**
- * pagoda_policy_add() - Add the item of a new allocation
- * @policy: Policy
- * @item: Filled: not in VRAM, not used, of normal priority, not visible, not clean
- * @size: Bytes
+/*
+ * Fills the item of a new allocation: not in VRAM, not used, of normal priority, not visible,
+ * not clean.
  */
 void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *item, u64 size)
 {
@@ -394,11 +364,7 @@ void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *
 	INIT_LIST_HEAD(&item->recent);
 }
 
-/**
- * pagoda_policy_remove() - Remove the item of an allocation that is freed
- * @policy: Policy
- * @item: Item, not to be used any more
- */
+/* Removes the item of an allocation that is freed. */
 void pagoda_policy_remove(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	policy_unlink(policy, item);
@@ -416,12 +382,9 @@ static void policy_remember(struct pagoda_policy_item *item, u64 interval)
 		item->nr_intervals++;
 }
 
-/**
- * pagoda_policy_use() - Note that a submission uses an item
- * @policy: Policy
- * @item: Item in VRAM by now; a candidate from now on
- *
- * Called once for a submission, in the order in which it names the allocations.
+/*
+ * Notes that a submission uses an item in VRAM, which is a candidate from now on. Called once
+ * for each item of a submission, in the order in which the submission names the allocations.
  */
 void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -436,13 +399,9 @@ void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *
 	policy_link(policy, item);
 }
 
-/**
- * pagoda_policy_use_late() - Note a use that is reported late
- * @policy: Policy
- * @item: Item in VRAM; a candidate from now on
- * @when: &pagoda_policy.clock at the use
- *
- * The use is no interval: it is known that the item was used, not how often.
+/*
+ * Notes a use at an earlier @when of an item in VRAM, which is a candidate from now on. No
+ * interval ends: how often the item was used isn't known.
  */
 void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			    u64 when)
@@ -455,10 +414,9 @@ void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_i
 	policy_link(policy, item);
 }
 
-/**
- * pagoda_policy_enter() - Make an item in VRAM a candidate
- * @policy: Policy
- * @item: Item that came without being used, or was held or picked and stays
+/*
+ * Makes an item in VRAM a candidate: it came without being used, or was held or picked and
+ * stays.
  */
 void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -467,11 +425,7 @@ void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item
 	policy_link(policy, item);
 }
 
-/**
- * pagoda_policy_leave() - Note that an item isn't in VRAM any more
- * @policy: Policy
- * @item: Item, picked or not
- */
+/* Notes that an item, picked or not, isn't in VRAM any more. */
 void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	policy_unlink(policy, item);
@@ -487,22 +441,13 @@ void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item
 	judge(policy);
 }
 
-/**
- * pagoda_policy_hold() - Keep an item in VRAM from being picked
- * @policy: Policy
- * @item: Item; until pagoda_policy_use() or pagoda_policy_enter()
- */
+/* Keeps an item in VRAM from being picked until pagoda_policy_use() or _enter(). */
 void pagoda_policy_hold(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	policy_unlink(policy, item);
 }
 
-/**
- * pagoda_policy_offer() - Note that an item's content isn't needed
- * @policy: Policy
- * @item: Item
- * @priority: Below %PAGODA_POLICY_OFFERS; a higher value leaves later
- */
+/* Notes that an item's content isn't needed; an item of a higher @priority leaves later. */
 void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			 unsigned int priority)
 {
@@ -510,21 +455,15 @@ void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item
 		      item->rank = min(priority, PAGODA_POLICY_OFFERS - 1u));
 }
 
-/**
- * pagoda_policy_reclaim() - Note that an item's content is needed again
- * @policy: Policy
- * @item: Item, offered or not
- */
+/* Notes that the content of an item, offered or not, is needed again. */
 void pagoda_policy_reclaim(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	POLICY_RELINK(policy, item, item->rank = item->home_rank);
 }
 
-/**
- * pagoda_policy_set_priority() - Set an item's residency priority
- * @policy: Policy
- * @item: Item; if it is offered the priority counts when it is reclaimed
- * @priority: As in WDDM; values out of range are clamped
+/*
+ * Sets the residency priority, clamped to its range. The priority of an offered item counts
+ * once the item is reclaimed.
  */
 void pagoda_policy_set_priority(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 				u32 priority)
@@ -534,38 +473,30 @@ void pagoda_policy_set_priority(struct pagoda_policy *policy, struct pagoda_poli
 		pagoda_policy_reclaim(policy, item);
 }
 
-/**
- * pagoda_policy_set_visible() - Note whether the CPU can see an item's place
- * @policy: Policy
- * @item: Item
- * @visible: Whether it lies in VRAM that the CPU can reach, where not all is
- */
+/* Notes whether the item lies in VRAM that the CPU can reach, where not all of VRAM is. */
 void pagoda_policy_set_visible(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			       bool visible)
 {
 	POLICY_RELINK(policy, item, item->visible = visible);
 }
 
-/**
- * pagoda_policy_set_clean() - Note whether an item's eviction needs a copy
- * @policy: Policy
- * @item: Item
- * @clean: System memory has the content, too
- */
+/* Notes whether system memory has the content, too, so that eviction needs no copy. */
 void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			     bool clean)
 {
 	item->clean = clean;
 }
 
-/* A rank without a candidate on the side asked for counts as empty. */
-static void policy_pick_rank(struct pagoda_policy *policy, struct policy_choice *best, u32 rank,
-			     enum pagoda_policy_need need)
+/* Considers the candidates of a rank, for visible room those on the visible side only. */
+static void policy_pick_rank(struct pagoda_policy *policy, struct policy_choice *best,
+			     struct pagoda_policy_rank *rank, enum pagoda_policy_need need)
 {
 	u32 side = need == PAGODA_POLICY_NEED_VISIBLE ? 1 : 0;
+	u64 left;
 
 	for (; side < PAGODA_POLICY_SIDES; side++)
-		policy_consider_side(policy, best, &policy->ranks[rank], side);
+		for (left = rank->filled[side]; left; left &= left - 1)
+			policy_consider_row(policy, best, &rank->rows[side][__ffs64(left)]);
 }
 
 /**
@@ -585,7 +516,7 @@ struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
 	u32 left;
 
 	for (left = policy->filled; left && !best.item; left &= left - 1)
-		policy_pick_rank(policy, &best, __ffs64(left), need);
+		policy_pick_rank(policy, &best, &policy->ranks[__ffs64(left)], need);
 	if (!best.item)
 		return NULL;
 	policy_unlink(policy, best.item);

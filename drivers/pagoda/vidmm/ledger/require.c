@@ -21,12 +21,7 @@
 #include "ledger.h"
 #include "require.h"
 
-/**
- * pagoda_requirements_create() - Allocate an empty residency list
- *
- * Context: May sleep and allocate.
- * Return: The list, for pagoda_requirements_destroy(); NULL without memory.
- */
+/* Returns an empty residency list, or NULL without memory. */
 struct pagoda_requirements *pagoda_requirements_create(void)
 {
 	struct pagoda_requirements *reqs = kzalloc(sizeof(*reqs), GFP_KERNEL_ACCOUNT);
@@ -39,10 +34,7 @@ struct pagoda_requirements *pagoda_requirements_create(void)
 	return reqs;
 }
 
-/**
- * pagoda_requirements_destroy() - Free the residency list of a client
- * @reqs: List, empty; or NULL
- */
+/* Frees an empty residency list; @reqs may be NULL. */
 void pagoda_requirements_destroy(struct pagoda_requirements *reqs)
 {
 	if (!reqs)
@@ -123,7 +115,10 @@ static void require_count(struct pagoda_requirements *reqs, struct pagoda_requir
 	pagoda_demand_add(&reqs->demand, req->bo);
 }
 
-/* Moves the entry to @gone: its reference may be the last, and is dropped after the lock. */
+/*
+ * Moves the entry to @gone. Its reference to the allocation may be the last: require_free()
+ * drops it after the lock.
+ */
 static void require_remove(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
 			   struct list_head *gone)
 {
@@ -159,8 +154,8 @@ static void require_free(struct list_head *gone)
 }
 
 /*
- * Counts the first allocations as long as they are on the list already, which changes nothing
- * else. Returns how many.
+ * Counts the leading allocations that are on the list already, which changes nothing else, and
+ * returns their number.
  */
 static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
@@ -195,13 +190,13 @@ static int require_anew(struct pagoda_client *client, struct pagoda_bo **bos, u3
 		ret = require_prepare_one(client, bos[i]);
 	if (!ret)
 		*bytes_to_trim = require_excess(reqs, bos, count);
-	if (*bytes_to_trim)
-		ret = -ENOMEM;
-	if (ret)
+	if (ret || *bytes_to_trim) {
 		require_unprepare(reqs, bos, count);
-	for (i = 0; i < count && !ret; i++)
+		return ret ?: -ENOMEM;
+	}
+	for (i = 0; i < count; i++)
 		require_count(reqs, pagoda_require_find(reqs, bos[i]));
-	return ret;
+	return 0;
 }
 
 /**
@@ -289,13 +284,7 @@ void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **b
 	require_free(&gone);
 }
 
-/**
- * pagoda_require_forget() - Remove an allocation from a client's list when its handle is closed
- * @client: Client
- * @bo: Allocation
- *
- * Context: May sleep.
- */
+/* Removes an allocation from a client's list when its handle is closed. May sleep. */
 void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_requirements *reqs = client->requirements;
@@ -312,12 +301,7 @@ void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 	require_free(&gone);
 }
 
-/**
- * pagoda_require_forget_all() - Empty a client's list
- * @client: Client; its list isn't used any more
- *
- * Context: May sleep.
- */
+/* Empties a client's list, which isn't used any more. May sleep. */
 void pagoda_require_forget_all(struct pagoda_client *client)
 {
 	struct pagoda_requirements *reqs = client->requirements;
@@ -331,14 +315,7 @@ void pagoda_require_forget_all(struct pagoda_client *client)
 	require_free(&gone);
 }
 
-/**
- * pagoda_require_count() - How often is an allocation on a client's list?
- * @client: Client
- * @bo: Allocation
- *
- * Context: May sleep.
- * Return: The count; 0 = not on the list.
- */
+/* Returns the number of calls that require an allocation for a client. May sleep. */
 u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_requirements *reqs = client->requirements;
@@ -352,13 +329,7 @@ u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo)
 	return count;
 }
 
-/**
- * pagoda_require_clients() - On how many clients' lists is an allocation?
- * @bo: Allocation
- *
- * Context: Any.
- * Return: The number of clients.
- */
+/* Returns the number of clients that have an allocation on their residency lists. */
 u32 pagoda_require_clients(const struct pagoda_bo *bo)
 {
 	KUNIT_STATIC_STUB_REDIRECT(pagoda_require_clients, bo);
@@ -394,7 +365,7 @@ void pagoda_require_left(struct pagoda_bo *bo, u32 group)
  * @count: Entries
  *
  * Context: May sleep.
- * Return: How many of them are on the list.
+ * Return: Number of allocations on the list.
  */
 u32 pagoda_require_select(struct pagoda_client *client, struct pagoda_bo **bos, u32 count)
 {

@@ -29,12 +29,7 @@
 #include "ledger.h"
 #include "require.h"
 
-/* Returns a value that is never 0, the value of a new allocation. */
-static u64 settled_now(struct pagoda_vidmm *vidmm)
-{
-	return pagoda_reset_epoch(vidmm) + 1;
-}
-
+/* Returns whether the allocation is mapped where it is in each VM that maps it. */
 static bool settled_is_shown(struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;
@@ -48,9 +43,7 @@ static bool settled_is_shown(struct pagoda_bo *bo)
 /**
  * pagoda_settled_mark() - Note that nothing was left to do for an allocation
  * @bo: Allocation, reservation held; its paging has arrived
- * @epoch: pagoda_reset_epoch() before that was found
- *
- * Context: Any.
+ * @epoch: pagoda_reset_epoch() before the caller looked what was left to do
  */
 void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch)
 {
@@ -78,23 +71,23 @@ bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm
 	*settling = (struct pagoda_settling) {
 		.client = client,
 		.counted = counted,
-		.settled = settled_now(vidmm),
+		.settled = pagoda_reset_epoch(vidmm) + 1, /* never 0, which a new allocation has */
 	};
 	mutex_lock(&settling->client->requirements->lock);
 	settling->call = atomic64_inc_return(&vidmm->settling_calls);
 	return true;
 }
 
-/**
- * pagoda_settling_end() - End the look at a list
- * @settling: Begun
- */
+/* Ends what pagoda_settling_begin() began. */
 void pagoda_settling_end(struct pagoda_settling *settling)
 {
 	mutex_unlock(&settling->client->requirements->lock);
 }
 
-/* The client that made an allocation finds its entry without a search. */
+/*
+ * Returns the client's entry of an allocation, or NULL. The client that made the allocation
+ * finds the entry without a search.
+ */
 static struct pagoda_requirement *settling_find(struct pagoda_settling *settling,
 						struct pagoda_bo *bo)
 {

@@ -24,7 +24,7 @@
 
 /* A sample's weight is an eighth. */
 #define MEASURE_SHIFT	3
-/* A rate of more than this many times the present average counts as this fast. */
+/* A sample counts as at most this many times the present average. */
 #define MEASURE_TIMES	2
 /*
  * Time that other clients count as using the device after their last use: frames come more
@@ -40,7 +40,8 @@
  * @bytes: Bytes that paging moved
  * @ns: Nanoseconds it took, without waits for other work
  *
- * A sample reported late makes the next one look faster: the rate of one is limited.
+ * A sample that is reported late makes the next sample look faster: the rate of a sample is
+ * limited.
  *
  * Context: Any; one caller at a time.
  */
@@ -84,10 +85,8 @@ void pagoda_traffic_init(struct pagoda_traffic *traffic, const struct pagoda_ban
  * @traffic: Bucket
  * @now: Time
  *
- * Tokens saved up before are dropped except for one: the next user of the bucket gets on, and pays
- * in full.
- *
- * Context: Takes a spinlock.
+ * Tokens saved up before are dropped, except for a single token: the next spender of the bucket may
+ * go on, and pays in full.
  */
 void pagoda_traffic_others(struct pagoda_traffic *traffic, u64 now)
 {
@@ -117,8 +116,8 @@ static u64 traffic_rate(const struct pagoda_traffic *traffic, u64 now)
 }
 
 /*
- * Ignores a time before the last one: a caller may have read the clock before another filled
- * the bucket.
+ * Adds the tokens of the time since the last call. A @now before the last one is ignored:
+ * another thread may have filled the bucket after the caller read the clock.
  */
 static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
 {
@@ -129,7 +128,7 @@ static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
 	if (!ns)
 		return;
 	traffic->tokens = min_t(s64, traffic->tokens + more, traffic->burst);
-	/* Time that is too short for a token isn't lost, except for a nanosecond. */
+	/* Time too short for a token counts the next time, except for a nanosecond. */
 	if (traffic->tokens < traffic->burst)
 		paid = more ? min(mul_u64_u64_div_u64(more, NSEC_PER_SEC, rate) + 1, ns) : 0;
 	else
@@ -142,7 +141,6 @@ static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
  * @traffic: Bucket
  * @now: Time
  *
- * Context: Takes a spinlock.
  * Return: 0 if there is a token, else nanoseconds until there will be one at the present rate.
  */
 u64 pagoda_traffic_wait(struct pagoda_traffic *traffic, u64 now)
@@ -165,8 +163,6 @@ u64 pagoda_traffic_wait(struct pagoda_traffic *traffic, u64 now)
  * pagoda_traffic_spend() - Take tokens for paging
  * @traffic: Bucket
  * @bytes: Bytes that were paged
- *
- * Context: Takes a spinlock.
  */
 void pagoda_traffic_spend(struct pagoda_traffic *traffic, u64 bytes)
 {
@@ -183,8 +179,6 @@ void pagoda_traffic_spend(struct pagoda_traffic *traffic, u64 bytes)
  * @traffic: Bucket
  * @now: Time
  * @state: Filled
- *
- * Context: Takes a spinlock.
  */
 void pagoda_traffic_look(struct pagoda_traffic *traffic, u64 now,
 			 struct pagoda_traffic_state *state)

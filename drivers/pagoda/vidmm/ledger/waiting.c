@@ -37,6 +37,10 @@ bool pagoda_promote_waits(const struct pagoda_bo *bo)
 	return !RB_EMPTY_NODE(&bo->wish.promote.node);
 }
 
+/*
+ * Returns whether an allocation is to be promoted: made resident, prefers VRAM, isn't there and
+ * could be brought. The caller holds the reservation.
+ */
 bool pagoda_promote_is_wanted(const struct pagoda_bo *bo)
 {
 	return bo->vidmm->promotion->period && bo->wish.resident && !READ_ONCE(bo->wish.released) &&
@@ -72,6 +76,7 @@ static void promote_erase(struct pagoda_promotion *promotion, struct pagoda_bo *
 	promotion->bytes -= bo->ttm.base.size;
 }
 
+/* Queues the walk, unless it is queued already. */
 void pagoda_promote_again(struct pagoda_promotion *promotion, unsigned long delay)
 {
 	queue_delayed_work(system_dfl_wq, &promotion->work, delay);
@@ -84,12 +89,7 @@ static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
 	       min(READ_ONCE(vidmm->promotion->bytes), vidmm->info->vram_size / PROMOTE_LARGE);
 }
 
-/**
- * pagoda_promote_look() - Note that an allocation's place, residency or priority changed
- * @bo: Allocation, reservation held
- *
- * Context: Takes spinlocks.
- */
+/* Notes that an allocation's place, residency or priority changed. The reservation is held. */
 void pagoda_promote_look(struct pagoda_bo *bo)
 {
 	struct pagoda_promotion *promotion = bo->vidmm->promotion;
@@ -115,12 +115,7 @@ void pagoda_promote_look(struct pagoda_bo *bo)
 		pagoda_promote_kick(bo->vidmm);
 }
 
-/**
- * pagoda_promote_forget() - Note that an allocation is destroyed
- * @bo: Allocation without references
- *
- * Context: Takes a spinlock.
- */
+/* Notes that an allocation without references is destroyed. */
 void pagoda_promote_forget(struct pagoda_bo *bo)
 {
 	struct pagoda_promotion *promotion = bo->vidmm->promotion;
@@ -132,12 +127,7 @@ void pagoda_promote_forget(struct pagoda_bo *bo)
 	spin_unlock(&promotion->lock);
 }
 
-/**
- * pagoda_promote_kick() - Start a walk, because there may be room for a waiting allocation
- * @vidmm: The manager
- *
- * Context: Any.
- */
+/* Starts a walk, because there may be room for a waiting allocation. Any context. */
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;

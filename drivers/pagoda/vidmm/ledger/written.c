@@ -32,11 +32,12 @@ static void copy_set_written(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether the copy is as good as VRAM's content: no client and no job has it since it
- * was last marked clean.
+ * Returns whether the copy equals the content in VRAM: no client required the allocation, and no
+ * job used it, since it was last marked clean.
  */
 static bool copy_is_clean(const struct pagoda_bo *bo)
 {
+	lockdep_assert_held(&bo->vidmm->victims->lock);
 	return bo->choice.item.clean && !atomic_read(&bo->wish.required) &&
 	       bo->choice.jobs == copy_jobs(bo);
 }
@@ -60,34 +61,29 @@ bool pagoda_copy_is_clean(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_settle() - Note that an allocation isn't clean any more, if so
+ * pagoda_copy_settle() - Mark an allocation as written if it was used since it was marked clean
  * @bo: Allocation; pagoda_victims.lock is held
  *
- * Jobs that didn't list the allocation are found here.
+ * Jobs of the VM that an allocation is private to don't list the allocation: their use is noticed
+ * here.
  */
 void pagoda_copy_settle(struct pagoda_bo *bo)
 {
+	lockdep_assert_held(&bo->vidmm->victims->lock);
 	if (bo->choice.item.clean && !copy_is_clean(bo))
 		copy_set_written(bo);
 }
 
-/**
- * pagoda_copy_moved() - Note that an allocation came to VRAM or left it
- * @bo: Allocation; pagoda_victims.lock is held
- *
- * pagoda_copy_keep() is called after this function.
- */
+/* Notes that an allocation came to VRAM or left it; pagoda_copy_keep() is called afterwards. */
 void pagoda_copy_moved(struct pagoda_bo *bo)
 {
 	copy_set_written(bo);
 }
 
-/**
- * pagoda_copy_used() - Note that a job uses an allocation that it lists
- * @bo: Allocation; pagoda_victims.lock is held
- */
+/* Notes that a job uses an allocation that it lists. */
 void pagoda_copy_used(struct pagoda_bo *bo)
 {
+	lockdep_assert_held(&bo->vidmm->victims->lock);
 	if (!atomic_read(&bo->wish.required))
 		copy_set_written(bo);
 }
@@ -110,7 +106,10 @@ void pagoda_copy_written(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/* Notes that a client put the allocation on its list; it is counted in @required already. */
+/*
+ * Notes that a client put the allocation on its residency list; @required counts that client
+ * already.
+ */
 void pagoda_copy_required(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -124,8 +123,9 @@ void pagoda_copy_required(struct pagoda_bo *bo)
 }
 
 /*
- * Notes that a client gave up the allocation, once or for good; @required is the new count.
- * @unwritten: the client said that it wasn't written since it was made resident.
+ * Notes that a client took back a call, or all calls, that required the allocation; @required
+ * is the new count. @unwritten: the client said that the content wasn't written since the
+ * allocation was made resident.
  */
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 {
@@ -140,10 +140,7 @@ void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 	spin_unlock(&victims->lock);
 }
 
-/*
- * Notes that another client may use the allocation from now on: its copy is worth nothing any
- * more.
- */
+/* Notes that another client may use the allocation: its copy never counts as clean again. */
 void pagoda_copy_shared(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -154,7 +151,7 @@ void pagoda_copy_shared(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/* Starts to track whether the content differs from the copy, which was just made. */
+/* Notes that the copy was just made and equals the content in VRAM. */
 void pagoda_copy_begin(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
