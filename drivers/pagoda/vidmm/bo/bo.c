@@ -26,7 +26,10 @@
 #include "vidmm/stream/stream.h"
 #include "bo.h"
 
-/* No client is charged for an imported allocation before it has its first handle. */
+/*
+ * Charges an allocation to a segment; before an imported allocation has its first handle no
+ * client is charged for it.
+ */
 void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment)
 {
 	if (bo->client)
@@ -49,11 +52,11 @@ static bool is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 /**
  * pagoda_bo_account() - Charge an allocation's bytes to the segment it is in now
  * @bo: Allocation; its reservation is held, or no other reference is left
- * @from: Resource it had; may be NULL
- * @to: Resource it has; NULL when the allocation goes away
+ * @from: Resource that the allocation had; may be NULL
+ * @to: Resource that the allocation has; NULL when the allocation goes away
  *
- * The segment charged before is remembered in the allocation: TTM guts an object without asking the
- * driver for a move, so @from may be out of date.
+ * The charge before is that in &pagoda_bo.part, not @from: TTM guts an object without asking the
+ * driver for a move.
  *
  * Context: Any but interrupts.
  */
@@ -80,10 +83,7 @@ void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident)
 	if (!resident)
 		pagoda_settled_clear(bo);
 	WRITE_ONCE(bo->wish.resident, resident);
-	/*
-	 * The client's requirement is counted before @released is cleared. Pairs with
-	 * paging_let_go().
-	 */
+	/* Pairs with paging_let_go(): a requirement is counted before @released is cleared. */
 	smp_mb();
 	WRITE_ONCE(bo->wish.released, false);
 	pagoda_promote_look(bo);
@@ -120,8 +120,7 @@ static u32 bo_usable_segments(struct pagoda_vidmm *vidmm, const struct pagoda_bo
  * @vidmm: The manager
  * @params: Parameters of the allocation
  *
- * Context: Any.
- * Return: Whether an empty supported segment could hold it.
+ * Return: Whether an empty supported segment could hold the allocation.
  */
 bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 				const struct pagoda_bo_params *params)
@@ -240,7 +239,7 @@ static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	drm_gem_private_object_init(vidmm->drm, &bo->ttm.base, params->size);
 	pagoda_victims_add(bo);
 
-	/* On failure ttm_bo_init_reserved() calls it. */
+	/* On failure ttm_bo_init_reserved() calls @bo_destroy. */
 	ret = ttm_bo_init_reserved(&vidmm->ttm, &bo->ttm, origin->type, &placement,
 				   params->alignment >> PAGE_SHIFT, &ctx, NULL, resv,
 				   vidmm->bo_destroy);
@@ -278,8 +277,8 @@ struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
  * @dma_buf: The dma-buf; its reservation becomes the allocation's
  *
  * Context: May sleep and allocate. Takes the reservation.
- * Return: The allocation with one GEM reference, not attached, or ERR_PTR: -E2BIG if it is larger
- * than the aperture.
+ * Return: The allocation with one GEM reference, not attached, or ERR_PTR: -E2BIG if the dma-buf is
+ * larger than the aperture.
  */
 struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
@@ -307,8 +306,6 @@ struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma
  *
  * Behind a device MMU the pages are one contiguous range of device addresses, and their bus
  * addresses aren't used.
- *
- * Context: Any.
  */
 void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl)
 {
@@ -324,12 +321,9 @@ void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl)
 	};
 }
 
-/**
- * pagoda_bo_is_coherent() - Test whether the device shall snoop accesses to an allocation's system
- * pages
- * @bo: Allocation with a tt, reservation held
- *
- * Return: Whether its pages are cached and the device can snoop (WDDM 3.5).
+/*
+ * Returns whether the device shall snoop accesses to an allocation's tt: its pages are cached,
+ * and the device can snoop (WDDM 3.5). The reservation is held.
  */
 bool pagoda_bo_is_coherent(struct pagoda_bo *bo)
 {
@@ -467,9 +461,9 @@ struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
 
 	xa_lock(&vidmm->bos);
 	/*
-	 * An allocation without a reference is being freed, maybe deferred until it is idle. It
-	 * is neither moved nor mapped for user space any more, and needs no mapping on a device
-	 * that was reset.
+	 * An allocation without a reference is being freed, maybe deferred until idle. Such an
+	 * allocation is neither moved nor mapped for user space any more, and needs no mapping
+	 * on a device that was reset.
 	 */
 	bo = xa_find(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
 	while (bo && !kref_get_unless_zero(&bo->ttm.base.refcount))
@@ -478,14 +472,9 @@ struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
 	return bo;
 }
 
-/**
- * pagoda_import_is_away() - Was the memory of an import given back?
- * @bo: Allocation, reservation held
- *
- * Its pages have no bus addresses then, wherever TTM has it.
- *
- * Context: Any.
- * Return: Whether it is imported and not mapped.
+/*
+ * Returns whether an allocation is imported and its memory isn't mapped: then its pages have no
+ * bus addresses, wherever TTM has the allocation. The reservation is held.
  */
 bool pagoda_import_is_away(const struct pagoda_bo *bo)
 {

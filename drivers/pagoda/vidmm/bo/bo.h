@@ -34,7 +34,7 @@ struct ttm_resource_manager;
  * struct pagoda_dmem_claim - Limits of the search for victims of one allocation
  * @pool: Share of the segment that the caller's cgroup has, a reference; NULL = no limits
  * @limit: Share that is at its maximum, of the caller's cgroup or of an ancestor, a reference;
- *	NULL = no share is
+ *	NULL = no such share is
  * @root: The root cgroup's share of the segment
  * @low: Allocations that dmem.low protects may be taken, too
  * @hit_low: A victim was left alone because of dmem.low
@@ -88,6 +88,7 @@ struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
 struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf);
 void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl);
 bool pagoda_bo_is_coherent(struct pagoda_bo *bo);
+bool pagoda_import_is_away(const struct pagoda_bo *bo);
 void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident);
 struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id);
 void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment);
@@ -100,7 +101,6 @@ int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark);
 bool pagoda_lost_is_stale(const struct pagoda_bo *bo);
 int pagoda_swizzle_use(struct pagoda_bo *bo);
 int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_vm *vm);
-bool pagoda_import_is_away(const struct pagoda_bo *bo);
 int pagoda_lost_clear(struct pagoda_bo *bo);
 int pagoda_lost_settle(struct pagoda_bo *bo);
 
@@ -123,7 +123,7 @@ u64 pagoda_vidmm_trimmed(struct pagoda_vidmm *vidmm);
 
 /* placement.c */
 void pagoda_priority_apply(struct pagoda_bo *bo);
-/* Each fills places[] (at least 4) for the allocation and returns the number of places. */
+/* Each fills @places, at least 4, for the allocation and returns the number of places. */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places);

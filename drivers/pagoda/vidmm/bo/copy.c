@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copies: the system pages an allocation was brought to VRAM from, kept while it is there.
+ * Copies: the system pages that an allocation was brought to VRAM from, kept while the allocation
+ * is in VRAM.
  *
  * A client that evicts the allocation and says that it wasn't written gets these pages back as
  * they are. Nothing is copied out, and the device is told that the content in VRAM is discarded
@@ -38,7 +39,7 @@
 #include "bo.h"
 #include "internal.h"
 
-/* struct pagoda_copy - Pages that are kept; with a reservation of its own */
+/* struct pagoda_copy - kept pages, in an object with a reservation of its own */
 struct pagoda_copy {
 	struct ttm_buffer_object ttm;
 	struct pagoda_vidmm *vidmm;
@@ -64,26 +65,12 @@ static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 	return false;
 }
 
-/* Called when the copy has no pages any more. */
+/* Called when the pages of the copy were freed. */
 static void copy_uncharge(struct pagoda_copy *copy)
 {
 	if (copy->charged)
 		atomic64_sub(copy->ttm.base.size, &copy->vidmm->copies->bytes);
 	copy->charged = false;
-}
-
-static u64 copy_pages(const struct pagoda_copy *copy)
-{
-	return copy->ttm.base.size >> PAGE_SHIFT;
-}
-
-static void copy_link(struct pagoda_copy *copy)
-{
-	struct pagoda_copies *copies = copy->vidmm->copies;
-
-	spin_lock(&copies->lock);
-	list_add_tail(&copy->link, &copies->list);
-	spin_unlock(&copies->lock);
 }
 
 static void copy_unlink(struct pagoda_copy *copy)
@@ -125,11 +112,9 @@ static void copy_free(struct pagoda_copy *copy)
 	drm_gem_object_put(&copy->ttm.base);
 }
 
-/**
- * pagoda_copy_owner() - Allocation that a copy is being made for
- * @bo: TTM object
- *
- * Return: The allocation if @bo is a copy under construction, else NULL.
+/*
+ * Returns the allocation that a copy is being made for, or NULL if @bo isn't a copy under
+ * construction.
  */
 const struct pagoda_bo *pagoda_copy_owner(struct ttm_buffer_object *bo)
 {
@@ -185,14 +170,17 @@ static bool copy_is_wanted(const struct pagoda_bo *bo)
  * @bo: Allocation with populated pages, reservation held; TTM isn't told of the move yet
  * @reader: Fence of the copy that reads the pages
  *
- * If they are wanted and not too many are kept already, @bo has a new, unpopulated tt afterwards.
+ * If a copy is wanted and not too many pages are kept already, @bo has a new, unpopulated tt
+ * afterwards.
  *
  * Context: May sleep and allocate.
  */
 void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
 {
+	struct pagoda_copies *copies = bo->vidmm->copies;
 	struct pagoda_copy *copy;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	if (!copy_is_wanted(bo) || WARN_ON(bo->content.copy))
 		return;
 	copy = copy_create(bo);
@@ -202,7 +190,9 @@ void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
 	dma_resv_add_fence(copy->ttm.base.resv, reader, DMA_RESV_USAGE_KERNEL);
 	dma_resv_unlock(copy->ttm.base.resv);
 	bo->content.copy = copy;
-	copy_link(copy);
+	spin_lock(&copies->lock);
+	list_add_tail(&copy->link, &copies->list);
+	spin_unlock(&copies->lock);
 	pagoda_copy_begin(bo);
 }
 
@@ -218,6 +208,7 @@ struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo)
 {
 	struct pagoda_copy *copy = bo->content.copy;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	if (!copy || !dma_resv_trylock(copy->ttm.base.resv))
 		return NULL;
 	if (!ttm_tt_is_populated(copy->ttm.ttm)) {
@@ -239,6 +230,7 @@ struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo)
  */
 void pagoda_copy_put_back(struct pagoda_bo *bo, struct pagoda_copy *copy)
 {
+	dma_resv_assert_held(bo->ttm.base.resv);
 	swap(copy->ttm.ttm, bo->ttm.ttm);
 	bo->content.copy = copy;
 	dma_resv_unlock(copy->ttm.base.resv);
@@ -258,8 +250,8 @@ void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left)
 	if (!left)
 		swap(copy->ttm.ttm, bo->ttm.ttm);
 	/*
-	 * TTM takes pages of idle objects without waiting for the device; the fences say when
-	 * the pages are idle.
+	 * The fences say when the pages are idle: TTM takes pages of idle objects without
+	 * waiting for the device.
 	 */
 	dma_resv_copy_fences(copy->ttm.base.resv, bo->ttm.base.resv);
 	dma_resv_unlock(copy->ttm.base.resv);
@@ -306,10 +298,7 @@ static unsigned long copies_shrinkable(struct shrinker *shrinker, struct shrink_
 	return atomic64_read(&vidmm->copies->bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
 }
 
-/*
- * Called from reclaim, where no reservation may be taken: it moves copies to a list for the
- * worker.
- */
+/* Moves copies to the list of the worker: reclaim may take no reservation. */
 static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct pagoda_vidmm *vidmm = shrinker->private_data;
@@ -322,7 +311,7 @@ static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_contro
 		if (pages >= sc->nr_to_scan)
 			break;
 		list_move_tail(&copy->link, &copies->unwanted);
-		pages += copy_pages(copy);
+		pages += copy->ttm.base.size >> PAGE_SHIFT;
 	}
 	spin_unlock(&copies->lock);
 	if (!pages)
@@ -359,14 +348,7 @@ static void copies_work(struct work_struct *work)
 	}
 }
 
-/**
- * pagoda_copies_init() - Set up the copies of a device, with none kept
- * @vidmm: The manager
- * @args: Unused
- *
- * Context: Probe; may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Sets up the copies of a device, with none kept. Returns 0 or -ENOMEM. */
 int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_copies *copies;
@@ -391,17 +373,10 @@ int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	return 0;
 }
 
-/**
- * pagoda_copies_stop() - Unregister the shrinker: no copy is given up any more
- * @vidmm: The manager
- *
- * Context: May sleep.
- */
+/* Unregisters the shrinker: no copy is given up any more. May sleep. */
 void pagoda_copies_stop(struct pagoda_vidmm *vidmm)
 {
 	shrinker_free(vidmm->copies->shrinker);
 	vidmm->copies->shrinker = NULL;
 	flush_work(&vidmm->copies->work);
 }
-
-/* ---- Validity of a copy ----------------------------------------------------------- */

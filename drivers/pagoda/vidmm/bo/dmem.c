@@ -46,7 +46,7 @@
 
 /* ---- Regions ------------------------------------------------------------------- */
 
-/* Asks for the root cgroup's share of @region from a work item, which runs in the root cgroup. */
+/* Query of the root cgroup's share of @region, in a work item: these run in the root cgroup. */
 struct dmem_root {
 	struct work_struct work;
 	struct dmem_cgroup_region *region;
@@ -83,9 +83,8 @@ static int dmem_reclaim_vram(struct pagoda_vidmm *vidmm, struct dmem_cgroup_pool
 		.limit = pool,
 		.root = vidmm->dmem_roots[TTM_PL_VRAM],
 	};
-	u64 done = pagoda_victims_trim(vidmm, bytes, &claim);
 
-	if (done)
+	if (pagoda_victims_trim(vidmm, bytes, &claim))
 		return 0;
 	return ttm_resource_manager_dmem_reclaim(pool, bytes,
 						 ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM));
@@ -178,15 +177,10 @@ static void dmem_put_pool(struct dmem_cgroup_pool_state *pool)
 		dmem_cgroup_uncharge(pool, 0);
 }
 
-/**
- * pagoda_dmem_claim_look() - Find out from which cgroups the current task may take memory
- * @claim: Claim, zeroed before the first call
- * @man: Manager of the segment that has no room
- * @size: Bytes wanted
- *
- * Called again after each victim: a limit may not be in the way any more.
- *
- * Context: May sleep and allocate.
+/*
+ * Finds out from which cgroups the current task may take @size bytes of a segment without room.
+ * The claim is zeroed before the first call. Called again after each victim, because the limit
+ * may not be reached any more. May sleep and allocate.
  */
 void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
 			    u64 size)
@@ -204,10 +198,7 @@ void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource
 		dmem_cgroup_uncharge(pool, size);
 }
 
-/**
- * pagoda_dmem_claim_end() - Drop the references of a claim
- * @claim: Claim; its results about victims stay
- */
+/* Drops the references of a claim; the results about victims stay. */
 void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim)
 {
 	dmem_put_pool(claim->pool);
@@ -217,13 +208,9 @@ void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim)
 	claim->limit = NULL;
 }
 
-/**
- * pagoda_dmem_claim_again() - Whether victims that were left alone may be taken after all
- * @claim: Claim; no victim that it allows is left
- *
- * After evictions the limit may have changed, and in the last round dmem.low doesn't count.
- *
- * Return: true if it is worth while to try all victims again.
+/*
+ * Returns whether to try all victims again, when no victim is left that the claim allows: after
+ * evictions the limit may have changed, and in the last round dmem.low doesn't count.
  */
 bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim)
 {
@@ -239,14 +226,17 @@ bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim)
 	return again;
 }
 
-/* Protection counts from the common ancestor; for the kernel, NULL is the root. */
+/*
+ * Returns whether a claim allows to take memory of the cgroup with the share @victim.
+ * Protection counts from the closest common ancestor; for the kernel NULL is the root.
+ */
 static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
 			  struct dmem_cgroup_pool_state *victim, bool *hit_low)
 {
 	struct dmem_cgroup_pool_state *ancestor = NULL, *from = claim->limit;
 	bool may;
 
-	/* An allocation of the caller's own cgroup, whatever protects it from other cgroups. */
+	/* Memory of the caller's own cgroup may be taken, protected from other cgroups or not. */
 	if (!from && victim == claim->pool)
 		return true;
 	if (!from)
@@ -259,13 +249,9 @@ static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
 	return may;
 }
 
-/**
- * pagoda_dmem_may_take() - Whether a claim allows to evict an allocation
- * @claim: Claim; remembers the reason of a refusal
- * @bo: Allocation, reservation held
- *
- * Context: May sleep and allocate.
- * Return: true if @bo may be evicted.
+/*
+ * Returns whether a claim allows to evict an allocation, and notes the reason of a refusal in
+ * the claim. The reservation is held. May sleep and allocate.
  */
 bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
 {
@@ -281,9 +267,9 @@ bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_dmem_protects() - Whether dmem.min protects an allocation from the current task
+ * pagoda_dmem_protects() - Test whether dmem.min protects an allocation from the current task
  * @bo: Allocation, reservation held
- * @place: Place that is wanted; NULL = for a limit that was lowered
+ * @place: Place that is wanted; NULL if the allocation is evicted because a limit was lowered
  *
  * System pages that are swapped out, or wanted without an address, aren't protected by the
  * region.
@@ -309,12 +295,9 @@ bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place)
 	return !may;
 }
 
-/**
- * pagoda_dmem_is_own() - Whether a move leaves an allocation's charge in the same cgroup
- * @bo: Allocation, reservation held
- *
- * Context: May sleep and allocate.
- * Return: true if the current task's cgroup is charged for @bo now, or no cgroup is.
+/*
+ * Returns true if the current task's cgroup is charged for an allocation, or none is: then a
+ * move charges the same cgroup. The reservation is held. May sleep and allocate.
  */
 bool pagoda_dmem_is_own(struct pagoda_bo *bo)
 {
@@ -456,7 +439,7 @@ void pagoda_payer_end(struct pagoda_client *client)
 /**
  * pagoda_payer_run() - Call a function in the cgroup of a client
  * @payer: The client's thread
- * @run: Function; takes the locks it needs itself
+ * @run: Function, called with no lock of the caller held
  * @arg: Argument of @run
  *
  * Context: In a work item; holds no lock that @run takes. Sleeps until @run has returned.

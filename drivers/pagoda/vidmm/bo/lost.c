@@ -21,10 +21,10 @@
  * @vidmm: The manager
  *
  * A loss is counted when the allocation is marked, before the fence of the lost operation signals.
- * Resets are the device's, and the operations that it refused because of one; those may come much
- * later, because everything is given up until the device is rebuilt.
+ * A reset of the device is counted at once. Operations that the device refused because of a reset
+ * count as resets, too, but may be counted much later: all paging is given up until the device is
+ * rebuilt.
  *
- * Context: Any.
  * Return: A mark for pagoda_lost_since().
  */
 u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
@@ -41,10 +41,9 @@ u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
  * @vidmm: The manager
  * @mark: From pagoda_lost_mark(), taken before allocations were looked at
  *
- * A caller that asks after the fences of the paging under way have signalled sees no memory that
- * isn't cleared.
+ * If a caller tests after the fences of the paging under way have signalled, and nothing was lost,
+ * the caller has seen no memory that isn't cleared.
  *
- * Context: Any.
  * Return: 0, -ECANCELED if the device was reset meanwhile or paging was cancelled by a reset, else
  * -EIO.
  */
@@ -57,20 +56,16 @@ int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
 	return upper_32_bits(differ) ? -ECANCELED : -EIO;
 }
 
-/**
- * pagoda_lost_is_stale() - Test whether an allocation has been in VRAM since before a reset of the
- * device
- * @bo: Allocation, reservation held
- *
- * Context: Any.
- * Return: Whether it has; its content is undefined then.
+/*
+ * Returns whether an allocation has been in VRAM since before a reset of the device: its
+ * content is undefined then. The reservation is held.
  */
 bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
 {
 	return pagoda_bo_is_in_vram(bo) && bo->content.epoch != pagoda_reset_epoch(bo->vidmm);
 }
 
-/* The notice that content was lost: a transfer without size and destination (C35, C192). */
+/* Emits the notice of lost content: a transfer without size and destination (C35, C192). */
 static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 {
 	struct pagoda_paging_op op = {
@@ -85,13 +80,13 @@ static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 	return pagoda_stream_emit(txn, &op);
 }
 
-/* A piece of the fill takes no longer than a piece of a move. */
+/* Returns the size of the next fill, which takes no longer than a piece of a move. */
 static u64 lost_piece(const struct pagoda_vram_cursor *cur)
 {
 	return min_t(u64, cur->size, PAGODA_PIECE_BYTES);
 }
 
-/* The cost of the pieces and the notice. */
+/* Returns the cost of the fills of @size bytes, and of the notice. */
 static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 {
 	struct pagoda_vram_cursor cur;
@@ -124,9 +119,9 @@ static int lost_fill(struct pagoda_bo *bo, bool tell)
 	int ret;
 
 	ret = dma_resv_reserve_fences(resv, 1);
-	if (!ret)
-		ret = pagoda_stream_begin(&txn, bo->vidmm, bo, resv, DMA_RESV_USAGE_BOOKKEEP,
-					  &cost);
+	if (ret)
+		return ret;
+	ret = pagoda_stream_begin(&txn, bo->vidmm, bo, resv, DMA_RESV_USAGE_BOOKKEEP, &cost);
 	if (ret)
 		return ret;
 	if (tell)
@@ -159,8 +154,8 @@ static void lost_clear_pages(struct ttm_tt *tt)
  * pagoda_lost_clear() - Clear an allocation with lost content
  * @bo: Allocation, reservation held
  *
- * Nothing happens unless content was lost since the last call. The loss may be that of a copy under
- * way: callers that show content wait for it first.
+ * Does nothing unless content was lost since the last call. A copy under way may lose content, too:
+ * callers that show content wait for the copy first.
  *
  * Context: May sleep and allocate.
  * Return: 0 or a negative errno; after an error the allocation is still to be cleared.
@@ -171,6 +166,7 @@ int pagoda_lost_clear(struct pagoda_bo *bo)
 	u64 epoch = bo->content.epoch;
 	int ret = 0;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	if (stale)
 		pagoda_bo_mark_lost(bo);
 	/* Pairs with pagoda_bo_mark_lost(). */
@@ -229,7 +225,7 @@ int pagoda_lost_acknowledge(struct pagoda_bo *bo)
  * pagoda_lost_settle() - Make sure that an allocation's content can be shown
  * @bo: Allocation, reservation held
  *
- * As pagoda_lost_clear(), but waits until the clearing is done.
+ * As pagoda_lost_clear(), but waits until the memory is cleared.
  *
  * Context: May sleep and allocate.
  * Return: 0, a negative errno, or -EIO if the clearing was lost too.

@@ -29,14 +29,7 @@
 #include "bo.h"
 #include "internal.h"
 
-/**
- * pagoda_offers_init() - Set up the lists of offered allocations
- * @vidmm: Manager
- * @args: Unused
- *
- * Context: Probe; may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Sets up the lists of offered allocations. Returns 0 or -ENOMEM. */
 int pagoda_offers_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_offers *offers;
@@ -59,7 +52,6 @@ int pagoda_offers_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
  *
  * A refusal is written to the debug log.
  *
- * Context: Any.
  * Return: Whether the use is refused.
  */
 bool pagoda_offer_refuses(const struct pagoda_bo *bo)
@@ -70,13 +62,7 @@ bool pagoda_offer_refuses(const struct pagoda_bo *bo)
 	return true;
 }
 
-/**
- * pagoda_offer_allow() - Undo pagoda_offer_prevent()
- * @bos: Allocations
- * @count: Number of allocations
- *
- * Context: Any.
- */
+/* Undoes pagoda_offer_prevent(). */
 void pagoda_offer_allow(struct pagoda_bo **bos, u32 count)
 {
 	while (count)
@@ -92,7 +78,6 @@ void pagoda_offer_allow(struct pagoda_bo **bos, u32 count)
  * No reservation is taken, because one may be held for as long as paging takes. Either this
  * function sees an offer, or the offer sees the count.
  *
- * Context: Any.
  * Return: 0, or -ENODATA if an allocation is offered; then nothing has changed.
  */
 int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
@@ -114,7 +99,7 @@ int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
 /* ---- Discarding --------------------------------------------------------------- */
 
 /*
- * Fills the system segment. There are no backing pages there, and an allocation that gets them
+ * Fills the system segment: no backing pages are there, and an allocation that gets pages
  * without a copy is zeros.
  */
 static u32 offer_placement(struct pagoda_bo *bo, struct ttm_place *places)
@@ -136,7 +121,7 @@ bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to)
 	       pagoda_move_place(&bo->ttm, to) == PAGODA_PLACE_SYSTEM_EMPTY;
 }
 
-/* The content is zeros from now on, and the state of a tiled surface is forgotten. */
+/* From now on the content is zeros, which are the same in rows and in tiles. */
 static void offer_forget_content(struct pagoda_bo *bo)
 {
 	bo->offer.discarded = true;
@@ -216,22 +201,8 @@ static struct pagoda_bo *offer_next(struct pagoda_offers *offers, struct list_he
 }
 
 /*
- * Moves the allocations back to the front of their ranks, the last one first: the order is the
- * original one.
- */
-static void offer_put_back(struct pagoda_offers *offers, struct list_head *tried)
-{
-	struct pagoda_bo *bo, *next;
-
-	spin_lock(&offers->lock);
-	list_for_each_entry_safe_reverse(bo, next, tried, offer.entry)
-		list_move(&bo->offer.entry, &offers->ranks[bo->offer.rank]);
-	spin_unlock(&offers->lock);
-}
-
-/*
- * An allocation with unsignalled fences isn't taken: work submitted before the offer still uses
- * its content.
+ * Evicts an offered allocation without its content, unless it has unsignalled fences: work
+ * submitted before the offer still uses the content.
  */
 static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *place,
 			      const struct ttm_operation_ctx *ctx,
@@ -253,55 +224,51 @@ static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *plac
 	return !ret;
 }
 
-static bool offer_take(struct pagoda_bo *bo, struct pagoda_bo *want,
-		       const struct ttm_place *place, const struct ttm_operation_ctx *ctx,
-		       struct pagoda_dmem_claim *claim)
-{
-	const struct dma_resv *mine = want->ttm.base.resv;
-	bool done;
-
-	if (!pagoda_victims_lock(bo, mine, ctx))
-		return false;
-	done = offer_take_locked(bo, place, ctx, claim);
-	claim->taken |= done;
-	pagoda_victims_unlock(bo, mine);
-	return done;
-}
-
 static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *place,
 			    const struct ttm_operation_ctx *ctx,
 			    struct pagoda_dmem_claim *claim, struct list_head *tried)
 {
+	const struct dma_resv *mine = want->ttm.base.resv;
 	struct pagoda_bo *bo;
 	bool done = false;
 
 	while (!done && !claim->interrupted && (bo = offer_next(want->vidmm->offers, tried))) {
-		done = offer_take(bo, want, place, ctx, claim);
+		if (pagoda_victims_lock(bo, mine, ctx)) {
+			done = offer_take_locked(bo, place, ctx, claim);
+			claim->taken |= done;
+			pagoda_victims_unlock(bo, mine);
+		}
 		drm_gem_object_put(&bo->ttm.base);
 	}
 	return done;
 }
 
 /*
- * Brings an allocation to VRAM in room that offered allocations leave. Doesn't wait for the
- * device. Returns as pagoda_bo_place_taking(). Caller holds the reservation.
+ * Brings an allocation to VRAM in room that offered allocations leave, without waiting for the
+ * device. Returns as pagoda_bo_place_taking(). The caller holds the reservation.
  */
 int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 		       struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
 {
+	struct pagoda_offers *offers = bo->vidmm->offers;
+	struct pagoda_bo *each, *next;
 	LIST_HEAD(tried);
 	int ret;
 
-	if (!READ_ONCE(bo->vidmm->offers->count))
+	if (!READ_ONCE(offers->count))
 		return -ENOMEM;
 	ret = pagoda_bo_place_taking(bo, placement, ctx, offer_take_next, claim, &tried);
-	offer_put_back(bo->vidmm->offers, &tried);
+	/* Back to the front of the ranks, the last one first: the order is the original one. */
+	spin_lock(&offers->lock);
+	list_for_each_entry_safe_reverse(each, next, &tried, offer.entry)
+		list_move(&each->offer.entry, &offers->ranks[each->offer.rank]);
+	spin_unlock(&offers->lock);
 	return ret;
 }
 
 /**
- * pagoda_offer_drop() - Move an offered allocation out of VRAM, which is about to lose its content,
- * or has lost it
+ * pagoda_offer_drop() - Move an offered allocation out of VRAM when VRAM loses or has lost its
+ * content
  * @bo: Allocation, offered or not, reservation held
  *
  * Nothing is copied (C198).
@@ -337,24 +304,20 @@ void pagoda_offer_swap_notify(struct pagoda_bo *bo)
 		return;
 	offer_forget_content(bo);
 	atomic64_add(bo->ttm.base.size, &bo->vidmm->stats.discarded);
-	/*
-	 * Without memory for the placement the allocation has no resource; reclaim_commit()
-	 * places it.
-	 */
+	/* Without memory the allocation has no resource until reclaim_commit() places it. */
 	if (pagoda_bo_move(bo, offer_placement, &ctx))
 		pagoda_bo_account(bo, NULL, NULL);
 }
 
-/* ---- Offering ------------------------------------------------------------------ */
-
 /**
  * pagoda_offer_enter() - Add an offered allocation in VRAM to those that are discarded first
- * @bo: Allocation, its reservation held
+ * @bo: Allocation, reservation held
  */
 void pagoda_offer_enter(struct pagoda_bo *bo)
 {
 	struct pagoda_offers *offers = bo->vidmm->offers;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	spin_lock(&offers->lock);
 	list_add_tail(&bo->offer.entry, &offers->ranks[bo->offer.rank]);
 	WRITE_ONCE(offers->count, offers->count + 1);

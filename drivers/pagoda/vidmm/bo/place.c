@@ -9,7 +9,7 @@
 /**
  * pagoda_bo_place() - Bring an allocation to a placement
  * @bo: Allocation, reservation held
- * @where: A function that fills a placement, as those above. No place at all is refused, because
+ * @where: Fills a placement, as pagoda_bo_placement_resident(). No place at all is refused, because
  *	TTM would drop the content
  * @ctx: Whether waits may be interrupted, or happen at all
  *

@@ -31,12 +31,9 @@ static u32 place_pinned(struct pagoda_bo *bo, struct ttm_place *places)
 	return 1;
 }
 
-/**
- * pagoda_bo_placement_shared() - Placement in which other devices can reach an allocation
- * @bo: Allocation that is supported in the aperture
- * @places: Filled; at least 4 elements
- *
- * Return: Number of places.
+/*
+ * Fills the place where other devices can reach an allocation that is supported in the
+ * aperture.
  */
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -44,15 +41,10 @@ u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
 	return 1;
 }
 
-/**
- * pagoda_bo_placement_resident() - Placement in which the GPU can use an allocation
- * @bo: Allocation
- * @places: Filled; at least 4 elements
- *
- * Supported segments (C160) in the order of preference (C161). Room is made in the first one; the
- * other segments are used if that fails.
- *
- * Return: Number of places.
+/*
+ * Fills the places where the GPU can use an allocation: supported segments (C160) in the order
+ * of preference (C161). Room is made in the first one; the other segments are used if that
+ * fails.
  */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -74,14 +66,9 @@ u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 	return n;
 }
 
-/**
- * pagoda_bo_placement_free() - Placement in free room of VRAM, for an allocation that prefers VRAM
- * @bo: Allocation
- * @places: Filled; at least 4 elements
- *
- * No other allocation is evicted for it.
- *
- * Return: Number of places; 0 if the allocation prefers another segment.
+/*
+ * Fills free room of VRAM for an allocation that prefers VRAM: no other allocation is evicted.
+ * Returns 0 if the allocation prefers another segment.
  */
 u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -91,14 +78,10 @@ u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 	return 1;
 }
 
-/**
- * pagoda_bo_placement_modest() - Placement for the GPU that evicts no other allocation from VRAM
- * @bo: Allocation that prefers VRAM and could be used in another segment
- * @places: Filled; at least 4 elements
- *
- * Free room in VRAM, then the other segments in the order of preference.
- *
- * Return: Number of places.
+/*
+ * Fills free room in VRAM, then the other segments in the order of preference, for an
+ * allocation that prefers VRAM and could be used in another segment: no other allocation is
+ * evicted from VRAM.
  */
 u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -108,16 +91,11 @@ u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
 	return n;
 }
 
-/**
- * pagoda_bo_placement_evicted() - Placement that an allocation is evicted to
- * @bo: Allocation
- * @places: Filled; at least 4 elements
- *
- * The eviction segment (C37), then the system segment, which always has room. An offered allocation
- * goes to the system segment without its content. An allocation that is charged to another cgroup
- * than the caller's doesn't go to the aperture, because TTM would charge the caller for it.
- *
- * Return: Number of places.
+/*
+ * Fills the places that an allocation is evicted to: the eviction segment (C37), then the
+ * system segment, which always has room. An offered allocation goes to the system segment
+ * without its content. An allocation that is charged to another cgroup than the caller's
+ * doesn't go to the aperture, because TTM would charge the caller for it.
  */
 u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -132,16 +110,11 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 	return n;
 }
 
-/**
- * pagoda_bo_placement_cpu() - Placement in which the CPU can reach an allocation
- * @bo: Allocation
- * @places: Filled; at least 4 elements
- *
- * The visible part of VRAM if the device has one with enough free room, else system memory: the
- * aperture segment if that is supported. No other allocation is evicted for a CPU access. A tiled
- * surface isn't shown in VRAM, nor is an allocation that isn't declared CPU-visible (C175).
- *
- * Return: Number of places.
+/*
+ * Fills the places where the CPU can reach an allocation: the visible part of VRAM if the
+ * device has one with enough free room, else system memory, in the aperture segment if that is
+ * supported. No other allocation is evicted for a CPU access. A tiled surface isn't shown in
+ * VRAM, nor is an allocation that isn't declared CPU-visible (C175).
  */
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -163,9 +136,9 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * As ttm_bo_validate(), which returns -ENOMEM in two cases. Here -ENOSPC is a lack of room in
- * the segment, which evicting other allocations could end; -ENOMEM is a lack of system memory,
- * which evicting them would make worse.
+ * Returns as ttm_bo_validate(), but tells two cases of its -ENOMEM apart: -ENOSPC is a lack of
+ * room in the segment, which evictions could end; -ENOMEM is a lack of system memory, which
+ * evictions would make worse.
  */
 static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
 		     struct ttm_operation_ctx *ctx)
@@ -184,7 +157,7 @@ static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
 
 /*
  * Brings an allocation to VRAM. While there is no room, @take evicts a victim from @place that
- * @claim allows, or returns false; it keeps victims that aren't to be tried again in @tried.
+ * @claim allows, or returns false; @take adds victims that aren't to be tried again to @tried.
  * Doesn't wait for the device. Returns -ENOMEM if there isn't enough room or memory, or if
  * @placement isn't one that evicts from VRAM, -ERESTARTSYS if a victim's move was interrupted,
  * else the result of ttm_bo_validate(). Caller holds the reservation.
@@ -216,8 +189,8 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 }
 
 /*
- * A private and offered allocation isn't used by its VM's jobs: it isn't part of what they move
- * to the end of the LRU list at once.
+ * Returns the allocations that jobs of the VM move to the end of the LRU list at once, or NULL
+ * if the allocation isn't among them, as an offered one, which those jobs don't use.
  */
 static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
 {
@@ -227,11 +200,9 @@ static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_priority_apply() - Put an allocation into its list after a change of priority, handle or
- * offer
+ * pagoda_priority_apply() - Put an allocation at the end of its LRU list after a change of
+ * priority, handle or offer
  * @bo: Allocation, reservation held
- *
- * It is the last of its new list.
  *
  * Context: Takes TTM's LRU lock.
  */
@@ -239,6 +210,7 @@ void pagoda_priority_apply(struct pagoda_bo *bo)
 {
 	u32 level = pagoda_priority_level(bo);
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	pagoda_victims_changed(bo);
 	pagoda_promote_look(bo);
 	if (level == bo->ttm.priority && priority_bulk(bo) == bo->ttm.bulk_move)
@@ -251,14 +223,10 @@ void pagoda_priority_apply(struct pagoda_bo *bo)
 	ttm_bo_set_bulk_move(&bo->ttm, priority_bulk(bo));
 }
 
-/**
- * pagoda_bo_move() - Move an allocation to a placement in which no room is made
- * @bo: Allocation, reservation held
- * @where: A function that fills a placement, as those above
- * @ctx: Whether waits may be interrupted, or happen at all
- *
- * Context: May sleep and allocate.
- * Return: 0, -ENOSPC if @where fills no place, or the result of ttm_bo_validate().
+/*
+ * Moves an allocation to a placement that @where fills, without making room. Returns 0, -ENOSPC
+ * if @where fills no place, or the result of ttm_bo_validate(). The caller holds the
+ * reservation.
  */
 int pagoda_bo_move(struct pagoda_bo *bo,
 		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),

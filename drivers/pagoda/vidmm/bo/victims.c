@@ -35,16 +35,15 @@
  */
 #define LATE_MAX	64
 
-/* ---- Eviction ------------------------------------------------------------------ */
-
 /*
- * Returns true if a job that didn't list the private allocation used it since, and tells the
- * policy.
+ * Tells the policy if a job that didn't list the private allocation used it since the last use
+ * that the policy knows, and returns whether one did.
  */
 static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
 	const struct pagoda_vm_uses *uses = bo->vm.uses;
 
+	lockdep_assert_held(&victims->lock);
 	pagoda_copy_settle(bo);
 	if (!uses || (s64)(uses->used_at - bo->choice.item.last) <= 0)
 		return false;
@@ -67,9 +66,9 @@ static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
 }
 
 /*
- * Returns the next victim with a reference and adds it to @tried, or NULL. Skipped are
- * allocations without references, and those in another caller's list of tried
- * victims: that caller puts them back.
+ * Returns the next victim with a reference and adds it to @tried, or returns NULL. Skips
+ * allocations without references, and those in another caller's list of tried victims: that
+ * caller puts them back.
  */
 static struct pagoda_bo *victims_next(struct pagoda_victims *victims,
 				      enum pagoda_policy_need need, struct list_head *tried)
@@ -105,9 +104,9 @@ static void victims_put_back(struct pagoda_victims *victims, struct list_head *t
 }
 
 /*
- * Tries to lock the reservation of a victim. @mine is the reservation of the allocation that
- * needs room, which is held; a victim may share it, and then @ctx says whether the victim may
- * be evicted.
+ * Returns whether the reservation of a victim is locked, without waiting. @mine is the
+ * reservation of the allocation that needs room, which is held; a victim may share it, and then
+ * @ctx says whether the victim may be evicted.
  */
 bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 			 const struct ttm_operation_ctx *ctx)
@@ -124,8 +123,8 @@ void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine)
 }
 
 /*
- * Evicts one victim. TTM discards allocations with content that isn't needed, instead of moving
- * them: such an allocation is no victim here.
+ * Returns whether a victim was evicted. An allocation with content that isn't needed is no
+ * victim here: TTM discards its content instead of moving it.
  */
 static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 			  const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
@@ -150,7 +149,7 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 
 /*
  * Evicts a victim although no allocation waits for the room: &pagoda_bo.wish.released keeps
- * promotion from bringing it back.
+ * promotion from bringing the victim back.
  */
 static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
 			 const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
@@ -165,8 +164,8 @@ static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
 }
 
 /*
- * Returns the victim that was evicted, with the reference that @tried holds, or NULL if none
- * can be. @mine: reservation that the caller holds, or NULL.
+ * Returns the victim that was evicted, with the reference that @tried holds, or NULL if no
+ * victim can be evicted. @mine: reservation that the caller holds, or NULL.
  */
 static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct dma_resv *mine,
 				      const struct ttm_place *place,
@@ -197,8 +196,8 @@ static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *pl
 }
 
 /*
- * Brings an allocation to VRAM in room that the policy's victims leave. Doesn't wait for the
- * device. Returns as pagoda_bo_place_taking(). Caller holds the reservation.
+ * Brings an allocation to VRAM in room that the policy's victims leave, without waiting for the
+ * device. Returns as pagoda_bo_place_taking(). The caller holds the reservation.
  */
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			 struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
@@ -272,13 +271,6 @@ int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes)
 	return done < bytes && signal_pending(current) ? -EINTR : 0;
 }
 
-/**
- * pagoda_vidmm_trimmed() - Bytes evicted by pagoda_victims_trim() since probe
- * @vidmm: The manager
- *
- * Context: Any.
- * Return: Bytes.
- */
 u64 pagoda_vidmm_trimmed(struct pagoda_vidmm *vidmm)
 {
 	return atomic64_read(&vidmm->victims->trimmed);
