@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Looking in from outside: ptrace and /proc/<pid>/mem.
+ * Access to content by ptrace and /proc/<pid>/mem.
  *
- * VRAM that the CPU can reach is copied through the window. The rest of it is fetched
- * page by page by the device, into a bounce page and back; so are the rows of tiled
- * allocations that the CPU wasn't shown.
+ * The CPU copies VRAM that it can reach through the window. The device copies other VRAM page by
+ * page to a bounce page, and back after a write; likewise the rows of tiled allocations that aren't
+ * shown to the CPU.
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
@@ -19,11 +19,7 @@
 #include "internal.h"
 #include "ttm.h"
 
-/**
- * struct bounce - A page the device copies to or from
- * @mem: The page
- * @adl: List of just this page
- */
+/* struct bounce - page that the device copies to or from; @adl lists this page only */
 struct bounce {
 	struct pagoda_sysmem mem;
 	struct pagoda_adl adl;
@@ -60,7 +56,10 @@ static struct bounce *bounce_create(struct pagoda_vidmm *vidmm)
 	return ERR_PTR(ret);
 }
 
-/* The device may keep the last of what it wrote until it reads (C51). */
+/*
+ * Returns the read that makes the device write the last bytes of a copy, which it may keep back
+ * (C51).
+ */
 static struct pagoda_paging_op bounce_flush_op(struct bounce *b)
 {
 	return (struct pagoda_paging_op) {
@@ -74,7 +73,7 @@ static struct pagoda_paging_op bounce_flush_op(struct bounce *b)
 	};
 }
 
-/* One page from or to VRAM, waited for. */
+/* Copies a page from or to VRAM by the device, and waits for the end of the copy. */
 static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 offset,
 		       bool to_vram)
 {
@@ -163,7 +162,10 @@ static int access_memory(u8 *memory, void *buf, u32 len, bool write)
 	return 0;
 }
 
-/* Is some of it only reached by copies of the device, behind what uses the allocation? */
+/*
+ * Returns whether some of the content is reached by copies of the device only, which are
+ * executed behind the jobs that use the allocation.
+ */
 static bool access_is_bounced(struct pagoda_bo *bo)
 {
 	return pagoda_bo_is_in_vram(bo) &&
@@ -171,12 +173,9 @@ static bool access_is_bounced(struct pagoda_bo *bo)
 				    !pagoda_vram_is_visible(bo->vidmm, bo->ttm.resource));
 }
 
-/**
- * pagoda_access_blocker() - What pagoda_move_access() would wait for, uninterruptibly
- * @bo: Allocation, reservation held
- *
- * Context: Any but interrupts.
- * Return: As pagoda_access_user().
+/*
+ * Returns a fence that pagoda_move_access() would wait for, uninterruptibly, as
+ * pagoda_access_user(). The caller holds the reservation.
  */
 struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo)
 {
@@ -184,7 +183,7 @@ struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo)
 							      DMA_RESV_USAGE_KERNEL);
 }
 
-/* Within one page, so within one range of VRAM. */
+/* Copies bytes of a single page, which lie in a single range of VRAM. */
 static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, bool write)
 {
 	const struct pagoda_device_info *info = bo->vidmm->info;
@@ -201,16 +200,10 @@ static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, boo
 	return access_memory(window + cur.address, buf, len, write);
 }
 
-/**
- * pagoda_move_access() - Read or write an allocation's bytes, wherever they are
- * @bo: Allocation, reservation held
- * @offset: First byte
- * @buf: Kernel buffer
- * @len: Bytes
- * @write: From @buf to the allocation, else the other way
- *
- * Context: May sleep and allocate.
- * Return: @len, or a negative errno.
+/*
+ * Copies @len bytes from @buf to the allocation if @write is set, else from the allocation to
+ * @buf, wherever the content is. Returns @len or a negative errno. The caller holds the
+ * reservation. May sleep and allocate.
  */
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write)
 {
@@ -218,14 +211,15 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 	int done, ret;
 	u32 piece;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	if (pagoda_offer_refuses(bo))
 		return -ENODATA;
 	pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	ret = pagoda_lost_settle(bo);
-	/* A window the CPU wasn't shown must not be left behind by what is written here. */
+	/* A swizzling range that isn't shown would miss what is written here: release the range. */
 	if (!ret && !pagoda_swizzle_is_shown(bo))
 		ret = pagoda_swizzle_release(bo);
-	/* What only the device looks at isn't kept in rows. */
+	/* Evicted content that is still tiled has no rows. */
 	if (!ret && bo->tiling.is_tiled_in_system)
 		ret = -EACCES;
 	if (!ret && bo->ttm.resource->mem_type != TTM_PL_VRAM)

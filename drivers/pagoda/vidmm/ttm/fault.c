@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU page faults. A mapping shows the allocation wherever it is (C34): TTM takes
- * the entries away before a move, the fault after it puts them back. What lies
- * in the part of VRAM that the CPU can't reach has to move first; what is tiled it sees
- * in a swizzling range, or moved when there is none to have.
+ * CPU page faults. A mapping shows the allocation wherever it is (C34): TTM removes the entries
+ * before a move, and the next fault adds them again. An allocation in VRAM that the CPU can't reach
+ * is moved first. A tiled allocation is shown in a swizzling range, or moved if there is no free
+ * range.
  *
- * mmap_lock is held: the reservation may only be tried for, and everything that
- * TTM waits for with mmap_lock dropped ends in VM_FAULT_RETRY, with the
- * reservation dropped too and neither the area nor the object to be touched again.
+ * mmap_lock is held, so the reservation is only tried to be locked. Where TTM drops mmap_lock to
+ * wait, the fault ends in VM_FAULT_RETRY with the reservation dropped, and neither the area nor the
+ * object may be touched again.
  *
- * A tiled allocation is shown in VRAM when no job uses it. Jobs take as long as their client
- * wants: they are waited for without any lock.
+ * A tiled allocation is shown in VRAM when no job uses it. Jobs may take as long as their client
+ * wants: the fault waits for jobs without any lock.
  */
 #include <linux/mm.h>
 #include <drm/drm_drv.h>
@@ -28,18 +28,19 @@
 #include "ttm.h"
 
 /*
- * Longest wait for jobs with locks held: a client that always has some queued would otherwise
- * queue the next ones before the fault is tried again.
+ * Longest wait for jobs with locks held: a client that always has jobs queued would otherwise queue
+ * the next jobs before the fault is tried again.
  */
 #define FAULT_LINGER	(HZ / 10 ?: 1)
 
+/* Returns whether the allocation has to move before the CPU can be shown its content. */
 static bool fault_must_move(struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 
 	if (res->mem_type != TTM_PL_VRAM)
 		return false;
-	/* In VRAM it isn't shown (C175). */
+	/* An allocation that isn't declared CPU-visible isn't shown in VRAM (C175). */
 	if (!(bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE))
 		return true;
 	return !bo->tiling.layout.tiling && !pagoda_vram_is_visible(bo->vidmm, res);
@@ -52,20 +53,19 @@ static int fault_validate(struct pagoda_bo *bo, bool interruptible)
 	return pagoda_bo_place(bo, pagoda_bo_placement_cpu, &ctx);
 }
 
-/**
- * pagoda_fault_bring() - Bring an allocation to where a page fault would bring it
- * @bo: Allocation, reservation held
- * @interruptible: Signals end waits
- *
- * Context: May sleep and allocate.
- * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+/*
+ * Brings an allocation to where a page fault would bring it. Returns 0, -ENOMEM, -EBUSY, -EINTR
+ * or -ERESTARTSYS. The caller holds the reservation.
  */
 int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
 {
 	return fault_must_move(bo) ? fault_validate(bo, interruptible) : 0;
 }
 
-/* Not interruptible: the fault can't be undone halfway. */
+/*
+ * Moves the allocation to where the CPU reaches it. Signals don't end the move: the fault can't
+ * be undone halfway.
+ */
 static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
 	int ret;
@@ -82,8 +82,8 @@ static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf)
 }
 
 /*
- * Waits for what is still on its way to the allocation. Done here and not left to
- * TTM, because what is lost on that way must be cleared before it is shown.
+ * Waits for paging of the allocation. TTM would wait, too, but content that the paging loses
+ * has to be cleared before it is shown.
  */
 static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
@@ -116,12 +116,10 @@ static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
 			       pagoda_segment_of(bo->ttm.resource), moved);
 }
 
-static bool fault_is_tiled(struct pagoda_bo *bo)
-{
-	return bo->tiling.layout.tiling && bo->ttm.resource->mem_type == TTM_PL_VRAM;
-}
-
-/* A job that uses the allocation, or NULL; when the fault is tried again, after a short wait. */
+/*
+ * Returns the fence of a job that uses the allocation, or NULL. A fault that was tried before
+ * waits a short time for the jobs first.
+ */
 static struct dma_fence *fault_find_user(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
 	if (pagoda_swizzle_is_shown(bo))
@@ -133,8 +131,8 @@ static struct dma_fence *fault_find_user(struct pagoda_bo *bo, struct vm_fault *
 }
 
 /*
- * What is on its way must be there before it can be shown in rows. VM_FAULT_RETRY with @busy
- * set: no lock was dropped yet.
+ * Shows a tiled allocation in a swizzling range, once paging of the allocation has ended. Sets
+ * @move if there is no free range. With VM_FAULT_RETRY and @busy set no lock was dropped yet.
  */
 static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *move,
 			     struct dma_fence **busy)
@@ -158,8 +156,9 @@ static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *m
 }
 
 /*
- * Waits for a job, or for the copy of another allocation. The locks are dropped; the caller of
- * a fault that can't be tried again keeps mmap_lock, and the fault happens anew.
+ * Waits for a job, or for the copy of another allocation, with the reservation dropped. A fault
+ * that can be tried again drops mmap_lock, too; one that can't keeps it, and the access faults
+ * anew.
  */
 static vm_fault_t fault_wait_busy(struct pagoda_bo *bo, struct vm_fault *vmf,
 				  struct dma_fence *busy)
@@ -177,7 +176,7 @@ static vm_fault_t fault_wait_busy(struct pagoda_bo *bo, struct vm_fault *vmf,
 	return retry ? VM_FAULT_RETRY : VM_FAULT_NOPAGE;
 }
 
-/* TTM would populate by itself, but not in turn; ends as TTM does. */
+/* Populates the tt in turn, which TTM wouldn't; returns the same as TTM on failure. */
 static vm_fault_t fault_populate(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = { .interruptible = true };
@@ -197,11 +196,12 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 	vm_fault_t ret;
 	bool move;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	/* Offering an allocation promises that its content isn't looked at (C171). */
 	if (pagoda_offer_refuses(bo))
 		return VM_FAULT_SIGBUS;
 	move = fault_must_move(bo);
-	if (!move && fault_is_tiled(bo)) {
+	if (!move && bo->tiling.layout.tiling && bo->ttm.resource->mem_type == TTM_PL_VRAM) {
 		ret = fault_show(bo, vmf, &move, busy);
 		if (ret)
 			return ret;
@@ -231,7 +231,10 @@ static void fault_free_page(struct drm_device *drm, void *page)
 	__free_page(page);
 }
 
-/* A fence page isn't empty without a device: a program that polls it must notice. */
+/*
+ * Shows a page with the fence's last value when the device is gone: a program that polls the
+ * fence must notice.
+ */
 static vm_fault_t fault_gone_fence(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
 	struct drm_device *drm = bo->ttm.base.dev;
@@ -247,16 +250,10 @@ static vm_fault_t fault_gone_fence(struct pagoda_bo *bo, struct vm_fault *vmf)
 				   vmf->vma->vm_page_prot);
 }
 
-static vm_fault_t fault_gone(struct pagoda_bo *bo, struct vm_fault *vmf)
-{
-	if (bo->is_fence)
-		return fault_gone_fence(bo, vmf);
-	return ttm_bo_vm_dummy_page(vmf, vmf->vma->vm_page_prot);
-}
-
 /*
- * While the device is reset and rebuilt nothing can be shown. An ioctl that touches a mapping
- * isn't waited with: the rebuild waits for it. Values of fences tell of the reset.
+ * Returns true while the device is reset and rebuilt: nothing can be shown then. A fault in an
+ * ioctl doesn't wait, because the rebuild waits for the ioctl. Fences stay visible: their
+ * values tell of the reset.
  */
 static bool fault_is_hidden(struct ttm_buffer_object *ttm_bo)
 {
@@ -297,22 +294,27 @@ static vm_fault_t bo_fault(struct vm_fault *vmf)
 	if (drm_dev_enter(ttm_bo->base.dev, &idx)) {
 		ret = fault_reserved(pagoda_bo_of_ttm(ttm_bo), vmf, &busy);
 		drm_dev_exit(idx);
+	} else if (pagoda_bo_of_ttm(ttm_bo)->is_fence) {
+		ret = fault_gone_fence(pagoda_bo_of_ttm(ttm_bo), vmf);
 	} else {
-		ret = fault_gone(pagoda_bo_of_ttm(ttm_bo), vmf);
+		ret = ttm_bo_vm_dummy_page(vmf, vmf->vma->vm_page_prot);
 	}
 	if (busy && !nowait)
 		return fault_wait_busy(pagoda_bo_of_ttm(ttm_bo), vmf, busy);
 	dma_fence_put(busy);
 	if (ret == VM_FAULT_RETRY && !nowait)
 		return ret;
-	/* A reset that didn't see what was just mapped. */
+	/* A reset may have begun before the entries were added, and not have removed them. */
 	if (fault_is_hidden(ttm_bo))
 		ttm_bo_unmap_virtual(ttm_bo);
 	dma_resv_unlock(ttm_bo->base.resv);
 	return ret;
 }
 
-/* Copies, and what the device has to fetch, may be behind jobs: waited for without a lock. */
+/*
+ * Locks the reservation when pagoda_move_access() has no fence to wait for. Copies of the
+ * device may be behind jobs, which are waited for without a lock.
+ */
 static int fault_access_lock(struct pagoda_bo *bo)
 {
 	struct dma_resv *resv = bo->ttm.base.resv;
@@ -333,8 +335,8 @@ static int fault_access_lock(struct pagoda_bo *bo)
 }
 
 /*
- * ptrace and /proc/<pid>/mem. Not TTM's own: where memory is pages, that looks at them
- * without waiting for the copy that fills them.
+ * Serves ptrace and /proc/<pid>/mem. TTM's own function reads pages without waiting for the
+ * copy that fills them.
  */
 static int bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len, int write)
 {
@@ -345,7 +347,7 @@ static int bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, 
 
 	if (len < 1 || offset + len > ttm_bo->base.size)
 		return -EIO;
-	/* A debugger may write what is read-only now, not what always is (C182). */
+	/* A debugger may write where the mapping is read-only, unless it always is (C182). */
 	if (write && !(vma->vm_flags & VM_MAYWRITE))
 		return -EACCES;
 	ret = fault_access_lock(pagoda_bo_of_ttm(ttm_bo));

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sharing: allocations of another device's memory.
+ * Sharing: allocations around the memory of other devices.
  *
- * An import is an allocation of the aperture without pages of its own. It shares the
- * dma-buf's reservation: one lock and one set of fences for all users. Its memory is
+ * An import is an allocation in the aperture without pages of its own. It shares the reservation of
+ * its dma-buf: all users have one lock and one set of fences. The memory of an import is
  *
- *	mapped		when it is moved to where the GPU uses it: bus addresses come from the
- *			attachment, and behind a device MMU they get device addresses, so that
- *			the device reaches what was mapped and nothing else
- *	unmapped	when its exporter moves it, when it is freed, when the device goes; not
- *			before all work on it is done and all mappings of it are gone
+ *	mapped		when the import moves to where the GPU uses it. Bus addresses come from the
+ *			attachment; behind a device MMU they get device addresses, so that the
+ *			device reaches mapped memory only
+ *	unmapped	when the exporter moves the memory, when the import is freed, when the
+ *			device goes; always after all work that uses the memory has ended, and
+ *			all mappings of it are gone
  *
- * Eviction alone doesn't unmap it. The CPU never reaches it through us: what is shown is
- * a mapping of the dma-buf.
+ * Eviction alone doesn't unmap the memory. The CPU doesn't reach the memory through this driver: a
+ * CPU mapping of an import is a mapping of the dma-buf.
  */
 #include <linux/delay.h>
 #include <linux/dma-buf.h>
@@ -33,19 +34,19 @@
 #include "internal.h"
 #include "ttm.h"
 
-/**
- * struct pagoda_import - Attachment to a dma-buf
- * @ref: References: the allocation's until it is detached, and one of its pages' while they are
- *	mapped, which the device may keep longer than there is an allocation
+/*
+ * struct pagoda_import - attachment to a dma-buf
+ * @ref: References of the allocation until it is detached, and of the pages while they are mapped:
+ *	the device may keep the pages longer than the allocation exists
  * @attach: Attachment; its importer_priv is the allocation, or NULL once the device keeps the
- *	pages: then the exporter's moves concern no allocation
+ *	pages: then no allocation is told of the exporter's moves
  */
 struct pagoda_import {
 	struct kref ref;
 	struct dma_buf_attachment *attach;
 };
 
-/* The last put takes the dma-buf's reservation. */
+/* Takes the reservation of the dma-buf, in dma_buf_detach(). */
 static void import_free(struct kref *ref)
 {
 	struct pagoda_import *import = container_of(ref, struct pagoda_import, ref);
@@ -73,7 +74,10 @@ static bool import_is_mapped(const struct pagoda_bo *bo)
 	return bo->share.imported && bo->ttm.ttm && bo->ttm.ttm->sg;
 }
 
-/* Bus addresses of its pages, if they are pages the device can have. */
+/*
+ * Stores the bus addresses of the pages in the tt; returns -EINVAL for memory that isn't whole
+ * pages or has addresses that the device can't reach.
+ */
 static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt)
 {
 	u64 end = BIT_ULL(bo->vidmm->info->system_address_bits);
@@ -93,14 +97,10 @@ static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt
 	return n == tt->num_pages ? 0 : -EINVAL;
 }
 
-/**
- * pagoda_import_map() - Get at the memory of an allocation that is imported
- * @bo: Allocation, reservation held; it has a tt. One that isn't imported, or is mapped,
- *	stays as it is
- * @ctx: Whether waits may be interrupted, or happen at all
- *
- * Context: May sleep and allocate.
- * Return: 0, -ENODEV, -ENOMEM, -EINVAL if it isn't whole pages, or what its maker answers.
+/*
+ * Maps the memory of an import that isn't mapped yet, on the reservation held and with a tt;
+ * other allocations stay as they are. Returns 0, -ENODEV, -ENOMEM, -EINVAL if the memory isn't
+ * whole pages, or the exporter's error. May sleep and allocate.
  */
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {
@@ -135,16 +135,12 @@ int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 	return 0;
 }
 
-/**
- * pagoda_import_unmap() - Let go of the memory of an allocation that is imported
- * @bo: Allocation, reservation held; addresses don't show it any more, or will not when
- *	the fences in the reservation have signalled. One that isn't imported, or not
- *	mapped, stays as it is
- *
- * Waits for all that uses it. When TTM has no reference any more, what it was unmapped
- * from the aperture with is in a reservation of the allocation's own.
- *
- * Context: May sleep for long.
+/*
+ * Unmaps the memory of an import that is mapped; other allocations stay as they are. Waits
+ * until nothing uses the memory: page tables don't show it any more, or won't once the fences
+ * in the reservation have signalled. When TTM deletes the allocation, the fence of the
+ * operation that unmapped it from the aperture is in a reservation of its own,
+ * &drm_gem_object._resv. The reservation is held. May sleep for long.
  */
 void pagoda_import_unmap(struct pagoda_bo *bo)
 {
@@ -160,7 +156,7 @@ void pagoda_import_unmap(struct pagoda_bo *bo)
 		dma_buf_unmap_attachment(tt->import->attach, tt->base.sg, DMA_BIDIRECTIONAL);
 		import_put(tt->import);
 	} else {
-		/* The kept pages have the mapping now, and their exporter tells no allocation. */
+		/* The kept pages have the mapping: no allocation is told of moves. */
 		tt->import->attach->importer_priv = NULL;
 	}
 	tt->base.sg = NULL;
@@ -168,9 +164,9 @@ void pagoda_import_unmap(struct pagoda_bo *bo)
 }
 
 /*
- * A reference of TTM's. An import without references is being released by another thread, which
- * doesn't need the reservation: TTM takes a reference of its own for the time until it deletes
- * the object, and from then on nothing changes but with the reservation held.
+ * Takes a reference of TTM's. An import without references is being released by another thread,
+ * which doesn't need the reservation: TTM takes a reference of its own until it deletes the
+ * object, and from then on the object changes with the reservation held only.
  */
 static void import_hold(struct pagoda_bo *bo)
 {
@@ -179,9 +175,10 @@ static void import_hold(struct pagoda_bo *bo)
 }
 
 /*
- * The allocation leaves the aperture, and so all page tables. Without memory for what that takes
- * it is tried again, as everything is that gives memory back. Where it can't leave, its maker
- * takes the memory away all the same: then it is taken from the page tables only.
+ * Moves the allocation out of the aperture and so out of all page tables; tries again as long
+ * as memory for the move is missing, because the move gives memory back. If the allocation
+ * can't leave, the exporter takes the memory away all the same: then it is removed from the
+ * page tables only.
  */
 static void import_leave(struct pagoda_bo *bo)
 {
@@ -199,8 +196,8 @@ static void import_leave(struct pagoda_bo *bo)
 }
 
 /*
- * The memory is about to be somewhere else. What TTM deletes has left all page tables with its
- * handle, and isn't moved any more: it is only waited for.
+ * Called before the exporter moves the memory. An object that TTM deletes has left all page
+ * tables with its handle, and isn't moved any more: only its fences are waited for.
  */
 static void import_invalidate_mappings(struct dma_buf_attachment *attach)
 {
@@ -259,7 +256,10 @@ static struct pagoda_import *import_attach(struct pagoda_vidmm *vidmm, struct dm
 	return import;
 }
 
-/* The object is there first: attached, it may be told of a move at any time. */
+/*
+ * Returns the GEM object of a new import, or ERR_PTR. Creates the object before the attachment:
+ * once attached, it may be told of a move at any time.
+ */
 static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
 	struct pagoda_import *import;
@@ -284,14 +284,14 @@ static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct d
 }
 
 /**
- * pagoda_prime_import() - Make an allocation of a dma-buf
+ * pagoda_prime_import() - Create an allocation around the memory of a dma-buf
  * @vidmm: The manager
- * @dma_buf: dma-buf; one of our own is the allocation it is of
+ * @dma_buf: dma-buf; for a dma-buf of this device's own the result is the exported allocation
  *
  * Context: May sleep and allocate; the DRM core's locks of names and handles are held.
- * Return: The GEM object with a reference, or ERR_PTR: -ENODEV, -ENOMEM, -EINVAL if it
- * isn't whole pages, -E2BIG if it is larger than the aperture, -EOPNOTSUPP if it can't be
- * reached, or what its maker answers.
+ * Return: The GEM object with a reference, or ERR_PTR: -ENODEV, -ENOMEM, -EINVAL if the memory
+ * isn't whole pages, -E2BIG if it is larger than the aperture, -EOPNOTSUPP if the device can't
+ * reach it, or the exporter's error.
  */
 struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
@@ -310,18 +310,16 @@ struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dm
 	return obj;
 }
 
-/**
- * pagoda_import_detach() - Nothing is done with a dma-buf's memory any more
- * @bo: Allocation, not mapped. One that isn't imported stays as it is
- *
- * Context: May sleep. Outside of reservations.
+/*
+ * Ends the attachment of an import, which isn't mapped; other allocations stay as they are.
+ * Outside of reservations.
  */
 void pagoda_import_detach(struct pagoda_bo *bo)
 {
 	struct drm_gem_object *obj = &bo->ttm.base;
 	struct pagoda_import *import;
 
-	/* The core looks there for the dma-buf; it finds it in the object as well. */
+	/* The core takes the lock to look for the dma-buf in import_attach, or in the object. */
 	mutex_lock(&obj->dev->object_name_lock);
 	import = bo->share.import;
 	WRITE_ONCE(bo->share.import, NULL);
@@ -332,10 +330,10 @@ void pagoda_import_detach(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_prime_stop() - The device that an allocation is shared with, or by, goes
- * @bo: Allocation; the device does nothing any more
+ * pagoda_prime_stop() - End the sharing of an allocation when the device goes
+ * @bo: Allocation, which the device doesn't use any more
  *
- * Gives imported memory back, and tells importers of the allocation that it leaves.
+ * Gives imported memory back, and tells devices that import the allocation that it moves.
  *
  * Context: May sleep. Outside of reservations.
  */

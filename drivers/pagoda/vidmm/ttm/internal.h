@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A move under way: move.c decides its steps, move_steps.c emits their operations. */
+/*
+ * What the files share; above all a move under way: move.c decides its steps, move_steps.c emits
+ * their operations.
+ */
 #ifndef PAGODA_VIDMM_TTM_INTERNAL_H
 #define PAGODA_VIDMM_TTM_INTERNAL_H
 
@@ -164,6 +167,8 @@ int pagoda_move_run(struct pagoda_move *m);
 void pagoda_move_undo(struct pagoda_move *m);
 
 /* prime.c */
+void pagoda_move_begins(struct pagoda_bo *bo);
+void pagoda_prime_moves(struct pagoda_bo *bo);
 struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags);
 bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm);
 
@@ -171,8 +176,5 @@ bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 void pagoda_import_unmap(struct pagoda_bo *bo);
 void pagoda_import_detach(struct pagoda_bo *bo);
-
-/* prime.c */
-void pagoda_prime_moves(struct pagoda_bo *bo);
 
 #endif

@@ -75,15 +75,6 @@ u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to)
 	return move_table[from][to];
 }
 
-/* Notes that a discard failed halfway: the allocation stays, but some of its content is lost. */
-static void move_tear(struct pagoda_move *m)
-{
-	if (!m->kept)
-		pagoda_offer_torn(m->bo);
-	else if (m->torn)
-		pagoda_bo_mark_lost(m->bo);
-}
-
 /*
  * Begins the transaction; the stream isn't restarted until it ends. If a rebuild restarted the
  * stream just before, the device doesn't reach the pages that were mapped earlier: map them again.
@@ -152,8 +143,11 @@ static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wai
 	ret = pagoda_move_run(m);
 	if (ret)
 		pagoda_move_undo(m);
-	if (ret && m->steps & DISCARD)
-		move_tear(m);
+	/* A discard that failed halfway: the allocation stays, but some of its content is lost. */
+	if (ret && m->steps & DISCARD && !m->kept)
+		pagoda_offer_torn(m->bo);
+	else if (ret && m->steps & DISCARD && m->torn)
+		pagoda_bo_mark_lost(m->bo);
 	m->txn = NULL;
 	*fence = pagoda_stream_end(&txn);
 	if (ret && *fence) {
@@ -165,24 +159,10 @@ static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wai
 }
 
 /* Counts for the device, and for the client that is charged for the allocation, if there is one. */
-static void move_count_traffic(struct pagoda_move *m, u64 in, u64 out, bool eviction)
-{
-	struct pagoda_counters *stats = &m->vidmm->stats;
-	struct pagoda_client *client = m->bo->client;
-
-	atomic64_add(in, &stats->paged_in);
-	atomic64_add(out, &stats->paged_out);
-	atomic64_add(eviction, &stats->evictions);
-	if (!client)
-		return;
-	atomic64_add(in, &client->traffic.paged_in);
-	atomic64_add(out, &client->traffic.paged_out);
-	atomic64_add(eviction, &client->traffic.evictions);
-}
-
 static void move_count(struct pagoda_move *m)
 {
 	struct pagoda_counters *stats = &m->vidmm->stats;
+	struct pagoda_client *client = m->bo->client;
 	u64 copied = m->steps & TRANSFER ? m->bo->ttm.base.size : 0;
 	bool in = pagoda_move_is_page_in(m), out = pagoda_move_leaves_vram(m);
 
@@ -192,7 +172,14 @@ static void move_count(struct pagoda_move *m)
 	}
 	if (in && copied)
 		atomic64_inc(&stats->page_ins);
-	move_count_traffic(m, in ? copied : 0, out ? copied : 0, out);
+	atomic64_add(in ? copied : 0, &stats->paged_in);
+	atomic64_add(out ? copied : 0, &stats->paged_out);
+	atomic64_add(out, &stats->evictions);
+	if (!client)
+		return;
+	atomic64_add(in ? copied : 0, &client->traffic.paged_in);
+	atomic64_add(out ? copied : 0, &client->traffic.paged_out);
+	atomic64_add(out, &client->traffic.evictions);
 }
 
 /* Tells clients of an eviction; a client that offered the allocation expects the eviction. */
@@ -213,13 +200,6 @@ static int move_reason(const struct pagoda_move *m, bool evict)
 	if (m->src && m->src->mem_type == TTM_PL_VRAM)
 		return m->dst->mem_type == TTM_PL_VRAM ? PAGODA_MOVE_FAULT : PAGODA_MOVE_REQUEST;
 	return PAGODA_MOVE_VALIDATE;
-}
-
-static void move_trace(struct pagoda_move *m, bool evict)
-{
-	trace_pagoda_bo_move(dev_name(m->vidmm->drm->dev), m->bo->id, m->bo->ttm.base.size,
-			     m->src ? pagoda_segment_of(m->src) : VIRTIO_PAGODA_SEGMENT_COUNT,
-			     pagoda_segment_of(m->dst), evict, move_reason(m, evict));
 }
 
 /*
@@ -358,7 +338,9 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 
 	move_count(m);
 	move_tell(m, evict);
-	move_trace(m, evict);
+	trace_pagoda_bo_move(dev_name(m->vidmm->drm->dev), bo->id, bo->ttm.base.size,
+			     m->src ? pagoda_segment_of(m->src) : VIRTIO_PAGODA_SEGMENT_COUNT,
+			     pagoda_segment_of(m->dst), evict, move_reason(m, evict));
 	pagoda_bo_account(bo, m->src, m->dst);
 	ret = move_finish(m, evict, fence);
 	dma_fence_put(fence);

@@ -58,9 +58,8 @@ static int move_notice_arrived(struct pagoda_move *m, struct ttm_resource *res)
  * pagoda_move_map_op() - Fill in the operation that maps an aperture range
  * @bo: Allocation with a populated tt; reservation held
  * @res: Aperture resource with an address
- * @pages: Pages of the allocation; must exist as long as the operation
+ * @pages: Pages of the allocation; not freed before the operation was emitted
  *
- * Context: Any; reservation of @bo held.
  * Return: MAP_APERTURE_SEGMENT or MAP_APERTURE_SEGMENT2 of the whole range.
  */
 struct pagoda_paging_op pagoda_move_map_op(struct pagoda_bo *bo, struct ttm_resource *res,
@@ -238,7 +237,10 @@ static int move_transfer(struct pagoda_move *m)
 	return 0;
 }
 
-/* Entries of page tables and of the aperture have a flag for snooping, runs of pages don't. */
+/*
+ * Returns whether the device snoops its writes to the destination: entries of page tables and
+ * of the aperture have a flag for snooping, runs of pages have none.
+ */
 static bool move_is_snooped(const struct pagoda_move *m)
 {
 	return pagoda_bo_is_coherent(m->bo) &&

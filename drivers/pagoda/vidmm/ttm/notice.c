@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Notices: what the device is told about where allocations are.
+ * Notices: operations that tell the device where allocations are.
  *
- *	NOTIFY_RESIDENCY	an allocation that is accessed physically and asked for
- *				it (C113) is at this address now, or nowhere
- *	NOTIFY_RESIDENCY2	the same for one that is accessed by virtual addresses:
+ *	NOTIFY_RESIDENCY	an allocation that is accessed physically and asked for notices
+ *				(C113) is at this address now, or nowhere
+ *	NOTIFY_RESIDENCY2	the same for an allocation that is accessed by virtual addresses:
  *				one notice for each contiguous range
  *	NOTIFY_ALLOC		content is about to leave shared memory
  *
- * One commit, one evict, however many pieces the content moves in (C114). A move from
- * one place of the GPU's to another is both. System pages without an address in the
- * aperture are a place that only virtual addresses reach: for NOTIFY_RESIDENCY they
- * are nowhere, for NOTIFY_RESIDENCY2 they are ranges of the system segment.
+ * An arrival and a departure are told once, however many pieces the content moves in (C114). A
+ * move from one place of the GPU's to another is both. System pages without an address in the
+ * aperture are a place that only virtual addresses reach: for NOTIFY_RESIDENCY they are nowhere,
+ * for NOTIFY_RESIDENCY2 they are ranges of the system segment.
  *
- * What a device has no opcode for it isn't told.
+ * A device without the opcode of a notice isn't told.
  */
 #include <linux/slab.h>
 #include "core/core.h"
@@ -38,7 +38,7 @@ static bool notice_wanted(const struct pagoda_bo *bo)
 	       bo->vidmm->paging_limits->features & BIT_ULL(VIRTIO_PAGODA_F_OP(notice_opcode(bo)));
 }
 
-/* Can the GPU use the allocation there, as it is used? */
+/* Returns whether the GPU can use the allocation in @res in the way it is accessed. */
 static bool notice_is_resident(const struct pagoda_bo *bo, struct ttm_resource *res)
 {
 	if (!res || res->mem_type == TTM_PL_SYSTEM)
@@ -47,16 +47,11 @@ static bool notice_is_resident(const struct pagoda_bo *bo, struct ttm_resource *
 	       !(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY);
 }
 
-/**
- * pagoda_notice_left() - The notice that an allocation isn't resident any more
- * @bo: Allocation, reservation held, or no other user is left
- * @op: Filled if true is returned
- *
- * To be emitted before anything happens to the content (C115), and before
- * DISCARD_CONTENT. The caller that emits it clears &pagoda_bo.content.told.
- *
- * Context: Any.
- * Return: Whether there is one to give.
+/*
+ * Fills in the notice that an allocation isn't resident any more, and returns whether there is
+ * one to give. The notice is emitted before any operation on the content (C115), also before
+ * DISCARD_CONTENT; the caller that emits it clears &pagoda_bo.content.told. The reservation is
+ * held, or no other user is left.
  */
 bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op)
 {
@@ -69,12 +64,9 @@ bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op)
 	return bo->content.told;
 }
 
-/**
- * struct notice_place - Ranges of a resource, one after another
- * @bo: Allocation
- * @res: Resource
- * @vram: Walk over it if it is VRAM
- * @pages: Its pages if it has no address
+/*
+ * struct notice_place - walk over the ranges of a resource: @vram if it is VRAM, @pages if it has
+ * no address
  */
 struct notice_place {
 	struct pagoda_bo *bo;
@@ -83,6 +75,7 @@ struct notice_place {
 	struct pagoda_adl pages;
 };
 
+/* Returns the number of pages with consecutive addresses from page @first on. */
 static u64 notice_run(const struct pagoda_adl *pages, u64 first)
 {
 	u64 next = first + 1;
@@ -93,7 +86,10 @@ static u64 notice_run(const struct pagoda_adl *pages, u64 first)
 	return next - first;
 }
 
-/* Where page @first is, and how many follow it there. */
+/*
+ * Fills in where page @first is, and returns the number of pages that are contiguous from there
+ * on.
+ */
 static u64 notice_range(struct notice_place *place, u64 first,
 			struct pagoda_op_notify_residency *notice)
 {
@@ -117,16 +113,15 @@ static u64 notice_range(struct notice_place *place, u64 first,
 }
 
 /**
- * pagoda_notice_arrived() - The notices that an allocation is resident
+ * pagoda_notice_arrived() - Emit the notices that an allocation is resident
  * @bo: Allocation, reservation held
- * @res: Where; what put its content there was emitted (C115)
- * @emit: Takes the operations
- * @arg: Its first argument
+ * @res: Its place; the operations that brought the content were emitted before (C115)
+ * @emit: Called with each operation
+ * @arg: First argument of @emit
  *
- * The caller that emits them sets &pagoda_bo.content.told if there were any.
+ * A caller that emits notices sets &pagoda_bo.content.told.
  *
- * Context: As @emit allows.
- * Return: Number of operations, 0 if there is nothing to tell; or what @emit answered.
+ * Return: Number of operations, 0 if there is nothing to tell; or the error of @emit.
  */
 int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 			  int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg)
@@ -153,7 +148,7 @@ int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 			op.notify_residency.offset = first;
 			op.notify_residency.nr_pages = run;
 		} else {
-			/* Physical means in one piece: where it begins says it all. */
+			/* An allocation accessed physically is in one range. */
 			run = nr_pages;
 		}
 		ret = emit(arg, &op);
@@ -166,7 +161,7 @@ int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 
 /* ---- Eviction out of shared memory ------------------------------------------ */
 
-/* Most of an allocation that a window shows at once. */
+/* Returns the size of the next piece of an allocation: a window shows no more at once. */
 static u64 eviction_piece(struct pagoda_vidmm *vidmm, u64 left)
 {
 	return vidmm->mmu ? min(left, PAGODA_SCRATCH_BYTES) : left;
@@ -205,7 +200,10 @@ static struct pagoda_paging_cost eviction_piece_cost(struct pagoda_bo *bo, u64 s
 	return cost;
 }
 
-/* The piece is in the window while the notice is executed, so that it can be read (C120). */
+/*
+ * Emits the notice of a piece, with the piece mapped in the window: the device may read the
+ * content while it executes the notice (C120).
+ */
 static int eviction_tell(struct pagoda_bo *bo, u64 offset, u64 size,
 			 struct pagoda_stream_txn *txn)
 {
@@ -240,17 +238,11 @@ static void eviction_unmap(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 		pagoda_process_unmap(bo->vidmm->mmu, &emit);
 }
 
-/**
- * pagoda_notice_eviction() - Tell that content leaves shared memory, or what that costs
- * @bo: Allocation that is in shared memory, populated; reservation held
- * @txn: The move's transaction, or NULL: costs
- * @cost: Costs are added here
- *
- * In pieces that together are the allocation, each once (C120). Nothing in CPU_VIRTUAL
- * mode, which pagoda_notice_eviction_wait() is for.
- *
- * Context: Between pagoda_stream_begin() and end if there is a transaction.
- * Return: 0 or what pagoda_stream_emit() answered.
+/*
+ * Emits the notices that content leaves shared memory, or adds up their cost without @txn. The
+ * pieces together are the allocation, each byte once (C120). Does nothing in CPU_VIRTUAL mode,
+ * see pagoda_notice_eviction_wait(). The reservation is held, the tt populated. Returns 0 or
+ * the error of pagoda_stream_emit().
  */
 int pagoda_notice_eviction(struct pagoda_bo *bo, struct pagoda_stream_txn *txn,
 			   struct pagoda_paging_cost *cost)
@@ -294,18 +286,13 @@ static int eviction_wait_piece(struct pagoda_bo *bo, u64 offset, u64 size)
 	return ret;
 }
 
-/**
- * pagoda_notice_eviction_wait() - pagoda_notice_eviction() in CPU_VIRTUAL mode
- * @bo: Allocation that is in shared memory, populated; reservation held
- * @no_wait: Answer -EBUSY instead of waiting
- *
- * There entries change while they are built: the window is one user's from before the
- * notice is built until it was executed. So each piece, 16 MiB, costs two waits for the
- * device. Only allocations that asked for notices pay. If the move then fails the device was
- * told for nothing, which it has to bear anyway: a notice is no order.
- *
- * Context: May sleep and allocate; waits for the device.
- * Return: 0, -ENOMEM or -EBUSY.
+/*
+ * Tells the device that content leaves shared memory in CPU_VIRTUAL mode, where page table
+ * entries change while operations are built: the window belongs to a notice from before the
+ * notice is built until it was executed. So each piece, 16 MiB, costs two waits for the device,
+ * but only allocations that asked for notices pay. If the move fails afterwards the device was
+ * told in vain, which is allowed: a notice is no order. The reservation is held, the tt
+ * populated. Returns 0, -ENOMEM, or -EBUSY with @no_wait. May sleep and allocate.
  */
 int pagoda_notice_eviction_wait(struct pagoda_bo *bo, bool no_wait)
 {

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sharing: dma-bufs of our allocations.
+ * Sharing: dma-bufs of this driver's allocations.
  *
- * VRAM has no address on any bus, so other devices find an allocation in
- * system memory. Two kinds of importers:
+ * VRAM has no address on any bus, so other devices reach an allocation in system memory only. The
+ * dma-buf core knows two kinds of importers:
  *
- *	told of moves	what they map is brought to system memory and may leave again; they
- *			are told before (pagoda_move_begins()), and their fences in the
- *			reservation order what they still do and what the move does
- *	all others	it is pinned in system memory as long as they have it mapped, on
- *			older kernels from attaching to detaching; TTM's count of pins is ours
- *			alone then. Bytes are charged to the client that made the allocation,
- *			up to a limit
+ *	told of moves	an allocation that such an importer maps is brought to system memory, and
+ *			may leave again. The importer is told before (pagoda_move_begins()); its
+ *			fences in the reservation, and those of the move, order the accesses
+ *	all others	the allocation is pinned in system memory as long as such an importer has
+ *			it mapped; on older kernels from attaching to detaching. TTM's pin count is
+ *			used for that only. The bytes are charged to the client that made the
+ *			allocation, up to a limit
  *
- * Which ones are which is decided by the dma-buf core.
- *
- * The dma-buf holds the GEM object and the DRM device, so that everything here works as
- * long as there is a file descriptor, a mapping or an attachment. When the hardware is
- * gone nothing is brought anywhere any more, and pinned pages stay until their last
- * importer has gone (&pagoda_tt.left).
+ * The dma-buf holds references to the GEM object and the DRM device, so that all functions here
+ * work as long as there is a file descriptor, a mapping or an attachment. When the hardware is gone
+ * allocations don't move any more, and pinned pages stay until their last importer has gone
+ * (&pagoda_tt.left).
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -49,7 +47,10 @@ static struct pagoda_bo *prime_bo(const struct dma_buf *dma_buf)
 	return pagoda_bo_of_gem(dma_buf->priv);
 }
 
-/* Checks that other devices can use the allocation: only this one knows its tiles. */
+/*
+ * Returns 0 if other devices can use the allocation, which mustn't be tiled: only this device
+ * knows its tiles.
+ */
 static int prime_check(struct pagoda_bo *bo)
 {
 	const char *why = NULL;
@@ -75,7 +76,7 @@ static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *atta
 	return prime_check(bo);
 }
 
-/* To where others reach it, with content that may be seen. */
+/* Brings the allocation to where other devices reach it, with content that may be shown. */
 static int prime_bring(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = { .interruptible = true };
@@ -129,7 +130,10 @@ static void prime_bo_unpin(struct pagoda_bo *bo)
 	prime_uncharge(bo);
 }
 
-/* The core takes -EBUSY for content that is kept from importers for good, and warns. */
+/*
+ * Returns as prime_bo_pin(), but never -EBUSY, which the core warns of: it takes -EBUSY for
+ * content that is kept from importers for good.
+ */
 static int prime_pin(struct dma_buf_attachment *attach)
 {
 	int ret = prime_bo_pin(prime_bo(attach->dmabuf));
@@ -175,8 +179,8 @@ static void prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 }
 
 /*
- * Page faults do all that is needed. What is going to be read is brought where the CPU
- * reaches it beforehand, in one piece; the core waits for the implicit fences.
+ * Brings content that is going to be read to where the CPU reaches it, as a whole: page faults
+ * would do all the rest. The core waits for the implicit fences.
  */
 static int prime_show(struct pagoda_bo *bo, enum dma_data_direction dir)
 {
@@ -205,7 +209,10 @@ static int prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data_directi
 	return ret;
 }
 
-/* A kernel address must stay what it is: as for an importer that isn't told of moves. */
+/*
+ * Pins the allocation, as for an importer that isn't told of moves: a kernel address must stay
+ * valid.
+ */
 static int prime_vmap(struct dma_buf *dma_buf, struct iosys_map *map)
 {
 	struct pagoda_bo *bo = prime_bo(dma_buf);
@@ -230,7 +237,7 @@ static void prime_vunmap(struct dma_buf *dma_buf, struct iosys_map *map)
 	prime_bo_unpin(bo);
 }
 
-/* Its attachments are gone; the object is still there. */
+/* Called when the attachments are gone; the object still exists. */
 static void prime_release(struct dma_buf *dma_buf)
 {
 	struct pagoda_bo *bo = prime_bo(dma_buf);
@@ -254,14 +261,10 @@ static const struct dma_buf_ops prime_ops = {
 	.release = prime_release,
 };
 
-/**
- * pagoda_prime_export() - Make a dma-buf of an allocation
- * @bo: Allocation that has none
- * @flags: Of the file
- *
- * Context: May sleep and allocate; the DRM core's locks of names and handles are held.
- * Return: The dma-buf, or ERR_PTR: -EPERM if the allocation is private to a VM, whose
- * reservation other devices couldn't get, -ENODATA if it is offered, -ENOMEM.
+/*
+ * Returns a new dma-buf of an allocation without one, or ERR_PTR: -EPERM if the allocation is
+ * private to a VM, whose reservation other devices must not lock, -ENODATA if it is offered,
+ * -ENOMEM. The DRM core's locks of names and handles are held.
  */
 struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags)
 {
@@ -292,13 +295,9 @@ struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags)
 	return dma_buf;
 }
 
-/**
- * pagoda_prime_is_ours() - Is a dma-buf of an allocation of a device?
- * @dma_buf: dma-buf
- * @drm: Device
- *
- * Context: Any.
- * Return: Whether it is; &dma_buf.priv is the allocation's GEM object then.
+/*
+ * Returns whether a dma-buf is that of an allocation of the device: then &dma_buf.priv is the
+ * allocation's GEM object.
  */
 bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm)
 {
@@ -307,13 +306,10 @@ bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device
 	return dma_buf->ops == &prime_ops && obj->dev == drm;
 }
 
-/**
- * pagoda_prime_moves() - Tell importing devices that an allocation is about to leave its place
- * @bo: Allocation, reservation held
- *
- * Importers give up their mappings, now or behind fences in the reservation.
- *
- * Context: May sleep and allocate. Not in a stream transaction.
+/*
+ * Tells importing devices that an allocation is about to move. They give up their mappings, now
+ * or behind fences in the reservation, which is held. May sleep and allocate; not in a stream
+ * transaction.
  */
 void pagoda_prime_moves(struct pagoda_bo *bo)
 {
@@ -321,14 +317,10 @@ void pagoda_prime_moves(struct pagoda_bo *bo)
 		dma_buf_invalidate_mappings(bo->share.exported);
 }
 
-/**
- * pagoda_move_begins() - An allocation is about to leave its place
- * @bo: Allocation, reservation held
- *
- * Importing devices are told first, because the move has to wait for what they do about it. Then
- * the addresses of all VMs are invalidated.
- *
- * Context: May sleep and allocate. Not in a stream transaction.
+/*
+ * Invalidates the addresses of an allocation that is about to move in all VMs. Tells importing
+ * devices first, because the move has to wait for the fences that these add. The reservation is
+ * held. May sleep and allocate; not in a stream transaction.
  */
 void pagoda_move_begins(struct pagoda_bo *bo)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Places that are left without a copy: memory of a closed allocation, content
- * that isn't wanted any more.
+ * Places that are left without a copy: memory of a closed allocation, and content that isn't
+ * needed any more.
  *
- * A VRAM range needs no fence when it is discarded: the next owner writes
- * it on the same timeline, behind the notice. An aperture range does: its pages
- * must not be freed while the device can reach them (C62).
+ * A VRAM range needs no fence when it is discarded: the next owner writes it on the same timeline,
+ * behind the notice. An aperture range does: its pages must not be freed while the device can reach
+ * them (C62).
  */
 #include <linux/delay.h>
 #include "core/core.h"
@@ -18,11 +18,12 @@
 #include "ttm.h"
 
 /**
- * pagoda_release_unmap_op() - The operation that leaves the dummy page behind
+ * pagoda_release_unmap_op() - Fill in the operation that unmaps an aperture range
  * @vidmm: The manager
  * @res: Aperture resource with an address
  *
- * Return: UNMAP_APERTURE_SEGMENT of all of it, without an allocation.
+ * Return: UNMAP_APERTURE_SEGMENT of the whole range, which then shows the dummy page; the caller
+ * fills in the allocation.
  */
 struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 						struct ttm_resource *res)
@@ -40,33 +41,7 @@ struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 	};
 }
 
-static struct pagoda_paging_op release_discard_op(struct pagoda_bo *bo,
-						  const struct pagoda_vram_cursor *cur)
-{
-	return (struct pagoda_paging_op) {
-		.operation = VIRTIO_PAGODA_OP_DISCARD_CONTENT,
-		.allocation = bo->id,
-		.needs_idle = pagoda_swizzle_needs_idle(bo, VIRTIO_PAGODA_OP_DISCARD_CONTENT),
-		.discard_content = {
-			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
-			.address = cur->address,
-			.size = cur->size,
-		},
-	};
-}
-
-static struct pagoda_paging_cost release_discard_cost(struct pagoda_bo *bo,
-						      struct ttm_resource *res)
-{
-	u32 ranges = pagoda_vram_count_ranges(res);
-
-	return (struct pagoda_paging_cost) {
-		.encoded = (u64)ranges * sizeof(struct virtio_pagoda_discard_content),
-		.packets = ranges,
-	};
-}
-
-/* The device is told first that the allocation isn't there any more. */
+/* Tells the device that the allocation isn't resident any more, before it leaves its place. */
 static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
 {
 	struct pagoda_vidmm *vidmm = bo->vidmm;
@@ -83,14 +58,9 @@ static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
 	dma_fence_put(pagoda_stream_end(&txn));
 }
 
-/**
- * pagoda_release_discard_ops() - DISCARD_CONTENT for every range of an allocation
- * @bo: Allocation
- * @res: Its place in VRAM
- * @emit: What to do with each
- * @arg: For @emit
- *
- * Return: 0, or what @emit answered.
+/*
+ * Calls @emit with a DISCARD_CONTENT for every range of an allocation in VRAM, and returns 0 or
+ * the error of @emit.
  */
 int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg)
@@ -100,8 +70,17 @@ int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 
 	pagoda_vram_first(&cur, res, 0, bo->ttm.base.size);
 	while (cur.size && !ret) {
-		struct pagoda_paging_op op = release_discard_op(bo, &cur);
+		struct pagoda_paging_op op = {
+			.operation = VIRTIO_PAGODA_OP_DISCARD_CONTENT,
+			.allocation = bo->id,
+			.discard_content = {
+				.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+				.address = cur.address,
+				.size = cur.size,
+			},
+		};
 
+		op.needs_idle = pagoda_swizzle_needs_idle(bo, op.operation);
 		ret = emit(arg, &op);
 		pagoda_vram_next(&cur, cur.size);
 	}
@@ -118,19 +97,23 @@ static int release_emit_discard(void *arg, struct pagoda_paging_op *op)
 	return ret;
 }
 
-/* The reservation @resv is held. */
 static void release_discard(struct pagoda_bo *bo, struct dma_resv *resv)
 {
 	struct ttm_resource *res = bo->ttm.resource;
-	struct pagoda_paging_cost cost = release_discard_cost(bo, res);
+	u32 ranges = pagoda_vram_count_ranges(res);
+	struct pagoda_paging_cost cost = {
+		.encoded = (u64)ranges * sizeof(struct virtio_pagoda_discard_content),
+		.packets = ranges,
+	};
 	struct pagoda_stream_txn txn;
 
+	dma_resv_assert_held(resv);
 	pagoda_stream_begin_must(&txn, bo->vidmm, bo, resv, &cost);
 	pagoda_release_discard_ops(bo, res, release_emit_discard, &txn);
 	dma_fence_put(pagoda_stream_end(&txn));
 }
 
-/* UNMAP_APERTURE_SEGMENT; its fence keeps the pages alive. */
+/* Unmaps an aperture range; the fence keeps the pages from being freed before. */
 static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 {
 	struct ttm_resource *res = bo->ttm.resource;
@@ -148,8 +131,10 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 		pagoda_aperture_of(res)->bound = false;
 	fence = pagoda_stream_end(&txn);
 	/*
-	 * TTM looks at the shared reservation where there was no memory to take its fences over.
-	 * Of what is imported both are looked at before its memory goes, see import.c.
+	 * TTM waits for @resv if that is the allocation's reservation; for an import both
+	 * reservations are waited for before the memory is unmapped, see pagoda_import_unmap().
+	 * Otherwise TTM may look at the shared reservation, if there was no memory to copy its
+	 * fences: wait here.
 	 */
 	if (fence && (bo->share.imported || bo->ttm.base.resv == resv) &&
 	    !dma_resv_reserve_fences(resv, 1))
@@ -159,12 +144,9 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 	dma_fence_put(fence);
 }
 
-/**
- * pagoda_release_is_mapped() - Is there a mapping of the aperture to take away?
- * @res: Resource, in whatever segment
- *
- * Context: Reservation of its allocation held, or no other user is left.
- * Return: Whether there is.
+/*
+ * Returns whether a resource is mapped in the aperture. The reservation of its allocation is
+ * held, or no other user is left.
  */
 bool pagoda_release_is_mapped(struct ttm_resource *res)
 {
@@ -172,18 +154,16 @@ bool pagoda_release_is_mapped(struct ttm_resource *res)
 	       pagoda_aperture_of(res)->bound;
 }
 
-/**
- * pagoda_move_discard() - The content of an allocation isn't needed any more
- * @bo: Allocation, reservation held; it is about to be gutted
- *
- * DISCARD_CONTENT is for VRAM only (C46 - C48); elsewhere pages leave the aperture.
- *
- * Context: May sleep and allocate.
+/*
+ * Discards the content of an allocation that is about to be gutted: DISCARD_CONTENT in VRAM
+ * (C46 - C48), else the pages leave the aperture. The reservation is held. May sleep and
+ * allocate.
  */
 void pagoda_move_discard(struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	pagoda_swizzle_drop(bo);
 	if (!res)
 		return;
@@ -194,16 +174,12 @@ void pagoda_move_discard(struct pagoda_bo *bo)
 		release_unmap(bo, bo->ttm.base.resv);
 }
 
-/**
- * pagoda_move_release() - ttm_device_funcs.release_notify
- * @bo: Allocation whose last reference is gone
- *
- * TTM has given it a reservation object of its own by now. Only a walk over the
- * LRU may hold that for a moment, to find that there is no reference to take:
- * hence the loop, where taking a lock would invert the order with the
- * reservations the caller may hold.
- *
- * Context: May sleep and allocate.
+/*
+ * Implements ttm_device_funcs.release_notify: releases the place of an allocation without
+ * references. TTM has given the allocation a reservation of its own by now. Only a walk over
+ * the LRU list may lock that for a moment, to find that there is no reference to take. The
+ * loop, rather than a lock, is no inversion of the order with reservations that the caller may
+ * hold. May sleep and allocate.
  */
 void pagoda_move_release(struct pagoda_bo *bo)
 {

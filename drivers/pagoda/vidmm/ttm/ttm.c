@@ -128,7 +128,7 @@ static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operati
 	return ret;
 }
 
-/* A ghost object of TTM's is about to be freed: waiting for a ghost always gains memory. */
+/* Waiting for a ghost object always gains memory: TTM is about to free the ghost. */
 static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
 	if (!pagoda_bo_is_ours(bo))

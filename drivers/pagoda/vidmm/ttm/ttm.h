@@ -30,25 +30,20 @@ struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 						struct ttm_resource *res);
 bool pagoda_release_is_mapped(struct ttm_resource *res);
 
-/* access.c */
-
-/* gem.c */
-
 /* import.c */
 struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf);
 void pagoda_prime_stop(struct pagoda_bo *bo);
 
-/* ttm.c */
+/* gem.c */
 void pagoda_bo_gem_free(struct drm_gem_object *obj);
 int pagoda_bo_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma);
 struct dma_buf *pagoda_bo_gem_export(struct drm_gem_object *obj, int flags);
 void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo);
+
+/* ttm.c */
 extern const struct ttm_device_funcs pagoda_ttm_funcs;
 
 /* fault.c */
 extern const struct vm_operations_struct pagoda_bo_vm_ops;
-
-/* prime.c */
-void pagoda_move_begins(struct pagoda_bo *bo);
 
 #endif
