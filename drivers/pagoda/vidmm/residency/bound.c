@@ -11,8 +11,8 @@
 #include "residency.h"
 
 /*
- * Collects allocations on the list that the VM maps, that aren't private to it and that aren't
- * @named, with references if @bos is there. Returns how many.
+ * Returns the number of allocations on the list that the VM maps, that aren't private to the VM
+ * and aren't @named; with @bos fills in up to @room of them, each with a reference.
  */
 static u32 bound_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
 			 struct pagoda_bo **bos, u32 room)
@@ -68,9 +68,9 @@ static void bound_name(struct pagoda_requirements *reqs, struct pagoda_bo **bos,
 }
 
 /**
- * pagoda_require_bound() - Allocations on the client's list that a VM maps
+ * pagoda_require_bound() - Collect the allocations on a client's residency list that a VM maps
  * @vm: VM, locked: nothing is bound meanwhile
- * @named: Allocations that the caller has anyway
+ * @named: Allocations that the caller knows already
  * @nr_named: Number of @named
  * @bos: If the list has others, set to an array for kvfree(): @named, then the others with
  *	references; else to NULL

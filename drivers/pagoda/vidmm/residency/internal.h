@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of this room share. */
 #ifndef PAGODA_VIDMM_RESIDENCY_INTERNAL_H
 #define PAGODA_VIDMM_RESIDENCY_INTERNAL_H
 
@@ -6,6 +7,7 @@
 
 struct pagoda_bo;
 
+/* priority.c */
 int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg);
 
 #endif

@@ -19,7 +19,10 @@ static int offer_refuse(const struct pagoda_bo *bo, const char *why, int error)
 	return error;
 }
 
-/* Accepted work needs the allocations that it names: an allocation is offered if none does. */
+/*
+ * Returns 0 if the allocation may be offered: accepted work needs the allocations that it
+ * names.
+ */
 static int offer_check(const struct pagoda_bo *bo)
 {
 	if (pagoda_bo_is_offered(bo))
@@ -62,7 +65,10 @@ struct offer_list {
 	bool decommit;
 };
 
-/* A request that was accepted after offer_check() needs the allocations that it names. */
+/*
+ * Marks all allocations as offered, or none if a request that was accepted after offer_check()
+ * needs an allocation.
+ */
 static int offer_mark_all(const struct offer_list *list)
 {
 	int ret = 0;

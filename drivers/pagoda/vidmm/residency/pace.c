@@ -34,14 +34,17 @@
 #include "vidmm/vm/vm.h"
 #include "residency.h"
 
-/* Returns whether other allocations don't have to leave VRAM for this one. */
+/* Returns whether other allocations leave VRAM for this one only if the client has tokens. */
 static bool pace_limits(const struct pagoda_bo *bo)
 {
 	return bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && bo->preferred[1] &&
 	       !bo->ttm.pin_count && !pagoda_require_clients(bo) && !pagoda_bo_is_in_vram(bo);
 }
 
-/* Free room costs no other allocation anything: it is tried first, without tokens. */
+/*
+ * Brings the allocation to VRAM and pays if others had to leave. Free room costs no other
+ * allocation anything: it is tried first.
+ */
 static int pace_bring(struct pagoda_pace *pace, struct pagoda_bo *bo,
 		      struct ttm_operation_ctx *ctx)
 {
@@ -69,7 +72,7 @@ static int pace_leave_out(struct pagoda_pace *pace, struct pagoda_bo *bo,
 
 /**
  * pagoda_pace_place() - Bring an allocation to where the GPU can use it, for a submission
- * @pace: The submission's
+ * @pace: Pace of the submission
  * @bo: Allocation, reservation held
  * @ctx: Whether waits may be interrupted, or happen at all
  *
@@ -113,7 +116,7 @@ void pagoda_pace_again(struct pagoda_vm *vm)
 
 /*
  * Allocations that are still in the list are in another segment, because no other allocation
- * left VRAM for them.
+ * left VRAM for them: those go to the list of the left out.
  */
 static void pace_remember(struct pagoda_pace *pace, struct pagoda_vm *vm)
 {
@@ -130,11 +133,11 @@ static void pace_remember(struct pagoda_pace *pace, struct pagoda_vm *vm)
 
 /**
  * pagoda_pace_settle() - Finish placing the allocations that a submission uses
- * @pace: The submission's
- * @vm: Its VM, the reservation is held
+ * @pace: Pace of the submission
+ * @vm: VM of the submission, its reservation held
  * @context: Number of its context
  *
- * Private allocations of the VM that had moved are in no list afterwards but the one of those left
+ * Private allocations of the VM that had moved are in no list afterwards, or in that of the left
  * out.
  *
  * Context: Any but interrupts.
@@ -154,9 +157,7 @@ void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_vm *vm, u64 cont
 /**
  * pagoda_client_stats() - Report a client's submission traffic
  * @client: Client
- * @stats: The client's members of it are filled
- *
- * Context: Takes a spinlock.
+ * @stats: The members about submissions are filled
  */
 void pagoda_client_stats(struct pagoda_client *client, struct drm_pagoda_stats *stats)
 {

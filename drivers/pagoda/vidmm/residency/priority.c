@@ -28,15 +28,10 @@ static int bos_lock(struct drm_exec *exec, struct pagoda_bo **bos, u32 count)
 	return ret;
 }
 
-/**
- * pagoda_bos_run() - Run a function with all reservations of a list held
- * @bos: Allocations, each only once; references held
- * @count: Number of allocations
- * @run: Function, called once; its moves may evict with the ticket of the list
- * @arg: Argument of @run
- *
- * Context: May sleep. Outside of reservations.
- * Return: Result of @run, -EINTR, -ERESTARTSYS or -ENOMEM.
+/*
+ * Calls @run once with all reservations of a list held, and returns its result, -EINTR,
+ * -ERESTARTSYS or -ENOMEM. Moves in @run may evict with the ticket of the list. Each allocation
+ * is in the list only once, and no reservation is held by the caller.
  */
 int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg)
 {

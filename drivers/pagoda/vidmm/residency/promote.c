@@ -50,10 +50,9 @@
 /* The key before all others. */
 static const struct pagoda_promote_key promote_first = { .step = U32_MAX, .used = U64_MAX };
 
-/* ---- Allocations that wait -------------------------------------------------------- */
-
 /* ---- Walking through them ---------------------------------------------------------- */
 
+/* Returns the first entry behind @key in the order of promotion, or NULL. */
 static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
 				      const struct pagoda_promote_key *key)
 {
@@ -72,18 +71,8 @@ static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
 }
 
 /*
- * Returns true with a reference if it is worth while to lock the allocation. An allocation
- * without references is being freed, maybe only when it is idle: VRAM that it got would never
- * be evicted.
- */
-static bool promote_take(struct pagoda_bo *bo, u64 room)
-{
-	return bo->ttm.base.size <= room && kref_get_unless_zero(&bo->ttm.base.refcount);
-}
-
-/*
- * Looks at the next few allocations: returns one with a reference, or NULL; @end: they were the
- * last.
+ * Looks at the next few allocations and returns one that fits in @room, with a reference, or
+ * NULL. Sets @end if there are no more.
  */
 static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 room, bool *end)
 {
@@ -97,7 +86,11 @@ static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 
 		struct pagoda_bo *next = pagoda_promote_bo(node);
 
 		promotion->at = next->wish.promote.key;
-		if (promote_take(next, room))
+		/*
+		 * An allocation without references is being freed, maybe deferred until idle: VRAM
+		 * that it got would never be evicted.
+		 */
+		if (next->ttm.base.size <= room && kref_get_unless_zero(&next->ttm.base.refcount))
 			bo = next;
 		node = rb_next(node);
 	}
@@ -121,7 +114,7 @@ static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
 	return bo;
 }
 
-/* Returns -EDQUOT if the client would be over its budget. */
+/* Returns as pagoda_bo_place(), or -EDQUOT if the client would be over its budget. */
 static int promote_place(struct pagoda_bo *bo)
 {
 	struct pagoda_budget_part *part = &bo->part;
@@ -165,7 +158,7 @@ struct promote_turn {
 	int ret;
 };
 
-/* Runs in a thread of its own if the client has one, which must enter the gate by itself. */
+/* Runs in a thread of its own if the client has one; that thread enters the gate by itself. */
 static void promote_turn(void *arg)
 {
 	struct promote_turn *turn = arg;
@@ -181,7 +174,7 @@ static void promote_turn(void *arg)
 	pagoda_gate_leave(bo->vidmm, &gate);
 }
 
-/* Returns the number of bytes that came back. */
+/* Brings an allocation back, if possible, and returns the number of bytes that came back. */
 static u64 promote_one(struct pagoda_bo *bo, struct dma_fence **fence)
 {
 	struct pagoda_promotion *promotion = bo->vidmm->promotion;
@@ -208,7 +201,7 @@ static void promote_signalled(struct dma_fence *fence, struct dma_fence_cb *call
 	mod_delayed_work(system_dfl_wq, &slice->vidmm->promotion->work, 0);
 }
 
-/* A callback that is running is waited for: the fence may have just signalled. */
+/* Drops a slice. Waits for a callback that is running: the fence may have just signalled. */
 static void promote_drop(struct pagoda_promote_slice *slice)
 {
 	dma_fence_remove_callback(slice->fence, &slice->callback);
@@ -248,8 +241,8 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
 }
 
 /*
- * Sends about a paging buffer full. Stops while an allocation is being placed with room made
- * for it: the room is that allocation's.
+ * Sends about as much paging as a paging buffer holds. Stops while another allocation is being
+ * placed with room made for it, because that room is not for promotion.
  */
 static bool promote_slice_send(struct pagoda_vidmm *vidmm)
 {
@@ -284,7 +277,10 @@ static bool promote_slice_try(struct pagoda_vidmm *vidmm, bool *sent)
 	return true;
 }
 
-/* A rebuild waits for all threads inside the gate, and has paging of its own. */
+/*
+ * Sends a slice inside the gate: a rebuild waits for all threads inside the gate, and has
+ * paging of its own. Returns false if a reset or another placement is in the way.
+ */
 static bool promote_slice_inside(struct pagoda_vidmm *vidmm, bool *sent)
 {
 	struct pagoda_gate gate;
@@ -397,14 +393,7 @@ static void promote_work(struct work_struct *work)
 	drm_dev_exit(idx);
 }
 
-/**
- * pagoda_promote_init() - Set up promotion; no allocation waits
- * @vidmm: The manager
- * @args: For how long room has to last, and what part of the bandwidth promotion may use
- *
- * Context: Probe; may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Sets up promotion, with no waiting allocation. Returns 0 or -ENOMEM. */
 int pagoda_promote_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_promotion *promotion;
@@ -430,14 +419,7 @@ int pagoda_promote_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return 0;
 }
 
-/**
- * pagoda_promote_stop() - End promotion
- * @vidmm: The manager; may be stopped already
- *
- * Paging under way isn't waited for.
- *
- * Context: May sleep.
- */
+/* Ends promotion, if not ended yet. Paging under way isn't waited for. May sleep. */
 void pagoda_promote_stop(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;
@@ -447,13 +429,6 @@ void pagoda_promote_stop(struct pagoda_vidmm *vidmm)
 		promote_drop(promote_slice(promotion, promotion->ended));
 }
 
-/**
- * pagoda_vidmm_print_promotion() - Print the allocations that wait and the traffic budget
- * @vidmm: The manager
- * @p: Printer
- *
- * Context: Takes spinlocks.
- */
 void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;

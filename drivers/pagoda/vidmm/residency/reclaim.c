@@ -41,8 +41,8 @@ static u32 reclaim_system(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * The CPU may look at the content at once (C173); other allocations need no memory before they
- * are resident.
+ * Gives the allocation memory if the CPU may look at the content at once (C173); other
+ * allocations need no memory before they are resident.
  */
 static int reclaim_commit(struct pagoda_bo *bo)
 {
@@ -57,7 +57,10 @@ static int reclaim_commit(struct pagoda_bo *bo)
 	return pagoda_pages_populate(bo, &ctx);
 }
 
-/* Content that a failure or a reset cost is cleared before it is shown. */
+/*
+ * Returns whether the content is gone: content that a failure or a reset destroyed counts, too,
+ * and is cleared before it is shown.
+ */
 static bool reclaim_is_discarded(const struct pagoda_bo *bo)
 {
 	return bo->offer.discarded || READ_ONCE(bo->content.unclean) || pagoda_lost_is_stale(bo);
@@ -101,7 +104,10 @@ static int reclaim_bring(struct pagoda_bo *bo)
 	return pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx) ?: pagoda_lost_clear(bo);
 }
 
-/* An allocation that was made resident still is, as far as its client knows (C174). */
+/*
+ * Brings back allocations that had been made resident: they still are, as far as their clients
+ * know (C174).
+ */
 static int reclaim_bring_all(struct reclaim *list)
 {
 	int ret = 0;
@@ -119,7 +125,7 @@ static int reclaim_bring_all(struct reclaim *list)
 	return ret;
 }
 
-/* The next submission makes addresses valid that were made invalid. */
+/* Has the next submission make addresses valid that were made invalid. */
 static void reclaim_show(struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;
@@ -179,12 +185,12 @@ static int reclaim_try(struct reclaim *list, enum pagoda_attempt attempt)
  * @count: Number of allocations
  * @results: Filled on success: enum drm_pagoda_reclaim_result of each
  * @all: An allocation that can't be committed makes the call fail
- * @fence: Out: signals when the GPU can use those that had been made resident; NULL = now. A
- *	reference for the caller
+ * @fence: Out: fence that signals when the GPU can use the allocations that had been made resident,
+ *	a reference; NULL = now
  *
  * Context: May sleep and allocate; waits for no copy. Outside of reservations.
- * Return: 0; -EINVAL if one isn't offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after an error
- * all are offered as before.
+ * Return: 0; -EINVAL if an allocation isn't offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after
+ * an error all are offered as before.
  */
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
 		   bool all, struct dma_fence **fence)

@@ -65,8 +65,8 @@ static int residency_process_make(struct pagoda_bo *bo)
 }
 
 /*
- * Allocations that waiting VM_BIND entries will map stay for them (C145), and so do those on a
- * residency list.
+ * Leaves out allocations that waiting VM_BIND entries will map (C145), and those on a residency
+ * list.
  */
 static int residency_process_evict(struct pagoda_bo *bo)
 {
@@ -74,19 +74,6 @@ static int residency_process_evict(struct pagoda_bo *bo)
 	    atomic_read(&bo->wish.waits) || atomic_read(&bo->wish.required))
 		return 0;
 	return residency_validate(bo, pagoda_bo_placement_evicted);
-}
-
-static int residency_leave_vram(struct residency_list *list)
-{
-	u32 i;
-	int ret;
-
-	for (i = 0; i < list->count; i++) {
-		ret = pagoda_room_leave(list->bos[i]);
-		if (ret)
-			return ret;
-	}
-	return 0;
 }
 
 static int residency_process_all(struct residency_list *list)
@@ -101,15 +88,17 @@ static int residency_process_all(struct residency_list *list)
 	return ret;
 }
 
-/* Many moves share paging buffers while the stream is plugged. */
+/* Moves share paging buffers while the stream is plugged. */
 static int residency_process(struct residency_list *list)
 {
+	bool empty = list->attempt == PAGODA_ATTEMPT_EMPTIED;
 	int ret = 0;
+	u32 i;
 
 	pagoda_stream_plug(list->vidmm);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, list->resident);
-	if (list->attempt == PAGODA_ATTEMPT_EMPTIED)
-		ret = residency_leave_vram(list);
+	for (i = 0; empty && i < list->count && !ret; i++)
+		ret = pagoda_room_leave(list->bos[i]);
 	if (!ret)
 		ret = residency_process_all(list);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, false);
@@ -118,8 +107,8 @@ static int residency_process(struct residency_list *list)
 }
 
 /*
- * Point of no return: from here on the list is as asked for. Returns the fence behind its
- * paging.
+ * Returns the fence behind the paging of the list. The point of no return: from here on the
+ * list is made resident, or evicted.
  */
 static struct dma_fence *residency_commit(struct residency_list *list)
 {
@@ -204,14 +193,14 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
- * @fence: Out: signals when all of them can be used; NULL = now. A reference for the caller
+ * @fence: Out: fence that signals when all of them can be used, a reference; NULL = now
  * @bytes_to_trim: Out with -ENOMEM: bytes that don't fit even without other allocations
  *
- * On failure no allocation becomes resident that wasn't, although some may have been moved or
- * evicted for it.
+ * On failure no allocation becomes resident that wasn't resident before, although some allocations
+ * may have been moved or evicted.
  *
  * Context: May sleep and allocate; waits for no copy. Outside of reservations.
- * Return: 0, -ENODATA if one is offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ * Return: 0, -ENODATA if an allocation is offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim)
@@ -236,7 +225,7 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
- * @fence: Out: signals when all of them have left; NULL = they have. A reference for the caller
+ * @fence: Out: fence that signals when all of them have left, a reference; NULL = they have
  *
  * Each goes to its eviction segment (C37); an allocation that was never placed stays where it is.
  *
@@ -271,7 +260,7 @@ static bool residency_is_placed(const struct pagoda_bo *bo)
 	       pagoda_aperture_has_address(res);
 }
 
-/* Returns whether the client's GPU addresses of the allocation are mapped to that place. */
+/* Returns whether the client's GPU addresses of the allocation are mapped to its present place. */
 static bool residency_is_shown(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;
@@ -313,8 +302,8 @@ static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo
  * @client: Client that wants to use the list
  * @bos: Allocations
  * @count: Number of allocations
- * @again: Require that each was made resident before and is in the segment it prefers; nothing but
- *	the order of last use changes then, even if the answer is false
+ * @again: Require that each allocation was made resident before and is in the segment that it
+ *	prefers: then only the order of last use changes, whatever the result
  *
  * Allocations that are resident count as used now. Returns false if another thread holds one of the
  * reservations.
