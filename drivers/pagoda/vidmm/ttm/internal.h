@@ -42,36 +42,28 @@ struct ttm_resource;
 #define PAGODA_STEP_DISCARD	BIT(8)		/* DISCARD_CONTENT instead of all of it */
 
 /**
- * struct pagoda_virtual_side - Source or destination of a move by virtual addresses
- * @res: Resource or NULL
- * @vram: Walk over the resource if it is VRAM
- * @extents: VRAM: room for all its ranges
+ * struct pagoda_move_side - Walk over the source or the destination of a move
+ * @res: Resource
+ * @vram: Cursor if @res is VRAM
+ * @extents: Room for all ranges of @res if it is VRAM and moved by virtual addresses; else NULL
  */
-struct pagoda_virtual_side {
+struct pagoda_move_side {
 	struct ttm_resource *res;
 	struct pagoda_vram_cursor vram;
 	struct pagoda_map_extent *extents;
 };
 
 /**
- * struct pagoda_virtual - A move by virtual addresses
- * @bo: Allocation
- * @side: Source and destination, by the window they are mapped in
+ * struct pagoda_virtual - State of a move by virtual addresses
  * @unique: Ranges with unique driver protection, by offset
  * @nr_unique: Number of entries in @unique
  * @at_unique: First entry that isn't behind the bytes moved so far
- * @txn: Transaction, or NULL while costs are added up
- * @cost: Sum of the costs
  * @ret: First error of mapping or unmapping; there should be none
  */
 struct pagoda_virtual {
-	struct pagoda_bo *bo;
-	struct pagoda_virtual_side side[PAGODA_SCRATCH_COUNT];
 	struct pagoda_unique *unique;
 	u32 nr_unique;
 	u32 at_unique;
-	struct pagoda_stream_txn *txn;
-	struct pagoda_paging_cost *cost;
 	int ret;
 };
 
@@ -81,6 +73,7 @@ struct pagoda_virtual {
  * @bo: Allocation
  * @src: Resource that the allocation has; may be NULL
  * @dst: Resource that it moves to
+ * @side: Walk over @src and @dst, by the window that virtual addresses use
  * @steps: PAGODA_STEP_* bits
  * @stays: The pages don't move, and the device knows that they are resident: no notice
  * @was_told: &pagoda_bo.content.told before the move
@@ -101,6 +94,7 @@ struct pagoda_move {
 	struct pagoda_bo *bo;
 	struct ttm_resource *src;
 	struct ttm_resource *dst;
+	struct pagoda_move_side side[PAGODA_SCRATCH_COUNT];
 	u32 steps;
 	bool stays;
 	bool was_told;
@@ -135,13 +129,10 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 
 /* virtual.c */
 bool pagoda_virtual_wanted(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo);
-int pagoda_virtual_init(struct pagoda_virtual *virtual, struct pagoda_bo *bo,
-			struct ttm_resource *src, struct ttm_resource *dst);
-void pagoda_virtual_fini(struct pagoda_virtual *virtual);
-int pagoda_virtual_transfer(struct pagoda_virtual *virtual, struct pagoda_stream_txn *txn,
-			    struct pagoda_paging_cost *cost);
-int pagoda_virtual_fill(struct pagoda_virtual *virtual, struct pagoda_stream_txn *txn, u64 epoch,
-			struct pagoda_paging_cost *cost);
+int pagoda_virtual_init(struct pagoda_move *m);
+void pagoda_virtual_fini(struct pagoda_move *m);
+int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size);
+int pagoda_virtual_fill(struct pagoda_move *m, u64 done);
 
 /* notice.c */
 bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op);

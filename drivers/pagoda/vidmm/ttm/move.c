@@ -237,7 +237,7 @@ static int move_plan_virtual(struct pagoda_move *m)
 {
 	m->is_virtual = pagoda_virtual_wanted(m->vidmm, m->bo) && !m->copy.transfer.flags &&
 			m->copy.operation != VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
-	return m->is_virtual ? pagoda_virtual_init(&m->virtual, m->bo, m->src, m->dst) : 0;
+	return m->is_virtual ? pagoda_virtual_init(m) : 0;
 }
 
 /*
@@ -323,7 +323,7 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 	ret = move_plan_virtual(m);
 	if (!ret)
 		ret = move_submit(m, bo->ttm.base.resv, ctx->no_wait_gpu, &fence);
-	pagoda_virtual_fini(&m->virtual);
+	pagoda_virtual_fini(m);
 	if (ret) {
 		pagoda_swizzle_undo(bo, m->dst);
 		return ret;

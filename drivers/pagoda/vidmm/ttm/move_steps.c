@@ -111,53 +111,54 @@ static int move_unmap(struct pagoda_move *m, struct ttm_resource *res)
 /* Fills the target with zeros, except for blocks that are known to hold zeros already (C45). */
 static int move_fill(struct pagoda_move *m)
 {
-	struct pagoda_vram_cursor cur;
+	struct pagoda_move_side *dst = &m->side[PAGODA_SCRATCH_DESTINATION];
+	struct pagoda_vram_cursor *cur = &dst->vram;
+	u64 size = m->bo->ttm.base.size;
 	int ret = 0;
 
-	if (m->is_virtual)
-		return pagoda_virtual_fill(&m->virtual, m->txn, m->epoch, &m->cost);
-	pagoda_vram_first_clean(&cur, m->dst, m->bo->ttm.base.size, m->epoch);
-	while (cur.size && !ret) {
+	dst->res = m->dst;
+	m->virtual.at_unique = 0;
+	pagoda_vram_first_clean(cur, m->dst, size, m->epoch);
+	while (cur->size && !ret) {
+		u64 left = cur->left;
 		struct pagoda_paging_op op = {
 			.operation = VIRTIO_PAGODA_OP_FILL,
 			.fill = {
 				.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
-				.address = cur.address,
-				.size = min_t(u64, cur.size, PAGODA_PIECE_BYTES),
+				.address = cur->address,
+				.size = min_t(u64, cur->size, PAGODA_PIECE_BYTES),
 			},
 		};
 
-		if (cur.clean) {
-			pagoda_vram_next(&cur, cur.size);
+		if (cur->clean) {
+			pagoda_vram_next(cur, cur->size);
 			continue;
 		}
-		ret = move_op(m, &op);
+		if (m->is_virtual) {
+			ret = pagoda_virtual_fill(m, size - left);
+		} else {
+			ret = move_op(m, &op);
+			pagoda_vram_next(cur, op.fill.size);
+		}
 		if (m->txn && !ret)
-			atomic64_add(op.fill.size, &m->vidmm->stats.filled);
-		pagoda_vram_next(&cur, op.fill.size);
+			atomic64_add(left - cur->left, &m->vidmm->stats.filled);
 	}
 	return ret;
 }
 
-/* One side of a transfer, walked piece by piece; @vram is the walk over a VRAM resource. */
-struct move_side {
-	struct ttm_resource *res;
-	struct pagoda_vram_cursor vram;
-};
-
-static void side_first(struct move_side *side, struct ttm_resource *res, u64 size)
+static void side_first(struct pagoda_move_side *side, struct ttm_resource *res, u64 size)
 {
 	side->res = res;
 	if (res->mem_type == TTM_PL_VRAM)
 		pagoda_vram_first(&side->vram, res, 0, size);
 }
 
-static u64 side_contiguous(const struct move_side *side, u64 left)
+static u64 side_contiguous(const struct pagoda_move_side *side, u64 left)
 {
 	return side->res->mem_type == TTM_PL_VRAM ? min(side->vram.size, left) : left;
 }
 
-static void side_next(struct move_side *side, u64 size)
+static void side_next(struct pagoda_move_side *side, u64 size)
 {
 	if (side->res->mem_type == TTM_PL_VRAM)
 		pagoda_vram_next(&side->vram, size);
@@ -167,8 +168,8 @@ static void side_next(struct move_side *side, u64 size)
  * Returns how the device reaches the piece that begins @done bytes into the allocation. For a side
  * that is described by a segment, TransferOffset adds @offset to the address (C30).
  */
-static struct pagoda_side side_describe(struct pagoda_move *m, const struct move_side *side,
-					u64 done, u64 offset)
+static struct pagoda_side side_describe(struct pagoda_move *m,
+					const struct pagoda_move_side *side, u64 done, u64 offset)
 {
 	if (side->res->mem_type == TTM_PL_VRAM)
 		return (struct pagoda_side) {
@@ -202,37 +203,43 @@ static bool side_in_one_piece(struct ttm_resource *res)
 static int move_transfer(struct pagoda_move *m)
 {
 	bool whole = side_in_one_piece(m->src) && side_in_one_piece(m->dst);
+	struct pagoda_move_side *src = &m->side[PAGODA_SCRATCH_SOURCE];
+	struct pagoda_move_side *dst = &m->side[PAGODA_SCRATCH_DESTINATION];
 	u64 size = m->bo->ttm.base.size;
-	struct move_side src, dst;
 	u64 done, piece;
 	int ret;
 
-	if (m->is_virtual)
-		return pagoda_virtual_transfer(&m->virtual, m->txn, &m->cost);
-	side_first(&src, m->src, size);
-	side_first(&dst, m->dst, size);
+	m->virtual.at_unique = 0;
+	side_first(src, m->src, size);
+	side_first(dst, m->dst, size);
 	for (done = 0; done < size; done += piece) {
 		u64 offset = whole ? done : 0;
 		struct pagoda_paging_op op = m->copy;
 
+		piece = min_t(u64, size - done, PAGODA_PIECE_BYTES);
+		if (m->is_virtual) {
+			ret = pagoda_virtual_transfer(m, done, &piece);
+			if (ret)
+				return ret;
+			continue;
+		}
 		op.needs_idle = pagoda_swizzle_needs_idle(m->bo, op.operation);
 		op.transfer.offset = offset;
 		op.transfer.mdl_offset = done >> PAGE_SHIFT;
-		op.transfer.src = side_describe(m, &src, done, offset);
-		op.transfer.dst = side_describe(m, &dst, done, offset);
+		op.transfer.src = side_describe(m, src, done, offset);
+		op.transfer.dst = side_describe(m, dst, done, offset);
 		if (!done)
 			op.transfer.flags |= VIRTIO_PAGODA_TRANSFER_START;
-		piece = min_t(u64, size - done, PAGODA_PIECE_BYTES);
-		piece = side_contiguous(&src, piece);
-		piece = side_contiguous(&dst, piece);
+		piece = side_contiguous(src, piece);
+		piece = side_contiguous(dst, piece);
 		if (done + piece == size)
 			op.transfer.flags |= VIRTIO_PAGODA_TRANSFER_END;
 		op.transfer.size = piece;
 		ret = move_op(m, &op);
 		if (ret)
 			return ret;
-		side_next(&src, piece);
-		side_next(&dst, piece);
+		side_next(src, piece);
+		side_next(dst, piece);
 	}
 	return 0;
 }

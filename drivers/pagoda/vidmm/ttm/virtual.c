@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moves by virtual addresses: what GPU_VIRTUAL mode makes of TRANSFER and FILL.
+ * Moves by virtual addresses: TRANSFER and FILL in GPU_VIRTUAL mode. move_steps.c walks over the
+ * pieces.
  *
- * A piece is mapped into the scratch windows of the paging process, used, and
- * unmapped again, all in the move's transaction:
+ * A piece is mapped into the scratch windows of the paging process, used, and unmapped again, all
+ * in the move's transaction:
  *
  *	UPDATE_PAGE_TABLE	source, destination
  *	FLUSH_TLB		(C72)
@@ -11,20 +12,20 @@
  *	UPDATE_PAGE_TABLE	both invalid
  *	FLUSH_TLB		(C78)
  *
- * In the windows a piece is consecutive, however fragmented the memory is (C71).
- * What has an address in the aperture is mapped by its pages and not through the
- * aperture: that way the CPU executor reaches it too, and one translation is enough.
+ * In the windows a piece is consecutive, however fragmented the memory is (C71). Memory with an
+ * address in the aperture is mapped by its pages, not through the aperture: so the CPU executor
+ * reaches the memory, too, and a single translation is enough.
  *
- * Every packet leaves what it found when it is repeated, so a buffer can go on from
- * any of them. When the rest of a buffer is given up the CPU invalidates the windows
- * (pagoda_process_lost()): nothing later finds what was meant for the lost part.
+ * Every packet may be repeated with the same result, so a buffer can be resumed at any packet. When
+ * the rest of a buffer is given up the CPU invalidates the windows (pagoda_process_lost()): later
+ * operations don't find mappings that were meant for the lost part.
  *
- * Where an allocation is mapped with unique driver protection, so are the windows (C143):
- * a piece ends where that begins, ends or changes. Elsewhere it is 0, because one
+ * Where an allocation is mapped with unique driver protection, so are the windows (C143): a piece
+ * ends where that protection begins, ends or changes. Elsewhere the protection is 0, because an
  * allocation may be mapped with several values.
  *
- * A virtual operation can't answer that the allocation is busy, so allocations with
- * set-up that can't be queued (pagoda_swizzle_needs_idle()) keep TRANSFER.
+ * A virtual operation can't report that the allocation is busy, so TRANSFER is used for allocations
+ * with set-up that can't be queued (pagoda_swizzle_needs_idle()).
  */
 #include <linux/slab.h>
 #include "core/core.h"
@@ -40,14 +41,7 @@
 static_assert(PAGODA_PIECE_BYTES <= PAGODA_SCRATCH_BYTES);
 static_assert(PAGODA_PIECE_BYTES % SZ_64K == 0);
 
-/**
- * pagoda_virtual_wanted() - Shall an allocation be paged by virtual addresses?
- * @vidmm: The manager
- * @bo: Allocation; reservation held
- *
- * Context: Any.
- * Return: Whether VIRTUAL_TRANSFER and VIRTUAL_FILL are for it.
- */
+/* Returns whether an allocation is moved by VIRTUAL_TRANSFER and VIRTUAL_FILL. */
 bool pagoda_virtual_wanted(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 {
 	return vidmm->mmu && !pagoda_swizzle_needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER) &&
@@ -59,9 +53,8 @@ static bool side_is_vram(const struct ttm_resource *res)
 	return res && res->mem_type == TTM_PL_VRAM;
 }
 
-static int side_init(struct pagoda_virtual_side *side, struct ttm_resource *res)
+static int side_init(struct pagoda_move_side *side, struct ttm_resource *res)
 {
-	side->res = res;
 	if (!side_is_vram(res))
 		return 0;
 	side->extents = kvmalloc_array(pagoda_vram_count_ranges(res), sizeof(*side->extents),
@@ -69,66 +62,49 @@ static int side_init(struct pagoda_virtual_side *side, struct ttm_resource *res)
 	return side->extents ? 0 : -ENOMEM;
 }
 
-/**
- * pagoda_virtual_init() - Prepare a move by virtual addresses
- * @virtual: Filled; undone by pagoda_virtual_fini(), failed or not
- * @bo: Allocation, reservation held
- * @src: Where it is, or NULL
- * @dst: Where it goes
- *
- * Context: May sleep.
- * Return: 0 or -ENOMEM.
- */
-int pagoda_virtual_init(struct pagoda_virtual *virtual, struct pagoda_bo *bo,
-			struct ttm_resource *src, struct ttm_resource *dst)
+/* Allocates what a move needs, for pagoda_virtual_fini() even on failure. Returns 0 or -ENOMEM. */
+int pagoda_virtual_init(struct pagoda_move *m)
 {
-	int ret;
+	int ret = pagoda_unique_of(m->bo, &m->virtual.unique, &m->virtual.nr_unique);
 
-	*virtual = (struct pagoda_virtual) { .bo = bo };
-	ret = pagoda_unique_of(bo, &virtual->unique, &virtual->nr_unique);
-	ret = ret ?: side_init(&virtual->side[PAGODA_SCRATCH_SOURCE], src);
-	return ret ?: side_init(&virtual->side[PAGODA_SCRATCH_DESTINATION], dst);
+	ret = ret ?: side_init(&m->side[PAGODA_SCRATCH_SOURCE], m->src);
+	return ret ?: side_init(&m->side[PAGODA_SCRATCH_DESTINATION], m->dst);
 }
 
-/**
- * pagoda_virtual_fini() - Undo pagoda_virtual_init()
- * @virtual: The move
- *
- * Context: May sleep.
- */
-void pagoda_virtual_fini(struct pagoda_virtual *virtual)
+/* Undoes pagoda_virtual_init(), if that was called. */
+void pagoda_virtual_fini(struct pagoda_move *m)
 {
 	u32 i;
 
 	for (i = 0; i < PAGODA_SCRATCH_COUNT; i++)
-		kvfree(virtual->side[i].extents);
-	kvfree(virtual->unique);
+		kvfree(m->side[i].extents);
+	kvfree(m->virtual.unique);
 }
 
-/* What process.c emits is valid and never busy. */
+/* Operations on the windows are valid and never busy: there should be no error. */
 static void virtual_emit(void *arg, struct pagoda_paging_op *op)
 {
-	struct pagoda_virtual *virtual = arg;
-	int ret = pagoda_stream_emit(virtual->txn, op);
+	struct pagoda_move *m = arg;
+	int ret = pagoda_stream_emit(m->txn, op);
 
 	WARN_ON_ONCE(ret);
-	virtual->ret = virtual->ret ?: ret;
+	m->virtual.ret = m->virtual.ret ?: ret;
 }
 
-/* Snooping is for cached pages, and VRAM has none. */
-static u64 side_flags(struct pagoda_virtual *virtual, u32 window)
+/* Returns the flags of a window's entries; only cached pages are snooped, and VRAM has none. */
+static u64 side_flags(struct pagoda_move *m, u32 window)
 {
 	u64 flags = PAGODA_PTE_NO_EXECUTE;
 
 	if (window == PAGODA_SCRATCH_SOURCE)
 		flags |= PAGODA_PTE_READ_ONLY;
-	if (!side_is_vram(virtual->side[window].res) && pagoda_bo_is_coherent(virtual->bo))
+	if (!side_is_vram(m->side[window].res) && pagoda_bo_is_coherent(m->bo))
 		flags |= PAGODA_PTE_CACHE_COHERENT;
 	return flags;
 }
 
-/* @size bytes of VRAM from the cursor on, as extents */
-static u32 side_collect(struct pagoda_virtual_side *side, u64 size)
+/* Fills @extents with the next @size bytes of VRAM, advances, and returns the number of extents. */
+static u32 side_collect(struct pagoda_move_side *side, u64 size)
 {
 	u32 nr = 0;
 
@@ -147,8 +123,8 @@ static u32 side_collect(struct pagoda_virtual_side *side, u64 size)
 }
 
 /*
- * What byte @done is mapped with in windows, and how many of @size bytes from there on are
- * mapped alike. Moves go forward.
+ * Returns the driver protection of byte @done in the windows, and reduces @size to the number of
+ * bytes from there on that have the same protection. @done never decreases in a walk.
  */
 static u64 virtual_protection(struct pagoda_virtual *virtual, u64 done, u64 *size)
 {
@@ -168,18 +144,21 @@ static u64 virtual_protection(struct pagoda_virtual *virtual, u64 done, u64 *siz
 	return unique->value;
 }
 
-/* Maps bytes [@done, @done + @size) of the allocation; VRAM sides go on from their cursor. */
-static u64 virtual_map(struct pagoda_virtual *virtual, u32 window, u64 done, u64 size,
+/*
+ * Maps bytes [@done, @done + @size) of the allocation in a window and returns their address there.
+ * VRAM is mapped from the side's cursor on.
+ */
+static u64 virtual_map(struct pagoda_move *m, u32 window, u64 done, u64 size,
 		       const struct pagoda_emit *emit, bool *large)
 {
-	struct pagoda_virtual_side *side = &virtual->side[window];
-	u64 protection = virtual_protection(virtual, done, &size);
+	struct pagoda_move_side *side = &m->side[window];
+	u64 protection = virtual_protection(&m->virtual, done, &size);
 	struct pagoda_map map = {
 		.size = size,
 		.kind = PAGODA_MAP_MEMORY,
-		.flags = side_flags(virtual, window),
+		.flags = side_flags(m, window),
 		.driver_protection = protection,
-		.allocation = virtual->bo->id,
+		.allocation = m->bo->id,
 		.allocation_offset = done,
 	};
 	struct pagoda_adl pages;
@@ -188,187 +167,114 @@ static u64 virtual_map(struct pagoda_virtual *virtual, u32 window, u64 done, u64
 		map.extents = side->extents;
 		map.nr_extents = side_collect(side, size);
 	} else {
-		pagoda_bo_adl(virtual->bo, &pages);
+		pagoda_bo_adl(m->bo, &pages);
 		map.adl = &pages;
 		map.adl_offset = done >> PAGE_SHIFT;
 	}
-	return pagoda_process_map(virtual->bo->vidmm->mmu, window, &map, large, emit);
+	return pagoda_process_map(m->vidmm->mmu, window, &map, large, emit);
 }
 
-static const void *virtual_cpu_pages(struct pagoda_virtual *virtual, u32 window, u64 done)
+static const void *virtual_cpu_pages(struct pagoda_move *m, u32 window, u64 done)
 {
-	if (side_is_vram(virtual->side[window].res))
+	if (side_is_vram(m->side[window].res))
 		return NULL;
-	return &virtual->bo->ttm.ttm->pages[done >> PAGE_SHIFT];
+	return &m->bo->ttm.ttm->pages[done >> PAGE_SHIFT];
 }
 
-static u32 virtual_direction(const struct pagoda_virtual *virtual)
+static u32 virtual_direction(const struct pagoda_move *m)
 {
-	if (!side_is_vram(virtual->side[PAGODA_SCRATCH_SOURCE].res))
+	if (!side_is_vram(m->src))
 		return VIRTIO_PAGODA_SYSTEM_TO_LOCAL;
-	return side_is_vram(virtual->side[PAGODA_SCRATCH_DESTINATION].res) ?
-		VIRTIO_PAGODA_LOCAL_TO_LOCAL : VIRTIO_PAGODA_LOCAL_TO_SYSTEM;
+	return side_is_vram(m->dst) ? VIRTIO_PAGODA_LOCAL_TO_LOCAL : VIRTIO_PAGODA_LOCAL_TO_SYSTEM;
 }
 
-/* The costs of a piece, in the pass that adds them up; or the piece itself. */
-static int virtual_piece(struct pagoda_virtual *virtual, struct pagoda_paging_op *op, u64 size)
+/* Emits the operation of a piece, or on the first run adds its cost and that of the windows. */
+static int virtual_op(struct pagoda_move *m, struct pagoda_paging_op *op, u64 size)
 {
-	struct pagoda_vidmm *vidmm = virtual->bo->vidmm;
+	struct pagoda_vidmm *vidmm = m->vidmm;
 	int ret;
 
-	op->allocation = virtual->bo->id;
-	if (virtual->txn) {
-		ret = pagoda_stream_emit(virtual->txn, op);
-		return virtual->ret ?: ret;
+	op->allocation = m->bo->id;
+	if (m->txn) {
+		ret = pagoda_stream_emit(m->txn, op);
+		return m->virtual.ret ?: ret;
 	}
-	pagoda_cost_add(virtual->cost,
-			pagoda_process_cost(vidmm->mmu, size, pagoda_stream_room(vidmm)),
-			1);
-	pagoda_cost_add(virtual->cost, pagoda_stream_cost(vidmm, op), 1);
+	pagoda_cost_add(&m->cost,
+			pagoda_process_cost(vidmm->mmu, size, pagoda_stream_room(vidmm)), 1);
+	pagoda_cost_add(&m->cost, pagoda_stream_cost(vidmm, op), 1);
 	return 0;
 }
 
-static int virtual_transfer_piece(struct pagoda_virtual *virtual, u64 done, u64 size)
+/*
+ * Transfers bytes from @done on, at most @size, which is reduced to the size of the piece. Pieces
+ * follow each other and cover the allocation once (C70). Returns 0 or a negative errno.
+ */
+int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size)
 {
-	const struct pagoda_emit emit = { .emit = virtual_emit, .arg = virtual };
-	struct pagoda_mmu *mmu = virtual->bo->vidmm->mmu;
+	const struct pagoda_emit emit = { .emit = virtual_emit, .arg = m };
+	struct pagoda_mmu *mmu = m->vidmm->mmu;
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER,
 		.virtual_transfer = {
-			.size = size,
 			.allocation_offset = done,
-			.direction = virtual_direction(virtual),
-			.src_pages = virtual_cpu_pages(virtual, PAGODA_SCRATCH_SOURCE, done),
-			.dst_pages = virtual_cpu_pages(virtual, PAGODA_SCRATCH_DESTINATION, done),
+			.direction = virtual_direction(m),
+			.src_pages = virtual_cpu_pages(m, PAGODA_SCRATCH_SOURCE, done),
+			.dst_pages = virtual_cpu_pages(m, PAGODA_SCRATCH_DESTINATION, done),
 		},
 	};
 	bool large;
 	int ret;
 
-	if (!virtual->txn)
-		return virtual_piece(virtual, &op, size);
-	op.virtual_transfer.src_address = virtual_map(virtual, PAGODA_SCRATCH_SOURCE, done, size,
-						      &emit, &large);
+	virtual_protection(&m->virtual, done, size);
+	op.virtual_transfer.size = *size;
+	if (!m->txn)
+		return virtual_op(m, &op, *size);
+	op.virtual_transfer.src_address = virtual_map(m, PAGODA_SCRATCH_SOURCE, done, *size, &emit,
+						      &large);
 	op.virtual_transfer.flags |= large ? VIRTIO_PAGODA_VIRTUAL_SRC_64K : 0;
-	op.virtual_transfer.dst_address = virtual_map(virtual, PAGODA_SCRATCH_DESTINATION, done,
-						      size, &emit, &large);
+	op.virtual_transfer.dst_address = virtual_map(m, PAGODA_SCRATCH_DESTINATION, done, *size,
+						      &emit, &large);
 	op.virtual_transfer.flags |= large ? VIRTIO_PAGODA_VIRTUAL_DST_64K : 0;
 	pagoda_process_flush(mmu, &emit);
-	ret = virtual_piece(virtual, &op, size);
+	ret = virtual_op(m, &op, *size);
 	pagoda_process_unmap(mmu, &emit);
 	return ret;
 }
 
-static void virtual_rewind(struct pagoda_virtual *virtual)
-{
-	u32 i;
-
-	for (i = 0; i < PAGODA_SCRATCH_COUNT; i++)
-		if (side_is_vram(virtual->side[i].res))
-			pagoda_vram_first(&virtual->side[i].vram, virtual->side[i].res, 0,
-					  virtual->bo->ttm.base.size);
-}
-
-/**
- * pagoda_virtual_transfer() - Move the whole content, or add up what that costs
- * @virtual: The move
- * @txn: Transaction, or NULL: costs
- * @cost: Costs are added here
- *
- * Pieces follow each other and cover the allocation once (C70).
- *
- * Context: Between pagoda_stream_begin() and end if there is a transaction.
- * Return: 0 or what pagoda_stream_emit() answered.
+/*
+ * Fills bytes of the destination from @done on, where its cursor is, with zeros: a piece at most,
+ * up to the next block that is known to hold zeros (C45). Advances the cursor behind the bytes.
+ * Returns 0 or a negative errno.
  */
-int pagoda_virtual_transfer(struct pagoda_virtual *virtual, struct pagoda_stream_txn *txn,
-			    struct pagoda_paging_cost *cost)
+int pagoda_virtual_fill(struct pagoda_move *m, u64 done)
 {
-	u64 size = virtual->bo->ttm.base.size;
-	u64 done, piece;
-	int ret = 0;
-
-	virtual->txn = txn;
-	virtual->cost = cost;
-	virtual->at_unique = 0;
-	virtual_rewind(virtual);
-	for (done = 0; done < size && !ret; done += piece) {
-		piece = min_t(u64, size - done, PAGODA_PIECE_BYTES);
-		virtual_protection(virtual, done, &piece);
-		ret = virtual_transfer_piece(virtual, done, piece);
-	}
-	return ret;
-}
-
-/* Bytes from the cursor on that aren't known to be zero already, a piece's worth at most. */
-static u64 virtual_unclean(const struct pagoda_virtual_side *side)
-{
-	struct pagoda_vram_cursor cur = side->vram;
-	u64 size = 0;
-
-	while (cur.size && !cur.clean && size < PAGODA_PIECE_BYTES) {
-		size += cur.size;
-		pagoda_vram_next(&cur, cur.size);
-	}
-	return min_t(u64, size, PAGODA_PIECE_BYTES);
-}
-
-static int virtual_fill_piece(struct pagoda_virtual *virtual, u64 done, u64 size)
-{
-	const struct pagoda_emit emit = { .emit = virtual_emit, .arg = virtual };
-	struct pagoda_mmu *mmu = virtual->bo->vidmm->mmu;
+	const struct pagoda_emit emit = { .emit = virtual_emit, .arg = m };
+	struct pagoda_move_side *side = &m->side[PAGODA_SCRATCH_DESTINATION];
+	struct pagoda_vram_cursor ahead = side->vram;
+	struct pagoda_mmu *mmu = m->vidmm->mmu;
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_VIRTUAL_FILL,
-		.virtual_fill = { .size = size, .allocation_offset = done },
+		.virtual_fill.allocation_offset = done,
 	};
+	u64 size = 0;
 	bool large;
 	int ret;
 
-	if (!virtual->txn) {
-		side_collect(&virtual->side[PAGODA_SCRATCH_DESTINATION], size);
-		return virtual_piece(virtual, &op, size);
+	while (ahead.size && !ahead.clean && size < PAGODA_PIECE_BYTES) {
+		size += ahead.size;
+		pagoda_vram_next(&ahead, ahead.size);
 	}
-	op.virtual_fill.address = virtual_map(virtual, PAGODA_SCRATCH_DESTINATION, done, size,
-					      &emit, &large);
+	size = min_t(u64, size, PAGODA_PIECE_BYTES);
+	virtual_protection(&m->virtual, done, &size);
+	op.virtual_fill.size = size;
+	if (!m->txn) {
+		side_collect(side, size);
+		return virtual_op(m, &op, size);
+	}
+	op.virtual_fill.address = virtual_map(m, PAGODA_SCRATCH_DESTINATION, done, size, &emit,
+					      &large);
 	pagoda_process_flush(mmu, &emit);
-	ret = virtual_piece(virtual, &op, size);
+	ret = virtual_op(m, &op, size);
 	pagoda_process_unmap(mmu, &emit);
-	if (!ret)
-		atomic64_add(size, &virtual->bo->vidmm->stats.filled);
-	return ret;
-}
-
-/**
- * pagoda_virtual_fill() - Zeros in the destination, or what they cost
- * @virtual: The move
- * @txn: Transaction, or NULL: costs
- * @epoch: pagoda_reset_epoch() when the move began
- * @cost: Costs are added here
- *
- * Blocks that hold zeros already are left out (C45).
- *
- * Context: As pagoda_virtual_transfer().
- * Return: 0 or what pagoda_stream_emit() answered.
- */
-int pagoda_virtual_fill(struct pagoda_virtual *virtual, struct pagoda_stream_txn *txn, u64 epoch,
-			struct pagoda_paging_cost *cost)
-{
-	struct pagoda_virtual_side *side = &virtual->side[PAGODA_SCRATCH_DESTINATION];
-	struct pagoda_vram_cursor *cur = &side->vram;
-	u64 size = virtual->bo->ttm.base.size;
-	int ret = 0;
-
-	virtual->txn = txn;
-	virtual->cost = cost;
-	virtual->at_unique = 0;
-	pagoda_vram_first_clean(cur, side->res, size, epoch);
-	while (cur->size && !ret) {
-		u64 dirty = virtual_unclean(side);
-
-		virtual_protection(virtual, size - cur->left, &dirty);
-		if (dirty)
-			ret = virtual_fill_piece(virtual, size - cur->left, dirty);
-		else
-			pagoda_vram_next(cur, cur->size);
-	}
 	return ret;
 }
