@@ -324,8 +324,9 @@ static struct submit_client *paging_context(struct paging_test *t)
 {
 	struct submit_client *client = submit_client(t->rig, 0);
 
-	KUNIT_ASSERT_EQ(t->test, 0, xa_err(xa_store(&t->rig->client->contexts, 1,
-						    client->context, GFP_KERNEL)));
+	KUNIT_ASSERT_EQ(t->test, 0,
+			xa_err(xa_store(&t->rig->client->objects[PAGODA_OBJECT_CONTEXT], 1,
+					client->context, GFP_KERNEL)));
 	return client;
 }
 
@@ -338,7 +339,7 @@ static void paging_expect_error(struct paging_test *t, struct submit_client *cli
 	KUNIT_EXPECT_EQ(t->test, -ECANCELED, submit_empty(client, NULL));
 	KUNIT_EXPECT_EQ(t->test, -ECANCELED, paging_resident(t, NORMAL, 11, 1, 0, &value));
 	KUNIT_EXPECT_EQ(t->test, 0u, paging_count(t, 11));
-	xa_erase(&t->rig->client->contexts, 1);
+	xa_erase(&t->rig->client->objects[PAGODA_OBJECT_CONTEXT], 1);
 	submit_client_end(client);
 }
 
@@ -481,8 +482,9 @@ static void paging_failure_cancels_jobs(struct kunit *test)
 	struct drm_syncobj *own = submit_syncobj(test), *outs[5];
 	u64 failed, good;
 
-	KUNIT_ASSERT_EQ(test, 0, xa_err(xa_store(&t.rig->client->paging_queues, 1,
-						 t.queues[NORMAL], GFP_KERNEL)));
+	KUNIT_ASSERT_EQ(test, 0,
+			xa_err(xa_store(&t.rig->client->objects[PAGODA_OBJECT_PAGING_QUEUE], 1,
+					t.queues[NORMAL], GFP_KERNEL)));
 	paging_block(&t);
 	failed = paging_signal(&t, 1, own);
 	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 2, 1, 0, &good));
@@ -513,7 +515,7 @@ static void paging_failure_cancels_jobs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, submit_state(client).state);
 	KUNIT_EXPECT_EQ(test, 5ull, submit_state(client).submitted);
 	KUNIT_EXPECT_EQ(test, 0, t.rig->client->error);
-	xa_erase(&t.rig->client->paging_queues, 1);
+	xa_erase(&t.rig->client->objects[PAGODA_OBJECT_PAGING_QUEUE], 1);
 	pagoda_vm_forget(client->vm, bo);
 	pagoda_rig_close(bo);
 	submit_client_end(client);
@@ -595,8 +597,9 @@ static void paging_error_is_for_all_contexts(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(clients); i++) {
 		clients[i] = submit_client(t.rig, i % 2);
-		KUNIT_ASSERT_EQ(test, 0, xa_err(xa_store(&t.rig->client->contexts, i + 1,
-							 clients[i]->context, GFP_KERNEL)));
+		KUNIT_ASSERT_EQ(test, 0,
+				xa_err(xa_store(&t.rig->client->objects[PAGODA_OBJECT_CONTEXT],
+						i + 1, clients[i]->context, GFP_KERNEL)));
 		KUNIT_ASSERT_EQ(test, 0, submit_empty(clients[i], &args));
 	}
 	paging_expect_failure(&t, CANT_TRIM);
@@ -609,7 +612,7 @@ static void paging_error_is_for_all_contexts(struct kunit *test)
 				    i);
 	}
 	for (i = 0; i < ARRAY_SIZE(clients); i++) {
-		xa_erase(&t.rig->client->contexts, i + 1);
+		xa_erase(&t.rig->client->objects[PAGODA_OBJECT_CONTEXT], i + 1);
 		submit_client_end(clients[i]);
 	}
 	paging_end(&t);
@@ -735,8 +738,9 @@ static void paging_shows_what_it_brings(struct kunit *test)
 	u64 value;
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, 0, xa_err(xa_store(&t.rig->client->vms, 1, client->vm,
-						 GFP_KERNEL)));
+	KUNIT_ASSERT_EQ(test, 0,
+			xa_err(xa_store(&t.rig->client->objects[PAGODA_OBJECT_VM], 1, client->vm,
+					GFP_KERNEL)));
 	for (i = 0; i < 3; i++)
 		KUNIT_ASSERT_EQ(test, 0, submit_map(client, t.bos[i], HERE + i * SZ_2M));
 	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 0, 3, 0, &value));
@@ -751,7 +755,7 @@ static void paging_shows_what_it_brings(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 90ull + i, submit_word(t.rig, t.bos[i], 0));
 		pagoda_vm_forget(client->vm, t.bos[i]);
 	}
-	xa_erase(&t.rig->client->vms, 1);
+	xa_erase(&t.rig->client->objects[PAGODA_OBJECT_VM], 1);
 	submit_client_end(client);
 	paging_end(&t);
 }

@@ -363,9 +363,10 @@ static void queue_keeps_allocations(struct kunit *test)
 	job->binds[0].offset = HERE;
 	KUNIT_ASSERT_EQ(test, 0, queue_bind(t.rig, t.vm, job, NULL, 0, t.out, 1));
 	/* The allocation isn't mapped yet: only the queue refers to it. */
-	KUNIT_ASSERT_EQ(test, 0, xa_insert(&t.rig->client->vms, 1, t.vm, GFP_KERNEL));
+	KUNIT_ASSERT_EQ(test, 0,
+			xa_insert(&t.rig->client->objects[PAGODA_OBJECT_VM], 1, t.vm, GFP_KERNEL));
 	pagoda_client_forget(t.rig->client, t.bo);
-	xa_erase(&t.rig->client->vms, 1);
+	xa_erase(&t.rig->client->objects[PAGODA_OBJECT_VM], 1);
 	/* The queue has the only references. */
 	pagoda_rig_close(stays);
 	/* The addresses are already planned as free. */

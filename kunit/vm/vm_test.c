@@ -508,7 +508,9 @@ static void vm_lookups_wait_for_no_vm(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 4 * PAGE_SIZE, 0));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_FALSE(test, list_empty(&vm->base.evict.list));
-	KUNIT_ASSERT_EQ(test, 0, xa_err(xa_store(&rig->client->vms, 1, vm, GFP_KERNEL)));
+	KUNIT_ASSERT_EQ(test, 0,
+			xa_err(xa_store(&rig->client->objects[PAGODA_OBJECT_VM], 1, vm,
+					GFP_KERNEL)));
 	mutex_lock(&vm->lock);
 	vm_begin(calls, vm);
 	vm_expect_lookups(test, rig->client);
@@ -517,7 +519,7 @@ static void vm_lookups_wait_for_no_vm(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, calls[0].ret);
 	KUNIT_EXPECT_EQ(test, 0, calls[1].ret);
 	vmt_expect(rig, vm->id, HERE, 5);
-	xa_erase(&rig->client->vms, 1);
+	xa_erase(&rig->client->objects[PAGODA_OBJECT_VM], 1);
 	pagoda_rig_close(bo);
 	vmt_drop(vm);
 }
@@ -533,7 +535,9 @@ static void vm_is_destroyed_once(struct kunit *test)
 	struct pagoda_vm *vm = vmt_make(rig);
 	struct dma_fence *fence = NULL;
 
-	KUNIT_ASSERT_EQ(test, 0, xa_err(xa_store(&rig->client->vms, 1, vm, GFP_KERNEL)));
+	KUNIT_ASSERT_EQ(test, 0,
+			xa_err(xa_store(&rig->client->objects[PAGODA_OBJECT_VM], 1, vm,
+					GFP_KERNEL)));
 	pagoda_vm_get(vm);
 	mutex_lock(&vm->lock);
 	vm_begin(calls, vm);
@@ -542,7 +546,7 @@ static void vm_is_destroyed_once(struct kunit *test)
 	vm_end(calls);
 	KUNIT_EXPECT_EQ(test, -ENOENT, calls[0].ret + calls[1].ret);
 	KUNIT_EXPECT_TRUE(test, !calls[0].ret || !calls[1].ret);
-	KUNIT_EXPECT_NULL(test, xa_load(&rig->client->vms, 1));
+	KUNIT_EXPECT_NULL(test, xa_load(&rig->client->objects[PAGODA_OBJECT_VM], 1));
 	KUNIT_EXPECT_TRUE(test, vm->closed);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vm_validate(vm, &fence));
 	pagoda_vm_put(vm);

@@ -4,10 +4,10 @@
 #define PAGODA_IOCTL_H
 
 #include <linux/fs.h>
-#include <linux/xarray.h>
 #include <drm/drm_ioctl.h>
 #include <drm/drm_print.h>
 #include <drm/pagoda_drm.h>
+#include "vidmm/ledger/client.h"
 
 struct drm_device;
 struct drm_file;
@@ -18,8 +18,6 @@ struct pagoda_client;
 struct pagoda_mfence;
 struct pagoda_mfence_signal;
 struct pagoda_vidmm;
-struct pagoda_vm;
-struct xarray;
 
 /* Returns whether @cond is true, and then logs it to debug the caller; evaluates @cond once. */
 #define pagoda_refuse(drm, cond) ({ \
@@ -99,10 +97,10 @@ void pagoda_point_put(struct pagoda_out_point *out);
 int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry);
 char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index);
 int pagoda_check_unique(struct drm_device *drm, void * const *objects, u32 count);
-int pagoda_client_add(struct xarray *objects, void *object, u32 *id);
-struct pagoda_mfence *pagoda_fence_lookup(struct pagoda_client *client, u32 id);
+int pagoda_client_add(struct pagoda_client *client, enum pagoda_object kind, void *object, u32 *id);
+void *pagoda_client_find(struct pagoda_client *client, enum pagoda_object kind, u32 id);
+void *pagoda_client_remove(struct pagoda_client *client, enum pagoda_object kind, u32 id);
 void pagoda_client_drop_fence(struct drm_file *file, struct pagoda_mfence *mfence);
-struct pagoda_vm *pagoda_client_vm(struct pagoda_client *client, u32 id);
 int pagoda_client_promise(struct drm_device *drm, struct pagoda_client *client, u32 fence,
 			  u64 value, struct pagoda_mfence_signal **signal);
 void pagoda_client_kill(struct pagoda_client *client);

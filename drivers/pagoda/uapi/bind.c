@@ -141,7 +141,8 @@ static int bind_get_bo(struct drm_device *drm, struct drm_file *file, struct pag
 static int bind_get_fence(struct drm_device *drm, struct drm_file *file, u32 handle,
 			  struct pagoda_bind *bind)
 {
-	struct pagoda_mfence *mfence = pagoda_fence_lookup(file->driver_priv, handle);
+	struct pagoda_mfence *mfence =
+		pagoda_client_find(file->driver_priv, PAGODA_OBJECT_FENCE, handle);
 
 	if (pagoda_refuse(drm, !mfence))
 		return -ENOENT;
@@ -327,7 +328,7 @@ int pagoda_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_file *fi
 	if (pagoda_refuse(drm, args->flags & ~DRM_PAGODA_VM_BIND_UPDATE) ||
 	    pagoda_refuse(drm, args->pad))
 		return -EINVAL;
-	vm = pagoda_client_vm(file->driver_priv, args->vm);
+	vm = pagoda_client_find(file->driver_priv, PAGODA_OBJECT_VM, args->vm);
 	if (pagoda_refuse(drm, !vm))
 		return -ENOENT;
 	ret = vm_bind(drm, file, vm, args);
@@ -343,7 +344,7 @@ int pagoda_ioctl_vm_state(struct drm_device *drm, void *data, struct drm_file *f
 
 	if (pagoda_refuse(drm, args->pad))
 		return -EINVAL;
-	vm = pagoda_client_vm(file->driver_priv, args->vm);
+	vm = pagoda_client_find(file->driver_priv, PAGODA_OBJECT_VM, args->vm);
 	if (pagoda_refuse(drm, !vm))
 		return -ENOENT;
 	args->condition = pagoda_vm_condition(vm, &error);

@@ -40,7 +40,7 @@ int pagoda_ioctl_fence_create(struct drm_device *drm, void *data, struct drm_fil
 	if (!ret) {
 		/* The offset before the id: with an id, another thread may destroy the fence. */
 		args->offset = drm_vma_node_offset_addr(&obj->vma_node);
-		ret = pagoda_client_add(&client->fences, mfence, &args->fence);
+		ret = pagoda_client_add(client, PAGODA_OBJECT_FENCE, mfence, &args->fence);
 		if (ret)
 			drm_vma_node_revoke(&obj->vma_node, file);
 	}
@@ -59,10 +59,10 @@ int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_fi
 	if (pagoda_refuse(drm, args->pad))
 		return -EINVAL;
 	mutex_lock(&client->lock);
-	mfence = xa_load(&client->fences, args->fence);
+	mfence = xa_load(&client->objects[PAGODA_OBJECT_FENCE], args->fence);
 	ret = mfence ? pagoda_mfence_close(mfence) : -ENOENT;
 	if (!ret)
-		xa_erase(&client->fences, args->fence);
+		xa_erase(&client->objects[PAGODA_OBJECT_FENCE], args->fence);
 	mutex_unlock(&client->lock);
 	if (pagoda_refuse(drm, ret))
 		return ret;
@@ -98,7 +98,7 @@ static int list_get_entry(struct drm_device *drm, struct pagoda_client *client,
 		return ret;
 	if (pagoda_refuse(drm, entry.pad))
 		return -EINVAL;
-	to->mfence = pagoda_fence_lookup(client, entry.fence);
+	to->mfence = pagoda_client_find(client, PAGODA_OBJECT_FENCE, entry.fence);
 	to->value = entry.value;
 	if (pagoda_refuse(drm, !to->mfence))
 		return -ENOENT;

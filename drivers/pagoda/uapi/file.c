@@ -27,7 +27,7 @@ void pagoda_client_kill(struct pagoda_client *client)
 	unsigned long id;
 
 	pagoda_closing_begin_end(client);
-	xa_for_each(&client->contexts, id, context)
+	xa_for_each(&client->objects[PAGODA_OBJECT_CONTEXT], id, context)
 		pagoda_context_kill(context);
 }
 
@@ -49,17 +49,17 @@ void pagoda_client_close(struct drm_file *file)
 
 	pagoda_client_drop_lists(client);
 	pagoda_budget_close(&client->budget);
-	xa_for_each(&client->paging_queues, id, queue)
+	xa_for_each(&client->objects[PAGODA_OBJECT_PAGING_QUEUE], id, queue)
 		pagoda_paging_queue_put(queue);
 	pagoda_mfence_client_close(pagoda_device_of_drm(file->minor->dev)->vidmm, client);
-	xa_for_each(&client->contexts, id, context)
+	xa_for_each(&client->objects[PAGODA_OBJECT_CONTEXT], id, context)
 		pagoda_context_destroy(context);
 	pagoda_closing_end(client);
-	xa_for_each(&client->fences, id, mfence)
+	xa_for_each(&client->objects[PAGODA_OBJECT_FENCE], id, mfence)
 		pagoda_client_drop_fence(file, mfence);
-	xa_destroy(&client->contexts);
-	xa_destroy(&client->fences);
-	xa_destroy(&client->paging_queues);
+	xa_destroy(&client->objects[PAGODA_OBJECT_PAGING_QUEUE]);
+	xa_destroy(&client->objects[PAGODA_OBJECT_CONTEXT]);
+	xa_destroy(&client->objects[PAGODA_OBJECT_FENCE]);
 }
 
 /**
@@ -75,7 +75,7 @@ bool pagoda_client_wait_idle(struct pagoda_client *client, long timeout)
 	struct pagoda_vm *vm;
 	unsigned long id;
 
-	xa_for_each(&client->vms, id, vm) {
+	xa_for_each(&client->objects[PAGODA_OBJECT_VM], id, vm) {
 		timeout = dma_resv_wait_timeout(pagoda_vm_shared(vm)->resv, DMA_RESV_USAGE_BOOKKEEP,
 						false, timeout);
 		if (timeout <= 0)
@@ -95,9 +95,9 @@ void pagoda_client_close_vms(struct pagoda_client *client)
 	struct pagoda_vm *vm;
 	unsigned long id;
 
-	xa_for_each(&client->vms, id, vm) {
+	xa_for_each(&client->objects[PAGODA_OBJECT_VM], id, vm) {
 		pagoda_vm_close(vm);
 		pagoda_vm_put(vm);
 	}
-	xa_destroy(&client->vms);
+	xa_destroy(&client->objects[PAGODA_OBJECT_VM]);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Objects of a client by id: address spaces, monitored fences. */
+/* Objects of a client by id: VMs, contexts, monitored fences, paging queues. */
 #include <linux/eventfd.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -12,23 +12,64 @@
 #include "vidmm/fence/fence.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
+#include "vidmm/submit/submit.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
 
-/* Most objects of a type per client, where DRM_PAGODA_MAX_* has no smaller number. */
+/* Most objects of a kind per client, where DRM_PAGODA_MAX_* has no smaller number. */
 #define CLIENT_MAX_OBJECTS	65536
 
-/* Returns the fence with a reference, for pagoda_mfence_put(); or NULL. */
-struct pagoda_mfence *pagoda_fence_lookup(struct pagoda_client *client, u32 id)
+/* Gives an object an id, not 0. Returns 0, -ENOMEM, or -EMFILE if the client has too many. */
+int pagoda_client_add(struct pagoda_client *client, enum pagoda_object kind, void *object, u32 *id)
 {
-	struct pagoda_mfence *mfence;
+	int ret = xa_alloc(&client->objects[kind], id, object, XA_LIMIT(1, CLIENT_MAX_OBJECTS),
+			   GFP_KERNEL_ACCOUNT);
+
+	return ret == -EBUSY ? -EMFILE : ret;
+}
+
+static void object_get(enum pagoda_object kind, void *object)
+{
+	switch (kind) {
+	case PAGODA_OBJECT_VM:
+		pagoda_vm_get(object);
+		break;
+	case PAGODA_OBJECT_CONTEXT:
+		pagoda_context_get(object);
+		break;
+	case PAGODA_OBJECT_FENCE:
+		pagoda_mfence_get(object);
+		break;
+	case PAGODA_OBJECT_PAGING_QUEUE:
+		pagoda_paging_queue_get(object);
+		break;
+	case PAGODA_OBJECTS:
+		break;
+	}
+}
+
+/* Returns the object of this kind and id with a reference, or NULL. */
+void *pagoda_client_find(struct pagoda_client *client, enum pagoda_object kind, u32 id)
+{
+	void *object;
 
 	mutex_lock(&client->lock);
-	mfence = xa_load(&client->fences, id);
-	if (mfence)
-		pagoda_mfence_get(mfence);
+	object = xa_load(&client->objects[kind], id);
+	if (object)
+		object_get(kind, object);
 	mutex_unlock(&client->lock);
-	return mfence;
+	return object;
+}
+
+/* Takes the id away. Returns the object with the reference that the id held, or NULL. */
+void *pagoda_client_remove(struct pagoda_client *client, enum pagoda_object kind, u32 id)
+{
+	void *object;
+
+	mutex_lock(&client->lock);
+	object = xa_erase(&client->objects[kind], id);
+	mutex_unlock(&client->lock);
+	return object;
 }
 
 /* Drops the client's reference and CPU mapping right of a fence that has no id any more. */
@@ -50,32 +91,10 @@ int pagoda_client_promise(struct drm_device *drm, struct pagoda_client *client, 
 	*signal = NULL;
 	if (!fence)
 		return 0;
-	mfence = pagoda_fence_lookup(client, fence);
+	mfence = pagoda_client_find(client, PAGODA_OBJECT_FENCE, fence);
 	if (pagoda_refuse(drm, !mfence))
 		return -ENOENT;
 	*signal = pagoda_mfence_promise(mfence, value);
 	pagoda_mfence_put(mfence);
 	return pagoda_refuse(drm, IS_ERR(*signal)) ? PTR_ERR(*signal) : 0;
-}
-
-/* Gives an object an id, not 0. Returns 0, -ENOMEM, or -EMFILE if the client has too many. */
-int pagoda_client_add(struct xarray *objects, void *object, u32 *id)
-{
-	int ret = xa_alloc(objects, id, object, XA_LIMIT(1, CLIENT_MAX_OBJECTS),
-			   GFP_KERNEL_ACCOUNT);
-
-	return ret == -EBUSY ? -EMFILE : ret;
-}
-
-/* Returns the VM with a reference, for pagoda_vm_put(); or NULL. */
-struct pagoda_vm *pagoda_client_vm(struct pagoda_client *client, u32 id)
-{
-	struct pagoda_vm *vm;
-
-	mutex_lock(&client->lock);
-	vm = xa_load(&client->vms, id);
-	if (vm)
-		pagoda_vm_get(vm);
-	mutex_unlock(&client->lock);
-	return vm;
 }

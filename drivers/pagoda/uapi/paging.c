@@ -15,18 +15,6 @@
 #include "vidmm/submit/submit.h"
 #include "args.h"
 
-static struct pagoda_paging_queue *paging_queue_lookup(struct pagoda_client *client, u32 id)
-{
-	struct pagoda_paging_queue *queue;
-
-	mutex_lock(&client->lock);
-	queue = xa_load(&client->paging_queues, id);
-	if (queue)
-		pagoda_paging_queue_get(queue);
-	mutex_unlock(&client->lock);
-	return queue;
-}
-
 /* ---- Paging queues ---------------------------------------------------------------- */
 
 static int paging_queue_publish(struct drm_device *drm, struct drm_file *file,
@@ -43,11 +31,11 @@ static int paging_queue_publish(struct drm_device *drm, struct drm_file *file,
 		return PTR_ERR(queue);
 	/* Other threads find the queue when the lock is dropped; a handle can't be undone. */
 	mutex_lock(&client->lock);
-	ret = pagoda_client_add(&client->paging_queues, queue, &args->queue);
+	ret = pagoda_client_add(client, PAGODA_OBJECT_PAGING_QUEUE, queue, &args->queue);
 	if (!ret) {
 		ret = drm_syncobj_get_handle(file, syncobj, &args->syncobj);
 		if (ret)
-			xa_erase(&client->paging_queues, args->queue);
+			xa_erase(&client->objects[PAGODA_OBJECT_PAGING_QUEUE], args->queue);
 	}
 	mutex_unlock(&client->lock);
 	if (ret)
@@ -74,15 +62,12 @@ int pagoda_ioctl_paging_queue_create(struct drm_device *drm, void *data, struct 
 
 int pagoda_ioctl_paging_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file)
 {
-	struct pagoda_client *client = file->driver_priv;
 	struct drm_pagoda_paging_queue_destroy *args = data;
 	struct pagoda_paging_queue *queue;
 
 	if (pagoda_refuse(drm, args->pad))
 		return -EINVAL;
-	mutex_lock(&client->lock);
-	queue = xa_erase(&client->paging_queues, args->queue);
-	mutex_unlock(&client->lock);
+	queue = pagoda_client_remove(file->driver_priv, PAGODA_OBJECT_PAGING_QUEUE, args->queue);
 	if (pagoda_refuse(drm, !queue))
 		return -ENOENT;
 	pagoda_paging_queue_put(queue);
@@ -96,7 +81,7 @@ int pagoda_ioctl_paging_queue_state(struct drm_device *drm, void *data, struct d
 
 	if (pagoda_refuse(drm, args->pad))
 		return -EINVAL;
-	queue = paging_queue_lookup(file->driver_priv, args->queue);
+	queue = pagoda_client_find(file->driver_priv, PAGODA_OBJECT_PAGING_QUEUE, args->queue);
 	if (pagoda_refuse(drm, !queue))
 		return -ENOENT;
 	pagoda_paging_queue_state(queue, args);
@@ -127,7 +112,8 @@ static int paging_call_begin(struct paging_call *call, u32 queue, u32 flags,
 {
 	int ret;
 
-	call->queue = paging_queue_lookup(call->file->driver_priv, queue);
+	call->queue =
+		pagoda_client_find(call->file->driver_priv, PAGODA_OBJECT_PAGING_QUEUE, queue);
 	if (pagoda_refuse(call->drm, !call->queue))
 		return -ENOENT;
 	ret = pagoda_bo_list_copy(call->drm, entries, 0, &call->list);

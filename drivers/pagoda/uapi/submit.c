@@ -19,18 +19,6 @@ static_assert(DRM_PAGODA_MAX_COMMAND_BUFFERS == VIRTIO_PAGODA_MAX_COMMAND_BUFFER
 
 #define ENTRY_FLAGS	(DRM_PAGODA_SUBMIT_IMPLICIT | DRM_PAGODA_SUBMIT_WRITE)
 
-static struct pagoda_context *context_lookup(struct pagoda_client *client, u32 id)
-{
-	struct pagoda_context *context;
-
-	mutex_lock(&client->lock);
-	context = xa_load(&client->contexts, id);
-	if (context)
-		pagoda_context_get(context);
-	mutex_unlock(&client->lock);
-	return context;
-}
-
 static int context_check(struct drm_device *drm, const struct drm_pagoda_context_create *args)
 {
 	if (pagoda_refuse(drm, args->flags) || pagoda_refuse(drm, args->pad) ||
@@ -56,14 +44,14 @@ int pagoda_ioctl_context_create(struct drm_device *drm, void *data, struct drm_f
 		return ret;
 	if (pagoda_refuse(drm, READ_ONCE(client->error)))
 		return -ECANCELED;
-	vm = pagoda_client_vm(client, args->vm);
+	vm = pagoda_client_find(client, PAGODA_OBJECT_VM, args->vm);
 	if (pagoda_refuse(drm, !vm))
 		return -ENOENT;
 	context = pagoda_context_create(vm, args->engine, args->priority);
 	pagoda_vm_put(vm);
 	if (IS_ERR(context))
 		return PTR_ERR(context);
-	ret = pagoda_client_add(&client->contexts, context, &args->context);
+	ret = pagoda_client_add(client, PAGODA_OBJECT_CONTEXT, context, &args->context);
 	if (ret)
 		pagoda_context_destroy(context);
 	/* pagoda_client_fail() may have walked the contexts before this one was added. */
@@ -74,15 +62,12 @@ int pagoda_ioctl_context_create(struct drm_device *drm, void *data, struct drm_f
 
 int pagoda_ioctl_context_destroy(struct drm_device *drm, void *data, struct drm_file *file)
 {
-	struct pagoda_client *client = file->driver_priv;
 	struct drm_pagoda_context_destroy *args = data;
 	struct pagoda_context *context;
 
 	if (pagoda_refuse(drm, args->pad))
 		return -EINVAL;
-	mutex_lock(&client->lock);
-	context = xa_erase(&client->contexts, args->context);
-	mutex_unlock(&client->lock);
+	context = pagoda_client_remove(file->driver_priv, PAGODA_OBJECT_CONTEXT, args->context);
 	if (pagoda_refuse(drm, !context))
 		return -ENOENT;
 	pagoda_context_destroy(context);
@@ -92,8 +77,9 @@ int pagoda_ioctl_context_destroy(struct drm_device *drm, void *data, struct drm_
 int pagoda_ioctl_context_state(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_context_state *args = data;
-	struct pagoda_context *context = context_lookup(file->driver_priv, args->context);
+	struct pagoda_context *context;
 
+	context = pagoda_client_find(file->driver_priv, PAGODA_OBJECT_CONTEXT, args->context);
 	if (pagoda_refuse(drm, !context))
 		return -ENOENT;
 	pagoda_context_state(context, args);
@@ -199,7 +185,8 @@ int pagoda_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *fil
 	submit = kzalloc(sizeof(*submit), GFP_KERNEL_ACCOUNT);
 	if (!submit)
 		return -ENOMEM;
-	submit->context = context_lookup(file->driver_priv, args->context);
+	submit->context =
+		pagoda_client_find(file->driver_priv, PAGODA_OBJECT_CONTEXT, args->context);
 	if (pagoda_refuse(drm, !submit->context))
 		ret = -ENOENT;
 	if (!ret)

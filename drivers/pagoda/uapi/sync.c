@@ -43,7 +43,8 @@ static int sync_get_promise(struct pagoda_mfence *mfence, u64 value, struct pago
 static int sync_get_fence(struct drm_device *drm, struct drm_file *file,
 			  const struct drm_pagoda_sync *args, struct pagoda_sync *sync)
 {
-	struct pagoda_mfence *mfence = pagoda_fence_lookup(file->driver_priv, args->handle);
+	struct pagoda_mfence *mfence =
+		pagoda_client_find(file->driver_priv, PAGODA_OBJECT_FENCE, args->handle);
 	int ret;
 
 	if (pagoda_refuse(drm, !mfence))

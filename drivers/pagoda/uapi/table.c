@@ -201,7 +201,7 @@ static int pagoda_ioctl_allocation_create(struct drm_device *drm, void *data, st
 	if (pagoda_refuse(drm, !pagoda_bo_params_could_fit(pagoda->vidmm, &params)))
 		return -E2BIG;
 	if (args->vm) {
-		params.vm = pagoda_client_vm(file->driver_priv, args->vm);
+		params.vm = pagoda_client_find(file->driver_priv, PAGODA_OBJECT_VM, args->vm);
 		if (pagoda_refuse(drm, !params.vm))
 			return -ENOENT;
 		params.uses = &params.vm->uses;

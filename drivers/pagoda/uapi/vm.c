@@ -32,22 +32,12 @@ int pagoda_ioctl_vm_create(struct drm_device *drm, void *data, struct drm_file *
 	if (IS_ERR(vm))
 		return PTR_ERR(vm);
 	pagoda_vm_range(vm, &args->start, &args->end);
-	ret = pagoda_client_add(&client->vms, vm, &args->vm);
+	ret = pagoda_client_add(client, PAGODA_OBJECT_VM, vm, &args->vm);
 	if (ret) {
 		pagoda_vm_close(vm);
 		pagoda_vm_put(vm);
 	}
 	return ret;
-}
-
-/* The caller has retired the VM, so no other thread removes it. */
-static void vm_remove(struct pagoda_client *client, u32 id, struct pagoda_vm *vm)
-{
-	mutex_lock(&client->lock);
-	xa_erase(&client->vms, id);
-	mutex_unlock(&client->lock);
-	pagoda_vm_close(vm);
-	pagoda_vm_put(vm);
 }
 
 int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file *file)
@@ -59,13 +49,17 @@ int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file 
 
 	if (pagoda_refuse(drm, args->pad))
 		return -EINVAL;
-	vm = pagoda_client_vm(client, args->vm);
+	vm = pagoda_client_find(client, PAGODA_OBJECT_VM, args->vm);
 	if (pagoda_refuse(drm, !vm))
 		return -ENOENT;
 	/* Paging may hold the VM's lock for long, so the client's lock isn't held here. */
 	ret = pagoda_vm_retire(vm);
-	if (!pagoda_refuse(drm, ret))
-		vm_remove(client, args->vm, vm);
+	if (!pagoda_refuse(drm, ret)) {
+		/* Only one thread can retire the VM, so no other thread removes the id. */
+		pagoda_client_remove(client, PAGODA_OBJECT_VM, args->vm);
+		pagoda_vm_close(vm);
+		pagoda_vm_put(vm);
+	}
 	pagoda_vm_put(vm);
 	return ret;
 }

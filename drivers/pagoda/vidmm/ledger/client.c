@@ -27,6 +27,7 @@
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+	u32 i;
 
 	if (!client)
 		return NULL;
@@ -43,10 +44,8 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	kref_init(&client->kref);
 	mutex_init(&client->lock);
 	mutex_init(&client->payer.lock);
-	xa_init_flags(&client->paging_queues, XA_FLAGS_ALLOC1);
-	xa_init_flags(&client->vms, XA_FLAGS_ALLOC1);
-	xa_init_flags(&client->contexts, XA_FLAGS_ALLOC1);
-	xa_init_flags(&client->fences, XA_FLAGS_ALLOC1);
+	for (i = 0; i < PAGODA_OBJECTS; i++)
+		xa_init_flags(&client->objects[i], XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&client->groups);
 	client->closing.vidmm = vidmm;
 	mutex_init(&client->closing.lock);

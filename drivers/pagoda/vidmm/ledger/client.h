@@ -83,6 +83,15 @@ struct pagoda_closing {
 	struct delayed_work work;
 };
 
+/* Kinds of objects that a client names by ids; each kind has its own ids. */
+enum pagoda_object {
+	PAGODA_OBJECT_VM,
+	PAGODA_OBJECT_CONTEXT,
+	PAGODA_OBJECT_FENCE,
+	PAGODA_OBJECT_PAGING_QUEUE,
+	PAGODA_OBJECTS
+};
+
 /**
  * struct pagoda_client - Accounting of one DRM file
  * @budget: Usage and budget
@@ -93,18 +102,14 @@ struct pagoda_closing {
  * @quota: Its limits and counts
  * @kref: References of the DRM file and of the client's allocations, VMs, waits and listeners,
  *	which may outlive the file
- * @lock: Protects @vms, @contexts, @fences and @paging_queues against lookups while an entry goes,
- *	and @groups
- * @vms: VMs by id
- * @contexts: Contexts by id
- * @fences: Monitored fences by id
+ * @lock: Protects @objects against lookups while an entry goes, and @groups
+ * @objects: VMs, contexts, monitored fences and paging queues, by kind and id
  * @groups: Waits for fences that signal an eventfd
  * @requirements: Its residency list
- * @paging_queues: Paging queues by id
  * @pager: Executes the requests of its paging queues; NULL until there is one. Set with @lock held
  * @payer: Does work in the client's cgroup that a work item must not do in its own
  * @closing: Handles that the client closed while jobs needed the allocations
- * @end: Destroys @vms when nothing uses them any more; runs after its file is closed
+ * @end: Destroys the VMs when nothing uses them any more; runs after the client's file is closed
  * @drm: Device, a reference, while @end is to run
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: no job of the client is
  *	executed any more; else 0. Set with @lock held
@@ -117,13 +122,10 @@ struct pagoda_client {
 	struct pagoda_ears ears;
 	struct pagoda_exec_account *account;
 	struct pagoda_quota *quota;
-	struct mutex lock;	/* vms, contexts, fences, paging_queues, groups */
-	struct xarray vms;
-	struct xarray contexts;
-	struct xarray fences;
+	struct mutex lock;	/* objects, groups */
+	struct xarray objects[PAGODA_OBJECTS];
 	struct list_head groups;
 	struct pagoda_requirements *requirements;
-	struct xarray paging_queues;
 	struct pagoda_deferred *pager;
 	struct pagoda_payer payer;
 	struct pagoda_closing closing;

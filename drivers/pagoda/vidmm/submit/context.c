@@ -253,7 +253,7 @@ void pagoda_client_fail(struct pagoda_client *client, int error)
 	mutex_lock(&client->lock);
 	if (!client->error)
 		WRITE_ONCE(client->error, error);
-	xa_for_each(&client->contexts, id, context)
+	xa_for_each(&client->objects[PAGODA_OBJECT_CONTEXT], id, context)
 		context_fail(context);
 	mutex_unlock(&client->lock);
 }

@@ -439,10 +439,10 @@ struct pagoda_sync_source *pagoda_paging_queue_of(struct pagoda_client *client,
 	struct pagoda_paging_queue *queue;
 	unsigned long id;
 
-	if (xa_empty(&client->paging_queues))
+	if (xa_empty(&client->objects[PAGODA_OBJECT_PAGING_QUEUE]))
 		return NULL;
 	mutex_lock(&client->lock);
-	xa_for_each(&client->paging_queues, id, queue)
+	xa_for_each(&client->objects[PAGODA_OBJECT_PAGING_QUEUE], id, queue)
 		if (queue->syncobj == syncobj)
 			break;
 	if (queue)

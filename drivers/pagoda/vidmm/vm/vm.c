@@ -340,7 +340,7 @@ static struct pagoda_vm *client_next_vm(struct pagoda_client *client, unsigned l
 	struct pagoda_vm *vm;
 
 	mutex_lock(&client->lock);
-	vm = xa_find(&client->vms, id, ULONG_MAX, XA_PRESENT);
+	vm = xa_find(&client->objects[PAGODA_OBJECT_VM], id, ULONG_MAX, XA_PRESENT);
 	if (vm)
 		pagoda_vm_get(vm);
 	mutex_unlock(&client->lock);
