@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Handles that are closed while jobs that are held up need the allocation.
+ * Handles that are closed while deferred jobs need the allocation.
  *
- * Paging waits for a job that was armed before it takes away what the job may use. A job that is
- * held up has no fence that paging could wait for: what the job needs keeps its addresses and its
- * place on the residency list until all jobs that were held up when the handle was closed have
- * been armed, or given up. From then on the stream's order does the rest.
+ * Before paging takes an allocation from a job that was armed, paging waits for the job's fence. A
+ * deferred job has no fence yet. An allocation that deferred jobs need when its handle is closed
+ * therefore keeps its addresses and its counts on the residency list until all these jobs were
+ * armed or given up; from then on the order of the stream protects the jobs. Jobs need
  *
- *	listed by one of them			the job names it
- *	private to the VM of one of them	every job of the VM has it resident
- *	on the client's residency list		so has every job whose VM shows it (C152)
+ *	listed allocations		the job names them
+ *	private allocations of their VM	every job of the VM has them resident
+ *	the client's residency list	every job has resident what its VM maps (C152)
  *
- * All that is asked for when it is closed: no other job can name it any more. A client that gets
- * a handle of it again before has what it had.
+ * Jobs are looked at when the handle is closed, because a later job can't name the allocation. If
+ * the client gets a new handle of the allocation first, addresses and counts stay.
  */
 #include <linux/slab.h>
 #include <drm/drm_file.h>
@@ -28,27 +28,17 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Time until it is tried again, in front of a rebuild of the device. */
+/* Jiffies until the work tries again to enter the gate, which a rebuild of the device shuts. */
 #define CLOSING_PATIENCE	(HZ / 50 ?: 1)
 
-/**
- * struct closing_handle - A handle that was closed
- * @entry: In &pagoda_closing.handles, by @until
- * @bo: Its allocation, a reference
- * @until: Jobs with smaller numbers may need it
- */
+/* A handle that was closed. */
 struct closing_handle {
-	struct list_head entry;
-	struct pagoda_bo *bo;
-	u64 until;
+	struct list_head entry;		/* in &pagoda_closing.handles, by @until */
+	struct pagoda_bo *bo;		/* a reference */
+	u64 until;			/* jobs with smaller numbers may need the allocation */
 };
 
-static struct pagoda_client *closing_client(struct pagoda_closing *closing)
-{
-	return container_of(closing, struct pagoda_client, closing);
-}
-
-/* Addresses and counts go. */
+/* Frees the addresses of an allocation and its counts on the residency list. */
 static void closing_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	pagoda_require_forget(client, bo);
@@ -63,7 +53,7 @@ static void closing_free(struct closing_handle *handle)
 	kfree(handle);
 }
 
-/* The first handle that no job needs any more; all of them if nothing is held up. */
+/* Returns the first handle, if no deferred job needs its allocation any more; else NULL. */
 static struct closing_handle *closing_due(struct pagoda_closing *closing)
 {
 	struct closing_handle *handle;
@@ -75,41 +65,37 @@ static struct closing_handle *closing_due(struct pagoda_closing *closing)
 	return handle && (!first || first->number >= handle->until) ? handle : NULL;
 }
 
-/* Only the client's own calls wait for the lock. */
-static void closing_run(struct pagoda_closing *closing)
-{
-	struct closing_handle *handle;
-
-	mutex_lock(&closing->lock);
-	while ((handle = closing_due(closing))) {
-		closing_forget(closing_client(closing), handle->bo);
-		closing_free(handle);
-	}
-	mutex_unlock(&closing->lock);
-}
-
-/* The end of the client waits for it, inside of the gate. */
-/* Work item of &pagoda_closing.work. */
+/*
+ * Work item of &pagoda_closing.work. Doesn't wait for the gate: the end of the client waits for
+ * this work inside of the gate.
+ */
 void pagoda_closing_work(struct work_struct *work)
 {
 	struct pagoda_closing *closing = container_of(to_delayed_work(work),
 						      struct pagoda_closing, work);
+	struct pagoda_client *client = container_of(closing, struct pagoda_client, closing);
+	struct closing_handle *handle;
 	struct pagoda_gate gate;
 
 	if (!pagoda_gate_try(closing->vidmm, &gate)) {
 		queue_delayed_work(system_dfl_wq, &closing->work, CLOSING_PATIENCE);
 		return;
 	}
-	closing_run(closing);
+	mutex_lock(&closing->lock);
+	while ((handle = closing_due(closing))) {
+		closing_forget(client, handle->bo);
+		closing_free(handle);
+	}
+	mutex_unlock(&closing->lock);
 	pagoda_gate_leave(closing->vidmm, &gate);
 }
 
 /**
- * pagoda_closing_begin_end() - The file of a client is being closed
+ * pagoda_closing_begin_end() - Keep no further handles, because the client's file is being closed
  * @client: Client
  *
- * Its VMs will be closed, and what they map is unmapped then, all of it at once. Before, jobs that
- * run would have to be waited for.
+ * Handles that are closed from now on don't unmap their allocations, which would have to wait for
+ * jobs: the close of the VMs unmaps all allocations at once.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -121,10 +107,8 @@ void pagoda_closing_begin_end(struct pagoda_client *client)
 }
 
 /**
- * pagoda_closing_end() - A client has no job any more, and never will
- * @client: Client
- *
- * After pagoda_closing_begin_end().
+ * pagoda_closing_end() - Free the closed handles of a client that has no contexts any more
+ * @client: Client, after pagoda_closing_begin_end()
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -142,37 +126,60 @@ void pagoda_closing_end(struct pagoda_client *client)
 	mutex_unlock(&closing->lock);
 }
 
-/**
- * pagoda_closing_hold_up() - A job is held up
- * @submit: The job
- *
- * Context: May sleep. Outside of reservations.
- */
-void pagoda_closing_hold_up(struct pagoda_submit *submit)
-{
-	struct pagoda_closing *closing = &submit->context->vm->client->closing;
-
-	mutex_lock(&closing->lock);
-	submit->number = closing->next++;
-	list_add_tail(&submit->held_up, &closing->jobs);
-	mutex_unlock(&closing->lock);
-}
-
-/**
- * pagoda_closing_let_go() - A job is armed, or given up
- * @submit: Job that was held up
- *
- * Context: May sleep. Outside of reservations.
- */
+/* Takes back pagoda_closing_hold_up(), if the job was deferred: it is armed, or given up. */
 void pagoda_closing_let_go(struct pagoda_submit *submit)
 {
-	struct pagoda_closing *closing = &submit->context->vm->client->closing;
+	struct pagoda_vm *vm;
+	struct pagoda_closing *closing;
 
+	if (!submit->queued)
+		return;
+	vm = submit->context->vm;
+	closing = &vm->client->closing;
+	while (submit->nr_queued)
+		atomic_dec(&submit->bos[--submit->nr_queued]->wish.queued);
+	atomic_dec(&vm->queued);
 	mutex_lock(&closing->lock);
 	list_del(&submit->held_up);
 	if (!closing->ends && closing_due(closing))
 		queue_delayed_work(system_dfl_wq, &closing->work, 0);
 	mutex_unlock(&closing->lock);
+	submit->queued = false;
+}
+
+/*
+ * Counts a job that is deferred in its VM and its allocations, which can't be offered meanwhile.
+ * OFFER holds the reservation, too: it comes before the counter is incremented, or sees the
+ * counter. May sleep, outside of reservations. Returns 0 or -ENODATA.
+ */
+int pagoda_closing_hold_up(struct pagoda_submit *submit)
+{
+	struct pagoda_vm *vm = submit->context->vm;
+	struct pagoda_closing *closing = &vm->client->closing;
+	bool offered;
+
+	mutex_lock(&closing->lock);
+	submit->number = closing->next++;
+	list_add_tail(&submit->held_up, &closing->jobs);
+	mutex_unlock(&closing->lock);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	atomic_inc(&vm->queued);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	submit->queued = true;
+	for (; submit->nr_queued < submit->nr_bos; submit->nr_queued++) {
+		struct pagoda_bo *bo = submit->bos[submit->nr_queued];
+
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		offered = pagoda_offer_refuses(bo);
+		if (!offered)
+			atomic_inc(&bo->wish.queued);
+		dma_resv_unlock(bo->ttm.base.resv);
+		if (offered) {
+			pagoda_closing_let_go(submit);
+			return -ENODATA;
+		}
+	}
+	return 0;
 }
 
 static bool closing_is_listed(const struct pagoda_submit *submit, const struct pagoda_bo *bo)
@@ -185,10 +192,12 @@ static bool closing_is_listed(const struct pagoda_submit *submit, const struct p
 	return false;
 }
 
+/* Returns true if a deferred job of the client needs the allocation. */
 static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_submit *submit;
 
+	lockdep_assert_held(&client->closing.lock);
 	if (list_empty(&client->closing.jobs))
 		return false;
 	if (pagoda_require_count(client, bo))
@@ -200,11 +209,12 @@ static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo
 	return false;
 }
 
-/* False without memory: then jobs that are held up don't find it. */
+/* Returns false without memory: deferred jobs won't find the allocation then. */
 static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 {
 	struct closing_handle *handle = kmalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
 
+	lockdep_assert_held(&closing->lock);
 	if (!handle)
 		return false;
 	drm_gem_object_get(pagoda_bo_gem(bo));
@@ -214,12 +224,9 @@ static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 	return true;
 }
 
-/**
- * pagoda_closing_handle() - A client closes its handle of an allocation
- * @client: Client
- * @bo: Allocation
- *
- * Context: May sleep and allocate. Inside of the gate, outside of reservations.
+/*
+ * Forgets an allocation of which the client closes its handle, or keeps it while deferred jobs
+ * need it. May sleep and allocate; inside of the gate, outside of reservations.
  */
 void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 {
@@ -236,14 +243,9 @@ void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 		closing_forget(client, bo);
 }
 
-/**
- * pagoda_closing_undo() - A client has a handle of an allocation again
- * @client: Client
- * @bo: Allocation
- *
- * What the client had before and wasn't taken yet stays.
- *
- * Context: May sleep. Outside of reservations.
+/*
+ * Frees the closed handles of an allocation of which the client gets a handle again: addresses
+ * and counts that weren't taken away yet stay. May sleep.
  */
 void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo)
 {

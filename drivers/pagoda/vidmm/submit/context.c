@@ -8,8 +8,6 @@
  * UPDATE_CONTEXT_ALLOCATION writes the new root through the scratch window (C84).
  */
 #include <linux/slab.h>
-#include <drm/drm_exec.h>
-#include <drm/drm_print.h>
 #include "core/core.h"
 #include "core/life.h"
 #include "queue/exec.h"
@@ -36,11 +34,13 @@ static int context_make_exec(struct pagoda_context *context, u32 priority)
 	return 0;
 }
 
-/* Caller holds the VM's lock and reservation. */
 static int context_set_up(struct pagoda_context *context, u32 priority)
 {
-	int ret = pagoda_save_create(&context->save, context->vm, context->id);
+	int ret;
 
+	lockdep_assert_held(&context->vm->lock);
+	dma_resv_assert_held(pagoda_vm_resv(context->vm));
+	ret = pagoda_save_create(&context->save, context->vm, context->id);
 	if (ret)
 		return ret;
 	ret = pagoda_vm_make_tables_resident(context->vm);
@@ -73,8 +73,7 @@ static struct pagoda_context *context_alloc(struct pagoda_vm *vm, u32 engine,
 	kref_init(&context->kref);
 	mutex_init(&context->lock);
 	spin_lock_init(&context->state_lock);
-	pagoda_deferred_init(&context->deferred, vm->vidmm, &vm->client->payer,
-			     ops, false);
+	pagoda_deferred_init(&context->deferred, vm->vidmm, &vm->client->payer, ops, false);
 	context->vm = pagoda_vm_get(vm);
 	context->engine = engine;
 	context->id = atomic64_inc_return(&vm->vidmm->next_context);
@@ -91,21 +90,12 @@ static void context_release(struct kref *kref)
 	kfree(context);
 }
 
-/**
- * pagoda_context_get() - Take a reference to a context
- * @context: Context
- */
 void pagoda_context_get(struct pagoda_context *context)
 {
 	kref_get(&context->kref);
 }
 
-/**
- * pagoda_context_put() - Drop a reference to a context
- * @context: Context
- *
- * Context: May sleep.
- */
+/* May sleep. */
 void pagoda_context_put(struct pagoda_context *context)
 {
 	kref_put(&context->kref, context_release);
@@ -161,12 +151,7 @@ struct pagoda_context *pagoda_context_make(struct pagoda_vm *vm, u32 engine, u32
 	return ERR_PTR(ret);
 }
 
-/**
- * pagoda_context_vm() - Get the VM of a context
- * @context: Context
- *
- * Return: The VM; no reference is taken.
- */
+/* Returns the VM of a context; no reference is taken. */
 struct pagoda_vm *pagoda_context_vm(struct pagoda_context *context)
 {
 	return context->vm;
@@ -217,7 +202,12 @@ void pagoda_context_destroy(struct pagoda_context *context)
 
 /* ---- States ------------------------------------------------------------------------ */
 
-/* Bans a context because a job that was accepted can't be made. May sleep. */
+/**
+ * pagoda_context_give_up() - Ban a context because an accepted job can't be made
+ * @context: Context
+ *
+ * Context: May sleep.
+ */
 void pagoda_context_give_up(struct pagoda_context *context)
 {
 	spin_lock(&context->state_lock);
@@ -276,7 +266,7 @@ static void context_progress(struct pagoda_context *context,
 
 /*
  * Returns the number of jobs that were accepted and aren't done; a job that waited and is being
- * made may count twice. Caller holds the lock of the context, which isn't dead.
+ * made may count twice. The context isn't dead.
  */
 u64 pagoda_context_queued(struct pagoda_context *context)
 {

@@ -13,7 +13,7 @@ struct pagoda_submit;
 struct pagoda_vm;
 
 /* closing.c */
-void pagoda_closing_hold_up(struct pagoda_submit *submit);
+int pagoda_closing_hold_up(struct pagoda_submit *submit);
 void pagoda_closing_let_go(struct pagoda_submit *submit);
 void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo);
 void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo);

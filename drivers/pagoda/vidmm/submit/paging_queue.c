@@ -67,7 +67,7 @@ static void request_settle(struct paging_request *request)
 	pagoda_budget_arrived(&request->queue->client->budget, &request->growth);
 }
 
-/* Allows OFFER again. Called before the point signals, as a waiter may offer then. */
+/* Allows OFFER again. Called before the point signals: a waiter may offer the allocations then. */
 static void request_let_go(struct paging_request *request)
 {
 	if (request->held)
@@ -88,17 +88,7 @@ static void request_free(struct paging_request *request)
 	kfree(request);
 }
 
-static int request_copy(struct paging_request *request, const struct pagoda_paging_args *args)
-{
-	request->bos = kvmemdup(args->bos, args->count * sizeof(*args->bos), GFP_KERNEL_ACCOUNT);
-	if (!request->bos)
-		return -ENOMEM;
-	for (; request->count < args->count; request->count++)
-		drm_gem_object_get(pagoda_bo_gem(request->bos[request->count]));
-	return 0;
-}
-
-/* Adds the point of the queue's timeline as last entry; paging_queue_add() fills in its value. */
+/* Adds the point of the queue's timeline as last entry; paging_enqueue() fills in the value. */
 static int request_add_point(struct pagoda_paging_queue *queue, struct pagoda_syncs *syncs)
 {
 	struct dma_fence_chain *chain = dma_fence_chain_alloc();
@@ -115,18 +105,17 @@ static int request_add_point(struct pagoda_paging_queue *queue, struct pagoda_sy
 	return ret;
 }
 
-static struct pagoda_sync *request_point(struct paging_request *request)
-{
-	return &request->syncs.list[request->syncs.count - 1];
-}
-
 /* Hands the caller's syncs over to the request after the last step that can fail. */
 static int request_fill(struct paging_request *request, struct pagoda_paging_args *args)
 {
-	int ret = request_copy(request, args);
+	int ret;
 
-	if (!ret)
-		ret = pagoda_deferred_prepare(&request->item, &request->syncs);
+	request->bos = kvmemdup(args->bos, args->count * sizeof(*args->bos), GFP_KERNEL_ACCOUNT);
+	if (!request->bos)
+		return -ENOMEM;
+	for (; request->count < args->count; request->count++)
+		drm_gem_object_get(pagoda_bo_gem(request->bos[request->count]));
+	ret = pagoda_deferred_prepare(&request->item, &request->syncs);
 	if (ret)
 		return ret;
 	ret = request_add_point(request->queue, &args->syncs);
@@ -173,36 +162,33 @@ static bool paging_is_fatal(u32 flags, bool lacks_memory)
 	return flags & DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER && lacks_memory;
 }
 
-static int request_make(struct paging_request *request, struct pagoda_bo **bos,
-			struct dma_fence **fence)
-{
-	struct pagoda_client *client = request->queue->client;
-	u32 count = pagoda_require_select(client, bos, request->count);
-	u64 trim;
-	int ret = 0;
-
-	if (count)
-		ret = pagoda_residency_make(request->queue->vidmm, bos, count, fence, &trim);
-	return ret ?: pagoda_client_validate(client, fence);
-}
-
-/* Callees reorder the array, hence the copy. */
+/* Pages as the request asks. Callees reorder the array of allocations, hence the copy. */
 static int request_run(struct paging_request *request, struct dma_fence **fence)
 {
+	struct pagoda_client *client = request->queue->client;
+	struct pagoda_vidmm *vidmm = request->queue->vidmm;
 	struct pagoda_bo **bos;
-	int ret;
+	int ret = 0;
+	u64 trim;
+	u32 count;
 
 	bos = kvmemdup(request->bos, request->count * sizeof(*bos), GFP_KERNEL_ACCOUNT);
 	if (!bos)
 		return -ENOMEM;
-	if (request->make)
-		ret = request_make(request, bos, fence);
-	else
-		ret = pagoda_residency_evict(request->queue->vidmm, bos, request->count, fence);
+	if (request->make) {
+		count = pagoda_require_select(client, bos, request->count);
+		if (count)
+			ret = pagoda_residency_make(vidmm, bos, count, fence, &trim);
+		if (!ret)
+			ret = pagoda_client_validate(client, fence);
+	} else {
+		ret = pagoda_residency_evict(vidmm, bos, request->count, fence);
+	}
 	kvfree(bos);
 	return ret;
 }
 
+/* Returns true if a request that found no memory is to be repeated. */
 static bool request_may_wait(struct paging_request *request)
 {
 	bool must = request->make && request->flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED;
@@ -240,14 +226,6 @@ static void request_take_back(struct paging_request *request, int error)
 	}
 }
 
-/* Called before the point exists: waiters that find the point look for the failure. */
-static void paging_queue_note_failure(struct pagoda_paging_queue *queue, u64 value)
-{
-	spin_lock(&queue->failures_lock);
-	queue->failures[queue->nr_failures++ % PAGODA_PAGING_FAILURES] = value;
-	spin_unlock(&queue->failures_lock);
-}
-
 static void request_fail(struct paging_request *request, int error)
 {
 	struct pagoda_paging_queue *queue = request->queue;
@@ -255,7 +233,10 @@ static void request_fail(struct paging_request *request, int error)
 	drm_dbg_driver(queue->vidmm->drm, "value %llu of a paging queue failed: %d\n",
 		       request->value, error);
 	request_settle(request);
-	paging_queue_note_failure(queue, request->value);
+	/* Before the point exists: waiters that find the point look for the failure. */
+	spin_lock(&queue->failures_lock);
+	queue->failures[queue->nr_failures++ % PAGODA_PAGING_FAILURES] = request->value;
+	spin_unlock(&queue->failures_lock);
 	mutex_lock(&queue->lock);
 	queue->error = error;
 	queue->failed = request->value;
@@ -299,18 +280,6 @@ static const struct pagoda_deferred_ops paging_ops = {
 	.make = paging_make,
 	.put = paging_put,
 };
-
-/* Creates the client's pager. Caller holds the client's lock. */
-static int paging_start(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
-{
-	if (client->pager)
-		return 0;
-	client->pager = kzalloc(sizeof(*client->pager), GFP_KERNEL_ACCOUNT);
-	if (!client->pager)
-		return -ENOMEM;
-	pagoda_deferred_init(client->pager, vidmm, &client->payer, &paging_ops, false);
-	return 0;
-}
 
 /**
  * pagoda_client_drop_lists() - Stop the pager of a client and empty its residency list
@@ -370,16 +339,22 @@ struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidm
 						       struct drm_syncobj *syncobj)
 {
 	struct pagoda_paging_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
-	int ret;
+	struct pagoda_deferred *pager;
 
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
 	mutex_lock(&client->lock);
-	ret = paging_start(vidmm, client);
+	pager = client->pager;
+	if (!pager) {
+		pager = kzalloc(sizeof(*pager), GFP_KERNEL_ACCOUNT);
+		if (pager)
+			pagoda_deferred_init(pager, vidmm, &client->payer, &paging_ops, false);
+		client->pager = pager;
+	}
 	mutex_unlock(&client->lock);
-	if (ret) {
+	if (!pager) {
 		kfree(queue);
-		return ERR_PTR(ret);
+		return ERR_PTR(-ENOMEM);
 	}
 	queue->source.failed = paging_queue_failed;
 	queue->source.put = paging_queue_put;
@@ -405,21 +380,12 @@ static void paging_queue_release(struct kref *kref)
 	kfree(queue);
 }
 
-/**
- * pagoda_paging_queue_get() - Take a reference to a paging queue
- * @queue: Paging queue
- */
 void pagoda_paging_queue_get(struct pagoda_paging_queue *queue)
 {
 	kref_get(&queue->kref);
 }
 
-/**
- * pagoda_paging_queue_put() - Drop a reference to a paging queue
- * @queue: Paging queue
- *
- * Context: May sleep.
- */
+/* May sleep. */
 void pagoda_paging_queue_put(struct pagoda_paging_queue *queue)
 {
 	kref_put(&queue->kref, paging_queue_release);
@@ -470,18 +436,6 @@ void pagoda_paging_queue_state(struct pagoda_paging_queue *queue,
 	state->client_error = -READ_ONCE(queue->client->error);
 }
 
-/* The lock gives values and requests the same order. */
-static void paging_queue_add(struct pagoda_paging_queue *queue, struct paging_request *request,
-			     u64 *value)
-{
-	mutex_lock(&queue->lock);
-	request->value = ++queue->given;
-	request_point(request)->point = request->value;
-	*value = request->value;
-	pagoda_deferred_add(queue->client->pager, &request->item);
-	mutex_unlock(&queue->lock);
-}
-
 /*
  * Queues a request: MAKE_RESIDENT if @growth isn't NULL, else EVICT. On success the request owns
  * @growth.
@@ -497,42 +451,44 @@ static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_pagin
 		request->growth = *growth;
 		request->held = true;
 	}
-	paging_queue_add(queue, request, &args->value);
+	/* The lock gives values and requests the same order. */
+	mutex_lock(&queue->lock);
+	request->value = ++queue->given;
+	request->syncs.list[request->syncs.count - 1].point = request->value;
+	args->value = request->value;
+	pagoda_deferred_add(queue->client->pager, &request->item);
+	mutex_unlock(&queue->lock);
 	return 0;
 }
 
 /*
- * Adds an allocation that the request may move to its preferred segment. The first @asked parts
- * are new on the residency list. The other allocations of the list are resident, on their way, or
- * were evicted for others; their growth was checked when they entered the list.
+ * Collects the allocations that the request may move to their preferred segment. The first @asked
+ * parts are new on the residency list. The other allocations of the list are resident, on their
+ * way, or were evicted for others; their growth was checked when they entered the list. Returns 0
+ * or -ENOMEM.
  */
-static void paging_growth_add(struct pagoda_budget_growth *growth, struct pagoda_client *client,
-			      struct pagoda_bo *bo)
-{
-	u32 at = growth->count;
-
-	if (bo->client != client || READ_ONCE(bo->ttm.pin_count))
-		return;
-	growth->parts[at] = &bo->part;
-	growth->count++;
-	if (pagoda_require_count(client, bo))
-		return;
-	swap(growth->parts[at], growth->parts[growth->asked]);
-	growth->asked++;
-}
-
 static int paging_growth(struct pagoda_client *client, const struct pagoda_paging_args *args,
 			 struct pagoda_budget_growth *growth)
 {
-	u32 i;
+	u32 at, i;
 
 	*growth = (struct pagoda_budget_growth) {
 		.parts = kvmalloc_array(args->count, sizeof(*growth->parts), GFP_KERNEL_ACCOUNT),
 	};
 	if (!growth->parts)
 		return -ENOMEM;
-	for (i = 0; i < args->count; i++)
-		paging_growth_add(growth, client, args->bos[i]);
+	for (i = 0; i < args->count; i++) {
+		struct pagoda_bo *bo = args->bos[i];
+
+		if (bo->client != client || READ_ONCE(bo->ttm.pin_count))
+			continue;
+		at = growth->count++;
+		growth->parts[at] = &bo->part;
+		if (pagoda_require_count(client, bo))
+			continue;
+		swap(growth->parts[at], growth->parts[growth->asked]);
+		growth->asked++;
+	}
 	return 0;
 }
 
@@ -550,56 +506,44 @@ void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_pagi
 	pagoda_deferred_kick(queue->vidmm);
 }
 
-/* Returns 1 if the allocations are resident already. */
-static int paging_list_and_enqueue(struct pagoda_paging_queue *queue,
-				   struct pagoda_paging_args *args,
-				   const struct pagoda_budget_growth *growth)
-{
-	struct pagoda_client *client = queue->client;
-	int ret = pagoda_require(client, args->bos, args->count, &args->bytes_to_trim);
-
-	if (ret)
-		return ret;
-	if (pagoda_residency_is_made(client, args->bos, args->count, false))
-		return 1;
-	ret = paging_enqueue(queue, args, growth);
-	if (ret)
-		pagoda_require_take_back(client, args->bos, args->count);
-	return ret;
-}
-
-/* Returns as paging_list_and_enqueue(); if 0, the request owns the growth. */
-static int paging_expect(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args,
-			 struct pagoda_budget_growth *growth)
-{
-	bool deny = args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET;
-	struct pagoda_budget *budget = &queue->client->budget;
-	int ret;
-
-	args->bytes_to_trim = pagoda_budget_expect(budget, growth, deny);
-	if (args->bytes_to_trim)
-		return -ENOMEM;
-	ret = paging_list_and_enqueue(queue, args, growth);
-	if (ret)
-		pagoda_budget_arrived(budget, growth);
-	return ret;
-}
-
+/*
+ * Adds the allocations to the residency list and queues a request. Returns 1 if the allocations
+ * are resident already, else as pagoda_paging_make_resident().
+ */
 static int paging_try_unoffered(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args)
 {
+	bool deny = args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET;
+	struct pagoda_client *client = queue->client;
 	struct pagoda_budget_growth growth;
-	int ret = paging_growth(queue->client, args, &growth);
+	int ret = paging_growth(client, args, &growth);
 
 	if (ret)
 		return ret;
-	ret = paging_expect(queue, args, &growth);
+	args->bytes_to_trim = pagoda_budget_expect(&client->budget, &growth, deny);
+	if (args->bytes_to_trim) {
+		ret = -ENOMEM;
+		goto free_growth;
+	}
+	ret = pagoda_require(client, args->bos, args->count, &args->bytes_to_trim);
 	if (ret)
-		kvfree(growth.parts);
+		goto end_growth;
+	if (pagoda_residency_is_made(client, args->bos, args->count, false)) {
+		ret = 1;
+		goto end_growth;
+	}
+	ret = paging_enqueue(queue, args, &growth);
+	if (!ret)
+		return 0;
+	pagoda_require_take_back(client, args->bos, args->count);
+end_growth:
+	pagoda_budget_arrived(&client->budget, &growth);
+free_growth:
+	kvfree(growth.parts);
 	return ret;
 }
 
-/* Entries of a queued request can't be offered. */
+/* As paging_try_unoffered(). Allocations of a queued request can't be offered. */
 static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
 {
 	int ret = pagoda_offer_prevent(args->bos, args->count);
@@ -703,9 +647,10 @@ int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_
 	args->value = 0;
 	args->bytes_to_trim = 0;
 	ret = pagoda_deferred_wait_room(client->pager, DRM_PAGODA_MAX_QUEUED_PAGING);
-	if (!ret)
-		ret = pagoda_require_release(client, args->bos, args->count,
-					     args->flags & DRM_PAGODA_EVICT_NOT_WRITTEN_TO);
+	if (ret)
+		return ret;
+	ret = pagoda_require_release(client, args->bos, args->count,
+				     args->flags & DRM_PAGODA_EVICT_NOT_WRITTEN_TO);
 	if (ret)
 		return ret;
 	paging_let_go(args);

@@ -20,7 +20,6 @@
  * fence is in the VM's reservation for private allocations, page tables and the save area, and
  * in its own reservation for each listed allocation that isn't private.
  */
-#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_exec.h>
@@ -63,101 +62,6 @@ struct submit_run {
 	struct dma_fence *fence;		/* out: the job's, a reference */
 };
 
-/*
- * An allocation can't be offered while a waiting submission may use it. OFFER holds the
- * reservation, too: it comes before the counter is incremented, or sees the counter.
- */
-static void submit_count_vm(struct pagoda_submit *submit)
-{
-	struct pagoda_vm *vm = submit->context->vm;
-
-	dma_resv_lock(pagoda_vm_resv(vm), NULL);
-	atomic_inc(&vm->queued);
-	dma_resv_unlock(pagoda_vm_resv(vm));
-}
-
-static int submit_count_bo(struct pagoda_bo *bo)
-{
-	int ret = 0;
-
-	dma_resv_lock(bo->ttm.base.resv, NULL);
-	if (pagoda_offer_refuses(bo))
-		ret = -ENODATA;
-	else
-		atomic_inc(&bo->wish.queued);
-	dma_resv_unlock(bo->ttm.base.resv);
-	return ret;
-}
-
-static void submit_uncount(struct pagoda_submit *submit)
-{
-	if (!submit->queued)
-		return;
-	while (submit->nr_queued)
-		atomic_dec(&submit->bos[--submit->nr_queued]->wish.queued);
-	atomic_dec(&submit->context->vm->queued);
-	pagoda_closing_let_go(submit);
-	submit->queued = false;
-}
-
-static int submit_count(struct pagoda_submit *submit)
-{
-	int ret = 0;
-
-	pagoda_closing_hold_up(submit);
-	submit_count_vm(submit);
-	submit->queued = true;
-	while (!ret && submit->nr_queued < submit->nr_bos) {
-		ret = submit_count_bo(submit->bos[submit->nr_queued]);
-		submit->nr_queued += !ret;
-	}
-	if (ret)
-		submit_uncount(submit);
-	return ret;
-}
-
-static int submit_charge(struct pagoda_submit *submit)
-{
-	struct pagoda_context *context = submit->context;
-	struct pagoda_quota *quota = context->vm->client->quota;
-	int ret;
-
-	if (pagoda_context_queued(context) >= DRM_PAGODA_MAX_QUEUED_JOBS) {
-		drm_dbg_driver(context->vm->vidmm->drm, "context %llu has too many jobs queued\n",
-			       context->id);
-		return -EBUSY;
-	}
-	ret = pagoda_quota_charge(quota, PAGODA_LIMIT_JOBS, 1);
-	if (!ret)
-		submit->quota = quota;
-	return ret;
-}
-
-static int submit_charge_wait(struct pagoda_submit *submit)
-{
-	int ret = pagoda_quota_charge(submit->quota, PAGODA_LIMIT_WAITING, 1);
-
-	submit->waits = !ret;
-	return ret;
-}
-
-static void submit_uncharge(struct pagoda_submit *submit)
-{
-	struct pagoda_quota *quota = submit->context ? submit->context->vm->client->quota : NULL;
-
-	if (submit->waits)
-		pagoda_quota_uncharge(quota, PAGODA_LIMIT_WAITING, 1);
-	if (submit->quota)
-		pagoda_quota_uncharge(quota, PAGODA_LIMIT_JOBS, 1);
-}
-
-/* From here on the job holds the charge, not the submission. */
-static void submit_pass_charge(struct pagoda_submit *submit, struct pagoda_exec_job *job)
-{
-	job->payer = submit->quota;
-	submit->quota = NULL;
-}
-
 /**
  * pagoda_submit_free() - Free a submission
  * @submit: Submission; members that were not filled yet are zero
@@ -169,8 +73,11 @@ static void submit_pass_charge(struct pagoda_submit *submit, struct pagoda_exec_
  */
 void pagoda_submit_free(struct pagoda_submit *submit)
 {
-	submit_uncount(submit);
-	submit_uncharge(submit);
+	pagoda_closing_let_go(submit);
+	if (submit->waits)
+		pagoda_quota_uncharge(submit->context->vm->client->quota, PAGODA_LIMIT_WAITING, 1);
+	if (submit->quota)
+		pagoda_quota_uncharge(submit->quota, PAGODA_LIMIT_JOBS, 1);
 	while (submit->nr_bos)
 		drm_gem_object_put(pagoda_bo_gem(submit->bos[--submit->nr_bos]));
 	kvfree(submit->bos);
@@ -182,19 +89,6 @@ void pagoda_submit_free(struct pagoda_submit *submit)
 	kfree(submit);
 }
 
-static int submit_lock(struct submit_run *run, struct drm_exec *exec)
-{
-	int ret = drm_gpuvm_prepare_vm(&run->vm->base, exec, 1);
-	u32 i;
-
-	for (i = 0; i < run->nr_bos && !ret; i++) {
-		ret = drm_exec_prepare_obj(exec, pagoda_bo_gem(run->bos[i]), 1);
-		if (!ret && i < run->submit->nr_bos && pagoda_offer_refuses(run->bos[i]))
-			ret = -ENODATA;
-	}
-	return ret;
-}
-
 /* ---- Residency -------------------------------------------------------------- */
 
 static int submit_bring(struct submit_run *run, struct pagoda_bo *bo)
@@ -203,11 +97,13 @@ static int submit_bring(struct submit_run *run, struct pagoda_bo *bo)
 
 	pagoda_swizzle_expect_job(bo);
 	ret = pagoda_pace_place(&run->pace, bo, &run->ctx);
-	if (!ret)
-		ret = pagoda_lost_clear(bo);
-	if (!ret)
-		pagoda_bo_set_resident(bo, true);
-	return ret;
+	if (ret)
+		return ret;
+	ret = pagoda_lost_clear(bo);
+	if (ret)
+		return ret;
+	pagoda_bo_set_resident(bo, true);
+	return 0;
 }
 
 static int submit_rebind_bo(struct submit_run *run, struct pagoda_bo *bo)
@@ -229,8 +125,9 @@ static bool submit_is_bound(struct pagoda_bo *bo)
 }
 
 /*
- * A private allocation that didn't move isn't visited by the validation, but its content may be
- * another allocation's if paging lost a fill or copy since the last job of the VM.
+ * Clears private allocations with lost content. The validation doesn't visit a private allocation
+ * that didn't move, but its content may be another allocation's if paging lost a fill or copy
+ * since the last job of the VM.
  */
 static int submit_clear_lost(struct submit_run *run)
 {
@@ -252,42 +149,39 @@ static int submit_clear_lost(struct submit_run *run)
 	return 0;
 }
 
-/* An offered allocation of the residency list stays where it is until it is reclaimed. */
+/* Returns false for an offered allocation of the residency list, which stays until reclaimed. */
 static bool submit_uses(const struct submit_run *run, u32 index)
 {
 	return index < run->submit->nr_bos || !pagoda_bo_is_offered(run->bos[index]);
 }
 
-static int submit_bring_rank(struct submit_run *run, u32 rank)
-{
-	struct pagoda_bo *bo;
-	int ret = 0;
-	u32 i;
-
-	for (i = 0; i < run->nr_bos && !ret; i++)
-		if (submit_uses(run, i) && pagoda_room_rank(run->bos[i]) == rank)
-			ret = submit_bring(run, run->bos[i]);
-	list_for_each_entry(bo, &run->vm->evicted, vm.evicted) {
-		if (ret)
-			break;
-		if (submit_is_bound(bo) && pagoda_room_rank(bo) == rank)
-			ret = submit_bring(run, bo);
-	}
-	return ret;
-}
-
 static int submit_bring_all(struct submit_run *run)
 {
-	int ret = 0;
-	u32 rank;
+	struct pagoda_bo *bo;
+	u32 rank, i;
+	int ret;
 
 	run->pace = (struct pagoda_pace) { .client = run->vm->client };
-	for (rank = 0; rank < PAGODA_ROOM_RANKS && !ret; rank++)
-		ret = submit_bring_rank(run, rank);
-	return ret;
+	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++) {
+		for (i = 0; i < run->nr_bos; i++) {
+			if (!submit_uses(run, i) || pagoda_room_rank(run->bos[i]) != rank)
+				continue;
+			ret = submit_bring(run, run->bos[i]);
+			if (ret)
+				return ret;
+		}
+		list_for_each_entry(bo, &run->vm->evicted, vm.evicted) {
+			if (!submit_is_bound(bo) || pagoda_room_rank(bo) != rank)
+				continue;
+			ret = submit_bring(run, bo);
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
 }
 
-/* Placing is done: nothing leaves while the reservations are held. */
+/* Makes mappings valid. All is placed: nothing leaves while the reservations are held. */
 static int submit_rebind_all(struct submit_run *run)
 {
 	struct pagoda_bo *bo;
@@ -314,22 +208,9 @@ static void submit_keep(struct submit_run *run, enum pagoda_vm_keep keep)
 	pagoda_victims_keep(run->vm->vidmm, run->bos, run->nr_bos, keep != PAGODA_VM_KEEP_NOTHING);
 }
 
-static void submit_settle(struct submit_run *run)
-{
-	u32 i;
-
-	pagoda_pace_settle(&run->pace, run->vm, run->submit->context->id);
-	for (i = 0; i < run->nr_bos; i++)
-		ttm_bo_move_to_lru_tail_unlocked(&run->bos[i]->ttm);
-	spin_lock(&run->vm->vidmm->ttm.lru_lock);
-	ttm_lru_bulk_move_tail(&run->vm->uses.bulk);
-	spin_unlock(&run->vm->vidmm->ttm.lru_lock);
-	pagoda_victims_used(run->vm->vidmm, &run->vm->uses, run->bos, run->nr_bos);
-}
-
 /*
- * VRAM may be full of private allocations of this VM, which hold the reservation: those that can
- * be used elsewhere make room.
+ * Repeats a step as long as private allocations of the VM can make room. Private allocations may
+ * fill VRAM, and TTM evicts none with mappings while &pagoda_vm.keep is set.
  */
 static int submit_in_room(struct submit_run *run, int (*step)(struct submit_run *run))
 {
@@ -361,87 +242,72 @@ static int submit_check_demand(struct submit_run *run)
 	return pagoda_demand_misfit(run->vm->vidmm, &demand) ? -ENOSPC : 0;
 }
 
-static int submit_leave_vram(struct submit_run *run)
-{
-	int ret = pagoda_room_leave_all(run->vm);
-	u32 i;
-
-	for (i = 0; i < run->nr_bos && !ret; i++)
-		ret = pagoda_room_leave(run->bos[i]);
-	return ret;
-}
-
-/*
- * Fragmentation may allow all of it only when everything is placed anew, the page tables, which
- * fit anywhere, last.
- */
-static int submit_place_anew(struct submit_run *run)
-{
-	int ret;
-
-	submit_keep(run, PAGODA_VM_KEEP_PRIVATE);
-	ret = submit_leave_vram(run);
-	return ret ?: submit_bring_all(run);
-}
-
+/* Places page tables and allocations, and makes their mappings valid. */
 static int submit_place(struct submit_run *run)
 {
 	int ret = 0;
+	u32 i;
 
 	if (run->attempt != PAGODA_ATTEMPT_SHARED)
 		ret = submit_check_demand(run);
-	if (!ret && run->attempt == PAGODA_ATTEMPT_EMPTIED)
-		ret = submit_place_anew(run);
 	if (ret)
 		return ret;
+	/*
+	 * Fragmentation may prevent that all allocations fit unless all of them are placed anew.
+	 * Page tables, which fit anywhere, are placed last.
+	 */
+	if (run->attempt == PAGODA_ATTEMPT_EMPTIED) {
+		submit_keep(run, PAGODA_VM_KEEP_PRIVATE);
+		ret = pagoda_room_leave_all(run->vm);
+		for (i = 0; i < run->nr_bos && !ret; i++)
+			ret = pagoda_room_leave(run->bos[i]);
+		if (!ret)
+			ret = submit_bring_all(run);
+		if (ret)
+			return ret;
+	}
 	submit_keep(run, PAGODA_VM_KEEP_BOUND);
 	ret = submit_in_room(run, submit_bring_tables);
-	if (!ret)
-		ret = submit_in_room(run, submit_bring_all);
+	if (ret)
+		return ret;
+	ret = submit_in_room(run, submit_bring_all);
 	return ret ?: submit_in_room(run, submit_rebind_all);
 }
 
-/* The stream is plugged so that many moves share paging buffers. */
+/* Steps 1 to 3. The stream is plugged so that many moves share paging buffers. */
 static int submit_validate(struct submit_run *run)
 {
+	struct pagoda_vm *vm = run->vm;
+	struct pagoda_vidmm *vidmm = vm->vidmm;
 	int ret;
+	u32 i;
 
 	run->room = (struct pagoda_room) {
-		.vm = run->vm,
+		.vm = vm,
 		.last = run->attempt != PAGODA_ATTEMPT_SHARED,
 	};
 	run->tables = NULL;
-	run->losses = pagoda_lost_mark(run->vm->vidmm);
-	pagoda_stream_plug(run->vm->vidmm);
-	pagoda_offer_hide(run->vm);
-	pagoda_pace_again(run->vm);
-	ret = submit_clear_lost(run);
-	if (!ret)
-		ret = submit_place(run);
+	run->losses = pagoda_lost_mark(vidmm);
+	pagoda_stream_plug(vidmm);
+	pagoda_offer_hide(vm);
+	pagoda_pace_again(vm);
+	ret = submit_clear_lost(run) ?: submit_place(run);
 	submit_keep(run, PAGODA_VM_KEEP_NOTHING);
-	pagoda_stream_unplug(run->vm->vidmm);
-	if (!ret)
-		submit_settle(run);
+	pagoda_stream_unplug(vidmm);
 	dma_fence_put(run->tables);
-	return ret;
+	if (ret)
+		return ret;
+	pagoda_pace_settle(&run->pace, vm, run->submit->context->id);
+	for (i = 0; i < run->nr_bos; i++)
+		ttm_bo_move_to_lru_tail_unlocked(&run->bos[i]->ttm);
+	spin_lock(&vidmm->ttm.lru_lock);
+	ttm_lru_bulk_move_tail(&vm->uses.bulk);
+	spin_unlock(&vidmm->ttm.lru_lock);
+	pagoda_victims_used(vidmm, &vm->uses, run->bos, run->nr_bos);
+	return 0;
 }
 
 /* ---- The job ---------------------------------------------------------------- */
-
-/* Adds the fence of the last page table update. */
-static int submit_depend_on_tables(struct submit_run *run)
-{
-	struct dma_fence *last;
-	int ret = 0;
-
-	pagoda_space_lock(run->vm->space);
-	last = run->vm->last ? dma_fence_get(run->vm->last) : NULL;
-	pagoda_space_unlock(run->vm->space);
-	if (last)
-		ret = pagoda_exec_job_add_fence(run->job, last);
-	dma_fence_put(last);
-	return ret;
-}
 
 /* Allocations of the residency list have no flags. */
 static u32 submit_flags(const struct submit_run *run, u32 index)
@@ -449,46 +315,38 @@ static u32 submit_flags(const struct submit_run *run, u32 index)
 	return index < run->submit->nr_bos ? run->submit->flags[index] : 0;
 }
 
-/* A private allocation is used by its VM only: there is no other party to synchronise with. */
+/* Returns false for a private allocation: no other VM uses it, so there is nothing to wait for. */
 static bool submit_is_implicit(const struct submit_run *run, u32 index)
 {
 	return submit_flags(run, index) & DRM_PAGODA_SUBMIT_IMPLICIT &&
 	       !run->bos[index]->vm.private_to;
 }
 
-static int submit_depend_on_bo(struct submit_run *run, u32 index)
-{
-	bool write = submit_flags(run, index) & DRM_PAGODA_SUBMIT_WRITE;
-
-	return pagoda_exec_job_add_resv(run->job, pagoda_bo_gem(run->bos[index])->resv,
-					submit_is_implicit(run, index) ?
-					dma_resv_usage_rw(write) : DMA_RESV_USAGE_KERNEL);
-}
-
+/* Adds the job's dependencies: page table updates, allocations, and fences of the submission. */
 static int submit_depend(struct submit_run *run)
 {
-	const struct pagoda_submit *submit = run->submit;
 	struct dma_fence *fence;
 	u32 i, index = 0;
 	int ret;
 
 	ret = pagoda_exec_job_add_resv(run->job, pagoda_vm_resv(run->vm), DMA_RESV_USAGE_KERNEL);
-	if (!ret)
-		ret = submit_depend_on_tables(run);
-	for (i = 0; i < run->nr_bos && !ret; i++)
-		ret = submit_depend_on_bo(run, i);
-	while (!ret && (fence = pagoda_syncs_next(&submit->syncs, &index)))
+	if (ret)
+		return ret;
+	pagoda_space_lock(run->vm->space);
+	fence = run->vm->last ? dma_fence_get(run->vm->last) : NULL;
+	pagoda_space_unlock(run->vm->space);
+	if (fence)
 		ret = pagoda_exec_job_add_fence(run->job, fence);
-	return ret;
-}
+	dma_fence_put(fence);
+	for (i = 0; i < run->nr_bos && !ret; i++) {
+		bool write = submit_flags(run, i) & DRM_PAGODA_SUBMIT_WRITE;
 
-static int submit_reserve(struct submit_run *run)
-{
-	int ret = dma_resv_reserve_fences(pagoda_vm_resv(run->vm), SUBMIT_SLOTS);
-	u32 i;
-
-	for (i = 0; i < run->nr_bos && !ret; i++)
-		ret = dma_resv_reserve_fences(pagoda_bo_gem(run->bos[i])->resv, SUBMIT_SLOTS);
+		ret = pagoda_exec_job_add_resv(run->job, pagoda_bo_gem(run->bos[i])->resv,
+					       submit_is_implicit(run, i) ?
+					       dma_resv_usage_rw(write) : DMA_RESV_USAGE_KERNEL);
+	}
+	while (!ret && (fence = pagoda_syncs_next(&run->submit->syncs, &index)))
+		ret = pagoda_exec_job_add_fence(run->job, fence);
 	return ret;
 }
 
@@ -509,51 +367,38 @@ static void submit_push(struct submit_run *run)
 				   !submit_is_implicit(run, i) ? DMA_RESV_USAGE_BOOKKEEP :
 				   write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
 	}
-	submit_pass_charge(run->submit, run->job);
+	/* From here on the job holds the charge. */
+	run->job->payer = run->submit->quota;
+	run->submit->quota = NULL;
 	pagoda_exec_job_push(run->job);
 	run->job = NULL;
 }
 
-/*
- * Copies CPU writes to windows into the tiled allocations; the CPU's next access waits for the
- * job.
- */
-static int submit_take_windows(struct submit_run *run)
-{
-	int ret = pagoda_swizzle_use_private(run->vm->vidmm, run->vm);
-	u32 i;
-
-	for (i = 0; i < run->nr_bos && !ret; i++)
-		ret = pagoda_swizzle_use(run->bos[i]);
-	return ret;
-}
-
-static int submit_create_job(struct submit_run *run)
+/* Caller holds the VM's lock and all reservations. */
+static int submit_locked(struct submit_run *run)
 {
 	const struct pagoda_submit *submit = run->submit;
+	int ret = submit_validate(run);
+	u32 i;
 
+	if (ret)
+		return ret;
+	/* Copy CPU writes to windows; the CPU's next access waits for the job. */
+	ret = pagoda_swizzle_use_private(run->vm->vidmm, run->vm);
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		ret = pagoda_swizzle_use(run->bos[i]);
+	if (ret)
+		return ret;
 	run->job = pagoda_exec_job_create(submit->context->exec, submit->nr_buffers);
 	if (IS_ERR(run->job))
 		return PTR_ERR(run->job);
 	run->job->mark = run->losses;
 	memcpy(run->job->buffers, submit->buffers, submit->nr_buffers * sizeof(*submit->buffers));
-	return 0;
-}
-
-static int submit_locked(struct submit_run *run)
-{
-	int ret = submit_validate(run);
-
-	if (!ret)
-		ret = submit_take_windows(run);
-	if (ret)
-		return ret;
-	ret = submit_create_job(run);
-	if (ret)
-		return ret;
 	ret = submit_depend(run);
 	if (!ret)
-		ret = submit_reserve(run);
+		ret = dma_resv_reserve_fences(pagoda_vm_resv(run->vm), SUBMIT_SLOTS);
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		ret = dma_resv_reserve_fences(pagoda_bo_gem(run->bos[i])->resv, SUBMIT_SLOTS);
 	if (ret)
 		pagoda_exec_job_put(run->job);
 	else
@@ -561,21 +406,25 @@ static int submit_locked(struct submit_run *run)
 	return ret;
 }
 
-/* The work is done inside of the loop, where the ww ticket may still lock victims. */
+/* Locks all reservations. The job is made inside of the loop: the ww ticket still locks victims. */
 static int submit_in_vm(struct submit_run *run)
 {
+	u32 flags = run->ctx.interruptible ? DRM_EXEC_INTERRUPTIBLE_WAIT : 0;
 	struct drm_exec exec;
 	int ret = 0;
+	u32 i;
 
-	drm_exec_init(&exec, DRM_EXEC_IGNORE_DUPLICATES |
-		      (run->ctx.interruptible ? DRM_EXEC_INTERRUPTIBLE_WAIT : 0),
-		      run->nr_bos + 1);
+	drm_exec_init(&exec, DRM_EXEC_IGNORE_DUPLICATES | flags, run->nr_bos + 1);
 	drm_exec_until_all_locked(&exec) {
-		ret = submit_lock(run, &exec);
+		ret = drm_gpuvm_prepare_vm(&run->vm->base, &exec, 1);
+		for (i = 0; i < run->nr_bos && !ret; i++) {
+			ret = drm_exec_prepare_obj(&exec, pagoda_bo_gem(run->bos[i]), 1);
+			if (!ret && i < run->submit->nr_bos && pagoda_offer_refuses(run->bos[i]))
+				ret = -ENODATA;
+		}
 		drm_exec_retry_on_contention(&exec);
-		if (ret)
-			break;
-		ret = submit_locked(run);
+		if (!ret)
+			ret = submit_locked(run);
 		if (ret)
 			break;
 	}
@@ -583,59 +432,43 @@ static int submit_in_vm(struct submit_run *run)
 	return ret;
 }
 
-/* pagoda_require_bound() allocates no list if the residency list adds nothing. */
-static int submit_collect(struct submit_run *run)
-{
-	const struct pagoda_submit *submit = run->submit;
-	int ret;
-
-	ret = pagoda_require_bound(run->vm, submit->bos, submit->nr_bos, &run->required,
-				   &run->nr_bos);
-	run->bos = run->required ?: submit->bos;
-	return ret;
-}
-
-static void submit_drop_required(struct submit_run *run)
-{
-	if (!run->required)
-		return;
-	while (run->nr_bos > run->submit->nr_bos)
-		drm_gem_object_put(pagoda_bo_gem(run->required[--run->nr_bos]));
-	kvfree(run->required);
-	run->required = NULL;
-}
-
-/* Caller holds the VM's lock: its mappings don't change. */
-static int submit_run_locked(struct submit_run *run)
-{
-	int ret = run->vm->error ? -ECANCELED : submit_collect(run);
-
-	return ret ?: submit_in_vm(run);
-}
-
+/* Makes one attempt. The mappings of the VM don't change while the VM's lock is held. */
 static int submit_try(struct submit_run *run)
 {
-	struct pagoda_vidmm *vidmm = run->vm->vidmm;
-	int ret = pagoda_residency_enter(vidmm, run->attempt, run->ctx.interruptible);
+	const struct pagoda_submit *submit = run->submit;
+	struct pagoda_vm *vm = run->vm;
+	int ret = pagoda_residency_enter(vm->vidmm, run->attempt, run->ctx.interruptible);
 
 	if (ret)
 		return ret;
-	if (!run->ctx.interruptible)
-		mutex_lock(&run->vm->lock);
+	if (run->ctx.interruptible)
+		ret = mutex_lock_interruptible(&vm->lock);
 	else
-		ret = mutex_lock_interruptible(&run->vm->lock);
-	if (!ret) {
-		ret = submit_run_locked(run);
-		mutex_unlock(&run->vm->lock);
-		submit_drop_required(run);
+		mutex_lock(&vm->lock);
+	if (ret)
+		goto leave;
+	/* No list is allocated if the residency list adds nothing. */
+	ret = vm->error ? -ECANCELED : pagoda_require_bound(vm, submit->bos, submit->nr_bos,
+							    &run->required, &run->nr_bos);
+	run->bos = run->required ?: submit->bos;
+	if (!ret)
+		ret = submit_in_vm(run);
+	mutex_unlock(&vm->lock);
+	if (run->required) {
+		while (run->nr_bos > submit->nr_bos)
+			drm_gem_object_put(pagoda_bo_gem(run->required[--run->nr_bos]));
+		kvfree(run->required);
+		run->required = NULL;
 	}
-	pagoda_residency_leave(vidmm, run->attempt);
+leave:
+	pagoda_residency_leave(vm->vidmm, run->attempt);
 	return ret;
 }
 
 /*
- * Everything that the submission waits for exists. As with MAKE_RESIDENT, other residency lists,
- * or the places of resident allocations, may be in the way of an allocation that would fit.
+ * Makes the job of a submission; all fences and values that the job waits for exist. Attempts
+ * become harder, as with MAKE_RESIDENT: other residency lists, or the places of resident
+ * allocations, may be in the way of an allocation that would fit.
  */
 static int submit_make(struct pagoda_submit *submit, bool interruptible)
 {
@@ -659,8 +492,8 @@ static int submit_make(struct pagoda_submit *submit, bool interruptible)
 	}
 	if (ret)
 		return ret == -ENOSPC ? -ENOMEM : ret;
-	/* A waiter of the job may offer allocations that the job used. */
-	submit_uncount(submit);
+	/* Before the signal: a waiter of the job may offer allocations that the job used. */
+	pagoda_closing_let_go(submit);
 	pagoda_syncs_signal(&submit->syncs, run.fence);
 	dma_fence_put(run.fence);
 	pagoda_deferred_kick(vm->vidmm);
@@ -669,19 +502,13 @@ static int submit_make(struct pagoda_submit *submit, bool interruptible)
 
 /* ---- Submissions that wait ---------------------------------------------------- */
 
-static struct pagoda_submit *submit_of(struct pagoda_deferred_item *item)
-{
-	return container_of(item, struct pagoda_submit, item);
-}
-
 /*
- * Makes a job that was accepted before. If that fails, the context is given up. If paging that
- * the job waits for failed, only the job is cancelled: the paging was the client's request, and
- * the job would fault.
+ * Makes a job that was accepted before, or gives up the context. If paging that the job waits for
+ * failed, only the job is cancelled: the client asked for that paging, and the job would fault.
  */
 static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
-	struct pagoda_submit *submit = submit_of(item);
+	struct pagoda_submit *submit = container_of(item, struct pagoda_submit, item);
 	int ret;
 
 	if (pagoda_syncs_failed(&submit->syncs)) {
@@ -698,7 +525,7 @@ static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_def
 /* The caller of pagoda_deferred_cancel() still has a reference to the context. */
 static void submit_put_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
-	pagoda_submit_free(submit_of(item));
+	pagoda_submit_free(container_of(item, struct pagoda_submit, item));
 }
 
 static const struct pagoda_deferred_ops submit_deferred_ops = {
@@ -708,10 +535,12 @@ static const struct pagoda_deferred_ops submit_deferred_ops = {
 
 static int submit_defer(struct pagoda_submit *submit)
 {
-	int ret = submit_charge_wait(submit);
+	int ret = pagoda_quota_charge(submit->quota, PAGODA_LIMIT_WAITING, 1);
 
-	if (!ret)
-		ret = submit_count(submit);
+	if (ret)
+		return ret;
+	submit->waits = true;
+	ret = pagoda_closing_hold_up(submit);
 	if (ret)
 		return ret;
 	ret = pagoda_deferred_prepare(&submit->item, &submit->syncs);
@@ -721,16 +550,6 @@ static int submit_defer(struct pagoda_submit *submit)
 	return 0;
 }
 
-static bool submit_has_implicit(const struct pagoda_submit *submit)
-{
-	u32 i;
-
-	for (i = 0; i < submit->nr_bos; i++)
-		if (submit->flags[i] & DRM_PAGODA_SUBMIT_IMPLICIT && !submit->bos[i]->vm.private_to)
-			return true;
-	return false;
-}
-
 /*
  * Later jobs synchronise with the fence of a job with implicit sync, which must exist when SUBMIT
  * returns. Returns -EAGAIN if queued submissions must be made first, as far as they can be.
@@ -738,8 +557,13 @@ static bool submit_has_implicit(const struct pagoda_submit *submit)
 static int submit_check_implicit(struct pagoda_submit *submit, bool settled)
 {
 	struct pagoda_context *context = submit->context;
+	bool implicit = false;
+	u32 i;
 
-	if (!submit_has_implicit(submit))
+	for (i = 0; i < submit->nr_bos; i++)
+		implicit |= submit->flags[i] & DRM_PAGODA_SUBMIT_IMPLICIT &&
+			    !submit->bos[i]->vm.private_to;
+	if (!implicit)
 		return 0;
 	if (!pagoda_syncs_look(&submit->syncs)) {
 		drm_dbg_driver(context->vm->vidmm->drm,
@@ -755,41 +579,42 @@ static int submit_check_implicit(struct pagoda_submit *submit, bool settled)
 	return -EINVAL;
 }
 
-/* Caller holds the context's lock. Consumes the submission if 0 is returned. */
-static int submit_accept(struct pagoda_submit *submit, bool settled)
-{
-	struct pagoda_context *context = submit->context;
-	int ret;
-
-	if (context->dead)
-		return -ENOENT;
-	if (pagoda_exec_context_is_banned(context->exec) || READ_ONCE(context->vm->client->error))
-		return -ECANCELED;
-	ret = submit_check_implicit(submit, settled);
-	if (ret)
-		return ret;
-	ret = submit_charge(submit);
-	if (ret)
-		return ret;
-	if (!pagoda_syncs_look(&submit->syncs) || pagoda_syncs_failed(&submit->syncs) ||
-	    !pagoda_deferred_is_empty(&context->deferred))
-		return submit_defer(submit);
-	ret = submit_make(submit, true);
-	if (!ret)
-		pagoda_submit_free(submit);
-	return ret;
-}
-
+/* Accepts a submission, which is consumed if 0 is returned; else as submit_check_implicit(). */
 static int submit_in_turn(struct pagoda_submit *submit, bool settled, u64 *job)
 {
 	struct pagoda_context *context = submit->context;
+	struct pagoda_client *client = context->vm->client;
 	int ret = mutex_lock_interruptible(&context->lock);
 
 	if (ret)
 		return ret;
-	ret = submit_accept(submit, settled);
+	if (context->dead)
+		ret = -ENOENT;
+	else if (pagoda_exec_context_is_banned(context->exec) || READ_ONCE(client->error))
+		ret = -ECANCELED;
+	else
+		ret = submit_check_implicit(submit, settled);
+	if (!ret && pagoda_context_queued(context) >= DRM_PAGODA_MAX_QUEUED_JOBS) {
+		drm_dbg_driver(context->vm->vidmm->drm, "context %llu has too many jobs queued\n",
+			       context->id);
+		ret = -EBUSY;
+	}
+	if (!ret)
+		ret = pagoda_quota_charge(client->quota, PAGODA_LIMIT_JOBS, 1);
+	if (ret)
+		goto unlock;
+	submit->quota = client->quota;
+	if (!pagoda_syncs_look(&submit->syncs) || pagoda_syncs_failed(&submit->syncs) ||
+	    !pagoda_deferred_is_empty(&context->deferred)) {
+		ret = submit_defer(submit);
+	} else {
+		ret = submit_make(submit, true);
+		if (!ret)
+			pagoda_submit_free(submit);
+	}
 	if (!ret)
 		*job = ++context->accepted;
+unlock:
 	mutex_unlock(&context->lock);
 	return ret;
 }
