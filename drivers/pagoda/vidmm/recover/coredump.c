@@ -230,13 +230,9 @@ static void coredump_end(struct pagoda_coredump *dump, struct pagoda_vidmm *vidm
 	queue_work(system_dfl_wq, &dump->work);
 }
 
-/**
- * pagoda_coredump_job() - Write a dump about a job that faulted or hung
- * @context: Context of the job
- * @report: Fault or hang
- *
- * Context: &pagoda_exec_ops.banned: dma_fence signalling path, allocates nothing, takes only
- * spinlocks and tries the VM's lock.
+/*
+ * Writes a dump about a job that faulted or hung. dma_fence signalling path
+ * (&pagoda_exec_ops.banned): takes only spinlocks, and tries the VM's lock.
  */
 void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exec_report *report)
 {

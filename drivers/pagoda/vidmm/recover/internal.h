@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Text about the last failure of the device, for devcoredump and debugfs; see coredump.c. */
+/* What the files about recovery share. */
 #ifndef PAGODA_VIDMM_RECOVER_INTERNAL_H
 #define PAGODA_VIDMM_RECOVER_INTERNAL_H
 
@@ -9,7 +9,6 @@
 #include <linux/workqueue.h>
 #include "paging/paging.h"
 
-struct pagoda_bo;
 struct pagoda_context;
 struct pagoda_exec_report;
 struct pagoda_vidmm;
@@ -54,15 +53,12 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error);
 u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm);
 
-/* rebuild.c */
-/* rebuild.c */
-void pagoda_suspend_kept(struct pagoda_bo *bo);
-
 /* coredump.c */
 void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exec_report *report);
 void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, int error);
 void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason);
 
+/* notes.c */
 /* Bytes that pagoda_reset_names() writes at most. */
 #define PAGODA_RESET_NAMES	64
 

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The last resets, for debugfs and coredumps. */
-#include <linux/jiffies.h>
-#include <linux/ktime.h>
-#include <linux/mm.h>
-#include <drm/drm_device.h>
-#include <drm/drm_managed.h>
+#include <linux/mutex.h>
 #include <drm/drm_print.h>
-#include "core/compat.h"
 #include "core/core.h"
 #include "core/life.h"
-#include "core/transport.h"
-#include "queue/exec.h"
 #include "internal.h"
 #include "recover.h"
 

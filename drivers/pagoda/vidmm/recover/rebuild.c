@@ -109,8 +109,8 @@ static int rebuild_mappings(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 }
 
 /*
- * Paging of the allocation was given up: contexts of VMs that map it are marked as reset, or
- * banned (C190).
+ * If paging of the allocation was given up, has rebuild_tell() mark the contexts of all VMs that
+ * map the allocation as reset, or ban them (C190).
  */
 static void rebuild_blame(struct pagoda_bo *bo)
 {
@@ -130,8 +130,13 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 	bool stale, clear;
 	int ret;
 
-	pagoda_suspend_kept(bo);
+	dma_resv_assert_held(bo->ttm.base.resv);
 	stale = pagoda_lost_is_stale(bo);
+	/* Content of the epoch that a sleep ended is still in VRAM only if it was preserved. */
+	if (stale && bo->content.epoch == READ_ONCE(vidmm->reset->kept_epoch)) {
+		bo->content.epoch = pagoda_reset_epoch(vidmm);
+		stale = pagoda_lost_is_stale(bo);
+	}
 	ret = stale ? pagoda_offer_drop(bo) : 0;
 	if (ret)
 		return ret;
@@ -167,29 +172,27 @@ static int rebuild_allocations(struct pagoda_vidmm *vidmm, u32 *lost)
 }
 
 /*
- * Paging of an allocation that the context's VM maps was given up. If that paging broke the
- * device, the context is banned (C190).
+ * Tells all contexts of a VM that paging of an allocation which the VM maps was given up. If that
+ * paging broke the device, the contexts are banned (C190). Called before a step that can fail,
+ * because a repeated rebuild doesn't find vm->aborted.
  */
-static void rebuild_tell_context(struct pagoda_context *context, u32 aborted)
-{
-	spin_lock(&context->state_lock);
-	context->state |= DRM_PAGODA_CONTEXT_RESET;
-	spin_unlock(&context->state_lock);
-	if (aborted & PAGODA_ABORTED_TO_BLAME)
-		pagoda_context_give_up(context);
-}
-
-/* All contexts are told before anything can fail: a repeated rebuild wouldn't find vm->aborted. */
 static void rebuild_tell(struct pagoda_vm *vm)
 {
 	u32 aborted = atomic_xchg(&vm->aborted, 0);
+	struct pagoda_context *context;
 	struct pagoda_save *save;
 
 	if (!aborted)
 		return;
 	mutex_lock(&vm->lock);
-	list_for_each_entry(save, &vm->saves, entry)
-		rebuild_tell_context(container_of(save, struct pagoda_context, save), aborted);
+	list_for_each_entry(save, &vm->saves, entry) {
+		context = container_of(save, struct pagoda_context, save);
+		spin_lock(&context->state_lock);
+		context->state |= DRM_PAGODA_CONTEXT_RESET;
+		spin_unlock(&context->state_lock);
+		if (aborted & PAGODA_ABORTED_TO_BLAME)
+			pagoda_context_give_up(context);
+	}
 	mutex_unlock(&vm->lock);
 }
 
@@ -294,17 +297,4 @@ int pagoda_rebuild_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 {
 	INIT_WORK(&vidmm->reset->rebuild, reset_rebuild);
 	return 0;
-}
-
-/*
- * Moves the content of an allocation in preserved VRAM to the current epoch. All other content
- * had left VRAM: what is there of the epoch that ended with the sleep was preserved. Caller holds
- * the reservation, during the rebuild.
- */
-void pagoda_suspend_kept(struct pagoda_bo *bo)
-{
-	struct pagoda_vidmm *vidmm = bo->vidmm;
-
-	if (bo->content.epoch == READ_ONCE(vidmm->reset->kept_epoch) && pagoda_lost_is_stale(bo))
-		bo->content.epoch = pagoda_reset_epoch(vidmm);
 }

@@ -31,12 +31,13 @@ void pagoda_coredump_fini(struct pagoda_vidmm *vidmm);
 /* reset.c */
 void pagoda_reset_told(struct pagoda_vidmm *vidmm);
 int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm);
-/* reset.c */
 int pagoda_reset_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
-int pagoda_rebuild_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_reset_stop(struct pagoda_vidmm *vidmm);
 void pagoda_reset_fini(struct pagoda_vidmm *vidmm);
 int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason);
+
+/* rebuild.c */
+int pagoda_rebuild_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 
 /* sleep.c */
 int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kind);

@@ -8,7 +8,7 @@
  *					submission that is lost although the queue works
  *					costs only its allocations
  *	the device			reports that it was reset, or doesn't work any more
- *	a person or a test		debugfs
+ *	a user or a test		debugfs
  *	the machine sleeps		sleep.c; the loss of power resets the device
  *
  * All requests meet in the paging queue's recovery, which calls pagoda_reset_device() once for
@@ -162,53 +162,36 @@ static void reset_died(struct pagoda_vidmm *vidmm)
 	reset_show(vidmm->reset);
 }
 
-/* Tells listeners and waiters of monitored fences that content, and maybe values, were lost. */
-static void reset_tell(struct pagoda_vidmm *vidmm)
-{
-	vidmm->reset->kept_epoch = PAGODA_RESET_KEEPS_NOTHING;
-	atomic64_inc(&vidmm->reset->counted);
-	pagoda_listeners_kick(vidmm->listeners);
-	pagoda_mfence_device_lost(vidmm);
-}
-
-/*
- * Marks the device as without power. There was nothing to lose, and nothing is rebuilt until it
- * wakes.
- */
-static void reset_fall_asleep(struct pagoda_reset *reset, u64 epoch)
-{
-	WRITE_ONCE(reset->asleep, true);
-	reset->kept_epoch = reset->kept ? epoch : PAGODA_RESET_KEEPS_NOTHING;
-}
-
 /* Phase 1 after the reset: the device holds no work of the driver any more and is quiet (C191). */
 static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 {
 	struct pagoda_reset *reset = vidmm->reset;
+	bool sleep = reset_is_sleep(reasons);
 
+	lockdep_assert_held(&reset->lock);
 	reset->blaming = reasons & BIT(PAGODA_RESET_PAGING);
 	WRITE_ONCE(reset->pending, true);
-	if (reset_is_sleep(reasons))
-		reset_fall_asleep(reset, pagoda_reset_epoch(vidmm));
+	if (sleep) {
+		/* There was nothing to lose, and nothing is rebuilt until the device wakes. */
+		WRITE_ONCE(reset->asleep, true);
+		reset->kept_epoch = reset->kept ? pagoda_reset_epoch(vidmm) :
+						  PAGODA_RESET_KEEPS_NOTHING;
+	}
 	atomic64_inc_return_release(&vidmm->resets);
 	pagoda_journal_reset(vidmm->journal);
-	if (!reset_is_sleep(reasons))
-		reset_tell(vidmm);
+	if (!sleep) {
+		/* Content was lost, and maybe values of monitored fences. */
+		reset->kept_epoch = PAGODA_RESET_KEEPS_NOTHING;
+		atomic64_inc(&reset->counted);
+		pagoda_listeners_kick(vidmm->listeners);
+		pagoda_mfence_device_lost(vidmm);
+	}
 	if (vidmm->engines) {
 		pagoda_engines_refuse(vidmm->engines);
 		pagoda_engines_lost(vidmm->engines);
 	}
 	if (!reset->asleep)
 		queue_work(system_dfl_wq, &reset->rebuild);
-}
-
-static void reset_note(struct pagoda_reset *reset, u32 reasons, int result)
-{
-	reset->notes[reset->nr_notes++ % PAGODA_RESET_NOTES] = (struct pagoda_reset_note) {
-		.begun_ns = ktime_get_ns(),
-		.reasons = reasons,
-		.result = result,
-	};
 }
 
 static void reset_announce(struct pagoda_vidmm *vidmm, u32 reasons)
@@ -237,7 +220,11 @@ static int reset_perform(struct pagoda_vidmm *vidmm, u32 reasons)
 	reset_hold(vidmm);
 	reset_hide(vidmm);
 	ret = reset_command(vidmm, reasons);
-	reset_note(reset, reasons, ret);
+	reset->notes[reset->nr_notes++ % PAGODA_RESET_NOTES] = (struct pagoda_reset_note) {
+		.begun_ns = ktime_get_ns(),
+		.reasons = reasons,
+		.result = ret,
+	};
 	if (ret)
 		reset_died(vidmm);
 	else

@@ -6,7 +6,7 @@
  *			allocated: the gate is shut, jobs end, allocations in VRAM are evicted
  *			to system memory. Failures happen in this step, and leave the device as
  *			it was
- *	sleep		user space is frozen: phase 1 of a reset (reset.h). Allocates no memory
+ *	sleep		user space is frozen: phase 1 of a reset (reset.c). Allocates no memory
  *			unless allocations came back to VRAM
  *	wake		the device has power again: phase 2. Hibernation wakes the device to
  *			write the image, then has it sleep again: allocations that the rebuild
@@ -198,7 +198,7 @@ int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 	int ret;
 
 	if (!READ_ONCE(vidmm->reset->shut)) {
-		drm_err(vidmm->drm, "nobody said that the machine would sleep\n");
+		drm_err(vidmm->drm, "the sleep of the machine wasn't prepared\n");
 		return -EBUSY;
 	}
 	/* Still asleep from the last call. */
