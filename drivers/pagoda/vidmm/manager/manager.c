@@ -17,11 +17,8 @@
 #include "core/compat.h"
 #include "core/core.h"
 #include "core/info.h"
-#include "core/transport.h"
 #include "paging/cpu/cpu.h"
-#include "paging/paging.h"
 #include "queue/exec.h"
-#include "queue/queue.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/fence/fence.h"
 #include "vidmm/fence/sync.h"
@@ -69,10 +66,10 @@ static void executor_fini(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Sets up the CPU executor, which does the device's work on the CPU. It has an aperture and
- * device addresses only if it does all work: otherwise it can't change the device's, and must
- * not report that it did. Without them it takes any address of system memory: it reaches pages
- * by other means.
+ * Sets up the CPU executor, which does the device's work on the CPU. The executor has an aperture
+ * and device addresses of its own only if it does all work: it can't change those of a device, and
+ * must not report that it did. Without them the executor takes any address of system memory,
+ * because private data of the packets names the pages.
  */
 static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -105,7 +102,7 @@ static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_a
 	return -ENOMEM;
 }
 
-/* Jobs need page tables: without them there are no engines. */
+/* Without page tables there are no engines, because jobs need page tables. */
 static int engines_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	const struct pagoda_engines_args engines = {
@@ -126,13 +123,7 @@ static int engines_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return PTR_ERR(vidmm->engines);
 }
 
-/**
- * pagoda_vidmm_has_engines() - Test whether the device executes commands
- * @vidmm: The manager
- *
- * Context: Any.
- * Return: Whether it does.
- */
+/* Returns true if the device executes commands. */
 bool pagoda_vidmm_has_engines(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->engines;
@@ -178,7 +169,6 @@ static int budgets_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return 0;
 }
 
-/* What GEM calls for an allocation. */
 static const struct drm_gem_object_funcs gem_funcs = {
 	.free = pagoda_bo_gem_free,
 	.open = pagoda_handle_open,
@@ -196,7 +186,7 @@ static int control_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	vidmm->closing_work = pagoda_closing_work;
 	vidmm->job_timeout_ms = args->job_timeout_ms;
 	vidmm->submit_share = args->submit_share;
-	/* Pages that the DMA API bounces would have two contents. */
+	/* Don't let the DMA API bounce pages: they would have two contents. */
 	vidmm->reaches_part = drm_need_swiotlb(vidmm->info->system_address_bits);
 	mutex_init(&vidmm->control_lock);
 	mutex_init(&vidmm->scratch_lock);
@@ -339,9 +329,9 @@ static void recovery_fini(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * The parts of the manager, bottom to top. They are set up in this order. When the hardware goes
- * they are stopped from the top down, and freed from the top down when the last file is closed;
- * the parts below one that can't be set up are freed likewise.
+ * The parts of the manager, bottom to top. Parts are set up in this order. When the hardware goes,
+ * parts are stopped from the top down; when the last file is closed, parts are freed from the top
+ * down. If a part can't be set up, the parts below are freed likewise.
  */
 static const struct vidmm_part {
 	const char *name;
@@ -429,8 +419,8 @@ struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args)
 }
 
 /*
- * Takes a reference to every allocation. Returns false if an allocation couldn't be held
- * because its last reference is just being dropped: it is gone soon.
+ * Takes a reference to every allocation. Returns false if another thread is just dropping the last
+ * reference of an allocation, which will be gone soon.
  */
 static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 {
@@ -451,53 +441,37 @@ static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 	return all;
 }
 
-static void vidmm_stop_sharing(struct pagoda_vidmm *vidmm)
-{
-	struct pagoda_bo *bo;
-	unsigned long id;
-
-	xa_for_each_marked(&vidmm->bos, id, bo, VIDMM_HELD)
-		pagoda_prime_stop(bo);
-}
-
-static void vidmm_drop_all(struct pagoda_vidmm *vidmm)
-{
-	struct pagoda_bo *bo;
-	unsigned long id;
-
-	xa_for_each_marked(&vidmm->bos, id, bo, VIDMM_HELD) {
-		xa_clear_mark(&vidmm->bos, id, VIDMM_HELD);
-		drm_gem_object_put(&bo->ttm.base);
-	}
-}
-
 /**
  * pagoda_vidmm_stop() - Stop the manager because the hardware goes
  * @vidmm: The manager; no ioctl and no fault is in it and none will come
  *
- * All work is done or given up, and no page is mapped for the device any more. The allocations that
- * are left can only be closed. Content is lost.
- *
- * TTM frees the pages without regard to an allocation that is being closed: so all allocations are
- * held until it is done.
+ * Afterwards all work is done or given up, and no page is mapped for the device. The allocations
+ * that are left can only be closed. Content is lost.
  *
  * Context: May sleep for long.
  */
 void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 {
 	u32 n = ARRAY_SIZE(vidmm_parts);
+	struct pagoda_bo *bo;
+	unsigned long id;
 
 	while (n--)
 		if (vidmm_parts[n].stop)
 			vidmm_parts[n].stop(vidmm);
+	/* TTM unmaps pages without regard to allocations that are being closed: hold all. */
 	while (!vidmm_hold_all(vidmm)) {
 		flush_workqueue(vidmm->ttm.wq);
 		fsleep(USEC_PER_MSEC);
 	}
 	flush_workqueue(vidmm->ttm.wq);
-	vidmm_stop_sharing(vidmm);
+	xa_for_each_marked(&vidmm->bos, id, bo, VIDMM_HELD)
+		pagoda_prime_stop(bo);
 	ttm_device_clear_dma_mappings(&vidmm->ttm);
-	vidmm_drop_all(vidmm);
+	xa_for_each_marked(&vidmm->bos, id, bo, VIDMM_HELD) {
+		xa_clear_mark(&vidmm->bos, id, VIDMM_HELD);
+		drm_gem_object_put(&bo->ttm.base);
+	}
 }
 
 /**
@@ -517,7 +491,8 @@ void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
  * @vidmm: The manager
  * @id: Allocation id
  *
- * Its next moves are answered ALLOCATION_BUSY until it is idle (C11 - C14).
+ * The allocation's next moves are answered ALLOCATION_BUSY until the allocation is idle (C11 -
+ * C14).
  *
  * Context: Takes the reservation; may sleep.
  * Return: 0 or -ENOENT.
