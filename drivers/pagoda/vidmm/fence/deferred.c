@@ -6,9 +6,7 @@
  * points that ioctls of this driver add; for points from elsewhere the worker looks again and
  * again, at growing intervals.
  */
-#include <linux/dma-fence-chain.h>
 #include <linux/ktime.h>
-#include <linux/slab.h>
 #include <drm/drm_drv.h>
 #include "core/compat.h"
 #include "core/core.h"
@@ -121,62 +119,36 @@ static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferre
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 }
 
-/*
- * Returns false if the item is to be made later: the gate is closed for a rebuild, or the owner
- * returned -EAGAIN.
- */
-static bool deferred_try(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
-			 int *error)
-{
-	struct pagoda_gate gate;
-	int idx;
-
-	*error = -ENODEV;
-	if (!drm_dev_enter(queue->vidmm->drm, &idx))
-		return true;
-	if (!pagoda_gate_try(queue->vidmm, &gate)) {
-		*error = 0;
-		drm_dev_exit(idx);
-		return false;
-	}
-	*error = queue->ops->make(queue, item);
-	pagoda_gate_leave(queue->vidmm, &gate);
-	drm_dev_exit(idx);
-	if (*error != -EAGAIN)
-		return true;
-	*error = 0;
-	return false;
-}
-
-/* A call of deferred_try() that runs in the owner's cgroup. */
+/* A call of &pagoda_deferred_ops.make in the owner's cgroup. */
 struct deferred_turn {
 	struct pagoda_deferred *queue;
 	struct pagoda_deferred_item *item;
-	int error;	/* out: 0 or a negative errno */
-	bool done;	/* out: false = later */
+	int error;	/* out: 0 or a negative errno; -EAGAIN = later */
 };
 
 static void deferred_turn(void *arg)
 {
 	struct deferred_turn *turn = arg;
+	struct pagoda_deferred *queue = turn->queue;
+	struct pagoda_gate gate;
+	int idx;
 
-	turn->done = deferred_try(turn->queue, turn->item, &turn->error);
-}
-
-static bool deferred_make(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
-			  int *error)
-{
-	struct deferred_turn turn = { .queue = queue, .item = item };
-
-	pagoda_payer_run(queue->payer, deferred_turn, &turn);
-	*error = turn.error;
-	return turn.done;
+	turn->error = -ENODEV;
+	if (!drm_dev_enter(queue->vidmm->drm, &idx))
+		return;
+	turn->error = -EAGAIN;
+	/* A rebuild shuts the gate. */
+	if (pagoda_gate_try(queue->vidmm, &gate)) {
+		turn->error = queue->ops->make(queue, turn->item);
+		pagoda_gate_leave(queue->vidmm, &gate);
+	}
+	drm_dev_exit(idx);
 }
 
 /* Returns true if the worker is to look again after a delay. */
 static bool deferred_run(struct pagoda_deferred *queue)
 {
-	struct pagoda_deferred_item *item;
+	struct deferred_turn turn = { .queue = queue };
 	bool there;
 	int error;
 
@@ -184,19 +156,23 @@ static bool deferred_run(struct pagoda_deferred *queue)
 	/* Order the counter before the lookup. Pairs with pagoda_deferred_settle(). */
 	smp_mb();
 	deferred_drop_fence(queue);
-	while ((item = deferred_first(queue, &error))) {
+	while ((turn.item = deferred_first(queue, &error))) {
 		if (!error && !drm_dev_is_unplugged(queue->vidmm->drm)) {
-			there = pagoda_syncs_look(item->syncs);
+			there = pagoda_syncs_look(turn.item->syncs);
 			WRITE_ONCE(queue->held_up, there ? 0 : queue->runs);
 			if (!there)
 				return true;
-			if (!deferred_is_done(queue, item->syncs))
+			if (!deferred_is_done(queue, turn.item->syncs))
 				return false;
 		}
-		if (!error && !deferred_make(queue, item, &error))
-			return true;
-		deferred_remove(queue, item);
-		deferred_end(queue, item, error);
+		if (!error) {
+			pagoda_payer_run(queue->payer, deferred_turn, &turn);
+			error = turn.error;
+			if (error == -EAGAIN)
+				return true;
+		}
+		deferred_remove(queue, turn.item);
+		deferred_end(queue, turn.item, error);
 		queue->patience = PATIENCE_MIN;
 	}
 	return false;
@@ -239,13 +215,7 @@ void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vi
 	init_waitqueue_head(&queue->room);
 }
 
-/**
- * pagoda_deferred_is_empty() - Tell whether work can be made at once
- * @queue: Queue; the caller excludes other threads that add items
- *
- * Context: Any, takes no lock.
- * Return: True if no earlier item waits.
- */
+/* Returns true if no item waits. Takes no lock: the caller excludes threads that add items. */
 bool pagoda_deferred_is_empty(struct pagoda_deferred *queue)
 {
 	return !READ_ONCE(queue->count);

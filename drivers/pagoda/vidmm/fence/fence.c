@@ -79,10 +79,11 @@ void pagoda_mfence_write(struct pagoda_mfence *mfence, u64 value)
  */
 u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value)
 {
-	u64 *here = kmap_local_page(mfence->page);
-	u64 old = xchg(here, value);
+	u64 old, *here;
 
 	lockdep_assert_held(&mfence->lock);
+	here = kmap_local_page(mfence->page);
+	old = xchg(here, value);
 	kunmap_local(here);
 	return old;
 }
@@ -153,37 +154,22 @@ static void mfence_release(struct kref *kref)
 	kfree(mfence);
 }
 
-/**
- * pagoda_mfence_get() - Take a reference to a monitored fence
- * @mfence: Fence
- *
- * Return: @mfence.
- */
 struct pagoda_mfence *pagoda_mfence_get(struct pagoda_mfence *mfence)
 {
 	kref_get(&mfence->kref);
 	return mfence;
 }
 
-/**
- * pagoda_mfence_put() - Drop a reference to a monitored fence
- * @mfence: Fence
- *
- * The page stays allocated as long as it is mapped or the GPU may write to it.
- *
- * Context: May sleep.
+/*
+ * Drops a reference. The page stays allocated as long as the page is mapped or the GPU may write
+ * to the page. May sleep.
  */
 void pagoda_mfence_put(struct pagoda_mfence *mfence)
 {
 	kref_put(&mfence->kref, mfence_release);
 }
 
-/**
- * pagoda_mfence_bo() - Get the page of a monitored fence
- * @mfence: Fence
- *
- * Return: The allocation; no reference is taken.
- */
+/* Returns the allocation that is the fence's page; no reference is taken. */
 struct pagoda_bo *pagoda_mfence_bo(struct pagoda_mfence *mfence)
 {
 	return mfence->bo;
@@ -194,13 +180,15 @@ static void mfence_uncharge(struct pagoda_mfence *mfence)
 	pagoda_quota_uncharge(mfence->bo->client->quota, PAGODA_LIMIT_FENCES, 1);
 }
 
-/* Pins the page for the first hold. Caller holds the page's reservation. */
+/* Pins the page for the first hold. */
 static int mfence_pin(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;
 	struct ttm_buffer_object *ttm = &mfence->bo->ttm;
-	int ret = pagoda_quota_charge(mfence->bo->client->quota, PAGODA_LIMIT_FENCES, 1);
+	int ret;
 
+	dma_resv_assert_held(ttm->base.resv);
+	ret = pagoda_quota_charge(mfence->bo->client->quota, PAGODA_LIMIT_FENCES, 1);
 	if (ret)
 		return ret;
 	ret = mfence_validate(mfence->bo, true);
@@ -250,6 +238,7 @@ int pagoda_mfence_hold(struct pagoda_mfence *mfence)
  */
 void pagoda_mfence_leave(struct pagoda_mfence *mfence)
 {
+	lockdep_assert_held(&mfence->lock);
 	if (mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET)
 		WRITE_ONCE(mfence->bo->fence_left, pagoda_mfence_read(mfence));
 }

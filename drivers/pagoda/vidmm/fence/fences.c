@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All monitored fences of a device: those whose page is pinned in its place are looked at when the
- * device may have written one, and shown their last value when it is gone.
+ * All monitored fences of a device. Fences whose page is pinned are looked at when the device may
+ * have written one of them, and get their last value when the device is gone.
  */
 #include <linux/slab.h>
 #include <drm/drm_managed.h>

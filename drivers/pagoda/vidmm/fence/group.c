@@ -16,14 +16,14 @@
 #include "fence.h"
 #include "internal.h"
 
-#define NOBODY	U32_MAX
+#define GROUP_NO_WAIT	U32_MAX
 
 /* Several waits, all or any of which have to end. */
 struct pagoda_mfence_group {
 	struct pagoda_vidmm *vidmm;
 	struct completion over;		/* the group is over */
 	atomic_t left;			/* waits that must still end before the group is over */
-	u32 first;			/* index of a satisfied wait, or U32_MAX */
+	u32 first;			/* index of a satisfied wait, or GROUP_NO_WAIT */
 	bool any;			/* the first end suffices */
 	int error;			/* error of a wait, or 0 */
 	struct eventfd_ctx *event;	/* signalled when over without an error, or NULL */
@@ -34,7 +34,7 @@ struct pagoda_mfence_group {
 	struct pagoda_mfence_wait waits[] __counted_by(count);
 };
 
-/* Caller holds &pagoda_mfence.lock. */
+/* Called with &pagoda_mfence.lock of the last wait held. */
 static void group_over(struct pagoda_mfence_group *group)
 {
 	if (!group->event) {
@@ -53,7 +53,7 @@ static void group_wait_ended(struct pagoda_mfence_wait *wait, int error)
 	if (error)
 		cmpxchg(&group->error, 0, error);
 	else
-		cmpxchg(&group->first, NOBODY, wait - group->waits);
+		cmpxchg(&group->first, GROUP_NO_WAIT, wait - group->waits);
 	if (atomic_dec_and_test(&group->left))
 		group_over(group);
 }
@@ -75,7 +75,7 @@ void pagoda_mfence_group_destroy(struct pagoda_mfence_group *group)
 	kvfree(group);
 }
 
-/* Frees the group, unless client_take_group() took it: that thread cancels this work item. */
+/* Frees the group, unless client_take_group() took the group: its caller cancels this work item. */
 static void group_work(struct work_struct *work)
 {
 	struct pagoda_mfence_group *group = container_of(work, struct pagoda_mfence_group, work);
@@ -112,7 +112,7 @@ struct pagoda_mfence_group *pagoda_mfence_group_create(const struct pagoda_mfenc
 	if (!group)
 		return ERR_PTR(-ENOMEM);
 	group->vidmm = list->mfence->bo->vidmm;
-	group->first = NOBODY;
+	group->first = GROUP_NO_WAIT;
 	group->any = any;
 	atomic_set(&group->left, any ? 1 : count);
 	init_completion(&group->over);
@@ -160,7 +160,7 @@ int pagoda_mfence_group_wait(struct pagoda_mfence_group *group, long timeout, u3
 		ret = wait_for_completion_interruptible_timeout(&group->over, timeout);
 	if (!completion_done(&group->over))
 		return ret < 0 ? ret : -ETIME;
-	if (group->first == NOBODY || (group->error && !group->any))
+	if (group->first == GROUP_NO_WAIT || (group->error && !group->any))
 		return group->error;
 	*first = group->first;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Monitored fences: the struct and functions that the fence_*.c files share. */
+/* Monitored fences: structs and functions that the files about them share. */
 #ifndef PAGODA_VIDMM_FENCE_INTERNAL_H
 #define PAGODA_VIDMM_FENCE_INTERNAL_H
 

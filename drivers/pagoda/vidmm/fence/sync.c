@@ -124,7 +124,7 @@ static bool sync_look(struct pagoda_sync *sync)
  * Entries that were found once are kept, for pagoda_syncs_next(), and aren't looked up again.
  *
  * Context: Takes spinlocks. One thread at a time.
- * Return: Whether all dma_fences that are waited for exist and all values have come.
+ * Return: true if all dma_fences that are waited for exist and all values have come.
  */
 bool pagoda_syncs_look(struct pagoda_syncs *syncs)
 {
@@ -144,7 +144,7 @@ bool pagoda_syncs_look(struct pagoda_syncs *syncs)
  * pagoda_syncs_failed() - Tell whether paging that is waited for failed
  * @syncs: List for which pagoda_syncs_look() returned true
  *
- * Return: Whether an entry stands for a paging request that failed.
+ * Return: true if an entry stands for a paging request that failed.
  */
 bool pagoda_syncs_failed(const struct pagoda_syncs *syncs)
 {

@@ -36,7 +36,7 @@ struct pagoda_vidmm;
 
 /**
  * struct pagoda_sync_source - Owner of a timeline, which knows why a point has signalled
- * @failed: Returns whether what a point stands for failed. Any context
+ * @failed: Returns true if the work that a point stands for failed. Any context
  * @put: Drops a reference. May sleep
  */
 struct pagoda_sync_source {

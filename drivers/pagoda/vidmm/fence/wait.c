@@ -6,8 +6,6 @@
  * operation asked for one and the event isn't lost, and commands of a job may store values
  * without an event: pagoda_mfences_changed() therefore looks at all fences that are held.
  */
-#include <linux/slab.h>
-#include <drm/drm_managed.h>
 #include "core/core.h"
 #include "fence.h"
 #include "internal.h"
@@ -31,6 +29,7 @@ void pagoda_mfence_look(struct pagoda_mfence *mfence)
 	struct pagoda_mfence_wait *wait = wait_first(mfence);
 	u64 value;
 
+	lockdep_assert_held(&mfence->lock);
 	if (!wait)
 		return;
 	value = pagoda_mfence_read(mfence);
@@ -42,26 +41,6 @@ void pagoda_mfence_look(struct pagoda_mfence *mfence)
 		wait_end(mfence, wait, -ENODEV);
 }
 
-static bool wait_enter(struct pagoda_mfence_wait *wait)
-{
-	struct pagoda_mfence *mfence = wait->mfence;
-	bool closed;
-
-	spin_lock_irq(&mfence->lock);
-	closed = mfence->closed;
-	if (!closed)
-		list_add(&wait->waiter, &mfence->waiters);
-	spin_unlock_irq(&mfence->lock);
-	return !closed;
-}
-
-static void wait_leave(struct pagoda_mfence_wait *wait)
-{
-	spin_lock_irq(&wait->mfence->lock);
-	list_del(&wait->waiter);
-	spin_unlock_irq(&wait->mfence->lock);
-}
-
 /* Returns true if the wait belongs to a group that is over. */
 static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
 {
@@ -71,14 +50,15 @@ static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
 }
 
 /*
- * Returns true if a wait isn't satisfied. The maximum value that a lost adapter shows doesn't
- * satisfy any wait: the saved value comes back.
+ * Returns true if a wait isn't satisfied. The maximum value that fences show while the adapter is
+ * lost doesn't satisfy a wait here: the saved value comes back.
  */
 static bool mfence_is_awaited(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfence_wait *wait;
 	u64 value;
 
+	lockdep_assert_held(&mfence->lock);
 	if (list_empty(&mfence->waiters))
 		return false;
 	value = mfence->lost ? mfence->saved : pagoda_mfence_read(mfence);
@@ -125,6 +105,7 @@ int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfenc
 			    u64 value,
 			    void (*func)(struct pagoda_mfence_wait *wait, int error), void *arg)
 {
+	bool closed;
 	int ret;
 
 	if (mfence->flags & DRM_PAGODA_FENCE_NO_WAIT)
@@ -138,7 +119,12 @@ int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfenc
 	wait->arg = arg;
 	wait->left = NULL;
 	RB_CLEAR_NODE(&wait->node);
-	if (wait_enter(wait)) {
+	spin_lock_irq(&mfence->lock);
+	closed = mfence->closed;
+	if (!closed)
+		list_add(&wait->waiter, &mfence->waiters);
+	spin_unlock_irq(&mfence->lock);
+	if (!closed) {
 		pagoda_mfence_get(mfence);
 		return 0;
 	}
@@ -192,7 +178,9 @@ void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait)
 	struct pagoda_mfence *mfence = wait->mfence;
 
 	pagoda_mfence_wait_disarm(wait);
-	wait_leave(wait);
+	spin_lock_irq(&mfence->lock);
+	list_del(&wait->waiter);
+	spin_unlock_irq(&mfence->lock);
 	pagoda_mfence_unhold(mfence);
 	pagoda_mfence_put(mfence);
 }
@@ -231,8 +219,8 @@ void pagoda_mfences_changed(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Saves the value and shows the maximum one instead. The extra hold keeps the fence in the list
- * until mfence_restore() finds it.
+ * Saves the value and shows the maximum value instead. The extra hold keeps the fence in the list
+ * until mfences_next_lost() finds the fence there.
  */
 static void mfence_lose(struct pagoda_mfence *mfence)
 {
