@@ -8,7 +8,6 @@
  */
 #include <linux/slab.h>
 #include <drm/drm_exec.h>
-#include <drm/drm_print.h>
 #include "core/compat.h"
 #include "mmu/mmu.h"
 #include "vidmm/ledger/allocation.h"
@@ -132,18 +131,6 @@ static int bind_describe(struct bind *bind)
 	return ret;
 }
 
-static void bind_describe_copies(struct bind *bind)
-{
-	u32 i;
-
-	for (i = 0; i < bind->count; i++)
-		bind->copies[i] = (struct pagoda_space_copy) {
-			.src = bind->binds[i].offset,
-			.dst = bind->binds[i].address,
-			.size = bind->binds[i].size,
-		};
-}
-
 /* Drops the references to links: a link lives on only if one of the VM's mappings uses it. */
 static void bind_put_places(struct bind *bind)
 {
@@ -161,17 +148,24 @@ static int bind_prepare(struct bind *bind, struct pagoda_pt_update **update)
 {
 	struct pagoda_space *space = bind->vm->space;
 	int ret;
+	u32 i;
 
 	ret = pagoda_vm_make_tables_resident(bind->vm);
 	if (ret)
 		return ret;
 	if (bind_is_copies(bind)) {
-		bind_describe_copies(bind);
+		for (i = 0; i < bind->count; i++)
+			bind->copies[i] = (struct pagoda_space_copy) {
+				.src = bind->binds[i].offset,
+				.dst = bind->binds[i].address,
+				.size = bind->binds[i].size,
+			};
 		return pagoda_space_prepare_copy(space, bind->copies, bind->count, update);
 	}
 	ret = bind_describe(bind);
-	if (!ret)
-		ret = pagoda_unique_check(bind->vm, bind->binds, bind->count);
+	if (ret)
+		return ret;
+	ret = pagoda_unique_check(bind->vm, bind->binds, bind->count);
 	if (ret)
 		return ret;
 	return pagoda_space_prepare(space, bind->maps, bind->count, update);
@@ -218,19 +212,11 @@ static int bind_apply(struct bind *bind, struct dma_fence **fence)
 	return ret;
 }
 
-/* An allocation that isn't shown any more keeps its memory until the flush has completed (C101). */
-static void bind_add_fence(struct drm_exec *exec, struct dma_fence *fence)
-{
-	struct drm_gem_object *obj;
-	unsigned long i;
-
-	for (i = 0; (obj = drm_exec_obj(exec, i)); i++)
-		dma_resv_add_fence(obj->resv, fence, DMA_RESV_USAGE_BOOKKEEP);
-}
-
 static int bind_locked(struct bind *bind, struct dma_fence **fence)
 {
+	struct drm_gem_object *obj;
 	struct drm_exec exec;
+	unsigned long i;
 	int ret = 0;
 
 	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
@@ -244,8 +230,9 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 		if (ret)
 			break;
 	}
-	if (!ret && *fence)
-		bind_add_fence(&exec, *fence);
+	/* An allocation that was unmapped keeps its memory until the flush has completed (C101). */
+	for (i = 0; !ret && *fence && (obj = drm_exec_obj(&exec, i)); i++)
+		dma_resv_add_fence(obj->resv, *fence, DMA_RESV_USAGE_BOOKKEEP);
 	drm_exec_fini(&exec);
 	return ret;
 }

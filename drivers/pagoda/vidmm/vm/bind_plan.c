@@ -172,7 +172,7 @@ static bool plan_shows_allocation(struct pagoda_vm *vm, unsigned long first, uns
 }
 
 /*
- * Returns whether the range is inside one reservation, or outside of all (C131). *@number is
+ * Returns true if the range is inside one reservation, or outside of all (C131). *@number is
  * set to the number of the first reservation in the range, 0 = none.
  */
 static bool plan_is_one_place(struct pagoda_vm *vm, unsigned long first, unsigned long last,
@@ -336,7 +336,7 @@ static int plan_check_update(struct pagoda_vm *vm, const struct pagoda_bind *ent
 	return 0;
 }
 
-/* Returns whether the plan allows the entry: 0, -EEXIST or -EINVAL. */
+/* Returns 0 if the plan allows the entry, else -EEXIST or -EINVAL. */
 static int plan_check(struct pagoda_vm *vm, const struct pagoda_bind *entry,
 		      struct plan_update *update)
 {

@@ -27,7 +27,7 @@
 /* Attempts at a deferred array while no other list is locked. */
 #define QUEUE_TRIES	8
 
-/* Other operations and their lists may have been in the way of page tables. */
+/* Returns true if another attempt may succeed: other lists may have been in the way. */
 static bool bind_may_work(int error)
 {
 	return error == -ENOMEM || error == -EBUSY;
@@ -94,17 +94,9 @@ static struct pagoda_bind_job *queue_job(struct pagoda_deferred_item *item)
 	return container_of(item, struct pagoda_bind_job, item);
 }
 
-/* Makes the VM unusable; queued arrays are given up as soon as their turn comes. */
-static void queue_fail(struct pagoda_vm *vm, int error)
-{
-	drm_dbg_driver(vm->vidmm->drm, "VM %u: a change failed: %d\n", vm->id, error);
-	vm->error = error;
-	pagoda_deferred_stop(&vm->queue, -ECANCELED);
-}
-
 /*
- * Makes a queued array. An error other than -ENOMEM or -EBUSY is final, and so is any error if
- * @last.
+ * Makes a queued array. An error other than -ENOMEM or -EBUSY, and any error if @last, makes the
+ * VM unusable: the arrays behind this one are given up.
  */
 static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool last)
 {
@@ -113,10 +105,13 @@ static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool las
 
 	mutex_lock(&vm->lock);
 	ret = vm->closed ? -ECANCELED : pagoda_bind_run(vm, job->binds, job->count, &fence);
-	if (!ret)
+	if (!ret) {
 		pagoda_syncs_signal(&job->syncs, fence);
-	else if (last || !bind_may_work(ret))
-		queue_fail(vm, ret);
+	} else if (last || !bind_may_work(ret)) {
+		drm_dbg_driver(vm->vidmm->drm, "VM %u: a change failed: %d\n", vm->id, ret);
+		vm->error = ret;
+		pagoda_deferred_stop(&vm->queue, -ECANCELED);
+	}
 	mutex_unlock(&vm->lock);
 	dma_fence_put(fence);
 	return ret;
@@ -148,7 +143,7 @@ static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item
 	return ret;
 }
 
-/* A client that closes a handle searches queues only if one of them has the allocation. */
+/* Counts the array in its allocations: closing a handle searches queues only if they have it. */
 static void job_count_waits(struct pagoda_bind_job *job, int add)
 {
 	u32 i;
@@ -206,7 +201,7 @@ void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo
 
 /* ---- Asking for a change ------------------------------------------------------ */
 
-/* Returns whether a fence or point that the array waits for hasn't signalled. */
+/* Returns true if a fence or point that the array waits for hasn't signalled. */
 static bool job_waits(struct pagoda_bind_job *job)
 {
 	struct dma_fence *fence;
@@ -233,38 +228,36 @@ static int job_queue(struct pagoda_vm *vm, struct pagoda_bind_job *job)
 	return 0;
 }
 
-static int job_run(struct pagoda_vm *vm, struct pagoda_bind_job *job, struct dma_fence **fence)
-{
-	int ret = pagoda_bind_run(vm, job->binds, job->count, fence);
-
-	if (ret)
-		return ret;
-	pagoda_syncs_signal(&job->syncs, *fence);
-	pagoda_deferred_kick(vm->vidmm);
-	return 0;
-}
-
-/* Plans an array, then makes or queues it. Caller holds pagoda_vm.lock. */
+/* Plans an array, then makes or queues the array. */
 static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool waits,
 		      struct dma_fence **fence)
 {
 	LIST_HEAD(undo);
 	int ret;
 
+	lockdep_assert_held(&vm->lock);
 	ret = pagoda_plan_array(vm, job->binds, job->count, job->update, &undo);
-	if (!ret)
-		ret = waits ? job_queue(vm, job) : job_run(vm, job, fence);
-	if (ret)
+	if (!ret && waits)
+		ret = job_queue(vm, job);
+	else if (!ret)
+		ret = pagoda_bind_run(vm, job->binds, job->count, fence);
+	if (ret) {
 		pagoda_plan_undo(vm, job->binds, job->count, &undo);
-	else
-		pagoda_plan_keep(&undo);
-	return ret;
+		return ret;
+	}
+	if (!waits) {
+		pagoda_syncs_signal(&job->syncs, *fence);
+		pagoda_deferred_kick(vm->vidmm);
+	}
+	pagoda_plan_keep(&undo);
+	return 0;
 }
 
 /*
- * Only signals, room and the end of the device end the wait (C144), because the fences that the
- * queue waits for may never signal. The gate is left meanwhile: a rebuild or a suspend doesn't
- * wait for the caller.
+ * Waits for room in the queue, for a moment. Only signals, room and the end of the device end the
+ * wait (C144), because the fences that the queue waits for may never signal. The gate is left
+ * meanwhile: a rebuild or a suspend doesn't wait for the caller. Returns 0, also if there is no
+ * room yet, -ENODEV or -ERESTARTSYS.
  */
 static int queue_wait_room(struct pagoda_vm *vm)
 {
@@ -281,7 +274,7 @@ static int queue_wait_room(struct pagoda_vm *vm)
 	return drm_dev_is_unplugged(vm->vidmm->drm) ? -ENODEV : 0;
 }
 
-/* Returns whether the array has to wait for room in the queue; then pagoda_vm.lock was dropped. */
+/* Returns true if the array has to wait for room in the queue; then pagoda_vm.lock was dropped. */
 static bool job_needs_room(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *waits)
 {
 	*waits = !pagoda_deferred_is_empty(&vm->queue) || job_waits(job);
@@ -375,7 +368,7 @@ int pagoda_vm_bind(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 co
 }
 
 /**
- * pagoda_vm_condition() - Can a VM be used?
+ * pagoda_vm_condition() - Tell whether a VM can be used
  * @vm: VM
  * @error: Set to the positive errno of the change that failed, or 0
  *

@@ -49,16 +49,6 @@ static bool unique_concerns(const struct pagoda_bind *entry)
 	       (entry->driver_protection & PAGODA_PROTECTION_UNIQUE || entry->bo->vm.unique);
 }
 
-static bool unique_is_needed(const struct pagoda_bind *binds, u32 count)
-{
-	u32 i;
-
-	for (i = 0; i < count; i++)
-		if (unique_concerns(&binds[i]))
-			return true;
-	return false;
-}
-
 static int bind_unique_add(struct unique *unique, const struct pagoda_bo *bo, u64 start, u64 size,
 			   u64 value)
 {
@@ -253,7 +243,7 @@ static bool unique_reaches(const struct unique_reach *reach, const struct unique
 	return reach->end > part->start && reach->value != part->value;
 }
 
-/* Returns whether two overlapping parts clash; the parts are walked by their start. */
+/* Returns true if two overlapping parts clash; the parts are walked by their start. */
 static bool unique_clashes(struct unique *unique)
 {
 	struct unique_reach any[2] = {}, only[2] = {};
@@ -283,10 +273,12 @@ static int unique_run(struct unique *unique)
 	int ret;
 
 	ret = unique_plan(unique);
-	if (!ret)
-		ret = unique_add_array(unique);
-	if (!ret)
-		ret = unique_add_all_present(unique);
+	if (ret)
+		return ret;
+	ret = unique_add_array(unique);
+	if (ret)
+		return ret;
+	ret = unique_add_all_present(unique);
 	if (ret || !unique_clashes(unique))
 		return ret;
 	drm_dbg_driver(unique->vm->vidmm->drm, "driver protection isn't unique\n");
@@ -294,15 +286,19 @@ static int unique_run(struct unique *unique)
 }
 
 /*
- * Checks that an array keeps unique driver protection unique. Caller holds pagoda_vm.lock and
- * the reservations of the entries' allocations. Returns 0, -EINVAL if it doesn't, or -ENOMEM.
+ * Returns 0 if an array keeps unique driver protection unique, else -EINVAL; or -ENOMEM. Caller
+ * holds pagoda_vm.lock and the reservations of the entries' allocations.
  */
 int pagoda_unique_check(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count)
 {
 	struct unique unique = { .vm = vm, .binds = binds, .count = count };
+	u32 i = 0;
 	int ret;
 
-	if (!unique_is_needed(binds, count))
+	lockdep_assert_held(&vm->lock);
+	while (i < count && !unique_concerns(&binds[i]))
+		i++;
+	if (i == count)
 		return 0;
 	mt_init(&unique.owner);
 	mt_init(&unique.freed);
@@ -359,7 +355,7 @@ static u32 unique_list(struct pagoda_bo *bo, struct pagoda_unique *list)
 }
 
 /**
- * pagoda_unique_of() - Which bytes of an allocation have unique driver protection?
+ * pagoda_unique_of() - List the bytes of an allocation that have unique driver protection
  * @bo: Allocation, reservation held
  * @list: Set to an array of disjoint ranges sorted by offset, for kvfree(); NULL if there are
  *	none

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Changes of a VM's page tables: places of allocations, commits, invalidation. */
 #include <linux/slab.h>
-#include <drm/drm_exec.h>
-#include <drm/drm_print.h>
 #include "core/core.h"
 #include "mmu/mmu.h"
 #include "paging/paging.h"
@@ -41,6 +39,10 @@ static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dm
 		dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_BOOKKEEP);
 }
 
+/*
+ * Invalidates the page table entries of a range. The memory of an allocation that they show, with
+ * the reservation @resv, isn't reused before the flush; @resv may be NULL. Can't fail.
+ */
 void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64 va, u64 size)
 {
 	struct pagoda_vidmm *vidmm = vm->vidmm;
@@ -145,6 +147,7 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 	struct dma_fence *done;
 	int ret;
 
+	dma_resv_assert_held(pagoda_vm_resv(vm));
 	ret = dma_resv_reserve_fences(pagoda_vm_resv(vm), 1);
 	if (ret) {
 		pagoda_pt_update_abort(update);
@@ -186,6 +189,7 @@ int pagoda_vm_make_tables_resident(struct pagoda_vm *vm)
 	struct dma_fence *fence = NULL;
 	int ret;
 
+	dma_resv_assert_held(pagoda_vm_resv(vm));
 	if (pagoda_space_is_resident(vm->space))
 		return 0;
 	ret = pagoda_space_prepare_restore(vm->space, &update);
@@ -273,12 +277,12 @@ void pagoda_vm_range(const struct pagoda_vm *vm, u64 *start, u64 *end)
 }
 
 /**
- * pagoda_vm_range_valid() - Is a range one that can be mapped?
+ * pagoda_vm_range_valid() - Tell whether a range can be mapped
  * @vm: VM
  * @address: First byte
  * @size: Bytes
  *
- * Return: Whether the range is not empty, page aligned and inside pagoda_vm_range().
+ * Return: true if the range is not empty, page aligned and inside pagoda_vm_range().
  */
 bool pagoda_vm_range_valid(const struct pagoda_vm *vm, u64 address, u64 size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Declarations that the files about VM_BIND share.
+ * Declarations that the files about address spaces share. Those about VM_BIND:
  *
  *	bind.c		applies an array to the page tables
  *	bind_plan.c	decides whether an array may be accepted: addresses as they will
@@ -48,7 +48,7 @@ struct pagoda_books {
 	} now;
 };
 
-/* Returns whether the entry maps an allocation. */
+/* Returns true if the entry maps an allocation. */
 static inline bool pagoda_bind_is_map(const struct pagoda_bind *entry)
 {
 	return entry->type == DRM_PAGODA_BIND_MAP || entry->type == DRM_PAGODA_BIND_MAP_FENCE;

@@ -4,8 +4,8 @@
  * page tables with one flush, however many allocations they show.
  *
  * The mappings of an allocation that moved are in the gpuva tree, but not in the page tables.
- * They are collected, the tables for them are staged, and only after the commit the gpuva tree
- * marks them valid.
+ * Such mappings are collected, the tables for them are staged, and only after the commit the gpuva
+ * tree marks the mappings valid.
  */
 #include <linux/slab.h>
 #include "mmu/mmu.h"
@@ -126,10 +126,6 @@ int pagoda_rebind_run(struct pagoda_rebind *rebind, struct dma_fence **fence)
 	return ret;
 }
 
-/**
- * pagoda_rebind_fini() - Forget the collected mappings
- * @rebind: Collected mappings
- */
 void pagoda_rebind_fini(struct pagoda_rebind *rebind)
 {
 	kvfree(rebind->vas);
@@ -160,7 +156,7 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 }
 
 /**
- * pagoda_offer_hide() - Make the addresses of allocations offered since the last submission invalid
+ * pagoda_offer_hide() - Invalidate the mappings of allocations offered since the last submission
  * @vm: VM, its reservation held
  *
  * Context: May sleep and allocate. Not in a stream transaction.

@@ -21,7 +21,7 @@
 /* Bytes to free at the first attempt; page tables are small. */
 #define ROOM_FIRST	SZ_64K
 
-/* Returns whether VRAM is the only place where the GPU can use the allocation. */
+/* Returns true if VRAM is the only place where the GPU can use the allocation. */
 static bool room_is_choosy(const struct pagoda_bo *bo)
 {
 	return bo->supported == DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM);
@@ -67,10 +67,7 @@ static int room_move(struct pagoda_bo *bo, bool away)
 	return ret;
 }
 
-/*
- * Returns the private allocation that a mapping shows, if the mapping is the allocation's
- * first; else NULL.
- */
+/* Returns the private allocation of which a mapping is the first mapping; else NULL. */
 static struct pagoda_bo *room_private(struct pagoda_vm *vm, struct drm_gpuva *va)
 {
 	struct pagoda_bo *bo = va->gem.obj ? pagoda_bo_of_gem(va->gem.obj) : NULL;
@@ -81,7 +78,7 @@ static struct pagoda_bo *room_private(struct pagoda_vm *vm, struct drm_gpuva *va
 	       bo : NULL;
 }
 
-/* Returns a bit for each pagoda_priority_step() that a private allocation in VRAM has. */
+/* Returns a bit for each pagoda_priority_step() of private allocations in VRAM. */
 static u32 room_steps(struct pagoda_vm *vm)
 {
 	struct drm_gpuva *va;
@@ -128,18 +125,6 @@ static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
 	return done;
 }
 
-/*
- * Opens the reserve, and returns true, if a page table or save area was refused because it was
- * shut.
- */
-static bool room_open_reserve(struct pagoda_room *room)
-{
-	if (!room->last || room->vm->reserve != PAGODA_VM_RESERVE_MISSED)
-		return false;
-	room->vm->reserve = PAGODA_VM_RESERVE_OPEN;
-	return true;
-}
-
 /**
  * pagoda_room_make() - Move private allocations out of VRAM, each time more of them
  * @room: The VM and how to make room; @room->bytes is 0 the first time. The VM's reservation
@@ -149,30 +134,31 @@ static bool room_open_reserve(struct pagoda_room *room)
  * reserve is opened to page tables and save areas if one of them found no place.
  *
  * Context: May sleep and allocate.
- * Return: Whether there is more room than before.
+ * Return: true if there is more room than before.
  */
 bool pagoda_room_make(struct pagoda_room *room)
 {
 	u64 done;
 
+	lockdep_assert_held(&room->vm->lock);
+	dma_resv_assert_held(pagoda_vm_resv(room->vm));
 	room->bytes = room->bytes ? 2 * room->bytes : ROOM_FIRST;
 	done = room_spill(room->vm, room->bytes, false);
 	if (!done && room->away)
 		done = room_spill(room->vm, room->bytes, true);
-	return done || room_open_reserve(room);
+	if (done)
+		return true;
+	if (!room->last || room->vm->reserve != PAGODA_VM_RESERVE_MISSED)
+		return false;
+	room->vm->reserve = PAGODA_VM_RESERVE_OPEN;
+	return true;
 }
 
-/**
- * pagoda_room_take() - Bring a page table or save area to where the device finds it
- * @vm: Its VM, reservation held
- * @bo: Table or save area, with the VM's reservation
- *
- * Of the allocations that share the reservation only those that &pagoda_vm.keep allows are
- * evicted. The reserve is used only if the caller can't make room by pagoda_room_make() any
- * more.
- *
- * Context: May sleep, allocate and evict other allocations.
- * Return: 0, -ENOMEM, or another error of pagoda_bo_place().
+/*
+ * Brings a page table or save area of the VM to where the device finds it. Of the allocations that
+ * share the reservation, which is held, only those that &pagoda_vm.keep allows are evicted. The
+ * reserve is used only if the caller can't make room by pagoda_room_make() any more. Returns 0,
+ * -ENOMEM, or another error of pagoda_bo_place().
  */
 int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {
@@ -180,8 +166,10 @@ int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 		.resv = pagoda_vm_resv(vm),
 		.allow_res_evict = vm->keep == PAGODA_VM_KEEP_BOUND,
 	};
-	int ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
+	int ret;
 
+	dma_resv_assert_held(pagoda_vm_resv(vm));
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
 	if (!ret)
 		return 0;
 	atomic_inc(&vm->vidmm->pressing);
@@ -196,14 +184,13 @@ int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_room_keep() - Set which of a VM's allocations don't leave VRAM
+ * pagoda_room_keep() - Set which of a VM's allocations don't leave VRAM, and shut the reserve
  * @vm: VM, its reservation held
- * @keep: Which; pagoda_room_make() may be called unless %PAGODA_VM_KEEP_NOTHING
- *
- * Shuts the reserve.
+ * @keep: Kinds of allocations; pagoda_room_make() may be called unless %PAGODA_VM_KEEP_NOTHING
  */
 void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep)
 {
+	dma_resv_assert_held(pagoda_vm_resv(vm));
 	vm->keep = keep;
 	vm->reserve = PAGODA_VM_RESERVE_SHUT;
 }
@@ -289,25 +276,10 @@ int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long t
 	return left ? min(left, 0l) : -ETIME;
 }
 
-static int residency_enter_alone(struct pagoda_vidmm *vidmm, bool interruptible)
-{
-	int ret = 0;
-
-	if (interruptible)
-		ret = down_write_killable(&vidmm->residency);
-	else
-		down_write(&vidmm->residency);
-	if (ret)
-		return ret;
-	atomic_inc(&vidmm->pressing);
-	flush_workqueue(vidmm->ttm.wq);
-	return 0;
-}
-
 /**
  * pagoda_residency_enter() - Take the semaphore of lists, as the attempt needs it
  * @vidmm: The manager
- * @attempt: How hard it is tried
+ * @attempt: Attempt that follows
  * @interruptible: Signals end the wait
  *
  * Context: May sleep; for EMPTIED as long as jobs last. Outside of reservations and VMs' locks.
@@ -316,7 +288,7 @@ static int residency_enter_alone(struct pagoda_vidmm *vidmm, bool interruptible)
 int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
 			   bool interruptible)
 {
-	int ret;
+	int ret = 0;
 
 	if (attempt == PAGODA_ATTEMPT_SHARED) {
 		if (interruptible)
@@ -324,9 +296,16 @@ int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attem
 		down_read(&vidmm->residency);
 		return 0;
 	}
-	ret = residency_enter_alone(vidmm, interruptible);
-	if (ret || attempt != PAGODA_ATTEMPT_EMPTIED)
+	if (interruptible)
+		ret = down_write_killable(&vidmm->residency);
+	else
+		down_write(&vidmm->residency);
+	if (ret)
 		return ret;
+	atomic_inc(&vidmm->pressing);
+	flush_workqueue(vidmm->ttm.wq);
+	if (attempt != PAGODA_ATTEMPT_EMPTIED)
+		return 0;
 	ret = pagoda_room_wait_idle(vidmm, interruptible, MAX_SCHEDULE_TIMEOUT);
 	if (ret)
 		pagoda_residency_leave(vidmm, attempt);

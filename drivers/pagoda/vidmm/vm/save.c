@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Save areas of contexts: the allocation that an engine keeps a context's registers in between
- * jobs. It names the root of the VM's page tables (C84), and stays in place while a job of its
- * context is in flight (C85).
+ * Save areas of contexts. A save area is the allocation in which an engine keeps a context's
+ * registers between jobs. A save area names the root of the VM's page tables (C84), and stays in
+ * place while a job of its context is in flight (C85).
  */
-#include <linux/slab.h>
-#include <drm/drm_exec.h>
-#include <drm/drm_print.h>
 #include "core/core.h"
 #include "mmu/mmu.h"
 #include "paging/paging.h"
@@ -30,7 +27,7 @@ static_assert(offsetof(struct virtio_pagoda_context_image, saved) -
 	      sizeof(struct save_root));
 
 /**
- * pagoda_save_side() - Where a save area is
+ * pagoda_save_side() - Describe the place of a save area
  * @save: Its allocation, reservation held, or kept in place by a job's fence
  * @adl: Filled in if the place is a list of pages
  *
@@ -47,7 +44,7 @@ struct pagoda_side pagoda_save_side(struct pagoda_bo *save, struct pagoda_adl *a
 	return (struct pagoda_side) { .segment = VIRTIO_PAGODA_SEGMENT_SYSTEM, .adl = adl };
 }
 
-/* No save area is protected, so that none has a CPU address (C83). */
+/* Returns flags of INIT_CONTEXT_RESOURCE: no save area is protected or has a CPU address (C83). */
 static u32 save_flags(const struct pagoda_bo *save)
 {
 	u32 flags = 0;
@@ -182,12 +179,6 @@ static void save_name_root(struct pagoda_save *save)
 	save_update_root(save, &data);
 }
 
-/* Makes the save area resident. Returns 0, -ENOMEM, or another error of pagoda_bo_place(). */
-static int save_bring(struct pagoda_save *save)
-{
-	return pagoda_room_take(save->vm, save->bo);
-}
-
 /**
  * pagoda_save_validate() - Make the save area of a context resident
  * @save: Save area, the VM's lock and reservation held
@@ -200,17 +191,20 @@ static int save_bring(struct pagoda_save *save)
  */
 int pagoda_save_validate(struct pagoda_save *save)
 {
-	int ret = save_bring(save);
+	int ret;
 
-	if (!ret)
-		save_name_root(save);
-	return ret;
+	lockdep_assert_held(&save->vm->lock);
+	ret = pagoda_room_take(save->vm, save->bo);
+	if (ret)
+		return ret;
+	save_name_root(save);
+	return 0;
 }
 
 /*
- * Has the save areas of the VM name the current root of its page tables (C84). A save area that
- * can't be made resident names it when its context is next validated. Caller holds the VM's lock
- * and reservation.
+ * Has the save areas of the VM name the current root of the VM's page tables (C84). A save area
+ * that can't be made resident names the root when its context is next validated. Caller holds the
+ * VM's lock and reservation.
  */
 void pagoda_save_update_roots(struct pagoda_vm *vm)
 {
@@ -225,21 +219,24 @@ void pagoda_save_update_roots(struct pagoda_vm *vm)
 		pagoda_save_validate(save);
 }
 
-/* Initialises the save area again if its content was lost: its registers are zero then. */
+/* If its content was lost, initialises the save area with registers of zero. */
 static int save_rebuild(struct pagoda_save *save)
 {
 	int ret;
 
 	if (!READ_ONCE(save->bo->content.lost))
 		return 0;
-	ret = save_bring(save);
-	if (!ret)
-		ret = pagoda_lost_clear(save->bo);
-	if (!ret)
-		ret = save_init(save);
-	if (!ret)
-		WRITE_ONCE(save->bo->content.lost, false);
-	return ret;
+	ret = pagoda_room_take(save->vm, save->bo);
+	if (ret)
+		return ret;
+	ret = pagoda_lost_clear(save->bo);
+	if (ret)
+		return ret;
+	ret = save_init(save);
+	if (ret)
+		return ret;
+	WRITE_ONCE(save->bo->content.lost, false);
+	return 0;
 }
 
 /*
@@ -252,6 +249,8 @@ int pagoda_save_rebuild(struct pagoda_vm *vm)
 	struct pagoda_save *save;
 	int ret;
 
+	lockdep_assert_held(&vm->lock);
+	dma_resv_assert_held(pagoda_vm_resv(vm));
 	list_for_each_entry(save, &vm->saves, entry) {
 		ret = save_rebuild(save);
 		if (ret)
@@ -303,13 +302,15 @@ int pagoda_save_create(struct pagoda_save *save, struct pagoda_vm *vm, u64 conte
 {
 	int ret;
 
+	lockdep_assert_held(&vm->lock);
+	dma_resv_assert_held(pagoda_vm_resv(vm));
 	save->vm = vm;
 	save->context = context;
 	save->bo = save_create_bo(vm);
 	if (IS_ERR(save->bo))
 		return PTR_ERR(save->bo);
 	save->bo->vm.save_of = vm;
-	ret = save_bring(save);
+	ret = pagoda_room_take(vm, save->bo);
 	if (ret)
 		pagoda_save_drop(save);
 	return ret;
@@ -325,8 +326,11 @@ int pagoda_save_create(struct pagoda_save *save, struct pagoda_vm *vm, u64 conte
  */
 int pagoda_save_enter(struct pagoda_save *save, struct pagoda_vm *vm)
 {
-	int ret = save_init(save);
+	int ret;
 
+	lockdep_assert_held(&vm->lock);
+	dma_resv_assert_held(pagoda_vm_resv(vm));
+	ret = save_init(save);
 	if (ret)
 		return ret;
 	pagoda_save_update_roots(vm);
@@ -343,6 +347,8 @@ int pagoda_save_enter(struct pagoda_save *save, struct pagoda_vm *vm)
  */
 void pagoda_save_destroy(struct pagoda_save *save)
 {
+	lockdep_assert_held(&save->vm->lock);
+	dma_resv_assert_held(pagoda_vm_resv(save->vm));
 	list_del(&save->entry);
 	pagoda_save_drop(save);
 }

@@ -4,7 +4,6 @@
  * its VM, contiguous and aligned to its size. Only eviction moves a table, and copies nothing,
  * because mmu/ keeps the content of each table.
  */
-#include <linux/slab.h>
 #include "core/core.h"
 #include "mmu/mmu.h"
 #include "paging/paging.h"
@@ -29,6 +28,7 @@ int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_me
 	};
 	struct pagoda_bo *bo;
 
+	dma_resv_assert_held(pagoda_vm_resv(vm));
 	bo = pagoda_bo_create_kernel(vm->vidmm, vm->client, &params, vm->base.r_obj, vm);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
@@ -55,14 +55,15 @@ void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memo
 {
 	struct pagoda_bo *bo = memory->cookie;
 
+	dma_resv_assert_held(pagoda_vm_resv(vm));
 	bo->vm.table_of = NULL;
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }
 
 /*
- * Returns whether nothing of a VM executes. Moves of the VM's save areas count as execution for
- * a while: if an operation can't be served otherwise (&pagoda_vidmm.pressing), they are ignored
- * here, and the eviction of a table waits for them.
+ * Returns true if nothing of a VM executes. Moves of the VM's save areas count as execution for
+ * a while: if an operation can't be served otherwise (&pagoda_vidmm.pressing), such moves are
+ * ignored here, and the eviction of a table waits for the moves.
  */
 static bool vm_is_idle(struct pagoda_vm *vm)
 {
@@ -75,7 +76,7 @@ static bool vm_is_idle(struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_vm_may_evict() - May an allocation be evicted now, as far as VMs are concerned?
+ * pagoda_vm_may_evict() - Tell whether VMs allow to evict an allocation now
  * @bo: Allocation, reservation held
  *
  * Page tables may move only while nothing of their space executes (WDDM 5.4), save areas only
@@ -84,8 +85,7 @@ static bool vm_is_idle(struct pagoda_vm *vm)
  * operation can't be served otherwise, because the fences that an array waits for may never
  * signal.
  *
- * Return: Whether @bo may be evicted; true unless a VM keeps it in place or it may not move at
- * all (&pagoda_bo.choice.keep).
+ * Return: false if a VM keeps @bo in place, or @bo may not move at all (&pagoda_bo.choice.keep).
  */
 bool pagoda_vm_may_evict(struct pagoda_bo *bo)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What mmu/ needs of the memory manager: memory for page tables, and commands that announce
- * roots to the device.
+ * Calls of mmu/ to the memory manager: memory for page tables, and commands that announce roots to
+ * the device.
  *
  * Tables of the paging process are system memory that the device reaches by a bus address for
- * as long as the device exists. They are no allocations: TTM doesn't know them and can't evict
- * them (C75). In CPU_VIRTUAL mode all tables are system memory, because the CPU writes them.
+ * as long as the device exists. These tables are no allocations: TTM doesn't know them and can't
+ * evict them (C75). In CPU_VIRTUAL mode all tables are system memory, because the CPU writes them.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
@@ -41,25 +41,6 @@ struct table_pages {
 	struct page *pages[];
 };
 
-static void table_charge(struct table_pages *table, struct pagoda_client *client)
-{
-	if (!client)
-		return;
-	kref_get(&client->kref);
-	table->client = client;
-	pagoda_budget_charge_tables(&client->budget, table->size);
-}
-
-static void table_discharge(struct table_pages *table)
-{
-	struct pagoda_client *client = table->client;
-
-	if (!client)
-		return;
-	pagoda_budget_charge_tables(&client->budget, -(s64)table->size);
-	pagoda_client_put(client);
-}
-
 static void table_free_pages(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
 	struct table_pages *table = container_of(mem, struct table_pages, mem);
@@ -71,7 +52,12 @@ static void table_free_pages(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *m
 
 static void table_free_now(struct table_pages *table)
 {
-	table_discharge(table);
+	struct pagoda_client *client = table->client;
+
+	if (client) {
+		pagoda_budget_charge_tables(&client->budget, -(s64)table->size);
+		pagoda_client_put(client);
+	}
 	pagoda_sysmem_release(table->vidmm, &table->mem, table_free_pages);
 }
 
@@ -120,7 +106,11 @@ static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client 
 		table_free_now(table);
 		return ret;
 	}
-	table_charge(table, client);
+	if (client) {
+		kref_get(&client->kref);
+		table->client = client;
+		pagoda_budget_charge_tables(&client->budget, size);
+	}
 	*memory = (struct pagoda_table_memory) {
 		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
 		.size = size,
@@ -226,7 +216,7 @@ static bool tables_has_ops(const struct pagoda_vidmm *vidmm, u64 ops)
 
 #define OP(name)	BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_##name))
 
-/* Returns whether the device has address spaces and the operations that change page tables. */
+/* Returns true if the device has address spaces and the operations that change page tables. */
 static bool tables_possible(const struct pagoda_vidmm *vidmm)
 {
 	return vidmm->info->va_bits && tables_has_ops(vidmm, OP(UPDATE_PAGE_TABLE) | OP(FLUSH_TLB));
@@ -269,13 +259,7 @@ const char *pagoda_vidmm_mode_name(u32 mode)
 	return mode < ARRAY_SIZE(names) ? names[mode] : NULL;
 }
 
-/**
- * pagoda_vidmm_has_tables() - Does the device have address spaces that the driver can use?
- * @vidmm: The manager
- *
- * Context: Any.
- * Return: Whether it does.
- */
+/* Returns true if the device has address spaces that the driver can use. */
 bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->mmu;

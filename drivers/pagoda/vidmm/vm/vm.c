@@ -14,7 +14,6 @@
  */
 #include <linux/slab.h>
 #include <drm/drm_exec.h>
-#include <drm/drm_print.h>
 #include "core/core.h"
 #include "core/life.h"
 #include "mmu/mmu.h"
@@ -63,11 +62,6 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	return 0;
 }
 
-static int vm_validate_try(struct pagoda_vm *vm, struct dma_fence **fence)
-{
-	return pagoda_vm_make_tables_resident(vm) ?: pagoda_rebind_all(vm, fence);
-}
-
 /*
  * Makes the mappings of resident allocations valid again, and replaces *@fence by the fence
  * behind the updates if there were any. Called without reservations held. Returns 0, -ENOMEM,
@@ -99,7 +93,7 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 			break;
 		pagoda_room_keep(vm, PAGODA_VM_KEEP_BOUND);
 		do {
-			ret = vm_validate_try(vm, fence);
+			ret = pagoda_vm_make_tables_resident(vm) ?: pagoda_rebind_all(vm, fence);
 		} while (ret == -ENOMEM && pagoda_room_make(&room));
 		pagoda_room_keep(vm, PAGODA_VM_KEEP_NOTHING);
 		if (ret)
@@ -229,24 +223,13 @@ struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	return ERR_PTR(ret);
 }
 
-/**
- * pagoda_vm_get() - Take a reference to a VM
- * @vm: VM
- *
- * Return: @vm.
- */
 struct pagoda_vm *pagoda_vm_get(struct pagoda_vm *vm)
 {
 	drm_gpuvm_get(&vm->base);
 	return vm;
 }
 
-/**
- * pagoda_vm_put() - Drop a reference to a VM
- * @vm: VM
- *
- * Context: May sleep.
- */
+/* May sleep. */
 void pagoda_vm_put(struct pagoda_vm *vm)
 {
 	drm_gpuvm_put(&vm->base);
@@ -261,6 +244,7 @@ static void vm_empty_tables(struct pagoda_vm *vm)
 	struct pagoda_pt_update *update;
 	struct dma_fence *fence = NULL;
 
+	dma_resv_assert_held(pagoda_vm_resv(vm));
 	if (pagoda_space_prepare_close(vm->space, &update) || pagoda_vm_commit(vm, update, &fence))
 		pagoda_vm_invalidate_range(vm, NULL, vm->base.mm_start, vm->base.mm_range);
 	dma_fence_put(fence);
@@ -310,10 +294,7 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 	mutex_lock(&vm->lock);
 	vm->closed = true;
 	pagoda_plan_fini(vm);
-	/*
-	 * Mappings go last: as long as the device translates, they say what has to be
-	 * invalidated.
-	 */
+	/* Mappings go last: as long as the device translates, mappings say what to invalidate. */
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	pagoda_stream_flush(vm->vidmm);
 	dma_resv_wait_timeout(pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, false,
@@ -387,7 +368,7 @@ static struct pagoda_vm *client_vm_mapping(struct pagoda_client *client, struct 
 	return found;
 }
 
-/* Which of the client's VMs have the allocation in their queue isn't known: looks at all queues. */
+/* Looks at the queues of all VMs: no list tells which of them have the allocation. */
 static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_vm *vm;
@@ -445,12 +426,7 @@ int pagoda_vm_retire(struct pagoda_vm *vm)
 	return ret;
 }
 
-/**
- * pagoda_vm_shared() - Object with the reservation that a VM's private allocations share
- * @vm: VM
- *
- * Return: The object; no reference is taken.
- */
+/* Returns the object whose reservation private allocations share; no reference is taken. */
 struct drm_gem_object *pagoda_vm_shared(struct pagoda_vm *vm)
 {
 	return vm->base.r_obj;

@@ -49,7 +49,7 @@ struct pagoda_unique {
 };
 
 /**
- * enum pagoda_attempt - How hard it is tried to make lists resident
+ * enum pagoda_attempt - Attempts to make lists resident, each of which may disturb more
  * @PAGODA_ATTEMPT_SHARED: beside other lists
  * @PAGODA_ATTEMPT_ALONE: no other list is locked, and every allocation may be evicted
  * @PAGODA_ATTEMPT_EMPTIED: alone, nothing is executed, and the list leaves VRAM first
@@ -91,9 +91,9 @@ enum pagoda_vm_keep {
 };
 
 /**
- * enum pagoda_vm_reserve - May page tables and save areas of a VM be put into the reserve?
+ * enum pagoda_vm_reserve - Whether page tables and save areas of a VM may be put into the reserve
  * @PAGODA_VM_RESERVE_SHUT: no, as long as other allocations may make room
- * @PAGODA_VM_RESERVE_MISSED: no, and a table or save area found no place because of that
+ * @PAGODA_VM_RESERVE_MISSED: no, and a table or save area found no place outside of the reserve
  * @PAGODA_VM_RESERVE_OPEN: yes: no allocation makes room any more
  */
 enum pagoda_vm_reserve {
@@ -369,13 +369,11 @@ void pagoda_rebind_fini(struct pagoda_rebind *rebind);
 void pagoda_offer_hide(struct pagoda_vm *vm);
 
 /* bind_queue.c */
+void pagoda_vm_forget(struct pagoda_vm *vm, struct pagoda_bo *bo);
 struct pagoda_bind_job *pagoda_bind_job_create(u32 count);
 void pagoda_bind_job_put(struct pagoda_bind_job *job);
 int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		       struct dma_fence **fence);
 int pagoda_vm_condition(struct pagoda_vm *vm, int *error);
-
-/* bind.c */
-void pagoda_vm_forget(struct pagoda_vm *vm, struct pagoda_bo *bo);
 
 #endif
