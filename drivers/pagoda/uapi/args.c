@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Arrays in user memory: checked, read by entry, and answered by entry. */
-#include <linux/dma-fence-chain.h>
 #include <linux/hash.h>
 #include <linux/log2.h>
-#include <linux/prefetch.h>
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
-#include <drm/drm_gem.h>
-#include <drm/drm_syncobj.h>
-#include "core/device.h"
-#include "vidmm/bo/bo.h"
-#include "vidmm/fence/fence.h"
-#include "vidmm/fence/sync.h"
-#include "vidmm/ledger/budget.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
-#include "vidmm/residency/residency.h"
-#include "vidmm/vm/vm.h"
 #include "args.h"
 
 /*

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Helpers that the files with ioctls share. */
-#ifndef PAGODA_IOCTL_H
-#define PAGODA_IOCTL_H
+#ifndef PAGODA_UAPI_ARGS_H
+#define PAGODA_UAPI_ARGS_H
 
 #include <linux/fs.h>
+#include <drm/drm_device.h>
 #include <drm/drm_ioctl.h>
 #include <drm/drm_print.h>
 #include <drm/pagoda_drm.h>
@@ -17,9 +18,10 @@ struct pagoda_bo;
 struct pagoda_client;
 struct pagoda_mfence;
 struct pagoda_mfence_signal;
+struct pagoda_syncs;
 struct pagoda_vidmm;
 
-/* Returns whether @cond is true, and then logs it to debug the caller; evaluates @cond once. */
+/* Returns true if @cond is true, and logs the condition then. Evaluates @cond once. */
 #define pagoda_refuse(drm, cond) ({ \
 	bool __wrong = !!(cond); \
 	if (__wrong) \
@@ -92,6 +94,8 @@ struct pagoda_out_point {
 
 int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
 		     struct pagoda_out_point *out);
+int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
+			  struct pagoda_syncs *syncs);
 void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence);
 void pagoda_point_put(struct pagoda_out_point *out);
 int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry);
@@ -115,7 +119,7 @@ int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 int pagoda_evict_queued(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_evict *args);
 
-/* Reads an entry from user memory and fills in the answer. */
+/* Reads an entry from user memory and fills in @answer. Returns 0 or a negative errno. */
 typedef int (*pagoda_answer_func)(struct drm_device *drm, struct drm_file *file,
 				  const char __user *from, u32 stride, void *answer);
 int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,

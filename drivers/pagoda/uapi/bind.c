@@ -8,7 +8,6 @@
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
@@ -218,21 +217,6 @@ static int bind_get_entries(struct drm_device *drm, struct drm_file *file, struc
 	return ret;
 }
 
-/* The point in the arguments themselves is signalled as those in the list are. */
-static int bind_add_point(struct drm_device *drm, struct drm_file *file,
-			  const struct drm_pagoda_vm_bind *args, struct pagoda_syncs *syncs)
-{
-	struct pagoda_out_point out;
-	int ret = pagoda_point_get(drm, file, args->syncobj, args->point, &out);
-
-	if (ret || !out.syncobj)
-		return ret;
-	ret = pagoda_syncs_add(syncs, out.syncobj, out.point, out.chain);
-	if (ret)
-		pagoda_point_put(&out);
-	return ret;
-}
-
 static int bind_get(struct drm_device *drm, struct drm_file *file, struct pagoda_vm *vm,
 		    const struct drm_pagoda_vm_bind *args, struct pagoda_bind_job **out)
 {
@@ -250,8 +234,9 @@ static int bind_get(struct drm_device *drm, struct drm_file *file, struct pagoda
 	ret = bind_get_entries(drm, file, vm, args, job);
 	if (!ret)
 		ret = pagoda_syncs_get(drm, file, &args->syncs, &job->syncs);
+	/* The point in the arguments themselves is signalled as those in the list are. */
 	if (!ret)
-		ret = bind_add_point(drm, file, args, &job->syncs);
+		ret = pagoda_point_get_sync(drm, file, args->syncobj, args->point, &job->syncs);
 	if (ret)
 		pagoda_bind_job_put(job);
 	else
@@ -261,7 +246,7 @@ static int bind_get(struct drm_device *drm, struct drm_file *file, struct pagoda
 
 /*
  * If another thread closed a handle after the lookup, the close removed the allocation's mappings
- * before these were made: remove them now.
+ * before the array made its own: removes the mappings of the array now.
  */
 static void bind_forget_closed(struct drm_file *file, struct pagoda_vm *vm,
 			       const struct pagoda_bind_job *job)
@@ -272,7 +257,7 @@ static void bind_forget_closed(struct drm_file *file, struct pagoda_vm *vm,
 	for (i = 0; i < job->count; i++) {
 		const struct pagoda_bind *bind = &job->binds[i];
 
-		/* The page of a fence has no handle to close: it stays mapped. */
+		/* The page of a fence stays mapped: the page has no handle to close. */
 		if (!bind->bo || bind->type == DRM_PAGODA_BIND_MAP_FENCE)
 			continue;
 		bo = pagoda_bo_lookup(file, bind->handle);
@@ -299,29 +284,11 @@ static void bind_answer(const struct drm_pagoda_vm_bind *args, const struct pago
 	}
 }
 
-static int vm_bind(struct drm_device *drm, struct drm_file *file, struct pagoda_vm *vm,
-		   const struct drm_pagoda_vm_bind *args)
-{
-	struct pagoda_bind_job *job;
-	struct dma_fence *fence;
-	int ret;
-
-	ret = bind_get(drm, file, vm, args, &job);
-	if (ret)
-		return ret;
-	ret = pagoda_vm_bind_job(vm, job, &fence);
-	if (!ret) {
-		bind_forget_closed(file, vm, job);
-		bind_answer(args, job);
-		dma_fence_put(fence);
-	}
-	pagoda_bind_job_put(job);
-	return ret;
-}
-
 int pagoda_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_vm_bind *args = data;
+	struct pagoda_bind_job *job;
+	struct dma_fence *fence;
 	struct pagoda_vm *vm;
 	int ret;
 
@@ -331,7 +298,17 @@ int pagoda_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_file *fi
 	vm = pagoda_client_find(file->driver_priv, PAGODA_OBJECT_VM, args->vm);
 	if (pagoda_refuse(drm, !vm))
 		return -ENOENT;
-	ret = vm_bind(drm, file, vm, args);
+	ret = bind_get(drm, file, vm, args, &job);
+	if (ret)
+		goto put_vm;
+	ret = pagoda_vm_bind_job(vm, job, &fence);
+	if (!ret) {
+		bind_forget_closed(file, vm, job);
+		bind_answer(args, job);
+		dma_fence_put(fence);
+	}
+	pagoda_bind_job_put(job);
+put_vm:
 	pagoda_vm_put(vm);
 	return ret;
 }

@@ -38,7 +38,10 @@ int pagoda_ioctl_fence_create(struct drm_device *drm, void *data, struct drm_fil
 	obj = pagoda_bo_gem(pagoda_mfence_bo(mfence));
 	ret = drm_vma_node_allow(&obj->vma_node, file);
 	if (!ret) {
-		/* The offset before the id: with an id, another thread may destroy the fence. */
+		/*
+		 * Fill in the offset before the id is published: from then on another thread may
+		 * destroy the fence.
+		 */
 		args->offset = drm_vma_node_offset_addr(&obj->vma_node);
 		ret = pagoda_client_add(client, PAGODA_OBJECT_FENCE, mfence, &args->fence);
 		if (ret)

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The end of a client: what its objects do when its file is closed. */
-#include <linux/slab.h>
-#include <linux/uaccess.h>
+/* The end of a client: the objects of a client go when its file is closed. */
 #include <drm/drm_file.h>
-#include <drm/drm_gem.h>
 #include "core/device.h"
 #include "vidmm/fence/fence.h"
 #include "vidmm/ledger/budget.h"

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Objects of a client by id: VMs, contexts, monitored fences, paging queues. */
-#include <linux/eventfd.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
-#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
-#include <drm/drm_utils.h>
 #include <drm/drm_vma_manager.h>
-#include "core/device.h"
 #include "vidmm/fence/fence.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"

@@ -14,12 +14,7 @@
 #include <linux/uaccess.h>
 #include <linux/wait.h>
 #include <drm/drm_drv.h>
-#include <drm/drm_managed.h>
-#include "core/compat.h"
 #include "core/core.h"
-#include "core/life.h"
-#include "core/trace.h"
-#include "vidmm/ledger/budget.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/events.h"
 #include "vidmm/ledger/ledger.h"

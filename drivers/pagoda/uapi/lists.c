@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Allocations that a caller names by handle, one or a list. */
-#include <linux/compat.h>
-#include <linux/pagemap.h>
-#include <linux/sizes.h>
+#include <linux/prefetch.h>
 #include <linux/uaccess.h>
-#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
-#include <drm/drm_ioctl.h>
-#include <drm/drm_syncobj.h>
-#include <drm/drm_vma_manager.h>
 #include "core/core.h"
 #include "core/device.h"
-#include "core/life.h"
-#include "debug/debug.h"
 #include "vidmm/bo/bo.h"
-#include "vidmm/fence/sync.h"
 #include "vidmm/ledger/ledger.h"
-#include "vidmm/residency/residency.h"
-#include "vidmm/segment/segment.h"
 #include "vidmm/ttm/ttm.h"
-#include "vidmm/vm/vm.h"
 #include "args.h"
 
 /* Number of handles that are looked up under one hold of the lock. */
@@ -39,13 +27,6 @@ void pagoda_bo_put(struct pagoda_bo *bo)
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }
 
-static int list_copy_entry(const struct drm_pagoda_array *array, u32 index,
-			   struct pagoda_bo_entry *entry)
-{
-	return copy_struct_from_user(entry, sizeof(*entry), pagoda_array_entry(array, index),
-				     array->stride);
-}
-
 /* Copies all entries at once if they have the kernel's size. */
 static int list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
 		     u32 known_flags, struct pagoda_bo_entry *entries)
@@ -57,7 +38,8 @@ static int list_copy(struct drm_device *drm, const struct drm_pagoda_array *arra
 		ret = copy_from_user(entries, pagoda_array_entry(array, 0),
 				     array->count * sizeof(*entries)) ? -EFAULT : 0;
 	for (i = 0; i < array->count && !ret && array->stride != sizeof(*entries); i++)
-		ret = list_copy_entry(array, i, &entries[i]);
+		ret = copy_struct_from_user(&entries[i], sizeof(*entries),
+					    pagoda_array_entry(array, i), array->stride);
 	if (pagoda_refuse(drm, ret))
 		return ret;
 	for (i = 0; i < array->count; i++)
@@ -77,8 +59,8 @@ void pagoda_bo_list_put(struct pagoda_bo_list *list)
 }
 
 /*
- * Prefetches the part of each allocation that is used first, for all of them together: in long
- * lists most of the time is spent waiting for memory.
+ * Looks up handles; fills in NULL for a handle without an allocation. Prefetches the part of each
+ * allocation that is used first: with long lists most of the time is spent waiting for memory.
  */
 static void list_find(struct drm_file *file, const struct pagoda_bo_entry *entries, u32 count,
 		      struct pagoda_bo **bos)
@@ -94,7 +76,10 @@ static void list_find(struct drm_file *file, const struct pagoda_bo_entry *entri
 	}
 }
 
-/* Returns whether all were found; those found have a reference and are in @list->count. */
+/*
+ * Looks up the next @count handles. Allocations that are found get a reference and are counted in
+ * @list->count. Returns true if all were found.
+ */
 static bool list_lookup_some(struct drm_file *file, u32 count, struct pagoda_bo_list *list)
 {
 	const struct pagoda_bo_entry *entries = list->entries + list->count;
@@ -110,16 +95,6 @@ static bool list_lookup_some(struct drm_file *file, u32 count, struct pagoda_bo_
 	}
 	spin_unlock(&file->table_lock);
 	return i == count;
-}
-
-static int list_lookup(struct drm_device *drm, struct drm_file *file, u32 count,
-		       struct pagoda_bo_list *list)
-{
-	while (list->count < count)
-		if (pagoda_refuse(drm, !list_lookup_some(file, min(count - list->count, LIST_SOME),
-							 list)))
-			return -ENOENT;
-	return pagoda_check_unique(drm, (void **)list->bos, list->count);
 }
 
 /*
@@ -155,7 +130,11 @@ int pagoda_bo_list_lookup(struct drm_device *drm, struct drm_file *file, u32 cou
 	list->flags = kvmalloc_array(count, sizeof(*list->flags), GFP_KERNEL_ACCOUNT);
 	if (!list->bos || !list->flags)
 		return -ENOMEM;
-	return list_lookup(drm, file, count, list);
+	while (list->count < count)
+		if (pagoda_refuse(drm, !list_lookup_some(file, min(count - list->count, LIST_SOME),
+							 list)))
+			return -ENOENT;
+	return pagoda_check_unique(drm, (void **)list->bos, list->count);
 }
 
 /*
@@ -215,7 +194,7 @@ static bool list_settle(struct drm_file *file, const struct pagoda_bo_entry *ent
 }
 
 /*
- * Returns whether all of a list is resident and wanted already, and no allocation is named twice;
+ * Returns true if all of a list is resident and wanted already, and no allocation is named twice;
  * @count isn't 0. With @counted, each allocation must be on the caller's residency list, and is
  * required once more if the function returns true. Takes no reservation and no reference. If false
  * is returned, nothing has changed, and the list may contain errors.

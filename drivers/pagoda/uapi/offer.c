@@ -100,28 +100,10 @@ static int reclaim_list(struct drm_device *drm, struct drm_file *file,
 	return ret;
 }
 
-static int reclaim_signal(struct drm_device *drm, struct drm_file *file,
-			  struct drm_pagoda_reclaim *args, const struct pagoda_bo_list *list,
-			  struct pagoda_out_point *out)
-{
-	struct pagoda_mfence_signal *signal;
-	int ret;
-
-	ret = pagoda_client_promise(drm, file->driver_priv, args->fence, args->fence_value,
-				    &signal);
-	if (ret)
-		return ret;
-	ret = reclaim_list(drm, file, args, list, out);
-	if (signal && !ret)
-		pagoda_mfence_signal_paging(signal);
-	else if (signal)
-		pagoda_mfence_take_back(signal);
-	return ret;
-}
-
 int pagoda_ioctl_reclaim(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_reclaim *args = data;
+	struct pagoda_mfence_signal *signal;
 	struct pagoda_out_point out;
 	struct pagoda_bo_list list;
 	int ret;
@@ -137,10 +119,20 @@ int pagoda_ioctl_reclaim(struct drm_device *drm, void *data, struct drm_file *fi
 		return ret;
 	args->pending = 0;
 	ret = pagoda_point_get(drm, file, args->syncobj, args->point, &out);
-	if (!ret) {
-		ret = reclaim_signal(drm, file, args, &list, &out);
-		pagoda_point_put(&out);
-	}
+	if (ret)
+		goto put_list;
+	ret = pagoda_client_promise(drm, file->driver_priv, args->fence, args->fence_value,
+				    &signal);
+	if (ret)
+		goto put_point;
+	ret = reclaim_list(drm, file, args, &list, &out);
+	if (signal && !ret)
+		pagoda_mfence_signal_paging(signal);
+	else if (signal)
+		pagoda_mfence_take_back(signal);
+put_point:
+	pagoda_point_put(&out);
+put_list:
 	pagoda_bo_list_put(&list);
 	return ret;
 }

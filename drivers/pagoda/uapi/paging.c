@@ -123,19 +123,6 @@ static int paging_call_begin(struct paging_call *call, u32 queue, u32 flags,
 	return ret;
 }
 
-static int paging_call_add_point(struct paging_call *call, u32 syncobj, u64 point)
-{
-	struct pagoda_out_point out;
-	int ret = pagoda_point_get(call->drm, call->file, syncobj, point, &out);
-
-	if (ret || !out.syncobj)
-		return ret;
-	ret = pagoda_syncs_add(&call->args.syncs, out.syncobj, out.point, out.chain);
-	if (ret)
-		pagoda_point_put(&out);
-	return ret;
-}
-
 static int paging_call_add_fence(struct paging_call *call, u32 fence, u64 value)
 {
 	struct pagoda_mfence_signal *promise;
@@ -159,7 +146,7 @@ static int paging_call_lookup(struct paging_call *call, u32 count)
 	return ret;
 }
 
-/* Returns whether a handle still names the allocation it did at the lookup; a reference is held. */
+/* Returns true if a handle still names the allocation that the lookup found. */
 static bool paging_call_is_open(struct paging_call *call, u32 index)
 {
 	struct drm_gem_object *obj;
@@ -172,7 +159,7 @@ static bool paging_call_is_open(struct paging_call *call, u32 index)
 
 /*
  * If another thread closed a handle after the lookup, the close dropped the allocation's counts
- * before these were added: drop them now.
+ * before the call added its own: drops the counts of the call now.
  */
 static void paging_call_forget_closed(struct paging_call *call)
 {
@@ -183,10 +170,18 @@ static void paging_call_forget_closed(struct paging_call *call)
 			pagoda_require_forget(call->file->driver_priv, call->list.bos[i]);
 }
 
-static int paging_call_make_unsettled(struct paging_call *call, u32 count)
+static int paging_call_make(struct paging_call *call, u32 count)
 {
-	int ret = paging_call_lookup(call, count);
+	struct pagoda_client *client = call->file->driver_priv;
+	int ret;
 
+	/* Usually the list was resident before, and still is. */
+	if (!READ_ONCE(client->error) &&
+	    pagoda_bo_list_is_settled(call->drm, call->file, call->list.entries, count, true)) {
+		pagoda_paging_is_made(call->queue, &call->args);
+		return 0;
+	}
+	ret = paging_call_lookup(call, count);
 	if (ret)
 		return ret;
 	ret = pagoda_paging_make_resident(call->queue, &call->args);
@@ -194,18 +189,6 @@ static int paging_call_make_unsettled(struct paging_call *call, u32 count)
 	if (!ret)
 		paging_call_forget_closed(call);
 	return ret;
-}
-
-/* Usually the list was resident before, and still is. */
-static int paging_call_make(struct paging_call *call, u32 count)
-{
-	struct pagoda_client *client = call->file->driver_priv;
-
-	if (READ_ONCE(client->error) ||
-	    !pagoda_bo_list_is_settled(call->drm, call->file, call->list.entries, count, true))
-		return paging_call_make_unsettled(call, count);
-	pagoda_paging_is_made(call->queue, &call->args);
-	return 0;
 }
 
 /* MAKE_RESIDENT with a paging queue; flags and padding of @args are checked. */
@@ -218,7 +201,7 @@ int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 	ret = paging_call_begin(&call, args->paging_queue, args->flags, &args->entries);
 	if (ret)
 		return ret;
-	ret = paging_call_add_point(&call, args->syncobj, args->point);
+	ret = pagoda_point_get_sync(drm, file, args->syncobj, args->point, &call.args.syncs);
 	if (!ret)
 		ret = paging_call_add_fence(&call, args->fence, args->fence_value);
 	if (!ret)
@@ -243,7 +226,8 @@ int pagoda_evict_queued(struct drm_device *drm, struct drm_file *file,
 		return ret;
 	ret = paging_call_lookup(&call, args->entries.count);
 	if (!ret)
-		ret = paging_call_add_point(&call, args->syncobj, args->point);
+		ret = pagoda_point_get_sync(drm, file, args->syncobj, args->point,
+					    &call.args.syncs);
 	if (!ret) {
 		ret = pagoda_paging_evict(call.queue, &call.args);
 		pagoda_refuse(drm, ret);

@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The point of a timeline that a call signals when its work is done. */
+/* The point of a timeline that a call signals when the call's work is done. */
 #include <linux/dma-fence-chain.h>
-#include <linux/hash.h>
-#include <linux/log2.h>
-#include <linux/prefetch.h>
-#include <linux/uaccess.h>
 #include <drm/drm_file.h>
-#include <drm/drm_gem.h>
 #include <drm/drm_syncobj.h>
-#include "core/device.h"
-#include "vidmm/bo/bo.h"
-#include "vidmm/fence/fence.h"
 #include "vidmm/fence/sync.h"
-#include "vidmm/ledger/budget.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
-#include "vidmm/residency/residency.h"
-#include "vidmm/vm/vm.h"
 #include "args.h"
 
 void pagoda_point_put(struct pagoda_out_point *out)
@@ -47,6 +36,21 @@ int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, 
 		return 0;
 	drm_syncobj_put(out->syncobj);
 	return -ENOMEM;
+}
+
+/* As pagoda_point_get(), but adds the point to @syncs. */
+int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
+			  struct pagoda_syncs *syncs)
+{
+	struct pagoda_out_point out;
+	int ret = pagoda_point_get(drm, file, handle, point, &out);
+
+	if (ret || !out.syncobj)
+		return ret;
+	ret = pagoda_syncs_add(syncs, out.syncobj, out.point, out.chain);
+	if (ret)
+		pagoda_point_put(&out);
+	return ret;
 }
 
 /* Adds the fence of the submitted work to the point; NULL is a signalled fence. */

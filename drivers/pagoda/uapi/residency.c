@@ -2,14 +2,8 @@
 /*
  * ioctls about lists of allocations.
  */
-#include <linux/dma-fence-chain.h>
-#include <linux/hash.h>
-#include <linux/log2.h>
-#include <linux/prefetch.h>
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
-#include <drm/drm_gem.h>
-#include <drm/drm_syncobj.h>
 #include "core/device.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/fence/fence.h"

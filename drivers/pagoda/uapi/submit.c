@@ -87,18 +87,6 @@ int pagoda_ioctl_context_state(struct drm_device *drm, void *data, struct drm_fi
 	return 0;
 }
 
-static int submit_check_buffer(struct drm_device *drm,
-			       const struct drm_pagoda_command_buffer *entry)
-{
-	if (pagoda_refuse(drm, entry->address % VIRTIO_PAGODA_COMMAND_ALIGN) ||
-	    pagoda_refuse(drm, entry->size % VIRTIO_PAGODA_COMMAND_ALIGN) ||
-	    pagoda_refuse(drm, !entry->size) ||
-	    pagoda_refuse(drm, entry->size > VIRTIO_PAGODA_MAX_COMMAND_BUFFER) ||
-	    pagoda_refuse(drm, entry->address > U64_MAX - entry->size))
-		return -EINVAL;
-	return 0;
-}
-
 static int submit_get_buffer(struct drm_device *drm, const struct drm_pagoda_array *array,
 			     u32 index, struct virtio_pagoda_command_buffer *buffer)
 {
@@ -108,9 +96,12 @@ static int submit_get_buffer(struct drm_device *drm, const struct drm_pagoda_arr
 
 	if (pagoda_refuse(drm, ret))
 		return ret;
-	ret = submit_check_buffer(drm, &entry);
-	if (ret)
-		return ret;
+	if (pagoda_refuse(drm, entry.address % VIRTIO_PAGODA_COMMAND_ALIGN) ||
+	    pagoda_refuse(drm, entry.size % VIRTIO_PAGODA_COMMAND_ALIGN) ||
+	    pagoda_refuse(drm, !entry.size) ||
+	    pagoda_refuse(drm, entry.size > VIRTIO_PAGODA_MAX_COMMAND_BUFFER) ||
+	    pagoda_refuse(drm, entry.address > U64_MAX - entry.size))
+		return -EINVAL;
 	buffer->address = cpu_to_le64(entry.address);
 	buffer->size = cpu_to_le64(entry.size);
 	return 0;
@@ -138,22 +129,10 @@ static int submit_get_buffers(struct drm_device *drm, const struct drm_pagoda_ar
 	return ret;
 }
 
-static int submit_check_bo(struct drm_device *drm, const struct pagoda_submit *submit, u32 index)
-{
-	struct pagoda_vm *vm = pagoda_context_vm(submit->context);
-	bool implicit = submit->flags[index] & DRM_PAGODA_SUBMIT_IMPLICIT;
-	bool write = submit->flags[index] & DRM_PAGODA_SUBMIT_WRITE;
-
-	if (pagoda_refuse(drm, write && !implicit))
-		return -EINVAL;
-	if (pagoda_refuse(drm, !pagoda_bo_is_usable_in(submit->bos[index], vm)))
-		return -EPERM;
-	return 0;
-}
-
 static int submit_get_bos(struct drm_device *drm, struct drm_file *file,
 			  const struct drm_pagoda_array *array, struct pagoda_submit *submit)
 {
+	struct pagoda_vm *vm = pagoda_context_vm(submit->context);
 	struct pagoda_bo_list list;
 	int ret;
 	u32 i;
@@ -167,9 +146,16 @@ static int submit_get_bos(struct drm_device *drm, struct drm_file *file,
 	submit->flags = list.flags;
 	submit->nr_bos = list.count;
 	kvfree(list.entries);
-	for (i = 0; i < submit->nr_bos && !ret; i++)
-		ret = submit_check_bo(drm, submit, i);
-	return ret;
+	for (i = 0; i < submit->nr_bos; i++) {
+		bool implicit = submit->flags[i] & DRM_PAGODA_SUBMIT_IMPLICIT;
+		bool write = submit->flags[i] & DRM_PAGODA_SUBMIT_WRITE;
+
+		if (pagoda_refuse(drm, write && !implicit))
+			return -EINVAL;
+		if (pagoda_refuse(drm, !pagoda_bo_is_usable_in(submit->bos[i], vm)))
+			return -EPERM;
+	}
+	return 0;
 }
 
 int pagoda_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *file)

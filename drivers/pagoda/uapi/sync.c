@@ -14,6 +14,7 @@
 #include "args.h"
 #include "uapi.h"
 
+/* The wait is never armed: deferred work is told of each change of a monitored fence. */
 static int sync_get_wait(struct pagoda_mfence *mfence, u64 value, struct pagoda_sync *sync)
 {
 	struct pagoda_mfence_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
@@ -21,7 +22,6 @@ static int sync_get_wait(struct pagoda_mfence *mfence, u64 value, struct pagoda_
 
 	if (!wait)
 		return -ENOMEM;
-	/* Never armed: deferred work is told of each change of a monitored fence. */
 	ret = pagoda_mfence_wait_init(wait, mfence, value, NULL, NULL);
 	if (ret)
 		kfree(wait);
@@ -30,29 +30,24 @@ static int sync_get_wait(struct pagoda_mfence *mfence, u64 value, struct pagoda_
 	return ret;
 }
 
-static int sync_get_promise(struct pagoda_mfence *mfence, u64 value, struct pagoda_sync *sync)
-{
-	struct pagoda_mfence_signal *promise = pagoda_mfence_promise(mfence, value);
-
-	if (IS_ERR(promise))
-		return PTR_ERR(promise);
-	sync->promise = promise;
-	return 0;
-}
-
 static int sync_get_fence(struct drm_device *drm, struct drm_file *file,
 			  const struct drm_pagoda_sync *args, struct pagoda_sync *sync)
 {
 	struct pagoda_mfence *mfence =
 		pagoda_client_find(file->driver_priv, PAGODA_OBJECT_FENCE, args->handle);
+	struct pagoda_mfence_signal *promise;
 	int ret;
 
 	if (pagoda_refuse(drm, !mfence))
 		return -ENOENT;
-	if (sync->signal)
-		ret = sync_get_promise(mfence, args->point, sync);
-	else
+	if (sync->signal) {
+		promise = pagoda_mfence_promise(mfence, args->point);
+		ret = PTR_ERR_OR_ZERO(promise);
+		if (!ret)
+			sync->promise = promise;
+	} else {
 		ret = sync_get_wait(mfence, args->point, sync);
+	}
 	pagoda_mfence_put(mfence);
 	pagoda_refuse(drm, ret);
 	return ret;

@@ -348,7 +348,7 @@ static int ioctl_check_struct(unsigned int known, unsigned int cmd, char __user 
 	return ret ? 0 : -E2BIG;
 }
 
-/* Returns whether an ioctl of the DRM core can give a syncobj a fence that deferred work needs. */
+/* Returns true if an ioctl of the DRM core can give a syncobj a fence that deferred work needs. */
 static bool ioctl_signals(unsigned int cmd)
 {
 	switch (_IOC_NR(cmd)) {

@@ -6,16 +6,10 @@
  * reference: an object that is destroyed by one thread while another thread uses it lives until
  * both are done.
  */
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 #include <drm/drm_file.h>
-#include <drm/drm_gem.h>
 #include "core/device.h"
-#include "vidmm/fence/fence.h"
-#include "vidmm/ledger/budget.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
-#include "vidmm/submit/submit.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
 
