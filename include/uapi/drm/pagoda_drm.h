@@ -3,18 +3,18 @@
  * DOC: The user ABI of the Pagoda driver
  *
  * Finding the device: DRM_IOCTL_VERSION answers the name "pagoda" on its nodes. A program opens
- * each /dev/dri/renderDN and takes a node with this name. Every ioctl of this header is allowed on
- * the render node; DRM_PAGODA_QUERY tells the limits of the device behind the node.
+ * each /dev/dri/renderDN and takes a node with this name. Every ioctl of this header is allowed
+ * on the render node; DRM_PAGODA_QUERY tells the limits of the device behind the node.
  *
- * Handles of allocations are GEM handles: DRM_IOCTL_GEM_CLOSE destroys them, and
+ * Handles of allocations are GEM handles: DRM_IOCTL_GEM_CLOSE closes a handle, and
  * DRM_IOCTL_PRIME_HANDLE_TO_FD shares the allocation ("Sharing"). Syncobjs are DRM's. VMs,
- * contexts, paging queues and monitored fences have ids of their own, which are never 0 and belong
- * to the open file (the client).
+ * contexts, paging queues and monitored fences have ids, which are never 0 and are valid only
+ * for the open file (the client) that made the object.
  *
  * Rules of evolution
  *  - Structs are fixed-size multiples of 8, without unions and without implicit
  *    padding. Fields are only appended.
- *  - A struct shorter than the kernel's is filled up with zeros, a longer one is
+ *  - A struct shorter than the kernel's is filled up with zeros, a longer struct is
  *    refused (E2BIG) unless the rest is zero. Zero in an appended field means the behaviour from
  *    before the field existed.
  *  - Padding and unknown flags must be zero (MBZ), else EINVAL.
@@ -41,13 +41,13 @@
  *  ETIME      the time of a wait was up
  *  ENODEV     the device is gone
  *  EIO        the device failed and content was lost
- *  EACCES     CPU access to an allocation that is never where the CPU may see it
+ *  EACCES     mapping of an allocation that the CPU reaches in none of its segments
  *  EBADF      eventfd that isn't open
  *  EOPNOTSUPP the device has no tiling, no page tables, or executes no commands; no other
- *             device can reach the allocation, or this one the memory
+ *             device can reach the allocation, or this device can't reach imported memory
  *  ENOSPC     the device holds no more address spaces, or the user has its share of them
- *  EMFILE     the client or its user has too many of an object, see "Limits"
- *  EEXIST     the range, or a part of it, is taken
+ *  EMFILE     the client or its user has too many objects of a type, see "Limits"
+ *  EEXIST     a part of the address range is mapped or reserved already
  *  EPERM      a priority the caller may not ask for; signal of or wait for a fence made with
  *             NO_SIGNAL or NO_WAIT; an allocation that is private to another VM, or is private
  *             and would be shared, or is shared and would be offered
@@ -65,8 +65,8 @@
  * A refused call has no side effect. With drm.debug=0x2 (driver) the kernel log names the
  * check that refused.
  *
- * While the machine falls asleep, and until it is awake, calls wait. Content and submitted work
- * outlive the sleep; offered content may be lost.
+ * While the machine falls asleep, and until the machine is awake, calls wait. Content and
+ * submitted work outlive the sleep; offered content may be lost.
  */
 #ifndef _PAGODA_DRM_H_
 #define _PAGODA_DRM_H_
@@ -88,19 +88,20 @@ extern "C" {
  *                     allocation. Submitted jobs find what they may use, see SUBMIT. A VM_BIND
  *                     that waits unmaps where it would have mapped the allocation. CPU mappings
  *                     and dma-bufs keep the memory
- *  syncobj            accepted work has its own reference and waits and signals as agreed
+ *  syncobj            accepted work has its own reference, and still waits for the syncobj or
+ *                     signals it
  *  monitored fence    FENCE_DESTROY is refused with EBUSY while a wait for a value is open.
- *                     Accepted work still signals the fence. Its GPU addresses go with the id;
- *                     CPU mappings stay
+ *                     Accepted work still signals the fence. GPU addresses of the fence end
+ *                     with its id; CPU mappings stay
  *  paging queue       accepted requests are carried out, and the client's residency list stays
- *  context            a running job may end, within the time limit. No other job is executed;
- *                     their fences signal with an error, see "Failures"
- *  VM                 EBUSY while it has contexts. Afterwards VM_DESTROY waits for jobs of
- *                     destroyed contexts that still run; VM_BINDs that wait are cancelled
- *                     (ECANCELED)
+ *  context            a running job may end, within the time limit. Jobs that haven't begun
+ *                     aren't executed: their fences signal with an error, see "Failures"
+ *  VM                 VM_DESTROY answers EBUSY while the VM has contexts. Afterwards VM_DESTROY
+ *                     waits for jobs of destroyed contexts that still run, and cancels VM_BINDs
+ *                     that wait (ECANCELED)
  *  the file           closing doesn't wait for jobs. Running jobs may end, within the time
- *                     limit, and what they use isn't free until then. Jobs that haven't begun,
- *                     VM_BINDs and paging requests that wait are cancelled. Eventfds of
+ *                     limit; memory that they use isn't free until then. Jobs that haven't
+ *                     begun, VM_BINDs and paging requests that wait are cancelled. Eventfds of
  *                     FENCE_WAIT aren't signalled any more, files of EVENTS read 0
  *  ================== ==========================================================
  */
@@ -108,11 +109,11 @@ extern "C" {
 /**
  * DOC: Failures
  *
- * Errors of fences. A syncobj has the fence of the work that signals it, and waiting for a syncobj
- * doesn't tell errors. To read one, signal a binary syncobj, export it with
- * DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE and ask the sync_file with SYNC_IOC_FILE_INFO:
- * &sync_file_info.status is 1, or the negative errno. A timeline forgets the error of a point
- * when a later point has signalled.
+ * Errors of fences. A syncobj has the fence of the work that signals the syncobj. A wait for a
+ * syncobj doesn't tell the fence's error. To read the error, have the work signal a binary
+ * syncobj, export the syncobj with DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE and ask the
+ * sync_file with SYNC_IOC_FILE_INFO: &sync_file_info.status is 1, or the negative errno. A
+ * timeline forgets the error of a point when a later point has signalled.
  *
  *  ========== =================================================================
  *  EFAULT     the job faulted: FAULTED in CONTEXT_STATE
@@ -128,16 +129,16 @@ extern "C" {
  *             BANNED for a job, VM_STATE for a VM_BIND, PAGING_QUEUE_STATE for a paging request
  *  ========== =================================================================
  *
- * An error doesn't spread: a job of another context that waits for a failed one is executed. The
- * value of a monitored fence that failed work was to signal arrives all the same.
+ * An error doesn't spread: a job of another context that waits for a failed job is executed. A
+ * monitored fence that failed work was to signal gets its value all the same.
  *
  * States, from the smallest to the largest
  *
  *  ================= ================================ ===================================
  *  state             what it means                    how it ends
  *  ================= ================================ ===================================
- *  CONTENT_LOST      an allocation is zeros, its      acknowledged with ALLOCATION_WAIT
- *                    content was lost
+ *  CONTENT_LOST      content of an allocation was     acknowledged with ALLOCATION_WAIT
+ *                    lost; the allocation is zeros
  *  CONTEXT_RESET     a job, or content that its VM    never; the context goes on and may be
  *                    has mapped, was lost to a        used
  *                    reset of the device
@@ -152,26 +153,26 @@ extern "C" {
  *                    succeed failed
  *  DEVICE_LOST       event: the device was reset      by itself: calls wait until the device is
  *                                                     rebuilt
- *  the same, POLLHUP the device was unplugged, or     never; open another node
- *                    can't be reset or rebuilt
+ *  DEVICE_LOST with  the device was unplugged, or     never; open another node
+ *  POLLHUP           can't be reset or rebuilt
  *  ================= ================================ ===================================
  *
  * A hang or fault costs only the context. A reset of the device, needed when an engine or the
- * paging queue can't be reset alone, loses the content of VRAM, the jobs that engines had and those
- * that become ready until the device is rebuilt; held up jobs run afterwards. Five
- * resets in a minute for faults of the device are enough: a device that needs another one is given
- * up. Until a device that was given up is removed, the CPU does its paging, and jobs end with
- * ENODEV unexecuted; after the removal calls answer ENODEV.
+ * paging queue can't be reset alone, loses the content of VRAM, the jobs that engines had and
+ * those that become ready until the device is rebuilt; held up jobs run afterwards. A device
+ * that needs a sixth reset within a minute, each for a fault of the device, is given up. Until
+ * a device that was given up is removed, the CPU does the paging, and jobs end with ENODEV
+ * unexecuted; after the removal calls answer ENODEV.
  */
 
 /**
  * DOC: Coherence of CPU and GPU
  *
- * The CPU's writes before SUBMIT (or before a held up job is made) are seen by the job.
- * The job's writes are seen by the CPU when the job's fence has signalled; in a job that goes on,
- * the writes before a SIGNAL command are seen by a CPU that has seen its value.
- * CPU mappings, CACHED or write-combined, need no flush by the program.
- * Moves keep addresses and content for both (C34). Tiled: see enum drm_pagoda_tiling.
+ * The CPU's writes before SUBMIT (or before a held up job is made) are seen by the job. The
+ * job's writes are seen by the CPU when the job's fence has signalled; while the job runs, the
+ * writes before a SIGNAL command are seen by a CPU that has seen the value that SIGNAL stores.
+ * CPU mappings, CACHED or write-combined, need no flush by the program. Moves keep addresses
+ * and content for both (C34). Tiled: see enum drm_pagoda_tiling.
  */
 
 /** DRM_PAGODA_MAX_ENTRIES: most entries of an array. */
@@ -194,7 +195,7 @@ extern "C" {
  *  jobs accepted and not done       MAX_CLIENT_JOBS, of  MAX_USER_JOBS             EBUSY
  *                                   a context
  *                                   MAX_QUEUED_JOBS
- *  of these, held up or behind one  MAX_WAITING_JOBS     MAX_USER_WAITING_JOBS     EBUSY
+ *  jobs held up or behind such jobs MAX_WAITING_JOBS     MAX_USER_WAITING_JOBS     EBUSY
  *  files of EVENTS                  MAX_EVENT_FILES      MAX_USER_EVENT_FILES      EMFILE
  *  fences waited for or promised    MAX_PINNED_FENCES                              EDQUOT
  *  bytes pinned for other devices   pin_limit of                                   EDQUOT
@@ -205,17 +206,17 @@ extern "C" {
  *  monitored fences, paging queues  65536                                          EMFILE
  *  ================================ ==================== ========================= ======
  *
- * A client that queues more than MAX_QUEUED_BINDS changes of a VM, or MAX_QUEUED_PAGING requests,
- * isn't refused: its call waits.
+ * A client that queues more than MAX_QUEUED_BINDS changes of a VM, or MAX_QUEUED_PAGING
+ * requests, isn't refused: the call waits.
  *
- * The numbers are %DRM_PAGODA_MAX_VMS and so on. "Half of what others leave" is half of the total
- * less what other users have; a user that is alone has half of the total at most.
+ * The numbers are %DRM_PAGODA_MAX_VMS and so on. "Half of what others leave" is half of the
+ * total less what other users have; a user that is alone has half of the total at most.
  *
  * The user is the real user id of the process that opened the file, whatever process uses the
- * file. In a user namespace the user is the maker of the outermost namespace; if the maker is the
- * machine's root, the namespace's root is the user, whatever id the process has. Objects that
- * outlive their file, as running jobs and fences that jobs will signal do, count until they are
- * gone.
+ * file. In a user namespace the user is the maker of the outermost namespace; if the maker is
+ * the machine's root, the namespace's root is the user, whatever id the process has. Objects
+ * that outlive their file, as running jobs and fences that jobs will signal do, count until
+ * they are gone.
  */
 #define DRM_PAGODA_MAX_VMS			64
 #define DRM_PAGODA_MAX_CONTEXTS			256
@@ -297,8 +298,8 @@ enum drm_pagoda_ioctl_id {
  * struct drm_pagoda_array - Array in user memory
  * @array: Pointer to the first entry
  * @count: Entries, at most %DRM_PAGODA_MAX_ENTRIES
- * @stride: Bytes from entry to entry as the caller knows them; at least the
- *	first version's size, at most a page, multiple of 8
+ * @stride: Bytes from one entry to the next, which is the size of the caller's entry struct; at
+ *	least that of the struct's first version, at most a page, multiple of 8
  */
 struct drm_pagoda_array {
 	__u64 array;
@@ -349,21 +350,21 @@ struct drm_pagoda_query {
 /**
  * struct drm_pagoda_device_info - The device
  * @features: Bit n set: the device has virtio feature n, see below
- * @page_size: Bytes of a page: everything is rounded to it
+ * @page_size: Bytes of a page: sizes of allocations are rounded up to pages
  * @alignment: Bytes VRAM addresses are aligned to
  * @num_segments: Segments; ids are 1 to this
  * @num_engines: Execution engines, 1 to 16. All are alike: each executes every command
  * @max_entries: %DRM_PAGODA_MAX_ENTRIES
- * @job_timeout_ms: Time limit of a job in milliseconds: a job that is the first on an engine for so
- *	long, waits of its commands included, hangs, and its context is banned.
- *	The driver's parameter job_timeout_ms, 2000 by default
+ * @job_timeout_ms: Time limit of a job in milliseconds. A job that has been the first of its
+ *	engine's jobs for so long is taken for hung, even if it waits in a WAIT command, and its
+ *	context is banned. The driver's parameter job_timeout_ms sets the limit, 2000 by default
  * @swizzling_ranges: Tiled allocations the CPU can see at the same time while they are
  *	in VRAM, see enum drm_pagoda_tiling; 0 = the device has no tiling
  * @pad2: Zero
  * @swizzling_bytes: Bytes of the largest tiled allocation that the CPU can see in VRAM
  *
- * Features are the numbers VIRTIO_PAGODA_F_* of include/uapi/linux/virtio_pagoda.h and virtio's own
- * (24 to 49). Of interest to programs: bits 0 to 22, paging operation n + 1 is executed; 50
+ * Features are the numbers VIRTIO_PAGODA_F_* of include/uapi/linux/virtio_pagoda.h and virtio's
+ * own (24 to 49). Of interest to programs: bits 0 to 22, paging operation n + 1 is executed; 50
  * (CPU_WINDOW), the CPU reaches VRAM or a part of it; 53 (DUAL_PTE), page tables of 4 KiB and
  * 64 KiB pages side by side; 54 (DEVICE_MMU), the device translates addresses of system memory;
  * 56 (EXECUTE), engines execute commands, without it SUBMIT answers EOPNOTSUPP.
@@ -381,10 +382,10 @@ struct drm_pagoda_device_info {
 	__u64 swizzling_bytes;
 };
 
-#define DRM_PAGODA_SEGMENT_APERTURE_FLAG	(1u << 0) /* maps system memory */
-#define DRM_PAGODA_SEGMENT_CPU_VISIBLE		(1u << 1) /* all of it */
-#define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* its first visible_size bytes */
-#define DRM_PAGODA_SEGMENT_CACHE_COHERENT	(1u << 3)
+#define DRM_PAGODA_SEGMENT_APERTURE_FLAG	(1u << 0) /* the segment maps system memory */
+#define DRM_PAGODA_SEGMENT_CPU_VISIBLE		(1u << 1) /* the CPU reaches the whole segment */
+#define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* ... its first visible_size bytes */
+#define DRM_PAGODA_SEGMENT_CACHE_COHERENT	(1u << 3) /* the GPU can snoop the CPU's caches */
 
 /**
  * struct drm_pagoda_segment_info - One segment and its usage
@@ -395,7 +396,7 @@ struct drm_pagoda_device_info {
  * @usage: Bytes in use, by all clients
  * @visible_usage: Bytes of @visible_size in use
  * @client_usage: Bytes of this client's allocations in the segment
- * @mapped: Aperture: bytes that have an address in it
+ * @mapped: Aperture: bytes of system memory that have an address in the aperture
  * @largest_free: Bytes of the largest contiguous free range
  * @client_pinned: Bytes of this client's allocations that stay in the segment because other
  *	devices use them
@@ -424,8 +425,9 @@ struct drm_pagoda_segment_info {
 };
 
 /**
- * struct drm_pagoda_stats - Counters of the device since probe, and buckets of the traffic budget
- * @paged_in: Bytes moved into VRAM from outside it
+ * struct drm_pagoda_stats - Counters of the device since probe, and buckets of the traffic
+ * budget
+ * @paged_in: Bytes moved into VRAM from system memory
  * @paged_out: Bytes moved out of VRAM
  * @moved: Bytes moved within VRAM
  * @filled: Bytes filled
@@ -433,8 +435,10 @@ struct drm_pagoda_segment_info {
  * @evictions: Allocations that left VRAM to make room or because a client asked for it
  * @page_ins: Allocations that came into VRAM with content
  * @cpu_waits: Times the CPU waited for paging work in a move
- * @busy_retries: ALLOCATION_BUSY answers
- * @insufficient: INSUFFICIENT_BUFFER answers
+ * @busy_retries: Times an operation had to wait until its allocation was idle (WDDM's
+ *	ALLOCATION_BUSY)
+ * @insufficient: Times a paging buffer was full before its operation was encoded (WDDM's
+ *	INSUFFICIENT_BUFFER)
  * @commands: Packets built
  * @buffer_bytes: Bytes of paging buffers submitted
  * @submissions: Paging buffers submitted
@@ -449,8 +453,8 @@ struct drm_pagoda_segment_info {
  *	first
  * @promote_rate: Bytes a second added to @promote_tokens; 0 = no limit. A share of @bandwidth while
  *	other clients use the device
- * @promote_spent: Bytes paid for
- * @promote_refused: Times there were no tokens
+ * @promote_spent: Tokens spent, one for each byte paged
+ * @promote_refused: Times an allocation had to wait for tokens
  * @promoted: Bytes that came back to VRAM without a request
  * @promotions: Allocations that came back to VRAM without a request
  * @submit_tokens: Of the calling client: bytes that its submissions may bring to VRAM now by
@@ -459,7 +463,7 @@ struct drm_pagoda_segment_info {
  * @submit_spent: Bytes evicted from VRAM because submissions of the client used allocations that
  *	could be used elsewhere and aren't on a residency list
  * @submit_held: Submissions of the client that left allocations out of VRAM for want of tokens
- * @submit_left: Bytes left out, counted each time
+ * @submit_left: Bytes of these allocations, counted at each submission
  */
 struct drm_pagoda_stats {
 	__u64 paged_in;
@@ -495,23 +499,29 @@ struct drm_pagoda_stats {
 };
 
 /*
- * CPU_VISIBLE: the CPU may see the allocation in VRAM, too. Without CPU_VISIBLE, an allocation that
- * is supported in the aperture may be mapped, and a touch brings it to system memory; an allocation
- * that is supported in VRAM only can't be mapped (C175).
- * CACHED: else the CPU's mappings are write-combined; needs CPU_VISIBLE, without which mappings are
- * cached.
- * NOTIFY_EVICTION: NOTIFY_ALLOC before the allocation leaves the aperture or system memory.
+ * The CPU may see the allocation in VRAM, too. Without CPU_VISIBLE, an allocation that is
+ * supported in the aperture may be mapped, and a CPU access brings the allocation to system
+ * memory; an allocation that is supported in VRAM only can't be mapped (C175)
  */
 #define DRM_PAGODA_ALLOCATION_CPU_VISIBLE	(1u << 0)
+/*
+ * The CPU's mappings are cached; needs CPU_VISIBLE. Mappings of an allocation with CPU_VISIBLE
+ * alone are write-combined, mappings of an allocation without CPU_VISIBLE are cached
+ */
 #define DRM_PAGODA_ALLOCATION_CACHED		(1u << 1)
-#define DRM_PAGODA_ALLOCATION_CONTIGUOUS	(1u << 2) /* in VRAM */
-#define DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY (1u << 3) /* C162; implies CONTIGUOUS */
-#define DRM_PAGODA_ALLOCATION_FROM_END		(1u << 4) /* search VRAM from its end */
+/* One contiguous range wherever the allocation is in VRAM */
+#define DRM_PAGODA_ALLOCATION_CONTIGUOUS	(1u << 2)
+/* One contiguous range, of VRAM or of the aperture (C162); implies CONTIGUOUS */
+#define DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY (1u << 3)
+/* Room in VRAM is looked for from the end of VRAM */
+#define DRM_PAGODA_ALLOCATION_FROM_END		(1u << 4)
+/* The GPU is sent NOTIFY_ALLOC before the allocation leaves the aperture or system memory */
 #define DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION	(1u << 5)
-#define DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE (1u << 6) /* MAP2 gets a CPU address (C67) */
-/* The GPU is told the place when the allocation is made resident and when it leaves (C113) */
+/* MAP_APERTURE_SEGMENT2 of the allocation has a CPU address (C67) */
+#define DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE (1u << 6)
+/* The GPU is told the allocation's place when the allocation becomes resident and leaves (C113) */
 #define DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION (1u << 7)
-/* ... before its pages leave the GPU's own MMU (C121); means nothing without an MMU */
+/* The GPU is told before the pages leave its own MMU (C121); no effect without an MMU */
 #define DRM_PAGODA_ALLOCATION_NOTIFY_IOMMU_UNMAP (1u << 8)
 /* Out only: memory of another device, or of no device, see "Sharing" */
 #define DRM_PAGODA_ALLOCATION_IMPORTED		(1u << 9)
@@ -519,29 +529,31 @@ struct drm_pagoda_stats {
 /**
  * enum drm_pagoda_tiling - How an allocation is laid out in VRAM; the device's values
  *
- * A tiled allocation is a surface of @pitch bytes by @height rows and its mip levels:
- * level n + 1 has half the pitch and half the rows of level n, each rounded up to
- * whole tiles, and follows it. Tiles stand left to right and top to bottom, each is
- * its rows one after another. Bytes behind the last level are linear.
+ * A tiled allocation is a surface of @pitch bytes by @height rows and its mip levels: level n +
+ * 1 has half the pitch and half the rows of level n, each rounded up to whole tiles, and
+ * follows level n. Tiles stand left to right and top to bottom; a tile is stored row by row.
+ * Bytes behind the last level are linear.
  *
  * The GPU sees tiles while the allocation is in VRAM, and rows of @pitch bytes everywhere else.
- * The CPU sees rows, always, and the same bytes at the same address before, during and
- * after each move (C34): of VRAM through a swizzling range, of which the device has
- * few. A page fault takes a range, if need be from the allocation that was longest without a page
- * fault; when there is no range to take, or the allocation has more than swizzling_bytes, the fault
- * moves the allocation to system memory. Whether the CPU can reach VRAM itself doesn't matter.
+ * The CPU always sees rows, and the same bytes at the same address before, during and after
+ * each move (C34). While the allocation is in VRAM the CPU sees the rows through a swizzling
+ * range, of which the device has few. A page fault takes a range, if need be from the
+ * allocation that was longest without a page fault; when there is no range to take, or the
+ * allocation has more than swizzling_bytes, the fault moves the allocation to system memory.
+ * Whether the CPU can reach VRAM itself doesn't matter.
  *
- * CPU and GPU find each other's writes in the order of SUBMIT. The CPU's writes before a
- * job is submitted, or, if the job is held up, before the job is made, are found by the job
- * in the allocations that it lists, in those of the residency list that its VM has mapped, and in
- * those private to its VM. A CPU access of these that comes behind SUBMIT in VRAM is a page fault
- * that waits until the job, and all jobs submitted before the fault, are through; signals end it.
+ * CPU and GPU find each other's writes in the order of SUBMIT. A job finds the CPU's writes
+ * from before SUBMIT (of a held up job: from before the job is made) in three kinds of
+ * allocations: those that the job lists, those of the residency list that the job's VM has
+ * mapped, and those private to the VM. A CPU access after SUBMIT to such an allocation in VRAM
+ * is a page fault, which waits until the job, and all jobs submitted before the fault, are
+ * done; a signal ends the wait.
  *
- * An allocation made without CPU_VISIBLE and not supported in the aperture stays tiled when it is
- * evicted; all others are linear in system memory (C33).
+ * An allocation made without CPU_VISIBLE and not supported in the aperture stays tiled when it
+ * is evicted; all others are linear in system memory (C33).
  */
 enum drm_pagoda_tiling {
-	/** @DRM_PAGODA_TILING_LINEAR: no surface, one view for CPU and GPU */
+	/** @DRM_PAGODA_TILING_LINEAR: not tiled */
 	DRM_PAGODA_TILING_LINEAR = 0,
 	/** @DRM_PAGODA_TILING_4K: tiles of 64 bytes by 64 rows */
 	DRM_PAGODA_TILING_4K = 1,
@@ -572,11 +584,11 @@ enum drm_pagoda_tiling {
  *	0. Else MBZ
  * @height: Tiled: rows; multiple of a tile's rows, not 0. Else MBZ
  * @mips: Tiled: levels, 1 to 16; @size must hold them all. Else MBZ
- * @vm: VM the allocation is private to, or 0. A private allocation can be bound in this VM only and
- *	not be shared, and every submission to the VM has it resident while it is bound
+ * @vm: VM the allocation is private to, or 0. A private allocation can be bound in this VM only,
+ *	can't be shared, and is resident for every job of the VM while the VM has it bound
  * @pad2: MBZ
  *
- * The new allocation has no place yet. Its content is zeros.
+ * The new allocation isn't in a segment yet. Its content is zeros.
  */
 struct drm_pagoda_allocation_create {
 	__u64 size;
@@ -602,10 +614,10 @@ struct drm_pagoda_allocation_create {
  * @offset: Out: offset for mmap() of the DRM file. The mapping survives moves
  *	(C34)
  *
- * Touching an allocation without memory gives it memory, as MAKE_RESIDENT does. A sixteenth of the
- * machine's memory, and as much as the largest allocation has had, is kept for others: when only
- * that is left the touch raises SIGBUS, and MAKE_RESIDENT answers ENOMEM. Swapped content comes
- * back even then.
+ * An allocation without memory gets memory at the first CPU access, as at MAKE_RESIDENT. A
+ * sixteenth of the machine's memory (swap counts), and as much again as the largest allocation
+ * has had, is kept for other uses: when no more than these bytes is left the access raises
+ * SIGBUS, and MAKE_RESIDENT answers ENOMEM. Swapped content comes back even then.
  */
 struct drm_pagoda_allocation_mmap_offset {
 	__u32 handle;
@@ -616,37 +628,38 @@ struct drm_pagoda_allocation_mmap_offset {
 /**
  * DOC: Sharing
  *
- * DRM_IOCTL_PRIME_HANDLE_TO_FD makes a dma-buf of any allocation that isn't private to a
- * VM, and gives back the original dma-buf of an IMPORTED one. DRM_IOCTL_PRIME_FD_TO_HANDLE
+ * DRM_IOCTL_PRIME_HANDLE_TO_FD makes a dma-buf of any allocation that isn't private to a VM,
+ * and gives back the original dma-buf of an IMPORTED allocation. DRM_IOCTL_PRIME_FD_TO_HANDLE
  * gives a handle of the same allocation for a dma-buf of this device, whichever client made it.
  *
- * The dma-buf of another device, or of none (udmabuf), becomes an allocation that is
- * IMPORTED, CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: its memory
- * isn't whole pages; E2BIG: it is larger than the aperture; EOPNOTSUPP: the driver's
- * executor=cpu on a device that translates addresses itself; else the exporter's error,
- * then or when the allocation is first made resident. The content isn't this device's: imported
- * memory is never moved, filled, swapped or discarded, and no CONTENT_LOST is reported for it.
- * mmap() of the allocation is mmap() of the dma-buf. When the exporter moves the memory, no GPU
- * address shows it until the next submission or MAKE_RESIDENT, as after an eviction.
+ * The dma-buf of another device, or of none (udmabuf), becomes an allocation that is IMPORTED,
+ * CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: its memory isn't whole pages;
+ * E2BIG: it is larger than the aperture; EOPNOTSUPP: the driver's executor=cpu on a device that
+ * translates addresses itself; else the exporter's error, then or when the allocation is first
+ * made resident. The content isn't this device's: imported memory is never moved, filled,
+ * swapped or discarded, and no CONTENT_LOST is reported for it. mmap() of the allocation is
+ * mmap() of the dma-buf. When the exporter moves the memory, GPU addresses of the allocation
+ * fault until the next submission or MAKE_RESIDENT, as after an eviction.
  *
  * Another device reaches allocations in system memory only: its use of an allocation that isn't
- * supported in the aperture, or is tiled, fails with EOPNOTSUPP. An importer that can be told of
- * moves (and a kernel that does: DMABUF_MOVE_NOTIFY) finds the allocation there when it maps the
- * dma-buf, and is told before the allocation leaves. For other importers the allocation is pinned
- * in system memory from the time they attach: the GPU uses it there as well, whatever it prefers,
- * and EVICT leaves it there. Of the allocations a client made, at most
- * &drm_pagoda_segment_info.pin_limit of the aperture is pinned, and of those that the user's
- * clients made at most the user's share ("Limits"), else the importer gets EDQUOT.
+ * supported in the aperture, or is tiled, fails with EOPNOTSUPP. An importer that can be told
+ * of moves (on a kernel with DMABUF_MOVE_NOTIFY) finds the allocation in system memory when it
+ * maps the dma-buf, and is told before the allocation leaves system memory. For other importers
+ * the allocation is pinned in system memory from the time they attach: the GPU uses the
+ * allocation there as well, whatever segment the allocation prefers, and EVICT has no effect.
+ * Of the allocations that a client made, at most &drm_pagoda_segment_info.pin_limit of the
+ * aperture is pinned, and of those that the user's clients made at most the user's share
+ * ("Limits"), else the importer gets EDQUOT.
  *
  * The fences of a dma-buf are those of its allocation. Work that is submitted with IMPLICIT
- * waits for fences that others put there (DMA_BUF_IOCTL_IMPORT_SYNC_FILE) and is found by others
- * (DMA_BUF_IOCTL_EXPORT_SYNC_FILE, poll(), DMA_BUF_IOCTL_SYNC); work without is not, but
- * evictions wait for it. A result is visible in mappings of the dma-buf when the fence of
- * its job has signalled.
+ * waits for fences that other users added (DMA_BUF_IOCTL_IMPORT_SYNC_FILE), and other users
+ * find the work's fence (DMA_BUF_IOCTL_EXPORT_SYNC_FILE, poll(), DMA_BUF_IOCTL_SYNC). Work
+ * without IMPLICIT does neither; evictions wait for all work. A result is visible in mappings
+ * of the dma-buf when the fence of its job has signalled.
  *
- * When the device is gone, importers keep the memory that is pinned for them, with its content if
- * it was in system memory; everything else about the device's dma-bufs fails with ENODEV, and
- * mappings show zeros.
+ * When the device is gone, importers keep the memory that is pinned for them, with its content
+ * if the content was in system memory; everything else about the device's dma-bufs fails with
+ * ENODEV, and mappings show zeros.
  */
 
 /** enum drm_pagoda_residency - Where an allocation is. */
@@ -660,12 +673,12 @@ enum drm_pagoda_residency {
 };
 
 /**
- * DRM_PAGODA_CONTENT_LOST: a reset or a failure of the device destroyed the content: it reads as
- * zeros. Set until ALLOCATION_WAIT acknowledges the loss. Content in system memory outlives a
- * reset, imported content is never reported.
+ * DRM_PAGODA_CONTENT_LOST: a reset or a failure of the device destroyed the content; the
+ * allocation reads as zeros. Set until ALLOCATION_WAIT acknowledges the loss. Content in system
+ * memory outlives a reset, and a loss of imported content is never reported.
  */
 #define DRM_PAGODA_CONTENT_LOST		(1u << 0)
-/** DRM_PAGODA_CONTENT_OFFERED: the content may be taken until it is reclaimed. */
+/** DRM_PAGODA_CONTENT_OFFERED: the content may be dropped until the allocation is reclaimed. */
 #define DRM_PAGODA_CONTENT_OFFERED	(1u << 1)
 
 /**
@@ -711,10 +724,10 @@ struct drm_pagoda_allocation_info {
  * @flags: DRM_PAGODA_ALLOCATION_WAIT_* flags
  * @timeout_ns: CLOCK_MONOTONIC time to give up at (ETIME); 0 = only look
  *
- * EIO: the allocation is idle, and its content was lost since the loss was acknowledged the last
- * time, by whatever client that shares it. The kernel doesn't know when content was made anew: a
- * client acknowledges the loss before it writes new content, with a call that answers EIO for the
- * last time.
+ * EIO: the allocation is idle, and its content was lost after any client last acknowledged a
+ * loss. The kernel doesn't know when content was made anew: a client acknowledges the loss
+ * before it writes new content. The call that acknowledges the loss is the last that answers
+ * EIO for it.
  */
 struct drm_pagoda_allocation_wait {
 	__u32 handle;
@@ -741,44 +754,49 @@ struct drm_pagoda_residency_entry {
  * away; at 0 the allocation leaves the list (C146). Closing a handle, or the file, takes
  * all of that client's counts (see SUBMIT); a reset of the device none.
  *
- * The whole list fits into the segments together: a request that would break this is
- * refused with ENOMEM and changes no count (C147); bytes_to_trim is what EVICT has to
- * take from the list (C148). Other clients' lists don't count: an allocation of the list that had
- * to leave for others is brought back by SUBMIT, if the VM has it mapped, before the job runs
- * (C152). An allocation that is on the list of any client leaves only because its place was
- * needed, not because EVICT or another client asked for it.
+ * The whole list fits into the segments together: a request that would make the list too long
+ * is refused with ENOMEM and changes no count (C147); bytes_to_trim says how many bytes EVICT
+ * has to take from the list first (C148). Other clients' lists don't count: an allocation of
+ * the list that had to leave for other clients is brought back by SUBMIT, if the VM has the
+ * allocation mapped, before the job runs (C152). An allocation that is on the list of any
+ * client leaves only because its place was needed, not because EVICT or another client asked
+ * for the eviction.
  *
  * The counts change at once, in the call. The paging is done later, by a worker, in the order
- * of calls, except that queues of higher priority go first (C157); an allocation that isn't on the
- * list any more when its turn comes isn't brought. Each request that has something to wait for
+ * of calls, except that queues of higher priority go first (C157); an allocation that isn't on
+ * the list any more when its turn comes isn't brought. Each request that has to wait for paging
  * gets the next value of its queue, which is the point of the queue's timeline syncobj that
- * signals when all of it can be used, or has left (C149, C156). The point exists when the
- * worker has given the GPU its work: wait with DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT.
+ * signals when all entries of the request can be used, or have left (C149, C156). The point has
+ * a fence when the worker has given the paging to the GPU: wait with
+ * DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT.
  *
- * A request that finds no memory or no room is repeated for half a second. If it fails in
- * the end, its point signals with an error, PAGING_QUEUE_STATE tells, and a MAKE_RESIDENT takes
- * back its counts; if it fails for another reason, only the counts of entries that can't be made
- * resident alone, either. A job of the client that waits for the value, or for another point that
- * the request was given to signal, isn't executed: its fences have the error ECANCELED, and the
- * context goes on. Jobs know of the last 64 values of a queue that failed; VM_BIND is made all the
- * same, and values of monitored fences come.
+ * A request that finds no memory or no room is repeated for half a second. If the request fails
+ * in the end, its point signals with an error, and PAGING_QUEUE_STATE tells the error. A
+ * MAKE_RESIDENT that failed for want of memory or room takes back all of its counts; a
+ * MAKE_RESIDENT that failed for another reason takes back the counts of the entries that can't
+ * be made resident alone, either. A job of the client that waits for the value, or for another
+ * point that the request was to signal, isn't executed: the job's fences have the error
+ * ECANCELED, and the context goes on. Jobs are stopped by the last 64 values of a queue that
+ * failed. A VM_BIND that waits for a failed request is made all the same, and monitored fences
+ * get their values.
  *
  * An offered allocation makes the call fail with ENODATA, which puts no client in error. A
- * request with CANT_TRIM_FURTHER puts the client in error when it fails, or when the call itself
- * answers ENOMEM for lack of room. With MUST_SUCCEED every failure does so except wrong
- * arguments, signals and end of the device, and the request is repeated for ten times as long. All
- * contexts of a client in error are banned, and SUBMIT, CONTEXT_CREATE and MAKE_RESIDENT with a
- * queue are refused with ECANCELED, until the file is closed (C151).
+ * request with CANT_TRIM_FURTHER puts the client in error when the request fails, or when the
+ * call answers ENOMEM for lack of room. With MUST_SUCCEED every failure puts the client in
+ * error, except wrong arguments, signals and the end of the device, and the request is repeated
+ * for ten times as long. All contexts of a client in error are banned, and SUBMIT,
+ * CONTEXT_CREATE and MAKE_RESIDENT with a queue are refused with ECANCELED, until the file is
+ * closed (C151).
  */
 
-/* Nothing can be evicted to make the list shorter: failing is an error of the client */
+/* The client can't make its list shorter: want of room puts the client in error */
 #define DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER	(1u << 0)
-/* Any other failure is an error of the client, too; only with CANT_TRIM_FURTHER (C150) */
+/* Any other failure puts the client in error, too; only with CANT_TRIM_FURTHER (C150) */
 #define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
 /*
- * ENOMEM, and nothing is done, if the client would be over its budget then (C167), see "Budgets".
- * Allocations count that aren't on the client's list and not in the segment they prefer, and those
- * that earlier requests are still to bring. Not with the other flags
+ * ENOMEM, and nothing is done, if the request would bring the client over its budget (C167),
+ * see "Budgets". Allocations count that aren't on the client's list and not in the segment they
+ * prefer, and those that earlier requests are still to bring. Not with the other flags
  */
 #define DRM_PAGODA_RESIDENT_DENY_OVERBUDGET	(1u << 2)
 
@@ -786,8 +804,8 @@ struct drm_pagoda_residency_entry {
  * struct drm_pagoda_make_resident - Argument of MAKE_RESIDENT
  * @entries: struct drm_pagoda_residency_entry
  * @flags: DRM_PAGODA_RESIDENT_* flags; MBZ without @paging_queue
- * @paging_queue: Paging queue: the entries get on the client's list; or 0: they are brought
- *	now, by the call, and may leave whenever their place is needed
+ * @paging_queue: Paging queue: the entries are added to the client's list; or 0: the call brings
+ *	the entries, which may leave whenever their place is needed
  * @syncobj: Timeline syncobj, or 0
  * @pad: MBZ
  * @point: Point of @syncobj that signals when all of the list can be used; not 0
@@ -798,16 +816,16 @@ struct drm_pagoda_residency_entry {
  *	none (C147)
  * @pending: Out: 1 = wait for @point (or the allocations, or @paging_value) before use;
  *	0 = all can be used now. The point is signalled in either case
- * @fence: Monitored fence that gets @fence_value behind all of the work (the paging
+ * @fence: Monitored fence that gets @fence_value after all of the paging (WDDM's paging
  *	fence), or 0
  * @pad2: MBZ
- * @fence_value: Value; larger than any it was given before. MBZ without @fence
+ * @fence_value: Value; larger than all values the fence was given before. MBZ without @fence
  * @paging_value: Out: value of @paging_queue to wait for; 0 = none: all can be used now
  *
  * All entries are in a supported segment together when the call returns 0, with @paging_queue
- * when the value is reached. Allocations that were made resident before may be evicted for
- * them, never one of the list. The call doesn't wait for copies, with @paging_queue not
- * for memory either; a client that has %DRM_PAGODA_MAX_QUEUED_PAGING requests queued waits until
+ * when the value is reached. Other allocations may be evicted for the entries, even if they
+ * were made resident before. The call doesn't wait for copies, and with @paging_queue not for
+ * memory either; a client that has %DRM_PAGODA_MAX_QUEUED_PAGING requests queued waits until
  * earlier requests are done.
  */
 struct drm_pagoda_make_resident {
@@ -826,14 +844,17 @@ struct drm_pagoda_make_resident {
 	__u64 paging_value;
 };
 
-/* It stays where it is until its place is needed (C153); ignored while it is on a list */
+/* Entries stay where they are until their place is needed (C153); not for entries on a list */
 #define DRM_PAGODA_EVICT_ONLY_IF_NECESSARY	(1u << 0)
 /*
- * The caller says that no job wrote to the entries since they were made resident, so that they can
- * leave VRAM without a copy (C155). For this the driver keeps the system pages that the content
- * came from, from when an allocation on a residency list comes to VRAM, as far as memory allows
- * and unless the client's last EVICT of the allocation was without the flag. CPU writes are
- * noticed and kept; GPU writes in spite of the flag are lost when the allocation leaves
+ * The caller states that no job wrote to the entries since they were made resident (C155). When
+ * an allocation on a residency list comes to VRAM, the driver may keep the system pages that
+ * the content came from. An allocation that is evicted with the flag then gets these pages
+ * back, and nothing is copied out of VRAM. If a job did write, what it wrote is lost when the
+ * allocation leaves. The flag has no effect, and the content is copied, where the driver kept
+ * no pages: for want of memory, because the allocation is tiled or several clients have handles
+ * of it, because the client's last EVICT of the allocation was without the flag, or because the
+ * CPU wrote to the allocation in VRAM
  */
 #define DRM_PAGODA_EVICT_NOT_WRITTEN_TO		(1u << 1)
 
@@ -850,14 +871,15 @@ struct drm_pagoda_make_resident {
  *	client's list then leave; ENOENT, and nothing is done, if an entry isn't on this
  *	client's list. 0: entries leave that are on no client's list
  * @pad: MBZ
- * @paging_value: Out: value of @paging_queue that is reached when they have left; 0 = there
+ * @paging_value: Out: value of @paging_queue that is reached when the entries have left; 0 = there
  *	is nothing to wait for
  *
- * Evicting an allocation that queued work uses doesn't disturb that work. A job that isn't held up
- * keeps its memory until it is done, and the eviction waits for it. A held up job brings back what
- * it lists or what is private to its VM; an allocation that the job would have used only because of
- * the residency list isn't brought any more, and an access to it may fault. An allocation that a
- * waiting VM_BIND will map leaves when the VM_BIND is done, or when its place is needed.
+ * Evicting an allocation that queued work uses doesn't disturb that work. A job that isn't held
+ * up keeps its memory until the job is done, and the eviction waits for the job. A held up job
+ * brings back the allocations that it lists and those private to its VM; an allocation that the
+ * job would have used only because of the residency list isn't brought any more, and an access
+ * to that allocation may fault. An allocation that a waiting VM_BIND will map leaves when the
+ * VM_BIND is done, or when the allocation's place is needed.
  */
 struct drm_pagoda_evict {
 	struct drm_pagoda_array entries;
@@ -878,8 +900,7 @@ struct drm_pagoda_evict {
  * @flags: MBZ
  * @priority: -1, 0 or 1: requests of queues of higher priority are done first
  * @queue: Out: id, not 0
- * @syncobj: Out: timeline syncobj of the queue's values, a new handle; the
- *	caller destroys it
+ * @syncobj: Out: timeline syncobj of the queue's values, a new handle that the caller destroys
  */
 struct drm_pagoda_paging_queue_create {
 	__u32 flags;
@@ -893,7 +914,7 @@ struct drm_pagoda_paging_queue_create {
  * @queue: Paging queue
  * @pad: MBZ
  *
- * Accepted requests are done all the same, and the client's list stays as it is.
+ * Accepted requests are carried out all the same, and the client's list stays unchanged.
  */
 struct drm_pagoda_paging_queue_destroy {
 	__u32 queue;
@@ -923,7 +944,7 @@ struct drm_pagoda_paging_queue_state {
  * @handle: In: allocation
  * @count: Out: its count on the client's list, 0 = not on the list
  * @residency: Out: enum drm_pagoda_residency
- * @clients: Out: clients that have it on their lists
+ * @clients: Out: number of clients that have the allocation on their lists
  */
 struct drm_pagoda_list_status {
 	__u32 handle;
@@ -973,7 +994,7 @@ struct drm_pagoda_query_residency {
 /**
  * enum drm_pagoda_offer_priority - Which offered content is taken first
  *
- * Among equals, content that was offered earlier.
+ * Of content with the same priority, the content that was offered first is taken first.
  */
 enum drm_pagoda_offer_priority {
 	/** @DRM_PAGODA_OFFER_LOW: before all others: easy to make again */
@@ -983,8 +1004,8 @@ enum drm_pagoda_offer_priority {
 	/** @DRM_PAGODA_OFFER_HIGH: after all others: hard to make again */
 	DRM_PAGODA_OFFER_HIGH = 3,
 	/**
-	 * @DRM_PAGODA_OFFER_AUTO: as the allocation's residency priority says when it is
-	 * offered: LOW below the default, HIGH from %DRM_PAGODA_RESIDENCY_HIGH on
+	 * @DRM_PAGODA_OFFER_AUTO: by the allocation's residency priority at the time of the
+	 * offer: LOW below the default, HIGH from %DRM_PAGODA_RESIDENCY_HIGH on, else NORMAL
 	 */
 	DRM_PAGODA_OFFER_AUTO = 4,
 };
@@ -998,22 +1019,24 @@ enum drm_pagoda_offer_priority {
  * @priority: enum drm_pagoda_offer_priority
  * @flags: DRM_PAGODA_OFFER_* flags
  *
- * The content of the list isn't needed until it is reclaimed. When room is needed in VRAM,
- * offered content goes before anything else does, and is dropped there instead
- * of copied. The call doesn't wait: work submitted before still finds the content, and
- * until that work has finished the content isn't dropped, nor is it chosen before others (C170).
+ * The client doesn't need the content of the entries until the client reclaims them. When room
+ * is needed in VRAM, offered content in VRAM is dropped instead of copied, before any other
+ * allocation leaves. The call doesn't wait: work submitted before still finds the content, and
+ * until that work has finished the content isn't dropped, and isn't chosen before other content
+ * (C170).
  *
- * An offered allocation can't be used until it is reclaimed (C171): MAKE_RESIDENT, SUBMIT that
- * lists it and VM_BIND that maps it are refused with ENODATA, so are mmap(), ptrace and export as a
- * dma-buf; existing CPU mappings raise SIGBUS. An allocation that is private to a VM keeps its
- * addresses, which fault from the next submission to the VM on; that submission isn't refused.
- * EVICT is possible, and drops content that is in VRAM. The allocation stays on the residency list.
+ * An offered allocation can't be used until RECLAIM (C171): a MAKE_RESIDENT or SUBMIT that
+ * lists the allocation and a VM_BIND that maps it are refused with ENODATA, and so are mmap(),
+ * ptrace and export as a dma-buf; existing CPU mappings raise SIGBUS. An allocation that is
+ * private to a VM keeps its addresses, which fault from the next submission to the VM on; that
+ * submission isn't refused. EVICT is possible, and drops content that is in VRAM. The
+ * allocation stays on the residency list.
  *
  * All or none (C147): EALREADY if an entry is offered; EPERM if an entry is imported or was
  * exported, because its other users don't know of the offer; EBUSY if accepted work will use an
- * entry: a waiting VM_BIND that will map it, a held up SUBMIT that lists it, or one to the VM it is
- * private to, or a MAKE_RESIDENT with a paging queue, until its value is reached. Closing an
- * offered allocation is possible.
+ * entry. Such work is a waiting VM_BIND that will map the entry, a held up SUBMIT that lists
+ * the entry or that goes to the VM the entry is private to, and a MAKE_RESIDENT with a paging
+ * queue until its value is reached. The handle of an offered allocation may be closed.
  */
 struct drm_pagoda_offer {
 	struct drm_pagoda_array entries;
@@ -1045,21 +1068,21 @@ struct drm_pagoda_reclaim_result_entry {
  * struct drm_pagoda_reclaim - Argument of RECLAIM
  * @entries: struct drm_pagoda_residency_entry; each is offered (else EINVAL)
  * @results: struct drm_pagoda_reclaim_result_entry, one for each of @entries; or count,
- *	stride and array 0: the caller doesn't want to know what was discarded
+ *	stride and array 0: the caller doesn't ask which content was discarded
  * @flags: MBZ
  * @syncobj: Timeline syncobj, or 0
- * @point: Point of @syncobj that signals when the GPU can use what was made resident; not 0
- *	with a syncobj, MBZ without
- * @pending: Out: 1 = wait for @point (or the allocations) before the GPU uses them; 0 = the GPU
- *	can use them now. The point is signalled in either case
+ * @point: Point of @syncobj that signals when the GPU can use the entries that were brought back;
+ *	not 0 with a syncobj, MBZ without
+ * @pending: Out: 1 = wait for @point (or the allocations) before the GPU uses the entries; 0 = the
+ *	GPU can use the entries now. The point is signalled in either case
  * @fence: Monitored fence that the GPU sets to @fence_value when @point signals, or 0
- * @fence_value: Value; larger than any it was given before. MBZ without @fence
+ * @fence_value: Value; larger than all values the fence was given before. MBZ without @fence
  *
- * When the call returns there is memory behind all that the CPU may map, without waiting for
- * anything (C173). Allocations that had been made resident and not evicted since are brought back
- * to where the GPU can use them (C174); if there is no room for that nothing is reclaimed (ENOMEM):
- * evict them first. Without @results an entry that can't be committed makes the call fail, with
- * ENOMEM and without effect.
+ * When the call returns, all entries that the CPU may map have memory, without a wait for the
+ * GPU (C173). Allocations that had been made resident and not evicted since are brought back to
+ * where the GPU can use them (C174); if there is no room for these allocations nothing is
+ * reclaimed (ENOMEM): evict them first. Without @results an entry that can't be committed makes
+ * the call fail, with ENOMEM and without effect.
  */
 struct drm_pagoda_reclaim {
 	struct drm_pagoda_array entries;
@@ -1082,7 +1105,7 @@ struct drm_pagoda_reclaim {
  *
  *	MINIMUM + priority * (MAXIMUM - MINIMUM)
  *
- * which makes its default of 0.5 NORMAL; vkSetDeviceMemoryPriorityEXT() is SET_PRIORITY.
+ * so that its default of 0.5 is NORMAL; vkSetDeviceMemoryPriorityEXT() is SET_PRIORITY.
  *
  * TTM's lists have four ranks, from which victims are taken in this order, the least recently
  * used first: below LOW and offered allocations; below NORMAL; below HIGH; the rest. The
@@ -1112,7 +1135,7 @@ struct drm_pagoda_priority_entry {
  * @flags: MBZ
  * @pad: MBZ
  *
- * A priority stays until it is set again, wherever the allocation is. Nothing is moved.
+ * A priority stays until the next SET_PRIORITY, wherever the allocation is. Nothing is moved.
  */
 struct drm_pagoda_set_priority {
 	struct drm_pagoda_array entries;
@@ -1123,17 +1146,18 @@ struct drm_pagoda_set_priority {
 /**
  * DOC: Budgets
  *
- * Each client has a budget for each segment group, by which it can tell how much it should use:
- * a client that uses more loses its place to other clients' work. No client is stopped, except by
- * its own DENY_OVERBUDGET.
+ * Each client has a budget for each segment group: the bytes that the client should use at
+ * most. Allocations of a client that uses more have to leave for other clients' work. No call
+ * is refused because of a budget, except with DENY_OVERBUDGET.
  *
  * A 32nd of a group is the kernel's, the rest is the pool. The pool less other clients'
- * reservations, and less what other clients use beyond their reservations (of each client at most
- * as much as the budget itself), is the budget, in whole pages. So all have the same share of the
- * unreserved part, and the unused part of a share is lent to the other clients. A budget changes
- * when other clients use or reserve more or less, never by what the client itself does (C166).
+ * reservations, and less the bytes that other clients use beyond their reservations (of each
+ * client at most as much as the budget itself), is the budget, in whole pages. So all clients
+ * have the same share of the unreserved part, and the unused part of a share is lent to the
+ * other clients. A budget changes when other clients use or reserve more or less, never because
+ * of calls of the client itself (C166).
  *
- * All reservations together are at most half of the pool. One ends with its file.
+ * All reservations together are at most half of the pool. A reservation ends with its file.
  */
 
 /** enum drm_pagoda_segment_group - Segments that have a budget together. */
@@ -1152,13 +1176,13 @@ enum drm_pagoda_segment_group {
  * @group: In: enum drm_pagoda_segment_group (else ENOENT)
  * @flags: MBZ
  * @budget: Out: bytes the client should not exceed
- * @current_usage: Out: bytes in the group that the client made (C165): allocations, the page
- *	tables of its VMs and the save areas of its contexts. Allocations that other clients made
- *	are theirs; an imported one belongs to the first client that has a handle
- * @available_for_reservation: Out: bytes its reservation can be
- * @current_reservation: Out: bytes it is
+ * @current_usage: Out: bytes in the group of the allocations that the client made (C165), of the
+ *	page tables of its VMs and of the save areas of its contexts. An allocation counts for the
+ *	client that made it; an imported allocation for the first client that has a handle
+ * @available_for_reservation: Out: most bytes that the client can reserve now
+ * @current_reservation: Out: bytes that the client has reserved
  *
- * The answer is one moment's.
+ * All values are of the same moment.
  */
 struct drm_pagoda_query_memory_info {
 	__u32 group;
@@ -1183,9 +1207,9 @@ struct drm_pagoda_set_reservation {
 	__u64 reservation;
 };
 
-/** enum drm_pagoda_event_type - What a client is told of. */
+/** enum drm_pagoda_event_type - Events that a client is told of. */
 enum drm_pagoda_event_type {
-	/** @DRM_PAGODA_EVENT_BUDGET_CHANGED: its budget of a group changed to @value bytes */
+	/** @DRM_PAGODA_EVENT_BUDGET_CHANGED: the client's budget of a group is @value bytes now */
 	DRM_PAGODA_EVENT_BUDGET_CHANGED = 1,
 	/**
 	 * @DRM_PAGODA_EVENT_TRIM: the client uses @value bytes of a group more than its budget,
@@ -1198,30 +1222,31 @@ enum drm_pagoda_event_type {
 	 */
 	DRM_PAGODA_EVENT_CONTENT_LOST = 3,
 	/**
-	 * @DRM_PAGODA_EVENT_DEVICE_LOST: the device was reset, @value times since it was probed,
-	 * or it is gone, which is the last event: poll() says POLLHUP
+	 * @DRM_PAGODA_EVENT_DEVICE_LOST: the device was reset, @value times since probe, or
+	 * the device is gone: then this event is the last, and poll() says POLLHUP
 	 */
 	DRM_PAGODA_EVENT_DEVICE_LOST = 4,
 	/**
 	 * @DRM_PAGODA_EVENT_EVICTED: @value bytes of allocations on the client's residency list had
 	 * to leave a group since the event was read the last time, because other allocations
-	 * needed the room. Work that needs them brings them back, at the cost of other
-	 * allocations; a client that gives up as many bytes ends that
+	 * needed the room. Jobs bring these allocations back, and others leave for them; a
+	 * client that evicts as many bytes from its list ends this exchange
 	 */
 	DRM_PAGODA_EVENT_EVICTED = 5,
 };
 
 /**
- * struct drm_pagoda_event - What is read from the file that EVENTS gives
+ * struct drm_pagoda_event - Record that is read from the file that EVENTS gives
  * @type: enum drm_pagoda_event_type
  * @group: BUDGET_CHANGED, TRIM, EVICTED: enum drm_pagoda_segment_group; else 0
- * @count: How often that has happened since it was read the last time, at least 1
- * @value: The latest one; EVICTED: the sum
+ * @count: Times the event has happened since it was read the last time, at least 1
+ * @value: Value of the latest of these times; EVICTED: the sum of all
  *
- * Nothing is queued: an event that happens again before it was read is counted. read() gives as
- * many events as there are and fit, DEVICE_LOST first; EINVAL if not one fits, EAGAIN if there is
- * none and the file is non-blocking. When the device is gone, or the DRM file that EVENTS was
- * called on was closed, read() gives 0 after the remaining events were read.
+ * There is no queue: an event that happens again before it was read is counted. read() gives as
+ * many events as there are and fit into the buffer, DEVICE_LOST first; EINVAL if the buffer is
+ * smaller than an event, EAGAIN if there is no event and the file is non-blocking. When the
+ * device is gone, or the DRM file that EVENTS was called on was closed, read() gives 0 after
+ * the remaining events were read.
  */
 struct drm_pagoda_event {
 	__u32 type;
@@ -1238,7 +1263,7 @@ struct drm_pagoda_event {
  * @flags: DRM_PAGODA_EVENTS_* flags
  * @fd: Out: file, closed on exec, that can be polled and read, and outlives the DRM file
  *
- * The file tells of events of this client from now on. Each file tells of all events.
+ * The file tells of events of this client from this call on. Each file tells of all events.
  */
 struct drm_pagoda_events {
 	__u32 flags;
@@ -1269,7 +1294,7 @@ struct drm_pagoda_vm_destroy {
 	__u32 pad;
 };
 
-/** enum drm_pagoda_bind_type - What an entry of VM_BIND does. */
+/** enum drm_pagoda_bind_type - Changes that an entry of VM_BIND makes to its range. */
 enum drm_pagoda_bind_type {
 	/** @DRM_PAGODA_BIND_MAP: the range shows an allocation */
 	DRM_PAGODA_BIND_MAP = 1,
@@ -1282,11 +1307,11 @@ enum drm_pagoda_bind_type {
 	 * GPU gets to the entry (tiled resources)
 	 */
 	DRM_PAGODA_BIND_COPY = 4,
-	/** @DRM_PAGODA_BIND_NO_ACCESS: accesses fault, and the range is taken */
+	/** @DRM_PAGODA_BIND_NO_ACCESS: accesses fault, and the range isn't free */
 	DRM_PAGODA_BIND_NO_ACCESS = 5,
 	/**
-	 * @DRM_PAGODA_BIND_RESERVE: the range, free until now, is taken: accesses fault,
-	 * and MAP, MAP_ZERO, NO_ACCESS and COPY may change it (C133)
+	 * @DRM_PAGODA_BIND_RESERVE: the range, free until now, is reserved: accesses fault,
+	 * and MAP, MAP_ZERO, NO_ACCESS and COPY may change the range (C133)
 	 */
 	DRM_PAGODA_BIND_RESERVE = 6,
 	/** @DRM_PAGODA_BIND_MAP_FENCE: the page shows a monitored fence's value, writable */
@@ -1295,10 +1320,10 @@ enum drm_pagoda_bind_type {
 
 #define DRM_PAGODA_BIND_READ_ONLY	(1u << 0)
 #define DRM_PAGODA_BIND_NO_EXECUTE	(1u << 1)
-/* MAP, MAP_ZERO, MAP_FENCE, RESERVE: the kernel chooses @address and writes it back */
+/* MAP, MAP_ZERO, MAP_FENCE, RESERVE: the kernel chooses @address and writes @address back */
 #define DRM_PAGODA_BIND_CHOOSE		(1u << 2)
 
-/** DRM_PAGODA_RESERVE_ALIGN: RESERVE wants address and size in multiples of this. */
+/** DRM_PAGODA_RESERVE_ALIGN: address and size of RESERVE are multiples of this constant. */
 #define DRM_PAGODA_RESERVE_ALIGN	65536
 
 /**
@@ -1311,8 +1336,8 @@ enum drm_pagoda_bind_type {
  *	address
  * @size: Bytes, multiple of the page size, not 0; MAP_FENCE: one page
  * @offset: MAP: first byte of the allocation, page aligned. COPY: first address
- *	of the source range, which may overlap the destination (C137); source addresses that are
- *	free or reserved only are so in the destination afterwards. Else MBZ
+ *	of the source range, which may overlap the destination (C137); where source addresses are
+ *	free or only reserved, the destination is free or only reserved afterwards. Else MBZ
  * @driver_protection: MAP: opaque to the kernel; its low 12 bits are in the page-table
  *	entries, bit 63 asks that no other value maps the same bytes (unique) until the
  *	range was made NO_ACCESS (C142). Else MBZ
@@ -1331,7 +1356,7 @@ struct drm_pagoda_bind_entry {
 	__u64 window;
 };
 
-/* struct drm_pagoda_sync: signal it when done; else wait for it before the start. */
+/* The work signals @handle when it is done; without SIGNAL the work waits for @handle first */
 #define DRM_PAGODA_SYNC_SIGNAL		(1u << 0)
 /* @handle is a monitored fence and @point its value; else a syncobj, binary with point 0 */
 #define DRM_PAGODA_SYNC_FENCE		(1u << 1)
@@ -1343,13 +1368,14 @@ struct drm_pagoda_bind_entry {
  * @point: Point of a timeline syncobj, 0 = binary; or value of a monitored fence
  *
  * Work may wait for a point that no work was submitted for yet, and for a value that the fence
- * doesn't have yet: the work is held up, not the call. Later work of the same context (SUBMIT) or
- * VM (VM_BIND) waits behind held up work.
+ * doesn't have yet: the work is held up, not the call. Later work of the same context (SUBMIT)
+ * or VM (VM_BIND) waits behind held up work.
  *
- * The points that work signals have their fence when the call returns, except for work that is
- * held up or behind held up work, for a VM_BIND that waits for fences to signal, and for requests
- * with a paging queue. Their points get the fence when the work is made; until then a binary
- * syncobj is empty, and DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT waits for the fence as well.
+ * The points that work signals have their fence when the call returns, with three exceptions:
+ * work that is held up or behind held up work, a VM_BIND that waits for fences to signal, and
+ * requests with a paging queue. The points of such work get the fence when the work is made;
+ * until then a binary syncobj is empty, and DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT waits for
+ * the fence as well.
  */
 struct drm_pagoda_sync {
 	__u32 handle;
@@ -1379,20 +1405,21 @@ struct drm_pagoda_sync {
  * @syncs: struct drm_pagoda_sync; with any to wait for, the change is made when all of them have
  *	signalled, in the order of calls, and a failure then makes the VM unusable (VM_STATE)
  *
- * A range is all in one reservation or all outside of any, except for UNMAP, which frees
- * whatever the range has (C131). Outside of reservations addresses that an allocation is mapped at
- * are not mapped by MAP_ZERO and NO_ACCESS (C132), and RESERVE and CHOOSE want free ones
- * (C131, C133). These rules apply to the addresses as they will be when everything accepted
- * before is done, so that addresses are reusable when UNMAP returns (C138).
+ * A range is all in one reservation or all outside of reservations, except for UNMAP, which
+ * frees the whole range whatever is mapped or reserved there (C131). Outside of reservations,
+ * MAP_ZERO and NO_ACCESS don't replace a mapping of an allocation (C132), and RESERVE and
+ * CHOOSE need free addresses (C131, C133). These rules apply to the addresses as they will be
+ * when all changes accepted before are done, so that addresses are reusable when UNMAP returns
+ * (C138).
  *
- * All or nothing. A mapping keeps its address while its allocation moves; accesses fault while the
- * allocation isn't resident. Besides VM_BIND, only closing the handle that a mapping was made
- * with, see SUBMIT, or destroying the VM ends it.
+ * All or nothing. A mapping keeps its address while its allocation moves; accesses fault while
+ * the allocation isn't resident. A mapping ends by VM_BIND, when the handle that it was made
+ * with is closed (see SUBMIT), or with the VM.
  *
- * A job that is submitted after VM_BIND has returned finds the change, without a wait; only behind
- * a VM_BIND that waits the job has to wait for its @point. VM_BIND doesn't wait for jobs that were
- * submitted before: a job that still uses an address when UNMAP takes the address away faults,
- * unless @syncs waits for the job.
+ * A job that is submitted after VM_BIND has returned finds the change, without a wait. Only a
+ * job behind a VM_BIND that waits has to wait for the VM_BIND's @point. VM_BIND doesn't wait
+ * for jobs that were submitted before: a job that still uses an address when UNMAP takes the
+ * address away faults, unless @syncs waits for the job.
  */
 struct drm_pagoda_vm_bind {
 	struct drm_pagoda_array entries;
@@ -1439,7 +1466,7 @@ enum drm_pagoda_priority {
 /**
  * struct drm_pagoda_context_create - Argument of CONTEXT_CREATE
  * @vm: VM the context's jobs run in
- * @engine: Execution engine, below &drm_pagoda_device_info.num_engines
+ * @engine: Execution engine, below &drm_pagoda_device_info.num_engines; all engines are alike
  * @flags: MBZ
  * @context: Out: id, not 0
  * @priority: enum drm_pagoda_priority
@@ -1459,7 +1486,7 @@ struct drm_pagoda_context_create {
  * @context: Context
  * @pad: MBZ
  *
- * A running job may end, other jobs aren't executed; the fences of all of them signal.
+ * A running job may end, other jobs aren't executed; the fences of all of these jobs signal.
  */
 struct drm_pagoda_context_destroy {
 	__u32 context;
@@ -1471,7 +1498,8 @@ struct drm_pagoda_context_destroy {
  * @address: GPU virtual address of the first, multiple of 8
  * @size: Bytes, multiple of 8, not 0, at most 2^30
  *
- * include/uapi/linux/virtio_pagoda_commands.h defines the commands.
+ * include/uapi/linux/virtio_pagoda_commands.h defines the commands. The software GPU's
+ * TIMESTAMP stores nanoseconds of CLOCK_MONOTONIC.
  */
 struct drm_pagoda_command_buffer {
 	__u64 address;
@@ -1483,8 +1511,8 @@ struct drm_pagoda_command_buffer {
 
 /*
  * The job waits for other users of the allocation, and others for the job (implicit sync): the
- * allocation has the job's fence when SUBMIT has returned. EINVAL if the job would be held up, or
- * if a job before it in its context is
+ * allocation has the job's fence when SUBMIT has returned. EINVAL if the job would be held up,
+ * or if a job before it in its context is
  */
 #define DRM_PAGODA_SUBMIT_IMPLICIT	(1u << 0)
 /* ... and the job writes; only with IMPLICIT */
@@ -1511,31 +1539,32 @@ struct drm_pagoda_submit_entry {
  * @flags: MBZ
  * @job: Out: number of the job in its context, from 1
  *
- * While the job runs, three kinds of allocations are resident: those private to the VM and bound,
- * those listed, and those on the client's residency list and bound. If they can't be, the call is
- * refused with ENOMEM; allocations that fit into an empty VRAM beside the VM's page tables aren't
- * refused. An access to anything else is a fault, which bans this context only. Jobs of a
- * context run in order. IMPLICIT means nothing for a private allocation: only this VM uses it.
+ * While the job runs, three kinds of allocations are resident: those private to the VM and
+ * bound, those listed, and those on the client's residency list and bound. If there is no room
+ * for these allocations together, the call is refused with ENOMEM; allocations that fit into an
+ * empty VRAM beside the VM's page tables aren't refused. An access to any other address is a
+ * fault, which bans this context only. Jobs of a context run in order. IMPLICIT has no effect
+ * for a private allocation, which only this VM uses.
  *
  * EBUSY: the context, the client or the user has too many jobs queued ("Limits").
  *
- * For a held up job memory is found when the job is made; if there is none then, the context is
- * banned.
+ * A held up job gets its memory when the job is made; if there is not enough memory then, the
+ * context is banned.
  *
- * A handle may be closed as soon as the call has returned: the job finds what it may use. An
- * allocation that a held up job lists, or that is private to the VM, or on the client's residency
- * list, keeps its addresses and its count until all jobs that were held up when the handle was
- * closed are made or given up, unless the client has a handle of the allocation again by then. Such
- * addresses can be mapped anew at once, but aren't free.
+ * A handle may be closed as soon as the call has returned: the job still finds the allocation.
+ * An allocation that a held up job lists, or that is private to the VM, or on the client's
+ * residency list, keeps its addresses and its count until all jobs that were held up when the
+ * handle was closed are made or given up, unless the client has a handle of the allocation
+ * again by then. Such addresses can be mapped anew at once, but aren't free.
  *
- * An allocation that prefers VRAM and could be used elsewhere is resident elsewhere while VRAM is
- * full and the client has used up its tokens (&drm_pagoda_stats.submit_tokens); it comes to VRAM
- * when there is room, or with a later job. Allocations on a residency list, and those that only
- * VRAM supports, are never kept waiting by that.
+ * An allocation that prefers VRAM and supports the aperture, too, is resident in the aperture
+ * while VRAM is full and the client has used up its tokens (&drm_pagoda_stats.submit_tokens).
+ * The allocation comes to VRAM when there is room, or with a later job. Allocations on a
+ * residency list, and those that only VRAM supports, come to VRAM without regard to tokens.
  *
- * If paging lost content while the job waited, of whatever allocation, the job isn't executed:
- * the fences it signals have the error EIO, or ECANCELED if the loss took a reset of the
- * device. The context goes on.
+ * If paging lost content of any allocation while the job waited, the job isn't executed: the
+ * fences that the job signals have the error EIO, or ECANCELED if the loss was caused by a
+ * reset of the device. The context goes on.
  */
 struct drm_pagoda_submit {
 	struct drm_pagoda_array buffers;
@@ -1549,23 +1578,24 @@ struct drm_pagoda_submit {
 /**
  * DOC: State of a context
  *
- * BANNED: no job is accepted any more (ECANCELED). BANNED alone: a job that was held up could not
- * be made in the end. "Failures" tells all states and how they end.
+ * BANNED: no job is accepted any more (ECANCELED). BANNED alone: a job that was held up could
+ * not be made in the end. "Failures" tells all states and how they end.
  *
  * A fault's @reason and @access are numbers that include/uapi/linux/virtio_pagoda.h defines, as
- * enum virtio_pagoda_fault_reason, VIRTIO_PAGODA_FAULT_*, and enum virtio_pagoda_access. Those of
- * jobs are
+ * enum virtio_pagoda_fault_reason, VIRTIO_PAGODA_FAULT_*, and enum virtio_pagoda_access. Those
+ * of jobs are
  *
  *  ========================== =================================================
- *  INVALID_ENTRY 16           nothing is mapped at @address, or it isn't resident
+ *  INVALID_ENTRY 16           nothing is mapped at @address, or the allocation there
+ *                             isn't resident
  *  READ_ONLY 17               write to a range mapped READ_ONLY
  *  NO_EXECUTE 18              commands in a range mapped NO_EXECUTE
- *  COMPARE 23                 COMPARE didn't find its value
+ *  COMPARE 23                 memory didn't have the value that COMPARE wants
  *  BAD_COMMAND 24             unknown opcode or operation
  *  BAD_LENGTH 4               length of a command
  *  BAD_FLAGS 5, RESERVED 6    flags, or a reserved field that isn't zero
  *  OUT_OF_RANGE 8             address, size or number that is too large, or 0
- *  MISALIGNED 9               address or size that isn't a multiple of its alignment
+ *  MISALIGNED 9               address or size that isn't aligned
  *  OVERLAP 13                 source and destination overlap
  *  BAD_LAYOUT 21              a surface of COPY_RECT
  *  others                     the device or the driver went wrong: not the program's
@@ -1585,10 +1615,10 @@ struct drm_pagoda_submit {
  * struct drm_pagoda_context_state - Argument of CONTEXT_STATE
  * @context: In: context
  * @state: Out: DRM_PAGODA_CONTEXT_* flags
- * @submitted: Out: number of its last job
+ * @submitted: Out: number of the context's last job
  * @completed: Out: all jobs up to this number are done, executed or not
  * @resets: Out: resets of the device since it was probed
- * @job: Out: job that faulted or hung, else 0, and so for all below
+ * @job: Out: number of the job that faulted or hung; 0 = none, and all fields below are 0
  * @address: Out: GPU virtual address that was refused
  * @command: Out: address of the command
  * @reason: Out: enum virtio_pagoda_fault_reason
@@ -1614,33 +1644,33 @@ struct drm_pagoda_context_state {
 /**
  * DOC: Monitored fences
  *
- * A monitored fence is a 64-bit value that a wait compares with: a wait is over when the value is
- * at least the wanted one (C180). The value is visible to the CPU (mmap()) and, by MAP_FENCE,
- * to jobs.
+ * A monitored fence has a 64-bit value: a wait for a number is over when the value is at least
+ * that number (C180). The value is visible to the CPU (mmap()) and, by MAP_FENCE, to jobs.
  *
- * Values that shrink. Without ALLOW_REWIND FENCE_SIGNAL refuses a value that isn't larger than the
- * present one, and work that is to signal a value not larger than all values promised before is
- * refused, both with EINVAL. What a job's commands store at an address of MAP_FENCE isn't checked:
- * a smaller value is then the fence's value. Waits that were over stay over, others compare with
- * the new value, and the kernel's later stores never lower it.
+ * Values that shrink. Without ALLOW_REWIND, FENCE_SIGNAL refuses a value that isn't larger than
+ * the fence's value, and work that is to signal a value not larger than all values promised
+ * before is refused, both with EINVAL. Values that a job's commands store at an address of
+ * MAP_FENCE aren't checked: a smaller value becomes the fence's value. Waits that were over
+ * stay over, other waits compare with the smaller value, and without ALLOW_REWIND later stores
+ * by the kernel never lower the value.
  *
  * Resets. While the device is rebuilt after a reset, a fence that is waited for or promised to
- * work has the value 2^64 - 1, which ends all waits for it (C184). Afterwards the fence
- * has the value it had, or the promised value of work that was lost. A fence made with
- * NO_MAX_ON_RESET keeps its value throughout, and its waits go on. When the device is unplugged,
- * fences have the value 2^64 - 1 for good; with NO_MAX_ON_RESET they keep the last value, and waits
- * for a larger one end with ENODEV.
+ * work has the value 2^64 - 1, which ends all waits for it (C184). Afterwards the fence has the
+ * value it had, or the promised value of work that was lost. A fence made with NO_MAX_ON_RESET
+ * keeps its value throughout, and its waits go on. When the device is unplugged, fences have
+ * the value 2^64 - 1 for good; fences with NO_MAX_ON_RESET keep the last value, and waits for a
+ * larger value end with ENODEV.
  */
-#define DRM_PAGODA_FENCE_NO_SIGNAL	(1u << 0) /* not by FENCE_SIGNAL (C183) */
-#define DRM_PAGODA_FENCE_NO_WAIT	(1u << 1) /* not by FENCE_WAIT nor work (C183) */
-#define DRM_PAGODA_FENCE_NO_MAX_ON_RESET (1u << 2) /* keeps its value over device loss (C184) */
+#define DRM_PAGODA_FENCE_NO_SIGNAL	(1u << 0) /* FENCE_SIGNAL is refused (C183) */
+#define DRM_PAGODA_FENCE_NO_WAIT	(1u << 1) /* all waits are refused (C183) */
+#define DRM_PAGODA_FENCE_NO_MAX_ON_RESET (1u << 2) /* a reset leaves the value alone (C184) */
 #define DRM_PAGODA_FENCE_ALLOW_REWIND	(1u << 3) /* smaller values may follow larger ones */
 
 /**
  * struct drm_pagoda_fence_create - Argument of FENCE_CREATE
  * @flags: DRM_PAGODA_FENCE_* flags
  * @fence: Out: id, not 0
- * @value: In: its first value
+ * @value: In: first value of the fence
  * @offset: Out: offset for mmap() of the DRM file, read only, one page; the 64-bit
  *	value is the page's first word
  */
@@ -1657,8 +1687,8 @@ struct drm_pagoda_fence_create {
  * @pad: MBZ
  *
  * EBUSY, and nothing is done, while a FENCE_WAIT, with or without an eventfd, or accepted work
- * waits for a value that the fence doesn't have: FENCE_SIGNAL releases them. Work that
- * will signal the fence is no obstacle.
+ * waits for a value that the fence doesn't have: signal that value first. Work that will signal
+ * the fence is no obstacle.
  */
 struct drm_pagoda_fence_destroy {
 	__u32 fence;
@@ -1679,8 +1709,8 @@ struct drm_pagoda_fence_value {
 
 /**
  * struct drm_pagoda_fence_signal - Argument of FENCE_SIGNAL
- * @entries: struct drm_pagoda_fence_value: all of them or none; each larger than the
- *	fence's value unless it was made with ALLOW_REWIND (else EINVAL)
+ * @entries: struct drm_pagoda_fence_value: all of them or none; each value is larger than the
+ *	fence's value unless the fence was made with ALLOW_REWIND (else EINVAL)
  * @flags: MBZ
  * @pad: MBZ
  */

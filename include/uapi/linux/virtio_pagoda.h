@@ -3,14 +3,14 @@
  * The device ABI of the Pagoda GPU: a virtio device with memory segments of
  * its own, which moves, fills and maps memory as paging buffers say.
  *
- * Both sides are built from this header and from nothing else. It holds every
- * number: opcodes, feature bits, packet layouts, page-table format, limits.
+ * Driver and device are both built from this header and share nothing else. The header holds
+ * every number: opcodes, feature bits, packet layouts, page-table format, limits.
  *
  * Rules of evolution
  *  - Everything is little endian. Sizes are multiples of 8. There are no
  *    unions and no implicit padding.
  *  - Reserved fields and unknown flags must be zero; the device refuses a
- *    packet that has them set, so that they can be given a meaning later.
+ *    packet with others, so that fields and flags can be given a meaning later.
  *  - An opcode works if and only if its feature bit was negotiated. A new field
  *    or behaviour gets a feature bit of its own, never a version number.
  *  - Structures grow at their end only; the length of a packet tells which
@@ -22,7 +22,7 @@
  *  run         Consecutive pages of system memory: bus address and count.
  *  generation  Number given by the driver to every aperture mapping. An access
  *              that names a generation is refused when the page has since been
- *              mapped with another one.
+ *              mapped with another generation.
  *  seqno       Number of a request on its queue. Starts at 1 and grows by 1.
  */
 #ifndef _LINUX_VIRTIO_PAGODA_H
@@ -34,7 +34,7 @@
 /** VIRTIO_ID_PAGODA: virtio device id, from the range left for experiments. */
 #define VIRTIO_ID_PAGODA		0x3f
 
-/** VIRTIO_PAGODA_PAGE_SHIFT: log2 of the page all addresses are counted in. */
+/** VIRTIO_PAGODA_PAGE_SHIFT: log2 of the bytes of a page. */
 #define VIRTIO_PAGODA_PAGE_SHIFT	12
 #define VIRTIO_PAGODA_PAGE_SIZE		(1u << VIRTIO_PAGODA_PAGE_SHIFT)
 /** VIRTIO_PAGODA_PACKET_ALIGN: every packet starts and ends on this boundary. */
@@ -44,10 +44,9 @@
  * VIRTIO_PAGODA_OPS() - Every operation of a paging buffer
  * @X: Macro called with (NAME, name, opcode)
  *
- * The one list from which the enum below and the tables of driver and device are
- * made. The opcode is the number of the equivalent WDDM operation plus one: a
- * zeroed buffer doesn't decode. 24, 25 and 26 are kept free for TRANSFER2, FILL2 and
- * DISCARD_CONTENT2.
+ * The enum below and all lists of names are made from this list. The opcode is the number of
+ * the equivalent WDDM operation plus one, so that a zeroed buffer has no valid packet. 24, 25
+ * and 26 are kept free for TRANSFER2, FILL2 and DISCARD_CONTENT2.
  */
 #define VIRTIO_PAGODA_OPS(X) \
 	X(TRANSFER, transfer, 1) \
@@ -86,9 +85,9 @@ enum virtio_pagoda_opcode {
  * VIRTIO_PAGODA_F_OP() - Feature bit of an opcode
  * @opcode: One of enum virtio_pagoda_opcode
  *
- * Bits 0 to 22, and 23 for opcode 24. Bits 24 to 49 are the transport's, so that an opcode
- * from 25 on gets a bit that is named for it, behind those below. A packet with a bit that was not
- * negotiated faults with %VIRTIO_PAGODA_FAULT_UNSUPPORTED.
+ * Bits 0 to 22, and 23 for opcode 24. Bits 24 to 49 are the transport's: an opcode from 25 on
+ * needs a bit above those that are defined below. A packet whose bit was not negotiated faults
+ * with %VIRTIO_PAGODA_FAULT_UNSUPPORTED.
  */
 #define VIRTIO_PAGODA_F_OP(opcode)	((opcode) - 1)
 /** VIRTIO_PAGODA_F_CPU_WINDOW: part of VRAM can be reached by the CPU. */
@@ -99,9 +98,9 @@ enum virtio_pagoda_opcode {
  */
 #define VIRTIO_PAGODA_F_VRAM_ZEROED	51
 /**
- * VIRTIO_PAGODA_F_COHERENT: the device snoops CPU caches where a mapping asks, and always
- * when it reaches tables and runs. The driver refuses a device without it: it doesn't flush
- * caches.
+ * VIRTIO_PAGODA_F_COHERENT: the device snoops CPU caches where a mapping asks for that, and in
+ * all accesses to tables and runs. The driver doesn't flush caches, and refuses a device
+ * without this feature.
  */
 #define VIRTIO_PAGODA_F_COHERENT	52
 /**
@@ -113,13 +112,14 @@ enum virtio_pagoda_opcode {
 #define VIRTIO_PAGODA_F_DEVICE_MMU	54
 /** VIRTIO_PAGODA_F_INVALID_NOT_CACHED: the TLB never holds an invalid entry. */
 #define VIRTIO_PAGODA_F_INVALID_NOT_CACHED 55
-/** VIRTIO_PAGODA_F_EXECUTE: engines execute command buffers; RESET_ADAPTER is there. */
+/** VIRTIO_PAGODA_F_EXECUTE: engines execute command buffers, and there is RESET_ADAPTER. */
 #define VIRTIO_PAGODA_F_EXECUTE		56
 /**
  * VIRTIO_PAGODA_F_WRITE_COMBINER: writes to system memory that isn't snooped are combined.
  *
- * Each queue has a write combiner: a few lines of a few bytes, which it keeps until other writes
- * need the room. The queue reads the lines' content itself; nothing else does.
+ * Each queue has a write combiner of a few lines of a few bytes. A line is kept until other
+ * writes need the room. Only accesses of the same queue see the content of lines that are not
+ * in memory.
  *
  * Combined are writes
  *
@@ -138,16 +138,16 @@ enum virtio_pagoda_opcode {
  *    before it has its own effect, MAP_APERTURE_SEGMENT and 2, and UNMAP_APERTURE_SEGMENT;
  *  - for an engine, after READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE on its
  *    queue; when a job with %VIRTIO_PAGODA_EXECUTE_DRAIN ends; before SIGNAL writes its value
- *    and WAIT looks for its; and within reasonable time in a job that goes on;
+ *    and before WAIT reads the value it waits for; and within reasonable time while a job runs;
  *  - for every queue, after FLUSH_TLB, MAP_MMU and UNMAP_MMU; for engines after SET_ROOT;
  *  - when a request ends by a fault or is stopped, and when RESET_QUEUE or RESET_ADAPTER is
  *    answered.
  *
- * A reset of the device drops the remaining lines: their memory may have been given back by then.
- * Memory that the driver gives back after the operations that end its mapping is not written
- * any more. Memory that was named by runs has no mapping: between TRANSFER and the end of the
- * memory's use there is one of the operations above. Combined writes leave the bytes beside them
- * alone.
+ * A reset of the device drops the remaining lines: their memory may have been given back by
+ * then. No line is written to memory that the driver gives back after the operations that end
+ * the memory's mapping. Memory that is named by runs has no mapping: between TRANSFER and the
+ * time when it gives such memory back, the driver sends one of the operations above. A combined
+ * write changes no byte beside its own.
  */
 #define VIRTIO_PAGODA_F_WRITE_COMBINER	57
 
@@ -169,7 +169,7 @@ enum virtio_pagoda_queue {
 #define VIRTIO_PAGODA_MAX_VRAM		(1ull << 40)
 /** VIRTIO_PAGODA_MAX_APERTURE_PAGES: 64 GiB worth of pages. */
 #define VIRTIO_PAGODA_MAX_APERTURE_PAGES (1ull << 24)
-/** VIRTIO_PAGODA_MAX_EXTENTS: entries in one GET_EXTENTS answer and in all. */
+/** VIRTIO_PAGODA_MAX_EXTENTS: most entries of a list, and of one answer to GET_EXTENTS. */
 #define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
 #define VIRTIO_PAGODA_MAX_EXTENTS	(1u << 18)
 
@@ -217,12 +217,12 @@ enum virtio_pagoda_segment {
  * @system_address_bits: Width of the bus addresses the device can emit, 32-52
  * @va_bits: Width of GPU virtual addresses, 0 or %VIRTIO_PAGODA_MIN_VA_BITS to
  *	%VIRTIO_PAGODA_MAX_VA_BITS
- * @pt_levels: Levels of GPU page tables; each level's index has at least one bit of the
- *	address, and each but the root's of two levels at most 9. So: 0 exactly when
- *	@va_bits is 0; 2 for 47 and 48 bits, 4 for 47 and 48, 5 for 49 to 57, 6 for 58 to 63
+ * @pt_levels: Levels of GPU page tables: 0 exactly when @va_bits is 0; 2 or 4 for 47 and 48
+ *	bits, 5 for 49 to 57, 6 for 58 to 63. Each level's index has 1 to 9 bits of the address,
+ *	that of the root of two levels more
  * @page_sizes: Bit n set: pages of 2^n bytes in GPU page tables
- * @max_address_spaces: Address spaces the device can hold roots of; space 0 is the
- *	paging process'. 0 exactly when @va_bits is 0
+ * @max_address_spaces: Address spaces the device can hold roots of; space 0 belongs to the
+ *	paging process. 0 exactly when @va_bits is 0
  * @swizzling_ranges: Swizzling ranges, 0 without SPECIAL_LOCK_TRANSFER
  * @mmu_pages: Device addresses that MAP_MMU can map, in pages; 0 exactly without
  *	%VIRTIO_PAGODA_F_DEVICE_MMU
@@ -318,7 +318,7 @@ enum virtio_pagoda_access {
  * struct virtio_pagoda_fault - Coordinates of a refused packet
  * @reason: enum virtio_pagoda_fault_reason
  * @opcode: Opcode found in the packet or command
- * @offset: Byte offset of the packet from the start of the buffer; for a command that of
+ * @offset: Byte offset of the packet from the start of the buffer; for a command the offset of
  *	the struct virtio_pagoda_command_buffer that names the command's buffer
  * @queue: Virtqueue number
  * @seqno: Request that holds the packet
@@ -344,11 +344,11 @@ struct virtio_pagoda_fault {
 /**
  * enum virtio_pagoda_status - Outcome of a request; 0 is never valid.
  * @VIRTIO_PAGODA_STATUS_OK: every packet was executed
- * @VIRTIO_PAGODA_STATUS_FAULT: stopped at @fault.offset. Earlier packets are
- *	executed whole, the packet there may be executed in part, later packets are not.
+ * @VIRTIO_PAGODA_STATUS_FAULT: the packet at @fault.offset faulted. Earlier packets are
+ *	executed whole, that packet may be executed in part, later packets are not executed.
  *	The queue is halted: it executes nothing until RESET_QUEUE
- * @VIRTIO_PAGODA_STATUS_ABORTED: given back by RESET_QUEUE; its answer tells
- *	how far the queue came
+ * @VIRTIO_PAGODA_STATUS_ABORTED: given back by RESET_QUEUE; the answer to RESET_QUEUE tells
+ *	which packets were executed
  */
 enum virtio_pagoda_status {
 	VIRTIO_PAGODA_STATUS_OK = 1,
@@ -362,12 +362,12 @@ enum virtio_pagoda_status {
  * @seqno: One more than the request before it on this queue; a request that is
  *	submitted again after RESET_QUEUE keeps its number
  * @size: Bytes of the buffer, multiple of 8, at most max_buffer_bytes
- * @start: Offset of the first packet to execute; 0 unless resumed
+ * @start: Offset of the first packet to execute; not 0 only in a request that is submitted again
  * @context: Execution context; 0 on the paging queue
  * @reserved: Zero
  *
  * On an execution queue with @context not 0 and %VIRTIO_PAGODA_F_EXECUTE negotiated
- * the buffer is a struct virtio_pagoda_execute, and @start 0; else it is packets.
+ * the buffer is a struct virtio_pagoda_execute, and @start is 0; else the buffer has packets.
  */
 struct virtio_pagoda_request {
 	__le64 seqno;
@@ -379,7 +379,7 @@ struct virtio_pagoda_request {
 
 /**
  * struct virtio_pagoda_command_buffer - Commands to execute
- * @address: GPU virtual address of the first, multiple of 8
+ * @address: GPU virtual address of the first command, multiple of 8
  * @size: Bytes, multiple of 8, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFER, not 0
  */
 struct virtio_pagoda_command_buffer {
@@ -392,17 +392,18 @@ struct virtio_pagoda_command_buffer {
 
 /**
  * struct virtio_pagoda_execute - Buffer of a request that executes commands
- * @image_address: Of the context's save area (struct virtio_pagoda_context_image):
+ * @image_address: Address of the context's save area (struct virtio_pagoda_context_image):
  *	offset in VRAM, or address of its first page in system memory
  * @image_segment: VRAM or SYSTEM
  * @address_space: Address space to run in, not 0
- * @nr_buffers: Entries that follow, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFERS; with
- *	none it is a job that does nothing
+ * @nr_buffers: Entries that follow, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFERS; a job without
+ *	entries has no effect
  * @flags: %VIRTIO_PAGODA_EXECUTE_DRAIN
  *
- * The save area must have been initialised for the request's context (C81) and name
- * the root its space has (C84), else BAD_CONTEXT. Registers are loaded from it, and
- * stored back however the job ends. It may move between two jobs, never during one (C85).
+ * The save area must have been initialised for the request's context (C81) and name the root
+ * that the address space has (C84), else BAD_CONTEXT. Registers are loaded from the save area,
+ * and stored back there however the job ends. The save area may move between two jobs, never
+ * during a job (C85).
  */
 struct virtio_pagoda_execute {
 	__le64 image_address;
@@ -420,7 +421,7 @@ struct virtio_pagoda_execute {
 
 /**
  * struct virtio_pagoda_completion - Device-writable tail of a request
- * @seqno: The request's
+ * @seqno: Number of the request
  * @status: enum virtio_pagoda_status
  * @packets: Packets or commands executed whole, at most 2^32 - 1
  * @fault: Filled for STATUS_FAULT, else zero
@@ -442,10 +443,10 @@ enum virtio_pagoda_event_type {
 /**
  * struct virtio_pagoda_event - Device-writable buffer of the event queue
  * @type: enum virtio_pagoda_event_type
- * @lost: Events dropped since the last one because no buffer was there
+ * @lost: Events dropped since the event before because the queue had no buffer
  * @value: FENCE: the 64-bit value written; else 0
- * @fault: FAULT: coordinates; FENCE: @fault.address is the fence's address, for a
- *	command a virtual one of @fault.context
+ * @fault: FAULT: coordinates; FENCE: @fault.address is the fence's address; if a command
+ *	signalled, a virtual address of @fault.context
  */
 struct virtio_pagoda_event {
 	__le32 type;
@@ -497,18 +498,18 @@ enum virtio_pagoda_tiling {
 #define VIRTIO_PAGODA_MAX_MIPS		16u
 
 /**
- * struct virtio_pagoda_layout - Geometry of a tiled surface; ours
+ * struct virtio_pagoda_layout - Geometry of a tiled surface; not WDDM's
  * @tiling: enum virtio_pagoda_tiling, not linear
  * @pitch: Bytes from row to row of mip level 0; not zero, a multiple of the tile's
  *	width, at most %VIRTIO_PAGODA_MAX_PITCH
  * @height: Rows of level 0; not zero, a multiple of the tile's rows
  * @mips: Levels, 1 to %VIRTIO_PAGODA_MAX_MIPS
  *
- * Level n + 1 has half the pitch and half the rows of level n, each rounded up
- * to whole tiles. Levels follow each other. In the linear view a level is rows of
- * its pitch; in the tiled one it is tiles, left to right and top to bottom, each
- * tile rows of its width. Both views of a level begin at the same byte and have
- * the same size; bytes behind the last level are linear in both.
+ * Level n + 1 has half the pitch and half the rows of level n, each rounded up to whole tiles.
+ * Levels follow each other. In the linear view a level is stored row by row; in the tiled view
+ * tile by tile, left to right and top to bottom, each tile row by row. Both views of a level
+ * begin at the same byte and have the same size; bytes behind the last level are linear in both
+ * views.
  */
 struct virtio_pagoda_layout {
 	__le32 tiling;
@@ -524,38 +525,38 @@ struct virtio_pagoda_layout {
  *	number of the paging or an execution queue. SET_ROOT: address space.
  *	ACQUIRE_RANGE, RELEASE_RANGE: swizzling range. Else 0
  * @first: GET_EXTENTS: number of the first entry wanted. Else 0
- * @address: SET_ROOT: of the root table in @segment, table aligned.
- *	ACQUIRE_RANGE: of the surface in VRAM, page aligned. Else 0
- * @size: SET_ROOT: entries of the root, 0 = the space has none any more.
+ * @address: SET_ROOT: address of the root table in @segment, table aligned.
+ *	ACQUIRE_RANGE: address of the surface in VRAM, page aligned. Else 0
+ * @size: SET_ROOT: entries of the root, 0 = the space has no root any more.
  *	ACQUIRE_RANGE: bytes of the surface, multiple of the page size, at most
  *	swizzling_bytes. RELEASE_RANGE: 1 = write the view back into the
- *	surface, 0 = drop it. Else 0
+ *	surface, 0 = drop the view. Else 0
  * @segment: SET_ROOT: VRAM or SYSTEM. Else 0
  * @reserved: Zero
  * @layout: ACQUIRE_RANGE: geometry of the surface. Else 0
  *
- * SET_ROOT is SetRootPageTable: nothing of the space may be executing, unless the space
- * has this root already, with as many entries. SET_ROOT drops all translations cached for
- * the space, and an access with a top-level index that isn't below @size faults. When SET_ROOT is
+ * SET_ROOT is WDDM's SetRootPageTable: no job of the space may be executing, unless the space
+ * has this root already, with as many entries. SET_ROOT drops all translations cached for the
+ * space, and an access with a top-level index that isn't below @size faults. When SET_ROOT is
  * answered, no access of any queue uses the old translations: with the same root SET_ROOT is a
- * FLUSH_TLB of the whole space, which the driver sends when it executed a FLUSH_TLB itself
- * after the paging queue was reset.
+ * FLUSH_TLB of the whole space, which the driver sends when its CPU executor executed a
+ * FLUSH_TLB after the paging queue was reset.
  *
- * ACQUIRE_RANGE is AcquireSwizzlingRange: the linear view of the surface is copied
- * into the window of the range, where the CPU reads and writes it; until the
- * range is released or taken by SPECIAL_LOCK_TRANSFER the window has the content.
- * A range that is bound already is bound anew and its view dropped.
+ * ACQUIRE_RANGE is WDDM's AcquireSwizzlingRange: the linear view of the surface is copied
+ * into the window of the range, where the CPU reads and writes the view; until the
+ * range is released or taken by SPECIAL_LOCK_TRANSFER the content is in the window.
+ * If the range is bound already, its view is dropped and the range is bound anew.
  *
- * RESET_QUEUE of an execution queue stops the queue in the middle of a command, and
- * counts every request that the queue was given as executed: the next request has the number
- * behind the last (C187, C193). The answer's @seqno is the last that was executed whole.
- * The paging queue stops between packets and goes on where it was (C186).
+ * RESET_QUEUE of an execution queue stops the queue in the middle of a command, and counts
+ * every request that the queue was given as executed: the next request's number is that of the
+ * last request plus one (C187, C193). The answer's @seqno is the last request that was executed
+ * whole. The paging queue stops between packets, and continues with the next packet (C186).
  *
- * RESET_ADAPTER resets all execution queues and the paging queue: each counts
- * all requests it was given as executed (C193). Mappings of the aperture and of the device
- * MMU, roots, translations and bound ranges are forgotten and the content of VRAM is undefined.
- * Negotiated features stay. From the answer until the next request the device accesses no
- * memory but its rings (C191).
+ * RESET_ADAPTER resets all execution queues and the paging queue: each queue counts all
+ * requests that the queue was given as executed (C193). Mappings of the aperture and of the
+ * device MMU, roots, translations and bound ranges are forgotten and the content of VRAM is
+ * undefined. Negotiated features stay. From the answer until the next request the device
+ * accesses no memory but its rings (C191).
  */
 struct virtio_pagoda_control {
 	__le32 type;
@@ -572,10 +573,10 @@ struct virtio_pagoda_control {
  * struct virtio_pagoda_answer - Device-writable answer to a control command
  * @status: enum virtio_pagoda_control_status
  * @count: GET_EXTENTS: entries that follow. Else 0
- * @seqno: RESET_QUEUE: every request up to this one was executed whole. All
- *	requests the queue held were given back before this answer
+ * @seqno: RESET_QUEUE: number of the last request that was executed whole, as were all before.
+ *	All requests that the queue held were given back before this answer
  * @offset: RESET_QUEUE: offset of the first packet not executed whole in the
- *	request after @seqno; 0 if that one wasn't started
+ *	request after @seqno; 0 if that request wasn't started
  * @reserved: Zero
  */
 struct virtio_pagoda_answer {
@@ -591,13 +592,13 @@ struct virtio_pagoda_answer {
  * @address: WINDOW, SWIZZLING: physical address of CPU-reachable memory. Not memory of
  *	the machine, unless the device is a part of the kernel that the driver runs in.
  *	INVALID: 0
- * @offset: First byte of VRAM it stands for; SWIZZLING: first byte of all the
- *	windows, one after another, range 0 first
+ * @offset: WINDOW, INVALID: offset in VRAM of the entry's first byte; SWIZZLING: offset in the
+ *	windows of all ranges, one after another, range 0 first
  * @size: Bytes
  *
- * All three are multiples of the page size. The window's entries are sorted
- * by @offset, without gaps, and cover exactly [0, visible_size); those of SWIZZLING
- * [0, swizzling_ranges * swizzling_bytes).
+ * All fields are multiples of the page size. The entries of WINDOW are sorted
+ * by @offset, without gaps, and cover exactly [0, visible_size); the entries of SWIZZLING cover
+ * [0, swizzling_ranges * swizzling_bytes) in the same way.
  */
 struct virtio_pagoda_extent {
 	__le64 address;
@@ -612,8 +613,8 @@ struct virtio_pagoda_extent {
  * struct virtio_pagoda_packet - Head of every packet
  * @opcode: enum virtio_pagoda_opcode
  * @flags: Flags of that opcode; all others must be zero
- * @length: Bytes of the packet with this head and all runs or entries behind
- *	it; multiple of 8 and exactly what the opcode's counts call for
+ * @length: Bytes of the packet, with this head and all runs or entries behind the
+ *	struct; multiple of 8, and exactly as many as the counts in the packet make
  * @allocation: Driver's name for the allocation, quoted in faults and traces and
  *	not interpreted; 0 = none (C25, C31, C43, C60)
  */
@@ -639,8 +640,8 @@ struct virtio_pagoda_run {
 /**
  * struct virtio_pagoda_location - One side of a transfer
  * @segment: enum virtio_pagoda_segment
- * @nr_runs: SYSTEM: runs that describe it, at least 1, together exactly the
- *	pages the size needs. Else 0
+ * @nr_runs: SYSTEM: runs that describe the memory, at least 1, together exactly the
+ *	pages that the size needs. Else 0
  * @address: Offset in the segment in bytes, page aligned. SYSTEM: 0
  * @generation: APERTURE: generation the pages must be mapped with; 0 = any.
  *	A page that isn't mapped reads and writes the dummy page whatever the
@@ -669,13 +670,12 @@ struct virtio_pagoda_location {
  * @src: Source
  * @dst: Destination; must not overlap @src
  *
- * Runs of @src follow, then runs of @dst. With SWIZZLE (linear source, tiled
- * destination) or UNSWIZZLE (the reverse) a struct virtio_pagoda_tiled stands
- * before the runs; both flags together are refused, and each is unless
- * SPECIAL_LOCK_TRANSFER was negotiated. The tiled side is VRAM and its address that
- * of the whole surface's first byte, the linear side is the piece. With allocation
- * 0 the copy is linear whatever the flags say (C31): the tiled side is then the
- * piece at address + offset.
+ * Runs of @src follow, then runs of @dst. With SWIZZLE (linear source, tiled destination) or
+ * UNSWIZZLE (the reverse) a struct virtio_pagoda_tiled stands before the runs. Both flags
+ * together are refused, and so is each flag unless SPECIAL_LOCK_TRANSFER was negotiated. The
+ * tiled side is in VRAM and has the address of the whole surface's first byte; the linear side
+ * is the piece that is copied. With allocation 0 the copy is linear whatever the flags say
+ * (C31): the tiled side is then the piece at address + offset.
  */
 struct virtio_pagoda_transfer {
 	struct virtio_pagoda_packet packet;
@@ -737,10 +737,10 @@ struct virtio_pagoda_discard_content {
  * @segment: enum virtio_pagoda_segment
  * @size: 1, 2, 4 or 8 bytes
  *
- * One access. The value read is dropped; the value written is the device's
- * choice (zeros here), so WRITE_PHYSICAL names memory with content that isn't needed.
- * All earlier writes of the queue are visible to the CPU afterwards (C51), those
- * that it combined (%VIRTIO_PAGODA_F_WRITE_COMBINER) as well.
+ * One access. The value read is dropped; the value written is the device's choice (the software
+ * GPU writes zeros), so WRITE_PHYSICAL names memory with content that isn't needed. All earlier
+ * writes of the queue are visible to the CPU afterwards (C51), combined writes
+ * (%VIRTIO_PAGODA_F_WRITE_COMBINER) as well.
  */
 struct virtio_pagoda_access_physical {
 	struct virtio_pagoda_packet packet;
@@ -750,8 +750,8 @@ struct virtio_pagoda_access_physical {
 };
 
 /*
- * Flags of MAP_APERTURE_SEGMENT and MAP_APERTURE_SEGMENT2. CACHE_COHERENT: accesses snoop, writes
- * aren't combined (C55).
+ * Flags of MAP_APERTURE_SEGMENT and MAP_APERTURE_SEGMENT2. CACHE_COHERENT: accesses snoop,
+ * writes aren't combined (C55).
  */
 #define VIRTIO_PAGODA_MAP_CACHE_COHERENT	(1u << 0)
 /* MAP_APERTURE_SEGMENT2: one run, the pages of the ADL are consecutive. */
@@ -767,8 +767,8 @@ struct virtio_pagoda_access_physical {
  * @generation: Generation of this mapping, 1 to %VIRTIO_PAGODA_MAX_GENERATION
  * @reserved: Zero
  *
- * Each page changes in one step, others not at all (C53). May map over a live
- * mapping: the newer generation wins.
+ * Each of the pages is mapped in one step, and no other page changes (C53). A page may be
+ * mapped already: then the new mapping and its generation replace the old ones.
  */
 struct virtio_pagoda_map_aperture_segment {
 	struct virtio_pagoda_packet packet;
@@ -785,16 +785,17 @@ struct virtio_pagoda_map_aperture_segment {
  * @packet: Head, no flags
  * @first_page: First page of the aperture
  * @nr_pages: Pages, not zero
- * @dummy_page: Bus address of the page the range reads and writes from now on
+ * @dummy_page: Bus address of the page that accesses to the range reach afterwards
  * @segment: %VIRTIO_PAGODA_SEGMENT_APERTURE
  * @reserved: Zero
  *
- * Idempotent (C61). Pages never mapped nor unmapped fault as UNREACHABLE.
+ * Idempotent (C61). Accesses to pages that were never mapped nor unmapped fault as UNREACHABLE.
  *
  * Packets that name the aperture use the dummy page once the unmap is complete. An access
- * through a page-table entry with segment APERTURE may have been translated before, and
- * reach the old page after: only FLUSH_TLB of its address ends such accesses. So a page is given
- * back after UNMAP_APERTURE_SEGMENT and, where page tables name it, FLUSH_TLB.
+ * through a page-table entry with segment APERTURE may have been translated before the unmap,
+ * and reach the old page after the unmap: only FLUSH_TLB of the access's address ends such
+ * accesses. So a page is given back after UNMAP_APERTURE_SEGMENT and, where page tables name
+ * the page, FLUSH_TLB.
  */
 struct virtio_pagoda_unmap_aperture_segment {
 	struct virtio_pagoda_packet packet;
@@ -808,17 +809,17 @@ struct virtio_pagoda_unmap_aperture_segment {
 /**
  * struct virtio_pagoda_special_lock_transfer - SPECIAL_LOCK_TRANSFER
  * @transfer: As TRANSFER, without SWIZZLE and UNSWIZZLE; one side is the surface in
- *	VRAM, the other a piece in system memory or the aperture. Runs follow the
+ *	VRAM, the other side a piece in system memory or the aperture. Runs follow the
  *	whole struct
  * @range_id: Swizzling range acquired for the lock
  * @range_data: Driver's value for that range, quoted in traces
  * @tiled: Geometry; the same in all pieces
  *
- * Out of VRAM: the range must be bound to the surface; the piece gets the bytes of
- * its window, as the CPU saw them, and with TRANSFER_END the range is free.
- * Into VRAM: with TRANSFER_START the range is bound to the surface; the piece goes
- * into its window and, tiled, into the surface. Ours in detail: WDDM says only
- * that the copy is between the segment and the alternate view.
+ * Out of VRAM: the range must be bound to the surface; the piece gets the bytes that
+ * the CPU saw in the range's window, and with TRANSFER_END the range is free afterwards.
+ * Into VRAM: with TRANSFER_START the range is bound to the surface; the piece is copied
+ * into the range's window and, tiled, into the surface. WDDM says only that the copy is
+ * between the segment and the alternate view; the details are Pagoda's.
  */
 struct virtio_pagoda_special_lock_transfer {
 	struct virtio_pagoda_transfer transfer;
@@ -852,11 +853,11 @@ enum virtio_pagoda_direction {
  * @direction: enum virtio_pagoda_direction
  * @reserved: Zero
  *
- * Addresses are translated in address space 0. A side with its 64K flag set must be
- * mapped by 64 KiB or larger entries, a side without by entries of 4 KiB or
+ * Addresses are translated in address space 0. A side whose 64K flag is set must be
+ * mapped by 64 KiB or larger entries, a side without the flag by entries of 4 KiB or
  * 2 MiB (C73), else BAD_TABLE; the sides' segments must match @direction
- * (C74): system memory and aperture are SYSTEM, else BAD_SEGMENT. A page of
- * zeros matches both. The sides' addresses must not overlap; different addresses of
+ * (C74), where system memory and aperture are SYSTEM, else BAD_SEGMENT. A page of
+ * zeros matches both directions. The sides' addresses must not overlap; different addresses of
  * the same memory are legal, and the result then depends on the order of copying.
  * The paging queue alone takes this operation and VIRTUAL_FILL.
  */
@@ -892,14 +893,14 @@ struct virtio_pagoda_virtual_fill {
  * struct virtio_pagoda_init_context_resource - INIT_CONTEXT_RESOURCE
  * @packet: Head, no flags
  * @size: Bytes of the save area, multiple of the page size
- * @context: Context it belongs to, 0 = per device
- * @gpu_address: GPU virtual address, 0 = not mapped; carried for form: save areas are reached
- *	by @dst
+ * @context: Context that the save area belongs to, 0 = per device
+ * @gpu_address: GPU virtual address of the save area, 0 = not mapped; unused: save areas are
+ *	reached by @dst
  * @dst: Place of the save area; runs follow
  *
- * The area is zeroed and gets a struct virtio_pagoda_context_image at its start, with
- * @magic, @context and the rest zero (ours: WDDM leaves the content to the device).
- * @dst is not the aperture unless the area is mapped there.
+ * The save area is zeroed and gets a struct virtio_pagoda_context_image at its start, with
+ * @magic and @context set and the rest zero (WDDM leaves the content to the device).
+ * @dst is in the aperture only if the save area is mapped there.
  */
 struct virtio_pagoda_init_context_resource {
 	struct virtio_pagoda_packet packet;
@@ -915,17 +916,17 @@ struct virtio_pagoda_init_context_resource {
 #define VIRTIO_PAGODA_CONTEXT_BYTES	16384u
 
 /**
- * struct virtio_pagoda_context_image - Start of a context's save area; ours
+ * struct virtio_pagoda_context_image - Start of a context's save area; not WDDM's
  * @magic: %VIRTIO_PAGODA_CONTEXT_MAGIC
- * @context: Context it belongs to
- * @root_address: Of the root page table in @root_segment
+ * @context: Context that the save area belongs to
+ * @root_address: Address of the root page table in @root_segment
  * @root_entries: Entries of the root, 0 = no address space
  * @root_segment: VRAM or SYSTEM
  * @address_space: Address space the context runs in
- * @saved: The context's registers first (%VIRTIO_PAGODA_REGISTERS); then the number of
- *	jobs that ended, however; then zeros
+ * @saved: The context's registers (%VIRTIO_PAGODA_REGISTERS), then the number of
+ *	jobs that ended in any way, then zeros
  *
- * INIT_CONTEXT_RESOURCE writes it, UPDATE_CONTEXT_ALLOCATION changes the root when
+ * INIT_CONTEXT_RESOURCE writes the image, UPDATE_CONTEXT_ALLOCATION changes the root when
  * the page tables move.
  */
 struct virtio_pagoda_context_image {
@@ -941,27 +942,30 @@ struct virtio_pagoda_context_image {
 /*
  * GPU page tables. Entries are 64 bits. A virtual address is, from the top:
  * one index a level, %VIRTIO_PAGODA_PT_INDEX_BITS each, then the page offset.
- * A 64 KiB leaf table has a sixteenth of the entries of a 4 KiB one and
- * covers the same 2 MiB. With F_DUAL_PTE a level-1 entry is two words, the 4 KiB
- * table's (or the large page's), then the 64 KiB table's, and a level-1 table is
- * twice as large; the word that is written is chosen by UPDATE_USE_64K. Without it
- * TABLE_64K in the level-1 entry says which kind of leaf table it points to. What a
- * valid entry below one word translates, no valid entry below the other may translate
- * too, not even in part: wherever the access is, the larger of the two is BAD_TABLE
- * (C93).
+ * A leaf table of 64 KiB pages has a sixteenth of the entries of a leaf table of 4 KiB pages,
+ * and covers the same 2 MiB.
+ *
+ * With F_DUAL_PTE a level-1 entry is two words: that of the 4 KiB table (or of the large page),
+ * then that of the 64 KiB table. A level-1 table is twice as large; UPDATE_USE_64K chooses the
+ * word that is written. An address that a valid entry below one word translates may not be
+ * translated by a valid entry below the other word as well. Where two such entries overlap,
+ * even in part, an access anywhere in the larger of the two entries is BAD_TABLE (C93).
+ *
+ * Without F_DUAL_PTE, TABLE_64K in the level-1 entry says that the entry points to a 64 KiB
+ * table.
  *
  * A table is aligned to its size and is in VRAM or, for the paging process and in
  * CPU_VIRTUAL mode, in system memory (consecutive pages if it has more than one).
  * The root may have fewer entries than an index can count (SET_ROOT); with two levels it
  * may have more than 512.
  *
- * An entry above the leaves: VALID, SEGMENT and address of the next table; LARGE
- * at level 1 only: the entry maps 2 MiB of memory. VALID | ZERO at any level: reads
- * give zeros, writes are dropped (C94). Bits without a name here must be zero, in
- * leaves too, except the driver's bits. COHERENT: accesses snoop and writes aren't combined
- * (C97); in leaves only. An entry with VALID clear is invalid
- * whatever else it holds. In leaves SEGMENT is VRAM with an offset in it, SYSTEM
- * with a bus address, or APERTURE with an offset in that.
+ * An entry above the leaves has VALID, SEGMENT and address of the next table; with LARGE, at
+ * level 1 only, the entry maps 2 MiB of memory. In leaves SEGMENT is VRAM or APERTURE, with an
+ * offset in that segment as address, or SYSTEM, with a bus address. VALID | ZERO at any level:
+ * reads give zeros, writes are dropped (C94). COHERENT, in leaves only: accesses snoop and
+ * writes aren't combined (C97). Bits without a name below must be zero in all entries, except
+ * the driver's bits in leaves. An entry with VALID clear is invalid whatever its other bits
+ * are.
  */
 #define VIRTIO_PAGODA_PT_INDEX_BITS	9
 #define VIRTIO_PAGODA_PT_ENTRIES	(1u << VIRTIO_PAGODA_PT_INDEX_BITS)
@@ -996,29 +1000,26 @@ enum virtio_pagoda_update_mode {
 /**
  * struct virtio_pagoda_update_page_table - UPDATE_PAGE_TABLE
  * @packet: Head
- * @table_address: Of the table: GPU virtual, or offset in @table_segment
- * @first_va: GPU virtual address translated by entry @first_entry; carried for form: shown in
- *	traces
- * @allocation_offset: Byte of the allocation the first entry maps; carried for form: shown in
- *	traces
+ * @table_address: Address of the table: GPU virtual, or offset in @table_segment
+ * @first_va: GPU virtual address translated by entry @first_entry; informational
+ * @allocation_offset: Byte of the allocation that the first entry maps; informational
  * @driver_protection: Opaque value of the map call; 0 above level 0 (C98)
  * @table_segment: GPU_PHYSICAL: segment; else 0
  * @mode: enum virtio_pagoda_update_mode
  * @level: 0 = leaf
  * @first_entry: First entry written
  * @nr_entries: Entries written
- * @nr_values: Entries that follow as __le64, hardware entries: 1 with REPEAT, else
- *	@nr_entries; or, when @increment isn't 0, 1
+ * @nr_values: Hardware entries that follow, each an __le64: 1 with REPEAT or if @increment isn't
+ *	0, else @nr_entries
  * @increment: Bytes added to the address from entry to entry, multiple of the page
  *	size; a contiguous range is one value. 0 with REPEAT
- * @address_space: Address space the table belongs to; with GPU_VIRTUAL
- *	@table_address is an address of space 0 whatever this says
+ * @address_space: Address space that the table belongs to. With GPU_VIRTUAL
+ *	@table_address is nevertheless an address of space 0
  *
- * Each entry is written in one 64-bit store. INITIAL and NOTIFY_EVICTION are notes;
- * this device keeps no shadow state and only counts them. Tables are named by page
- * aligned addresses. USE_64K names the 64 KiB leaf table at level 0, the second word
- * of the entries at level 1 of dual tables, and is refused elsewhere. Values are stored
- * unchecked and checked when the table is walked.
+ * Each entry is written in one 64-bit store. INITIAL and NOTIFY_EVICTION are hints, which the
+ * software GPU only counts. Tables are named by page aligned addresses. USE_64K names the 64
+ * KiB leaf table at level 0, the second word of the entries at level 1 of dual tables, and is
+ * refused elsewhere. Values are stored unchecked and checked when the table is walked.
  */
 struct virtio_pagoda_update_page_table {
 	struct virtio_pagoda_packet packet;
@@ -1041,15 +1042,15 @@ struct virtio_pagoda_update_page_table {
  * @packet: Head, no flags
  * @root_address: Offset of the root table in @root_segment
  * @start: First address; 0 with @end 0: the whole space (C104)
- * @end: Ours: the byte after the last, and that page is flushed as well. Below @start it is
- *	OUT_OF_RANGE, 0 too
+ * @end: Byte after the last; the page at @end is flushed as well (Pagoda's rule). OUT_OF_RANGE if
+ *	below @start, and so is 0 if @start isn't 0
  * @root_segment: Segment of the root
  * @address_space: Address space
  *
- * Ours: a root that isn't the space's is refused as BAD_CONTEXT; without any root there
- * is nothing to flush and all is well. Translations that overlap the range in part are dropped
- * as a whole.
- * When the packet is complete no access of any queue uses the old translations.
+ * Pagoda's rules: a root that isn't the space's root is refused as BAD_CONTEXT; for a space
+ * without a root the packet has no effect. Translations that overlap the range in part are
+ * dropped as a whole. When the packet is complete no access of any queue uses the old
+ * translations.
  */
 struct virtio_pagoda_flush_tlb {
 	struct virtio_pagoda_packet packet;
@@ -1103,10 +1104,9 @@ struct virtio_pagoda_copy_range {
  * @nr_ranges: struct virtio_pagoda_copy_range that follow, applied in order
  * @address_space: Address space the tables belong to
  *
- * Ours: the privileged space in which the tables are mapped is space 0, and they
- * are aligned to pages. Entries are read when the packet is executed, not before
- * (C111). Both tables are leaf tables of the same kind; overlapping ranges of one
- * table behave as memmove.
+ * The privileged space in which the tables are mapped is space 0, and the tables are aligned to
+ * pages (Pagoda's rules). Entries are read when the packet is executed, not before (C111). Both
+ * tables are leaf tables of the same kind; overlapping ranges of one table behave as memmove.
  */
 struct virtio_pagoda_copy_page_table_entries {
 	struct virtio_pagoda_packet packet;
@@ -1121,16 +1121,16 @@ struct virtio_pagoda_copy_page_table_entries {
  * struct virtio_pagoda_notify_residency - NOTIFY_RESIDENCY and 2
  * @packet: Head; the allocation must not be 0
  * @address: Present address in @segment; 0 when evicted
- * @offset: NOTIFY_RESIDENCY2: first page of the allocation meant; else 0
- * @nr_pages: NOTIFY_RESIDENCY2: pages meant; else 0
+ * @offset: NOTIFY_RESIDENCY2: first page of the allocation that the notice is about; else 0
+ * @nr_pages: NOTIFY_RESIDENCY2: number of these pages; else 0
  * @segment: Segment; 0 when evicted
  * @reserved: Zero
  *
  * NOTIFY_RESIDENCY is for allocations that are accessed physically and asked for
- * notices: one a commit, one an evict (C113 - C115). NOTIFY_RESIDENCY2, ours where
- * nothing is documented, is for those that asked and are not in one piece: one for
- * each contiguous range when committed, together covering every page once, and one
- * for all pages when evicted.
+ * notices: one notice a commit, one an eviction (C113 - C115). NOTIFY_RESIDENCY2 is for other
+ * allocations that asked: a notice for each contiguous range when committed, together covering
+ * every page once, and one notice for all pages when evicted. These details are Pagoda's: WDDM
+ * documents none.
  */
 struct virtio_pagoda_notify_residency {
 	struct virtio_pagoda_packet packet;
@@ -1142,13 +1142,13 @@ struct virtio_pagoda_notify_residency {
 };
 
 /*
- * SIGNAL_MONITORED_FENCE: address is a GPU virtual one of the paging space. Carried for form: the
- * driver names fences by segment and address.
+ * SIGNAL_MONITORED_FENCE: the address is a GPU virtual address of the paging space. The driver
+ * doesn't use the flag: it names fences by segment and address.
  */
 #define VIRTIO_PAGODA_SIGNAL_VIRTUAL		(1u << 0)
-/* SIGNAL_MONITORED_FENCE: send an EVENT_FENCE too, a thread waits for the value. */
+/* SIGNAL_MONITORED_FENCE: send an EVENT_FENCE too, because a thread waits for the value. */
 #define VIRTIO_PAGODA_SIGNAL_EVENT		(1u << 1)
-/* SIGNAL_MONITORED_FENCE: leave a value that isn't smaller alone, in the same access. */
+/* SIGNAL_MONITORED_FENCE: store only if the old value is smaller, atomically. */
 #define VIRTIO_PAGODA_SIGNAL_FORWARD		(1u << 2)
 /* SIGNAL_MONITORED_FENCE: all its flags. */
 #define VIRTIO_PAGODA_SIGNAL_FLAGS \
@@ -1157,7 +1157,7 @@ struct virtio_pagoda_notify_residency {
 /**
  * struct virtio_pagoda_signal_monitored_fence - SIGNAL_MONITORED_FENCE
  * @packet: Head
- * @address: Address of the value; aligned to 8. Offset in the segment, or bus
+ * @address: Address of the value, aligned to 8: offset in the segment, or bus
  *	address for SYSTEM, or virtual with SIGNAL_VIRTUAL (@segment is 0 then)
  * @value: Written in one access (C117), after all earlier work (C116)
  * @segment: enum virtio_pagoda_segment
@@ -1175,7 +1175,7 @@ struct virtio_pagoda_signal_monitored_fence {
  * struct virtio_pagoda_fence_residency - An entry of NOTIFY_FENCE_RESIDENCY
  * @fence: Driver's name for the fence
  * @current_value: Bus address of the current value, 0 = not resident
- * @monitored_value: Bus address of the monitored value, 0 = not resident; carried for form: no
+ * @monitored_value: Bus address of the monitored value, 0 = not resident; unused: no
  *	event depends on a monitored value
  */
 struct virtio_pagoda_fence_residency {
@@ -1200,19 +1200,19 @@ struct virtio_pagoda_notify_fence_residency {
 #define VIRTIO_PAGODA_MAP_MMU_READ_ONLY		(1u << 0)
 
 /**
- * struct virtio_pagoda_map_mmu - MAP_MMU and UNMAP_MMU, ours: system memory the device may use
+ * struct virtio_pagoda_map_mmu - MAP_MMU and UNMAP_MMU, not WDDM's: memory of the device's MMU
  * @packet: Head
  * @address: Device address the first page appears at, page aligned
  * @nr_pages: Pages, not zero; exactly the sum of the runs. UNMAP_MMU: no runs
  * @mmu: Id of the MMU, 0
  * @nr_runs: Runs of bus addresses that follow; 0 for UNMAP_MMU
  *
- * With %VIRTIO_PAGODA_F_DEVICE_MMU every address of system memory in every other
- * packet and in page tables and the aperture is a device address below mmu_pages
- * pages, and is translated when it is used; an address that isn't mapped faults with
- * NOT_MAPPED, a write to a read-only address with READ_ONLY. Mapping over a live
- * mapping replaces it. UNMAP_MMU of addresses that aren't mapped does nothing. When UNMAP_MMU
- * is complete, no access of any queue reaches the old pages any more (C121).
+ * With %VIRTIO_PAGODA_F_DEVICE_MMU every address of system memory in every other packet and in
+ * page tables and the aperture is a device address below mmu_pages pages, and is translated at
+ * each access; an address that isn't mapped faults with NOT_MAPPED, a write to a read-only
+ * address with READ_ONLY. MAP_MMU replaces earlier mappings of its addresses. UNMAP_MMU of
+ * addresses that aren't mapped does nothing. When UNMAP_MMU is complete, no access of any queue
+ * reaches the old pages any more (C121).
  */
 struct virtio_pagoda_map_mmu {
 	struct virtio_pagoda_packet packet;
@@ -1229,7 +1229,7 @@ struct virtio_pagoda_map_mmu {
 /**
  * struct virtio_pagoda_notify_alloc - NOTIFY_ALLOC
  * @packet: Head; the allocation must not be 0
- * @offset: First byte of the allocation meant, page aligned
+ * @offset: First byte of the allocation that the notice is about, page aligned
  * @size: Bytes, multiple of the page size, not zero
  * @address: GPU virtual address of @offset, 0 while there is no page table
  * @process: Driver's name for the owning process, 0 for EVICTION
