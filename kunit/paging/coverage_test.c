@@ -78,7 +78,7 @@ static void golden_coverage_test(struct kunit *test)
 	for (opcode = 1; opcode < VIRTIO_PAGODA_OP_COUNT; opcode++) {
 		bool golden = false;
 
-		for (i = 0; i < PAGODA_GOLDENS; i++)
+		for (i = 0; i < pagoda_nr_goldens; i++)
 			golden |= pagoda_goldens[i].op.operation == opcode;
 		KUNIT_EXPECT_TRUE_MSG(test, golden, "%s: no golden bytes",
 				      pagoda_paging_name(opcode));

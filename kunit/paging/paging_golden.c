@@ -62,7 +62,7 @@ static const struct pagoda_adl golden_contiguous = {
 	.bytes = pagoda_golden_##n,			\
 	.size = sizeof(pagoda_golden_##n)
 
-const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
+const struct pagoda_golden pagoda_goldens[] = {
 	{
 		PAGODA_GOLDEN(transfer_out),
 		.text =
@@ -505,3 +505,16 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 		},
 	},
 };
+
+const u32 pagoda_nr_goldens = ARRAY_SIZE(pagoda_goldens);
+
+PAGODA_KUNIT_PARAMS(pagoda_golden_gen_params)
+{
+	const struct pagoda_golden *golden = prev;
+
+	golden = golden ? golden + 1 : pagoda_goldens;
+	if (golden == pagoda_goldens + pagoda_nr_goldens)
+		return NULL;
+	strscpy(desc, golden->name, KUNIT_PARAM_DESC_SIZE);
+	return golden;
+}

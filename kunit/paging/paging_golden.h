@@ -2,11 +2,11 @@
 #ifndef PAGODA_KUNIT_PAGING_GOLDEN_H
 #define PAGODA_KUNIT_PAGING_GOLDEN_H
 
+#include <kunit/test.h>
 #include <linux/string.h>
 #include <linux/types.h>
+#include "core/compat.h"
 #include "paging/paging.h"
-
-#define PAGODA_GOLDENS		33
 
 /**
  * struct pagoda_golden - An operation, its packet and its text
@@ -25,14 +25,18 @@ struct pagoda_golden {
 };
 
 /* Entry 0 is a TRANSFER from VRAM to four pages in two runs, from page 1 of its list. */
-extern const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS];
+extern const struct pagoda_golden pagoda_goldens[];
+extern const u32 pagoda_nr_goldens;
+
+/* Generates a parameter for each of them. */
+PAGODA_KUNIT_PARAMS(pagoda_golden_gen_params);
 
 /* Returns the operation of the case @name. */
 static inline struct pagoda_paging_op pagoda_golden_op(const char *name)
 {
 	u32 i = 0;
 
-	while (i + 1 < PAGODA_GOLDENS && strcmp(pagoda_goldens[i].name, name))
+	while (i + 1 < pagoda_nr_goldens && strcmp(pagoda_goldens[i].name, name))
 		i++;
 	return pagoda_goldens[i].op;
 }

@@ -7,18 +7,11 @@
 #include "paging_golden.h"
 #include "paging_helpers.h"
 
-static void paging_print_golden_desc(const struct pagoda_golden *golden, char *desc)
-{
-	strscpy(desc, golden->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(pagoda_golden, pagoda_goldens, paging_print_golden_desc);
-
 static const u8 *golden_find(const char *name)
 {
 	u32 i;
 
-	for (i = 0; i < PAGODA_GOLDENS; i++) {
+	for (i = 0; i < pagoda_nr_goldens; i++) {
 		if (!strcmp(pagoda_goldens[i].name, name))
 			return pagoda_goldens[i].bytes;
 	}

@@ -12,13 +12,6 @@
 #include "paging_golden.h"
 #include "paging_helpers.h"
 
-static void paging_golden_desc(const struct pagoda_golden *golden, char *desc)
-{
-	strscpy(desc, golden->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(pagoda_golden, pagoda_goldens, paging_golden_desc);
-
 /* Each operation's packet is exactly the golden bytes, and its cost is no less. */
 static void golden_test(struct kunit *test)
 {
@@ -163,7 +156,7 @@ static void busy_test(struct kunit *test)
 {
 	u32 i, encoded;
 
-	for (i = 0; i < PAGODA_GOLDENS; i++) {
+	for (i = 0; i < pagoda_nr_goldens; i++) {
 		struct pagoda_paging_op op = pagoda_goldens[i].op;
 		bool may = op.operation == VIRTIO_PAGODA_OP_TRANSFER ||
 			   op.operation == VIRTIO_PAGODA_OP_DISCARD_CONTENT;
@@ -416,7 +409,7 @@ static void private_full_test(struct kunit *test)
 	u32 i, size;
 
 	pagoda_guarded_init(test, &guarded, 512, PAGODA_PAGING_MIN_PRIVATE);
-	for (i = 0; i < PAGODA_GOLDENS; i++) {
+	for (i = 0; i < pagoda_nr_goldens; i++) {
 		for (size = 0; size <= PAGODA_PAGING_MIN_PRIVATE; size++) {
 			bool full = size < PAGODA_PAGING_MIN_PRIVATE;
 			struct pagoda_paging_cursor cursor = { };
@@ -463,7 +456,7 @@ static void paging_every_size_test(struct kunit *test)
 	u32 i;
 
 	pagoda_guarded_init(test, &guarded, PAGODA_PAGING_MIN_BUFFER, 64);
-	for (i = 0; i < PAGODA_GOLDENS; i++) {
+	for (i = 0; i < pagoda_nr_goldens; i++) {
 		/* paging_multipass_test.c tests operations that may take several packets. */
 		if (!pagoda_paging_row(pagoda_goldens[i].op.operation)->tail)
 			golden_sizes(test, &pagoda_goldens[i], &guarded);
