@@ -17,6 +17,8 @@
  *	action=fail_reset		RESET_QUEUE of the queue is refused; with
  *					queue=control RESET_ADAPTER is. nth and count
  *					then refer to such commands
+ *	action=late_reset us=N		the queue's thread goes on N microseconds after it
+ *					answered its part of a reset
  *	nth=N		the Nth request from now on (default 1)
  *	count=N		and those after it, N in all (default 1); for fail and
  *			hang: the times that one request fails when replayed
@@ -42,8 +44,16 @@ enum pagoda_inject_action {
 	PAGODA_INJECT_HANG,
 	PAGODA_INJECT_POISON,
 	PAGODA_INJECT_FAIL_RESET,
+	PAGODA_INJECT_LATE_RESET,
 	PAGODA_INJECT_RESET,
 	PAGODA_INJECT_BREAK,
+};
+
+/* What a rule applies to, and counts: requests, resets that begin, or answered parts of resets. */
+enum inject_event {
+	INJECT_REQUEST,
+	INJECT_RESET,
+	INJECT_RESET_ANSWERED,
 };
 
 static const char *const inject_actions[] = {
@@ -57,6 +67,7 @@ static const char *const inject_actions[] = {
 	[PAGODA_INJECT_HANG] = "hang",
 	[PAGODA_INJECT_POISON] = "poison",
 	[PAGODA_INJECT_FAIL_RESET] = "fail_reset",
+	[PAGODA_INJECT_LATE_RESET] = "late_reset",
 	[PAGODA_INJECT_RESET] = "reset",
 	[PAGODA_INJECT_BREAK] = "break",
 };
@@ -293,16 +304,28 @@ static void inject_apply(const struct pagoda_injection *rule, struct pagoda_vgpu
 	case PAGODA_INJECT_FAIL_RESET:
 		mischief->fail_reset = true;
 		break;
+	case PAGODA_INJECT_LATE_RESET:
+		mischief->delay_us = rule->us;
+		break;
 	default:
 		break;
 	}
 }
 
-/*
- * Collects the rules that apply to the next request of a queue, or to a reset; a rule for requests
- * doesn't count resets, and a rule for resets doesn't count requests.
- */
-static void inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, bool reset,
+static enum inject_event inject_event_of(const struct pagoda_injection *rule)
+{
+	switch (rule->action) {
+	case PAGODA_INJECT_FAIL_RESET:
+		return INJECT_RESET;
+	case PAGODA_INJECT_LATE_RESET:
+		return INJECT_RESET_ANSWERED;
+	default:
+		return INJECT_REQUEST;
+	}
+}
+
+/* Collects the rules that apply to an event of a queue. */
+static void inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, enum inject_event event,
 			struct pagoda_vgpu_mischief *mischief)
 {
 	struct pagoda_vgpu *vgpu = queue->vgpu;
@@ -314,9 +337,7 @@ static void inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, bool reset,
 	};
 	spin_lock(&vgpu->inject_lock);
 	list_for_each_entry(rule, &vgpu->injections, link) {
-		bool of_resets = rule->action == PAGODA_INJECT_FAIL_RESET;
-
-		if (rule->queue != queue->index || of_resets != reset ||
+		if (rule->queue != queue->index || inject_event_of(rule) != event ||
 		    !inject_hits(rule, seqno))
 			continue;
 		rule->seqno = seqno;
@@ -333,7 +354,7 @@ static void inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, bool reset,
 void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 			     struct pagoda_vgpu_mischief *mischief)
 {
-	inject_look(queue, seqno, false, mischief);
+	inject_look(queue, seqno, INJECT_REQUEST, mischief);
 }
 
 /*
@@ -344,8 +365,20 @@ bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue)
 {
 	struct pagoda_vgpu_mischief mischief;
 
-	inject_look(queue, 0, true, &mischief);
+	inject_look(queue, 0, INJECT_RESET, &mischief);
 	return mischief.fail_reset;
+}
+
+/*
+ * Returns the microseconds after which the queue's thread goes on after its answer to a reset. Runs
+ * in the queue's thread; takes inject_lock.
+ */
+u32 pagoda_vgpu_inject_late(struct pagoda_vgpu_queue *queue)
+{
+	struct pagoda_vgpu_mischief mischief;
+
+	inject_look(queue, 0, INJECT_RESET_ANSWERED, &mischief);
+	return mischief.delay_us;
 }
 
 /* Lists the rules and the times that each applied. */

@@ -5,6 +5,7 @@
  * All of this runs in the queue's own thread, so that the ring, the list of held requests and the
  * position of the queue need no lock.
  */
+#include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/wait.h>
 
@@ -298,6 +299,7 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	struct pagoda_vgpu *vgpu = queue->vgpu;
 	bool waits = READ_ONCE(vgpu->resetting);
 	u32 before = READ_ONCE(vgpu->adapter_resets);
+	u32 late_us;
 
 	/* Write back before any request is returned to the driver. */
 	pagoda_engine_write_back(&vgpu->engine,
@@ -310,6 +312,9 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	WRITE_ONCE(queue->stop, false);
 	WRITE_ONCE(queue->reset_wanted, false);
 	complete(&queue->reset_done);
+	late_us = pagoda_vgpu_inject_late(queue);
+	if (late_us)
+		usleep_range(late_us, 2 * late_us);
 	if (!waits)
 		return;
 	/*

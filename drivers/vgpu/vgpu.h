@@ -430,6 +430,7 @@ void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 			     struct pagoda_vgpu_mischief *mischief);
 bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue);
+u32 pagoda_vgpu_inject_late(struct pagoda_vgpu_queue *queue);
 
 /* debugfs.c */
 void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu);

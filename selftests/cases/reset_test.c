@@ -176,6 +176,23 @@ TEST_F(reset, by_itself)
 	content_destroy(&self->client, &content);
 }
 
+/*
+ * An engine's queue is late to go on after one reset of the device, and the next reset begins
+ * meanwhile: that reset gets the queue's answer all the same.
+ */
+TEST_F(reset, meets_the_reset_before)
+{
+	uint64_t before = resets(&self->client);
+
+	ASSERT_EQ(0, inject("queue=exec0 action=late_reset us=300000"));
+	ASSERT_EQ(0, reset_device());
+	ASSERT_EQ(0, reset_device());
+	ASSERT_EQ(0, inject("clear"));
+	EXPECT_EQ(before + 2, resets(&self->client));
+	ASSERT_EQ(0, run_anew(&self->client, NULL, 0));
+	EXPECT_EQ(0, flags_of(&self->client));
+}
+
 /* What was lost once is made anew: nothing says any more that it is lost, until it is. */
 TEST_F(reset, lost_content_is_acknowledged)
 {
