@@ -158,19 +158,19 @@ void pagoda_queue_test_expire(struct pagoda_queue_test *t)
 	struct pagoda_queue *queue = t->queue;
 
 	pagoda_fake_transport_wait_silent(t->fake);
-	spin_lock_irq(&queue->lock);
-	queue->progress = jiffies - msecs_to_jiffies(queue->args.timeout_ms);
-	spin_unlock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
+	queue->flight.progress = jiffies - msecs_to_jiffies(queue->flight.timeout_ms);
+	spin_unlock_irq(&queue->flight.lock);
 	/* The watchdog must have been armed. */
-	KUNIT_EXPECT_TRUE(t->test, mod_delayed_work(queue->recover_wq, &queue->watchdog, 0));
+	KUNIT_EXPECT_TRUE(t->test, mod_delayed_work(queue->recover_wq, &queue->flight.watchdog, 0));
 }
 
 void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms)
 {
-	queue->args.timeout_ms = timeout_ms;
+	queue->flight.timeout_ms = timeout_ms;
 	/* The watchdog may still be armed with the old timeout: let it expire now. */
-	mod_delayed_work(queue->recover_wq, &queue->watchdog, 0);
-	flush_delayed_work(&queue->watchdog);
+	mod_delayed_work(queue->recover_wq, &queue->flight.watchdog, 0);
+	flush_delayed_work(&queue->flight.watchdog);
 }
 
 int pagoda_test_queue_settle(struct pagoda_queue *queue)
@@ -179,9 +179,9 @@ int pagoda_test_queue_settle(struct pagoda_queue *queue)
 	struct dma_fence *last;
 	long left;
 
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	last = dma_fence_get(queue->last_fence);
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flight.lock);
 	if (!last)
 		return 0;
 	left = dma_fence_wait_timeout(last, false, 60 * HZ);

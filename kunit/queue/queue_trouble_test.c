@@ -55,9 +55,9 @@ static u32 nr_in_flight(struct pagoda_queue *queue)
 {
 	u32 nr;
 
-	spin_lock_irq(&queue->lock);
-	nr = list_count_nodes(&queue->inflight);
-	spin_unlock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
+	nr = list_count_nodes(&queue->flight.inflight);
+	spin_unlock_irq(&queue->flight.lock);
 	return nr;
 }
 
@@ -72,9 +72,9 @@ static void trouble_waits_for_recovery(struct kunit *test)
 	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_FAULT, 8, 1);
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
 	pagoda_queue_test_push_many(t, fences, 1, UNITS);
-	for (i = 0; i < TRIES && !READ_ONCE(t->queue->need_reset); i++)
+	for (i = 0; i < TRIES && !READ_ONCE(t->queue->flight.need_reset); i++)
 		usleep_range(100, 200);
-	KUNIT_ASSERT_TRUE(test, t->queue->need_reset);
+	KUNIT_ASSERT_TRUE(test, t->queue->flight.need_reset);
 	submits = t->fake->submits;
 	pagoda_queue_test_push_many(t, &fences[1], 5, UNITS);
 	for (i = 0; i < TRIES && nr_in_flight(t->queue) < 6; i++)
@@ -106,7 +106,7 @@ static void trouble_behind_lost_interrupt(struct kunit *test)
 	pagoda_fake_transport_let(t->fake, 4);
 	pagoda_fake_transport_wait_silent(t->fake);
 	/* From now on the watchdog expires by itself. */
-	t->queue->args.timeout_ms = 50;
+	t->queue->flight.timeout_ms = 50;
 	pagoda_queue_test_expire(t);
 	for (i = 0; i < TRIES && !dma_fence_is_signaled(fences[1]); i++)
 		usleep_range(100, 200);
@@ -122,15 +122,15 @@ static void trouble_behind_lost_interrupt(struct kunit *test)
 /* Pretends that the device has been silent for longer than the timeout. */
 static void long_ago(struct pagoda_queue *queue)
 {
-	spin_lock_irq(&queue->lock);
-	queue->progress = jiffies - 2 * msecs_to_jiffies(queue->args.timeout_ms);
-	spin_unlock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
+	queue->flight.progress = jiffies - 2 * msecs_to_jiffies(queue->flight.timeout_ms);
+	spin_unlock_irq(&queue->flight.lock);
 }
 
 static void look(struct pagoda_queue *queue)
 {
-	mod_delayed_work(queue->recover_wq, &queue->watchdog, 0);
-	flush_delayed_work(&queue->watchdog);
+	mod_delayed_work(queue->recover_wq, &queue->flight.watchdog, 0);
+	flush_delayed_work(&queue->flight.watchdog);
 }
 
 /*

@@ -604,7 +604,7 @@ static void suspend_meeting_run(struct work_struct *work)
 	meeting->met = queue->adapter_wanted;
 	pagoda_queue_hold(queue, false);
 	pagoda_queue_escalate(queue);
-	pagoda_queue_retire(queue);
+	pagoda_flight_retire(&queue->flight);
 	pagoda_queue_run_cpu(queue);
 	pagoda_queue_resume(queue);
 }

@@ -39,7 +39,7 @@ static struct pagoda_exec_flight *exec_flight_pop(struct pagoda_exec_engine *eng
  * Signals the fences of all finished jobs in order. A job belongs to the scheduler again as soon as
  * its fence is signalled. The caller may hold reset_lock, but no other lock of the engine.
  */
-void pagoda_flight_retire(struct pagoda_exec_engine *engine)
+void pagoda_engine_retire(struct pagoda_exec_engine *engine)
 {
 	const struct pagoda_engines_args *args = &engine->engines->args;
 	struct pagoda_exec_flight *job;
@@ -90,7 +90,7 @@ static void engine_count(struct pagoda_exec_engine *engine, bool sent)
  * Moves all jobs that were sent back to waiting. The transport may still have the requests; later
  * answers to them are ignored. Caller holds engine->lock.
  */
-void pagoda_flight_take_back(struct pagoda_exec_engine *engine)
+void pagoda_engine_take_back(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_exec_flight *job;
 
@@ -149,7 +149,7 @@ static void flight_complete(struct pagoda_request *request, enum pagoda_outcome 
 	reset = flight_answer(job, outcome, fault);
 	spin_unlock_irqrestore(&engine->lock, flags);
 	pagoda_flight_put(job);
-	pagoda_flight_retire(engine);
+	pagoda_engine_retire(engine);
 	if (reset)
 		queue_work(engines->recover_wq, &engine->work);
 	dma_fence_end_signalling(cookie);
@@ -157,7 +157,7 @@ static void flight_complete(struct pagoda_request *request, enum pagoda_outcome 
 }
 
 /* Arms the watchdog. */
-void pagoda_flight_watch(struct pagoda_exec_engine *engine)
+void pagoda_engine_watch(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engines *engines = engine->engines;
 
@@ -192,7 +192,7 @@ static int flight_submit(struct pagoda_exec_flight *job)
 	engine->stats.resubmitted += job->sent_before;
 	job->sent_before = true;
 	engine_count(engine, true);
-	pagoda_flight_watch(engine);
+	pagoda_engine_watch(engine);
 	return 0;
 }
 
@@ -213,7 +213,7 @@ static int flight_verdict(struct pagoda_exec_flight *job)
 /*
  * Sends all waiting jobs in order, and ends those that mustn't be executed any more. Does nothing
  * while the engine is paused; sends nothing while the engine is held or needs a reset. A job that
- * can't be sent causes a reset. Caller holds engine->lock and calls pagoda_flight_retire() without
+ * can't be sent causes a reset. Caller holds engine->lock and calls pagoda_engine_retire() without
  * it. Returns true if the caller has to ring the doorbell, also without the lock.
  */
 bool pagoda_flight_send(struct pagoda_exec_engine *engine)
@@ -299,7 +299,7 @@ struct dma_fence *pagoda_flight_run_job(struct drm_sched_job *sched_job)
 	spin_unlock_irqrestore(&engine->lock, flags);
 	if (kick)
 		engine->transport->ops->kick(engine->transport);
-	pagoda_flight_retire(engine);
+	pagoda_engine_retire(engine);
 	dma_fence_end_signalling(cookie);
 	return hw;
 }

@@ -251,11 +251,11 @@ void pagoda_flight_free_job(struct drm_sched_job *sched_job);
 /* exec_flight.c */
 struct dma_fence *pagoda_flight_run_job(struct drm_sched_job *sched_job);
 bool pagoda_flight_send(struct pagoda_exec_engine *engine);
-void pagoda_flight_retire(struct pagoda_exec_engine *engine);
+void pagoda_engine_retire(struct pagoda_exec_engine *engine);
 void pagoda_flight_end(struct pagoda_exec_flight *job, int error);
 void pagoda_flight_tell_lost(struct pagoda_exec_flight *job);
-void pagoda_flight_take_back(struct pagoda_exec_engine *engine);
-void pagoda_flight_watch(struct pagoda_exec_engine *engine);
+void pagoda_engine_take_back(struct pagoda_exec_engine *engine);
+void pagoda_engine_watch(struct pagoda_exec_engine *engine);
 
 /* exec_account.c */
 u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine);

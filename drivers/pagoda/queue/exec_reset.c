@@ -46,7 +46,7 @@ static void exec_go_on(struct pagoda_exec_engine *engine)
 	spin_unlock_irq(&engine->lock);
 	if (kick)
 		engine->transport->ops->kick(engine->transport);
-	pagoda_flight_retire(engine);
+	pagoda_engine_retire(engine);
 }
 
 /*
@@ -155,7 +155,7 @@ static int exec_reset(struct pagoda_exec_engine *engine)
 	if (!ret && !exec_apply(engine, result.seqno))
 		ret = -EIO;
 	engine->broken = ret;
-	pagoda_flight_take_back(engine);
+	pagoda_engine_take_back(engine);
 	guilty = exec_guilty(engine);
 	list_for_each_entry(job, &engine->inflight, node)
 		job->seqno = 0;
@@ -172,7 +172,7 @@ static void exec_gone(struct pagoda_exec_engine *engine)
 	exec_pause(engine);
 	spin_lock_irq(&engine->lock);
 	engine->gone = true;
-	pagoda_flight_take_back(engine);
+	pagoda_engine_take_back(engine);
 	spin_unlock_irq(&engine->lock);
 	exec_go_on(engine);
 }
@@ -268,7 +268,7 @@ static void exec_lost(struct pagoda_exec_engine *engine)
 	exec_pause(engine);
 	engine->transport->ops->poll(engine->transport);
 	spin_lock_irq(&engine->lock);
-	pagoda_flight_take_back(engine);
+	pagoda_engine_take_back(engine);
 	while ((job = exec_next_lost(engine))) {
 		spin_unlock_irq(&engine->lock);
 		pagoda_flight_tell_lost(job);
@@ -471,12 +471,12 @@ void pagoda_engines_resume(struct pagoda_engines *engines)
 		spin_unlock_irq(&engine->lock);
 		if (kick)
 			engine->transport->ops->kick(engine->transport);
-		pagoda_flight_retire(engine);
+		pagoda_engine_retire(engine);
 		/*
 		 * The work may have deferred a reset because the engine was held, and jobs just
 		 * sent need the watchdog.
 		 */
 		queue_work(engines->recover_wq, &engine->work);
-		pagoda_flight_watch(engine);
+		pagoda_engine_watch(engine);
 	}
 }

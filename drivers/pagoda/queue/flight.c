@@ -1,285 +1,371 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submissions in flight: from run_job to the signalled fence.
+ * Jobs in flight: from run_job to the signalled fence, for the paging queue and the engines.
  *
- * queue->inflight holds the jobs by sequence number. Answers may come in any order, from interrupts
- * and from the watchdog at once; fences signal strictly in order, under signal_lock. Nothing here
- * sleeps or allocates.
+ * Nothing in the dma_fence signalling path sleeps or allocates here: pagoda_job_init() allocates
+ * what a job needs.
  */
-#include <linux/device.h>
 #include <linux/dma-fence.h>
-#include <linux/timekeeping.h>
-#include "core/trace.h"
-#include "internal.h"
+#include <linux/dma-resv.h>
+#include "core/compat.h"
+#include "fence.h"
+#include "flight.h"
 
-static const char *queue_name(struct pagoda_queue *queue)
+/* Initializes all but the members from @ops to @timeout_ms, which the caller has set. */
+int pagoda_flight_init(struct pagoda_flight *flight, const struct pagoda_sched_args *args)
 {
-	return dev_name(queue->args.dev);
+	INIT_WORK(&flight->work, flight->ops->work);
+	INIT_DELAYED_WORK(&flight->watchdog, flight->ops->watchdog);
+	flight->hw_context = dma_fence_context_alloc(1);
+	spin_lock_init(&flight->signal_lock);
+	spin_lock_init(&flight->lock);
+	INIT_LIST_HEAD(&flight->inflight);
+	init_waitqueue_head(&flight->drained);
+	return pagoda_sched_init(&flight->sched, args);
 }
 
-/*
- * Measurement of the jobs that were found finished at once: their number, when the first of them
- * began or the job before it was finished, the bytes of content they moved, and whether any of them
- * failed, which makes the measurement useless.
- */
-struct flight_measure {
-	u32 count;
-	u64 begun_ns;
-	u64 bytes;
-	bool failed;
-};
-
-static void flight_add(struct flight_measure *measure, const struct pagoda_job *job)
-{
-	if (!measure->count++)
-		measure->begun_ns = max(job->begun_ns, job->queue->retired_ns);
-	measure->bytes += job->base.moved;
-	measure->failed |= job->error || job->failures;
-}
-
-static void flight_look(struct pagoda_queue *queue, struct flight_measure *measure)
+/* Returns the number of done jobs at the front of the list. */
+static u32 flight_count(struct pagoda_flight *flight)
 {
 	struct pagoda_job *job;
+	u32 count = 0;
 
-	spin_lock(&queue->lock);
-	list_for_each_entry(job, &queue->inflight, node) {
+	spin_lock(&flight->lock);
+	list_for_each_entry(job, &flight->inflight, node) {
 		if (job->state != PAGODA_JOB_DONE)
 			break;
-		flight_add(measure, job);
+		count++;
 	}
-	/* Refused jobs wait until the device has finished the jobs before them. */
-	job = pagoda_job_first(queue);
-	if (job && !measure->count && job->refused)
-		queue_work(queue->recover_wq, &queue->work);
-	spin_unlock(&queue->lock);
-}
-
-/*
- * Returns the number of finished jobs and reports their time to the owner. Called before the fences
- * signal: the owner may be freed afterwards.
- */
-static u32 flight_measure(struct pagoda_queue *queue)
-{
-	const struct pagoda_queue_args *args = &queue->args;
-	struct flight_measure measure = {};
-	u64 now;
-
-	lockdep_assert_held(&queue->signal_lock);
-	flight_look(queue, &measure);
-	if (!measure.count)
-		return 0;
-	now = ktime_get_ns();
-	queue->retired_ns = now;
-	if (measure.bytes && !measure.failed && args->ops->measured)
-		args->ops->measured(args->owner, measure.bytes, now - measure.begun_ns);
-	return measure.count;
-}
-
-/* Removes the first job in flight, which is finished, and returns it. */
-static struct pagoda_job *flight_pop(struct pagoda_queue *queue)
-{
-	struct pagoda_job *job;
-
-	spin_lock(&queue->lock);
-	job = pagoda_job_first(queue);
-	list_del_init(&job->node);
-	queue->retired_seqno = job->base.seqno;
-	spin_unlock(&queue->lock);
-	return job;
+	spin_unlock(&flight->lock);
+	return count;
 }
 
 /* A job belongs to the scheduler again as soon as its fence is signalled. */
-static void flight_signal(struct pagoda_queue *queue, struct pagoda_job *job)
+static void flight_signal_first(struct pagoda_flight *flight)
 {
-	struct dma_fence *hw = job->hw;
+	struct pagoda_job *job;
+	struct dma_fence *hw;
 
+	lockdep_assert_held(&flight->signal_lock);
+	spin_lock(&flight->lock);
+	job = list_first_entry(&flight->inflight, struct pagoda_job, node);
+	list_del_init(&job->node);
+	flight->retired++;
+	spin_unlock(&flight->lock);
+	hw = job->hw;
 	job->hw = NULL;
-	trace_pagoda_complete(queue_name(queue), job->base.seqno, job->error);
 	if (job->error)
 		dma_fence_set_error(hw, job->error);
+	flight->ops->retired(job);
 	dma_fence_signal(hw);
 	dma_fence_put(hw);
 }
 
-/* Signals the fences of all finished jobs in order. Caller holds no lock of the queue. */
-void pagoda_queue_retire(struct pagoda_queue *queue)
+/*
+ * Signals the fences of all done jobs in order. The caller holds neither signal_lock nor lock.
+ * The owner's owner may be freed as soon as the last fence is signalled.
+ */
+void pagoda_flight_retire(struct pagoda_flight *flight)
 {
 	unsigned long flags;
-	u32 count;
+	u32 count, i;
 
-	spin_lock_irqsave(&queue->signal_lock, flags);
-	while ((count = flight_measure(queue)))
-		while (count--)
-			flight_signal(queue, flight_pop(queue));
-	spin_unlock_irqrestore(&queue->signal_lock, flags);
+	spin_lock_irqsave(&flight->signal_lock, flags);
+	do {
+		count = flight_count(flight);
+		if (flight->ops->finished)
+			flight->ops->finished(flight, count);
+		for (i = 0; i < count; i++)
+			flight_signal_first(flight);
+	} while (count);
+	spin_unlock_irqrestore(&flight->signal_lock, flags);
 }
 
-static void job_fault(struct pagoda_job *job, const struct pagoda_fault *fault)
+/* Rings the doorbell if jobs were @sent. The caller doesn't hold the lock. */
+void pagoda_flight_kick(struct pagoda_flight *flight, bool sent)
 {
-	struct pagoda_queue *queue = job->queue;
+	if (sent)
+		flight->transport->ops->kick(flight->transport);
+}
 
-	trace_pagoda_fault(queue_name(queue), job->base.seqno, fault->reason, fault->opcode,
-			   fault->offset, fault->address);
-	dev_err_ratelimited(queue->args.dev,
-			    "paging request %llu refused: reason %u, opcode %u, offset %u, address 0x%llx\n",
-			    job->base.seqno, fault->reason, fault->opcode, fault->offset,
-			    fault->address);
+static void job_returned(struct pagoda_job *job, enum pagoda_job_state state)
+{
+	struct pagoda_flight *flight = job->flight;
+
+	lockdep_assert_held(&flight->lock);
+	if (flight->ops->charge)
+		flight->ops->charge(flight);
+	flight->nr_sent--;
+	job->state = state;
 }
 
 /*
- * Notes the device's answer to a job. Returns true if the queue needs a reset. An answer that comes
- * after the job was taken back is ignored.
+ * Moves all jobs that were sent back to waiting. The transport may still have the requests; later
+ * answers to them are ignored.
  */
+void pagoda_flight_take_back(struct pagoda_flight *flight)
+{
+	struct pagoda_job *job;
+
+	lockdep_assert_held(&flight->lock);
+	list_for_each_entry(job, &flight->inflight, node)
+		if (job->state == PAGODA_JOB_SENT)
+			job_returned(job, PAGODA_JOB_WAITING);
+}
+
+/* Queues the recovery. */
+void pagoda_flight_recover(struct pagoda_flight *flight)
+{
+	queue_work(flight->recover_wq, &flight->work);
+}
+
+/* Arms the watchdog. */
+void pagoda_flight_watch(struct pagoda_flight *flight)
+{
+	queue_delayed_work(flight->recover_wq, &flight->watchdog,
+			   msecs_to_jiffies(flight->timeout_ms));
+}
+
+/*
+ * Returns whether the device made no progress for the whole timeout. If not, arms the watchdog for
+ * the rest of the timeout.
+ */
+bool pagoda_flight_overdue(struct pagoda_flight *flight)
+{
+	unsigned long due = flight->progress + msecs_to_jiffies(flight->timeout_ms);
+	unsigned long now = jiffies;
+
+	lockdep_assert_held(&flight->lock);
+	if (!time_before(now, due))
+		return true;
+	queue_delayed_work(flight->recover_wq, &flight->watchdog, due - now);
+	return false;
+}
+
+static bool flight_is_drained(struct pagoda_flight *flight)
+{
+	bool drained;
+
+	spin_lock_irq(&flight->lock);
+	drained = !flight->jobs;
+	spin_unlock_irq(&flight->lock);
+	return drained;
+}
+
+/* Waits until all jobs that were armed are freed. */
+void pagoda_flight_drain(struct pagoda_flight *flight)
+{
+	wait_event(flight->drained, flight_is_drained(flight));
+}
+
+/*
+ * Waits for the fence *@last, which the lock protects, @timeout jiffies at most. Returns 0, -ETIME,
+ * or -ERESTARTSYS for a signal if @interruptible.
+ */
+int pagoda_flight_wait(struct pagoda_flight *flight, struct dma_fence **last, bool interruptible,
+		       long timeout)
+{
+	struct dma_fence *fence;
+	long left;
+
+	spin_lock_irq(&flight->lock);
+	fence = dma_fence_get(*last);
+	spin_unlock_irq(&flight->lock);
+	if (!fence)
+		return 0;
+	left = dma_fence_wait_timeout(fence, interruptible, timeout);
+	dma_fence_put(fence);
+	return left > 0 ? 0 : left ? left : -ETIME;
+}
+
+/* Returns whether the fence is of the entity's timeline, whose jobs run in order. */
+bool pagoda_entity_owns(const struct drm_sched_entity *entity, const struct dma_fence *fence)
+{
+	return fence->context == entity->fence_context ||
+	       fence->context == entity->fence_context + 1;
+}
+
+/* Allocates the job's fence and its part of the scheduler. Returns 0 or a negative errno. */
+int pagoda_job_init(struct pagoda_job *job, struct pagoda_flight *flight,
+		    struct drm_sched_entity *entity, void *owner)
+{
+	struct dma_fence *hw = pagoda_hw_fence_alloc();
+	int ret;
+
+	if (!hw)
+		return -ENOMEM;
+	ret = pagoda_sched_job_init(&job->sched, entity, owner);
+	if (ret) {
+		pagoda_hw_fence_free(hw);
+		return ret;
+	}
+	job->flight = flight;
+	INIT_LIST_HEAD(&job->node);
+	job->hw = hw;
+	refcount_set(&job->refs, 1);
+	job->state = PAGODA_JOB_WAITING;
+	job->seqno = 0;
+	job->sent_before = false;
+	job->error = 0;
+	return 0;
+}
+
+/*
+ * Makes a job that isn't armed run after @fence, which may be NULL; takes a reference of its own.
+ * Signalled fences and fences of the job's own entity are ignored. Returns 0 or -ENOMEM. May sleep
+ * and allocate.
+ */
+int pagoda_job_add_fence(struct pagoda_job *job, struct dma_fence *fence)
+{
+	if (!fence || pagoda_entity_owns(job->sched.entity, fence) || dma_fence_is_signaled(fence))
+		return 0;
+	/* drm_sched_job_add_dependency() consumes the reference, also when it fails. */
+	return drm_sched_job_add_dependency(&job->sched, dma_fence_get(fence));
+}
+
+/* Calls pagoda_job_add_fence() for the fences of @usage and those it includes. */
+int pagoda_job_add_resv(struct pagoda_job *job, struct dma_resv *resv, enum dma_resv_usage usage)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+	int ret;
+
+	dma_resv_for_each_fence(&cursor, resv, usage, fence) {
+		ret = pagoda_job_add_fence(job, fence);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Publishes the job's fence. Returns the job's number, one more than *@last was. */
+u64 pagoda_job_arm(struct pagoda_job *job, u64 *last)
+{
+	struct pagoda_flight *flight = job->flight;
+	unsigned long flags;
+	u64 number;
+
+	drm_sched_job_arm(&job->sched);
+	spin_lock_irqsave(&flight->lock, flags);
+	number = ++*last;
+	flight->jobs++;
+	spin_unlock_irqrestore(&flight->lock, flags);
+	return number;
+}
+
+/* Appends the job to those in flight. Returns its fence, with a reference for the scheduler. */
+struct dma_fence *pagoda_job_take(struct pagoda_job *job)
+{
+	struct pagoda_flight *flight = job->flight;
+
+	lockdep_assert_held(&flight->lock);
+	pagoda_hw_fence_init(job->hw, flight->hw_context, ++flight->taken);
+	list_add_tail(&job->node, &flight->inflight);
+	return dma_fence_get(job->hw);
+}
+
+/* Returns whether the recovery has to run. An answer to a job that was taken back is ignored. */
 static bool job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
 		       const struct pagoda_fault *fault)
 {
-	struct pagoda_queue *queue = job->queue;
+	struct pagoda_flight *flight = job->flight;
+	bool ok = outcome == PAGODA_OUTCOME_OK;
 
-	lockdep_assert_held(&queue->lock);
+	lockdep_assert_held(&flight->lock);
 	if (job->state != PAGODA_JOB_SENT)
 		return false;
-	queue->progress = jiffies;
-	if (outcome == PAGODA_OUTCOME_OK) {
-		job->state = PAGODA_JOB_DONE;
-		queue->acked_seqno = max(queue->acked_seqno, job->base.seqno);
-		queue->stats.polled += queue->polling;
+	flight->progress = jiffies;
+	job_returned(job, ok ? PAGODA_JOB_DONE : PAGODA_JOB_WAITING);
+	if (ok) {
+		flight->acked_seqno = max(flight->acked_seqno, job->seqno);
+		flight->polled += flight->polling;
 		return false;
 	}
-	job->state = PAGODA_JOB_WAITING;
-	if (outcome == PAGODA_OUTCOME_FAULT)
-		job_fault(job, fault);
-	else if (outcome == PAGODA_OUTCOME_BAD_ANSWER)
-		dev_err_ratelimited(queue->args.dev, "paging request %llu: bad answer\n",
-				    job->base.seqno);
-	else if (queue->held && !queue->polling)
-		return false;		/* the reset returned the request */
-	queue->need_reset = true;
+	if (!flight->ops->failed(job, outcome, fault))
+		return false;
+	flight->need_reset = true;
 	return true;
 }
 
 /* Called by the transport once per request, from interrupt context. */
-static void request_complete(struct pagoda_request *request, enum pagoda_outcome outcome,
-			     const struct pagoda_fault *fault)
+static void job_complete(struct pagoda_request *request, enum pagoda_outcome outcome,
+			 const struct pagoda_fault *fault)
 {
 	struct pagoda_job *job = container_of(request, struct pagoda_job, request);
-	struct pagoda_queue *queue = job->queue;
+	struct pagoda_flight *flight = job->flight;
 	bool cookie = dma_fence_begin_signalling();
 	unsigned long flags;
 	bool reset;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	spin_lock_irqsave(&flight->lock, flags);
 	reset = job_answer(job, outcome, fault);
-	spin_unlock_irqrestore(&queue->lock, flags);
-	/* Before the fence signals: the history takes only jobs without another reference. */
+	spin_unlock_irqrestore(&flight->lock, flags);
+	/* Before the fence signals: free_job may want to know that no other reference is left. */
 	pagoda_job_put(job);
-	pagoda_queue_retire(queue);
+	pagoda_flight_retire(flight);
 	if (reset)
-		queue_work(queue->recover_wq, &queue->work);
+		pagoda_flight_recover(flight);
 	dma_fence_end_signalling(cookie);
-	kref_put(&queue->kref, pagoda_queue_release);
+	kref_put(flight->owner, flight->ops->release);
 }
 
-static int job_send(struct pagoda_job *job)
+/* Sends the request, whose other members the caller has set. Returns 0 or a negative errno. */
+int pagoda_job_send(struct pagoda_job *job)
 {
-	struct pagoda_queue *queue = job->queue;
-	struct pagoda_transport *transport = queue->args.transport;
-	struct pagoda_request *request = &job->request;
+	struct pagoda_flight *flight = job->flight;
 	int ret;
 
-	lockdep_assert_held(&queue->lock);
-	request->seqno = job->base.seqno - queue->skipped;
-	request->data = job->base.data;
-	request->size = job->base.built;
-	request->start = job->start;
-	request->context = 0;
-	request->complete = request_complete;
+	lockdep_assert_held(&flight->lock);
+	job->request.complete = job_complete;
 	refcount_inc(&job->refs);
-	kref_get(&queue->kref);
-	ret = transport->ops->submit(transport, request);
+	kref_get(flight->owner);
+	ret = flight->transport->ops->submit(flight->transport, &job->request);
 	if (ret) {
 		refcount_dec(&job->refs);
-		kref_put(&queue->kref, pagoda_queue_release);
+		kref_put(flight->owner, flight->ops->release);
 		return ret;
 	}
-	trace_pagoda_submit(queue_name(queue), request->seqno, request->size, request->start,
-			    job->base.operations);
 	job->state = PAGODA_JOB_SENT;
-	queue->stats.replayed += job->sent_before && !job->finished;
-	job->sent_before = true;
-	queue->sent_seqno = max(queue->sent_seqno, job->base.seqno);
-	if (job == pagoda_job_first(queue))
-		queue->progress = jiffies;
-	queue_delayed_work(queue->recover_wq, &queue->watchdog,
-			   msecs_to_jiffies(queue->args.timeout_ms));
+	flight->nr_sent++;
+	pagoda_flight_watch(flight);
 	return 0;
 }
 
-/* Returns the first waiting job, or NULL; waiting jobs are the last ones in flight. */
-static struct pagoda_job *flight_waiting(struct pagoda_queue *queue)
+/* Drops a reference of the scheduler side or of the transport. */
+void pagoda_job_put(struct pagoda_job *job)
 {
-	struct pagoda_job *job, *first = NULL;
-
-	list_for_each_entry_reverse(job, &queue->inflight, node) {
-		if (job->state != PAGODA_JOB_WAITING)
-			break;
-		first = job;
-	}
-	return first;
+	if (refcount_dec_and_test(&job->refs))
+		job->flight->ops->free(job);
 }
 
-/*
- * Sends all waiting jobs in order, unless the queue is held or needs a reset (C23). A job that
- * can't be sent causes a reset. Caller holds queue->lock. Returns true if the caller has to ring
- * the doorbell, without the lock.
- */
-bool pagoda_queue_send(struct pagoda_queue *queue)
+/* Frees what pagoda_job_init() allocated, unless the fence was signalled. */
+void pagoda_job_fini(struct pagoda_job *job)
 {
-	struct pagoda_job *job;
-	bool sent = false;
-
-	lockdep_assert_held(&queue->lock);
-	if (queue->mode != PAGODA_QUEUE_DEVICE || queue->held || queue->need_reset)
-		return false;
-	job = flight_waiting(queue);
-	/* Doomed jobs come first, and are given up before others are sent. */
-	if (!job || pagoda_job_is_doomed(job))
-		return false;
-	list_for_each_entry_from(job, &queue->inflight, node) {
-		if (job->refused)
-			break;
-		if (job_send(job)) {
-			queue->need_reset = true;
-			queue_work(queue->recover_wq, &queue->work);
-			break;
-		}
-		sent = true;
-	}
-	return sent;
+	drm_sched_job_cleanup(&job->sched);
+	pagoda_hw_fence_free(job->hw);
+	job->hw = NULL;
 }
 
-/*
- * Scheduler's run_job: returns the fence of the device's work, with a reference for the scheduler.
- * Never waits for room: the scheduler has as many credits as the ring has entries. Runs in
- * submit_wq, in the dma_fence signalling path.
- */
-struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job)
+/* Ends the scheduler's free_job. The flight may be freed right afterwards. */
+void pagoda_job_freed(struct pagoda_flight *flight)
 {
-	struct pagoda_job *job = container_of(sched_job, struct pagoda_job, sched);
-	struct pagoda_queue *queue = job->queue;
-	bool cookie = dma_fence_begin_signalling();
-	struct dma_fence *hw = dma_fence_get(job->hw);
 	unsigned long flags;
-	bool kick;
 
-	spin_lock_irqsave(&queue->lock, flags);
-	job->begun_ns = ktime_get_ns();
-	list_add_tail(&job->node, &queue->inflight);
-	if (job->refused || queue->mode != PAGODA_QUEUE_DEVICE || pagoda_job_is_doomed(job))
-		queue_work(queue->recover_wq, &queue->work);
-	kick = pagoda_queue_send(queue);
-	spin_unlock_irqrestore(&queue->lock, flags);
-	if (kick)
-		queue->args.transport->ops->kick(queue->args.transport);
-	dma_fence_end_signalling(cookie);
-	return hw;
+	spin_lock_irqsave(&flight->lock, flags);
+	/* Under the lock, which pagoda_flight_drain() takes to look. */
+	if (!--flight->jobs)
+		wake_up_all(&flight->drained);
+	spin_unlock_irqrestore(&flight->lock, flags);
+}
+
+/* Returns the name of the job's state, for debugfs. */
+const char *pagoda_job_state_name(const struct pagoda_job *job)
+{
+	static const char * const names[] = {
+		[PAGODA_JOB_WAITING] = "waiting",
+		[PAGODA_JOB_SENT] = "sent",
+		[PAGODA_JOB_DONE] = "done",
+	};
+
+	return names[job->state];
 }

@@ -12,12 +12,6 @@ static const char * const queue_modes[] = {
 	[PAGODA_QUEUE_DEAD] = "cpu, device dead",
 };
 
-static const char * const job_states[] = {
-	[PAGODA_JOB_WAITING] = "waiting",
-	[PAGODA_JOB_SENT] = "sent",
-	[PAGODA_JOB_DONE] = "done",
-};
-
 /**
  * pagoda_queue_stats() - Read the counters
  * @queue: The queue
@@ -27,23 +21,24 @@ static const char * const job_states[] = {
  */
 void pagoda_queue_stats(struct pagoda_queue *queue, struct pagoda_queue_stats *stats)
 {
-	struct pagoda_transport *transport = queue->args.transport;
+	struct pagoda_transport *transport = queue->flight.transport;
 
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	*stats = queue->stats;
-	spin_unlock_irq(&queue->lock);
+	stats->polled = queue->flight.polled;
+	spin_unlock_irq(&queue->flight.lock);
 	if (transport)
 		stats->doorbells = transport->ops->doorbells(transport);
 }
 
 static void queue_print_jobs(struct pagoda_queue *queue, struct drm_printer *p)
 {
-	struct pagoda_job *job;
+	struct pagoda_paging_job *job;
 
-	lockdep_assert_held(&queue->lock);
-	list_for_each_entry(job, &queue->inflight, node)
+	lockdep_assert_held(&queue->flight.lock);
+	list_for_each_entry(job, &queue->flight.inflight, core.node)
 		drm_printf(p, "\t%llu: %s, %u bytes, %u operations, from %u, failures %u%s%s\n",
-			   job->base.seqno, job_states[job->state], job->base.built,
+			   job->base.seqno, pagoda_job_state_name(&job->core), job->base.built,
 			   job->base.operations, job->start, job->failures,
 			   job->finished ? ", finished by the CPU" : "",
 			   job->refused ? ", refused" : "");
@@ -61,12 +56,12 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 	struct pagoda_queue_stats stats;
 
 	pagoda_queue_stats(queue, &stats);
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	drm_printf(p, "executes: %s%s%s%s\n", queue_modes[queue->mode], queue->held ? ", held" : "",
 		   queue->closed ? ", closed" : "", queue->stopped ? ", stopped" : "");
 	drm_printf(p, "seqno: armed %llu, sent %llu, executed %llu, signalled %llu\n",
-		   queue->next_seqno, queue->sent_seqno, queue->acked_seqno,
-		   queue->retired_seqno);
+		   queue->next_seqno, queue->flight.sent_seqno, queue->flight.acked_seqno,
+		   queue->flight.retired);
 	drm_printf(p, "submissions: %llu, bytes: %llu, doorbells: %llu\n",
 		   stats.submissions, stats.bytes, stats.doorbells);
 	drm_printf(p, "resets: %llu, replayed: %llu, rescued: %llu, lost: %llu, polled: %llu\n",
@@ -75,24 +70,24 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 	drm_printf(p, "pool: %u\n", queue->pooled);
 	drm_puts(p, "in flight:\n");
 	queue_print_jobs(queue, p);
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flight.lock);
 }
 
 /*
  * Fills @jobs with the jobs of the history, and returns their number. The references keep a job
  * that leaves the history meanwhile from being reused.
  */
-static u32 queue_take_recent(struct pagoda_queue *queue, struct pagoda_job **jobs)
+static u32 queue_take_recent(struct pagoda_queue *queue, struct pagoda_paging_job **jobs)
 {
-	struct pagoda_job *job;
+	struct pagoda_paging_job *job;
 	u32 count = 0;
 
-	spin_lock_irq(&queue->lock);
-	list_for_each_entry(job, &queue->history, node) {
-		refcount_inc(&job->refs);
+	spin_lock_irq(&queue->flight.lock);
+	list_for_each_entry(job, &queue->history, core.node) {
+		refcount_inc(&job->core.refs);
 		jobs[count++] = job;
 	}
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flight.lock);
 	return count;
 }
 
@@ -109,13 +104,13 @@ void pagoda_queue_visit_recent(struct pagoda_queue *queue,
 					     u64 seqno, int error),
 			       void *arg)
 {
-	struct pagoda_job *jobs[PAGODA_QUEUE_HISTORY];
+	struct pagoda_paging_job *jobs[PAGODA_QUEUE_HISTORY];
 	u32 i, count = queue_take_recent(queue, jobs);
 
 	for (i = 0; i < count; i++) {
 		struct pagoda_submission *base = &jobs[i]->base;
 
-		visit(arg, base->data, base->built, base->seqno, jobs[i]->error);
-		pagoda_job_put(jobs[i]);
+		visit(arg, base->data, base->built, base->seqno, jobs[i]->core.error);
+		pagoda_job_put(&jobs[i]->core);
 	}
 }

@@ -48,11 +48,11 @@ u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling)
 {
 	u64 polled;
 
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	queue->held = true;
-	queue->polling = polling;
-	polled = queue->stats.polled;
-	spin_unlock_irq(&queue->lock);
+	queue->flight.polling = polling;
+	polled = queue->flight.polled;
+	spin_unlock_irq(&queue->flight.lock);
 	return polled;
 }
 
@@ -61,18 +61,17 @@ void pagoda_queue_resume(struct pagoda_queue *queue)
 {
 	bool kick;
 
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	queue->held = false;
-	queue->polling = false;
-	queue->progress = jiffies;
+	queue->flight.polling = false;
+	queue->flight.progress = jiffies;
 	kick = pagoda_queue_send(queue);
-	spin_unlock_irq(&queue->lock);
-	if (kick)
-		queue->args.transport->ops->kick(queue->args.transport);
+	spin_unlock_irq(&queue->flight.lock);
+	pagoda_flight_kick(&queue->flight, kick);
 }
 
 /* Counts consecutive failures at a packet. */
-static void job_failed(struct pagoda_job *job, u32 offset)
+static void job_failed(struct pagoda_paging_job *job, u32 offset)
 {
 	job->start = max(job->start, offset);
 	if (job->failures && job->failed_at == job->start) {
@@ -91,15 +90,15 @@ static void job_failed(struct pagoda_job *job, u32 offset)
  */
 static bool reset_apply(struct pagoda_queue *queue, const struct pagoda_reset_result *result)
 {
-	struct pagoda_job *job, *next = NULL;
+	struct pagoda_paging_job *job, *next = NULL;
 
-	lockdep_assert_held(&queue->lock);
-	if (result->seqno < queue->acked_seqno || result->seqno > queue->sent_seqno)
+	lockdep_assert_held(&queue->flight.lock);
+	if (result->seqno < queue->flight.acked_seqno || result->seqno > queue->flight.sent_seqno)
 		return false;
-	list_for_each_entry(job, &queue->inflight, node) {
-		if (job->state == PAGODA_JOB_SENT)
+	list_for_each_entry(job, &queue->flight.inflight, core.node) {
+		if (job->core.state == PAGODA_JOB_SENT)
 			return false;
-		if (job->base.seqno == result->seqno + 1 && job->sent_before)
+		if (job->base.seqno == result->seqno + 1 && job->core.sent_before)
 			next = job;
 	}
 	if (result->offset && (!next || result->offset > next->base.built ||
@@ -110,30 +109,16 @@ static bool reset_apply(struct pagoda_queue *queue, const struct pagoda_reset_re
 	/* The device fails although nothing is left to execute: going on would never end. */
 	if (next && next->rescue && next->finished)
 		return false;
-	list_for_each_entry(job, &queue->inflight, node)
+	list_for_each_entry(job, &queue->flight.inflight, core.node)
 		if (job->base.seqno <= result->seqno)
-			job->state = PAGODA_JOB_DONE;
-	queue->acked_seqno = result->seqno;
+			job->core.state = PAGODA_JOB_DONE;
+	queue->flight.acked_seqno = result->seqno;
 	return true;
 }
 
-/*
- * Moves all jobs that were sent back to waiting. Requests that the transport still has keep their
- * memory; later answers are ignored. Caller holds queue->lock.
- */
-static void queue_take_back(struct pagoda_queue *queue)
+static int job_execute(struct pagoda_paging_job *job, bool doomed, u32 *stopped_at)
 {
-	struct pagoda_job *job;
-
-	lockdep_assert_held(&queue->lock);
-	list_for_each_entry(job, &queue->inflight, node)
-		if (job->state == PAGODA_JOB_SENT)
-			job->state = PAGODA_JOB_WAITING;
-}
-
-static int job_execute(struct pagoda_job *job, bool doomed, u32 *stopped_at)
-{
-	struct pagoda_queue *queue = job->queue;
+	struct pagoda_queue *queue = pagoda_queue_of(job);
 
 	*stopped_at = job->start;
 	if (job->refused)
@@ -149,46 +134,46 @@ static int job_execute(struct pagoda_job *job, bool doomed, u32 *stopped_at)
  * Executes the first job in flight on the CPU, or marks it as lost for good. Returns true if the
  * device must not continue without the job's effect.
  */
-static bool job_finish(struct pagoda_job *job)
+static bool job_finish(struct pagoda_paging_job *job)
 {
-	struct pagoda_queue *queue = job->queue;
+	struct pagoda_queue *queue = pagoda_queue_of(job);
 	bool doomed, fatal = false;
 	u32 stopped_at;
 	int ret;
 
-	spin_lock_irq(&queue->lock);
-	doomed = pagoda_job_is_doomed(job);
-	spin_unlock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
+	doomed = pagoda_queue_dooms(job);
+	spin_unlock_irq(&queue->flight.lock);
 	ret = job_execute(job, doomed, &stopped_at);
 	if (ret && queue->args.ops->lost)
 		fatal = queue->args.ops->lost(queue->args.owner, &job->base,
 					      min(stopped_at, job->base.built), ret);
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	job->finished = true;
 	job->rescue = false;
 	job->failures = 0;
 	job->start = job->base.built;
-	job->error = ret;
+	job->core.error = ret;
 	queue->stats.lost += !!ret;
 	queue->stats.given_up += ret && doomed;
 	queue->stats.rescued += !ret && queue->mode != PAGODA_QUEUE_CPU;
 	fatal &= queue->mode == PAGODA_QUEUE_DEVICE && !doomed && !job->refused;
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flight.lock);
 	return fatal;
 }
 
 /* Returns the first job in flight if the CPU has to execute it, else NULL. */
-static struct pagoda_job *queue_cpu_job(struct pagoda_queue *queue)
+static struct pagoda_paging_job *queue_cpu_job(struct pagoda_queue *queue)
 {
-	struct pagoda_job *job;
+	struct pagoda_paging_job *job;
 
-	spin_lock_irq(&queue->lock);
-	job = pagoda_job_first(queue);
-	if (job && (job->state != PAGODA_JOB_WAITING ||
+	spin_lock_irq(&queue->flight.lock);
+	job = pagoda_queue_first(queue);
+	if (job && (job->core.state != PAGODA_JOB_WAITING ||
 		    (queue->mode == PAGODA_QUEUE_DEVICE && !job->refused && !job->rescue &&
-		     !pagoda_job_is_doomed(job))))
+		     !pagoda_queue_dooms(job))))
 		job = NULL;
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flight.lock);
 	return job;
 }
 
@@ -196,16 +181,16 @@ static struct pagoda_job *queue_cpu_job(struct pagoda_queue *queue)
  * Removes a given-up job from the device's numbers: the device either never got the job, or counted
  * it as executed in a reset.
  */
-static void job_skip(struct pagoda_job *job)
+static void job_skip(struct pagoda_paging_job *job)
 {
-	struct pagoda_queue *queue = job->queue;
+	struct pagoda_queue *queue = pagoda_queue_of(job);
 
-	lockdep_assert_held(&queue->lock);
+	lockdep_assert_held(&queue->flight.lock);
 	if (queue->mode != PAGODA_QUEUE_DEVICE || job->refused)
 		return;
-	queue->skipped += !job->sent_before;
-	queue->sent_seqno = job->base.seqno;
-	queue->acked_seqno = job->base.seqno;
+	queue->skipped += !job->core.sent_before;
+	queue->flight.sent_seqno = job->base.seqno;
+	queue->flight.acked_seqno = job->base.seqno;
 }
 
 static int queue_reset_device(struct pagoda_queue *queue, u32 asked, bool broken)
@@ -220,14 +205,14 @@ static int queue_reset_device(struct pagoda_queue *queue, u32 asked, bool broken
 	 * Collect the requests that the reset returned; requests executed before the reset count.
 	 */
 	if (!ret && queue->mode == PAGODA_QUEUE_DEVICE)
-		queue->args.transport->ops->poll(queue->args.transport);
+		queue->flight.transport->ops->poll(queue->flight.transport);
 	return ret;
 }
 
 /* Stops the device's queue, which may still work although the device can't be reset. */
 static void queue_quiet(struct pagoda_queue *queue)
 {
-	struct pagoda_transport *transport = queue->args.transport;
+	struct pagoda_transport *transport = queue->flight.transport;
 	struct pagoda_reset_result result;
 
 	if (queue->mode == PAGODA_QUEUE_DEVICE)
@@ -236,7 +221,7 @@ static void queue_quiet(struct pagoda_queue *queue)
 
 static void queue_adapter_done(struct pagoda_queue *queue, int ret)
 {
-	lockdep_assert_held(&queue->lock);
+	lockdep_assert_held(&queue->flight.lock);
 	queue->adapter_busy = false;
 	queue->adapter_result = ret;
 	queue->adapter_tries++;
@@ -250,7 +235,7 @@ static int queue_reset_whole(struct pagoda_queue *queue, bool broken)
 	u32 asked;
 	int ret;
 
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	was_closed = queue->closed;
 	queue->closed = true;
 	/* This reset answers all requests up to now and gets the reasons of all of them. */
@@ -258,20 +243,20 @@ static int queue_reset_whole(struct pagoda_queue *queue, bool broken)
 	queue->adapter_wanted = 0;
 	queue->adapter_busy = true;
 	ret = queue->mode == PAGODA_QUEUE_DEAD ? -ENODEV : 0;
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flight.lock);
 	if (!ret)
 		ret = queue_reset_device(queue, asked, broken);
 	if (ret && !broken)
 		queue_quiet(queue);
-	spin_lock_irq(&queue->lock);
-	queue->need_reset = false;
-	queue_take_back(queue);
+	spin_lock_irq(&queue->flight.lock);
+	queue->flight.need_reset = false;
+	pagoda_flight_take_back(&queue->flight);
 	if (ret)
 		queue->closed = was_closed;
 	if (ret && queue->mode == PAGODA_QUEUE_DEVICE)
 		queue->mode = PAGODA_QUEUE_DEAD;
 	queue_adapter_done(queue, ret);
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flight.lock);
 	if (ret)
 		dev_err(queue->args.dev, "the device can't be reset (%d), the CPU takes over\n",
 			ret);
@@ -294,24 +279,24 @@ int pagoda_queue_escalate(struct pagoda_queue *queue)
  */
 void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 {
-	struct pagoda_job *job;
+	struct pagoda_paging_job *job;
 
 	while ((job = queue_cpu_job(queue))) {
 		if (!job->finished && job_finish(job)) {
 			pagoda_queue_hold(queue, false);
 			pagoda_queue_escalate(queue);
 		}
-		spin_lock_irq(&queue->lock);
+		spin_lock_irq(&queue->flight.lock);
 		/* The device still has to execute the rest, which is empty, to keep its numbers. */
 		if (queue->mode == PAGODA_QUEUE_DEVICE && !job->refused &&
-		    !pagoda_job_is_doomed(job)) {
-			spin_unlock_irq(&queue->lock);
+		    !pagoda_queue_dooms(job)) {
+			spin_unlock_irq(&queue->flight.lock);
 			return;
 		}
 		job_skip(job);
-		job->state = PAGODA_JOB_DONE;
-		spin_unlock_irq(&queue->lock);
-		pagoda_queue_retire(queue);
+		job->core.state = PAGODA_JOB_DONE;
+		spin_unlock_irq(&queue->flight.lock);
+		pagoda_flight_retire(&queue->flight);
 	}
 }
 
@@ -322,7 +307,7 @@ static bool queue_answer_asked(struct pagoda_queue *queue)
 		return false;
 	pagoda_queue_hold(queue, false);
 	queue_reset_whole(queue, false);
-	pagoda_queue_retire(queue);
+	pagoda_flight_retire(&queue->flight);
 	pagoda_queue_run_cpu(queue);
 	pagoda_queue_resume(queue);
 	return true;
@@ -330,20 +315,20 @@ static bool queue_answer_asked(struct pagoda_queue *queue)
 
 static void queue_recover(struct pagoda_queue *queue)
 {
-	struct pagoda_transport *transport = queue->args.transport;
+	struct pagoda_transport *transport = queue->flight.transport;
 	struct pagoda_reset_result result = {};
 	int ret;
 
 	pagoda_queue_hold(queue, false);
 	ret = transport->ops->reset(transport, &result);
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	queue->stats.resets++;
-	queue->need_reset = false;
+	queue->flight.need_reset = false;
 	/* The device doesn't count jobs that it never got. */
 	result.seqno += queue->skipped;
 	if (!ret && !reset_apply(queue, &result))
 		ret = -EIO;
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flight.lock);
 	if (!ret) {
 		dev_warn_ratelimited(queue->args.dev,
 				     "paging queue reset, resuming at request %llu, offset %u\n",
@@ -352,7 +337,7 @@ static void queue_recover(struct pagoda_queue *queue)
 		dev_err_ratelimited(queue->args.dev, "paging queue can't be reset (%d)\n", ret);
 		pagoda_queue_escalate(queue);
 	}
-	pagoda_queue_retire(queue);
+	pagoda_flight_retire(&queue->flight);
 	pagoda_queue_run_cpu(queue);
 	pagoda_queue_resume(queue);
 }
@@ -360,10 +345,10 @@ static void queue_recover(struct pagoda_queue *queue)
 /* Recovers if the device needs it, and runs the CPU's jobs. Runs in recover_wq. */
 void pagoda_queue_work(struct work_struct *work)
 {
-	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, work);
+	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, flight.work);
 	bool cookie = dma_fence_begin_signalling();
 
-	if (!queue_answer_asked(queue) && READ_ONCE(queue->need_reset))
+	if (!queue_answer_asked(queue) && READ_ONCE(queue->flight.need_reset))
 		queue_recover(queue);
 	pagoda_queue_run_cpu(queue);
 	/* Send jobs that follow those that were given up. */
@@ -374,39 +359,32 @@ void pagoda_queue_work(struct work_struct *work)
 /* Returns true if the device has a request, and made no progress for the whole timeout. */
 static bool queue_overdue(struct pagoda_queue *queue)
 {
-	unsigned long timeout = msecs_to_jiffies(queue->args.timeout_ms);
-	unsigned long due, now = jiffies;
-	struct pagoda_job *job;
-	bool sent = false;
+	bool overdue;
 
-	spin_lock_irq(&queue->lock);
-	list_for_each_entry(job, &queue->inflight, node)
-		sent |= job->state == PAGODA_JOB_SENT;
-	due = queue->progress + timeout;
-	spin_unlock_irq(&queue->lock);
-	if (sent && time_before(now, due))
-		queue_delayed_work(queue->recover_wq, &queue->watchdog, due - now);
-	return sent && !time_before(now, due);
+	spin_lock_irq(&queue->flight.lock);
+	overdue = queue->flight.nr_sent && pagoda_flight_overdue(&queue->flight);
+	spin_unlock_irq(&queue->flight.lock);
+	return overdue;
 }
 
 /* Returns true if completions were there although no interrupt was raised. */
 static bool queue_poll(struct pagoda_queue *queue)
 {
-	struct pagoda_transport *transport = queue->args.transport;
+	struct pagoda_transport *transport = queue->flight.transport;
 	u64 before = pagoda_queue_hold(queue, true);
 	bool found;
 
 	transport->ops->poll(transport);
-	spin_lock_irq(&queue->lock);
-	found = queue->stats.polled != before && !queue->need_reset;
-	spin_unlock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
+	found = queue->flight.polled != before && !queue->flight.need_reset;
+	spin_unlock_irq(&queue->flight.lock);
 	return found;
 }
 
 /* Checks whether the device still makes progress. Runs in recover_wq. */
 void pagoda_queue_watchdog(struct work_struct *work)
 {
-	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, watchdog.work);
+	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, flight.watchdog.work);
 	bool cookie = dma_fence_begin_signalling();
 
 	if (!queue_overdue(queue))
@@ -439,15 +417,15 @@ int pagoda_queue_reset_adapter(struct pagoda_queue *queue, u32 reasons)
 	u32 want;
 	int ret;
 
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	want = queue->adapter_tries + 1 + queue->adapter_busy;
 	queue->adapter_wanted |= reasons;
-	spin_unlock_irq(&queue->lock);
-	queue_work(queue->recover_wq, &queue->work);
+	spin_unlock_irq(&queue->flight.lock);
+	pagoda_flight_recover(&queue->flight);
 	wait_event(queue->adapter_done, (s32)(READ_ONCE(queue->adapter_tries) - want) >= 0);
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	ret = queue->adapter_result;
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flight.lock);
 	return ret;
 }
 
@@ -479,12 +457,12 @@ bool pagoda_queue_restart(struct pagoda_queue *queue)
 {
 	bool busy;
 
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	busy = queue->adapter_busy;
 	if (queue->closed && !busy) {
 		queue->doomed_seqno = queue->next_seqno;
 		queue->closed = false;
 	}
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flight.lock);
 	return !busy;
 }

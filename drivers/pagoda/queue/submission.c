@@ -6,16 +6,13 @@
  * allocates in the dma_fence signalling path. Buffers are reused without being cleared: the device
  * gets only the bytes that were built.
  *
- * Called by vidmm; queue->lock protects pool and history.
+ * Called by vidmm; queue->flight.lock protects pool and history.
  */
 #include <linux/dma-fence.h>
-#include <linux/dma-resv.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <kunit/static_stub.h>
-#include "core/compat.h"
-#include "fence.h"
 #include "internal.h"
 
 /*
@@ -40,7 +37,7 @@ static void *pages_alloc(u32 *size)
 }
 
 /* Frees a job without references. */
-void pagoda_job_free(struct pagoda_job *job)
+void pagoda_queue_free(struct pagoda_paging_job *job)
 {
 	if (job->base.data)
 		free_pages_exact(job->base.data, job->base.size);
@@ -49,14 +46,12 @@ void pagoda_job_free(struct pagoda_job *job)
 	kfree(job);
 }
 
-static struct pagoda_job *job_alloc(struct pagoda_queue *queue)
+static struct pagoda_paging_job *job_alloc(struct pagoda_queue *queue)
 {
-	struct pagoda_job *job = kzalloc(sizeof(*job), GFP_KERNEL);
+	struct pagoda_paging_job *job = kzalloc(sizeof(*job), GFP_KERNEL);
 
 	if (!job)
 		return NULL;
-	job->queue = queue;
-	INIT_LIST_HEAD(&job->node);
 	job->base.size = queue->args.buffer_size;
 	job->base.data = pages_alloc(&job->base.size);
 	if (!job->base.data)
@@ -69,99 +64,88 @@ static struct pagoda_job *job_alloc(struct pagoda_queue *queue)
 	return job;
 
 err_free:
-	pagoda_job_free(job);
+	pagoda_queue_free(job);
 	return NULL;
 }
 
-static struct pagoda_job *pool_take(struct pagoda_queue *queue)
+static struct pagoda_paging_job *pool_take(struct pagoda_queue *queue)
 {
-	struct pagoda_job *job;
+	struct pagoda_paging_job *job;
 	unsigned long flags;
 
-	spin_lock_irqsave(&queue->lock, flags);
-	job = list_first_entry_or_null(&queue->pool, struct pagoda_job, node);
+	spin_lock_irqsave(&queue->flight.lock, flags);
+	job = list_first_entry_or_null(&queue->pool, struct pagoda_paging_job, core.node);
 	if (job) {
-		list_del_init(&job->node);
+		list_del_init(&job->core.node);
 		queue->pooled--;
 	}
-	spin_unlock_irqrestore(&queue->lock, flags);
+	spin_unlock_irqrestore(&queue->flight.lock, flags);
 	return job;
 }
 
-static void pool_give(struct pagoda_job *job)
+static void pool_give(struct pagoda_queue *queue, struct pagoda_paging_job *job)
 {
-	struct pagoda_queue *queue = job->queue;
 	unsigned long flags;
 	bool keep;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	spin_lock_irqsave(&queue->flight.lock, flags);
 	keep = !queue->gone && queue->pooled < PAGODA_QUEUE_POOL;
 	if (keep) {
-		list_add(&job->node, &queue->pool);
+		list_add(&job->core.node, &queue->pool);
 		queue->pooled++;
 	}
-	spin_unlock_irqrestore(&queue->lock, flags);
+	spin_unlock_irqrestore(&queue->flight.lock, flags);
 	if (!keep)
-		pagoda_job_free(job);
+		pagoda_queue_free(job);
 }
 
-/* Drops a reference of the scheduler side or of the transport. Takes queue->lock. */
-void pagoda_job_put(struct pagoda_job *job)
+/* Moves a job without references to the pool, or frees the job. */
+void pagoda_queue_reuse(struct pagoda_job *core)
 {
-	if (refcount_dec_and_test(&job->refs))
-		pool_give(job);
+	struct pagoda_paging_job *job = container_of(core, struct pagoda_paging_job, core);
+
+	pool_give(pagoda_queue_of(job), job);
 }
 
 /*
  * Moves a finished job, with the scheduler side's reference, into the history for debugfs, and
- * drops the oldest job of the history. Takes queue->lock.
+ * drops the oldest job of the history. Takes queue->flight.lock.
  */
-void pagoda_job_remember(struct pagoda_job *job)
+void pagoda_queue_remember(struct pagoda_paging_job *job)
 {
-	struct pagoda_queue *queue = job->queue;
-	struct pagoda_job *old = NULL;
+	struct pagoda_queue *queue = pagoda_queue_of(job);
+	struct pagoda_paging_job *old = NULL;
 	unsigned long flags;
 
 	/* A device that never answers may hold the other reference for ever. */
-	if (refcount_read(&job->refs) > 1) {
-		pagoda_job_put(job);
+	if (refcount_read(&job->core.refs) > 1) {
+		pagoda_job_put(&job->core);
 		return;
 	}
-	spin_lock_irqsave(&queue->lock, flags);
-	list_add_tail(&job->node, &queue->history);
+	spin_lock_irqsave(&queue->flight.lock, flags);
+	list_add_tail(&job->core.node, &queue->history);
 	if (++queue->remembered > PAGODA_QUEUE_HISTORY) {
-		old = list_first_entry(&queue->history, struct pagoda_job, node);
-		list_del_init(&old->node);
+		old = list_first_entry(&queue->history, struct pagoda_paging_job, core.node);
+		list_del_init(&old->core.node);
 		queue->remembered--;
 	}
-	spin_unlock_irqrestore(&queue->lock, flags);
+	spin_unlock_irqrestore(&queue->flight.lock, flags);
 	if (old)
-		pagoda_job_put(old);
+		pagoda_job_put(&old->core);
 }
 
-static int job_prepare(struct pagoda_job *job)
+static int job_prepare(struct pagoda_queue *queue, struct pagoda_paging_job *job)
 {
 	struct pagoda_submission *base = &job->base;
-	struct dma_fence *hw = pagoda_hw_fence_alloc();
-	int ret;
+	int ret = pagoda_job_init(&job->core, &queue->flight, &queue->entity, queue);
 
-	if (!hw)
-		return -ENOMEM;
-	ret = pagoda_sched_job_init(&job->sched, &job->queue->entity, job->queue);
-	if (ret) {
-		pagoda_hw_fence_free(hw);
+	if (ret)
 		return ret;
-	}
-	job->hw = hw;
-	refcount_set(&job->refs, 1);
-	job->state = PAGODA_JOB_WAITING;
 	job->start = 0;
-	job->sent_before = false;
 	job->refused = false;
 	job->rescue = false;
 	job->finished = false;
 	job->failures = 0;
-	job->error = 0;
 	base->built = 0;
 	base->priv_built = 0;
 	base->operations = 0;
@@ -186,7 +170,7 @@ static int job_prepare(struct pagoda_job *job)
  */
 struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
 {
-	struct pagoda_job *job;
+	struct pagoda_paging_job *job;
 	int ret;
 
 	KUNIT_STATIC_STUB_REDIRECT(pagoda_queue_get, queue);
@@ -195,9 +179,9 @@ struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
 		job = job_alloc(queue);
 	if (!job)
 		return ERR_PTR(-ENOMEM);
-	ret = job_prepare(job);
+	ret = job_prepare(queue, job);
 	if (ret) {
-		pool_give(job);
+		pool_give(queue, job);
 		return ERR_PTR(ret);
 	}
 	return &job->base;
@@ -211,12 +195,10 @@ struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
  */
 void pagoda_submission_put(struct pagoda_submission *submission)
 {
-	struct pagoda_job *job = pagoda_job_of(submission);
+	struct pagoda_paging_job *job = pagoda_paging_job_of(submission);
 
-	drm_sched_job_cleanup(&job->sched);
-	pagoda_hw_fence_free(job->hw);
-	job->hw = NULL;
-	pool_give(job);
+	pagoda_job_fini(&job->core);
+	pagoda_job_put(&job->core);
 }
 
 /**
@@ -232,8 +214,7 @@ void pagoda_submission_put(struct pagoda_submission *submission)
  */
 bool pagoda_queue_owns(struct pagoda_queue *queue, struct dma_fence *fence)
 {
-	return fence->context == queue->entity.fence_context ||
-	       fence->context == queue->entity.fence_context + 1;
+	return pagoda_entity_owns(&queue->entity, fence);
 }
 
 /*
@@ -244,12 +225,7 @@ bool pagoda_queue_owns(struct pagoda_queue *queue, struct dma_fence *fence)
 int pagoda_submission_add_fence(struct pagoda_submission *submission,
 				struct dma_fence *fence)
 {
-	struct pagoda_job *job = pagoda_job_of(submission);
-
-	if (!fence || pagoda_queue_owns(job->queue, fence) || dma_fence_is_signaled(fence))
-		return 0;
-	/* drm_sched_job_add_dependency() consumes the reference, also when it fails. */
-	return drm_sched_job_add_dependency(&job->sched, dma_fence_get(fence));
+	return pagoda_job_add_fence(&pagoda_paging_job_of(submission)->core, fence);
 }
 
 /**
@@ -264,16 +240,7 @@ int pagoda_submission_add_fence(struct pagoda_submission *submission,
 int pagoda_submission_add_resv(struct pagoda_submission *submission,
 			       struct dma_resv *resv, enum dma_resv_usage usage)
 {
-	struct dma_resv_iter cursor;
-	struct dma_fence *fence;
-	int ret;
-
-	dma_resv_for_each_fence(&cursor, resv, usage, fence) {
-		ret = pagoda_submission_add_fence(submission, fence);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	return pagoda_job_add_resv(&pagoda_paging_job_of(submission)->core, resv, usage);
 }
 
 /**
@@ -288,17 +255,11 @@ int pagoda_submission_add_resv(struct pagoda_submission *submission,
  */
 void pagoda_submission_arm(struct pagoda_submission *submission)
 {
-	struct pagoda_job *job = pagoda_job_of(submission);
-	struct pagoda_queue *queue = job->queue;
-	unsigned long flags;
+	struct pagoda_paging_job *job = pagoda_paging_job_of(submission);
 
-	drm_sched_job_arm(&job->sched);
-	spin_lock_irqsave(&queue->lock, flags);
-	submission->seqno = ++queue->next_seqno;
-	queue->jobs++;
-	spin_unlock_irqrestore(&queue->lock, flags);
-	pagoda_hw_fence_init(job->hw, queue->hw_context, submission->seqno);
-	submission->fence = &job->sched.s_fence->finished;
+	submission->seqno = pagoda_job_arm(&job->core, &pagoda_queue_of(job)->next_seqno);
+	job->core.seqno = submission->seqno;
+	submission->fence = &job->core.sched.s_fence->finished;
 }
 
 /**
@@ -310,28 +271,22 @@ void pagoda_submission_arm(struct pagoda_submission *submission)
  */
 void pagoda_submission_push(struct pagoda_submission *submission)
 {
-	struct pagoda_job *job = pagoda_job_of(submission);
-	struct pagoda_queue *queue = job->queue;
+	struct pagoda_paging_job *job = pagoda_paging_job_of(submission);
+	struct pagoda_queue *queue = pagoda_queue_of(job);
 	struct dma_fence *last;
 	bool cookie = dma_fence_begin_signalling();
 	unsigned long flags;
 
 	WARN_ON_ONCE(submission->built > submission->size ||
 		     submission->built % VIRTIO_PAGODA_PACKET_ALIGN);
-	spin_lock_irqsave(&queue->lock, flags);
+	spin_lock_irqsave(&queue->flight.lock, flags);
 	job->refused = queue->stopped;
 	queue->stats.submissions++;
 	queue->stats.bytes += submission->built;
 	last = queue->last_fence;
 	queue->last_fence = dma_fence_get(submission->fence);
-	spin_unlock_irqrestore(&queue->lock, flags);
+	spin_unlock_irqrestore(&queue->flight.lock, flags);
 	dma_fence_put(last);
-	drm_sched_entity_push_job(&job->sched);
+	drm_sched_entity_push_job(&job->core.sched);
 	dma_fence_end_signalling(cookie);
-}
-
-/* Frees the queue when the last reference is dropped. */
-void pagoda_queue_release(struct kref *kref)
-{
-	kfree(container_of(kref, struct pagoda_queue, kref));
 }

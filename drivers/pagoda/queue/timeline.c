@@ -17,24 +17,35 @@
 
 static void queue_free_job(struct drm_sched_job *sched_job)
 {
-	struct pagoda_job *job = container_of(sched_job, struct pagoda_job, sched);
-	struct pagoda_queue *queue = job->queue;
-	unsigned long flags;
+	struct pagoda_paging_job *job = container_of(sched_job, struct pagoda_paging_job,
+						     core.sched);
+	struct pagoda_queue *queue = pagoda_queue_of(job);
 
 	pagoda_timeline_detach(PAGODA_TIMELINE_PAGING, sched_job);
-	drm_sched_job_cleanup(sched_job);
+	pagoda_job_fini(&job->core);
 	job->base.fence = NULL;
-	pagoda_job_remember(job);
-	spin_lock_irqsave(&queue->lock, flags);
-	/* Under the lock: pagoda_queue_destroy() may free the queue right afterwards. */
-	if (!--queue->jobs)
-		wake_up_all(&queue->drained);
-	spin_unlock_irqrestore(&queue->lock, flags);
+	pagoda_queue_remember(job);
+	pagoda_job_freed(&queue->flight);
 }
 
 static const struct drm_sched_backend_ops sched_ops = {
 	.run_job = pagoda_queue_run_job,
 	.free_job = queue_free_job,
+};
+
+static void queue_release(struct kref *kref)
+{
+	kfree(container_of(kref, struct pagoda_queue, kref));
+}
+
+static const struct pagoda_flight_ops flight_ops = {
+	.work = pagoda_queue_work,
+	.watchdog = pagoda_queue_watchdog,
+	.failed = pagoda_queue_failed,
+	.finished = pagoda_queue_finished,
+	.retired = pagoda_queue_retired,
+	.free = pagoda_queue_reuse,
+	.release = queue_release,
 };
 
 static int queue_init_workers(struct pagoda_queue *queue)
@@ -49,15 +60,14 @@ static int queue_init_workers(struct pagoda_queue *queue)
 		destroy_workqueue(queue->submit_wq);
 		return -ENOMEM;
 	}
-	INIT_WORK(&queue->work, pagoda_queue_work);
-	INIT_DELAYED_WORK(&queue->watchdog, pagoda_queue_watchdog);
+	queue->flight.recover_wq = queue->recover_wq;
 	return 0;
 }
 
 static int queue_init_sched(struct pagoda_queue *queue, const char *name)
 {
-	struct pagoda_transport *transport = queue->args.transport;
-	struct drm_gpu_scheduler *sched = &queue->sched;
+	struct pagoda_transport *transport = queue->flight.transport;
+	struct drm_gpu_scheduler *sched = &queue->flight.sched;
 	const struct pagoda_sched_args args = {
 		.ops = &sched_ops,
 		.submit_wq = queue->submit_wq,
@@ -67,7 +77,7 @@ static int queue_init_sched(struct pagoda_queue *queue, const char *name)
 		.name = name,
 		.dev = queue->args.dev,
 	};
-	int ret = pagoda_sched_init(sched, &args);
+	int ret = pagoda_flight_init(&queue->flight, &args);
 
 	if (ret)
 		return ret;
@@ -86,14 +96,13 @@ static struct pagoda_queue *queue_alloc(const struct pagoda_queue_args *args)
 		return NULL;
 	kref_init(&queue->kref);
 	queue->args = *args;
+	queue->flight.ops = &flight_ops;
+	queue->flight.transport = args->transport;
+	queue->flight.owner = &queue->kref;
+	queue->flight.timeout_ms = args->timeout_ms;
 	queue->mode = args->use_cpu ? PAGODA_QUEUE_CPU : PAGODA_QUEUE_DEVICE;
-	queue->hw_context = dma_fence_context_alloc(1);
-	spin_lock_init(&queue->signal_lock);
-	spin_lock_init(&queue->lock);
-	INIT_LIST_HEAD(&queue->inflight);
 	INIT_LIST_HEAD(&queue->pool);
 	INIT_LIST_HEAD(&queue->history);
-	init_waitqueue_head(&queue->drained);
 	init_waitqueue_head(&queue->adapter_done);
 	return queue;
 }
@@ -133,7 +142,7 @@ err_workers:
 	destroy_workqueue(queue->recover_wq);
 	destroy_workqueue(queue->submit_wq);
 err_free:
-	kref_put(&queue->kref, pagoda_queue_release);
+	kref_put(&queue->kref, queue_release);
 	return ERR_PTR(ret);
 }
 
@@ -148,34 +157,24 @@ err_free:
  */
 void pagoda_queue_stop(struct pagoda_queue *queue)
 {
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	queue->stopped = true;
-	spin_unlock_irq(&queue->lock);
+	spin_unlock_irq(&queue->flight.lock);
 	pagoda_queue_wait_idle(queue, MAX_SCHEDULE_TIMEOUT);
-}
-
-static bool queue_is_drained(struct pagoda_queue *queue)
-{
-	bool drained;
-
-	spin_lock_irq(&queue->lock);
-	drained = !queue->jobs;
-	spin_unlock_irq(&queue->lock);
-	return drained;
 }
 
 static void queue_free_jobs(struct pagoda_queue *queue)
 {
-	struct pagoda_job *job, *next;
+	struct pagoda_paging_job *job, *next;
 	LIST_HEAD(jobs);
 
-	spin_lock_irq(&queue->lock);
+	spin_lock_irq(&queue->flight.lock);
 	queue->gone = true;
 	list_splice_init(&queue->pool, &jobs);
 	list_splice_init(&queue->history, &jobs);
-	spin_unlock_irq(&queue->lock);
-	list_for_each_entry_safe(job, next, &jobs, node)
-		pagoda_job_free(job);
+	spin_unlock_irq(&queue->flight.lock);
+	list_for_each_entry_safe(job, next, &jobs, core.node)
+		pagoda_queue_free(job);
 }
 
 /**
@@ -192,20 +191,20 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 	if (!queue)
 		return;
 	pagoda_queue_stop(queue);
-	wait_event(queue->drained, queue_is_drained(queue));
-	cancel_delayed_work_sync(&queue->watchdog);
-	cancel_work_sync(&queue->work);
+	pagoda_flight_drain(&queue->flight);
+	cancel_delayed_work_sync(&queue->flight.watchdog);
+	cancel_work_sync(&queue->flight.work);
 	/*
 	 * Callbacks of fences may still wake the scheduler, those of the last job's fence included.
 	 */
 	synchronize_rcu();
 	drm_sched_entity_destroy(&queue->entity);
-	drm_sched_fini(&queue->sched);
+	drm_sched_fini(&queue->flight.sched);
 	destroy_workqueue(queue->recover_wq);
 	destroy_workqueue(queue->submit_wq);
 	dma_fence_put(queue->last_fence);
 	queue_free_jobs(queue);
-	kref_put(&queue->kref, pagoda_queue_release);
+	kref_put(&queue->kref, queue_release);
 }
 
 /**
@@ -218,15 +217,5 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
  */
 int pagoda_queue_wait_idle(struct pagoda_queue *queue, long timeout)
 {
-	struct dma_fence *last;
-	long left;
-
-	spin_lock_irq(&queue->lock);
-	last = dma_fence_get(queue->last_fence);
-	spin_unlock_irq(&queue->lock);
-	if (!last)
-		return 0;
-	left = dma_fence_wait_timeout(last, false, timeout);
-	dma_fence_put(last);
-	return left > 0 ? 0 : -ETIME;
+	return pagoda_flight_wait(&queue->flight, &queue->last_fence, false, timeout);
 }

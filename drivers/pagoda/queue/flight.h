@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Jobs in flight: the part that the paging queue and the engines have in common.
+ *
+ * A job is a request for the device, together with the scheduler's job and a fence of the device's
+ * work. A paging job carries a submission, an engine's job carries commands of a context: both
+ * embed struct pagoda_job, and the paging queue and each engine embed struct pagoda_flight.
+ *
+ * A job that the scheduler hands over is appended to flight->inflight and leaves the list only from
+ * the front, with its fence signalled: however jobs end, their fences signal in order (C185).
+ * Answers may come in any order, from interrupts and from polls at once.
+ *
+ * Besides the scheduler side, the transport owns the request while the device may write to it. The
+ * two owners are counted by job->refs, so that the memory of a request stays allocated for a device
+ * that doesn't answer, although the fence was signalled long ago.
+ *
+ * The scheduler's own timeout is off. It would decide a second time which job is to blame, can't
+ * poll for completions without an interrupt or resume a job in its middle, and starts anew with
+ * every job that is sent. The watchdog takes its place, and the scheduler sees nothing but fences
+ * that signal.
+ *
+ * Lock order: signal_lock, lock, then the transport's locks.
+ */
+#ifndef PAGODA_QUEUE_FLIGHT_H
+#define PAGODA_QUEUE_FLIGHT_H
+
+#include <linux/dma-resv.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <drm/gpu_scheduler.h>
+#include "core/transport.h"
+
+struct dma_fence;
+struct pagoda_flight;
+struct pagoda_sched_args;
+
+/**
+ * enum pagoda_job_state - State of a job in flight
+ * @PAGODA_JOB_WAITING: to be sent to the device, or to be ended, in its turn
+ * @PAGODA_JOB_SENT: the device has the job
+ * @PAGODA_JOB_DONE: executed or given up; signals when the job is the first in flight
+ */
+enum pagoda_job_state {
+	PAGODA_JOB_WAITING,
+	PAGODA_JOB_SENT,
+	PAGODA_JOB_DONE,
+};
+
+/**
+ * struct pagoda_job - A job with all memory it will ever need
+ * @request: Request for the transport; first, for its alignment
+ * @sched: The scheduler's part
+ * @flight: Jobs in flight that this job is among, from run_job to its signalled fence
+ * @node: In @flight->inflight, or in a list of the embedding struct; flight->lock
+ * @hw: Fence of the device's work; a reference of the job until the fence is signalled under
+ *	signal_lock
+ * @refs: References: one of the scheduler side, one of the transport
+ * @state: State of the job, valid in flight; flight->lock
+ * @seqno: Number that flight->sent_seqno and flight->acked_seqno refer to; flight->lock
+ * @sent_before: The job was sent to the device before; flight->lock
+ * @error: Error for the fence, once it is known; flight->lock
+ */
+struct pagoda_job {
+	struct pagoda_request request;
+	struct drm_sched_job sched;
+	struct pagoda_flight *flight;
+	struct list_head node;
+	struct dma_fence *hw;
+	refcount_t refs;
+	enum pagoda_job_state state;
+	u64 seqno;
+	bool sent_before;
+	int error;
+};
+
+/**
+ * struct pagoda_flight_ops - Where the paging queue and the engines differ
+ * @work: The work item that recovers
+ * @watchdog: The work item that checks whether the device still makes progress
+ * @charge: A sent job is about to be counted as returned; lock held. May be NULL
+ * @failed: The device returned a job without having executed it; lock held. Returns true if the
+ *	recovery has to run
+ * @finished: The first @count jobs in flight, perhaps 0, are done and about to signal; signal_lock
+ *	held. May be NULL
+ * @retired: A job left the jobs in flight, and its fence is about to signal; signal_lock held
+ * @free: The last reference to a job was dropped
+ * @release: The last reference to the owner was dropped
+ */
+struct pagoda_flight_ops {
+	void (*work)(struct work_struct *work);
+	void (*watchdog)(struct work_struct *work);
+	void (*charge)(struct pagoda_flight *flight);
+	bool (*failed)(struct pagoda_job *job, enum pagoda_outcome outcome,
+		       const struct pagoda_fault *fault);
+	void (*finished)(struct pagoda_flight *flight, u32 count);
+	void (*retired)(struct pagoda_job *job);
+	void (*free)(struct pagoda_job *job);
+	void (*release)(struct kref *kref);
+};
+
+/**
+ * struct pagoda_flight - The jobs in flight on a queue of the device
+ * @ops: Operations
+ * @transport: Transport to the device's queue; NULL if jobs are never sent
+ * @owner: References to the embedding struct; one per request that the transport owns
+ * @recover_wq: Ordered: @work and @watchdog
+ * @timeout_ms: Milliseconds without progress after which the watchdog acts
+ * @sched: The scheduler
+ * @work: Recovery
+ * @watchdog: Checks whether the device still makes progress
+ * @hw_context: Fence context of the device fences
+ * @signal_lock: Keeps the order of signalling; the locks of the hw fences nest inside
+ * @lock: Protects all members below
+ * @inflight: Jobs that the scheduler handed over, in order, until their fence signals
+ * @need_reset: The device refused a request, gave an invalid answer or made no progress
+ * @polling: The watchdog is looking for completions
+ * @taken: Jobs that the scheduler handed over so far
+ * @retired: Jobs whose fence was signalled
+ * @sent_seqno: Highest number that the device was sent
+ * @acked_seqno: Highest number that the device is known to have finished
+ * @nr_sent: Requests that the device has
+ * @polled: Completions found by a poll, without an interrupt
+ * @progress: jiffies of the device's last progress
+ * @jobs: Jobs that the scheduler side has, from arm to free_job
+ * @drained: Woken when @jobs reaches zero
+ */
+struct pagoda_flight {
+	const struct pagoda_flight_ops *ops;
+	struct pagoda_transport *transport;
+	struct kref *owner;
+	struct workqueue_struct *recover_wq;
+	u32 timeout_ms;
+	struct drm_gpu_scheduler sched;
+	struct work_struct work;
+	struct delayed_work watchdog;
+	u64 hw_context;
+
+	spinlock_t signal_lock;	/* order of signalling */
+	spinlock_t lock;	/* all members below */
+	struct list_head inflight;
+	bool need_reset;
+	bool polling;
+	u64 taken;
+	u64 retired;
+	u64 sent_seqno;
+	u64 acked_seqno;
+	u32 nr_sent;
+	u64 polled;
+	unsigned long progress;
+	u32 jobs;
+	wait_queue_head_t drained;
+};
+
+int pagoda_flight_init(struct pagoda_flight *flight, const struct pagoda_sched_args *args);
+void pagoda_flight_retire(struct pagoda_flight *flight);
+void pagoda_flight_kick(struct pagoda_flight *flight, bool sent);
+void pagoda_flight_take_back(struct pagoda_flight *flight);
+void pagoda_flight_recover(struct pagoda_flight *flight);
+void pagoda_flight_watch(struct pagoda_flight *flight);
+bool pagoda_flight_overdue(struct pagoda_flight *flight);
+void pagoda_flight_drain(struct pagoda_flight *flight);
+int pagoda_flight_wait(struct pagoda_flight *flight, struct dma_fence **last, bool interruptible,
+		       long timeout);
+
+bool pagoda_entity_owns(const struct drm_sched_entity *entity, const struct dma_fence *fence);
+int pagoda_job_init(struct pagoda_job *job, struct pagoda_flight *flight,
+		    struct drm_sched_entity *entity, void *owner);
+int pagoda_job_add_fence(struct pagoda_job *job, struct dma_fence *fence);
+int pagoda_job_add_resv(struct pagoda_job *job, struct dma_resv *resv, enum dma_resv_usage usage);
+u64 pagoda_job_arm(struct pagoda_job *job, u64 *last);
+struct dma_fence *pagoda_job_take(struct pagoda_job *job);
+int pagoda_job_send(struct pagoda_job *job);
+void pagoda_job_put(struct pagoda_job *job);
+void pagoda_job_fini(struct pagoda_job *job);
+void pagoda_job_freed(struct pagoda_flight *flight);
+const char *pagoda_job_state_name(const struct pagoda_job *job);
+
+#endif

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Submissions in flight: which jobs are sent, what the device's answers mean, and how long jobs
+ * took. Nothing here sleeps or allocates.
+ */
+#include <linux/device.h>
+#include <linux/dma-fence.h>
+#include <linux/timekeeping.h>
+#include "core/trace.h"
+#include "internal.h"
+
+static const char *queue_name(struct pagoda_queue *queue)
+{
+	return dev_name(queue->args.dev);
+}
+
+/*
+ * Measurement of the jobs that were found finished at once: their number, when the first of them
+ * began or the job before it was finished, the bytes of content they moved, and whether any of them
+ * failed, which makes the measurement useless.
+ */
+struct measure {
+	u32 count;
+	u64 begun_ns;
+	u64 bytes;
+	bool failed;
+};
+
+static void measure_add(struct measure *measure, const struct pagoda_paging_job *job)
+{
+	if (!measure->count++)
+		measure->begun_ns = max(job->begun_ns, pagoda_queue_of(job)->retired_ns);
+	measure->bytes += job->base.moved;
+	measure->failed |= job->core.error || job->failures;
+}
+
+/*
+ * Reports the time of finished jobs to the owner. Called before the fences signal: the owner may be
+ * freed afterwards.
+ */
+void pagoda_queue_finished(struct pagoda_flight *flight, u32 count)
+{
+	struct pagoda_queue *queue = container_of(flight, struct pagoda_queue, flight);
+	const struct pagoda_queue_args *args = &queue->args;
+	struct measure measure = {};
+	struct pagoda_paging_job *job;
+	u64 now;
+
+	lockdep_assert_held(&flight->signal_lock);
+	spin_lock(&flight->lock);
+	list_for_each_entry(job, &flight->inflight, core.node) {
+		if (measure.count == count)
+			break;
+		measure_add(&measure, job);
+	}
+	/* Refused jobs wait until the device has finished the jobs before them. */
+	job = pagoda_queue_first(queue);
+	if (job && !count && job->refused)
+		pagoda_flight_recover(flight);
+	spin_unlock(&flight->lock);
+	if (!count)
+		return;
+	now = ktime_get_ns();
+	queue->retired_ns = now;
+	if (measure.bytes && !measure.failed && args->ops->measured)
+		args->ops->measured(args->owner, measure.bytes, now - measure.begun_ns);
+}
+
+void pagoda_queue_retired(struct pagoda_job *core)
+{
+	struct pagoda_paging_job *job = container_of(core, struct pagoda_paging_job, core);
+
+	trace_pagoda_complete(queue_name(pagoda_queue_of(job)), job->base.seqno, core->error);
+}
+
+static void job_fault(struct pagoda_paging_job *job, const struct pagoda_fault *fault)
+{
+	struct pagoda_queue *queue = pagoda_queue_of(job);
+
+	trace_pagoda_fault(queue_name(queue), job->base.seqno, fault->reason, fault->opcode,
+			   fault->offset, fault->address);
+	dev_err_ratelimited(queue->args.dev,
+			    "paging request %llu refused: reason %u, opcode %u, offset %u, address 0x%llx\n",
+			    job->base.seqno, fault->reason, fault->opcode, fault->offset,
+			    fault->address);
+}
+
+/* Returns whether the device has to be reset because of its answer to a job. */
+bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
+			 const struct pagoda_fault *fault)
+{
+	struct pagoda_paging_job *job = container_of(core, struct pagoda_paging_job, core);
+	struct pagoda_queue *queue = pagoda_queue_of(job);
+
+	if (outcome == PAGODA_OUTCOME_FAULT)
+		job_fault(job, fault);
+	else if (outcome == PAGODA_OUTCOME_BAD_ANSWER)
+		dev_err_ratelimited(queue->args.dev, "paging request %llu: bad answer\n",
+				    job->base.seqno);
+	else	/* A reset returns all requests. */
+		return !queue->held || queue->flight.polling;
+	return true;
+}
+
+static int job_send(struct pagoda_paging_job *job)
+{
+	struct pagoda_queue *queue = pagoda_queue_of(job);
+	struct pagoda_request *request = &job->core.request;
+	int ret;
+
+	lockdep_assert_held(&queue->flight.lock);
+	request->seqno = job->base.seqno - queue->skipped;
+	request->data = job->base.data;
+	request->size = job->base.built;
+	request->start = job->start;
+	request->context = 0;
+	ret = pagoda_job_send(&job->core);
+	if (ret)
+		return ret;
+	trace_pagoda_submit(queue_name(queue), request->seqno, request->size, request->start,
+			    job->base.operations);
+	queue->stats.replayed += job->core.sent_before && !job->finished;
+	job->core.sent_before = true;
+	queue->flight.sent_seqno = max(queue->flight.sent_seqno, job->base.seqno);
+	if (job == pagoda_queue_first(queue))
+		queue->flight.progress = jiffies;
+	return 0;
+}
+
+/* Returns the first waiting job, or NULL; waiting jobs are the last ones in flight. */
+static struct pagoda_paging_job *queue_waiting(struct pagoda_queue *queue)
+{
+	struct pagoda_paging_job *job, *first = NULL;
+
+	list_for_each_entry_reverse(job, &queue->flight.inflight, core.node) {
+		if (job->core.state != PAGODA_JOB_WAITING)
+			break;
+		first = job;
+	}
+	return first;
+}
+
+/*
+ * Sends all waiting jobs in order, unless the queue is held or needs a reset (C23). A job that
+ * can't be sent causes a reset. Returns true if the caller has to ring the doorbell, without the
+ * lock.
+ */
+bool pagoda_queue_send(struct pagoda_queue *queue)
+{
+	struct pagoda_paging_job *job;
+	bool sent = false;
+
+	lockdep_assert_held(&queue->flight.lock);
+	if (queue->mode != PAGODA_QUEUE_DEVICE || queue->held || queue->flight.need_reset)
+		return false;
+	job = queue_waiting(queue);
+	/* Doomed jobs come first, and are given up before others are sent. */
+	if (!job || pagoda_queue_dooms(job))
+		return false;
+	list_for_each_entry_from(job, &queue->flight.inflight, core.node) {
+		if (job->refused)
+			break;
+		if (job_send(job)) {
+			queue->flight.need_reset = true;
+			pagoda_flight_recover(&queue->flight);
+			break;
+		}
+		sent = true;
+	}
+	return sent;
+}
+
+/*
+ * Scheduler's run_job: returns the fence of the device's work, with a reference for the scheduler.
+ * Never waits for room: the scheduler has as many credits as the ring has entries. Runs in
+ * submit_wq, in the dma_fence signalling path.
+ */
+struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job)
+{
+	struct pagoda_paging_job *job = container_of(sched_job, struct pagoda_paging_job,
+						     core.sched);
+	struct pagoda_queue *queue = pagoda_queue_of(job);
+	bool cookie = dma_fence_begin_signalling();
+	struct dma_fence *hw;
+	unsigned long flags;
+	bool kick;
+
+	spin_lock_irqsave(&queue->flight.lock, flags);
+	job->begun_ns = ktime_get_ns();
+	hw = pagoda_job_take(&job->core);
+	if (job->refused || queue->mode != PAGODA_QUEUE_DEVICE || pagoda_queue_dooms(job))
+		pagoda_flight_recover(&queue->flight);
+	kick = pagoda_queue_send(queue);
+	spin_unlock_irqrestore(&queue->flight.lock, flags);
+	pagoda_flight_kick(&queue->flight, kick);
+	dma_fence_end_signalling(cookie);
+	return hw;
+}
