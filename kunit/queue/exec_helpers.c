@@ -284,12 +284,12 @@ bool pagoda_test_engine_expire(struct pagoda_engines *engines, u32 index, const 
 	struct pagoda_exec_engine *engine = &engines->engine[index];
 	bool silent;
 
-	spin_lock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
 	silent = !hangs || READ_ONCE(*hangs);
 	if (silent)
-		engine->progress = jiffies - msecs_to_jiffies(engines->args.timeout_ms);
-	spin_unlock_irq(&engine->lock);
-	return silent && mod_delayed_work(engines->recover_wq, &engine->watchdog, 0);
+		engine->flight.progress = jiffies - msecs_to_jiffies(engine->flight.timeout_ms);
+	spin_unlock_irq(&engine->flight.lock);
+	return silent && mod_delayed_work(engines->recover_wq, &engine->flight.watchdog, 0);
 }
 
 void pagoda_exec_test_expire(struct pagoda_exec_test *t, u32 engine)

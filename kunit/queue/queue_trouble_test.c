@@ -223,9 +223,9 @@ static u32 nr_on_engine(struct pagoda_exec_engine *engine)
 {
 	u32 nr;
 
-	spin_lock_irq(&engine->lock);
-	nr = list_count_nodes(&engine->inflight);
-	spin_unlock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
+	nr = list_count_nodes(&engine->flight.inflight);
+	spin_unlock_irq(&engine->flight.lock);
 	return nr;
 }
 
@@ -240,9 +240,9 @@ static void engine_waits_for_recovery(struct kunit *test)
 	for (i = 0; i < 2; i++)
 		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
 	pagoda_exec_test_push(t, 0, PAGODA_EXEC_FAULTS, NULL);
-	for (i = 0; i < TRIES && !READ_ONCE(engine->need_reset); i++)
+	for (i = 0; i < TRIES && !READ_ONCE(engine->flight.need_reset); i++)
 		usleep_range(100, 200);
-	KUNIT_ASSERT_TRUE(test, engine->need_reset);
+	KUNIT_ASSERT_TRUE(test, engine->flight.need_reset);
 	for (i = 0; i < 3; i++)
 		pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
 	for (i = 0; i < TRIES && nr_on_engine(engine) < 4; i++)
@@ -272,7 +272,7 @@ static void engine_behind_lost_interrupt(struct kunit *test)
 	pagoda_exec_test_wait_given(t, 0, 2);
 	pagoda_fake_transport_let(t->fake[0], 2);
 	pagoda_fake_transport_wait_silent(t->fake[0]);
-	t->engines->args.timeout_ms = 50;
+	t->engines->engine[0].flight.timeout_ms = 50;
 	pagoda_exec_test_expire(t, 0);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
 	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 2));
@@ -285,15 +285,15 @@ static void engine_long_ago(struct pagoda_exec_test *t)
 {
 	struct pagoda_exec_engine *engine = &t->engines->engine[0];
 
-	spin_lock_irq(&engine->lock);
-	engine->progress = jiffies - 2 * msecs_to_jiffies(t->engines->args.timeout_ms);
-	spin_unlock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
+	engine->flight.progress = jiffies - 2 * msecs_to_jiffies(engine->flight.timeout_ms);
+	spin_unlock_irq(&engine->flight.lock);
 }
 
 static void engine_look(struct pagoda_exec_test *t)
 {
-	mod_delayed_work(t->engines->recover_wq, &t->engines->engine[0].watchdog, 0);
-	flush_delayed_work(&t->engines->engine[0].watchdog);
+	mod_delayed_work(t->engines->recover_wq, &t->engines->engine[0].flight.watchdog, 0);
+	flush_delayed_work(&t->engines->engine[0].flight.watchdog);
 }
 
 /* A job has its whole timeout, whatever the engine did, or didn't do, before the job began. */
@@ -341,9 +341,9 @@ static void engine_is_watched_again(struct kunit *test)
 	pagoda_exec_test_wait_given(t, 0, 1);
 	pagoda_engines_hold(t->engines);
 	engine_look(t);
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->engines->engine[0].watchdog));
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->engines->engine[0].flight.watchdog));
 	pagoda_engines_resume(t->engines);
-	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->engines->engine[0].watchdog));
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->engines->engine[0].flight.watchdog));
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
 	pagoda_exec_test_expect_clean(t);

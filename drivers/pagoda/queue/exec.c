@@ -11,8 +11,23 @@
 #include "fence.h"
 
 static const struct drm_sched_backend_ops exec_sched_ops = {
-	.run_job = pagoda_flight_run_job,
-	.free_job = pagoda_flight_free_job,
+	.run_job = pagoda_engine_run_job,
+	.free_job = pagoda_engine_free_job,
+};
+
+static void engines_release(struct kref *kref)
+{
+	kfree(container_of(kref, struct pagoda_engines, kref));
+}
+
+static const struct pagoda_flight_ops exec_flight_ops = {
+	.work = pagoda_engine_work,
+	.watchdog = pagoda_engine_watchdog,
+	.charge = pagoda_engine_charge,
+	.failed = pagoda_engine_failed,
+	.retired = pagoda_engine_retired,
+	.free = pagoda_engine_free,
+	.release = engines_release,
 };
 
 static int exec_engine_init(struct pagoda_engines *engines, u32 index, const char *name)
@@ -30,30 +45,28 @@ static int exec_engine_init(struct pagoda_engines *engines, u32 index, const cha
 
 	engine->engines = engines;
 	engine->index = index;
-	engine->transport = transport;
-	INIT_WORK(&engine->work, pagoda_exec_work);
-	INIT_DELAYED_WORK(&engine->watchdog, pagoda_exec_watchdog);
-	engine->hw_context = dma_fence_context_alloc(1);
 	mutex_init(&engine->kill_lock);
 	mutex_init(&engine->reset_lock);
-	spin_lock_init(&engine->signal_lock);
-	spin_lock_init(&engine->lock);
-	INIT_LIST_HEAD(&engine->inflight);
-	return pagoda_sched_init(&engine->sched, &args);
+	engine->flight.ops = &exec_flight_ops;
+	engine->flight.transport = transport;
+	engine->flight.owner = &engines->kref;
+	engine->flight.recover_wq = engines->recover_wq;
+	engine->flight.timeout_ms = engines->args.timeout_ms;
+	return pagoda_flight_init(&engine->flight, &args);
 }
 
 static void engines_end(struct pagoda_engines *engines, u32 count)
 {
 	while (count--) {
-		cancel_delayed_work_sync(&engines->engine[count].watchdog);
-		cancel_work_sync(&engines->engine[count].work);
-		drm_sched_fini(&engines->engine[count].sched);
+		cancel_delayed_work_sync(&engines->engine[count].flight.watchdog);
+		cancel_work_sync(&engines->engine[count].flight.work);
+		drm_sched_fini(&engines->engine[count].flight.sched);
 	}
 	if (engines->recover_wq)
 		destroy_workqueue(engines->recover_wq);
 	if (engines->submit_wq)
 		destroy_workqueue(engines->submit_wq);
-	kref_put(&engines->kref, pagoda_engines_release);
+	kref_put(&engines->kref, engines_release);
 }
 
 static struct pagoda_engines *engines_alloc(const struct pagoda_engines_args *args)
@@ -66,8 +79,6 @@ static struct pagoda_engines *engines_alloc(const struct pagoda_engines_args *ar
 	engines->count = args->count;
 	kref_init(&engines->kref);
 	engines->args = *args;
-	spin_lock_init(&engines->lock);
-	init_waitqueue_head(&engines->drained);
 	return engines;
 }
 
@@ -116,16 +127,6 @@ struct pagoda_engines *pagoda_engines_create(const struct pagoda_engines_args *a
 	return ERR_PTR(ret);
 }
 
-static bool engines_are_drained(struct pagoda_engines *engines)
-{
-	bool drained;
-
-	spin_lock_irq(&engines->lock);
-	drained = !engines->jobs;
-	spin_unlock_irq(&engines->lock);
-	return drained;
-}
-
 /**
  * pagoda_engines_stop() - Accept no more jobs and end those in flight
  * @engines: The engines
@@ -145,16 +146,17 @@ void pagoda_engines_stop(struct pagoda_engines *engines)
 
 	for (i = 0; i < engines->count; i++) {
 		engine = &engines->engine[i];
-		spin_lock_irq(&engine->lock);
+		spin_lock_irq(&engine->flight.lock);
 		engine->stopped = true;
-		spin_unlock_irq(&engine->lock);
-		queue_work(engines->recover_wq, &engine->work);
+		spin_unlock_irq(&engine->flight.lock);
+		pagoda_flight_recover(&engine->flight);
 	}
-	wait_event(engines->drained, engines_are_drained(engines));
+	for (i = 0; i < engines->count; i++)
+		pagoda_flight_drain(&engines->engine[i].flight);
 	/* The last jobs may have ended while the work or the watchdog was still running. */
 	for (i = 0; i < engines->count; i++) {
-		cancel_delayed_work_sync(&engines->engine[i].watchdog);
-		flush_work(&engines->engine[i].work);
+		cancel_delayed_work_sync(&engines->engine[i].flight.watchdog);
+		flush_work(&engines->engine[i].flight.work);
 	}
 }
 

@@ -60,22 +60,35 @@ void pagoda_exec_context_set_account(struct pagoda_exec_context *context,
 }
 
 /*
- * Returns the nanoseconds that pagoda_engine_charge() would charge. Caller holds engine->lock, and
- * the engine has a job.
+ * Returns the first job that the device was given and hasn't finished, if the device has executed
+ * all requests up to @seqno, or NULL. With @seqno 0 only the device's answers count.
  */
+struct pagoda_engine_job *pagoda_engine_stuck(struct pagoda_exec_engine *engine, u64 seqno)
+{
+	struct pagoda_engine_job *job;
+
+	lockdep_assert_held(&engine->flight.lock);
+	list_for_each_entry(job, &engine->flight.inflight, core.node)
+		if (job->core.state != PAGODA_JOB_DONE && job->core.seqno > seqno)
+			return job;
+	return NULL;
+}
+
+/* Returns the nanoseconds that pagoda_engine_charge() would charge. The engine has a job. */
 u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine)
 {
-	lockdep_assert_held(&engine->lock);
+	lockdep_assert_held(&engine->flight.lock);
 	return ktime_to_ns(ktime_sub(ktime_get(), engine->busy_since));
 }
 
 /*
- * Charges the time that passed to the account of the engine's first unfinished job. Caller holds
- * engine->lock, and calls before the next job becomes the first.
+ * Charges the time that passed to the account of the engine's first unfinished job, before the next
+ * job becomes the first.
  */
-void pagoda_engine_charge(struct pagoda_exec_engine *engine)
+void pagoda_engine_charge(struct pagoda_flight *flight)
 {
-	struct pagoda_exec_account *account = pagoda_exec_stuck(engine, 0)->context->account;
+	struct pagoda_exec_engine *engine = pagoda_engine_of(flight);
+	struct pagoda_exec_account *account = pagoda_engine_stuck(engine, 0)->context->account;
 	u64 ns = pagoda_engine_uncounted(engine);
 
 	engine->busy_since = ktime_add_ns(engine->busy_since, ns);
@@ -101,26 +114,10 @@ u64 pagoda_exec_account_busy_ns(struct pagoda_exec_account *account,
 	struct pagoda_exec_engine *from = &engines->engine[engine];
 	u64 ns;
 
-	spin_lock_irq(&from->lock);
+	spin_lock_irq(&from->flight.lock);
 	ns = account->busy_ns[engine];
-	if (from->nr_sent && pagoda_exec_stuck(from, 0)->context->account == account)
+	if (from->flight.nr_sent && pagoda_engine_stuck(from, 0)->context->account == account)
 		ns += pagoda_engine_uncounted(from);
-	spin_unlock_irq(&from->lock);
+	spin_unlock_irq(&from->flight.lock);
 	return ns;
-}
-
-/*
- * Returns the first job that the device was given and hasn't finished, if the device has executed
- * all requests up to @seqno, or NULL. With @seqno 0 only the device's answers count. Caller holds
- * engine->lock.
- */
-struct pagoda_exec_flight *pagoda_exec_stuck(struct pagoda_exec_engine *engine, u64 seqno)
-{
-	struct pagoda_exec_flight *job;
-
-	lockdep_assert_held(&engine->lock);
-	list_for_each_entry(job, &engine->inflight, node)
-		if (job->state != PAGODA_EXEC_DONE && job->seqno > seqno)
-			return job;
-	return NULL;
 }

@@ -60,7 +60,7 @@ struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *en
 	context->address_space = address_space;
 	mutex_init(&context->owner_lock);
 	context->owner = owner;
-	sched = &context->engine->sched;
+	sched = &context->engine->flight.sched;
 	ret = drm_sched_entity_init(&context->entity, exec_priorities[priority], &sched, 1, NULL);
 	if (ret) {
 		kfree(context);
@@ -79,9 +79,9 @@ static void context_fini_entity(struct pagoda_exec_engine *engine,
 				struct drm_sched_entity *entity)
 {
 	mutex_lock(&engine->kill_lock);
-	drm_sched_wqueue_stop(&engine->sched);
+	drm_sched_wqueue_stop(&engine->flight.sched);
 	drm_sched_entity_fini(entity);
-	drm_sched_wqueue_start(&engine->sched);
+	drm_sched_wqueue_start(&engine->flight.sched);
 	mutex_unlock(&engine->kill_lock);
 }
 
@@ -102,9 +102,9 @@ void pagoda_exec_context_destroy(struct pagoda_exec_context *context)
 	if (!context)
 		return;
 	engine = context->engine;
-	spin_lock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
 	context->dead = true;
-	spin_unlock_irq(&engine->lock);
+	spin_unlock_irq(&engine->flight.lock);
 	context_fini_entity(engine, &context->entity);
 	mutex_lock(&context->owner_lock);
 	context->owner = NULL;
@@ -142,9 +142,9 @@ void pagoda_exec_context_ban(struct pagoda_exec_context *context)
 	struct pagoda_exec_engine *engine = context->engine;
 	unsigned long flags;
 
-	spin_lock_irqsave(&engine->lock, flags);
+	spin_lock_irqsave(&engine->flight.lock, flags);
 	context->banned = true;
-	spin_unlock_irqrestore(&engine->lock, flags);
+	spin_unlock_irqrestore(&engine->flight.lock, flags);
 }
 
 /**
@@ -174,10 +174,10 @@ void pagoda_exec_context_progress(struct pagoda_exec_context *context, u64 *subm
 	struct pagoda_exec_engine *engine = context->engine;
 	unsigned long flags;
 
-	spin_lock_irqsave(&engine->lock, flags);
+	spin_lock_irqsave(&engine->flight.lock, flags);
 	*submitted = context->submitted;
 	*completed = context->completed;
-	spin_unlock_irqrestore(&engine->lock, flags);
+	spin_unlock_irqrestore(&engine->flight.lock, flags);
 }
 
 /*
@@ -186,22 +186,5 @@ void pagoda_exec_context_progress(struct pagoda_exec_context *context, u64 *subm
  */
 int pagoda_exec_context_wait_idle(struct pagoda_exec_context *context, long timeout)
 {
-	struct pagoda_exec_engine *engine = context->engine;
-	struct dma_fence *last;
-	long left;
-
-	spin_lock_irq(&engine->lock);
-	last = dma_fence_get(context->last_fence);
-	spin_unlock_irq(&engine->lock);
-	if (!last)
-		return 0;
-	left = dma_fence_wait_timeout(last, true, timeout);
-	dma_fence_put(last);
-	return left > 0 ? 0 : left ? left : -ETIME;
-}
-
-/* Frees the engines when the last reference is dropped. */
-void pagoda_engines_release(struct kref *kref)
-{
-	kfree(container_of(kref, struct pagoda_engines, kref));
+	return pagoda_flight_wait(&context->engine->flight, &context->last_fence, true, timeout);
 }

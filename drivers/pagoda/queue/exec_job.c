@@ -9,15 +9,14 @@
  */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
-#include "core/compat.h"
 #include "exec_internal.h"
 #include "fence.h"
 
-/* Drops a reference of the scheduler side or of the transport. */
-void pagoda_flight_put(struct pagoda_exec_flight *job)
+/* Frees a job without references. */
+void pagoda_engine_free(struct pagoda_job *core)
 {
-	if (!refcount_dec_and_test(&job->refs))
-		return;
+	struct pagoda_engine_job *job = container_of(core, struct pagoda_engine_job, core);
+
 	pagoda_exec_context_put(job->context);
 	kfree(job);
 }
@@ -26,40 +25,19 @@ void pagoda_flight_put(struct pagoda_exec_flight *job)
  * Scheduler's free_job: the job's fence is signalled, but the job may have been killed before it
  * ran. Runs in submit_wq or in a work item of the scheduler.
  */
-void pagoda_flight_free_job(struct drm_sched_job *sched_job)
+void pagoda_engine_free_job(struct drm_sched_job *sched_job)
 {
-	struct pagoda_exec_flight *job = container_of(sched_job, struct pagoda_exec_flight, sched);
-	struct pagoda_engines *engines = job->context->engine->engines;
-	const struct pagoda_exec_ops *ops = engines->args.ops;
-	unsigned long flags;
+	struct pagoda_engine_job *job = container_of(sched_job, struct pagoda_engine_job,
+						     core.sched);
+	struct pagoda_flight *flight = job->core.flight;
+	const struct pagoda_exec_ops *ops = pagoda_engine_of(flight)->engines->args.ops;
 
 	if (ops->freed && job->base.payer)
 		ops->freed(job->base.payer);
 	pagoda_timeline_detach(PAGODA_TIMELINE_EXEC, sched_job);
-	drm_sched_job_cleanup(sched_job);
-	pagoda_hw_fence_free(job->hw);
-	pagoda_flight_put(job);
-	spin_lock_irqsave(&engines->lock, flags);
-	/* Under the lock: pagoda_engines_destroy() may free the engines right afterwards. */
-	if (!--engines->jobs)
-		wake_up_all(&engines->drained);
-	spin_unlock_irqrestore(&engines->lock, flags);
-}
-
-static struct pagoda_exec_flight *flight_alloc(struct pagoda_exec_context *context, u32 nr_buffers)
-{
-	struct pagoda_exec_flight *job;
-
-	job = kzalloc(struct_size(job, buffers, nr_buffers), GFP_KERNEL_ACCOUNT);
-	if (!job)
-		return NULL;
-	job->hw = pagoda_hw_fence_alloc();
-	if (!job->hw || pagoda_sched_job_init(&job->sched, &context->entity, context)) {
-		pagoda_hw_fence_free(job->hw);
-		kfree(job);
-		return NULL;
-	}
-	return job;
+	pagoda_job_fini(&job->core);
+	pagoda_job_put(&job->core);
+	pagoda_job_freed(flight);
 }
 
 /**
@@ -76,24 +54,26 @@ static struct pagoda_exec_flight *flight_alloc(struct pagoda_exec_context *conte
 struct pagoda_exec_job *pagoda_exec_job_create(struct pagoda_exec_context *context,
 					       u32 nr_buffers)
 {
-	struct pagoda_exec_flight *job;
+	struct pagoda_engine_job *job;
 
 	if (nr_buffers > VIRTIO_PAGODA_MAX_COMMAND_BUFFERS)
 		return ERR_PTR(-EINVAL);
-	job = flight_alloc(context, nr_buffers);
+	job = kzalloc(struct_size(job, buffers, nr_buffers), GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return ERR_PTR(-ENOMEM);
+	if (pagoda_job_init(&job->core, &context->engine->flight, &context->entity, context)) {
+		kfree(job);
+		return ERR_PTR(-ENOMEM);
+	}
 	kref_get(&context->kref);
 	job->context = context;
-	INIT_LIST_HEAD(&job->node);
-	refcount_set(&job->refs, 1);
 	job->base.buffers = job->buffers;
 	job->base.nr_buffers = nr_buffers;
 	job->execute.address_space = cpu_to_le32(context->address_space);
 	job->execute.nr_buffers = cpu_to_le32(nr_buffers);
-	job->request.data = &job->execute;
-	job->request.size = sizeof(job->execute) + nr_buffers * sizeof(job->buffers[0]);
-	job->request.context = context->id;
+	job->core.request.data = &job->execute;
+	job->core.request.size = sizeof(job->execute) + nr_buffers * sizeof(job->buffers[0]);
+	job->core.request.context = context->id;
 	return &job->base;
 }
 
@@ -105,17 +85,10 @@ struct pagoda_exec_job *pagoda_exec_job_create(struct pagoda_exec_context *conte
  */
 void pagoda_exec_job_put(struct pagoda_exec_job *job)
 {
-	struct pagoda_exec_flight *flight = pagoda_flight_of(job);
+	struct pagoda_job *core = &pagoda_engine_job_of(job)->core;
 
-	drm_sched_job_cleanup(&flight->sched);
-	pagoda_hw_fence_free(flight->hw);
-	pagoda_flight_put(flight);
-}
-
-static bool exec_context_owns(struct pagoda_exec_context *context, struct dma_fence *fence)
-{
-	return fence->context == context->entity.fence_context ||
-	       fence->context == context->entity.fence_context + 1;
+	pagoda_job_fini(core);
+	pagoda_job_put(core);
 }
 
 /**
@@ -129,12 +102,7 @@ static bool exec_context_owns(struct pagoda_exec_context *context, struct dma_fe
  */
 int pagoda_exec_job_add_fence(struct pagoda_exec_job *job, struct dma_fence *fence)
 {
-	struct pagoda_exec_flight *flight = pagoda_flight_of(job);
-
-	if (!fence || exec_context_owns(flight->context, fence) || dma_fence_is_signaled(fence))
-		return 0;
-	/* drm_sched_job_add_dependency() consumes the reference, also when it fails. */
-	return drm_sched_job_add_dependency(&flight->sched, dma_fence_get(fence));
+	return pagoda_job_add_fence(&pagoda_engine_job_of(job)->core, fence);
 }
 
 /**
@@ -149,16 +117,7 @@ int pagoda_exec_job_add_fence(struct pagoda_exec_job *job, struct dma_fence *fen
 int pagoda_exec_job_add_resv(struct pagoda_exec_job *job, struct dma_resv *resv,
 			     enum dma_resv_usage usage)
 {
-	struct dma_resv_iter cursor;
-	struct dma_fence *fence;
-	int ret;
-
-	dma_resv_for_each_fence(&cursor, resv, usage, fence) {
-		ret = pagoda_exec_job_add_fence(job, fence);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	return pagoda_job_add_resv(&pagoda_engine_job_of(job)->core, resv, usage);
 }
 
 /**
@@ -172,19 +131,10 @@ int pagoda_exec_job_add_resv(struct pagoda_exec_job *job, struct dma_resv *resv,
  */
 void pagoda_exec_job_arm(struct pagoda_exec_job *job)
 {
-	struct pagoda_exec_flight *flight = pagoda_flight_of(job);
-	struct pagoda_exec_context *context = flight->context;
-	struct pagoda_engines *engines = context->engine->engines;
-	unsigned long flags;
+	struct pagoda_engine_job *engine_job = pagoda_engine_job_of(job);
 
-	drm_sched_job_arm(&flight->sched);
-	spin_lock_irqsave(&engines->lock, flags);
-	engines->jobs++;
-	spin_unlock_irqrestore(&engines->lock, flags);
-	spin_lock_irqsave(&context->engine->lock, flags);
-	job->number = ++context->submitted;
-	spin_unlock_irqrestore(&context->engine->lock, flags);
-	job->fence = &flight->sched.s_fence->finished;
+	job->number = pagoda_job_arm(&engine_job->core, &engine_job->context->submitted);
+	job->fence = &engine_job->core.sched.s_fence->finished;
 }
 
 /**
@@ -196,17 +146,17 @@ void pagoda_exec_job_arm(struct pagoda_exec_job *job)
  */
 void pagoda_exec_job_push(struct pagoda_exec_job *job)
 {
-	struct pagoda_exec_flight *flight = pagoda_flight_of(job);
-	struct pagoda_exec_context *context = flight->context;
+	struct pagoda_engine_job *engine_job = pagoda_engine_job_of(job);
+	struct pagoda_exec_context *context = engine_job->context;
 	bool cookie = dma_fence_begin_signalling();
 	struct dma_fence *last;
 	unsigned long flags;
 
-	spin_lock_irqsave(&context->engine->lock, flags);
+	spin_lock_irqsave(&context->engine->flight.lock, flags);
 	last = context->last_fence;
 	context->last_fence = dma_fence_get(job->fence);
-	spin_unlock_irqrestore(&context->engine->lock, flags);
+	spin_unlock_irqrestore(&context->engine->flight.lock, flags);
 	dma_fence_put(last);
-	drm_sched_entity_push_job(&flight->sched);
+	drm_sched_entity_push_job(&engine_job->core.sched);
 	dma_fence_end_signalling(cookie);
 }

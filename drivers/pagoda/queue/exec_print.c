@@ -4,17 +4,12 @@
 
 #include "exec_internal.h"
 
-static const char * const exec_states[] = {
-	[PAGODA_EXEC_WAITING] = "waiting",
-	[PAGODA_EXEC_SENT] = "sent",
-	[PAGODA_EXEC_DONE] = "done",
-};
-
 static void exec_stats(struct pagoda_exec_engine *engine, struct pagoda_engine_stats *stats)
 {
-	lockdep_assert_held(&engine->lock);
+	lockdep_assert_held(&engine->flight.lock);
 	*stats = engine->stats;
-	if (engine->nr_sent)
+	stats->polled = engine->flight.polled;
+	if (engine->flight.nr_sent)
 		stats->busy_ns += pagoda_engine_uncounted(engine);
 }
 
@@ -22,18 +17,18 @@ static void exec_stats(struct pagoda_exec_engine *engine, struct pagoda_engine_s
 void pagoda_engines_stats(struct pagoda_engines *engines, u32 engine,
 			  struct pagoda_engine_stats *stats)
 {
-	spin_lock_irq(&engines->engine[engine].lock);
+	spin_lock_irq(&engines->engine[engine].flight.lock);
 	exec_stats(&engines->engine[engine], stats);
-	spin_unlock_irq(&engines->engine[engine].lock);
+	spin_unlock_irq(&engines->engine[engine].flight.lock);
 }
 
-static void exec_print_job(struct pagoda_exec_flight *job, struct drm_printer *p)
+static void exec_print_job(struct pagoda_engine_job *job, struct drm_printer *p)
 {
 	u32 i;
 
 	drm_printf(p, "\tcontext %llu job %llu: %s, request %llu, space %u, error %d%s%s\n",
-		   job->context->id, job->base.number, exec_states[job->state],
-		   job->seqno, job->context->address_space, job->error,
+		   job->context->id, job->base.number, pagoda_job_state_name(&job->core),
+		   job->core.seqno, job->context->address_space, job->core.error,
 		   job->faulted ? ", faulted" : "", job->context->banned ? ", banned" : "");
 	if (job->faulted)
 		drm_printf(p, "\t\treason %u, at 0x%llx, address 0x%llx, access %u, level %u\n",
@@ -48,21 +43,21 @@ static void exec_print_job(struct pagoda_exec_flight *job, struct drm_printer *p
 static void exec_print(struct pagoda_exec_engine *engine, struct drm_printer *p)
 {
 	struct pagoda_engine_stats stats;
-	struct pagoda_exec_flight *job;
+	struct pagoda_engine_job *job;
 
-	lockdep_assert_held(&engine->lock);
+	lockdep_assert_held(&engine->flight.lock);
 	exec_stats(engine, &stats);
 	drm_printf(p, "engine %u:%s%s%s%s%s%s\n", engine->index, engine->held ? " held" : "",
 		   engine->refusing ? " refusing" : "", engine->paused ? " paused" : "",
 		   engine->broken ? " broken" : "", engine->stopped ? " stopped" : "",
 		   engine->gone ? " gone" : "");
 	drm_printf(p, "\trequests: sent %llu, executed %llu; jobs taken %llu\n",
-		   engine->sent_seqno, engine->acked_seqno, engine->taken);
+		   engine->flight.sent_seqno, engine->flight.acked_seqno, engine->flight.taken);
 	drm_printf(p, "\tjobs: %llu, faults: %llu, timeouts: %llu, resets: %llu\n",
 		   stats.jobs, stats.faults, stats.timeouts, stats.resets);
 	drm_printf(p, "\tresubmitted: %llu, polled: %llu, busy: %llu us\n",
 		   stats.resubmitted, stats.polled, div_u64(stats.busy_ns, NSEC_PER_USEC));
-	list_for_each_entry(job, &engine->inflight, node)
+	list_for_each_entry(job, &engine->flight.inflight, core.node)
 		exec_print_job(job, p);
 }
 
@@ -78,9 +73,9 @@ void pagoda_engines_print(struct pagoda_engines *engines, struct drm_printer *p)
 	u32 i;
 
 	for (i = 0; i < engines->count; i++) {
-		spin_lock_irq(&engines->engine[i].lock);
+		spin_lock_irq(&engines->engine[i].flight.lock);
 		exec_print(&engines->engine[i], p);
-		spin_unlock_irq(&engines->engine[i].lock);
+		spin_unlock_irq(&engines->engine[i].flight.lock);
 	}
 }
 

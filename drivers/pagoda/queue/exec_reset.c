@@ -26,10 +26,10 @@
 static void exec_pause(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->reset_lock);
-	spin_lock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
 	engine->paused = true;
-	engine->need_reset = false;
-	spin_unlock_irq(&engine->lock);
+	engine->flight.need_reset = false;
+	spin_unlock_irq(&engine->flight.lock);
 }
 
 /* Lets jobs continue, or end, in order. */
@@ -38,15 +38,14 @@ static void exec_go_on(struct pagoda_exec_engine *engine)
 	bool kick;
 
 	lockdep_assert_held(&engine->reset_lock);
-	spin_lock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
 	engine->paused = false;
 	engine->broken = false;
 	engine->suspect_seqno = 0;
-	kick = pagoda_flight_send(engine);
-	spin_unlock_irq(&engine->lock);
-	if (kick)
-		engine->transport->ops->kick(engine->transport);
-	pagoda_engine_retire(engine);
+	kick = pagoda_engine_send(engine);
+	spin_unlock_irq(&engine->flight.lock);
+	pagoda_flight_kick(&engine->flight, kick);
+	pagoda_flight_retire(&engine->flight);
 }
 
 /*
@@ -55,13 +54,13 @@ static void exec_go_on(struct pagoda_exec_engine *engine)
  */
 static bool exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
 {
-	struct pagoda_exec_flight *stuck = pagoda_exec_stuck(engine, seqno);
-	struct pagoda_exec_flight *job;
+	struct pagoda_engine_job *stuck = pagoda_engine_stuck(engine, seqno);
+	struct pagoda_engine_job *job;
 
-	if (seqno < engine->acked_seqno || seqno > engine->sent_seqno)
+	if (seqno < engine->flight.acked_seqno || seqno > engine->flight.sent_seqno)
 		return false;
-	list_for_each_entry(job, &engine->inflight, node)
-		if (job->state == PAGODA_EXEC_SENT || (job->faulted && job != stuck))
+	list_for_each_entry(job, &engine->flight.inflight, core.node)
+		if (job->core.state == PAGODA_JOB_SENT || (job->faulted && job != stuck))
 			return false;
 	return true;
 }
@@ -72,12 +71,12 @@ static bool exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
  */
 static bool exec_hopeless(struct pagoda_exec_engine *engine, u64 seqno)
 {
-	struct pagoda_exec_flight *stuck = pagoda_exec_stuck(engine, seqno);
-	struct pagoda_exec_flight *job;
+	struct pagoda_engine_job *stuck = pagoda_engine_stuck(engine, seqno);
+	struct pagoda_engine_job *job;
 
 	if (stuck && !stuck->faulted && !engine->suspect_seqno)
 		stuck->failures++;
-	list_for_each_entry(job, &engine->inflight, node)
+	list_for_each_entry(job, &engine->flight.inflight, core.node)
 		if (job->failures >= PAGODA_EXEC_FAILURES)
 			return true;
 	return false;
@@ -89,28 +88,29 @@ static bool exec_hopeless(struct pagoda_exec_engine *engine, u64 seqno)
  */
 static bool exec_apply(struct pagoda_exec_engine *engine, u64 seqno)
 {
-	struct pagoda_exec_flight *job;
+	struct pagoda_engine_job *job;
 
-	lockdep_assert_held(&engine->lock);
+	lockdep_assert_held(&engine->flight.lock);
 	if (!exec_plausible(engine, seqno) || exec_hopeless(engine, seqno))
 		return false;
-	list_for_each_entry(job, &engine->inflight, node)
-		if (job->state == PAGODA_EXEC_WAITING && job->seqno && job->seqno <= seqno)
-			pagoda_flight_end(job, 0);
+	list_for_each_entry(job, &engine->flight.inflight, core.node)
+		if (job->core.state == PAGODA_JOB_WAITING && job->core.seqno &&
+		    job->core.seqno <= seqno)
+			pagoda_engine_end(job, 0);
 	/* After a reset all requests that the engine was given count as executed. */
-	engine->acked_seqno = engine->sent_seqno;
+	engine->flight.acked_seqno = engine->flight.sent_seqno;
 	return true;
 }
 
 /* Returns the job that faulted or hung, or NULL. */
-static struct pagoda_exec_flight *exec_guilty(struct pagoda_exec_engine *engine)
+static struct pagoda_engine_job *exec_guilty(struct pagoda_exec_engine *engine)
 {
-	struct pagoda_exec_flight *job;
+	struct pagoda_engine_job *job;
 
-	lockdep_assert_held(&engine->lock);
-	list_for_each_entry(job, &engine->inflight, node)
-		if (job->state != PAGODA_EXEC_DONE && job->seqno &&
-		    (job->faulted || job->seqno == engine->suspect_seqno))
+	lockdep_assert_held(&engine->flight.lock);
+	list_for_each_entry(job, &engine->flight.inflight, core.node)
+		if (job->core.state != PAGODA_JOB_DONE && job->core.seqno &&
+		    (job->faulted || job->core.seqno == engine->suspect_seqno))
 			return job;
 	return NULL;
 }
@@ -119,7 +119,7 @@ static struct pagoda_exec_flight *exec_guilty(struct pagoda_exec_engine *engine)
  * Bans the context of the guilty job and tells the context's owner, before the job's fence signals.
  * The engine is paused, so that the job stays in flight.
  */
-static void exec_blame(struct pagoda_exec_engine *engine, struct pagoda_exec_flight *job)
+static void exec_blame(struct pagoda_exec_engine *engine, struct pagoda_engine_job *job)
 {
 	const struct pagoda_exec_report report = {
 		.job = job->base.number,
@@ -133,33 +133,33 @@ static void exec_blame(struct pagoda_exec_engine *engine, struct pagoda_exec_fli
 			    engine->index, job->context->id, report.job,
 			    report.hung ? "hangs" : "faulted", report.fault.reason,
 			    report.fault.address);
-	spin_lock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
 	job->context->banned = true;
-	job->error = report.hung ? -ETIME : -EFAULT;
+	job->core.error = report.hung ? -ETIME : -EFAULT;
 	engine->stats.faults += !report.hung;
 	engine->stats.timeouts += report.hung;
-	spin_unlock_irq(&engine->lock);
+	spin_unlock_irq(&engine->flight.lock);
 	pagoda_exec_context_tell(job->context, &report);
 }
 
 /* Resets the engine; jobs in flight are waiting or done afterwards. */
 static int exec_reset(struct pagoda_exec_engine *engine)
 {
-	struct pagoda_transport *transport = engine->transport;
+	struct pagoda_transport *transport = engine->flight.transport;
 	struct pagoda_reset_result result = {};
-	struct pagoda_exec_flight *guilty, *job;
+	struct pagoda_engine_job *guilty, *job;
 	int ret = transport->ops->reset(transport, &result);
 
-	spin_lock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
 	engine->stats.resets++;
 	if (!ret && !exec_apply(engine, result.seqno))
 		ret = -EIO;
 	engine->broken = ret;
-	pagoda_engine_take_back(engine);
+	pagoda_flight_take_back(&engine->flight);
 	guilty = exec_guilty(engine);
-	list_for_each_entry(job, &engine->inflight, node)
-		job->seqno = 0;
-	spin_unlock_irq(&engine->lock);
+	list_for_each_entry(job, &engine->flight.inflight, core.node)
+		job->core.seqno = 0;
+	spin_unlock_irq(&engine->flight.lock);
 	if (guilty)
 		exec_blame(engine, guilty);
 	return ret;
@@ -170,10 +170,10 @@ static void exec_gone(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->reset_lock);
 	exec_pause(engine);
-	spin_lock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
 	engine->gone = true;
-	pagoda_engine_take_back(engine);
-	spin_unlock_irq(&engine->lock);
+	pagoda_flight_take_back(&engine->flight);
+	spin_unlock_irq(&engine->flight.lock);
 	exec_go_on(engine);
 }
 
@@ -202,9 +202,9 @@ static bool exec_is_broken(struct pagoda_exec_engine *engine)
 {
 	bool broken;
 
-	spin_lock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
 	broken = engine->broken && !engine->held && !engine->gone;
-	spin_unlock_irq(&engine->lock);
+	spin_unlock_irq(&engine->flight.lock);
 	return broken;
 }
 
@@ -228,9 +228,9 @@ static bool exec_may_recover(struct pagoda_exec_engine *engine)
 {
 	bool may;
 
-	spin_lock_irq(&engine->lock);
-	may = engine->need_reset && !engine->paused && !engine->held && !engine->gone;
-	spin_unlock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
+	may = engine->flight.need_reset && !engine->paused && !engine->held && !engine->gone;
+	spin_unlock_irq(&engine->flight.lock);
 	return may;
 }
 
@@ -247,12 +247,12 @@ static void exec_recover(struct pagoda_exec_engine *engine)
 }
 
 /* Returns the next lost job that its owner wasn't told of yet, or NULL. */
-static struct pagoda_exec_flight *exec_next_lost(struct pagoda_exec_engine *engine)
+static struct pagoda_engine_job *exec_next_lost(struct pagoda_exec_engine *engine)
 {
-	struct pagoda_exec_flight *job;
+	struct pagoda_engine_job *job;
 
-	list_for_each_entry(job, &engine->inflight, node)
-		if (job->state == PAGODA_EXEC_WAITING && !job->error)
+	list_for_each_entry(job, &engine->flight.inflight, core.node)
+		if (job->core.state == PAGODA_JOB_WAITING && !job->core.error)
 			return job;
 	return NULL;
 }
@@ -260,25 +260,25 @@ static struct pagoda_exec_flight *exec_next_lost(struct pagoda_exec_engine *engi
 /* Pauses the engine, so that jobs stay in flight while the lock is dropped. */
 static void exec_lost(struct pagoda_exec_engine *engine)
 {
-	struct pagoda_exec_flight *job;
+	struct pagoda_engine_job *job;
 
 	/* All jobs have ended, and the transport may be freed. */
 	if (engine->gone)
 		return;
 	exec_pause(engine);
-	engine->transport->ops->poll(engine->transport);
-	spin_lock_irq(&engine->lock);
-	pagoda_engine_take_back(engine);
+	engine->flight.transport->ops->poll(engine->flight.transport);
+	spin_lock_irq(&engine->flight.lock);
+	pagoda_flight_take_back(&engine->flight);
 	while ((job = exec_next_lost(engine))) {
-		spin_unlock_irq(&engine->lock);
-		pagoda_flight_tell_lost(job);
-		spin_lock_irq(&engine->lock);
-		job->error = -ECANCELED;
+		spin_unlock_irq(&engine->flight.lock);
+		pagoda_engine_tell_lost(job);
+		spin_lock_irq(&engine->flight.lock);
+		job->core.error = -ECANCELED;
 	}
 	/* The reset counts as execution of all requests (C193). */
-	engine->acked_seqno = engine->sent_seqno;
-	engine->need_reset = false;
-	spin_unlock_irq(&engine->lock);
+	engine->flight.acked_seqno = engine->flight.sent_seqno;
+	engine->flight.need_reset = false;
+	spin_unlock_irq(&engine->flight.lock);
 	exec_go_on(engine);
 }
 
@@ -297,7 +297,7 @@ static void exec_shut_down(struct pagoda_exec_engine *engine)
 	mutex_lock(&engine->reset_lock);
 	if (!engine->gone) {
 		exec_pause(engine);
-		if (engine->nr_sent)
+		if (engine->flight.nr_sent)
 			exec_reset(engine);
 		exec_gone(engine);
 	}
@@ -305,9 +305,10 @@ static void exec_shut_down(struct pagoda_exec_engine *engine)
 }
 
 /* Recovers the engine if needed, or ends all jobs. Runs in recover_wq. */
-void pagoda_exec_work(struct work_struct *work)
+void pagoda_engine_work(struct work_struct *work)
 {
-	struct pagoda_exec_engine *engine = container_of(work, struct pagoda_exec_engine, work);
+	struct pagoda_exec_engine *engine = container_of(work, struct pagoda_exec_engine,
+							 flight.work);
 	bool cookie = dma_fence_begin_signalling();
 
 	if (READ_ONCE(engine->stopped))
@@ -325,42 +326,36 @@ void pagoda_exec_work(struct work_struct *work)
  */
 static u64 exec_overdue(struct pagoda_exec_engine *engine)
 {
-	struct pagoda_engines *engines = engine->engines;
-	unsigned long timeout = msecs_to_jiffies(engines->args.timeout_ms);
-	struct pagoda_exec_flight *job;
-	unsigned long due, now;
+	struct pagoda_flight *flight = &engine->flight;
+	struct pagoda_engine_job *job;
 	u64 seqno = 0;
 
-	spin_lock_irq(&engine->lock);
-	now = jiffies;
-	due = engine->progress + timeout;
-	job = pagoda_exec_stuck(engine, 0);
-	if (job && engine->nr_sent && !engine->need_reset && !engine->paused && !engine->held)
-		seqno = job->seqno;
-	spin_unlock_irq(&engine->lock);
-	if (!seqno || !time_before(now, due))
-		return seqno;
-	queue_delayed_work(engines->recover_wq, &engine->watchdog, due - now);
-	return 0;
+	spin_lock_irq(&flight->lock);
+	job = pagoda_engine_stuck(engine, 0);
+	if (job && flight->nr_sent && !flight->need_reset && !engine->paused && !engine->held &&
+	    pagoda_flight_overdue(flight))
+		seqno = job->core.seqno;
+	spin_unlock_irq(&flight->lock);
+	return seqno;
 }
 
 /* Handles completions that are there although no interrupt was raised. */
 static void exec_poll(struct pagoda_exec_engine *engine)
 {
-	spin_lock_irq(&engine->lock);
-	engine->polling = true;
-	spin_unlock_irq(&engine->lock);
-	engine->transport->ops->poll(engine->transport);
-	spin_lock_irq(&engine->lock);
-	engine->polling = false;
-	spin_unlock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
+	engine->flight.polling = true;
+	spin_unlock_irq(&engine->flight.lock);
+	engine->flight.transport->ops->poll(engine->flight.transport);
+	spin_lock_irq(&engine->flight.lock);
+	engine->flight.polling = false;
+	spin_unlock_irq(&engine->flight.lock);
 }
 
 /* Checks whether the engine still makes progress. Runs in recover_wq. */
-void pagoda_exec_watchdog(struct work_struct *work)
+void pagoda_engine_watchdog(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(work, struct pagoda_exec_engine,
-							 watchdog.work);
+							 flight.watchdog.work);
 	bool cookie = dma_fence_begin_signalling();
 	u64 suspect = exec_overdue(engine);
 
@@ -370,10 +365,10 @@ void pagoda_exec_watchdog(struct work_struct *work)
 	/* If a completion was found, others may follow: they get the whole timeout. */
 	if (exec_overdue(engine) != suspect)
 		goto out;
-	spin_lock_irq(&engine->lock);
+	spin_lock_irq(&engine->flight.lock);
 	engine->suspect_seqno = suspect;
-	engine->need_reset = true;
-	spin_unlock_irq(&engine->lock);
+	engine->flight.need_reset = true;
+	spin_unlock_irq(&engine->flight.lock);
 	exec_recover(engine);
 out:
 	dma_fence_end_signalling(cookie);
@@ -396,9 +391,9 @@ void pagoda_engines_hold(struct pagoda_engines *engines)
 
 	for (i = 0; i < engines->count; i++) {
 		engine = &engines->engine[i];
-		spin_lock_irq(&engine->lock);
+		spin_lock_irq(&engine->flight.lock);
 		engine->held++;
-		spin_unlock_irq(&engine->lock);
+		spin_unlock_irq(&engine->flight.lock);
 	}
 	for (i = 0; i < engines->count; i++) {
 		mutex_lock(&engines->engine[i].reset_lock);
@@ -444,9 +439,9 @@ void pagoda_engines_refuse(struct pagoda_engines *engines)
 	u32 i;
 
 	for (i = 0; i < engines->count; i++) {
-		spin_lock_irq(&engines->engine[i].lock);
+		spin_lock_irq(&engines->engine[i].flight.lock);
 		engines->engine[i].refusing = true;
-		spin_unlock_irq(&engines->engine[i].lock);
+		spin_unlock_irq(&engines->engine[i].flight.lock);
 	}
 }
 
@@ -464,19 +459,18 @@ void pagoda_engines_resume(struct pagoda_engines *engines)
 
 	for (i = 0; i < engines->count; i++) {
 		engine = &engines->engine[i];
-		spin_lock_irq(&engine->lock);
+		spin_lock_irq(&engine->flight.lock);
 		engine->refusing &= --engine->held > 0;
-		engine->progress = jiffies;
-		kick = pagoda_flight_send(engine);
-		spin_unlock_irq(&engine->lock);
-		if (kick)
-			engine->transport->ops->kick(engine->transport);
-		pagoda_engine_retire(engine);
+		engine->flight.progress = jiffies;
+		kick = pagoda_engine_send(engine);
+		spin_unlock_irq(&engine->flight.lock);
+		pagoda_flight_kick(&engine->flight, kick);
+		pagoda_flight_retire(&engine->flight);
 		/*
 		 * The work may have deferred a reset because the engine was held, and jobs just
 		 * sent need the watchdog.
 		 */
-		queue_work(engines->recover_wq, &engine->work);
-		pagoda_engine_watch(engine);
+		pagoda_flight_recover(&engine->flight);
+		pagoda_flight_watch(&engine->flight);
 	}
 }
