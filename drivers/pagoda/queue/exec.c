@@ -6,14 +6,7 @@
 #include <linux/dma-fence.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
-#include "core/compat.h"
 #include "exec_internal.h"
-#include "fence.h"
-
-static const struct drm_sched_backend_ops exec_sched_ops = {
-	.run_job = pagoda_engine_run_job,
-	.free_job = pagoda_engine_free_job,
-};
 
 static void engines_release(struct kref *kref)
 {
@@ -21,38 +14,39 @@ static void engines_release(struct kref *kref)
 }
 
 static const struct pagoda_flight_ops exec_flight_ops = {
+	.timeline = PAGODA_TIMELINE_EXEC,
+	.priorities = DRM_SCHED_PRIORITY_COUNT,
+	.sched = {
+		.run_job = pagoda_engine_run_job,
+		.free_job = pagoda_flight_free_job,
+	},
 	.work = pagoda_engine_work,
 	.watchdog = pagoda_engine_watchdog,
 	.charge = pagoda_engine_charge,
 	.failed = pagoda_engine_failed,
 	.retired = pagoda_engine_retired,
+	.ended = pagoda_engine_ended,
 	.free = pagoda_engine_free,
 	.release = engines_release,
 };
 
-static int exec_engine_init(struct pagoda_engines *engines, u32 index, const char *name)
+static int exec_engine_init(struct pagoda_engines *engines, u32 index)
 {
 	struct pagoda_transport *transport = engines->args.transports[index];
 	struct pagoda_exec_engine *engine = &engines->engine[index];
-	const struct pagoda_sched_args args = {
-		.ops = &exec_sched_ops,
-		.submit_wq = engines->submit_wq,
-		.priorities = DRM_SCHED_PRIORITY_COUNT,
-		.credit_limit = min_t(u32, transport->ops->depth(transport), PAGODA_EXEC_DEPTH),
-		.name = name,
-		.dev = engines->args.dev,
-	};
 
 	engine->engines = engines;
 	engine->index = index;
 	mutex_init(&engine->kill_lock);
 	mutex_init(&engine->reset_lock);
 	engine->flight.ops = &exec_flight_ops;
+	engine->flight.dev = engines->args.dev;
 	engine->flight.transport = transport;
 	engine->flight.owner = &engines->kref;
 	engine->flight.recover_wq = engines->recover_wq;
 	engine->flight.timeout_ms = engines->args.timeout_ms;
-	return pagoda_flight_init(&engine->flight, &args);
+	return pagoda_flight_init(&engine->flight, engines->submit_wq,
+				  min_t(u32, transport->ops->depth(transport), PAGODA_EXEC_DEPTH));
 }
 
 static void engines_end(struct pagoda_engines *engines, u32 count)
@@ -69,31 +63,17 @@ static void engines_end(struct pagoda_engines *engines, u32 count)
 	kref_put(&engines->kref, engines_release);
 }
 
-static struct pagoda_engines *engines_alloc(const struct pagoda_engines_args *args)
-{
-	struct pagoda_engines *engines;
-
-	engines = kzalloc(struct_size(engines, engine, args->count), GFP_KERNEL);
-	if (!engines)
-		return NULL;
-	engines->count = args->count;
-	kref_init(&engines->kref);
-	engines->args = *args;
-	return engines;
-}
-
 static int engines_begin(struct pagoda_engines *engines, u32 *done)
 {
-	const char *name = pagoda_timeline_prepare(PAGODA_TIMELINE_EXEC);
 	int ret;
 
 	engines->submit_wq = alloc_ordered_workqueue("pagoda-exec", WQ_MEM_RECLAIM | WQ_HIGHPRI);
 	engines->recover_wq = alloc_ordered_workqueue("pagoda-reset",
 						      WQ_MEM_RECLAIM | WQ_HIGHPRI);
-	if (!name || !engines->submit_wq || !engines->recover_wq)
+	if (!engines->submit_wq || !engines->recover_wq)
 		return -ENOMEM;
 	for (; *done < engines->count; ++*done) {
-		ret = exec_engine_init(engines, *done, name);
+		ret = exec_engine_init(engines, *done);
 		if (ret)
 			return ret;
 	}
@@ -116,9 +96,12 @@ struct pagoda_engines *pagoda_engines_create(const struct pagoda_engines_args *a
 	if (!args->count || args->count > VIRTIO_PAGODA_MAX_ENGINES || !args->timeout_ms ||
 	    !args->ops->image || !args->ops->reset_adapter)
 		return ERR_PTR(-EINVAL);
-	engines = engines_alloc(args);
+	engines = kzalloc(struct_size(engines, engine, args->count), GFP_KERNEL);
 	if (!engines)
 		return ERR_PTR(-ENOMEM);
+	engines->count = args->count;
+	kref_init(&engines->kref);
+	engines->args = *args;
 	ret = engines_begin(engines, &done);
 	engines->args.transports = NULL;
 	if (!ret)

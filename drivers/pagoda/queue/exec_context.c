@@ -69,22 +69,6 @@ struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *en
 	return context;
 }
 
-/*
- * The scheduler selects an entity, takes the entity's first job, and puts the entity back into the
- * run queue by the time of the entity's next job. The scheduler does so even if the entity was
- * stopped and removed in between, which would leave freed memory in the run queue. Therefore the
- * scheduler is stopped while the entity is removed.
- */
-static void context_fini_entity(struct pagoda_exec_engine *engine,
-				struct drm_sched_entity *entity)
-{
-	mutex_lock(&engine->kill_lock);
-	drm_sched_wqueue_stop(&engine->flight.sched);
-	drm_sched_entity_fini(entity);
-	drm_sched_wqueue_start(&engine->flight.sched);
-	mutex_unlock(&engine->kill_lock);
-}
-
 /**
  * pagoda_exec_context_destroy() - Destroy a context
  * @context: Context, or NULL; no more jobs are submitted, and all jobs were pushed or put
@@ -105,7 +89,16 @@ void pagoda_exec_context_destroy(struct pagoda_exec_context *context)
 	spin_lock_irq(&engine->flight.lock);
 	context->dead = true;
 	spin_unlock_irq(&engine->flight.lock);
-	context_fini_entity(engine, &context->entity);
+	/*
+	 * The scheduler takes an entity's first job and then puts the entity back into the run
+	 * queue, even if the entity was removed in between: stop the scheduler meanwhile, or freed
+	 * memory stays in the run queue.
+	 */
+	mutex_lock(&engine->kill_lock);
+	drm_sched_wqueue_stop(&engine->flight.sched);
+	drm_sched_entity_fini(&context->entity);
+	drm_sched_wqueue_start(&engine->flight.sched);
+	mutex_unlock(&engine->kill_lock);
 	mutex_lock(&context->owner_lock);
 	context->owner = NULL;
 	mutex_unlock(&context->owner_lock);

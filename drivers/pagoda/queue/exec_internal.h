@@ -174,7 +174,7 @@ void pagoda_exec_context_tell(struct pagoda_exec_context *context,
 
 /* exec_job.c */
 void pagoda_engine_free(struct pagoda_job *core);
-void pagoda_engine_free_job(struct drm_sched_job *sched_job);
+void pagoda_engine_ended(struct pagoda_job *core);
 
 /* exec_send.c */
 struct dma_fence *pagoda_engine_run_job(struct drm_sched_job *sched_job);

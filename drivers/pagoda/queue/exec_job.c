@@ -10,7 +10,6 @@
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
 #include "exec_internal.h"
-#include "fence.h"
 
 /* Frees a job without references. */
 void pagoda_engine_free(struct pagoda_job *core)
@@ -21,23 +20,14 @@ void pagoda_engine_free(struct pagoda_job *core)
 	kfree(job);
 }
 
-/*
- * Scheduler's free_job: the job's fence is signalled, but the job may have been killed before it
- * ran. Runs in submit_wq or in a work item of the scheduler.
- */
-void pagoda_engine_free_job(struct drm_sched_job *sched_job)
+void pagoda_engine_ended(struct pagoda_job *core)
 {
-	struct pagoda_engine_job *job = container_of(sched_job, struct pagoda_engine_job,
-						     core.sched);
-	struct pagoda_flight *flight = job->core.flight;
-	const struct pagoda_exec_ops *ops = pagoda_engine_of(flight)->engines->args.ops;
+	struct pagoda_engine_job *job = container_of(core, struct pagoda_engine_job, core);
+	const struct pagoda_exec_ops *ops = pagoda_engine_of(core->flight)->engines->args.ops;
 
 	if (ops->freed && job->base.payer)
 		ops->freed(job->base.payer);
-	pagoda_timeline_detach(PAGODA_TIMELINE_EXEC, sched_job);
-	pagoda_job_fini(&job->core);
-	pagoda_job_put(&job->core);
-	pagoda_job_freed(flight);
+	pagoda_job_put(core);
 }
 
 /**

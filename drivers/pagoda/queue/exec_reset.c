@@ -224,20 +224,15 @@ static void exec_escalate(struct pagoda_exec_engine *engine)
 	pagoda_engines_gone(engines);
 }
 
-static bool exec_may_recover(struct pagoda_exec_engine *engine)
+static void exec_recover(struct pagoda_exec_engine *engine)
 {
 	bool may;
 
+	mutex_lock(&engine->reset_lock);
 	spin_lock_irq(&engine->flight.lock);
 	may = engine->flight.need_reset && !engine->paused && !engine->held && !engine->gone;
 	spin_unlock_irq(&engine->flight.lock);
-	return may;
-}
-
-static void exec_recover(struct pagoda_exec_engine *engine)
-{
-	mutex_lock(&engine->reset_lock);
-	if (exec_may_recover(engine)) {
+	if (may) {
 		exec_pause(engine);
 		if (!exec_reset(engine))
 			exec_go_on(engine);

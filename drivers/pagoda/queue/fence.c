@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Fences of the device's work, which only a scheduler sees, and a substitute for a scheduler that
- * is freed before its own fences.
- */
+/* Timelines of fences that outlive their scheduler. */
 #include <linux/dma-fence.h>
 #include <linux/kmemleak.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 
-#include <drm/gpu_scheduler.h>
-
-#include "fence.h"
+#include "flight.h"
 
 #define PAGODA_TIMELINE_NAME	16
 
@@ -77,57 +72,4 @@ void pagoda_timeline_detach(enum pagoda_timeline timeline, struct drm_sched_job 
 	s_fence->parent = NULL;
 	dma_fence_put(hw);
 	WRITE_ONCE(s_fence->sched, &fence_tombstones[timeline]->sched);
-}
-
-/*
- * Fence of the device's work. Only the scheduler sees it, and only until free_job: a fence that
- * user space keeps has no reference into this module. @base is first, for dma_fence_free(); @lock
- * is the fence's own, because the scheduler may use the fence from anywhere.
- */
-struct pagoda_hw_fence {
-	struct dma_fence base;
-	spinlock_t lock; /* dma_fence_init() wants one */
-};
-
-static const char *hw_fence_driver_name(struct dma_fence *fence)
-{
-	return "pagoda";
-}
-
-static const char *hw_fence_timeline_name(struct dma_fence *fence)
-{
-	return "pagoda-device";
-}
-
-static const struct dma_fence_ops hw_fence_ops = {
-	.get_driver_name = hw_fence_driver_name,
-	.get_timeline_name = hw_fence_timeline_name,
-};
-
-/*
- * Returns a fence for pagoda_hw_fence_init() or pagoda_hw_fence_free() only, or NULL. May sleep and
- * allocate.
- */
-struct dma_fence *pagoda_hw_fence_alloc(void)
-{
-	struct pagoda_hw_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL_ACCOUNT);
-
-	if (!fence)
-		return NULL;
-	spin_lock_init(&fence->lock);
-	return &fence->base;
-}
-
-/* Initializes the fence with its timeline and number; from now on it is counted. */
-void pagoda_hw_fence_init(struct dma_fence *fence, u64 context, u64 seqno)
-{
-	dma_fence_init(fence, &hw_fence_ops,
-		       &container_of(fence, struct pagoda_hw_fence, base)->lock, context, seqno);
-}
-
-/* Frees a fence, or NULL, that was not initialized with pagoda_hw_fence_init(). */
-void pagoda_hw_fence_free(struct dma_fence *fence)
-{
-	if (fence)
-		kfree(container_of(fence, struct pagoda_hw_fence, base));
 }

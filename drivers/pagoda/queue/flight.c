@@ -7,21 +7,82 @@
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
+#include <linux/slab.h>
 #include "core/compat.h"
-#include "fence.h"
 #include "flight.h"
 
-/* Initializes all but the members from @ops to @timeout_ms, which the caller has set. */
-int pagoda_flight_init(struct pagoda_flight *flight, const struct pagoda_sched_args *args)
+/*
+ * Fence of the device's work. Only the scheduler sees it, and only until free_job: a fence that
+ * user space keeps has no reference into this module. @base is first, for dma_fence_free(); @lock
+ * is the fence's own, because the scheduler may use the fence from anywhere.
+ */
+struct hw_fence {
+	struct dma_fence base;
+	spinlock_t lock; /* dma_fence_init() wants one */
+};
+
+static const char *hw_fence_driver_name(struct dma_fence *fence)
 {
+	return "pagoda";
+}
+
+static const char *hw_fence_timeline_name(struct dma_fence *fence)
+{
+	return "pagoda-device";
+}
+
+static const struct dma_fence_ops hw_fence_ops = {
+	.get_driver_name = hw_fence_driver_name,
+	.get_timeline_name = hw_fence_timeline_name,
+};
+
+static struct dma_fence *hw_fence_alloc(void)
+{
+	struct hw_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL_ACCOUNT);
+
+	if (!fence)
+		return NULL;
+	spin_lock_init(&fence->lock);
+	return &fence->base;
+}
+
+/* Frees a fence, or NULL, that was not initialized with dma_fence_init(). */
+static void hw_fence_free(struct dma_fence *fence)
+{
+	if (fence)
+		kfree(container_of(fence, struct hw_fence, base));
+}
+
+/* The locks of the paging queue and those of engines are classes of their own for lockdep. */
+static struct lock_class_key flight_keys[PAGODA_TIMELINE_COUNT][2];
+
+/*
+ * Initializes all members but those from @ops to @timeout_ms, which the caller has set. @depth is
+ * the number of jobs in flight at once. Returns 0 or a negative errno.
+ */
+int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth)
+{
+	const struct pagoda_sched_args args = {
+		.ops = &flight->ops->sched,
+		.submit_wq = submit_wq,
+		.priorities = flight->ops->priorities,
+		.credit_limit = depth,
+		.name = pagoda_timeline_prepare(flight->ops->timeline),
+		.dev = flight->dev,
+	};
+
+	if (!args.name)
+		return -ENOMEM;
 	INIT_WORK(&flight->work, flight->ops->work);
 	INIT_DELAYED_WORK(&flight->watchdog, flight->ops->watchdog);
 	flight->hw_context = dma_fence_context_alloc(1);
 	spin_lock_init(&flight->signal_lock);
 	spin_lock_init(&flight->lock);
+	lockdep_set_class(&flight->signal_lock, &flight_keys[flight->ops->timeline][0]);
+	lockdep_set_class(&flight->lock, &flight_keys[flight->ops->timeline][1]);
 	INIT_LIST_HEAD(&flight->inflight);
 	init_waitqueue_head(&flight->drained);
-	return pagoda_sched_init(&flight->sched, args);
+	return pagoda_sched_init(&flight->sched, &args);
 }
 
 /* Returns the number of done jobs at the front of the list. */
@@ -189,14 +250,14 @@ bool pagoda_entity_owns(const struct drm_sched_entity *entity, const struct dma_
 int pagoda_job_init(struct pagoda_job *job, struct pagoda_flight *flight,
 		    struct drm_sched_entity *entity, void *owner)
 {
-	struct dma_fence *hw = pagoda_hw_fence_alloc();
+	struct dma_fence *hw = hw_fence_alloc();
 	int ret;
 
 	if (!hw)
 		return -ENOMEM;
 	ret = pagoda_sched_job_init(&job->sched, entity, owner);
 	if (ret) {
-		pagoda_hw_fence_free(hw);
+		hw_fence_free(hw);
 		return ret;
 	}
 	job->flight = flight;
@@ -259,7 +320,8 @@ struct dma_fence *pagoda_job_take(struct pagoda_job *job)
 	struct pagoda_flight *flight = job->flight;
 
 	lockdep_assert_held(&flight->lock);
-	pagoda_hw_fence_init(job->hw, flight->hw_context, ++flight->taken);
+	dma_fence_init(job->hw, &hw_fence_ops, &container_of(job->hw, struct hw_fence, base)->lock,
+		       flight->hw_context, ++flight->taken);
 	list_add_tail(&job->node, &flight->inflight);
 	return dma_fence_get(job->hw);
 }
@@ -342,17 +404,25 @@ void pagoda_job_put(struct pagoda_job *job)
 void pagoda_job_fini(struct pagoda_job *job)
 {
 	drm_sched_job_cleanup(&job->sched);
-	pagoda_hw_fence_free(job->hw);
+	hw_fence_free(job->hw);
 	job->hw = NULL;
 }
 
-/* Ends the scheduler's free_job. The flight may be freed right afterwards. */
-void pagoda_job_freed(struct pagoda_flight *flight)
+/*
+ * Scheduler's free_job: the job's fence is signalled, but the job may have been killed before it
+ * ran. Runs in submit_wq or in a work item of the scheduler.
+ */
+void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 {
+	struct pagoda_job *job = container_of(sched_job, struct pagoda_job, sched);
+	struct pagoda_flight *flight = job->flight;
 	unsigned long flags;
 
+	pagoda_timeline_detach(flight->ops->timeline, sched_job);
+	pagoda_job_fini(job);
+	flight->ops->ended(job);
 	spin_lock_irqsave(&flight->lock, flags);
-	/* Under the lock, which pagoda_flight_drain() takes to look. */
+	/* Under the lock, which pagoda_flight_drain() takes: the flight may be freed afterwards. */
 	if (!--flight->jobs)
 		wake_up_all(&flight->drained);
 	spin_unlock_irqrestore(&flight->lock, flags);

@@ -34,9 +34,16 @@
 #include <drm/gpu_scheduler.h>
 #include "core/transport.h"
 
+struct device;
 struct dma_fence;
 struct pagoda_flight;
-struct pagoda_sched_args;
+
+/* Kinds of timelines, for their names. */
+enum pagoda_timeline {
+	PAGODA_TIMELINE_PAGING,
+	PAGODA_TIMELINE_EXEC,
+	PAGODA_TIMELINE_COUNT
+};
 
 /**
  * enum pagoda_job_state - State of a job in flight
@@ -79,6 +86,10 @@ struct pagoda_job {
 
 /**
  * struct pagoda_flight_ops - Where the paging queue and the engines differ
+ * @timeline: Kind of timeline
+ * @priorities: Run queues of the scheduler
+ * @sched: Operations of the scheduler: run_job, which calls pagoda_job_take(), and
+ *	pagoda_flight_free_job()
  * @work: The work item that recovers
  * @watchdog: The work item that checks whether the device still makes progress
  * @charge: A sent job is about to be counted as returned; lock held. May be NULL
@@ -87,10 +98,15 @@ struct pagoda_job {
  * @finished: The first @count jobs in flight, perhaps 0, are done and about to signal; signal_lock
  *	held. May be NULL
  * @retired: A job left the jobs in flight, and its fence is about to signal; signal_lock held
+ * @ended: The scheduler is through with a job, whose reference of the scheduler side is kept or
+ *	dropped here
  * @free: The last reference to a job was dropped
  * @release: The last reference to the owner was dropped
  */
 struct pagoda_flight_ops {
+	enum pagoda_timeline timeline;
+	u32 priorities;
+	struct drm_sched_backend_ops sched;
 	void (*work)(struct work_struct *work);
 	void (*watchdog)(struct work_struct *work);
 	void (*charge)(struct pagoda_flight *flight);
@@ -98,6 +114,7 @@ struct pagoda_flight_ops {
 		       const struct pagoda_fault *fault);
 	void (*finished)(struct pagoda_flight *flight, u32 count);
 	void (*retired)(struct pagoda_job *job);
+	void (*ended)(struct pagoda_job *job);
 	void (*free)(struct pagoda_job *job);
 	void (*release)(struct kref *kref);
 };
@@ -105,6 +122,7 @@ struct pagoda_flight_ops {
 /**
  * struct pagoda_flight - The jobs in flight on a queue of the device
  * @ops: Operations
+ * @dev: For messages and the scheduler
  * @transport: Transport to the device's queue; NULL if jobs are never sent
  * @owner: References to the embedding struct; one per request that the transport owns
  * @recover_wq: Ordered: @work and @watchdog
@@ -130,6 +148,7 @@ struct pagoda_flight_ops {
  */
 struct pagoda_flight {
 	const struct pagoda_flight_ops *ops;
+	struct device *dev;
 	struct pagoda_transport *transport;
 	struct kref *owner;
 	struct workqueue_struct *recover_wq;
@@ -155,7 +174,9 @@ struct pagoda_flight {
 	wait_queue_head_t drained;
 };
 
-int pagoda_flight_init(struct pagoda_flight *flight, const struct pagoda_sched_args *args);
+/* flight.c */
+int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth);
+void pagoda_flight_free_job(struct drm_sched_job *sched_job);
 void pagoda_flight_retire(struct pagoda_flight *flight);
 void pagoda_flight_kick(struct pagoda_flight *flight, bool sent);
 void pagoda_flight_take_back(struct pagoda_flight *flight);
@@ -176,7 +197,10 @@ struct dma_fence *pagoda_job_take(struct pagoda_job *job);
 int pagoda_job_send(struct pagoda_job *job);
 void pagoda_job_put(struct pagoda_job *job);
 void pagoda_job_fini(struct pagoda_job *job);
-void pagoda_job_freed(struct pagoda_flight *flight);
 const char *pagoda_job_state_name(const struct pagoda_job *job);
+
+/* fence.c */
+const char *pagoda_timeline_prepare(enum pagoda_timeline timeline);
+void pagoda_timeline_detach(enum pagoda_timeline timeline, struct drm_sched_job *job);
 
 #endif

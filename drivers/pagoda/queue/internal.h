@@ -162,7 +162,7 @@ static inline bool pagoda_queue_dooms(const struct pagoda_paging_job *job)
 }
 
 /* submission.c */
-void pagoda_queue_remember(struct pagoda_paging_job *job);
+void pagoda_queue_ended(struct pagoda_job *core);
 void pagoda_queue_free(struct pagoda_paging_job *job);
 void pagoda_queue_reuse(struct pagoda_job *core);
 

@@ -31,19 +31,6 @@ void pagoda_queue_stats(struct pagoda_queue *queue, struct pagoda_queue_stats *s
 		stats->doorbells = transport->ops->doorbells(transport);
 }
 
-static void queue_print_jobs(struct pagoda_queue *queue, struct drm_printer *p)
-{
-	struct pagoda_paging_job *job;
-
-	lockdep_assert_held(&queue->flight.lock);
-	list_for_each_entry(job, &queue->flight.inflight, core.node)
-		drm_printf(p, "\t%llu: %s, %u bytes, %u operations, from %u, failures %u%s%s\n",
-			   job->base.seqno, pagoda_job_state_name(&job->core), job->base.built,
-			   job->base.operations, job->start, job->failures,
-			   job->finished ? ", finished by the CPU" : "",
-			   job->refused ? ", refused" : "");
-}
-
 /**
  * pagoda_queue_print() - Print state, counters and jobs in flight
  * @queue: The queue
@@ -54,6 +41,7 @@ static void queue_print_jobs(struct pagoda_queue *queue, struct drm_printer *p)
 void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 {
 	struct pagoda_queue_stats stats;
+	struct pagoda_paging_job *job;
 
 	pagoda_queue_stats(queue, &stats);
 	spin_lock_irq(&queue->flight.lock);
@@ -69,26 +57,13 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 	drm_printf(p, "given up because the device was reset: %llu\n", stats.given_up);
 	drm_printf(p, "pool: %u\n", queue->pooled);
 	drm_puts(p, "in flight:\n");
-	queue_print_jobs(queue, p);
+	list_for_each_entry(job, &queue->flight.inflight, core.node)
+		drm_printf(p, "\t%llu: %s, %u bytes, %u operations, from %u, failures %u%s%s\n",
+			   job->base.seqno, pagoda_job_state_name(&job->core), job->base.built,
+			   job->base.operations, job->start, job->failures,
+			   job->finished ? ", finished by the CPU" : "",
+			   job->refused ? ", refused" : "");
 	spin_unlock_irq(&queue->flight.lock);
-}
-
-/*
- * Fills @jobs with the jobs of the history, and returns their number. The references keep a job
- * that leaves the history meanwhile from being reused.
- */
-static u32 queue_take_recent(struct pagoda_queue *queue, struct pagoda_paging_job **jobs)
-{
-	struct pagoda_paging_job *job;
-	u32 count = 0;
-
-	spin_lock_irq(&queue->flight.lock);
-	list_for_each_entry(job, &queue->history, core.node) {
-		refcount_inc(&job->core.refs);
-		jobs[count++] = job;
-	}
-	spin_unlock_irq(&queue->flight.lock);
-	return count;
 }
 
 /**
@@ -104,13 +79,19 @@ void pagoda_queue_visit_recent(struct pagoda_queue *queue,
 					     u64 seqno, int error),
 			       void *arg)
 {
-	struct pagoda_paging_job *jobs[PAGODA_QUEUE_HISTORY];
-	u32 i, count = queue_take_recent(queue, jobs);
+	struct pagoda_paging_job *job, *jobs[PAGODA_QUEUE_HISTORY];
+	u32 i, count = 0;
 
+	spin_lock_irq(&queue->flight.lock);
+	list_for_each_entry(job, &queue->history, core.node) {
+		/* The reference keeps a job that leaves the history from being reused. */
+		refcount_inc(&job->core.refs);
+		jobs[count++] = job;
+	}
+	spin_unlock_irq(&queue->flight.lock);
 	for (i = 0; i < count; i++) {
-		struct pagoda_submission *base = &jobs[i]->base;
-
-		visit(arg, base->data, base->built, base->seqno, jobs[i]->core.error);
-		pagoda_job_put(&jobs[i]->core);
+		job = jobs[i];
+		visit(arg, job->base.data, job->base.built, job->base.seqno, job->core.error);
+		pagoda_job_put(&job->core);
 	}
 }

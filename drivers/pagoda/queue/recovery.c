@@ -116,20 +116,6 @@ static bool reset_apply(struct pagoda_queue *queue, const struct pagoda_reset_re
 	return true;
 }
 
-static int job_execute(struct pagoda_paging_job *job, bool doomed, u32 *stopped_at)
-{
-	struct pagoda_queue *queue = pagoda_queue_of(job);
-
-	*stopped_at = job->start;
-	if (job->refused)
-		return -ENODEV;
-	if (doomed || !queue->args.ops->execute)
-		return -EIO;
-	if (queue->args.ops->execute(queue->args.owner, &job->base, job->start, stopped_at))
-		return -EIO;
-	return 0;
-}
-
 /*
  * Executes the first job in flight on the CPU, or marks it as lost for good. Returns true if the
  * device must not continue without the job's effect.
@@ -137,17 +123,22 @@ static int job_execute(struct pagoda_paging_job *job, bool doomed, u32 *stopped_
 static bool job_finish(struct pagoda_paging_job *job)
 {
 	struct pagoda_queue *queue = pagoda_queue_of(job);
+	const struct pagoda_queue_ops *ops = queue->args.ops;
+	void *owner = queue->args.owner;
 	bool doomed, fatal = false;
-	u32 stopped_at;
-	int ret;
+	u32 stopped_at = job->start;
+	int ret = 0;
 
 	spin_lock_irq(&queue->flight.lock);
 	doomed = pagoda_queue_dooms(job);
 	spin_unlock_irq(&queue->flight.lock);
-	ret = job_execute(job, doomed, &stopped_at);
-	if (ret && queue->args.ops->lost)
-		fatal = queue->args.ops->lost(queue->args.owner, &job->base,
-					      min(stopped_at, job->base.built), ret);
+	if (job->refused)
+		ret = -ENODEV;
+	else if (doomed || !ops->execute ||
+		 ops->execute(owner, &job->base, job->start, &stopped_at))
+		ret = -EIO;
+	if (ret && ops->lost)
+		fatal = ops->lost(owner, &job->base, min(stopped_at, job->base.built), ret);
 	spin_lock_irq(&queue->flight.lock);
 	job->finished = true;
 	job->rescue = false;
@@ -209,28 +200,11 @@ static int queue_reset_device(struct pagoda_queue *queue, u32 asked, bool broken
 	return ret;
 }
 
-/* Stops the device's queue, which may still work although the device can't be reset. */
-static void queue_quiet(struct pagoda_queue *queue)
-{
-	struct pagoda_transport *transport = queue->flight.transport;
-	struct pagoda_reset_result result;
-
-	if (queue->mode == PAGODA_QUEUE_DEVICE)
-		transport->ops->reset(transport, &result);
-}
-
-static void queue_adapter_done(struct pagoda_queue *queue, int ret)
-{
-	lockdep_assert_held(&queue->flight.lock);
-	queue->adapter_busy = false;
-	queue->adapter_result = ret;
-	queue->adapter_tries++;
-	wake_up_all(&queue->adapter_done);
-}
-
 /* The queue is closed before the reset begins; restarts are refused until the reset is over. */
 static int queue_reset_whole(struct pagoda_queue *queue, bool broken)
 {
+	struct pagoda_transport *transport = queue->flight.transport;
+	struct pagoda_reset_result result;
 	bool was_closed;
 	u32 asked;
 	int ret;
@@ -246,8 +220,9 @@ static int queue_reset_whole(struct pagoda_queue *queue, bool broken)
 	spin_unlock_irq(&queue->flight.lock);
 	if (!ret)
 		ret = queue_reset_device(queue, asked, broken);
-	if (ret && !broken)
-		queue_quiet(queue);
+	/* The device's queue may still work although the device can't be reset: stop it. */
+	if (ret && !broken && queue->mode == PAGODA_QUEUE_DEVICE)
+		transport->ops->reset(transport, &result);
 	spin_lock_irq(&queue->flight.lock);
 	queue->flight.need_reset = false;
 	pagoda_flight_take_back(&queue->flight);
@@ -255,7 +230,10 @@ static int queue_reset_whole(struct pagoda_queue *queue, bool broken)
 		queue->closed = was_closed;
 	if (ret && queue->mode == PAGODA_QUEUE_DEVICE)
 		queue->mode = PAGODA_QUEUE_DEAD;
-	queue_adapter_done(queue, ret);
+	queue->adapter_busy = false;
+	queue->adapter_result = ret;
+	queue->adapter_tries++;
+	wake_up_all(&queue->adapter_done);
 	spin_unlock_irq(&queue->flight.lock);
 	if (ret)
 		dev_err(queue->args.dev, "the device can't be reset (%d), the CPU takes over\n",

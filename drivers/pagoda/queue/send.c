@@ -15,55 +15,39 @@ static const char *queue_name(struct pagoda_queue *queue)
 }
 
 /*
- * Measurement of the jobs that were found finished at once: their number, when the first of them
- * began or the job before it was finished, the bytes of content they moved, and whether any of them
- * failed, which makes the measurement useless.
- */
-struct measure {
-	u32 count;
-	u64 begun_ns;
-	u64 bytes;
-	bool failed;
-};
-
-static void measure_add(struct measure *measure, const struct pagoda_paging_job *job)
-{
-	if (!measure->count++)
-		measure->begun_ns = max(job->begun_ns, pagoda_queue_of(job)->retired_ns);
-	measure->bytes += job->base.moved;
-	measure->failed |= job->core.error || job->failures;
-}
-
-/*
- * Reports the time of finished jobs to the owner. Called before the fences signal: the owner may be
- * freed afterwards.
+ * Reports to the owner how long the @count first jobs in flight took, and how many bytes of content
+ * they moved, unless a failure of one of them makes the time useless. Called before the fences
+ * signal: the owner may be freed afterwards.
  */
 void pagoda_queue_finished(struct pagoda_flight *flight, u32 count)
 {
 	struct pagoda_queue *queue = container_of(flight, struct pagoda_queue, flight);
 	const struct pagoda_queue_args *args = &queue->args;
-	struct measure measure = {};
 	struct pagoda_paging_job *job;
-	u64 now;
+	u64 now, begun_ns, bytes = 0;
+	bool failed = false;
+	u32 left = count;
 
 	lockdep_assert_held(&flight->signal_lock);
 	spin_lock(&flight->lock);
-	list_for_each_entry(job, &flight->inflight, core.node) {
-		if (measure.count == count)
-			break;
-		measure_add(&measure, job);
-	}
-	/* Refused jobs wait until the device has finished the jobs before them. */
 	job = pagoda_queue_first(queue);
+	/* Refused jobs wait until the device has finished the jobs before them. */
 	if (job && !count && job->refused)
 		pagoda_flight_recover(flight);
+	begun_ns = count ? max(job->begun_ns, queue->retired_ns) : 0;
+	list_for_each_entry(job, &flight->inflight, core.node) {
+		if (!left--)
+			break;
+		bytes += job->base.moved;
+		failed |= job->core.error || job->failures;
+	}
 	spin_unlock(&flight->lock);
 	if (!count)
 		return;
 	now = ktime_get_ns();
 	queue->retired_ns = now;
-	if (measure.bytes && !measure.failed && args->ops->measured)
-		args->ops->measured(args->owner, measure.bytes, now - measure.begun_ns);
+	if (bytes && !failed && args->ops->measured)
+		args->ops->measured(args->owner, bytes, now - begun_ns);
 }
 
 void pagoda_queue_retired(struct pagoda_job *core)

@@ -111,19 +111,21 @@ void pagoda_queue_reuse(struct pagoda_job *core)
  * Moves a finished job, with the scheduler side's reference, into the history for debugfs, and
  * drops the oldest job of the history. Takes queue->flight.lock.
  */
-void pagoda_queue_remember(struct pagoda_paging_job *job)
+void pagoda_queue_ended(struct pagoda_job *core)
 {
+	struct pagoda_paging_job *job = container_of(core, struct pagoda_paging_job, core);
 	struct pagoda_queue *queue = pagoda_queue_of(job);
 	struct pagoda_paging_job *old = NULL;
 	unsigned long flags;
 
+	job->base.fence = NULL;
 	/* A device that never answers may hold the other reference for ever. */
-	if (refcount_read(&job->core.refs) > 1) {
-		pagoda_job_put(&job->core);
+	if (refcount_read(&core->refs) > 1) {
+		pagoda_job_put(core);
 		return;
 	}
 	spin_lock_irqsave(&queue->flight.lock, flags);
-	list_add_tail(&job->core.node, &queue->history);
+	list_add_tail(&core->node, &queue->history);
 	if (++queue->remembered > PAGODA_QUEUE_HISTORY) {
 		old = list_first_entry(&queue->history, struct pagoda_paging_job, core.node);
 		list_del_init(&old->core.node);
@@ -132,28 +134,6 @@ void pagoda_queue_remember(struct pagoda_paging_job *job)
 	spin_unlock_irqrestore(&queue->flight.lock, flags);
 	if (old)
 		pagoda_job_put(&old->core);
-}
-
-static int job_prepare(struct pagoda_queue *queue, struct pagoda_paging_job *job)
-{
-	struct pagoda_submission *base = &job->base;
-	int ret = pagoda_job_init(&job->core, &queue->flight, &queue->entity, queue);
-
-	if (ret)
-		return ret;
-	job->start = 0;
-	job->refused = false;
-	job->rescue = false;
-	job->finished = false;
-	job->failures = 0;
-	base->built = 0;
-	base->priv_built = 0;
-	base->operations = 0;
-	base->moved = 0;
-	base->owner = NULL;
-	base->fence = NULL;
-	base->seqno = 0;
-	return 0;
 }
 
 /**
@@ -170,6 +150,7 @@ static int job_prepare(struct pagoda_queue *queue, struct pagoda_paging_job *job
  */
 struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
 {
+	struct pagoda_submission *base;
 	struct pagoda_paging_job *job;
 	int ret;
 
@@ -179,12 +160,25 @@ struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
 		job = job_alloc(queue);
 	if (!job)
 		return ERR_PTR(-ENOMEM);
-	ret = job_prepare(queue, job);
+	ret = pagoda_job_init(&job->core, &queue->flight, &queue->entity, queue);
 	if (ret) {
 		pool_give(queue, job);
 		return ERR_PTR(ret);
 	}
-	return &job->base;
+	job->start = 0;
+	job->refused = false;
+	job->rescue = false;
+	job->finished = false;
+	job->failures = 0;
+	base = &job->base;
+	base->built = 0;
+	base->priv_built = 0;
+	base->operations = 0;
+	base->moved = 0;
+	base->owner = NULL;
+	base->fence = NULL;
+	base->seqno = 0;
+	return base;
 }
 
 /**

@@ -11,27 +11,7 @@
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
-#include "core/compat.h"
-#include "fence.h"
 #include "internal.h"
-
-static void queue_free_job(struct drm_sched_job *sched_job)
-{
-	struct pagoda_paging_job *job = container_of(sched_job, struct pagoda_paging_job,
-						     core.sched);
-	struct pagoda_queue *queue = pagoda_queue_of(job);
-
-	pagoda_timeline_detach(PAGODA_TIMELINE_PAGING, sched_job);
-	pagoda_job_fini(&job->core);
-	job->base.fence = NULL;
-	pagoda_queue_remember(job);
-	pagoda_job_freed(&queue->flight);
-}
-
-static const struct drm_sched_backend_ops sched_ops = {
-	.run_job = pagoda_queue_run_job,
-	.free_job = queue_free_job,
-};
 
 static void queue_release(struct kref *kref)
 {
@@ -39,54 +19,21 @@ static void queue_release(struct kref *kref)
 }
 
 static const struct pagoda_flight_ops flight_ops = {
+	.timeline = PAGODA_TIMELINE_PAGING,
+	.priorities = 1,
+	.sched = {
+		.run_job = pagoda_queue_run_job,
+		.free_job = pagoda_flight_free_job,
+	},
 	.work = pagoda_queue_work,
 	.watchdog = pagoda_queue_watchdog,
 	.failed = pagoda_queue_failed,
 	.finished = pagoda_queue_finished,
 	.retired = pagoda_queue_retired,
+	.ended = pagoda_queue_ended,
 	.free = pagoda_queue_reuse,
 	.release = queue_release,
 };
-
-static int queue_init_workers(struct pagoda_queue *queue)
-{
-	queue->submit_wq = alloc_ordered_workqueue("pagoda-submit",
-						   WQ_MEM_RECLAIM | WQ_HIGHPRI);
-	if (!queue->submit_wq)
-		return -ENOMEM;
-	queue->recover_wq = alloc_ordered_workqueue("pagoda-recover",
-						    WQ_MEM_RECLAIM | WQ_HIGHPRI);
-	if (!queue->recover_wq) {
-		destroy_workqueue(queue->submit_wq);
-		return -ENOMEM;
-	}
-	queue->flight.recover_wq = queue->recover_wq;
-	return 0;
-}
-
-static int queue_init_sched(struct pagoda_queue *queue, const char *name)
-{
-	struct pagoda_transport *transport = queue->flight.transport;
-	struct drm_gpu_scheduler *sched = &queue->flight.sched;
-	const struct pagoda_sched_args args = {
-		.ops = &sched_ops,
-		.submit_wq = queue->submit_wq,
-		.priorities = 1,
-		.credit_limit = queue->mode == PAGODA_QUEUE_DEVICE ?
-				transport->ops->depth(transport) : PAGODA_QUEUE_CPU_DEPTH,
-		.name = name,
-		.dev = queue->args.dev,
-	};
-	int ret = pagoda_flight_init(&queue->flight, &args);
-
-	if (ret)
-		return ret;
-	ret = drm_sched_entity_init(&queue->entity, DRM_SCHED_PRIORITY_KERNEL, &sched, 1,
-				    NULL);
-	if (ret)
-		drm_sched_fini(sched);
-	return ret;
-}
 
 static struct pagoda_queue *queue_alloc(const struct pagoda_queue_args *args)
 {
@@ -97,6 +44,7 @@ static struct pagoda_queue *queue_alloc(const struct pagoda_queue_args *args)
 	kref_init(&queue->kref);
 	queue->args = *args;
 	queue->flight.ops = &flight_ops;
+	queue->flight.dev = args->dev;
 	queue->flight.transport = args->transport;
 	queue->flight.owner = &queue->kref;
 	queue->flight.timeout_ms = args->timeout_ms;
@@ -116,30 +64,40 @@ static struct pagoda_queue *queue_alloc(const struct pagoda_queue_args *args)
  */
 struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
 {
+	struct pagoda_transport *transport = args->transport;
+	struct drm_gpu_scheduler *sched;
 	struct pagoda_queue *queue;
-	const char *name;
-	int ret;
+	int ret = -ENOMEM;
 
 	if (!args->buffer_size || !PAGE_ALIGNED(args->buffer_size) ||
 	    args->buffer_size > VIRTIO_PAGODA_MAX_BUFFER || !args->timeout_ms ||
-	    (!args->transport && !args->use_cpu))
+	    (!transport && !args->use_cpu))
 		return ERR_PTR(-EINVAL);
-	name = pagoda_timeline_prepare(PAGODA_TIMELINE_PAGING);
-	if (!name)
-		return ERR_PTR(-ENOMEM);
 	queue = queue_alloc(args);
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
-	ret = queue_init_workers(queue);
-	if (ret)
+	sched = &queue->flight.sched;
+	queue->submit_wq = alloc_ordered_workqueue("pagoda-submit", WQ_MEM_RECLAIM | WQ_HIGHPRI);
+	if (!queue->submit_wq)
 		goto err_free;
-	ret = queue_init_sched(queue, name);
+	queue->recover_wq = alloc_ordered_workqueue("pagoda-recover", WQ_MEM_RECLAIM | WQ_HIGHPRI);
+	if (!queue->recover_wq)
+		goto err_submit;
+	queue->flight.recover_wq = queue->recover_wq;
+	ret = pagoda_flight_init(&queue->flight, queue->submit_wq, args->use_cpu ?
+				 PAGODA_QUEUE_CPU_DEPTH : transport->ops->depth(transport));
 	if (ret)
-		goto err_workers;
+		goto err_recover;
+	ret = drm_sched_entity_init(&queue->entity, DRM_SCHED_PRIORITY_KERNEL, &sched, 1, NULL);
+	if (ret)
+		goto err_flight;
 	return queue;
 
-err_workers:
+err_flight:
+	drm_sched_fini(sched);
+err_recover:
 	destroy_workqueue(queue->recover_wq);
+err_submit:
 	destroy_workqueue(queue->submit_wq);
 err_free:
 	kref_put(&queue->kref, queue_release);
