@@ -62,7 +62,7 @@ struct pagoda_exec_report {
  *	flags of the request. Called once for a job, when the job goes to the device, in the
  *	scheduler's work item: dma_fence signalling path, doesn't allocate or take a reservation.
  *	The answer stays true until the job's fence signals, because a move of the save area waits
- *	for the fence; it isn't asked for again when the job is submitted again. May return an
+ *	for the fence; there is no second call when the job is submitted again. May return an
  *	error instead: the job ends with the error and isn't executed; -ECANCELED means that the
  *	job was lost to a reset, which @banned is told
  * @banned: A job failed and its context is banned, or a job was lost (@report->reset). Called in

@@ -5,7 +5,7 @@
  *	exec.c          engines, creation and destruction
  *	exec_reset.c    recovery of an engine that faults, hangs or is lost
  *	exec_send.c     jobs from the scheduler to the signalled fence
- *	exec_job.c      jobs until they are pushed
+ *	exec_job.c      jobs until push
  *	exec_context.c  contexts
  *	exec_print.c    state and counters of engines, for debugfs
  *	exec_account.c  accounts of the time that engines spend
@@ -63,9 +63,8 @@ struct pagoda_engine_job {
  * @kill_lock: Held while the scheduler is stopped to remove an entity
  * @reset_lock: Held while the engine is reset or its jobs are given up. Taken in the dma_fence
  *	signalling path: no allocation under it
- * @flight: Jobs that the scheduler handed over, until their fence signals; its lock protects all
- *	members below. Its progress is measured from when the first request that the device has
- *	began
+ * @flight: Jobs that the scheduler handed over, until their fence signals; flight.lock protects all
+ *	members below. flight.progress is the time when the first request that the device has began
  * @held: Nothing is sent because the owner resets the adapter; counted
  * @refusing: Jobs fail instead of waiting while @held
  * @paused: The jobs in flight are being rearranged under @reset_lock, or the engine is @broken
@@ -79,7 +78,7 @@ struct pagoda_engine_job {
 struct pagoda_exec_engine {
 	struct pagoda_engines *engines;
 	u32 index;
-	struct mutex kill_lock;		/* stops its scheduler */
+	struct mutex kill_lock;		/* stops flight.sched */
 	struct mutex reset_lock;	/* resets, giving up */
 	struct pagoda_flight flight;
 
@@ -137,7 +136,7 @@ struct pagoda_exec_account {
  * @banned: Jobs of the context fail; engine->flight.lock
  * @dead: The context is destroyed; engine->flight.lock
  * @submitted: Jobs armed; engine->flight.lock
- * @completed: Number of the last job finished, all jobs before it are too; engine->flight.lock
+ * @completed: Number of the last job that is finished, as are all jobs before; engine->flight.lock
  * @last_fence: Fence of the last job pushed; engine->flight.lock
  */
 struct pagoda_exec_context {

@@ -22,7 +22,7 @@
 
 #include "exec_internal.h"
 
-/* From here on only the holder of reset_lock changes @inflight. */
+/* From exec_pause() on, only the holder of reset_lock changes the jobs in flight. */
 static void exec_pause(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->reset_lock);
@@ -241,11 +241,12 @@ static void exec_recover(struct pagoda_exec_engine *engine)
 	exec_escalate(engine);
 }
 
-/* Returns the next lost job that its owner wasn't told of yet, or NULL. */
+/* Returns the next lost job that the context's owner wasn't told of yet, or NULL. */
 static struct pagoda_engine_job *exec_next_lost(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engine_job *job;
 
+	lockdep_assert_held(&engine->flight.lock);
 	list_for_each_entry(job, &engine->flight.inflight, core.node)
 		if (job->core.state == PAGODA_JOB_WAITING && !job->core.error)
 			return job;

@@ -4,17 +4,16 @@
 #include <linux/kmemleak.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
-
 #include "flight.h"
 
 #define PAGODA_TIMELINE_NAME	16
 
 /*
- * Substitute for a freed scheduler; only its name is used. User space may keep a fence in a file
- * and ask for the name of the fence's timeline long after the device and this module are gone, and
- * the DRM core reads that name from the scheduler. Fences are pointed here when their job is
- * finished, so that neither the queue nor the module has to stay. One per kind of timeline, never
- * freed.
+ * Substitute for a freed scheduler, of which only the name is used. User space may keep a fence in
+ * a file and ask for the name of the fence's timeline long after the device and this module are
+ * gone, and the DRM core reads the name from the scheduler. When a job is finished, its fence is
+ * pointed here, so that neither the queue nor the module has to stay. One per kind of timeline,
+ * never freed.
  */
 struct pagoda_tombstone {
 	struct drm_gpu_scheduler sched;
@@ -53,8 +52,7 @@ const char *pagoda_timeline_prepare(enum pagoda_timeline timeline)
 
 	mutex_lock(&pagoda_tombstone_lock);
 	if (!fence_tombstones[timeline])
-		fence_tombstones[timeline] =
-			tombstone_create(timeline_names[timeline]);
+		fence_tombstones[timeline] = tombstone_create(timeline_names[timeline]);
 	tombstone = fence_tombstones[timeline];
 	mutex_unlock(&pagoda_tombstone_lock);
 	return tombstone ? tombstone->name : NULL;

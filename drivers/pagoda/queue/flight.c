@@ -18,7 +18,7 @@
  */
 struct hw_fence {
 	struct dma_fence base;
-	spinlock_t lock; /* dma_fence_init() wants one */
+	spinlock_t lock; /* for dma_fence_init() */
 };
 
 static const char *hw_fence_driver_name(struct dma_fence *fence)
@@ -123,8 +123,8 @@ static void flight_signal_first(struct pagoda_flight *flight)
 }
 
 /*
- * Signals the fences of all done jobs in order. The caller holds neither signal_lock nor lock.
- * The owner's owner may be freed as soon as the last fence is signalled.
+ * Signals the fences of all done jobs in order. The caller holds neither signal_lock nor lock. As
+ * soon as the last fence is signalled, the creator of the paging queue or the engines may be gone.
  */
 void pagoda_flight_retire(struct pagoda_flight *flight)
 {
@@ -162,7 +162,7 @@ static void job_returned(struct pagoda_job *job, enum pagoda_job_state state)
 
 /*
  * Moves all jobs that were sent back to waiting. The transport may still have the requests; later
- * answers to them are ignored.
+ * answers to these requests are ignored.
  */
 void pagoda_flight_take_back(struct pagoda_flight *flight)
 {
@@ -180,7 +180,6 @@ void pagoda_flight_recover(struct pagoda_flight *flight)
 	queue_work(flight->recover_wq, &flight->work);
 }
 
-/* Arms the watchdog. */
 void pagoda_flight_watch(struct pagoda_flight *flight)
 {
 	queue_delayed_work(flight->recover_wq, &flight->watchdog,
@@ -220,8 +219,8 @@ void pagoda_flight_drain(struct pagoda_flight *flight)
 }
 
 /*
- * Waits for the fence *@last, which the lock protects, @timeout jiffies at most. Returns 0, -ETIME,
- * or -ERESTARTSYS for a signal if @interruptible.
+ * Waits for the fence *@last, which flight->lock protects, @timeout jiffies at most. Returns 0,
+ * -ETIME, or -ERESTARTSYS for a signal if @interruptible.
  */
 int pagoda_flight_wait(struct pagoda_flight *flight, struct dma_fence **last, bool interruptible,
 		       long timeout)
@@ -246,7 +245,7 @@ bool pagoda_entity_owns(const struct drm_sched_entity *entity, const struct dma_
 	       fence->context == entity->fence_context + 1;
 }
 
-/* Allocates the job's fence and its part of the scheduler. Returns 0 or a negative errno. */
+/* Allocates the job's fence and prepares the scheduler's part. Returns 0 or a negative errno. */
 int pagoda_job_init(struct pagoda_job *job, struct pagoda_flight *flight,
 		    struct drm_sched_entity *entity, void *owner)
 {
@@ -272,7 +271,7 @@ int pagoda_job_init(struct pagoda_job *job, struct pagoda_flight *flight,
 }
 
 /*
- * Makes a job that isn't armed run after @fence, which may be NULL; takes a reference of its own.
+ * Makes a job that isn't armed run after @fence, which may be NULL; the job takes a reference.
  * Signalled fences and fences of the job's own entity are ignored. Returns 0 or -ENOMEM. May sleep
  * and allocate.
  */
@@ -284,7 +283,7 @@ int pagoda_job_add_fence(struct pagoda_job *job, struct dma_fence *fence)
 	return drm_sched_job_add_dependency(&job->sched, dma_fence_get(fence));
 }
 
-/* Calls pagoda_job_add_fence() for the fences of @usage and those it includes. */
+/* Calls pagoda_job_add_fence() for the fences of @usage and of the usages below; @resv is held. */
 int pagoda_job_add_resv(struct pagoda_job *job, struct dma_resv *resv, enum dma_resv_usage usage)
 {
 	struct dma_resv_iter cursor;
@@ -314,7 +313,7 @@ u64 pagoda_job_arm(struct pagoda_job *job, u64 *last)
 	return number;
 }
 
-/* Appends the job to those in flight. Returns its fence, with a reference for the scheduler. */
+/* Appends the job to the jobs in flight. Returns the job's fence, with a reference. */
 struct dma_fence *pagoda_job_take(struct pagoda_job *job)
 {
 	struct pagoda_flight *flight = job->flight;

@@ -2,13 +2,6 @@
 /*
  * Internals of the paging timeline.
  *
- *	timeline.c      creation and destruction
- *	recovery.c      recovery from a device that refuses, loses or forgets a submission
- *	print.c         counters, state and last buffers, for debugfs
- *	send.c          jobs from the scheduler to the signalled fence
- *	submission.c    submissions until they are pushed
- *	flight.c        the part in common with the engines
- *
  * The owner of a job at each stage of its life:
  *
  *	pool      -> get                     caller, may sleep and allocate
@@ -17,8 +10,8 @@
  *	free_job  -> history -> pool         kept whole for debugfs, then reused
  *
  * All work in the dma_fence signalling path that may sleep (reset, the CPU executor, the watchdog)
- * runs in one ordered work queue, so that it never runs twice at a time and needs no lock against
- * itself.
+ * runs in one ordered work queue, so that no two such work items run at a time, and none needs a
+ * lock against another one.
  *
  * The order of all locks is in core/core.h.
  */
@@ -76,7 +69,7 @@ struct pagoda_paging_job {
  * struct pagoda_queue - A paging timeline
  * @kref: References: the owner's, and one per request that the transport owns
  * @args: Arguments of pagoda_queue_create()
- * @flight: Jobs without a signalled fence, by sequence number; its lock protects all members
+ * @flight: Jobs without a signalled fence, by sequence number; flight.lock protects all members
  *	below but @retired_ns
  * @entity: The only entity of the scheduler
  * @submit_wq: Ordered: runs jobs, frees them
@@ -88,7 +81,8 @@ struct pagoda_paging_job {
  * @remembered: Jobs in @history
  * @mode: Executor of jobs
  * @held: Nothing is sent, because the device is being reset or polled
- * @closed: The device was reset as a whole: all jobs are given up until it is rebuilt
+ * @closed: The device was reset as a whole: all jobs are given up until the device
+ *	is rebuilt
  * @adapter_busy: A reset of the whole device is in progress
  * @stopped: No more jobs are accepted
  * @gone: Destroyed; only requests that the transport still owns refer to the queue
@@ -97,8 +91,8 @@ struct pagoda_paging_job {
  * @adapter_tries: Resets of the whole device that were tried
  * @adapter_result: Result of the last reset of the whole device
  * @doomed_seqno: Jobs up to this number are given up although the queue isn't closed any more
- * @skipped: Jobs the device never got because they were given up: the device's numbers are
- *	lower than those of jobs by this amount
+ * @skipped: Jobs that were given up before the device got them: the device's numbers are lower
+ *	than the numbers of jobs by this amount
  * @next_seqno: Number of the last armed job
  * @last_fence: Fence of the last job pushed
  * @stats: Counters, except for doorbells and polls

@@ -18,8 +18,8 @@
  *
  * Operations that never run concurrently (C23): two builds, which hold the caller's lock; and, of
  * the device's queue, submit, poll and reset. A build may run concurrently with any of these three:
- * its buffer belongs to the builder until it is pushed, and doesn't change from then on. A
- * submission pushed during a reset is sent after the reset.
+ * its buffer belongs to the builder until push, and doesn't change from then on. A submission
+ * pushed during a reset is sent after the reset.
  *
  * When the device refuses or loses a submission, the queue resets the device's queue and continues
  * from the first packet that wasn't executed, with unchanged sequence numbers and before any newer

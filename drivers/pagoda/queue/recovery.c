@@ -9,31 +9,23 @@
  *	            unchanged numbers, in order, before any newer job
  *	rescue      a packet that the device fails at for the third time is executed
  *	            by the CPU, with the rest of its buffer
- *	escalate    the reset failed: the whole device is reset and loses all requests
- *	dead        the whole device can't be reset either: the CPU executes everything
  *	lost        the CPU can't execute the job either: the owner marks the content
- *	            lost, and where the device's tables would be wrong without the
- *	            job, escalate
+ *	            lost, and escalates where the device's tables would be wrong without
+ *	            the job
+ *	escalate    the queue couldn't be reset, or a reset of the whole device was
+ *	            requested: the owner resets the device, and all requests that the
+ *	            device was given count as executed (C193)
+ *	closed      jobs that were in flight, and jobs pushed from now on, are given up
+ *	            in order: the content of the device's memory is unknown
+ *	restart     called by the owner once the device's memory is rebuilt
+ *	dead        the whole device can't be reset either: the CPU executes everything
  *
  * A job that was rescued or lost is still sent, with nothing left to execute, so that the device's
  * numbers stay without gaps and the job's fence keeps its place.
  *
- * All of this runs in recover_wq, one work item at a time, in the dma_fence signalling path: it may
- * sleep, but not allocate with reclaim.
- *
- * Resets of the whole device:
- *
- *	escalate    the queue couldn't be reset, or a reset was requested: the owner
- *	            resets the device, and all requests that the device was given count
- *	            as executed (C193)
- *	closed      jobs that were in flight, and jobs pushed from now on, are given up
- *	            in order: the content of the device's memory is unknown
- *	restart     called by the owner once the device's memory is rebuilt
- *	dead        the device can't be reset: the CPU executes everything
- *
- * All resets run in recover_wq, like all recovery. The reset and the completion of the fences given
- * up are in the dma_fence signalling path and wait for no thread that allocates; the owner's
- * rebuild isn't in that path.
+ * All recovery runs in recover_wq, one work item at a time, in the dma_fence signalling path: a
+ * work item may sleep, but neither allocates with reclaim nor waits for a thread that does. The
+ * owner's rebuild isn't in that path.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>

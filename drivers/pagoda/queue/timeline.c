@@ -2,9 +2,6 @@
 /*
  * The paging timeline: one scheduler, one entity at kernel priority, one job per submission. vidmm
  * creates and destroys the timeline.
- *
- * The scheduler's own timeout is off: it can't resume a job in its middle. The watchdog in
- * recovery.c takes its place.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
