@@ -100,11 +100,11 @@ struct ttm_device;
  *
  *	lru_lock of TTM
  *	pagoda_victims.lock		fences may be found signalled under this lock
- *	pagoda_queue.signal_lock, pagoda_exec_engine.signal_lock
+ *	pagoda_flight.signal_lock
  *	locks of dma_fences
  *	pagoda_mfence.lock, then locks of a wait's function
  *	pagoda_vidmm.deferred_lock, then pagoda_deferred.lock
- *	pagoda_queue.lock, pagoda_exec_engine.lock
+ *	pagoda_flight.lock
  *	locks of rings, of the control queue and of the event queue (virtio)
  *
  * Under four mutexes only spinlocks and mmap_lock are taken: pagoda_paging_queue.lock,
