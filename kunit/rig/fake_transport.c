@@ -2,6 +2,7 @@
 #include <linux/delay.h>
 #include <linux/string.h>
 #include "core/transport.h"
+#include "alloc.h"
 #include "fake_transport.h"
 
 static struct pagoda_fake_transport *to_fake(struct pagoda_transport *transport)
@@ -404,8 +405,7 @@ struct pagoda_fake_transport *pagoda_fake_transport_create(struct kunit *test,
 {
 	struct pagoda_fake_transport *fake;
 
-	fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, fake);
+	fake = test_zalloc(test, sizeof(*fake));
 	fake->wq = alloc_ordered_workqueue("pagoda-fake", WQ_MEM_RECLAIM);
 	KUNIT_ASSERT_NOT_NULL(test, fake->wq);
 	fake->base.ops = &fake_ops;

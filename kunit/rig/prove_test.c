@@ -52,11 +52,9 @@ static int prove_helper_run(void *data)
 static void prove_from_a_thread(struct kunit *test)
 {
 	struct prove_helper helper = { .claim = NONE };
-	struct task_struct *task;
 
 	init_completion(&helper.done);
-	task = kthread_run(prove_helper_run, &helper, "pagoda-claim");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(prove_helper_run, &helper, "pagoda-claim")));
 	wait_for_completion(&helper.done);
 	KUNIT_EXPECT_TRUE(test, helper.written);
 	KUNIT_EXPECT_PTR_EQ(test, helper.claim.test, test->name);

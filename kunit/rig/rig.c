@@ -309,8 +309,7 @@ static void rig_make_drm(struct pagoda_rig *rig)
 	rig->pdev = platform_device_register_simple("pagoda-kunit", PLATFORM_DEVID_AUTO, NULL, 0);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(rig->pdev));
 	KUNIT_ASSERT_EQ(test, 0, dma_coerce_mask_and_coherent(&rig->pdev->dev, DMA_BIT_MASK(64)));
-	rig->drm = drm_dev_alloc(&rig_driver, &rig->pdev->dev);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(rig->drm));
+	rig->drm = test_ok(test, drm_dev_alloc(&rig_driver, &rig->pdev->dev));
 }
 
 void pagoda_rig_unplug(struct pagoda_rig *rig)
@@ -361,12 +360,11 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 				     const struct pagoda_rig_options *options)
 {
 	static const struct pagoda_rig_options usual;
-	struct pagoda_rig *rig = kunit_kzalloc(test, sizeof(*rig), GFP_KERNEL);
+	struct pagoda_rig *rig = test_zalloc(test, sizeof(*rig));
 	struct pagoda_vidmm_args args;
 	u32 i;
 
 	options = options ?: &usual;
-	KUNIT_ASSERT_NOT_NULL(test, rig);
 	rig->test = test;
 	rig->reset_vram = options->reset_vram;
 	/* KUnit runs actions last added first: the transport must outlive rig_destroy(). */
@@ -397,8 +395,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 		.traffic_share = 5,
 		.reserve = (u64)options->reserve << PAGE_SHIFT,
 	};
-	rig->vidmm = pagoda_vidmm_create(&args);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(rig->vidmm));
+	rig->vidmm = test_ok(test, pagoda_vidmm_create(&args));
 	rig->patience = rig->vidmm->stream->patience;
 	rig->client = pagoda_client_create(rig->vidmm);
 	KUNIT_ASSERT_NOT_NULL(test, rig->client);
@@ -417,29 +414,24 @@ static const void *rig_next_mode(const struct pagoda_rig_mode *modes, u32 nr_mod
 	return next;
 }
 
+static const struct pagoda_rig_mode rig_modes[] = {
+	{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, false },
+	{ VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, false },
+	{ VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, false },
+	{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, true },
+	{ VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, true },
+	{ VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, true },
+};
+
 PAGODA_KUNIT_PARAMS(pagoda_rig_modes)
 {
-	static const struct pagoda_rig_mode modes[] = {
-		{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, false },
-		{ VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, false },
-		{ VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, false },
-		{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, true },
-		{ VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, true },
-		{ VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, true },
-	};
-
-	return rig_next_mode(modes, ARRAY_SIZE(modes), prev, desc);
+	return rig_next_mode(rig_modes, ARRAY_SIZE(rig_modes), prev, desc);
 }
 
+/* The modes without a device MMU. */
 PAGODA_KUNIT_PARAMS(pagoda_rig_update_modes)
 {
-	static const struct pagoda_rig_mode modes[] = {
-		{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, false },
-		{ VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, false },
-		{ VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, false },
-	};
-
-	return rig_next_mode(modes, ARRAY_SIZE(modes), prev, desc);
+	return rig_next_mode(rig_modes, ARRAY_SIZE(rig_modes) / 2, prev, desc);
 }
 
 PAGODA_KUNIT_PARAMS(pagoda_rig_mmu_modes)
@@ -497,11 +489,26 @@ void pagoda_rig_share(struct pagoda_rig *rig, bool share)
 	flush_delayed_work(&stream->flush);
 }
 
+void pagoda_rig_plug_shared(struct pagoda_rig *rig)
+{
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+}
+
+static void rig_refuse(struct pagoda_rig *rig, u32 nth)
+{
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + nth, PAGODA_FAKE_FAULT,
+				    0, 10);
+}
+
+void pagoda_rig_refuse_next(struct pagoda_rig *rig)
+{
+	rig_refuse(rig, 1);
+}
+
 void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig)
 {
-	u64 copy = rig->fake->last_submitted + (rig->engine.mmu ? 2 : 1);
-
-	pagoda_fake_transport_order(rig->fake, copy, PAGODA_FAKE_FAULT, 0, 10);
+	rig_refuse(rig, rig->engine.mmu ? 2 : 1);
 }
 
 static void rig_settle_queue(struct pagoda_rig *rig)
@@ -521,6 +528,31 @@ void pagoda_rig_settle(struct pagoda_rig *rig)
 		rig_settle_queue(rig);
 	/* From here on the engine holds no write back, so memory may be freed. */
 	KUNIT_EXPECT_FALSE(rig->test, pagoda_engine_holds_writes(&rig->engine, 0));
+}
+
+void pagoda_rig_settle_freed(struct pagoda_rig *rig)
+{
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+}
+
+void pagoda_rig_add_fence(struct kunit *test, struct dma_resv *resv, struct dma_fence *fence,
+			  enum dma_resv_usage usage)
+{
+	dma_resv_lock(resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(resv, 1));
+	dma_resv_add_fence(resv, fence, usage);
+	dma_resv_unlock(resv);
+}
+
+void pagoda_rig_pin(struct pagoda_bo *bo, bool pin)
+{
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	if (pin)
+		ttm_bo_pin(&bo->ttm);
+	else
+		ttm_bo_unpin(&bo->ttm);
+	dma_resv_unlock(bo->ttm.base.resv);
 }
 
 struct pagoda_bo *pagoda_rig_bo(struct pagoda_rig *rig, u32 pages, u32 flags, u32 supported,
@@ -583,10 +615,9 @@ void pagoda_rig_fragment(struct pagoda_rig *rig, struct pagoda_bo **odd, u32 cou
 {
 	const u32 flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE;
 	const u32 vram = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM);
-	struct pagoda_bo **even = kunit_kcalloc(rig->test, count, sizeof(*even), GFP_KERNEL);
+	struct pagoda_bo **even = test_calloc(rig->test, count, sizeof(*even));
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(rig->test, even);
 	for (i = 0; i < count; i++) {
 		odd[i] = pagoda_rig_bo(rig, 1, flags, vram, 0);
 		even[i] = pagoda_rig_bo(rig, 1, flags, vram, 0);
@@ -623,6 +654,12 @@ static u32 rig_lock(struct pagoda_bo *bo)
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false, 30 * HZ);
 	return bo->ttm.base.size >> PAGE_SHIFT;
+}
+
+void pagoda_rig_write_vram(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed)
+{
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, seed);
 }
 
 void pagoda_rig_write(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed)

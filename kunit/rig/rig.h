@@ -4,6 +4,7 @@
 
 #include <kunit/test.h>
 #include "../drivers/vgpu/engine/engine.h"
+#include "alloc.h"
 #include "vidmm.h"
 #include "virtio/virtio.h"
 #include "fake_transport.h"
@@ -205,17 +206,23 @@ u64 pagoda_rig_bus(struct pagoda_rig *rig, u64 address);
  * wait for one of these operations and holds a lock that the plugger needs.
  */
 void pagoda_rig_share(struct pagoda_rig *rig, bool share);
+/* Sets @share, and plugs the stream. */
+void pagoda_rig_plug_shared(struct pagoda_rig *rig);
 /*
  * Makes the device refuse, for good, the submission that copies content out of VRAM next. With a
  * device MMU the submission before, which maps the pages, succeeds. The caller must start the copy
  * at once.
  */
 void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig);
+/* Makes the device refuse the next submission for good. */
+void pagoda_rig_refuse_next(struct pagoda_rig *rig);
 /*
  * Waits until the paging queue is idle and no held write of the engine remains. Also runs at the
  * end of the test.
  */
 void pagoda_rig_settle(struct pagoda_rig *rig);
+/* Settles, then waits until TTM has freed the memory that moves and closed allocations left. */
+void pagoda_rig_settle_freed(struct pagoda_rig *rig);
 /* Removes the hardware with everything the device holds back. Objects can only be closed then. */
 void pagoda_rig_unplug(struct pagoda_rig *rig);
 
@@ -228,6 +235,9 @@ void pagoda_rig_hold(struct pagoda_rig *rig, u32 index, bool hold);
 struct pagoda_bo *pagoda_rig_bo(struct pagoda_rig *rig, u32 pages, u32 flags, u32 supported,
 				u32 eviction);
 void pagoda_rig_close(struct pagoda_bo *bo);
+void pagoda_rig_pin(struct pagoda_bo *bo, bool pin);
+void pagoda_rig_add_fence(struct kunit *test, struct dma_resv *resv, struct dma_fence *fence,
+			  enum dma_resv_usage usage);
 int pagoda_rig_place(struct pagoda_bo *bo, const struct ttm_place *place, bool no_wait);
 int pagoda_rig_to_vram(struct pagoda_bo *bo);
 int pagoda_rig_to_system(struct pagoda_bo *bo);
@@ -236,6 +246,8 @@ int pagoda_rig_to_aperture(struct pagoda_bo *bo, bool address);
 void pagoda_rig_fragment(struct pagoda_rig *rig, struct pagoda_bo **odd, u32 count);
 /* Wait until the allocation's moves are done; write, or check, every byte where it is. */
 void pagoda_rig_write(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed);
+/* Writes after a move to VRAM, which must succeed. */
+void pagoda_rig_write_vram(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed);
 bool pagoda_rig_holds(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed);
 bool pagoda_rig_is_zero(struct pagoda_rig *rig, struct pagoda_bo *bo);
 bool pagoda_rig_idle(struct pagoda_bo *bo);

@@ -92,12 +92,7 @@ static void rig_note_small(struct pagoda_rig_note *note, const void *data)
 	}
 }
 
-/**
- * pagoda_rig_note() - Append a packet that was executed to the rig's log
- * @rig: Rig
- * @seqno: Submission that contained the packet
- * @data: The packet
- */
+/* Appends a packet of submission @seqno, which was executed, to the rig's log. */
 void pagoda_rig_note(struct pagoda_rig *rig, u64 seqno, const void *data)
 {
 	const struct virtio_pagoda_packet *packet = data;

@@ -61,11 +61,9 @@ static void spy_written(struct pagoda_journal *journal, const struct pagoda_pagi
 struct pagoda_spy *pagoda_spy_begin(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	struct kunit *test = rig->test;
-	struct pagoda_spy *spy = kunit_kzalloc(test, sizeof(*spy), GFP_KERNEL);
+	struct pagoda_spy *spy = test_zalloc(test, sizeof(*spy));
 
-	KUNIT_ASSERT_NOT_NULL(test, spy);
-	spy->notes = kunit_kcalloc(test, PAGODA_SPY_NOTES, sizeof(*spy->notes), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, spy->notes);
+	spy->notes = test_calloc(test, PAGODA_SPY_NOTES, sizeof(*spy->notes));
 	spy->rig = rig;
 	spy->bo = bo;
 	spy_now = spy;
@@ -118,11 +116,8 @@ static int worker_run(void *data)
 
 void pagoda_worker_start(struct kunit *test, struct pagoda_worker *worker)
 {
-	struct task_struct *task;
-
 	init_completion(&worker->done);
-	task = kthread_run(worker_run, worker, "pagoda-worker");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(worker_run, worker, "pagoda-worker")));
 }
 
 bool pagoda_worker_is_done(struct pagoda_worker *worker, unsigned long patience)

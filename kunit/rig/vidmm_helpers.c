@@ -8,10 +8,12 @@
 #include <linux/dma-mapping.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
 #include <kunit/device.h>
+#include "alloc.h"
 #include "vidmm_helpers.h"
 
 /* Pages of one piece of the window; odd, so that pieces and blocks don't coincide. */
@@ -22,6 +24,20 @@ static const struct drm_driver kunit_drm_driver = {
 	.name = "pagoda_kunit",
 	.desc = "Pagoda's KUnit suites",
 };
+
+static void kunit_vfree(void *memory)
+{
+	vfree(memory);
+}
+
+void *test_vzalloc(struct kunit *test, size_t size)
+{
+	void *memory = vzalloc(size);
+
+	KUNIT_ASSERT_NOT_NULL(test, memory);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kunit_vfree, memory), 0);
+	return memory;
+}
 
 static void kunit_drm_put(void *drm)
 {
@@ -58,9 +74,8 @@ static void kunit_piece_free(void *data)
 
 static u64 kunit_piece_alloc(struct kunit *test, size_t size)
 {
-	struct kunit_piece *piece = kunit_kzalloc(test, sizeof(*piece), GFP_KERNEL);
+	struct kunit_piece *piece = test_zalloc(test, sizeof(*piece));
 
-	KUNIT_ASSERT_NOT_NULL(test, piece);
 	piece->size = size;
 	piece->memory = alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO);
 	KUNIT_ASSERT_NOT_NULL(test, piece->memory);
@@ -74,8 +89,7 @@ static void kunit_info_window(struct kunit *test, struct pagoda_device_info *inf
 	u32 count = DIV_ROUND_UP(pages, WINDOW_PIECE);
 	u32 i;
 
-	window = kunit_kcalloc(test, count, sizeof(*window), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, window);
+	window = test_calloc(test, count, sizeof(*window));
 	for (i = 0; i < count; i++) {
 		window[i].offset = (u64)i * WINDOW_PIECE << PAGE_SHIFT;
 		window[i].size = min_t(u64, pages - i * WINDOW_PIECE, WINDOW_PIECE) << PAGE_SHIFT;
@@ -92,8 +106,7 @@ static void kunit_info_invalid(struct kunit *test, struct pagoda_device_info *in
 	struct pagoda_extent *invalid;
 	u32 i;
 
-	invalid = kunit_kcalloc(test, shape->nr_invalid, sizeof(*invalid), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, invalid);
+	invalid = test_calloc(test, shape->nr_invalid, sizeof(*invalid));
 	for (i = 0; i < shape->nr_invalid; i++) {
 		invalid[i].offset = (u64)shape->invalid[i][0] << PAGE_SHIFT;
 		invalid[i].size = (u64)shape->invalid[i][1] << PAGE_SHIFT;
@@ -106,9 +119,8 @@ static void kunit_info_invalid(struct kunit *test, struct pagoda_device_info *in
 struct pagoda_device_info *pagoda_kunit_info(struct kunit *test, struct device *dma_dev,
 					     const struct pagoda_kunit_shape *shape)
 {
-	struct pagoda_device_info *info = kunit_kzalloc(test, sizeof(*info), GFP_KERNEL);
+	struct pagoda_device_info *info = test_zalloc(test, sizeof(*info));
 
-	KUNIT_ASSERT_NOT_NULL(test, info);
 	info->dma_dev = dma_dev;
 	info->features = (BIT_ULL(VIRTIO_PAGODA_OP_COUNT - 1) - 1) |
 			 BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
@@ -184,11 +196,10 @@ static void kunit_segments_fini(void *data)
 struct pagoda_vidmm *pagoda_kunit_segments(struct kunit *test,
 					   const struct pagoda_kunit_shape *shape)
 {
-	struct pagoda_vidmm *vidmm = kunit_kzalloc(test, sizeof(*vidmm), GFP_KERNEL);
+	struct pagoda_vidmm *vidmm = test_zalloc(test, sizeof(*vidmm));
 	struct drm_device *drm = pagoda_kunit_drm(test);
 	const struct pagoda_vidmm_args args = { .traffic_share = 1 };
 
-	KUNIT_ASSERT_NOT_NULL(test, vidmm);
 	vidmm->drm = drm;
 	vidmm->info = pagoda_kunit_info(test, drm->dev, shape);
 	KUNIT_ASSERT_EQ(test, pagoda_ttm_device_init(&vidmm->ttm, &pagoda_kunit_ttm_funcs, drm->dev,
