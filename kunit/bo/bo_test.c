@@ -10,12 +10,8 @@
 
 static struct pagoda_bo *bo_make(struct pagoda_rig *rig, struct pagoda_bo_params params)
 {
-	struct pagoda_bo *bo;
-
 	params.size = params.size ?: 3 * PAGE_SIZE;
-	bo = pagoda_bo_create(rig->vidmm, rig->client, &params);
-	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(bo));
-	return bo;
+	return test_ok(rig->test, pagoda_bo_create(rig->vidmm, rig->client, &params));
 }
 
 /* A list of places as a number: one digit for each, the place that is tried first in front. */

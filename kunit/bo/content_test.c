@@ -90,17 +90,14 @@ static void content_lost_in_vram(struct kunit *test)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
 	struct pagoda_bo *old = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(old));
-	pagoda_rig_write(rig, old, 1);
+	pagoda_rig_write_vram(rig, old, 1);
 	pagoda_rig_close(old);
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	memset(rig->engine.vram, 0x5a, rig->engine.vram_size);
-	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
-				    0, 10);
+	pagoda_rig_refuse_next(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_FALSE(test, pagoda_rig_is_zero(rig, bo));
@@ -123,12 +120,10 @@ static void content_access(struct kunit *test)
 		.flags = TTM_PL_FLAG_CONTIGUOUS,
 	};
 	static const u32 offsets[] = { 0, 1, 8, PAGE_SIZE - 3, PAGE_SIZE + 17, 3 * PAGE_SIZE - 5 };
-	u8 *out = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
-	u8 *in = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
+	u8 *out = test_zalloc(test, 2 * PAGE_SIZE);
+	u8 *in = test_zalloc(test, 2 * PAGE_SIZE);
 	u32 i, n;
 
-	KUNIT_ASSERT_NOT_NULL(test, out);
-	KUNIT_ASSERT_NOT_NULL(test, in);
 	for (n = 0; n < 2 * ARRAY_SIZE(offsets); n++) {
 		struct pagoda_rig *rig = pagoda_rig_create(test, &windows[n % 2]);
 		struct pagoda_bo *bo = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
@@ -179,15 +174,12 @@ static void content_access_waits(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
 	struct reader reader = { .bo = bo };
-	struct task_struct *task;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 77);
+	pagoda_rig_write_vram(rig, bo, 77);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	init_completion(&reader.done);
-	task = kthread_run(reader_run, &reader, "pagoda-reader");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(reader_run, &reader, "pagoda-reader")));
 	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&reader.done, HZ / 10));
 	pagoda_rig_settle(rig);
 	wait_for_completion(&reader.done);
@@ -208,13 +200,11 @@ static void content_replay(struct kunit *test)
 	struct pagoda_bo *b = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 	u64 next;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(a));
-	pagoda_rig_write(rig, a, 1);
+	pagoda_rig_write_vram(rig, a, 1);
 	pagoda_rig_settle(rig);
 	next = rig->fake->last_submitted + 1;
 	pagoda_fake_transport_order(rig->fake, next, PAGODA_FAKE_FAULT, 72, 1);
-	pagoda_rig_share(rig, true);
-	pagoda_stream_plug(rig->vidmm);
+	pagoda_rig_plug_shared(rig);
 	/* One buffer: the copy out of VRAM, and zeros for the next allocation in its place. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(b));
 	pagoda_stream_unplug(rig->vidmm);
@@ -237,12 +227,10 @@ static void content_lost_plugged(struct kunit *test)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
 	unsigned long begun;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_write_vram(rig, bo, 1);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
-	pagoda_rig_share(rig, true);
-	pagoda_stream_plug(rig->vidmm);
+	pagoda_rig_plug_shared(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_bo_mark_lost(bo);
 	begun = jiffies;
@@ -269,8 +257,7 @@ static void content_wait_plugged(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_write(rig, bo, 1);
 	pagoda_rig_settle(rig);
-	pagoda_rig_share(rig, true);
-	pagoda_stream_plug(rig->vidmm);
+	pagoda_rig_plug_shared(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_bo_wait(bo, 0));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_bo_wait(bo, ktime_get_ns() + 50 * NSEC_PER_SEC));
@@ -292,8 +279,7 @@ static void content_map_is_not_rescued(struct kunit *test)
 	struct pagoda_queue_stats stats;
 
 	pagoda_rig_settle(rig);
-	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
-				    0, 10);
+	pagoda_rig_refuse_next(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 	pagoda_rig_settle(rig);
 	pagoda_queue_stats(rig->vidmm->queue, &stats);
@@ -333,8 +319,7 @@ static void content_by_cpu(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 45, CPU | PHYSICAL, VRAM | APERTURE, 0);
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 9);
+	pagoda_rig_write_vram(rig, bo, 9);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 9));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -345,8 +330,7 @@ static void content_by_cpu(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rig->fake->submits, 0);
 	pagoda_rig_close(bo);
 	/* The closed allocation's VRAM is free when TTM's worker has seen that it is idle. */
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 	bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
@@ -365,8 +349,7 @@ static void content_short_of_memory(struct kunit *test)
 	struct pagoda_bo *out = pagoda_rig_bo(rig, 5, CPU, APERTURE, 0);
 	struct ttm_operation_ctx ctx = {};
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(vram));
-	pagoda_rig_write(rig, vram, 1);
+	pagoda_rig_write_vram(rig, vram, 1);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(out, false));
 	pagoda_rig_write(rig, out, 2);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out));
@@ -417,8 +400,7 @@ static void content_large_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, before + 2, content_populated(rig));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&rig->vidmm->nr_populated[order_base_2(33)]));
 	pagoda_rig_close(large);
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 	KUNIT_EXPECT_EQ(test, before + 1, content_populated(rig));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&rig->vidmm->nr_populated[order_base_2(33)]));
 	pagoda_rig_close(small);
@@ -439,8 +421,7 @@ static void content_short_isnt_full(struct kunit *test)
 	struct pagoda_bo *other = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
 	struct ttm_operation_ctx ctx = {};
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(out));
-	pagoda_rig_write(rig, out, 1);
+	pagoda_rig_write_vram(rig, out, 1);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(offered));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));

@@ -41,13 +41,6 @@ static void copy_leave(struct copy_test *t, u32 flags)
 	KUNIT_ASSERT_EQ(t->test, !!(flags & STAYS), in_vram(t->bo));
 }
 
-/* Waits until the memory that the allocation left is free. */
-static void copy_settle(struct copy_test *t)
-{
-	pagoda_rig_settle(t->rig);
-	flush_workqueue(t->rig->vidmm->ttm.wq);
-}
-
 static struct copy_test copy_begin_on(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	struct copy_test t = {
@@ -56,10 +49,9 @@ static struct copy_test copy_begin_on(struct pagoda_rig *rig, struct pagoda_bo *
 
 	t.queue = pagoda_paging_queue_create(rig->vidmm, rig->client, 0, t.timeline);
 	KUNIT_ASSERT_FALSE(t.test, IS_ERR(t.queue));
-	KUNIT_ASSERT_EQ(t.test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_write_vram(rig, bo, 1);
 	KUNIT_ASSERT_EQ(t.test, 0, pagoda_rig_to_system(bo));
-	copy_settle(&t);
+	pagoda_rig_settle_freed(rig);
 	return t;
 }
 
@@ -68,7 +60,7 @@ static void copy_keep(struct copy_test *t)
 {
 	copy_bring(t);
 	copy_leave(t, UNWRITTEN);
-	copy_settle(t);
+	pagoda_rig_settle_freed(t->rig);
 	copy_bring(t);
 	KUNIT_ASSERT_NOT_NULL(t->test, t->bo->content.copy);
 	KUNIT_ASSERT_EQ(t->test, t->bo->ttm.base.size,
@@ -86,7 +78,7 @@ static void copy_end(struct copy_test *t)
 	pagoda_client_drop_lists(t->rig->client);
 	pagoda_paging_queue_put(t->queue);
 	pagoda_rig_close(t->bo);
-	copy_settle(t);
+	pagoda_rig_settle_freed(t->rig);
 	flush_workqueue(t->rig->vidmm->ttm.wq);
 	KUNIT_EXPECT_EQ(t->test, 0ll, (s64)atomic64_read(&t->rig->vidmm->copies->bytes));
 }

@@ -320,8 +320,7 @@ static void victims_private(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, use(other, &bos[i], 1));
 	KUNIT_EXPECT_EQ(test, 0, use(other, &bos[0], 1));
 	KUNIT_EXPECT_FALSE(test, in_vram(mine));
-	pagoda_vm_forget(owner->vm, mine);
-	pagoda_rig_close(mine);
+	submit_close(owner, mine);
 	close_all(bos, PIECES);
 	submit_client_end(owner);
 	submit_client_end(other);

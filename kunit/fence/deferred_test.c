@@ -49,10 +49,9 @@ static int work_kick(void *data)
 
 static void deferred_settles(struct kunit *test)
 {
-	struct work_world *world = kunit_kzalloc(test, sizeof(*world), GFP_KERNEL);
+	struct work_world *world = test_zalloc(test, sizeof(*world));
 	u32 unmade = 0, n;
 
-	KUNIT_ASSERT_NOT_NULL(test, world);
 	world->rig = pagoda_rig_create(test, NULL);
 	init_completion(&world->stopped);
 	pagoda_deferred_init(&world->queue, world->rig->vidmm, &world->rig->client->payer,

@@ -87,8 +87,7 @@ static void fence_signalled_by_paging(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 5ull, fence_value(mfence));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fence_promise_error(mfence, 5));
 	/* A value that was taken back may be promised again. */
-	signal = pagoda_mfence_promise(mfence, 1ull << 40);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(signal));
+	signal = test_ok(test, pagoda_mfence_promise(mfence, 1ull << 40));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fence_promise_error(mfence, 1ull << 40));
 	pagoda_mfence_take_back(signal);
 	fence_signal_paging(rig, mfence, 1ull << 40);
@@ -225,10 +224,9 @@ static void fence_random_watch(struct fence_random *r)
  */
 static void fence_waits_end_exactly(struct kunit *test)
 {
-	struct fence_random *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct fence_random *r = test_zalloc(test, sizeof(*r));
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->rig = pagoda_rig_create(test, NULL);
 	kunit_info(test, "seed %u", SEED);
 	prandom_seed_state(&r->rnd, SEED);
@@ -527,10 +525,8 @@ static void fence_unplug_releases(struct kunit *test)
 	fence_watch(test, &watch[0], max, 6);
 	fence_watch(test, &watch[1], stays, 7);
 	fence_watch(test, &watch[2], stays, 8);
-	any = pagoda_mfence_group_create(list, 2, true);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(any));
-	all = pagoda_mfence_group_create(list, 2, false);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(all));
+	any = test_ok(test, pagoda_mfence_group_create(list, 2, true));
+	all = test_ok(test, pagoda_mfence_group_create(list, 2, false));
 	pagoda_rig_unplug(rig);
 	KUNIT_EXPECT_EQ(test, 1u, watch[0].calls);
 	KUNIT_EXPECT_EQ(test, 0, watch[0].error);
@@ -567,14 +563,11 @@ static void fence_promise_outlives_failure(struct kunit *test)
 	struct drm_pagoda_allocation_info info;
 	struct fence_watch watch;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_write_vram(rig, bo, 1);
 	pagoda_rig_settle(rig);
 	fence_watch(test, &watch, mfence, 1);
-	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
-				    0, 10);
-	pagoda_rig_share(rig, true);
-	pagoda_stream_plug(rig->vidmm);
+	pagoda_rig_refuse_next(rig);
+	pagoda_rig_plug_shared(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	fence_signal_paging(rig, mfence, 1);
 	pagoda_stream_unplug(rig->vidmm);
@@ -609,8 +602,7 @@ static void fence_signalled_after(struct kunit *test)
 	dma_resv_unlock(resv);
 	KUNIT_ASSERT_NOT_NULL(test, fence);
 	fence_watch(test, &watch, mfence, 1);
-	signal = pagoda_mfence_promise(mfence, 1);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(signal));
+	signal = test_ok(test, pagoda_mfence_promise(mfence, 1));
 	pagoda_mfence_signal_after(signal, fence);
 	KUNIT_EXPECT_EQ(test, 0ull, fence_value(mfence));
 	KUNIT_EXPECT_EQ(test, 0u, watch.calls);
@@ -619,12 +611,10 @@ static void fence_signalled_after(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1u, watch.calls);
 	pagoda_mfence_wait_fini(&watch.wait);
 	/* The dma_fence has signalled, and then there is none to wait for. */
-	signal = pagoda_mfence_promise(mfence, 2);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(signal));
+	signal = test_ok(test, pagoda_mfence_promise(mfence, 2));
 	pagoda_mfence_signal_after(signal, fence);
 	KUNIT_EXPECT_EQ(test, 2ull, fence_value(mfence));
-	signal = pagoda_mfence_promise(mfence, 3);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(signal));
+	signal = test_ok(test, pagoda_mfence_promise(mfence, 3));
 	pagoda_mfence_signal_after(signal, NULL);
 	KUNIT_EXPECT_EQ(test, 3ull, fence_value(mfence));
 	dma_fence_put(fence);
@@ -712,8 +702,7 @@ static void fence_keeps_its_id(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, mfence, 2));
 	KUNIT_EXPECT_EQ(test, 1u, watch.calls);
 	/* Neither value of an any-wait is reached, so both fences are needed. */
-	group = pagoda_mfence_group_create(waits, 2, true);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(group));
+	group = test_ok(test, pagoda_mfence_group_create(waits, 2, true));
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_mfence_close(mfence));
 	/* The maximum value of a lost adapter is taken back. */
 	pagoda_mfence_device_lost(rig->vidmm);

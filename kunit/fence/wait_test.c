@@ -49,12 +49,8 @@ static struct dma_fence *wait_attach(struct kunit *test, struct pagoda_bo *bo,
 				     enum dma_resv_usage usage)
 {
 	struct dma_fence *fence = pagoda_test_fence(test);
-	struct dma_resv *resv = bo->ttm.base.resv;
 
-	dma_resv_lock(resv, NULL);
-	KUNIT_ASSERT_EQ(test, 0, dma_resv_reserve_fences(resv, 1));
-	dma_resv_add_fence(resv, fence, usage);
-	dma_resv_unlock(resv);
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, usage);
 	return fence;
 }
 
@@ -100,8 +96,7 @@ static void wait_one(struct pagoda_rig *rig, const struct wait_step *step,
 	struct dma_fence *fence;
 	u32 i, before;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(waiter.bo));
-	pagoda_rig_write(rig, waiter.bo, 1);
+	pagoda_rig_write_vram(rig, waiter.bo, 1);
 	KUNIT_ASSERT_EQ(test, 0, wait_place(waiter.bo, step->from));
 	pagoda_rig_settle(rig);
 	before = wait_operations(rig, id);
@@ -287,12 +282,10 @@ static void wait_for_act(struct pagoda_rig *rig, const struct wait_act *act,
 	struct dma_fence *fence;
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(actor.bo));
-	pagoda_rig_write(rig, actor.bo, 1);
+	pagoda_rig_write_vram(rig, actor.bo, 1);
 	if (act->prepare)
 		KUNIT_ASSERT_EQ(test, 0, act->prepare(rig, actor.bo));
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 	rig->nr_log = 0;
 	fence = wait_attach(test, actor.bo, usage);
 	init_completion(&actor.done);
@@ -309,8 +302,7 @@ static void wait_for_act(struct pagoda_rig *rig, const struct wait_act *act,
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_LT_MSG(test, 0, act_packets(rig, id), "%s, usage %u", act->name, usage);
 	pagoda_rig_close(actor.bo);
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 }
 
 /* Discarding, clearing and a debugger's write wait for fences of each usage, too. */

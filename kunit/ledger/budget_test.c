@@ -5,6 +5,7 @@
  */
 #include <linux/list.h>
 #include <linux/sizes.h>
+#include "rig/alloc.h"
 #include "rig/prove.h"
 #include "rig/vidmm_helpers.h"
 
@@ -218,11 +219,10 @@ static void budget_random(struct kunit *test)
 	static const u64 sizes[][PAGODA_BUDGET_GROUPS] = {
 		{ 64 * PAGE_SIZE, SZ_64M }, { 1ull << 40, 1ull << 36 }, { PAGE_SIZE, 0 },
 	};
-	struct budget_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct budget_model *m = test_zalloc(test, sizeof(*m));
 	struct rnd_state rnd;
 	u32 step, shape, who;
 
-	KUNIT_ASSERT_NOT_NULL(test, m);
 	pagoda_kunit_seed(test, &rnd);
 	for (shape = 0; shape < ARRAY_SIZE(sizes); shape++) {
 		model_init(m, test, sizes[shape][LOCAL], sizes[shape][NON_LOCAL]);
@@ -259,10 +259,9 @@ static void local_use(struct budget_model *m, u32 who, u64 pages)
 /* Budgets as numbers that are easily checked by hand: the pool has 960 pages. */
 static void budget_lends(struct kunit *test)
 {
-	struct budget_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct budget_model *m = test_zalloc(test, sizeof(*m));
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, m);
 	model_init(m, test, 960 * PAGE_SIZE * 32 / 31, SZ_64M);
 	KUNIT_ASSERT_EQ(test, m->budgets.pool[LOCAL] >> PAGE_SHIFT, 960ull);
 	for (i = 0; i < 3; i++)
@@ -410,11 +409,10 @@ static void expect_step(struct expect_model *m, struct rnd_state *rnd)
 static void budget_expects_random(struct kunit *test)
 {
 	const u64 sizes[] = { PARTS / 2 * SZ_64K, PARTS / 2 * SZ_64K };
-	struct expect_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct expect_model *m = test_zalloc(test, sizeof(*m));
 	struct rnd_state rnd;
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, m);
 	pagoda_kunit_seed(test, &rnd);
 	m->test = test;
 	pagoda_budgets_init(&m->budgets, sizes);

@@ -94,8 +94,7 @@ static void budget_usage_moves(struct kunit *test)
 	swap_out_all(rig);
 	usage_expect(rig, vram, usage_counted(rig, TTM_PL_TT));
 	close_all(bos, ARRAY_SIZE(bos));
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 	usage_expect(rig, vram, 0);
 }
 
@@ -126,8 +125,7 @@ static void budget_usage_tables(struct kunit *test)
 	pagoda_vm_forget(client->vm, bo);
 	submit_client_end(client);
 	pagoda_rig_close(bo);
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 	KUNIT_EXPECT_EQ(test, usage_of(rig->client, LOCAL), usage_counted(rig, TTM_PL_VRAM));
 	KUNIT_EXPECT_EQ(test, usage_of(rig->client, LOCAL), before);
 	KUNIT_EXPECT_EQ(test, usage_of(rig->client, NON_LOCAL), 0ull);
@@ -345,11 +343,10 @@ static void budget_counts_once(struct kunit *test)
 	const struct pagoda_bo_params params = {
 		.size = WALL * PAGE_SIZE, .flags = CPU, .supported = SUBMIT_VRAM,
 	};
-	struct pagoda_bo *wall = pagoda_bo_create(t.rig->vidmm, NULL, &params);
+	struct pagoda_bo *wall = test_ok(test, pagoda_bo_create(t.rig->vidmm, NULL, &params));
 	const u64 half = PAGES / 2 * PAGE_SIZE, one = PAGES * PAGE_SIZE;
 	u64 before = usage_of(t.rig->client, LOCAL), room, value;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wall));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(wall));
 	pagoda_rig_settle(t.rig);
 	room = pagoda_vidmm_vram_size(t.rig->vidmm) -

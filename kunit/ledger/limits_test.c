@@ -136,8 +136,7 @@ static void limits_halves(struct kunit *test)
 		}
 		share = left - left / 2;
 		for (n = 0; n < share; n++, at++) {
-			vms[at] = pagoda_vm_create(rig->vidmm, two[n % 2]);
-			KUNIT_ASSERT_FALSE(test, IS_ERR(vms[at]));
+			vms[at] = test_ok(test, pagoda_vm_create(rig->vidmm, two[n % 2]));
 		}
 		for (n = 0; n < 2; n++)
 			KUNIT_EXPECT_EQ(test, -ENOSPC,
@@ -149,8 +148,7 @@ static void limits_halves(struct kunit *test)
 	vmt_drop(vms[0]);
 	KUNIT_EXPECT_EQ(test, -ENOSPC, PTR_ERR(pagoda_vm_create(rig->vidmm, clients[1])));
 	clients[2 * uid] = limits_client(rig, BOB + uid);
-	vms[0] = pagoda_vm_create(rig->vidmm, clients[2 * uid]);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(vms[0]));
+	vms[0] = test_ok(test, pagoda_vm_create(rig->vidmm, clients[2 * uid]));
 	while (at--)
 		vmt_drop(vms[at]);
 	KUNIT_EXPECT_EQ(test, 0ull, rig->vidmm->limits->used[PAGODA_SCARCE_SPACES]);
@@ -196,13 +194,11 @@ static void limits_contexts(struct kunit *test)
 	struct pagoda_context *context;
 
 	limits_leave(test, rig->client, PAGODA_LIMIT_CONTEXTS, DRM_PAGODA_MAX_CONTEXTS, 1);
-	context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	context = test_ok(test, pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL));
 	KUNIT_EXPECT_EQ(test, -EMFILE,
 			PTR_ERR(pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL)));
 	pagoda_context_destroy(context);
-	context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	context = test_ok(test, pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL));
 	pagoda_context_destroy(context);
 	limits_uncharge(rig->client, PAGODA_LIMIT_CONTEXTS, DRM_PAGODA_MAX_CONTEXTS - 1);
 	KUNIT_EXPECT_EQ(test, 0ull, limits_count(rig->client, PAGODA_LIMIT_CONTEXTS));
@@ -333,8 +329,7 @@ static void limits_fences(struct kunit *test)
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(held) || IS_ERR(more));
 	limits_leave(test, ann, PAGODA_LIMIT_FENCES, DRM_PAGODA_MAX_PINNED_FENCES, 1);
-	promise = pagoda_mfence_promise(held, 2);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(promise));
+	promise = test_ok(test, pagoda_mfence_promise(held, 2));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_mfence_hold(held));
 	KUNIT_EXPECT_EQ(test, -EDQUOT, pagoda_mfence_hold(more));
 	KUNIT_EXPECT_EQ(test, -EDQUOT, PTR_ERR(pagoda_mfence_promise(more, 2)));

@@ -6,6 +6,7 @@
 #include <linux/mm.h>
 #include <linux/prandom.h>
 #include <linux/sizes.h>
+#include "rig/alloc.h"
 #include "vidmm/ledger/policy.h"
 
 #define SET	64
@@ -32,10 +33,9 @@ struct race {
 
 static struct race *race_make(struct kunit *test, u32 room, u64 clock)
 {
-	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
+	struct race *race = test_zalloc(test, sizeof(*race));
 	u32 n;
 
-	KUNIT_ASSERT_NOT_NULL(test, race);
 	pagoda_policy_init(&race->policy, room * SZ_64K);
 	race->policy.clock = clock;
 	race->room = room;
@@ -198,12 +198,11 @@ static void race_check_account(struct kunit *test, struct race *race, const stru
 /* The policy knows exactly what plain LRU would have in VRAM, and what both have moved. */
 static void race_knows_lru(struct kunit *test)
 {
-	struct race *before = kunit_kzalloc(test, sizeof(*before), GFP_KERNEL);
+	struct race *before = test_zalloc(test, sizeof(*before));
 	struct race *race = race_make(test, SET / 2, 0);
 	struct rnd_state random;
 	u32 n, step;
 
-	KUNIT_ASSERT_NOT_NULL(test, before);
 	prandom_seed_state(&random, 9);
 	for (step = 0; step < 2000; step++) {
 		*before = *race;

@@ -5,6 +5,7 @@
 #include <linux/mm.h>
 #include <linux/prandom.h>
 #include <linux/sizes.h>
+#include "rig/alloc.h"
 #include "vidmm/ledger/policy.h"
 
 /* ---- Few items ---------------------------------------------------------------- */
@@ -31,10 +32,9 @@ static bool few_is_busy(struct pagoda_policy_item *item)
 /* VRAM is so large that predictions are never given up. */
 static struct policy_few *few_make(struct kunit *test, u64 clock)
 {
-	struct policy_few *few = kunit_kzalloc(test, sizeof(*few), GFP_KERNEL);
+	struct policy_few *few = test_zalloc(test, sizeof(*few));
 	u32 n;
 
-	KUNIT_ASSERT_NOT_NULL(test, few);
 	pagoda_policy_init(&few->policy, SZ_1T);
 	few->policy.is_busy = few_is_busy;
 	few->policy.clock = clock;
@@ -549,18 +549,11 @@ static void model_pick(struct kunit *test, struct model *model, struct rnd_state
 	}
 }
 
-static void model_free(void *model)
-{
-	kvfree(model);
-}
-
 static struct model *model_make(struct kunit *test, struct rnd_state *random)
 {
-	struct model *model = kvzalloc(sizeof(*model), GFP_KERNEL);
+	struct model *model = test_vzalloc(test, sizeof(*model));
 	u32 n;
 
-	KUNIT_ASSERT_NOT_NULL(test, model);
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, model_free, model));
 	model->clock = prandom_u32_state(random);
 	model->few = few_make(test, model->clock);
 	for (n = 0; n < FEW; n++) {

@@ -88,8 +88,7 @@ static void map_pattern(struct mmu_rig *rig, const struct cost_pattern *pattern)
 		map_window(rig, pattern->window * (u64)SZ_4K);
 		return;
 	}
-	some = kunit_kzalloc(rig->test, sizeof(*some), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(rig->test, some);
+	some = test_zalloc(rig->test, sizeof(*some));
 	for (page = 0; page + pattern->period <= PAGES; page += pattern->period) {
 		u32 at = page;
 
@@ -195,8 +194,7 @@ static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 	int ret = 0;
 
 	if (!stream->reserve)
-		stream->reserve = pagoda_queue_get(stream->vidmm->queue);
-	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(stream->reserve));
+		stream->reserve = test_ok(rig->test, pagoda_queue_get(stream->vidmm->queue));
 	/* Nothing is allocated under the stream's lock, so the reserve is made before. */
 	if (!memory)
 		kunit_activate_static_stub(rig->test, pagoda_queue_get, get_nothing);

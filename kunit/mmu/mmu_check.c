@@ -91,15 +91,9 @@ void mmu_rig_expect(struct mmu_rig *rig, u32 space, const struct pagoda_map *map
 	}
 }
 
-/**
- * mmu_rig_access() - Have the device translate an address
- * @rig: Rig
- * @space: Space
- * @va: Address
- * @access: enum virtio_pagoda_access
- * @found: Set to segment and address in the format of mmu_entry()
- *
- * Return: fault reason.
+/*
+ * Has the device translate an address, and sets @found to segment and address in the format of
+ * mmu_entry(). Returns the fault's reason.
  */
 u32 mmu_rig_access(struct mmu_rig *rig, u32 space, u64 va, u32 access, u64 *found)
 {

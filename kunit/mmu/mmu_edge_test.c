@@ -7,6 +7,7 @@
 #include "../drivers/pagoda/mmu/internal.h"
 #include "mmu/mmu.h"
 #include "paging/paging.h"
+#include "rig/alloc.h"
 #include "rig/prove.h"
 #include "mmu_helpers.h"
 
@@ -434,9 +435,8 @@ static void edge_many_tables(struct kunit *test)
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, 3, false, true);
 	u32 nr = PAGODA_TABLE_WINDOWS + 20, i;
 	struct pagoda_map_extent extent;
-	struct pagoda_map *maps = kunit_kcalloc(test, nr, sizeof(*maps), GFP_KERNEL);
+	struct pagoda_map *maps = test_calloc(test, nr, sizeof(*maps));
 
-	KUNIT_ASSERT_NOT_NULL(test, maps);
 	for (i = 0; i < nr; i++)
 		maps[i] = map_of(&extent, VA + (u64)i * SZ_2M, VRAM, SZ_4K);
 	KUNIT_ASSERT_EQ(test, 0, mmu_rig_change(rig, 1, maps, nr));

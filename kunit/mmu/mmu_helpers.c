@@ -6,6 +6,7 @@
 #include "../drivers/pagoda/mmu/process.h"
 #include "mmu/mmu.h"
 #include "paging/paging.h"
+#include "rig/alloc.h"
 #include "mmu_helpers.h"
 
 #define MMU_RIG_NR	(MMU_RIG_TABLES / VIRTIO_PAGODA_PAGE_SIZE)
@@ -253,17 +254,7 @@ static void rig_commit(struct mmu_rig *rig, u32 space, struct pagoda_pt_update *
 	KUNIT_EXPECT_EQ(rig->test, 0, rig->suspended);
 }
 
-/**
- * mmu_rig_change() - Map some ranges
- * @rig: Rig
- * @space: Space
- * @maps: Ranges
- * @nr_maps: Number of ranges
- *
- * The plain list gets the mappings, too.
- *
- * Return: 0 or the error of pagoda_space_prepare().
- */
+/* Maps ranges, in the plain list, too. Returns 0 or the error of pagoda_space_prepare(). */
 int mmu_rig_change(struct mmu_rig *rig, u32 space, const struct pagoda_map *maps, u32 nr_maps)
 {
 	struct pagoda_pt_update *update;
@@ -296,15 +287,7 @@ void mmu_rig_invalidate(struct mmu_rig *rig, u32 space, u64 va, u64 size)
 		mmu_rig_set_page(rig, space, page, NULL);
 }
 
-/**
- * mmu_rig_copy() - Copy entries
- * @rig: Rig
- * @space: Space
- * @copies: Ranges
- * @nr: Number of ranges
- *
- * Return: 0 or the error of pagoda_space_prepare_copy().
- */
+/* Copies entries. Returns 0 or the error of pagoda_space_prepare_copy(). */
 int mmu_rig_copy(struct mmu_rig *rig, u32 space, const struct pagoda_space_copy *copies, u32 nr)
 {
 	struct pagoda_pt_update *update;
@@ -339,13 +322,9 @@ static u8 *rig_address(struct mmu_rig *rig, u32 segment, u64 address)
 	       (segment == VIRTIO_PAGODA_SEGMENT_VRAM ? address : address - MMU_RIG_BUS);
 }
 
-/**
- * mmu_rig_any_table() - Find a table of a space as the device does
- * @rig: Rig
- * @space: Space
- * @root: Find the root, otherwise a random table below
- *
- * Return: cookie of the table, or NULL if there is no root.
+/*
+ * Returns the cookie of a space's root, or of a random table below, which is found as the
+ * device finds it; NULL if there is no root.
  */
 void *mmu_rig_any_table(struct mmu_rig *rig, u32 space, bool root)
 {
@@ -449,27 +428,13 @@ u32 mmu_rig_count(struct mmu_rig *rig, u32 opcode, u32 space)
 
 /* ---- The rig --------------------------------------------------------------- */
 
-static void rig_vfree(void *memory)
-{
-	vfree(memory);
-}
-
-static void *rig_vzalloc(struct kunit *test, size_t size)
-{
-	void *memory = vzalloc(size);
-
-	KUNIT_ASSERT_NOT_NULL(test, memory);
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, rig_vfree, memory));
-	return memory;
-}
-
 static void rig_make_pool(struct kunit *test, struct mmu_pool *pool)
 {
 	u32 i;
 
-	pool->memory = rig_vzalloc(test, MMU_RIG_TABLES);
-	pool->used = rig_vzalloc(test, BITS_TO_LONGS(MMU_RIG_NR) * sizeof(long));
-	pool->pages = rig_vzalloc(test, MMU_RIG_NR * sizeof(*pool->pages));
+	pool->memory = test_vzalloc(test, MMU_RIG_TABLES);
+	pool->used = test_vzalloc(test, BITS_TO_LONGS(MMU_RIG_NR) * sizeof(long));
+	pool->pages = test_vzalloc(test, MMU_RIG_NR * sizeof(*pool->pages));
 	for (i = 0; i < MMU_RIG_NR; i++)
 		pool->pages[i] = vmalloc_to_page(pool->memory + i * MMU_RIG_PAGE);
 	/* Address 0 is never allocated, so that entries that weren't written show. */
@@ -485,14 +450,14 @@ static void rig_make_engine(struct mmu_rig *rig)
 	engine->max_runs = 16;
 	engine->max_buffer = VIRTIO_PAGODA_MIN_BUFFER;
 	engine->system_bits = 40;
-	engine->aperture = rig_vzalloc(rig->test, sizeof(u64));
+	engine->aperture = test_vzalloc(rig->test, sizeof(u64));
 	engine->aperture_pages = 1;
-	engine->spaces = rig_vzalloc(rig->test, MMU_RIG_SPACES * sizeof(*engine->spaces));
+	engine->spaces = test_vzalloc(rig->test, MMU_RIG_SPACES * sizeof(*engine->spaces));
 	engine->nr_spaces = MMU_RIG_SPACES;
 	engine->va_bits = 47;
 	engine->pt_levels = rig->variant.levels;
 	engine->page_sizes = SZ_4K | SZ_64K | SZ_2M;
-	engine->tlbs = rig_vzalloc(rig->test, 2 * sizeof(*engine->tlbs));
+	engine->tlbs = test_vzalloc(rig->test, 2 * sizeof(*engine->tlbs));
 	engine->nr_tlbs = 2;
 	engine->ops = &rig_engine_ops;
 	engine->context = rig;
@@ -542,21 +507,16 @@ static void rig_close(void *data)
 	KUNIT_EXPECT_EQ(rig->test, 0, rig->nr_tables);
 }
 
-/**
- * mmu_rig_make() - Create a device of some kind, with empty spaces
- * @test: Test
- * @variant: The kind
- * @seed: Seed for the sizes of buffers and the places of tables
- *
- * Return: the rig, which is destroyed with the test.
+/*
+ * Returns a rig whose device is of kind @variant and has empty spaces. @seed chooses the sizes
+ * of buffers and the places of tables.
  */
 struct mmu_rig *mmu_rig_make(struct kunit *test, const struct mmu_variant *variant, u64 seed)
 {
-	struct mmu_rig *rig = kunit_kzalloc(test, sizeof(*rig), GFP_KERNEL);
+	struct mmu_rig *rig = test_zalloc(test, sizeof(*rig));
 	struct pagoda_mmu_args args = {};
 	u32 space;
 
-	KUNIT_ASSERT_NOT_NULL(test, rig);
 	rig->test = test;
 	rig->variant = *variant;
 	rig->emit = (struct pagoda_emit) { .emit = rig_emit, .arg = rig };
@@ -564,9 +524,9 @@ struct mmu_rig *mmu_rig_make(struct kunit *test, const struct mmu_variant *varia
 	rig_make_pool(test, &rig->vram);
 	rig_make_pool(test, &rig->system);
 	rig_make_engine(rig);
-	rig->data = rig_vzalloc(test, VIRTIO_PAGODA_MIN_BUFFER);
-	rig->priv = rig_vzalloc(test, MMU_RIG_PRIV);
-	rig->seen = rig_vzalloc(test, MMU_RIG_SEEN * sizeof(*rig->seen));
+	rig->data = test_vzalloc(test, VIRTIO_PAGODA_MIN_BUFFER);
+	rig->priv = test_vzalloc(test, MMU_RIG_PRIV);
+	rig->seen = test_vzalloc(test, MMU_RIG_SEEN * sizeof(*rig->seen));
 	rig_fresh(rig);
 	args.limits = &rig->limits;
 	args.mode = variant->mode;

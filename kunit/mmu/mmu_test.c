@@ -3,6 +3,8 @@
 #include <linux/dma-fence.h>
 #include "mmu/mmu.h"
 #include "paging/paging.h"
+#include "queue/queue_helpers.h"
+#include "rig/alloc.h"
 #include "rig/prove.h"
 #include "mmu_helpers.h"
 
@@ -451,8 +453,7 @@ static void mmu_copy_late(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, mmu_rig_copy(rig, 1, &copy, 1));
 	KUNIT_EXPECT_EQ(test, 1, mmu_rig_count(rig, VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES, 1));
 	size = rig->buf.write_offset;
-	late = kunit_kzalloc(test, size, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, late);
+	late = test_zalloc(test, size);
 	memcpy(late, rig->data, size);
 	rig->buf.pos = rig->data;
 	rig->buf.write_offset = 0;
@@ -570,18 +571,6 @@ static void mmu_copy_over_itself(struct kunit *test)
 	}
 }
 
-static const char *fence_name(struct dma_fence *fence)
-{
-	return "mmu_test";
-}
-
-static const struct dma_fence_ops fence_ops = {
-	.get_driver_name = fence_name,
-	.get_timeline_name = fence_name,
-};
-
-static DEFINE_SPINLOCK(fence_lock);
-
 /*
  * Tables are freed with the fence of the flush, and their pages count as tables until it signals.
  */
@@ -598,9 +587,7 @@ static void mmu_free_behind_flush(struct kunit *test)
 	rig = make(test, &variant);
 	map_vram(rig, VA, VRAM, SZ_8K);
 	bus = MMU_RIG_BUS + ((u8 *)mmu_rig_any_table(rig, 1, false) - rig->system.memory);
-	fence = kzalloc(sizeof(*fence), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, fence);
-	dma_fence_init(fence, &fence_ops, &fence_lock, dma_fence_context_alloc(1), 1);
+	fence = pagoda_test_fence(test);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_space_prepare(rig->spaces[1], &nothing, 1, &update));
 	pagoda_space_lock(rig->spaces[1]);
 	pagoda_pt_update_commit(update, &rig->emit);

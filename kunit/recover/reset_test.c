@@ -6,10 +6,10 @@
 #include <linux/delay.h>
 #include <linux/prandom.h>
 #include <linux/sizes.h>
-#include "../drivers/vgpu/engine/internal.h"
 #include "queue/queue_helpers.h"
 #include "residency/offer_helpers.h"
 #include "rig/rig.h"
+#include "vm/vm_helpers.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
@@ -29,50 +29,10 @@ static struct pagoda_bo *reset_bo(struct pagoda_rig *rig, u32 flags, u32 seed)
 	return bo;
 }
 
-static struct pagoda_vm *reset_vm(struct pagoda_rig *rig)
-{
-	struct pagoda_vm *vm = pagoda_vm_create(rig->vidmm, rig->client);
-
-	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(vm));
-	return vm;
-}
-
 static void reset_map(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bo *bo,
 		      u64 address)
 {
-	const struct pagoda_bind bind = {
-		.type = DRM_PAGODA_BIND_MAP,
-		.bo = bo,
-		.address = address,
-		.size = PAGES * PAGE_SIZE,
-	};
-	struct dma_fence *fence;
-
-	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vm_bind(vm, &bind, 1, &fence));
-	dma_fence_put(fence);
-}
-
-static void reset_drop(struct pagoda_vm *vm)
-{
-	pagoda_vm_close(vm);
-	pagoda_vm_put(vm);
-}
-
-/* Returns where an address of a space leads the device, or NULL if it faults. */
-static const u64 *reset_look(struct pagoda_rig *rig, u32 space, u64 va)
-{
-	struct pagoda_engine_run run;
-	struct pagoda_exec exec = { .engine = &rig->engine, .run = &run };
-	struct pagoda_virtual_span span;
-	u32 reason;
-
-	pagoda_rig_settle(rig);
-	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, VIRTIO_PAGODA_QUEUE_PAGING, 1);
-	pagoda_shim_read_lock(&rig->engine.translation);
-	reason = pagoda_engine_virtual_span(&exec, space, va, PAGE_SIZE,
-					    VIRTIO_PAGODA_ACCESS_READ, &span);
-	pagoda_shim_read_unlock(&rig->engine.translation);
-	return reason ? NULL : (const u64 *)span.here;
+	KUNIT_ASSERT_EQ(rig->test, 0, vmt_map(vm, bo, address, 0, PAGES * PAGE_SIZE, 0));
 }
 
 /* Expects the address to lead to the allocation, page by page. */
@@ -80,9 +40,11 @@ static void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm *vm,
 				struct pagoda_bo *bo, u64 va)
 {
 	struct pagoda_vram_cursor cur;
-	const void *want, *here;
+	const void *want;
+	void *here;
 	u32 page;
 
+	pagoda_rig_settle(rig);
 	for (page = 0; page < PAGES; page++) {
 		if (bo->ttm.resource->mem_type == TTM_PL_VRAM) {
 			pagoda_vram_first(&cur, bo->ttm.resource, page * PAGE_SIZE, PAGE_SIZE);
@@ -90,7 +52,8 @@ static void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm *vm,
 		} else {
 			want = page_address(bo->ttm.ttm->pages[page]);
 		}
-		here = reset_look(rig, vm->id, va + page * PAGE_SIZE);
+		vmt_reach(rig, vm->id, va + page * PAGE_SIZE, PAGE_SIZE,
+			  VIRTIO_PAGODA_ACCESS_READ, &here);
 		KUNIT_EXPECT_PTR_EQ(rig->test, want, here);
 	}
 }
@@ -157,7 +120,7 @@ static void reset_idle(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *vram = reset_bo(rig, 0, 1), *system = reset_bo(rig, 0, 2);
 	struct pagoda_bo *bound = reset_bo(rig, PHYSICAL, 3), *pages = reset_bo(rig, 0, 4);
-	struct pagoda_vm *vm = reset_vm(rig);
+	struct pagoda_vm *vm = vmt_make(rig);
 	u32 before;
 	u64 page;
 
@@ -188,7 +151,7 @@ static void reset_idle(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bound, 3));
 	reset_expect_works(rig, vram, 5);
 	reset_expect_works(rig, bound, 6);
-	reset_drop(vm);
+	vmt_drop(vm);
 	pagoda_rig_close(vram);
 	pagoda_rig_close(system);
 	pagoda_rig_close(bound);
@@ -218,7 +181,7 @@ static void reset_in_flight(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *in = reset_bo(rig, 0, 1), *out = reset_bo(rig, 0, 2);
 	struct pagoda_bo *stays = reset_bo(rig, 0, 3), *vram = reset_bo(rig, 0, 4);
-	struct pagoda_vm *vm = reset_vm(rig);
+	struct pagoda_vm *vm = vmt_make(rig);
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(out));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(vram));
@@ -243,10 +206,10 @@ static void reset_in_flight(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, stays, 3));
 	KUNIT_EXPECT_FALSE(test, stays->content.lost);
 	reset_expect_mapped(rig, vm, vram, HERE + PAGES * PAGE_SIZE);
-	KUNIT_EXPECT_NULL(test, reset_look(rig, vm->id, HERE));
+	KUNIT_EXPECT_NE(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, vm->id, HERE));
 	reset_expect_works(rig, in, 5);
 	reset_expect_works(rig, out, 6);
-	reset_drop(vm);
+	vmt_drop(vm);
 	pagoda_rig_close(in);
 	pagoda_rig_close(out);
 	pagoda_rig_close(stays);
@@ -258,7 +221,7 @@ static void reset_contexts(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
-	struct pagoda_vm *vm = reset_vm(rig);
+	struct pagoda_vm *vm = vmt_make(rig);
 	struct virtio_pagoda_context_image *image = NULL;
 	struct pagoda_context *context;
 	struct pagoda_root root;
@@ -266,8 +229,7 @@ static void reset_contexts(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	reset_map(rig, vm, bo, HERE);
-	context = pagoda_context_create(vm, 0, 0);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	context = test_ok(test, pagoda_context_create(vm, 0, 0));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
 	pagoda_rig_settle(rig);
 	for (at = 0; at < rig->engine.vram_size; at += PAGE_SIZE) {
@@ -283,7 +245,7 @@ static void reset_contexts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rig->engine.spaces[vm->id].address, root.address);
 	KUNIT_EXPECT_EQ(test, rig->engine.spaces[vm->id].entries, root.entries);
 	pagoda_context_destroy(context);
-	reset_drop(vm);
+	vmt_drop(vm);
 	pagoda_rig_close(bo);
 }
 
@@ -295,7 +257,7 @@ static void reset_by_the_device(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = reset_bo(rig, 0, 1), *system = reset_bo(rig, 0, 2);
-	struct pagoda_vm *vm = reset_vm(rig);
+	struct pagoda_vm *vm = vmt_make(rig);
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	reset_map(rig, vm, bo, HERE);
@@ -308,7 +270,7 @@ static void reset_by_the_device(struct kunit *test)
 	reset_expect_lost(rig, bo);
 	reset_expect_mapped(rig, vm, bo, HERE);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, system, 2));
-	reset_drop(vm);
+	vmt_drop(vm);
 	pagoda_rig_close(bo);
 	pagoda_rig_close(system);
 }
@@ -321,7 +283,7 @@ static void reset_twice(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = reset_bo(rig, 0, 1), *system = reset_bo(rig, 0, 2);
-	struct pagoda_vm *vm = reset_vm(rig);
+	struct pagoda_vm *vm = vmt_make(rig);
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	reset_map(rig, vm, bo, HERE);
@@ -333,7 +295,7 @@ static void reset_twice(struct kunit *test)
 	reset_expect_mapped(rig, vm, bo, HERE);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, system, 2));
 	reset_expect_works(rig, bo, 3);
-	reset_drop(vm);
+	vmt_drop(vm);
 	pagoda_rig_close(bo);
 	pagoda_rig_close(system);
 }
@@ -346,7 +308,7 @@ static void reset_escalates(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = reset_bo(rig, 0, 1), *other = reset_bo(rig, 0, 2);
-	struct pagoda_vm *guilty = reset_vm(rig), *innocent = reset_vm(rig);
+	struct pagoda_vm *guilty = vmt_make(rig), *innocent = vmt_make(rig);
 	struct pagoda_context *contexts[2];
 	struct drm_pagoda_context_state state;
 
@@ -379,8 +341,8 @@ static void reset_escalates(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, rig->fake->resets);
 	pagoda_context_destroy(contexts[0]);
 	pagoda_context_destroy(contexts[1]);
-	reset_drop(guilty);
-	reset_drop(innocent);
+	vmt_drop(guilty);
+	vmt_drop(innocent);
 	pagoda_rig_close(bo);
 	pagoda_rig_close(other);
 }
@@ -393,7 +355,7 @@ static void reset_blame_each(struct kunit *test, bool again)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
-	struct pagoda_vm *vms[2] = { reset_vm(rig), reset_vm(rig) };
+	struct pagoda_vm *vms[2] = { vmt_make(rig), vmt_make(rig) };
 	struct pagoda_context *contexts[4];
 	struct drm_pagoda_context_state state;
 	struct pagoda_gate gate;
@@ -403,8 +365,7 @@ static void reset_blame_each(struct kunit *test, bool again)
 	for (i = 0; i < ARRAY_SIZE(vms); i++)
 		reset_map(rig, vms[i], bo, HERE);
 	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
-		contexts[i] = pagoda_context_create(vms[i / 2], 0, 0);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(contexts[i]));
+		contexts[i] = test_ok(test, pagoda_context_create(vms[i / 2], 0, 0));
 	}
 	pagoda_rig_settle(rig);
 	rig->fake->reset_error = -EIO;
@@ -438,7 +399,7 @@ static void reset_blame_each(struct kunit *test, bool again)
 	for (i = 0; i < ARRAY_SIZE(contexts); i++)
 		pagoda_context_destroy(contexts[i]);
 	for (i = 0; i < ARRAY_SIZE(vms); i++)
-		reset_drop(vms[i]);
+		vmt_drop(vms[i]);
 	pagoda_rig_close(bo);
 }
 
@@ -655,7 +616,7 @@ static void reset_at_random(struct kunit *test)
 
 	kunit_info(test, "seed 0x%x", SEED);
 	prandom_seed_state(&r.rnd, SEED);
-	r.vm = reset_vm(r.rig);
+	r.vm = vmt_make(r.rig);
 	for (i = 0; i < RANDOM_BOS; i++) {
 		r.seed[i] = i + 1;
 		r.bo[i] = reset_bo(r.rig, 0, r.seed[i]);
@@ -667,7 +628,7 @@ static void reset_at_random(struct kunit *test)
 		reset_check(&r);
 	}
 	KUNIT_EXPECT_EQ(test, 0, r.rig->fake->violations);
-	reset_drop(r.vm);
+	vmt_drop(r.vm);
 	for (i = 0; i < RANDOM_BOS; i++)
 		pagoda_rig_close(r.bo[i]);
 }

@@ -46,6 +46,34 @@ static u32 work_copied(struct pagoda_rig *rig, const struct pagoda_bo *bo, u32 f
 }
 
 /*
+ * Evicts allocations, of which one fails @times times, and returns while the queue is being reset
+ * for it: the number of packets that were executed before.
+ */
+static u32 work_evict(struct pagoda_rig *rig, struct pagoda_bo **out, u32 failing, u32 times,
+		      u32 delay_ms)
+{
+	u32 i, before;
+
+	for (i = 0; i < BOS; i++)
+		out[i] = work_bo(rig, i, true);
+	pagoda_rig_settle(rig);
+	before = rig->nr_log;
+	rig->fake->reset_delay_ms = delay_ms;
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = pagoda_rig_copy_op(rig),
+		.allocation = out[failing]->id,
+		.times = times,
+	};
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	for (i = 0; i < BOS; i++)
+		KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_system(out[i]));
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	while (!READ_ONCE(rig->fake->resets))
+		fsleep(100);
+	return before;
+}
+
+/*
  * The queue is reset in the middle of evictions while another move is requested: each copy is
  * executed once, in order, before the new one, and no content is lost.
  */
@@ -56,22 +84,7 @@ static void work_evicting(struct kunit *test)
 	u32 i, before, at, last = 0;
 	u64 seqno = 0;
 
-	for (i = 0; i < BOS; i++)
-		out[i] = work_bo(rig, i, true);
-	pagoda_rig_settle(rig);
-	before = rig->nr_log;
-	rig->fake->reset_delay_ms = 100;
-	rig->fail = (struct pagoda_rig_fail) {
-		.opcode = pagoda_rig_copy_op(rig),
-		.allocation = out[1]->id,
-		.times = 2,
-	};
-	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
-	for (i = 0; i < BOS; i++)
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out[i]));
-	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
-	while (!READ_ONCE(rig->fake->resets))
-		fsleep(100);
+	before = work_evict(rig, out, 1, 2, 100);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(in));
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C186);
@@ -106,21 +119,7 @@ static void work_evicting_adapter(struct kunit *test)
 	bool lost;
 	u32 i;
 
-	for (i = 0; i < BOS; i++)
-		out[i] = work_bo(rig, i, true);
-	pagoda_rig_settle(rig);
-	rig->fake->reset_delay_ms = 50;
-	rig->fail = (struct pagoda_rig_fail) {
-		.opcode = pagoda_rig_copy_op(rig),
-		.allocation = out[2]->id,
-		.times = 1,
-	};
-	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
-	for (i = 0; i < BOS; i++)
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out[i]));
-	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
-	while (!READ_ONCE(rig->fake->resets))
-		fsleep(100);
+	work_evict(rig, out, 2, 1, 50);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
 	/* Either order of the two resets is allowed: the content is there, or is marked lost. */

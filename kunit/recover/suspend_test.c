@@ -71,8 +71,7 @@ static struct pagoda_bo *suspend_bo(struct pagoda_rig *rig, u32 flags, u32 seed)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, flags, EITHER, 0);
 
-	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, seed);
+	pagoda_rig_write_vram(rig, bo, seed);
 	return bo;
 }
 
@@ -349,8 +348,7 @@ static void suspend_keeps_whole_vram(struct kunit *test)
 				submit_word(rig, bo, bo->ttm.base.size - sizeof(u64)));
 	}
 	suspend_expect_no_loss(rig);
-	pagoda_vm_forget(client->vm, bo);
-	pagoda_rig_close(bo);
+	submit_close(client, bo);
 	submit_client_end(client);
 }
 
@@ -374,11 +372,9 @@ static int suspend_prepare_run(void *arg)
 
 static void suspend_call(struct suspend_caller *caller, int (*run)(void *arg))
 {
-	struct task_struct *task;
-
 	init_completion(&caller->done);
-	task = kthread_run(run, caller, "pagoda-suspend-test");
-	KUNIT_ASSERT_FALSE(caller->rig->test, IS_ERR(task));
+	KUNIT_ASSERT_FALSE(caller->rig->test,
+			   IS_ERR(kthread_run(run, caller, "pagoda-suspend-test")));
 }
 
 static void suspend_join(struct suspend_caller *caller)
@@ -486,16 +482,6 @@ static void suspend_shuts_the_gate(struct kunit *test)
 
 /* ---- What goes wrong ------------------------------------------------------------- */
 
-static void suspend_pin(struct pagoda_bo *bo, bool pin)
-{
-	dma_resv_lock(bo->ttm.base.resv, NULL);
-	if (pin)
-		ttm_bo_pin(&bo->ttm);
-	else
-		ttm_bo_unpin(&bo->ttm);
-	dma_resv_unlock(bo->ttm.base.resv);
-}
-
 /*
  * Sleep is refused with -EBUSY unless it was prepared, or while an allocation in VRAM is pinned;
  * content stays, and sleep works later.
@@ -510,22 +496,22 @@ static void suspend_is_refused(struct kunit *test)
 
 	/* Sleep wasn't prepared. */
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_vidmm_sleep(rig->vidmm));
-	suspend_pin(bos[1], true);
+	pagoda_rig_pin(bos[1], true);
 	KUNIT_EXPECT_EQ(test, -EBUSY,
 			pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
 	KUNIT_ASSERT_TRUE(test, pagoda_gate_try(rig->vidmm, &gate));
 	pagoda_gate_leave(rig->vidmm, &gate);
 	for (i = 0; i < ARRAY_SIZE(bos); i++)
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
-	suspend_pin(bos[1], false);
+	pagoda_rig_pin(bos[1], false);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[0]));
 
 	/* An allocation returns to VRAM after the preparation and is pinned there. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[2]));
-	suspend_pin(bos[2], true);
+	pagoda_rig_pin(bos[2], true);
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_vidmm_sleep(rig->vidmm));
-	suspend_pin(bos[2], false);
+	pagoda_rig_pin(bos[2], false);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_wake(rig->vidmm, 0));
 	pagoda_vidmm_end_sleep(rig->vidmm);
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_reset_epoch(rig->vidmm));

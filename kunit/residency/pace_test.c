@@ -69,12 +69,6 @@ static struct pagoda_bo *pace_shared(struct submit_client *client, u32 supported
 	return bo;
 }
 
-static void pace_close(struct submit_client *client, struct pagoda_bo *bo)
-{
-	pagoda_vm_forget(client->vm, bo);
-	pagoda_rig_close(bo);
-}
-
 /* Submits a job that stores @value at @address, and waits for it. */
 static void pace_job(struct submit_client *client, u64 address, u64 value, struct pagoda_bo *listed)
 {
@@ -124,8 +118,8 @@ static void pace_leaves_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2 * BYTES, after.submit_spent);
 	KUNIT_EXPECT_EQ(test, 0x4444ull, submit_word(t.rig, listed, 8));
 	KUNIT_EXPECT_TRUE(test, list_empty(&t.client->vm->left_out));
-	pace_close(t.client, mine);
-	pace_close(t.client, listed);
+	submit_close(t.client, mine);
+	submit_close(t.client, listed);
 	pace_end(&t);
 }
 
@@ -149,7 +143,7 @@ static void pace_takes_free(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, before.evictions, after.evictions);
 	KUNIT_EXPECT_EQ(test, before.submit_held, after.submit_held);
 	KUNIT_EXPECT_EQ(test, 0ull, after.submit_spent);
-	pace_close(t.client, bo);
+	submit_close(t.client, bo);
 	pace_end(&t);
 }
 
@@ -174,8 +168,8 @@ static void pace_only_vram(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, after.submit_spent);
 	KUNIT_EXPECT_EQ(test, 0x1111ull, submit_word(t.rig, mine, 0));
 	KUNIT_EXPECT_EQ(test, 0x2222ull, submit_word(t.rig, listed, 0));
-	pace_close(t.client, mine);
-	pace_close(t.client, listed);
+	submit_close(t.client, mine);
+	submit_close(t.client, listed);
 	pace_end(&t);
 }
 
@@ -209,8 +203,8 @@ static void pace_requested(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, pace_stats(&t).submit_spent);
 	KUNIT_EXPECT_EQ(test, 0x2222ull, submit_word(t.rig, required, 0));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_require_release(t.rig->client, &required, 1, false));
-	pace_close(t.client, asked);
-	pace_close(t.client, required);
+	submit_close(t.client, asked);
+	submit_close(t.client, required);
 	pace_end(&t);
 }
 
@@ -237,8 +231,8 @@ static void pace_debt(struct kunit *test)
 	KUNIT_EXPECT_GT(test, 0ll, after.submit_tokens);
 	KUNIT_EXPECT_EQ(test, 0x1111ull, submit_word(t.rig, args.bos[0], 0));
 	KUNIT_EXPECT_EQ(test, 0x2222ull, submit_word(t.rig, args.bos[1], 0));
-	pace_close(t.client, args.bos[0]);
-	pace_close(t.client, args.bos[1]);
+	submit_close(t.client, args.bos[0]);
+	submit_close(t.client, args.bos[1]);
 	pace_end(&t);
 }
 
@@ -274,7 +268,7 @@ static void pace_again_in_part(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, in_vram(bos[i]));
 	KUNIT_EXPECT_EQ(test, 0x3333ull, submit_word(t.rig, bos[2], 0));
 	for (i = 0; i < ARRAY_SIZE(bos); i++)
-		pace_close(t.client, bos[i]);
+		submit_close(t.client, bos[i]);
 	pace_end(&t);
 }
 
@@ -328,8 +322,8 @@ static void pace_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, BYTES, other->vm->client->pace.traffic.spent);
 	KUNIT_EXPECT_EQ(test, 0x1111ull, submit_word(t.rig, bo, 0));
 	KUNIT_EXPECT_EQ(test, 0x2222ull, submit_word(t.rig, theirs, 0));
-	pace_close(t.client, bo);
-	pace_close(other, theirs);
+	submit_close(t.client, bo);
+	submit_close(other, theirs);
 	submit_client_end(other);
 	pace_end(&t);
 }
@@ -362,7 +356,7 @@ static void pace_nowhere_else(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1u, in);
 	KUNIT_EXPECT_EQ(test, 2 * BYTES, pace_stats(&t).submit_left);
 	for (i = 0; i < args.nr_bos; i++)
-		pace_close(t.client, args.bos[i]);
+		submit_close(t.client, args.bos[i]);
 	pace_end(&t);
 }
 
@@ -391,7 +385,7 @@ static void pace_promoted(struct kunit *test)
 	pace_job(t.client, HERE, 0x2222, NULL);
 	KUNIT_EXPECT_EQ(test, 0x2222ull, submit_word(t.rig, bo, 0));
 	KUNIT_EXPECT_TRUE(test, list_empty(&t.client->vm->left_out));
-	pace_close(t.client, bo);
+	submit_close(t.client, bo);
 	pace_end(&t);
 }
 

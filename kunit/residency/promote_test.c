@@ -410,11 +410,8 @@ static void promote_in_use(struct kunit *test)
 	pagoda_rig_hold(rig, 0, true);
 	KUNIT_EXPECT_EQ(test, 0, submit_empty(client, NULL));
 	KUNIT_EXPECT_TRUE(test, submit_point(client->done, client->sent, &job));
-	dma_resv_lock(bos[0]->ttm.base.resv, NULL);
-	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(bos[0]->ttm.base.resv, 1));
-	dma_resv_add_fence(bos[0]->ttm.base.resv, dma_fence_chain_contained(job),
-			   DMA_RESV_USAGE_BOOKKEEP);
-	dma_resv_unlock(bos[0]->ttm.base.resv);
+	pagoda_rig_add_fence(test, bos[0]->ttm.base.resv, dma_fence_chain_contained(job),
+			     DMA_RESV_USAGE_BOOKKEEP);
 	dma_fence_put(job);
 	dma_resv_lock(bos[2]->ttm.base.resv, NULL);
 	close_all(crowd, CROWD);
@@ -463,10 +460,8 @@ static void promote_private(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, 0x1112ull, submit_word(rig, bos[0], 0));
 	KUNIT_EXPECT_EQ(test, 0x2223ull, submit_word(rig, bos[1], 0));
-	for (i = 0; i < 2; i++) {
-		pagoda_vm_forget(client->vm, bos[i]);
-		pagoda_rig_close(bos[i]);
-	}
+	for (i = 0; i < 2; i++)
+		submit_close(client, bos[i]);
 	submit_client_end(client);
 }
 

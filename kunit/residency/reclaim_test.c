@@ -336,11 +336,10 @@ static void model_check(struct model *m)
 static void offer_random(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
-	struct model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct model *m = test_zalloc(test, sizeof(*m));
 	struct rnd_state rnd;
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->rig = rig;
 	prandom_seed_state(&rnd, 23);
 	for (i = 0; i < MODEL_BOS; i++)

@@ -55,8 +55,7 @@ static u64 mmu_mapped(struct pagoda_rig *rig)
 /* Waits until all paging is complete and TTM has freed what is to be freed. */
 static void mmu_settle(struct pagoda_rig *rig)
 {
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 	pagoda_rig_settle(rig);
 }
 
@@ -269,12 +268,11 @@ static void mmu_unmap_fails(struct kunit *test)
 static void mmu_unmap_own_fails(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
-	struct pagoda_sysmem *mem = kunit_kzalloc(test, 2 * sizeof(*mem), GFP_KERNEL);
+	struct pagoda_sysmem *mem = test_zalloc(test, 2 * sizeof(*mem));
 	struct page *pages[2];
 	u64 used = mmu_used(rig);
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, mem);
 	for (i = 0; i < ARRAY_SIZE(pages); i++) {
 		KUNIT_ASSERT_EQ(test, 0, pagoda_sysmem_alloc(rig->vidmm, &mem[i]));
 		pages[i] = mem[i].page;

@@ -190,8 +190,7 @@ static void handed_modes(struct kunit *test)
 	spy = pagoda_spy_begin(rig, NULL);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGES * PAGE_SIZE, 0));
-	context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	context = test_ok(test, pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL));
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE + (1ull << 46), 0, PAGE_SIZE, 0));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_ASSERT_EQ(test, 0, vmt_validate(vm));
@@ -381,9 +380,8 @@ static void interrupt_look(struct timer_list *timer)
 
 static struct interrupt *interrupt_begin(struct kunit *test, const u64 *value)
 {
-	struct interrupt *interrupt = kunit_kzalloc(test, sizeof(*interrupt), GFP_KERNEL);
+	struct interrupt *interrupt = test_zalloc(test, sizeof(*interrupt));
 
-	KUNIT_ASSERT_NOT_NULL(test, interrupt);
 	interrupt->value = value;
 	timer_setup(&interrupt->timer, interrupt_look, 0);
 	mod_timer(&interrupt->timer, jiffies + 1);
@@ -436,8 +434,7 @@ static void handed_fence_is_whole_by_cpu(struct kunit *test)
 	struct interrupt *interrupt;
 	u32 i, stopped_at;
 
-	exec.vram = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, exec.vram);
+	exec.vram = test_zalloc(test, PAGE_SIZE);
 	interrupt = interrupt_begin(test, (u64 *)(exec.vram + PAGE_SIZE - 8));
 	for (i = 0; READ_ONCE(interrupt->looks) < LOOKS; i++) {
 		signal.value = cpu_to_le64(i % 2 ? ~0ull : 0);

@@ -50,10 +50,9 @@ KUNIT_ARRAY_PARAM(reserve_plan, reserve_plans, reserve_plan_name);
 static void reserve_where(struct kunit *test)
 {
 	const struct reserve_plan *plan = test->param_value;
-	struct pagoda_vidmm *vidmm = kunit_kzalloc(test, sizeof(*vidmm), GFP_KERNEL);
+	struct pagoda_vidmm *vidmm = test_zalloc(test, sizeof(*vidmm));
 	struct drm_device *drm = pagoda_kunit_drm(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, vidmm);
 	vidmm->drm = drm;
 	vidmm->info = pagoda_kunit_info(test, drm->dev, &plan->shape);
 	KUNIT_EXPECT_EQ(test, plan->size ? 0 : -EINVAL,
@@ -106,13 +105,6 @@ static bool reserve_serves(struct reserve_test *t)
 	return pagoda_mmu_mode(t->rig->vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;
 }
 
-/* Returns when closed allocations are freed. */
-static void reserve_settle(struct reserve_test *t)
-{
-	pagoda_rig_settle(t->rig);
-	flush_workqueue(t->rig->vidmm->ttm.wq);
-}
-
 static struct drm_pagoda_segment_info reserve_info(struct pagoda_rig *rig)
 {
 	struct drm_pagoda_segment_info info;
@@ -144,20 +136,10 @@ static u32 reserve_pages(struct reserve_test *t)
 	return bytes >> PAGE_SHIFT;
 }
 
-static void reserve_pin(struct pagoda_bo *bo, bool pin)
-{
-	dma_resv_lock(bo->ttm.base.resv, NULL);
-	if (pin)
-		ttm_bo_pin(&bo->ttm);
-	else
-		ttm_bo_unpin(&bo->ttm);
-	dma_resv_unlock(bo->ttm.base.resv);
-}
-
 /* Also runs for a case that failed midway: pinned allocations can't leave VRAM at the end. */
 static void reserve_drop_hog(void *hog)
 {
-	reserve_pin(hog, false);
+	pagoda_rig_pin(hog, false);
 	pagoda_rig_close(hog);
 }
 
@@ -176,7 +158,7 @@ static struct reserve_test reserve_fill(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(t.shown, false));
 	t.hog = pagoda_rig_bo(t.rig, info.size >> PAGE_SHIFT, 0, SUBMIT_VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(t.hog));
-	reserve_pin(t.hog, true);
+	pagoda_rig_pin(t.hog, true);
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, reserve_drop_hog, t.hog));
 	info = reserve_info(t.rig);
 	KUNIT_EXPECT_EQ(test, info.size, info.usage);
@@ -187,7 +169,7 @@ static struct reserve_test reserve_fill(struct kunit *test)
 
 static void reserve_end(struct reserve_test *t)
 {
-	reserve_settle(t);
+	pagoda_rig_settle_freed(t->rig);
 	KUNIT_EXPECT_EQ(t->test, 0u, reserve_pages(t));
 	kunit_release_action(t->test, reserve_drop_hog, t->hog);
 	pagoda_rig_close(t->shown);
@@ -250,17 +232,17 @@ static void reserve_for_tables(struct kunit *test)
 		/* Memory that was freed can be used again. */
 		KUNIT_EXPECT_TRUE(test, !round || count == most);
 		most = count;
-		reserve_settle(&t);
+		pagoda_rig_settle_freed(t.rig);
 		reserve_expect(&t, vm, count);
 		pages = reserve_pages(&t);
 		KUNIT_EXPECT_EQ(test, serves, pages > RESERVE - 3);
 		KUNIT_EXPECT_EQ(test, serves, reserve_info(t.rig).reserve_refused > round);
 		if (serves)
 			KUNIT_EXPECT_EQ(test, -ENOMEM, reserve_map(&t, vm, count));
-		reserve_settle(&t);
+		pagoda_rig_settle_freed(t.rig);
 		KUNIT_EXPECT_EQ(test, pages, reserve_pages(&t));
 		vmt_drop(vm);
-		reserve_settle(&t);
+		pagoda_rig_settle_freed(t.rig);
 		KUNIT_EXPECT_EQ(test, 0u, reserve_pages(&t));
 	}
 	reserve_end(&t);
@@ -284,7 +266,7 @@ static void reserve_no_memory(struct kunit *test)
 	kunit_activate_static_stub(test, pagoda_vram_new_resource, reserve_no_vram);
 	KUNIT_EXPECT_EQ(test, -ENOMEM, reserve_map(&t, vm, 1));
 	kunit_deactivate_static_stub(test, pagoda_vram_new_resource);
-	reserve_settle(&t);
+	pagoda_rig_settle_freed(t.rig);
 	KUNIT_EXPECT_EQ(test, pages, reserve_pages(&t));
 	KUNIT_EXPECT_EQ(test, 0, reserve_map(&t, vm, 1));
 	reserve_expect(&t, vm, 2);
@@ -305,7 +287,7 @@ static void reserve_idle_ones_leave(struct kunit *test)
 
 	count = reserve_map_all(&t, vms[0], &ret);
 	KUNIT_EXPECT_EQ(test, -ENOMEM, ret);
-	reserve_settle(&t);
+	pagoda_rig_settle_freed(t.rig);
 	vms[1] = vmt_make(t.rig);
 	for (i = 0; i < 4; i++) {
 		struct pagoda_vm *vm = vms[(i + 1) % 2];
@@ -313,7 +295,7 @@ static void reserve_idle_ones_leave(struct kunit *test)
 		ret = i % 2 ? vmt_set(vm, DRM_PAGODA_BIND_UNMAP, reserve_at(count), PAGE_SIZE) :
 			      reserve_map(&t, vm, i / 2);
 		KUNIT_ASSERT_EQ(test, 0, ret);
-		reserve_settle(&t);
+		pagoda_rig_settle_freed(t.rig);
 		reserve_expect(&t, vm, i % 2 ? count : i / 2 + 1);
 	}
 	vmt_drop(vms[0]);
@@ -357,10 +339,10 @@ static void reserve_for_save_areas(struct kunit *test)
 	KUNIT_ASSERT_LT(test, count, ARRAY_SIZE(contexts));
 	KUNIT_EXPECT_EQ(test, -ENOMEM, PTR_ERR(contexts[count]));
 	KUNIT_EXPECT_EQ(test, count, list_count_nodes(&vm->saves));
-	reserve_settle(&t);
+	pagoda_rig_settle_freed(t.rig);
 	KUNIT_EXPECT_GT(test, reserve_pages(&t) + VIRTIO_PAGODA_CONTEXT_BYTES / PAGE_SIZE, RESERVE);
 	pagoda_context_destroy(contexts[--count]);
-	reserve_settle(&t);
+	pagoda_rig_settle_freed(t.rig);
 	contexts[count] = reserve_context(&t, vm);
 	KUNIT_EXPECT_FALSE(test, IS_ERR(contexts[count]));
 	for (count++; count; count--)
@@ -417,7 +399,7 @@ static void reserve_for_whole_vram(struct kunit *test)
 	pagoda_vm_forget(client->vm, bo);
 	submit_client_end(client);
 	pagoda_rig_close(bo);
-	reserve_settle(&t);
+	pagoda_rig_settle_freed(t.rig);
 	KUNIT_EXPECT_EQ(test, 0u, reserve_pages(&t));
 }
 

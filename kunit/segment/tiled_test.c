@@ -279,8 +279,7 @@ static void failure_out(struct kunit *test)
 	struct pagoda_queue_stats stats;
 
 	pagoda_rig_settle(rig);
-	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
-				    0, 10);
+	pagoda_rig_refuse_next(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_TRUE(test, rows_are(rig, bo, 9));
 	pagoda_queue_stats(rig->vidmm->queue, &stats);
@@ -305,8 +304,7 @@ static void failure_in(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
-	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
-				    0, 10);
+	pagoda_rig_refuse_next(rig);
 	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 9));
 	pagoda_queue_stats(rig->vidmm->queue, &stats);
@@ -332,8 +330,7 @@ static void failure_lost(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	memset(rig->windows, 0x77, rig->swizzling.size);
-	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
-				    0, 10);
+	pagoda_rig_refuse_next(rig);
 	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
 	pagoda_rig_settle(rig);
 	pagoda_bo_info(bo, &info);
@@ -352,10 +349,9 @@ static void failure_lost(struct kunit *test)
 static void debugger_access(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	u8 *buf = kunit_kzalloc(test, 3 * PAGE_SIZE, GFP_KERNEL);
+	u8 *buf = test_zalloc(test, 3 * PAGE_SIZE);
 	u32 length = 2 * PAGE_SIZE + 9, offset = PAGE_SIZE - 5, state, i;
 
-	KUNIT_ASSERT_NOT_NULL(test, buf);
 	for (state = 0; state < 3; state++) {
 		struct pagoda_bo *bo = tiled_shown(rig, &tiled_layouts[0], state);
 

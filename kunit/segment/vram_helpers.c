@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The VRAM segment and a map of its pages; see vram_helpers.h. */
 #include <linux/highmem.h>
+#include "rig/alloc.h"
 #include "vram_helpers.h"
 
 #define VRAM_INVALID	0xff
@@ -60,10 +61,9 @@ static void vram_fixture_end(void *fix)
 struct vram_fixture *vram_fixture(struct kunit *test,
 				  const struct pagoda_kunit_shape *shape)
 {
-	struct vram_fixture *fix = kunit_kzalloc(test, sizeof(*fix), GFP_KERNEL);
+	struct vram_fixture *fix = test_zalloc(test, sizeof(*fix));
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, fix);
 	fix->shape = shape;
 	fix->vidmm = pagoda_kunit_segments(test, shape);
 	fix->populated.page_flags = TTM_TT_FLAG_PRIV_POPULATED;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The VRAM segment against a map of its pages. */
 #include <kunit/static_stub.h>
+#include "rig/alloc.h"
 #include "rig/prove.h"
 #include "vram_helpers.h"
 
@@ -291,8 +292,7 @@ static void vram_cursor_steps(struct kunit *test)
 		vram_drop(fix, i);
 	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 150, &anywhere), 0);
 	res = fix->slots[0].res;
-	address = kunit_kcalloc(test, 150, sizeof(*address), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, address);
+	address = test_calloc(test, 150, sizeof(*address));
 	for (i = 0; i < 150; i++) {
 		pagoda_vram_first(&cur, res, (u64)i << PAGE_SHIFT, PAGE_SIZE);
 		KUNIT_ASSERT_EQ(test, cur.size, PAGE_SIZE);

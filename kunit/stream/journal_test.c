@@ -45,8 +45,7 @@ static void journal_agrees_with_packets(struct kunit *test)
 
 	bo = pagoda_rig_bo(rig, 8, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
 			   DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM), 0);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_write_vram(rig, bo, 1);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_ASSERT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
 
@@ -253,9 +252,8 @@ static void journal_records_tables(struct kunit *test)
 	};
 	const struct pagoda_root root = { 0x5000, 16, VIRTIO_PAGODA_SEGMENT_VRAM };
 	struct pagoda_paging_cursor cursor = { };
-	__le64 *table = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	__le64 *table = test_zalloc(test, PAGE_SIZE);
 
-	KUNIT_ASSERT_NOT_NULL(test, table);
 	op.update_page_table.cpu_table = table;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, SZ_4K));
 	KUNIT_ASSERT_EQ(test, PAGODA_BUILD_SUCCESS,

@@ -6,43 +6,13 @@
 #include <kunit/test-bug.h>
 #include <drm/drm_gem.h>
 #include "debug/debug.h"
+#include "queue/queue_helpers.h"
 #include "rig/rig.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
-
-/* A fence of another driver that the test signals. */
-static const char *foreign_name(struct dma_fence *fence)
-{
-	return "pagoda-kunit";
-}
-
-static const struct dma_fence_ops foreign_ops = {
-	.get_driver_name = foreign_name,
-	.get_timeline_name = foreign_name,
-};
-
-struct foreign_fence {
-	struct dma_fence base;
-	spinlock_t lock; /* required by dma_fence_init() */
-};
-
-static struct dma_fence *foreign_fence_attach(struct kunit *test, struct pagoda_bo *bo,
-					      enum dma_resv_usage usage)
-{
-	struct foreign_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, fence);
-	spin_lock_init(&fence->lock);
-	dma_fence_init(&fence->base, &foreign_ops, &fence->lock, dma_fence_context_alloc(1), 1);
-	dma_resv_lock(bo->ttm.base.resv, NULL);
-	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(bo->ttm.base.resv, 1));
-	dma_resv_add_fence(bo->ttm.base.resv, &fence->base, usage);
-	dma_resv_unlock(bo->ttm.base.resv);
-	return &fence->base;
-}
 
 struct evictor {
 	struct pagoda_bo *bo;
@@ -71,18 +41,17 @@ static void stream_busy(struct kunit *test)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
 	struct evictor evictor = { .bo = bo };
 	struct drm_pagoda_stats stats;
-	struct task_struct *task;
 	struct dma_fence *fence;
 	u32 i, pieces;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pieces = pagoda_vram_count_ranges(bo->ttm.resource);
 	pagoda_rig_write(rig, bo, 1);
-	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
+	fence = pagoda_test_fence(test);
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
 	bo->content.needs_idle = true;
 	init_completion(&evictor.done);
-	task = kthread_run(evictor_run, &evictor, "pagoda-evictor");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(evictor_run, &evictor, "pagoda-evictor")));
 	for (i = 0; i < 1000 && !atomic64_read(&rig->vidmm->stats.busy_retries); i++)
 		msleep(20);
 
@@ -148,15 +117,12 @@ static void stream_busy_own(struct kunit *test)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU | PHYSICAL, VRAM | APERTURE, 0);
 	struct evictor evictor = { .bo = bo, .mapped = true };
 	const struct pagoda_rig_note *map, *copy;
-	struct task_struct *task;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_write_vram(rig, bo, 1);
 	bo->content.needs_idle = true;
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	init_completion(&evictor.done);
-	task = kthread_run(evictor_run, &evictor, "pagoda-evictor");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(evictor_run, &evictor, "pagoda-evictor")));
 
 	PAGODA_PROVES(C14);
 	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&evictor.done, HZ / 5));
@@ -180,8 +146,7 @@ static void stream_busy_no_wait(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_write_vram(rig, bo, 1);
 	bo->content.needs_idle = true;
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_rig_place(bo, &system, true));
 	KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, TTM_PL_VRAM);
@@ -196,9 +161,9 @@ static void stream_dependency(struct kunit *test)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
 	struct dma_fence *fence;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
-	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
+	pagoda_rig_write_vram(rig, bo, 1);
+	fence = pagoda_test_fence(test);
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	msleep(50);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
@@ -219,9 +184,9 @@ static void stream_fill_waits(struct kunit *test)
 	/* No clean blocks are left. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(old));
 	pagoda_rig_close(old);
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
-	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_KERNEL);
+	pagoda_rig_settle_freed(rig);
+	fence = pagoda_test_fence(test);
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_KERNEL);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	msleep(50);
 	PAGODA_PROVES(C42);
@@ -247,9 +212,9 @@ static void stream_dependency_plugged(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, other, 1);
 	pagoda_rig_write(rig, bo, 2);
-	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
-	pagoda_rig_share(rig, true);
-	pagoda_stream_plug(rig->vidmm);
+	fence = pagoda_test_fence(test);
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	pagoda_rig_plug_shared(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(other));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_stream_unplug(rig->vidmm);
@@ -274,13 +239,11 @@ static void stream_batch(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(bos); i++) {
 		bos[i] = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[i]));
-		pagoda_rig_write(rig, bos[i], i);
+		pagoda_rig_write_vram(rig, bos[i], i);
 	}
 	pagoda_rig_settle(rig);
 	doorbells = rig->fake->doorbells;
-	pagoda_rig_share(rig, true);
-	pagoda_stream_plug(rig->vidmm);
+	pagoda_rig_plug_shared(rig);
 	for (i = 0; i < ARRAY_SIZE(bos); i++)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[i]));
 	pagoda_stream_unplug(rig->vidmm);
@@ -304,8 +267,7 @@ static void stream_plug_is_bounded(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_write_vram(rig, bo, 1);
 	pagoda_stream_plug(rig->vidmm);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	dma_resv_lock(bo->ttm.base.resv, NULL);
@@ -323,10 +285,8 @@ static void stream_wait_sends(struct kunit *test)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
 	struct dma_resv *resv = bo->ttm.base.resv;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
-	pagoda_rig_share(rig, true);
-	pagoda_stream_plug(rig->vidmm);
+	pagoda_rig_write_vram(rig, bo, 1);
+	pagoda_rig_plug_shared(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_FALSE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_stream_wait_idle(rig->vidmm, 30 * HZ));
@@ -342,8 +302,7 @@ static void stream_small(struct kunit *test)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_write_vram(rig, bo, 1);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_NOT_NULL(test, rig->vidmm->stream->reserve);
@@ -394,10 +353,9 @@ static void stream_no_owner(struct kunit *test)
 /* Makes a page list without neighbours, so that each page is a run. */
 static void split_list(struct kunit *test, struct page *pages, struct pagoda_adl *adl)
 {
-	dma_addr_t *list = kunit_kcalloc(test, SPLIT_PAGES, sizeof(*list), GFP_KERNEL);
+	dma_addr_t *list = test_calloc(test, SPLIT_PAGES, sizeof(*list));
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, list);
 	for (i = 0; i < SPLIT_PAGES; i++)
 		list[i] = page_to_phys(pages + i % 2 * 2);
 	memset(page_address(pages), 0xaa, PAGE_SIZE);
@@ -544,8 +502,7 @@ static void stream_no_memory(struct kunit *test)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 77, CPU, VRAM | APERTURE, 0);
 	u32 i, nth, place, failures = 0;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 42);
+	pagoda_rig_write_vram(rig, bo, 42);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	for (i = 0; i < ARRAY_SIZE(round); i++) {
 		place = bo->ttm.resource->mem_type;

@@ -16,8 +16,7 @@ static struct pagoda_bo *take_all(struct pagoda_rig *rig)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, SUBMIT_VRAM, 0);
 
 	/* A closed allocation's VRAM is free when it is idle. */
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_EXPECT_EQ(rig->test, bo->ttm.resource->mem_type, (u32)TTM_PL_VRAM);
 	pagoda_rig_settle(rig);
@@ -101,8 +100,7 @@ static void isolation_lost_and_swapped(struct kunit *test)
 	struct ttm_operation_ctx ctx = {};
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_write_vram(rig, bo, 1);
 	pagoda_rig_settle(rig);
 	pagoda_rig_refuse_copy_out(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
@@ -146,16 +144,13 @@ static void isolation_lost_and_bound(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_map(client, shown, HERE));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(shown));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(shown));
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(before));
-	pagoda_rig_write(rig, before, 1);
+	pagoda_rig_write_vram(rig, before, 1);
 	pagoda_rig_close(before);
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 	pagoda_rig_settle(rig);
 
 	/* The device refuses every attempt. */
-	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
-				    0, 10);
+	pagoda_rig_refuse_next(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(shown));
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(shown->content.lost));

@@ -35,13 +35,6 @@ struct paging_test {
 #define NORMAL	1
 #define HIGH	2
 
-/* Returns when places that moves left are free, so that no allocation has to leave for them. */
-static void paging_settle(struct paging_test *t)
-{
-	pagoda_rig_settle(t->rig);
-	flush_workqueue(t->rig->vidmm->ttm.wq);
-}
-
 static struct paging_test paging_make(struct kunit *test, u32 pages)
 {
 	struct paging_test t = { .test = test, .rig = submit_rig(test) };
@@ -60,7 +53,7 @@ static struct paging_test paging_make(struct kunit *test, u32 pages)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(t.bos[i]));
 		pagoda_rig_write(t.rig, t.bos[i], i);
 	}
-	paging_settle(&t);
+	pagoda_rig_settle_freed(t.rig);
 	t.rig->nr_log = 0;
 	return t;
 }
@@ -146,7 +139,7 @@ static void paging_values_in_order(struct kunit *test)
 	u32 i, round;
 
 	for (round = 0; round < 3; round++) {
-		paging_settle(&t);
+		pagoda_rig_settle_freed(t.rig);
 		for (i = 0; i + 2 <= MOST; i += 2) {
 			KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, i, 2, 0, &value));
 			PAGODA_PROVES(C156);
@@ -230,14 +223,12 @@ static int paging_hold(void *arg)
 /* Blocks the pager with a request it has begun, until paging_let(). */
 static void paging_block(struct paging_test *t)
 {
-	struct task_struct *task;
 	u64 value;
 
 	init_completion(&t->held);
 	init_completion(&t->let);
 	init_completion(&t->over);
-	task = kthread_run(paging_hold, t, "pagoda-hold");
-	KUNIT_ASSERT_FALSE(t->test, IS_ERR(task));
+	KUNIT_ASSERT_FALSE(t->test, IS_ERR(kthread_run(paging_hold, t, "pagoda-hold")));
 	wait_for_completion(&t->held);
 	KUNIT_ASSERT_EQ(t->test, 0, paging_resident(t, HIGH, 0, 1, 0, &value));
 	KUNIT_ASSERT_NE(t->test, 0ull, value);
@@ -516,8 +507,7 @@ static void paging_failure_cancels_jobs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 5ull, submit_state(client).submitted);
 	KUNIT_EXPECT_EQ(test, 0, t.rig->client->error);
 	xa_erase(&t.rig->client->objects[PAGODA_OBJECT_PAGING_QUEUE], 1);
-	pagoda_vm_forget(client->vm, bo);
-	pagoda_rig_close(bo);
+	submit_close(client, bo);
 	submit_client_end(client);
 	paging_end(&t);
 }

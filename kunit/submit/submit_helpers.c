@@ -4,6 +4,7 @@
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
 #include <drm/drm_syncobj.h>
+#include "rig/command.h"
 #include "submit_helpers.h"
 
 struct pagoda_rig *submit_rig_reserve(struct kunit *test, u32 pages)
@@ -40,13 +41,11 @@ int submit_map(struct submit_client *client, struct pagoda_bo *bo, u64 address)
 
 struct submit_client *submit_client(struct pagoda_rig *rig, u32 engine)
 {
-	struct submit_client *client = kunit_kzalloc(rig->test, sizeof(*client), GFP_KERNEL);
+	struct submit_client *client = test_zalloc(rig->test, sizeof(*client));
 
-	KUNIT_ASSERT_NOT_NULL(rig->test, client);
 	client->rig = rig;
 	client->done = submit_syncobj(rig->test);
-	client->vm = pagoda_vm_create(rig->vidmm, rig->client);
-	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(client->vm));
+	client->vm = test_ok(rig->test, pagoda_vm_create(rig->vidmm, rig->client));
 	client->context = pagoda_context_create(client->vm, engine, DRM_PAGODA_PRIORITY_NORMAL);
 	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(client->context));
 	client->code = pagoda_rig_bo(rig, SUBMIT_PAGES, DRM_PAGODA_ALLOCATION_CPU_VISIBLE |
@@ -64,6 +63,12 @@ void submit_client_end(struct submit_client *client)
 	pagoda_vm_close(client->vm);
 	pagoda_vm_put(client->vm);
 	pagoda_rig_close(client->code);
+}
+
+void submit_close(struct submit_client *client, struct pagoda_bo *bo)
+{
+	pagoda_vm_forget(client->vm, bo);
+	pagoda_rig_close(bo);
 }
 
 struct pagoda_bo *submit_private(struct submit_client *client, u32 pages, u32 supported,
@@ -120,85 +125,48 @@ static void submit_write(struct submit_client *client, const void *command, u32 
 	client->used += size;
 }
 
-#define SUBMIT_HEAD(NAME, more, type) { \
-	.opcode = cpu_to_le16(VIRTIO_PAGODA_COMMAND_##NAME), \
-	.flags = cpu_to_le16(more), \
-	.length = cpu_to_le32(sizeof(struct virtio_pagoda_##type)), \
-}
+#define ADD(NAME, type, more, ...) \
+	submit_write(client, PAGODA_COMMAND(NAME, type, more, __VA_ARGS__), \
+		     sizeof(struct virtio_pagoda_##type))
 
 void submit_store(struct submit_client *client, u64 address, u64 value)
 {
-	const struct virtio_pagoda_store store = {
-		.command = SUBMIT_HEAD(STORE, VIRTIO_PAGODA_COMMAND_WIDE, store),
-		.address = cpu_to_le64(address),
-		.value = cpu_to_le64(value),
-	};
-
-	submit_write(client, &store, sizeof(store));
+	ADD(STORE, store, VIRTIO_PAGODA_COMMAND_WIDE, .address = cpu_to_le64(address),
+	    .value = cpu_to_le64(value));
 }
 
 void submit_compare(struct submit_client *client, u64 address, u64 value)
 {
-	const struct virtio_pagoda_compare compare = {
-		.command = SUBMIT_HEAD(COMPARE, VIRTIO_PAGODA_COMMAND_WIDE, compare),
-		.address = cpu_to_le64(address),
-		.value = cpu_to_le64(value),
-		.mask = cpu_to_le64(U64_MAX),
-	};
-
-	submit_write(client, &compare, sizeof(compare));
+	ADD(COMPARE, compare, VIRTIO_PAGODA_COMMAND_WIDE, .address = cpu_to_le64(address),
+	    .value = cpu_to_le64(value), .mask = cpu_to_le64(U64_MAX));
 }
 
 void submit_add(struct submit_client *client, u64 address, u64 value)
 {
-	const struct virtio_pagoda_atomic_add add = {
-		.command = SUBMIT_HEAD(ATOMIC_ADD, VIRTIO_PAGODA_COMMAND_WIDE, atomic_add),
-		.address = cpu_to_le64(address),
-		.value = cpu_to_le64(value),
-	};
-
-	submit_write(client, &add, sizeof(add));
+	ADD(ATOMIC_ADD, atomic_add, VIRTIO_PAGODA_COMMAND_WIDE, .address = cpu_to_le64(address),
+	    .value = cpu_to_le64(value));
 }
 
 void submit_copy(struct submit_client *client, u64 src, u64 dst, u64 size)
 {
-	const struct virtio_pagoda_copy copy = {
-		.command = SUBMIT_HEAD(COPY, 0, copy),
-		.src = cpu_to_le64(src),
-		.dst = cpu_to_le64(dst),
-		.size = cpu_to_le64(size),
-	};
-
-	submit_write(client, &copy, sizeof(copy));
+	ADD(COPY, copy, 0, .src = cpu_to_le64(src), .dst = cpu_to_le64(dst),
+	    .size = cpu_to_le64(size));
 }
 
 void submit_count(struct submit_client *client, u32 number, u64 address)
 {
-	const struct virtio_pagoda_set_register set = {
-		.command = SUBMIT_HEAD(SET_REGISTER, VIRTIO_PAGODA_COMMAND_ADD, set_register),
-		.number = cpu_to_le32(number),
-		.value = cpu_to_le64(1),
-	};
-	const struct virtio_pagoda_store_register store = {
-		.command = SUBMIT_HEAD(STORE_REGISTER, 0, store_register),
-		.number = cpu_to_le32(number),
-		.address = cpu_to_le64(address),
-	};
-
-	submit_write(client, &set, sizeof(set));
-	submit_write(client, &store, sizeof(store));
+	ADD(SET_REGISTER, set_register, VIRTIO_PAGODA_COMMAND_ADD, .number = cpu_to_le32(number),
+	    .value = cpu_to_le64(1));
+	ADD(STORE_REGISTER, store_register, 0, .number = cpu_to_le32(number),
+	    .address = cpu_to_le64(address));
 }
 
 void submit_forever(struct submit_client *client)
 {
 	const u32 size = sizeof(struct virtio_pagoda_branch) + client->used - client->start;
-	const struct virtio_pagoda_branch branch = {
-		.command = SUBMIT_HEAD(BRANCH, 0, branch),
-		.address = cpu_to_le64(SUBMIT_CODE + client->start),
-		.size = cpu_to_le64(size),
-	};
 
-	submit_write(client, &branch, sizeof(branch));
+	ADD(BRANCH, branch, 0, .address = cpu_to_le64(SUBMIT_CODE + client->start),
+	    .size = cpu_to_le64(size));
 }
 
 /* ---- Jobs ----------------------------------------------------------------------- */

@@ -61,6 +61,8 @@ struct pagoda_rig *submit_rig(struct kunit *test);
 struct pagoda_rig *submit_rig_reserve(struct kunit *test, u32 pages);
 struct submit_client *submit_client(struct pagoda_rig *rig, u32 engine);
 void submit_client_end(struct submit_client *client);
+/* Closes an allocation that the client's VM maps. */
+void submit_close(struct submit_client *client, struct pagoda_bo *bo);
 /* Returns an allocation private to the client's VM, mapped at @address. */
 struct pagoda_bo *submit_private(struct submit_client *client, u32 pages, u32 supported,
 				 u64 address);

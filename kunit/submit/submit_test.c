@@ -72,8 +72,7 @@ static void submit_stores_anywhere(struct kunit *test)
 		pagoda_rig_settle(rig);
 		KUNIT_EXPECT_EQ(test, 0x1234567800000000ull + i,
 				submit_word(rig, bo, 2 * PAGE_SIZE + 8));
-		pagoda_vm_forget(client->vm, bo);
-		pagoda_rig_close(bo);
+		submit_close(client, bo);
 	}
 	submit_client_end(client);
 }
@@ -109,10 +108,8 @@ static void submit_brings_private_back(struct kunit *test)
 				KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[i]));
 		}
 	}
-	for (i = 0; i < ARRAY_SIZE(bos); i++) {
-		pagoda_vm_forget(client->vm, bos[i]);
-		pagoda_rig_close(bos[i]);
-	}
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		submit_close(client, bos[i]);
 	submit_client_end(client);
 }
 
@@ -151,10 +148,8 @@ static void submit_rebinds_at_once(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, before, rig->nr_log);
-	for (i = 0; i < ARRAY_SIZE(bos); i++) {
-		pagoda_vm_forget(client->vm, bos[i]);
-		pagoda_rig_close(bos[i]);
-	}
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		submit_close(client, bos[i]);
 	submit_client_end(client);
 }
 
@@ -196,10 +191,8 @@ static void submit_overcommits(struct kunit *test, u32 percent)
 	for (i = 0; i < count; i++)
 		KUNIT_EXPECT_EQ(test, values[i], submit_word(rig, bos[i], i * 8));
 	KUNIT_EXPECT_EQ(test, 0u, submit_state(client).state);
-	for (i = 0; i < count; i++) {
-		pagoda_vm_forget(client->vm, bos[i]);
-		pagoda_rig_close(bos[i]);
-	}
+	for (i = 0; i < count; i++)
+		submit_close(client, bos[i]);
 	submit_client_end(client);
 }
 
@@ -241,8 +234,7 @@ static void submit_spills_private(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(bos); i++) {
 		KUNIT_EXPECT_EQ(test, 3ull, submit_word(rig, bos[i], 40 * PAGE_SIZE));
 		inside += bos[i]->ttm.resource->mem_type == TTM_PL_VRAM;
-		pagoda_vm_forget(client->vm, bos[i]);
-		pagoda_rig_close(bos[i]);
+		submit_close(client, bos[i]);
 	}
 	KUNIT_EXPECT_GE(test, inside, 12u);
 	submit_client_end(client);
@@ -266,10 +258,8 @@ static void submit_makes_room_for_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	for (i = 0; i < count; i += 50)
 		KUNIT_EXPECT_EQ(test, i + 1ull, submit_word(rig, bos[i], 0));
-	for (i = 0; i < count; i++) {
-		pagoda_vm_forget(client->vm, bos[i]);
-		pagoda_rig_close(bos[i]);
-	}
+	for (i = 0; i < count; i++)
+		submit_close(client, bos[i]);
 	submit_client_end(client);
 }
 
@@ -304,10 +294,8 @@ static void submit_refuses_what_doesnt_fit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ull, client->number);
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, 2ull, submit_word(rig, args.bos[0], 0));
-	for (i = 0; i < 2; i++) {
-		pagoda_vm_forget(client->vm, args.bos[i]);
-		pagoda_rig_close(args.bos[i]);
-	}
+	for (i = 0; i < 2; i++)
+		submit_close(client, args.bos[i]);
 	submit_client_end(client);
 }
 
@@ -343,8 +331,7 @@ static void submit_syncs_implicitly(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(reader));
 	KUNIT_EXPECT_EQ(test, 2u, rig->engines[0].executed);
 	pagoda_vm_forget(writer->vm, bo);
-	pagoda_vm_forget(reader->vm, bo);
-	pagoda_rig_close(bo);
+	submit_close(reader, bo);
 	submit_client_end(other);
 	submit_client_end(reader);
 	submit_client_end(writer);
@@ -402,12 +389,9 @@ static void submit_fault_costs_the_guilty(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)VIRTIO_PAGODA_ACCESS_WRITE, state.access);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, submit_empty(bad, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_empty(good, NULL));
-	pagoda_vm_forget(good->vm, secret);
-	pagoda_rig_close(secret);
-	pagoda_vm_forget(bad->vm, absent);
-	pagoda_rig_close(absent);
-	pagoda_vm_forget(bad->vm, args.bos[0]);
-	pagoda_rig_close(args.bos[0]);
+	submit_close(good, secret);
+	submit_close(bad, absent);
+	submit_close(bad, args.bos[0]);
 	submit_client_end(bad);
 	submit_client_end(good);
 }
@@ -438,8 +422,7 @@ static void submit_hang_costs_the_guilty(struct kunit *test)
 			submit_state(bad).state);
 	KUNIT_EXPECT_EQ(test, 1ull, submit_state(bad).job);
 	KUNIT_EXPECT_EQ(test, 0u, submit_state(good).state);
-	pagoda_vm_forget(good->vm, bo);
-	pagoda_rig_close(bo);
+	submit_close(good, bo);
 	submit_client_end(bad);
 	submit_client_end(good);
 }
@@ -477,8 +460,7 @@ static void submit_keeps_what_runs(struct kunit *test)
 	dma_resv_lock(pagoda_vm_resv(client->vm), NULL);
 	KUNIT_EXPECT_TRUE(test, pagoda_vm_may_evict(save));
 	dma_resv_unlock(pagoda_vm_resv(client->vm));
-	pagoda_vm_forget(client->vm, bo);
-	pagoda_rig_close(bo);
+	submit_close(client, bo);
 	submit_client_end(client);
 }
 
@@ -500,8 +482,7 @@ static void submit_save_area_moves(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, i & 1 ? pagoda_rig_to_system(save) :
 						 pagoda_rig_to_aperture(save, false));
 	}
-	pagoda_vm_forget(client->vm, bo);
-	pagoda_rig_close(bo);
+	submit_close(client, bo);
 	submit_client_end(client);
 }
 
@@ -530,8 +511,7 @@ static void submit_thousands(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 3000ull, client->number);
 	KUNIT_EXPECT_EQ(test, 3000ull, submit_word(rig, bo, 0));
 	KUNIT_EXPECT_EQ(test, 3000ull, submit_state(client).completed);
-	pagoda_vm_forget(client->vm, bo);
-	pagoda_rig_close(bo);
+	submit_close(client, bo);
 	submit_client_end(client);
 }
 

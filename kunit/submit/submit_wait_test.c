@@ -34,8 +34,7 @@ static struct wait_world wait_world(struct kunit *test)
 
 static void wait_end(struct wait_world *world)
 {
-	pagoda_vm_forget(world->client->vm, world->bo);
-	pagoda_rig_close(world->bo);
+	submit_close(world->client, world->bo);
 	submit_client_end(world->client);
 }
 
@@ -351,8 +350,7 @@ static void wait_threads(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(threads); i++) {
 		for (k = 0; k < ARRAY_SIZE(threads[i].bos); k++) {
 			sum += submit_word(rig, threads[i].bos[k], 0);
-			pagoda_vm_forget(threads[i].client->vm, threads[i].bos[k]);
-			pagoda_rig_close(threads[i].bos[k]);
+			submit_close(threads[i].client, threads[i].bos[k]);
 		}
 		pagoda_vm_forget(threads[i].client->vm, shared);
 	}
@@ -379,13 +377,12 @@ static void wait_for_what_is_lost(struct kunit *test, u32 pages, u64 resets)
 	};
 	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
 	u32 count = PAGODA_RIG_VRAM_PAGES / 2;
-	struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
+	struct pagoda_bo **odd = test_calloc(test, count, sizeof(*odd));
 	struct submit_client *client = submit_client(rig, 0);
 	struct pagoda_bo *from = submit_private(client, pages, SUBMIT_VRAM, HERE);
 	struct pagoda_bo *to = submit_private(client, 1, SUBMIT_APERTURE, HERE + SZ_2M);
 	struct drm_pagoda_allocation_info info;
 
-	KUNIT_ASSERT_NOT_NULL(test, odd);
 	pagoda_rig_fragment(rig, odd, count);
 	submit_store(client, HERE, 1);
 	submit_store(client, HERE + SZ_2M, 2);
@@ -394,8 +391,7 @@ static void wait_for_what_is_lost(struct kunit *test, u32 pages, u64 resets)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(from));
 	pagoda_rig_settle(rig);
 
-	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
-				    0, 10);
+	pagoda_rig_refuse_next(rig);
 	submit_copy(client, HERE, HERE + SZ_2M, 8);
 	/* Mapping and content share a buffer if they fit. */
 	pagoda_rig_share(rig, true);

@@ -65,12 +65,9 @@ static void job_world_end(struct job_world *world)
 {
 	if (world->client->sent)
 		submit_wait(world->client);
-	while (world->nr--) {
-		pagoda_vm_forget(world->client->vm, world->bo[world->nr]);
-		pagoda_rig_close(world->bo[world->nr]);
-	}
-	pagoda_vm_forget(world->client->vm, world->results);
-	pagoda_rig_close(world->results);
+	while (world->nr--)
+		submit_close(world->client, world->bo[world->nr]);
+	submit_close(world->client, world->results);
 	submit_client_end(world->client);
 }
 
@@ -571,7 +568,6 @@ static void busy_until_idle(struct kunit *test)
 {
 	const struct pagoda_rig_note *copy, *discard;
 	struct busy_evictor evictor;
-	struct task_struct *task;
 	struct job_world world;
 	u32 i;
 
@@ -585,8 +581,7 @@ static void busy_until_idle(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(world.bo[3]));
 	evictor = (struct busy_evictor) { .rig = world.rig, .bo = world.bo[1] };
 	init_completion(&evictor.done);
-	task = kthread_run(busy_evictor_run, &evictor, "pagoda-evictor");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(busy_evictor_run, &evictor, "pagoda-evictor")));
 	for (i = 0; i < 1000 && !busy_stats(world.rig).busy_retries; i++)
 		msleep(20);
 
@@ -702,10 +697,9 @@ static void walk_step(struct walk *walk)
 
 static void walk_run(struct kunit *test, bool no_window)
 {
-	struct walk *walk = kunit_kzalloc(test, sizeof(*walk), GFP_KERNEL);
+	struct walk *walk = test_zalloc(test, sizeof(*walk));
 	u32 step;
 
-	KUNIT_ASSERT_NOT_NULL(test, walk);
 	walk->state = 17 + no_window;
 	job_world_init(test, &walk->world, SURFACES, no_window);
 	for (step = 0; step < WALK_STEPS && !walk->wrong; step++)

@@ -39,8 +39,7 @@ static void flush_moves(struct kunit *test)
 		bool snooped = cached && (mapped || is_virtual);
 		struct pagoda_bo *bo = flush_bo(rig, cached, mapped);
 
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-		pagoda_rig_write(rig, bo, 1 + i);
+		pagoda_rig_write_vram(rig, bo, 1 + i);
 		KUNIT_ASSERT_EQ(test, 0, mapped ? pagoda_rig_to_aperture(bo, true) :
 						  pagoda_rig_to_system(bo));
 		pagoda_rig_settle(rig);
@@ -85,13 +84,12 @@ static void flush_undone(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	u32 count = PAGODA_RIG_VRAM_PAGES / 2, i;
-	struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
+	struct pagoda_bo **odd = test_calloc(test, count, sizeof(*odd));
 	struct ttm_resource system = { .mem_type = TTM_PL_SYSTEM };
 	struct pagoda_move m;
 	struct pagoda_stream_txn txn;
 	struct dma_fence *fence;
 
-	KUNIT_ASSERT_NOT_NULL(test, odd);
 	pagoda_rig_fragment(rig, odd, count);
 	for (i = 0; i < 2; i++) {
 		m = (struct pagoda_move) { .vidmm = rig->vidmm, .bo = flush_bo(rig, i, false) };

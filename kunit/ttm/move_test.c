@@ -53,8 +53,7 @@ static void move_round_trip(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct pagoda_bo *bo = pagoda_rig_bo(rig, sizes[i], CPU, VRAM | APERTURE, 0);
 
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-		pagoda_rig_write(rig, bo, i);
+		pagoda_rig_write_vram(rig, bo, i);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 		/* Content in system memory is linear, in the order the CPU sees. */
 		PAGODA_PROVES(C26, C33);
@@ -67,8 +66,7 @@ static void move_round_trip(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, i));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
 		/* TTM frees the range that the allocation had before only now. */
-		pagoda_rig_settle(rig);
-		flush_workqueue(rig->vidmm->ttm.wq);
+		pagoda_rig_settle_freed(rig);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, i));
@@ -107,11 +105,10 @@ static void move_fragments(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	u32 count = PAGODA_RIG_VRAM_PAGES / 2;
-	struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
+	struct pagoda_bo **odd = test_calloc(test, count, sizeof(*odd));
 	struct pagoda_bo *bo;
 	u32 i, before;
 
-	KUNIT_ASSERT_NOT_NULL(test, odd);
 	pagoda_rig_fragment(rig, odd, count);
 	bo = pagoda_rig_bo(rig, 50, CPU, VRAM | APERTURE, 0);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -231,17 +228,15 @@ static void move_threads(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	u32 count = PAGODA_RIG_VRAM_PAGES / 2;
-	struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
+	struct pagoda_bo **odd = test_calloc(test, count, sizeof(*odd));
 	struct mover movers[3] = {};
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, odd);
 	pagoda_rig_fragment(rig, odd, count);
 	for (i = 0; i < ARRAY_SIZE(movers); i++) {
 		movers[i].bo = pagoda_rig_bo(rig, 20, CPU, VRAM, 0);
 		init_completion(&movers[i].done);
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(movers[i].bo));
-		pagoda_rig_write(rig, movers[i].bo, i);
+		pagoda_rig_write_vram(rig, movers[i].bo, i);
 	}
 	/* The first allocation waits between its pieces. */
 	movers[0].bo->content.needs_idle = true;
@@ -273,17 +268,15 @@ static void move_multipass(struct kunit *test)
 	};
 	struct pagoda_rig *rig = pagoda_rig_create(test, &small);
 	u32 count = PAGODA_RIG_VRAM_PAGES / 2;
-	struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
+	struct pagoda_bo **odd = test_calloc(test, count, sizeof(*odd));
 	const struct pagoda_rig_note *first, *last;
 	struct drm_pagoda_stats stats;
 	struct pagoda_bo *bo;
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, odd);
 	pagoda_rig_fragment(rig, odd, count);
 	bo = pagoda_rig_bo(rig, 200, CPU, VRAM, 0);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 5);
+	pagoda_rig_write_vram(rig, bo, 5);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 5));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -317,8 +310,7 @@ static void move_fresh_is_zero(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, pagoda_rig_fill_op(rig), 0), 0);
 	pagoda_rig_write(rig, bo, 1);
 	pagoda_rig_close(bo);
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 
 	bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -389,8 +381,7 @@ static void move_pipelined(struct kunit *test)
 	const struct pagoda_rig_note *out, *fill;
 	struct drm_pagoda_stats stats;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(old));
-	pagoda_rig_write(rig, old, 3);
+	pagoda_rig_write_vram(rig, old, 3);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(new));
 	/* The device hasn't executed anything yet. */
@@ -479,10 +470,7 @@ static void move_stranger(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, vram->resource);
 
 	/* Pages that are still read aren't swapped out. */
-	dma_resv_lock(pages->base.resv, NULL);
-	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(pages->base.resv, 1));
-	dma_resv_add_fence(pages->base.resv, reads, DMA_RESV_USAGE_KERNEL);
-	dma_resv_unlock(pages->base.resv);
+	pagoda_rig_add_fence(test, pages->base.resv, reads, DMA_RESV_USAGE_KERNEL);
 	KUNIT_EXPECT_GE(test, 0, ttm_device_swapout(&rig->vidmm->ttm, &hasty, GFP_KERNEL));
 	KUNIT_ASSERT_EQ(test, TTM_PL_TT, pages->resource->mem_type);
 	dma_fence_signal(reads);
@@ -503,8 +491,7 @@ static void move_discard(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 4);
+	pagoda_rig_write_vram(rig, bo, 4);
 	bo->content.discardable = true;
 	KUNIT_ASSERT_EQ(test, 0, ttm_resource_manager_evict_all(&rig->vidmm->ttm,
 								&rig->vidmm->vram->manager));
@@ -669,8 +656,7 @@ static void move_undone(struct kunit *test)
 	u32 generation, i;
 	u64 address;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_write_vram(rig, bo, 1);
 	bo->content.needs_idle = true;
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_rig_place(bo, &aperture, true));
 	pagoda_rig_settle(rig);
@@ -745,8 +731,7 @@ static void move_account(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, client_bytes(rig, VIRTIO_PAGODA_SEGMENT_APERTURE), 0);
 	KUNIT_EXPECT_EQ(test, client_bytes(rig, VIRTIO_PAGODA_SEGMENT_SYSTEM), 7 * PAGE_SIZE);
 	pagoda_rig_close(bo);
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 	for (i = 0; i < VIRTIO_PAGODA_SEGMENT_COUNT; i++)
 		KUNIT_EXPECT_EQ(test, client_bytes(rig, i), 0);
 }

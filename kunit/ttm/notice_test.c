@@ -81,8 +81,7 @@ static void notice_moves(struct kunit *test)
 	const struct pagoda_rig_note *note;
 	u64 aperture;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(dirt));
-	pagoda_rig_write(rig, dirt, 1);
+	pagoda_rig_write_vram(rig, dirt, 1);
 	pagoda_rig_close(dirt);
 	flush_workqueue(rig->vidmm->ttm.wq);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &low, false));

@@ -121,8 +121,7 @@ struct prime_memory *prime_memory(struct kunit *test, bool dynamic, size_t size)
 		memory->other[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
 		KUNIT_ASSERT_TRUE(test, memory->pages[i] && memory->other[i]);
 	}
-	memory->dma_buf = dma_buf_export(&info);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(memory->dma_buf));
+	memory->dma_buf = test_ok(test, dma_buf_export(&info));
 	return memory;
 }
 
@@ -158,9 +157,8 @@ void prime_put(struct dma_buf *dma_buf)
 
 struct pagoda_bo *prime_import(struct pagoda_rig *rig, struct dma_buf *dma_buf)
 {
-	struct drm_gem_object *obj = pagoda_prime_import(rig->vidmm, dma_buf);
+	struct drm_gem_object *obj = test_ok(rig->test, pagoda_prime_import(rig->vidmm, dma_buf));
 
-	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(obj));
 	return pagoda_bo_of_gem(obj);
 }
 

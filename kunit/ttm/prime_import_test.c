@@ -26,8 +26,7 @@ static u32 import_reached(struct pagoda_rig *rig, struct prime_memory *memory)
 
 static void import_drop(struct submit_client *client, struct pagoda_bo *bo)
 {
-	pagoda_vm_forget(client->vm, bo);
-	pagoda_rig_close(bo);
+	submit_close(client, bo);
 	prime_settle(client->rig);
 }
 
@@ -486,10 +485,9 @@ static void import_maker_run(struct work_struct *work)
 /* Returns when the thread holds the reservation, until importers have released the memory. */
 static struct import_maker *import_maker_start(struct kunit *test, struct prime_memory *memory)
 {
-	struct import_maker *maker = kunit_kzalloc(test, sizeof(*maker), GFP_KERNEL);
+	struct import_maker *maker = test_zalloc(test, sizeof(*maker));
 	unsigned long end = jiffies + LIMIT;
 
-	KUNIT_ASSERT_NOT_NULL(test, maker);
 	maker->memory = memory;
 	INIT_WORK(&maker->work, import_maker_run);
 	init_completion(&maker->done);
@@ -544,8 +542,7 @@ static void import_moves_plugged(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 	settle_moves(rig);
-	pagoda_rig_share(rig, true);
-	pagoda_stream_plug(rig->vidmm);
+	pagoda_rig_plug_shared(rig);
 	begun = jiffies;
 	if (PAGODA_HAVE_MOVE_NOTIFY)
 		prime_move(memory);
@@ -555,16 +552,6 @@ static void import_moves_plugged(struct kunit *test)
 	pagoda_rig_close(bo);
 	prime_settle(rig);
 	prime_put(memory->dma_buf);
-}
-
-static void import_pin(struct pagoda_bo *bo, bool pin)
-{
-	dma_resv_lock(bo->ttm.base.resv, NULL);
-	if (pin)
-		ttm_bo_pin(&bo->ttm);
-	else
-		ttm_bo_unpin(&bo->ttm);
-	dma_resv_unlock(bo->ttm.base.resv);
 }
 
 /*
@@ -582,9 +569,9 @@ static void import_moves_though_it_cant(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, PRIME_HERE));
 	KUNIT_EXPECT_EQ(test, 0, prime_store(client, bo, 0, 7));
 	if (PAGODA_HAVE_MOVE_NOTIFY) {
-		import_pin(bo, true);
+		pagoda_rig_pin(bo, true);
 		prime_move(memory);
-		import_pin(bo, false);
+		pagoda_rig_pin(bo, false);
 		KUNIT_EXPECT_EQ(test, 0u, memory->maps);
 		KUNIT_EXPECT_EQ(test, 0u, import_reached(rig, memory));
 		KUNIT_EXPECT_EQ(test, 7ull, *prime_word(memory, 0));

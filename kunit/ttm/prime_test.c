@@ -79,8 +79,7 @@ static void prime_pinned(struct kunit *test)
 	for (i = 0; i < PRIME_PAGES; i++)
 		KUNIT_EXPECT_EQ(test, 0, prime_store(client, bo, i * PAGE_SIZE, 50 + i));
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, prime_where(bo));
-	attach = prime_attach(rig, dma_buf);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(attach));
+	attach = test_ok(test, prime_attach(rig, dma_buf));
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, prime_where(bo));
 	for (i = 0; i < PRIME_PAGES; i++)
 		KUNIT_EXPECT_EQ(test, 50ull + i, *prime_attached_word(attach, i * PAGE_SIZE));
@@ -100,8 +99,7 @@ static void prime_pinned(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 98ull, submit_word(rig, bo, 8));
 	KUNIT_EXPECT_EQ(test, 99ull, submit_word(rig, bo, LAST));
 	prime_put(dma_buf);
-	pagoda_vm_forget(client->vm, bo);
-	pagoda_rig_close(bo);
+	submit_close(client, bo);
 	submit_client_end(client);
 }
 
@@ -129,16 +127,14 @@ static void prime_limit(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(attach[0]) || IS_ERR(attach[1]));
 	KUNIT_EXPECT_EQ(test, -EDQUOT, PTR_ERR_OR_ZERO(attach[2]));
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, prime_where(bos[2]));
-	again = prime_attach(rig, bufs[0]);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(again));
+	again = test_ok(test, prime_attach(rig, bufs[0]));
 	pagoda_vidmm_segment_info(rig->vidmm, rig->client, DRM_PAGODA_SEGMENT_APERTURE, &info);
 	KUNIT_EXPECT_EQ(test, 2 * SIZE, info.client_pinned);
 	KUNIT_EXPECT_EQ(test, 2 * SIZE, info.pin_limit);
 	prime_detach(bufs[0], attach[0]);
 	KUNIT_EXPECT_EQ(test, -EDQUOT, PTR_ERR_OR_ZERO(prime_attach(rig, bufs[2])));
 	prime_detach(bufs[0], again);
-	attach[2] = prime_attach(rig, bufs[2]);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(attach[2]));
+	attach[2] = test_ok(test, prime_attach(rig, bufs[2]));
 	for (i = 0; i < ARRAY_SIZE(bos); i++) {
 		if (i)
 			prime_detach(bufs[i], attach[i]);
@@ -187,14 +183,12 @@ static void prime_refused(struct kunit *test)
 			.mips = 1,
 		},
 	};
-	struct pagoda_bo *bo = pagoda_bo_create(rig->vidmm, rig->client, &tiled);
+	struct pagoda_bo *bo = test_ok(test, pagoda_bo_create(rig->vidmm, rig->client, &tiled));
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(bo));
 	prime_expect_refused(rig, bo);
 	prime_expect_refused(rig, pagoda_rig_bo(rig, 1, CPU, SUBMIT_VRAM, 0));
 	KUNIT_EXPECT_EQ(test, -EPERM, PTR_ERR_OR_ZERO(pagoda_prime_export(private, O_RDWR)));
-	pagoda_vm_forget(client->vm, private);
-	pagoda_rig_close(private);
+	submit_close(client, private);
 	submit_client_end(client);
 }
 
@@ -208,11 +202,9 @@ static void prime_kernel_access_plugged(struct kunit *test)
 	unsigned long begun;
 
 	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, SEED);
+	pagoda_rig_write_vram(rig, bo, SEED);
 	pagoda_rig_settle(rig);
-	pagoda_rig_share(rig, true);
-	pagoda_stream_plug(rig->vidmm);
+	pagoda_rig_plug_shared(rig);
 	begun = jiffies;
 	KUNIT_EXPECT_EQ(test, 0, dma_buf_vmap_unlocked(dma_buf, &map));
 	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begun + 50 * HZ));
@@ -233,8 +225,7 @@ static void prime_kernel_access(struct kunit *test)
 	struct iosys_map map;
 
 	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, SEED);
+	pagoda_rig_write_vram(rig, bo, SEED);
 	KUNIT_EXPECT_EQ(test, 0, dma_buf_begin_cpu_access(dma_buf, DMA_BIDIRECTIONAL));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, SEED));
 	KUNIT_ASSERT_EQ(test, 0, dma_buf_vmap_unlocked(dma_buf, &map));
@@ -264,8 +255,7 @@ static void prime_cpu_reads_hidden(struct kunit *test)
 	struct dma_buf *dma_buf = prime_export(bo);
 
 	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, SEED);
+	pagoda_rig_write_vram(rig, bo, SEED);
 	KUNIT_EXPECT_EQ(test, 0, dma_buf_begin_cpu_access(dma_buf, DMA_TO_DEVICE));
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, prime_where(bo));
 	KUNIT_EXPECT_EQ(test, 0, dma_buf_begin_cpu_access(dma_buf, DMA_FROM_DEVICE));
@@ -307,8 +297,7 @@ static void prime_pair_end(struct prime_pair *pair)
 	s32 i;
 
 	for (i = 1; i >= 0; i--) {
-		pagoda_vm_forget(pair->client[i]->vm, pair->bo[i]);
-		pagoda_rig_close(pair->bo[i]);
+		submit_close(pair->client[i], pair->bo[i]);
 		prime_settle(pair->rig[i]);
 		if (i)
 			prime_put(pair->dma_buf);
@@ -454,8 +443,7 @@ static void prime_unplug_pinned(struct kunit *test)
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
-	attach = prime_attach(rig, dma_buf);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(attach));
+	attach = test_ok(test, prime_attach(rig, dma_buf));
 	for (i = 0; i < PRIME_PAGES; i++)
 		*prime_attached_word(attach, i * PAGE_SIZE) = 70 + i;
 	pagoda_rig_unplug(rig);
@@ -522,8 +510,7 @@ static void prime_close_in_order(struct pagoda_rig *rig, struct pagoda_rig *othe
 	KUNIT_ASSERT_NOT_NULL(rig->test, dma_buf);
 	import = prime_import(other, dma_buf);
 	get_dma_buf(dma_buf);
-	attach = prime_attach(other, dma_buf);
-	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(attach));
+	attach = test_ok(rig->test, prime_attach(other, dma_buf));
 	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_aperture(import, true));
 	for (; left; order /= left--) {
 		u32 skip = order % left;

@@ -97,11 +97,9 @@ static bool window_is_ready(const struct window *windows, u64 va, u64 size, bool
  */
 static void expect_order(struct kunit *test, struct pagoda_rig *rig)
 {
-	struct window *windows = kunit_kcalloc(test, PAGODA_SLOT_COUNT, sizeof(*windows),
-					       GFP_KERNEL);
+	struct window *windows = test_calloc(test, PAGODA_SLOT_COUNT, sizeof(*windows));
 	u32 i, slot;
 
-	KUNIT_ASSERT_NOT_NULL(test, windows);
 	KUNIT_ASSERT_LT(test, rig->nr_log, PAGODA_RIG_LOG);
 	for (i = 0; i < rig->nr_log; i++) {
 		const struct pagoda_rig_note *note = &rig->log[i];
@@ -147,8 +145,7 @@ static void virtual_order(struct kunit *test)
 	for (i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
 		bo = pagoda_rig_bo(rig, sizes[i / 2], CPU, VRAM | APERTURE, 0);
 
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-		pagoda_rig_write(rig, bo, i);
+		pagoda_rig_write_vram(rig, bo, i);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, i & 1));
@@ -156,8 +153,7 @@ static void virtual_order(struct kunit *test)
 		PAGODA_PROVES(C78);
 		expect_windows_empty(test, rig);
 		pagoda_rig_close(bo);
-		pagoda_rig_settle(rig);
-		flush_workqueue(rig->vidmm->ttm.wq);
+		pagoda_rig_settle_freed(rig);
 	}
 	/* Now that all of VRAM was used, zeros need a fill. */
 	bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
@@ -207,10 +203,9 @@ static void virtual_scattered(struct kunit *test)
 		struct pagoda_rig *rig = virtual_rig(test, (struct pagoda_rig_options) {
 						     .buffer_size = buffers[n] });
 		u32 count = PAGODA_RIG_VRAM_PAGES / 2;
-		struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
+		struct pagoda_bo **odd = test_calloc(test, count, sizeof(*odd));
 		struct pagoda_bo *bo;
 
-		KUNIT_ASSERT_NOT_NULL(test, odd);
 		pagoda_rig_fragment(rig, odd, count);
 		bo = pagoda_rig_bo(rig, 500, CPU, VRAM, 0);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -426,10 +421,9 @@ static void virtual_lost(struct kunit *test)
 	struct pagoda_rig *rig = virtual_rig(test, (struct pagoda_rig_options) {
 					     .no_window = true, .buffer_size = PAGE_SIZE });
 	u32 count = PAGODA_RIG_VRAM_PAGES / 2, i;
-	struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
+	struct pagoda_bo **odd = test_calloc(test, count, sizeof(*odd));
 	struct pagoda_bo *first, *second;
 
-	KUNIT_ASSERT_NOT_NULL(test, odd);
 	pagoda_rig_fragment(rig, odd, count);
 	first = pagoda_rig_bo(rig, 240, CPU, VRAM, 0);
 	second = pagoda_rig_bo(rig, 200, CPU, VRAM, 0);
@@ -441,8 +435,7 @@ static void virtual_lost(struct kunit *test)
 	rig->fail = (struct pagoda_rig_fail) {
 		.opcode = TRANSFER, .allocation = first->id, .times = 10,
 	};
-	pagoda_rig_share(rig, true);
-	pagoda_stream_plug(rig->vidmm);
+	pagoda_rig_plug_shared(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(first));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(second));
 	pagoda_stream_unplug(rig->vidmm);
@@ -464,8 +457,7 @@ static void virtual_needs_idle(struct kunit *test)
 	struct pagoda_rig *rig = virtual_rig(test, (struct pagoda_rig_options) { });
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_write_vram(rig, bo, 1);
 	bo->content.needs_idle = true;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));

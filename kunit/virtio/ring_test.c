@@ -12,6 +12,7 @@
 #include <linux/virtio_config.h>
 #include <linux/virtio_ring.h>
 #include "core/transport.h"
+#include "rig/alloc.h"
 #include "virtio/internal.h"
 
 #define RING_SIZE	16u
@@ -59,10 +60,9 @@ static void ring_delete(void *vq)
 
 static void ring_make_queue(struct ring_device *device, void (*callback)(struct virtqueue *vq))
 {
-	void *pages = kunit_kzalloc(device->test, PAGE_ALIGN(vring_size(RING_SIZE, PAGE_SIZE)) +
-				    PAGE_SIZE, GFP_KERNEL);
+	void *pages = test_zalloc(device->test, PAGE_ALIGN(vring_size(RING_SIZE,
+								      PAGE_SIZE)) + PAGE_SIZE);
 
-	KUNIT_ASSERT_NOT_NULL(device->test, pages);
 	pages = PTR_ALIGN(pages, PAGE_SIZE);
 	vring_init(&device->vring, RING_SIZE, pages, PAGE_SIZE);
 	device->seen = 0;
@@ -78,12 +78,10 @@ static void ring_make_queue(struct ring_device *device, void (*callback)(struct 
 static struct ring_device *ring_create(struct kunit *test,
 				       void (*callback)(struct virtqueue *vq))
 {
-	struct ring_device *device = kunit_kzalloc(test, sizeof(*device), GFP_KERNEL);
+	struct ring_device *device = test_zalloc(test, sizeof(*device));
 
-	KUNIT_ASSERT_NOT_NULL(test, device);
 	device->test = test;
-	device->data = kunit_kzalloc(test, sizeof(*device->data), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, device->data);
+	device->data = test_zalloc(test, sizeof(*device->data));
 	INIT_LIST_HEAD(&device->vdev.vqs);
 	spin_lock_init(&device->vdev.vqs_list_lock);
 	device->vdev.priv = &device->virtio;

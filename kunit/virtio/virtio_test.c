@@ -413,12 +413,7 @@ static const struct pagoda_extents_case extents_cases[] = {
 	{ "outside", 1, { { 0, PAGODA_PAGES(8), PAGODA_PAGES(1) } }, false, false },
 };
 
-static void extents_case_name(const struct pagoda_extents_case *c, char *name)
-{
-	strscpy(name, c->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(pagoda_extents, extents_cases, extents_case_name);
+KUNIT_ARRAY_PARAM_DESC(pagoda_extents, extents_cases, name);
 
 static void virtio_extents(struct kunit *test)
 {

@@ -47,8 +47,7 @@ static void room_drop(struct room_test *t, u32 index)
 {
 	if (!t->bos[index])
 		return;
-	pagoda_vm_forget(t->client->vm, t->bos[index]);
-	pagoda_rig_close(t->bos[index]);
+	submit_close(t->client, t->bos[index]);
 	t->bos[index] = NULL;
 }
 
@@ -180,15 +179,13 @@ static void room_in_one_piece(struct kunit *test)
 		if (i % 3)
 			room_drop(&t, i);
 	pagoda_rig_settle(t.rig);
-	piece = pagoda_bo_create(t.rig->vidmm, t.rig->client, &params);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(piece));
+	piece = test_ok(test, pagoda_bo_create(t.rig->vidmm, t.rig->client, &params));
 	KUNIT_ASSERT_EQ(test, 0, submit_map(t.client, piece, FAR));
 	submit_store(t.client, FAR + 599 * PAGE_SIZE, 9);
 	room_expect_run(&t, 100, 200);
 	KUNIT_EXPECT_EQ(test, 9ull, submit_word(t.rig, piece, 599 * PAGE_SIZE));
 	KUNIT_EXPECT_LE(test, 5 * PAGES, room_in_vram(&t));
-	pagoda_vm_forget(t.client->vm, piece);
-	pagoda_rig_close(piece);
+	submit_close(t.client, piece);
 	room_end(&t);
 }
 
@@ -224,7 +221,6 @@ static void room_others_are_waited_for(struct kunit *test)
 		},
 	};
 	struct pagoda_bo *all = caller.args.bos[0];
-	struct task_struct *task;
 	u32 i;
 
 	init_completion(&caller.done);
@@ -235,8 +231,7 @@ static void room_others_are_waited_for(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, submit_empty(others[i], NULL));
 	}
 	submit_store(t.client, room_at(1), 3);
-	task = kthread_run(room_call, &caller, "pagoda-room-test");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(room_call, &caller, "pagoda-room-test")));
 	schedule_timeout_uninterruptible(HZ / 10 ?: 1);
 	PAGODA_PROVES(C85, C123);
 	KUNIT_EXPECT_FALSE(test, completion_done(&caller.done));
@@ -249,8 +244,7 @@ static void room_others_are_waited_for(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, submit_wait(others[i]));
 		submit_client_end(others[i]);
 	}
-	pagoda_vm_forget(t.client->vm, all);
-	pagoda_rig_close(all);
+	submit_close(t.client, all);
 	room_end(&t);
 }
 

@@ -339,10 +339,9 @@ static void vm_bind_random(struct kunit *test)
 {
 	const struct pagoda_rig_mode *mode = test->param_value;
 	const u64 seed = 0x9a60da40 + mode->update_mode + 8 * mode->device_mmu;
-	struct random_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct random_test *t = test_zalloc(test, sizeof(*t));
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, t);
 	kunit_info(test, "seed %llu", seed);
 	t->test = test;
 	t->rig = pagoda_rig_create_mode(test);

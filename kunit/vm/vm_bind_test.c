@@ -641,8 +641,7 @@ static void vm_shows_fences(struct kunit *test)
 	vmt_expect(rig, vm->id, HERE, 77);
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_NONE,
 			vmt_read(rig, vm->id, HERE, VIRTIO_PAGODA_ACCESS_WRITE, &value));
-	signal = pagoda_mfence_promise(mfence, 78);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(signal));
+	signal = test_ok(test, pagoda_mfence_promise(mfence, 78));
 	pagoda_mfence_signal_paging(signal);
 	vmt_expect(rig, vm->id, HERE, 78);
 	/* After the fence is destroyed its page stays as long as it is mapped. */

@@ -6,9 +6,8 @@
 
 struct pagoda_vm *vmt_make(struct pagoda_rig *rig)
 {
-	struct pagoda_vm *vm = pagoda_vm_create(rig->vidmm, rig->client);
+	struct pagoda_vm *vm = test_ok(rig->test, pagoda_vm_create(rig->vidmm, rig->client));
 
-	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(vm));
 	return vm;
 }
 
@@ -98,7 +97,7 @@ int vmt_validate(struct pagoda_vm *vm)
 	return ret;
 }
 
-u32 vmt_peek(struct pagoda_rig *rig, u32 space, u64 va, u32 access, u32 *value)
+u32 vmt_reach(struct pagoda_rig *rig, u32 space, u64 va, u32 size, u32 access, void **here)
 {
 	struct pagoda_engine_run run;
 	struct pagoda_exec exec = { .engine = &rig->engine, .run = &run };
@@ -107,10 +106,19 @@ u32 vmt_peek(struct pagoda_rig *rig, u32 space, u64 va, u32 access, u32 *value)
 
 	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, VIRTIO_PAGODA_QUEUE_PAGING, 1);
 	pagoda_shim_read_lock(&rig->engine.translation);
-	reason = pagoda_engine_virtual_span(&exec, space, va, sizeof(*value), access, &span);
-	if (!reason)
-		*value = span.here ? *(u32 *)span.here : 0;
+	reason = pagoda_engine_virtual_span(&exec, space, va, size, access, &span);
 	pagoda_shim_read_unlock(&rig->engine.translation);
+	*here = reason ? NULL : span.here;
+	return reason;
+}
+
+u32 vmt_peek(struct pagoda_rig *rig, u32 space, u64 va, u32 access, u32 *value)
+{
+	void *here;
+	u32 reason = vmt_reach(rig, space, va, sizeof(*value), access, &here);
+
+	if (!reason)
+		*value = here ? *(u32 *)here : 0;
 	return reason;
 }
 

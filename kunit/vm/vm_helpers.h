@@ -32,6 +32,11 @@ int vmt_copy(struct pagoda_vm *vm, u64 from, u64 to, u64 size);
 int vmt_validate(struct pagoda_vm *vm);
 
 /*
+ * Translates an address as the device would; returns the fault reason, or NONE with the address of
+ * the memory in @here, NULL for zeros. The paging queue should be idle.
+ */
+u32 vmt_reach(struct pagoda_rig *rig, u32 space, u64 va, u32 size, u32 access, void **here);
+/*
  * Read a word through an address space as the device would; return the fault reason, or NONE with
  * the word in @value. vmt_read() waits until the paging queue is idle, vmt_peek() doesn't.
  */

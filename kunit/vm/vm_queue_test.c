@@ -9,6 +9,7 @@
 #include <linux/dma-fence-chain.h>
 #include <linux/kthread.h>
 #include <drm/drm_syncobj.h>
+#include "queue/queue_helpers.h"
 #include "vm_helpers.h"
 
 #define HERE		((u64)SZ_4M)
@@ -185,26 +186,12 @@ static void queue_waits_for_points(struct kunit *test)
 	queue_test_end(&t);
 }
 
-static const char *queue_fence_name(struct dma_fence *fence)
-{
-	return "vm_queue_test";
-}
-
-static const struct dma_fence_ops queue_fence_ops = {
-	.get_driver_name = queue_fence_name,
-	.get_timeline_name = queue_fence_name,
-};
-
-static DEFINE_SPINLOCK(queue_fence_lock);
-
 /* A point that is submitted isn't enough: the change takes effect after its fence signalled. */
 static void queue_waits_for_fences(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
-	struct dma_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+	struct dma_fence *fence = pagoda_test_fence(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, fence);
-	dma_fence_init(fence, &queue_fence_ops, &queue_fence_lock, dma_fence_context_alloc(1), 1);
 	queue_submit(t.rig, t.in, 1, fence);
 	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 1, t.out, 1));
 	queue_settle(t.vm);
@@ -480,7 +467,6 @@ static void queue_is_bounded(struct kunit *test)
 	struct queue_test t = queue_test_make(test);
 	struct queue_caller caller = { .t = &t };
 	struct queue_caller shut = { .t = &t };
-	struct task_struct *task;
 	u64 n;
 
 	init_completion(&caller.called);
@@ -489,15 +475,13 @@ static void queue_is_bounded(struct kunit *test)
 	for (n = 1; n <= DRM_PAGODA_MAX_QUEUED_BINDS; n++)
 		KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, n, t.out, n));
 	PAGODA_PROVES(C144);
-	task = kthread_run(queue_call, &caller, "pagoda-queue-test");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(queue_call, &caller, "pagoda-queue-test")));
 	KUNIT_ASSERT_NE(test, 0ul, wait_for_completion_timeout(&caller.called, LIMIT));
 	/* The thread is in the call, or about to be: the queue doesn't grow. */
 	schedule_timeout_uninterruptible(HZ / 20 ?: 1);
 	KUNIT_EXPECT_FALSE(test, completion_done(&caller.done));
 	KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_MAX_QUEUED_BINDS, READ_ONCE(t.vm->queue.count));
-	task = kthread_run(queue_shut, &shut, "pagoda-queue-shut");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(queue_shut, &shut, "pagoda-queue-shut")));
 	KUNIT_EXPECT_NE(test, 0ul, wait_for_completion_timeout(&shut.done, 5 * HZ));
 	queue_submit(t.rig, t.in, 1, NULL);
 	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));

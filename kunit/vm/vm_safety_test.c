@@ -12,6 +12,7 @@
 #include "queue/queue_helpers.h"
 #include "rig/prove.h"
 #include "rig/rig.h"
+#include "vm_helpers.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
@@ -20,39 +21,16 @@
 #define PAGES		16u
 #define PLACES		6u
 
-static struct pagoda_vm *safety_vm(struct pagoda_rig *rig)
-{
-	struct pagoda_vm *vm = pagoda_vm_create(rig->vidmm, rig->client);
-
-	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(vm));
-	return vm;
-}
-
-static void safety_drop(struct pagoda_vm *vm)
-{
-	pagoda_vm_close(vm);
-	pagoda_vm_put(vm);
-}
-
 /*
  * MAP with an allocation, UNMAP without; then the VM is validated, so that moved allocations are
  * mapped again.
  */
 static void safety_bind(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bo *bo, u64 va)
 {
-	const struct pagoda_bind bind = {
-		.type = bo ? DRM_PAGODA_BIND_MAP : DRM_PAGODA_BIND_UNMAP,
-		.bo = bo,
-		.address = va,
-		.size = PAGES * PAGE_SIZE,
-	};
-	struct dma_fence *fence = NULL;
-
-	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vm_bind(vm, &bind, 1, &fence));
-	dma_fence_put(fence);
-	fence = NULL;
-	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vm_validate(vm, &fence));
-	dma_fence_put(fence);
+	KUNIT_ASSERT_EQ(rig->test, 0,
+			bo ? vmt_map(vm, bo, va, 0, PAGES * PAGE_SIZE, 0) :
+			     vmt_set(vm, DRM_PAGODA_BIND_UNMAP, va, PAGES * PAGE_SIZE));
+	KUNIT_ASSERT_EQ(rig->test, 0, vmt_validate(vm));
 }
 
 /*
@@ -61,17 +39,10 @@ static void safety_bind(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pag
  */
 static void *safety_target(struct pagoda_rig *rig, u32 space, u64 va)
 {
-	struct pagoda_engine_run run;
-	struct pagoda_exec exec = { .engine = &rig->engine, .run = &run };
-	struct pagoda_virtual_span span;
-	u32 reason;
+	void *here;
 
-	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, VIRTIO_PAGODA_QUEUE_PAGING, 1);
-	pagoda_shim_read_lock(&rig->engine.translation);
-	reason = pagoda_engine_virtual_span(&exec, space, va, 4, VIRTIO_PAGODA_ACCESS_WRITE,
-					    &span);
-	pagoda_shim_read_unlock(&rig->engine.translation);
-	return reason ? NULL : span.here;
+	vmt_reach(rig, space, va, 4, VIRTIO_PAGODA_ACCESS_WRITE, &here);
+	return here;
 }
 
 /* Returns the kernel address of the page of an allocation that the device accesses. */
@@ -141,7 +112,7 @@ static u32 safety_walk(struct pagoda_rig *rig, struct pagoda_vm *vm)
 static void vm_tables_stay_hidden(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
-	struct pagoda_vm *vm = safety_vm(rig), *other = NULL;
+	struct pagoda_vm *vm = vmt_make(rig), *other = NULL;
 	struct pagoda_bo *bos[PLACES];
 	u32 i, round;
 
@@ -164,15 +135,15 @@ static void vm_tables_stay_hidden(struct kunit *test)
 			safety_bind(rig, vm, NULL, va);
 		pagoda_rig_close(bos[round]);
 		if (other)
-			safety_drop(other);
-		other = safety_vm(rig);
+			vmt_drop(other);
+		other = vmt_make(rig);
 		if (round + 1 < PLACES)
 			safety_bind(rig, other, bos[round + 1], va);
 		KUNIT_EXPECT_EQ(test, round + 1 < PLACES ? PAGES : 0, safety_walk(rig, other));
 		safety_walk(rig, vm);
 	}
-	safety_drop(other);
-	safety_drop(vm);
+	vmt_drop(other);
+	vmt_drop(vm);
 }
 
 /* Returns the save area of the VM's only context. */
@@ -195,7 +166,7 @@ static struct pagoda_bo *safety_save_area(struct pagoda_rig *rig, struct pagoda_
 static void vm_contexts_keep_their_content(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
-	struct pagoda_vm *vm = safety_vm(rig);
+	struct pagoda_vm *vm = vmt_make(rig);
 	struct pagoda_context *context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
 	const u32 pages = VIRTIO_PAGODA_CONTEXT_BYTES / PAGE_SIZE;
 	struct pagoda_bo *save, *taker;
@@ -209,8 +180,7 @@ static void vm_contexts_keep_their_content(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(save));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, save, 3));
 	/* Another allocation takes the old place, which TTM frees after the copy. */
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 	taker = pagoda_rig_bo(rig, pages, CPU, VRAM, 0);
 	place.fpfn = before;
 	place.lpfn = before + pages;
@@ -222,7 +192,7 @@ static void vm_contexts_keep_their_content(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, save, 3));
 	pagoda_context_destroy(context);
 	pagoda_rig_close(taker);
-	safety_drop(vm);
+	vmt_drop(vm);
 }
 
 /* ---- Fences ------------------------------------------------------------------ */
@@ -293,7 +263,7 @@ static u64 vram_used(struct pagoda_rig *rig)
 static void vm_pages_wait_for_the_flush(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_vm *vm = safety_vm(rig);
+	struct pagoda_vm *vm = vmt_make(rig);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
 	u64 page, used;
 
@@ -312,7 +282,7 @@ static void vm_pages_wait_for_the_flush(struct kunit *test)
 			    safety_target(rig, vm->id, HERE));
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_PTR_EQ(test, NULL, safety_target(rig, vm->id, HERE));
-	safety_drop(vm);
+	vmt_drop(vm);
 }
 
 /* State in which the device is unplugged: mappings, a context, a fence, and a VM without tables. */
@@ -327,14 +297,13 @@ static void unplug_make(struct pagoda_rig *rig, struct unplugged *what)
 {
 	struct kunit *test = rig->test;
 
-	what->vm = safety_vm(rig);
-	what->empty = safety_vm(rig);
+	what->vm = vmt_make(rig);
+	what->empty = vmt_make(rig);
 	what->vram = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
 	what->aperture = pagoda_rig_bo(rig, PAGES, CPU, APERTURE, 0);
 	what->context = pagoda_context_create(what->vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(what->context));
-	what->fence = pagoda_mfence_create(rig->vidmm, rig->client, 0, 1);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(what->fence));
+	what->fence = test_ok(test, pagoda_mfence_create(rig->vidmm, rig->client, 0, 1));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(what->vram));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(what->aperture, true));
 	safety_bind(rig, what->vm, what->vram, HERE);
@@ -349,8 +318,8 @@ static void unplug_close(struct unplugged *what)
 	pagoda_vm_forget(what->vm, what->aperture);
 	pagoda_rig_close(what->aperture);
 	pagoda_rig_close(what->vram);
-	safety_drop(what->vm);
-	safety_drop(what->empty);
+	vmt_drop(what->vm);
+	vmt_drop(what->empty);
 }
 
 /* Closing after the device was unplugged frees all objects and sends nothing to the device. */
@@ -368,8 +337,7 @@ static void vm_outlives_the_device(struct kunit *test)
 	pagoda_test_queue_timeout(rig->vidmm->queue, 200);
 	/* A page table change and a signal are queued, and never executed. */
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
-	signal = pagoda_mfence_promise(what.fence, 2);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(signal));
+	signal = test_ok(test, pagoda_mfence_promise(what.fence, 2));
 	pagoda_mfence_signal_paging(signal);
 	safety_bind(rig, what.vm, NULL, HERE);
 	pagoda_rig_unplug(rig);
@@ -391,7 +359,7 @@ static void vm_outlives_the_device(struct kunit *test)
 static void vm_forgets_private(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
-	struct pagoda_vm *vm = safety_vm(rig);
+	struct pagoda_vm *vm = vmt_make(rig);
 	const struct pagoda_bo_params params = {
 		.size = PAGES * PAGE_SIZE,
 		.flags = CPU,
@@ -399,9 +367,8 @@ static void vm_forgets_private(struct kunit *test)
 		.vm = vm,
 		.uses = &vm->uses,
 	};
-	struct pagoda_bo *bo = pagoda_bo_create(rig->vidmm, rig->client, &params);
+	struct pagoda_bo *bo = test_ok(test, pagoda_bo_create(rig->vidmm, rig->client, &params));
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(bo));
 	pagoda_vm_bo_opened(bo, true);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	safety_bind(rig, vm, bo, HERE);
@@ -413,7 +380,7 @@ static void vm_forgets_private(struct kunit *test)
 	pagoda_vm_bo_opened(bo, false);
 	KUNIT_EXPECT_TRUE(test, list_empty(&vm->evicted));
 	pagoda_rig_close(bo);
-	safety_drop(vm);
+	vmt_drop(vm);
 }
 
 /*
@@ -427,15 +394,13 @@ static void vm_waits_for_nobody(struct kunit *test)
 	struct pagoda_context *context;
 	struct pagoda_vm *vm;
 
-	pagoda_rig_share(rig, true);
-	pagoda_stream_plug(rig->vidmm);
-	vm = safety_vm(rig);
-	context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	pagoda_rig_plug_shared(rig);
+	vm = vmt_make(rig);
+	context = test_ok(test, pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	safety_bind(rig, vm, bo, HERE);
 	pagoda_context_destroy(context);
-	safety_drop(vm);
+	vmt_drop(vm);
 	KUNIT_EXPECT_NULL(test, rig->vidmm->stream->open);
 	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_close(bo);
@@ -464,17 +429,14 @@ static void vm_close_hides_first(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
 	struct dma_fence *job = pagoda_test_fence(test);
-	struct closer closer = { .vm = safety_vm(rig) };
+	struct closer closer = { .vm = vmt_make(rig) };
 	u32 id = closer.vm->id;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	safety_bind(rig, closer.vm, bo, HERE);
 	pagoda_rig_settle(rig);
 	KUNIT_ASSERT_NOT_NULL(test, safety_target(rig, id, HERE));
-	dma_resv_lock(pagoda_vm_resv(closer.vm), NULL);
-	KUNIT_ASSERT_EQ(test, 0, dma_resv_reserve_fences(pagoda_vm_resv(closer.vm), 1));
-	dma_resv_add_fence(pagoda_vm_resv(closer.vm), job, DMA_RESV_USAGE_BOOKKEEP);
-	dma_resv_unlock(pagoda_vm_resv(closer.vm));
+	pagoda_rig_add_fence(test, pagoda_vm_resv(closer.vm), job, DMA_RESV_USAGE_BOOKKEEP);
 
 	init_completion(&closer.done);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(closer_run, &closer, "pagoda-closer")));
@@ -505,7 +467,7 @@ static void context_asked_when_gone(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create(test, &(struct pagoda_rig_options) {
 		.engines = true,
 	});
-	struct pagoda_vm *vm = safety_vm(rig);
+	struct pagoda_vm *vm = vmt_make(rig);
 	struct pagoda_context *context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
 	struct drm_pagoda_context_state state = {};
 
@@ -518,7 +480,7 @@ static void context_asked_when_gone(struct kunit *test)
 	pagoda_deferred_stop(&context->deferred, -ECANCELED);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&context->deferred.work));
 	pagoda_context_put(context);
-	safety_drop(vm);
+	vmt_drop(vm);
 }
 
 static struct kunit_case vm_safety_cases[] = {

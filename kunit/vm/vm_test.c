@@ -7,6 +7,7 @@
 #include <linux/highmem.h>
 #include <drm/drm_file.h>
 #include <kunit/static_stub.h>
+#include "queue/queue_helpers.h"
 #include "uapi/args.h"
 #include "vidmm/vm/vm.h"
 #include "vm_helpers.h"
@@ -91,9 +92,8 @@ static void vm_forgets_with_the_handle(struct kunit *test)
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, client);
-	vms[2] = pagoda_vm_create(rig->vidmm, client);
+	vms[2] = test_ok(test, pagoda_vm_create(rig->vidmm, client));
 	pagoda_client_put(client);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(vms[2]));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	for (i = 0; i < ARRAY_SIZE(vms); i++)
 		KUNIT_ASSERT_EQ(test, 0, vmt_map(vms[i], bo, HERE, 0, 4 * PAGE_SIZE, 0));
@@ -217,8 +217,7 @@ static void vm_root_is_named_later(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(context->save.bo));
 		takers[n] = vmt_bo(rig, 1, n);
 		if (vm_evict_tables(rig)) {
-			pagoda_rig_settle(rig);
-			flush_workqueue(rig->vidmm->ttm.wq);
+			pagoda_rig_settle_freed(rig);
 			/* The root returns to another place. */
 			place.fpfn = root.address >> PAGE_SHIFT;
 			place.lpfn = place.fpfn + 1;
@@ -234,18 +233,6 @@ static void vm_root_is_named_later(struct kunit *test)
 	pagoda_rig_close(bo);
 	vmt_drop(vm);
 }
-
-static const char *vm_fence_name(struct dma_fence *fence)
-{
-	return "vm_test";
-}
-
-static const struct dma_fence_ops vm_fence_ops = {
-	.get_driver_name = vm_fence_name,
-	.get_timeline_name = vm_fence_name,
-};
-
-static DEFINE_SPINLOCK(vm_fence_lock);
 
 /* Returns the number of tables that TTM may evict, and of all @tables. */
 static u32 vm_count_evictable(struct pagoda_rig *rig, u32 *tables)
@@ -269,15 +256,10 @@ static u32 vm_count_evictable(struct pagoda_rig *rig, u32 *tables)
 
 static void vm_tables_stay_while_busy(struct pagoda_rig *rig, struct pagoda_vm *vm)
 {
-	struct dma_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+	struct dma_fence *fence = pagoda_test_fence(rig->test);
 	u32 tables;
 
-	KUNIT_ASSERT_NOT_NULL(rig->test, fence);
-	dma_fence_init(fence, &vm_fence_ops, &vm_fence_lock, dma_fence_context_alloc(1), 1);
-	dma_resv_lock(pagoda_vm_resv(vm), NULL);
-	KUNIT_ASSERT_EQ(rig->test, 0, dma_resv_reserve_fences(pagoda_vm_resv(vm), 1));
-	dma_resv_add_fence(pagoda_vm_resv(vm), fence, DMA_RESV_USAGE_BOOKKEEP);
-	dma_resv_unlock(pagoda_vm_resv(vm));
+	pagoda_rig_add_fence(rig->test, pagoda_vm_resv(vm), fence, DMA_RESV_USAGE_BOOKKEEP);
 	KUNIT_EXPECT_EQ(rig->test, 0u, vm_count_evictable(rig, &tables));
 	dma_fence_signal(fence);
 	dma_fence_put(fence);
@@ -400,8 +382,7 @@ static void vm_contexts_know_the_root(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGE_SIZE, 0));
-	context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	context = test_ok(test, pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL));
 	image = vm_image(rig, 1);
 	KUNIT_ASSERT_NOT_NULL(test, image);
 	pagoda_space_root(vm->space, &root);
