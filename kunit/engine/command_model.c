@@ -460,12 +460,7 @@ static enum command_model_end model_command(struct command_model *model)
 	return model_execute(model, &command);
 }
 
-/**
- * command_model_execute() - Execute the commands of a buffer and of its branches
- * @model: The machine, with the buffer
- *
- * Return: How the program ended; @model has the reason.
- */
+/* Executes the commands of a buffer and of its branches; returns how the program ended. */
 enum command_model_end command_model_execute(struct command_model *model)
 {
 	enum command_model_end end = COMMAND_MODEL_DONE;

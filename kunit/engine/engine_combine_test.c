@@ -27,7 +27,7 @@ static struct engine_fixture *combine_fixture(struct kunit *test)
 	struct engine_fixture *fix = engine_fixture_init(test);
 
 	fix->engine.features |= COMBINER;
-	fix->engine.aperture_snoops = (bool *)engine_alloc(test, ENGINE_PAGES);
+	fix->engine.aperture_snoops = test_vzalloc(test, ENGINE_PAGES);
 	return fix;
 }
 
@@ -310,7 +310,7 @@ static void combine_virtual_test(struct kunit *test)
 			engine_add_virtual_fill(fix, va, size, 0x01020300 + i);
 		else
 			engine_add_virtual(fix, ENGINE_VA + SOURCE * ENGINE_PAGE, va, size,
-					   VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
+					   VIRTIO_PAGODA_LOCAL_TO_SYSTEM, 0);
 		engine_snapshot(fix);
 		engine_expect_done(test, fix);
 		PAGODA_PROVES(C97);
@@ -395,7 +395,8 @@ static void combine_entry_test(struct kunit *test)
 		command_shape_set(fix, &mmu_shapes[i]);
 		va = fix->va + COMMAND_AT_SYSTEM;
 		command_map(fix, va + MMU_PAGE, SZ_4K,
-			    mmu_entry(SYSTEM, MMU_BUS + 40 * MMU_PAGE, VIRTIO_PAGODA_PTE_COHERENT));
+			    mmu_entry(SYSTEM, ENGINE_BUS + 40 * MMU_PAGE,
+				      VIRTIO_PAGODA_PTE_COHERENT));
 		command_store(fix, va + MMU_PAGE, 5 + i, VIRTIO_PAGODA_COMMAND_WIDE);
 		KUNIT_EXPECT_EQ(test, combine_job(fix), PAGODA_ENGINE_DONE);
 		PAGODA_PROVES(C97);
@@ -472,8 +473,8 @@ static void combine_taken_test(struct kunit *test)
 
 	combine_store_late(fix, va, 51, "before FLUSH_TLB");
 	/* FLUSH_TLB of another space drains, too: lines aren't told apart by address space. */
-	mmu_add_flush(fix->mmu, 0, 0, 0);
-	mmu_expect_done(test, fix->mmu);
+	engine_add_flush(fix->mmu, 0, 0, 0);
+	engine_expect_done(test, fix->mmu);
 	combine_expect_word(fix, va, 52, "FLUSH_TLB");
 
 	combine_store_late(fix, va, 61, "before SET_ROOT");

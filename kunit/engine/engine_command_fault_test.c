@@ -23,7 +23,7 @@ static u64 odd_page(struct command_fixture *fix, u32 page)
 /* Every page of the range has changed, and no other memory but the count of jobs; restores both. */
 static void fault_expect_changed(struct command_fixture *fix, u64 va, u64 size, const char *what)
 {
-	struct mmu_fixture *mmu = fix->mmu;
+	struct engine_fixture *mmu = fix->mmu;
 	__le64 *jobs = &command_image(fix)->saved[VIRTIO_PAGODA_REGISTERS];
 	u64 i, piece;
 	u8 *here;
@@ -36,7 +36,7 @@ static void fault_expect_changed(struct command_fixture *fix, u64 va, u64 size, 
 		memcpy(here, mmu->before + (here - mmu->memory), piece);
 	}
 	le64_add_cpu(jobs, -1);
-	mmu_expect_unchanged(fix->test, mmu, what);
+	engine_expect_unchanged(fix->test, mmu, what);
 }
 
 static void fault_expect(struct command_fixture *fix, u32 reason, u64 address, u32 access,
@@ -44,7 +44,7 @@ static void fault_expect(struct command_fixture *fix, u32 reason, u64 address, u
 {
 	u64 command = fix->va;
 
-	mmu_snapshot(fix->mmu);
+	engine_snapshot(fix->mmu);
 	command_expect_fault(fix, reason, address, access, what);
 	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.level, level, "%s", what);
 	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.command, command, "%s", what);
@@ -83,7 +83,7 @@ static void fault_copy_test(struct kunit *test)
 	command_copy(fix, from, odd_page(fix, 4), 16);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_READ_ONLY, odd_page(fix, 4), WRITES, 0, "read-only");
 	fault_expect_changed(fix, to, 0, "read-only");
-	mmu_expect_guards(test, fix->mmu);
+	engine_expect_guards(test, fix->mmu, "guards");
 }
 
 /*

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Sets up a context, and commands for it. */
-#include <linux/vmalloc.h>
+#include "rig/command.h"
 #include "engine_command_helpers.h"
 
 #define VRAM		VIRTIO_PAGODA_SEGMENT_VRAM
 #define SYSTEM		VIRTIO_PAGODA_SEGMENT_SYSTEM
 #define APERTURE	VIRTIO_PAGODA_SEGMENT_APERTURE
 
-static void command_free(void *memory)
+static void command_fence(struct engine_fixture *mmu, const struct pagoda_engine_run *run,
+			  u64 address, u64 value)
 {
-	vfree(memory);
-}
-
-static void command_fence(void *priv, const struct pagoda_engine_run *run, u64 address, u64 value)
-{
-	struct command_fixture *fix = priv;
+	struct command_fixture *fix = mmu->priv;
 
 	KUNIT_EXPECT_EQ(fix->test, run->context, COMMAND_CONTEXT);
 	KUNIT_EXPECT_EQ(fix->test, run->fault.opcode, VIRTIO_PAGODA_COMMAND_SIGNAL);
@@ -25,9 +21,9 @@ static void command_fence(void *priv, const struct pagoda_engine_run *run, u64 a
 		fix->fence_seen = le64_to_cpu(*(__le64 *)command_memory(fix, address));
 }
 
-static void command_idle(void *priv, const struct pagoda_engine_run *run)
+static void command_idle(struct engine_fixture *mmu)
 {
-	struct command_fixture *fix = priv;
+	struct command_fixture *fix = mmu->priv;
 
 	if (fix->idle)
 		fix->idle(fix);
@@ -41,18 +37,13 @@ static void command_idle(void *priv, const struct pagoda_engine_run *run)
  */
 struct command_fixture *command_fixture_init(struct kunit *test)
 {
-	struct command_fixture *fix = kunit_kzalloc(test, sizeof(*fix), GFP_KERNEL);
+	struct command_fixture *fix = test_zalloc(test, sizeof(*fix));
 
-	KUNIT_ASSERT_NOT_NULL(test, fix);
 	fix->test = test;
-	fix->pages = vcalloc(COMMAND_PAGES, sizeof(*fix->pages));
-	KUNIT_ASSERT_NOT_NULL(test, fix->pages);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, command_free, fix->pages), 0);
+	fix->pages = test_vzalloc(test, COMMAND_PAGES * sizeof(*fix->pages));
 	fix->mmu = mmu_fixture_init(test);
 	fix->mmu->priv = fix;
-	fix->mmu->engine.aperture_snoops = kunit_kcalloc(test, MMU_APERTURE, sizeof(bool),
-							 GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, fix->mmu->engine.aperture_snoops);
+	fix->mmu->engine.aperture_snoops = test_calloc(test, MMU_APERTURE, sizeof(bool));
 	fix->mmu->fence = command_fence;
 	fix->mmu->idle = command_idle;
 	KUNIT_ASSERT_LE(test, fix->mmu->engine.max_runs, ARRAY_SIZE(fix->spans));
@@ -93,7 +84,7 @@ static void command_map_small(struct command_fixture *fix)
 	/* The aperture is mapped to the system pages before these. */
 	for (i = 0; i < 32; i++)
 		command_map(fix, fix->va + COMMAND_AT_SYSTEM + i * MMU_PAGE, SZ_4K,
-			    mmu_entry(SYSTEM, MMU_BUS + (32 + (i * 7 + 1) % 32) * MMU_PAGE, 0));
+			    mmu_entry(SYSTEM, ENGINE_BUS + (32 + (i * 7 + 1) % 32) * MMU_PAGE, 0));
 	for (i = 0; i < MMU_APERTURE; i++)
 		command_map(fix, fix->va + COMMAND_AT_APERTURE + i * MMU_PAGE, SZ_4K,
 			    mmu_entry(APERTURE, i * MMU_PAGE, 0));
@@ -175,138 +166,92 @@ void *command_add(struct command_fixture *fix, u16 opcode, u16 flags, u32 size)
 	return command;
 }
 
+#define ADD(NAME, type, more, ...) \
+	memcpy(command_add(fix, 0, 0, sizeof(struct virtio_pagoda_##type)), \
+	       PAGODA_COMMAND(NAME, type, more, __VA_ARGS__), \
+	       sizeof(struct virtio_pagoda_##type))
+
 /* Appends a COPY. */
 void command_copy(struct command_fixture *fix, u64 src, u64 dst, u64 size)
 {
-	struct virtio_pagoda_copy *copy = command_add(fix, VIRTIO_PAGODA_COMMAND_COPY, 0,
-						      sizeof(*copy));
-
-	copy->src = cpu_to_le64(src);
-	copy->dst = cpu_to_le64(dst);
-	copy->size = cpu_to_le64(size);
+	ADD(COPY, copy, 0, .src = cpu_to_le64(src), .dst = cpu_to_le64(dst),
+	    .size = cpu_to_le64(size));
 }
 
 /* Appends a FILL. */
 void command_fill(struct command_fixture *fix, u64 dst, u64 size, u32 pattern)
 {
-	struct virtio_pagoda_fill_words *fill = command_add(fix, VIRTIO_PAGODA_COMMAND_FILL, 0,
-							    sizeof(*fill));
-
-	fill->dst = cpu_to_le64(dst);
-	fill->size = cpu_to_le64(size);
-	fill->pattern = cpu_to_le32(pattern);
+	ADD(FILL, fill_words, 0, .dst = cpu_to_le64(dst), .size = cpu_to_le64(size),
+	    .pattern = cpu_to_le32(pattern));
 }
 
 /* Appends a STORE. */
 void command_store(struct command_fixture *fix, u64 address, u64 value, u16 flags)
 {
-	struct virtio_pagoda_store *store = command_add(fix, VIRTIO_PAGODA_COMMAND_STORE, flags,
-							sizeof(*store));
-
-	store->address = cpu_to_le64(address);
-	store->value = cpu_to_le64(value);
+	ADD(STORE, store, flags, .address = cpu_to_le64(address), .value = cpu_to_le64(value));
 }
 
 /* Appends a COMPARE. */
 void command_compare(struct command_fixture *fix, u64 address, u64 value, u64 mask, u16 flags)
 {
-	struct virtio_pagoda_compare *compare = command_add(fix, VIRTIO_PAGODA_COMMAND_COMPARE,
-							    flags, sizeof(*compare));
-
-	compare->address = cpu_to_le64(address);
-	compare->value = cpu_to_le64(value);
-	compare->mask = cpu_to_le64(mask);
+	ADD(COMPARE, compare, flags, .address = cpu_to_le64(address), .value = cpu_to_le64(value),
+	    .mask = cpu_to_le64(mask));
 }
 
 /* Appends an ATOMIC_ADD. */
 void command_atomic_add(struct command_fixture *fix, u64 address, u64 value, u64 result,
 			u16 flags)
 {
-	struct virtio_pagoda_atomic_add *add = command_add(fix, VIRTIO_PAGODA_COMMAND_ATOMIC_ADD,
-							   flags, sizeof(*add));
-
-	add->address = cpu_to_le64(address);
-	add->value = cpu_to_le64(value);
-	add->result = cpu_to_le64(result);
+	ADD(ATOMIC_ADD, atomic_add, flags, .address = cpu_to_le64(address),
+	    .value = cpu_to_le64(value), .result = cpu_to_le64(result));
 }
 
 /* Appends a WAIT. */
 void command_wait(struct command_fixture *fix, u64 address, u64 value)
 {
-	struct virtio_pagoda_wait *wait = command_add(fix, VIRTIO_PAGODA_COMMAND_WAIT, 0,
-						      sizeof(*wait));
-
-	wait->address = cpu_to_le64(address);
-	wait->value = cpu_to_le64(value);
+	ADD(WAIT, wait, 0, .address = cpu_to_le64(address), .value = cpu_to_le64(value));
 }
 
 /* Appends a SIGNAL. */
 void command_signal(struct command_fixture *fix, u64 address, u64 value, u16 flags)
 {
-	struct virtio_pagoda_signal *signal = command_add(fix, VIRTIO_PAGODA_COMMAND_SIGNAL,
-							  flags, sizeof(*signal));
-
-	signal->address = cpu_to_le64(address);
-	signal->value = cpu_to_le64(value);
+	ADD(SIGNAL, signal, flags, .address = cpu_to_le64(address), .value = cpu_to_le64(value));
 }
 
 /* Appends a BRANCH. */
 void command_branch(struct command_fixture *fix, u64 address, u64 size)
 {
-	struct virtio_pagoda_branch *branch = command_add(fix, VIRTIO_PAGODA_COMMAND_BRANCH, 0,
-							  sizeof(*branch));
-
-	branch->address = cpu_to_le64(address);
-	branch->size = cpu_to_le64(size);
+	ADD(BRANCH, branch, 0, .address = cpu_to_le64(address), .size = cpu_to_le64(size));
 }
 
 /* Appends a COMPUTE. */
 void command_compute(struct command_fixture *fix, u32 operation, u64 count, u64 dst, u64 a, u64 b,
 		     u64 c)
 {
-	struct virtio_pagoda_compute *compute = command_add(fix, VIRTIO_PAGODA_COMMAND_COMPUTE, 0,
-							    sizeof(*compute));
-
-	compute->operation = cpu_to_le32(operation);
-	compute->count = cpu_to_le64(count);
-	compute->dst = cpu_to_le64(dst);
-	compute->a = cpu_to_le64(a);
-	compute->b = cpu_to_le64(b);
-	compute->c = cpu_to_le64(c);
+	ADD(COMPUTE, compute, 0, .operation = cpu_to_le32(operation), .count = cpu_to_le64(count),
+	    .dst = cpu_to_le64(dst), .a = cpu_to_le64(a), .b = cpu_to_le64(b), .c = cpu_to_le64(c));
 }
 
 /* Appends a REDUCE. */
 void command_reduce(struct command_fixture *fix, u32 operation, u64 count, u64 src, u64 dst,
 		    u64 initial)
 {
-	struct virtio_pagoda_reduce *reduce = command_add(fix, VIRTIO_PAGODA_COMMAND_REDUCE, 0,
-							  sizeof(*reduce));
-
-	reduce->operation = cpu_to_le32(operation);
-	reduce->count = cpu_to_le64(count);
-	reduce->src = cpu_to_le64(src);
-	reduce->dst = cpu_to_le64(dst);
-	reduce->initial = cpu_to_le64(initial);
+	ADD(REDUCE, reduce, 0, .operation = cpu_to_le32(operation), .count = cpu_to_le64(count),
+	    .src = cpu_to_le64(src), .dst = cpu_to_le64(dst), .initial = cpu_to_le64(initial));
 }
 
 /* Appends a SET_REGISTER. */
 void command_set_register(struct command_fixture *fix, u32 number, u64 value, u16 flags)
 {
-	struct virtio_pagoda_set_register *set;
-
-	set = command_add(fix, VIRTIO_PAGODA_COMMAND_SET_REGISTER, flags, sizeof(*set));
-	set->number = cpu_to_le32(number);
-	set->value = cpu_to_le64(value);
+	ADD(SET_REGISTER, set_register, flags, .number = cpu_to_le32(number),
+	    .value = cpu_to_le64(value));
 }
 
 /* Appends a STORE_REGISTER. */
 void command_store_register(struct command_fixture *fix, u32 number, u64 address)
 {
-	struct virtio_pagoda_store_register *store;
-
-	store = command_add(fix, VIRTIO_PAGODA_COMMAND_STORE_REGISTER, 0, sizeof(*store));
-	store->number = cpu_to_le32(number);
-	store->address = cpu_to_le64(address);
+	ADD(STORE_REGISTER, store_register, 0, .number = cpu_to_le32(number),
+	    .address = cpu_to_le64(address));
 }
 
 /* Appends a COPY_RECT; the caller describes its surfaces. */

@@ -54,7 +54,7 @@ struct command_page {
  * @idle: Called when the engine waits; NULL: @stop is set
  */
 struct command_fixture {
-	struct mmu_fixture *mmu;
+	struct engine_fixture *mmu;
 	struct kunit *test;
 	u64 va;
 	struct command_page *pages;

@@ -28,7 +28,7 @@ static u32 random_below(struct random_world *world, u32 limit)
 static u8 *random_byte(void *priv, u64 va, u32 access, u32 *reason)
 {
 	struct random_world *world = priv;
-	struct mmu_fixture *mmu = world->fix->mmu;
+	struct engine_fixture *mmu = world->fix->mmu;
 	u64 page = (va - world->fix->va) / MMU_PAGE;
 	const struct command_page *found;
 
@@ -269,7 +269,7 @@ static void random_run(struct random_world *world, u32 seed)
 	model.left = fix->code_size;
 	for (i = 0; i < VIRTIO_PAGODA_REGISTERS; i++)
 		model.registers[i] = le64_to_cpu(command_image(fix)->saved[i]);
-	mmu_snapshot(fix->mmu);
+	engine_snapshot(fix->mmu);
 	command_request(fix);
 	fix->run.stop_at = RANDOM_LIMIT;
 	outcome = command_execute(fix);
@@ -288,7 +288,7 @@ static void random_run(struct random_world *world, u32 seed)
 	for (i = 0; i < VIRTIO_PAGODA_REGISTERS; i++)
 		image->saved[i] = cpu_to_le64(model.registers[i]);
 	le64_add_cpu(&image->saved[VIRTIO_PAGODA_REGISTERS], 1);
-	mmu_expect_unchanged(fix->test, fix->mmu, "what the model made of it");
+	engine_expect_unchanged(fix->test, fix->mmu, "what the model made of it");
 }
 
 /* Fails if some command or some way to end occurred too rarely to prove anything. */
@@ -324,7 +324,7 @@ static void command_random_test(struct kunit *test)
 		}
 	}
 	random_expect_variety(&world);
-	mmu_expect_guards(test, world.fix->mmu);
+	engine_expect_guards(test, world.fix->mmu, "guards");
 }
 
 static struct kunit_case random_cases[] = {

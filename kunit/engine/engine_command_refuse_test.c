@@ -14,7 +14,7 @@ struct command_mutation {
 	const char *what;	/* for messages */
 };
 
-#define MUTATE(NAME, type, field, number, REASON) { \
+#define REFUSE(NAME, type, field, number, REASON) { \
 		.opcode = VIRTIO_PAGODA_COMMAND_##NAME, \
 		.offset = offsetof(struct virtio_pagoda_##type, field), \
 		.width = sizeof_field(struct virtio_pagoda_##type, field), \
@@ -23,7 +23,7 @@ struct command_mutation {
 		.what = #NAME " " #field "=" #number, \
 	}
 
-#define MUTATE_AT(NAME, type, field, address, REASON) { \
+#define REFUSE_AT(NAME, type, field, address, REASON) { \
 		.opcode = VIRTIO_PAGODA_COMMAND_##NAME, \
 		.offset = offsetof(struct virtio_pagoda_##type, field), \
 		.width = sizeof_field(struct virtio_pagoda_##type, field), \
@@ -38,100 +38,100 @@ struct command_mutation {
 #define MORE	COMMAND_AT_SYSTEM
 
 static const struct command_mutation command_mutations[] = {
-	MUTATE(NOP, nop, command.opcode, 0, BAD_COMMAND),
-	MUTATE(NOP, nop, command.opcode, VIRTIO_PAGODA_COMMAND_COUNT, BAD_COMMAND),
-	MUTATE(NOP, nop, command.opcode, 0xffff, BAD_COMMAND),
-	MUTATE(NOP, nop, command.flags, 1, BAD_FLAGS),
-	MUTATE(NOP, nop, command.length, 0, BAD_LENGTH),
-	MUTATE(NOP, nop, command.length, 4, BAD_LENGTH),
-	MUTATE(NOP, nop, command.length, 12, BAD_LENGTH),
-	MUTATE(NOP, nop, command.length, 24, BAD_LENGTH),	/* beyond the end of the buffer */
-	MUTATE(NOP, nop, command.length, 0xfffffff8, BAD_LENGTH),
-	MUTATE(COPY, copy, command.flags, 1, BAD_FLAGS),
-	MUTATE(COPY, copy, command.length, 24, BAD_LENGTH),
-	MUTATE(COPY, copy, command.length, 40, BAD_LENGTH),	/* as many bytes are there */
-	MUTATE(COPY, copy, size, 0, OUT_OF_RANGE),
-	MUTATE(COPY, copy, size, ~0ull, OVERLAP),
-	MUTATE_AT(COPY, copy, dst, SRC, OVERLAP),
-	MUTATE_AT(COPY, copy, dst, SRC + 0x1233, OVERLAP),
-	MUTATE_AT(COPY, copy, dst, SRC - 0x1233, OVERLAP),
-	MUTATE(FILL, fill_words, command.flags, 0x8000, BAD_FLAGS),
-	MUTATE(FILL, fill_words, size, 0, OUT_OF_RANGE),
-	MUTATE(FILL, fill_words, size, 6, MISALIGNED),
-	MUTATE_AT(FILL, fill_words, dst, DST + 2, MISALIGNED),
-	MUTATE(FILL, fill_words, reserved, 1, RESERVED),
-	MUTATE(STORE, store, command.flags, 2, BAD_FLAGS),
-	MUTATE(STORE, store, command.length, 32, BAD_LENGTH),
-	MUTATE_AT(STORE, store, address, DST + 2, MISALIGNED),
-	MUTATE(STORE, store, value, 0x100000000, RESERVED),
-	MUTATE(COMPARE, compare, command.flags, 4, BAD_FLAGS),
-	MUTATE_AT(COMPARE, compare, address, DST + 1, MISALIGNED),
-	MUTATE(COMPARE, compare, value, 0x100, RESERVED),	/* not in the mask */
-	MUTATE(COMPARE, compare, mask, 0x1000000ff, RESERVED),
-	MUTATE(ATOMIC_ADD, atomic_add, command.flags, 3, BAD_FLAGS),
-	MUTATE_AT(ATOMIC_ADD, atomic_add, address, DST + 4, MISALIGNED),
-	MUTATE_AT(ATOMIC_ADD, atomic_add, result, DST + 4, MISALIGNED),
-	MUTATE(COPY_RECT, copy_rect, command.flags, 1, BAD_FLAGS),
-	MUTATE(COPY_RECT, copy_rect, width, 0, OUT_OF_RANGE),
-	MUTATE(COPY_RECT, copy_rect, rows, 0, OUT_OF_RANGE),
-	MUTATE(COPY_RECT, copy_rect, width, 65, OUT_OF_RANGE),
-	MUTATE(COPY_RECT, copy_rect, rows, 9, OUT_OF_RANGE),
-	MUTATE(COPY_RECT, copy_rect, rows, 0xffffffff, OUT_OF_RANGE),
-	MUTATE(COPY_RECT, copy_rect, width, 0xffffffff, OUT_OF_RANGE),
-	MUTATE(COPY_RECT, copy_rect, src.x, 1, OUT_OF_RANGE),
-	MUTATE(COPY_RECT, copy_rect, src.y, 1, OUT_OF_RANGE),
-	MUTATE(COPY_RECT, copy_rect, src.y, 0xfffffff8, OUT_OF_RANGE),
-	MUTATE(COPY_RECT, copy_rect, dst.x, 0xffffffc1, OUT_OF_RANGE),
-	MUTATE(COPY_RECT, copy_rect, src.pitch, 0, BAD_LAYOUT),
-	MUTATE(COPY_RECT, copy_rect, src.pitch, 65537, BAD_LAYOUT),
-	MUTATE(COPY_RECT, copy_rect, src.height, 0, BAD_LAYOUT),
-	MUTATE(COPY_RECT, copy_rect, src.tiling, 3, BAD_LAYOUT),
-	MUTATE(COPY_RECT, copy_rect, dst.pitch, 96, BAD_LAYOUT),
-	MUTATE(COPY_RECT, copy_rect, dst.height, 65, BAD_LAYOUT),
-	MUTATE(COPY_RECT, copy_rect, dst.tiling, VIRTIO_PAGODA_TILING_64K, BAD_LAYOUT),
-	MUTATE(COPY_RECT, copy_rect, dst.reserved, 1, RESERVED),
-	MUTATE(COPY_RECT, copy_rect, src.reserved, 0x80000000, RESERVED),
-	MUTATE_AT(COPY_RECT, copy_rect, dst.address, DST + 64, MISALIGNED),
-	MUTATE_AT(COPY_RECT, copy_rect, dst.address, SRC, OVERLAP),
-	MUTATE_AT(COPY_RECT, copy_rect, src.address, DST + 4095, OVERLAP),
-	MUTATE(WAIT, wait, command.flags, 1, BAD_FLAGS),
-	MUTATE_AT(WAIT, wait, address, SRC + 4, MISALIGNED),
-	MUTATE(SIGNAL, signal, command.flags, 2, BAD_FLAGS),
-	MUTATE_AT(SIGNAL, signal, address, DST + 4, MISALIGNED),
-	MUTATE(TIMESTAMP, timestamp, command.flags, 1, BAD_FLAGS),
-	MUTATE_AT(TIMESTAMP, timestamp, address, DST + 1, MISALIGNED),
-	MUTATE(BRANCH, branch, command.flags, 1, BAD_FLAGS),
-	MUTATE_AT(BRANCH, branch, address, 4, MISALIGNED),
-	MUTATE(BRANCH, branch, size, 4, MISALIGNED),
-	MUTATE(BRANCH, branch, size, VIRTIO_PAGODA_MAX_COMMAND_BUFFER + 8, OUT_OF_RANGE),
-	MUTATE(COMPUTE, compute, command.flags, 1, BAD_FLAGS),
-	MUTATE(COMPUTE, compute, operation, 0, BAD_COMMAND),
-	MUTATE(COMPUTE, compute, operation, 4, BAD_COMMAND),
-	MUTATE(COMPUTE, compute, operation, VIRTIO_PAGODA_COMPUTE_ADD, RESERVED),
-	MUTATE(COMPUTE, compute, reserved, 1, RESERVED),
-	MUTATE(COMPUTE, compute, count, 0, OUT_OF_RANGE),
-	MUTATE(COMPUTE, compute, count, 1ull << 62, OVERLAP),
-	MUTATE_AT(COMPUTE, compute, dst, DST + 2, MISALIGNED),
-	MUTATE_AT(COMPUTE, compute, a, SRC + 1, MISALIGNED),
-	MUTATE_AT(COMPUTE, compute, b, MORE + 2, MISALIGNED),
-	MUTATE_AT(COMPUTE, compute, c, MORE + 3, MISALIGNED),
-	MUTATE_AT(COMPUTE, compute, dst, SRC + 4, OVERLAP),
-	MUTATE_AT(COMPUTE, compute, c, DST - 4, OVERLAP),
-	MUTATE(REDUCE, reduce, command.flags, 1, BAD_FLAGS),
-	MUTATE(REDUCE, reduce, operation, 0, BAD_COMMAND),
-	MUTATE(REDUCE, reduce, operation, 3, BAD_COMMAND),
-	MUTATE(REDUCE, reduce, reserved, 1, RESERVED),
-	MUTATE(REDUCE, reduce, count, 0, OUT_OF_RANGE),
-	MUTATE_AT(REDUCE, reduce, src, SRC + 2, MISALIGNED),
-	MUTATE_AT(REDUCE, reduce, dst, DST + 4, MISALIGNED),
-	MUTATE(SET_REGISTER, set_register, command.flags, 2, BAD_FLAGS),
-	MUTATE(SET_REGISTER, set_register, number, 8, OUT_OF_RANGE),
-	MUTATE(SET_REGISTER, set_register, number, 0xffffffff, OUT_OF_RANGE),
-	MUTATE(SET_REGISTER, set_register, reserved, 1, RESERVED),
-	MUTATE(STORE_REGISTER, store_register, command.flags, 1, BAD_FLAGS),
-	MUTATE(STORE_REGISTER, store_register, number, 8, OUT_OF_RANGE),
-	MUTATE(STORE_REGISTER, store_register, reserved, 1, RESERVED),
-	MUTATE_AT(STORE_REGISTER, store_register, address, DST + 4, MISALIGNED),
+	REFUSE(NOP, nop, command.opcode, 0, BAD_COMMAND),
+	REFUSE(NOP, nop, command.opcode, VIRTIO_PAGODA_COMMAND_COUNT, BAD_COMMAND),
+	REFUSE(NOP, nop, command.opcode, 0xffff, BAD_COMMAND),
+	REFUSE(NOP, nop, command.flags, 1, BAD_FLAGS),
+	REFUSE(NOP, nop, command.length, 0, BAD_LENGTH),
+	REFUSE(NOP, nop, command.length, 4, BAD_LENGTH),
+	REFUSE(NOP, nop, command.length, 12, BAD_LENGTH),
+	REFUSE(NOP, nop, command.length, 24, BAD_LENGTH),	/* beyond the end of the buffer */
+	REFUSE(NOP, nop, command.length, 0xfffffff8, BAD_LENGTH),
+	REFUSE(COPY, copy, command.flags, 1, BAD_FLAGS),
+	REFUSE(COPY, copy, command.length, 24, BAD_LENGTH),
+	REFUSE(COPY, copy, command.length, 40, BAD_LENGTH),	/* as many bytes are there */
+	REFUSE(COPY, copy, size, 0, OUT_OF_RANGE),
+	REFUSE(COPY, copy, size, ~0ull, OVERLAP),
+	REFUSE_AT(COPY, copy, dst, SRC, OVERLAP),
+	REFUSE_AT(COPY, copy, dst, SRC + 0x1233, OVERLAP),
+	REFUSE_AT(COPY, copy, dst, SRC - 0x1233, OVERLAP),
+	REFUSE(FILL, fill_words, command.flags, 0x8000, BAD_FLAGS),
+	REFUSE(FILL, fill_words, size, 0, OUT_OF_RANGE),
+	REFUSE(FILL, fill_words, size, 6, MISALIGNED),
+	REFUSE_AT(FILL, fill_words, dst, DST + 2, MISALIGNED),
+	REFUSE(FILL, fill_words, reserved, 1, RESERVED),
+	REFUSE(STORE, store, command.flags, 2, BAD_FLAGS),
+	REFUSE(STORE, store, command.length, 32, BAD_LENGTH),
+	REFUSE_AT(STORE, store, address, DST + 2, MISALIGNED),
+	REFUSE(STORE, store, value, 0x100000000, RESERVED),
+	REFUSE(COMPARE, compare, command.flags, 4, BAD_FLAGS),
+	REFUSE_AT(COMPARE, compare, address, DST + 1, MISALIGNED),
+	REFUSE(COMPARE, compare, value, 0x100, RESERVED),	/* not in the mask */
+	REFUSE(COMPARE, compare, mask, 0x1000000ff, RESERVED),
+	REFUSE(ATOMIC_ADD, atomic_add, command.flags, 3, BAD_FLAGS),
+	REFUSE_AT(ATOMIC_ADD, atomic_add, address, DST + 4, MISALIGNED),
+	REFUSE_AT(ATOMIC_ADD, atomic_add, result, DST + 4, MISALIGNED),
+	REFUSE(COPY_RECT, copy_rect, command.flags, 1, BAD_FLAGS),
+	REFUSE(COPY_RECT, copy_rect, width, 0, OUT_OF_RANGE),
+	REFUSE(COPY_RECT, copy_rect, rows, 0, OUT_OF_RANGE),
+	REFUSE(COPY_RECT, copy_rect, width, 65, OUT_OF_RANGE),
+	REFUSE(COPY_RECT, copy_rect, rows, 9, OUT_OF_RANGE),
+	REFUSE(COPY_RECT, copy_rect, rows, 0xffffffff, OUT_OF_RANGE),
+	REFUSE(COPY_RECT, copy_rect, width, 0xffffffff, OUT_OF_RANGE),
+	REFUSE(COPY_RECT, copy_rect, src.x, 1, OUT_OF_RANGE),
+	REFUSE(COPY_RECT, copy_rect, src.y, 1, OUT_OF_RANGE),
+	REFUSE(COPY_RECT, copy_rect, src.y, 0xfffffff8, OUT_OF_RANGE),
+	REFUSE(COPY_RECT, copy_rect, dst.x, 0xffffffc1, OUT_OF_RANGE),
+	REFUSE(COPY_RECT, copy_rect, src.pitch, 0, BAD_LAYOUT),
+	REFUSE(COPY_RECT, copy_rect, src.pitch, 65537, BAD_LAYOUT),
+	REFUSE(COPY_RECT, copy_rect, src.height, 0, BAD_LAYOUT),
+	REFUSE(COPY_RECT, copy_rect, src.tiling, 3, BAD_LAYOUT),
+	REFUSE(COPY_RECT, copy_rect, dst.pitch, 96, BAD_LAYOUT),
+	REFUSE(COPY_RECT, copy_rect, dst.height, 65, BAD_LAYOUT),
+	REFUSE(COPY_RECT, copy_rect, dst.tiling, VIRTIO_PAGODA_TILING_64K, BAD_LAYOUT),
+	REFUSE(COPY_RECT, copy_rect, dst.reserved, 1, RESERVED),
+	REFUSE(COPY_RECT, copy_rect, src.reserved, 0x80000000, RESERVED),
+	REFUSE_AT(COPY_RECT, copy_rect, dst.address, DST + 64, MISALIGNED),
+	REFUSE_AT(COPY_RECT, copy_rect, dst.address, SRC, OVERLAP),
+	REFUSE_AT(COPY_RECT, copy_rect, src.address, DST + 4095, OVERLAP),
+	REFUSE(WAIT, wait, command.flags, 1, BAD_FLAGS),
+	REFUSE_AT(WAIT, wait, address, SRC + 4, MISALIGNED),
+	REFUSE(SIGNAL, signal, command.flags, 2, BAD_FLAGS),
+	REFUSE_AT(SIGNAL, signal, address, DST + 4, MISALIGNED),
+	REFUSE(TIMESTAMP, timestamp, command.flags, 1, BAD_FLAGS),
+	REFUSE_AT(TIMESTAMP, timestamp, address, DST + 1, MISALIGNED),
+	REFUSE(BRANCH, branch, command.flags, 1, BAD_FLAGS),
+	REFUSE_AT(BRANCH, branch, address, 4, MISALIGNED),
+	REFUSE(BRANCH, branch, size, 4, MISALIGNED),
+	REFUSE(BRANCH, branch, size, VIRTIO_PAGODA_MAX_COMMAND_BUFFER + 8, OUT_OF_RANGE),
+	REFUSE(COMPUTE, compute, command.flags, 1, BAD_FLAGS),
+	REFUSE(COMPUTE, compute, operation, 0, BAD_COMMAND),
+	REFUSE(COMPUTE, compute, operation, 4, BAD_COMMAND),
+	REFUSE(COMPUTE, compute, operation, VIRTIO_PAGODA_COMPUTE_ADD, RESERVED),
+	REFUSE(COMPUTE, compute, reserved, 1, RESERVED),
+	REFUSE(COMPUTE, compute, count, 0, OUT_OF_RANGE),
+	REFUSE(COMPUTE, compute, count, 1ull << 62, OVERLAP),
+	REFUSE_AT(COMPUTE, compute, dst, DST + 2, MISALIGNED),
+	REFUSE_AT(COMPUTE, compute, a, SRC + 1, MISALIGNED),
+	REFUSE_AT(COMPUTE, compute, b, MORE + 2, MISALIGNED),
+	REFUSE_AT(COMPUTE, compute, c, MORE + 3, MISALIGNED),
+	REFUSE_AT(COMPUTE, compute, dst, SRC + 4, OVERLAP),
+	REFUSE_AT(COMPUTE, compute, c, DST - 4, OVERLAP),
+	REFUSE(REDUCE, reduce, command.flags, 1, BAD_FLAGS),
+	REFUSE(REDUCE, reduce, operation, 0, BAD_COMMAND),
+	REFUSE(REDUCE, reduce, operation, 3, BAD_COMMAND),
+	REFUSE(REDUCE, reduce, reserved, 1, RESERVED),
+	REFUSE(REDUCE, reduce, count, 0, OUT_OF_RANGE),
+	REFUSE_AT(REDUCE, reduce, src, SRC + 2, MISALIGNED),
+	REFUSE_AT(REDUCE, reduce, dst, DST + 4, MISALIGNED),
+	REFUSE(SET_REGISTER, set_register, command.flags, 2, BAD_FLAGS),
+	REFUSE(SET_REGISTER, set_register, number, 8, OUT_OF_RANGE),
+	REFUSE(SET_REGISTER, set_register, number, 0xffffffff, OUT_OF_RANGE),
+	REFUSE(SET_REGISTER, set_register, reserved, 1, RESERVED),
+	REFUSE(STORE_REGISTER, store_register, command.flags, 1, BAD_FLAGS),
+	REFUSE(STORE_REGISTER, store_register, number, 8, OUT_OF_RANGE),
+	REFUSE(STORE_REGISTER, store_register, reserved, 1, RESERVED),
+	REFUSE_AT(STORE_REGISTER, store_register, address, DST + 4, MISALIGNED),
 };
 
 /* Appends a valid command of @opcode. */
@@ -206,7 +206,7 @@ static void command_expect_refused(struct command_fixture *fix,
 	command_add(fix, VIRTIO_PAGODA_COMMAND_NOP, 0, 8);
 	memcpy(fix->mmu->vram + mutation->offset, &value, mutation->width);
 	command_request(fix);
-	mmu_snapshot(fix->mmu);
+	engine_snapshot(fix->mmu);
 	KUNIT_EXPECT_EQ_MSG(test, command_execute(fix), PAGODA_ENGINE_FAULT, "%s", mutation->what);
 	KUNIT_EXPECT_EQ_MSG(test, fault->reason, mutation->reason, "%s: %s", mutation->what,
 			    pagoda_engine_fault_name(fault->reason));
@@ -215,7 +215,7 @@ static void command_expect_refused(struct command_fixture *fix,
 			    mutation->what);
 	KUNIT_EXPECT_EQ_MSG(test, fix->run.packets, 0, "%s", mutation->what);
 	le64_add_cpu(jobs, -1);
-	mmu_expect_unchanged(test, fix->mmu, mutation->what);
+	engine_expect_unchanged(test, fix->mmu, mutation->what);
 }
 
 /*

@@ -33,7 +33,7 @@ static void command_expect_rest(struct command_fixture *fix, const char *what)
 	__le64 *jobs = &command_image(fix)->saved[VIRTIO_PAGODA_REGISTERS];
 
 	*jobs = *(__le64 *)command_before(fix, jobs);
-	mmu_expect_unchanged(fix->test, fix->mmu, what);
+	engine_expect_unchanged(fix->test, fix->mmu, what);
 }
 
 /* Memory at @va holds @value; restores the snapshot's bytes there. */
@@ -85,14 +85,14 @@ static void command_copy_test(struct kunit *test)
 
 				fix->ahead = !fix->ahead;
 				command_copy(fix, src, dst, size);
-				mmu_snapshot(fix->mmu);
+				engine_snapshot(fix->mmu);
 				command_expect_done(fix, 1, "copy");
 				KUNIT_EXPECT_EQ(test, fix->run.bytes, size);
 				command_check_copy(fix, src, dst, size);
 			}
 		}
 	}
-	mmu_expect_guards(test, fix->mmu);
+	engine_expect_guards(test, fix->mmu, "guards");
 }
 
 /* A FILL writes every word of its range, also of a large one, and no other. */
@@ -113,7 +113,7 @@ static void command_fill_test(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(fills); i++) {
 		command_fill(fix, fix->va + fills[i].at, fills[i].size, fills[i].pattern);
-		mmu_snapshot(fix->mmu);
+		engine_snapshot(fix->mmu);
 		command_expect_done(fix, 1, "fill");
 		for (at = fills[i].at; at < fills[i].at + fills[i].size; at += 4)
 			command_expect_value(fix, fix->va + at, 4, fills[i].pattern, "fill");
@@ -144,7 +144,7 @@ static void command_zero_test(struct kunit *test)
 	command_surface(&rect->src, zero, VIRTIO_PAGODA_TILING_4K, 64, 64, 0, 0);
 	command_surface(&rect->dst, to + 64, VIRTIO_PAGODA_TILING_LINEAR, 64, 2, 0, 0);
 	command_copy(fix, zero + 5, to + 192, 16);
-	mmu_snapshot(fix->mmu);
+	engine_snapshot(fix->mmu);
 	command_expect_done(fix, 11, "zeros");
 	command_expect_value(fix, to, 8, 0, "what was in front of an addition");
 	command_expect_value(fix, to + 8, 8, 7, "a sum of zeros");
@@ -171,7 +171,7 @@ static void command_values_test(struct kunit *test)
 		command_atomic_add(fix, va + 4, 0xf0000000, va + 16, 0);
 		command_signal(fix, va + 32, value, 0);
 		command_store(fix, va + 44, 0x55667788, 0);
-		mmu_snapshot(fix->mmu);
+		engine_snapshot(fix->mmu);
 		command_expect_done(fix, 7, "values");
 		command_expect_value(fix, va, 8, 0x024578abdf124577, "after both additions");
 		command_expect_value(fix, va + 8, 8, value, "before the first");
@@ -191,8 +191,8 @@ static void command_wait_idle(struct command_fixture *fix)
 	u64 va = fix->va + COMMAND_AT_SYSTEM;
 
 	/* The engine must not hold its lock here: the flush would wait for it for ever. */
-	mmu_add_flush(fix->mmu, COMMAND_SPACE, 0, 0);
-	mmu_expect_done(fix->test, fix->mmu);
+	engine_add_flush(fix->mmu, COMMAND_SPACE, 0, 0);
+	engine_expect_done(fix->test, fix->mmu);
 	if (fix->run.looks == 3)	/* another page has the value now */
 		command_map(fix, va, SZ_4K, mmu_entry(VIRTIO_PAGODA_SEGMENT_VRAM, 0x20000, 0));
 	if (fix->run.looks == 6)
@@ -258,7 +258,7 @@ static void command_timestamp_test(struct kunit *test)
 					sizeof(*timestamp));
 		timestamp->address = cpu_to_le64(va + 8 * i);
 	}
-	mmu_snapshot(fix->mmu);
+	engine_snapshot(fix->mmu);
 	command_expect_done(fix, 8, "timestamps");
 	for (i = 0; i < 8; i++) {
 		now = le64_to_cpu(*(__le64 *)command_memory(fix, va + 8 * i));
@@ -313,7 +313,7 @@ static void command_compute_test(struct kunit *test)
 
 		for (i = 0; i < ARRAY_SIZE(results); i++) {
 			command_compute(fix, operation, count, results[i], a, b, three ? c : 0);
-			mmu_snapshot(fix->mmu);
+			engine_snapshot(fix->mmu);
 			command_expect_done(fix, 1, "compute");
 			command_check_compute(fix, operation, count, results[i], a, b, c);
 		}
@@ -328,11 +328,11 @@ static void command_compute_large_test(struct kunit *test)
 	u32 count = (SZ_2M - 8) / 4;
 
 	command_compute(fix, VIRTIO_PAGODA_COMPUTE_ADD, count, a, a, a, 0);
-	mmu_snapshot(fix->mmu);
+	engine_snapshot(fix->mmu);
 	command_expect_done(fix, 1, "compute");
 	command_check_compute(fix, VIRTIO_PAGODA_COMPUTE_ADD, count, a, a, a, 0);
 	command_compute(fix, VIRTIO_PAGODA_COMPUTE_XOR, count, a, zero, a, 0);
-	mmu_snapshot(fix->mmu);
+	engine_snapshot(fix->mmu);
 	command_expect_done(fix, 1, "compute");
 	command_expect_rest(fix, "nothing added to an array");
 }
@@ -347,7 +347,7 @@ static void command_reduce_test(struct kunit *test)
 
 	command_reduce(fix, VIRTIO_PAGODA_REDUCE_SUM, count, src, dst, sum);
 	command_reduce(fix, VIRTIO_PAGODA_REDUCE_HASH, count, src, dst + 8, hash);
-	mmu_snapshot(fix->mmu);
+	engine_snapshot(fix->mmu);
 	command_expect_done(fix, 2, "reduce");
 	for (i = 0; i < count; i++) {
 		sum += command_element(fix, src + 4 * i);
@@ -403,7 +403,7 @@ static void command_rect_test(struct kunit *test)
 			rect = command_rect(fix, 555, 111);
 			command_rect_surface(fix, &rect->src, COMMAND_AT_VRAM, from);
 			command_rect_surface(fix, &rect->dst, COMMAND_AT_64K + SZ_4K, to);
-			mmu_snapshot(fix->mmu);
+			engine_snapshot(fix->mmu);
 			command_expect_done(fix, 1, "rectangle");
 			KUNIT_EXPECT_EQ(test, fix->run.bytes, 555 * 111);
 			rect = (void *)fix->mmu->vram;
@@ -434,7 +434,7 @@ static void command_flow_test(struct kunit *test)
 	command_store(fix, va + 8, 3, 0);
 	fix->code_size = 3 * SZ_4K;
 	command_store(fix, va + 4, 2, 0);
-	mmu_snapshot(fix->mmu);
+	engine_snapshot(fix->mmu);
 	command_request(fix);
 	fix->request.execute.nr_buffers = cpu_to_le32(3);
 	fix->request.buffers[0].size = cpu_to_le64(second);
@@ -498,7 +498,7 @@ static void command_registers_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(saved[VIRTIO_PAGODA_REGISTERS]), 3);
 	for (i = 0; i < VIRTIO_PAGODA_REGISTERS; i++)
 		command_store_register(fix, i, va + 8 * i);
-	mmu_snapshot(fix->mmu);
+	engine_snapshot(fix->mmu);
 	command_expect_done(fix, 8, "stored");
 	for (i = 0; i < VIRTIO_PAGODA_REGISTERS; i++)
 		command_expect_value(fix, va + 8 * i, 8, 0x100000000ull * i + 5 -

@@ -337,7 +337,8 @@ static u64 *fence_value(struct engine_fixture *fix)
 }
 
 /* When the event is sent, the value is in memory and so is all earlier work. */
-static void fence_told(struct engine_fixture *fix)
+static void fence_told(struct engine_fixture *fix, const struct pagoda_engine_run *run, u64 address,
+		       u64 value)
 {
 	struct kunit *test = kunit_get_current_test();
 	u8 byte = fix->fence_value;
@@ -356,7 +357,7 @@ static void fence_order_test(struct kunit *test)
 	u32 round;
 
 	PAGODA_PROVES(C116);
-	fix->fence_hook = fence_told;
+	fix->fence = fence_told;
 	for (round = 1; round < 20; round++) {
 		fence_add_work(fix, round * 0x01010101u, round % 2);
 		engine_expect_done(test, fix);
@@ -409,12 +410,6 @@ static void fence_virtual_test(struct kunit *test)
 	engine_expect_unchanged(test, fix, "around the fence");
 }
 
-static int context_test_init(struct kunit *test)
-{
-	test->priv = engine_fixture_init(test);
-	return 0;
-}
-
 static struct kunit_case context_cases[] = {
 	KUNIT_CASE(context_malformed_test),
 	KUNIT_CASE(context_init_test),
@@ -426,7 +421,7 @@ static struct kunit_case context_cases[] = {
 
 static struct kunit_suite context_suite = {
 	.name = "pagoda_engine_context",
-	.init = context_test_init,
+	.init = engine_suite_init,
 	.test_cases = context_cases,
 };
 
@@ -440,7 +435,7 @@ static struct kunit_case notify_cases[] = {
 
 static struct kunit_suite notify_suite = {
 	.name = "pagoda_engine_notify",
-	.init = context_test_init,
+	.init = engine_suite_init,
 	.test_cases = notify_cases,
 };
 
@@ -458,7 +453,7 @@ static struct kunit_case fence_cases[] = {
 
 static struct kunit_suite fence_suite = {
 	.name = "pagoda_engine_fence",
-	.init = context_test_init,
+	.init = engine_suite_init,
 	.test_cases = fence_cases,
 };
 

@@ -379,7 +379,7 @@ static int mmu_test_init(struct kunit *test)
 {
 	struct engine_fixture *fix = engine_fixture_init(test);
 
-	fix->engine.mmu = (u64 *)engine_alloc(test, MMU_PAGES * sizeof(u64));
+	fix->engine.mmu = test_vzalloc(test, MMU_PAGES * sizeof(u64));
 	fix->engine.mmu_pages = MMU_PAGES;
 	KUNIT_ASSERT_TRUE(test, pagoda_engine_init(&fix->engine));
 	fix->engine.features |= MMU_FEATURES;

@@ -15,7 +15,7 @@
 #define VA_END	BIT_ULL(47)
 
 /* Maps four pages of VRAM, the last one read-only; returns @va. */
-static u64 fault_map(struct mmu_fixture *fix, u64 va, u64 address)
+static u64 fault_map(struct engine_fixture *fix, u64 va, u64 address)
 {
 	u32 i;
 
@@ -27,7 +27,7 @@ static u64 fault_map(struct mmu_fixture *fix, u64 va, u64 address)
 }
 
 /* Executes the buffer, whose second packet faults without effect. */
-static void fault_check(struct kunit *test, struct mmu_fixture *fix, u32 reason, u32 access,
+static void fault_check(struct kunit *test, struct engine_fixture *fix, u32 reason, u32 access,
 			u64 address, u32 level, int line)
 {
 	u32 first = sizeof(struct virtio_pagoda_flush_tlb);
@@ -35,8 +35,9 @@ static void fault_check(struct kunit *test, struct mmu_fixture *fix, u32 reason,
 	u32 opcode = le16_to_cpu(packet->opcode);
 	struct pagoda_engine_run run;
 
-	mmu_snapshot(fix);
-	KUNIT_EXPECT_EQ_MSG(test, mmu_execute(fix, &run), PAGODA_ENGINE_FAULT, "line %d", line);
+	engine_snapshot(fix);
+	KUNIT_EXPECT_EQ_MSG(test, engine_run(fix, &run, PAGODA_ENGINE_QUEUE_PAGING, 0),
+			    PAGODA_ENGINE_FAULT, "line %d", line);
 	KUNIT_EXPECT_EQ_MSG(test, run.fault.reason, reason, "line %d: %s", line,
 			    pagoda_engine_fault_name(run.fault.reason));
 	KUNIT_EXPECT_EQ_MSG(test, run.fault.address, address, "line %d", line);
@@ -45,14 +46,14 @@ static void fault_check(struct kunit *test, struct mmu_fixture *fix, u32 reason,
 	KUNIT_EXPECT_EQ_MSG(test, run.fault.offset, first, "line %d", line);
 	KUNIT_EXPECT_EQ_MSG(test, run.fault.opcode, opcode, "line %d", line);
 	KUNIT_EXPECT_EQ_MSG(test, run.packets, 1, "line %d", line);
-	mmu_expect_unchanged(test, fix, "refused");
+	engine_expect_unchanged(test, fix, "refused");
 }
 
 /* The packet that @packet appends, changed by @change, is refused. */
 #define FAULT_AT(packet, change, reason, access, address, level) do { \
 	typeof(packet) p; \
 	\
-	mmu_add_flush(fix, 0, 0, 0); \
+	engine_add_flush(fix, 0, 0, 0); \
 	p = (packet); \
 	change; \
 	fault_check(test, fix, VIRTIO_PAGODA_FAULT_##reason, access, address, level, __LINE__); \
@@ -63,11 +64,11 @@ static void fault_check(struct kunit *test, struct mmu_fixture *fix, u32 reason,
 /* UPDATE_PAGE_TABLE reports the bad value of each field, and the first byte of bad memory. */
 static void fault_update_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 table = mmu_table_alloc(fix);
 
 	#define OK mmu_add_update(fix, table, 0, 4, 4, 4, 0)
-	FAULT(OK, p->address_space = cpu_to_le32(MMU_SPACES), BAD_CONTEXT, NO, MMU_SPACES);
+	FAULT(OK, p->address_space = cpu_to_le32(ENGINE_SPACES), BAD_CONTEXT, NO, ENGINE_SPACES);
 	FAULT(OK, p->mode = 0, BAD_FLAGS, NO, 0);
 	FAULT(OK, p->mode = cpu_to_le32(3), BAD_FLAGS, NO, 3);
 	FAULT(OK, p->mode = cpu_to_le32(VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL), RESERVED, NO, VRAM);
@@ -99,7 +100,7 @@ static void fault_update_test(struct kunit *test)
 /* The root of two levels may have more entries than a page: their addresses don't wrap around. */
 static void fault_update_wraps_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 last = 0 - MMU_PAGE;
 	u32 shape = 0;
 
@@ -119,7 +120,7 @@ static void fault_update_wraps_test(struct kunit *test)
  */
 static void fault_update_virtual_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fault_map(fix, fix->shape->va, SZ_1M);
 
 	#define OK(at) mmu_add_update(fix, at, 0, 4, 4, 4, 0)
@@ -147,14 +148,15 @@ static void fault_copy_range(struct virtio_pagoda_copy_range *range, u64 src, u3
 /* COPY_PAGE_TABLE_ENTRIES reports the bad table or entry, and on which side. */
 static void fault_copy_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fault_map(fix, fix->shape->va, SZ_1M);
 	u64 to = va + MMU_PAGE, gone = va + 4 * MMU_PAGE;
 
 	#define HEAD(p) ((struct virtio_pagoda_copy_page_table_entries *)(p) - 1)
-	#define OK mmu_add_copy(fix, 1)
-	FAULT(mmu_add_copy(fix, 0), (void)p, OUT_OF_RANGE, NO, 0);
-	FAULT(OK, HEAD(p)->address_space = cpu_to_le32(MMU_SPACES), BAD_CONTEXT, NO, MMU_SPACES);
+	#define OK engine_add_copy_entries(fix, 1)
+	FAULT(engine_add_copy_entries(fix, 0), (void)p, OUT_OF_RANGE, NO, 0);
+	FAULT(OK, HEAD(p)->address_space = cpu_to_le32(ENGINE_SPACES), BAD_CONTEXT, NO,
+	      ENGINE_SPACES);
 	FAULT(OK, p->reserved = cpu_to_le32(9), RESERVED, NO, 9);
 	FAULT(OK, fault_copy_range(p, va + 16, 0, to, 0), MISALIGNED, RD, va + 16);
 	FAULT(OK, fault_copy_range(p, va, 0, to + 16, 0), MISALIGNED, WR, to + 16);
@@ -171,11 +173,11 @@ static void fault_copy_test(struct kunit *test)
 /* VIRTUAL_TRANSFER reports the bad address, and the access tells source from destination. */
 static void fault_transfer_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 src = fault_map(fix, fix->shape->va, SZ_1M);
 	u64 dst = fault_map(fix, src + SZ_2M, SZ_2M);
 
-	#define OK(from, to, size) mmu_add_transfer(fix, from, to, size, LOCAL, 0)
+	#define OK(from, to, size) engine_add_virtual(fix, from, to, size, LOCAL, 0)
 	FAULT(OK(src, dst, 8), p->reserved = cpu_to_le32(3), RESERVED, NO, 3);
 	FAULT(OK(src, dst, 8), p->direction = cpu_to_le32(7), BAD_FLAGS, NO, 7);
 	FAULT(OK(src, dst, 0), (void)p, OUT_OF_RANGE, RD, 0);
@@ -205,43 +207,38 @@ static void fault_transfer_test(struct kunit *test)
 /* VIRTUAL_FILL reports the bad address; a bad entry also the level of its table. */
 static void fault_fill_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fault_map(fix, fix->shape->va, SZ_1M);
 
-	FAULT(mmu_add_fill(fix, va, 8, 1), p->reserved = cpu_to_le32(3), RESERVED, NO, 3);
-	FAULT(mmu_add_fill(fix, va, 0, 1), (void)p, OUT_OF_RANGE, WR, 0);
-	FAULT(mmu_add_fill(fix, va, 5, 1), (void)p, MISALIGNED, WR, 5);
-	FAULT(mmu_add_fill(fix, va + 2, 8, 1), (void)p, MISALIGNED, WR, va + 2);
-	FAULT(mmu_add_fill(fix, VA_END, 8, 1), (void)p, OUT_OF_RANGE, WR, VA_END);
-	FAULT(mmu_add_fill(fix, va + 4, SZ_16K, 1), (void)p, READ_ONLY, WR, va + 3 * MMU_PAGE);
+	#define FILL(...) engine_add_virtual_fill(fix, __VA_ARGS__)
+	FAULT(FILL(va, 8, 1), p->reserved = cpu_to_le32(3), RESERVED, NO, 3);
+	FAULT(FILL(va, 0, 1), (void)p, OUT_OF_RANGE, WR, 0);
+	FAULT(FILL(va, 5, 1), (void)p, MISALIGNED, WR, 5);
+	FAULT(FILL(va + 2, 8, 1), (void)p, MISALIGNED, WR, va + 2);
+	FAULT(FILL(VA_END, 8, 1), (void)p, OUT_OF_RANGE, WR, VA_END);
+	FAULT(FILL(va + 4, SZ_16K, 1), (void)p, READ_ONLY, WR, va + 3 * MMU_PAGE);
 	/* A malformed entry, at the level of its table. */
 	*mmu_word(fix, 0, va + MMU_PAGE, 0, false) = cpu_to_le64(mmu_entry(VRAM, MMU_VRAM, 0));
-	FAULT(mmu_add_fill(fix, va, SZ_8K, 1), (void)p, BAD_TABLE, WR, va + MMU_PAGE);
+	FAULT(FILL(va, SZ_8K, 1), (void)p, BAD_TABLE, WR, va + MMU_PAGE);
 	*mmu_word(fix, 0, va + SZ_2M, 1, false) = cpu_to_le64(mmu_entry(VRAM, MMU_VRAM, 0));
-	FAULT_AT(mmu_add_fill(fix, va + SZ_2M, 8, 1), (void)p, BAD_TABLE, WR, va + SZ_2M, 1);
+	FAULT_AT(FILL(va + SZ_2M, 8, 1), (void)p, BAD_TABLE, WR, va + SZ_2M, 1);
+	#undef FILL
 }
 
 /* FLUSH_TLB reports a bad space, range or root. */
 static void fault_flush_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fault_map(fix, fix->shape->va, SZ_1M);
 	u64 root = fix->spaces[0].address;
 
-	FAULT(mmu_add_flush(fix, 0, va, va + 1), p->address_space = cpu_to_le32(~0u), BAD_CONTEXT,
-	      NO, ~0u);
-	FAULT(mmu_add_flush(fix, 0, va, VA_END + 1), (void)p, OUT_OF_RANGE, NO, VA_END + 1);
-	FAULT(mmu_add_flush(fix, 0, va, va - 1), (void)p, OUT_OF_RANGE, NO, va - 1);
-	FAULT(mmu_add_flush(fix, 0, va, va + 1), p->root_address = cpu_to_le64(root + MMU_PAGE),
-	      BAD_CONTEXT, NO, root + MMU_PAGE);
-	FAULT(mmu_add_flush(fix, 0, va, va + 1), p->root_segment = cpu_to_le32(SYSTEM),
-	      BAD_CONTEXT, NO, root);
-}
-
-static int fault_test_init(struct kunit *test)
-{
-	test->priv = mmu_fixture_init(test);
-	return 0;
+	#define OK engine_add_flush(fix, 0, va, va + 1)
+	FAULT(OK, p->address_space = cpu_to_le32(~0u), BAD_CONTEXT, NO, ~0u);
+	FAULT(engine_add_flush(fix, 0, va, VA_END + 1), (void)p, OUT_OF_RANGE, NO, VA_END + 1);
+	FAULT(engine_add_flush(fix, 0, va, va - 1), (void)p, OUT_OF_RANGE, NO, va - 1);
+	FAULT(OK, p->root_address = cpu_to_le64(root + MMU_PAGE), BAD_CONTEXT, NO, root + MMU_PAGE);
+	FAULT(OK, p->root_segment = cpu_to_le32(SYSTEM), BAD_CONTEXT, NO, root);
+	#undef OK
 }
 
 static struct kunit_case fault_cases[] = {
@@ -257,7 +254,7 @@ static struct kunit_case fault_cases[] = {
 
 static struct kunit_suite fault_suite = {
 	.name = "pagoda_engine_fault",
-	.init = fault_test_init,
+	.init = mmu_suite_init,
 	.test_cases = fault_cases,
 };
 

@@ -2,43 +2,24 @@
 /* Sets up an engine for tests, and builds its packets. */
 #include <linux/random.h>
 #include <linux/sizes.h>
-#include <linux/vmalloc.h>
 #include "engine_helpers.h"
 
-#define ENGINE_APERTURE	(ENGINE_PAGES * sizeof(u64))
-#define ENGINE_MEMORY	(5 * ENGINE_PAGE + 2 * ENGINE_BYTES + ENGINE_APERTURE + \
-			 ENGINE_RANGES * ENGINE_WINDOW)
 #define ENGINE_GUARD	0xa5
 
-static void engine_buffer_free(void *memory)
-{
-	vfree(memory);
-}
-
-/* Returns zeroed memory that lives as long as the test, aligned to pages. */
-u8 *engine_alloc(struct kunit *test, size_t size)
-{
-	u8 *memory = vzalloc(size);
-
-	KUNIT_ASSERT_NOT_NULL(test, memory);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, engine_buffer_free, memory), 0);
-	return memory;
-}
-
 /*
- * Returns the memory at a bus address. System memory starts at ENGINE_BUS and has a hole of one
- * page.
+ * Returns the memory at a bus address. System memory starts at ENGINE_BUS and isn't contiguous
+ * across the gap, in which there may be pages without memory.
  */
 static void *engine_system_span(void *context, u64 bus, u64 want, u64 *got)
 {
 	struct engine_fixture *fix = context;
-	u64 offset = bus - ENGINE_BUS;
-	u64 end = ENGINE_BYTES;
+	u64 offset = bus - ENGINE_BUS, gap = fix->kind->gap, end = fix->kind->system;
 
-	if (bus < ENGINE_BUS || offset >= ENGINE_BYTES || offset / ENGINE_PAGE == ENGINE_HOLE)
+	if (bus < ENGINE_BUS || offset >= end ||
+	    (offset >= gap && offset - gap < fix->kind->gap_size))
 		return NULL;
-	if (offset < ENGINE_HOLE * ENGINE_PAGE)
-		end = ENGINE_HOLE * ENGINE_PAGE;
+	if (offset < gap)
+		end = gap;
 	if (fix->span_limit)
 		end = min(end, (offset / ENGINE_PAGE + fix->span_limit) * ENGINE_PAGE);
 	*got = end - offset;
@@ -52,8 +33,16 @@ static void engine_fence(void *context, const struct pagoda_engine_run *run, u64
 
 	fix->fences++;
 	fix->fence_value = value;
-	if (fix->fence_hook)
-		fix->fence_hook(fix);
+	if (fix->fence)
+		fix->fence(fix, run, address, value);
+}
+
+static void engine_idle(void *context, const struct pagoda_engine_run *run)
+{
+	struct engine_fixture *fix = context;
+
+	if (fix->idle)
+		fix->idle(fix);
 }
 
 static void engine_notify(void *context, const struct virtio_pagoda_packet *packet)
@@ -67,28 +56,41 @@ static void engine_notify(void *context, const struct virtio_pagoda_packet *pack
 static const struct pagoda_engine_ops engine_ops = {
 	.system_span = engine_system_span,
 	.fence = engine_fence,
+	.idle = engine_idle,
 	.notify = engine_notify,
 };
 
-static void engine_arrange(struct engine_fixture *fix)
+/* Returns a part of fix->memory with random content, behind which is a guard. */
+static u8 *engine_part(struct engine_fixture *fix, u32 *guard, size_t size)
 {
-	u8 *here = fix->memory;
-	u32 i;
+	u8 *here = fix->guards[*guard] + ENGINE_PAGE;
 
-	memset(here, ENGINE_GUARD, ENGINE_MEMORY);
-	fix->vram = here + ENGINE_PAGE;
-	fix->system = fix->vram + ENGINE_BYTES + ENGINE_PAGE;
-	fix->engine.aperture = (u64 *)(fix->system + ENGINE_BYTES + ENGINE_PAGE);
-	get_random_bytes(fix->vram, ENGINE_BYTES);
-	get_random_bytes(fix->system, ENGINE_BYTES);
-	memset(fix->engine.aperture, 0, ENGINE_APERTURE);
-	here = (u8 *)fix->engine.aperture + ENGINE_APERTURE + ENGINE_PAGE;
-	get_random_bytes(here, ENGINE_RANGES * ENGINE_WINDOW);
+	get_random_bytes(here, size);
+	fix->guards[++*guard] = here + size;
+	return here;
+}
+
+static void engine_arrange(struct kunit *test, struct engine_fixture *fix)
+{
+	const struct engine_kind *kind = fix->kind;
+	size_t aperture = kind->aperture * sizeof(u64), windows = ENGINE_RANGES * kind->window;
+	u32 guard = 0, i;
+	u8 *here;
+
+	fix->memory_size = ENGINE_GUARDS * ENGINE_PAGE + kind->vram + kind->system + aperture +
+			   windows;
+	fix->memory = test_vzalloc(test, fix->memory_size);
+	fix->before = test_vzalloc(test, fix->memory_size);
+	fix->buffer = test_vzalloc(test, ENGINE_BUFFER);
+	memset(fix->memory, ENGINE_GUARD, fix->memory_size);
+	fix->guards[0] = fix->memory;
+	fix->vram = engine_part(fix, &guard, kind->vram);
+	fix->system = engine_part(fix, &guard, kind->system);
+	fix->engine.aperture = (u64 *)engine_part(fix, &guard, aperture);
+	memset(fix->engine.aperture, 0, aperture);
+	here = engine_part(fix, &guard, windows);
 	for (i = 0; i < ENGINE_RANGES; i++)
-		fix->ranges[i].window = here + i * ENGINE_WINDOW;
-	fix->engine.ranges = fix->ranges;
-	fix->engine.nr_ranges = ENGINE_RANGES;
-	fix->engine.swizzling_bytes = ENGINE_WINDOW;
+		fix->ranges[i].window = here + i * kind->window;
 }
 
 /* Page tables of three levels that map every usable page of VRAM and of system memory. */
@@ -110,55 +112,77 @@ static void engine_space_init(struct engine_fixture *fix)
 	}
 	fix->spaces[0].address = engine_bus(ENGINE_ROOT);
 	fix->spaces[0].entries = VIRTIO_PAGODA_PT_ENTRIES;
+}
+
+/*
+ * Returns an engine with random content everywhere and neither features nor roots; aborts the
+ * test if there is no memory.
+ */
+struct engine_fixture *engine_fixture_make(struct kunit *test, const struct engine_kind *kind)
+{
+	struct engine_fixture *fix = test_zalloc(test, sizeof(*fix));
+
+	fix->kind = kind;
+	engine_arrange(test, fix);
+	fix->invalid.start = kind->invalid;
+	fix->invalid.size = ENGINE_PAGE;
+	fix->engine.vram = fix->vram;
+	fix->engine.vram_size = kind->vram;
+	fix->engine.invalid = &fix->invalid;
+	fix->engine.nr_invalid = 1;
+	fix->engine.max_runs = kind->max_runs;
+	fix->engine.max_buffer = ENGINE_BUFFER;
+	fix->engine.system_bits = 40;
+	fix->engine.aperture_pages = kind->aperture;
+	fix->engine.ranges = fix->ranges;
+	fix->engine.nr_ranges = kind->window ? ENGINE_RANGES : 0;
+	fix->engine.swizzling_bytes = kind->window;
 	fix->engine.spaces = fix->spaces;
 	fix->engine.nr_spaces = ENGINE_SPACES;
 	fix->engine.va_bits = 47;
 	fix->engine.pt_levels = 3;
 	fix->engine.page_sizes = SZ_4K | SZ_64K | SZ_2M;
 	fix->engine.nr_tlbs = ENGINE_TLBS;
-}
-
-/**
- * engine_fixture_init() - Make an engine with random content everywhere
- * @test: Test that owns it
- *
- * Return: The fixture; the test is aborted if there is no memory.
- */
-struct engine_fixture *engine_fixture_init(struct kunit *test)
-{
-	struct engine_fixture *fix = kunit_kzalloc(test, sizeof(*fix), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, fix);
-	fix->memory = engine_alloc(test, ENGINE_MEMORY);
-	fix->before = engine_alloc(test, ENGINE_MEMORY);
-	fix->buffer = engine_alloc(test, ENGINE_BUFFER);
-	engine_arrange(fix);
-	fix->invalid = (struct pagoda_engine_range) {
-		.start = ENGINE_INVALID * ENGINE_PAGE,
-		.size = ENGINE_PAGE,
-	};
-	fix->engine.vram = fix->vram;
-	fix->engine.vram_size = ENGINE_BYTES;
-	fix->engine.invalid = &fix->invalid;
-	fix->engine.nr_invalid = 1;
-	fix->engine.max_runs = ENGINE_MAX_RUNS;
-	fix->engine.max_buffer = ENGINE_BUFFER;
-	fix->engine.system_bits = 40;
-	fix->engine.aperture_pages = ENGINE_PAGES;
-	fix->engine.features = (pagoda_engine_features() & ~ENGINE_MMU_OPS) |
-			       BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
 	fix->engine.ops = &engine_ops;
 	fix->engine.context = fix;
-	fix->engine.tlbs = (void *)engine_alloc(test, ENGINE_TLBS * sizeof(*fix->engine.tlbs));
-	engine_space_init(fix);
+	fix->engine.tlbs = test_vzalloc(test, ENGINE_TLBS * sizeof(*fix->engine.tlbs));
 	KUNIT_ASSERT_TRUE(test, pagoda_engine_init(&fix->engine));
 	return fix;
+}
+
+/* Returns an engine with page tables of address space 0, and room for the spans of a packet. */
+struct engine_fixture *engine_fixture_init(struct kunit *test)
+{
+	static const struct engine_kind kind = {
+		.vram = ENGINE_BYTES,
+		.system = ENGINE_BYTES,
+		.invalid = ENGINE_INVALID * ENGINE_PAGE,
+		.gap = ENGINE_HOLE * ENGINE_PAGE,
+		.gap_size = ENGINE_PAGE,
+		.aperture = ENGINE_PAGES,
+		.window = ENGINE_WINDOW,
+		.max_runs = ENGINE_MAX_RUNS,
+	};
+	struct engine_fixture *fix = engine_fixture_make(test, &kind);
+
+	fix->spans = test_vzalloc(test, ENGINE_MAX_RUNS * sizeof(*fix->spans));
+	fix->engine.features = (pagoda_engine_features() & ~ENGINE_MMU_OPS) |
+			       BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+	engine_space_init(fix);
+	return fix;
+}
+
+/* Gives each test of a suite an engine of its own. */
+int engine_suite_init(struct kunit *test)
+{
+	test->priv = engine_fixture_init(test);
+	return 0;
 }
 
 /* Copies all memory, for later comparison. */
 void engine_snapshot(struct engine_fixture *fix)
 {
-	memcpy(fix->before, fix->memory, ENGINE_MEMORY);
+	memcpy(fix->before, fix->memory, fix->memory_size);
 }
 
 /* Returns the byte of the snapshot that belongs to a byte of VRAM or system memory. */
@@ -170,29 +194,26 @@ u8 *engine_before(struct engine_fixture *fix, const u8 *here)
 /* All memory is as in the snapshot. */
 void engine_expect_unchanged(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
+	const u64 *before = (const u64 *)fix->before, *now = (const u64 *)fix->memory;
 	size_t i;
 
-	if (!memcmp(fix->before, fix->memory, ENGINE_MEMORY))
+	/* memcmp() of some architectures is slow: it compares byte by byte. */
+	for (i = 0; i < fix->memory_size / sizeof(*now); i++) {
+		if (now[i] == before[i])
+			continue;
+		KUNIT_FAIL(test, "%s: %#zx of memory is %#llx, not %#llx", what, i * sizeof(*now),
+			   now[i], before[i]);
 		return;
-	for (i = 0; fix->before[i] == fix->memory[i];)
-		i++;
-	KUNIT_FAIL(test, "%s: byte %zu is %#x, not %#x", what, i, fix->memory[i], fix->before[i]);
+	}
 }
 
 /* Nothing was written outside of VRAM, system memory, aperture and windows. */
 void engine_expect_guards(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
-	const u8 *guards[] = {
-		fix->memory,
-		fix->vram + ENGINE_BYTES,
-		fix->system + ENGINE_BYTES,
-		(u8 *)(fix->engine.aperture + ENGINE_PAGES),
-		fix->ranges[0].window + ENGINE_RANGES * ENGINE_WINDOW,
-	};
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(guards); i++)
-		KUNIT_EXPECT_NULL_MSG(test, memchr_inv(guards[i], ENGINE_GUARD, ENGINE_PAGE),
+	for (i = 0; i < ENGINE_GUARDS; i++)
+		KUNIT_EXPECT_NULL_MSG(test, memchr_inv(fix->guards[i], ENGINE_GUARD, ENGINE_PAGE),
 				      "%s: guard %u was written", what, i);
 }
 
@@ -214,6 +235,15 @@ void *engine_packet(struct engine_fixture *fix, u16 opcode, u32 length)
 	fix->size += length;
 	return packet;
 }
+
+/* Appends a packet of fixed size, whose fields are initialized by further arguments; returns it. */
+#define ADD(op, type, ...) \
+	memcpy(engine_packet(fix, op, sizeof(struct virtio_pagoda_##type)), \
+	       (&(const struct virtio_pagoda_##type) { \
+			.packet.opcode = cpu_to_le16(op), \
+			.packet.length = cpu_to_le32(sizeof(struct virtio_pagoda_##type)), \
+			__VA_ARGS__ \
+	       }), sizeof(struct virtio_pagoda_##type))
 
 static void engine_location(struct virtio_pagoda_location *location, const struct engine_side *side,
 			    struct virtio_pagoda_run *runs)
@@ -275,17 +305,9 @@ engine_add_tiled(struct engine_fixture *fix, u64 size, const struct engine_side 
 	return transfer;
 }
 
-/**
- * engine_add_lock() - Append a SPECIAL_LOCK_TRANSFER of the first piece of a surface
- * @fix: Fixture
- * @size: Bytes of the piece
- * @src: Surface or piece
- * @dst: Piece or surface
- * @flags: Flags of the packet
- *
- * The surface has 17 pages: two mip levels of 4 KiB tiles and some that are linear.
- *
- * Return: The packet, in which the caller may change the range and other fields.
+/*
+ * Appends a SPECIAL_LOCK_TRANSFER of the first @size bytes of a surface of 17 pages: two mip
+ * levels of 4 KiB tiles and some pages that are linear. Returns the packet.
  */
 struct virtio_pagoda_special_lock_transfer *
 engine_add_lock(struct engine_fixture *fix, u64 size, const struct engine_side *src,
@@ -309,12 +331,8 @@ engine_add_lock(struct engine_fixture *fix, u64 size, const struct engine_side *
 /* Appends a FILL of VRAM, without an allocation. */
 void engine_add_fill(struct engine_fixture *fix, u64 address, u64 size, u32 pattern)
 {
-	struct virtio_pagoda_fill *fill = engine_packet(fix, VIRTIO_PAGODA_OP_FILL, sizeof(*fill));
-
-	fill->size = cpu_to_le64(size);
-	fill->address = cpu_to_le64(address);
-	fill->segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM);
-	fill->pattern = cpu_to_le32(pattern);
+	ADD(VIRTIO_PAGODA_OP_FILL, fill, .size = cpu_to_le64(size), .address = cpu_to_le64(address),
+	    .segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM), .pattern = cpu_to_le32(pattern));
 }
 
 /* Appends a MAP_APERTURE_SEGMENT or MAP_APERTURE_SEGMENT2, as one run or as a run for each page. */
@@ -343,38 +361,27 @@ void engine_add_map(struct engine_fixture *fix, u16 opcode, u16 flags, u32 first
 /* Appends an UNMAP_APERTURE_SEGMENT. */
 void engine_add_unmap(struct engine_fixture *fix, u32 first, u32 nr_pages, u32 dummy)
 {
-	struct virtio_pagoda_unmap_aperture_segment *unmap;
-
-	unmap = engine_packet(fix, VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT, sizeof(*unmap));
-	unmap->first_page = cpu_to_le64(first);
-	unmap->nr_pages = cpu_to_le64(nr_pages);
-	unmap->dummy_page = cpu_to_le64(engine_bus(dummy));
-	unmap->segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE);
+	ADD(VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT, unmap_aperture_segment,
+	    .first_page = cpu_to_le64(first), .nr_pages = cpu_to_le64(nr_pages),
+	    .dummy_page = cpu_to_le64(engine_bus(dummy)),
+	    .segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE));
 }
 
 /* Appends a READ_PHYSICAL or WRITE_PHYSICAL. */
 void engine_add_physical(struct engine_fixture *fix, u16 opcode, u32 segment, u64 address,
 			 u32 size)
 {
-	struct virtio_pagoda_access_physical *physical;
-
-	physical = engine_packet(fix, opcode, sizeof(*physical));
-	physical->address = cpu_to_le64(address);
-	physical->segment = cpu_to_le32(segment);
-	physical->size = cpu_to_le32(size);
+	ADD(opcode, access_physical, .address = cpu_to_le64(address),
+	    .segment = cpu_to_le32(segment), .size = cpu_to_le32(size));
 }
 
 /* Appends a SIGNAL_MONITORED_FENCE. */
 void engine_add_signal(struct engine_fixture *fix, u32 segment, u64 address, u64 value,
 		       u16 flags)
 {
-	struct virtio_pagoda_signal_monitored_fence *signal;
-
-	signal = engine_packet(fix, VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE, sizeof(*signal));
-	signal->packet.flags = cpu_to_le16(flags);
-	signal->address = cpu_to_le64(address);
-	signal->value = cpu_to_le64(value);
-	signal->segment = cpu_to_le32(segment);
+	ADD(VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE, signal_monitored_fence,
+	    .packet.flags = cpu_to_le16(flags), .address = cpu_to_le64(address),
+	    .value = cpu_to_le64(value), .segment = cpu_to_le32(segment));
 }
 
 /* Appends an INIT_CONTEXT_RESOURCE. */
@@ -392,15 +399,9 @@ engine_add_init_context(struct engine_fixture *fix, u64 size, u64 context,
 	return init;
 }
 
-/**
- * engine_add_update_context() - Append an UPDATE_CONTEXT_ALLOCATION
- * @fix: Fixture
- * @address: Virtual address of the allocation
- * @size: Bytes of the allocation
- * @offset: Offset in it to write to
- * @data_size: Bytes to write, 0x5a each unless the caller changes them
- *
- * Return: The data.
+/*
+ * Appends an UPDATE_CONTEXT_ALLOCATION of @data_size bytes, each 0x5a, at @offset of the
+ * allocation; returns the data.
  */
 u8 *engine_add_update_context(struct engine_fixture *fix, u64 address, u64 size, u32 offset,
 			      u32 data_size)
@@ -420,23 +421,16 @@ u8 *engine_add_update_context(struct engine_fixture *fix, u64 address, u64 size,
 struct virtio_pagoda_notify_residency *engine_add_residency(struct engine_fixture *fix,
 							    u16 opcode, u64 nr_pages)
 {
-	struct virtio_pagoda_notify_residency *notify;
-
-	notify = engine_packet(fix, opcode, sizeof(*notify));
-	notify->packet.flags = cpu_to_le16(VIRTIO_PAGODA_NOTIFY_RESIDENT);
-	notify->packet.allocation = cpu_to_le64(1);
-	notify->address = cpu_to_le64(8 * ENGINE_PAGE);
-	notify->nr_pages = cpu_to_le64(nr_pages);
-	notify->segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM);
-	return notify;
+	return ADD(opcode, notify_residency,
+		   .packet.flags = cpu_to_le16(VIRTIO_PAGODA_NOTIFY_RESIDENT),
+		   .packet.allocation = cpu_to_le64(1), .address = cpu_to_le64(8 * ENGINE_PAGE),
+		   .nr_pages = cpu_to_le64(nr_pages),
+		   .segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM));
 }
 
-/**
- * engine_add_fence_residency() - Append a NOTIFY_FENCE_RESIDENCY
- * @fix: Fixture
- * @nr_fences: Number of fences, each with its values in a page of its own
- *
- * Return: The first of its entries.
+/*
+ * Appends a NOTIFY_FENCE_RESIDENCY of fences that have a page of values each; returns its first
+ * entry.
  */
 struct virtio_pagoda_fence_residency *engine_add_fence_residency(struct engine_fixture *fix,
 								 u32 nr_fences)
@@ -460,35 +454,27 @@ struct virtio_pagoda_fence_residency *engine_add_fence_residency(struct engine_f
 /* Appends a NOTIFY_ALLOC, which changes no memory. */
 void engine_add_notify(struct engine_fixture *fix)
 {
-	struct virtio_pagoda_notify_alloc *notify;
-
-	notify = engine_packet(fix, VIRTIO_PAGODA_OP_NOTIFY_ALLOC, sizeof(*notify));
-	notify->packet.flags = cpu_to_le16(VIRTIO_PAGODA_NOTIFY_EVICTION);
-	notify->packet.allocation = cpu_to_le64(1);
-	notify->size = cpu_to_le64(ENGINE_PAGE);
+	ADD(VIRTIO_PAGODA_OP_NOTIFY_ALLOC, notify_alloc,
+	    .packet.flags = cpu_to_le16(VIRTIO_PAGODA_NOTIFY_EVICTION),
+	    .packet.allocation = cpu_to_le64(1), .size = cpu_to_le64(ENGINE_PAGE));
 }
 
-/* Appends a VIRTUAL_TRANSFER of 4 KiB pages. */
-void engine_add_virtual(struct engine_fixture *fix, u64 src, u64 dst, u64 size, u32 direction)
+/* Appends a VIRTUAL_TRANSFER; returns it. */
+struct virtio_pagoda_virtual_transfer *
+engine_add_virtual(struct engine_fixture *fix, u64 src, u64 dst, u64 size, u32 direction, u16 flags)
 {
-	struct virtio_pagoda_virtual_transfer *transfer;
-
-	transfer = engine_packet(fix, VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER, sizeof(*transfer));
-	transfer->size = cpu_to_le64(size);
-	transfer->src_address = cpu_to_le64(src);
-	transfer->dst_address = cpu_to_le64(dst);
-	transfer->direction = cpu_to_le32(direction);
+	return ADD(VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER, virtual_transfer,
+		   .packet.flags = cpu_to_le16(flags), .size = cpu_to_le64(size),
+		   .src_address = cpu_to_le64(src), .dst_address = cpu_to_le64(dst),
+		   .direction = cpu_to_le32(direction));
 }
 
-/* Appends a VIRTUAL_FILL. */
-void engine_add_virtual_fill(struct engine_fixture *fix, u64 va, u64 size, u32 pattern)
+/* Appends a VIRTUAL_FILL; returns it. */
+struct virtio_pagoda_virtual_fill *engine_add_virtual_fill(struct engine_fixture *fix, u64 va,
+							   u64 size, u32 pattern)
 {
-	struct virtio_pagoda_virtual_fill *fill;
-
-	fill = engine_packet(fix, VIRTIO_PAGODA_OP_VIRTUAL_FILL, sizeof(*fill));
-	fill->size = cpu_to_le64(size);
-	fill->address = cpu_to_le64(va);
-	fill->pattern = cpu_to_le32(pattern);
+	return ADD(VIRTIO_PAGODA_OP_VIRTUAL_FILL, virtual_fill, .size = cpu_to_le64(size),
+		   .address = cpu_to_le64(va), .pattern = cpu_to_le32(pattern));
 }
 
 /* Appends an UPDATE_PAGE_TABLE; returns its values, for the caller to fill in. */
@@ -509,17 +495,15 @@ __le64 *engine_add_update(struct engine_fixture *fix, u32 segment, u64 table, u3
 	return (void *)(update + 1);
 }
 
-/* Appends a FLUSH_TLB with the space's root. */
-void engine_add_flush(struct engine_fixture *fix, u32 space, u64 start, u64 end)
+/* Appends a FLUSH_TLB with the space's root; returns it. */
+struct virtio_pagoda_flush_tlb *engine_add_flush(struct engine_fixture *fix, u32 space, u64 start,
+						 u64 end)
 {
-	struct virtio_pagoda_flush_tlb *flush;
-
-	flush = engine_packet(fix, VIRTIO_PAGODA_OP_FLUSH_TLB, sizeof(*flush));
-	flush->root_address = cpu_to_le64(fix->spaces[space].address);
-	flush->root_segment = cpu_to_le32(fix->spaces[space].segment);
-	flush->start = cpu_to_le64(start);
-	flush->end = cpu_to_le64(end);
-	flush->address_space = cpu_to_le32(space);
+	return ADD(VIRTIO_PAGODA_OP_FLUSH_TLB, flush_tlb,
+		   .root_address = cpu_to_le64(fix->spaces[space].address),
+		   .root_segment = cpu_to_le32(fix->spaces[space].segment),
+		   .start = cpu_to_le64(start), .end = cpu_to_le64(end),
+		   .address_space = cpu_to_le32(space));
 }
 
 /* Appends a COPY_PAGE_TABLE_ENTRIES; returns its ranges. */
@@ -587,7 +571,7 @@ void engine_add_valid(struct engine_fixture *fix, u16 opcode)
 	case VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER:
 		engine_add_virtual(fix, ENGINE_VA + 2 * ENGINE_PAGE,
 				   ENGINE_VA_SYSTEM + 4 * ENGINE_PAGE, 3 * ENGINE_PAGE,
-				   VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
+				   VIRTIO_PAGODA_LOCAL_TO_SYSTEM, 0);
 		break;
 	case VIRTIO_PAGODA_OP_VIRTUAL_FILL:
 		engine_add_virtual_fill(fix, ENGINE_VA + 3 * ENGINE_PAGE, ENGINE_PAGE, 0x01020304);
@@ -649,21 +633,16 @@ void engine_expect_done(struct kunit *test, struct engine_fixture *fix)
 	enum pagoda_engine_outcome outcome;
 
 	outcome = engine_run(fix, &run, PAGODA_ENGINE_QUEUE_PAGING, 0);
-	KUNIT_EXPECT_EQ_MSG(test, outcome, PAGODA_ENGINE_DONE, "op %s: %s",
+	KUNIT_EXPECT_EQ_MSG(test, outcome, PAGODA_ENGINE_DONE, "op %s: %s, %#llx",
 			    pagoda_engine_op_name(run.fault.opcode),
-			    pagoda_engine_fault_name(run.fault.reason));
+			    pagoda_engine_fault_name(run.fault.reason), run.fault.address);
 	KUNIT_EXPECT_EQ(test, run.offset, run.size);
 	KUNIT_EXPECT_EQ(test, run.fault.reason, VIRTIO_PAGODA_FAULT_NONE);
 }
 
-/**
- * engine_expect_fault() - Execute the buffer: its last packet is refused
- * @test: Test
- * @fix: Fixture, whose snapshot is taken here
- * @reason: Expected reason
- * @what: Name for messages
- *
- * Packets before the last one must have no effect: memory is as before.
+/*
+ * Executes the buffer, whose last packet is refused for @reason. Memory is unchanged, so
+ * packets before the last one must have no effect.
  */
 void engine_expect_fault(struct kunit *test, struct engine_fixture *fix, u32 reason,
 			 const char *what)
@@ -680,11 +659,9 @@ void engine_expect_fault(struct kunit *test, struct engine_fixture *fix, u32 rea
 	engine_expect_unchanged(test, fix, what);
 }
 
-/**
- * engine_expect_failure() - Execute the buffer on a device that fails at its first packet
- * @test: Test
- * @fix: Fixture
- * @middle: The failure is after half of the packet, else before it
+/*
+ * Executes the buffer on a device that fails at its first packet, before the packet or in its
+ * middle.
  */
 void engine_expect_failure(struct kunit *test, struct engine_fixture *fix, bool middle)
 {
@@ -702,14 +679,9 @@ void engine_expect_failure(struct kunit *test, struct engine_fixture *fix, bool 
 	KUNIT_EXPECT_EQ(test, run.packets, 0);
 }
 
-/**
- * engine_expect_mutations() - Execute packets with one field changed each
- * @test: Test
- * @fix: Fixture
- * @mutations: What to change
- * @nr: Entries of @mutations
- *
- * Each must be refused for its reason and without an effect.
+/*
+ * Executes valid packets with one field changed each: each is refused for its reason and
+ * without effect.
  */
 void engine_expect_mutations(struct kunit *test, struct engine_fixture *fix,
 			     const struct engine_mutation *mutations, u32 nr)

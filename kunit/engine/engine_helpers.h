@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 
 #include "../drivers/vgpu/engine/engine.h"
+#include "rig/alloc.h"
 #include "rig/prove.h"
 
 #define ENGINE_PAGE		((u64)VIRTIO_PAGODA_PAGE_SIZE)
@@ -23,51 +24,81 @@
 #define ENGINE_RANGES		2u	/* swizzling ranges */
 #define ENGINE_WINDOW		0x20000u	/* bytes of the window of each range */
 #define ENGINE_SPACES		4u
-#define ENGINE_TLBS		3u
+#define ENGINE_TLBS		3u	/* of the paging queue and two others */
+#define ENGINE_GUARDS		5u
 /* Address space 0: pages of VRAM, then of system memory, in 4 KiB pages. */
 #define ENGINE_VA		0x40000000ull
 #define ENGINE_VA_SYSTEM	(ENGINE_VA + ENGINE_BYTES)
 #define ENGINE_ROOT		61u	/* system page of its root; its other tables follow */
 
+/* What differs between the fixtures of engines. */
+struct engine_kind {
+	u64 vram;	/* bytes */
+	u64 system;	/* bytes */
+	u64 invalid;	/* first byte of the page of VRAM that is published as unusable */
+	u64 gap;	/* offset at which system memory stops being contiguous */
+	u64 gap_size;	/* bytes from there on without memory */
+	u32 aperture;	/* pages */
+	u32 window;	/* bytes of the window of each swizzling range, 0 = no ranges */
+	u32 max_runs;
+};
+
+struct mmu_shape;
+
 /**
  * struct engine_fixture - An engine, its memory and guards around all of it
  * @engine: Engine
+ * @kind: Sizes of its memory
  * @invalid: The unusable page of VRAM
  * @memory: Guard, VRAM, guard, system memory, guard, aperture, guard, windows, guard; each guard
  *	is a page
+ * @memory_size: Bytes of @memory
+ * @guards: Inside of @memory
  * @ranges: Swizzling ranges, with their windows one after another
  * @before: Copy of @memory, made by engine_snapshot()
  * @vram: Inside of @memory
  * @system: Inside of @memory
  * @spaces: Address spaces; the first has a root
- * @spans: Room for memory that the engine looked up
+ * @spans: Room for memory that the engine looked up; NULL: the engine looks up each piece again
  * @span_limit: System memory is contiguous for at most this many pages, 0 = all
  * @buffer: Buffer under construction
  * @size: Bytes in @buffer
  * @fences: Number of fence events
  * @fence_value: Value of the last fence event
- * @fence_hook: Called for each fence event, may be NULL
+ * @fence: Called for each fence event, may be NULL
+ * @idle: Called when the engine waits, may be NULL
+ * @priv: For @fence and @idle
  * @notices: Number of notices
  * @notice: Head of the last notice
+ * @shape: Shape of the page tables that mmu_shape_set() made
+ * @next_table: Bytes of the memory for such tables that are in use
  */
 struct engine_fixture {
 	struct pagoda_engine engine;
+	const struct engine_kind *kind;
 	struct pagoda_engine_range invalid;
 	u8 *memory;
+	size_t memory_size;
+	u8 *guards[ENGINE_GUARDS];
 	struct pagoda_engine_swizzling ranges[ENGINE_RANGES];
 	u8 *before;
 	u8 *vram;
 	u8 *system;
 	struct pagoda_engine_space spaces[ENGINE_SPACES];
-	u8 *spans[ENGINE_MAX_RUNS];
+	u8 **spans;
 	u32 span_limit;
 	u8 *buffer;
 	u32 size;
 	u32 fences;
 	u64 fence_value;
-	void (*fence_hook)(struct engine_fixture *fix);
+	void (*fence)(struct engine_fixture *fix, const struct pagoda_engine_run *run, u64 address,
+		      u64 value);
+	void (*idle)(struct engine_fixture *fix);
+	void *priv;
 	u32 notices;
 	struct virtio_pagoda_packet notice;
+	const struct mmu_shape *shape;
+	u64 next_table;
 };
 
 /**
@@ -125,8 +156,9 @@ struct engine_mutation {
 		.what = #OP " run " #index " " #field "=" #number, \
 	}
 
-u8 *engine_alloc(struct kunit *test, size_t size);
+struct engine_fixture *engine_fixture_make(struct kunit *test, const struct engine_kind *kind);
 struct engine_fixture *engine_fixture_init(struct kunit *test);
+int engine_suite_init(struct kunit *test);
 void engine_snapshot(struct engine_fixture *fix);
 void engine_expect_unchanged(struct kunit *test, struct engine_fixture *fix, const char *what);
 void engine_expect_guards(struct kunit *test, struct engine_fixture *fix, const char *what);
@@ -162,11 +194,15 @@ struct virtio_pagoda_notify_residency *engine_add_residency(struct engine_fixtur
 struct virtio_pagoda_fence_residency *engine_add_fence_residency(struct engine_fixture *fix,
 								 u32 nr_fences);
 void engine_add_notify(struct engine_fixture *fix);
-void engine_add_virtual(struct engine_fixture *fix, u64 src, u64 dst, u64 size, u32 direction);
-void engine_add_virtual_fill(struct engine_fixture *fix, u64 va, u64 size, u32 pattern);
+struct virtio_pagoda_virtual_transfer *
+engine_add_virtual(struct engine_fixture *fix, u64 src, u64 dst, u64 size, u32 direction,
+		   u16 flags);
+struct virtio_pagoda_virtual_fill *engine_add_virtual_fill(struct engine_fixture *fix, u64 va,
+							   u64 size, u32 pattern);
 __le64 *engine_add_update(struct engine_fixture *fix, u32 segment, u64 table, u32 level,
 			  u32 first, u32 nr_entries, u32 nr_values);
-void engine_add_flush(struct engine_fixture *fix, u32 space, u64 start, u64 end);
+struct virtio_pagoda_flush_tlb *engine_add_flush(struct engine_fixture *fix, u32 space, u64 start,
+						 u64 end);
 struct virtio_pagoda_copy_range *engine_add_copy_entries(struct engine_fixture *fix,
 							 u32 nr_ranges);
 void engine_add_valid(struct engine_fixture *fix, u16 opcode);

@@ -14,7 +14,7 @@ static void job_request(struct command_fixture *fix)
 	fix->code_size = 0;
 	command_store(fix, fix->va + COMMAND_AT_VRAM, 0x600d, 0);
 	command_request(fix);
-	mmu_snapshot(fix->mmu);
+	engine_snapshot(fix->mmu);
 }
 
 /* The changed request is refused before its first command. */
@@ -27,7 +27,7 @@ static void job_expect_refused(struct command_fixture *fix, u32 reason, u32 offs
 	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.command, 0, "%s", what);
 	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.opcode, 0, "%s", what);
 	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.offset, offset, "%s", what);
-	mmu_expect_unchanged(fix->test, fix->mmu, what);
+	engine_expect_unchanged(fix->test, fix->mmu, what);
 }
 
 #define JOB_REFUSED(field, value, REASON, offset) do { \
@@ -49,7 +49,7 @@ static void job_request_test(struct kunit *test)
 	JOB_REFUSED(request->execute.flags, cpu_to_le32(VIRTIO_PAGODA_EXECUTE_DRAIN), RESERVED, 0);
 	fix->mmu->engine.features |= BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER);
 	JOB_REFUSED(request->execute.address_space, 0, BAD_CONTEXT, 0);
-	JOB_REFUSED(request->execute.address_space, cpu_to_le32(MMU_SPACES), BAD_CONTEXT, 0);
+	JOB_REFUSED(request->execute.address_space, cpu_to_le32(ENGINE_SPACES), BAD_CONTEXT, 0);
 	JOB_REFUSED(request->execute.address_space, cpu_to_le32(2), BAD_CONTEXT, 0);
 	JOB_REFUSED(request->execute.nr_buffers, cpu_to_le32(VIRTIO_PAGODA_MAX_COMMAND_BUFFERS + 1),
 		    BAD_BUFFER, 0);
@@ -93,7 +93,7 @@ static void job_request_test(struct kunit *test)
 #define JOB_IMAGE(field, value) do { \
 	job_request(fix); \
 	(field) = (value); \
-	mmu_snapshot(fix->mmu); \
+	engine_snapshot(fix->mmu); \
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, 0, #field "=" #value); \
 	KUNIT_EXPECT_EQ(test, fix->run.fault.address, COMMAND_IMAGE); \
 	*image = good; \
@@ -128,7 +128,7 @@ static void job_image_test(struct kunit *test)
 	job_request(fix);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_engine_root_set(&fix->mmu->engine, COMMAND_SPACE, 0, 0, 0));
 	image->root_entries = 0;
-	mmu_snapshot(fix->mmu);
+	engine_snapshot(fix->mmu);
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, 0, "no root");
 }
 
@@ -140,7 +140,7 @@ static void job_init_context_test(struct kunit *test)
 	struct virtio_pagoda_update_context_allocation *update;
 	struct virtio_pagoda_init_context_resource *init;
 	struct virtio_pagoda_run *run;
-	u64 address = MMU_BUS + 40 * MMU_PAGE;
+	u64 address = ENGINE_BUS + 40 * MMU_PAGE;
 
 	PAGODA_PROVES(C81, C84);
 	image = (void *)(fix->mmu->system + 40 * MMU_PAGE);
@@ -149,8 +149,8 @@ static void job_init_context_test(struct kunit *test)
 	fix->request.execute.image_address = cpu_to_le64(address);
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, 0, "before it is made");
 
-	init = mmu_packet(fix->mmu, VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE,
-			  sizeof(*init) + sizeof(*run));
+	init = engine_packet(fix->mmu, VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE,
+			     sizeof(*init) + sizeof(*run));
 	init->size = cpu_to_le64(MMU_PAGE);
 	init->context = cpu_to_le64(COMMAND_CONTEXT);
 	init->dst.segment = cpu_to_le32(SYSTEM);
@@ -158,20 +158,20 @@ static void job_init_context_test(struct kunit *test)
 	run = (void *)(init + 1);
 	run->address = cpu_to_le64(address);
 	run->nr_pages = cpu_to_le32(1);
-	mmu_expect_done(test, fix->mmu);
-	mmu_snapshot(fix->mmu);
+	engine_expect_done(test, fix->mmu);
+	engine_snapshot(fix->mmu);
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, 0, "before it has a root");
 
 	mmu_map(fix->mmu, 0, fix->va, SZ_4K, mmu_entry(SYSTEM, address, 0));
-	update = mmu_packet(fix->mmu, VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION,
-			    sizeof(*update) + 24);
+	update = engine_packet(fix->mmu, VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION,
+			       sizeof(*update) + 24);
 	update->address = cpu_to_le64(fix->va);
 	update->size = cpu_to_le64(MMU_PAGE);
 	update->data_offset = cpu_to_le32(offsetof(struct virtio_pagoda_context_image,
 						   root_address));
 	update->data_size = cpu_to_le32(24);
 	memcpy(update + 1, &good.root_address, 24);
-	mmu_expect_done(test, fix->mmu);
+	engine_expect_done(test, fix->mmu);
 	KUNIT_EXPECT_EQ(test, command_execute(fix), PAGODA_ENGINE_DONE);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(image->saved[VIRTIO_PAGODA_REGISTERS]), 1);
 	KUNIT_EXPECT_EQ(test,
@@ -252,7 +252,7 @@ static void job_reset_adapter_test(struct kunit *test)
 	};
 	struct command_fixture *fix = command_fixture_init(test);
 	struct pagoda_engine *engine = &fix->mmu->engine;
-	struct mmu_fixture *mmu = fix->mmu;
+	struct engine_fixture *mmu = fix->mmu;
 	u64 features = engine->features, address;
 	u32 i, generation;
 
@@ -261,15 +261,15 @@ static void job_reset_adapter_test(struct kunit *test)
 		command_store(fix, fix->va + COMMAND_AT_APERTURE, 1, 0);
 		command_expect_done(fix, 1, "before the reset");
 		KUNIT_EXPECT_NE(test, engine->tlbs[1].sizes, 0);
-		mmu_snapshot(mmu);
+		engine_snapshot(mmu);
 		pagoda_engine_reset_adapter(engine, kinds[i].vram);
 		KUNIT_EXPECT_EQ(test, engine->features, features);
 		KUNIT_EXPECT_FALSE(test, pagoda_engine_aperture_lookup(engine, 0, &address,
 								       &generation));
 		KUNIT_EXPECT_NULL(test, memchr_inv(engine->spaces, 0,
-						   MMU_SPACES * sizeof(*engine->spaces)));
+						   ENGINE_SPACES * sizeof(*engine->spaces)));
 		KUNIT_EXPECT_NULL(test, memchr_inv(engine->tlbs, 0,
-						   MMU_TLBS * sizeof(*engine->tlbs)));
+						   ENGINE_TLBS * sizeof(*engine->tlbs)));
 		if (kinds[i].vram != PAGODA_ENGINE_VRAM_KEEP) {
 			KUNIT_EXPECT_TRUE(test, job_holds(mmu->vram, MMU_INVALID,
 							  kinds[i].pattern));
@@ -281,8 +281,10 @@ static void job_reset_adapter_test(struct kunit *test)
 			       mmu->before + (mmu->vram - mmu->memory) + MMU_INVALID + MMU_PAGE,
 			       MMU_VRAM - MMU_INVALID - MMU_PAGE);
 		}
+		memcpy(engine->aperture, engine_before(mmu, (u8 *)engine->aperture),
+		       MMU_APERTURE * sizeof(u64));
 		/* The unusable page of VRAM and system memory are unchanged. */
-		mmu_expect_unchanged(test, mmu, "after the reset");
+		engine_expect_unchanged(test, mmu, "after the reset");
 		job_request(fix);
 		job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, 0, "without a root");
 	}

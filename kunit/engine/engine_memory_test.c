@@ -352,8 +352,7 @@ static int engine_worker_thread(void *data)
 static void engine_worker_start(struct kunit *test, struct engine_worker *worker,
 				struct task_struct **task)
 {
-	worker->mine = kunit_kzalloc(test, sizeof(*worker->mine), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, worker->mine);
+	worker->mine = test_zalloc(test, sizeof(*worker->mine));
 	worker->mine->buffer = worker->fix->buffer + ENGINE_BUFFER / 2;
 	*task = kthread_run(engine_worker_thread, worker, "pagoda-engine-test");
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, *task);
@@ -485,12 +484,6 @@ static void engine_init_test(struct kunit *test)
 	engine_expect_guards(test, fix, "reset");
 }
 
-static int engine_test_init(struct kunit *test)
-{
-	test->priv = engine_fixture_init(test);
-	return 0;
-}
-
 static struct kunit_case engine_memory_cases[] = {
 	KUNIT_CASE(engine_transfer_test),
 	KUNIT_CASE(engine_transfer_run_test),
@@ -508,7 +501,7 @@ static struct kunit_case engine_memory_cases[] = {
 
 static struct kunit_suite engine_memory_suite = {
 	.name = "pagoda_engine_memory",
-	.init = engine_test_init,
+	.init = engine_suite_init,
 	.test_cases = engine_memory_cases,
 };
 

@@ -148,7 +148,7 @@ static void swizzle_lock_test(struct kunit *test)
 	struct swizzle_world *world = swizzle_world_init(test);
 	struct engine_fixture *fix = world->fix;
 	struct pagoda_engine_swizzling *range = &fix->ranges[1];
-	u8 *got = engine_alloc(test, SWIZZLE_HALF);
+	u8 *got = test_vzalloc(test, SWIZZLE_HALF);
 	u32 round;
 
 	for (round = 0; round < 12; round++) {
@@ -240,7 +240,7 @@ static void swizzle_lock_failure_test(struct kunit *test)
 	static const u8 pages[] = { 4, 9 };
 	struct swizzle_world *world = swizzle_world_init(test);
 	struct engine_fixture *fix = world->fix;
-	u8 *got = engine_alloc(test, 2 * ENGINE_PAGE);
+	u8 *got = test_vzalloc(test, 2 * ENGINE_PAGE);
 	u16 flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END;
 	u32 i;
 
@@ -264,12 +264,6 @@ static void swizzle_lock_failure_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_LAYOUT, "free");
 }
 
-static int range_test_init(struct kunit *test)
-{
-	test->priv = engine_fixture_init(test);
-	return 0;
-}
-
 const u32 pagoda_swizzle_faulted[] = {
 	VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER, 0
 };
@@ -285,7 +279,7 @@ static struct kunit_case range_cases[] = {
 
 static struct kunit_suite range_suite = {
 	.name = "pagoda_engine_range",
-	.init = range_test_init,
+	.init = engine_suite_init,
 	.test_cases = range_cases,
 };
 

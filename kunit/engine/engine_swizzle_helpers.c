@@ -8,12 +8,9 @@ u32 swizzle_below(struct swizzle_world *world, u32 limit)
 	return prandom_u32_state(&world->rnd) % limit;
 }
 
-/**
- * swizzle_reference() - Definition of a tiled surface
- * @layout: Its geometry
- * @offset: Offset of a byte in the linear view
- *
- * Return: The byte's offset in the tiled view.
+/*
+ * Returns where a byte of the linear view is in the tiled view: the definition of a tiled
+ * surface.
  */
 u64 swizzle_reference(const struct virtio_pagoda_layout *layout, u64 offset)
 {
@@ -51,44 +48,29 @@ static u64 swizzle_levels(const struct virtio_pagoda_layout *layout)
 	return size;
 }
 
-/**
- * swizzle_world_init() - Give an engine more memory
- * @test: Test whose fixture it is, an engine_fixture
- *
- * Prints the seed.
- *
- * Return: The world; it is freed with the test.
- */
+/* Returns a world that gives the test's engine_fixture more memory; prints the seed. */
 struct swizzle_world *swizzle_world_init(struct kunit *test)
 {
-	struct swizzle_world *world = kunit_kzalloc(test, sizeof(*world), GFP_KERNEL);
+	struct swizzle_world *world = test_zalloc(test, sizeof(*world));
 	struct engine_fixture *fix = test->priv;
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, world);
 	world->fix = fix;
-	world->linear = engine_alloc(test, SWIZZLE_HALF);
-	world->expected = engine_alloc(test, SWIZZLE_HALF);
-	fix->vram = engine_alloc(test, SWIZZLE_VRAM);
+	world->linear = test_vzalloc(test, SWIZZLE_HALF);
+	world->expected = test_vzalloc(test, SWIZZLE_HALF);
+	fix->vram = test_vzalloc(test, SWIZZLE_VRAM);
 	fix->engine.vram = fix->vram;
 	fix->engine.vram_size = SWIZZLE_VRAM;
 	fix->engine.nr_invalid = 0;
 	fix->engine.swizzling_bytes = SWIZZLE_HALF;
 	for (i = 0; i < ENGINE_RANGES; i++)
-		fix->ranges[i].window = engine_alloc(test, SWIZZLE_HALF);
+		fix->ranges[i].window = test_vzalloc(test, SWIZZLE_HALF);
 	kunit_info(test, "seed %#llx", SWIZZLE_SEED);
 	prandom_seed_state(&world->rnd, SWIZZLE_SEED);
 	return world;
 }
 
-/**
- * swizzle_surface() - Choose a surface and its content
- * @world: World
- * @tiling: enum virtio_pagoda_tiling
- * @mips: Number of mip levels
- *
- * Some surfaces have bytes behind their mip levels.
- */
+/* Chooses a surface and its content. Some surfaces have bytes behind their mip levels. */
 void swizzle_surface(struct swizzle_world *world, u32 tiling, u32 mips)
 {
 	bool small = tiling == VIRTIO_PAGODA_TILING_4K;
@@ -114,13 +96,7 @@ u8 *swizzle_tiled(struct swizzle_world *world)
 	return world->fix->vram + world->address;
 }
 
-/**
- * swizzle_expect_surface() - Compare the surface with its expected content
- * @test: Test
- * @world: World whose lower half of VRAM was zero
- *
- * The rest of the lower half must still be zero.
- */
+/* The surface has its expected content, and the rest of the lower half of VRAM is zero. */
 void swizzle_expect_surface(struct kunit *test, struct swizzle_world *world)
 {
 	u8 *end = swizzle_tiled(world) + world->size;
@@ -132,12 +108,7 @@ void swizzle_expect_surface(struct kunit *test, struct swizzle_world *world)
 		KUNIT_EXPECT_NULL(test, memchr_inv(end, 0, world->fix->vram + SWIZZLE_HALF - end));
 }
 
-/**
- * swizzle_pages() - Choose scattered pages of system memory for a piece
- * @world: World
- * @pages: Out: numbers of the pages
- * @nr: Number of pages
- */
+/* Chooses scattered pages of system memory for a piece. */
 void swizzle_pages(struct swizzle_world *world, u8 *pages, u32 nr)
 {
 	u32 first = swizzle_below(world, ENGINE_HOLE);
@@ -147,14 +118,7 @@ void swizzle_pages(struct swizzle_world *world, u8 *pages, u32 nr)
 		pages[i] = (first + i * 5) % ENGINE_HOLE;
 }
 
-/**
- * swizzle_system() - Copy between pages of system memory and a linear view
- * @world: World
- * @pages: Numbers of the pages
- * @linear: Linear view
- * @size: Bytes to copy
- * @in: Into the pages, else out of them
- */
+/* Copies a linear view into pages of system memory (@in), or out of them. */
 void swizzle_system(struct swizzle_world *world, const u8 *pages, u8 *linear, u64 size,
 		    bool in)
 {

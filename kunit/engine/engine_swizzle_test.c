@@ -68,7 +68,7 @@ static void swizzle_whole(struct kunit *test, struct swizzle_world *world, bool 
 static void swizzle_identity_test(struct kunit *test)
 {
 	struct swizzle_world *world = swizzle_world_init(test);
-	u8 *got = engine_alloc(test, SWIZZLE_HALF);
+	u8 *got = test_vzalloc(test, SWIZZLE_HALF);
 	u8 *upper = world->fix->vram + SWIZZLE_HALF;
 	u32 round;
 
@@ -96,7 +96,7 @@ static void swizzle_identity_test(struct kunit *test)
 static void swizzle_partial_test(struct kunit *test)
 {
 	struct swizzle_world *world = swizzle_world_init(test);
-	u8 *got = engine_alloc(test, SWIZZLE_HALF);
+	u8 *got = test_vzalloc(test, SWIZZLE_HALF);
 	u32 round;
 	u64 i;
 
@@ -128,7 +128,7 @@ static void swizzle_no_allocation_test(struct kunit *test)
 	struct engine_side vram = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM };
 	struct engine_fixture *fix = world->fix;
 	u64 size = 3 * ENGINE_PAGE - 24;
-	u8 *got = engine_alloc(test, 3 * ENGINE_PAGE);
+	u8 *got = test_vzalloc(test, 3 * ENGINE_PAGE);
 	u32 round;
 
 	PAGODA_PROVES(C31);
@@ -310,12 +310,6 @@ static void swizzle_failure_test(struct kunit *test)
 	swizzle_expect_surface(test, world);
 }
 
-static int swizzle_test_init(struct kunit *test)
-{
-	test->priv = engine_fixture_init(test);
-	return 0;
-}
-
 static struct kunit_case swizzle_cases[] = {
 	KUNIT_CASE_SLOW(swizzle_identity_test),
 	KUNIT_CASE_SLOW(swizzle_partial_test),
@@ -328,7 +322,7 @@ static struct kunit_case swizzle_cases[] = {
 
 static struct kunit_suite swizzle_suite = {
 	.name = "pagoda_engine_swizzle",
-	.init = swizzle_test_init,
+	.init = engine_suite_init,
 	.test_cases = swizzle_cases,
 };
 

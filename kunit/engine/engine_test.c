@@ -468,7 +468,7 @@ static void engine_stop_test(struct kunit *test)
 	const struct engine_side src = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM };
 	const struct engine_side dst = { VIRTIO_PAGODA_SEGMENT_VRAM, 3 * SZ_1M };
 	struct engine_fixture *fix = test->priv;
-	u8 *vram = engine_alloc(test, SZ_8M);
+	u8 *vram = test_vzalloc(test, SZ_8M);
 	u32 i, size;
 
 	fix->engine.vram = vram;
@@ -497,12 +497,6 @@ static void engine_stop_test(struct kunit *test)
 	}
 }
 
-static int engine_test_init(struct kunit *test)
-{
-	test->priv = engine_fixture_init(test);
-	return 0;
-}
-
 const u32 pagoda_engine_faulted[] = {
 	VIRTIO_PAGODA_OP_TRANSFER, VIRTIO_PAGODA_OP_FILL, VIRTIO_PAGODA_OP_DISCARD_CONTENT,
 	VIRTIO_PAGODA_OP_READ_PHYSICAL, VIRTIO_PAGODA_OP_WRITE_PHYSICAL,
@@ -528,7 +522,7 @@ static struct kunit_case engine_cases[] = {
 
 static struct kunit_suite engine_suite = {
 	.name = "pagoda_engine",
-	.init = engine_test_init,
+	.init = engine_suite_init,
 	.test_cases = engine_cases,
 };
 

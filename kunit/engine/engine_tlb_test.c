@@ -9,18 +9,18 @@
 #define B	0x20000ull
 #define C	0x30000ull
 
-static void tlb_flush(struct kunit *test, struct mmu_fixture *fix, u32 space, u64 start, u64 end)
+static void tlb_flush(struct kunit *test, struct engine_fixture *fix, u32 space, u64 start, u64 end)
 {
-	mmu_add_flush(fix, space, start, end);
-	mmu_expect_done(test, fix);
+	engine_add_flush(fix, space, start, end);
+	engine_expect_done(test, fix);
 }
 
-static void tlb_map(struct mmu_fixture *fix, u64 va, u64 size, u64 address)
+static void tlb_map(struct engine_fixture *fix, u64 va, u64 size, u64 address)
 {
 	mmu_map(fix, 0, va, size, mmu_entry(VRAM, address, 0));
 }
 
-static bool tlb_reaches(struct mmu_fixture *fix, u64 va, u64 address)
+static bool tlb_reaches(struct engine_fixture *fix, u64 va, u64 address)
 {
 	return mmu_reach(fix, 0, 0, va) == fix->vram + address;
 }
@@ -29,7 +29,7 @@ static bool tlb_reaches(struct mmu_fixture *fix, u64 va, u64 address)
 static void tlb_remap_test(struct kunit *test)
 {
 	static const u64 sizes[] = { SZ_4K, SZ_64K, SZ_2M };
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va, old, new;
 	u32 shape, i;
 
@@ -54,7 +54,7 @@ static void tlb_remap_test(struct kunit *test)
 /* A FILL through a stale translation writes the old page, and the new one after a flush. */
 static void tlb_stale_fill_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va;
 	u32 flush;
 
@@ -64,13 +64,13 @@ static void tlb_stale_fill_test(struct kunit *test)
 		memset(fix->vram + A, 0, MMU_PAGE);
 		memset(fix->vram + B, 0, MMU_PAGE);
 		tlb_map(fix, va, SZ_4K, A);
-		mmu_add_fill(fix, va, MMU_PAGE, 0x11111111);
-		mmu_expect_done(test, fix);
+		engine_add_virtual_fill(fix, va, MMU_PAGE, 0x11111111);
+		engine_expect_done(test, fix);
 		tlb_map(fix, va, SZ_4K, B);
 		if (flush)
-			mmu_add_flush(fix, 0, va, va);
-		mmu_add_fill(fix, va, MMU_PAGE, 0x22222222);
-		mmu_expect_done(test, fix);
+			engine_add_flush(fix, 0, va, va);
+		engine_add_virtual_fill(fix, va, MMU_PAGE, 0x22222222);
+		engine_expect_done(test, fix);
 		KUNIT_EXPECT_NULL(test, memchr_inv(fix->vram + A, flush ? 0x11 : 0x22, MMU_PAGE));
 		KUNIT_EXPECT_NULL(test, memchr_inv(fix->vram + B, flush ? 0x22 : 0, MMU_PAGE));
 	}
@@ -80,7 +80,7 @@ static void tlb_stale_fill_test(struct kunit *test)
  * Maps four small pages and a large one, and a page of another space, has all cached, and remaps
  * them.
  */
-static void tlb_prepare(struct kunit *test, struct mmu_fixture *fix)
+static void tlb_prepare(struct kunit *test, struct engine_fixture *fix)
 {
 	u64 va = fix->shape->va;
 	u32 i;
@@ -100,7 +100,7 @@ static void tlb_prepare(struct kunit *test, struct mmu_fixture *fix)
 }
 
 /* Returns which of the four pages were flushed, as bits, and in bit 4 the large one. */
-static u32 tlb_flushed(struct kunit *test, struct mmu_fixture *fix)
+static u32 tlb_flushed(struct kunit *test, struct engine_fixture *fix)
 {
 	u64 va = fix->shape->va;
 	u32 i, flushed = 0;
@@ -122,7 +122,7 @@ static u32 tlb_flushed(struct kunit *test, struct mmu_fixture *fix)
  */
 static void tlb_range_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va;
 	const struct {
 		u64 start, end;
@@ -153,7 +153,7 @@ static void tlb_range_test(struct kunit *test)
 /* A flush with start = end = 0 drops all translations of its space, and none of another one. */
 static void tlb_whole_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 
 	PAGODA_PROVES(C104);
 	tlb_prepare(test, fix);
@@ -166,7 +166,7 @@ static void tlb_whole_test(struct kunit *test)
 /* An invalid entry is cached, at any level, unless the device has INVALID_NOT_CACHED. */
 static void tlb_invalid_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va;
 	u32 level;
 
@@ -196,7 +196,7 @@ static void tlb_invalid_test(struct kunit *test)
 /* Each queue has a TLB of its own, and one flush is for all of them. */
 static void tlb_queues_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va;
 	u32 i;
 
@@ -207,18 +207,18 @@ static void tlb_queues_test(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va), fix->vram + A);
 	tlb_map(fix, va, SZ_4K, C);
 	tlb_flush(test, fix, 0, va, va);
-	for (i = 0; i < MMU_TLBS; i++)
+	for (i = 0; i < ENGINE_TLBS; i++)
 		KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, i, 0, va), fix->vram + C);
 	/* A queue without a TLB sees every change. */
-	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, MMU_TLBS, 0, va), fix->vram + C);
+	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, ENGINE_TLBS, 0, va), fix->vram + C);
 	tlb_map(fix, va, SZ_4K, A);
-	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, MMU_TLBS, 0, va), fix->vram + A);
+	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, ENGINE_TLBS, 0, va), fix->vram + A);
 }
 
 /* A new root drops the translations of its space, and none of another one. */
 static void tlb_root_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	struct pagoda_engine_space other;
 	u64 va = fix->shape->va;
 
@@ -240,38 +240,38 @@ static void tlb_root_test(struct kunit *test)
 /* A flush with a bad space, root or range is refused and drops no translation. */
 static void tlb_refused_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	struct virtio_pagoda_flush_tlb *flush;
 	u64 va = fix->shape->va;
 
 	tlb_map(fix, va, SZ_4K, A);
 	mmu_reach(fix, 0, 0, va);
 	tlb_map(fix, va, SZ_4K, B);
-	flush = mmu_add_flush(fix, 0, 0, 0);
+	flush = engine_add_flush(fix, 0, 0, 0);
 	flush->root_address = cpu_to_le64(le64_to_cpu(flush->root_address) + MMU_PAGE);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, "other root");
-	flush = mmu_add_flush(fix, 0, 0, 0);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, "other root");
+	flush = engine_add_flush(fix, 0, 0, 0);
 	flush->root_segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_SYSTEM);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, "other segment");
-	flush = mmu_add_flush(fix, 0, 0, 0);
-	flush->address_space = cpu_to_le32(MMU_SPACES);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, "no such space");
-	mmu_add_flush(fix, 0, va + 1, va);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "backwards");
-	mmu_add_flush(fix, 0, va, (1ull << 47) + 1);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "too far");
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, "other segment");
+	flush = engine_add_flush(fix, 0, 0, 0);
+	flush->address_space = cpu_to_le32(ENGINE_SPACES);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, "no such space");
+	engine_add_flush(fix, 0, va + 1, va);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "backwards");
+	engine_add_flush(fix, 0, va, (1ull << 47) + 1);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "too far");
 	KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
 	/* A space without a root has no translations: its flush succeeds. */
 	KUNIT_EXPECT_EQ(test, pagoda_engine_root_set(&fix->engine, 1, 0, 0, 0), 0);
-	flush = mmu_add_flush(fix, 1, 0, 0);
+	flush = engine_add_flush(fix, 1, 0, 0);
 	flush->root_address = cpu_to_le64(MMU_PAGE);
-	mmu_expect_done(test, fix);
+	engine_expect_done(test, fix);
 }
 
 /* With more translations than a TLB holds, the last ones stay and all are right. */
 static void tlb_many_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va;
 	u32 i, stale = 0;
 
@@ -291,7 +291,7 @@ static void tlb_many_test(struct kunit *test)
 
 /* A queue that fills the page at an address again and again. */
 struct tlb_worker {
-	struct mmu_fixture *fix;
+	struct engine_fixture *fix;
 	struct task_struct *task;
 	void *buffer;
 	u32 size;
@@ -318,13 +318,12 @@ static int tlb_worker_thread(void *data)
 	return 0;
 }
 
-static void tlb_worker_start(struct kunit *test, struct mmu_fixture *fix,
+static void tlb_worker_start(struct kunit *test, struct engine_fixture *fix,
 			     struct tlb_worker *worker)
 {
 	worker->fix = fix;
 	worker->size = fix->size;
-	worker->buffer = kunit_kzalloc(test, fix->size, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, worker->buffer);
+	worker->buffer = test_zalloc(test, fix->size);
 	memcpy(worker->buffer, fix->buffer, fix->size);
 	fix->size = 0;
 	worker->task = kthread_run(tlb_worker_thread, worker, "pagoda-tlb-test");
@@ -334,14 +333,14 @@ static void tlb_worker_start(struct kunit *test, struct mmu_fixture *fix,
 /* After a flush no queue writes to the old page any more, also under load. */
 static void tlb_concurrent_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va, pages[] = { A, B };
 	struct tlb_worker worker = {};
 	u32 i, runs, written = 0;
 
 	PAGODA_PROVES(C103);
 	tlb_map(fix, va, SZ_64K, A);
-	mmu_add_fill(fix, va, SZ_64K, 0x5a5a5a5a);
+	engine_add_virtual_fill(fix, va, SZ_64K, 0x5a5a5a5a);
 	tlb_worker_start(test, fix, &worker);
 	for (i = 0; i < 300; i++) {
 		tlb_map(fix, va, SZ_64K, pages[(i + 1) % 2]);
@@ -357,12 +356,6 @@ static void tlb_concurrent_test(struct kunit *test)
 	kthread_stop(worker.task);
 	KUNIT_EXPECT_EQ(test, worker.errors, 0);
 	KUNIT_EXPECT_EQ(test, written, 300);
-}
-
-static int tlb_test_init(struct kunit *test)
-{
-	test->priv = mmu_fixture_init(test);
-	return 0;
 }
 
 static struct kunit_case tlb_cases[] = {
@@ -381,7 +374,7 @@ static struct kunit_case tlb_cases[] = {
 
 static struct kunit_suite tlb_suite = {
 	.name = "pagoda_engine_tlb",
-	.init = tlb_test_init,
+	.init = mmu_suite_init,
 	.test_cases = tlb_cases,
 };
 

@@ -14,7 +14,7 @@
 #define LOCAL	VIRTIO_PAGODA_LOCAL_TO_LOCAL
 
 /* Maps a page at each page of @va, in scattered order. */
-static void virtual_map_scattered(struct mmu_fixture *fix, u64 va, u32 segment, u64 base,
+static void virtual_map_scattered(struct engine_fixture *fix, u64 va, u32 segment, u64 base,
 				  u32 nr_pages)
 {
 	u32 i;
@@ -24,7 +24,7 @@ static void virtual_map_scattered(struct mmu_fixture *fix, u64 va, u32 segment, 
 			mmu_entry(segment, base + (i * 5 + 3) % nr_pages * MMU_PAGE, 0));
 }
 
-static u8 *virtual_byte(struct mmu_fixture *fix, u32 segment, u64 base, u32 nr_pages, u64 offset)
+static u8 *virtual_byte(struct engine_fixture *fix, u32 segment, u64 base, u32 nr_pages, u64 offset)
 {
 	u64 page = (offset / MMU_PAGE * 5 + 3) % nr_pages;
 
@@ -45,7 +45,7 @@ static void virtual_scattered_test(struct kunit *test)
 		{ 0xffc, 0x1004, 3 * SZ_4K + 4 },
 		{ 0x800, 0xc00, 4 },
 	};
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 src, dst, i;
 	u32 shape, move;
 
@@ -55,19 +55,19 @@ static void virtual_scattered_test(struct kunit *test)
 		src = fix->shape->va;
 		dst = src + SZ_4M;
 		virtual_map_scattered(fix, src, VRAM, SZ_1M, 16);
-		virtual_map_scattered(fix, dst, SYSTEM, MMU_BUS, 16);
+		virtual_map_scattered(fix, dst, SYSTEM, ENGINE_BUS, 16);
 		for (move = 0; move < ARRAY_SIZE(moves); move++) {
 			struct virtio_pagoda_virtual_transfer *transfer;
 
 			get_random_bytes(fix->vram + SZ_1M, 16 * SZ_4K);
-			transfer = mmu_add_transfer(fix, src + moves[move].src,
-						    dst + moves[move].dst, moves[move].size,
-						    TO_SYSTEM, 0);
+			transfer = engine_add_virtual(fix, src + moves[move].src,
+						      dst + moves[move].dst, moves[move].size,
+						      TO_SYSTEM, 0);
 			transfer->allocation_offset = cpu_to_le64(SZ_64K);
-			mmu_snapshot(fix);
-			mmu_expect_done(test, fix);
+			engine_snapshot(fix);
+			engine_expect_done(test, fix);
 			for (i = 0; i < moves[move].size; i++) {
-				u8 *to = virtual_byte(fix, SYSTEM, MMU_BUS, 16,
+				u8 *to = virtual_byte(fix, SYSTEM, ENGINE_BUS, 16,
 						      moves[move].dst + i);
 
 				KUNIT_ASSERT_EQ(test, *to,
@@ -75,7 +75,7 @@ static void virtual_scattered_test(struct kunit *test)
 							      moves[move].src + i));
 				*to = fix->before[to - fix->memory];
 			}
-			mmu_expect_unchanged(test, fix, "around the copy");
+			engine_expect_unchanged(test, fix, "around the copy");
 		}
 	}
 }
@@ -86,28 +86,28 @@ static void virtual_scattered_test(struct kunit *test)
  */
 static void virtual_large_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va;
 
 	mmu_map(fix, 0, va, SZ_2M, mmu_entry(VRAM, SZ_2M, 0));
 	virtual_map_scattered(fix, va + SZ_2M, VRAM, 0, 512);
-	mmu_add_transfer(fix, va, va + SZ_2M, SZ_2M, LOCAL, 0);
-	mmu_expect_done(test, fix);
+	engine_add_virtual(fix, va, va + SZ_2M, SZ_2M, LOCAL, 0);
+	engine_expect_done(test, fix);
 	KUNIT_EXPECT_MEMEQ(test, fix->vram + 3 * MMU_PAGE, fix->vram + SZ_2M, MMU_PAGE);
 	KUNIT_EXPECT_MEMEQ(test, virtual_byte(fix, VRAM, 0, 512, SZ_2M - MMU_PAGE),
 			   fix->vram + 2 * SZ_2M - MMU_PAGE, MMU_PAGE);
-	mmu_snapshot(fix);
+	engine_snapshot(fix);
 	memset(fix->vram + SZ_2M, 0, SZ_2M);
-	mmu_add_transfer(fix, va + SZ_2M, va, SZ_2M, LOCAL, 0);
-	mmu_expect_done(test, fix);
-	mmu_expect_unchanged(test, fix, "there and back");
+	engine_add_virtual(fix, va + SZ_2M, va, SZ_2M, LOCAL, 0);
+	engine_expect_done(test, fix);
+	engine_expect_unchanged(test, fix, "there and back");
 }
 
 /* The flags have to match the page size of each side; pages of 2 MiB match either. */
 static void virtual_64k_test(struct kunit *test)
 {
 	static const u64 sizes[] = { SZ_4K, SZ_64K, SZ_2M };
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u32 src, dst, flags;
 
 	PAGODA_PROVES(C73);
@@ -122,12 +122,13 @@ static void virtual_64k_test(struct kunit *test)
 			for (flags = 0; flags < 4; flags++) {
 				good = (src == 2 || (src == 1) == !!(flags & SRC_64K)) &&
 				       (dst == 2 || (dst == 1) == !!(flags & DST_64K));
-				mmu_add_transfer(fix, from, to, MMU_PAGE, LOCAL, flags);
+				engine_add_virtual(fix, from, to, MMU_PAGE, LOCAL, flags);
 				if (good)
-					mmu_expect_done(test, fix);
+					engine_expect_done(test, fix);
 				else
-					mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_TABLE,
-							 "64 KiB flag");
+					engine_expect_fault(test, fix,
+							    VIRTIO_PAGODA_FAULT_BAD_TABLE,
+							    "64 KiB flag");
 			}
 		}
 	}
@@ -137,7 +138,7 @@ static void virtual_64k_test(struct kunit *test)
 static void virtual_direction_test(struct kunit *test)
 {
 	static const u32 segments[] = { VRAM, SYSTEM, APERTURE };
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va;
 	bool from_system, to_system;
 	u32 src, dst, direction, i;
@@ -145,25 +146,25 @@ static void virtual_direction_test(struct kunit *test)
 	PAGODA_PROVES(C74);
 	for (i = 0; i < 3; i++) {
 		mmu_map(fix, 0, va + i * MMU_PAGE, SZ_4K,
-			mmu_entry(segments[i], segments[i] == SYSTEM ? MMU_BUS : 0, 0));
+			mmu_entry(segments[i], segments[i] == SYSTEM ? ENGINE_BUS : 0, 0));
 		mmu_map(fix, 0, va + (4 + i) * MMU_PAGE, SZ_4K,
-			mmu_entry(segments[i], (segments[i] == SYSTEM ? MMU_BUS : 0) + MMU_PAGE,
+			mmu_entry(segments[i], (segments[i] == SYSTEM ? ENGINE_BUS : 0) + MMU_PAGE,
 				  0));
 	}
 	for (src = 0; src < 3; src++) {
 		for (dst = 0; dst < 3; dst++) {
 			for (direction = TO_SYSTEM; direction <= LOCAL; direction++) {
-				mmu_add_transfer(fix, va + src * MMU_PAGE,
-						 va + (4 + dst) * MMU_PAGE, MMU_PAGE, direction,
-						 0);
+				engine_add_virtual(fix, va + src * MMU_PAGE,
+						   va + (4 + dst) * MMU_PAGE, MMU_PAGE, direction,
+						   0);
 				from_system = direction == TO_LOCAL;
 				to_system = direction == TO_SYSTEM;
 				if (!!src == from_system && !!dst == to_system)
-					mmu_expect_done(test, fix);
+					engine_expect_done(test, fix);
 				else
-					mmu_expect_fault(test, fix,
-							 VIRTIO_PAGODA_FAULT_BAD_SEGMENT,
-							 "direction");
+					engine_expect_fault(test, fix,
+							    VIRTIO_PAGODA_FAULT_BAD_SEGMENT,
+							    "direction");
 			}
 		}
 	}
@@ -172,71 +173,71 @@ static void virtual_direction_test(struct kunit *test)
 /* One bad page at the end, and no page is written. */
 static void virtual_refused_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va;
 	struct virtio_pagoda_virtual_transfer *transfer;
 
 	PAGODA_PROVES(C95, C96);
 	virtual_map_scattered(fix, va, VRAM, SZ_1M, 16);
 	virtual_map_scattered(fix, va + SZ_4M, VRAM, SZ_2M, 16);
-	mmu_add_transfer(fix, va, va + SZ_4M, 17 * MMU_PAGE, LOCAL, 0);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, "invalid");
-	mmu_add_fill(fix, va, 17 * MMU_PAGE, 1);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, "invalid");
+	engine_add_virtual(fix, va, va + SZ_4M, 17 * MMU_PAGE, LOCAL, 0);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, "invalid");
+	engine_add_virtual_fill(fix, va, 17 * MMU_PAGE, 1);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, "invalid");
 	mmu_map(fix, 0, va + SZ_4M + 15 * MMU_PAGE, SZ_4K,
 		mmu_entry(VRAM, 0, VIRTIO_PAGODA_PTE_READ_ONLY));
-	mmu_add_transfer(fix, va, va + SZ_4M, SZ_64K, LOCAL, 0);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "read only");
-	mmu_add_fill(fix, va + SZ_4M, SZ_64K, 1);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "read only");
-	mmu_add_transfer(fix, va, va + SZ_32K, SZ_32K + 4, LOCAL, 0);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OVERLAP, "overlap");
-	mmu_add_transfer(fix, va, va, 4, LOCAL, 0);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OVERLAP, "onto itself");
-	mmu_add_transfer(fix, va, va + SZ_4M, 0, LOCAL, 0);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "no size");
-	mmu_add_transfer(fix, va, va + SZ_4M, 6, LOCAL, 0);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_MISALIGNED, "size");
-	mmu_add_transfer(fix, va + 2, va + SZ_4M, 8, LOCAL, 0);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_MISALIGNED, "source");
-	mmu_add_fill(fix, va, VIRTIO_PAGODA_MAX_VIRTUAL + 4, 1);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "too much");
-	mmu_add_fill(fix, (1ull << 47) - 4, 8, 1);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "beyond the space");
-	mmu_add_fill(fix, ~3ull, 8, 1);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "wraps");
-	mmu_add_fill(fix, va, 8, 1)->reserved = cpu_to_le32(1);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "reserved");
-	transfer = mmu_add_transfer(fix, va, va + SZ_4M, 8, LOCAL, 0);
+	engine_add_virtual(fix, va, va + SZ_4M, SZ_64K, LOCAL, 0);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "read only");
+	engine_add_virtual_fill(fix, va + SZ_4M, SZ_64K, 1);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "read only");
+	engine_add_virtual(fix, va, va + SZ_32K, SZ_32K + 4, LOCAL, 0);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OVERLAP, "overlap");
+	engine_add_virtual(fix, va, va, 4, LOCAL, 0);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OVERLAP, "onto itself");
+	engine_add_virtual(fix, va, va + SZ_4M, 0, LOCAL, 0);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "no size");
+	engine_add_virtual(fix, va, va + SZ_4M, 6, LOCAL, 0);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_MISALIGNED, "size");
+	engine_add_virtual(fix, va + 2, va + SZ_4M, 8, LOCAL, 0);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_MISALIGNED, "source");
+	engine_add_virtual_fill(fix, va, VIRTIO_PAGODA_MAX_VIRTUAL + 4, 1);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "too much");
+	engine_add_virtual_fill(fix, (1ull << 47) - 4, 8, 1);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "beyond the space");
+	engine_add_virtual_fill(fix, ~3ull, 8, 1);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "wraps");
+	engine_add_virtual_fill(fix, va, 8, 1)->reserved = cpu_to_le32(1);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "reserved");
+	transfer = engine_add_virtual(fix, va, va + SZ_4M, 8, LOCAL, 0);
 	transfer->reserved = cpu_to_le32(1);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "reserved");
-	mmu_add_transfer(fix, va, va + SZ_4M, 8, 3, 0);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_FLAGS, "direction");
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "reserved");
+	engine_add_virtual(fix, va, va + SZ_4M, 8, 3, 0);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_FLAGS, "direction");
 }
 
 /* A fill writes its pattern to each word of the range and to no other. */
 static void virtual_fill_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va, i;
 
 	virtual_map_scattered(fix, va, VRAM, SZ_1M, 16);
-	mmu_snapshot(fix);
-	mmu_add_fill(fix, va + 0x14, 6 * MMU_PAGE + 8, 0x12345678);
-	mmu_expect_done(test, fix);
+	engine_snapshot(fix);
+	engine_add_virtual_fill(fix, va + 0x14, 6 * MMU_PAGE + 8, 0x12345678);
+	engine_expect_done(test, fix);
 	for (i = 0; i < 6 * MMU_PAGE + 8; i += 4) {
 		u8 *here = virtual_byte(fix, VRAM, SZ_1M, 16, 0x14 + i);
 
 		KUNIT_ASSERT_EQ(test, le32_to_cpup((__le32 *)here), 0x12345678);
 		memcpy(here, fix->before + (here - fix->memory), 4);
 	}
-	mmu_expect_unchanged(test, fix, "around the fill");
+	engine_expect_unchanged(test, fix, "around the fill");
 }
 
 /* After a failure in the middle the first half is written, and the second isn't. */
 static void virtual_half_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	struct pagoda_engine_run run;
 	u64 va = fix->shape->va;
 	u64 table = mmu_table_alloc(fix);
@@ -244,7 +245,7 @@ static void virtual_half_test(struct kunit *test)
 
 	mmu_map(fix, 0, va, SZ_2M, mmu_entry(VRAM, 0, 0));
 	memset(fix->vram, 0, SZ_64K);
-	mmu_add_fill(fix, va, SZ_8K, 0x11111111);
+	engine_add_virtual_fill(fix, va, SZ_8K, 0x11111111);
 	mmu_add_update(fix, table, 0, 0, 8, 1, VIRTIO_PAGODA_UPDATE_REPEAT);
 	((__le64 *)(fix->buffer + fix->size))[-1] = cpu_to_le64(5);
 	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, VIRTIO_PAGODA_QUEUE_PAGING, 1);
@@ -276,7 +277,7 @@ static __le64 *virtual_values(struct virtio_pagoda_update_page_table *update)
 static void virtual_update_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u32 shape, kind, level, i;
 	u64 table, stride;
 
@@ -295,8 +296,8 @@ static void virtual_update_test(struct kunit *test)
 			for (i = 0; i < le32_to_cpu(update->nr_values); i++)
 				virtual_values(update)[i] =
 					cpu_to_le64(get_random_u64() & ~(1ull << 51));
-			mmu_snapshot(fix);
-			mmu_expect_done(test, fix);
+			engine_snapshot(fix);
+			engine_expect_done(test, fix);
 			for (i = 0; i < 100; i++) {
 				__le64 *word = &mmu_table(fix, table)[(7 + i) * stride];
 				__le64 value = virtual_values(update)[kind % 3 ? 0 : i];
@@ -306,7 +307,7 @@ static void virtual_update_test(struct kunit *test)
 						le64_to_cpu(value) + i * step);
 				*word = *(__le64 *)(fix->before + ((u8 *)word - fix->memory));
 			}
-			mmu_expect_unchanged(test, fix, "around the entries");
+			engine_expect_unchanged(test, fix, "around the entries");
 		}
 	}
 }
@@ -315,7 +316,7 @@ static void virtual_update_test(struct kunit *test)
 static void virtual_update_64k_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = mmu_shapes[4].va, leaf, level1;
 	__le64 *word;
 
@@ -330,14 +331,14 @@ static void virtual_update_64k_test(struct kunit *test)
 	update = mmu_add_update(fix, level1, 1, (va >> 21) % 512, 1, 1,
 				VIRTIO_PAGODA_UPDATE_USE_64K);
 	virtual_values(update)[0] = cpu_to_le64(mmu_entry(VRAM, leaf, 0));
-	mmu_expect_done(test, fix);
+	engine_expect_done(test, fix);
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va), fix->vram + SZ_64K);
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va + SZ_64K), fix->vram + 0x3000);
 	/* The 64 KiB table has a sixteenth of the entries. */
 	mmu_add_update(fix, leaf, 0, 31, 1, 1, VIRTIO_PAGODA_UPDATE_USE_64K);
-	mmu_expect_done(test, fix);
+	engine_expect_done(test, fix);
 	mmu_add_update(fix, leaf, 0, 32, 1, 1, VIRTIO_PAGODA_UPDATE_USE_64K);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "beyond the table");
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "beyond the table");
 }
 
 /*
@@ -347,7 +348,7 @@ static void virtual_update_64k_test(struct kunit *test)
 static void virtual_update_mode_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va, table = mmu_table_alloc(fix);
 
 	PAGODA_PROVES(C86);
@@ -358,7 +359,7 @@ static void virtual_update_mode_test(struct kunit *test)
 	update->address_space = cpu_to_le32(1);
 	virtual_values(update)[0] = cpu_to_le64(17);
 	virtual_values(update)[1] = cpu_to_le64(18);
-	mmu_expect_done(test, fix);
+	engine_expect_done(test, fix);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(mmu_table(fix, table)[3]), 17);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(mmu_table(fix, table)[4]), 18);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(mmu_table(fix, table)[5]), 0);
@@ -367,7 +368,7 @@ static void virtual_update_mode_test(struct kunit *test)
 	update = mmu_add_update(fix, va + MMU_PAGE, 0, 3, 2, 2, 0);
 	update->mode = cpu_to_le32(VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL);
 	update->table_segment = 0;
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "read-only table");
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "read-only table");
 	KUNIT_EXPECT_EQ(test, fix->notices, 1);
 }
 
@@ -406,14 +407,14 @@ static const struct {
 	UPDATE(nr_values, ~0u, BAD_LENGTH),
 	UPDATE(increment, MMU_PAGE, BAD_LENGTH),
 	UPDATE(increment, 8, MISALIGNED),
-	UPDATE(address_space, MMU_SPACES, BAD_CONTEXT),
+	UPDATE(address_space, ENGINE_SPACES, BAD_CONTEXT),
 };
 
 /* An update with one bad field is refused, without effect. */
 static void virtual_update_refused_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 table = mmu_table_alloc(fix);
 	u32 i;
 
@@ -422,22 +423,22 @@ static void virtual_update_refused_test(struct kunit *test)
 
 		update = mmu_add_update(fix, table, 0, 4, 4, 4, 0);
 		memcpy((u8 *)update + virtual_updates[i].offset, &value, virtual_updates[i].width);
-		mmu_expect_fault(test, fix, virtual_updates[i].reason, virtual_updates[i].what);
+		engine_expect_fault(test, fix, virtual_updates[i].reason, virtual_updates[i].what);
 	}
 	update = mmu_add_update(fix, table, 0, 4, 4, 1, VIRTIO_PAGODA_UPDATE_REPEAT);
 	update->increment = cpu_to_le32(MMU_PAGE);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "repeat and increment");
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "repeat and increment");
 	update = mmu_add_update(fix, table, 0, 4, 4, 1, 0);
 	update->increment = cpu_to_le32(MMU_PAGE);
 	virtual_values(update)[0] = cpu_to_le64(VIRTIO_PAGODA_PTE_ADDRESS_MASK - 2 * MMU_PAGE);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "carries into other bits");
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "carries into other bits");
 	update = mmu_add_update(fix, table, 1, 4, 1, 1, 0);
 	update->driver_protection = cpu_to_le64(1);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "protection above leaves");
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "protection above leaves");
 	mmu_add_update(fix, table, 1, 4, 1, 1, VIRTIO_PAGODA_UPDATE_USE_64K);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_FLAGS, "no second word");
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_FLAGS, "no second word");
 	mmu_add_update(fix, table, 2, 4, 1, 1, VIRTIO_PAGODA_UPDATE_USE_64K);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_FLAGS, "no such table");
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_FLAGS, "no such table");
 }
 
 static void virtual_range(struct virtio_pagoda_copy_range *range, u64 src, u32 src_entry, u64 dst,
@@ -451,7 +452,7 @@ static void virtual_range(struct virtio_pagoda_copy_range *range, u64 src, u32 s
 }
 
 /* Maps two tables in VRAM into the paging space; their entries are numbered. */
-static void virtual_copy_tables(struct mmu_fixture *fix, __le64 **a, __le64 **b)
+static void virtual_copy_tables(struct engine_fixture *fix, __le64 **a, __le64 **b)
 {
 	u64 va = fix->shape->va;
 	u32 i;
@@ -469,7 +470,7 @@ static void virtual_copy_tables(struct mmu_fixture *fix, __le64 **a, __le64 **b)
 /* The ranges of a copy are done in order, and no other entry changes. */
 static void virtual_copy_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	struct virtio_pagoda_copy_range *range;
 	u64 va = fix->shape->va;
 	__le64 *a, *b;
@@ -477,7 +478,7 @@ static void virtual_copy_test(struct kunit *test)
 
 	PAGODA_PROVES(C108, C109);
 	virtual_copy_tables(fix, &a, &b);
-	range = mmu_add_copy(fix, 3);
+	range = engine_add_copy_entries(fix, 3);
 	virtual_range(&range[0], va, 0, va + MMU_PAGE, 100, 50);
 	/*
 	 * The second range reads entries that the first one wrote; the third one overwrites some of
@@ -485,7 +486,7 @@ static void virtual_copy_test(struct kunit *test)
 	 */
 	virtual_range(&range[1], va + MMU_PAGE, 100, va, 200, 50);
 	virtual_range(&range[2], va, 500, va + MMU_PAGE, 140, 12);
-	mmu_expect_done(test, fix);
+	engine_expect_done(test, fix);
 	for (i = 0; i < 512; i++) {
 		u64 in_a = 0xa00000000000a000ull + (i >= 200 && i < 250 ? i - 200 : i);
 		u64 in_b = i >= 140 && i < 152 ? 0xa00000000000a000ull + 500 + i - 140 :
@@ -503,7 +504,7 @@ static void virtual_copy_test(struct kunit *test)
  */
 static void virtual_copy_overlap_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	struct virtio_pagoda_copy_range *range;
 	u64 va = fix->shape->va;
 	u32 to, alias, i;
@@ -513,9 +514,9 @@ static void virtual_copy_overlap_test(struct kunit *test)
 		for (alias = 0; alias < 2; alias++) {
 			virtual_copy_tables(fix, &a, &b);
 			mmu_map(fix, 0, va + 2 * MMU_PAGE, SZ_4K, mmu_entry(VRAM, SZ_1M, 0));
-			range = mmu_add_copy(fix, 1);
+			range = engine_add_copy_entries(fix, 1);
 			virtual_range(range, va, 100, va + 2 * alias * MMU_PAGE, to, 300);
-			mmu_expect_done(test, fix);
+			engine_expect_done(test, fix);
 			for (i = 0; i < 300; i++)
 				KUNIT_ASSERT_EQ(test, le64_to_cpu(a[to + i]),
 						0xa00000000000a000ull + 100 + i);
@@ -529,7 +530,7 @@ static void virtual_copy_overlap_test(struct kunit *test)
  */
 static void virtual_copy_late_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	struct virtio_pagoda_copy_range *range;
 	u64 va = fix->shape->va;
 	__le64 *word;
@@ -541,17 +542,17 @@ static void virtual_copy_late_test(struct kunit *test)
 	mmu_map(fix, 0, va, SZ_4K, mmu_entry(VRAM, (u8 *)word - fix->vram, 0));
 	mmu_map(fix, 0, va + MMU_PAGE, SZ_4K,
 		mmu_entry(VRAM, (u8 *)mmu_word(fix, 1, va + SZ_2M, 0, false) - fix->vram, 0));
-	range = mmu_add_copy(fix, 1);
+	range = engine_add_copy_entries(fix, 1);
 	virtual_range(range, va, 0, va + MMU_PAGE, 0, 1);
 	*word = cpu_to_le64(mmu_entry(VRAM, 0x7000, 0));
-	mmu_expect_done(test, fix);
+	engine_expect_done(test, fix);
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 1, va + SZ_2M), fix->vram + 0x7000);
 }
 
 /* A copy with one bad range is refused, and no range is copied. */
 static void virtual_copy_refused_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	struct virtio_pagoda_copy_range *range;
 	u64 va = fix->shape->va;
 	const struct {
@@ -575,24 +576,18 @@ static void virtual_copy_refused_test(struct kunit *test)
 	virtual_copy_tables(fix, &a, &b);
 	mmu_map(fix, 0, va + 2 * MMU_PAGE, SZ_4K, mmu_entry(VRAM, 0, VIRTIO_PAGODA_PTE_READ_ONLY));
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		range = mmu_add_copy(fix, 2);
+		range = engine_add_copy_entries(fix, 2);
 		virtual_range(&range[0], va, 0, va + MMU_PAGE, 100, 50);
 		virtual_range(&range[1], bad[i].src, bad[i].src_entry, bad[i].dst,
 			      bad[i].dst_entry, bad[i].nr_entries);
-		mmu_expect_fault(test, fix, bad[i].reason, "second range");
+		engine_expect_fault(test, fix, bad[i].reason, "second range");
 	}
-	mmu_add_copy(fix, 0);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "no ranges");
-	range = mmu_add_copy(fix, 1);
+	engine_add_copy_entries(fix, 0);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "no ranges");
+	range = engine_add_copy_entries(fix, 1);
 	virtual_range(range, va, 0, va, 1, 1);
 	range->reserved = cpu_to_le32(1);
-	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "reserved");
-}
-
-static int virtual_test_init(struct kunit *test)
-{
-	test->priv = mmu_fixture_init(test);
-	return 0;
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "reserved");
 }
 
 const u32 pagoda_virtual_faulted[] = {
@@ -605,7 +600,7 @@ const u32 pagoda_virtual_faulted[] = {
 static void virtual_update_pages_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	__le64 *words[2];
 	u64 va, i, kind;
 
@@ -623,7 +618,7 @@ static void virtual_update_pages_test(struct kunit *test)
 		update->increment = cpu_to_le32(kind * MMU_PAGE);
 		for (i = 0; i < (kind ? 1 : 12); i++)
 			virtual_values(update)[i] = cpu_to_le64((i * i + 1) * MMU_PAGE);
-		mmu_expect_done(test, fix);
+		engine_expect_done(test, fix);
 		for (i = 0; i < 12; i++)
 			KUNIT_EXPECT_EQ(test, le64_to_cpu(words[i >= 6][(250 + i) % 256 * 2]),
 					((kind ? i : i * i) + 1) * MMU_PAGE);
@@ -652,7 +647,7 @@ static struct kunit_case virtual_cases[] = {
 
 static struct kunit_suite virtual_suite = {
 	.name = "pagoda_engine_virtual",
-	.init = virtual_test_init,
+	.init = mmu_suite_init,
 	.test_cases = virtual_cases,
 };
 

@@ -26,19 +26,19 @@ static const struct walk_page walk_pages[] = {
 	{ 0, SZ_4K, VRAM, 0x7000 },
 	{ 0x1000, SZ_4K, VRAM, 0x8000 },
 	{ 0x2000, SZ_4K, VRAM, 0x3000 },
-	{ 0x3000, SZ_4K, SYSTEM, MMU_BUS + 0x5000 },
-	{ 0x4000, SZ_4K, SYSTEM, MMU_BUS + 0x6000 },
+	{ 0x3000, SZ_4K, SYSTEM, ENGINE_BUS + 0x5000 },
+	{ 0x4000, SZ_4K, SYSTEM, ENGINE_BUS + 0x6000 },
 	{ 0x5000, SZ_4K, APERTURE, 0x4000 },
 	{ 0x6000, SZ_4K, APERTURE, 0x5000 },
 	{ 0x1ff000, SZ_4K, VRAM, 0x1000 },
 	{ SZ_2M, SZ_2M, VRAM, SZ_2M },
 	{ 2 * SZ_2M, SZ_64K, VRAM, 0x50000 },
 	{ 2 * SZ_2M + SZ_64K, SZ_64K, VRAM, 0x60000 },
-	{ 2 * SZ_2M + 0x1f0000, SZ_64K, SYSTEM, MMU_BUS + 0x20000 },
+	{ 2 * SZ_2M + 0x1f0000, SZ_64K, SYSTEM, ENGINE_BUS + 0x20000 },
 	{ 2 * SZ_2M + 0x100000, SZ_64K, APERTURE, 0x10000 },
 };
 
-static void walk_map_pages(struct mmu_fixture *fix)
+static void walk_map_pages(struct engine_fixture *fix)
 {
 	u32 i;
 
@@ -47,7 +47,7 @@ static void walk_map_pages(struct mmu_fixture *fix)
 			mmu_entry(walk_pages[i].segment, walk_pages[i].address, 0));
 }
 
-static void walk_page_check(struct kunit *test, struct mmu_fixture *fix,
+static void walk_page_check(struct kunit *test, struct engine_fixture *fix,
 			    const struct walk_page *page, u64 inside, u32 access)
 {
 	struct pagoda_virtual_span span = {};
@@ -64,7 +64,7 @@ static void walk_page_check(struct kunit *test, struct mmu_fixture *fix,
 /* In every shape of tables a page of every size and segment is translated to its memory. */
 static void walk_pages_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u32 shape, i;
 
 	for (shape = 0; shape < MMU_SHAPES; shape++) {
@@ -84,7 +84,7 @@ static void walk_pages_test(struct kunit *test)
  */
 static void walk_coalesce_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	struct pagoda_virtual_span span;
 	u64 va = fix->shape->va;
 
@@ -108,7 +108,7 @@ static void walk_coalesce_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, span.size, MMU_PAGE);
 }
 
-static void walk_invalid_one(struct kunit *test, struct mmu_fixture *fix)
+static void walk_invalid_one(struct kunit *test, struct engine_fixture *fix)
 {
 	u64 va = fix->shape->va, other;
 	u32 level;
@@ -132,7 +132,7 @@ static void walk_invalid_one(struct kunit *test, struct mmu_fixture *fix)
 /* An invalid entry faults with address, access and the level at which the walk ended. */
 static void walk_invalid_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u32 shape, top;
 
 	PAGODA_PROVES(C95);
@@ -151,7 +151,7 @@ static void walk_invalid_test(struct kunit *test)
 /* An address beyond the last entry of a root faults: the memory there isn't part of the table. */
 static void walk_root_end_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	const struct pagoda_engine_space root = fix->engine.spaces[0];
 	u32 top = fix->shape->levels - 1;
 	u64 va = 1ull << (12 + 9 * top);
@@ -170,7 +170,7 @@ static void walk_root_end_test(struct kunit *test)
 /* Each space has its own translations, and a space that doesn't exist faults. */
 static void walk_space_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	struct pagoda_virtual_span span;
 	u64 va = fix->shape->va;
 
@@ -179,7 +179,7 @@ static void walk_space_test(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va));
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 1, va), fix->vram + 0x1000);
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 2, va), fix->vram + 0x2000);
-	KUNIT_EXPECT_EQ(test, mmu_span(fix, 0, MMU_SPACES, va, 8, RD, &span, NULL),
+	KUNIT_EXPECT_EQ(test, mmu_span(fix, 0, ENGINE_SPACES, va, 8, RD, &span, NULL),
 			VIRTIO_PAGODA_FAULT_BAD_CONTEXT);
 }
 
@@ -187,7 +187,7 @@ static void walk_space_test(struct kunit *test)
 static void walk_permission_test(struct kunit *test)
 {
 	static const u64 sizes[] = { SZ_4K, SZ_64K, SZ_2M };
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va;
 	u32 i;
 
@@ -210,7 +210,7 @@ static void walk_permission_test(struct kunit *test)
 /* An entry with ZERO, at any level, reads as zeros, and writes through it are dropped. */
 static void walk_zero_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	struct pagoda_virtual_span span;
 	u32 shape, level;
 	u64 va, other;
@@ -225,17 +225,17 @@ static void walk_zero_test(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, mmu_span(fix, 0, 0, va, 64, RD, &span, NULL), 0);
 			KUNIT_EXPECT_NULL(test, span.here);
 			KUNIT_EXPECT_EQ(test, span.page_size, 1ull << (12 + 9 * level));
-			mmu_snapshot(fix);
-			mmu_add_fill(fix, va, MMU_PAGE, 0x12345678);
-			mmu_expect_done(test, fix);
-			mmu_expect_unchanged(test, fix, "write to zeros");
+			engine_snapshot(fix);
+			engine_add_virtual_fill(fix, va, MMU_PAGE, 0x12345678);
+			engine_expect_done(test, fix);
+			engine_expect_unchanged(test, fix, "write to zeros");
 			other = va + (1ull << (12 + 9 * level));
 			if (other >> fix->engine.va_bits)
 				break;
 			mmu_map(fix, 0, other, SZ_4K, mmu_entry(VRAM, 0x3000, 0));
-			mmu_add_transfer(fix, va, other, MMU_PAGE, VIRTIO_PAGODA_LOCAL_TO_LOCAL,
-					 0);
-			mmu_expect_done(test, fix);
+			engine_add_virtual(fix, va, other, MMU_PAGE, VIRTIO_PAGODA_LOCAL_TO_LOCAL,
+					   0);
+			engine_expect_done(test, fix);
 			KUNIT_EXPECT_NULL(test, memchr_inv(fix->vram + 0x3000, 0, MMU_PAGE));
 		}
 	}
@@ -285,8 +285,8 @@ static const struct walk_bad walk_bad[] = {
 	BAD(1, false, 3, 0, 0),
 	BAD(1, false, VRAM, MMU_VRAM, 0),
 	BAD(1, false, VRAM, MMU_INVALID, 0),
-	BAD(1, false, SYSTEM, MMU_BUS - MMU_PAGE, 0),
-	BAD(1, false, SYSTEM, MMU_BUS + MMU_SYSTEM, 0),
+	BAD(1, false, SYSTEM, ENGINE_BUS - MMU_PAGE, 0),
+	BAD(1, false, SYSTEM, ENGINE_BUS + MMU_SYSTEM, 0),
 	BAD(1, false, VRAM, TABLE, VIRTIO_PAGODA_PTE_READ_ONLY),
 	BAD(1, false, VRAM, TABLE, VIRTIO_PAGODA_PTE_COHERENT),
 	BAD(1, false, VRAM, TABLE, 1ull << VIRTIO_PAGODA_PTE_DRIVER_SHIFT),
@@ -301,7 +301,7 @@ static const struct walk_bad walk_bad[] = {
 /* A malformed entry faults as BAD_TABLE at its level, and isn't cached. */
 static void walk_bad_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = mmu_shapes[0].va;
 	u32 shape, i;
 
@@ -333,7 +333,7 @@ static void walk_bad_test(struct kunit *test)
  */
 static void walk_limits_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va;
 
 	fix->engine.page_sizes = SZ_4K;
@@ -347,7 +347,7 @@ static void walk_limits_test(struct kunit *test)
 	mmu_map(fix, 0, va + 2 * SZ_2M, SZ_4K, mmu_entry(VRAM, 0, VIRTIO_PAGODA_PTE_COHERENT));
 	mmu_expect_refused(test, fix, va + 2 * SZ_2M, RD, VIRTIO_PAGODA_FAULT_BAD_TABLE, 0,
 			   "not coherent");
-	mmu_map(fix, 0, va + 3 * SZ_2M, SZ_4K, mmu_entry(SYSTEM, MMU_BUS + MMU_SYSTEM, 0));
+	mmu_map(fix, 0, va + 3 * SZ_2M, SZ_4K, mmu_entry(SYSTEM, ENGINE_BUS + MMU_SYSTEM, 0));
 	mmu_expect_refused(test, fix, va + 3 * SZ_2M, RD, VIRTIO_PAGODA_FAULT_UNREACHABLE, 0,
 			   "no memory");
 	fix->engine.aperture[3] = 0;
@@ -361,7 +361,7 @@ static void walk_limits_test(struct kunit *test)
  */
 static void walk_dual_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = mmu_shapes[4].va;
 
 	PAGODA_PROVES(C93);
@@ -400,7 +400,7 @@ static void walk_root_test(struct kunit *test)
 		u64 address, entries;
 		u32 reason;
 	} roots[] = {
-		{ MMU_SPACES, VRAM, 0, 512, VIRTIO_PAGODA_FAULT_BAD_CONTEXT },
+		{ ENGINE_SPACES, VRAM, 0, 512, VIRTIO_PAGODA_FAULT_BAD_CONTEXT },
 		{ 0, APERTURE, 0, 512, VIRTIO_PAGODA_FAULT_BAD_SEGMENT },
 		{ 0, VRAM, 8, 512, VIRTIO_PAGODA_FAULT_MISALIGNED },
 		{ 0, VRAM, MMU_VRAM, 512, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE },
@@ -409,7 +409,7 @@ static void walk_root_test(struct kunit *test)
 		{ 0, VRAM, 0, 513, VIRTIO_PAGODA_FAULT_BAD_TABLE },
 		{ 0, VRAM, 0, ~0ull, VIRTIO_PAGODA_FAULT_BAD_TABLE },
 	};
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 va = fix->shape->va;
 	u32 i;
 
@@ -455,7 +455,7 @@ static u64 walk_random_word(struct rnd_state *random)
 	return mmu_entry(VRAM, word, kind == 1 ? LARGE : 0);
 }
 
-static void walk_random_tables(struct mmu_fixture *fix, struct rnd_state *random)
+static void walk_random_tables(struct engine_fixture *fix, struct rnd_state *random)
 {
 	__le64 *word = (__le64 *)(fix->vram + MMU_VRAM - MMU_TABLES);
 	__le64 *system = (__le64 *)(fix->system + MMU_DATA);
@@ -464,11 +464,11 @@ static void walk_random_tables(struct mmu_fixture *fix, struct rnd_state *random
 	for (i = 0; i < MMU_TABLES / sizeof(*word); i++)
 		word[i] = cpu_to_le64(walk_random_word(random));
 	for (i = 0; i < (MMU_SYSTEM - MMU_DATA) / sizeof(*word); i++)
-		system[i] = cpu_to_le64(walk_random_word(random) | (i % 3 ? 0 : MMU_BUS));
+		system[i] = cpu_to_le64(walk_random_word(random) | (i % 3 ? 0 : ENGINE_BUS));
 }
 
 /* Returns whether a span is in usable VRAM or in system memory. */
-static bool walk_span_inside(struct mmu_fixture *fix, const struct pagoda_virtual_span *span)
+static bool walk_span_inside(struct engine_fixture *fix, const struct pagoda_virtual_span *span)
 {
 	u64 vram = span->here - fix->vram, system = span->here - fix->system;
 
@@ -480,7 +480,7 @@ static bool walk_span_inside(struct mmu_fixture *fix, const struct pagoda_virtua
 	return system < MMU_SYSTEM && span->size <= MMU_SYSTEM - system;
 }
 
-static void walk_hostile_round(struct kunit *test, struct mmu_fixture *fix,
+static void walk_hostile_round(struct kunit *test, struct engine_fixture *fix,
 			       struct rnd_state *random, u32 *found)
 {
 	struct pagoda_engine_fault fault;
@@ -494,7 +494,7 @@ static void walk_hostile_round(struct kunit *test, struct mmu_fixture *fix,
 		size = 1 + (prandom_u32_state(random) >> prandom_u32_state(random) % 32);
 		if (fix->shape->levels == 2)
 			va %= SZ_1G;
-		reason = mmu_span(fix, 0, i % MMU_SPACES, va, size,
+		reason = mmu_span(fix, 0, i % ENGINE_SPACES, va, size,
 				  RD + prandom_u32_state(random) % 3, &span, &fault);
 		KUNIT_ASSERT_LT(test, reason, VIRTIO_PAGODA_FAULT_COUNT);
 		if (reason)
@@ -502,9 +502,10 @@ static void walk_hostile_round(struct kunit *test, struct mmu_fixture *fix,
 		KUNIT_ASSERT_TRUE(test, span.size && span.size <= size);
 		KUNIT_ASSERT_TRUE(test, walk_span_inside(fix, &span));
 		(*found)++;
-		mmu_add_fill(fix, va & ~3ull, min_t(u64, span.size + 7, SZ_64K) & ~3ull, i);
-		mmu_add_transfer(fix, va & ~3ull, (va + SZ_4M) & ~3ull, SZ_64K, i % 3, i % 4);
-		mmu_execute(fix, &run);
+		engine_add_virtual_fill(fix, va & ~3ull,
+					min_t(u64, span.size + 7, SZ_64K) & ~3ull, i);
+		engine_add_virtual(fix, va & ~3ull, (va + SZ_4M) & ~3ull, SZ_64K, i % 3, i % 4);
+		engine_run(fix, &run, PAGODA_ENGINE_QUEUE_PAGING, 0);
 		KUNIT_ASSERT_LE(test, run.offset, run.size);
 	}
 }
@@ -515,7 +516,7 @@ static void walk_hostile_round(struct kunit *test, struct mmu_fixture *fix,
  */
 static void walk_hostile_test(struct kunit *test)
 {
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u64 seed = get_random_u64();
 	struct rnd_state random;
 	u32 round, found = 0;
@@ -531,14 +532,8 @@ static void walk_hostile_test(struct kunit *test)
 		kunit_info(test, "shape %u: %u addresses lead to memory\n", round % MMU_SHAPES,
 			   found - before);
 	}
-	mmu_expect_guards(test, fix);
+	engine_expect_guards(test, fix, "guards");
 	KUNIT_EXPECT_GT(test, found, 100);
-}
-
-static int walk_test_init(struct kunit *test)
-{
-	test->priv = mmu_fixture_init(test);
-	return 0;
 }
 
 /*
@@ -557,7 +552,7 @@ static void walk_root_update_test(struct kunit *test)
 		{ 1, 1, 512, 1, true }, { 1, 0, 512, 1, false },
 	};
 	struct virtio_pagoda_update_page_table *update;
-	struct mmu_fixture *fix = test->priv;
+	struct engine_fixture *fix = test->priv;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(updates); i++) {
@@ -567,9 +562,9 @@ static void walk_root_update_test(struct kunit *test)
 					VIRTIO_PAGODA_UPDATE_REPEAT);
 		*(__le64 *)(update + 1) = 0;
 		if (updates[i].good)
-			mmu_expect_done(test, fix);
+			engine_expect_done(test, fix);
 		else
-			mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "update");
+			engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "update");
 	}
 }
 
@@ -592,7 +587,7 @@ static struct kunit_case walk_cases[] = {
 
 static struct kunit_suite walk_suite = {
 	.name = "pagoda_engine_walk",
-	.init = walk_test_init,
+	.init = mmu_suite_init,
 	.test_cases = walk_cases,
 };
 
