@@ -6,6 +6,7 @@
 #include <linux/delay.h>
 #include <linux/sizes.h>
 #include <drm/drm_gem.h>
+#include "queue/queue_helpers.h"
 #include "rig/spy.h"
 #include "submit/submit_helpers.h"
 
@@ -21,35 +22,14 @@ static const enum dma_resv_usage usages[] = {
 	DMA_RESV_USAGE_KERNEL, DMA_RESV_USAGE_WRITE, DMA_RESV_USAGE_READ, DMA_RESV_USAGE_BOOKKEEP,
 };
 
-static const char *fence_name(struct dma_fence *fence)
-{
-	return "pagoda-kunit";
-}
-
-static const struct dma_fence_ops fence_ops = {
-	.get_driver_name = fence_name,
-	.get_timeline_name = fence_name,
-};
-
-struct user_fence {
-	struct dma_fence base;
-	spinlock_t lock; /* required by dma_fence_init() */
-};
-
 /* Adds a fence to the allocation's reservation that signals when the test says so. */
 static struct dma_fence *user_begin(struct kunit *test, struct pagoda_bo *bo,
 				    enum dma_resv_usage usage)
 {
-	struct user_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+	struct dma_fence *fence = pagoda_test_fence(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, fence);
-	spin_lock_init(&fence->lock);
-	dma_fence_init(&fence->base, &fence_ops, &fence->lock, dma_fence_context_alloc(1), 1);
-	dma_resv_lock(bo->ttm.base.resv, NULL);
-	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(bo->ttm.base.resv, 1));
-	dma_resv_add_fence(bo->ttm.base.resv, &fence->base, usage);
-	dma_resv_unlock(bo->ttm.base.resv);
-	return &fence->base;
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, usage);
+	return fence;
 }
 
 static void user_end(struct dma_fence *fence)
@@ -69,8 +49,7 @@ static struct pagoda_bo *busy_bo(struct pagoda_rig *rig)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
 
-	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
-	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_write_vram(rig, bo, 1);
 	pagoda_rig_settle(rig);
 	bo->content.needs_idle = true;
 	return bo;
@@ -236,8 +215,7 @@ static void contract_idle_keeps_jobs_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(job.client));
 	KUNIT_EXPECT_EQ(test, 5, submit_word(rig, bo, 0));
 	KUNIT_EXPECT_EQ(test, before, submit_word(rig, bo, 8));
-	pagoda_vm_forget(job.client->vm, bo);
-	pagoda_rig_close(bo);
+	submit_close(job.client, bo);
 	submit_client_end(job.client);
 }
 
@@ -246,11 +224,9 @@ static void make_dirty(struct pagoda_rig *rig)
 {
 	struct pagoda_bo *dirt = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 
-	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(dirt));
-	pagoda_rig_write(rig, dirt, 9);
+	pagoda_rig_write_vram(rig, dirt, 9);
 	pagoda_rig_close(dirt);
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle_freed(rig);
 	pagoda_rig_settle(rig);
 }
 
@@ -299,8 +275,7 @@ static void contract_fill_passes_jobs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(rig->engines[0].executed));
 	pagoda_rig_hold(rig, 0, false);
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
-	pagoda_vm_forget(client->vm, bo);
-	pagoda_rig_close(bo);
+	submit_close(client, bo);
 	submit_client_end(client);
 }
 
@@ -354,8 +329,7 @@ static void contract_one_at_a_time(struct kunit *test)
 		shuttles[i] = (struct shuttle) {
 			.bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0), .rounds = ROUNDS,
 		};
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(shuttles[i].bo));
-		pagoda_rig_write(rig, shuttles[i].bo, i);
+		pagoda_rig_write_vram(rig, shuttles[i].bo, i);
 	}
 	pagoda_rig_settle(rig);
 	for (i = 0; i < 4; i++)
@@ -392,8 +366,7 @@ static void contract_build_beside_reset(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(bos); i++) {
 		bos[i] = pagoda_rig_bo(rig, 2, CPU, VRAM, 0);
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[i]));
-		pagoda_rig_write(rig, bos[i], i);
+		pagoda_rig_write_vram(rig, bos[i], i);
 	}
 	pagoda_rig_settle(rig);
 	rig->fake->reset_held = true;

@@ -36,14 +36,6 @@ struct pagoda_state_world {
 	struct rnd_state rnd;
 };
 
-static u8 *state_alloc(struct kunit *test, size_t size)
-{
-	u8 *memory = kunit_kzalloc(test, size, GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, memory);
-	return memory;
-}
-
 /* Writes into VRAM of both machines. */
 static void state_poke(struct pagoda_state_world *s, u64 address, u64 value)
 {
@@ -75,17 +67,16 @@ static void state_tables(struct pagoda_state_world *s)
 
 static struct pagoda_state_world *state_make(struct kunit *test)
 {
-	struct pagoda_state_world *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct pagoda_state_world *s = test_zalloc(test, sizeof(*s));
 	struct pagoda_world *world;
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	prandom_seed_state(&s->rnd, SEED);
 	world = pagoda_world_make(test, &s->rnd);
 	s->world = world;
 	for (i = 0; i < RANGES; i++) {
-		s->engine_ranges[i].window = state_alloc(test, WINDOW);
-		s->cpu_ranges[i].window = state_alloc(test, WINDOW);
+		s->engine_ranges[i].window = test_zalloc(test, WINDOW);
+		s->cpu_ranges[i].window = test_zalloc(test, WINDOW);
 	}
 	world->engine.features &= ~(1ull << VIRTIO_PAGODA_F_DUAL_PTE);
 	world->engine.ranges = s->engine_ranges;
@@ -416,7 +407,7 @@ static void update_context_test(struct kunit *test)
 			.pages = s->va_pages + 1,
 		},
 	};
-	u8 *data = state_alloc(test, 2400);
+	u8 *data = test_zalloc(test, 2400);
 
 	prandom_bytes_state(&s->rnd, data, 2400);
 	op.update_context.data = data;

@@ -314,10 +314,9 @@ static void random_add(struct random_stream *s, const struct pagoda_paging_op *o
 /* Each buffer gets one verdict from both machines, and after each stream their memory is equal. */
 static void random_streams_test(struct kunit *test)
 {
-	struct random_stream *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct random_stream *s = test_zalloc(test, sizeof(*s));
 	u32 stream, i;
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	pagoda_test_seed(test, &s->rnd);
 	s->world = pagoda_world_make(test, &s->rnd);
 	for (stream = 0; stream < PAGODA_STREAMS; stream++) {

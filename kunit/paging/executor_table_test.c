@@ -120,11 +120,10 @@ static void tables_link(struct pagoda_table_world *t)
 
 static struct pagoda_table_world *table_world_make(struct kunit *test, bool dual)
 {
-	struct pagoda_table_world *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct pagoda_table_world *t = test_zalloc(test, sizeof(*t));
 	struct pagoda_world *world;
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, t);
 	prandom_seed_state(&t->rnd, SEED);
 	world = pagoda_world_make(test, &t->rnd);
 	t->world = world;

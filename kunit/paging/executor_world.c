@@ -56,14 +56,6 @@ static const void *world_page_at(const void *pages, u64 index)
 	return ((const void *const *)pages)[index];
 }
 
-static void *world_alloc(struct kunit *test, size_t size)
-{
-	void *memory = kunit_kzalloc(test, size, GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, memory);
-	return memory;
-}
-
 static void world_make_engine(struct pagoda_world *world)
 {
 	struct pagoda_engine *engine = &world->engine;
@@ -73,7 +65,7 @@ static void world_make_engine(struct pagoda_world *world)
 	engine->max_runs = 16;
 	engine->max_buffer = PAGODA_WORLD_BUFFER;
 	engine->system_bits = 40;
-	engine->aperture = world_alloc(world->test, PAGODA_WORLD_APERTURE * sizeof(u64));
+	engine->aperture = test_zalloc(world->test, PAGODA_WORLD_APERTURE * sizeof(u64));
 	engine->aperture_pages = PAGODA_WORLD_APERTURE;
 	engine->ops = &world_ops;
 	engine->context = world;
@@ -86,10 +78,10 @@ static void world_make_cpu(struct pagoda_world *world)
 	u32 i;
 
 	world->exec = (struct pagoda_cpu_executor){
-		.vram = world_alloc(world->test, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE),
+		.vram = test_zalloc(world->test, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE),
 		.vram_size = PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE,
-		.aperture = world_alloc(world->test, PAGODA_WORLD_APERTURE * sizeof(void *)),
-		.generations = world_alloc(world->test, PAGODA_WORLD_APERTURE * sizeof(u32)),
+		.aperture = test_zalloc(world->test, PAGODA_WORLD_APERTURE * sizeof(void *)),
+		.generations = test_zalloc(world->test, PAGODA_WORLD_APERTURE * sizeof(u32)),
 		.aperture_pages = PAGODA_WORLD_APERTURE,
 		.map_page = world_map_page,
 		.unmap_page = world_unmap_page,
@@ -100,24 +92,20 @@ static void world_make_cpu(struct pagoda_world *world)
 		world->cpu_pages[i] = world->cpu_system + i * PAGODA_WORLD_PAGE;
 }
 
-/**
- * pagoda_world_make() - Make two machines with equal random content
- * @test: Test that owns them; only one world per test
- * @rnd: Source of the content
- *
- * Return: The world, with an empty buffer.
+/*
+ * Returns two machines with equal random content and an empty buffer; only one world per test.
  */
 struct pagoda_world *pagoda_world_make(struct kunit *test, struct rnd_state *rnd)
 {
-	struct pagoda_world *world = world_alloc(test, sizeof(*world));
+	struct pagoda_world *world = test_zalloc(test, sizeof(*world));
 
 	the_world = world;
 	world->test = test;
-	world->engine_vram = world_alloc(test, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE);
-	world->engine_system = world_alloc(test, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
-	world->cpu_system = world_alloc(test, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
-	world->data = world_alloc(test, PAGODA_WORLD_BUFFER);
-	world->priv = world_alloc(test, PAGODA_WORLD_BUFFER);
+	world->engine_vram = test_zalloc(test, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE);
+	world->engine_system = test_zalloc(test, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
+	world->cpu_system = test_zalloc(test, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
+	world->data = test_zalloc(test, PAGODA_WORLD_BUFFER);
+	world->priv = test_zalloc(test, PAGODA_WORLD_BUFFER);
 	world_make_engine(world);
 	world_make_cpu(world);
 	prandom_bytes_state(rnd, world->engine_vram, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE);
@@ -134,11 +122,7 @@ struct pagoda_world *pagoda_world_make(struct kunit *test, struct rnd_state *rnd
 	return world;
 }
 
-/**
- * pagoda_world_fresh() - Start with an empty buffer
- * @world: World
- * @size: Bytes of the buffer
- */
+/* Starts with an empty buffer. */
 void pagoda_world_fresh(struct pagoda_world *world, u32 size)
 {
 	world->buf = (struct pagoda_paging_buffer) {
@@ -149,13 +133,9 @@ void pagoda_world_fresh(struct pagoda_world *world, u32 size)
 	};
 }
 
-/**
- * pagoda_world_list() - Make a page list; lives until %PAGODA_WORLD_LISTS more were made
- * @world: World
- * @first: First page
- * @nr_pages: Number of pages, in order; the caller may change the list afterwards
- *
- * Return: The list.
+/*
+ * Returns a list of consecutive pages, which the caller may change; valid until
+ * PAGODA_WORLD_LISTS more lists were made.
  */
 struct pagoda_world_list *pagoda_world_list(struct pagoda_world *world, u32 first, u32 nr_pages)
 {
@@ -176,13 +156,7 @@ struct pagoda_world_list *pagoda_world_list(struct pagoda_world *world, u32 firs
 	return list;
 }
 
-/**
- * pagoda_world_run_engine() - Execute the buffer on the engine
- * @world: World
- * @start: First packet to execute
- *
- * Return: How the execution ended.
- */
+/* Executes the buffer on the engine, from packet @start on. */
 struct pagoda_verdict pagoda_world_run_engine(struct pagoda_world *world, u32 start)
 {
 	struct pagoda_engine_run run;
@@ -200,13 +174,7 @@ struct pagoda_verdict pagoda_world_run_engine(struct pagoda_world *world, u32 st
 	};
 }
 
-/**
- * pagoda_world_run_cpu() - Execute the buffer on the CPU executor
- * @world: World
- * @start: First packet to execute
- *
- * Return: How the execution ended.
- */
+/* Executes the buffer on the CPU executor, from packet @start on. */
 struct pagoda_verdict pagoda_world_run_cpu(struct pagoda_world *world, u32 start)
 {
 	struct pagoda_verdict verdict = { };
@@ -220,13 +188,7 @@ struct pagoda_verdict pagoda_world_run_cpu(struct pagoda_world *world, u32 start
 	return verdict;
 }
 
-/**
- * pagoda_world_submit() - Execute the buffer on both machines, which have to agree on verdict
- *	and reason
- * @world: World
- *
- * Return: The verdict.
- */
+/* Executes the buffer on both machines, which agree on verdict and reason. */
 struct pagoda_verdict pagoda_world_submit(struct pagoda_world *world)
 {
 	struct pagoda_verdict engine = pagoda_world_run_engine(world, 0);
@@ -234,7 +196,7 @@ struct pagoda_verdict pagoda_world_submit(struct pagoda_world *world)
 	struct pagoda_paging_text text = { .size = 2048 };
 
 	if (engine.reason != cpu.reason || engine.stopped_at != cpu.stopped_at) {
-		text.data = world_alloc(world->test, text.size);
+		text.data = test_zalloc(world->test, text.size);
 		pagoda_paging_print(world->data, world->buf.write_offset, &text);
 		kunit_info(world->test, "%s", text.data);
 	}
@@ -245,11 +207,9 @@ struct pagoda_verdict pagoda_world_submit(struct pagoda_world *world)
 	return cpu;
 }
 
-/**
- * pagoda_world_do() - Build one operation and execute it on both machines
- * @world: World
- * @op: The operation; must be accepted
- * @size: Bytes of each buffer that it is built into
+/*
+ * Builds an operation, which is accepted, into buffers of @size bytes and executes them on both
+ * machines.
  */
 void pagoda_world_do(struct pagoda_world *world, const struct pagoda_paging_op *op, u32 size)
 {
@@ -269,10 +229,7 @@ void pagoda_world_do(struct pagoda_world *world, const struct pagoda_paging_op *
 	KUNIT_ASSERT_EQ(world->test, ret, PAGODA_BUILD_SUCCESS);
 }
 
-/**
- * pagoda_world_compare() - Compare memory and mappings of both machines
- * @world: World
- */
+/* Memory and mappings of both machines are equal. */
 void pagoda_world_compare(struct pagoda_world *world)
 {
 	u32 i, generation;

@@ -48,14 +48,9 @@ struct pagoda_paging_limits pagoda_test_limits(u32 max_runs)
 	};
 }
 
-/**
- * pagoda_expect_verdict() - Expect an operation to be refused for a reason, or accepted
- * @test: Test
- * @limits: Limits of the device
- * @op: The operation
- * @error: Expected return value of pagoda_paging_validate()
- * @text: Expected reason of a refusal, or NULL
- * @line: Line of the caller, for messages
+/*
+ * pagoda_paging_validate() returns @error for the operation, with the reason @text (NULL:
+ * accepted). @line is the line of the caller.
  */
 void pagoda_expect_verdict(struct kunit *test, const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, int error, const char *text,
@@ -143,10 +138,8 @@ static void paging_pages_alloc(struct kunit *test, struct pagoda_pages *pages, u
 {
 	u32 i;
 
-	pages->addresses = kunit_kcalloc(test, nr_pages, sizeof(*pages->addresses), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, pages->addresses);
-	pages->cpu_pages = kunit_kcalloc(test, nr_pages, sizeof(*pages->cpu_pages), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, pages->cpu_pages);
+	pages->addresses = test_calloc(test, nr_pages, sizeof(*pages->addresses));
+	pages->cpu_pages = test_calloc(test, nr_pages, sizeof(*pages->cpu_pages));
 	for (i = 0; i < nr_pages; i++)
 		pages->cpu_pages[i] = (const void *)(0x1000ul + i);
 	pages->adl = (struct pagoda_adl) {
@@ -166,14 +159,9 @@ void pagoda_pages_contiguous(struct kunit *test, struct pagoda_pages *pages, u64
 	pages->adl.pages = NULL;
 }
 
-/**
- * pagoda_pages_scattered() - Make a page list with addresses in no order
- * @test: Test that owns the list
- * @pages: Initialized on return
- * @base: All addresses are above
- * @nr_pages: Number of pages
- * @max_run: Largest number of consecutive pages, 1 = none are
- * @rnd: Determines the lengths of runs
+/*
+ * Makes a list of pages above @base in no order, of which at most @max_run are consecutive (1:
+ * none are).
  */
 void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 base,
 			    u32 nr_pages, u32 max_run, struct rnd_state *rnd)
@@ -207,10 +195,8 @@ u64 pagoda_pages_at(const struct pagoda_pages *pages, u64 index)
 void pagoda_image_init(struct kunit *test, struct pagoda_image *image, u64 capacity)
 {
 	*image = (struct pagoda_image) { .capacity = capacity };
-	image->src = kunit_kcalloc(test, capacity, sizeof(u64), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, image->src);
-	image->dst = kunit_kcalloc(test, capacity, sizeof(u64), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, image->dst);
+	image->src = test_calloc(test, capacity, sizeof(u64));
+	image->dst = test_calloc(test, capacity, sizeof(u64));
 }
 
 /* Forgets all pages. */
@@ -304,14 +290,9 @@ static bool image_map(struct pagoda_image *image, const u8 *packet, u32 length, 
 	return true;
 }
 
-/**
- * pagoda_image_add() - Decode the packets of one buffer
- * @image: Effects of the packets are added to it
- * @data: The buffer
- * @size: Bytes in the buffer
- * @max_runs: Largest number of runs a packet may have
- *
- * Return: false if the bytes aren't complete, well-formed packets.
+/*
+ * Adds the effects of the packets of a buffer to an image. Returns false if the bytes are not
+ * complete, well-formed packets of at most @max_runs runs.
  */
 bool pagoda_image_add(struct pagoda_image *image, const u8 *data, u32 size, u32 max_runs)
 {

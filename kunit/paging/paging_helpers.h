@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 #include <linux/prandom.h>
 #include "paging/paging.h"
+#include "rig/alloc.h"
 
 /* Bytes on each side of a guarded area, and their value. */
 #define PAGODA_GUARD_BYTES	64
@@ -99,16 +100,33 @@ void pagoda_expect_verdict(struct kunit *test, const struct pagoda_paging_limits
 			   int line);
 
 /*
- * Applies @change to a copy of @op and expects the validation to refuse it with @error and @text,
- * or to accept it. Uses the caller's variables t and limits.
+ * Applies @change to a copy of @op, which is o, and expects the validation to refuse the copy with
+ * @error and @text, or to accept it. Uses the caller's variables test and limits.
  */
-#define PAGODA_REFUSED(op, change, error, text) do { \
+#define REFUSED_OP(op, change, error, text) do { \
 	struct pagoda_paging_op o = (op); \
+	OP_MEMBER(update, update_page_table); \
+	OP_MEMBER(virt_copy, virtual_transfer); \
+	OP_MEMBER(virt_fill, virtual_fill); \
+	OP_MEMBER(access, access_physical); \
+	OP_MEMBER(discard, discard_content); \
+	OP_MEMBER(map, map_aperture); \
+	OP_MEMBER(unmap, unmap_aperture); \
+	OP_MEMBER(signal, signal_fence); \
+	OP_MEMBER(notify, notify_alloc); \
+	OP_MEMBER(init, init_context); \
+	OP_MEMBER(context, update_context); \
+	OP_MEMBER(residency, notify_residency); \
+	OP_MEMBER(flush, flush_tlb); \
 	\
 	change; \
 	pagoda_expect_verdict(test, &limits, &o, error, text, __LINE__); \
 } while (0)
-#define PAGODA_ACCEPTED(op, change)	PAGODA_REFUSED(op, change, 0, NULL)
+#define OP_MEMBER(name, member)	typeof(o.member) *name __maybe_unused = &o.member
+#define ACCEPTED_OP(op, change)	REFUSED_OP(op, change, 0, NULL)
+/* REFUSED_OP() and ACCEPTED_OP() of the operation in the caller's variable ok. */
+#define REFUSED(change, error, text)	REFUSED_OP(ok, change, error, text)
+#define ACCEPTED(change)	REFUSED_OP(ok, change, 0, NULL)
 
 u32 pagoda_test_seed(struct kunit *test, struct rnd_state *rnd);
 u32 pagoda_random(struct rnd_state *rnd, u32 low, u32 high);

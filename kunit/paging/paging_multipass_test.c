@@ -48,12 +48,7 @@ static const struct pagoda_case paging_multipass_cases[] = {
 	{ "map2 contiguous", VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, CONTIGUOUS },
 };
 
-static void case_desc(const struct pagoda_case *c, char *desc)
-{
-	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(pagoda_case, paging_multipass_cases, case_desc);
+KUNIT_ARRAY_PARAM_DESC(pagoda_case, paging_multipass_cases, name);
 
 /* A case with its lists, and everything needed to run it over and over. */
 struct pagoda_setup {
@@ -266,10 +261,9 @@ static void paging_multipass_passes(struct pagoda_setup *s, u32 first, u32 low, 
 static void paging_multipass_every_size_test(struct kunit *test)
 {
 	static const u32 max_runs[] = { 2, 5, 1000 };
-	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct pagoda_setup *s = test_zalloc(test, sizeof(*s));
 	u32 i, size, past;
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	for (i = 0; i < ARRAY_SIZE(max_runs); i++) {
 		setup_init(test, s, max_runs[i]);
 		for (size = 0, past = 0; past < 40; size++) {
@@ -295,10 +289,9 @@ static void paging_multipass_every_size_test(struct kunit *test)
 /* Buffers of random sizes, the first one as small as the end of a used buffer may be. */
 static void random_split_test(struct kunit *test)
 {
-	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct pagoda_setup *s = test_zalloc(test, sizeof(*s));
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	setup_init(test, s, 6);
 	for (i = 0; i < 400; i++) {
 		s->limits.max_runs = pagoda_random(&s->rnd, 2, 40);
@@ -313,10 +306,9 @@ static void random_split_test(struct kunit *test)
 static void min_buffer_test(struct kunit *test)
 {
 	static const u32 max_runs[] = { 2, 3, 1000 };
-	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct pagoda_setup *s = test_zalloc(test, sizeof(*s));
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	for (i = 0; i < ARRAY_SIZE(max_runs); i++) {
 		setup_init(test, s, max_runs[i]);
 		paging_multipass_passes(s, PAGODA_PAGING_MIN_BUFFER, PAGODA_PAGING_MIN_BUFFER,
@@ -331,10 +323,9 @@ static void min_buffer_test(struct kunit *test)
  */
 static void cost_test(struct kunit *test)
 {
-	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct pagoda_setup *s = test_zalloc(test, sizeof(*s));
 	u32 i, low;
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	setup_init(test, s, 6);
 	for (i = 0; i < 400; i++) {
 		struct pagoda_paging_cost cost;
@@ -406,10 +397,9 @@ one_packet(struct kunit *test, const struct pagoda_paging_op *op, u32 max_runs, 
 	   struct pagoda_paging_cursor *cursor, enum pagoda_build expected)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(max_runs);
-	struct pagoda_guarded *guarded = kunit_kzalloc(test, sizeof(*guarded), GFP_KERNEL);
+	struct pagoda_guarded *guarded = test_zalloc(test, sizeof(*guarded));
 	const char *why = "";
 
-	KUNIT_ASSERT_NOT_NULL(test, guarded);
 	KUNIT_ASSERT_EQ_MSG(test, pagoda_paging_validate(&limits, op, &why), 0, "%s", why);
 	pagoda_guarded_init(test, guarded, 512, 64);
 	pagoda_guarded_fresh(guarded, room, PAGODA_PAGING_MIN_PRIVATE);

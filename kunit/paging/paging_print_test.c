@@ -42,12 +42,11 @@ static void print_golden_test(struct kunit *test)
 /* The first malformed packet ends the printing with -EINVAL and the reason. */
 static void print_malformed_test(struct kunit *test)
 {
-	u8 *data = kunit_kzalloc(test, 256, GFP_KERNEL);
+	u8 *data = test_zalloc(test, 256);
 	char line[256];
 	struct pagoda_paging_text text = { .data = line, .size = sizeof(line) };
 	struct virtio_pagoda_packet *second;
 
-	KUNIT_ASSERT_NOT_NULL(test, data);
 	memcpy(data, golden_find("fill"), 40);
 	memcpy(data + 40, golden_find("read"), 32);
 	second = (void *)(data + 40);
@@ -135,10 +134,9 @@ static void paging_print_visit(void *arg, const struct virtio_pagoda_packet *pac
 /* A walk visits every packet from the start on, up to the first malformed one. */
 static void walk_test(struct kunit *test)
 {
-	u8 *data = kunit_kzalloc(test, 40 + 40 + 32, GFP_KERNEL);
+	u8 *data = test_zalloc(test, 40 + 40 + 32);
 	struct pagoda_visits visits = { };
 
-	KUNIT_ASSERT_NOT_NULL(test, data);
 	memcpy(data, golden_find("discard"), 40);
 	memcpy(data + 40, golden_find("fill"), 40);
 	memcpy(data + 80, golden_find("read"), 32);

@@ -46,12 +46,7 @@ const u32 pagoda_state_multipass[] = {
 	VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION, 0
 };
 
-static void state_desc(const struct pagoda_state_case *c, char *desc)
-{
-	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(pagoda_state, paging_state_state_cases, state_desc);
+KUNIT_ARRAY_PARAM_DESC(pagoda_state, paging_state_state_cases, name);
 
 /* A unit of an operation, as packets have it: a page, a fence, or eight bytes. */
 struct pagoda_unit {
@@ -318,10 +313,9 @@ static void state_passes(struct pagoda_state_setup *s, u32 first, u32 low, u32 h
  */
 static void state_sizes_test(struct kunit *test)
 {
-	struct pagoda_state_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct pagoda_state_setup *s = test_zalloc(test, sizeof(*s));
 	u32 size;
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	state_setup_init(test, s);
 	for (size = 0; size < s->c->head + s->c->unit; size++) {
 		struct pagoda_paging_cursor cursor = { };
@@ -343,10 +337,9 @@ static void state_sizes_test(struct kunit *test)
  */
 static void state_cost_test(struct kunit *test)
 {
-	struct pagoda_state_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct pagoda_state_setup *s = test_zalloc(test, sizeof(*s));
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	state_setup_init(test, s);
 	for (i = 0; i < 300; i++) {
 		u32 low = pagoda_random(&s->rnd, PAGODA_PAGING_MIN_BUFFER, 900);

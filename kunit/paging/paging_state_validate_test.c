@@ -11,8 +11,10 @@
 #include "coverage.h"
 #include "paging_helpers.h"
 
-#define PAGODA_VRAM_SIZE	0x40000000ull
-#define PAGODA_VA_END		BIT_ULL(47)
+#define VRAM		VIRTIO_PAGODA_SEGMENT_VRAM
+#define APERTURE	VIRTIO_PAGODA_SEGMENT_APERTURE
+#define VRAM_SIZE	0x40000000ull
+#define VA_END		BIT_ULL(47)
 #define PAGODA_MMU_PAGES	64
 #define PAGODA_RUNS		28	/* of an INIT_CONTEXT_RESOURCE in the smallest buffer */
 
@@ -26,7 +28,7 @@ static struct pagoda_paging_limits state_limits(void)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
 
-	limits.vram_size = PAGODA_VRAM_SIZE;
+	limits.vram_size = VRAM_SIZE;
 	limits.aperture_pages = 1024;
 	limits.mmu_pages = PAGODA_MMU_PAGES;
 	limits.swizzling_bytes = SZ_64K;
@@ -44,7 +46,7 @@ static const struct pagoda_paging_op swizzle_ok = {
 		.mdl_offset = 2,
 		.flags = VIRTIO_PAGODA_TRANSFER_SWIZZLE,
 		.src = { .adl = &paging_state_validate_block },
-		.dst = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM, .address = 0x8000 },
+		.dst = { .segment = VRAM, .address = 0x8000 },
 		.layout = { VIRTIO_PAGODA_TILING_4K, 256, 192, 1 },
 		.surface_size = SZ_64K,
 	},
@@ -55,34 +57,31 @@ static void refuse_surface_test(struct kunit *test)
 	struct pagoda_paging_limits limits = state_limits();
 	struct pagoda_paging_op ok = swizzle_ok;
 
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.transfer.dst.segment = VIRTIO_PAGODA_SEGMENT_APERTURE, -EINVAL,
-		       "surface: not in VRAM");
-	PAGODA_REFUSED(ok, o.transfer.flags = VIRTIO_PAGODA_TRANSFER_UNSWIZZLE, -EINVAL,
-		       "surface: not in VRAM");
-	PAGODA_REFUSED(ok, o.transfer.dst.generation = 1, -EINVAL,
-		       "side: generation outside the aperture");
-	PAGODA_REFUSED(ok, o.transfer.dst.address += 8, -EINVAL, "side: address misaligned");
+	ACCEPTED((void)o);
+	REFUSED(o.transfer.dst.segment = APERTURE, -EINVAL, "surface: not in VRAM");
+	REFUSED(o.transfer.flags = VIRTIO_PAGODA_TRANSFER_UNSWIZZLE, -EINVAL,
+		"surface: not in VRAM");
+	REFUSED(o.transfer.dst.generation = 1, -EINVAL, "side: generation outside the aperture");
+	REFUSED(o.transfer.dst.address += 8, -EINVAL, "side: address misaligned");
 	/* The whole surface must be inside, not just the piece. */
-	PAGODA_ACCEPTED(ok, o.transfer.dst.address = PAGODA_VRAM_SIZE - SZ_64K);
-	PAGODA_REFUSED(ok, o.transfer.dst.address = PAGODA_VRAM_SIZE - SZ_32K, -ERANGE,
-		       "side: outside the segment");
-	PAGODA_ACCEPTED(ok, o.transfer.offset = SZ_64K - 0x4000);
-	PAGODA_REFUSED(ok, o.transfer.offset = SZ_64K - 0x3000, -ERANGE, "surface: piece outside");
-	PAGODA_REFUSED(ok, o.transfer.offset = -0x1000ull, -ERANGE, "surface: piece outside");
-	PAGODA_REFUSED(ok, o.transfer.layout.mips = 2; o.transfer.surface_size = SZ_32K + SZ_16K,
-		       -ERANGE, "layout: more than the surface has");
-	PAGODA_REFUSED(ok, o.transfer.layout.pitch = 100, -EINVAL, "layout: pitch");
+	ACCEPTED(o.transfer.dst.address = VRAM_SIZE - SZ_64K);
+	REFUSED(o.transfer.dst.address = VRAM_SIZE - SZ_32K, -ERANGE, "side: outside the segment");
+	ACCEPTED(o.transfer.offset = SZ_64K - 0x4000);
+	REFUSED(o.transfer.offset = SZ_64K - 0x3000, -ERANGE, "surface: piece outside");
+	REFUSED(o.transfer.offset = -0x1000ull, -ERANGE, "surface: piece outside");
+	REFUSED(o.transfer.layout.mips = 2; o.transfer.surface_size = SZ_32K + SZ_16K, -ERANGE,
+		"layout: more than the surface has");
+	REFUSED(o.transfer.layout.pitch = 100, -EINVAL, "layout: pitch");
 	/* The linear side may overlap no byte of the whole surface. */
-	ok.transfer.src = (struct pagoda_side) { VIRTIO_PAGODA_SEGMENT_VRAM, 0, SZ_64K + 0x6000 };
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.transfer.src.address -= 0x1000, -EINVAL,
-		       "transfer: source and destination overlap");
+	ok.transfer.src = (struct pagoda_side) { VRAM, 0, SZ_64K + 0x6000 };
+	ACCEPTED((void)o);
+	REFUSED(o.transfer.src.address -= 0x1000, -EINVAL,
+		"transfer: source and destination overlap");
 	swap(ok.transfer.src, ok.transfer.dst);
 	ok.transfer.flags = VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.transfer.dst.address -= 0x1000, -EINVAL,
-		       "transfer: source and destination overlap");
+	ACCEPTED((void)o);
+	REFUSED(o.transfer.dst.address -= 0x1000, -EINVAL,
+		"transfer: source and destination overlap");
 }
 
 static void refuse_lock_test(struct kunit *test)
@@ -93,22 +92,18 @@ static void refuse_lock_test(struct kunit *test)
 	ok.operation = VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
 	ok.transfer.flags = VIRTIO_PAGODA_TRANSFER_START;
 	ok.transfer.range_id = 1;
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_ACCEPTED(ok, swap(o.transfer.src, o.transfer.dst));
-	PAGODA_REFUSED(ok, o.transfer.flags |= VIRTIO_PAGODA_TRANSFER_SWIZZLE, -EINVAL,
-		       "lock: swizzle flag");
-	PAGODA_REFUSED(ok, o.transfer.flags |= VIRTIO_PAGODA_TRANSFER_UNSWIZZLE, -EINVAL,
-		       "lock: swizzle flag");
-	PAGODA_REFUSED(ok, o.transfer.range_id++, -ERANGE, "lock: no such swizzling range");
-	PAGODA_REFUSED(ok, o.transfer.surface_size += SZ_4K, -ERANGE,
-		       "lock: surface larger than the range");
-	PAGODA_REFUSED(ok, o.transfer.src = o.transfer.dst, -EINVAL, "lock: both sides in VRAM");
-	PAGODA_REFUSED(ok, o.transfer.dst.segment = VIRTIO_PAGODA_SEGMENT_APERTURE, -EINVAL,
-		       "surface: not in VRAM");
-	PAGODA_REFUSED(ok, o.transfer.layout.tiling = 0, -EINVAL, "layout: tiling");
+	ACCEPTED((void)o);
+	ACCEPTED(swap(o.transfer.src, o.transfer.dst));
+	REFUSED(o.transfer.flags |= VIRTIO_PAGODA_TRANSFER_SWIZZLE, -EINVAL, "lock: swizzle flag");
+	REFUSED(o.transfer.flags |= VIRTIO_PAGODA_TRANSFER_UNSWIZZLE, -EINVAL,
+		"lock: swizzle flag");
+	REFUSED(o.transfer.range_id++, -ERANGE, "lock: no such swizzling range");
+	REFUSED(o.transfer.surface_size += SZ_4K, -ERANGE, "lock: surface larger than the range");
+	REFUSED(o.transfer.src = o.transfer.dst, -EINVAL, "lock: both sides in VRAM");
+	REFUSED(o.transfer.dst.segment = APERTURE, -EINVAL, "surface: not in VRAM");
+	REFUSED(o.transfer.layout.tiling = 0, -EINVAL, "layout: tiling");
 	/* Whether there is an allocation makes no difference here. */
-	PAGODA_REFUSED(ok, o.allocation = 0; o.transfer.layout.tiling = 0, -EINVAL,
-		       "layout: tiling");
+	REFUSED(o.allocation = 0; o.transfer.layout.tiling = 0, -EINVAL, "layout: tiling");
 }
 
 /*
@@ -121,23 +116,18 @@ static void refuse_context_address(struct kunit *test, const struct pagoda_pagin
 	struct pagoda_paging_limits limits = *at;
 	u32 flags;
 
-	PAGODA_REFUSED(ok, o.init_context.cpu_address = &limits, -EINVAL,
-		       "context: CPU address outside the aperture");
-	PAGODA_REFUSED(ok, o.init_context.cpu_address = &limits;
-		       o.init_context.flags = PAGODA_SAVE_CPU_ADDRESS, -EINVAL,
-		       "context: CPU address outside the aperture");
+	REFUSED(init->cpu_address = &limits, -EINVAL, "context: CPU address outside the aperture");
+	REFUSED(init->cpu_address = &limits; init->flags = PAGODA_SAVE_CPU_ADDRESS, -EINVAL,
+		"context: CPU address outside the aperture");
 	for (flags = 0; flags < PAGODA_SAVE_CPU_ADDRESS; flags++) {
-		PAGODA_REFUSED(ok, o.init_context.cpu_address = &limits;
-			       o.init_context.dst.address = 0;
-			       o.init_context.dst.segment = VIRTIO_PAGODA_SEGMENT_APERTURE;
-			       o.init_context.flags = flags, -EINVAL,
-			       "context: CPU address of what has none");
-		PAGODA_ACCEPTED(ok, o.init_context.flags = flags);
+		REFUSED(init->cpu_address = &limits; init->dst.address = 0;
+			init->dst.segment = APERTURE; init->flags = flags, -EINVAL,
+			"context: CPU address of what has none");
+		ACCEPTED(init->flags = flags);
 	}
 	PAGODA_PROVES(C83);
-	PAGODA_ACCEPTED(ok, o.init_context.cpu_address = &limits; o.init_context.dst.address = 0;
-			o.init_context.dst.segment = VIRTIO_PAGODA_SEGMENT_APERTURE;
-			o.init_context.flags = PAGODA_SAVE_CPU_ADDRESS);
+	ACCEPTED(init->cpu_address = &limits; init->dst.address = 0; init->dst.segment = APERTURE;
+		 init->flags = PAGODA_SAVE_CPU_ADDRESS);
 }
 
 static void refuse_init_context_test(struct kunit *test)
@@ -150,34 +140,31 @@ static void refuse_init_context_test(struct kunit *test)
 		.init_context = {
 			.context = 5,
 			.size = SZ_16K,
-			.gpu_address = PAGODA_VA_END - SZ_16K,
-			.dst = { VIRTIO_PAGODA_SEGMENT_VRAM, 0, PAGODA_VRAM_SIZE - SZ_16K },
+			.gpu_address = VA_END - SZ_16K,
+			.dst = { VRAM, 0, VRAM_SIZE - SZ_16K },
 		},
 	};
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(pages); i++)
 		pages[i] = 2 * i * SZ_4K;
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.init_context.size = 0, -EINVAL, "context: size zero");
-	PAGODA_REFUSED(ok, o.init_context.size -= 8, -EINVAL, "context: size misaligned");
-	PAGODA_REFUSED(ok, o.init_context.gpu_address -= 8, -EINVAL, "context: address misaligned");
-	PAGODA_REFUSED(ok, o.init_context.gpu_address += SZ_4K, -ERANGE,
-		       "context: address too large");
-	PAGODA_REFUSED(ok, o.init_context.dst.address += SZ_4K, -ERANGE,
-		       "side: outside the segment");
-	PAGODA_REFUSED(ok, o.init_context.flags = BIT(3), -EINVAL, "context: unknown flag");
+	ACCEPTED((void)o);
+	REFUSED(init->size = 0, -EINVAL, "context: size zero");
+	REFUSED(init->size -= 8, -EINVAL, "context: size misaligned");
+	REFUSED(init->gpu_address -= 8, -EINVAL, "context: address misaligned");
+	REFUSED(init->gpu_address += SZ_4K, -ERANGE, "context: address too large");
+	REFUSED(init->dst.address += SZ_4K, -ERANGE, "side: outside the segment");
+	REFUSED(init->flags = BIT(3), -EINVAL, "context: unknown flag");
 	refuse_context_address(test, &limits, ok);
 	/* One packet: its list has exactly these pages, in no more runs than fit. */
 	ok.init_context.gpu_address = 0;
 	ok.init_context.size = PAGODA_RUNS * SZ_4K;
 	ok.init_context.dst = (struct pagoda_side) { .adl = &list };
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.init_context.size -= SZ_4K, -EINVAL, "context: page list too long");
-	PAGODA_REFUSED(ok, o.init_context.size += SZ_4K, -ERANGE, "page list too short");
+	ACCEPTED((void)o);
+	REFUSED(init->size -= SZ_4K, -EINVAL, "context: page list too long");
+	REFUSED(init->size += SZ_4K, -ERANGE, "page list too short");
 	list.nr_pages++;
-	PAGODA_REFUSED(ok, o.init_context.size += SZ_4K, -ERANGE,
-		       "context: more runs than one packet");
+	REFUSED(init->size += SZ_4K, -ERANGE, "context: more runs than one packet");
 }
 
 static void refuse_update_context_test(struct kunit *test)
@@ -187,7 +174,7 @@ static void refuse_update_context_test(struct kunit *test)
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION,
 		.update_context = {
-			.address = PAGODA_VA_END - SZ_4K,
+			.address = VA_END - SZ_4K,
 			.size = 0x100,
 			.data = data,
 			.data_size = sizeof(data),
@@ -195,18 +182,17 @@ static void refuse_update_context_test(struct kunit *test)
 		},
 	};
 
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.update_context.data = NULL, -EINVAL, "context: no data");
-	PAGODA_REFUSED(ok, o.update_context.data_size = 0, -EINVAL, "context: no data");
-	PAGODA_REFUSED(ok, o.update_context.data_size = 12, -EINVAL, "context: data misaligned");
-	PAGODA_REFUSED(ok, o.update_context.data_offset = 4, -EINVAL, "context: data misaligned");
-	PAGODA_REFUSED(ok, o.update_context.data_offset += 8, -ERANGE, "context: data outside");
-	PAGODA_REFUSED(ok, o.update_context.address -= 8, -EINVAL, "context: address misaligned");
-	PAGODA_ACCEPTED(ok, o.update_context.size = SZ_4K);
-	PAGODA_REFUSED(ok, o.update_context.size = SZ_4K + 8, -ERANGE,
-		       "context: address too large");
+	ACCEPTED((void)o);
+	REFUSED(context->data = NULL, -EINVAL, "context: no data");
+	REFUSED(context->data_size = 0, -EINVAL, "context: no data");
+	REFUSED(context->data_size = 12, -EINVAL, "context: data misaligned");
+	REFUSED(context->data_offset = 4, -EINVAL, "context: data misaligned");
+	REFUSED(context->data_offset += 8, -ERANGE, "context: data outside");
+	REFUSED(context->address -= 8, -EINVAL, "context: address misaligned");
+	ACCEPTED(context->size = SZ_4K);
+	REFUSED(context->size = SZ_4K + 8, -ERANGE, "context: address too large");
 	limits.va_bits = 0;
-	PAGODA_REFUSED(ok, (void)o, -EOPNOTSUPP, "context: no virtual addresses");
+	REFUSED((void)o, -EOPNOTSUPP, "context: no virtual addresses");
 }
 
 static void refuse_map_mmu_test(struct kunit *test)
@@ -224,26 +210,24 @@ static void refuse_map_mmu_test(struct kunit *test)
 	};
 	u32 op;
 
-	PAGODA_REFUSED(ok, o.map_mmu.flags = 2, -EINVAL, "mmu: unknown flag");
-	PAGODA_REFUSED(ok, o.map_mmu.adl = NULL, -EINVAL, "page list missing");
-	PAGODA_REFUSED(ok, o.map_mmu.adl_offset++, -ERANGE, "page list too short");
+	REFUSED(o.map_mmu.flags = 2, -EINVAL, "mmu: unknown flag");
+	REFUSED(o.map_mmu.adl = NULL, -EINVAL, "page list missing");
+	REFUSED(o.map_mmu.adl_offset++, -ERANGE, "page list too short");
 	ok.operation = VIRTIO_PAGODA_OP_UNMAP_MMU;
-	PAGODA_REFUSED(ok, (void)o, -EINVAL, "mmu: unknown flag");
+	REFUSED((void)o, -EINVAL, "mmu: unknown flag");
 	for (op = VIRTIO_PAGODA_OP_MAP_MMU; op <= VIRTIO_PAGODA_OP_UNMAP_MMU; op++) {
 		ok.operation = op;
 		if (op == VIRTIO_PAGODA_OP_UNMAP_MMU)
 			ok.map_mmu.flags = 0;
-		PAGODA_ACCEPTED(ok, (void)o);
-		PAGODA_REFUSED(ok, o.map_mmu.mmu = 1, -EINVAL, "mmu: no such MMU");
-		PAGODA_REFUSED(ok, o.map_mmu.address -= 8, -EINVAL, "mmu: address misaligned");
-		PAGODA_REFUSED(ok, o.map_mmu.nr_pages = 0, -EINVAL, "mmu: no pages");
-		PAGODA_REFUSED(ok, o.map_mmu.address += SZ_4K, -ERANGE,
-			       "mmu: range crosses the end");
-		PAGODA_REFUSED(ok, o.map_mmu.nr_pages = U64_MAX, -ERANGE,
-			       "mmu: range crosses the end");
+		ACCEPTED((void)o);
+		REFUSED(o.map_mmu.mmu = 1, -EINVAL, "mmu: no such MMU");
+		REFUSED(o.map_mmu.address -= 8, -EINVAL, "mmu: address misaligned");
+		REFUSED(o.map_mmu.nr_pages = 0, -EINVAL, "mmu: no pages");
+		REFUSED(o.map_mmu.address += SZ_4K, -ERANGE, "mmu: range crosses the end");
+		REFUSED(o.map_mmu.nr_pages = U64_MAX, -ERANGE, "mmu: range crosses the end");
 	}
 	limits.mmu_pages = 0;
-	PAGODA_REFUSED(ok, (void)o, -EOPNOTSUPP, "mmu: device has none");
+	REFUSED((void)o, -EOPNOTSUPP, "mmu: device has none");
 }
 
 static void refuse_residency_test(struct kunit *test)
@@ -253,38 +237,31 @@ static void refuse_residency_test(struct kunit *test)
 		.operation = VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY,
 		.allocation = 3,
 		.notify_residency = {
-			.address = PAGODA_VRAM_SIZE - SZ_4K,
-			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.address = VRAM_SIZE - SZ_4K,
+			.segment = VRAM,
 			.flags = VIRTIO_PAGODA_NOTIFY_RESIDENT,
 		},
 	};
 
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.allocation = 0, -EINVAL, "residency: allocation missing");
-	PAGODA_REFUSED(ok, o.notify_residency.flags |= 2, -EINVAL, "residency: unknown flag");
-	PAGODA_REFUSED(ok, o.notify_residency.nr_pages = 1, -EINVAL, "residency: pages");
-	PAGODA_REFUSED(ok, o.notify_residency.offset = 1, -EINVAL, "residency: pages");
-	PAGODA_REFUSED(ok, o.notify_residency.segment = 3, -EINVAL, "residency: no such segment");
-	PAGODA_REFUSED(ok, o.notify_residency.address -= 8, -EINVAL,
-		       "residency: address misaligned");
-	PAGODA_REFUSED(ok, o.notify_residency.address += SZ_4K, -ERANGE,
-		       "residency: outside the segment");
-	PAGODA_REFUSED(ok, o.notify_residency.flags = 0, -EINVAL,
-		       "residency: place of what was evicted");
-	PAGODA_REFUSED(ok, o.notify_residency.flags = 0; o.notify_residency.segment = 0, -EINVAL,
-		       "residency: place of what was evicted");
-	PAGODA_ACCEPTED(ok, o.notify_residency.flags = 0; o.notify_residency.segment = 0;
-			o.notify_residency.address = 0);
+	ACCEPTED((void)o);
+	REFUSED(o.allocation = 0, -EINVAL, "residency: allocation missing");
+	REFUSED(residency->flags |= 2, -EINVAL, "residency: unknown flag");
+	REFUSED(residency->nr_pages = 1, -EINVAL, "residency: pages");
+	REFUSED(residency->offset = 1, -EINVAL, "residency: pages");
+	REFUSED(residency->segment = 3, -EINVAL, "residency: no such segment");
+	REFUSED(residency->address -= 8, -EINVAL, "residency: address misaligned");
+	REFUSED(residency->address += SZ_4K, -ERANGE, "residency: outside the segment");
+	REFUSED(residency->flags = 0, -EINVAL, "residency: place of what was evicted");
+	REFUSED(residency->flags = 0; residency->segment = 0, -EINVAL,
+		"residency: place of what was evicted");
+	ACCEPTED(residency->flags = 0; residency->segment = 0; residency->address = 0);
 	ok.operation = VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2;
-	PAGODA_REFUSED(ok, (void)o, -EINVAL, "residency: no pages");
+	REFUSED((void)o, -EINVAL, "residency: no pages");
 	ok.notify_residency.nr_pages = 1;
-	PAGODA_ACCEPTED(ok, o.notify_residency.offset = (U64_MAX >> 12) - 1);
-	PAGODA_REFUSED(ok, o.notify_residency.offset = U64_MAX >> 12, -ERANGE,
-		       "residency: pages wrap");
-	PAGODA_REFUSED(ok, o.notify_residency.nr_pages = U64_MAX, -ERANGE,
-		       "residency: pages wrap");
-	PAGODA_REFUSED(ok, o.notify_residency.nr_pages = 2, -ERANGE,
-		       "residency: outside the segment");
+	ACCEPTED(residency->offset = (U64_MAX >> 12) - 1);
+	REFUSED(residency->offset = U64_MAX >> 12, -ERANGE, "residency: pages wrap");
+	REFUSED(residency->nr_pages = U64_MAX, -ERANGE, "residency: pages wrap");
+	REFUSED(residency->nr_pages = 2, -ERANGE, "residency: outside the segment");
 }
 
 static void refuse_fences_test(struct kunit *test)
@@ -300,12 +277,12 @@ static void refuse_fences_test(struct kunit *test)
 	};
 
 	limits.features |= BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU);
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.notify_fences.nr_fences = 0, -EINVAL, "fences: none");
-	PAGODA_REFUSED(ok, o.notify_fences.fences = NULL, -EINVAL, "fences: none");
-	PAGODA_REFUSED(ok, fences[0].current_value += 4, -EINVAL, "fences: address misaligned");
+	ACCEPTED((void)o);
+	REFUSED(o.notify_fences.nr_fences = 0, -EINVAL, "fences: none");
+	REFUSED(o.notify_fences.fences = NULL, -EINVAL, "fences: none");
+	REFUSED(fences[0].current_value += 4, -EINVAL, "fences: address misaligned");
 	fences[0].current_value -= 4;
-	PAGODA_REFUSED(ok, fences[1].monitored_value += 8, -ERANGE, "fences: address too large");
+	REFUSED(fences[1].monitored_value += 8, -ERANGE, "fences: address too large");
 }
 
 static void refuse_signal_virtual_test(struct kunit *test)
@@ -314,19 +291,17 @@ static void refuse_signal_virtual_test(struct kunit *test)
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
 		.signal_fence = {
-			.address = PAGODA_VA_END - 8,
+			.address = VA_END - 8,
 			.flags = VIRTIO_PAGODA_SIGNAL_VIRTUAL,
 		},
 	};
 
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.signal_fence.segment = VIRTIO_PAGODA_SEGMENT_VRAM, -EINVAL,
-		       "signal: segment of a virtual address");
-	PAGODA_REFUSED(ok, o.signal_fence.address -= 4, -EINVAL, "access: address misaligned");
-	PAGODA_REFUSED(ok, o.signal_fence.address += 8, -ERANGE,
-		       "signal: virtual address too large");
+	ACCEPTED((void)o);
+	REFUSED(signal->segment = VRAM, -EINVAL, "signal: segment of a virtual address");
+	REFUSED(signal->address -= 4, -EINVAL, "access: address misaligned");
+	REFUSED(signal->address += 8, -ERANGE, "signal: virtual address too large");
 	limits.va_bits = 0;
-	PAGODA_REFUSED(ok, (void)o, -EOPNOTSUPP, "signal: no virtual addresses");
+	REFUSED((void)o, -EOPNOTSUPP, "signal: no virtual addresses");
 }
 
 /* With a device MMU, addresses of system memory are limited to those it can map. */
@@ -340,26 +315,25 @@ static void refuse_device_address_test(struct kunit *test)
 		.operation = VIRTIO_PAGODA_OP_TRANSFER,
 		.transfer = {
 			.size = 0x2000,
-			.src = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
+			.src = { .segment = VRAM },
 			.dst = { .adl = &list },
 		},
 	};
-	const struct pagoda_paging_op unmap = {
+	const struct pagoda_paging_op dummy = {
 		.operation = VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT,
 		.unmap_aperture = { 0, 0, 1, (PAGODA_MMU_PAGES - 1) * SZ_4K },
 	};
 
 	block.base = (PAGODA_MMU_PAGES - 2) * SZ_4K;
 	limits.features |= BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU);
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_ACCEPTED(ok, o.transfer.dst.adl = &block);
+	ACCEPTED((void)o);
+	ACCEPTED(o.transfer.dst.adl = &block);
 	block.base += SZ_4K;
-	PAGODA_REFUSED(ok, o.transfer.dst.adl = &block, -ERANGE, "page address too large");
+	REFUSED(o.transfer.dst.adl = &block, -ERANGE, "page address too large");
 	pages[1] += SZ_4K;
-	PAGODA_REFUSED(ok, (void)o, -ERANGE, "page address too large");
-	PAGODA_ACCEPTED(unmap, (void)o);
-	PAGODA_REFUSED(unmap, o.unmap_aperture.dummy_page += SZ_4K, -ERANGE,
-		       "unmap: dummy page too large");
+	REFUSED((void)o, -ERANGE, "page address too large");
+	ACCEPTED_OP(dummy, (void)o);
+	REFUSED_OP(dummy, unmap->dummy_page += SZ_4K, -ERANGE, "unmap: dummy page too large");
 }
 
 const u32 pagoda_state_refused[] = {

@@ -58,12 +58,7 @@ static const struct pagoda_table_case table_cases[] = {
 	{ "level 2", SCATTERED, PAGODA_PHYSICAL, 2, PAGODA_NOTES },
 };
 
-static void table_desc(const struct pagoda_table_case *c, char *desc)
-{
-	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(pagoda_table, table_cases, table_desc);
+KUNIT_ARRAY_PARAM_DESC(pagoda_table, table_cases, name);
 
 /* A case, the table it must result in, and the table its packets made. */
 struct pagoda_table_setup {
@@ -162,14 +157,6 @@ static void row_entries_make(struct pagoda_table_setup *s)
 	s->op.update_page_table.driver_protection = driver;
 }
 
-static void *table_alloc(struct pagoda_table_setup *s, size_t bytes)
-{
-	void *memory = kunit_kzalloc(s->test, bytes, GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(s->test, memory);
-	return memory;
-}
-
 static void table_setup_init(struct kunit *test, struct pagoda_table_setup *s)
 {
 	const struct pagoda_table_case *c = test->param_value;
@@ -182,10 +169,10 @@ static void table_setup_init(struct kunit *test, struct pagoda_table_setup *s)
 	s->limits = pagoda_test_limits(16);
 	if (c->single)
 		s->limits.features &= ~(1ull << VIRTIO_PAGODA_F_DUAL_PTE);
-	s->ptes = table_alloc(s, 16 * PAGODA_ENTRIES * sizeof(*s->ptes));
-	s->values = table_alloc(s, PAGODA_ENTRIES * sizeof(u64));
-	s->expected = table_alloc(s, PAGODA_TABLE_WORDS * sizeof(u64));
-	s->image = table_alloc(s, PAGODA_TABLE_WORDS * sizeof(u64));
+	s->ptes = test_zalloc(s->test, 16 * PAGODA_ENTRIES * sizeof(*s->ptes));
+	s->values = test_zalloc(s->test, PAGODA_ENTRIES * sizeof(u64));
+	s->expected = test_zalloc(s->test, PAGODA_TABLE_WORDS * sizeof(u64));
+	s->image = test_zalloc(s->test, PAGODA_TABLE_WORDS * sizeof(u64));
 	pagoda_guarded_init(test, &s->guarded, PAGODA_BUFFER, PAGODA_PRIVATE);
 	s->op.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE;
 	s->op.allocation = 42;
@@ -321,10 +308,9 @@ static void table_passes(struct pagoda_table_setup *s, u32 first, u32 low, u32 h
 /* Every buffer size works, from 0 to more than the whole update needs. */
 static void table_sizes_test(struct kunit *test)
 {
-	struct pagoda_table_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct pagoda_table_setup *s = test_zalloc(test, sizeof(*s));
 	u32 size, past;
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	table_setup_init(test, s);
 	for (size = 0, past = 0; past < 20; size++) {
 		struct pagoda_paging_cursor cursor = { };
@@ -344,11 +330,10 @@ static void table_sizes_test(struct kunit *test)
 /* For random buffer sizes the packets and bytes that cost() announces are never exceeded. */
 static void table_cost_test(struct kunit *test)
 {
-	struct pagoda_table_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct pagoda_table_setup *s = test_zalloc(test, sizeof(*s));
 	struct pagoda_paging_cost cost;
 	u32 i, low;
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	table_setup_init(test, s);
 	for (i = 0; i < 400; i++) {
 		low = pagoda_random(&s->rnd, 0, 900);
@@ -365,13 +350,12 @@ static void table_cost_test(struct kunit *test)
 /* If the CPU writes tables, the same table results at once, without a buffer or packets. */
 static void table_cpu_test(struct kunit *test)
 {
-	struct pagoda_table_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct pagoda_table_setup *s = test_zalloc(test, sizeof(*s));
 	struct pagoda_op_update_page_table *update;
 	struct pagoda_paging_buffer nowhere = { };
 	const char *why = "";
 	u32 i, round;
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	update = &s->op.update_page_table;
 	table_setup_init(test, s);
 	update->mode = VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;

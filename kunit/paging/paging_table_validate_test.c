@@ -12,13 +12,16 @@
 #include "coverage.h"
 #include "paging_helpers.h"
 
-#define PAGODA_VRAM_SIZE	0x40000000ull
-#define PAGODA_VA_END		BIT_ULL(47)
+#define VRAM		VIRTIO_PAGODA_SEGMENT_VRAM
+#define SYSTEM		VIRTIO_PAGODA_SEGMENT_SYSTEM
+#define APERTURE	VIRTIO_PAGODA_SEGMENT_APERTURE
+#define VRAM_SIZE	0x40000000ull
+#define VA_END		BIT_ULL(47)
 #define PAGODA_SPACES		16
 #define PAGODA_IN(segment)	((u64)(segment) << PAGODA_PTE_SEGMENT_SHIFT)
 #define PAGODA_TO_SYSTEM	PAGODA_PTE_VALID
-#define PAGODA_TO_VRAM		(PAGODA_PTE_VALID | PAGODA_IN(VIRTIO_PAGODA_SEGMENT_VRAM))
-#define PAGODA_TO_APERTURE	(PAGODA_PTE_VALID | PAGODA_IN(VIRTIO_PAGODA_SEGMENT_APERTURE))
+#define PAGODA_TO_VRAM		(PAGODA_PTE_VALID | PAGODA_IN(VRAM))
+#define PAGODA_TO_APERTURE	(PAGODA_PTE_VALID | PAGODA_IN(APERTURE))
 #define PAGODA_ZEROS		(PAGODA_PTE_VALID | PAGODA_PTE_ZERO)
 #define PAGODA_IS_64K		BIT_ULL(PAGODA_PTE_PAGE_SIZE_SHIFT)
 #define PAGODA_64K		VIRTIO_PAGODA_UPDATE_USE_64K
@@ -27,7 +30,7 @@ static struct pagoda_paging_limits table_limits(void)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
 
-	limits.vram_size = PAGODA_VRAM_SIZE;
+	limits.vram_size = VRAM_SIZE;
 	limits.aperture_pages = 1024;
 	limits.max_address_spaces = PAGODA_SPACES;
 	return limits;
@@ -46,7 +49,7 @@ static const struct pagoda_paging_op update_ok = {
 		.nr_entries = 2,
 		.address_space = 3,
 		.table_entries = VIRTIO_PAGODA_PT_ENTRIES,
-		.table_segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+		.table_segment = VRAM,
 		.table_address = 0x11000,
 		.first_va = 0xa000,
 		.allocation_offset = 0x4000,
@@ -60,28 +63,23 @@ static void refuse_update_test(struct kunit *test)
 	const struct pagoda_paging_op ok = update_ok;
 	const char *no_64k = "update: device has no 64 KiB tables there";
 
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.update_page_table.mode = 3, -EINVAL, "update: no such mode");
-	PAGODA_REFUSED(ok, o.update_page_table.flags = 1u << 4, -EINVAL, "update: unknown flag");
-	PAGODA_REFUSED(ok, o.update_page_table.flags = 1u << 31, -EINVAL, "update: unknown flag");
-	PAGODA_REFUSED(ok, o.update_page_table.level = 4, -EINVAL, "update: no such level");
-	PAGODA_REFUSED(ok, o.update_page_table.level = 2; o.update_page_table.flags = PAGODA_64K,
-		       -EINVAL, "update: 64 KiB pages above level 1");
-	PAGODA_ACCEPTED(ok, o.update_page_table.address_space = PAGODA_SPACES - 1);
-	PAGODA_REFUSED(ok, o.update_page_table.address_space = PAGODA_SPACES, -ERANGE,
-		       "update: no such address space");
+	ACCEPTED((void)o);
+	REFUSED(update->mode = 3, -EINVAL, "update: no such mode");
+	REFUSED(update->flags = 1u << 4, -EINVAL, "update: unknown flag");
+	REFUSED(update->flags = 1u << 31, -EINVAL, "update: unknown flag");
+	REFUSED(update->level = 4, -EINVAL, "update: no such level");
+	REFUSED(update->level = 2; update->flags = PAGODA_64K, -EINVAL,
+		"update: 64 KiB pages above level 1");
+	ACCEPTED(update->address_space = PAGODA_SPACES - 1);
+	REFUSED(update->address_space = PAGODA_SPACES, -ERANGE, "update: no such address space");
 	/* Second words of level 1 with dual PTEs; the other leaf table without. */
-	PAGODA_ACCEPTED(ok, o.update_page_table.level = 1; o.update_page_table.flags = PAGODA_64K;
-			o.update_page_table.table_address = 0x12000);
+	ACCEPTED(update->level = 1; update->flags = PAGODA_64K; update->table_address = 0x12000);
 	limits.features &= ~BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE);
-	PAGODA_REFUSED(ok, o.update_page_table.level = 1; o.update_page_table.flags = PAGODA_64K,
-		       -EOPNOTSUPP, no_64k);
-	PAGODA_ACCEPTED(ok, o.update_page_table.flags = PAGODA_64K;
-			o.update_page_table.table_entries = 32;
-			o.update_page_table.nr_entries = 1;
-			o.update_page_table.ptes = &(struct pagoda_pte) { });
+	REFUSED(update->level = 1; update->flags = PAGODA_64K, -EOPNOTSUPP, no_64k);
+	ACCEPTED(update->flags = PAGODA_64K; update->table_entries = 32; update->nr_entries = 1;
+		 update->ptes = &(struct pagoda_pte) { });
 	limits.page_sizes &= ~SZ_64K;
-	PAGODA_REFUSED(ok, o.update_page_table.flags = PAGODA_64K, -EOPNOTSUPP, no_64k);
+	REFUSED(update->flags = PAGODA_64K, -EOPNOTSUPP, no_64k);
 }
 
 static void refuse_entries_range_test(struct kunit *test)
@@ -91,37 +89,26 @@ static void refuse_entries_range_test(struct kunit *test)
 	const u64 values[] = { 0, 0 };
 	struct pagoda_paging_op root = ok;
 
-	PAGODA_REFUSED(ok, o.update_page_table.table_entries = 0, -EINVAL,
-		       "update: size of the table");
-	PAGODA_REFUSED(ok, o.update_page_table.table_entries = 513, -EINVAL,
-		       "update: size of the table");
-	PAGODA_REFUSED(ok, o.update_page_table.table_entries = 33;
-		       o.update_page_table.flags = PAGODA_64K, -EINVAL,
-		       "update: size of the table");
+	REFUSED(update->table_entries = 0, -EINVAL, "update: size of the table");
+	REFUSED(update->table_entries = 513, -EINVAL, "update: size of the table");
+	REFUSED(update->table_entries = 33; update->flags = PAGODA_64K, -EINVAL,
+		"update: size of the table");
 	/* 47 bits leave 256 entries for the root. */
 	root.update_page_table.level = 3;
 	root.update_page_table.table_entries = 256;
-	PAGODA_ACCEPTED(root, (void)o);
-	PAGODA_REFUSED(root, o.update_page_table.table_entries = 257, -EINVAL,
-		       "update: size of the table");
-	PAGODA_REFUSED(ok, o.update_page_table.nr_entries = 0, -EINVAL, "update: no entries");
-	PAGODA_ACCEPTED(ok, o.update_page_table.first_entry = 510);
-	PAGODA_REFUSED(ok, o.update_page_table.first_entry = 511, -ERANGE,
-		       "update: entries outside the table");
-	PAGODA_REFUSED(ok, o.update_page_table.first_entry = U32_MAX, -ERANGE,
-		       "update: entries outside the table");
-	PAGODA_REFUSED(ok, o.update_page_table.first_va += 0x800, -EINVAL,
-		       "update: address misaligned");
-	PAGODA_REFUSED(ok, o.update_page_table.allocation_offset += 8, -EINVAL,
-		       "update: address misaligned");
-	PAGODA_ACCEPTED(ok, o.update_page_table.first_va = PAGODA_VA_END - 0x1000);
-	PAGODA_REFUSED(ok, o.update_page_table.first_va = PAGODA_VA_END, -ERANGE,
-		       "update: outside the address space");
-	PAGODA_REFUSED(ok, o.update_page_table.ptes = NULL, -EINVAL,
-		       "update: not exactly one list of entries");
-	PAGODA_REFUSED(ok, o.update_page_table.values = values, -EINVAL,
-		       "update: not exactly one list of entries");
-	PAGODA_ACCEPTED(ok, o.update_page_table.values = values; o.update_page_table.ptes = NULL);
+	ACCEPTED_OP(root, (void)o);
+	REFUSED_OP(root, update->table_entries = 257, -EINVAL, "update: size of the table");
+	REFUSED(update->nr_entries = 0, -EINVAL, "update: no entries");
+	ACCEPTED(update->first_entry = 510);
+	REFUSED(update->first_entry = 511, -ERANGE, "update: entries outside the table");
+	REFUSED(update->first_entry = U32_MAX, -ERANGE, "update: entries outside the table");
+	REFUSED(update->first_va += 0x800, -EINVAL, "update: address misaligned");
+	REFUSED(update->allocation_offset += 8, -EINVAL, "update: address misaligned");
+	ACCEPTED(update->first_va = VA_END - 0x1000);
+	REFUSED(update->first_va = VA_END, -ERANGE, "update: outside the address space");
+	REFUSED(update->ptes = NULL, -EINVAL, "update: not exactly one list of entries");
+	REFUSED(update->values = values, -EINVAL, "update: not exactly one list of entries");
+	ACCEPTED(update->values = values; update->ptes = NULL);
 }
 
 static void refuse_table_test(struct kunit *test)
@@ -130,44 +117,33 @@ static void refuse_table_test(struct kunit *test)
 	struct pagoda_paging_op ok = update_ok;
 	u64 table[4];
 
-	PAGODA_REFUSED(ok, o.update_page_table.cpu_table = table, -EINVAL,
-		       "update: CPU address of a GPU update");
-	PAGODA_REFUSED(ok, o.update_page_table.table_segment = VIRTIO_PAGODA_SEGMENT_APERTURE,
-		       -EINVAL, "update: table neither in VRAM nor in system memory");
-	PAGODA_REFUSED(ok, o.update_page_table.table_address += 0x800, -EINVAL,
-		       "update: table misaligned");
-	PAGODA_ACCEPTED(ok, o.update_page_table.table_address = PAGODA_VRAM_SIZE - 0x1000);
-	PAGODA_REFUSED(ok, o.update_page_table.table_address = PAGODA_VRAM_SIZE, -ERANGE,
-		       "update: table out of range");
-	PAGODA_ACCEPTED(ok, o.update_page_table.table_segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
-			o.update_page_table.table_address = 1ull << 50);
+	REFUSED(update->cpu_table = table, -EINVAL, "update: CPU address of a GPU update");
+	REFUSED(update->table_segment = APERTURE, -EINVAL,
+		"update: table neither in VRAM nor in system memory");
+	REFUSED(update->table_address += 0x800, -EINVAL, "update: table misaligned");
+	ACCEPTED(update->table_address = VRAM_SIZE - 0x1000);
+	REFUSED(update->table_address = VRAM_SIZE, -ERANGE, "update: table out of range");
+	ACCEPTED(update->table_segment = SYSTEM; update->table_address = 1ull << 50);
 	/* With dual PTEs a table of level 1 has two pages and is aligned to them physically. */
-	PAGODA_REFUSED(ok, o.update_page_table.level = 1, -EINVAL, "update: table misaligned");
+	REFUSED(update->level = 1, -EINVAL, "update: table misaligned");
 	ok.update_page_table.mode = VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL;
-	PAGODA_REFUSED(ok, (void)o, -EINVAL, "update: segment of a virtual address");
+	REFUSED((void)o, -EINVAL, "update: segment of a virtual address");
 	ok.update_page_table.table_segment = 0;
-	PAGODA_ACCEPTED(ok, o.update_page_table.level = 1);
-	PAGODA_REFUSED(ok, o.update_page_table.table_address += 8, -EINVAL,
-		       "update: table misaligned");
-	PAGODA_ACCEPTED(ok, o.update_page_table.table_address = PAGODA_VA_END - 0x1000);
-	PAGODA_REFUSED(ok, o.update_page_table.table_address = PAGODA_VA_END, -ERANGE,
-		       "update: table out of range");
-	PAGODA_REFUSED(ok, o.update_page_table.level = 1;
-		       o.update_page_table.table_address = PAGODA_VA_END - 0x1000, -ERANGE,
-		       "update: table out of range");
+	ACCEPTED(update->level = 1);
+	REFUSED(update->table_address += 8, -EINVAL, "update: table misaligned");
+	ACCEPTED(update->table_address = VA_END - 0x1000);
+	REFUSED(update->table_address = VA_END, -ERANGE, "update: table out of range");
+	REFUSED(update->level = 1; update->table_address = VA_END - 0x1000, -ERANGE,
+		"update: table out of range");
 	ok.update_page_table.mode = VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;
 	ok.update_page_table.cpu_table = table;
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.update_page_table.table_address += 8, -EINVAL,
-		       "update: table misaligned");
+	ACCEPTED((void)o);
+	REFUSED(update->table_address += 8, -EINVAL, "update: table misaligned");
 	ok.update_page_table.table_address = 0;
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.update_page_table.cpu_table = NULL, -EINVAL,
-		       "update: CPU address missing");
-	PAGODA_REFUSED(ok, o.update_page_table.cpu_table = (u8 *)table + 4, -EINVAL,
-		       "update: CPU address misaligned");
-	PAGODA_REFUSED(ok, o.update_page_table.table_segment = VIRTIO_PAGODA_SEGMENT_VRAM, -EINVAL,
-		       "update: segment of a virtual address");
+	ACCEPTED((void)o);
+	REFUSED(update->cpu_table = NULL, -EINVAL, "update: CPU address missing");
+	REFUSED(update->cpu_table = (u8 *)table + 4, -EINVAL, "update: CPU address misaligned");
+	REFUSED(update->table_segment = VRAM, -EINVAL, "update: segment of a virtual address");
 }
 
 /* Returns an update of one entry. */
@@ -208,8 +184,8 @@ static void entries_check(struct kunit *test, const struct pagoda_paging_limits 
 }
 
 static const struct pagoda_entry_case leaf_cases[] = {
-	{ 0, 0, { PAGODA_TO_VRAM, PAGODA_VRAM_SIZE - SZ_4K } },
-	{ 0, 0, { PAGODA_TO_VRAM, PAGODA_VRAM_SIZE }, -ERANGE, "entry: outside the segment" },
+	{ 0, 0, { PAGODA_TO_VRAM, VRAM_SIZE - SZ_4K } },
+	{ 0, 0, { PAGODA_TO_VRAM, VRAM_SIZE }, -ERANGE, "entry: outside the segment" },
 	{ 0, 0, { PAGODA_TO_VRAM, 0x7800 }, -EINVAL, "entry: address misaligned" },
 	{ 0, 0, { PAGODA_TO_APERTURE, 1023 * SZ_4K } },
 	{ 0, 0, { PAGODA_TO_APERTURE, 1024 * SZ_4K }, -ERANGE, "entry: outside the segment" },
@@ -221,9 +197,9 @@ static const struct pagoda_entry_case leaf_cases[] = {
 	  "entry: page-table size in a leaf" },
 	{ 0, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, 0 }, -EINVAL,
 	  "entry: large page at the wrong level" },
-	{ 0, PAGODA_64K, { PAGODA_TO_VRAM, PAGODA_VRAM_SIZE - SZ_64K } },
+	{ 0, PAGODA_64K, { PAGODA_TO_VRAM, VRAM_SIZE - SZ_64K } },
 	{ 0, PAGODA_64K, { PAGODA_TO_VRAM, 0xf000 }, -EINVAL, "entry: address misaligned" },
-	{ 0, PAGODA_64K, { PAGODA_TO_VRAM, PAGODA_VRAM_SIZE }, -ERANGE,
+	{ 0, PAGODA_64K, { PAGODA_TO_VRAM, VRAM_SIZE }, -ERANGE,
 	  "entry: outside the segment" },
 	{ 0, 0, { PAGODA_ZEROS, 0 } },
 	{ 2, 0, { PAGODA_ZEROS, 0 } },
@@ -245,7 +221,7 @@ static const struct pagoda_entry_case level_cases[] = {
 	{ 1, 0, { PAGODA_TO_SYSTEM, 0x5000 } },
 	{ 1, PAGODA_64K, { PAGODA_TO_VRAM, 0x5000 } },
 	{ 1, 0, { PAGODA_TO_VRAM, 0x5100 }, -EINVAL, "entry: address misaligned" },
-	{ 1, 0, { PAGODA_TO_VRAM, PAGODA_VRAM_SIZE }, -ERANGE, "entry: outside the segment" },
+	{ 1, 0, { PAGODA_TO_VRAM, VRAM_SIZE }, -ERANGE, "entry: outside the segment" },
 	{ 1, 0, { PAGODA_TO_APERTURE, 0x5000 }, -EINVAL,
 	  "entry: table neither in VRAM nor in system memory" },
 	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_READ_ONLY, 0x5000 }, -EINVAL,
@@ -262,11 +238,11 @@ static const struct pagoda_entry_case level_cases[] = {
 	  "entry: page-table size above level 1" },
 	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_IS_64K, 0x6000 }, -EINVAL,
 	  "entry: page-table size with dual tables" },
-	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, PAGODA_VRAM_SIZE - SZ_2M } },
+	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, VRAM_SIZE - SZ_2M } },
 	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE | PAGODA_PTE_READ_ONLY, 0 } },
 	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, SZ_1M }, -EINVAL,
 	  "entry: address misaligned" },
-	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, PAGODA_VRAM_SIZE }, -ERANGE,
+	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, VRAM_SIZE }, -ERANGE,
 	  "entry: outside the segment" },
 	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE | PAGODA_IS_64K, 0 }, -EINVAL,
 	  "entry: page-table size in a leaf" },
@@ -313,14 +289,14 @@ static void refuse_each_entry_test(struct kunit *test)
 	ok.update_page_table.ptes = ptes;
 	ok.update_page_table.table_address = 0x12000;
 	ptes[1] = (struct pagoda_pte) { PAGODA_TO_VRAM, 0x10 };
-	PAGODA_REFUSED(ok, (void)o, -EINVAL, "entry: address misaligned");
-	PAGODA_ACCEPTED(ok, o.update_page_table.flags = VIRTIO_PAGODA_UPDATE_REPEAT);
+	REFUSED((void)o, -EINVAL, "entry: address misaligned");
+	ACCEPTED(update->flags = VIRTIO_PAGODA_UPDATE_REPEAT);
 	/* Only every sixteenth entry of 64 KiB pages is used (C88). */
 	ok.update_page_table.flags = PAGODA_64K;
 	ok.update_page_table.table_entries = 32;
-	PAGODA_ACCEPTED(ok, (void)o);
+	ACCEPTED((void)o);
 	ptes[16] = ptes[1];
-	PAGODA_REFUSED(ok, (void)o, -EINVAL, "entry: address misaligned");
+	REFUSED((void)o, -EINVAL, "entry: address misaligned");
 	PAGODA_PROVES(C88);
 }
 
@@ -336,7 +312,7 @@ static u64 some_value(struct rnd_state *rnd)
 		PAGODA_PTE_VALID | PAGODA_IN(3),
 	};
 	const u64 places[] = {
-		0, SZ_64K, PAGODA_VRAM_SIZE - SZ_64K, PAGODA_VRAM_SIZE - SZ_4K, PAGODA_VRAM_SIZE,
+		0, SZ_64K, VRAM_SIZE - SZ_64K, VRAM_SIZE - SZ_4K, VRAM_SIZE,
 		1008ull * SZ_4K, 1023ull * SZ_4K, 1024ull * SZ_4K,
 		VIRTIO_PAGODA_PTE_ADDRESS_MASK & ~(u64)(SZ_64K - 1), VIRTIO_PAGODA_PTE_ADDRESS_MASK,
 		(u64)pagoda_random(rnd, 0, 1023) * SZ_4K,
@@ -372,14 +348,13 @@ static int values_verdict(const struct pagoda_paging_limits *limits, struct pago
 static void refuse_values_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = table_limits();
-	u64 *values = kunit_kcalloc(test, PAGODA_MANY_VALUES, sizeof(*values), GFP_KERNEL);
+	u64 *values = test_calloc(test, PAGODA_MANY_VALUES, sizeof(*values));
 	struct pagoda_paging_op op = update_ok;
 	u32 round, i, n, refused = 0;
 	struct rnd_state rnd;
 	const char *why;
 	int ret;
 
-	KUNIT_ASSERT_NOT_NULL(test, values);
 	pagoda_test_seed(test, &rnd);
 	op.update_page_table.first_entry = 0;
 	op.update_page_table.ptes = NULL;
@@ -412,21 +387,20 @@ static void refuse_protection_test(struct kunit *test)
 	struct pagoda_paging_op ok = update_ok;
 	u32 level;
 
-	PAGODA_ACCEPTED(ok, o.update_page_table.driver_protection = U64_MAX);
+	ACCEPTED(update->driver_protection = U64_MAX);
 	ok.update_page_table.table_address = 0x12000;
 	ok.update_page_table.table_entries = 256;
 	for (level = 1; level < limits.pt_levels; level++) {
 		ok.update_page_table.level = level;
-		PAGODA_REFUSED(ok, o.update_page_table.driver_protection = 1, -EINVAL,
-			       "update: driver's protection above level 0");
-		PAGODA_REFUSED(ok, o.update_page_table.driver_protection = 1ull << 63, -EINVAL,
-			       "update: driver's protection above level 0");
-		PAGODA_REFUSED(ok, o.update_page_table.ptes = NULL;
-			       o.update_page_table.values = values, -EINVAL,
-			       "entry: driver's bits above level 0");
+		REFUSED(update->driver_protection = 1, -EINVAL,
+			"update: driver's protection above level 0");
+		REFUSED(update->driver_protection = 1ull << 63, -EINVAL,
+			"update: driver's protection above level 0");
+		REFUSED(update->ptes = NULL; update->values = values, -EINVAL,
+			"entry: driver's bits above level 0");
 	}
 	ok.update_page_table.level = 0;
-	PAGODA_ACCEPTED(ok, o.update_page_table.ptes = NULL; o.update_page_table.values = values);
+	ACCEPTED(update->ptes = NULL; update->values = values);
 	PAGODA_PROVES(C98);
 }
 
@@ -445,33 +419,30 @@ static void refuse_virtual_transfer_test(struct kunit *test)
 	};
 	const char *overlap = "virtual: source and destination overlap";
 
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.virtual_transfer.flags |= 4, -EINVAL, "virtual: unknown flag");
-	PAGODA_REFUSED(ok, o.virtual_transfer.direction = 3, -EINVAL, "virtual: no such direction");
-	PAGODA_REFUSED(ok, o.virtual_transfer.size = 0, -EINVAL, "virtual: size zero");
-	PAGODA_REFUSED(ok, o.virtual_transfer.size = 0x1ffe, -EINVAL, "virtual: size misaligned");
-	PAGODA_ACCEPTED(ok, o.virtual_transfer.size = VIRTIO_PAGODA_MAX_VIRTUAL;
-			o.virtual_transfer.src_address = VIRTIO_PAGODA_MAX_VIRTUAL * 2);
-	PAGODA_REFUSED(ok, o.virtual_transfer.size = VIRTIO_PAGODA_MAX_VIRTUAL + 4;
-		       o.virtual_transfer.src_address = VIRTIO_PAGODA_MAX_VIRTUAL * 2, -ERANGE,
-		       "virtual: size too large");
-	PAGODA_REFUSED(ok, o.virtual_transfer.src_address += 2, -EINVAL,
-		       "virtual: address misaligned");
-	PAGODA_REFUSED(ok, o.virtual_transfer.dst_address += 1, -EINVAL,
-		       "virtual: address misaligned");
-	PAGODA_ACCEPTED(ok, o.virtual_transfer.src_address = PAGODA_VA_END - 0x2000);
-	PAGODA_REFUSED(ok, o.virtual_transfer.src_address = PAGODA_VA_END - 0x1ffc, -ERANGE,
-		       "virtual: outside the address space");
-	PAGODA_REFUSED(ok, o.virtual_transfer.dst_address = PAGODA_VA_END - 0x1ffc, -ERANGE,
-		       "virtual: outside the address space");
-	PAGODA_REFUSED(ok, o.virtual_transfer.dst_address = -4ull, -ERANGE,
-		       "virtual: outside the address space");
-	PAGODA_REFUSED(ok, o.virtual_transfer.dst_address -= 4, -EINVAL, overlap);
-	PAGODA_REFUSED(ok, o.virtual_transfer.src_address += 0x3ffc, -EINVAL, overlap);
-	PAGODA_ACCEPTED(ok, o.virtual_transfer.src_address += 0x4000);
+	ACCEPTED((void)o);
+	REFUSED(virt_copy->flags |= 4, -EINVAL, "virtual: unknown flag");
+	REFUSED(virt_copy->direction = 3, -EINVAL, "virtual: no such direction");
+	REFUSED(virt_copy->size = 0, -EINVAL, "virtual: size zero");
+	REFUSED(virt_copy->size = 0x1ffe, -EINVAL, "virtual: size misaligned");
+	ACCEPTED(virt_copy->size = VIRTIO_PAGODA_MAX_VIRTUAL;
+		 virt_copy->src_address = VIRTIO_PAGODA_MAX_VIRTUAL * 2);
+	REFUSED(virt_copy->size = VIRTIO_PAGODA_MAX_VIRTUAL + 4;
+		virt_copy->src_address = VIRTIO_PAGODA_MAX_VIRTUAL * 2, -ERANGE,
+		"virtual: size too large");
+	REFUSED(virt_copy->src_address += 2, -EINVAL, "virtual: address misaligned");
+	REFUSED(virt_copy->dst_address += 1, -EINVAL, "virtual: address misaligned");
+	ACCEPTED(virt_copy->src_address = VA_END - 0x2000);
+	REFUSED(virt_copy->src_address = VA_END - 0x1ffc, -ERANGE,
+		"virtual: outside the address space");
+	REFUSED(virt_copy->dst_address = VA_END - 0x1ffc, -ERANGE,
+		"virtual: outside the address space");
+	REFUSED(virt_copy->dst_address = -4ull, -ERANGE, "virtual: outside the address space");
+	REFUSED(virt_copy->dst_address -= 4, -EINVAL, overlap);
+	REFUSED(virt_copy->src_address += 0x3ffc, -EINVAL, overlap);
+	ACCEPTED(virt_copy->src_address += 0x4000);
 	limits.page_sizes &= ~SZ_64K;
-	PAGODA_REFUSED(ok, (void)o, -EOPNOTSUPP, "virtual: device has no 64 KiB pages");
-	PAGODA_ACCEPTED(ok, o.virtual_transfer.flags = 0);
+	REFUSED((void)o, -EOPNOTSUPP, "virtual: device has no 64 KiB pages");
+	ACCEPTED(virt_copy->flags = 0);
 }
 
 static void refuse_virtual_fill_test(struct kunit *test)
@@ -479,20 +450,18 @@ static void refuse_virtual_fill_test(struct kunit *test)
 	struct pagoda_paging_limits limits = table_limits();
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_VIRTUAL_FILL,
-		.virtual_fill = { .size = 8, .address = PAGODA_VA_END - 8 },
+		.virtual_fill = { .size = 8, .address = VA_END - 8 },
 	};
 
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.virtual_fill.size = 0, -EINVAL, "virtual: size zero");
-	PAGODA_REFUSED(ok, o.virtual_fill.size = 6, -EINVAL, "virtual: size misaligned");
-	PAGODA_REFUSED(ok, o.virtual_fill.size = -4ull, -ERANGE, "virtual: size too large");
-	PAGODA_REFUSED(ok, o.virtual_fill.address -= 2, -EINVAL, "virtual: address misaligned");
-	PAGODA_REFUSED(ok, o.virtual_fill.address += 4, -ERANGE,
-		       "virtual: outside the address space");
+	ACCEPTED((void)o);
+	REFUSED(virt_fill->size = 0, -EINVAL, "virtual: size zero");
+	REFUSED(virt_fill->size = 6, -EINVAL, "virtual: size misaligned");
+	REFUSED(virt_fill->size = -4ull, -ERANGE, "virtual: size too large");
+	REFUSED(virt_fill->address -= 2, -EINVAL, "virtual: address misaligned");
+	REFUSED(virt_fill->address += 4, -ERANGE, "virtual: outside the address space");
 	/* A device without virtual addresses. */
 	limits.va_bits = 0;
-	PAGODA_REFUSED(ok, o.virtual_fill.address = 0, -ERANGE,
-		       "virtual: outside the address space");
+	REFUSED(virt_fill->address = 0, -ERANGE, "virtual: outside the address space");
 }
 
 static void refuse_flush_test(struct kunit *test)
@@ -501,36 +470,34 @@ static void refuse_flush_test(struct kunit *test)
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_FLUSH_TLB,
 		.flush_tlb = {
-			.root_address = PAGODA_VRAM_SIZE - SZ_4K,
-			.root_segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.root_address = VRAM_SIZE - SZ_4K,
+			.root_segment = VRAM,
 			.address_space = PAGODA_SPACES - 1,
-			.start = PAGODA_VA_END - SZ_4K,
-			.end = PAGODA_VA_END,
+			.start = VA_END - SZ_4K,
+			.end = VA_END,
 		},
 	};
 
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.flush_tlb.address_space++, -ERANGE, "flush: no such address space");
-	PAGODA_REFUSED(ok, o.flush_tlb.root_segment = VIRTIO_PAGODA_SEGMENT_APERTURE, -EINVAL,
-		       "flush: root neither in VRAM nor in system memory");
-	PAGODA_REFUSED(ok, o.flush_tlb.root_address -= 8, -EINVAL, "flush: root misaligned");
-	PAGODA_REFUSED(ok, o.flush_tlb.root_address += SZ_4K, -ERANGE,
-		       "flush: root outside the segment");
-	PAGODA_ACCEPTED(ok, o.flush_tlb.root_segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
-			o.flush_tlb.root_address = 1ull << 50);
-	PAGODA_REFUSED(ok, o.flush_tlb.start = o.flush_tlb.end, -EINVAL, "flush: empty range");
-	PAGODA_REFUSED(ok, o.flush_tlb.end = 0, -EINVAL, "flush: empty range");
-	PAGODA_REFUSED(ok, o.flush_tlb.end++, -ERANGE, "flush: outside the address space");
-	PAGODA_ACCEPTED(ok, o.flush_tlb.start = 0);
-	PAGODA_ACCEPTED(ok, o.flush_tlb.start = 0; o.flush_tlb.end = 0);
+	ACCEPTED((void)o);
+	REFUSED(flush->address_space++, -ERANGE, "flush: no such address space");
+	REFUSED(flush->root_segment = APERTURE, -EINVAL,
+		"flush: root neither in VRAM nor in system memory");
+	REFUSED(flush->root_address -= 8, -EINVAL, "flush: root misaligned");
+	REFUSED(flush->root_address += SZ_4K, -ERANGE, "flush: root outside the segment");
+	ACCEPTED(flush->root_segment = SYSTEM; flush->root_address = 1ull << 50);
+	REFUSED(flush->start = flush->end, -EINVAL, "flush: empty range");
+	REFUSED(flush->end = 0, -EINVAL, "flush: empty range");
+	REFUSED(flush->end++, -ERANGE, "flush: outside the address space");
+	ACCEPTED(flush->start = 0);
+	ACCEPTED(flush->start = 0; flush->end = 0);
 }
 
 static void refuse_copy_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = table_limits();
 	struct pagoda_copy_range ranges[] = {
-		{ PAGODA_VA_END - SZ_4K, SZ_4K, 511, 0, 1 },
-		{ SZ_4K, PAGODA_VA_END - SZ_4K, 0, 0, 512 },
+		{ VA_END - SZ_4K, SZ_4K, 511, 0, 1 },
+		{ SZ_4K, VA_END - SZ_4K, 0, 0, 512 },
 	};
 	const struct pagoda_copy_range good = ranges[1];
 	const struct pagoda_paging_op ok = {
@@ -538,27 +505,24 @@ static void refuse_copy_test(struct kunit *test)
 		.copy_entries = { PAGODA_SPACES - 1, ARRAY_SIZE(ranges), ranges },
 	};
 
-	PAGODA_ACCEPTED(ok, (void)o);
-	PAGODA_REFUSED(ok, o.copy_entries.address_space++, -ERANGE, "copy: no such address space");
-	PAGODA_REFUSED(ok, o.copy_entries.nr_ranges = 0, -EINVAL, "copy: ranges missing");
-	PAGODA_REFUSED(ok, o.copy_entries.ranges = NULL, -EINVAL, "copy: ranges missing");
+	ACCEPTED((void)o);
+	REFUSED(o.copy_entries.address_space++, -ERANGE, "copy: no such address space");
+	REFUSED(o.copy_entries.nr_ranges = 0, -EINVAL, "copy: ranges missing");
+	REFUSED(o.copy_entries.ranges = NULL, -EINVAL, "copy: ranges missing");
 	/* The last range is checked like the first. */
-	PAGODA_REFUSED(ok, ranges[1].nr_entries = 0, -EINVAL, "copy: range without entries");
+	REFUSED(ranges[1].nr_entries = 0, -EINVAL, "copy: range without entries");
 	ranges[1] = good;
-	PAGODA_REFUSED(ok, ranges[1].src_entry = 1, -ERANGE, "copy: entries outside the table");
+	REFUSED(ranges[1].src_entry = 1, -ERANGE, "copy: entries outside the table");
 	ranges[1] = good;
-	PAGODA_REFUSED(ok, ranges[1].dst_entry = U32_MAX, -ERANGE,
-		       "copy: entries outside the table");
+	REFUSED(ranges[1].dst_entry = U32_MAX, -ERANGE, "copy: entries outside the table");
 	ranges[1] = good;
-	PAGODA_REFUSED(ok, ranges[1].src_table += 8, -EINVAL, "copy: table misaligned");
+	REFUSED(ranges[1].src_table += 8, -EINVAL, "copy: table misaligned");
 	ranges[1] = good;
-	PAGODA_REFUSED(ok, ranges[1].dst_table -= 8, -EINVAL, "copy: table misaligned");
+	REFUSED(ranges[1].dst_table -= 8, -EINVAL, "copy: table misaligned");
 	ranges[1] = good;
-	PAGODA_REFUSED(ok, ranges[1].dst_table += SZ_4K, -ERANGE,
-		       "copy: table outside the address space");
+	REFUSED(ranges[1].dst_table += SZ_4K, -ERANGE, "copy: table outside the address space");
 	ranges[1] = good;
-	PAGODA_REFUSED(ok, ranges[1].src_table = -0x1000ull, -ERANGE,
-		       "copy: table outside the address space");
+	REFUSED(ranges[1].src_table = -0x1000ull, -ERANGE, "copy: table outside the address space");
 }
 
 static void layout_expect(struct kunit *test, const struct pagoda_layout *layout, u64 size,

@@ -308,12 +308,11 @@ static void private_range_test(struct kunit *test)
 		.operation = VIRTIO_PAGODA_OP_TRANSFER,
 		.transfer.src.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
 	};
-	u64 *pages = kunit_kcalloc(test, 4, 4096, GFP_KERNEL);
+	u64 *pages = test_calloc(test, 4, 4096);
 	const void *at[4];
 	struct pagoda_guarded guarded[2];
 	u32 i, start = 0, stopped_at;
 
-	KUNIT_ASSERT_NOT_NULL(test, pages);
 	for (i = 0; i < 4; i++) {
 		struct pagoda_guarded *to = &guarded[i / 2];
 		struct pagoda_paging_op op = private_signal(&at[i], i + 1);
