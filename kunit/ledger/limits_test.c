@@ -135,9 +135,8 @@ static void limits_halves(struct kunit *test)
 			clients[2 * uid + n] = two[n];
 		}
 		share = left - left / 2;
-		for (n = 0; n < share; n++, at++) {
+		for (n = 0; n < share; n++, at++)
 			vms[at] = test_ok(test, pagoda_vm_create(rig->vidmm, two[n % 2]));
-		}
 		for (n = 0; n < 2; n++)
 			KUNIT_EXPECT_EQ(test, -ENOSPC,
 					PTR_ERR(pagoda_vm_create(rig->vidmm, two[n])));

@@ -364,9 +364,8 @@ static void reset_blame_each(struct kunit *test, bool again)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	for (i = 0; i < ARRAY_SIZE(vms); i++)
 		reset_map(rig, vms[i], bo, HERE);
-	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+	for (i = 0; i < ARRAY_SIZE(contexts); i++)
 		contexts[i] = test_ok(test, pagoda_context_create(vms[i / 2], 0, 0));
-	}
 	pagoda_rig_settle(rig);
 	rig->fake->reset_error = -EIO;
 	rig->fail = (struct pagoda_rig_fail) {
