@@ -214,24 +214,43 @@ static void mmu_flushes_invalid(struct kunit *test)
 	mmu_rig_check(rig, 1, VA, SZ_16K);
 }
 
-/* Every update uses the mode of the device. */
+/* Returns the updates of a space, all of which are expected to use the rig's @mode. */
+static u32 modes_count(struct mmu_rig *rig, u32 space, u32 mode)
+{
+	u32 i, count = 0;
+
+	for (i = 0; i < rig->nr_seen; i++) {
+		const struct pagoda_paging_op *op = &rig->seen[i].op;
+
+		if (op->operation != VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE ||
+		    op->update_page_table.address_space != space)
+			continue;
+		KUNIT_EXPECT_EQ(rig->test, mode, op->update_page_table.mode);
+		count++;
+	}
+	return count;
+}
+
+/* Every update of every space, the paging process's too, uses the mode of the device. */
 static void mmu_modes(struct kunit *test)
 {
+	struct pagoda_map_extent extent = { VIRTIO_PAGODA_SEGMENT_VRAM, VRAM + SZ_4K, SZ_8K };
+	struct pagoda_map map = mmu_map_vram(&extent, VA);
 	struct mmu_variant variant = physical;
-	const struct mmu_seen *seen;
 	struct mmu_rig *rig;
-	u32 i;
+	u32 space;
 
-	PAGODA_PROVES(C89);
 	for (variant.mode = 0; variant.mode <= VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL; variant.mode++) {
 		rig = make(test, &variant);
-		map_vram(rig, VA, VRAM + SZ_4K, SZ_8K);
-		KUNIT_EXPECT_NOT_NULL(test, update_seen(rig, 0));
-		for (i = 0; (seen = update_seen(rig, i)); i++)
-			KUNIT_EXPECT_EQ(test, variant.mode, seen->op.update_page_table.mode);
-		/* In GPU_VIRTUAL mode, windows for the tables are updated, too. */
-		KUNIT_EXPECT_EQ(test, variant.mode == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL,
-				!!mmu_rig_count(rig, VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE, 0));
+		for (space = 1; space < 3; space++) {
+			PAGODA_PROVES(C89);
+			KUNIT_ASSERT_EQ(test, 0, mmu_rig_change(rig, space, &map, 1));
+			KUNIT_ASSERT_LE(test, rig->nr_seen, MMU_RIG_SEEN);
+			KUNIT_EXPECT_GT(test, modes_count(rig, space, variant.mode), 0);
+			/* In GPU_VIRTUAL mode, windows for the tables are updated, too. */
+			KUNIT_EXPECT_EQ(test, variant.mode == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL,
+					!!modes_count(rig, 0, variant.mode));
+		}
 	}
 }
 

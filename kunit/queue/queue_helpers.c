@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <kunit/device.h>
+#include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 #include "../drivers/pagoda/queue/internal.h"
@@ -163,6 +164,35 @@ void pagoda_queue_test_expire(struct pagoda_queue_test *t)
 	spin_unlock_irq(&queue->flight.lock);
 	/* The watchdog must have been armed. */
 	KUNIT_EXPECT_TRUE(t->test, mod_delayed_work(queue->recover_wq, &queue->flight.watchdog, 0));
+}
+
+static void test_block(struct work_struct *work)
+{
+	struct pagoda_queue_test *t = container_of(work, struct pagoda_queue_test, blocker);
+
+	wait_for_completion(&t->let);
+}
+
+void pagoda_queue_test_block(struct pagoda_queue_test *t)
+{
+	init_completion(&t->let);
+	INIT_WORK(&t->blocker, test_block);
+	queue_work(t->queue->recover_wq, &t->blocker);
+}
+
+void pagoda_queue_test_let(struct pagoda_queue_test *t)
+{
+	complete(&t->let);
+	flush_work(&t->blocker);
+}
+
+void pagoda_queue_test_wait_need(struct pagoda_queue_test *t)
+{
+	u32 i;
+
+	for (i = 0; i < 60000 && !READ_ONCE(t->queue->flight.need_reset); i++)
+		usleep_range(500, 1000);
+	KUNIT_EXPECT_TRUE(t->test, READ_ONCE(t->queue->flight.need_reset));
 }
 
 void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms)

@@ -3,7 +3,9 @@
 #define PAGODA_KUNIT_QUEUE_HELPERS_H
 
 #include <kunit/test.h>
+#include <linux/completion.h>
 #include <linux/dma-fence.h>
+#include <linux/workqueue.h>
 #include "queue/queue.h"
 #include "rig/fake_transport.h"
 
@@ -45,6 +47,10 @@ struct pagoda_queue_test {
 	/* sums of the arguments of measured() */
 	u64 measured_bytes;
 	u64 measured_ns;
+
+	/* recovery waits for @let */
+	struct work_struct blocker;
+	struct completion let;
 };
 
 struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_cpu);
@@ -57,6 +63,11 @@ void pagoda_queue_test_push_many(struct pagoda_queue_test *t, struct dma_fence *
 int pagoda_queue_test_wait(struct dma_fence *fence);
 /* Waits until the device is silent, and makes the watchdog expire. */
 void pagoda_queue_test_expire(struct pagoda_queue_test *t);
+/* Keeps recovery from running until it is let. */
+void pagoda_queue_test_block(struct pagoda_queue_test *t);
+void pagoda_queue_test_let(struct pagoda_queue_test *t);
+/* Waits until the queue wants the device to be reset. */
+void pagoda_queue_test_wait_need(struct pagoda_queue_test *t);
 struct pagoda_queue_stats pagoda_queue_test_stats(struct pagoda_queue_test *t);
 /* Expects each packet of @seqno to be executed once, by the device or by the CPU. */
 void pagoda_queue_test_expect_once(struct pagoda_queue_test *t, u64 seqno, u32 units);

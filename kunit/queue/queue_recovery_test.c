@@ -205,6 +205,28 @@ static void recovery_new_work_waits_for_watchdog(struct kunit *test)
 	PAGODA_PROVES(C23);
 }
 
+/* Nothing is sent from the device's report of a fault on, although its reset can't begin yet. */
+static void recovery_new_work_waits_for_begin(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *fences[8];
+	u32 submits;
+
+	pagoda_queue_test_block(t);
+	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_FAULT, 8, 1);
+	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
+	pagoda_queue_test_push_many(t, fences, 2, PAGODA_UNITS);
+	pagoda_queue_test_wait_need(t);
+	submits = t->fake->submits;
+	pagoda_queue_test_push_many(t, &fences[2], 6, PAGODA_UNITS);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 0, t->fake->resets);
+	KUNIT_EXPECT_EQ(test, submits, t->fake->submits);
+	pagoda_queue_test_let(t);
+	recovery_expect_all(t, fences, 8);
+	PAGODA_PROVES(C23);
+}
+
 /*
  * After a reset the submissions the device had come first again, with their numbers, order and
  * bytes (C186).
@@ -500,6 +522,7 @@ static struct kunit_case recovery_cases[] = {
 	KUNIT_CASE(recovery_hang_resumes),
 	KUNIT_CASE(recovery_new_work_waits),
 	KUNIT_CASE(recovery_new_work_waits_for_watchdog),
+	KUNIT_CASE(recovery_new_work_waits_for_begin),
 	KUNIT_CASE(recovery_fault_resubmits),
 	KUNIT_CASE(recovery_hang_resubmits),
 	KUNIT_CASE(recovery_cpu_rescues),
