@@ -113,14 +113,16 @@ static int engines_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 		.ops = &pagoda_context_exec_ops,
 		.owner = vidmm,
 	};
+	int ret;
 
 	if (!args->engines || !vidmm->mmu ||
 	    !(vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)))
 		return 0;
 	vidmm->engines = pagoda_engines_create(&engines);
-	if (!IS_ERR(vidmm->engines))
-		return 0;
-	return PTR_ERR(vidmm->engines);
+	ret = PTR_ERR_OR_ZERO(vidmm->engines);
+	if (ret)
+		vidmm->engines = NULL;
+	return ret;
 }
 
 /* Returns true if the device executes commands. */

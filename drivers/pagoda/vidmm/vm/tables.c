@@ -356,7 +356,9 @@ int pagoda_tables_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	vidmm->mmu = pagoda_mmu_create(&mmu);
 	if (IS_ERR(vidmm->mmu)) {
 		ret = PTR_ERR(vidmm->mmu);
+		vidmm->mmu = NULL;
 		kvfree(vidmm->roots);
+		vidmm->roots = NULL;
 		return ret;
 	}
 	exec->roots = vidmm->roots;
