@@ -46,7 +46,7 @@
 /* Set by module.c before any device is probed. */
 struct pagoda_options pagoda_options;
 
-/* Ends clients with jobs that still run when their file is closed; set by module.c, or NULL. */
+/* Ends clients with jobs that still run when their file is closed; NULL before module.c sets it. */
 struct workqueue_struct *pagoda_ends;
 
 static int driver_open(struct drm_device *drm, struct drm_file *file)

@@ -126,7 +126,10 @@ static bool control_clean(const struct virtio_pagoda_control *control)
 	return !memchr_inv(&rest, 0, sizeof(rest));
 }
 
-/* Waits for packets that other queues execute; each of these packets ends or pauses. */
+/*
+ * SET_ROOT: gives an address space its root table. Waits until no other queue is within a packet,
+ * which doesn't take long, because every packet ends or pauses. Returns false if it is refused.
+ */
 static bool control_root(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control)
 {
 	u64 op = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE));

@@ -303,7 +303,7 @@ struct pagoda_vgpu {
 	struct pagoda_vgpu_vram windows;
 	/** @notices: Notices received by the engine. */
 	struct pagoda_vgpu_notices notices;
-	/** @invalid_extents: Copy of the parameter, ready for GET_EXTENTS. */
+	/** @invalid_extents: The module parameter invalid=, in the byte order of GET_EXTENTS. */
 	struct virtio_pagoda_extent invalid_extents[PAGODA_VGPU_MAX_INVALID];
 	/**
 	 * @engine: Executes packets and commands; its features change only while no thread runs.

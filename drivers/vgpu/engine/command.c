@@ -123,8 +123,8 @@ const char *pagoda_engine_command_name(u32 opcode)
 }
 
 /*
- * Finds the memory of commands from @va on, for job_fetch(). An aperture page may be unmapped
- * at any time, so that its memory is valid for one word only.
+ * Finds the memory of commands from @va on, for job_fetch(). An aperture page may be unmapped at
+ * any time, so that job_fetch() asks anew for each word there. Returns a fault reason, or 0.
  */
 static u32 job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 {

@@ -137,7 +137,7 @@ static u32 rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 colum
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Copies a row and moves both sides to the next row. */
+/* Copies a row and moves both sides to the next row. Returns a fault reason, or 0. */
 static u32 rect_row(struct pagoda_job *job, struct pagoda_rect *src, struct pagoda_rect *dst,
 		    u64 width)
 {

@@ -374,7 +374,10 @@ static inline u32 pagoda_tile_shift(u32 tiling)
 								VIRTIO_PAGODA_TILE_64K_WIDTH);
 }
 
-/* Returns whether addresses of system memory are device addresses, not bus addresses. */
+/*
+ * Returns whether the device's MMU is on: packets then name system memory by device addresses,
+ * which the MMU's map translates to bus addresses.
+ */
 static inline bool pagoda_translates(const struct pagoda_engine *engine)
 {
 	return engine->mmu && engine->features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU;

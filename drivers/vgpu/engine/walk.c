@@ -399,7 +399,10 @@ static u64 walk_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 wan
 	return min(size, want);
 }
 
-/* Translates the first address of a span, mostly by the translation kept in exec->ahead. */
+/*
+ * Translates the first address of a span, without a walk if exec->ahead has the translation that
+ * ended the span before. Returns a fault reason, or 0.
+ */
 static u32 translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 			   struct pagoda_translation *found)
 {

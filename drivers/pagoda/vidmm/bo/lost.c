@@ -41,8 +41,9 @@ u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
  * @vidmm: The manager
  * @mark: From pagoda_lost_mark(), taken before allocations were looked at
  *
- * If a caller tests after the fences of the paging under way have signalled, and nothing was lost,
- * the caller has seen no memory that isn't cleared.
+ * Content is lost if a packet that moves or clears an allocation wasn't executed: the allocation's
+ * memory may then hold what another one left there. A caller waits for the fences of the paging
+ * operations emitted before, then tests: with 0, no allocation shows what another one left.
  *
  * Return: 0, -ECANCELED if the device was reset meanwhile or paging was cancelled by a reset, else
  * -EIO.

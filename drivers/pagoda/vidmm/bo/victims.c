@@ -36,8 +36,8 @@
 #define LATE_MAX	64
 
 /*
- * Tells the policy if a job that didn't list the private allocation used it since the last use
- * that the policy knows, and returns whether one did.
+ * Returns whether jobs of its VM used a private allocation, which they needn't list, after the last
+ * use that the policy knows of. The policy then knows of that use, too.
  */
 static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {

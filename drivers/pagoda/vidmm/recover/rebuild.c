@@ -42,7 +42,10 @@
 #define REBUILD_TRIES	200
 #define REBUILD_WAIT_MS	10
 
-/* Paging operations that rebuild one allocation. */
+/*
+ * The paging operations that give one allocation back its mapping in the aperture after a reset of
+ * the device, and repeat its residency notices. Content isn't moved.
+ */
 struct rebuild {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_bo *bo;			/* reservation held */

@@ -107,7 +107,10 @@ static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_ob
 	}
 	ttm_resource_init(bo, place, &ares->base);
 	ares->base.start = ares->node.start;
-	/* A range of addresses is contiguous, and without an address there is no order to keep. */
+	/*
+	 * TTM shall not move a resource because contiguous memory is asked for: a range of the
+	 * aperture is contiguous, and pages without a range have no addresses to be contiguous.
+	 */
 	ares->base.placement |= TTM_PL_FLAG_CONTIGUOUS;
 	*res = &ares->base;
 	return 0;

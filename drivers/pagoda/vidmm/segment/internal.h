@@ -153,11 +153,12 @@ static inline bool pagoda_reserve_has(const struct pagoda_reserve *reserve, u64 
 
 /**
  * struct pagoda_aperture - The aperture segment, TTM_PL_TT
- * @manager: TTM's view. System pages without an address count only in usage
+ * @manager: TTM's view; its usage is the bytes of all resources, also of those without an address
  * @lock: Protects @mm, @mapped and @generation
  * @mm: Addresses in pages
  * @mapped: Pages that have an address, never more than the segment's size (C68)
- * @generation: Last generation given to a mapping
+ * @generation: Last number given to a mapping. The device refuses an access that names a mapping's
+ *	number when the page has another mapping by then
  */
 struct pagoda_aperture {
 	struct ttm_resource_manager manager;

@@ -142,7 +142,10 @@ static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
 	enum pagoda_build result;
 	u32 before;
 
-	/* A buffer that is full adds nothing; private data is for the executor only. */
+	/*
+	 * Builds until the operation or the buffer ends: a call that adds no packet found the
+	 * buffer full. A recording has no private data, so that each packet's overwrites the last.
+	 */
 	do {
 		before = buf->write_offset;
 		buf->priv = (u8 *)priv;

@@ -19,7 +19,10 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Bytes [@start, @end) of an allocation and the driver protection they are mapped with. */
+/*
+ * Bytes [@start, @end) of an allocation, and the value of driver protection that a mapping of these
+ * bytes has in its page table entries. With UNIQUE, no other mapping may give them another value.
+ */
 struct unique_part {
 	const struct pagoda_bo *bo;
 	u64 start;
