@@ -299,7 +299,6 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	struct pagoda_vgpu *vgpu = queue->vgpu;
 	bool waits = READ_ONCE(vgpu->resetting);
 	u32 before = READ_ONCE(vgpu->adapter_resets);
-	u32 late_us;
 
 	/* Write back before any request is returned to the driver. */
 	pagoda_engine_write_back(&vgpu->engine,
@@ -312,9 +311,7 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	WRITE_ONCE(queue->stop, false);
 	WRITE_ONCE(queue->reset_wanted, false);
 	complete(&queue->reset_done);
-	late_us = pagoda_vgpu_inject_late(queue);
-	if (late_us)
-		usleep_range(late_us, 2 * late_us);
+	fsleep(pagoda_vgpu_inject_late(queue));
 	if (!waits)
 		return;
 	/*

@@ -143,7 +143,7 @@ enum pagoda_vgpu_corrupt {
 
 /**
  * struct pagoda_vgpu_mischief - Misbehaviour for one request
- * @delay_us: Delay before the execution
+ * @delay_us: Delay before the execution, or after the answer to a reset
  * @fail_at: Packet or command that fails
  * @fail_middle: The packet or command fails after half of its effect
  * @hang_at: Packet or command that is never reached

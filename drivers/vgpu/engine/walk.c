@@ -400,8 +400,8 @@ static u64 walk_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 wan
 }
 
 /*
- * Translates the first address of a span, without a walk if exec->ahead has the translation that
- * ended the span before. Returns a fault reason, or 0.
+ * Translates the first address of a span, without a walk if that address lies behind the last span
+ * and exec->ahead has its translation. Returns a fault reason, or 0.
  */
 static u32 translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 			   struct pagoda_translation *found)
