@@ -2,7 +2,7 @@
 /* The control queue: short commands, answered one at a time. */
 #include "vgpu.h"
 
-/* Writes extents behind @answer. Returns false for an unknown list or start. */
+/* Writes the extents that GET_EXTENTS asks for behind @answer. Returns false for a bad index. */
 static bool control_extents(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control,
 			    const struct pagoda_vgpu_chain *chain,
 			    struct virtio_pagoda_answer *answer)
@@ -96,7 +96,7 @@ static bool control_reset_adapter(struct pagoda_vgpu *vgpu)
 	return true;
 }
 
-/* Returns whether all fields that the command doesn't use are zero. */
+/* Returns whether all fields that this type of command doesn't use are zero. */
 static bool control_clean(const struct virtio_pagoda_control *control)
 {
 	struct virtio_pagoda_control rest = *control;
@@ -127,8 +127,9 @@ static bool control_clean(const struct virtio_pagoda_control *control)
 }
 
 /*
- * SET_ROOT: gives an address space its root table. Waits until no other queue is within a packet,
- * which doesn't take long, because every packet ends or pauses. Returns false if it is refused.
+ * SET_ROOT: gives an address space its root table. Waits until no other queue is within a
+ * packet, which doesn't take long, because every packet ends or pauses. Returns false if the
+ * root is refused.
  */
 static bool control_root(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control)
 {
@@ -184,10 +185,7 @@ static bool control_answer(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_ch
 	}
 }
 
-/*
- * Takes the next command and answers it. Runs in the control queue's thread, with a command
- * available.
- */
+/* Answers the next command, which is available. Runs in the control queue's thread. */
 void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue)
 {
 	const struct virtio_pagoda_control *control = queue->buffer;

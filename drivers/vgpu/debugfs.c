@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * /sys/kernel/debug/pagoda_vgpu: counters, mappings and memory of the GPU, and rules of
- * misbehaviour.
- */
+/* /sys/kernel/debug/pagoda_vgpu: state and memory of the GPU, and rules of misbehaviour. */
 #include <linux/debugfs.h>
 #include <linux/fs.h>
 #include <linux/math64.h>
@@ -46,7 +43,7 @@ static int stats_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
 
-/* Pages that were mapped or unmapped together, shown on one line. */
+/* Aperture pages that one line shows: mapped to consecutive addresses, or all unmapped. */
 struct aperture_line {
 	u64 first;
 	u64 pages;
@@ -54,7 +51,7 @@ struct aperture_line {
 	u32 generation;
 };
 
-/* Finds the first line from page @first on. Returns false at the end of the aperture. */
+/* Finds the first mapped or unmapped page from @first on. Returns false if there is none. */
 static bool aperture_line(const struct pagoda_engine *engine, u64 first, struct aperture_line *line)
 {
 	u64 address;
@@ -158,7 +155,7 @@ static void *mmu_start(struct seq_file *file, loff_t *pos)
 	return NULL;
 }
 
-/* Advances to the page after those that were shown on one line. */
+/* Advances to the page after those that mmu_show() showed on one line. */
 static void *mmu_next(struct seq_file *file, void *v, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file->private;
@@ -182,7 +179,7 @@ static const struct seq_operations mmu_sops = {
 };
 DEFINE_SEQ_ATTRIBUTE(mmu);
 
-/* Shows roots, the number of entries in the TLBs, and the ranges that are bound. */
+/* Shows root tables, the number of entries in the TLBs, and bound swizzling ranges. */
 static int tables_show(struct seq_file *file, void *unused)
 {
 	struct pagoda_vgpu *vgpu = file->private;
@@ -212,7 +209,7 @@ static int tables_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(tables);
 
-/* After "space address" a read returns "segment address flags level", or the fault. */
+/* Translates "space address"; a read then returns "segment address flags level", or the fault. */
 static ssize_t translate_write(struct file *file, const char __user *from, size_t size, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file_inode(file)->i_private;
@@ -262,7 +259,7 @@ static int inject_open(struct inode *inode, struct file *file)
 	return single_open(file, inject_show, inode->i_private);
 }
 
-/* Each write is one rule. */
+/* Each write is one line, see inject.c. */
 static ssize_t inject_write(struct file *file, const char __user *from, size_t size, loff_t *pos)
 {
 	struct seq_file *seq = file->private_data;
@@ -309,7 +306,7 @@ static const struct file_operations vram_fops = {
 	.llseek = vram_llseek,
 };
 
-/* Creates the files of a device that is complete except for its registration. */
+/* Creates the files. The device is complete, but not registered yet. */
 void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu)
 {
 	vgpu->debugfs = debugfs_create_dir("pagoda_vgpu", NULL);

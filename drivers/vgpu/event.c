@@ -45,9 +45,7 @@ void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 	event_send(queue->vgpu, &event);
 }
 
-/*
- * Tells the driver that the device did a RESET_ADAPTER unasked. Runs in the control queue's thread.
- */
+/* Tells the driver that the device reset itself. Runs in the control queue's thread. */
 void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu)
 {
 	struct virtio_pagoda_event event = {
@@ -58,8 +56,8 @@ void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu)
 }
 
 /*
- * Tells the driver that a packet or command of @run wrote @value to a monitored fence at @address,
- * for a command in the command's address space. Runs in the queue's thread.
+ * Tells the driver that @run wrote @value to a monitored fence at @address, which is virtual if
+ * a command wrote. Runs in the queue's thread.
  */
 void pagoda_vgpu_event_fence(void *context, const struct pagoda_engine_run *run, u64 address,
 			     u64 value)

@@ -5,7 +5,7 @@
  * A rule is a line written to the debugfs file "inject", words of key=value:
  *
  *	queue=NAME	paging (default) or execN
- *	action=delay us=N		execute later; without nth: every request
+ *	action=delay us=N		execute N us later; without nth: every request
  *	action=drop			execute, never complete
  *	action=lost_interrupt		complete, never interrupt
  *	action=reorder			complete after the next request
@@ -19,9 +19,9 @@
  *					then refer to such commands
  *	action=late_reset us=N		the queue's thread goes on N microseconds after it
  *					answered its part of a reset
- *	nth=N		the Nth request from now on (default 1)
- *	count=N		and those after it, N in all (default 1); for fail and
- *			hang: the times that one request fails when replayed
+ *	nth=N		the rule applies to the Nth request from now on (default 1)
+ *	count=N		the rule applies to N requests from there on (default 1); for fail
+ *			and hang: to that request N times, as often as the driver replays it
  *
  * "action=poison on" and "off" switch the poisoning of discarded content;
  * "action=reset" makes the device do a RESET_ADAPTER unasked, and send an event;
@@ -97,7 +97,7 @@ struct pagoda_injection {
 	bool on;
 	enum pagoda_vgpu_corrupt field;
 	u64 value;
-	u64 seen;		/* requests checked against the rule */
+	u64 seen;		/* requests or resets compared with the rule */
 	u64 seqno;		/* fail, hang: first request that was hit */
 	u64 hits;
 };
@@ -213,7 +213,7 @@ void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu)
 		kfree(rule);
 }
 
-/* Carries out an action that takes effect at once. Returns false if @rule is for requests. */
+/* Carries out an action that takes effect at once. Returns false if @rule has to be kept. */
 static bool inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_injection *rule)
 {
 	switch (rule->action) {
@@ -324,7 +324,7 @@ static enum inject_event inject_event_of(const struct pagoda_injection *rule)
 	}
 }
 
-/* Collects the rules that apply to an event of a queue. */
+/* Sets @mischief to what all rules demand that apply to this event of a queue. */
 static void inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, enum inject_event event,
 			struct pagoda_vgpu_mischief *mischief)
 {

@@ -210,7 +210,7 @@ static int params_read_visible(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
-/* Three levels don't reach 47 bits; two do, with a long root. */
+/* Three levels of 9 bits don't reach 47 bits; two do, with a root of more than 512 entries. */
 static int params_read_tables(struct pagoda_vgpu_params *params)
 {
 	if (pt_levels == 3) {
@@ -226,7 +226,7 @@ static int params_read_tables(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
-/* Limits all windows together to @half, in MiB. */
+/* Limits the windows of all swizzling ranges together to @half, in MiB. */
 static int params_read_ranges(struct pagoda_vgpu_params *params, u64 half)
 {
 	int err;

@@ -14,8 +14,8 @@
 
 #ifdef CONFIG_PM_SLEEP
 /*
- * Sets @outlives for two resets of the device: by the driver at the end of freeze, and by the
- * virtio core before restore.
+ * Puts the device to sleep. VRAM keeps @outlives bytes through two resets: by the driver at the
+ * end of freeze, and by the virtio core before restore.
  */
 static int power_goes(struct device *dev, u64 outlives)
 {

@@ -2,10 +2,10 @@
 /*
  * Virtqueues and their threads.
  *
- * A thread polls its ring while the ring has requests and sleeps otherwise. Other threads request
- * something by setting a flag and waking the thread: the doorbell sets @kicked, the control queue
- * @reset_wanted, the driver's reset calls kthread_stop(). With @stop the thread notices all of them
- * between two packets, and in the middle of a job.
+ * A thread polls its ring while the ring has requests and sleeps otherwise. Other threads
+ * request something by setting a flag and waking the thread: the doorbell sets @kicked, the
+ * control queue @reset_wanted, the driver's reset calls kthread_stop(). Both resets also set
+ * @stop, which the engine reads between two packets, and in the middle of a job.
  */
 #include <linux/irqflags.h>
 #include <linux/kthread.h>
@@ -13,7 +13,7 @@
 
 #include "vgpu.h"
 
-/* Longest time that a swapped completion waits for the next one. */
+/* Longest time that a completion is kept back to be sent after that of the next request. */
 #define PAGODA_SWAP_TIMEOUT	HZ
 
 static void queue_name(struct pagoda_vgpu_queue *queue)
@@ -68,7 +68,7 @@ void pagoda_vgpu_queues_fini(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/* Returns whether a reset waits for the thread, which must leave its current request. */
+/* Returns whether the thread must leave its request: for a reset, or because it has to end. */
 bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue)
 {
 	return READ_ONCE(queue->stop) || kthread_should_stop();
@@ -101,7 +101,7 @@ static bool queue_runs(const struct pagoda_vgpu_queue *queue)
 	       !READ_ONCE(queue->vgpu->broken) && !queue->halted;
 }
 
-/* Returns whether a test requested trouble, which the control queue's thread carries out. */
+/* Returns whether this is the control queue, and a test asked for a reset or a failure. */
 static bool queue_has_trouble(const struct pagoda_vgpu_queue *queue)
 {
 	return queue->index == VIRTIO_PAGODA_QUEUE_CONTROL && READ_ONCE(queue->vgpu->trouble);
@@ -114,7 +114,7 @@ static bool queue_woken(const struct pagoda_vgpu_queue *queue)
 	       kthread_should_stop();
 }
 
-/* Sleeps until the thread has something to do, or a swapped completion has waited too long. */
+/* Sleeps until the thread has something to do; sends a completion kept back for too long. */
 static void queue_sleep(struct pagoda_vgpu_queue *queue)
 {
 	if (!queue->has_swapped) {
@@ -132,7 +132,7 @@ static bool queue_pending(const struct pagoda_vgpu_queue *queue)
 	       queue->ring.next_avail;
 }
 
-/* Executes requests until the ring is empty or a reset waits. */
+/* Executes requests until the ring is empty, or the queue halts or is reset. */
 static void queue_drain(struct pagoda_vgpu_queue *queue)
 {
 	pagoda_vgpu_ring_mute(&queue->ring);
@@ -156,16 +156,13 @@ static int queue_thread(void *data)
 		/* Acquire: vgpu->resetting is read after @reset_wanted. */
 		if (smp_load_acquire(&queue->reset_wanted)) {
 			pagoda_vgpu_request_reset(queue);
-			/*
-			 * Requests that arrived meanwhile were left alone, because the queue was
-			 * halted.
-			 */
+			/* Look at the ring: requests may have come without a doorbell. */
 			WRITE_ONCE(queue->kicked, true);
 		}
 		if (queue_has_trouble(queue))
 			pagoda_vgpu_control_trouble(queue);
 		if (queue_runs(queue) && READ_ONCE(queue->kicked)) {
-			/* Cleared before the ring is read, so that no kick is lost. */
+			/* Cleared before the ring is read, so that no doorbell is lost. */
 			smp_store_mb(queue->kicked, false);
 			queue_drain(queue);
 		}
@@ -184,7 +181,7 @@ static bool queue_notify(struct virtqueue *vq)
 	return true;
 }
 
-/* Resets the state of requests. With @kicked the thread looks at the ring at DRIVER_OK. */
+/* Forgets all requests. @kicked makes the thread look at the ring once DRIVER_OK is set. */
 static void queue_forget(struct pagoda_vgpu_queue *queue)
 {
 	queue->kicked = true;
@@ -251,7 +248,7 @@ int pagoda_vgpu_queues_find(struct pagoda_vgpu *vgpu, unsigned int nvqs,
 	return 0;
 }
 
-/* Wakes the threads because the driver is ready. */
+/* Wakes all threads: the driver set DRIVER_OK. */
 void pagoda_vgpu_queues_start(struct pagoda_vgpu *vgpu)
 {
 	u32 i;
@@ -294,7 +291,7 @@ void pagoda_vgpu_queues_delete(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/* Requests trouble, which the device ignores while no driver uses the device. */
+/* Has the control queue's thread carry out @trouble, which is forgotten without a driver. */
 void pagoda_vgpu_queues_trouble(struct pagoda_vgpu *vgpu, enum pagoda_vgpu_trouble trouble)
 {
 	WRITE_ONCE(vgpu->trouble, trouble);

@@ -25,7 +25,7 @@ static void request_push(struct pagoda_vgpu_queue *queue, const struct pagoda_vg
 				   !mischief || !mischief->lost_interrupt);
 }
 
-/* Pushes the swapped completion, which waited for the next one. Runs in the queue's thread. */
+/* Sends a completion that was kept back until the next one. Runs in the queue's thread. */
 void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue)
 {
 	if (!queue->has_swapped)
@@ -85,7 +85,7 @@ static void request_complete(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu
 	pagoda_vgpu_request_flush(queue);
 }
 
-/* Sleeps for @us; a reset ends the sleep early. */
+/* Sleeps for @us microseconds; a reset ends the sleep early. */
 static void request_sleep(struct pagoda_vgpu_queue *queue, u32 us)
 {
 	(void)wait_event_hrtimeout(queue->wake, pagoda_vgpu_queue_stopping(queue),
@@ -143,13 +143,13 @@ static enum pagoda_engine_outcome request_run(struct pagoda_vgpu_queue *queue, u
 	run->stop_at = mischief->hang_at;
 	if (mischief->delay_us)
 		request_sleep(queue, mischief->delay_us);
-	/* An empty buffer has no packet to hang at. */
+	/* The engine hangs in front of a packet, and an empty buffer has none: hang here. */
 	if (!run->size && !mischief->hang_at)
 		return PAGODA_ENGINE_STOPPED;
 	return pagoda_engine_execute(&queue->vgpu->engine, run);
 }
 
-/* Fills in the fault and halts the queue. */
+/* Fills in the completion's fault and halts the queue. */
 static void request_fault(struct pagoda_vgpu_queue *queue, const struct pagoda_engine_run *run,
 			  struct virtio_pagoda_completion *completion)
 {
@@ -171,7 +171,7 @@ static void request_fault(struct pagoda_vgpu_queue *queue, const struct pagoda_e
 	atomic64_inc(&queue->faults);
 }
 
-/* Waits for a reset, then holds the request, which the engine didn't finish. */
+/* Waits for a reset, then keeps the unfinished request for the reset to return. */
 static void request_interrupted(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_held *held)
 {
 	held->completion.status = cpu_to_le32(VIRTIO_PAGODA_STATUS_ABORTED);
@@ -232,7 +232,7 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 			       queue->index, le64_to_cpu(request->seqno));
 	outcome = request_measure(queue, held.chain.readable, &run, &mischief);
 
-	/* A request that was refused as a whole has no offset in the expected request. */
+	/* A request that is refused as a whole is no progress: queue->offset stays. */
 	if (run.buffer && run.fault.reason != VIRTIO_PAGODA_FAULT_BAD_BUFFER)
 		queue->offset = run.offset;
 	held.completion.seqno = request->seqno;
@@ -300,7 +300,7 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	bool waits = READ_ONCE(vgpu->resetting);
 	u32 before = READ_ONCE(vgpu->adapter_resets);
 
-	/* Write back before any request is returned to the driver. */
+	/* Combined writes are in memory before any request is returned to the driver. */
 	pagoda_engine_write_back(&vgpu->engine,
 				 queue->index == VIRTIO_PAGODA_QUEUE_PAGING ? 0 :
 				 1 + queue->index - VIRTIO_PAGODA_QUEUE_EXEC0);
@@ -315,18 +315,18 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	if (!waits)
 		return;
 	/*
-	 * The control queue's thread, which is stopped before this thread, ends the reset. That
-	 * thread may have begun the next reset, and wait for this queue's part of it, before this
-	 * thread runs again. Pairs with control_reset_adapter(): the engine is reset by then.
+	 * The control queue's thread, which is stopped before this thread, ends the reset. It
+	 * may have begun the next reset before this thread runs again, so @resetting isn't
+	 * read. Pairs with control_reset_adapter(): the engine is reset by then.
 	 */
 	wait_event_idle(queue->wake, smp_load_acquire(&vgpu->adapter_resets) != before);
 }
 
-/* The first checks of a value follow each other at once, later ones after growing pauses. */
+/* Number of checks of a WAIT command without a pause, and microseconds of its longest pause. */
 #define PAGODA_IDLE_LOOKS	64
 #define PAGODA_IDLE_MAX_US	200
 
-/* Pauses a command that waits for a value. Runs in the queue's thread. */
+/* Pauses between two checks of a WAIT command's value. Runs in the queue's thread. */
 void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run)
 {
 	struct pagoda_vgpu *vgpu = context;

@@ -82,7 +82,7 @@ static int chain_read(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_
 	return 0;
 }
 
-/* Adds a writable descriptor's memory, except for pieces beyond those that an answer needs. */
+/* Adds a writable descriptor's memory, up to PAGODA_VGPU_CHAIN_WRITABLE pieces in the chain. */
 static int chain_room(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_desc *desc)
 {
 	u64 address = desc->address;
@@ -120,7 +120,7 @@ static const struct vring_desc *chain_indirect(const struct pagoda_vgpu_ring *ri
 	return table;
 }
 
-/* Reads the chain's descriptors, readable ones first. Returns 0 or a negative error. */
+/* Reads the chain's descriptors, which must begin with readable ones. Returns 0 or an error. */
 static int chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 		      void *buffer, u32 size)
 {

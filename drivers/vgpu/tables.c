@@ -46,7 +46,7 @@ int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu)
 	engine->page_sizes = SZ_4K | SZ_64K | SZ_2M;
 	engine->spaces = vcalloc(PAGODA_VGPU_SPACES, sizeof(*engine->spaces));
 	engine->nr_spaces = PAGODA_VGPU_SPACES;
-	/* One for the paging queue, one for each engine. */
+	/* A TLB for the paging queue, and for each engine. */
 	engine->tlbs = vcalloc(1 + params->engines, sizeof(*engine->tlbs));
 	engine->nr_tlbs = 1 + params->engines;
 	if (!engine->spaces || !engine->tlbs)

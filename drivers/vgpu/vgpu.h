@@ -27,8 +27,8 @@
 #define PAGODA_VGPU_MAX_RUNS	4064
 #define PAGODA_VGPU_MAX_INVALID	64
 #define PAGODA_VGPU_SPACES	256
-#define PAGODA_VGPU_NOTICES	64	/* kept; a power of two */
-#define PAGODA_VGPU_NOTICE_SIZE	80	/* bytes of each */
+#define PAGODA_VGPU_NOTICES	64	/* last notices kept */
+#define PAGODA_VGPU_NOTICE_SIZE	80	/* bytes kept of a packet */
 
 struct dentry;
 struct seq_file;
@@ -39,19 +39,19 @@ struct task_struct;
  * @vram_size: Bytes of VRAM
  * @visible_size: Bytes from the start of VRAM that the CPU may reach
  * @aperture_pages: Pages of the aperture
- * @engines: Execution queues
+ * @engines: Execution engines, each with a queue
  * @invalid: Sorted, disjoint ranges of VRAM that must not be used
  * @nr_invalid: Entries of @invalid
  * @pt_levels: Levels of page tables
  * @va_bits: Width of virtual addresses
- * @dual_pte: Level-1 entries hold two tables
- * @cache_invalid: TLBs keep invalid entries
- * @mmu_pages: Pages of the device MMU, 0 = there is no device MMU
- * @ranges: Swizzling ranges
+ * @dual_pte: Level-1 entries point to a table of 4 KiB pages and to another of 64 KiB pages
+ * @cache_invalid: TLBs keep translations by invalid entries, too
+ * @mmu_pages: Pages that the device MMU can map, 0 = there is no device MMU
+ * @ranges: Number of swizzling ranges
  * @range_bytes: Bytes of the window of each swizzling range, 0 without ranges
  * @reset_vram: Content of VRAM after RESET_ADAPTER
  * @preserved: VIRTIO_PAGODA_PRESERVED_* flags
- * @preserved_bytes: Bytes of VRAM preserved in hibernation if a part is
+ * @preserved_bytes: Bytes from the start of VRAM that outlive hibernation; 0 for none or all
  */
 struct pagoda_vgpu_params {
 	u64 vram_size;
@@ -77,7 +77,7 @@ struct pagoda_vgpu_params {
  * @pages: Pages of the memory, in order
  * @nr_pages: Number of @pages
  * @vaddr: Contiguous mapping of all pages
- * @extents: The CPU window, ready for GET_EXTENTS
+ * @extents: Extents of the CPU window, in the byte order of GET_EXTENTS
  * @nr_extents: Entries of @extents
  * @touched: The driver may have written to the memory since it was zeroed
  */
@@ -116,7 +116,7 @@ struct pagoda_vgpu_ring {
  * struct pagoda_vgpu_chain - A descriptor chain that was taken from a ring
  * @head: First descriptor, which identifies the chain in the used ring
  * @nr_writable: Entries of @writable
- * @readable: Bytes the driver sent, copied or not
+ * @readable: Bytes that the driver sent, with those that were too many to be copied
  * @writable_bytes: Bytes of all entries of @writable
  * @writable: Memory for the answer
  */
@@ -142,17 +142,17 @@ enum pagoda_vgpu_corrupt {
 };
 
 /**
- * struct pagoda_vgpu_mischief - Misbehaviour for one request
- * @delay_us: Delay before the execution, or after the answer to a reset
- * @fail_at: Packet or command that fails
+ * struct pagoda_vgpu_mischief - Misbehaviour for one request or reset, see inject.c
+ * @delay_us: Microseconds to wait before the execution, or after the answer to a reset
+ * @fail_at: Number of the packet or command that fails, from 0 in the buffer
  * @fail_middle: The packet or command fails after half of its effect
- * @hang_at: Packet or command that is never reached
+ * @hang_at: Number of the packet or command in front of which execution stops until a reset
  * @drop: Execute the request, but never complete it
  * @lost_interrupt: Complete the request without an interrupt
- * @reorder: Complete the request after the next one
+ * @reorder: Complete the request after the next request
  * @fail_reset: Refuse the reset
  * @corrupt: Field of the completion that is falsified
- * @value: False value of @corrupt
+ * @value: Value that the falsified field gets
  */
 struct pagoda_vgpu_mischief {
 	u32 delay_us;
@@ -205,9 +205,9 @@ struct pagoda_vgpu_queue {
 	u32 index;
 	/** @name: "control", "paging", "event", "exec0"; constant. */
 	char name[16];
-	/** @vq: The driver's side; constant while the thread runs. */
+	/** @vq: The driver's side of the ring; constant while the thread runs. */
 	struct virtqueue *vq;
-	/** @ring: The device's side. Event queue: protected by event_lock. */
+	/** @ring: The device's side of the ring. Event queue: protected by event_lock. */
 	struct pagoda_vgpu_ring ring;
 	/** @task: The thread; the event queue has none. */
 	struct task_struct *task;
@@ -216,37 +216,35 @@ struct pagoda_vgpu_queue {
 	/** @kicked: The doorbell was rung. Set by any thread, cleared by @task. */
 	bool kicked;
 	/**
-	 * @stop: Execution should end at the next packet, or at once in a job. Set by the thread
-	 * that requests the end.
+	 * @stop: Ends the execution before the next packet, and in the middle of a job. Set by
+	 * any thread, cleared by @task.
 	 */
 	bool stop;
-	/** @reset_wanted: The control queue asked for a reset and waits. */
+	/** @reset_wanted: The control queue's thread asked for a reset, and waits. */
 	bool reset_wanted;
-	/** @reset_done: Completed when the answer to @reset_wanted is ready. */
+	/** @reset_done: Completed when @reset_seqno and @reset_offset are valid. */
 	struct completion reset_done;
-	/** @reset_seqno: Answer to a reset: last request that was executed completely. */
+	/** @reset_seqno: Answer to a reset: number of the last request executed completely. */
 	u64 reset_seqno;
-	/**
-	 * @reset_offset: Answer to a reset: byte offset reached in the request after @reset_seqno.
-	 */
+	/** @reset_offset: Answer to a reset: byte offset reached in the next request. */
 	u32 reset_offset;
 	/** @buffer: Private copy of the request being executed. */
 	void *buffer;
 	/** @spans: Scratch memory of the engine, PAGODA_VGPU_MAX_RUNS pointers. */
 	u8 **spans;
-	/** @executed: Last request that was executed completely, or counts as executed. */
+	/** @executed: Number of the last request that was executed, or counts as executed. */
 	u64 executed;
 	/** @offset: Byte offset reached in the request that follows @executed. */
 	u32 offset;
-	/** @given: Value of @executed if all requests taken from the ring had been executed. */
+	/** @given: Value that @executed gets if all requests from the ring are executed. */
 	u64 given;
-	/** @halted: A request faulted; waits for a reset. */
+	/** @halted: A request faulted: the queue executes nothing until a reset. */
 	bool halted;
-	/** @held: Requests dropped or interrupted, in order. */
+	/** @held: Requests that a drop or a hang keeps until the next reset, in order. */
 	struct pagoda_vgpu_held *held;
 	/** @nr_held: Entries of @held. */
 	u32 nr_held;
-	/** @swapped: A completion that waits for the next one. */
+	/** @swapped: Completion kept back until after that of the next request. */
 	struct pagoda_vgpu_held swapped;
 	/** @has_swapped: @swapped is valid. */
 	bool has_swapped;
@@ -257,11 +255,11 @@ struct pagoda_vgpu_queue {
 	atomic64_t interrupts;
 	/** @requests: Requests taken from the ring. */
 	atomic64_t requests;
-	/** @jobs: Requests of @requests that executed commands. */
+	/** @jobs: Of @requests, those with an execution context. */
 	atomic64_t jobs;
 	/** @packets: Packets and commands executed completely. */
 	atomic64_t packets;
-	/** @bytes: Bytes copied and filled; by commands, read or written. */
+	/** @bytes: Bytes that packets copied and filled, and that commands read and wrote. */
 	atomic64_t bytes;
 	/** @busy_ns: Time spent executing. */
 	atomic64_t busy_ns;
@@ -291,7 +289,7 @@ struct pagoda_vgpu {
 	struct platform_device *pdev;
 	/** @released: The last reference to @vdev was dropped. */
 	struct completion released;
-	/** @params: Constant. */
+	/** @params: Module parameters; constant. */
 	const struct pagoda_vgpu_params *params;
 	/** @config: Configuration space; constant once registered. */
 	struct virtio_pagoda_config config;
@@ -305,25 +303,20 @@ struct pagoda_vgpu {
 	struct pagoda_vgpu_notices notices;
 	/** @invalid_extents: The module parameter invalid=, in the byte order of GET_EXTENTS. */
 	struct virtio_pagoda_extent invalid_extents[PAGODA_VGPU_MAX_INVALID];
-	/**
-	 * @engine: Executes packets and commands; its features change only while no thread runs.
-	 */
+	/** @engine: Executes packets and commands; features change while no thread runs. */
 	struct pagoda_engine engine;
 	/** @status: Device status, without NEEDS_RESET. Written by the driver. */
 	u8 status;
-	/** @broken: A ring was invalid: NEEDS_RESET. Written by any thread. */
+	/** @broken: NEEDS_RESET: a ring was invalid, or a test asked. Written by any thread. */
 	bool broken;
-	/**
-	 * @outlives: Bytes of VRAM that keep their content in a reset, while the power goes or
-	 * comes.
-	 */
+	/** @outlives: Bytes of VRAM that resets keep while the device loses its power. */
 	u64 outlives;
 	/**
-	 * @resetting: Queues that were reset wait until the adapter is reset. Written by the
-	 * control queue's thread.
+	 * @resetting: A RESET_ADAPTER is under way: queues that were reset wait for its end.
+	 * Written by the control queue's thread.
 	 */
 	bool resetting;
-	/** @adapter_resets: Times that @resetting ended. Written by the control queue's thread. */
+	/** @adapter_resets: RESET_ADAPTERs that ended. Written like @resetting. */
 	u32 adapter_resets;
 	/** @queues: Indexed by virtqueue number. */
 	struct pagoda_vgpu_queue queues[PAGODA_VGPU_MAX_QUEUES];
@@ -343,7 +336,7 @@ struct pagoda_vgpu {
 	struct list_head injections;
 	/** @trouble: Action requested by a test; taken by the control queue's thread. */
 	enum pagoda_vgpu_trouble trouble;
-	/** @debugfs: Directory. */
+	/** @debugfs: Directory of the device. */
 	struct dentry *debugfs;
 };
 

@@ -18,7 +18,7 @@ static_assert(PAGE_SIZE == VIRTIO_PAGODA_PAGE_SIZE, "VRAM is given out page by p
 
 #define PAGODA_VRAM_MAX_ORDER	min(MAX_PAGE_ORDER, 22 - PAGE_SHIFT)
 
-/* Adds a block to @vram. Returns the block's order, or -ENOMEM. */
+/* Adds a block of @order or less to @vram. Returns the block's order, or -ENOMEM. */
 static int vram_grow(struct pagoda_vgpu_vram *vram, unsigned long wanted, int order)
 {
 	while ((1ul << order) > wanted - vram->nr_pages)
@@ -129,13 +129,13 @@ void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 		if (!(i % 256))
 			cond_resched();
 	}
-	vram->touched = from;	/* content in front of @from is kept */
+	vram->touched = from;	/* content before @from is kept */
 }
 
 /*
- * Blocks of 2 MiB that were found to be memory completely, by the low bits of their number, so that
- * long runs are checked quickly. Block 0 is never among them. Any thread reads and writes an entry;
- * each entry is valid on its own, and memory stays memory unless it is unplugged, which pfn_valid()
+ * Numbers of blocks of 2 MiB that consist of memory only, each at the index of its low bits, so
+ * that long runs are checked quickly; 0 = none. Any thread reads and writes an entry; each
+ * entry is valid on its own, and memory stays memory unless it is unplugged, which pfn_valid()
  * reports.
  */
 #define PAGODA_BLOCK_SHIFT	(21 - PAGE_SHIFT)
