@@ -56,10 +56,7 @@ static struct bounce *bounce_create(struct pagoda_vidmm *vidmm)
 	return ERR_PTR(ret);
 }
 
-/*
- * Returns the read that makes the device write the last bytes of a copy, which it may keep back
- * (C51).
- */
+/* Returns the read that has the device write back the last bytes of a copy (C51). */
 static struct pagoda_paging_op bounce_flush_op(struct bounce *b)
 {
 	return (struct pagoda_paging_op) {
@@ -73,7 +70,7 @@ static struct pagoda_paging_op bounce_flush_op(struct bounce *b)
 	};
 }
 
-/* Copies a page from or to VRAM by the device, and waits for the end of the copy. */
+/* Has the device copy a page from or to VRAM, and waits for the end of the copy. */
 static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 offset,
 		       bool to_vram)
 {
@@ -162,10 +159,7 @@ static int access_memory(u8 *memory, void *buf, u32 len, bool write)
 	return 0;
 }
 
-/*
- * Returns whether some of the content is reached by copies of the device only, which are
- * executed behind the jobs that use the allocation.
- */
+/* Returns whether the CPU gets content only by copies of the device, executed behind jobs. */
 static bool access_is_bounced(struct pagoda_bo *bo)
 {
 	return pagoda_bo_is_in_vram(bo) &&
@@ -174,8 +168,8 @@ static bool access_is_bounced(struct pagoda_bo *bo)
 }
 
 /*
- * Returns a fence that pagoda_move_access() would wait for, uninterruptibly, as
- * pagoda_access_user(). The caller holds the reservation.
+ * Returns a reference to a fence that pagoda_move_access() would wait for, uninterruptibly, or
+ * NULL. The caller holds the reservation.
  */
 struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo)
 {
@@ -216,10 +210,10 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 		return -ENODATA;
 	pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	ret = pagoda_lost_settle(bo);
-	/* A swizzling range that isn't shown would miss what is written here: release the range. */
+	/* A swizzling range that isn't shown to the CPU would miss writes below: release it. */
 	if (!ret && !pagoda_swizzle_is_shown(bo))
 		ret = pagoda_swizzle_release(bo);
-	/* Evicted content that is still tiled has no rows. */
+	/* Content that stayed tiled when it was evicted can't be read as rows. */
 	if (!ret && bo->tiling.is_tiled_in_system)
 		ret = -EACCES;
 	if (!ret && bo->ttm.resource->mem_type != TTM_PL_VRAM)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * CPU page faults. A mapping shows the allocation wherever it is (C34): TTM removes the entries
- * before a move, and the next fault adds them again. An allocation in VRAM that the CPU can't reach
- * is moved first. A tiled allocation is shown in a swizzling range, or moved if there is no free
- * range.
+ * before a move, and the next fault adds them again. An allocation in VRAM that the CPU can't
+ * reach is moved first. A tiled allocation is shown in a swizzling range, or moved if there is
+ * no free range.
  *
- * mmap_lock is held, so the reservation is only tried to be locked. Where TTM drops mmap_lock to
- * wait, the fault ends in VM_FAULT_RETRY with the reservation dropped, and neither the area nor the
- * object may be touched again.
+ * mmap_lock is held, so the reservation is only tried to be locked. Where TTM drops mmap_lock
+ * to wait, the fault ends in VM_FAULT_RETRY with the reservation dropped, and neither the area
+ * nor the object may be touched again.
  *
- * A tiled allocation is shown in VRAM when no job uses it. Jobs may take as long as their client
- * wants: the fault waits for jobs without any lock.
+ * A tiled allocation is shown in VRAM when no job uses it. Jobs may take as long as their
+ * client wants: the fault waits for jobs without any lock, but for FAULT_LINGER.
  */
 #include <linux/mm.h>
 #include <drm/drm_drv.h>
@@ -54,8 +54,8 @@ static int fault_validate(struct pagoda_bo *bo, bool interruptible)
 }
 
 /*
- * Brings an allocation to where a page fault would bring it. Returns 0, -ENOMEM, -EBUSY, -EINTR
- * or -ERESTARTSYS. The caller holds the reservation.
+ * Brings an allocation to where the CPU can be shown its content. Returns 0, -ENOMEM, -EBUSY,
+ * -EINTR or -ERESTARTSYS. The caller holds the reservation.
  */
 int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
 {
@@ -83,7 +83,7 @@ static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf)
 
 /*
  * Waits for paging of the allocation. TTM would wait, too, but content that the paging loses
- * has to be cleared before it is shown.
+ * has to be cleared before the CPU is shown it.
  */
 static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
@@ -156,9 +156,8 @@ static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *m
 }
 
 /*
- * Waits for a job, or for the copy of another allocation, with the reservation dropped. A fault
- * that can be tried again drops mmap_lock, too; one that can't keeps it, and the access faults
- * anew.
+ * Waits for a job, or for the copy of another allocation, with the reservation dropped. If the
+ * fault can be tried again mmap_lock is dropped, too; if not, the access faults anew.
  */
 static vm_fault_t fault_wait_busy(struct pagoda_bo *bo, struct vm_fault *vmf,
 				  struct dma_fence *busy)
@@ -176,7 +175,7 @@ static vm_fault_t fault_wait_busy(struct pagoda_bo *bo, struct vm_fault *vmf,
 	return retry ? VM_FAULT_RETRY : VM_FAULT_NOPAGE;
 }
 
-/* Populates the tt in turn, which TTM wouldn't; returns the same as TTM on failure. */
+/* Calls pagoda_pages_populate(), which TTM doesn't; returns what TTM's fault code returns. */
 static vm_fault_t fault_populate(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = { .interruptible = true };
@@ -217,7 +216,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 		return ret;
 	if (pagoda_lost_settle(bo))
 		return VM_FAULT_SIGBUS;
-	/* From now on the mapping may be made writable without a call of the driver. */
+	/* From now on the CPU may write without a call of the driver: a kept copy is outdated. */
 	if (vmf->vma->vm_flags & VM_MAYWRITE)
 		pagoda_copy_written(bo);
 	ret = fault_populate(bo);
@@ -304,7 +303,7 @@ static vm_fault_t bo_fault(struct vm_fault *vmf)
 	dma_fence_put(busy);
 	if (ret == VM_FAULT_RETRY && !nowait)
 		return ret;
-	/* A reset may have begun before the entries were added, and not have removed them. */
+	/* A reset that began before the entries were added may not have removed them. */
 	if (fault_is_hidden(ttm_bo))
 		ttm_bo_unmap_virtual(ttm_bo);
 	dma_resv_unlock(ttm_bo->base.resv);
@@ -312,8 +311,8 @@ static vm_fault_t bo_fault(struct vm_fault *vmf)
 }
 
 /*
- * Locks the reservation when pagoda_move_access() has no fence to wait for. Copies of the
- * device may be behind jobs, which are waited for without a lock.
+ * Locks the reservation once pagoda_move_access() has no fence to wait for. Copies of the
+ * device may be behind jobs, for which this function waits without a lock.
  */
 static int fault_access_lock(struct pagoda_bo *bo)
 {
@@ -347,7 +346,9 @@ static int bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, 
 
 	if (len < 1 || offset + len > ttm_bo->base.size)
 		return -EIO;
-	/* A debugger may write where the mapping is read-only, unless it always is (C182). */
+	/*
+	 * A debugger may write to a read-only mapping, unless VM_MAYWRITE is clear, too (C182).
+	 */
 	if (write && !(vma->vm_flags & VM_MAYWRITE))
 		return -EACCES;
 	ret = fault_access_lock(pagoda_bo_of_ttm(ttm_bo));

@@ -44,8 +44,8 @@ static void bo_detach_work(struct work_struct *work)
 }
 
 /*
- * Detaching takes the reservation of the dma-buf, which the caller that drops the last
- * reference may hold: a work item detaches.
+ * Frees an allocation. A work item detaches an import, because that takes the reservation of
+ * the dma-buf, which the caller that drops the last reference may hold.
  */
 void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo)
 {

@@ -46,7 +46,7 @@ struct pagoda_import {
 	struct dma_buf_attachment *attach;
 };
 
-/* Takes the reservation of the dma-buf, in dma_buf_detach(). */
+/* Ends the attachment; dma_buf_detach() takes the reservation of the dma-buf. */
 static void import_free(struct kref *ref)
 {
 	struct pagoda_import *import = container_of(ref, struct pagoda_import, ref);
@@ -62,7 +62,7 @@ static void import_put(struct pagoda_import *import)
 	kref_put(&import->ref, import_free);
 }
 
-/* &pagoda_tt.release_import. */
+/* &pagoda_tt.release_import: unmaps memory that the device kept longer than the allocation. */
 static void import_release(struct pagoda_tt *tt)
 {
 	dma_buf_unmap_attachment_unlocked(tt->import->attach, tt->base.sg, DMA_BIDIRECTIONAL);
@@ -74,10 +74,7 @@ static bool import_is_mapped(const struct pagoda_bo *bo)
 	return bo->share.imported && bo->ttm.ttm && bo->ttm.ttm->sg;
 }
 
-/*
- * Stores the bus addresses of the pages in the tt; returns -EINVAL for memory that isn't whole
- * pages or has addresses that the device can't reach.
- */
+/* Stores bus addresses in the tt. -EINVAL: not whole pages, or out of the device's reach. */
 static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt)
 {
 	u64 end = BIT_ULL(bo->vidmm->info->system_address_bits);
@@ -156,7 +153,7 @@ void pagoda_import_unmap(struct pagoda_bo *bo)
 		dma_buf_unmap_attachment(tt->import->attach, tt->base.sg, DMA_BIDIRECTIONAL);
 		import_put(tt->import);
 	} else {
-		/* The kept pages have the mapping: no allocation is told of moves. */
+		/* The device keeps the mapping, and no allocation is told of moves any more. */
 		tt->import->attach->importer_priv = NULL;
 	}
 	tt->base.sg = NULL;
@@ -164,9 +161,9 @@ void pagoda_import_unmap(struct pagoda_bo *bo)
 }
 
 /*
- * Takes a reference of TTM's. An import without references is being released by another thread,
- * which doesn't need the reservation: TTM takes a reference of its own until it deletes the
- * object, and from then on the object changes with the reservation held only.
+ * Takes a reference of TTM's to the object. If none is left, another thread is releasing it,
+ * without the reservation: TTM takes a reference of its own until it deletes the object, and
+ * from then on the object changes with the reservation held only.
  */
 static void import_hold(struct pagoda_bo *bo)
 {
@@ -256,10 +253,7 @@ static struct pagoda_import *import_attach(struct pagoda_vidmm *vidmm, struct dm
 	return import;
 }
 
-/*
- * Returns the GEM object of a new import, or ERR_PTR. Creates the object before the attachment:
- * once attached, it may be told of a move at any time.
- */
+/* Returns a new import. Its object exists before the attachment, which may be told of moves. */
 static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
 	struct pagoda_import *import;
@@ -319,7 +313,7 @@ void pagoda_import_detach(struct pagoda_bo *bo)
 	struct drm_gem_object *obj = &bo->ttm.base;
 	struct pagoda_import *import;
 
-	/* The core takes the lock to look for the dma-buf in import_attach, or in the object. */
+	/* Protects import_attach, from which the DRM core gets the dma-buf of an import. */
 	mutex_lock(&obj->dev->object_name_lock);
 	import = bo->share.import;
 	WRITE_ONCE(bo->share.import, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files share; above all a move under way: move.c decides its steps, move_steps.c emits
- * their operations.
+ * Declarations that the files of ttm/ share. move.c decides on the steps of a move,
+ * move_steps.c emits their operations.
  */
 #ifndef PAGODA_VIDMM_TTM_INTERNAL_H
 #define PAGODA_VIDMM_TTM_INTERNAL_H
@@ -31,15 +31,15 @@ struct ttm_place;
 struct ttm_resource;
 
 /* Steps of a move, in the order they are emitted. */
-#define PAGODA_STEP_POPULATE	BIT(0)		/* give the tt pages, or swap it in */
-#define PAGODA_STEP_NOTIFY	BIT(1)		/* NOTIFY_ALLOC(Eviction) if wanted */
+#define PAGODA_STEP_POPULATE	BIT(0)		/* give the tt its pages, or swap them in */
+#define PAGODA_STEP_NOTIFY	BIT(1)		/* NOTIFY_ALLOC, if the allocation asks */
 #define PAGODA_STEP_MAP		BIT(2)		/* MAP_APERTURE_SEGMENT(2) of the target */
-#define PAGODA_STEP_FILL	BIT(3)		/* FILL with zeros where not clean */
+#define PAGODA_STEP_FILL	BIT(3)		/* FILL VRAM that may not hold zeros */
 #define PAGODA_STEP_TRANSFER	BIT(4)		/* TRANSFER the content */
-#define PAGODA_STEP_FLUSH	BIT(5)		/* READ_*, WRITE_PHYSICAL: the CPU will look */
+#define PAGODA_STEP_FLUSH	BIT(5)		/* READ_ or WRITE_PHYSICAL: write back */
 #define PAGODA_STEP_UNMAP	BIT(6)		/* UNMAP_APERTURE_SEGMENT of the source */
-#define PAGODA_STEP_NEVER	BIT(7)		/* TTM doesn't ask for this */
-#define PAGODA_STEP_DISCARD	BIT(8)		/* DISCARD_CONTENT instead of all of it */
+#define PAGODA_STEP_NEVER	BIT(7)		/* a move that TTM never asks for */
+#define PAGODA_STEP_DISCARD	BIT(8)		/* DISCARD_CONTENT instead of a copy */
 
 /**
  * struct pagoda_move_side - Walk over the source or the destination of a move
@@ -55,9 +55,9 @@ struct pagoda_move_side {
 
 /**
  * struct pagoda_virtual - State of a move by virtual addresses
- * @unique: Ranges with unique driver protection, by offset
+ * @unique: Bytes that are mapped with unique driver protection, sorted
  * @nr_unique: Number of entries in @unique
- * @at_unique: First entry that isn't behind the bytes moved so far
+ * @at_unique: Index of the first entry of @unique that ends after the bytes moved so far
  * @ret: First error of mapping or unmapping; there should be none
  */
 struct pagoda_virtual {
@@ -73,17 +73,17 @@ struct pagoda_virtual {
  * @bo: Allocation
  * @src: Resource that the allocation has; may be NULL
  * @dst: Resource that it moves to
- * @side: Walk over @src and @dst, by the window that virtual addresses use
+ * @side: Walks over @src and @dst: entries PAGODA_SCRATCH_SOURCE and _DESTINATION
  * @steps: PAGODA_STEP_* bits
  * @stays: The pages don't move, and the device knows that they are resident: no notice
  * @was_told: &pagoda_bo.content.told before the move
  * @epoch: pagoda_reset_epoch() before anything was emitted
  * @pages: Pages in system memory, if the allocation has a tt
  * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER with the fields that all pieces share
- * @kept: The allocation leaves VRAM for pages that were kept, and @kept holds the pages that TTM
- *	allocated; or NULL
+ * @kept: Copy in system memory that gave its pages to the allocation, which leaves VRAM, and holds
+ *	the pages that TTM allocated instead; or NULL
  * @torn: A DISCARD_CONTENT of some of the content was emitted
- * @unflushed: The device's write combiner may hold bytes of the system side; cleared by the flush
+ * @unflushed: The device's write combiner may hold bytes of @dst; cleared by the flush
  * @virtual: State of the move by virtual addresses, if @is_virtual
  * @is_virtual: Copies and fills use the paging process' address space
  * @txn: Transaction, or NULL in the run that adds up costs
@@ -110,13 +110,12 @@ struct pagoda_move {
 	struct pagoda_paging_cost cost;
 };
 
-/* Returns whether a move is out of VRAM. */
 static inline bool pagoda_move_leaves_vram(const struct pagoda_move *m)
 {
 	return m->src && m->src->mem_type == TTM_PL_VRAM && m->dst->mem_type != TTM_PL_VRAM;
 }
 
-/* Returns whether a move is into VRAM from elsewhere. */
+/* Returns whether a move is into VRAM, from elsewhere or from no place. */
 static inline bool pagoda_move_is_page_in(const struct pagoda_move *m)
 {
 	return m->dst->mem_type == TTM_PL_VRAM && !(m->src && m->src->mem_type == TTM_PL_VRAM);

@@ -42,11 +42,11 @@
 #define DISCARD		PAGODA_STEP_DISCARD
 
 /*
- * The decision table. Rows: place that the allocation is in. Columns: place that TTM wants; the two
- * system columns have equal steps. 0: only the state of TTM changes.
+ * The decision table. Rows: place that the allocation is in. Columns: place that TTM wants; the
+ * two system columns have equal steps. 0: only the state of TTM changes.
  *
- * TTM populates the tt before it calls when the target is the aperture, but not when it is the
- * system segment. VRAM to VRAM happens when the CPU needs the allocation in the visible part.
+ * Before a move to the aperture, but not to the system segment, TTM has populated the tt. VRAM
+ * to VRAM happens when the CPU needs the allocation in the visible part.
  */
 static const u8 move_table[PAGODA_PLACE_COUNT][PAGODA_PLACE_COUNT] = {
 #define ROW(from, system, aperture, bound, vram) \
@@ -69,15 +69,15 @@ static const u8 move_table[PAGODA_PLACE_COUNT][PAGODA_PLACE_COUNT] = {
 #undef ROW
 };
 
-/* Returns the steps of a move as PAGODA_STEP_* bits; 0 if only the state of TTM changes. */
+/* Returns the steps of a move as PAGODA_STEP_* bits. */
 u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to)
 {
 	return move_table[from][to];
 }
 
 /*
- * Begins the transaction; the stream isn't restarted until it ends. If a rebuild restarted the
- * stream just before, the device doesn't reach the pages that were mapped earlier: map them again.
+ * Begins the transaction, during which the stream isn't restarted. If a rebuild restarted it
+ * just before, the device doesn't reach the pages that were mapped earlier: map them again.
  */
 static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn, struct dma_resv *resv,
 		      enum dma_resv_usage usage)
@@ -158,7 +158,7 @@ static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wai
 	return ret;
 }
 
-/* Counts for the device, and for the client that is charged for the allocation, if there is one. */
+/* Adds the move to the counters of the device and of the client that is charged, if any. */
 static void move_count(struct pagoda_move *m)
 {
 	struct pagoda_counters *stats = &m->vidmm->stats;
@@ -182,7 +182,7 @@ static void move_count(struct pagoda_move *m)
 	atomic64_add(out, &client->traffic.evictions);
 }
 
-/* Tells clients of an eviction; a client that offered the allocation expects the eviction. */
+/* Tells clients with the allocation on their lists of its eviction, unless it is offered. */
 static void move_tell(struct pagoda_move *m, bool evict)
 {
 	u32 group = m->src ? pagoda_budget_group(pagoda_segment_of(m->src)) :
@@ -203,11 +203,11 @@ static int move_reason(const struct pagoda_move *m, bool evict)
 }
 
 /*
- * Tells TTM of the move. After a copy the old resource stays allocated until the copy's fence;
- * without a copy the pages stay, and only the state of TTM changes. After a discard the old
- * resource is freed at once, because a discard happens to make room.
+ * Tells TTM of the move. The old resource of a copy stays allocated until the copy's fence, but
+ * that of an eviction or a discard, which happen to make room, is freed at once: TTM has the
+ * next user wait for the fence. Otherwise the pages stay, and only the state of TTM changes.
  *
- * The tt of an allocation in VRAM will next be overwritten as a whole: its pages needn't be zeroed.
+ * The next move out of VRAM overwrites all of the tt: its pages needn't be zeroed.
  */
 static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fence)
 {
@@ -232,7 +232,7 @@ static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fenc
 	return 0;
 }
 
-/* Transfers that convert between tiles and rows, or may be busy, have no virtual operation. */
+/* Chooses virtual addresses, but not to convert between tiles and rows. Returns 0 or -ENOMEM. */
 static int move_plan_virtual(struct pagoda_move *m)
 {
 	m->is_virtual = pagoda_virtual_wanted(m->vidmm, m->bo) && !m->copy.transfer.flags &&
@@ -241,7 +241,7 @@ static int move_plan_virtual(struct pagoda_move *m)
 }
 
 /*
- * Uses the pages that were kept when the allocation came to VRAM instead of those that TTM
+ * Gives the allocation the pages that were kept when it came to VRAM instead of those that TTM
  * allocated. If the kept pages still have the current content, nothing is copied.
  */
 static void move_take_copy(struct pagoda_move *m)
@@ -254,8 +254,8 @@ static void move_take_copy(struct pagoda_move *m)
 }
 
 /*
- * Kept pages are put back after a failed move only if nothing was copied to them and no content in
- * VRAM was discarded.
+ * Ends the use of kept pages. After a failed move they are put back only if nothing was copied
+ * to them and no content in VRAM was discarded.
  */
 static void move_end_copy(struct pagoda_move *m, int error)
 {
@@ -268,8 +268,8 @@ static void move_end_copy(struct pagoda_move *m, int error)
 }
 
 /*
- * MAP_APERTURE_SEGMENT2 may hand out a kernel address: a mapping of the pages, never derived
- * from their bus addresses (C66), and only for allocations with APERTURE_CPU_VISIBLE (C67).
+ * Maps the pages for MAP_APERTURE_SEGMENT2's kernel address, which is never derived from bus
+ * addresses (C66), for allocations with APERTURE_CPU_VISIBLE only (C67).
  */
 static int move_map_cpu(struct pagoda_move *m)
 {

@@ -26,7 +26,7 @@ static int move_op(struct pagoda_move *m, struct pagoda_paging_op *op)
 	return 0;
 }
 
-/* Residency ends before the first operation on the content, and begins after the last (C115). */
+/* Emits the notice that residency ends, before any operation on the content (C115). */
 static int move_notice_left(struct pagoda_move *m)
 {
 	struct pagoda_paging_op op;
@@ -165,8 +165,8 @@ static void side_next(struct pagoda_move_side *side, u64 size)
 }
 
 /*
- * Returns how the device reaches the piece that begins @done bytes into the allocation. For a side
- * that is described by a segment, TransferOffset adds @offset to the address (C30).
+ * Returns how the device reaches the piece that begins @done bytes into the allocation. The
+ * address in a segment is @offset less, because the device adds TransferOffset (C30).
  */
 static struct pagoda_side side_describe(struct pagoda_move *m,
 					const struct pagoda_move_side *side, u64 done, u64 offset)
@@ -255,8 +255,8 @@ static bool move_is_snooped(const struct pagoda_move *m)
 }
 
 /*
- * Pages that aren't cached aren't read just for a flush: a write drains the device's write combiner
- * as well. The write goes to a page that has no other use.
+ * Flushes without reading the allocation's pages, which aren't cached: a write to a page that
+ * has no other use drains the device's write combiner, too.
  */
 static int move_flush_write(struct pagoda_move *m)
 {
@@ -330,7 +330,7 @@ static int move_discard(struct pagoda_move *m)
 	return ret;
 }
 
-/* Tells the device the address of a monitored fence's page when the page comes or goes. */
+/* Tells the device the address of the page of a monitored fence, or 0 when the page leaves. */
 static int move_notify_fence(struct pagoda_move *m)
 {
 	struct pagoda_fence_residency fence = { .fence = m->bo->id };

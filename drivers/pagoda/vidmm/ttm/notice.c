@@ -65,8 +65,8 @@ bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op)
 }
 
 /*
- * struct notice_place - walk over the ranges of a resource: @vram if it is VRAM, @pages if it has
- * no address
+ * struct notice_place - walk over the ranges of a resource: cursor @vram if @res is VRAM,
+ * @pages if @res has no address in the aperture
  */
 struct notice_place {
 	struct pagoda_bo *bo;
@@ -86,10 +86,7 @@ static u64 notice_run(const struct pagoda_adl *pages, u64 first)
 	return next - first;
 }
 
-/*
- * Fills in where page @first is, and returns the number of pages that are contiguous from there
- * on.
- */
+/* Fills in the place of page @first. Returns the number of contiguous pages from there on. */
 static u64 notice_range(struct notice_place *place, u64 first,
 			struct pagoda_op_notify_residency *notice)
 {
@@ -161,7 +158,7 @@ int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 
 /* ---- Eviction out of shared memory ------------------------------------------ */
 
-/* Returns the size of the next piece of an allocation: a window shows no more at once. */
+/* Returns the bytes of the next piece, at most what a scratch window shows at once. */
 static u64 eviction_piece(struct pagoda_vidmm *vidmm, u64 left)
 {
 	return vidmm->mmu ? min(left, PAGODA_SCRATCH_BYTES) : left;
@@ -201,8 +198,8 @@ static struct pagoda_paging_cost eviction_piece_cost(struct pagoda_bo *bo, u64 s
 }
 
 /*
- * Emits the notice of a piece, with the piece mapped in the window: the device may read the
- * content while it executes the notice (C120).
+ * Emits the notice of a piece, with the piece mapped in the scratch window: the device may read
+ * the content while it executes the notice (C120).
  */
 static int eviction_tell(struct pagoda_bo *bo, u64 offset, u64 size,
 			 struct pagoda_stream_txn *txn)
@@ -288,11 +285,11 @@ static int eviction_wait_piece(struct pagoda_bo *bo, u64 offset, u64 size)
 
 /*
  * Tells the device that content leaves shared memory in CPU_VIRTUAL mode, where page table
- * entries change while operations are built: the window belongs to a notice from before the
- * notice is built until it was executed. So each piece, 16 MiB, costs two waits for the device,
- * but only allocations that asked for notices pay. If the move fails afterwards the device was
- * told in vain, which is allowed: a notice is no order. The reservation is held, the tt
- * populated. Returns 0, -ENOMEM, or -EBUSY with @no_wait. May sleep and allocate.
+ * entries change while operations are built: the scratch window must not change until the
+ * device executed the notice. So each piece, 16 MiB, costs two waits for the device, but only
+ * allocations that asked for notices pay. If the move fails afterwards the device was told in
+ * vain, which is allowed: a notice is no order. The reservation is held, the tt populated.
+ * Returns 0, -ENOMEM, or -EBUSY with @no_wait. May sleep and allocate.
  */
 int pagoda_notice_eviction_wait(struct pagoda_bo *bo, bool no_wait)
 {

@@ -47,10 +47,7 @@ static struct pagoda_bo *prime_bo(const struct dma_buf *dma_buf)
 	return pagoda_bo_of_gem(dma_buf->priv);
 }
 
-/*
- * Returns 0 if other devices can use the allocation, which mustn't be tiled: only this device
- * knows its tiles.
- */
+/* Returns 0 if other devices can use the allocation; they know no tiles, and reach no VRAM. */
 static int prime_check(struct pagoda_bo *bo)
 {
 	const char *why = NULL;
@@ -131,8 +128,8 @@ static void prime_bo_unpin(struct pagoda_bo *bo)
 }
 
 /*
- * Returns as prime_bo_pin(), but never -EBUSY, which the core warns of: it takes -EBUSY for
- * content that is kept from importers for good.
+ * Returns -EAGAIN for -EBUSY, of which the dma-buf core warns, as if the content were kept from
+ * importers for good.
  */
 static int prime_pin(struct dma_buf_attachment *attach)
 {
@@ -179,8 +176,8 @@ static void prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 }
 
 /*
- * Brings content that is going to be read to where the CPU reaches it, as a whole: page faults
- * would do all the rest. The core waits for the implicit fences.
+ * Brings content that the CPU is going to read to where the CPU reaches it, all at once, so
+ * that page faults needn't. The dma-buf core waits for the implicit fences.
  */
 static int prime_show(struct pagoda_bo *bo, enum dma_data_direction dir)
 {
@@ -209,10 +206,7 @@ static int prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data_directi
 	return ret;
 }
 
-/*
- * Pins the allocation, as for an importer that isn't told of moves: a kernel address must stay
- * valid.
- */
+/* Pins the allocation, because the kernel address that is returned must stay valid. */
 static int prime_vmap(struct dma_buf *dma_buf, struct iosys_map *map)
 {
 	struct pagoda_bo *bo = prime_bo(dma_buf);
@@ -237,7 +231,7 @@ static void prime_vunmap(struct dma_buf *dma_buf, struct iosys_map *map)
 	prime_bo_unpin(bo);
 }
 
-/* Called when the attachments are gone; the object still exists. */
+/* dma_buf_ops.release: all attachments are gone, and the GEM object still exists. */
 static void prime_release(struct dma_buf *dma_buf)
 {
 	struct pagoda_bo *bo = prime_bo(dma_buf);
@@ -295,10 +289,7 @@ struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags)
 	return dma_buf;
 }
 
-/*
- * Returns whether a dma-buf is that of an allocation of the device: then &dma_buf.priv is the
- * allocation's GEM object.
- */
+/* Returns whether a dma-buf was made of an allocation of @drm; its priv then is a GEM object. */
 bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm)
 {
 	const struct drm_gem_object *obj = dma_buf->priv;

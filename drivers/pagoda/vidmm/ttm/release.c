@@ -3,9 +3,9 @@
  * Places that are left without a copy: memory of a closed allocation, and content that isn't
  * needed any more.
  *
- * A VRAM range needs no fence when it is discarded: the next owner writes it on the same timeline,
- * behind the notice. An aperture range does: its pages must not be freed while the device can reach
- * them (C62).
+ * A VRAM range needs no fence when its content is discarded: the next owner of the range writes
+ * it on the same timeline, behind DISCARD_CONTENT. An aperture range does: its pages must not
+ * be freed while the device can reach them (C62).
  */
 #include <linux/delay.h>
 #include "core/core.h"
@@ -58,10 +58,7 @@ static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
 	dma_fence_put(pagoda_stream_end(&txn));
 }
 
-/*
- * Calls @emit with a DISCARD_CONTENT for every range of an allocation in VRAM, and returns 0 or
- * the error of @emit.
- */
+/* Calls @emit with a DISCARD_CONTENT for every range of @res in VRAM. Returns 0 or its error. */
 int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg)
 {
@@ -113,7 +110,7 @@ static void release_discard(struct pagoda_bo *bo, struct dma_resv *resv)
 	dma_fence_put(pagoda_stream_end(&txn));
 }
 
-/* Unmaps an aperture range; the fence keeps the pages from being freed before. */
+/* Unmaps an aperture range; the fence keeps its pages from being freed before that. */
 static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 {
 	struct ttm_resource *res = bo->ttm.resource;
@@ -131,10 +128,10 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 		pagoda_aperture_of(res)->bound = false;
 	fence = pagoda_stream_end(&txn);
 	/*
-	 * TTM waits for @resv if that is the allocation's reservation; for an import both
-	 * reservations are waited for before the memory is unmapped, see pagoda_import_unmap().
-	 * Otherwise TTM may look at the shared reservation, if there was no memory to copy its
-	 * fences: wait here.
+	 * TTM waits for @resv if @resv is the allocation's reservation; an import waits for
+	 * both reservations before its memory is unmapped, see pagoda_import_unmap(). Otherwise
+	 * TTM, for want of memory, left the allocation with a shared reservation, and waits for
+	 * its fences only: wait here.
 	 */
 	if (fence && (bo->share.imported || bo->ttm.base.resv == resv) &&
 	    !dma_resv_reserve_fences(resv, 1))
@@ -144,10 +141,7 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 	dma_fence_put(fence);
 }
 
-/*
- * Returns whether a resource is mapped in the aperture. The reservation of its allocation is
- * held, or no other user is left.
- */
+/* Returns whether a resource is mapped in the aperture. Reservation held, or no user left. */
 bool pagoda_release_is_mapped(struct ttm_resource *res)
 {
 	return res->mem_type == TTM_PL_TT && pagoda_aperture_has_address(res) &&
@@ -156,7 +150,7 @@ bool pagoda_release_is_mapped(struct ttm_resource *res)
 
 /*
  * Discards the content of an allocation that is about to be gutted: DISCARD_CONTENT in VRAM
- * (C46 - C48), else the pages leave the aperture. The reservation is held. May sleep and
+ * (C46 - C48), else the pages leave the aperture. The reservation is held; may sleep and
  * allocate.
  */
 void pagoda_move_discard(struct pagoda_bo *bo)
@@ -175,11 +169,11 @@ void pagoda_move_discard(struct pagoda_bo *bo)
 }
 
 /*
- * Implements ttm_device_funcs.release_notify: releases the place of an allocation without
- * references. TTM has given the allocation a reservation of its own by now. Only a walk over
- * the LRU list may lock that for a moment, to find that there is no reference to take. The
- * loop, rather than a lock, is no inversion of the order with reservations that the caller may
- * hold. May sleep and allocate.
+ * Releases the place of an allocation without references, in ttm_device_funcs.release_notify.
+ * TTM has given the allocation a reservation of its own by now, which only a walk over the LRU
+ * list may lock for a moment, to find that there is no reference to take. The loop, rather than
+ * a lock, is no inversion of the order with reservations that the caller may hold. May sleep
+ * and allocate.
  */
 void pagoda_move_release(struct pagoda_bo *bo)
 {

@@ -110,9 +110,9 @@ static void ttm_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement *
 }
 
 /*
- * TTM unlocks the ghost object of a move before it drops its reference; another eviction or a
- * swap-out may come in between. The ghost's content isn't read again, so the ghost moves without
- * paging, but operations that still read the content have to end before.
+ * Moves an allocation, or a ghost: TTM unlocks a move's ghost before TTM drops its reference,
+ * and another eviction or a swap-out may come in between. The ghost's content isn't read again:
+ * it needs no paging, but operations that still read the content have to end before.
  */
 static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operation_ctx *ctx,
 		    struct ttm_resource *new_mem, struct ttm_place *hop)
@@ -128,7 +128,7 @@ static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operati
 	return ret;
 }
 
-/* Waiting for a ghost object always gains memory: TTM is about to free the ghost. */
+/* Returns whether evicting @bo gains memory: always for a ghost, which TTM is about to free. */
 static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
 	if (!pagoda_bo_is_ours(bo))

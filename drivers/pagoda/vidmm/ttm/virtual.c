@@ -62,7 +62,7 @@ static int side_init(struct pagoda_move_side *side, struct ttm_resource *res)
 	return side->extents ? 0 : -ENOMEM;
 }
 
-/* Allocates what a move needs, for pagoda_virtual_fini() even on failure. Returns 0 or -ENOMEM. */
+/* Allocates arrays; pagoda_virtual_fini() is called in any case. Returns 0 or -ENOMEM. */
 int pagoda_virtual_init(struct pagoda_move *m)
 {
 	int ret = pagoda_unique_of(m->bo, &m->virtual.unique, &m->virtual.nr_unique);
@@ -91,7 +91,7 @@ static void virtual_emit(void *arg, struct pagoda_paging_op *op)
 	m->virtual.ret = m->virtual.ret ?: ret;
 }
 
-/* Returns the flags of a window's entries; only cached pages are snooped, and VRAM has none. */
+/* Returns the flags of the entries that map a side: the device snoops cached pages, not VRAM. */
 static u64 side_flags(struct pagoda_move *m, u32 window)
 {
 	u64 flags = PAGODA_PTE_NO_EXECUTE;
@@ -188,7 +188,7 @@ static u32 virtual_direction(const struct pagoda_move *m)
 	return side_is_vram(m->dst) ? VIRTIO_PAGODA_LOCAL_TO_LOCAL : VIRTIO_PAGODA_LOCAL_TO_SYSTEM;
 }
 
-/* Emits the operation of a piece, or on the first run adds its cost and that of the windows. */
+/* Emits the operation of a piece; on the first run, adds its cost and that of its mappings. */
 static int virtual_op(struct pagoda_move *m, struct pagoda_paging_op *op, u64 size)
 {
 	struct pagoda_vidmm *vidmm = m->vidmm;
@@ -242,9 +242,9 @@ int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size)
 }
 
 /*
- * Fills bytes of the destination from @done on, where its cursor is, with zeros: a piece at most,
- * up to the next block that is known to hold zeros (C45). Advances the cursor behind the bytes.
- * Returns 0 or a negative errno.
+ * Fills bytes of the destination with zeros, from @done on, where the destination's cursor is:
+ * a piece at most, up to the next block that is known to hold zeros (C45). Advances the cursor
+ * behind the bytes. Returns 0 or a negative errno.
  */
 int pagoda_virtual_fill(struct pagoda_move *m, u64 done)
 {
