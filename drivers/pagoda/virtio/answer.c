@@ -28,8 +28,8 @@ static bool fault_check(const struct virtio_pagoda_fault *raw, struct pagoda_fau
 }
 
 /*
- * Returns whether a completion's count of packets is possible: a buffer has so many packets at
- * most, but commands can be executed any number of times.
+ * Returns whether a completion's count of packets is possible: each takes room in the buffer,
+ * but commands can be executed any number of times.
  */
 static bool packets_check(u32 packets, const struct pagoda_request *request)
 {
@@ -133,9 +133,9 @@ int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len)
 }
 
 /*
- * Switches the interrupts of a queue on after it was found empty. Caller holds the lock that
- * serializes users of @vq. Returns false if a buffer arrived meanwhile, for which no interrupt is
- * raised: the caller looks again. Returns true also for a broken device, which sends nothing more.
+ * Switches on the interrupts of a virtqueue that was found empty. Caller holds the lock that
+ * serializes users of @vq. Returns false if a buffer arrived meanwhile, for which no interrupt
+ * is raised: the caller looks again. Returns true for a broken device, which sends nothing.
  */
 bool pagoda_virtio_listen(struct virtqueue *vq)
 {

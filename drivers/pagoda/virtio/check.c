@@ -31,12 +31,12 @@
 /* Operations that map pages into the aperture: either is sufficient. */
 #define PAGODA_OPS_MAP \
 	(PAGODA_OP_BIT(MAP_APERTURE_SEGMENT) | PAGODA_OP_BIT(MAP_APERTURE_SEGMENT2))
-/* Operations that page tables need, and those that a device MMU needs. */
+/* Operations that the driver needs for page tables, and for a device MMU. */
 #define PAGODA_OPS_TABLES	(PAGODA_OP_BIT(UPDATE_PAGE_TABLE) | PAGODA_OP_BIT(FLUSH_TLB))
 #define PAGODA_OPS_MMU		(PAGODA_OP_BIT(MAP_MMU) | PAGODA_OP_BIT(UNMAP_MMU))
-/* Bits from 24 on belong to the transport. */
+/* Feature bits from 24 on belong to the transport. */
 static_assert(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1) < 24);
-/* All operations have a builder. */
+/* Feature bits of all operations, each of which has a builder. */
 #define PAGODA_OPS_KNOWN	GENMASK_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1), 0)
 #define PAGODA_PAGE_SIZES	(SZ_4K | SZ_64K | SZ_2M)
 
@@ -206,10 +206,7 @@ static int config_check_mmu(const struct pagoda_device_info *info, u64 features,
 	return 0;
 }
 
-/*
- * Returns whether a combination is valid (C199): content that survives hibernation survives
- * standby.
- */
+/* Returns whether flags go together (C199): what hibernation preserves, standby preserves. */
 static bool preserved_valid(u32 preserved)
 {
 	switch (preserved) {
@@ -371,7 +368,7 @@ static bool extent_is_foreign(const struct pagoda_extent *extent)
 	if (region_intersects(extent->address, extent->size, IORESOURCE_SYSTEM_RAM,
 			      IORES_DESC_NONE) != REGION_DISJOINT)
 		return false;
-	/* Not all memory is a resource; reserved pages may be a hole next to memory. */
+	/* Some memory isn't a resource. A reserved page may be a hole beside memory: ignored. */
 	for (; pfn < end; pfn++) {
 		struct page *page = pfn_to_online_page(pfn);
 

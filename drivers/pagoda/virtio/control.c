@@ -24,7 +24,7 @@ static void control_drain(struct pagoda_control *control)
 	u32 len;
 
 	spin_lock_irqsave(&control->vq_lock, flags);
-	/* An answer that arrives while interrupts are off raises none. */
+	/* An answer that arrives while interrupts are off raises no interrupt. */
 	do {
 		while ((slot = virtqueue_get_buf(control->vq, &len))) {
 			slot->len = min_t(u32, len, sizeof(slot->reply));
@@ -141,8 +141,8 @@ static int control_call(struct pagoda_virtio *virtio, const struct virtio_pagoda
 }
 
 /*
- * Makes an empty round trip through the control queue. Returns 0, -ETIMEDOUT, -ENODEV or -EPROTO.
- * Sleeps for %PAGODA_CONTROL_TIMEOUT_MS at most; doesn't allocate.
+ * Has the device answer a NOP. Returns 0, -ETIMEDOUT, -ENODEV or -EPROTO. Sleeps for
+ * %PAGODA_CONTROL_TIMEOUT_MS at most; doesn't allocate.
  */
 int pagoda_virtio_nop(struct pagoda_virtio *virtio)
 {
@@ -248,9 +248,7 @@ int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 	return ret;
 }
 
-/*
- * Sets the control queue up, before the device is ready; @control.vq is set. Returns 0 or -ENOMEM.
- */
+/* Initializes the control queue, whose vq is set. Returns 0 or -ENOMEM. */
 int pagoda_control_init(struct pagoda_virtio *virtio)
 {
 	struct pagoda_control *control = &virtio->control;

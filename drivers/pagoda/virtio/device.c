@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Parts of a device that its start, its sleep and its end share. */
+/* Functions that probe, sleep, wake-up and removal of a device share. */
 #include <linux/slab.h>
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
 #include "internal.h"
 
-/*
- * Reads the configuration space, with 32-bit accesses, by which fields of 32 and of 64 bits may be
- * read. May sleep.
- */
+/* Reads the configuration space by 32-bit accesses, also to 64-bit fields. May sleep. */
 void pagoda_virtio_read_space(struct virtio_device *vdev, struct virtio_pagoda_config *config)
 {
 	BUILD_BUG_ON(sizeof(*config) % sizeof(u32));

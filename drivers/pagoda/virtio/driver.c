@@ -111,7 +111,7 @@ static int virtio_check_memory(struct pagoda_virtio *virtio,
 			       struct pagoda_refusal *refusal)
 {
 	struct device *parent = virtio->vdev->dev.parent;
-	/* A module of this kernel: the kernel, not the device, gave the parent its name. */
+	/* Tells pagoda_vgpu by the parent's name, which the kernel gave, not the device. */
 	bool in_kernel = dev_is_platform(parent) && strstarts(dev_name(parent), "pagoda-vgpu");
 
 	return pagoda_extents_check_memory(virtio->window, counts->window, in_kernel, "CPU window",

@@ -10,7 +10,7 @@
 #include "check.h"
 #include "internal.h"
 
-/* Set before the driver is registered, constant while it is registered. */
+/* Callbacks of the top of the driver; constant while the virtio driver is registered. */
 const struct pagoda_virtio_callbacks *pagoda_virtio_top;
 
 static int event_post(struct pagoda_event_queue *events, struct virtio_pagoda_event *buffer)
@@ -56,10 +56,7 @@ void pagoda_event_interrupt(struct virtqueue *vq)
 		virtqueue_disable_cb(vq);
 		while ((buffer = virtqueue_get_buf(vq, &len))) {
 			event_take(virtio, buffer, len);
-			/*
-			 * A buffer was taken out, so the ring has room for it; a broken ring takes
-			 * none.
-			 */
+			/* Can't fail, unless the ring is broken: the buffer just left it. */
 			event_post(events, buffer);
 		}
 	} while (!pagoda_virtio_listen(vq));
@@ -70,8 +67,8 @@ void pagoda_event_interrupt(struct virtqueue *vq)
 }
 
 /*
- * Breaks the virtqueues, so that queues don't wait for the device any more and the top's reset
- * fails at once, and tells the top of the driver.
+ * Tells the top of the driver that the device doesn't work. Breaks the virtqueues before, so
+ * that queues don't wait for the device any more and the top's reset fails at once.
  */
 static void events_broken_work(struct work_struct *work)
 {
@@ -99,7 +96,7 @@ void pagoda_events_config_changed(struct virtio_device *vdev)
 		schedule_work(&virtio->broken);
 }
 
-/* Initializes events before the first command to the device. */
+/* Initializes the lock and the work item before the device is used. */
 void pagoda_events_prepare(struct pagoda_virtio *virtio)
 {
 	spin_lock_init(&virtio->events.lock);
@@ -138,10 +135,7 @@ int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq
 	return 0;
 }
 
-/*
- * Allocates buffers and adds them to the virtqueue of a ready device. Returns 0, -ENOMEM or
- * -ENODEV.
- */
+/* Allocates buffers and adds them to a ready device's queue. Returns 0, -ENOMEM or -ENODEV. */
 int pagoda_events_init(struct pagoda_virtio *virtio)
 {
 	struct pagoda_event_queue *events = &virtio->events;
@@ -153,14 +147,14 @@ int pagoda_events_init(struct pagoda_virtio *virtio)
 	return pagoda_events_attach(events, events->vq);
 }
 
-/* Takes the buffers back from a device that was reset. */
+/* Takes the buffers back from the virtqueue of a device that was reset. */
 void pagoda_events_detach(struct pagoda_event_queue *events)
 {
 	while (events->vq && virtqueue_detach_unused_buf(events->vq))
 		;
 }
 
-/* Frees the buffers, none of which the device has after its reset. */
+/* Frees the buffers; the device was reset and has none of them. */
 void pagoda_events_fini(struct pagoda_virtio *virtio)
 {
 	kfree(virtio->events.buffers);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The engines' queues: a ring per engine, used by the queue layer as a transport. */
+/* The execution queues: a ring for each engine, which the queue layer uses as a transport. */
 #include <linux/slab.h>
 
 #include "internal.h"

@@ -37,9 +37,9 @@
  * commands.
  */
 #define PAGODA_RESET_TIMEOUT_MS		10000
-/** PAGODA_CONTROL_SLOTS: commands that a device which doesn't answer may keep. */
+/** PAGODA_CONTROL_SLOTS: most commands that may wait for an answer, or be given up unanswered. */
 #define PAGODA_CONTROL_SLOTS		4
-/** PAGODA_EVENT_BUFFERS: events that the device can send before the driver handles them. */
+/** PAGODA_EVENT_BUFFERS: events that the device can send before the driver handles the first. */
 #define PAGODA_EVENT_BUFFERS		64
 
 /**
@@ -50,7 +50,7 @@
  * @lock: Protects @vq, @last and @before
  * @depth: Requests that fit into the ring
  * @last: Number of the last request given to the device
- * @before: Value of @last when the device last lost its power: the device counts from there
+ * @before: Value of @last when the device last lost its power; added to the device's numbers
  * @outstanding: Requests submitted of which complete() hasn't returned
  * @doorbells: Doorbells rung
  */
@@ -71,9 +71,9 @@ struct pagoda_ring {
  * @command: Command, read by the device
  * @reply: Answer, written by the device
  * @reply.answer: Head of the answer
- * @reply.extents: GET_EXTENTS: the entries
+ * @reply.extents: GET_EXTENTS: entries of the list
  * @len: Bytes that the device wrote
- * @busy: The device has the slot; pagoda_control.vq_lock
+ * @busy: The device has the slot; protected by pagoda_control.vq_lock
  */
 struct pagoda_control_slot {
 	struct virtio_pagoda_control command;
@@ -92,7 +92,7 @@ struct pagoda_control_slot {
  *	under it
  * @vq_lock: Protects @vq and the slots' @busy
  * @answered: Completed by the interrupt of the control queue
- * @answer: Copy of the head of the last answer, which the device can't change any more; @lock
+ * @answer: The driver's copy of the head of the last answer; protected by @lock
  * @slots: Commands; a slot that timed out stays busy until the device returns it
  */
 struct pagoda_control {
@@ -125,14 +125,14 @@ struct pagoda_event_queue {
  * @vdev: virtio device
  * @config: Copy of the configuration space at probe
  * @info: Properties that the device reported; constant after probe
- * @window: pagoda_device_info.window
- * @invalid: pagoda_device_info.invalid
- * @swizzling: pagoda_device_info.swizzling
+ * @window: Memory of pagoda_device_info.window
+ * @invalid: Memory of pagoda_device_info.invalid
+ * @swizzling: Memory of pagoda_device_info.swizzling
  * @control: Control queue
  * @paging: Paging queue
  * @events: Event queue
- * @engines: Execution queues, pagoda_device_info.num_engines
- * @broken: Work that handles a device that doesn't work any more
+ * @engines: Execution queues, of which there are pagoda_device_info.num_engines
+ * @broken: Work for a device that reported NEEDS_RESET
  * @priv: Pointer of the top of the driver; constant from probe to remove
  */
 struct pagoda_virtio {

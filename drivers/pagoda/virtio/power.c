@@ -44,7 +44,7 @@ static int power_check_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 	return ret;
 }
 
-/* Returns 0 if the device's properties are unchanged. */
+/* Returns 0 if the device has the properties that it had before it lost its power. */
 static int power_check(struct pagoda_virtio *virtio)
 {
 	const struct pagoda_device_info *info = &virtio->info;

@@ -25,10 +25,7 @@ static struct pagoda_ring *ring_of(struct pagoda_transport *transport)
 	return container_of(transport, struct pagoda_ring, base);
 }
 
-/*
- * Checks a completion that came back and completes its request; @len is the number of bytes that
- * the device claims to have written.
- */
+/* Checks a completion of @len bytes, as the device claims, and completes its request. */
 static void ring_complete(struct pagoda_ring *ring, struct pagoda_request *request, u32 len)
 {
 	struct virtio_pagoda_completion completion = request->completion;
@@ -49,7 +46,7 @@ static struct pagoda_request *ring_take(struct pagoda_ring *ring, u32 *len)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ring->lock, flags);
-	/* Requests that arrived before interrupts were on again raise none. */
+	/* Requests that came back before interrupts were on again raise no interrupt. */
 	while (ring->vq && !(request = virtqueue_get_buf(ring->vq, len)))
 		if (pagoda_virtio_listen(ring->vq))
 			break;
@@ -57,7 +54,7 @@ static struct pagoda_request *ring_take(struct pagoda_ring *ring, u32 *len)
 	return request;
 }
 
-/* Handles all completions that are there; calls the requests' complete() without a lock. */
+/* Handles all completions that arrived; calls the requests' complete() without a lock. */
 void pagoda_ring_drain(struct pagoda_ring *ring)
 {
 	struct pagoda_request *request;
@@ -122,7 +119,7 @@ static int ring_submit(struct pagoda_transport *transport, struct pagoda_request
 	return ret == -ENOSPC ? -ENOSPC : -ENODEV;
 }
 
-/* Rings the doorbell if the device asked for it. */
+/* Rings the doorbell, unless the device asked for no doorbells. */
 static void ring_kick(struct pagoda_transport *transport)
 {
 	struct pagoda_ring *ring = ring_of(transport);
@@ -155,7 +152,7 @@ static int ring_reset(struct pagoda_transport *transport, struct pagoda_reset_re
 		return ret;
 	result->seqno += ring->before;
 	/*
-	 * The last requests may be being completed by an interrupt on another CPU, which may be a
+	 * An interrupt on another CPU may still complete the last requests; that CPU may be a
 	 * virtual CPU that its host has stopped for a while.
 	 */
 	if (read_poll_timeout(atomic_read, left, !left || virtqueue_is_broken(ring->vq), 50,
@@ -168,8 +165,8 @@ static int ring_reset(struct pagoda_transport *transport, struct pagoda_reset_re
 }
 
 /*
- * Completes the requests that the device still had as aborted, after the device was reset and can't
- * reach memory any more. The ring may be one that was never initialised.
+ * Completes as aborted the requests that the device still had when it was reset; the device
+ * can't reach memory any more. The ring may be one that was never initialised.
  */
 void pagoda_ring_detach(struct pagoda_ring *ring)
 {

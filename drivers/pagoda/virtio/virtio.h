@@ -27,7 +27,7 @@ struct pagoda_virtio;
  * @queue: FAULT: virtqueue number
  * @seqno: FAULT: request number on that queue
  * @context: FAULT: execution context or 0
- * @fault: FAULT: coordinates; FENCE: @fault.address is the fence's
+ * @fault: FAULT: coordinates; FENCE: @fault.address is the fence's address
  */
 struct pagoda_event {
 	u32 type;
