@@ -384,7 +384,7 @@ struct drm_pagoda_device_info {
 
 #define DRM_PAGODA_SEGMENT_APERTURE_FLAG	(1u << 0) /* the segment maps system memory */
 #define DRM_PAGODA_SEGMENT_CPU_VISIBLE		(1u << 1) /* the CPU reaches the whole segment */
-#define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* ... its first visible_size bytes */
+#define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* the CPU reaches visible_size bytes */
 #define DRM_PAGODA_SEGMENT_CACHE_COHERENT	(1u << 3) /* the GPU can snoop the CPU's caches */
 
 /**
@@ -684,15 +684,15 @@ enum drm_pagoda_residency {
 /**
  * struct drm_pagoda_allocation_info - Argument of ALLOCATION_INFO
  * @handle: In: allocation
- * @flags: Out: its DRM_PAGODA_ALLOCATION_* flags
- * @size: Out: bytes
- * @supported: Out: its segment set
- * @eviction: Out: its eviction segment set
- * @segment: Out: enum drm_pagoda_segment_id of its place
+ * @flags: Out: DRM_PAGODA_ALLOCATION_* flags
+ * @size: Out: bytes, in whole pages
+ * @supported: Out: set of segments that the GPU can use the allocation in
+ * @eviction: Out: set of segments that the allocation is evicted to
+ * @segment: Out: enum drm_pagoda_segment_id of the segment that the allocation is in
  * @residency: Out: enum drm_pagoda_residency
  * @state: Out: %DRM_PAGODA_CONTENT_LOST and %DRM_PAGODA_CONTENT_OFFERED
- * @num_ranges: Out: contiguous ranges of the segment it occupies
- * @address: Out: offset of its first byte in the segment; 0 in system memory
+ * @num_ranges: Out: contiguous ranges of the segment that the allocation occupies
+ * @address: Out: offset of the allocation's first byte in the segment; 0 in system memory
  * @tiling: Out: enum drm_pagoda_tiling
  * @pitch: Out: bytes from row to row, 0 = not tiled
  * @height: Out: rows, 0 = not tiled
@@ -791,7 +791,7 @@ struct drm_pagoda_residency_entry {
 
 /* The client can't make its list shorter: want of room puts the client in error */
 #define DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER	(1u << 0)
-/* Any other failure puts the client in error, too; only with CANT_TRIM_FURTHER (C150) */
+/* As CANT_TRIM_FURTHER, which has to be set, too, but for any failure (C150) */
 #define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
 /*
  * ENOMEM, and nothing is done, if the request would bring the client over its budget (C167),
@@ -819,7 +819,7 @@ struct drm_pagoda_residency_entry {
  * @fence: Monitored fence that gets @fence_value after all of the paging (WDDM's paging
  *	fence), or 0
  * @pad2: MBZ
- * @fence_value: Value; larger than all values the fence was given before. MBZ without @fence
+ * @fence_value: Value for @fence, larger than all that it was given before. MBZ without @fence
  * @paging_value: Out: value of @paging_queue to wait for; 0 = none: all can be used now
  *
  * All entries are in a supported segment together when the call returns 0, with @paging_queue
@@ -892,7 +892,7 @@ struct drm_pagoda_evict {
 	__u64 paging_value;
 };
 
-/** DRM_PAGODA_MAX_QUEUED_PAGING: requests of a client that wait for the worker. */
+/** DRM_PAGODA_MAX_QUEUED_PAGING: most requests of a client that wait for the worker. */
 #define DRM_PAGODA_MAX_QUEUED_PAGING	128
 
 /**
@@ -925,7 +925,7 @@ struct drm_pagoda_paging_queue_destroy {
  * struct drm_pagoda_paging_queue_state - Argument of PAGING_QUEUE_STATE
  * @queue: In: paging queue
  * @error: Out: positive errno of the last request that failed after it was accepted, else 0
- * @failed: Out: value of that request
+ * @failed: Out: queue's value of the request with @error, else 0
  * @given: Out: last value the queue gave
  * @client_error: Out: positive errno that put the client in error, else 0
  * @pad: MBZ
@@ -942,7 +942,7 @@ struct drm_pagoda_paging_queue_state {
 /**
  * struct drm_pagoda_list_status - An answer of QUERY_RESIDENCY_LIST
  * @handle: In: allocation
- * @count: Out: its count on the client's list, 0 = not on the list
+ * @count: Out: the allocation's count on the client's list, 0 = not on the list
  * @residency: Out: enum drm_pagoda_residency
  * @clients: Out: number of clients that have the allocation on their lists
  */
@@ -1076,7 +1076,7 @@ struct drm_pagoda_reclaim_result_entry {
  * @pending: Out: 1 = wait for @point (or the allocations) before the GPU uses the entries; 0 = the
  *	GPU can use the entries now. The point is signalled in either case
  * @fence: Monitored fence that the GPU sets to @fence_value when @point signals, or 0
- * @fence_value: Value; larger than all values the fence was given before. MBZ without @fence
+ * @fence_value: Value for @fence, larger than all that it was given before. MBZ without @fence
  *
  * When the call returns, all entries that the CPU may map have memory, without a wait for the
  * GPU (C173). Allocations that had been made resident and not evicted since are brought back to
@@ -1389,7 +1389,7 @@ struct drm_pagoda_sync {
  * is no RESERVE and no CHOOSE, and an unmapped range stays reserved
  */
 #define DRM_PAGODA_VM_BIND_UPDATE	(1u << 0)
-/** DRM_PAGODA_MAX_QUEUED_BINDS: a call that would queue more waits for earlier ones (C144). */
+/** DRM_PAGODA_MAX_QUEUED_BINDS: most changes of a VM that wait; VM_BIND waits for room (C144). */
 #define DRM_PAGODA_MAX_QUEUED_BINDS	128
 
 /**
@@ -1495,7 +1495,7 @@ struct drm_pagoda_context_destroy {
 
 /**
  * struct drm_pagoda_command_buffer - Commands to execute
- * @address: GPU virtual address of the first, multiple of 8
+ * @address: GPU virtual address of the first command, multiple of 8
  * @size: Bytes, multiple of 8, not 0, at most 2^30
  *
  * include/uapi/linux/virtio_pagoda_commands.h defines the commands. The software GPU's
@@ -1515,7 +1515,7 @@ struct drm_pagoda_command_buffer {
  * or if a job before it in its context is
  */
 #define DRM_PAGODA_SUBMIT_IMPLICIT	(1u << 0)
-/* ... and the job writes; only with IMPLICIT */
+/* The job writes to the allocation; only with IMPLICIT */
 #define DRM_PAGODA_SUBMIT_WRITE		(1u << 1)
 
 /**
@@ -1620,11 +1620,11 @@ struct drm_pagoda_submit {
  * @resets: Out: resets of the device since it was probed
  * @job: Out: number of the job that faulted or hung; 0 = none, and all fields below are 0
  * @address: Out: GPU virtual address that was refused
- * @command: Out: address of the command
+ * @command: Out: GPU virtual address of the command that was executed
  * @reason: Out: enum virtio_pagoda_fault_reason
  * @access: Out: enum virtio_pagoda_access
  * @level: Out: page-table level the walk stopped at
- * @engine: Out: engine
+ * @engine: Out: engine that executed the job
  */
 struct drm_pagoda_context_state {
 	__u32 context;
@@ -1730,7 +1730,7 @@ struct drm_pagoda_fence_signal {
  * @entries: struct drm_pagoda_fence_value; satisfied when the fence's value is at
  *	least the entry's (C180)
  * @flags: DRM_PAGODA_FENCE_WAIT_* flags
- * @eventfd: With EVENTFD. Else MBZ
+ * @eventfd: EVENTFD: eventfd that is signalled when the wait is over. Else MBZ
  * @timeout_ns: CLOCK_MONOTONIC time to give up at (ETIME); 0 = only look. MBZ with
  *	EVENTFD
  * @first: Out: index of a satisfied entry

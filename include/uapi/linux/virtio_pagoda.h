@@ -167,19 +167,19 @@ enum virtio_pagoda_queue {
 #define VIRTIO_PAGODA_MIN_BUFFER	4096u
 /** VIRTIO_PAGODA_MAX_VRAM: upper bound of &virtio_pagoda_config.vram_size. */
 #define VIRTIO_PAGODA_MAX_VRAM		(1ull << 40)
-/** VIRTIO_PAGODA_MAX_APERTURE_PAGES: 64 GiB worth of pages. */
+/** VIRTIO_PAGODA_MAX_APERTURE_PAGES: upper bound of aperture_pages: 64 GiB. */
 #define VIRTIO_PAGODA_MAX_APERTURE_PAGES (1ull << 24)
 /** VIRTIO_PAGODA_MAX_EXTENTS: most entries of a list, and of one answer to GET_EXTENTS. */
 #define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
 #define VIRTIO_PAGODA_MAX_EXTENTS	(1u << 18)
 
-/** VIRTIO_PAGODA_MAX_MMU_PAGES: 64 GiB worth of pages. */
+/** VIRTIO_PAGODA_MAX_MMU_PAGES: upper bound of mmu_pages: 64 GiB. */
 #define VIRTIO_PAGODA_MAX_MMU_PAGES	(1ull << 24)
 /** VIRTIO_PAGODA_MIN_VA_BITS: lower bound of &virtio_pagoda_config.va_bits, unless 0. */
 #define VIRTIO_PAGODA_MIN_VA_BITS	47
 /** VIRTIO_PAGODA_MAX_VA_BITS: upper bound of &virtio_pagoda_config.va_bits. */
 #define VIRTIO_PAGODA_MAX_VA_BITS	63
-/** VIRTIO_PAGODA_MAX_VA_BITS_2: bound of va_bits with two levels: 2^27 root entries. */
+/** VIRTIO_PAGODA_MAX_VA_BITS_2: upper bound of va_bits with two levels: 2^27 root entries. */
 #define VIRTIO_PAGODA_MAX_VA_BITS_2	48
 /** VIRTIO_PAGODA_PT_MAX_LEVELS: upper bound of &virtio_pagoda_config.pt_levels. */
 #define VIRTIO_PAGODA_PT_MAX_LEVELS	6
@@ -188,7 +188,7 @@ enum virtio_pagoda_queue {
 /** VIRTIO_PAGODA_MAX_SWIZZLING_RANGES: upper bound of swizzling_ranges. */
 #define VIRTIO_PAGODA_MAX_SWIZZLING_RANGES 64
 
-/** VIRTIO_PAGODA_MAX_GENERATION: generations are 1 to this and wrap to 1. */
+/** VIRTIO_PAGODA_MAX_GENERATION: last generation, which is followed by 1. */
 #define VIRTIO_PAGODA_MAX_GENERATION	((1u << 24) - 1)
 
 /** enum virtio_pagoda_segment - Segment ids. */
@@ -445,7 +445,7 @@ enum virtio_pagoda_event_type {
  * @type: enum virtio_pagoda_event_type
  * @lost: Events dropped since the event before because the queue had no buffer
  * @value: FENCE: the 64-bit value written; else 0
- * @fault: FAULT: coordinates; FENCE: @fault.address is the fence's address; if a command
+ * @fault: FAULT: the fault; FENCE: @fault.address is the fence's address; if a command
  *	signalled, a virtual address of @fault.context
  */
 struct virtio_pagoda_event {
@@ -754,7 +754,7 @@ struct virtio_pagoda_access_physical {
  * writes aren't combined (C55).
  */
 #define VIRTIO_PAGODA_MAP_CACHE_COHERENT	(1u << 0)
-/* MAP_APERTURE_SEGMENT2: one run, the pages of the ADL are consecutive. */
+/* MAP_APERTURE_SEGMENT2: the packet has one run, because the pages are consecutive. */
 #define VIRTIO_PAGODA_MAP_CONTIGUOUS		(1u << 1)
 
 /**
@@ -813,7 +813,7 @@ struct virtio_pagoda_unmap_aperture_segment {
  *	whole struct
  * @range_id: Swizzling range acquired for the lock
  * @range_data: Driver's value for that range, quoted in traces
- * @tiled: Geometry; the same in all pieces
+ * @tiled: Surface; all pieces have equal geometry
  *
  * Out of VRAM: the range must be bound to the surface; the piece gets the bytes that
  * the CPU saw in the range's window, and with TRANSFER_END the range is free afterwards.
@@ -876,7 +876,7 @@ struct virtio_pagoda_virtual_transfer {
  * @packet: Head, no flags
  * @size: Bytes, not zero, multiple of 4, at most %VIRTIO_PAGODA_MAX_VIRTUAL
  * @address: GPU virtual address in the paging address space, multiple of 4
- * @allocation_offset: Informational
+ * @allocation_offset: Byte of the allocation that @address maps; informational
  * @pattern: Value of every 32-bit word
  * @reserved: Zero
  */
@@ -986,7 +986,7 @@ struct virtio_pagoda_context_image {
 
 /** enum virtio_pagoda_update_mode - How a page table is addressed; WDDM's. */
 enum virtio_pagoda_update_mode {
-	VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL = 0,	/* never in a buffer */
+	VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL = 0,	/* the CPU writes tables, no packet */
 	VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL = 1,
 	VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL = 2,
 };
@@ -1200,7 +1200,7 @@ struct virtio_pagoda_notify_fence_residency {
 #define VIRTIO_PAGODA_MAP_MMU_READ_ONLY		(1u << 0)
 
 /**
- * struct virtio_pagoda_map_mmu - MAP_MMU and UNMAP_MMU, not WDDM's: memory of the device's MMU
+ * struct virtio_pagoda_map_mmu - MAP_MMU and UNMAP_MMU, not WDDM's: mappings of the device MMU
  * @packet: Head
  * @address: Device address the first page appears at, page aligned
  * @nr_pages: Pages, not zero; exactly the sum of the runs. UNMAP_MMU: no runs

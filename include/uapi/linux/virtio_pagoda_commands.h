@@ -59,11 +59,11 @@ enum virtio_pagoda_command_opcode {
 /** VIRTIO_PAGODA_REGISTERS: 64-bit registers of a context; kept in its save area. */
 #define VIRTIO_PAGODA_REGISTERS		8u
 
-/* Flag of STORE, COMPARE and ATOMIC_ADD: 8 bytes aligned to 8, else 4 aligned to 4. */
+/* Flag of STORE, COMPARE, ATOMIC_ADD: 8 bytes, aligned to 8; without WIDE 4, aligned to 4. */
 #define VIRTIO_PAGODA_COMMAND_WIDE	(1u << 0)
-/* Flag of SIGNAL: send an EVENT_FENCE too, a thread waits for the value. */
+/* Flag of SIGNAL: send an EVENT_FENCE too, because a thread waits for the value. */
 #define VIRTIO_PAGODA_COMMAND_EVENT	(1u << 0)
-/* Flag of SET_REGISTER: add to the register instead. */
+/* Flag of SET_REGISTER: add the value to the register instead of setting the register. */
 #define VIRTIO_PAGODA_COMMAND_ADD	(1u << 0)
 
 /**
@@ -161,7 +161,7 @@ struct virtio_pagoda_atomic_add {
 
 /**
  * struct virtio_pagoda_surface - One side of COPY_RECT
- * @address: Of the surface's first byte, page aligned when tiled
+ * @address: Address of the surface's first byte, page aligned when tiled
  * @tiling: enum virtio_pagoda_tiling
  * @pitch: Bytes from row to row, not zero, at most %VIRTIO_PAGODA_MAX_PITCH; tiled:
  *	multiple of the tile's width
@@ -202,7 +202,7 @@ struct virtio_pagoda_copy_rect {
 /**
  * struct virtio_pagoda_wait - WAIT: until a 64-bit value is reached
  * @command: Head, no flags
- * @address: Of the value, multiple of 8; usually a monitored fence's
+ * @address: Address of the value, multiple of 8; usually a monitored fence's
  * @value: The engine goes on when the value at @address is at least this
  *
  * Nothing else runs on the engine meanwhile; the job hangs if the wait is longer than a job may
@@ -217,7 +217,7 @@ struct virtio_pagoda_wait {
 /**
  * struct virtio_pagoda_signal - SIGNAL: store a 64-bit value after all earlier work
  * @command: Head; EVENT
- * @address: Of the value, multiple of 8; written in one access (C117)
+ * @address: Address of the value, multiple of 8; written in one access (C117)
  * @value: The value
  */
 struct virtio_pagoda_signal {
@@ -242,7 +242,7 @@ struct virtio_pagoda_timestamp {
 /**
  * struct virtio_pagoda_branch - BRANCH: go on in another command buffer
  * @command: Head, no flags
- * @address: Of the other buffer's first command, multiple of 8
+ * @address: Address of the other buffer's first command, multiple of 8
  * @size: Bytes of the other buffer, multiple of 8, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFER;
  *	0 = none
  *
@@ -267,10 +267,10 @@ enum virtio_pagoda_compute_operation {
  * @operation: enum virtio_pagoda_compute_operation
  * @reserved: Zero
  * @count: Elements, not zero
- * @dst: Result, multiple of 4; the same array as an operand, or apart from it
- * @a: First operand, multiple of 4
- * @b: Second operand, multiple of 4
- * @c: MULTIPLY_ADD: third operand, multiple of 4. Else 0
+ * @dst: Address of the result, multiple of 4: that of an operand, or the arrays don't overlap
+ * @a: Address of the first operand's array, multiple of 4
+ * @b: Address of the second operand's array, multiple of 4
+ * @c: MULTIPLY_ADD: address of the third operand's array, multiple of 4. Else 0
  */
 struct virtio_pagoda_compute {
 	struct virtio_pagoda_command command;
@@ -298,7 +298,7 @@ enum virtio_pagoda_reduce_operation {
  * @operation: enum virtio_pagoda_reduce_operation
  * @reserved: Zero
  * @count: Elements, not zero
- * @src: First element, multiple of 4
+ * @src: Address of the first element, multiple of 4
  * @dst: Address of the 64-bit result, multiple of 8
  * @initial: The first value of the result
  */
