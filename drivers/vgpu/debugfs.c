@@ -51,7 +51,7 @@ struct aperture_line {
 	u32 generation;
 };
 
-/* Finds the first mapped or unmapped page from @first on. Returns false if there is none. */
+/* Fills in the first @line from page @first on. Returns false if there are no more mappings. */
 static bool aperture_line(const struct pagoda_engine *engine, u64 first, struct aperture_line *line)
 {
 	u64 address;

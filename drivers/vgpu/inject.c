@@ -232,7 +232,7 @@ static bool inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_injection *
 }
 
 /*
- * Carries out one line of the inject file, which is modified. Returns 0, -ENOMEM, or -EINVAL for a
+ * Carries out @line of the inject file, and modifies it. Returns 0, -ENOMEM, or -EINVAL for a
  * line that isn't valid as a whole.
  */
 ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)

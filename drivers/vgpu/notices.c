@@ -7,7 +7,7 @@
 
 #include "vgpu.h"
 
-/* Keeps a notice. The whole packet is readable and was checked. Runs in any queue's thread. */
+/* Keeps a notice, the whole packet of which was checked. Runs in any queue's thread. */
 void pagoda_vgpu_notify(void *context, const struct virtio_pagoda_packet *packet)
 {
 	struct pagoda_vgpu *vgpu = context;

@@ -25,7 +25,7 @@ static void request_push(struct pagoda_vgpu_queue *queue, const struct pagoda_vg
 				   !mischief || !mischief->lost_interrupt);
 }
 
-/* Sends a completion that was kept back until the next one. Runs in the queue's thread. */
+/* Sends the completion that was kept back, if any. Runs in the queue's thread. */
 void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue)
 {
 	if (!queue->has_swapped)

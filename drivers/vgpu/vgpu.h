@@ -297,13 +297,13 @@ struct pagoda_vgpu {
 	u64 features;
 	/** @vram: Video memory. */
 	struct pagoda_vgpu_vram vram;
-	/** @windows: Windows of the swizzling ranges, one after another. */
+	/** @windows: Memory of the windows of the swizzling ranges, one window after another. */
 	struct pagoda_vgpu_vram windows;
-	/** @notices: Notices received by the engine. */
+	/** @notices: Notices that the engine found in packets. */
 	struct pagoda_vgpu_notices notices;
 	/** @invalid_extents: The module parameter invalid=, in the byte order of GET_EXTENTS. */
 	struct virtio_pagoda_extent invalid_extents[PAGODA_VGPU_MAX_INVALID];
-	/** @engine: Executes packets and commands; features change while no thread runs. */
+	/** @engine: Executes packets and commands; features only change while no thread runs. */
 	struct pagoda_engine engine;
 	/** @status: Device status, without NEEDS_RESET. Written by the driver. */
 	u8 status;
@@ -326,7 +326,7 @@ struct pagoda_vgpu {
 	struct mutex event_lock;
 	/** @events_lost: Events dropped since the last one that was sent. */
 	u32 events_lost;
-	/** @events_sent: Events sent. */
+	/** @events_sent: Events sent since the device was created. */
 	atomic64_t events_sent;
 	/** @events_dropped: Events dropped since the device was created. */
 	atomic64_t events_dropped;

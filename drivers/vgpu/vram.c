@@ -129,7 +129,7 @@ void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 		if (!(i % 256))
 			cond_resched();
 	}
-	vram->touched = from;	/* content before @from is kept */
+	vram->touched = from;	/* the first @from bytes keep their content */
 }
 
 /*

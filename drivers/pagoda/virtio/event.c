@@ -68,7 +68,7 @@ void pagoda_event_interrupt(struct virtqueue *vq)
 
 /*
  * Tells the top of the driver that the device doesn't work. Breaks the virtqueues before, so
- * that queues don't wait for the device any more and the top's reset fails at once.
+ * that threads don't wait for the device any more and a reset by the top fails at once.
  */
 static void events_broken_work(struct work_struct *work)
 {

@@ -37,7 +37,7 @@
  * commands.
  */
 #define PAGODA_RESET_TIMEOUT_MS		10000
-/** PAGODA_CONTROL_SLOTS: most commands that may wait for an answer, or be given up unanswered. */
+/** PAGODA_CONTROL_SLOTS: most commands at once, with those that the device never answered. */
 #define PAGODA_CONTROL_SLOTS		4
 /** PAGODA_EVENT_BUFFERS: events that the device can send before the driver handles the first. */
 #define PAGODA_EVENT_BUFFERS		64

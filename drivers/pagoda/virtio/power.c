@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sleep and wake-up of the machine: the device loses its power without being removed. The top's
- * references to transports and limits stay valid; the device forgets all its state.
+ * Sleep and wake-up of the machine: the device loses its power, and all its state, without
+ * being removed. Transports and limits that the top of the driver refers to stay valid.
  *
- * Waking allocates only the virtqueues and the lists for comparison. A device with other properties
- * after waking than before isn't used.
+ * Waking allocates only the virtqueues and the lists for comparison. A device with other
+ * properties after waking than before isn't used.
  */
 #include <linux/slab.h>
 #include <linux/virtio.h>
@@ -94,7 +94,7 @@ int pagoda_power_freeze(struct virtio_device *vdev)
 	if (ret)
 		return ret;
 	pagoda_events_enable(virtio, false);
-	/* The machine may sleep again before the device was restored. */
+	/* There is no virtqueue if the machine sleeps again before the device was restored. */
 	if (virtio->control.vq)
 		power_down(virtio);
 	return 0;

@@ -166,7 +166,7 @@ static int ring_reset(struct pagoda_transport *transport, struct pagoda_reset_re
 
 /*
  * Completes as aborted the requests that the device still had when it was reset; the device
- * can't reach memory any more. The ring may be one that was never initialised.
+ * can't reach memory any more. The ring may be zeroed, never initialised.
  */
 void pagoda_ring_detach(struct pagoda_ring *ring)
 {

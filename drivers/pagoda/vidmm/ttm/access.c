@@ -2,9 +2,9 @@
 /*
  * Access to content by ptrace and /proc/<pid>/mem.
  *
- * The CPU copies VRAM that it can reach through the window. The device copies other VRAM page by
- * page to a bounce page, and back after a write; likewise the rows of tiled allocations that aren't
- * shown to the CPU.
+ * The CPU copies VRAM that it can reach through the CPU window. The device copies other VRAM
+ * page by page to a bounce page, and back after a write; likewise the rows of tiled allocations
+ * that aren't shown to the CPU.
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>

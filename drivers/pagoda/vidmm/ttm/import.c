@@ -95,9 +95,9 @@ static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt
 }
 
 /*
- * Maps the memory of an import that isn't mapped yet, on the reservation held and with a tt;
- * other allocations stay as they are. Returns 0, -ENODEV, -ENOMEM, -EINVAL if the memory isn't
- * whole pages, or the exporter's error. May sleep and allocate.
+ * Maps the memory of an import that isn't mapped yet; does nothing for other allocations. The
+ * reservation is held, and there is a tt. Returns 0, -ENODEV, -ENOMEM, -EINVAL if the memory
+ * isn't whole pages, or the exporter's error. May sleep and allocate.
  */
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {
@@ -133,7 +133,7 @@ int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 }
 
 /*
- * Unmaps the memory of an import that is mapped; other allocations stay as they are. Waits
+ * Unmaps the memory of an import that is mapped; does nothing for other allocations. Waits
  * until nothing uses the memory: page tables don't show it any more, or won't once the fences
  * in the reservation have signalled. When TTM deletes the allocation, the fence of the
  * operation that unmapped it from the aperture is in a reservation of its own,
@@ -253,7 +253,7 @@ static struct pagoda_import *import_attach(struct pagoda_vidmm *vidmm, struct dm
 	return import;
 }
 
-/* Returns a new import. Its object exists before the attachment, which may be told of moves. */
+/* Returns a new import, whose object is complete before the attachment reports moves to it. */
 static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
 	struct pagoda_import *import;
@@ -305,15 +305,15 @@ struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dm
 }
 
 /*
- * Ends the attachment of an import, which isn't mapped; other allocations stay as they are.
- * Outside of reservations.
+ * Ends the attachment of an import that isn't mapped; for others a no-op. No reservation is
+ * held.
  */
 void pagoda_import_detach(struct pagoda_bo *bo)
 {
 	struct drm_gem_object *obj = &bo->ttm.base;
 	struct pagoda_import *import;
 
-	/* Protects import_attach, from which the DRM core gets the dma-buf of an import. */
+	/* object_name_lock: the DRM core looks for the dma-buf of an import in import_attach. */
 	mutex_lock(&obj->dev->object_name_lock);
 	import = bo->share.import;
 	WRITE_ONCE(bo->share.import, NULL);

@@ -283,7 +283,7 @@ static int move_map_cpu(struct pagoda_move *m)
 	return to->cpu ? 0 : -ENOMEM;
 }
 
-/* Does what allocates, waits or may fail, before anything is emitted. */
+/* Does all that allocates, waits or may fail, before the first operation is emitted. */
 static int move_prepare(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 {
 	struct ttm_buffer_object *ttm_bo = &m->bo->ttm;

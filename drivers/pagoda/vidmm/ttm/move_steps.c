@@ -375,7 +375,10 @@ int pagoda_move_run(struct pagoda_move *m)
 		ret = move_unmap(m, m->src);
 	if (!ret && !m->stays)
 		ret = move_notice_arrived(m, m->dst);
-	/* Costs of pagoda_move_undo(), which tells again that the allocation is resident. */
+	/*
+	 * Costs of pagoda_move_undo(), which repeats the notices that the allocation is
+	 * resident.
+	 */
 	if (!ret && !m->txn && m->was_told)
 		ret = move_notice_arrived(m, m->src);
 	return ret;
