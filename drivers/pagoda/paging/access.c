@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations of one small packet: READ_PHYSICAL and WRITE_PHYSICAL (C49 - C51),
- * SIGNAL_MONITORED_FENCE (C116, C117) and NOTIFY_ALLOC (C118 - C121).
+ * Operations that are always a single small packet: READ_PHYSICAL and WRITE_PHYSICAL
+ * (C49 - C51), SIGNAL_MONITORED_FENCE (C116, C117) and NOTIFY_ALLOC (C118 - C121).
  */
 #include <linux/string.h>
 
@@ -21,7 +21,6 @@ static int access_range_validate(const struct pagoda_paging_limits *limits, u32 
 	return 0;
 }
 
-/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_access_physical_validate(const struct pagoda_paging_limits *limits,
 				    const struct pagoda_paging_op *op, const char **why)
 {
@@ -56,7 +55,6 @@ enum pagoda_build pagoda_access_physical_build(const struct pagoda_paging_limits
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_access_physical_cost(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_paging_op *op, u32 buffer_size)
@@ -81,7 +79,6 @@ static int signal_virtual_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_signal_fence_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
@@ -118,7 +115,6 @@ enum pagoda_build pagoda_signal_fence_build(const struct pagoda_paging_limits *l
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_signal_fence_cost(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u32 buffer_size)
@@ -127,7 +123,6 @@ pagoda_signal_fence_cost(const struct pagoda_paging_limits *limits,
 				  sizeof(struct virtio_pagoda_signal_monitored_fence));
 }
 
-/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_notify_alloc_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
@@ -174,7 +169,6 @@ enum pagoda_build pagoda_notify_alloc_build(const struct pagoda_paging_limits *l
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_notify_alloc_cost(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u32 buffer_size)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT (C52 - C67). The
- * cursor counts pages. Both map operations encode runs, so that a contiguous list costs one run
- * with either operation; MAP_APERTURE_SEGMENT2 also tells the device that the list was given as
- * contiguous.
+ * cursor counts pages. Both map operations encode the page list as runs, a contiguous list as a
+ * single run; MAP_APERTURE_SEGMENT2 also tells the device that the list was given as contiguous.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -29,7 +28,6 @@ static int range_validate(const struct pagoda_paging_limits *limits, u64 first_p
 	return 0;
 }
 
-/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_map_aperture_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
@@ -50,7 +48,7 @@ int pagoda_map_aperture_validate(const struct pagoda_paging_limits *limits,
 				   pagoda_segment_size(limits, VIRTIO_PAGODA_SEGMENT_SYSTEM), why);
 }
 
-/* Encodes the next packet; returns false if there is no room for one. */
+/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
 static bool map_aperture_packet(const struct pagoda_paging_limits *limits,
 				const struct pagoda_paging_op *op,
 				struct pagoda_paging_cursor *cursor,
@@ -103,7 +101,6 @@ struct pagoda_paging_cost pagoda_map_aperture_cost(const struct pagoda_paging_li
 				sizeof(struct virtio_pagoda_map_aperture_segment), 0, runs);
 }
 
-/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_unmap_aperture_validate(const struct pagoda_paging_limits *limits,
 				   const struct pagoda_paging_op *op, const char **why)
 {
@@ -141,7 +138,6 @@ enum pagoda_build pagoda_unmap_aperture_build(const struct pagoda_paging_limits 
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_unmap_aperture_cost(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, u32 buffer_size)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Save areas of contexts: INIT_CONTEXT_RESOURCE (C81, C83) initializes one, and
- * UPDATE_CONTEXT_ALLOCATION (C84) writes into one by its virtual address. The cursor counts
- * bytes.
+ * Save areas of contexts: INIT_CONTEXT_RESOURCE (C81, C83) initializes a save area, and
+ * UPDATE_CONTEXT_ALLOCATION (C84) writes data to its virtual address. The cursor counts bytes.
  *
- * INIT_CONTEXT_RESOURCE is one packet in a buffer of any size, because a second packet couldn't
- * say where the save area begins. Save areas are a few pages, so that all runs fit; a list with
- * more runs is refused.
+ * INIT_CONTEXT_RESOURCE is never split into several packets, because a second packet couldn't
+ * say where the save area begins. Save areas are a few pages, so that their runs fit in any
+ * buffer; a page list with more runs is refused.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -60,8 +59,8 @@ static int init_context_side_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * The runs have to fit into one packet of PAGODA_PAGING_MIN_BUFFER bytes: 28 fit, and
- * VIRTIO_PAGODA_CONTEXT_BYTES have four at most. Returns 0, -EINVAL or -ERANGE.
+ * The runs have to fit into a packet of PAGODA_PAGING_MIN_BUFFER bytes: 28 fit, and a save area
+ * of VIRTIO_PAGODA_CONTEXT_BYTES has four at most.
  */
 int pagoda_init_context_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
@@ -110,7 +109,6 @@ enum pagoda_build pagoda_init_context_build(const struct pagoda_paging_limits *l
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_init_context_cost(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u32 buffer_size)
@@ -122,7 +120,6 @@ pagoda_init_context_cost(const struct pagoda_paging_limits *limits,
 				  nr_runs * sizeof(struct virtio_pagoda_run));
 }
 
-/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_update_context_validate(const struct pagoda_paging_limits *limits,
 				   const struct pagoda_paging_op *op, const char **why)
 {
@@ -143,7 +140,7 @@ int pagoda_update_context_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Encodes the next packet; returns false if there is no room for one. */
+/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
 static bool update_context_packet(const struct pagoda_paging_op *op,
 				  struct pagoda_paging_cursor *cursor,
 				  struct pagoda_paging_buffer *buf)

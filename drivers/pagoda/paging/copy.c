@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COPY_PAGE_TABLE_ENTRIES (C108 - C112). The cursor counts ranges: ranges are applied in order
- * (C109), so a packet takes the next ranges that it has room for.
+ * COPY_PAGE_TABLE_ENTRIES (C108 - C112). The cursor counts ranges. The device copies them in their
+ * order (C109), so each packet has the next ranges, as many as the buffer has room for.
  */
 #include <linux/math.h>
 #include <linux/minmax.h>
@@ -30,7 +30,6 @@ static int copy_table_validate(const struct pagoda_paging_limits *limits, u64 ta
 	return 0;
 }
 
-/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_copy_entries_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
@@ -58,7 +57,7 @@ int pagoda_copy_entries_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Encodes the next packet; returns false if there is no room for one. */
+/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
 static bool copy_packet(const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
 			struct pagoda_paging_buffer *buf)
 {

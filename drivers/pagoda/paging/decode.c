@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets in untrusted bytes. Printer and CPU executor read fields only after the check here
- * found the packet complete.
+ * Packets in untrusted bytes: a packet's fields are read only after pagoda_packet_check() found
+ * the packet complete.
  */
 #include "emit.h"
 #include "print.h"
@@ -9,13 +9,11 @@
 
 /**
  * pagoda_paging_walk() - Call a function for the packets of a buffer
- * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN
- * @size: Bytes built
- * @start: Packets before this offset are skipped
- * @visit: Called with each packet, which is readable in its whole length
+ * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN; any content
+ * @size: Bytes of @data that hold packets
+ * @start: Offset in bytes; packets that begin before this offset are skipped
+ * @visit: Called with each packet, up to the first malformed packet
  * @arg: First argument of @visit
- *
- * Ends at the first malformed packet.
  *
  * Context: any that @visit can be called in.
  */
@@ -41,11 +39,11 @@ void pagoda_paging_walk(const void *data, u32 size, u32 start,
  * pagoda_paging_print() - Print a paging buffer
  * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN; any content
  * @size: Bytes of the buffer
- * @text: Text to append to; cut off when full
+ * @text: Gets a line per packet; lines that don't fit are cut off
  *
  * Context: any.
- * Return: packets printed, or -EINVAL after a line that says where and why a packet is
- * malformed.
+ * Return: number of packets printed, or -EINVAL after a line that says where the first malformed
+ * packet is and what is wrong with it.
  */
 int pagoda_paging_print(const void *data, u32 size, struct pagoda_paging_text *text)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * MAP_MMU and UNMAP_MMU: system memory that the device may access, and its device addresses.
- * The cursor counts pages. The page list holds bus addresses; with a device MMU the lists of
- * all other operations hold device addresses.
+ * MAP_MMU and UNMAP_MMU: give device addresses to system memory, and take them back. The cursor
+ * counts pages. The page list of MAP_MMU has bus addresses; on a device with an MMU the page lists
+ * of all other operations have device addresses.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -35,7 +35,6 @@ static int mmu_range_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_map_mmu_validate(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_paging_op *op, const char **why)
 {
@@ -47,7 +46,7 @@ int pagoda_map_mmu_validate(const struct pagoda_paging_limits *limits,
 	       pagoda_adl_validate(map->adl, map->adl_offset, map->nr_pages, U64_MAX, why);
 }
 
-/* Encodes the next packet; returns false if there is no room for one. */
+/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
 static bool map_mmu_packet(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
 			   struct pagoda_paging_buffer *buf)
@@ -94,7 +93,6 @@ struct pagoda_paging_cost pagoda_map_mmu_cost(const struct pagoda_paging_limits 
 	return pagoda_runs_cost(limits, buffer_size, sizeof(struct virtio_pagoda_map_mmu), 0, runs);
 }
 
-/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_unmap_mmu_validate(const struct pagoda_paging_limits *limits,
 			      const struct pagoda_paging_op *op, const char **why)
 {
@@ -124,7 +122,6 @@ enum pagoda_build pagoda_unmap_mmu_build(const struct pagoda_paging_limits *limi
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/* Returns exact bounds. */
 struct pagoda_paging_cost pagoda_unmap_mmu_cost(const struct pagoda_paging_limits *limits,
 						const struct pagoda_paging_op *op, u32 buffer_size)
 {

@@ -8,13 +8,13 @@
 #include "core/check.h"
 #include "paging.h"
 
-/* Returns whether there is room for a packet and its private data. */
+/* Returns whether @buf has room for a packet of @bytes and for the packet's private data. */
 static inline bool pagoda_buffer_has(const struct pagoda_paging_buffer *buf, u32 bytes)
 {
 	return buf->size >= bytes && buf->priv_size >= sizeof(struct pagoda_paging_private);
 }
 
-/* Steps over the complete packet at @buf->pos and writes its private data. */
+/* Advances @buf past the packet of @bytes at @buf->pos, and writes the packet's private data. */
 static inline void pagoda_buffer_commit(struct pagoda_paging_buffer *buf, u32 bytes,
 					const void *src_pages, const void *dst_pages)
 {
@@ -43,15 +43,15 @@ static inline struct virtio_pagoda_packet pagoda_packet_head(u32 opcode, u32 fla
 	};
 }
 
-/* Returns the cost of an operation that is one packet of constant size. */
+/* Returns the exact cost of an operation that is always a single packet, of @bytes. */
 static inline struct pagoda_paging_cost pagoda_cost_single(u64 moved, u32 bytes)
 {
 	return (struct pagoda_paging_cost) { .moved = moved, .encoded = bytes, .packets = 1 };
 }
 
 /*
- * Returns the cost of @count units behind a head, as many per packet as the buffer takes: one
- * packet in the rest of the first buffer, then one per fresh buffer.
+ * Returns the cost, with @moved 0, of @count elements of @unit bytes each, in packets with a head
+ * of @head bytes: a packet in the rest of a used buffer, then a packet per fresh buffer.
  */
 static inline struct pagoda_paging_cost pagoda_units_cost(u32 buffer_size, u32 head, u32 unit,
 							  u64 count)

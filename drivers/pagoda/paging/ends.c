@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Source and destination of operations in terms of their own fields, for traces and the journal. */
+/* struct pagoda_paging_ends of each operation, for traces and the journal. */
 #include "emit.h"
 #include "table.h"
 
@@ -13,7 +13,7 @@ static struct pagoda_paging_ends ends_to(u32 segment, u64 address, u64 size)
 	};
 }
 
-/* For addresses without a segment. */
+/* Returns ends whose addresses are in no segment, such as virtual addresses. */
 static struct pagoda_paging_ends ends_between(u64 source, u64 address, u64 size)
 {
 	struct pagoda_paging_ends ends = ends_to(VIRTIO_PAGODA_SEGMENT_COUNT, address, size);
@@ -22,7 +22,7 @@ static struct pagoda_paging_ends ends_between(u64 source, u64 address, u64 size)
 	return ends;
 }
 
-/* Returns the address of a side at an offset; 0 for page lists, which have no address. */
+/* Returns the address @offset bytes into @side; a page list has no address: nothing is added. */
 static u64 ends_side(const struct pagoda_side *side, u64 offset)
 {
 	return side->address + (side->segment == VIRTIO_PAGODA_SEGMENT_SYSTEM ? 0 : offset);
@@ -120,7 +120,7 @@ struct pagoda_paging_ends pagoda_notify_residency_ends(const struct pagoda_pagin
 		       op->notify_residency.nr_pages);
 }
 
-/* The source is the value. */
+/* @source is the value that is written. */
 struct pagoda_paging_ends pagoda_signal_fence_ends(const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_ends ends = ends_to(op->signal_fence.segment,
@@ -140,7 +140,7 @@ struct pagoda_paging_ends pagoda_map_mmu_ends(const struct pagoda_paging_op *op)
 	return ends_between(0, op->map_mmu.address, op->map_mmu.nr_pages);
 }
 
-/* The source is the offset in the allocation. */
+/* @source is the offset in the allocation. */
 struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op *op)
 {
 	return ends_between(op->notify_alloc.offset, op->notify_alloc.address,

@@ -15,12 +15,12 @@
 #define PAGODA_UPDATE_FLAGS	(VIRTIO_PAGODA_UPDATE_REPEAT | VIRTIO_PAGODA_UPDATE_INITIAL | \
 				 VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION | \
 				 VIRTIO_PAGODA_UPDATE_USE_64K)
-/* Bits that are equal in both formats. */
+/* Flags that are at the same bits in DXGK_PTE and in the device's format. */
 #define PAGODA_PTE_SAME		(PAGODA_PTE_VALID | PAGODA_PTE_ZERO | PAGODA_PTE_CACHE_COHERENT | \
 				 PAGODA_PTE_READ_ONLY | PAGODA_PTE_NO_EXECUTE | \
 				 PAGODA_PTE_SEGMENT_MASK | PAGODA_PTE_LARGE_PAGE)
 #define PAGODA_PTE_IS_64K	BIT_ULL(PAGODA_PTE_PAGE_SIZE_SHIFT)
-/* Flags that a valid entry may have if it points to a table. */
+/* Flags that a valid DXGK_PTE that points to a table may have. */
 #define PAGODA_PTE_TABLE	(PAGODA_PTE_VALID | PAGODA_PTE_SEGMENT_MASK | \
 				 PAGODA_PTE_PAGE_SIZE_MASK)
 #define PAGODA_PTE_DRIVER_MASK	GENMASK_ULL(63, VIRTIO_PAGODA_PTE_DRIVER_SHIFT)
@@ -31,19 +31,18 @@ static_assert(PAGODA_PTE_SAME ==
 	       VIRTIO_PAGODA_PTE_SEGMENT_MASK | VIRTIO_PAGODA_PTE_LARGE),
 	      "flags mean the same in both forms");
 
-/* Values that are checked together. */
+/* Entries of a leaf table that are compared with an accepted entry together. */
 #define PAGODA_PT_BLOCK		64
 
 /**
- * pagoda_pte_encode() - Make a hardware entry
+ * pagoda_pte_encode() - Convert a page-table entry to the device's format
  * @pte: Flags and address
- * @driver_protection: Value of the map call, 0 above level 0 (C98); the device gets its low 12
- *	bits
- *
- * An invalid entry is 0 in all its bits, and an entry of zeros has no address (C94).
+ * @driver_protection: DriverProtection of the mapping, 0 above level 0 (C98); its low 12 bits
+ *	become part of the entry
  *
  * Context: any.
- * Return: the entry, in CPU order.
+ * Return: the entry in CPU byte order; 0 if @pte isn't valid, without an address if @pte has
+ * PAGODA_PTE_ZERO (C94).
  */
 u64 pagoda_pte_encode(const struct pagoda_pte *pte, u64 driver_protection)
 {
@@ -58,11 +57,11 @@ u64 pagoda_pte_encode(const struct pagoda_pte *pte, u64 driver_protection)
 }
 
 /**
- * pagoda_pte_decode() - Flags and address of a hardware entry
- * @entry: The entry, in CPU order
+ * pagoda_pte_decode() - Flags and address of a page-table entry in the device's format
+ * @entry: The entry, in CPU byte order
  *
  * Context: any.
- * Return: flags and address; the driver's bits are left out.
+ * Return: flags and address, without the bits of DriverProtection.
  */
 struct pagoda_pte pagoda_pte_decode(u64 entry)
 {
@@ -74,7 +73,7 @@ struct pagoda_pte pagoda_pte_decode(u64 entry)
 	};
 }
 
-/* Checks that [address, address + size) is in a segment that an entry may point to. */
+/* Checks that @size bytes from the entry's address on are in the entry's segment. */
 static int target_validate(const struct pagoda_paging_limits *limits, const struct pagoda_pte *pte,
 			   u64 size, u64 alignment, const char **why)
 {
@@ -91,7 +90,7 @@ static int target_validate(const struct pagoda_paging_limits *limits, const stru
 	return 0;
 }
 
-/* Checks a valid entry of a leaf table, or of a large page. */
+/* Checks a valid entry that maps a page: of a leaf table, or of a 2 MiB page at level 1. */
 static int leaf_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_op_update_page_table *update,
 			 const struct pagoda_pte *pte, const char **why)
@@ -120,7 +119,7 @@ static int large_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Entries of zeros have no page size of their own and no table, at any level. */
+/* An entry with PAGODA_PTE_ZERO maps zeros: it has no page size and no table, at any level. */
 static int zero_validate(const struct pagoda_pte *pte, const char **why)
 {
 	if (pte->flags & (PAGODA_PTE_LARGE_PAGE | PAGODA_PTE_PAGE_SIZE_MASK))
@@ -130,7 +129,7 @@ static int zero_validate(const struct pagoda_pte *pte, const char **why)
 	return 0;
 }
 
-/* Checks an entry that points to a table of the level below. */
+/* Checks a valid entry that points to a table of the next lower level. */
 static int table_entry_validate(const struct pagoda_paging_limits *limits,
 				const struct pagoda_op_update_page_table *update,
 				const struct pagoda_pte *pte, const char **why)
@@ -179,11 +178,11 @@ static int pte_validate(const struct pagoda_paging_limits *limits,
 	return table_entry_validate(limits, update, pte, why);
 }
 
-/* Accepted entries of a leaf table: most of the many entries differ only in the address. */
+/* Which entries are accepted because @entry was: most entries differ only in the address. */
 struct pagoda_pt_good {
-	u64 entry;	/* an accepted entry */
-	u64 bits;	/* bits that others have to share with @entry */
-	u64 last;	/* highest address of the others */
+	u64 entry;	/* an entry that was checked completely */
+	u64 bits;	/* bits in which an entry has to be equal to @entry */
+	u64 last;	/* highest address that an entry may have */
 };
 
 static u64 values_highest(const u64 *values, u32 count)
@@ -196,9 +195,9 @@ static u64 values_highest(const u64 *values, u32 count)
 }
 
 /*
- * Returns whether @count values are acceptable because of the accepted one: none differs in
- * @good->bits, and no address is above @good->last. No address is larger than all address bits
- * together, which mostly is enough to know; the loop has no early exit for speed.
+ * Returns whether @good accepts @count entries: none differs from @good->entry in @good->bits,
+ * and no address is above @good->last. For speed the loop has no early exit, and the highest
+ * address is computed only if the OR of all address bits is above @good->last.
  */
 static inline bool pagoda_values_are_good(const u64 *values, u32 count,
 					  const struct pagoda_pt_good *good)
@@ -216,7 +215,7 @@ static inline bool pagoda_values_are_good(const u64 *values, u32 count,
 	       (any <= good->last || values_highest(values, count) <= good->last);
 }
 
-/* Checks a value by itself, and sets @good to what similar values may differ in. */
+/* Checks an entry completely, and sets @good so that similar entries are accepted, too. */
 static int leaf_value_validate(const struct pagoda_paging_limits *limits,
 			       const struct pagoda_op_update_page_table *update, u64 value,
 			       struct pagoda_pt_good *good, const char **why)
@@ -229,13 +228,13 @@ static int leaf_value_validate(const struct pagoda_paging_limits *limits,
 	*good = (struct pagoda_pt_good) { .entry = value, .bits = ~0ull, .last = U64_MAX };
 	if (ret || !(value & VIRTIO_PAGODA_PTE_VALID) || value & VIRTIO_PAGODA_PTE_ZERO)
 		return ret;
-	/* The accepted page is inside its segment, so the difference isn't negative. */
+	/* Not negative, because a whole page is inside the segment. */
 	good->last = pagoda_segment_size(limits, segment) - size;
 	good->bits = ~VIRTIO_PAGODA_PTE_ADDRESS_MASK | (size - 1);
 	return 0;
 }
 
-/* Checks the values of a block that the last accepted value doesn't cover. */
+/* Checks a block of entries that @good doesn't accept as a whole, and updates @good. */
 static int block_validate(const struct pagoda_paging_limits *limits,
 			  const struct pagoda_op_update_page_table *update, const u64 *values,
 			  u32 count, struct pagoda_pt_good *good, const char **why)
@@ -249,7 +248,7 @@ static int block_validate(const struct pagoda_paging_limits *limits,
 		ret = leaf_value_validate(limits, update, values[i], good, why);
 		if (ret)
 			return ret;
-		/* Mostly all following values are similar to the new one. */
+		/* The new @good mostly accepts the rest of the block, too. */
 		if (!i && pagoda_values_are_good(values, count, good))
 			return 0;
 	}
@@ -257,15 +256,15 @@ static int block_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Checks the hardware entries of a leaf table: block by block, and one by one where values
- * differ.
+ * Checks entries of a leaf table: blocks of them against the last accepted entry, and entry by
+ * entry where a block differs in more than addresses.
  */
 static int leaf_values_validate(const struct pagoda_paging_limits *limits,
 				const struct pagoda_op_update_page_table *update, u32 count,
 				const char **why)
 {
 	const u64 *values = update->values;
-	struct pagoda_pt_good good = { .bits = ~0ull };	/* invalid */
+	struct pagoda_pt_good good = { .bits = ~0ull };	/* accepts only 0 */
 	u32 n;
 	int ret;
 
@@ -280,7 +279,7 @@ static int leaf_values_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Checks the entries of @ptes or @values that the operation uses. */
+/* Checks the entries of @ptes or @values that the update writes. */
 static int entries_validate(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_op_update_page_table *update, const char **why)
 {
@@ -357,7 +356,6 @@ static int update_range_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_update_validate(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, const char **why)
 {

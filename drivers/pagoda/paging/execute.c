@@ -2,15 +2,15 @@
 /*
  * Execution of paging buffers by the CPU, without the device.
  *
- * A buffer may have been damaged since it was built, and the offset to start at comes from the
- * device: pagoda_packet_check() finds each packet complete before its operation is executed.
+ * Buffers are untrusted: memory may have been damaged since a buffer was built, and the offset to
+ * start at comes from the device. pagoda_packet_check() checks opcode and length of each packet.
  */
 #include <linux/errno.h>
 #include <asm/byteorder.h>
 #include "cpu/cpu.h"
 #include "table.h"
 
-/* Returns the private data of the packet at @offset, or NULL; *@index only moves forward. */
+/* Returns the private data of the packet at @offset, or NULL; searches from element *@index on. */
 static const struct pagoda_paging_private *
 cpu_private(const struct pagoda_paging_private *priv, u32 nr_priv, u32 *index, u32 offset)
 {
@@ -21,7 +21,7 @@ cpu_private(const struct pagoda_paging_private *priv, u32 nr_priv, u32 *index, u
 	return NULL;
 }
 
-/* Returns why there is no packet: the opcode is checked before the length. */
+/* Returns the fault reason for a packet that pagoda_packet_check() refused. */
 static u32 cpu_head_reason(const struct virtio_pagoda_packet *packet)
 {
 	return pagoda_paging_row(le16_to_cpu(packet->opcode)) ? VIRTIO_PAGODA_FAULT_BAD_LENGTH :
@@ -29,8 +29,8 @@ static u32 cpu_head_reason(const struct virtio_pagoda_packet *packet)
 }
 
 /*
- * Executes the packets from @start on; @stopped_at as in pagoda_cpu_execute(). Returns a fault
- * reason.
+ * Executes the packets from offset @start on, and sets *@stopped_at to the end of the last packet
+ * executed. Returns VIRTIO_PAGODA_FAULT_NONE, or why a packet or @start was refused.
  */
 static u32 cpu_buffer_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
 			      u32 start, const struct pagoda_paging_private *priv, u32 nr_priv,
@@ -69,7 +69,6 @@ static u32 cpu_buffer_execute(struct pagoda_cpu_executor *exec, const void *data
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Returns the errno for a fault reason, as pagoda_cpu_execute() documents it. */
 static int cpu_error(u32 reason)
 {
 	switch (reason) {
@@ -94,18 +93,18 @@ static int cpu_error(u32 reason)
  * pagoda_cpu_execute() - Execute a paging buffer on the CPU
  * @exec: Memory, and the CPU's copy of the aperture, which MAP and UNMAP change
  * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN
- * @size: Bytes built
- * @start: Offset of the first packet to execute; packets before it are skipped
- * @priv: Private data of the buffer, from its beginning
+ * @size: Bytes of @data that hold packets
+ * @start: Offset of the first packet to execute
+ * @priv: Private data of all packets of the buffer, or NULL
  * @priv_size: Bytes of @priv
  * @stopped_at: Set to the offset of the first packet not executed, @size if there is none
  *
- * A refused packet has no effect; @exec->reason is set to the fault reason that the device
- * would have reported. Values of monitored fences are written, but waiters aren't woken: the
- * caller has to do that.
+ * Stops at the first packet that is refused, without an effect of that packet. @exec->reason is
+ * set to the fault reason that the device would have reported. Values of monitored fences are
+ * written; to wake their waiters is up to the caller.
  *
- * Context: as the callbacks of @exec allow. One call at a time for one @exec, and no other
- * writer of that memory.
+ * Context: as the callbacks of @exec allow. The caller excludes other calls with @exec, and
+ * other writers of the memory that the packets name.
  * Return: 0; -EFAULT for memory that isn't there or that the CPU can't reach, -EOPNOTSUPP for
  * an operation that the CPU doesn't execute, -EINVAL for other errors in a packet or @start.
  */

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * FILL (C39 - C45) and DISCARD_CONTENT (C46 - C48): operations on VRAM without a source. Each
- * is one packet, for any size.
+ * FILL (C39 - C45) and DISCARD_CONTENT (C46 - C48): operations on a range of VRAM. Each is a
+ * single packet, whatever the size of the range.
  */
 #include <linux/string.h>
 
 #include "emit.h"
 #include "table.h"
 
-/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_fill_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, const char **why)
 {
@@ -48,14 +47,12 @@ enum pagoda_build pagoda_fill_build(const struct pagoda_paging_limits *limits,
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/* Returns exact bounds. */
 struct pagoda_paging_cost pagoda_fill_cost(const struct pagoda_paging_limits *limits,
 					   const struct pagoda_paging_op *op, u32 buffer_size)
 {
 	return pagoda_cost_single(op->fill.size, sizeof(struct virtio_pagoda_fill));
 }
 
-/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_discard_content_validate(const struct pagoda_paging_limits *limits,
 				    const struct pagoda_paging_op *op, const char **why)
 {
@@ -99,7 +96,6 @@ enum pagoda_build pagoda_discard_content_build(const struct pagoda_paging_limits
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/* Returns exact bounds: no content moves (C46). */
 struct pagoda_paging_cost
 pagoda_discard_content_cost(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_paging_op *op, u32 buffer_size)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* FLUSH_TLB (C103 - C106): drops the translations of a range or of a whole space. */
+/* FLUSH_TLB (C103 - C106): drops the TLB's translations of a range or a whole address space. */
 #include <linux/string.h>
 
 #include "emit.h"
 #include "pt.h"
 #include "table.h"
 
-/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_flush_tlb_validate(const struct pagoda_paging_limits *limits,
 			      const struct pagoda_paging_op *op, const char **why)
 {
@@ -54,7 +53,6 @@ enum pagoda_build pagoda_flush_tlb_build(const struct pagoda_paging_limits *limi
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/* Returns exact bounds. */
 struct pagoda_paging_cost pagoda_flush_tlb_cost(const struct pagoda_paging_limits *limits,
 						const struct pagoda_paging_op *op,
 						u32 buffer_size)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations that only tell the device where an allocation or a fence is now: NOTIFY_RESIDENCY,
- * NOTIFY_RESIDENCY2 (C113 - C115) and NOTIFY_FENCE_RESIDENCY.
+ * Operations that only tell the device where an allocation or the value of a fence is:
+ * NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2 (C113 - C115) and NOTIFY_FENCE_RESIDENCY.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -18,7 +18,7 @@ u64 pagoda_notify_fences_tail(const void *packet)
 	return (u64)le32_to_cpu(notify->nr_fences) * sizeof(struct virtio_pagoda_fence_residency);
 }
 
-/* Only NOTIFY_RESIDENCY2 names pages. */
+/* Checks @offset and @nr_pages, which have to be 0 except in NOTIFY_RESIDENCY2. */
 static int residency_pages_validate(const struct pagoda_paging_op *op, const char **why)
 {
 	const struct pagoda_op_notify_residency *notify = &op->notify_residency;
@@ -52,7 +52,6 @@ static int residency_place_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_notify_residency_validate(const struct pagoda_paging_limits *limits,
 				     const struct pagoda_paging_op *op, const char **why)
 {
@@ -88,7 +87,6 @@ enum pagoda_build pagoda_notify_residency_build(const struct pagoda_paging_limit
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_notify_residency_cost(const struct pagoda_paging_limits *limits,
 			     const struct pagoda_paging_op *op, u32 buffer_size)
@@ -108,7 +106,6 @@ static int fence_value_validate(const struct pagoda_paging_limits *limits, u64 a
 	return 0;
 }
 
-/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_notify_fences_validate(const struct pagoda_paging_limits *limits,
 				  const struct pagoda_paging_op *op, const char **why)
 {
@@ -128,7 +125,7 @@ int pagoda_notify_fences_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Encodes the next packet; returns false if there is no room for one. */
+/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
 static bool notify_fences_packet(const struct pagoda_paging_op *op,
 				 struct pagoda_paging_cursor *cursor,
 				 struct pagoda_paging_buffer *buf)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Operations in WDDM's terms, the input of the paging layer. Addresses are offsets in a
- * segment, bus addresses in system memory; with a device MMU, device addresses.
+ * Operations in WDDM's terms, the input of the paging layer. Addresses are offsets in a segment;
+ * in system memory bus addresses, or device addresses if the device has an MMU of its own.
  */
 #ifndef PAGODA_PAGING_OP_H
 #define PAGODA_PAGING_OP_H
@@ -11,18 +11,17 @@
 #include <linux/virtio_pagoda.h>
 #include "core/layout.h"
 
-/* Flag of TRANSFER and DISCARD_CONTENT: the allocation is idle; WDDM's value. */
+/* AllocationIsIdle of TRANSFER and DISCARD_CONTENT: all GPU work on the allocation is complete. */
 #define PAGODA_ALLOCATION_IS_IDLE	0x4u
 
 /**
  * struct pagoda_adl - Address descriptor list: pages of system memory
  * @nr_pages: Pages in the list
- * @contiguous: The pages are consecutive from @base; @pages isn't used
+ * @contiguous: The pages are consecutive from @base on; @pages isn't used
  * @base: Bus address of the first page if @contiguous
  * @pages: Bus address of each page, page aligned, if not @contiguous
- * @cpu_pages: Array with the struct page pointer of each page for the CPU executor, opaque to
- *	this layer, valid until the buffer was executed; NULL if the CPU can't reach the pages
- *	(C66)
+ * @cpu_pages: Array with the struct page pointer of each page, for the CPU executor; valid until
+ *	the paging buffer was executed; NULL if the CPU can't reach the pages (C66)
  */
 struct pagoda_adl {
 	u32 nr_pages;
@@ -32,7 +31,7 @@ struct pagoda_adl {
 	const void *cpu_pages;
 };
 
-/* Returns the address of page @page of a list. */
+/* Returns the bus or device address of page number @page of a list. */
 static inline u64 pagoda_adl_page(const struct pagoda_adl *adl, u64 page)
 {
 	if (adl->contiguous)
@@ -41,11 +40,11 @@ static inline u64 pagoda_adl_page(const struct pagoda_adl *adl, u64 page)
 }
 
 /**
- * struct pagoda_side - Source or destination of a transfer
+ * struct pagoda_side - Source or destination of an operation
  * @segment: enum virtio_pagoda_segment
- * @generation: Generation of the aperture mapping, 0 in other segments
+ * @generation: Aperture: generation that the pages have to be mapped with, 0 = any. Else 0
  * @address: Offset in the segment of the allocation's first byte; unused for system memory
- * @adl: Pages of system memory
+ * @adl: Page list of system memory; unused for VRAM and aperture
  */
 struct pagoda_side {
 	u32 segment;
@@ -56,16 +55,16 @@ struct pagoda_side {
 
 /**
  * struct pagoda_op_transfer - TRANSFER and SPECIAL_LOCK_TRANSFER (C26 - C38)
- * @offset: TransferOffset in bytes, page aligned: added to segment sides only (C30)
- * @size: TransferSize in bytes of this piece; 0 = content lost, nothing is encoded (C35)
- * @mdl_offset: First page of the list that this piece uses, on system sides (C30)
+ * @offset: TransferOffset: bytes, page aligned, added to addresses in VRAM and aperture (C30)
+ * @size: TransferSize: bytes to copy; 0 = the content is lost, nothing is encoded (C35)
+ * @mdl_offset: MdlOffset: index of the first page to copy in each page list (C30)
  * @flags: VIRTIO_PAGODA_TRANSFER_* and %PAGODA_ALLOCATION_IS_IDLE
  * @src: Source
  * @dst: Destination
- * @range_id: SPECIAL_LOCK_TRANSFER: swizzling range
- * @range_data: SPECIAL_LOCK_TRANSFER: the driver's value for the range
- * @layout: SPECIAL_LOCK_TRANSFER, SWIZZLE and UNSWIZZLE: geometry of the surface, which starts
- *	at the address of the VRAM side
+ * @range_id: SPECIAL_LOCK_TRANSFER: number of the swizzling range
+ * @range_data: SPECIAL_LOCK_TRANSFER: driver's value for the range, which the device only traces
+ * @layout: SPECIAL_LOCK_TRANSFER, SWIZZLE and UNSWIZZLE: geometry of the tiled surface, which
+ *	begins at the address of its side
  * @surface_size: SPECIAL_LOCK_TRANSFER, SWIZZLE and UNSWIZZLE: bytes of the whole surface
  */
 struct pagoda_op_transfer {
@@ -84,8 +83,8 @@ struct pagoda_op_transfer {
 /**
  * struct pagoda_op_fill - FILL (C39 - C45)
  * @size: Bytes, multiple of 4
- * @address: Offset in the segment
- * @segment: A memory segment
+ * @address: Offset in the segment, multiple of 4
+ * @segment: VRAM, the only memory segment
  * @pattern: Replicated 32-bit value
  */
 struct pagoda_op_fill {
@@ -98,9 +97,9 @@ struct pagoda_op_fill {
 /**
  * struct pagoda_op_discard_content - DISCARD_CONTENT (C46 - C48)
  * @size: Bytes, multiple of the page size
- * @address: Offset in the segment
- * @segment: A memory segment
- * @flags: %PAGODA_ALLOCATION_IS_IDLE
+ * @address: Offset in the segment, page aligned
+ * @segment: VRAM, the only memory segment
+ * @flags: %PAGODA_ALLOCATION_IS_IDLE or 0
  */
 struct pagoda_op_discard_content {
 	u64 size;
@@ -113,7 +112,7 @@ struct pagoda_op_discard_content {
  * struct pagoda_op_access_physical - READ_PHYSICAL, WRITE_PHYSICAL (C49 - C51)
  * @address: Offset in the segment, or bus address for system memory
  * @segment: enum virtio_pagoda_segment
- * @size: 1, 2, 4 or 8
+ * @size: Bytes of the access: 1, 2, 4 or 8
  * @cpu_pages: System memory: struct page array of one entry for the CPU executor, valid until
  *	the buffer was executed; or NULL
  */
@@ -125,14 +124,14 @@ struct pagoda_op_access_physical {
 };
 
 /**
- * struct pagoda_op_map_aperture - MAP_APERTURE_SEGMENT and 2 (C52 - C67)
- * @device: Owner, 0 = none (C60); not encoded: all owners share one aperture
- * @first_page: OffsetInPages: first page of the aperture
- * @nr_pages: Pages
- * @adl_offset: First page of @adl
- * @adl: Pages to map
+ * struct pagoda_op_map_aperture - MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 (C52 - C67)
+ * @device: Owner of the mapping, 0 = none (C60); not encoded: all owners share one aperture
+ * @first_page: OffsetInPages: first aperture page to map
+ * @nr_pages: Number of pages to map
+ * @adl_offset: Index in @adl of the page that @first_page is mapped to
+ * @adl: Pages that the aperture is mapped to
  * @flags: %VIRTIO_PAGODA_MAP_CACHE_COHERENT
- * @generation: Generation of the mapping
+ * @generation: Number of the mapping, not 0; an access that names another number is refused
  * @cpu_visible_address: MAP_APERTURE_SEGMENT2: kernel address of the pages if the allocation
  *	asked for one, else NULL (C67); not encoded: the CPU executor uses @adl
  */
@@ -149,10 +148,10 @@ struct pagoda_op_map_aperture {
 
 /**
  * struct pagoda_op_unmap_aperture - UNMAP_APERTURE_SEGMENT (C57 - C63)
- * @device: Owner, 0 = none (C60); not encoded: all owners share one aperture
- * @first_page: First page of the aperture
- * @nr_pages: Pages
- * @dummy_page: Bus address of the page that the range is mapped to
+ * @device: Owner of the mapping, 0 = none (C60); not encoded: all owners share one aperture
+ * @first_page: First aperture page to unmap
+ * @nr_pages: Number of pages to unmap
+ * @dummy_page: Bus or device address of the dummy page, which all unmapped pages lead to
  * @cpu_pages: struct page array with @dummy_page as the only entry, for the CPU executor, valid
  *	until the buffer was executed; or NULL
  */
@@ -166,9 +165,8 @@ struct pagoda_op_unmap_aperture {
 
 /**
  * struct pagoda_op_signal_fence - SIGNAL_MONITORED_FENCE (C116, C117)
- * @address: Offset in the segment, or bus address for system memory, or virtual address in the
- *	paging address space with %VIRTIO_PAGODA_SIGNAL_VIRTUAL, which the driver doesn't use:
- *	it names fences by segment and address
+ * @address: Offset in the segment, or bus address for system memory; with SIGNAL_VIRTUAL, which
+ *	the driver never sets, virtual address in the paging address space
  * @value: Value to write
  * @segment: enum virtio_pagoda_segment; 0 with SIGNAL_VIRTUAL
  * @flags: VIRTIO_PAGODA_SIGNAL_* flags
@@ -186,9 +184,9 @@ struct pagoda_op_signal_fence {
 /**
  * struct pagoda_op_notify_alloc - NOTIFY_ALLOC (C118 - C121)
  * @process: Owning process, 0 for an eviction
- * @offset: First byte of the allocation
- * @size: Bytes
- * @address: GPU virtual address of @offset or 0
+ * @offset: Byte of the allocation at which the range begins that the notice is about
+ * @size: Bytes of the range
+ * @address: GPU virtual address at which the range begins, or 0
  * @flags: One of VIRTIO_PAGODA_NOTIFY_EVICTION, VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP
  */
 struct pagoda_op_notify_alloc {
@@ -202,9 +200,9 @@ struct pagoda_op_notify_alloc {
 /**
  * struct pagoda_op_virtual_transfer - VIRTUAL_TRANSFER (C69 - C74)
  * @size: Bytes, multiple of 4
- * @src_address: Virtual address in the paging space; used unchanged (C69)
- * @dst_address: Virtual address in the paging space; used unchanged (C69)
- * @allocation_offset: Byte of the allocation at which the piece starts; informational
+ * @src_address: Virtual address in the paging address space, of the first byte to copy (C69)
+ * @dst_address: Virtual address in the paging address space, of the first byte to write (C69)
+ * @allocation_offset: Byte of the allocation at which the copy starts; only shown in traces
  * @direction: enum virtio_pagoda_direction
  * @flags: VIRTIO_PAGODA_VIRTUAL_SRC_64K, VIRTIO_PAGODA_VIRTUAL_DST_64K
  * @src_pages: Source in system memory: struct page array for the CPU executor with the page at
@@ -225,10 +223,10 @@ struct pagoda_op_virtual_transfer {
 /**
  * struct pagoda_op_virtual_fill - VIRTUAL_FILL (C69 - C72)
  * @size: Bytes, multiple of 4
- * @address: Virtual address in the paging space
- * @allocation_offset: Informational
+ * @address: Virtual address in the paging address space
+ * @allocation_offset: Byte of the allocation at which the fill starts; only shown in traces
  * @pattern: Replicated 32-bit value
- * @dst_pages: As in &struct pagoda_op_virtual_transfer
+ * @dst_pages: Like &pagoda_op_virtual_transfer.dst_pages, for @address
  */
 struct pagoda_op_virtual_fill {
 	u64 size;
@@ -240,11 +238,11 @@ struct pagoda_op_virtual_fill {
 
 /**
  * struct pagoda_op_init_context - INIT_CONTEXT_RESOURCE (C81, C83)
- * @context: Context, 0 = per device
+ * @context: Id of the context, 0 = the save area belongs to the device
  * @size: Bytes of the save area, multiple of the page size
  * @gpu_address: Virtual address of the save area, 0 = not mapped; informational: the device
  *	reaches the save area by @dst
- * @dst: Memory of the save area; the page list of a system side has exactly its pages
+ * @dst: Memory of the save area; a page list has exactly the pages of @size bytes
  * @cpu_address: Kernel address of the save area, not NULL only if @flags is
  *	%PAGODA_SAVE_CPU_ADDRESS (C83); not encoded, and always NULL in this driver, which has
  *	no such save areas
@@ -269,7 +267,7 @@ struct pagoda_op_init_context {
 #define PAGODA_SAVE_CPU_ADDRESS \
 	(PAGODA_SAVE_CPU_VISIBLE | PAGODA_SAVE_PROTECTED | PAGODA_SAVE_APERTURE_ONLY)
 
-/* Entries in the driver's format: bits of WDDM's DXGK_PTE. */
+/* Flags of struct pagoda_pte: bits of WDDM's DXGK_PTE. */
 #define PAGODA_PTE_VALID		BIT_ULL(0)
 #define PAGODA_PTE_ZERO			BIT_ULL(1)
 #define PAGODA_PTE_CACHE_COHERENT	BIT_ULL(2)
@@ -285,10 +283,10 @@ struct pagoda_op_init_context {
 #define PAGODA_PROTECTION_UNIQUE	BIT_ULL(63)
 
 /**
- * struct pagoda_pte - DXGK_PTE
+ * struct pagoda_pte - Page-table entry in the driver's format, WDDM's DXGK_PTE
  * @flags: PAGODA_PTE_* bits
- * @address: Page or table: offset in the segment, or bus address for segment 0; multiple of the
- *	page size
+ * @address: Address of the page or table: offset in the segment, or bus address for segment 0;
+ *	aligned to the size of the page or table
  */
 struct pagoda_pte {
 	u64 flags;
@@ -302,27 +300,24 @@ struct pagoda_pte pagoda_pte_decode(u64 entry);
  * struct pagoda_op_update_page_table - UPDATE_PAGE_TABLE (C86 - C100)
  * @mode: enum virtio_pagoda_update_mode
  * @level: 0 = leaf
- * @first_entry: StartIndex
- * @nr_entries: NumPageTableEntries, in pages of the table: 64 KiB pages with USE_64K
+ * @first_entry: StartIndex: index of the first entry to write
+ * @nr_entries: NumPageTableEntries: entries to write; with USE_64K at level 0 of 64 KiB each
  * @flags: VIRTIO_PAGODA_UPDATE_* flags
- * @address_space: Space the table belongs to
+ * @address_space: Id of the address space that the table belongs to
  * @table_entries: Number of entries of the whole table, for checks
  * @table_segment: GPU_PHYSICAL: VRAM or SYSTEM; else 0
  * @table_address: GPU_PHYSICAL: offset or bus address of the table. GPU_VIRTUAL: its address in
  *	the paging space. CPU_VIRTUAL: its bus address, for the journal of CPU writes, or 0
  * @cpu_table: CPU_VIRTUAL: kernel address of the table; else NULL
  * @table_pages: Table in system memory: its struct page array for the CPU executor; else NULL
- * @first_va: FirstPteVirtualAddress; informational, shown in traces
+ * @first_va: FirstPteVirtualAddress: what the first entry translates; only shown in traces
  * @allocation_offset: AllocationOffsetInBytes: byte of the allocation that the first entry
- *	maps; informational like &pagoda_paging_op.allocation (hAllocation), shown in traces
- * @driver_protection: Value of the map call; 0 above level 0 (C98)
- * @ptes: Entries to write: one with REPEAT; else @nr_entries; or, with USE_64K at level 0,
- *	sixteen times @nr_entries, one for each 4 KiB, of which every sixteenth is used (C88).
- *	NULL with @values
- * @values: Entries to write in hardware format, including @driver_protection, one per entry
- *	even with USE_64K; NULL with @ptes
- *
- * Consecutive entries with consecutive addresses are encoded as one value.
+ *	maps; only shown in traces, like &pagoda_paging_op.allocation (hAllocation)
+ * @driver_protection: DriverProtection of the mapping; 0 above level 0 (C98)
+ * @ptes: Entries to write: a single entry with REPEAT, else @nr_entries; with USE_64K at level 0
+ *	sixteen for each of @nr_entries, of which only the first is used (C88). NULL with @values
+ * @values: Entries to write, in the device's format with @driver_protection: a single entry with
+ *	REPEAT, else @nr_entries, even with USE_64K; NULL with @ptes
  */
 struct pagoda_op_update_page_table {
 	u32 mode;
@@ -347,9 +342,9 @@ struct pagoda_op_update_page_table {
  * struct pagoda_op_flush_tlb - FLUSH_TLB (C103 - C106)
  * @root_address: Address of the root table in @root_segment
  * @root_segment: VRAM or SYSTEM
- * @address_space: Space
- * @start: First byte
- * @end: Byte behind the last; both 0 = the whole space (C104)
+ * @address_space: Id of the address space
+ * @start: Virtual address of the first byte to flush
+ * @end: Virtual address behind the last byte; @start and @end both 0 = the whole space (C104)
  */
 struct pagoda_op_flush_tlb {
 	u64 root_address;
@@ -361,7 +356,7 @@ struct pagoda_op_flush_tlb {
 
 /**
  * struct pagoda_op_update_context - UPDATE_CONTEXT_ALLOCATION (C84)
- * @address: Virtual address of the context allocation in the paging space
+ * @address: Virtual address of the context allocation in the paging address space
  * @size: Bytes of the context allocation
  * @data: Driver's private data, written unmodified
  * @data_size: Bytes of @data, multiple of 8
@@ -380,11 +375,11 @@ struct pagoda_op_update_context {
 
 /**
  * struct pagoda_copy_range - A range of COPY_PAGE_TABLE_ENTRIES
- * @src_table: Virtual address of the source table in the paging space
- * @dst_table: Virtual address of the destination table in the paging space
- * @src_entry: First entry read
- * @dst_entry: First entry written
- * @nr_entries: Entries
+ * @src_table: Virtual address of the source table in the paging address space
+ * @dst_table: Virtual address of the destination table in the paging address space
+ * @src_entry: Index of the first entry read
+ * @dst_entry: Index of the first entry written
+ * @nr_entries: Number of entries to copy
  */
 struct pagoda_copy_range {
 	u64 src_table;
@@ -396,9 +391,9 @@ struct pagoda_copy_range {
 
 /**
  * struct pagoda_op_copy_entries - COPY_PAGE_TABLE_ENTRIES (C108 - C112)
- * @address_space: Space the tables belong to
- * @nr_ranges: Entries of @ranges
- * @ranges: Applied in order (C109)
+ * @address_space: Id of the address space that the tables belong to
+ * @nr_ranges: Elements of @ranges
+ * @ranges: Ranges to copy, in this order (C109)
  */
 struct pagoda_op_copy_entries {
 	u32 address_space;
@@ -424,10 +419,10 @@ struct pagoda_op_notify_residency {
 
 /**
  * struct pagoda_fence_residency - An entry of NOTIFY_FENCE_RESIDENCY
- * @fence: Driver's name for the fence
- * @current_value: Bus address of the current value, 0 = not resident
- * @monitored_value: Bus address of the monitored value, 0 = not resident; informational: no
- *	event depends on a monitored value
+ * @fence: Number by which the driver names the fence
+ * @current_value: Bus or device address of the fence's current value, 0 = not resident
+ * @monitored_value: Bus or device address of the monitored value, 0 = not resident;
+ *	informational: no event depends on a monitored value
  */
 struct pagoda_fence_residency {
 	u64 fence;
@@ -437,8 +432,8 @@ struct pagoda_fence_residency {
 
 /**
  * struct pagoda_op_notify_fences - NOTIFY_FENCE_RESIDENCY
- * @nr_fences: Entries of @fences
- * @fences: Fences with values that moved, came or went
+ * @nr_fences: Elements of @fences
+ * @fences: Fences whose values became resident, moved or are no longer resident
  */
 struct pagoda_op_notify_fences {
 	u32 nr_fences;
@@ -448,10 +443,10 @@ struct pagoda_op_notify_fences {
 /**
  * struct pagoda_op_map_mmu - MAP_MMU, UNMAP_MMU (Pagoda's own)
  * @address: Device address of the first page
- * @nr_pages: Pages
- * @adl_offset: MAP_MMU: first page of @adl
+ * @nr_pages: Number of pages to map or unmap
+ * @adl_offset: MAP_MMU: index in @adl of the page that @address is mapped to
  * @adl: MAP_MMU: pages to map, by bus address; else NULL
- * @mmu: Id of the MMU, 0
+ * @mmu: Id of the MMU, always 0
  * @flags: %VIRTIO_PAGODA_MAP_MMU_READ_ONLY or 0
  */
 struct pagoda_op_map_mmu {
@@ -464,13 +459,11 @@ struct pagoda_op_map_mmu {
 };
 
 /**
- * struct pagoda_paging_op - An operation, the equivalent of
- *	DXGKARG_BUILDPAGINGBUFFER
- * @operation: enum virtio_pagoda_opcode; an unknown value encodes nothing,
- *	succeeds and is counted (C17)
- * @needs_idle: The allocation has state that only the CPU can change, so that
- *	TRANSFER and DISCARD_CONTENT are busy until it is idle (C11 - C14)
- * @allocation: Driver's name for the allocation, 0 = none
+ * struct pagoda_paging_op - An operation, WDDM's DXGKARG_BUILDPAGINGBUFFER
+ * @operation: enum virtio_pagoda_opcode; an unknown value is counted and encodes nothing (C17)
+ * @needs_idle: The allocation has state that only the CPU can change: builders of transfers and
+ *	DISCARD_CONTENT return allocation busy until it is idle (C11 - C14)
+ * @allocation: Number by which the driver names the allocation, 0 = none
  * @transfer: TRANSFER, SPECIAL_LOCK_TRANSFER
  * @fill: FILL
  * @discard_content: DISCARD_CONTENT

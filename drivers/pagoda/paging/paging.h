@@ -2,24 +2,25 @@
 /*
  * The paging layer: one operation in, commands out.
  *
- * vidmm and mmu ask for a struct pagoda_paging_op, in WDDM's terms. A row of the table in
- * paging/table.c has the functions that check an operation, build it, execute it on the CPU,
- * print it and compute its cost. Nothing in this layer takes a lock, allocates, sleeps, or
- * knows TTM; every function may be called from any context (pagoda_cpu_execute() as its
- * callbacks allow), and from several threads on different buffers.
+ * vidmm/ and mmu/ fill in a struct pagoda_paging_op, in WDDM's terms. The operation's row of the
+ * table in paging/table.c has the functions that check the operation, build it, execute it on the
+ * CPU, print it and compute its cost. No function of this layer takes a lock, allocates, sleeps or
+ * uses TTM. All may be called from any context (pagoda_cpu_execute() as its callbacks allow), and
+ * by several threads at a time on different buffers.
  *
  * Contract of a builder
  *  1. A builder returns success, insufficient buffer or allocation busy (C1). Invalid
  *     operations were refused by pagoda_paging_validate() before.
- *  2. A builder is pure: it reads the operation, and writes buffer and cursor. Building an
- *     operation twice gives equal bytes (C22). The one exception is WDDM's:
- *     UPDATE_PAGE_TABLE in CPU_VIRTUAL mode stores the entries by the CPU while it is built
- *     and encodes nothing; it needs no buffer (C76).
+ *  2. A builder only reads the operation, and writes only buffer and cursor. Building an
+ *     operation twice gives equal bytes (C22). The exception is WDDM's: for UPDATE_PAGE_TABLE
+ *     in CPU_VIRTUAL mode the builder itself stores the entries and needs no buffer (C76).
  *  3. The buffer may have any size from zero up: only whole packets are encoded (C4), and
- *     the cursor says where to go on (C5). An empty buffer of %PAGODA_PAGING_MIN_BUFFER
- *     bytes with %PAGODA_PAGING_MIN_PRIVATE bytes of private data always makes progress (C9).
+ *     the cursor says where the next call goes on (C5). With an empty buffer of
+ *     %PAGODA_PAGING_MIN_BUFFER bytes and %PAGODA_PAGING_MIN_PRIVATE bytes of private data
+ *     each call encodes at least a packet (C9).
  *  4. No byte past the end of the buffer or the private data is written (C2).
- *  5. Size follows runs: consecutive pages are one run, however many there are.
+ *  5. The encoded size depends on the number of runs (sequences of pages with consecutive
+ *     addresses), not on the number of pages.
  *  6. Allocation busy is returned only for changes that can't be queued while the allocation
  *     isn't idle, and before anything is encoded (C11 - C13).
  */
@@ -33,14 +34,14 @@
 
 struct pagoda_cpu_executor;
 
-/* Bytes in which every builder makes progress. */
+/* Bytes of buffer with which each call of a builder encodes at least a packet. */
 #define PAGODA_PAGING_MIN_BUFFER	512
-/* Bytes of private data for one packet. */
+/* Bytes of private data for a packet. */
 #define PAGODA_PAGING_MIN_PRIVATE	sizeof(struct pagoda_paging_private)
 
 /**
  * enum pagoda_build - Results of a builder
- * @PAGODA_BUILD_SUCCESS: the rest of the operation is encoded
+ * @PAGODA_BUILD_SUCCESS: the operation is encoded up to its end
  * @PAGODA_BUILD_INSUFFICIENT_BUFFER: submit the encoded packets, then call again with a fresh
  *	buffer, the unchanged operation and the unchanged cursor
  * @PAGODA_BUILD_ALLOCATION_BUSY: wait for the allocation's fences, then call again with
@@ -53,10 +54,9 @@ enum pagoda_build {
 };
 
 /**
- * struct pagoda_paging_cursor - MultipassOffset: progress of one operation
- * @done: Progress in a unit that the operation's builder defines (bytes, pages or entries); 0
- *	before the first call, then only changed by the builder until it returns success (C7,
- *	C8). 64 bits: no 4 GiB limit
+ * struct pagoda_paging_cursor - MultipassOffset: progress of an operation's encoding
+ * @done: What is encoded, in a unit that the builder defines (bytes, pages or entries); 0 before
+ *	the first call, then changed only by the builder until the builder returns success (C7, C8)
  */
 struct pagoda_paging_cursor {
 	u64 done;
@@ -64,15 +64,15 @@ struct pagoda_paging_cursor {
 
 /**
  * struct pagoda_paging_buffer - DMA buffer and private data to encode into
- * @pos: First free byte; aligned to 4 KiB in a fresh buffer, later only to
- *	%VIRTIO_PAGODA_PACKET_ALIGN (C18). The builder advances it (C2)
- * @size: Bytes left; the builder lowers it (C3)
- * @priv: First free byte of private data, one struct pagoda_paging_private per packet; the
- *	builder advances it (C20)
- * @priv_size: Bytes of private data left
- * @gpu_address: DmaBufferGpuVirtualAddress, 0 = none; always 0 in the driver: buffers
- *	are sent through the ring and have no address
- * @write_offset: Bytes from the buffer's start to @pos; kept by the builder
+ * @pos: First free byte, advanced by the builder (C2); aligned to 4 KiB in a fresh buffer, later
+ *	only to %VIRTIO_PAGODA_PACKET_ALIGN (C18)
+ * @size: Free bytes from @pos on, lowered by the builder (C3)
+ * @priv: First free byte of private data, advanced by the builder by a struct
+ *	pagoda_paging_private per packet (C20)
+ * @priv_size: Free bytes from @priv on
+ * @gpu_address: DmaBufferGpuVirtualAddress; always 0, because the driver's buffers are sent
+ *	through the virtqueue and have no GPU address
+ * @write_offset: Bytes from the buffer's start to @pos, kept up by the builder
  */
 struct pagoda_paging_buffer {
 	u8 *pos;
@@ -85,13 +85,10 @@ struct pagoda_paging_buffer {
 
 /**
  * struct pagoda_paging_private - Data of a packet for the CPU executor, not for the device
- * @offset: Offset of the packet from the start of its buffer
+ * @offset: Bytes from the start of the buffer to the packet; grows from element to element
  * @reserved: Zero
- * @src_pages: struct page array of the source's runs, or NULL
- * @dst_pages: struct page array of the runs of the destination, map target or fence page, or
- *	NULL
- *
- * In the order of the packets.
+ * @src_pages: struct page array of the system memory that the packet reads, or NULL
+ * @dst_pages: struct page array of the system memory that the packet writes or maps, or NULL
  */
 struct pagoda_paging_private {
 	u32 offset;
@@ -103,10 +100,9 @@ struct pagoda_paging_private {
 /**
  * struct pagoda_paging_cost - Cost of an operation
  * @moved: Bytes that the device copies or writes
- * @encoded: Upper bound for the bytes of all packets, however they are split over buffers: the
- *	rest of one buffer, then fresh buffers of at least the size asked for (or
- *	%PAGODA_PAGING_MIN_BUFFER, if that is more)
- * @packets: Upper bound for the number of packets in such buffers
+ * @encoded: Upper bound for the bytes of all packets, if they are built into the rest of a used
+ *	buffer, then into fresh buffers of at least the size that pagoda_paging_cost() got
+ * @packets: Upper bound for the number of packets in these buffers
  */
 struct pagoda_paging_cost {
 	u64 moved;
@@ -114,7 +110,7 @@ struct pagoda_paging_cost {
 	u32 packets;
 };
 
-/* Adds @times the cost of an operation to @sum. */
+/* Adds @times times @cost to @sum. */
 static inline void pagoda_cost_add(struct pagoda_paging_cost *sum,
 				   struct pagoda_paging_cost cost, u32 times)
 {
@@ -124,9 +120,9 @@ static inline void pagoda_cost_add(struct pagoda_paging_cost *sum,
 }
 
 /**
- * struct pagoda_paging_ends - Source and destination of an operation in terms of its own fields
+ * struct pagoda_paging_ends - Source and destination of an operation, for traces and the journal
  * @source: Address of the source, or another value that identifies the source
- * @address: Address of the destination
+ * @address: Address of the destination, or its first page for aperture mappings
  * @size: Size in the operation's own unit: bytes, pages or entries
  * @src_segment: Segment of @source, %VIRTIO_PAGODA_SEGMENT_COUNT = none
  * @dst_segment: Segment of @address, %VIRTIO_PAGODA_SEGMENT_COUNT = none
@@ -156,9 +152,9 @@ u64 pagoda_paging_unknown_count(void);
 
 /**
  * struct pagoda_paging_text - Text being written by the printer
- * @data: Memory, always terminated
+ * @data: Text, always terminated by a 0 byte
  * @size: Bytes of @data
- * @len: Characters so far, without the terminator; stops at @size - 1
+ * @len: Characters in @data without the terminator, at most @size - 1
  */
 struct pagoda_paging_text {
 	char *data;

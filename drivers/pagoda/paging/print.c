@@ -4,8 +4,8 @@
  *
  *	0x0000 TRANSFER alloc=7 2 MiB vram+0x100000 -> system 3 runs [START END]
  *
- * The bytes are untrusted. A packet with the right shape is printed with any values of its
- * fields; the first malformed packet ends the text.
+ * The bytes are untrusted. A packet with a known opcode and the right length is printed with any
+ * values of its fields; the first other packet ends the text.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -43,7 +43,7 @@ static const struct pagoda_flag_name notify_flag_names[] = {
 	{ }
 };
 
-/* Appends text; text that doesn't fit is cut off, always with a terminator. */
+/* Appends to @text; what doesn't fit is cut off, and @text stays terminated by a 0 byte. */
 void pagoda_text_add(struct pagoda_paging_text *text, const char *format, ...)
 {
 	size_t room = text->size - text->len;

@@ -7,7 +7,7 @@
 #include <asm/byteorder.h>
 #include "paging.h"
 
-/* Name of a packet flag; an empty entry ends a list. */
+/* Name of a packet flag; an array of names ends with an empty element. */
 struct pagoda_flag_name {
 	u32 flag;
 	const char *name;
@@ -22,7 +22,6 @@ void pagoda_print_flags(struct pagoda_paging_text *text,
 			const struct pagoda_flag_name *names);
 void pagoda_print_location(struct pagoda_paging_text *text,
 			   const struct virtio_pagoda_location *location);
-/* Prints size and sides. */
 void pagoda_print_transfer(struct pagoda_paging_text *text,
 			   const struct virtio_pagoda_transfer *transfer);
 void pagoda_print_tiled(struct pagoda_paging_text *text, const struct virtio_pagoda_tiled *tiled);

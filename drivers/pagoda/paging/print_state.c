@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Packets of tiled surfaces, contexts, residency and the device MMU as text. */
+/* Prints packets of tiled surfaces, contexts, residency and the device's MMU. */
 #include "emit.h"
 #include "print.h"
 #include "table.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Packets of virtual addresses and page tables as text. */
+/* Prints packets of virtual addresses and page tables. */
 #include <linux/kernel.h>
 
 #include "emit.h"
@@ -50,7 +50,7 @@ void pagoda_virtual_fill_print(struct pagoda_paging_text *text, const void *pack
 	pagoda_print_flags(text, packet, NULL);
 }
 
-/* Prints where the table is, depending on the mode. */
+/* Prints the page table's address in the form that the update's mode uses. */
 static void print_table(struct pagoda_paging_text *text,
 			const struct virtio_pagoda_update_page_table *update)
 {
@@ -102,7 +102,7 @@ void pagoda_flush_tlb_print(struct pagoda_paging_text *text, const void *packet)
 	pagoda_print_flags(text, packet, NULL);
 }
 
-/* Prints only the first range and the number of ranges, because packets can be long. */
+/* Prints the number of ranges, and only the first range, because packets can be long. */
 void pagoda_copy_entries_print(struct pagoda_paging_text *text, const void *packet)
 {
 	const struct virtio_pagoda_copy_page_table_entries *copy = packet;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Entries of an update of a page table. */
+/* The entries that an UPDATE_PAGE_TABLE operation writes. */
 #ifndef PAGODA_PAGING_PT_H
 #define PAGODA_PAGING_PT_H
 
@@ -12,7 +12,7 @@ static inline bool pagoda_update_is_64k(const struct pagoda_op_update_page_table
 	return update->flags & VIRTIO_PAGODA_UPDATE_USE_64K;
 }
 
-/* Returns the DXGK_PTE of entry @i; for a 64 KiB page the first of its sixteen (C88). */
+/* Returns the element of @ptes for entry @i: for a 64 KiB page the first of sixteen (C88). */
 static inline const struct pagoda_pte *
 pagoda_update_pte(const struct pagoda_op_update_page_table *update, u32 i)
 {
@@ -23,7 +23,7 @@ pagoda_update_pte(const struct pagoda_op_update_page_table *update, u32 i)
 	return &update->ptes[i];
 }
 
-/* Returns entry @i in hardware format. */
+/* Returns entry @i in the device's format. */
 static inline u64 pagoda_update_entry(const struct pagoda_op_update_page_table *update, u32 i)
 {
 	if (update->values)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Conversion of page lists to runs: consecutive pages are one run, however many there are, so
- * that the size of a paging buffer depends on fragmentation and not on the size of the
- * allocation.
+ * Conversion of page lists to runs: a run is a sequence of pages with consecutive addresses, so
+ * that the size of a paging buffer depends on fragmentation and not on the allocation's size.
  *
- * A run ends where the next page isn't consecutive, or at the end of the range asked for; a
- * small buffer never cuts a run. All functions but pagoda_adl_validate() expect a range that
- * pagoda_adl_validate() has accepted.
+ * A run ends where the next page isn't consecutive, or at the end of the range of the list that is
+ * converted; a small buffer never cuts a run. Functions other than pagoda_adl_validate() get only
+ * ranges that pagoda_adl_validate() has accepted.
  */
 #include <linux/math.h>
 #include <linux/minmax.h>
@@ -15,8 +14,9 @@
 #include "runs.h"
 
 /*
- * Checks a range of a page list, all below byte @limit. Returns 0, -EINVAL for a malformed
- * list, -ERANGE for a list that is too short or goes beyond the limit.
+ * Checks @nr_pages of a page list from page @first on, whose addresses have to be below @limit.
+ * Returns 0, -EINVAL for a malformed list, -ERANGE for a list that is too short or an address
+ * that is too large.
  */
 int pagoda_adl_validate(const struct pagoda_adl *adl, u64 first, u64 nr_pages, u64 limit,
 			const char **why)
@@ -52,7 +52,7 @@ int pagoda_adl_validate(const struct pagoda_adl *adl, u64 first, u64 nr_pages, u
 	return 0;
 }
 
-/* Returns the pages of the run that starts at page @first, from 1 to @nr_pages. */
+/* Returns the number of pages, at most @nr_pages, of the run that begins at page @first. */
 u32 pagoda_run_length(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 {
 	const dma_addr_t *page, *end;
@@ -70,7 +70,7 @@ u32 pagoda_run_length(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 	return page - (adl->pages + first);
 }
 
-/* Returns the number of runs in a range, 0 only if the range is empty. */
+/* Returns the number of runs that @nr_pages of @adl from page @first on are. */
 u64 pagoda_runs_count(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 {
 	const dma_addr_t *pages;
@@ -87,8 +87,8 @@ u64 pagoda_runs_count(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 }
 
 /*
- * Writes at most @max_runs runs of a range, and sets *@written to the pages they cover. Returns
- * the number of runs written.
+ * Writes at most @max_runs runs of a range of @adl, and sets *@written to the number of pages in
+ * these runs. Returns the number of runs written.
  */
 u32 pagoda_runs_write(const struct pagoda_adl *adl, u64 first, u64 nr_pages,
 		      struct virtio_pagoda_run *runs, u32 max_runs, u64 *written)
@@ -112,7 +112,7 @@ u32 pagoda_runs_write(const struct pagoda_adl *adl, u64 first, u64 nr_pages,
 	return count;
 }
 
-/* Returns the address of a page's entry in the list's struct page array, NULL without an array. */
+/* Returns where the list's struct page array has page @first, NULL without such an array. */
 const void *pagoda_adl_cpu_pages(const struct pagoda_adl *adl, u64 first)
 {
 	const void *const *pages = adl->cpu_pages;
@@ -120,7 +120,7 @@ const void *pagoda_adl_cpu_pages(const struct pagoda_adl *adl, u64 first)
 	return pages ? pages + first : NULL;
 }
 
-/* Returns how many runs fit in a packet of @bytes, 0 if not even the head fits. */
+/* Returns how many runs a packet of at most @bytes, with a head of @head bytes, may have. */
 u32 pagoda_runs_fit(const struct pagoda_paging_limits *limits, u32 bytes, u32 head)
 {
 	if (bytes < head)
@@ -129,9 +129,8 @@ u32 pagoda_runs_fit(const struct pagoda_paging_limits *limits, u32 bytes, u32 he
 }
 
 /*
- * Writes the runs of the next packet, behind room for its head; doesn't advance @buf. The
- * caller writes the head, then commits the packet. Without room for a run, @nr_runs of the
- * result is 0.
+ * Writes the runs of the next packet @head bytes behind @buf->pos, and leaves it to the caller to
+ * write the head and to advance @buf. Without room for a run, @nr_runs of the result is 0.
  */
 struct pagoda_runs_packet pagoda_runs_put(const struct pagoda_paging_limits *limits,
 					  const struct pagoda_paging_buffer *buf,
@@ -151,14 +150,14 @@ struct pagoda_runs_packet pagoda_runs_put(const struct pagoda_paging_limits *lim
 }
 
 /*
- * Returns upper bounds for an operation with runs, with @moved 0. @src_runs or @dst_runs is 0
- * if that side has no runs.
+ * Returns upper bounds, with @moved 0, for an operation with @src_runs runs of its source and
+ * @dst_runs runs of its destination, 0 if that side isn't a page list.
  *
- * Every packet but the operation's last has as many runs as fit into its buffer. That is at
- * least as many as fit into a fresh buffer, except for the last packet of a buffer, which
- * follows packets with max_runs runs each, or uses up a rest. With two sides, the end of a
- * packet may cut a run of one side in two, and if both sides have a run that ends at the same
- * page, room for one run stays unused.
+ * Every packet but the operation's last has as many runs as its buffer has room for. These are at
+ * least as many as fit into a fresh buffer, except in the last packet of a buffer, in front of
+ * which are packets with max_runs runs each, or another operation's. If both sides have runs, the
+ * end of a packet may cut a run of either side in two, and room for a run stays unused where
+ * runs of both sides end at the same page.
  */
 struct pagoda_paging_cost pagoda_runs_cost(const struct pagoda_paging_limits *limits,
 					   u32 buffer_size, u32 head, u64 src_runs, u64 dst_runs)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Conversion of page lists to runs, and of sides to locations. */
+/* Conversion to the packets' form: of page lists to runs, and of struct pagoda_side. */
 #ifndef PAGODA_PAGING_RUNS_H
 #define PAGODA_PAGING_RUNS_H
 
@@ -7,11 +7,11 @@
 #include "paging.h"
 
 /**
- * struct pagoda_runs_packet - A packet that has a head and the runs of one list
- * @nr_pages: Pages of the runs
- * @nr_runs: Number of runs; 0: no room for any
+ * struct pagoda_runs_packet - Size of a packet that has a head and the runs of a page list
+ * @nr_pages: Pages that all runs of the packet have together
+ * @nr_runs: Number of runs; 0 = the buffer has no room for a run
  * @length: Bytes of the packet including the head
- * @cpu_pages: Entry of the first page in the list's struct page array, or NULL
+ * @cpu_pages: Where the list's struct page array has the packet's first page, or NULL
  */
 struct pagoda_runs_packet {
 	u64 nr_pages;

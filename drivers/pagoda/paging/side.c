@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Source or destination of an operation: memory in a segment, or a page list. */
+/* struct pagoda_side, an operation's source or destination: in a segment, or a page list. */
 #include "emit.h"
 #include "runs.h"
 
 /*
- * Checks a side. @offset is added to the address in a segment; @first is the first page of a
- * list. With @size 0 neither is checked. Returns 0, -EINVAL or -ERANGE.
+ * Checks that @size bytes of a side exist, from @offset on in a segment, from page @first on in a
+ * page list. With @size 0 address and list aren't checked. Returns 0, -EINVAL or -ERANGE.
  */
 int pagoda_side_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_side *side, u64 offset, u64 first, u64 size,
@@ -30,7 +30,7 @@ int pagoda_side_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Returns the side in the form of a packet; @offset is added to the address in a segment. */
+/* Returns the packets' form of @side; @offset is added to an address in VRAM or aperture. */
 struct virtio_pagoda_location pagoda_location_make(const struct pagoda_side *side, u64 offset,
 						   u32 nr_runs)
 {
@@ -45,8 +45,8 @@ struct virtio_pagoda_location pagoda_location_make(const struct pagoda_side *sid
 }
 
 /*
- * Returns the address of a page's entry in the side's struct page array; NULL for a segment or
- * without an array.
+ * Returns where the side's struct page array has page @first of the page list; NULL for VRAM and
+ * aperture, or if the list has no such array.
  */
 const void *pagoda_side_cpu_pages(const struct pagoda_side *side, u64 first)
 {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of operations, and the entry points that dispatch through it.
+ * The table of operations, and the entry points that call the functions of its rows.
  *
- * A new operation needs all columns and a complete row here; a test fails if a column is
- * missing. selftests/tools/optable.py generates the README's table of operations from this
- * file.
+ * A new operation needs a row with all columns; a test fails if a column is missing.
+ * selftests/tools/optable.py generates the README's table of operations from this file.
  */
 #include <linux/atomic.h>
 #include <linux/minmax.h>
@@ -312,10 +311,9 @@ static const struct pagoda_paging_row paging_table[VIRTIO_PAGODA_OP_COUNT] = {
  * transport uses those bits.
  */
 
-/* Number of unknown operations that were built; diagnostic only. */
 static atomic64_t paging_unknown = ATOMIC64_INIT(0);
 
-/* Returns the row of an operation, NULL for an unknown opcode. */
+/* Returns the row of the operation with @opcode, NULL for an unknown opcode. */
 const struct pagoda_paging_row *pagoda_paging_row(u32 opcode)
 {
 	if (!opcode || opcode >= VIRTIO_PAGODA_OP_COUNT)
@@ -337,7 +335,7 @@ const char *pagoda_paging_name(u32 opcode)
 	return row ? row->name : "UNKNOWN";
 }
 
-/* Returns how many unknown operations were built since the module was loaded (C17). */
+/* Returns how many builds of unknown opcodes there were since the module was loaded (C17). */
 u64 pagoda_paging_unknown_count(void)
 {
 	return atomic64_read(&paging_unknown);
@@ -349,9 +347,9 @@ u64 pagoda_paging_unknown_count(void)
  * @op: The operation
  * @why: Set to a constant text that names the failed check
  *
- * The only place that refuses operations: a builder encodes every accepted operation. An
- * unknown operation is accepted, because it encodes nothing (C17). Not checked are overlaps of
- * two scattered page lists, and whether aperture pages are mapped.
+ * Only this function refuses operations: builders encode every accepted operation. An operation
+ * with an unknown opcode is accepted, and encodes nothing (C17). Not checked are overlaps of two
+ * scattered page lists, and whether aperture pages are mapped.
  *
  * Context: any. Reads the operation's page lists.
  * Return: 0; -EINVAL for a malformed operation, -ERANGE for an operation that reaches past a
@@ -373,10 +371,10 @@ int pagoda_paging_validate(const struct pagoda_paging_limits *limits,
 }
 
 /**
- * pagoda_paging_build() - Encode an operation, or as much as there is room for
+ * pagoda_paging_build() - Encode an operation, or as much of it as @buf has room for
  * @limits: Limits of the device
  * @op: Operation that pagoda_paging_validate() accepted; unchanged between calls
- * @cursor: Progress, zero at the first call, then untouched between calls
+ * @cursor: Zero at the first call for @op, then changed only by this function
  * @buf: Buffer; advanced past the encoded packets
  *
  * The contract is in the opening comment of paging/paging.h.
@@ -402,11 +400,10 @@ enum pagoda_build pagoda_paging_build(const struct pagoda_paging_limits *limits,
  * pagoda_paging_cost() - Upper bounds for the cost of an operation
  * @limits: Limits of the device
  * @op: Operation that pagoda_paging_validate() accepted
- * @buffer_size: Bytes of the smallest fresh buffer; less than %PAGODA_PAGING_MIN_BUFFER counts
- *	as %PAGODA_PAGING_MIN_BUFFER
+ * @buffer_size: Bytes of the smallest fresh buffer, at least %PAGODA_PAGING_MIN_BUFFER is assumed
  *
- * Context: any. Reads the operation's page lists.
- * Return: upper bounds, zero for operations that encode nothing.
+ * Context: any. Reads the operation's page lists and page-table entries.
+ * Return: upper bounds, zero for an unknown opcode.
  */
 struct pagoda_paging_cost pagoda_paging_cost(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op, u32 buffer_size)
@@ -419,13 +416,12 @@ struct pagoda_paging_cost pagoda_paging_cost(const struct pagoda_paging_limits *
 }
 
 /**
- * pagoda_paging_moved() - Bytes that an operation moves
+ * pagoda_paging_moved() - Bytes that an operation copies or writes
  * @limits: Limits of the device
  * @op: Operation that pagoda_paging_validate() accepted
  *
- * For callers that don't need the rest of the cost, which may take a walk of a long list.
- *
- * Context: any. Reads the operation's page lists, but not page-table entries.
+ * Context: any. Reads the operation's page lists, but, other than pagoda_paging_cost(), not its
+ * page-table entries.
  * Return: the bytes that pagoda_paging_cost() reports as moved.
  */
 u64 pagoda_paging_moved(const struct pagoda_paging_limits *limits,
@@ -440,12 +436,10 @@ u64 pagoda_paging_moved(const struct pagoda_paging_limits *limits,
 
 /**
  * pagoda_paging_ends() - Source and destination of an operation
- * @op: The operation, of any kind
- *
- * For traces and the journal only.
+ * @op: The operation, with any opcode
  *
  * Context: any.
- * Return: the ends; without segments and addresses for an unknown operation.
+ * Return: source and destination for traces and the journal, empty for an unknown opcode.
  */
 struct pagoda_paging_ends pagoda_paging_ends(const struct pagoda_paging_op *op)
 {
@@ -460,9 +454,9 @@ struct pagoda_paging_ends pagoda_paging_ends(const struct pagoda_paging_op *op)
 }
 
 /*
- * Returns the row of the packet that @left bytes at @data, which is aligned to
- * VIRTIO_PAGODA_PACKET_ALIGN, begin with. Returns NULL, and sets *@why to a constant text, if no
- * complete packet is there or the length isn't the one that the packet's counts call for.
+ * Returns the row of the packet at @data, which is aligned to VIRTIO_PAGODA_PACKET_ALIGN and has
+ * @left bytes. Returns NULL, and sets *@why to a constant text, if the opcode is unknown, the packet
+ * is longer than @left, or its length isn't what its opcode and its counts of runs or entries give.
  */
 const struct pagoda_paging_row *pagoda_packet_check(const void *data, u32 left,
 						    const char **why)

@@ -5,9 +5,8 @@
  *
  * The file of an operation's family holds the columns for operations (validate, build, cost);
  * print*.c and cpu/ hold the columns for finished packets, which are untrusted input. No
- * function here takes a lock or allocates, and the only state is a counter of unknown
- * operations: every function may be called from any context, those of the CPU executor if the
- * callbacks of struct pagoda_cpu_executor may.
+ * function declared here takes a lock or allocates: all may be called from any context, those of
+ * the CPU executor if the callbacks of struct pagoda_cpu_executor may.
  */
 #ifndef PAGODA_PAGING_TABLE_H
 #define PAGODA_PAGING_TABLE_H
@@ -21,25 +20,24 @@ struct pagoda_cpu_packet;
  * struct pagoda_paging_row - Properties and functions of an operation
  * @name: Name as in VIRTIO_PAGODA_OPS()
  * @trigger: Event that needs the operation
- * @points: Conformance points that say what the operation must do; "ours" for operations that
- *	WDDM doesn't have, "none" if there is no point
+ * @points: Rows of selftests/points.tsv that say what the operation must do; "ours" for operations
+ *	that WDDM doesn't have, "none" if there is no such row
  * @head: Bytes of the packet without runs or entries
- * @tail: Returns the bytes of the runs or entries that follow the head according to the packet;
- *	NULL if the packet has none. Called with @head bytes readable
- * @validate: Checks an operation: 0 or -errno with a text in @why; limits and operation aren't
- *	NULL and the device has the opcode
- * @build: Encodes a valid operation, see the contract in pagoda/paging.h
+ * @tail: Returns the bytes of the runs or entries behind the head, from counts in the head; NULL
+ *	if nothing ever follows the head. Called with @head bytes readable
+ * @validate: Checks an operation whose opcode the device has; returns like
+ *	pagoda_paging_validate()
+ * @build: Encodes a valid operation; the contract is in paging/paging.h
  * @execute: Executes a packet of the right length on the CPU; returns 0, or a fault reason with
  *	nothing written
- * @print: Prints the part behind name and allocation, for a packet of the right length with any
- *	content
+ * @print: Prints a packet of the right length with any content, except its name and allocation
  * @cost: Returns upper bounds for a valid operation; the buffer size is at least
  *	%PAGODA_PAGING_MIN_BUFFER
- * @ends: Returns source and destination
- * @moved: Returns the moved bytes that @cost reports, without a walk of a long list; NULL if
- *	@cost doesn't walk one
+ * @ends: Returns the operation's source and destination
+ * @moved: Returns the bytes that @cost reports as moved, without reading page-table entries;
+ *	NULL if @cost doesn't read page-table entries
  *
- * Every row has every column; only @tail and @moved may be NULL.
+ * Only @tail and @moved may be NULL.
  */
 struct pagoda_paging_row {
 	const char *name;
@@ -64,7 +62,6 @@ struct pagoda_paging_row {
 
 const struct pagoda_paging_row *pagoda_paging_row(u32 opcode);
 
-/* packet.c */
 const struct pagoda_paging_row *pagoda_packet_check(const void *data, u32 left,
 						    const char **why);
 
@@ -294,7 +291,7 @@ struct pagoda_paging_ends pagoda_notify_fences_ends(const struct pagoda_paging_o
 struct pagoda_paging_ends pagoda_map_mmu_ends(const struct pagoda_paging_op *op);
 struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op *op);
 
-/* print.c: each function prints the part behind name and allocation */
+/* print.c */
 void pagoda_transfer_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_fill_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_discard_content_print(struct pagoda_paging_text *text, const void *packet);

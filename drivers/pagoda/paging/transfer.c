@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * TRANSFER (C26 - C35): copies between any two of VRAM, aperture and page lists; with SWIZZLE
- * or UNSWIZZLE one side is a tiled surface. SPECIAL_LOCK_TRANSFER: copies between a surface
- * that the CPU sees in a swizzling range and a piece elsewhere.
+ * or UNSWIZZLE one side is a tiled surface in VRAM. SPECIAL_LOCK_TRANSFER: copies between a tiled
+ * surface in VRAM, which the CPU sees untiled in a swizzling range, and memory outside VRAM.
  *
- * A piece of a move is one packet, unless its page lists have more runs than a packet or the
- * buffer takes. The cursor counts bytes, and a packet ends between two pages unless it ends the
- * piece. Every packet names the whole surface by its first byte; the offset of the piece in the
- * surface's linear view advances.
+ * An operation is a single packet, unless its page lists have more runs than a packet may have or
+ * the buffer has room for. The cursor counts bytes; every packet but the last ends at the end of a
+ * page. The location of a surface is its first byte in every packet; struct virtio_pagoda_tiled
+ * says where in the surface's linear view the packet's bytes are.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -20,7 +20,7 @@
 				 VIRTIO_PAGODA_TRANSFER_UNSWIZZLE)
 #define PAGODA_TRANSFER_ENDS	(VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END)
 
-/* Numbers of pages and runs of one packet. */
+/* Number of pages that a packet copies, and the numbers of runs of its sides. */
 struct pagoda_transfer_runs {
 	u64 pages;
 	u32 nr_src;
@@ -43,7 +43,7 @@ u64 pagoda_special_lock_tail(const void *packet)
 	       sizeof(struct virtio_pagoda_run);
 }
 
-/* Returns the side that is a whole surface, NULL if neither is. */
+/* Returns the side that is a tiled surface, NULL if neither side is. */
 static const struct pagoda_side *transfer_surface(const struct pagoda_paging_op *op)
 {
 	const struct pagoda_op_transfer *transfer = &op->transfer;
@@ -51,13 +51,13 @@ static const struct pagoda_side *transfer_surface(const struct pagoda_paging_op 
 	if (op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER)
 		return transfer->src.segment == VIRTIO_PAGODA_SEGMENT_VRAM ? &transfer->src :
 									     &transfer->dst;
-	/* Without an allocation there is no layout to convert to (C31). */
+	/* Without an allocation the copy is linear, whatever the flags (C31). */
 	if (!op->allocation || !(transfer->flags & PAGODA_TRANSFER_TILING))
 		return NULL;
 	return transfer->flags & VIRTIO_PAGODA_TRANSFER_SWIZZLE ? &transfer->dst : &transfer->src;
 }
 
-/* Returns the bytes of a packet before its runs. */
+/* Returns the bytes of a packet in front of its runs. */
 static u32 transfer_head(const struct pagoda_paging_op *op)
 {
 	if (op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER)
@@ -113,8 +113,8 @@ static int transfer_side_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Returns whether source and destination overlap. Scattered lists are only compared as pointers:
- * the caller makes sure that two of them have no page in common.
+ * Returns whether source and destination overlap. Page lists that aren't contiguous overlap only
+ * if they are the same list: the caller makes sure that two lists have no page in common.
  */
 static bool sides_overlap(const struct pagoda_paging_op *op)
 {
@@ -141,10 +141,7 @@ static bool sides_overlap(const struct pagoda_paging_op *op)
 	return src < dst + dst_size && dst < src + src_size;
 }
 
-/*
- * A transfer of size zero (C35) needs neither addresses nor page lists. Returns 0, -EINVAL,
- * -ERANGE or -EOPNOTSUPP.
- */
+/* A transfer of size zero (C35) encodes nothing, and needs neither addresses nor page lists. */
 int pagoda_transfer_validate(const struct pagoda_paging_limits *limits,
 			     const struct pagoda_paging_op *op, const char **why)
 {
@@ -163,7 +160,6 @@ int pagoda_transfer_validate(const struct pagoda_paging_limits *limits,
 	return ret;
 }
 
-/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_special_lock_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
@@ -182,8 +178,9 @@ int pagoda_special_lock_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * For two page lists, sets @runs to the most pages that need at most @max_runs runs, and to the
- * runs of each side. Each step advances to the nearer end of a run.
+ * Where both sides are page lists, sets @runs to how many pages from @first on a packet with
+ * @max_runs runs can copy, and to the runs of each side. Each step goes on to where the next run
+ * of either side ends.
  */
 static void transfer_merge(const struct pagoda_op_transfer *transfer, u64 first, u64 nr_pages,
 			   u32 max_runs, struct pagoda_transfer_runs *runs)
@@ -208,7 +205,7 @@ static void transfer_merge(const struct pagoda_op_transfer *transfer, u64 first,
 	}
 }
 
-/* Writes at most @max_runs runs for at most @nr_pages pages. */
+/* Writes at most @max_runs runs of both sides for at most @nr_pages pages from @first on. */
 static struct pagoda_transfer_runs transfer_runs_write(const struct pagoda_op_transfer *transfer,
 						       u64 first, u64 nr_pages, u32 max_runs,
 						       struct virtio_pagoda_run *at)
@@ -256,7 +253,7 @@ static struct virtio_pagoda_tiled tiled_make(const struct pagoda_op_transfer *tr
 	};
 }
 
-/* Writes the part of a packet between its sides and its runs. */
+/* Writes the fields of a packet between its struct virtio_pagoda_transfer and its runs. */
 static void transfer_extra(const struct pagoda_paging_op *op, u64 done,
 			   struct virtio_pagoda_transfer *packet)
 {
@@ -285,7 +282,7 @@ static u32 transfer_flags(const struct pagoda_paging_op *op, bool start, bool en
 	return op->transfer.flags & flags;
 }
 
-/* Encodes the next packet; returns false if there is no room for one. */
+/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
 static bool transfer_packet(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
 			    struct pagoda_paging_buffer *buf, u32 min_runs)
@@ -322,9 +319,8 @@ static bool transfer_packet(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * START is on the packet that begins the piece and END on the packet that ends it, if the
- * operation has them, however many packets there are (C27). Busy is returned before anything is
- * encoded.
+ * If the operation has the flags START and END, only its first packet gets START, and only its
+ * last packet gets END (C27).
  */
 enum pagoda_build pagoda_transfer_build(const struct pagoda_paging_limits *limits,
 					const struct pagoda_paging_op *op,

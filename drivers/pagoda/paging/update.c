@@ -2,10 +2,11 @@
 /*
  * UPDATE_PAGE_TABLE (C86 - C100). The cursor counts entries.
  *
- * Entries with addresses that grow by a constant number of bytes, and entries that are all
- * equal, are a run: one value, however many there are. A run that is shorter than the cost of a
- * packet of its own stays among the values around it. Beginning and end of a run depend on the
- * entries only and never on the buffer, so that the end of a buffer costs one head at most.
+ * Consecutive entries that are equal, or whose addresses grow by a constant number of bytes, are a
+ * run: a packet of its own with a single value and an increment encodes a run of any length. A run
+ * so short that its values take less room than such a packet is encoded as values. Where a run
+ * begins and ends depends only on the entries and never on the buffer, so that the end of a buffer
+ * costs at most a packet's head.
  */
 #include <linux/compiler.h>
 #include <linux/math.h>
@@ -17,14 +18,14 @@
 #include "table.h"
 
 /*
- * Costs of a packet for a run in the middle of other values: its packet, and the head of the
- * packet that goes on behind it. At the end no packet follows.
+ * Shortest runs, in entries, that are worth a packet: behind a run in the middle of other values
+ * a packet with another head has to go on; behind a run at the end of the update no packet follows.
  */
 #define PAGODA_PT_HEAD		sizeof(struct virtio_pagoda_update_page_table)
 #define PAGODA_PT_VALUE		VIRTIO_PAGODA_PT_ENTRY_BYTES
 #define PAGODA_PT_RUN		(2 * PAGODA_PT_HEAD / PAGODA_PT_VALUE + 2)
 #define PAGODA_PT_RUN_AT_END	(PAGODA_PT_HEAD / PAGODA_PT_VALUE + 2)
-/* Step of two entries that don't make a run; real steps are multiples of the page size. */
+/* Step between entries that aren't in a run; steps in runs are multiples of the page size. */
 #define PAGODA_PT_NO_STEP	1ull
 
 u64 pagoda_update_tail(const void *packet)
@@ -34,7 +35,7 @@ u64 pagoda_update_tail(const void *packet)
 	return (u64)le32_to_cpu(update->nr_values) * VIRTIO_PAGODA_PT_ENTRY_BYTES;
 }
 
-/* Entries of the next packet, and the values that encode them. */
+/* Number of entries of a packet, and the values that encode the entries. */
 struct pagoda_pt_piece {
 	u32 nr_entries;
 	u32 nr_values;
@@ -43,8 +44,8 @@ struct pagoda_pt_piece {
 };
 
 /*
- * Returns the bytes by which the address grows to the next entry; PAGODA_PT_NO_STEP if other
- * bits change.
+ * Returns by how many bytes the address grows from @entry to @next; PAGODA_PT_NO_STEP if other
+ * bits change, or if the address shrinks or grows by more than 32 bits can hold.
  */
 static inline u64 pagoda_pt_step(u64 entry, u64 next)
 {
@@ -55,7 +56,7 @@ static inline u64 pagoda_pt_step(u64 entry, u64 next)
 	return step;
 }
 
-/* Returns the length of the run that starts at entry @first, and sets *@step. */
+/* Returns the entries of the run that begins at @first, and sets *@step to the growth in bytes. */
 static u32 pt_run(const struct pagoda_op_update_page_table *update, u32 first, u64 *step)
 {
 	u64 entry = pagoda_update_entry(update, first), next;
@@ -70,7 +71,7 @@ static u32 pt_run(const struct pagoda_op_update_page_table *update, u32 first, u
 		return 1;
 	for (i++; i < end; i++) {
 		next += *step;
-		/* An address that overflows its bits ends the run. */
+		/* A run also ends where the address overflows into other bits. */
 		if (pagoda_update_entry(update, i) != next ||
 		    (next ^ entry) & ~VIRTIO_PAGODA_PTE_ADDRESS_MASK)
 			break;
@@ -78,7 +79,7 @@ static u32 pt_run(const struct pagoda_op_update_page_table *update, u32 first, u
 	return i - first;
 }
 
-/* Returns the start, at @first or later, of the run that entries @at and @at + 1 are in. */
+/* Returns where the run of entries @at and @at + 1 begins, but not less than @first. */
 static u32 pt_run_start(const struct pagoda_op_update_page_table *update, u32 first, u32 at)
 {
 	u64 next = pagoda_update_entry(update, at), entry;
@@ -92,7 +93,7 @@ static u32 pt_run_start(const struct pagoda_op_update_page_table *update, u32 fi
 	return at;
 }
 
-/* Returns whether the three entries from @at on are in one run. */
+/* Returns whether the three entries from @at on are in the same run. */
 static bool pt_is_run(const struct pagoda_op_update_page_table *update, u32 at)
 {
 	u64 middle = pagoda_update_entry(update, at + 1);
@@ -102,7 +103,7 @@ static bool pt_is_run(const struct pagoda_op_update_page_table *update, u32 at)
 	       step == pagoda_pt_step(middle, pagoda_update_entry(update, at + 2));
 }
 
-/* Returns whether a run is worth a packet. */
+/* Returns whether a run of @length entries is worth a packet of its own. */
 static bool pt_run_pays(u32 length, bool at_start, bool at_end)
 {
 	if (at_end)
@@ -111,8 +112,8 @@ static bool pt_run_pays(u32 length, bool at_start, bool at_end)
 }
 
 /*
- * Advances @at as pt_values() would while it finds no run, the usual case where memory
- * is scattered. Three values with different distances aren't in one run.
+ * Does the search of pt_values() faster for as long as no run is found, which is the usual case
+ * with scattered memory: values whose distances differ aren't in a run. Returns the new @at.
  */
 static inline u32 pagoda_pt_skip(const u64 *values, u32 at, u32 end)
 {
@@ -126,13 +127,13 @@ static inline u32 pagoda_pt_skip(const u64 *values, u32 at, u32 end)
 }
 
 /*
- * Returns the number of entries from @first on up to the next run that pays, or to the end; at
- * most @fit. Runs are measured beyond @fit, too, so that they aren't cut.
+ * Returns how many entries from @first on, at most @fit, come before the next run that is worth a
+ * packet of its own (pt_run_pays()), or before the end. Runs are measured beyond @fit, too, so that
+ * the end of a buffer doesn't cut them. The caller knows that no such run begins at @first.
  *
- * No run that pays begins before @at. The next run that pays, if it begins no later than the
- * last three of the PAGODA_PT_RUN entries from @at on, contains these three; if it pays only
- * because it ends the list, it contains the list's last three. So only three are checked. The
- * caller knows that no run that pays begins at @first.
+ * No such run begins between @first and @at. If such a run begins in the PAGODA_PT_RUN entries from
+ * @at on, but not in the last two, it contains the last three; if it is shorter than PAGODA_PT_RUN,
+ * it contains the update's last three entries. So checking three entries (@probe) is enough.
  */
 static u32 pt_values(const struct pagoda_op_update_page_table *update, u32 first, u32 fit)
 {
@@ -156,10 +157,7 @@ static u32 pt_values(const struct pagoda_op_update_page_table *update, u32 first
 			at = start;
 			break;
 		}
-		/*
-		 * No run that pays begins inside a run that doesn't, but the last entry may
-		 * begin one.
-		 */
+		/* Inside a run another run can only begin at the last entry. */
 		at = start + run == end ? end : start + run - 1;
 	}
 	return min(at - first, fit);
@@ -201,7 +199,7 @@ static void pt_values_write(const struct pagoda_op_update_page_table *update, u3
 		at[i] = cpu_to_le64(pagoda_update_entry(update, first + i));
 }
 
-/* The first packet gets INITIAL and the last one NOTIFY_EVICTION, so that each is noted once. */
+/* INITIAL is only in the first packet, NOTIFY_EVICTION in the last: the device notes each once. */
 static u32 update_flags(const struct pagoda_op_update_page_table *update, u32 done,
 			const struct pagoda_pt_piece *piece)
 {
@@ -214,7 +212,7 @@ static u32 update_flags(const struct pagoda_op_update_page_table *update, u32 do
 	return piece->repeat ? flags | VIRTIO_PAGODA_UPDATE_REPEAT : flags;
 }
 
-/* Returns the bytes that an entry of the update translates. */
+/* Returns the bytes of virtual addresses that each entry of the update translates. */
 static u64 update_coverage(const struct pagoda_op_update_page_table *update)
 {
 	if (!update->level && pagoda_update_is_64k(update))
@@ -222,7 +220,7 @@ static u64 update_coverage(const struct pagoda_op_update_page_table *update)
 	return 1ull << pagoda_pt_shift(update->level);
 }
 
-/* Encodes the next packet; returns false if there is no room for one. */
+/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
 static bool update_packet(const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
 			  struct pagoda_paging_buffer *buf)
 {
@@ -261,7 +259,7 @@ static bool update_packet(const struct pagoda_paging_op *op, struct pagoda_pagin
 	return true;
 }
 
-/* Stores the entries directly: nothing is left for a buffer (C76). */
+/* Stores the entries in the table by the CPU, so that nothing is left to encode (C76). */
 static void update_store(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_op_update_page_table *update)
 {
@@ -275,8 +273,8 @@ static void update_store(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * In CPU_VIRTUAL mode @buf may be NULL: every entry is stored once, in one access, and the
- * caller orders the stores before other CPUs or the device may see them.
+ * In CPU_VIRTUAL mode @buf may be NULL: every entry is stored once, by a single 64-bit store, and
+ * the memory barrier behind the stores is up to the caller.
  */
 enum pagoda_build pagoda_update_build(const struct pagoda_paging_limits *limits,
 				      const struct pagoda_paging_op *op,
@@ -303,9 +301,9 @@ u64 pagoda_update_moved(const struct pagoda_paging_op *op)
 }
 
 /*
- * The number of packets is the number without ends of buffers, plus a head for every end there
- * can be: the end of a buffer that was nearly full, and the ends of fresh buffers that are used
- * up but for less than a packet of one value. In CPU_VIRTUAL mode only @moved isn't 0.
+ * The bounds are the cost with an endless buffer, plus a packet head for each end of a buffer that
+ * can split a packet: of the rest of a used buffer, and of fresh buffers, in which less than a
+ * packet with a single value stays free. In CPU_VIRTUAL mode only @moved isn't 0.
  */
 struct pagoda_paging_cost pagoda_update_cost(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op, u32 buffer_size)

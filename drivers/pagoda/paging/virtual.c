@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VIRTUAL_TRANSFER and VIRTUAL_FILL (C69 - C74): one packet each, with addresses of the paging
- * space. What is mapped there isn't checked.
+ * VIRTUAL_TRANSFER and VIRTUAL_FILL (C69 - C74): a single packet each, with addresses in the paging
+ * address space. What is mapped at the addresses isn't checked.
  */
 #include <linux/string.h>
 
@@ -34,7 +34,6 @@ static bool virtual_overlaps(const struct pagoda_op_virtual_transfer *transfer)
 	return src < dst ? dst - src < transfer->size : src - dst < transfer->size;
 }
 
-/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_virtual_transfer_validate(const struct pagoda_paging_limits *limits,
 				     const struct pagoda_paging_op *op, const char **why)
 {
@@ -79,7 +78,6 @@ enum pagoda_build pagoda_virtual_transfer_build(const struct pagoda_paging_limit
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_virtual_transfer_cost(const struct pagoda_paging_limits *limits,
 			     const struct pagoda_paging_op *op, u32 buffer_size)
@@ -88,7 +86,6 @@ pagoda_virtual_transfer_cost(const struct pagoda_paging_limits *limits,
 				  sizeof(struct virtio_pagoda_virtual_transfer));
 }
 
-/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_virtual_fill_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
@@ -117,7 +114,6 @@ enum pagoda_build pagoda_virtual_fill_build(const struct pagoda_paging_limits *l
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/* Returns exact bounds. */
 struct pagoda_paging_cost pagoda_virtual_fill_cost(const struct pagoda_paging_limits *limits,
 						   const struct pagoda_paging_op *op,
 						   u32 buffer_size)
