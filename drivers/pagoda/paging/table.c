@@ -454,9 +454,9 @@ struct pagoda_paging_ends pagoda_paging_ends(const struct pagoda_paging_op *op)
 }
 
 /*
- * Returns the row of the packet at @data, which is aligned to VIRTIO_PAGODA_PACKET_ALIGN and has
- * @left bytes. Returns NULL, and sets *@why to a constant text, if the opcode is unknown, the packet
- * is longer than @left, or its length isn't what its opcode and its counts of runs or entries give.
+ * Returns the row of the packet at @data, which is aligned to VIRTIO_PAGODA_PACKET_ALIGN. Returns
+ * NULL, and sets *@why to a constant text, if the opcode is unknown, the packet is longer than
+ * @left bytes, or its length isn't what the opcode and the packet's counts of elements give.
  */
 const struct pagoda_paging_row *pagoda_packet_check(const void *data, u32 left,
 						    const char **why)

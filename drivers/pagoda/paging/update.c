@@ -18,8 +18,9 @@
 #include "table.h"
 
 /*
- * Shortest runs, in entries, that are worth a packet: behind a run in the middle of other values
- * a packet with another head has to go on; behind a run at the end of the update no packet follows.
+ * PAGODA_PT_HEAD and PAGODA_PT_VALUE are bytes. PAGODA_PT_RUN is the shortest run, in entries, that
+ * is worth a packet of its own if another packet has to follow for the entries behind the run,
+ * PAGODA_PT_RUN_AT_END the shortest if the run ends the update.
  */
 #define PAGODA_PT_HEAD		sizeof(struct virtio_pagoda_update_page_table)
 #define PAGODA_PT_VALUE		VIRTIO_PAGODA_PT_ENTRY_BYTES
@@ -157,7 +158,7 @@ static u32 pt_values(const struct pagoda_op_update_page_table *update, u32 first
 			at = start;
 			break;
 		}
-		/* Inside a run another run can only begin at the last entry. */
+		/* Not worth a packet; inside this run only its last entry can begin another run. */
 		at = start + run == end ? end : start + run - 1;
 	}
 	return min(at - first, fit);

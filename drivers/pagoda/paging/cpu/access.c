@@ -6,8 +6,8 @@
 #include "walk.h"
 
 /*
- * Checks an access and prepares @side; aligned accesses stay within a page. Returns a fault
- * reason.
+ * Checks an access and sets @side to the page of @address: only aligned accesses, which stay within
+ * a page, are accepted. Returns a fault reason.
  */
 static u32 access_prepare(const struct pagoda_cpu_packet *cpu, u32 segment, u64 address, u32 size,
 			  const void *pages, bool write, struct pagoda_cpu_side *side)
@@ -44,7 +44,7 @@ static u32 access_prepare(const struct pagoda_cpu_packet *cpu, u32 segment, u64 
 			(void)READ_ONCE(*(type *)(at)); \
 	} while (0)
 
-/* Makes one access of @size bytes; reads discard the value, writes store zero. */
+/* Makes a single access of @size bytes: a read, whose value is dropped, or a write of zero. */
 static void access_bytes(u8 *at, u32 size, bool write)
 {
 	switch (size) {
@@ -96,13 +96,13 @@ u32 pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu)
 	return physical_execute(cpu, cpu->dst_pages, true);
 }
 
-/* A reader that sees the value sees all earlier writes (C116), and never half a value (C117). */
+/* A thread that reads the new value sees all earlier writes (C116), and never half of it (C117). */
 static void fence_write(u8 *at, const struct virtio_pagoda_signal_monitored_fence *signal)
 {
 	bool forward = le16_to_cpu(signal->packet.flags) & VIRTIO_PAGODA_SIGNAL_FORWARD;
 	__le64 *here = (__le64 *)at, old = READ_ONCE(*here);
 
-	smp_wmb();	/* orders earlier packets' writes */
+	smp_wmb();	/* earlier packets' writes before the value */
 	if (!forward)
 		WRITE_ONCE(*here, signal->value);
 	while (forward && le64_to_cpu(old) < le64_to_cpu(signal->value))

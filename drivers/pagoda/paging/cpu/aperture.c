@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU executor: MAP and UNMAP change the CPU's copy of the aperture.
- *
- * An entry is a struct page pointer, so that the copy can be passed to map_page() as a struct
- * page array.
+ * CPU executor: MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT, which set
+ * struct page pointers in pagoda_cpu_executor.aperture, an array that map_page() accepts.
  */
 #include "internal.h"
 

@@ -4,7 +4,7 @@
 #include <linux/string.h>
 #include "walk.h"
 
-/* Returns a fault reason unless the range is page aligned and in the paging address space. */
+/* Checks that @address is page aligned, and the range in the paging address space. */
 static u32 context_address_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size)
 {
 	if (!exec->limits)
@@ -75,7 +75,7 @@ static u32 update_context_check(const struct pagoda_cpu_packet *cpu,
 	reason = context_address_check(cpu->exec, dst->base, size);
 	if (reason)
 		return reason;
-	/* The padding behind the data has to be zero. */
+	/* The padding behind the data, up to a multiple of 8 bytes, has to be zero. */
 	for (done = bytes; done % 8; done++) {
 		if (data[done])
 			return VIRTIO_PAGODA_FAULT_RESERVED;

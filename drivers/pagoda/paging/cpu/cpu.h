@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The CPU executor: a function for each operation, which executes a packet without the device.
- * It is the fallback when the device fails, resumes after a suspend, and is the model that the
- * device's engine is compared with; therefore the two share no code.
+ * The driver uses it when the device can't execute packets, and for all packets if the parameter
+ * executor is cpu. Tests compare it with the device's engine, so the two share no code.
  *
- * The length of a packet was checked. Everything else in the packet is untrusted, and is
- * checked completely before the packet's first effect. System memory is reached through struct
- * pages and never through the bus addresses of the runs, which needn't mean anything to the CPU
- * (C66).
+ * The caller has checked opcode and length of the packet. Everything else in the packet is
+ * untrusted, and is checked before the packet's first effect. System memory is reached through
+ * struct pages and never through the bus addresses of the runs, which needn't mean anything to the
+ * CPU (C66).
  *
- * Each function returns the fault reason with which the device would refuse the packet, with
- * nothing written, or %VIRTIO_PAGODA_FAULT_NONE. Context: as the callbacks of &struct
+ * Each function returns %VIRTIO_PAGODA_FAULT_NONE, or, with nothing written, the fault reason with
+ * which the device would refuse the packet. Context: as the callbacks of &struct
  * pagoda_cpu_executor allow.
  */
 #ifndef PAGODA_PAGING_CPU_H
@@ -23,9 +23,9 @@
 
 /**
  * struct pagoda_cpu_range - A swizzling range in the CPU executor
- * @window: Kernel address of the linear window
- * @address: Address in VRAM of the surface that the range is bound to
- * @size: Bytes of the surface, 0 = not bound
+ * @window: Kernel address at which the CPU sees the surface untiled
+ * @address: Offset in VRAM of the tiled surface that the range is bound to
+ * @size: Bytes of the surface, 0 = the range isn't bound
  * @layout: Geometry of the surface
  */
 struct pagoda_cpu_range {
@@ -39,29 +39,28 @@ struct pagoda_cpu_range {
  * struct pagoda_cpu_executor - Memory and state of the CPU executor
  * @vram: Kernel address of VRAM, or NULL if the CPU can't reach it
  * @vram_size: Bytes reachable from @vram on
- * @aperture: A struct page pointer for every page of the aperture: the CPU's copy of the
- *	aperture mappings, or NULL. An entry is NULL until its page is first mapped or unmapped
- * @generations: Generation of every page of the aperture, 0 = not mapped; or NULL: generations
+ * @aperture: The CPU's copy of the aperture mappings, a struct page pointer for every page, or
+ *	NULL. An element is NULL until its page is first mapped or unmapped
+ * @generations: Generation of every page of the aperture, 0 = not mapped. If NULL, generations
  *	aren't checked
- * @aperture_pages: Entries of @aperture and @generations
- * @map_page: Returns the kernel address of page @index of a struct page array; a local mapping,
- *	released in reverse order. Never NULL for a valid page
- * @unmap_page: Releases a mapping of @map_page
- * @page_at: Returns entry @index of a struct page array, to be kept in @aperture; NULL for a
- *	page without struct page, with which the packet is refused
- * @table_page: Returns the struct page of a page table in system memory by its bus address, in
- *	the form of an entry of a struct page array; NULL if there is no such table. Looks the
- *	table up in a register, never derives the page from the address (C66). May be NULL: no table
- *	is in system memory
- * @context: Argument of @table_page
- * @limits: Limits of the device; needed by packets with virtual addresses or page tables. NULL:
- *	such packets are refused with -EOPNOTSUPP
- * @roots: Root of each address space, limits->max_address_spaces entries, or NULL
- * @mmu: A struct page pointer for every device page that MAP_MMU mapped; NULL without a device
- *	MMU: then addresses of system memory aren't checked
- * @mmu_pages: Entries of @mmu
- * @mmu_read_only: Whether each device page is read-only; NULL: not checked
- * @ranges: Swizzling ranges, limits->swizzling_ranges entries, or NULL
+ * @aperture_pages: Elements of @aperture and @generations
+ * @map_page: Maps page @index of a struct page array as kmap_local_page() does, and returns the
+ *	kernel address, never NULL; mappings are released in reverse order
+ * @unmap_page: Releases a mapping that @map_page made
+ * @page_at: Returns element @index of a struct page array, to be kept in @aperture or @mmu. If
+ *	NULL, the page has no struct page, and the packet is refused
+ * @table_page: Returns the struct page of the page table at a bus address, NULL if there is no such
+ *	table. Must look the table up among the driver's tables, and not derive the page from the
+ *	address (C66). NULL if no page table is in system memory
+ * @context: First argument of @table_page
+ * @limits: Limits of the device. If NULL, packets with virtual addresses, page tables or swizzling
+ *	ranges are refused as UNSUPPORTED
+ * @roots: Root of each address space, limits->max_address_spaces elements, or NULL
+ * @mmu: Struct page pointer of every device page, NULL if MAP_MMU hasn't mapped the page. Without
+ *	this array (no device MMU) addresses of system memory aren't checked
+ * @mmu_pages: Elements of @mmu
+ * @mmu_read_only: Whether each page of @mmu is read-only; not checked if NULL
+ * @ranges: Swizzling ranges, limits->swizzling_ranges elements, or NULL
  * @reason: enum virtio_pagoda_fault_reason of the last refused packet, 0 if the last buffer was
  *	executed completely; set by the executor
  */
@@ -87,11 +86,10 @@ struct pagoda_cpu_executor {
 
 /**
  * struct pagoda_cpu_packet - A packet about to be executed
- * @exec: Memory
- * @data: The packet; only its length was checked
- * @src_pages: struct page array of the source's runs, or NULL
- * @dst_pages: struct page array of the runs of the destination, map target or fence page, or
- *	NULL
+ * @exec: Memory that the packet may name
+ * @data: The packet; only its opcode and length were checked
+ * @src_pages: struct page array of the system memory that the packet reads, or NULL
+ * @dst_pages: struct page array of the system memory that the packet writes or maps, or NULL
  */
 struct pagoda_cpu_packet {
 	struct pagoda_cpu_executor *exec;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Declarations that the files of the CPU executor share. Its functions return the fault reason
- * with which the device would refuse the packet: the order of checks is part of the contract
- * (flags, fields in the order in which the device checks them, memory).
+ * Declarations that the files of the CPU executor share. Functions that check return the fault
+ * reason with which the device would refuse the packet, so checks are in the device's order: flags,
+ * other fields, memory.
  */
 #ifndef PAGODA_PAGING_CPU_INTERNAL_H
 #define PAGODA_PAGING_CPU_INTERNAL_H
@@ -12,11 +12,11 @@
 #include "cpu.h"
 
 /**
- * struct pagoda_cpu_side - Checked memory that can be mapped page by page
- * @exec: Memory
- * @vram: First byte if the memory is VRAM, else NULL
- * @pages: struct page array of other memory
- * @first: Index of the first page in @pages
+ * struct pagoda_cpu_side - A packet's source or destination, checked, to be mapped page by page
+ * @exec: The executor, for its callbacks
+ * @vram: Kernel address of the first byte, NULL if the memory isn't in VRAM
+ * @pages: struct page array of memory that isn't in VRAM
+ * @first: Index in @pages of the first page
  */
 struct pagoda_cpu_side {
 	struct pagoda_cpu_executor *exec;
@@ -26,10 +26,10 @@ struct pagoda_cpu_side {
 };
 
 /**
- * struct pagoda_cpu_surface - A checked tiled surface
- * @vram: First byte of the surface
- * @layout: Geometry
- * @offset: First byte of the piece in the surface's linear view
+ * struct pagoda_cpu_surface - A tiled surface in VRAM, checked
+ * @vram: Kernel address of the first byte of the surface
+ * @layout: Geometry of the surface
+ * @offset: Byte of the surface's linear view at which the packet's copy starts
  */
 struct pagoda_cpu_surface {
 	u8 *vram;
@@ -62,13 +62,13 @@ u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address,
 			    bool write);
 
 /**
- * struct pagoda_cpu_runs - Runs to be checked
+ * struct pagoda_cpu_runs - Runs of a packet, to be checked
  * @runs: The runs
  * @nr_runs: Number of runs
  * @nr_pages: Pages that all runs together have to have
  * @pages: struct page array of these pages, or NULL
- * @write: The pages are going to be written
- * @bus: Addresses are bus addresses even with a device MMU
+ * @write: The packet is going to write the pages
+ * @bus: The runs have bus addresses even if the device has an MMU, as those of MAP_MMU
  */
 struct pagoda_cpu_runs {
 	const struct virtio_pagoda_run *runs;
@@ -82,7 +82,7 @@ struct pagoda_cpu_runs {
 u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 			  const struct pagoda_cpu_runs *list);
 
-/* Returns the mapped page @done bytes into the side; released by pagoda_cpu_side_unmap(). */
+/* Maps the page @done bytes into @side, up to pagoda_cpu_side_unmap(); returns its address. */
 static inline u8 *pagoda_cpu_side_map(const struct pagoda_cpu_side *side, u64 done)
 {
 	if (side->vram)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU executor: MAP_MMU and UNMAP_MMU, and the checks against them. The CPU reaches pages
- * without the device's MMU, but refuses what the device would refuse.
+ * CPU executor: MAP_MMU and UNMAP_MMU, which change pagoda_cpu_executor.mmu. The CPU needs no MMU
+ * to reach pages; @mmu is for refusing what the device would refuse.
  */
 #include "internal.h"
 

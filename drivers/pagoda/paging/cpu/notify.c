@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * CPU executor: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2, NOTIFY_FENCE_RESIDENCY and NOTIFY_ALLOC.
- * The CPU keeps no state of allocations and fences, so it only refuses what the device would
- * refuse.
+ * The CPU executor keeps no state of allocations and fences: these functions only check the packet.
  */
 #include <linux/minmax.h>
 #include "internal.h"
 
-/* Checks that an allocation can be in these pages; nothing is accessed. */
+/* Checks that the range is page aligned and inside the segment, mapped or not. */
 static u32 place_check(const struct pagoda_cpu_executor *exec, u32 segment, u64 address,
 		       u64 nr_pages)
 {
@@ -36,7 +35,7 @@ static u32 place_check(const struct pagoda_cpu_executor *exec, u32 segment, u64 
 	       VIRTIO_PAGODA_FAULT_NONE : reason;
 }
 
-/* Checks the pages of the allocation; only NOTIFY_RESIDENCY2 names any. */
+/* Checks @offset and @nr_pages, which have to be 0 except in NOTIFY_RESIDENCY2. */
 static u32 notify_pages_check(const struct virtio_pagoda_notify_residency *notify)
 {
 	u64 nr_pages = le64_to_cpu(notify->nr_pages), most = U64_MAX >> VIRTIO_PAGODA_PAGE_SHIFT;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory that a packet names: checks that the CPU can reach it, and access page by page. */
+/* CPU executor: checks of memory that a packet names, and struct pagoda_cpu_side. */
 #include "internal.h"
 
-/* Checks that the CPU can reach a range of VRAM. Returns a fault reason. */
+/* Checks that the CPU can reach a range of VRAM, not empty. Returns a fault reason. */
 u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size)
 {
 	if (!exec->vram)
@@ -12,8 +12,9 @@ u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u
 }
 
 /*
- * Checks that all pages of an aperture range are mapped, and none by another generation than
- * @generation; 0 matches any generation. Returns a fault reason.
+ * Checks that all pages of an aperture range have been mapped or unmapped before (unmapped pages
+ * are the dummy page), and that none is mapped with another generation than @generation; 0 matches
+ * any generation. Returns a fault reason.
  */
 u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			      u32 generation)
@@ -39,8 +40,8 @@ u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 addres
 }
 
 /*
- * Checks that the device may access @size bytes, not 0, of system memory. Returns
- * VIRTIO_PAGODA_FAULT_NONE (always without a device MMU), NOT_MAPPED or READ_ONLY.
+ * Checks that MAP_MMU mapped @size bytes, not 0, of system memory for this access. Returns
+ * VIRTIO_PAGODA_FAULT_NONE (always if the device has no MMU), NOT_MAPPED or READ_ONLY.
  */
 u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			    bool write)
@@ -61,7 +62,7 @@ u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Returns whether the CPU has struct pages for a run, from index @first of the list on. */
+/* Returns whether @list->pages has struct pages for a run whose first page has index @first. */
 static bool run_has_pages(const struct pagoda_cpu_executor *exec,
 			  const struct pagoda_cpu_runs *list, u64 first, u32 nr_pages)
 {
@@ -95,8 +96,8 @@ static u32 run_check(const struct pagoda_cpu_executor *exec, const struct pagoda
 }
 
 /*
- * Checks that runs are well-formed, and that the device may access their pages. Returns a fault
- * reason.
+ * Checks that runs are well-formed and have struct pages, and that the device's MMU, if there is
+ * an MMU, allows the access. Returns a fault reason.
  */
 u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 			  const struct pagoda_cpu_runs *list)
@@ -115,7 +116,7 @@ u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 	return sum == list->nr_pages ? VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_RUNS;
 }
 
-/* Checks the fields of one side; fields without a meaning have to be zero. */
+/* Checks a location by itself; fields that its segment doesn't use have to be zero. */
 static u32 location_check(const struct virtio_pagoda_location *location)
 {
 	u32 segment = le32_to_cpu(location->segment);
@@ -135,8 +136,8 @@ static u32 location_check(const struct virtio_pagoda_location *location)
 }
 
 /*
- * Checks one side of a packet and sets @side; @runs and @pages are used for system memory.
- * Returns a fault reason.
+ * Checks a source or destination (@write) of a packet and sets @side; @runs and @pages are for
+ * system memory only. Returns a fault reason.
  */
 u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
 			    const struct virtio_pagoda_location *location, u64 size,

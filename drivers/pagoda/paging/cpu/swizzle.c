@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * CPU executor: tiled surfaces, for TRANSFER with SWIZZLE or UNSWIZZLE and for
- * SPECIAL_LOCK_TRANSFER. The offset of each byte in the surface is computed from its offset in
- * the linear view alone: slow, and different from the device's engine, which is compared with
- * this code.
+ * SPECIAL_LOCK_TRANSFER. The linear view of a surface has its bytes in the order of untiled rows.
+ * Where a byte is in the surface is computed from its offset in the linear view alone: slow, but
+ * different from the device's engine, which is compared with this code.
  */
 #include <linux/math.h>
 #include <linux/minmax.h>
@@ -11,8 +11,8 @@
 #include "internal.h"
 
 /*
- * Returns where byte @offset of the linear view is in the surface, and in *@run how many bytes
- * are consecutive there.
+ * Returns the offset in the surface of byte @offset of the linear view, and sets *@run to how many
+ * bytes from there on are consecutive in both.
  */
 static u64 tiled_offset(const struct pagoda_layout *layout, u64 offset, u64 *run)
 {
@@ -37,7 +37,7 @@ static u64 tiled_offset(const struct pagoda_layout *layout, u64 offset, u64 *run
 	       x % tile;
 }
 
-/* Copies up to a page between @linear and the surface's linear view at @offset. */
+/* Copies @left bytes between @linear and the surface's linear view from @offset on. */
 static void swizzle_page(u8 *surface, const struct pagoda_layout *layout, u64 offset, u8 *linear,
 			 u64 left, bool swizzle)
 {
@@ -87,9 +87,9 @@ u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
 }
 
 /*
- * Copies @size bytes between @piece and the surface's linear view; @swizzle: into the surface.
- * @window, if not NULL, shows the same bytes in a swizzling range: a copy in writes both window
- * and surface, and a copy out reads the window.
+ * Copies @size bytes between @piece and the surface's linear view; with @swizzle into the surface.
+ * @window, if not NULL, is where a swizzling range shows these bytes to the CPU: copies into the
+ * surface also write @window, and copies out of the surface read only @window.
  */
 void pagoda_cpu_surface_copy(const struct pagoda_cpu_surface *surface, u8 *window,
 			     const struct pagoda_cpu_side *piece, u64 size, bool swizzle)
@@ -119,7 +119,7 @@ static bool range_shows(const struct pagoda_cpu_range *range, u64 address, u64 s
 	       range->layout.height == layout->height && range->layout.mips == layout->mips;
 }
 
-/* Surface, piece and range of a SPECIAL_LOCK_TRANSFER; @out: the surface is the source. */
+/* A SPECIAL_LOCK_TRANSFER: surface, memory outside VRAM, range; @out: the surface is the source. */
 struct pagoda_cpu_lock {
 	struct pagoda_cpu_surface surface;
 	struct pagoda_cpu_side piece;

@@ -6,14 +6,14 @@
 
 #define PAGODA_ENTRY		VIRTIO_PAGODA_PT_ENTRY_BYTES
 
-/* A page table about to be written: at virtual addresses, in VRAM, or in system pages. */
+/* A page table to write: @memory if its address is virtual, else @side. */
 struct pagoda_cpu_table {
 	struct pagoda_cpu_virtual memory;
 	struct pagoda_cpu_side side;
 	bool is_virtual;
 };
 
-/* Checks the mode and the segment of the table. */
+/* Checks the update's mode, and whether the table's segment fits the mode. */
 static u32 update_mode_check(const struct virtio_pagoda_update_page_table *update)
 {
 	u32 segment = le32_to_cpu(update->table_segment);
@@ -51,7 +51,6 @@ static u32 update_place_check(const struct pagoda_paging_limits *limits,
 						    VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks the numbers of entries and values, and the increment. */
 static u32 update_values_check(const struct pagoda_paging_limits *limits,
 			       const struct virtio_pagoda_update_page_table *update)
 {
@@ -69,14 +68,14 @@ static u32 update_values_check(const struct pagoda_paging_limits *limits,
 		return VIRTIO_PAGODA_FAULT_RESERVED;
 	if (le32_to_cpu(update->nr_values) != (repeat || increment ? 1 : nr_entries))
 		return VIRTIO_PAGODA_FAULT_BAD_LENGTH;
-	/* The address of the last entry has to fit, too. */
+	/* The address in the last entry must not overflow the address bits. */
 	address = le64_to_cpu(*(const __le64 *)(update + 1)) & VIRTIO_PAGODA_PTE_ADDRESS_MASK;
 	return pagoda_within(address, (nr_entries - 1) * increment,
 			     VIRTIO_PAGODA_PTE_ADDRESS_MASK) ?
 	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-/* Checks a table in system memory page by page; the first page that is missing decides. */
+/* Checks that a table in system memory can be written; returns the first bad page's fault. */
 static u32 table_system_check(const struct pagoda_cpu_packet *cpu, u64 address, u64 end)
 {
 	u64 next;
@@ -89,7 +88,7 @@ static u32 table_system_check(const struct pagoda_cpu_packet *cpu, u64 address, 
 	return reason || cpu->dst_pages ? reason : VIRTIO_PAGODA_FAULT_UNREACHABLE;
 }
 
-/* Checks that bytes [@first, @end) of the table can be written, and sets @table. */
+/* Checks that bytes [@first, @end) of the table are memory that can be written; sets @table. */
 static u32 table_prepare(const struct pagoda_cpu_packet *cpu,
 			 const struct virtio_pagoda_update_page_table *update, u64 first, u64 end,
 			 struct pagoda_cpu_table *table)
@@ -109,7 +108,7 @@ static u32 table_prepare(const struct pagoda_cpu_packet *cpu,
 		.side = { .exec = cpu->exec, .pages = cpu->dst_pages },
 		.is_virtual = le32_to_cpu(update->mode) == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL,
 	};
-	/* The table must not wrap around the end of the address range. */
+	/* The table must not reach beyond the last 64-bit address. */
 	if (!pagoda_within(address, end, U64_MAX))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 	if (table->is_virtual) {
@@ -144,7 +143,7 @@ static void table_unmap(const struct pagoda_cpu_table *table,
 		pagoda_cpu_side_unmap(&table->side, mapping->page);
 }
 
-/* Returns hardware entry @i of the packet; only the address grows with the increment. */
+/* Returns entry @i that the packet writes; an increment changes only the entry's address bits. */
 static __le64 update_value(const struct virtio_pagoda_update_page_table *update, u32 i)
 {
 	const __le64 *values = (const void *)(update + 1);
@@ -159,7 +158,7 @@ static __le64 update_value(const struct virtio_pagoda_update_page_table *update,
 	return cpu_to_le64((value & ~VIRTIO_PAGODA_PTE_ADDRESS_MASK) | address);
 }
 
-/* Writes the entries from @offset on that begin in one page. */
+/* Writes entries from number *@done on, up to the end of the page at @offset; advances *@done. */
 static u32 update_page(const struct pagoda_cpu_table *table,
 		       const struct virtio_pagoda_update_page_table *update, u64 offset, u32 stride,
 		       u32 *done)
@@ -172,7 +171,7 @@ static u32 update_page(const struct pagoda_cpu_table *table,
 
 	if (reason)
 		return reason;
-	/* A table at addresses mapped to zeros has no memory to write. */
+	/* Without @at the page-table entry at @offset maps zeros: writes are dropped. */
 	for (; *done < end; (*done)++) {
 		if (!at)
 			continue;
@@ -214,7 +213,7 @@ u32 pagoda_update_execute(const struct pagoda_cpu_packet *cpu)
 	return reason;
 }
 
-/* The CPU walks the tables for every page, so it has no translations to drop. */
+/* Only checks the packet: the CPU executor walks the tables for each access and has no TLB. */
 u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_flush_tlb *flush = cpu->data;
@@ -231,14 +230,14 @@ u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
 	if (start > end || end > pagoda_va_end(cpu->exec->limits))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
-	/* A flush of another root shows that the driver lost track of the space's tables. */
+	/* If the driver flushes another root, it has lost track of the address space's tables. */
 	root = &cpu->exec->roots[le32_to_cpu(flush->address_space)];
 	return !root->entries || (root->segment == le32_to_cpu(flush->root_segment) &&
 				  root->address == le64_to_cpu(flush->root_address)) ?
 	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
 }
 
-/* Checks a table of a range: the entries have to be in one page. */
+/* Checks source (or destination: @write) of a range of COPY_PAGE_TABLE_ENTRIES. */
 static u32 range_table_check(const struct pagoda_cpu_packet *cpu, u64 table, u32 first,
 			     u32 nr_entries, bool write)
 {
@@ -271,7 +270,7 @@ static u32 range_check(const struct pagoda_cpu_packet *cpu,
 					  le32_to_cpu(range->dst_entry), nr_entries, true);
 }
 
-/* memmove() with one access per entry. */
+/* memmove() with a single 64-bit access per entry; without @from writes zeros. */
 static void entries_move(__le64 *to, const __le64 *from, u32 nr_entries)
 {
 	u32 i;
@@ -307,7 +306,7 @@ static u32 range_copy(const struct pagoda_cpu_packet *cpu,
 	return reason;
 }
 
-/* Reads entries at execution, not as they were when the packet was built (C111). */
+/* Copies the entries that the source tables have at execution, not at build (C111). */
 u32 pagoda_copy_entries_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_copy_page_table_entries *copy = cpu->data;

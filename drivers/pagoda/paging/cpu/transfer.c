@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* CPU executor: TRANSFER, FILL, DISCARD_CONTENT. swizzle.c copies tiled sides. */
+/* CPU executor: TRANSFER, FILL, DISCARD_CONTENT. swizzle.c copies from and to tiled surfaces. */
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include "internal.h"
@@ -13,9 +13,9 @@ static bool runs_meet(const struct virtio_pagoda_run *a, const struct virtio_pag
 				 a_page - b_page < le32_to_cpu(b->nr_pages);
 }
 
-/* Parts of a TRANSFER behind its head. */
+/* Where the parts of a TRANSFER behind its struct virtio_pagoda_transfer are. */
 struct pagoda_cpu_transfer {
-	const struct virtio_pagoda_tiled *tiled;	/* NULL: neither side is a surface */
+	const struct virtio_pagoda_tiled *tiled;	/* NULL = neither side is tiled */
 	const struct virtio_pagoda_run *src_runs;
 	const struct virtio_pagoda_run *dst_runs;
 	bool swizzle;
@@ -38,7 +38,7 @@ static void transfer_parse(const struct virtio_pagoda_transfer *transfer,
 	parts->dst_runs = parts->src_runs + le32_to_cpu(transfer->src.nr_runs);
 }
 
-/* Returns whether the addresses in the packet overlap. */
+/* Returns whether source and destination overlap by the addresses in the packet. */
 static bool transfer_overlaps(const struct virtio_pagoda_transfer *transfer,
 			      const struct pagoda_cpu_transfer *parts)
 {
@@ -78,7 +78,7 @@ static u32 transfer_flags_check(const struct pagoda_cpu_executor *exec,
 	       VIRTIO_PAGODA_FAULT_BAD_FLAGS : VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Copies between two linear sides: page by page unless both are consecutive for the CPU. */
+/* Copies between two sides that aren't tiled: page by page, unless both are in VRAM. */
 static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
 			  u64 size)
 {
@@ -93,7 +93,7 @@ static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda
 		u8 *from = pagoda_cpu_side_map(src, done);
 		u8 *to = pagoda_cpu_side_map(dst, done);
 
-		/* Two unmapped aperture pages are both the dummy page (C58). */
+		/* Unmapped aperture pages are all the same page, the dummy page (C58). */
 		if (from != to)
 			memcpy(to, from, bytes);
 		pagoda_cpu_side_unmap(dst, to);
@@ -101,7 +101,7 @@ static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda
 	}
 }
 
-/* Checks both sides, the source first; one of them may be a surface. */
+/* Checks source, then destination; sets @surface for a tiled side, @src or @dst for others. */
 static u32 transfer_prepare(const struct pagoda_cpu_packet *cpu,
 			    const struct pagoda_cpu_transfer *parts,
 			    struct pagoda_cpu_surface *surface, struct pagoda_cpu_side *src,
@@ -153,7 +153,7 @@ u32 pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu)
 					parts.swizzle);
 		return VIRTIO_PAGODA_FAULT_NONE;
 	}
-	/* Without an allocation the tiling has no meaning: a linear copy (C31). */
+	/* Without an allocation the copy is linear, whatever the flags (C31). */
 	if (parts.tiled)
 		*(parts.swizzle ? &dst : &src) = (struct pagoda_cpu_side) {
 			.exec = cpu->exec,
@@ -186,7 +186,7 @@ u32 pagoda_fill_execute(const struct pagoda_cpu_packet *cpu)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Writes nothing: the content is undefined afterwards (C46). */
+/* Only checks the packet: discarded content is undefined, so that VRAM may stay as it is (C46). */
 u32 pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_discard_content *discard = cpu->data;

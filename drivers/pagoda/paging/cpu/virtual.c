@@ -4,7 +4,7 @@
 #include <linux/string.h>
 #include "walk.h"
 
-/* Checks that the flags and the direction of the packet allow the page (C73, C74). */
+/* Checks that page size and segment are what the packet's flags and direction say (C73, C74). */
 static u32 leaf_check(const struct pagoda_cpu_leaf *leaf, bool is_64k, bool local)
 {
 	if (is_64k ? leaf->page_size < SZ_64K : leaf->page_size == SZ_64K)
@@ -31,7 +31,7 @@ static u32 side_check(const struct pagoda_cpu_virtual *side, u64 size, bool is_6
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks sizes and addresses; reads no page table. */
+/* Checks size and addresses of a side without reading page tables. */
 static u32 virtual_range_check(const struct pagoda_cpu_virtual *side, u64 size)
 {
 	if (!side->exec->limits->max_address_spaces)
@@ -73,7 +73,7 @@ static u32 virtual_transfer_check(const struct virtio_pagoda_virtual_transfer *t
 				   direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
 }
 
-/* Copies a piece that is within one page on each side. */
+/* Copies @bytes bytes, within a page of the source and a page of the destination. */
 static u32 piece_copy(const struct pagoda_cpu_virtual *dst, const struct pagoda_cpu_virtual *src,
 		      u64 done, u64 bytes)
 {

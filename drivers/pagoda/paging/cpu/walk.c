@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU executor: page tables, walked entry by entry for every page; no translation is kept. The
- * device's engine is implemented differently and compared with this code.
+ * CPU executor: translation of virtual addresses. Every access walks the page tables; translations
+ * aren't kept. The device's engine is implemented differently and compared with this code.
  *
- * Page tables in system memory are found in a register of tables, and pages that leaves point
- * to through the packet's struct pages: neither is ever derived from an address (C66). Every
- * entry that makes no sense is BAD_TABLE, and so is a table that can't be read.
+ * The struct pages of page tables in system memory come from table_page(), those of other system
+ * memory from the packet's struct page array, never from a bus address (C66). A malformed entry or
+ * an unreadable table is BAD_TABLE.
  */
 #include <linux/align.h>
 #include <linux/compiler.h>
@@ -14,10 +14,10 @@
 #define PAGODA_PTE_SEGMENT(entry) \
 	((u32)(((entry) & VIRTIO_PAGODA_PTE_SEGMENT_MASK) >> VIRTIO_PAGODA_PTE_SEGMENT_SHIFT))
 #define PAGODA_PTE_ADDRESS(entry)	((entry) & VIRTIO_PAGODA_PTE_ADDRESS_MASK)
-/* Flags that only level 1 has. */
+/* Flags that only entries of level 1 may have. */
 #define PAGODA_PTE_MARKS	(VIRTIO_PAGODA_PTE_LARGE | VIRTIO_PAGODA_PTE_TABLE_64K)
 
-/* An entry that ends a walk, and how many bytes it translates. */
+/* The entry that ends a walk of page tables, 0 if invalid, and the bytes that it translates. */
 struct pagoda_found {
 	u64 entry;
 	u64 size;
@@ -46,7 +46,7 @@ static u32 word_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 ad
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Returns whether the entry points to a table of @size bytes. */
+/* Returns whether a valid entry is well-formed for pointing to a table of @size bytes. */
 static bool leads_to_table(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 {
 	u64 named = VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_SEGMENT_MASK |
@@ -60,7 +60,7 @@ static bool leads_to_table(const struct pagoda_cpu_executor *exec, u64 entry, u6
 	return segment == VIRTIO_PAGODA_SEGMENT_SYSTEM;
 }
 
-/* Returns whether the device would accept the entry as a page of @size bytes. */
+/* Returns whether a valid entry is well-formed for mapping a page of @size bytes, or zeros. */
 static bool is_page(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 {
 	u32 segment = PAGODA_PTE_SEGMENT(entry);
@@ -76,14 +76,14 @@ static bool is_page(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 			     pagoda_segment_size(exec->limits, segment));
 }
 
-/* Entries above the leaves that map zeros must not have a flag of level 1. */
+/* Checks an entry above level 0 that maps zeros: it must have neither LARGE nor TABLE_64K. */
 static u32 zeros_check(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 {
 	return entry & PAGODA_PTE_MARKS || !is_page(exec, entry, size) ?
 	       VIRTIO_PAGODA_FAULT_BAD_TABLE : VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Reads the entry for @va of a leaf table with pages of @size bytes. */
+/* Reads the entry for @va from the leaf table that entry @table points to, of @size byte pages. */
 static u32 leaf_read(const struct pagoda_cpu_executor *exec, u64 table, u64 va, u64 size,
 		     struct pagoda_found *found)
 {
@@ -106,7 +106,7 @@ static u32 leaf_read(const struct pagoda_cpu_executor *exec, u64 table, u64 va, 
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Resolves a level-1 word that points to 4 KiB pages or is a large page. */
+/* Resolves a word of level 1 that points to a table of 4 KiB pages, or maps 2 MiB itself. */
 static u32 word_4k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 		   struct pagoda_found *found)
 {
@@ -125,7 +125,7 @@ static u32 word_4k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 						   VIRTIO_PAGODA_FAULT_BAD_TABLE;
 }
 
-/* Resolves a level-1 word that points to 64 KiB pages. */
+/* Resolves a word of level 1 that points to a table of 64 KiB pages, or maps zeros. */
 static u32 word_64k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 		    struct pagoda_found *found)
 {
@@ -142,8 +142,8 @@ static u32 word_64k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 }
 
 /*
- * Returns whether @word points to a leaf table, with entries that translate @size bytes each,
- * that has a valid entry in the range that @found, from the other word, translates.
+ * Returns whether the leaf table that @word points to, with pages of @size bytes, has a valid or
+ * unreadable entry in the range that is translated by @found, from the other word of the entry.
  */
 static bool word_overlaps(const struct pagoda_cpu_executor *exec, u64 word, u64 size, u64 va,
 			  const struct pagoda_found *found)
@@ -163,7 +163,7 @@ static bool word_overlaps(const struct pagoda_cpu_executor *exec, u64 word, u64 
 	return false;
 }
 
-/* Resolves both words of a level-1 entry; no address may be translated by both (C93). */
+/* Resolves a level-1 entry; of dual tables' two words not both may translate an address (C93). */
 static u32 level1_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 address, u64 va,
 		       struct pagoda_found *found)
 {
@@ -175,7 +175,7 @@ static u32 level1_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 
 	if (reason)
 		return reason;
 	if (!dual && word & VIRTIO_PAGODA_PTE_TABLE_64K) {
-		/* An entry of zeros points to no table, and must not have the flag. */
+		/* An entry of zeros keeps TABLE_64K, for which it is refused. */
 		if (!(word & VIRTIO_PAGODA_PTE_ZERO))
 			word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;
 		return word_64k(exec, word, va, found);
@@ -198,8 +198,8 @@ static u32 level1_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 
 }
 
 /*
- * Walks from the root to the entry that ends the walk; @found->entry is 0 if that entry is
- * invalid.
+ * Walks the page tables from the root of @space, and sets @found to the entry that ends the walk.
+ * Returns a fault reason for malformed tables only.
  */
 static u32 tables_read(const struct pagoda_cpu_executor *exec, u32 space, u64 va,
 		       struct pagoda_found *found)
@@ -236,9 +236,9 @@ static u32 tables_read(const struct pagoda_cpu_executor *exec, u32 space, u64 va
 }
 
 /*
- * Translates an address; @write: for writing. Sets @leaf and leaves nothing mapped. Returns
- * BAD_CONTEXT, OUT_OF_RANGE, BAD_TABLE, INVALID_ENTRY, READ_ONLY, UNSUPPORTED without page
- * tables, or VIRTIO_PAGODA_FAULT_NONE.
+ * Translates @va of address space @space, with @write for writing, and sets @leaf. Returns
+ * VIRTIO_PAGODA_FAULT_NONE, BAD_CONTEXT, OUT_OF_RANGE, BAD_TABLE, INVALID_ENTRY, READ_ONLY, or
+ * UNSUPPORTED without page tables.
  */
 u32 pagoda_cpu_walk(const struct pagoda_cpu_executor *exec, u32 space, u64 va, bool write,
 		    struct pagoda_cpu_leaf *leaf)
@@ -271,7 +271,7 @@ u32 pagoda_cpu_walk(const struct pagoda_cpu_executor *exec, u32 space, u64 va, b
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Returns the struct page array entry for system memory at @va, or NULL. */
+/* Returns the struct page of system memory at @va, or NULL; @bus is what @va translates to. */
 static const void *virtual_page(const struct pagoda_cpu_virtual *memory, u64 va, u64 bus)
 {
 	u64 index = (va >> VIRTIO_PAGODA_PAGE_SHIFT) - (memory->base >> VIRTIO_PAGODA_PAGE_SHIFT);
@@ -284,8 +284,8 @@ static const void *virtual_page(const struct pagoda_cpu_virtual *memory, u64 va,
 }
 
 /*
- * Translates @va, which isn't below @memory's base, and checks that the CPU can access the
- * byte. Returns a fault reason.
+ * Translates @va, not less than @memory->base, and checks that the CPU can access the byte. Returns
+ * a fault reason.
  */
 u32 pagoda_cpu_virtual_find(const struct pagoda_cpu_virtual *memory, u64 va,
 			    struct pagoda_cpu_leaf *leaf)
@@ -307,9 +307,9 @@ u32 pagoda_cpu_virtual_find(const struct pagoda_cpu_virtual *memory, u64 va,
 }
 
 /*
- * Maps the page of @va; *@mapping is valid up to the end of the page. Mappings are released in
- * reverse order by pagoda_cpu_virtual_unmap(). Returns the fault reason of
- * pagoda_cpu_virtual_find(), and then nothing is mapped.
+ * Maps the 4 KiB page of @va for the CPU. The caller releases mappings in reverse order with
+ * pagoda_cpu_virtual_unmap(). Returns VIRTIO_PAGODA_FAULT_NONE, or, with nothing mapped, the fault
+ * reason of pagoda_cpu_virtual_find().
  */
 u32 pagoda_cpu_virtual_map(const struct pagoda_cpu_virtual *memory, u64 va,
 			   struct pagoda_cpu_mapping *mapping)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Virtual addresses in the CPU executor. */
+/* Translation and mapping of GPU virtual addresses in the CPU executor. */
 #ifndef PAGODA_PAGING_CPU_WALK_H
 #define PAGODA_PAGING_CPU_WALK_H
 
@@ -7,10 +7,10 @@
 
 /**
  * struct pagoda_cpu_leaf - Translation of a virtual address
- * @address: Address of the byte in @segment; 0 with @zero
- * @page_size: Bytes that the entry translates
+ * @address: Offset in @segment, or bus address, of the byte; 0 with @zero
+ * @page_size: Bytes that the page-table entry translates
  * @segment: VRAM, SYSTEM or APERTURE
- * @zero: Reads return zeros, writes are dropped
+ * @zero: The entry has VIRTIO_PAGODA_PTE_ZERO: reads return zeros, writes are dropped
  */
 struct pagoda_cpu_leaf {
 	u64 address;
@@ -20,13 +20,13 @@ struct pagoda_cpu_leaf {
 };
 
 /**
- * struct pagoda_cpu_virtual - Memory at virtual addresses of the paging space
- * @exec: Memory and page tables
- * @pages: struct page array for system memory: entry 0 is the page at @base; NULL: of system
- *	memory only page tables are found, if @tables
- * @base: Virtual address
- * @write: The memory is going to be written
- * @tables: The memory holds page tables, which the executor finds by bus address
+ * struct pagoda_cpu_virtual - Memory at virtual addresses of the paging address space
+ * @exec: The executor, for page tables and callbacks
+ * @pages: struct page array of the system memory; element 0 is the page at @base. If NULL, system
+ *	memory can't be accessed, except page tables if @tables is set
+ * @base: Virtual address of the first byte
+ * @write: The packet is going to write the memory
+ * @tables: The memory holds page tables, which pagoda_cpu_executor.table_page may find
  */
 struct pagoda_cpu_virtual {
 	struct pagoda_cpu_executor *exec;
@@ -37,9 +37,9 @@ struct pagoda_cpu_virtual {
 };
 
 /**
- * struct pagoda_cpu_mapping - A mapped part of one page
- * @at: Byte asked for, NULL in a page of zeros
- * @page: Page to unmap, or NULL
+ * struct pagoda_cpu_mapping - A page that the CPU mapped to access a virtual address
+ * @at: Kernel address of the byte, NULL if the page-table entry maps zeros
+ * @page: Kernel address of the page to unmap, or NULL
  */
 struct pagoda_cpu_mapping {
 	u8 *at;
@@ -55,7 +55,7 @@ u32 pagoda_cpu_virtual_map(const struct pagoda_cpu_virtual *memory, u64 va,
 void pagoda_cpu_virtual_unmap(const struct pagoda_cpu_virtual *memory,
 			      const struct pagoda_cpu_mapping *mapping);
 
-/* Returns the bytes from @va to the end of its page. */
+/* Returns the number of bytes from @va up to the end of its 4 KiB page. */
 static inline u64 pagoda_page_left(u64 va)
 {
 	return VIRTIO_PAGODA_PAGE_SIZE - (va & PAGODA_PAGE_MASK);
