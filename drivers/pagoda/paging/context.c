@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Save areas of contexts: INIT_CONTEXT_RESOURCE (C81, C83) initializes a save area, and
- * UPDATE_CONTEXT_ALLOCATION (C84) writes data to its virtual address. The cursor counts bytes.
+ * UPDATE_CONTEXT_ALLOCATION (C84) writes data to its virtual address. @cursor->done is in bytes.
  *
  * INIT_CONTEXT_RESOURCE is never split into several packets, because a second packet couldn't
  * say where the save area begins. Save areas are a few pages, so that their runs fit in any

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COPY_PAGE_TABLE_ENTRIES (C108 - C112). The cursor counts ranges. The device copies them in their
- * order (C109), so each packet has the next ranges, as many as the buffer has room for.
+ * COPY_PAGE_TABLE_ENTRIES (C108 - C112). @cursor->done counts ranges. The device copies ranges in
+ * their order (C109), so each packet has the next ranges, as many as the buffer has room for.
  */
 #include <linux/math.h>
 #include <linux/minmax.h>

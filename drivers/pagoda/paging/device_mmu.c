@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * MAP_MMU and UNMAP_MMU: give device addresses to system memory, and take them back. The cursor
+ * MAP_MMU and UNMAP_MMU: give device addresses to system memory, and take them back; @cursor->done
  * counts pages. The page list of MAP_MMU has bus addresses; on a device with an MMU the page lists
  * of all other operations have device addresses.
  */

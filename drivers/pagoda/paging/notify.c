@@ -155,7 +155,7 @@ static bool notify_fences_packet(const struct pagoda_paging_op *op,
 	return true;
 }
 
-/* The cursor counts fences. */
+/* @cursor->done counts fences. */
 enum pagoda_build pagoda_notify_fences_build(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op,
 					     struct pagoda_paging_cursor *cursor,

@@ -133,7 +133,7 @@ struct pagoda_op_access_physical {
  * @flags: %VIRTIO_PAGODA_MAP_CACHE_COHERENT
  * @generation: Number of the mapping, not 0; an access that names another number is refused
  * @cpu_visible_address: MAP_APERTURE_SEGMENT2: kernel address of the pages if the allocation
- *	asked for one, else NULL (C67); not encoded: the CPU executor uses @adl
+ *	asked for CPU access, else NULL (C67); not encoded: the CPU executor uses @adl
  */
 struct pagoda_op_map_aperture {
 	u64 device;

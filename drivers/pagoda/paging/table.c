@@ -311,6 +311,7 @@ static const struct pagoda_paging_row paging_table[VIRTIO_PAGODA_OP_COUNT] = {
  * transport uses those bits.
  */
 
+/* Number of builds of operations with an unknown opcode. */
 static atomic64_t paging_unknown = ATOMIC64_INIT(0);
 
 /* Returns the row of the operation with @opcode, NULL for an unknown opcode. */

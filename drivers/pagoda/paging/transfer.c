@@ -5,7 +5,7 @@
  * surface in VRAM, which the CPU sees untiled in a swizzling range, and memory outside VRAM.
  *
  * An operation is a single packet, unless its page lists have more runs than a packet may have or
- * the buffer has room for. The cursor counts bytes; every packet but the last ends at the end of a
+ * the buffer has room for. @cursor->done is in bytes; all packets but the last end at the end of a
  * page. The location of a surface is its first byte in every packet; struct virtio_pagoda_tiled
  * says where in the surface's linear view the packet's bytes are.
  */

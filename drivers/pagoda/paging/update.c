@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * UPDATE_PAGE_TABLE (C86 - C100). The cursor counts entries.
+ * UPDATE_PAGE_TABLE (C86 - C100). @cursor->done counts entries.
  *
  * Consecutive entries that are equal, or whose addresses grow by a constant number of bytes, are a
  * run: a packet of its own with a single value and an increment encodes a run of any length. A run
@@ -57,7 +57,7 @@ static inline u64 pagoda_pt_step(u64 entry, u64 next)
 	return step;
 }
 
-/* Returns the entries of the run that begins at @first, and sets *@step to the growth in bytes. */
+/* Returns how many entries the run from @first on has; sets *@step to its step in bytes. */
 static u32 pt_run(const struct pagoda_op_update_page_table *update, u32 first, u64 *step)
 {
 	u64 entry = pagoda_update_entry(update, first), next;

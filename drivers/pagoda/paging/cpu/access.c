@@ -96,7 +96,7 @@ u32 pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu)
 	return physical_execute(cpu, cpu->dst_pages, true);
 }
 
-/* A thread that reads the new value sees all earlier writes (C116), and never half of it (C117). */
+/* Readers of the new value see all earlier writes (C116), and never a half-written value (C117). */
 static void fence_write(u8 *at, const struct virtio_pagoda_signal_monitored_fence *signal)
 {
 	bool forward = le16_to_cpu(signal->packet.flags) & VIRTIO_PAGODA_SIGNAL_FORWARD;

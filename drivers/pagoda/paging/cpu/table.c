@@ -171,7 +171,7 @@ static u32 update_page(const struct pagoda_cpu_table *table,
 
 	if (reason)
 		return reason;
-	/* Without @at the page-table entry at @offset maps zeros: writes are dropped. */
+	/* If @at is NULL, the table's virtual address maps zeros: writes are dropped. */
 	for (; *done < end; (*done)++) {
 		if (!at)
 			continue;
@@ -230,7 +230,7 @@ u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
 	if (start > end || end > pagoda_va_end(cpu->exec->limits))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
-	/* If the driver flushes another root, it has lost track of the address space's tables. */
+	/* A flush of a root that the space doesn't have: the driver lost track of the tables. */
 	root = &cpu->exec->roots[le32_to_cpu(flush->address_space)];
 	return !root->entries || (root->segment == le32_to_cpu(flush->root_segment) &&
 				  root->address == le64_to_cpu(flush->root_address)) ?
