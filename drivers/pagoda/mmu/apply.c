@@ -21,7 +21,7 @@ struct pagoda_table *pagoda_path_link(struct pagoda_batch *batch, u64 va)
 	}
 }
 
-/* Returns the entry of a large page. Driver bits are for leaf entries only (C98). */
+/* Returns the entry of a large page or zeros; only leaf entries have DriverProtection (C98). */
 static u64 large_entry(const struct pagoda_map *map, struct pagoda_map_place *place)
 {
 	struct pagoda_pte pte = { .flags = PAGODA_PTE_VALID | PAGODA_PTE_ZERO };
@@ -59,7 +59,7 @@ static void map_blocks(struct pagoda_batch *batch, const struct pagoda_map *map)
 	}
 }
 
-/* Returns whether a block has a valid entry or a linked table. */
+/* Returns whether the 2 MiB block of an entry has a valid word or a linked table. */
 static bool block_is_used(const struct pagoda_table *parent, u32 index)
 {
 	u32 w;
@@ -110,14 +110,14 @@ static void unmap_range(struct pagoda_batch *batch, struct pagoda_table *table, 
 	}
 }
 
-/* Removes all mappings of a range. */
+/* Makes all entries of a range invalid; pagoda_batch_prune() drops tables, records stay. */
 void pagoda_range_unmap(struct pagoda_batch *batch, u64 va, u64 size)
 {
 	if (batch->space->root)
 		unmap_range(batch, batch->space->root, va, va + size);
 }
 
-/* Changes a range as @map says. */
+/* Changes words and records of a range as @map says. */
 void pagoda_map_apply(struct pagoda_batch *batch, const struct pagoda_map *map)
 {
 	struct pagoda_space *space = batch->space;
@@ -131,7 +131,7 @@ void pagoda_map_apply(struct pagoda_batch *batch, const struct pagoda_map *map)
 		.driver_protection = map->driver_protection,
 	};
 
-	/* Before the records change: splitting a large page looks up its record. */
+	/* Words before records: splitting a large page looks up the record of the page. */
 	if (map->kind != PAGODA_MAP_INVALID)
 		map_blocks(batch, map);
 	else
@@ -184,7 +184,7 @@ void pagoda_range_invalidate(struct pagoda_batch *batch, u64 va, u64 size)
 		invalidate_range(batch, batch->space->root, va, va + size);
 }
 
-/* Takes a table out of the tree of tables; the parent's word was changed or is changed here. */
+/* Takes a table out of the tree of tables; the parent's word of a linked table becomes 0. */
 static void table_drop(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	struct pagoda_table *parent = table->parent;
@@ -203,8 +203,8 @@ static void table_drop(struct pagoda_batch *batch, struct pagoda_table *table)
 }
 
 /*
- * Drops touched tables that were replaced and, with @empty_ones, those that hold nothing. Goes
- * from the leaves up: dropping the last table below a parent touches the parent.
+ * Drops tables of the batch that were replaced and, with @empty_ones, those without valid words
+ * and children; from the leaves up, because dropping a table adds its parent to the batch.
  */
 void pagoda_batch_prune(struct pagoda_batch *batch, bool empty_ones)
 {

@@ -36,7 +36,7 @@ void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
 		INIT_LIST_HEAD(&batch->work[level]);
 }
 
-/* Moves a table into its next memory, which has garbage in it. */
+/* Makes &pagoda_table.next, which has garbage in it, the memory of a table. */
 void pagoda_table_settle(struct pagoda_table *table)
 {
 	table->memory = table->next;
@@ -57,7 +57,7 @@ void pagoda_batch_touch(struct pagoda_batch *batch, struct pagoda_table *table)
 		list_add_tail(&table->work, &batch->work[table->level]);
 }
 
-/* Makes the flush of the batch cover a range whose translations changed. */
+/* Makes the flush at the end of the batch cover a range whose translations changed. */
 void pagoda_batch_flush(struct pagoda_batch *batch, u64 va, u64 size)
 {
 	batch->start = min(batch->start, va);
@@ -65,8 +65,9 @@ void pagoda_batch_flush(struct pagoda_batch *batch, u64 va, u64 size)
 }
 
 /*
- * Returns whether a change of a word needs a flush: of a valid word (C105), and of an invalid
- * word where those may be cached (C106). A new link needs none: the entries below it count.
+ * Returns whether changing a word from @old to @value needs a flush: yes if @old is valid (C105),
+ * or if the TLB may hold invalid entries (C106). A new link to a table needs none: the table's
+ * words are tested.
  */
 static bool word_needs_flush(const struct pagoda_table *table, u64 old, u64 value)
 {
@@ -126,7 +127,7 @@ void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
 			pagoda_table_index(parent, table->va), table_link_value(table), false);
 }
 
-/* Makes all entries invalid, as one run of dirty words. */
+/* Makes all entries of a table invalid, as one run of dirty words. */
 static void table_clear(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	bool any = table->nr_valid;
@@ -148,7 +149,7 @@ void pagoda_table_unlink(struct pagoda_batch *batch, struct pagoda_table *table)
 	table->linked = false;
 }
 
-/* Makes a whole block one entry: a large page, VALID | ZERO, or 0. */
+/* Makes a 2 MiB block one entry, without leaf tables: a large page, VALID | ZERO, or 0. */
 void pagoda_block_set(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index,
 		      u64 value)
 {
@@ -164,7 +165,7 @@ void pagoda_block_set(struct pagoda_batch *batch, struct pagoda_table *parent, u
 	}
 }
 
-/* Returns whether the block is one entry. Only word 0 can be. */
+/* Returns whether word 0 of an entry maps the 2 MiB block without a table; word 1 never does. */
 static bool block_is_large(const struct pagoda_table *parent, u32 index)
 {
 	const struct pagoda_table *child = parent->words[0].children[index];
@@ -181,10 +182,7 @@ static u64 entry_part(u64 entry, u64 offset)
 	return (entry & ~VIRTIO_PAGODA_PTE_LARGE) + offset;
 }
 
-/*
- * Adds the record's driver bits, which only leaf entries have (C98), to an entry of a large
- * page.
- */
+/* Returns the entry of a large page with DriverProtection, which only leaf entries have (C98). */
 static u64 entry_protect(struct pagoda_space *space, u64 entry, u64 va)
 {
 	struct pagoda_record *record = pagoda_record_find(space, va);
@@ -196,7 +194,7 @@ static u64 entry_protect(struct pagoda_space *space, u64 entry, u64 va)
 	return pagoda_pte_encode(&pte, record->driver_protection);
 }
 
-/* Writes the memory of an entry into a leaf table of 4 KiB entries. */
+/* Writes @nr 4 KiB entries from @first on that map the memory of the larger @entry. */
 static void leaf_spread(struct pagoda_batch *batch, struct pagoda_table *table, u32 first,
 			u32 nr, u64 entry)
 {
@@ -218,7 +216,7 @@ static void block_spread(struct pagoda_batch *batch, struct pagoda_table *parent
 	pagoda_table_link(batch, table);
 }
 
-/* Replaces a 64 KiB table by its twin. Only without dual PTEs. */
+/* Without dual PTEs: replaces a 64 KiB table by its twin, a 4 KiB table, and returns the twin. */
 static struct pagoda_table *block_demote(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	struct pagoda_table *twin = table->twin, *parent = table->parent;
@@ -237,7 +235,7 @@ static struct pagoda_table *block_demote(struct pagoda_batch *batch, struct pago
 	return twin;
 }
 
-/* Returns the leaf table for a piece of a block, without dual PTEs. Prepare made the table. */
+/* Without dual PTEs: returns the leaf table, which prepare made, for a write into a block. */
 static struct pagoda_table *block_leaf(struct pagoda_batch *batch, struct pagoda_table *parent,
 				       u32 index, bool whole, bool is_64k)
 {
@@ -303,7 +301,7 @@ static void leaf_fill(struct pagoda_batch *batch, struct pagoda_table *table, u3
 				   (u64)(end - start) << pagoda_table_shift(table));
 }
 
-/* Writes a piece of a map into a leaf table, as one run of dirty words. */
+/* Writes the part of a map at @va into a leaf table, as one run of dirty words. */
 static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u64 va, u64 size,
 		       const struct pagoda_map *map, struct pagoda_map_place *place)
 {
@@ -342,7 +340,7 @@ static void chunk_open(struct pagoda_batch *batch, struct pagoda_table *large,
 	pagoda_table_link(batch, small);
 }
 
-/* Writes a piece within a chunk, with dual PTEs. */
+/* With dual PTEs: writes a part of a map that is within one 64 KiB chunk. */
 static void chunk_write(struct pagoda_batch *batch, struct pagoda_table *small,
 			struct pagoda_table *large, u64 va, u64 size,
 			const struct pagoda_map *map, struct pagoda_map_place *place)
@@ -389,8 +387,8 @@ static void block_write_dual(struct pagoda_batch *batch, struct pagoda_table *pa
 }
 
 /*
- * Writes a piece of a block into leaf tables, which prepare made. @place is NULL unless the map
- * is MEMORY, and is moved behind the piece.
+ * Writes a part of a map that is within a 2 MiB block into leaf tables, which prepare made.
+ * @place is used, and moved behind the part, only if the map is MEMORY.
  */
 void pagoda_block_write(struct pagoda_batch *batch, struct pagoda_table *parent, u64 va,
 			u64 size, const struct pagoda_map *map, struct pagoda_map_place *place)

@@ -11,12 +11,12 @@
  */
 #include "internal.h"
 
-/* Ranges in an operation: two windows each. */
+/* Most ranges in an operation; each takes two table windows. */
 #define COPY_RANGES	16
-/* Copies compared pair by pair; of further copies only the bounds of all sources are. */
+/* Copies that are compared pair by pair; later copies only with the bounds of all sources. */
 #define COPY_COMPARED	32
 
-/* Ranges of the next operation; @tables are source and destination of each of @nr ranges. */
+/* Ranges of the next operation; @tables: source and destination table of each of @nr ranges. */
 struct copy_ranges {
 	struct pagoda_space *space;
 	const struct pagoda_emit *emit;
@@ -25,7 +25,7 @@ struct copy_ranges {
 	struct pagoda_copy_range ranges[COPY_RANGES];
 };
 
-/* Returns the bytes from @done on that are within one block on both sides. */
+/* Returns the bytes of a copy from @done on that are in one block in source and destination. */
 u64 pagoda_copy_step(const struct pagoda_space_copy *copy, u64 done)
 {
 	u64 src = (copy->src + done) & (PAGODA_BLOCK_BYTES - 1);
@@ -34,7 +34,7 @@ u64 pagoda_copy_step(const struct pagoda_space_copy *copy, u64 done)
 	return min(copy->size - done, PAGODA_BLOCK_BYTES - max(src, dst));
 }
 
-/* Splits everything that copies read or write into 4 KiB entries. */
+/* Splits all entries of blocks that the update's copies read or write into 4 KiB entries. */
 void pagoda_copies_split(struct pagoda_batch *batch)
 {
 	const struct pagoda_pt_update *update = batch->update;
@@ -66,7 +66,7 @@ static struct pagoda_table *copy_leaf(struct pagoda_space *space, u64 va)
 	return table;
 }
 
-/* Notes a word that the device writes when the copy is executed. */
+/* Sets a word without an update: the device writes the entry when it executes the copy. */
 static void word_book(struct pagoda_table *table, u32 index, u64 value)
 {
 	u64 *word = &table->words[0].values[index];
@@ -127,7 +127,7 @@ static void ranges_add(struct copy_ranges *copies, struct pagoda_table *src, u32
 		ranges_emit(copies);
 }
 
-/* Copies a part that is within one table on both sides, by the device. */
+/* Lets the device copy a part that is in one table in source and destination. */
 static void copy_part(struct pagoda_batch *batch, struct copy_ranges *copies, u64 from, u64 to,
 		      u64 size)
 {
@@ -154,9 +154,7 @@ static void copy_by_device(struct pagoda_batch *batch, struct copy_ranges *copie
 	}
 }
 
-/*
- * Copies words page by page, in the order in which no source is overwritten before it is read.
- */
+/* Copies words page by page, in the order in which no word is overwritten before being read. */
 static void copy_by_words(struct pagoda_batch *batch, const struct pagoda_space_copy *copy)
 {
 	bool backward = copy->dst > copy->src;
@@ -174,10 +172,7 @@ static void copy_by_words(struct pagoda_batch *batch, const struct pagoda_space_
 	}
 }
 
-/*
- * Returns whether a copy writes entries that the copy or an earlier copy reads. May return true
- * without need.
- */
+/* Returns whether a copy may write entries that the copy or an earlier copy of @update reads. */
 static bool copies_overlap(const struct pagoda_pt_update *update)
 {
 	u64 first_src = U64_MAX, last_src = 0;

@@ -23,7 +23,7 @@
 
 #include "internal.h"
 
-/* Steps in the order above, for a table. */
+/* Steps for each table of a batch, in order; the head of this file explains the order. */
 enum emit_step {
 	STEP_INITIAL,
 	STEP_INVALID,
@@ -32,7 +32,7 @@ enum emit_step {
 	STEP_COUNT
 };
 
-/* Consecutive entries that one operation can write; @record of their mapping, or NULL. */
+/* Entries [@first, @end) that an operation can write; @record of their memory, or NULL. */
 struct emit_run {
 	const struct pagoda_record *record;
 	u32 first;
@@ -98,7 +98,7 @@ static bool word_is_valid(const struct pagoda_words *words, u32 index)
 	return words->values[index] & VIRTIO_PAGODA_PTE_VALID;
 }
 
-/* Returns whether a word maps memory: neither a table nor zeros. */
+/* Returns whether a word maps memory, and isn't invalid, zeros or a link to a table. */
 static bool word_is_memory(const struct pagoda_table *table, const struct pagoda_words *words,
 			   u32 index)
 {
@@ -109,8 +109,8 @@ static bool word_is_memory(const struct pagoda_table *table, const struct pagoda
 }
 
 /*
- * Returns the entries from @first on that one record covers, in consecutive pages of the
- * allocation (C100), else up to @end.
+ * Returns the entries from @first on, at most to @end, that one record shows in consecutive pages
+ * of its allocation (C100), or that lie in front of the next record.
  */
 static struct emit_run run_by_record(const struct pagoda_table *table, u32 first, u32 end)
 {
@@ -271,7 +271,7 @@ static u32 table_windows(const struct pagoda_table *table)
 	return DIV_ROUND_UP(table->memory.size, PAGODA_TABLE_WINDOW_BYTES);
 }
 
-/* Shows a table in the windows from @next on. Returns false if there aren't enough. */
+/* Maps a table into table windows from number @next on; returns false if too few are left. */
 static bool window_open(struct pagoda_table *table, u32 *next, const struct pagoda_emit *emit)
 {
 	u32 nr = table_windows(table);
@@ -308,7 +308,7 @@ static bool batch_fits_windows(const struct pagoda_batch *batch)
 	return nr <= PAGODA_TABLE_WINDOWS;
 }
 
-/* Does a step for the tables of a level, in rounds of as many tables as the windows hold. */
+/* Does a step for the tables of a level, in rounds of as many as the table windows hold. */
 static void step_by_windows(struct pagoda_batch *batch, u32 level, enum emit_step step,
 			    const struct pagoda_emit *emit)
 {
@@ -342,7 +342,7 @@ static void batch_steps(struct pagoda_batch *batch, bool by_windows,
 	enum emit_step step;
 	u32 level;
 
-	/* Leaves are done before anything above, see the opening comment. */
+	/* Leaves first: no table may be reachable before all its entries are written. */
 	for (level = 0; level < PAGODA_PT_LEVELS; level++) {
 		for (step = STEP_INITIAL; step < STEP_LAST; step++) {
 			if (by_windows)
@@ -359,7 +359,7 @@ static void batch_steps(struct pagoda_batch *batch, bool by_windows,
 	}
 }
 
-/* Opens windows for all tables of a batch that fits the windows. */
+/* Maps all tables of a batch into table windows, of which there are enough. */
 static void windows_open(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
 	struct pagoda_table *table;
@@ -396,8 +396,8 @@ static void batch_done(struct pagoda_batch *batch)
 }
 
 /*
- * Writes dirty words of the batch; only the flush is left. Evicted tables are written by
- * restore.
+ * Emits the batch's updates for dirty words, without the flush. Evicted tables get no update:
+ * restore writes all their words.
  */
 void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
@@ -416,8 +416,8 @@ void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_em
 }
 
 /*
- * Emits a flush of the translations that the batch changed. Without a root the device caches
- * none, and SetRootPageTable drops all.
+ * Emits a flush of the translations that the batch changed. Without a root of the space the
+ * device caches none of its translations, and SetRootPageTable drops all.
  */
 void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {

@@ -7,14 +7,12 @@
 
 #include "internal.h"
 
-/* Operations that the ends of a piece of a block add to the operation for the piece. */
+/* Operations that the two ends of a range in a block may add to the operation for the range. */
 #define PIECES		2
-/* With dual PTEs each chunk may be in the other table than the chunk before. */
+/* With dual PTEs neighbouring 64 KiB chunks may be in different tables. */
 #define PIECES_DUAL	(4 * (VIRTIO_PAGODA_PT_ENTRIES_64K + 2))
 
-/*
- * Counts operations for @entries consecutive entries, and @more operations of one entry each.
- */
+/* Counts operations for @entries consecutive entries, and @more operations of one entry. */
 void pagoda_update_count(struct pagoda_pt_update *update, u32 entries, u32 more)
 {
 	update->ops[min_t(u32, entries, VIRTIO_PAGODA_PT_ENTRIES)] +=
@@ -22,13 +20,13 @@ void pagoda_update_count(struct pagoda_pt_update *update, u32 entries, u32 more)
 	update->ops[1] += more;
 }
 
-/* Returns the number of operations that the ends of a piece may add. */
+/* Returns how many operations a range in a 2 MiB block may take beside the first. */
 u32 pagoda_update_pieces(const struct pagoda_pt_update *update)
 {
 	return pagoda_mmu_is_dual(update->space->mmu) ? PIECES_DUAL : PIECES;
 }
 
-/* Counts @nr windows for tables that are written; a large root takes several. */
+/* Counts @nr table windows for tables that are written; a large root takes several. */
 void pagoda_update_count_tables(struct pagoda_pt_update *update, u32 nr)
 {
 	update->windows += nr;
@@ -41,7 +39,7 @@ static u32 space_levels(const struct pagoda_space *space)
 
 /* ---- Tables ---------------------------------------------------------------- */
 
-/* Adds a table with memory to the tree of tables: as a twin, below @parent, or as the root. */
+/* Adds a table to the tree: as the twin of @twin_of, else below @parent, else as the root. */
 static void update_hang(struct pagoda_pt_update *update, struct pagoda_table *table,
 			struct pagoda_table *parent, struct pagoda_table *twin_of)
 {
@@ -110,8 +108,8 @@ int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_ta
 		table = child;
 	}
 	/*
-	 * First updates, links and last updates of the tables above. Once for pieces in a row:
-	 * a batch writes the entries above them once.
+	 * First updates, links and last updates of the tables above: once for calls in a row with
+	 * the same level-1 table, because a batch writes each entry above once.
 	 */
 	if (update->path != table) {
 		pagoda_update_count(update, 0, 6 * space_levels(update->space));
@@ -124,7 +122,7 @@ int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_ta
 
 /* ---- The root -------------------------------------------------------------- */
 
-/* Returns the number of entries up to the last that is in use. */
+/* Returns the number of root entries up to the last that is in use. */
 static u32 root_used(const struct pagoda_table *root)
 {
 	u32 nr = root->nr_entries, w;
@@ -188,7 +186,7 @@ static int root_resize(struct pagoda_pt_update *update, u32 entries)
 	struct pagoda_table *root = update->space->root;
 	int ret;
 
-	/* Words last: room in words is kept until the space is destroyed. */
+	/* Memory before words: words can't be made smaller if table_alloc() fails. */
 	ret = pagoda_table_get_memory(root, entries);
 	if (ret)
 		return ret;
@@ -204,7 +202,7 @@ static int root_resize(struct pagoda_pt_update *update, u32 entries)
 	return 0;
 }
 
-/* Counts the windows that the root takes. */
+/* Counts the table windows that the root takes in its old and in its new memory. */
 void pagoda_update_count_root(struct pagoda_pt_update *update)
 {
 	const struct pagoda_table *root = update->space->root;

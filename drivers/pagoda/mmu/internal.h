@@ -25,7 +25,7 @@
 
 struct pagoda_process;
 
-/** PAGODA_PT_LEVELS: most levels of page tables. */
+/** PAGODA_PT_LEVELS: maximum number of page-table levels. */
 #define PAGODA_PT_LEVELS	6
 #define PAGODA_BLOCK_SHIFT	(VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS)
 #define PAGODA_BLOCK_BYTES	BIT_ULL(PAGODA_BLOCK_SHIFT)
@@ -36,26 +36,25 @@ struct pagoda_process;
  * struct pagoda_mmu - Page tables of a device
  * @args: Arguments of pagoda_mmu_create()
  * @process: The paging process, see process.c
- * @pages: Pages of tables in system memory: page of the bus address -> entry of the
- *	owner's struct page array
+ * @pages: struct page of each page of tables in system memory, by page number of the bus address
  * @leaving: Protects @gone
  * @gone: Freed tables that operations in flight may still use, &pagoda_table.link
- * @scattered: Entries that no builder can compress, for costs
+ * @scattered: Entries that no builder can encode as a run, for upper bounds of costs
  */
 struct pagoda_mmu {
 	struct pagoda_mmu_args args;
 	struct pagoda_process *process;
 	struct xarray pages;
-	struct mutex leaving;	/* @gone */
+	struct mutex leaving;	/* protects gone */
 	struct list_head gone;
 	u64 scattered[VIRTIO_PAGODA_PT_ENTRIES];
 };
 
 /**
- * struct pagoda_words - Words of a table
+ * struct pagoda_words - The driver's copy of the entries of a table
  * @values: The words, as hardware entries; links to tables that aren't resident are 0
  * @dirty: A bit for each word that the current batch has to write; clear between batches
- * @children: Tables below, NULL for leaf tables
+ * @children: Table below each entry, or NULL; the array itself is NULL for leaf tables
  */
 struct pagoda_words {
 	u64 *values;
@@ -70,29 +69,29 @@ struct pagoda_words {
  * @twin: 4 KiB table that shall replace this 64 KiB table, between prepare and commit
  * @link: In &pagoda_space.tables, later in &pagoda_mmu.gone
  * @work: In &pagoda_batch.work, &pagoda_pt_update.fresh or &pagoda_pt_update.dropped
- * @fence: Of the flush that makes a table in &pagoda_mmu.gone unreachable
+ * @fence: For a table in &pagoda_mmu.gone: fence of the flush that makes the table unreachable
  * @words: The entries; words[1] only in level-1 tables with dual PTEs
- * @va: First address
+ * @va: First address that the table translates
  * @level: 0 = leaf
  * @is_64k: Leaf table of 64 KiB entries
- * @nr_entries: Entries the device may use
- * @room: Capacity of @words; differs from @nr_entries only in a root
- * @nr_valid: Words that are valid
- * @nr_children: Tables below
+ * @nr_entries: Number of entries that the device may use
+ * @room: Number of entries that @words has memory for; differs from @nr_entries only in a root
+ * @nr_valid: Number of words with the valid bit
+ * @nr_children: Number of tables in &pagoda_words.children of @words
  * @memory: Memory of a table that is @resident
  * @next: Memory that commit puts into @memory, if @has_next
  * @window_va: Address of the table in the table windows, if @has_window
  * @resident: @memory belongs to the table and holds the entries
- * @linked: The entries of the parent lead here, or will when the table is resident
+ * @linked: The parent's entry leads to this table, or will once the table is resident
  * @fresh: Made by prepare and not used by commit so far
- * @initial: @memory has garbage in it
- * @whole: All words are written at once, invalid ones too; only if @initial
+ * @initial: @memory holds garbage: the next update has InitialUpdate (C90)
+ * @whole: The current batch writes all words, invalid ones too; only if @initial
  * @dropped: The current batch takes the table out of the space
  * @has_next: @next is valid
  * @has_window: @window_va is valid
  *
- * All members are protected by &pagoda_space.lock; a table made by prepare is left alone
- * until commit.
+ * All members are protected by &pagoda_space.lock. An invalidation skips tables that aren't
+ * linked, so prepare may fill in a table without the lock.
  */
 struct pagoda_table {
 	struct pagoda_space *space;
@@ -126,13 +125,13 @@ struct pagoda_table {
  * struct pagoda_record - The allocation that is mapped in a range
  * @node: In &pagoda_space.records, by address
  * @link: In the list of spare records of an update
- * @va: First address
- * @size: Bytes
+ * @va: First address of the range
+ * @size: Bytes of the range
  * @allocation: Number of the allocation
  * @allocation_offset: Byte of the allocation at @va, or the first byte of the window
  * @window: Size of the window that repeats over the range, 0: nothing repeats
  * @first: Byte of the window at @va
- * @driver_protection: Of the map call (C98)
+ * @driver_protection: DriverProtection of the map call (C98)
  */
 struct pagoda_record {
 	struct rb_node node;
@@ -149,20 +148,20 @@ struct pagoda_record {
 /**
  * struct pagoda_space - An address space
  * @mmu: Page tables of the device
- * @data: Private to the owner
+ * @data: The owner's data for the space, an argument of &struct pagoda_mmu_ops
  * @id: Number of the space for the device
  * @lock: Protects all members below, and the tables
  * @nr_absent: Number of evicted tables in @tables
  * @root: Root table or NULL
  * @tables: All tables, in no order
  * @records: struct pagoda_record, disjoint, by address
- * @attached: The device has a root
+ * @attached: The device has a root table set for the space
  */
 struct pagoda_space {
 	struct pagoda_mmu *mmu;
 	void *data;
 	u32 id;
-	struct mutex lock;	/* everything below, and the tables */
+	struct mutex lock;	/* protects all members below, and the tables */
 	u32 nr_absent;
 	struct pagoda_table *root;
 	struct list_head tables;
@@ -181,19 +180,19 @@ void pagoda_process_destroy(struct pagoda_mmu *mmu);
  * @copies: Copy of the copies
  * @nr_maps: Entries of @maps
  * @nr_copies: Entries of @copies
- * @records: Records for commit to use
+ * @records: Spare struct pagoda_record, from which commit takes what it adds to the space
  * @fresh: Tables made by prepare that commit hasn't used, &pagoda_table.work
  * @dropped: Tables that commit took out of the space, &pagoda_table.work
  * @old_root: Memory of the root before commit resized the root
- * @old_entries: Entries in @old_root, 0: the root wasn't resized
- * @root_entries: Entries the root shall have, 0: no change
- * @counted: Block whose present content was counted last, U64_MAX: none
- * @path: Level-1 table whose path was counted last
- * @large_start: First address of the maps that cover whole blocks
- * @large_end: Address behind the last of those maps
- * @ranges: Ranges that copies fall into
- * @windows: Upper bound for table windows used
- * @ops: Upper bound for operations that write n entries, by n
+ * @old_entries: Number of entries in @old_root, 0: the root wasn't resized
+ * @root_entries: Number of entries the root shall have, 0: no change
+ * @counted: Address of the block that block_count_present() counted last, U64_MAX: none
+ * @path: Level-1 table whose upper tables pagoda_update_path() counted last
+ * @large_start: Lowest address of the maps that may make whole blocks one entry
+ * @large_end: Address behind the highest of the maps that may make whole blocks one entry
+ * @ranges: Number of ranges of COPY_PAGE_TABLE_ENTRIES for @copies
+ * @windows: Upper bound of the table windows that commit maps
+ * @ops: Element n is an upper bound of the operations that write n entries each
  * @suspended: suspend() was called, or has to be at the end of prepare
  * @set_root: Finish calls SetRootPageTable
  * @restore: Evicted tables get memory and their entries again
@@ -245,9 +244,9 @@ struct pagoda_batch {
 /**
  * struct pagoda_map_place - Cursor over the memory of a map
  * @map: The map, MEMORY
- * @extent: Index of the extent or page
- * @offset: Byte of the extent
- * @left: Bytes to the end of the window, U64_MAX without one
+ * @extent: Index of the current extent of @map, or of the current page of its ADL
+ * @offset: Byte within the current extent; 0 with an ADL
+ * @left: Bytes to the end of @map's repeating window, U64_MAX if nothing repeats
  */
 struct pagoda_map_place {
 	const struct pagoda_map *map;
@@ -256,7 +255,7 @@ struct pagoda_map_place {
 	u64 left;
 };
 
-/* map.c: maps taken apart */
+/* map.c */
 int pagoda_range_check(const struct pagoda_space *space, u64 va, u64 size);
 int pagoda_map_check(const struct pagoda_space *space, const struct pagoda_map *map);
 void pagoda_place_init(struct pagoda_map_place *place, const struct pagoda_map *map);
@@ -297,7 +296,7 @@ void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_c
 			 struct list_head *spare);
 void pagoda_records_clear(struct pagoda_space *space);
 
-/* block.c: the space's lock is held */
+/* block.c: callers hold the space's lock */
 void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
 		       struct pagoda_pt_update *update);
 void pagoda_table_settle(struct pagoda_table *table);
@@ -370,7 +369,7 @@ static inline u32 pagoda_table_shift(const struct pagoda_table *table)
 	return table->is_64k ? ilog2(SZ_64K) : pagoda_level_shift(table->level);
 }
 
-/* Returns the words of an entry. */
+/* Returns how many words an entry of @table has. */
 static inline u32 pagoda_table_nr_words(const struct pagoda_table *table)
 {
 	return table->level == 1 && pagoda_mmu_is_dual(table->space->mmu) ? 2 : 1;
@@ -387,7 +386,7 @@ static inline u64 pagoda_table_entry_va(const struct pagoda_table *table, u32 in
 	return table->va + ((u64)index << pagoda_table_shift(table));
 }
 
-/* Returns which word of the parent's entry links @table. */
+/* Returns which word of the parent's entry links @table: 0 or 1. */
 static inline u32 pagoda_table_word(const struct pagoda_table *table)
 {
 	return table->is_64k && pagoda_mmu_is_dual(table->space->mmu);

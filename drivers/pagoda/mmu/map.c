@@ -11,8 +11,9 @@
  * pagoda_mmu_reach() - How far page tables can translate
  * @mmu: Page tables of the device
  *
- * With at most two levels the root grows with the addresses in use. The reach is then limited
- * by a root of half of VRAM, and in GPU_VIRTUAL mode by a root that fills the table windows.
+ * A root right above leaf tables grows with the addresses in use. The reach is then limited by a
+ * root of half of VRAM, and in GPU_VIRTUAL mode by a root that fills the table windows; not in
+ * CPU_VIRTUAL mode, in which tables are in system memory.
  *
  * Return: The address behind the last that can be translated.
  */
@@ -22,13 +23,13 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 	u64 reach = 1ull << limits->va_bits;
 	u64 bytes;
 
-	/* Only a root right above leaf tables can have more than VIRTIO_PAGODA_PT_ENTRIES. */
+	/* The root of more levels has no more than VIRTIO_PAGODA_PT_ENTRIES entries. */
 	if (limits->pt_levels > 2 || mmu->args.mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		return reach;
 	/* The root's memory is contiguous and a power of two. */
 	bytes = max_t(u64, rounddown_pow_of_two(limits->vram_size) / 2,
 		      pagoda_table_bytes(mmu, 1, VIRTIO_PAGODA_PT_ENTRIES));
-	/* The whole root has to be visible in the windows at once. */
+	/* The whole root has to be mapped in the table windows at once. */
 	if (mmu->args.mode == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL)
 		bytes = min_t(u64, bytes, (u64)PAGODA_TABLE_WINDOWS * PAGODA_TABLE_WINDOW_BYTES);
 	bytes /= pagoda_mmu_is_dual(mmu) ? 2 * VIRTIO_PAGODA_PT_ENTRY_BYTES :
@@ -36,9 +37,7 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 	return min(reach, bytes << pagoda_level_shift(1));
 }
 
-/*
- * Returns -EINVAL if a range isn't in whole pages, holds page 0 or exceeds the tables' reach.
- */
+/* Returns 0, or -EINVAL for a range of no whole pages, with page 0 or beyond the reach. */
 int pagoda_range_check(const struct pagoda_space *space, u64 va, u64 size)
 {
 	u64 reach = pagoda_mmu_reach(space->mmu);
@@ -51,7 +50,7 @@ int pagoda_range_check(const struct pagoda_space *space, u64 va, u64 size)
 	return -EINVAL;
 }
 
-/* Returns the bytes of memory that a map lists. */
+/* Returns the bytes that extents or ADL of a map have: the repeating window, or the range. */
 static u64 map_bytes(const struct pagoda_map *map)
 {
 	return map->window ?: map->size;
@@ -90,7 +89,7 @@ static bool memory_is_good(const struct pagoda_map *map)
 	       pages <= map->adl->nr_pages - map->adl_offset;
 }
 
-/* Returns -EINVAL for a range that can't be mapped or memory that doesn't match the range. */
+/* Returns 0, or -EINVAL for a range that can't be mapped or memory of another size. */
 int pagoda_map_check(const struct pagoda_space *space, const struct pagoda_map *map)
 {
 	bool memory = map->kind == PAGODA_MAP_MEMORY;
@@ -194,7 +193,7 @@ void pagoda_place_advance(struct pagoda_map_place *place, u64 bytes)
 		place->offset -= map->extents[place->extent++].size;
 }
 
-/* Sets up to @nr entries whose memory begins in the current extent; returns how many. */
+/* Sets up to @nr entries whose memory begins in the current extent; returns their number. */
 static u32 extents_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries)
 {
 	const struct pagoda_map_extent *extent = &place->map->extents[place->extent];
@@ -224,8 +223,8 @@ static u32 adl_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *e
 }
 
 /*
- * Sets segment and address of @nr entries from @place on, and moves @place behind them. The
- * memory of each entry is consecutive.
+ * Sets @entries to segment and address of the next @nr pieces of 2^@shift bytes, each of which is
+ * consecutive, and moves @place behind them.
  */
 void pagoda_place_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries)
 {

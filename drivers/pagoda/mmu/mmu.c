@@ -6,7 +6,7 @@
 #include "core/check.h"
 #include "internal.h"
 
-/* Returns whether tables as @args describe them can translate anything. */
+/* Returns whether levels fit va_bits, 4 KiB pages exist and the update mode is known. */
 static bool mmu_args_are_good(const struct pagoda_mmu_args *args)
 {
 	const struct pagoda_paging_limits *limits = args->limits;
@@ -41,7 +41,7 @@ struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 	xa_init(&mmu->pages);
 	mutex_init(&mmu->leaving);
 	INIT_LIST_HEAD(&mmu->gone);
-	/* Neither consecutive nor equal, so no builder can compress them. */
+	/* Neither consecutive nor equal: no builder can encode several entries as a run. */
 	for (i = 0; i < VIRTIO_PAGODA_PT_ENTRIES; i++)
 		mmu->scattered[i] = VIRTIO_PAGODA_PTE_VALID |
 				    (u64)(i * i + i + 1) << VIRTIO_PAGODA_PAGE_SHIFT;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * GPU page tables: address spaces, and the paging process that has the first one.
+ * GPU page tables: address spaces, and the paging process, which has space 0.
  *
  * mmu/ knows entries, tables and the order in which tables may change. mmu/ knows neither
  * TTM nor where tables come from: the owner (vidmm) allocates tables and takes operations.
  * Every change of a table is an UPDATE_PAGE_TABLE. Every change of a valid entry is followed
  * by a FLUSH_TLB in the same stream (C105), of which each batch has at most one per space.
  *
- * The mappings of a VM are known four times, because each answers at another time:
+ * The mappings of a VM are kept in four forms, each for another purpose:
  *
  *	plan	(vm/bind_plan.c) addresses after all accepted VM_BIND arrays: a new array
  *		is accepted or refused by the plan, long before the array is executed
@@ -24,7 +24,7 @@
  *
  *	prepare	allocates all tables and records that the change can need, and counts
  *		operations; may sleep and fail, changes nothing visible outside mmu/
- *	cost	returns an upper bound for the stream
+ *	cost	returns an upper bound of the operations, to begin a transaction of the stream
  *	commit	changes words and records and emits operations, under the space's lock;
  *		doesn't allocate and can't fail
  *	finish	gives unreachable tables back to the owner, with the fence of the flush
@@ -50,14 +50,14 @@ struct pagoda_pt_update;
 struct pagoda_space;
 
 /**
- * struct pagoda_table_memory - Where a page table is
+ * struct pagoda_table_memory - Memory of a page table
  * @segment: VRAM or SYSTEM
  * @size: Bytes, multiple of the page size
  * @address: Offset in the segment, or bus address; aligned to @size
  * @cpu: Kernel address, or NULL if the CPU can't reach the memory; never NULL in
  *	CPU_VIRTUAL mode and for tables of the paging process
  * @pages: struct page array of system memory, for the CPU executor; else NULL
- * @cookie: Private to the owner
+ * @cookie: The owner's name for the memory, opaque to mmu/
  */
 struct pagoda_table_memory {
 	u32 segment;
@@ -95,8 +95,8 @@ struct pagoda_mmu_ops {
 };
 
 /**
- * struct pagoda_emit - Where operations go
- * @emit: Takes an operation that is valid by construction. Must not fail: the transaction
+ * struct pagoda_emit - Receiver of the operations that mmu/ makes
+ * @emit: Takes an operation that is valid by construction; can't fail, because the transaction
  *	was begun with the cost of all operations
  * @arg: First argument of @emit
  */
@@ -109,7 +109,7 @@ struct pagoda_emit {
  * struct pagoda_mmu_args - How to make the page-table subsystem of a device
  * @limits: va_bits, pt_levels, page_sizes, features of the device; must outlive the subsystem
  * @mode: Update mode of everything but the set-up of the paging process (C89)
- * @invalid_not_cached: No flush when an invalid entry becomes valid (C106)
+ * @invalid_not_cached: No flush is needed when an invalid entry becomes valid (C106)
  * @ops: Implemented by the owner
  * @owner: First argument of @ops
  */
@@ -132,7 +132,7 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu);
 enum pagoda_map_kind {
 	PAGODA_MAP_INVALID,	/* accesses fault */
 	PAGODA_MAP_ZERO,	/* reads give zeros, writes are dropped */
-	PAGODA_MAP_MEMORY,	/* an allocation */
+	PAGODA_MAP_MEMORY,	/* accesses reach an allocation */
 };
 
 /**
@@ -152,19 +152,19 @@ struct pagoda_map_extent {
  * @va: First address, page aligned
  * @size: Bytes, multiple of the page size, not zero; the range is below 2^va_bits and
  *	doesn't hold page 0 of the space (C77)
- * @kind: enum pagoda_map_kind
+ * @kind: enum pagoda_map_kind; members marked MEMORY are for PAGODA_MAP_MEMORY
  * @flags: MEMORY: PAGODA_PTE_READ_ONLY, NO_EXECUTE, CACHE_COHERENT; else 0
- * @driver_protection: MEMORY: opaque (C98)
+ * @driver_protection: MEMORY: DriverProtection, opaque (C98); else 0
  * @allocation: MEMORY: number of the allocation
  * @allocation_offset: MEMORY: byte of the allocation at which the range begins (C100), or
  *	at which the window begins if @window isn't 0
  * @window: MEMORY: size of a window that repeats over the range (C136), multiple of the page
  *	size; 0: nothing repeats
  * @first: MEMORY: byte of the window at @va, below @window, multiple of the page size
- * @extents: MEMORY: extents of exactly @window, else @size, bytes; NULL with @adl
+ * @extents: MEMORY: extents of @window bytes in total, or @size if that is 0; NULL with @adl
  * @nr_extents: Entries of @extents
  * @adl: MEMORY: pages of system memory instead of @extents
- * @adl_offset: First page of @adl
+ * @adl_offset: Index of the page of @adl at which the memory begins
  */
 struct pagoda_map {
 	u64 va;
@@ -202,10 +202,10 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
 			     const struct pagoda_emit *emit);
 
 /*
- * Eviction and restore of tables (C90, C91). Evict emits the last update of the table, the
+ * Eviction and restore of tables (C90, C91). Eviction emits the last update of the table, the
  * update of the parent's entry, and a flush; the memory may be used again once the fence
- * behind the flush has signalled. Restore allocates in prepare; commit initialises the tables
- * and links them.
+ * behind the flush has signalled. Restore is an update: prepare allocates memory, commit
+ * initialises the tables and links them.
  */
 struct pagoda_paging_cost pagoda_space_evict_cost(struct pagoda_space *space, u32 buffer_size);
 void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
@@ -214,9 +214,9 @@ bool pagoda_space_is_resident(struct pagoda_space *space);
 int pagoda_space_prepare_restore(struct pagoda_space *space, struct pagoda_pt_update **update);
 
 /*
- * For a device that lost its memory. Forget notes that the device has no root of the space, so
- * that no flush names the root; the caller forgets all spaces before emitting anything.
- * Rebuild then writes the resident tables again, in place, and sets the root.
+ * For a device that lost its memory. pagoda_space_forget() notes that the device has no root of
+ * the space, so that no flush names the root; it is called for all spaces before anything is
+ * emitted. The rebuild, an update, writes resident tables again in place and sets the root.
  */
 void pagoda_space_forget(struct pagoda_space *space);
 int pagoda_space_prepare_rebuild(struct pagoda_space *space, struct pagoda_pt_update **update);
@@ -227,7 +227,7 @@ int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_upda
 /*
  * Copy of the entries of [src, src + size) to dst, with the result of memmove() (C137). The
  * device reads the entries when it executes COPY_PAGE_TABLE_ENTRIES; the driver copies
- * instead if a copy of the list writes entries that the copy or an earlier copy reads.
+ * instead if a copy of a list writes entries that the copy or an earlier copy reads.
  */
 struct pagoda_space_copy {
 	u64 src;

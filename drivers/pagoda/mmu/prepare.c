@@ -42,7 +42,7 @@ static bool prepare_is_large(const struct pagoda_table *parent, u32 index)
 	       !(child && child->linked);
 }
 
-/* Notes a map that may make whole blocks one entry, for block_was_set(). */
+/* Notes a map that may make whole 2 MiB blocks one entry each, for block_was_set(). */
 static void update_note_large(struct pagoda_pt_update *update, const struct pagoda_map *map)
 {
 	if (map->kind == PAGODA_MAP_INVALID || map->size < PAGODA_BLOCK_BYTES)
@@ -52,8 +52,8 @@ static void update_note_large(struct pagoda_pt_update *update, const struct pago
 }
 
 /*
- * Returns whether a map of @update before the map at @nr_before may have made the block one
- * entry.
+ * Returns whether one of the first @nr_before maps of @update may make the 2 MiB block of @va
+ * one entry, without a leaf table.
  */
 static bool block_was_set(const struct pagoda_pt_update *update, u32 nr_before, u64 va)
 {
@@ -73,8 +73,8 @@ static bool block_was_set(const struct pagoda_pt_update *update, u32 nr_before, 
 }
 
 /*
- * Makes a 4 KiB table for the block of @va: besides a 64 KiB table with dual PTEs, else as its
- * twin.
+ * Makes a missing 4 KiB table for the block of @va: beside a 64 KiB table with dual PTEs, else as
+ * the twin by which commit replaces the 64 KiB table.
  */
 static int block_make_small(struct pagoda_pt_update *update, struct pagoda_table *parent, u64 va)
 {
@@ -106,8 +106,8 @@ static bool map_is_64k(const struct pagoda_map *map, const struct pagoda_map_pla
 }
 
 /*
- * Without dual PTEs: makes the leaf table that can hold both the piece and the rest of the
- * block.
+ * Without dual PTEs: makes a leaf table that can hold [@va, @va + @size) as mapped by @map and
+ * the rest of the block.
  */
 static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_table *parent,
 				u64 va, u64 size, const struct pagoda_map *map,
@@ -122,13 +122,13 @@ static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_t
 		return block_make_small(update, parent, va);
 	if (table)
 		return 0;
-	/* Zeros alone are no reason for 64 KiB entries. */
+	/* Zero mappings alone are no reason for a 64 KiB table. */
 	if (map->kind != PAGODA_MAP_MEMORY)
 		return block_make_small(update, parent, va);
 	return block_make_large(update, parent, va);
 }
 
-/* With dual PTEs: sets whether a piece needs a 4 KiB table, a 64 KiB table, and cuts chunks. */
+/* With dual PTEs: sets whether a range needs a 4 KiB or 64 KiB table, or cuts a 64 KiB chunk. */
 static void block_chunks(const struct pagoda_mmu *mmu, u64 va, u64 size,
 			 const struct pagoda_map *map, const struct pagoda_map_place *from,
 			 bool *small, bool *large, bool *cut)
@@ -173,8 +173,8 @@ static int block_prepare_dual(struct pagoda_pt_update *update, struct pagoda_tab
 }
 
 /*
- * Counts the entries of a block of which a piece changes: all may have to be written again.
- * Pieces in a row count once, because a batch writes each entry once.
+ * Counts the present entries of the block of @va, of which a part changes: commit may write all
+ * of them again, but each only once, so consecutive calls for one block count once.
  */
 static void block_count_present(struct pagoda_pt_update *update, u64 va)
 {
@@ -188,7 +188,7 @@ static void block_count_present(struct pagoda_pt_update *update, u64 va)
 	pagoda_update_count_tables(update, 3);
 }
 
-/* Returns how often a piece of a map starts its window anew. */
+/* Returns how often @size bytes of a map may start the map's repeating window anew. */
 static u32 piece_wraps(const struct pagoda_map *map, u64 size)
 {
 	return map->window ? size / map->window + 1 : 0;
@@ -213,7 +213,7 @@ static int block_prepare(struct pagoda_pt_update *update, u32 which, struct pago
 	return block_prepare_single(update, parent, va, size, map, place, spread);
 }
 
-/* Counts the operations for tables of a block that becomes one entry. */
+/* Counts the operations that may remove the entries and leaf tables of the block of @va. */
 static void block_count_leaving(struct pagoda_pt_update *update,
 				const struct pagoda_table *parent, u64 va)
 {
@@ -254,7 +254,7 @@ static int map_prepare_blocks(struct pagoda_pt_update *update, u32 which)
 		} else {
 			block_count_leaving(update, parent, va);
 		}
-		/* Large entries next to each other are one operation. */
+		/* Large entries next to each other in a table are written by one operation. */
 		if (run && (!large || parent != last)) {
 			pagoda_update_count(update, run,
 					    pagoda_mmu_is_dual(update->space->mmu) * run);
@@ -280,7 +280,7 @@ static int unmap_prepare_block(struct pagoda_pt_update *update, u32 which,
 	return block_prepare(update, which, parent, va, end - va, &nowhere);
 }
 
-/* Prepares the unmapping of [@va, @end), below @table, where something is mapped. */
+/* Prepares the unmapping of [@va, @end) in the tables that exist at and below @table. */
 static int unmap_prepare(struct pagoda_pt_update *update, u32 which, struct pagoda_table *table,
 			 u64 va, u64 end)
 {
@@ -354,7 +354,7 @@ static int update_ready(struct pagoda_pt_update *update, int ret,
 			struct pagoda_pt_update **out)
 {
 	if (ret) {
-		/* suspend() wasn't called yet. */
+		/* Keeps abort from calling resume(): suspend() wasn't called yet. */
 		update->suspended = false;
 		pagoda_pt_update_abort(update);
 		return ret;
@@ -373,7 +373,8 @@ static int update_ready(struct pagoda_pt_update *update, int ret,
  * @update: Set to the update, for commit or abort
  *
  * Suspends contexts of the space until finish or abort if the change isn't safe while they
- * run (C102): a 64 KiB table is replaced, a chunk is cut with dual PTEs, or the root resized.
+ * run (C102): a 64 KiB table is replaced, a 64 KiB entry is cut with dual PTEs, or the root is
+ * resized.
  *
  * Context: May sleep, and calls table_alloc(); the space's lock isn't held. The caller
  *	keeps other updates of the space out until commit or abort.
@@ -532,7 +533,7 @@ static int copy_prepare(struct pagoda_pt_update *update, const struct pagoda_spa
 			ret = copy_prepare_block(update, dst);
 		if (ret)
 			return ret;
-		/* In CPU_VIRTUAL mode the copy is updates, in the worst case of one entry. */
+		/* In CPU_VIRTUAL mode updates make the copy, in the worst case one per entry. */
 		pagoda_update_count(update, step >> VIRTIO_PAGODA_PAGE_SHIFT,
 				    8 + (step >> VIRTIO_PAGODA_PAGE_SHIFT));
 		update->ranges++;
@@ -554,7 +555,7 @@ static int update_prepare_copies(struct pagoda_pt_update *update,
 	ret = pagoda_update_root(update);
 	for (i = 0; i < nr_copies && !ret; i++) {
 		ret = copy_prepare(update, &copies[i]);
-		/* Earlier copies of the list may have made each page a mapping of its own. */
+		/* Earlier copies of the list may have given each page a record of its own. */
 		records = copies[i].size >> VIRTIO_PAGODA_PAGE_SHIFT;
 		if (nr_copies == 1)
 			records = pagoda_records_count(update->space, copies[i].src,
@@ -574,9 +575,9 @@ static int update_prepare_copies(struct pagoda_pt_update *update,
  *
  * The device copies entries as they are when the operation is executed (C111), unless a copy
  * writes entries that are also read. Only 4 KiB entries are copied: larger entries of the
- * blocks in question are split. Commit notes the source of that time as the words of the
- * destination: if the source changes before the device executes the copy, the caller maps the
- * destination again where both are to agree.
+ * blocks in question are split. Commit sets the words of the destination to the source's words of
+ * that time: if the source changes before the device executes the copy, words and table of the
+ * destination differ until the caller maps the destination again.
  *
  * Context: as pagoda_space_prepare().
  * Return: 0; -EINVAL for ranges that can't be mapped, -ENOMEM or the error of table_alloc().

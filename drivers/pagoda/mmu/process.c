@@ -19,9 +19,9 @@
 
 #include "process.h"
 
-/* More levels would need a second table on one of them. */
+/* One table at each level above the leaves is enough for all slots. */
 static_assert((u64)PAGODA_SLOT_COUNT <= VIRTIO_PAGODA_PT_ENTRIES);
-/* The system page table maps a page for every slot. */
+/* The system page table, a slot, has a page for the leaf table of each slot. */
 static_assert((u64)PAGODA_SLOT_COUNT * VIRTIO_PAGODA_PAGE_SIZE <= PAGODA_BLOCK_BYTES);
 static_assert(PAGODA_SCRATCH_BYTES % PAGODA_BLOCK_BYTES == 0);
 
@@ -37,9 +37,7 @@ static u32 process_nr_upper(const struct pagoda_mmu *mmu)
 	return mmu->args.limits->pt_levels - 1;
 }
 
-/*
- * Returns the entries of the table at @level above the leaves. The root has no spare entries.
- */
+/* Returns the number of entries of the table at @level; the root has only those in use. */
 static u32 process_upper_entries(const struct pagoda_mmu *mmu, u32 level)
 {
 	if (level < process_nr_upper(mmu))
@@ -47,13 +45,13 @@ static u32 process_upper_entries(const struct pagoda_mmu *mmu, u32 level)
 	return level == 1 ? PAGODA_SLOT_COUNT : 1;
 }
 
-/* Returns the entries of a slot's leaf table. */
+/* Returns the number of entries of a slot's leaf table. */
 u32 pagoda_process_entries(const struct pagoda_process *process, u32 slot)
 {
 	return slot < PAGODA_SLOT_LARGE ? VIRTIO_PAGODA_PT_ENTRIES : VIRTIO_PAGODA_PT_ENTRIES_64K;
 }
 
-/* Returns an update of a table by the CPU. */
+/* Returns an update of all entries of a table by the CPU, without the new values. */
 static struct pagoda_paging_op process_update_cpu(const struct pagoda_table_memory *table,
 						  u32 level, u32 entries, u64 first_va)
 {
@@ -107,7 +105,7 @@ static void process_written(struct pagoda_mmu *mmu, const struct pagoda_paging_o
 		mmu->args.ops->written(mmu->args.owner, op);
 }
 
-/* Executes an update at once: CPU_VIRTUAL, without a buffer (C76). */
+/* Writes the entries of a CPU_VIRTUAL update at once, without a buffer (C76). */
 static int process_write(struct pagoda_mmu *mmu, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = {};
@@ -127,8 +125,8 @@ static int process_write(struct pagoda_mmu *mmu, const struct pagoda_paging_op *
 }
 
 /*
- * Initialises a slot's table again, not ordered with the stream (C89). The device uses no entry
- * of the slot. May be called in the dma_fence signalling path.
+ * Makes all entries of a slot invalid by the CPU, at once and not in the order of the stream
+ * (C89). The device uses no entry of the slot. May be called in the dma_fence signalling path.
  */
 void pagoda_process_wipe(struct pagoda_mmu *mmu, u32 slot)
 {
@@ -396,7 +394,6 @@ void pagoda_process_destroy(struct pagoda_mmu *mmu)
 	process_free(mmu);
 }
 
-/* Returns the root of the paging space in @root. */
 void pagoda_process_root(struct pagoda_mmu *mmu, struct pagoda_root *root)
 {
 	*root = mmu->process->root;

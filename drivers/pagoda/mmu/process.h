@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Layout of the paging space. Only process.c, scratch.c and the KUnit suites include this
- * header.
+ * Layout of the paging process' address space. Only process.c, scratch.c and the KUnit suites
+ * include this header.
  *
  * The space is divided into slots of one block (2 MiB, a leaf table), all under one level-1
  * table:
@@ -27,10 +27,10 @@
 
 /** PAGODA_PROCESS_SPACE: the paging process' address space. */
 #define PAGODA_PROCESS_SPACE	0u
-/** PAGODA_SCRATCH_SLOTS: slots of a scratch window. */
+/** PAGODA_SCRATCH_SLOTS: number of slots that a scratch window takes. */
 #define PAGODA_SCRATCH_SLOTS	((u32)(PAGODA_SCRATCH_BYTES / PAGODA_BLOCK_BYTES))
 
-/** enum pagoda_slot - Slots with a meaning. */
+/** enum pagoda_slot - First slot of each use; the head of this file lists the uses. */
 enum pagoda_slot {
 	PAGODA_SLOT_NEVER,
 	PAGODA_SLOT_TABLES,
@@ -41,9 +41,9 @@ enum pagoda_slot {
 };
 
 /**
- * struct pagoda_process_area - Slots whose entries change together
+ * struct pagoda_process_area - Slots of one scratch window, or of all table windows
  * @slot: First slot
- * @mapped: Bytes from the start of the area that aren't known to be invalid
+ * @mapped: Bytes from the start of the area whose entries may be valid
  * @large: The entries are 64 KiB
  */
 struct pagoda_process_area {
@@ -52,7 +52,7 @@ struct pagoda_process_area {
 	bool large;
 };
 
-/** enum pagoda_area - Areas; the scratch windows in the order of enum pagoda_scratch. */
+/** enum pagoda_area - Areas of a process; scratch windows as in enum pagoda_scratch. */
 enum pagoda_area {
 	PAGODA_AREA_SCRATCH,
 	PAGODA_AREA_LARGE = PAGODA_AREA_SCRATCH + PAGODA_SCRATCH_COUNT,
@@ -63,14 +63,14 @@ enum pagoda_area {
 /**
  * struct pagoda_process - The paging process
  * @leaf: Leaf table of each slot; of size 0 for a slot without table
- * @upper: Tables above, level 1 first; the last one used is the root
+ * @upper: Tables above the leaves, level 1 first; that of the highest level is the root
  * @root: The root, as set by set_root()
- * @area: Mapped bytes of each area; protected by the stream's lock
+ * @area: Scratch windows and table windows; protected by the stream's lock
  * @flush_start: First byte whose translation changed since the last flush; protected by the
  *	stream's lock
  * @flush_end: Byte behind the last whose translation changed, 0: none did; protected by
  *	the stream's lock
- * @values: Entries of the operation being built; protected by the stream's lock
+ * @values: Entries for the operation being built; protected by the stream's lock
  */
 struct pagoda_process {
 	struct pagoda_table_memory leaf[PAGODA_SLOT_COUNT];

@@ -70,7 +70,7 @@ u64 pagoda_record_offset(const struct pagoda_record *record, u64 va)
 	return record->allocation_offset + offset;
 }
 
-/* Returns an upper bound of the pieces of a range that are consecutive in the allocation. */
+/* Returns the most pieces that a range of a record has, each consecutive in the allocation. */
 static u64 record_pieces(const struct pagoda_record *record, u64 va, u64 end)
 {
 	u64 size = min(end, record->va + record->size) - max(va, record->va);
@@ -80,8 +80,7 @@ static u64 record_pieces(const struct pagoda_record *record, u64 va, u64 end)
 
 /*
  * Returns an upper bound of the operations for the records of a range: one for each record, or
- * for each time the record's window starts. The space is locked, or prepare and commit are kept
- * out.
+ * for each start of the record's window. The space is locked, or prepare and commit are kept out.
  */
 u32 pagoda_records_count(struct pagoda_space *space, u64 va, u64 size)
 {
@@ -119,7 +118,7 @@ static void record_cut_head(struct pagoda_record *record, u64 va)
 	record->va = va;
 }
 
-/* Adds a record for a range without records, taken from @spare. */
+/* Adds a copy of @what, for a range without records; the memory is from @spare. */
 void pagoda_records_insert(struct pagoda_space *space, const struct pagoda_record *what,
 			   struct list_head *spare)
 {
@@ -150,7 +149,7 @@ void pagoda_records_remove(struct pagoda_space *space, u64 va, u64 size, struct 
 				pagoda_records_insert(space, &tail, spare);
 			}
 		} else if (record_end > end) {
-			/* The start grows within the record: the order in the tree is kept. */
+			/* The record's start moves within the record: the tree stays sorted. */
 			record_cut_head(record, end);
 		} else {
 			rb_erase(&record->node, &space->records);

@@ -47,7 +47,7 @@ static bool scratch_is_large(const struct pagoda_mmu *mmu, const struct pagoda_m
 	return true;
 }
 
-/* Makes the next flush cover bytes whose translation changed. */
+/* Makes the next pagoda_process_flush() cover addresses whose translation changed. */
 static void scratch_changed(struct pagoda_process *process, u64 start, u64 size)
 {
 	if (!process->flush_end || start < process->flush_start)
@@ -56,8 +56,8 @@ static void scratch_changed(struct pagoda_process *process, u64 start, u64 size)
 }
 
 /*
- * Sets @op to an update of [@offset, @offset + @size) of an area, up to the end of a leaf
- * table. Returns the bytes covered.
+ * Sets @op to an update of the entries for [@offset, @offset + @size) of an area, at most to the
+ * end of a leaf table. Returns the bytes covered.
  */
 static u64 scratch_update(struct pagoda_mmu *mmu, const struct pagoda_process_area *area,
 			  u64 offset, u64 size, struct pagoda_paging_op *op)
@@ -83,7 +83,7 @@ static void scratch_fill_values(struct pagoda_process *process, struct pagoda_ma
 		process->values[i] |= entry;
 }
 
-/* Maps memory at @offset of an area. */
+/* Emits the updates that map memory at byte @offset of an area. */
 static void scratch_map(struct pagoda_mmu *mmu, struct pagoda_process_area *area, u64 offset,
 			const struct pagoda_map *map, const struct pagoda_emit *emit)
 {
@@ -118,7 +118,7 @@ static void scratch_map(struct pagoda_mmu *mmu, struct pagoda_process_area *area
  *
  * pagoda_process_flush() comes before the window's use (C72), pagoda_process_unmap() after.
  *
- * Context: Under the stream's lock. In CPU_VIRTUAL mode see the head of this file.
+ * Context: Under the stream's lock. In CPU_VIRTUAL mode no use of the window is in flight.
  * Return: Address of the first byte in the paging space.
  */
 u64 pagoda_process_map(struct pagoda_mmu *mmu, enum pagoda_scratch window,
@@ -234,7 +234,7 @@ static void scratch_unmap(struct pagoda_mmu *mmu, struct pagoda_process_area *ar
  *
  * Once the operations are executed, the device reaches no page through a window (C78).
  *
- * Context: Under the stream's lock. In CPU_VIRTUAL mode see the head of this file.
+ * Context: Under the stream's lock. In CPU_VIRTUAL mode no use of a window is in flight.
  */
 void pagoda_process_unmap(struct pagoda_mmu *mmu, const struct pagoda_emit *emit)
 {
@@ -264,7 +264,7 @@ void pagoda_process_lost(struct pagoda_mmu *mmu)
 		pagoda_process_wipe(mmu, slot);
 }
 
-/* Returns the cost of @times flushes after map and as many in unmap. */
+/* Returns the cost of the flushes behind @times maps and in as many unmaps. */
 static struct pagoda_paging_cost cost_flushes(struct pagoda_mmu *mmu, u32 times, u32 buffer_size)
 {
 	struct pagoda_paging_op op = scratch_flush_op(mmu->process);
@@ -275,7 +275,7 @@ static struct pagoda_paging_cost cost_flushes(struct pagoda_mmu *mmu, u32 times,
 	return sum;
 }
 
-/* Adds the cost of writing @nr entries of a table and invalidating them, @times times. */
+/* Adds @times the cost of writing @nr entries of a table and making them invalid again. */
 static void cost_tables(struct pagoda_mmu *mmu, struct pagoda_paging_cost *sum, u32 slot, u32 nr,
 			u32 times, u32 buffer_size)
 {
@@ -296,7 +296,7 @@ static void cost_tables(struct pagoda_mmu *mmu, struct pagoda_paging_cost *sum, 
  * @size: Bytes of each mapping
  * @buffer_size: Bytes of the smallest fresh buffer
  *
- * Return: The bound, for scattered pages, which take more than 64 KiB entries.
+ * Return: The bound for scattered pages, whose 4 KiB entries cost more than 64 KiB entries.
  */
 struct pagoda_paging_cost pagoda_process_cost(struct pagoda_mmu *mmu, u64 size, u32 buffer_size)
 {
@@ -315,7 +315,7 @@ struct pagoda_paging_cost pagoda_process_cost(struct pagoda_mmu *mmu, u64 size, 
 /**
  * pagoda_process_table_cost() - Upper bound for mapping and unmapping table windows
  * @mmu: Page tables of the device
- * @nr_tables: Windows, flushed and unmapped every %PAGODA_TABLE_WINDOWS
+ * @nr_tables: Number of windows; every %PAGODA_TABLE_WINDOWS are flushed and unmapped together
  * @buffer_size: Bytes of the smallest fresh buffer
  *
  * Return: The bound.

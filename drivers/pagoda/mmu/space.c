@@ -86,7 +86,7 @@ static u32 invalidate_count_leaf(const struct pagoda_table *table, u64 va, u64 e
 	bool before = false;
 	u32 runs = 0;
 
-	/* Zeros have no record: each run of words that aren't 0 may add an operation. */
+	/* Zero mappings have no record: each run of words that aren't 0 may be an operation. */
 	for (i = pagoda_table_index(table, va); i < last; i++) {
 		runs += values[i] && !before;
 		before = values[i];
@@ -94,7 +94,7 @@ static u32 invalidate_count_leaf(const struct pagoda_table *table, u64 va, u64 e
 	return runs + 2 * pagoda_records_count(table->space, va, end - va);
 }
 
-/* Adds upper bounds of the operations and windows for invalidating a range of a table. */
+/* Adds upper bounds of the operations and table windows that invalidating a range takes. */
 static void invalidate_count(struct pagoda_table *table, u64 va, u64 end, u32 *ops, u32 *windows)
 {
 	u32 shift = pagoda_table_shift(table), index, w;
@@ -158,7 +158,7 @@ struct pagoda_paging_cost pagoda_space_invalidate_cost(struct pagoda_space *spac
  * @emit: Where operations go, in a transaction begun with pagoda_space_invalidate_cost()
  *
  * The last operation is a flush; accesses fault from then on until the range is mapped again.
- * Tables stay.
+ * No table is freed.
  *
  * Context: the space's lock is held since before the transaction. Doesn't allocate.
  */
@@ -185,7 +185,7 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
  */
 struct pagoda_paging_cost pagoda_space_evict_cost(struct pagoda_space *space, u32 buffer_size)
 {
-	/* Both words of the last update, and of the parent's entry. */
+	/* The table's last update and the parent's entry have up to two words each. */
 	const u32 ops[2] = { 0, 6 };
 
 	lockdep_assert_held(&space->lock);
@@ -252,7 +252,7 @@ bool pagoda_space_is_resident(struct pagoda_space *space)
 }
 
 /**
- * pagoda_space_detach() - Take the root from the device, so that it can be evicted
+ * pagoda_space_detach() - Take the root from the device, so that the root can be evicted
  * @space: Space; nothing of the space executes until a restore was finished, and no emitted
  *	operation is in flight: a flush names the root, and the device checks the root
  *
@@ -287,7 +287,7 @@ void pagoda_space_forget(struct pagoda_space *space)
 
 /* ---- Queries ---------------------------------------------------------------- */
 
-/* Finds the entry that translates @va, like the device in the 64 KiB table of a block first. */
+/* Finds the entry that translates @va; as for the device, a 64 KiB table comes first. */
 static bool space_walk(const struct pagoda_space *space, u64 va, u64 *entry, u64 *page_size)
 {
 	const struct pagoda_table *table = space->root, *next;
@@ -337,7 +337,7 @@ u32 pagoda_space_id(const struct pagoda_space *space)
 	return space->id;
 }
 
-/* Returns the bytes of memory that resident tables take. */
+/* Returns how many bytes of memory the resident tables of a space take. */
 u64 pagoda_space_table_bytes(struct pagoda_space *space)
 {
 	struct pagoda_table *table;

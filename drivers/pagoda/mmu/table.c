@@ -3,7 +3,7 @@
  * Page tables: struct pagoda_table, and the memory that the owner allocates for tables.
  *
  * Pages of tables in system memory are registered by bus address for the CPU executor, which
- * may not make a page from a number (C66). A table stays registered until the fence behind the
+ * may not turn an address into a page (C66). A table stays registered until the fence behind the
  * last operation that can reach the table has signalled; until then the owner doesn't use the
  * memory for anything else either.
  */
@@ -14,8 +14,8 @@
 #include "internal.h"
 
 /*
- * Returns the bytes of memory a table takes: a power of two and at least a page. @nr_entries is
- * at most 2^27.
+ * Returns how many bytes of memory a table takes: a power of two and at least a page. @nr_entries
+ * is at most 2^27.
  */
 u32 pagoda_table_bytes(const struct pagoda_mmu *mmu, u32 level, u32 nr_entries)
 {
@@ -42,7 +42,7 @@ static void words_fini(struct pagoda_words *words)
 	kvfree(words->children);
 }
 
-/* Returns a table with invalid entries and neither memory nor a parent, NULL without memory. */
+/* Returns a table of invalid entries with neither memory nor parent; NULL for -ENOMEM. */
 struct pagoda_table *pagoda_table_create(struct pagoda_space *space, u32 level, bool is_64k,
 					 u64 va, u32 nr_entries)
 {
@@ -107,10 +107,7 @@ int pagoda_table_widen(struct pagoda_table *root, u32 room)
 	return ret;
 }
 
-/*
- * Lets the CPU executor find the pages of a table, if @memory is system memory. Returns 0 or
- * -ENOMEM.
- */
+/* Lets the CPU executor find the pages of a table in system memory. Returns 0 or -ENOMEM. */
 int pagoda_mmu_register(struct pagoda_mmu *mmu, const struct pagoda_table_memory *memory)
 {
 	u64 first = memory->address >> VIRTIO_PAGODA_PAGE_SHIFT;
@@ -157,7 +154,7 @@ const void *pagoda_mmu_table_page(struct pagoda_mmu *mmu, u64 bus)
 }
 
 /*
- * Allocates the next memory of @table, for @nr_entries entries. Returns 0 or the error of
+ * Allocates &pagoda_table.next for @nr_entries entries. Returns 0, -ENOMEM or the error of
  * table_alloc(). May sleep; the space's lock isn't held.
  */
 int pagoda_table_get_memory(struct pagoda_table *table, u32 nr_entries)
@@ -183,8 +180,8 @@ int pagoda_table_get_memory(struct pagoda_table *table, u32 nr_entries)
 }
 
 /*
- * Unregisters and frees tables that no operation in flight uses; @all says that none is in
- * flight.
+ * Unregisters and frees the tables of &pagoda_mmu.gone whose fence has signalled; with @all every
+ * table there, because no operation is in flight.
  */
 void pagoda_mmu_reap(struct pagoda_mmu *mmu, bool all)
 {
@@ -202,10 +199,7 @@ void pagoda_mmu_reap(struct pagoda_mmu *mmu, bool all)
 	mutex_unlock(&mmu->leaving);
 }
 
-/*
- * Unregisters memory that no operation uses, and gives it back to the owner. @fence has
- * signalled.
- */
+/* Unregisters table memory that no operation uses, and frees it. @fence: NULL or signalled. */
 void pagoda_table_put_memory(struct pagoda_space *space, struct pagoda_table_memory *memory,
 			     struct dma_fence *fence)
 {
@@ -233,7 +227,7 @@ void pagoda_table_leave(struct pagoda_table *table, struct dma_fence *fence)
 		pagoda_table_destroy(table);
 		return;
 	}
-	/* The pages stay registered until @fence. */
+	/* The pages stay registered until pagoda_mmu_reap() finds @fence signalled. */
 	table->fence = dma_fence_get(fence);
 	mutex_lock(&mmu->leaving);
 	list_add_tail(&table->link, &mmu->gone);

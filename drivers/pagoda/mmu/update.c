@@ -13,9 +13,9 @@
 
 #include "internal.h"
 
-/* Steps of emit.c that each show all tables, if the windows don't hold the whole batch. */
+/* Number of steps of emit.c; each maps all tables if the windows don't hold the whole batch. */
 #define WINDOW_STEPS	4
-/* Number of windows used at a time at least, whatever the sizes of the tables. */
+/* Windows that each round of a step but the last uses at least, whatever the tables' sizes. */
 #define WINDOW_TABLES	(PAGODA_TABLE_WINDOWS / 2)
 
 /* Takes a table that commit didn't use out of the tree of tables. */
@@ -68,7 +68,7 @@ static void update_destroy(struct pagoda_pt_update *update)
 
 /* ---- Cost ------------------------------------------------------------------ */
 
-/* Returns the cost of an update of @nr entries that no builder can compress. */
+/* Returns the cost of an update of @nr entries that no builder can encode as a run. */
 static struct pagoda_paging_cost cost_entries(struct pagoda_mmu *mmu, u32 nr, u32 buffer_size)
 {
 	const struct pagoda_paging_op op = {
@@ -102,7 +102,7 @@ static struct pagoda_paging_cost cost_copy(struct pagoda_mmu *mmu, u32 buffer_si
 	return pagoda_paging_cost(mmu->args.limits, &op, buffer_size);
 }
 
-/* Adds the cost of showing tables in windows, in as many rounds as their number takes. */
+/* Adds the cost of mapping tables into table windows, in as many rounds as @windows takes. */
 static void cost_add_windows(struct pagoda_paging_cost *sum, struct pagoda_mmu *mmu, u32 windows,
 			     u32 buffer_size)
 {
@@ -122,7 +122,7 @@ static void cost_add_windows(struct pagoda_paging_cost *sum, struct pagoda_mmu *
 
 /*
  * Returns an upper bound for a batch and its flush: @ops[n] operations of n entries, n up to
- * @most, in at most @windows table windows. @buffer_size is the size of the smallest buffer.
+ * @most, in at most @windows table windows. @buffer_size: bytes of the smallest buffer.
  */
 struct pagoda_paging_cost pagoda_cost_batch(struct pagoda_mmu *mmu, const u32 *ops, u32 most,
 					    u32 windows, u32 buffer_size)
@@ -197,7 +197,7 @@ static void commit_root(struct pagoda_batch *batch)
 	}
 	pagoda_table_settle(root);
 	root->nr_entries = update->root_entries;
-	/* Until finish: nothing runs, and a flush would name a root that isn't set. */
+	/* Until finish sets the root: no context runs, and no flush may name the root. */
 	batch->space->attached = false;
 	table_rewrite(batch, root);
 	update->set_root = true;
@@ -223,13 +223,13 @@ static void commit_restore(struct pagoda_batch *batch)
 	}
 }
 
-/* Writes tables whose content is lost again, in place. */
+/* Marks all entries of resident tables, whose content is lost, to be written again in place. */
 static void commit_rebuild(struct pagoda_batch *batch)
 {
 	struct pagoda_space *space = batch->space;
 	struct pagoda_table *table;
 
-	/* Until finish: a flush would name a root that isn't set. */
+	/* Until finish sets the root: no flush may name the root. */
 	space->attached = false;
 	list_for_each_entry(table, &space->tables, link) {
 		if (!table->resident || !table->linked)
@@ -241,7 +241,7 @@ static void commit_rebuild(struct pagoda_batch *batch)
 	}
 }
 
-/* Drops the root, as the last table of the space. */
+/* Takes the root, which is the last table, out of the space. */
 static void commit_close_root(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
 	struct pagoda_space *space = batch->space;
@@ -336,7 +336,7 @@ bool pagoda_pt_update_waits(const struct pagoda_pt_update *update)
 /**
  * pagoda_pt_update_finish() - End a change that was committed
  * @update: Update; freed
- * @fence: Behind all operations of commit, NULL if they have been executed
+ * @fence: Fence behind all operations of commit, NULL if they have been executed
  *
  * Waits for @fence if pagoda_pt_update_waits() says so: contexts can't use addresses of a new
  * root before finish returns. Unreachable tables go back to the owner with @fence.
