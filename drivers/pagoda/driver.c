@@ -3,13 +3,13 @@
  * The DRM device: between the transport, which appears and disappears with the hardware, and the
  * memory manager, which exists as long as a file is open.
  *
- *	probe	virtio -> drm device -> vidmm -> registered
- *	remove	unplugged -> vidmm stopped: the hardware may go
+ *	probe	virtio device found -> DRM device allocated -> vidmm created -> registered
+ *	remove	DRM device unplugged -> vidmm stopped: the hardware may go
  *	sleep	VRAM is evacuated while memory can still be allocated; later, when user space
  *		doesn't run any more, the hardware loses its power
  *	release	last file closed, last mapping gone -> vidmm destroyed
  *
- * From unplug on no ioctl gets in, and CPU faults get an empty page.
+ * From unplug on no ioctl gets in, and CPU faults map an empty page.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -40,13 +40,13 @@
 #include "virtio/virtio.h"
 #include "driver.h"
 
-/* How long closing a file waits for jobs that usually end soon. */
+/* Jiffies that closing a file waits for the client's jobs, which usually end soon. */
 #define CLOSE_PATIENCE	(HZ / 50 ?: 1)
 
-/* Set by module.c before any device is probed. */
+/* Set by module.c before a device is probed. */
 struct pagoda_options pagoda_options;
 
-/* Ends clients with jobs that still run when their file is closed; NULL before module.c sets it. */
+/* Work queue that ends clients whose jobs outlast CLOSE_PATIENCE; NULL until module.c sets it. */
 struct workqueue_struct *pagoda_ends;
 
 static int driver_open(struct drm_device *drm, struct drm_file *file)
@@ -78,8 +78,8 @@ static void client_end_work(struct work_struct *work)
 }
 
 /*
- * Jobs that hang are left to the watchdog: closing the file, or exiting, doesn't wait for them.
- * The client's memory and object counts are charged to the user until then.
+ * Jobs that hang are left to the watchdog: close() and exit() don't wait for their end. Until such
+ * jobs end, the client's memory and object counts stay charged to the user.
  */
 static void driver_postclose(struct drm_device *drm, struct drm_file *file)
 {
@@ -166,7 +166,7 @@ static int copy_extents(struct drm_device *drm, const struct pagoda_extent **lis
 	return 0;
 }
 
-/* Copies the lists, too: those of the transport are freed with the hardware. */
+/* Copies the lists of extents, too: the transport's lists are freed with the hardware. */
 static int device_copy_info(struct pagoda_device *pagoda, const struct pagoda_device_info *info)
 {
 	int ret;
@@ -282,7 +282,7 @@ static void device_stay_awake(struct pagoda_device *pagoda)
 	pagoda_vidmm_end_sleep(pagoda->vidmm);
 }
 
-/* From here on the device is visible to user space. */
+/* Makes the device visible to user space. */
 static int device_publish(struct pagoda_device *pagoda)
 {
 	int ret;

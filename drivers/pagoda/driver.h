@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the top of the driver shares: the module's parameters, and the device's callbacks. */
+/* What module.c and driver.c share. */
 #ifndef PAGODA_DRIVER_H
 #define PAGODA_DRIVER_H
 

@@ -14,12 +14,12 @@
 #include "virtio/virtio.h"
 #include "driver.h"
 
-/* TTM waits at most 15 s for an eviction: recovery has to be done well before. */
+/* TTM waits at most 15 s for an eviction: recovery from a timeout must be over well before. */
 #define PAGODA_TIMEOUT_MIN_MS	10u
 #define PAGODA_TIMEOUT_MAX_MS	5000u
-/* A longer time is as good as never. */
+/* Room in VRAM hardly ever lasts longer: a larger promote_ms would mean no promotion. */
 #define PAGODA_PROMOTE_MAX_MS	10000u
-/* A wait for jobs takes at least as long, and is bounded by TTM's 15 s, too. */
+/* An eviction may wait for a job, and TTM waits at most 15 s. */
 #define PAGODA_JOB_TIMEOUT_MAX_MS 10000u
 
 static char *executor = "device";
@@ -173,7 +173,7 @@ module_init(module_begin);
 static void __exit module_end(void)
 {
 	pagoda_virtio_unregister();
-	/* All jobs ended with their device. */
+	/* Waits for queued work, which ends because all jobs ended with their device. */
 	destroy_workqueue(pagoda_ends);
 }
 module_exit(module_end);

@@ -31,7 +31,7 @@ static inline bool pagoda_within(u64 start, u64 size, u64 limit)
 	return start <= limit && size <= limit - start;
 }
 
-/* Returns the bytes of a segment; for system memory, the end of the device's address range. */
+/* Returns the bytes of a segment; for system memory, the end of the addresses the device has. */
 static inline u64 pagoda_segment_size(const struct pagoda_paging_limits *limits, u32 segment)
 {
 	switch (segment) {
@@ -48,7 +48,7 @@ static inline u64 pagoda_segment_size(const struct pagoda_paging_limits *limits,
 	}
 }
 
-/* Returns the byte behind the last virtual address, 0 without virtual addresses. */
+/* Returns the address behind the last virtual address, 0 without virtual addresses. */
 static inline u64 pagoda_va_end(const struct pagoda_paging_limits *limits)
 {
 	return limits->va_bits && limits->va_bits < 64 ? 1ull << limits->va_bits : 0;
@@ -71,9 +71,8 @@ static inline u32 pagoda_pt_shift(u32 level)
 }
 
 /*
- * Returns whether @levels levels can translate addresses of @va_bits. Each level has an index
- * of at least one bit. The root of two levels may be longer than other tables: 1 GiB at 48
- * bits.
+ * Returns whether @levels levels can translate addresses of @va_bits, with an index of at least
+ * one bit in each. With two levels the root may be longer than other tables: 1 GiB at 48 bits.
  */
 static inline bool pagoda_pt_levels_fit(u32 va_bits, u32 levels)
 {
@@ -85,7 +84,7 @@ static inline bool pagoda_pt_levels_fit(u32 va_bits, u32 levels)
 	return va_bits > pagoda_pt_shift(levels - 1) && va_bits <= pagoda_pt_shift(levels);
 }
 
-/* Returns the bytes per entry: with dual tables an entry of level 1 has two words. */
+/* Returns the bytes of an entry: with dual PTEs an entry of level 1 has two words. */
 static inline u32 pagoda_pt_stride(const struct pagoda_paging_limits *limits, u32 level)
 {
 	bool two = level == 1 && pagoda_has_dual(limits);
@@ -93,7 +92,7 @@ static inline u32 pagoda_pt_stride(const struct pagoda_paging_limits *limits, u3
 	return two ? 2 * VIRTIO_PAGODA_PT_ENTRY_BYTES : VIRTIO_PAGODA_PT_ENTRY_BYTES;
 }
 
-/* Returns the offset in an entry of the word that an update writes. */
+/* Returns the byte offset, within an entry, of the word that an update writes. */
 static inline u32 pagoda_pt_word(const struct pagoda_paging_limits *limits, u32 level, bool use_64k)
 {
 	bool second = use_64k && level == 1 && pagoda_has_dual(limits);
@@ -101,7 +100,7 @@ static inline u32 pagoda_pt_word(const struct pagoda_paging_limits *limits, u32 
 	return second ? VIRTIO_PAGODA_PT_ENTRY_BYTES : 0;
 }
 
-/* Returns the most entries of a table; only the root of two levels is longer than other tables. */
+/* Returns the most entries of a table; only with two levels the root has more than others. */
 static inline u64 pagoda_pt_entries(const struct pagoda_paging_limits *limits, u32 level,
 				    bool use_64k)
 {
@@ -114,7 +113,7 @@ static inline u64 pagoda_pt_entries(const struct pagoda_paging_limits *limits, u
 	return min_t(u64, root, VIRTIO_PAGODA_PT_ENTRIES);
 }
 
-/* Returns whether UPDATE_USE_64K makes a difference at a level. */
+/* Returns whether updates of a level may have VIRTIO_PAGODA_UPDATE_USE_64K. */
 static inline bool pagoda_pt_may_use_64k(const struct pagoda_paging_limits *limits, u32 level)
 {
 	if (level)

@@ -30,7 +30,7 @@
 #define PAGODA_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
 #endif
 
-/* Defined if importers of dma-bufs are told of moves. If not, their mappings are pinned. */
+/* True if importers of dma-bufs are told of moves; if not, buffers they map are pinned. */
 #ifdef PAGODA_HAVE_INVALIDATE_MAPPINGS
 #define PAGODA_HAVE_MOVE_NOTIFY		1
 #else
@@ -109,10 +109,7 @@ static inline int ttm_bo_populate(struct ttm_buffer_object *bo, struct ttm_opera
 }
 #endif
 
-/*
- * ttm_device_init() of all kernels. With @dma_alloc pages come from the DMA API, which allocates
- * memory that @dev reaches.
- */
+/* ttm_device_init() of all kernels. @dma_alloc: pages come from the DMA API, in reach of @dev. */
 static inline int pagoda_ttm_device_init(struct ttm_device *bdev,
 					 const struct ttm_device_funcs *funcs, struct device *dev,
 					 struct address_space *mapping,
@@ -128,9 +125,9 @@ static inline int pagoda_ttm_device_init(struct ttm_device *bdev,
 }
 
 /*
- * Initializes the zeroed @pool as a pool of TTM's that isn't shared; ttm_pool_fini() frees its
- * pages to the kernel. Returns false on kernels that count pooled pages: such kernels have one
- * pool for all devices, and pagoda_pool_reclaimable() to know its size.
+ * Initializes the zeroed @pool as a TTM pool of its own; ttm_pool_fini() frees the pool's pages.
+ * Returns false on kernels that count pooled pages: all devices share a pool there, of which
+ * pagoda_pool_reclaimable() tells the size.
  */
 static inline bool pagoda_pool_init_private(struct ttm_pool *pool, struct device *dev)
 {
@@ -164,7 +161,7 @@ static inline unsigned long pagoda_pool_reclaimable(void)
 #define PAGODA_DRIVER_GEM_GPUVA		0
 #endif
 
-/* The lock is that of the object's gpuva list: its reservation. */
+/* The caller holds the lock of the GEM object's gpuva list, which is the object's reservation. */
 #ifndef PAGODA_HAVE_GPUVM_OBTAIN_LOCKED
 #define drm_gpuvm_bo_obtain_locked	drm_gpuvm_bo_obtain
 #endif
@@ -175,7 +172,7 @@ struct drm_gpuvm_map_req {
 };
 #endif
 
-/* drm_gpuvm_sm_map() of all kernels; the context is that of the callbacks. */
+/* drm_gpuvm_sm_map() of all kernels; called where the gpuvm's callbacks may run. */
 static inline int pagoda_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv,
 				      const struct drm_gpuvm_map_req *req)
 {
@@ -219,7 +216,7 @@ static inline int ttm_resource_manager_dmem_reclaim(struct dmem_cgroup_pool_stat
 #define pagoda_dmem_register_region	dmem_cgroup_register_region
 #endif
 
-/* Without a common ancestor, protection counts from the root of the whole tree. */
+/* Without a common ancestor, memory protection is measured from the root cgroup. */
 #ifndef PAGODA_HAVE_DMEM_ANCESTOR
 static inline struct dmem_cgroup_pool_state *
 dmem_cgroup_get_common_ancestor(struct dmem_cgroup_pool_state *a, struct dmem_cgroup_pool_state *b)
@@ -356,10 +353,7 @@ static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched,
 #endif
 }
 
-/*
- * drm_sched_job_init() of all kernels: a job takes one credit, and its client is the kernel. @owner
- * is a tag for the scheduler's traces.
- */
+/* drm_sched_job_init() of all kernels: one credit, the kernel as client, @owner for traces. */
 static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 					struct drm_sched_entity *entity, void *owner)
 {
@@ -372,7 +366,7 @@ static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 
 /* ---- Usage by clients -------------------------------------------------------------- */
 
-/* If the flag isn't known, active memory is always printed. */
+/* Kernels without the flag always print active memory. */
 #ifndef PAGODA_HAVE_GEM_OBJECT_ACTIVE
 #define DRM_GEM_OBJECT_ACTIVE	0
 #endif

@@ -5,7 +5,7 @@
 #include "transport.h"
 
 /**
- * pagoda_vidmm_command_locked() - Have the device execute a command
+ * pagoda_vidmm_command_locked() - Have the device execute a control command
  * @vidmm: The manager
  * @command: Command
  *
@@ -21,7 +21,7 @@ int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_
 }
 
 /**
- * pagoda_vidmm_command() - Have the device execute a command
+ * pagoda_vidmm_command() - Have the device execute a control command
  * @vidmm: The manager
  * @command: Command
  *

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The memory manager of a device: pointers to the parts that the rooms define. Locks and their
- * order are in the DOC section below.
- */
+/* The memory manager of a device, with pointers to its parts, and the order of all locks. */
 #ifndef PAGODA_CORE_CORE_H
 #define PAGODA_CORE_CORE_H
 
@@ -107,10 +104,10 @@ struct ttm_device;
  *	pagoda_flight.lock
  *	locks of rings, of the control queue and of the event queue (virtio)
  *
- * Under four mutexes only spinlocks and mmap_lock are taken: pagoda_paging_queue.lock,
- * pagoda_listeners.lock, pagoda_listener.reading, pagoda_journal.recording_mutex. All other
- * spinlocks are innermost, except for pagoda_vidmm.required_lock, then pagoda_ears.lock, then the
- * lock of &pagoda_listener.wait.
+ * A thread that holds one of pagoda_paging_queue.lock, pagoda_listeners.lock,
+ * pagoda_listener.reading and pagoda_journal.recording_mutex takes only spinlocks and mmap_lock.
+ * Spinlocks not listed here are innermost, except for pagoda_vidmm.required_lock, then
+ * pagoda_ears.lock, then the lock of &pagoda_listener.wait.
  */
 
 /* Statistics; struct drm_pagoda_stats documents each counter. */
@@ -133,7 +130,7 @@ struct pagoda_counters {
 	atomic64_t range_steals;
 };
 
-/* ttm_tt.num_pages is 32 bits wide. */
+/* Orders 0 to 32 of &pagoda_vidmm.nr_populated, because ttm_tt.num_pages has 32 bits. */
 #define PAGODA_TT_ORDERS	33
 
 /**
@@ -150,29 +147,29 @@ struct pagoda_counters {
  * @closing_work: Function of &pagoda_closing.work; constant
  * @job_timeout_ms: Milliseconds that a job may run; constant
  * @queue: Paging timeline
- * @vram: Segment 1
- * @aperture: Segment 2
+ * @vram: Manager of VRAM, segment 1
+ * @aperture: Manager of the aperture, segment 2
  * @swizzle: Swizzling ranges
  * @device_mmu: Device addresses of system memory
- * @stream: Paging buffers
- * @journal: Record of the stream
+ * @stream: Emits all paging operations in one order, into paging buffers
+ * @journal: The last operations of @stream, for debugfs and coredumps
  * @executor: Memory as the CPU executor sees it; protected by @stream's order
  * @mmu: Page tables, NULL on a device without address spaces
  * @roots: Root of each address space as the device has it; written with @control_lock held, read
  *	while nothing of the space executes
  * @control_lock: Protects @transport, @deaf and @roots; taken in the dma_fence signalling path
- * @scratch_lock: Protects the scratch windows outside of moves
- * @transport: Way to the device for control commands, NULL when the device is gone
+ * @scratch_lock: Protects the paging process' scratch windows against users other than moves
+ * @transport: Transport for control commands, NULL when the device is gone
  * @deaf: The device failed a command that sets a root: no such command is sent until a reset
  * @dummy: Page behind unmapped aperture addresses
  * @bos: Allocations by id, for packets and debugfs; the xarray's lock keeps an allocation from
  *	going away
  * @next_id: Last allocation id given
- * @spaces: Numbers of address spaces in use
+ * @spaces: Numbers of GPU address spaces in use
  * @next_context: Last context id given
- * @residency: Held while lists of allocations are locked; for writing if other lists must not
- *	interfere
- * @settling_calls: Number of calls that looked for settled allocations
+ * @residency: Held while a thread locks a list of allocations; for writing if no other list may be
+ *	locked meanwhile
+ * @settling_calls: Number of the last call of pagoda_settling_begin()
  * @required_lock: Protects &pagoda_bo.wish.requirements of all allocations; nothing is allocated
  *	with it held
  * @taking: Number of threads that place an allocation by evicting others from VRAM
@@ -180,26 +177,26 @@ struct pagoda_counters {
  *	(C145), and page tables that only wait for paging: an allocation has no other place
  * @mfences: Monitored fences
  * @engines: Engines that execute commands, NULL if there are none
- * @resets: Number of times the device was reset as a whole
- * @reset: State of a reset
+ * @resets: Number of resets of the whole device, sleeps included: the epoch
+ * @reset: Whether the device is being reset or rebuilt, and the gate
  * @deferred_lock: Protects @deferred; taken from interrupts
  * @deferred: Queues of deferred work that aren't empty
- * @coredump: The last failure, for the device coredump
+ * @coredump: The last failure of a job or of paging, for the device coredump
  * @losses: Number of times that paging gave up content; see pagoda_lost_mark()
  * @aborts: Number of @losses that a reset caused; counted before @losses
  * @offers: Offered allocations
- * @victims: The choice of victims
- * @promotion: Allocations that wait for room in VRAM
+ * @victims: Choice of the allocations that leave VRAM
+ * @promotion: Evicted allocations that come back when there is room in VRAM
  * @bandwidth: Bandwidth of paging, as the queue measures it
  * @submit_share: Percent of the bandwidth that each client's submissions may evict from VRAM for
  *	allocations that a submission only prefers to have there; 0 = no limit. Constant
- * @copies: Copies of allocations in VRAM
+ * @copies: Copies, in system memory, of allocations in VRAM
  * @budgets: Usage and budgets of clients
  * @listeners: Clients that receive events
  * @stats: Counters
  * @nr_populated: Allocations that have pages, by log2 of the number of pages, rounded up
  *	(pages.c)
- * @reaches_part: The device doesn't reach all of the machine's memory; constant
+ * @reaches_part: The device can't address all of the machine's memory; constant
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @limits: Limits of clients and users
  * @moves_by_cpu: Moves are done by TTM's own copy, for the benchmark to compare with
@@ -229,8 +226,8 @@ struct pagoda_vidmm {
 	struct pagoda_cpu_executor *executor;
 	struct pagoda_mmu *mmu;
 	struct pagoda_root *roots;
-	struct mutex control_lock;	/* transport, deaf, roots */
-	struct mutex scratch_lock;	/* scratch windows outside of moves */
+	struct mutex control_lock;	/* protects transport, deaf, roots */
+	struct mutex scratch_lock;	/* protects scratch windows, outside of moves */
 	struct pagoda_transport *transport;
 	bool deaf;
 	struct pagoda_dummy *dummy;
@@ -240,14 +237,14 @@ struct pagoda_vidmm {
 	atomic64_t next_context;
 	struct rw_semaphore residency;
 	atomic64_t settling_calls;
-	spinlock_t required_lock;	/* pagoda_bo.wish.requirements */
+	spinlock_t required_lock;	/* protects pagoda_bo.wish.requirements */
 	atomic_t taking;
 	atomic_t pressing;
 	struct pagoda_mfences *mfences;
 	struct pagoda_engines *engines;
 	atomic64_t resets;
 	struct pagoda_reset *reset;
-	spinlock_t deferred_lock;	/* deferred */
+	spinlock_t deferred_lock;	/* protects deferred */
 	struct list_head deferred;
 	atomic64_t losses;
 	atomic64_t aborts;
@@ -270,7 +267,7 @@ struct pagoda_vidmm {
 	struct dmem_cgroup_pool_state *dmem_roots[TTM_PL_VRAM + 1];
 };
 
-/* Returns whether TTM's own copy does moves, for the benchmark. */
+/* Returns whether moves are done by TTM's own copy, which only the benchmark asks for. */
 static inline bool pagoda_vidmm_moves_by_cpu(struct pagoda_vidmm *vidmm)
 {
 #ifdef CONFIG_DRM_PAGODA_BENCH
@@ -285,7 +282,7 @@ static inline struct pagoda_vidmm *pagoda_vidmm_of_ttm(struct ttm_device *bdev)
 	return container_of(bdev, struct pagoda_vidmm, ttm);
 }
 
-/* Returns the operation that maps the aperture; a device uses only one of the two (C64). */
+/* Returns the opcode that maps aperture pages on this device, which uses only one (C64). */
 static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
 {
 	u32 op = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2;
@@ -299,16 +296,16 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  * struct pagoda_vidmm_args - Arguments of pagoda_vidmm_create()
  * @drm: DRM device, its anon_inode and vma_offset_manager set up
  * @info: Properties of the device, checked; must outlive the manager
- * @transport: Way to the device
+ * @transport: Transport of the paging queue and of control commands
  * @use_cpu: Execute paging buffers on the CPU; needs all of VRAM visible
- * @timeout_ms: Paging timeout
+ * @timeout_ms: Milliseconds that a paging buffer may take
  * @update_mode: enum virtio_pagoda_update_mode: how page tables are written; with GPU_VIRTUAL the
  *	device pages by virtual addresses
  * @record_kb: KiB of paging buffers to record from the first one on, 0 = none
- * @engines: Way to each execution engine; NULL: none is used
- * @job_timeout_ms: Longest time that a job may run on an engine
- * @pin_limit: Bytes of one client's allocations that may be pinned for other devices; 0 = half of
- *	VRAM's
+ * @engines: Transport of each execution engine; NULL: no engine is used
+ * @job_timeout_ms: Milliseconds that a job may run on an engine
+ * @pin_limit: Bytes of a client's allocations that may be pinned for other devices; 0 = half of
+ *	VRAM's size
  * @lru: TTM chooses victims in VRAM, the least recently used first; otherwise the policy does
  * @promote_ms: Milliseconds that room in VRAM has to last before evicted allocations are promoted;
  *	0 = no promotion

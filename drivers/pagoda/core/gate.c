@@ -53,7 +53,7 @@ bool pagoda_gate_is_inside(struct pagoda_vidmm *vidmm)
 	return gate_find(vidmm->reset);
 }
 
-/* A rebuild that is due closes the gate, too: paging begun before would be given up. */
+/* A rebuild that is due closes the gate, too: paging begun before the rebuild is given up. */
 static bool gate_is_closed(const struct pagoda_reset *reset)
 {
 	return READ_ONCE(reset->pending) || READ_ONCE(reset->shut);

@@ -27,7 +27,7 @@ struct pagoda_extent {
  * @visible_size: Bytes from the start of VRAM that @window covers, 0 = none
  * @aperture_pages: Pages of the aperture
  * @max_buffer_bytes: Largest paging buffer, multiple of the page size
- * @max_runs: Most runs in one packet, at least 2
+ * @max_runs: Most runs of consecutive system pages in one packet, at least 2
  * @num_engines: Execution engines, at least 1
  * @alignment: Bytes VRAM allocations are aligned to; power of two, at least a page
  * @system_address_bits: Width of the bus addresses that the device can emit
@@ -39,7 +39,7 @@ struct pagoda_extent {
  * @swizzling_ranges: Number of swizzling ranges
  * @swizzling_bytes: Bytes of the window of each swizzling range
  * @mmu_pages: Pages MAP_MMU can map; 0 = the device has no MMU of its own
- * @dual_pte: Level-1 entries hold two tables
+ * @dual_pte: A level-1 entry links a 4 KiB and a 64 KiB table
  * @invalid_not_cached: The device's TLB never holds an invalid entry
  * @coherent: The device snoops CPU caches where a mapping asks for it
  * @vram_zeroed: VRAM reads as zeros after the reset that precedes probe
@@ -49,7 +49,7 @@ struct pagoda_extent {
  * @nr_window: Entries of @window
  * @invalid: VRAM that must not be used, sorted by offset, not overlapping, page aligned
  * @nr_invalid: Entries of @invalid
- * @swizzling: CPU's view of the swizzling ranges' windows, sorted by offset, covering [0,
+ * @swizzling: CPU addresses of the swizzling ranges' windows, sorted by offset, covering [0,
  *	@swizzling_ranges * @swizzling_bytes)
  * @nr_swizzling: Entries of @swizzling
  */

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "layout.h"
 
-/* Returns the bytes per row of a tile, which equal its rows. */
+/* Returns the width of a tile in bytes, which equals the tile's height in rows. */
 static u32 layout_tile(const struct pagoda_layout *layout)
 {
 	return layout->tiling == VIRTIO_PAGODA_TILING_4K ? VIRTIO_PAGODA_TILE_4K_WIDTH :

@@ -42,7 +42,7 @@ u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm)
  */
 bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
 {
-	/* Pairs with reset_hide(). */
+	/* Pairs with reset_hide(): the mapping is visible before @hidden is read. */
 	smp_mb();
 	return READ_ONCE(vidmm->reset->hidden);
 }

@@ -33,9 +33,9 @@ struct pagoda_vidmm;
 struct task_struct;
 
 /**
- * struct pagoda_gate - A thread inside of the gate that keeps the device from being rebuilt
+ * struct pagoda_gate - Entry of a thread inside of the gate: the device isn't rebuilt meanwhile
  * @link: Entry in pagoda_reset.inside
- * @task: Thread; NULL if the thread was inside already
+ * @task: Thread; NULL if the thread was inside already and this entry isn't in the list
  */
 struct pagoda_gate {
 	struct list_head link;
@@ -77,7 +77,7 @@ enum pagoda_reset_reason {
  * @rebuilt_ns: CLOCK_MONOTONIC when jobs went on; 0 = not yet, or never
  * @reasons: A bit for each &enum pagoda_reset_reason
  * @result: 0, or negative errno if the reset failed
- * @given_up: Number of paging submissions given up since probe, when the device was rebuilt
+ * @given_up: Number of paging submissions given up from probe to the end of this reset's rebuild
  * @lost: Number of allocations that lost their content in VRAM
  */
 struct pagoda_reset_note {
@@ -98,11 +98,11 @@ struct pagoda_reset_note {
  * @inside: Threads that hold @gate for reading, struct pagoda_gate
  * @lock: Protects all members from @hidden to @nr_notes. Taken in the dma_fence signalling path:
  *	nothing is allocated under this lock
- * @hidden: CPU mappings show nothing: a reset is under way or not rebuilt yet; also read without
- * @lock
+ * @hidden: CPU mappings show nothing: the device is being reset or isn't rebuilt yet; also read
+ *	without @lock
  * @held: The reset holds the engines
  * @pending: The device was reset and isn't rebuilt yet; also read without @lock
- * @shut: No thread gets through the gate, because the machine is about to sleep; written with @gate
+ * @shut: No thread gets through the gate: the machine sleeps or is about to; written with @gate
  *	held for writing, read without a lock
  * @asleep: The device has no power: nothing is rebuilt; also read without @lock
  * @kept: Number of bytes from the start of VRAM that outlive the sleep; written with the gate shut
@@ -117,18 +117,18 @@ struct pagoda_reset_note {
  * @nr_notes: Number of resets noted so far
  * @hide: Work item that takes CPU mappings away
  * @hid: Completed when @hide has run
- * @told: Work item that resets the device after the device reported a reset
+ * @told: Work item that handles a reset which the device reported
  * @rebuild: Work item of phase 2
- * @rebuilt: Woken when the device is neither pending nor hidden any more
+ * @rebuilt: Wait queue, woken when neither @pending nor @hidden is set any more
  * @vms_lock: Protects @vms
  * @vms: All VMs of clients, &pagoda_vm.entry
  */
 struct pagoda_reset {
 	struct pagoda_vidmm *vidmm;
 	struct rw_semaphore gate;
-	spinlock_t inside_lock;	/* inside */
+	spinlock_t inside_lock;	/* protects inside */
 	struct list_head inside;
-	struct mutex lock;	/* all below */
+	struct mutex lock;	/* protects hidden to nr_notes */
 	bool hidden;
 	bool held;
 	bool pending;
@@ -149,7 +149,7 @@ struct pagoda_reset {
 	struct work_struct told;
 	struct work_struct rebuild;
 	wait_queue_head_t rebuilt;
-	struct mutex vms_lock;	/* vms */
+	struct mutex vms_lock;	/* protects vms */
 	struct list_head vms;
 };
 

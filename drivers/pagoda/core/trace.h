@@ -14,7 +14,7 @@
 #define PAGODA_TRACE_NAMES
 
 #define PAGODA_TRACE_OP(NAME, name, opcode) { opcode, #NAME },
-/* Opcodes by name; the last entry matches no opcode. */
+/* Shows an opcode by name; 0, "none", is no opcode. */
 #define pagoda_trace_show_op(op) \
 	__print_symbolic(op, VIRTIO_PAGODA_OPS(PAGODA_TRACE_OP) { 0, "none" })
 
@@ -30,7 +30,7 @@
 			 { DRM_PAGODA_SEGMENT_GROUP_LOCAL, "local" }, \
 			 { DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, "non-local" })
 
-/* Reasons for the move of an allocation; shown by name. */
+/* Reasons for the move of an allocation, with the names that traces show. */
 #define PAGODA_MOVE_REASONS(X) \
 	X(VALIDATE, "validate") \
 	X(EVICT, "evict") \
@@ -48,7 +48,7 @@ enum pagoda_move_reason {
 
 #endif
 
-/* A builder made a pass over an operation. */
+/* A builder encoded @encoded bytes of an operation; @pass counts its earlier passes. */
 TRACE_EVENT(pagoda_op,
 	TP_PROTO(const char *dev, u64 bo, u32 op, u64 bytes, u32 src, u32 dst,
 		 u64 seqno, u32 encoded, int pass),
@@ -131,10 +131,7 @@ TRACE_EVENT(pagoda_bo_free,
 		  __entry->size, pagoda_trace_show_segment(__entry->segment))
 );
 
-/*
- * The budget of a client that listens, or its usage, has changed; in bytes. Two zeros: the client
- * has stopped listening.
- */
+/* Budget or usage of a client that listens to events changed, in bytes; zeros: stopped. */
 TRACE_EVENT(pagoda_budget,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 budget, u64 usage),
 	TP_ARGS(dev, pid, group, budget, usage),
@@ -157,7 +154,7 @@ TRACE_EVENT(pagoda_budget,
 		  __entry->usage)
 );
 
-/* A client that listens is asked to trim: it exceeds its budget by @excess bytes in @group. */
+/* A client that listens to events is asked to trim: its usage exceeds the budget by @excess bytes. */
 TRACE_EVENT(pagoda_trim,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 excess),
 	TP_ARGS(dev, pid, group, excess),
@@ -304,7 +301,7 @@ TRACE_EVENT(pagoda_job_complete,
 
 #define PAGODA_TRACE_FAULT(NAME, number, text) { number, text },
 
-/* The device refused a packet. */
+/* The device refused the packet at byte @offset of a paging buffer. */
 TRACE_EVENT(pagoda_fault,
 	TP_PROTO(const char *dev, u64 seqno, u32 reason, u32 op, u32 offset, u64 address),
 	TP_ARGS(dev, seqno, reason, op, offset, address),

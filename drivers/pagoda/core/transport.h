@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Interface between the queue layer and the code that carries its buffers to the device: virtio/
- * in the driver, a fake in the KUnit suites. The paging queue has a transport, and each engine.
+ * Interface between queue/ and the code that carries buffers to the device: virtio/ in the
+ * driver, a fake in the KUnit suites. The paging queue and each engine have their own transport.
  */
 #ifndef PAGODA_TRANSPORT_H
 #define PAGODA_TRANSPORT_H
@@ -53,7 +53,7 @@ enum pagoda_outcome {
  * @seqno: Number of the request on its queue
  * @data: The buffer; kmalloc or page memory, physically contiguous
  * @size: Bytes built
- * @start: Offset of the first byte to execute
+ * @start: Offset in @data of the first byte to execute
  * @context: Execution context, then @data is a struct virtio_pagoda_execute; or 0
  * @complete: Called once by the transport when the device gave the request back; in
  *	interrupt context or with interrupts off, never under a lock of the transport.
@@ -79,7 +79,8 @@ struct pagoda_request {
 /**
  * struct pagoda_reset_result - Progress of a queue at its reset
  * @seqno: All requests up to this number were executed completely
- * @offset: First packet not executed completely in the next request; paging only
+ * @offset: Byte in the request behind @seqno at which the first packet that wasn't executed
+ *	completely begins; paging queue only
  */
 struct pagoda_reset_result {
 	u64 seqno;
@@ -92,7 +93,8 @@ struct pagoda_reset_result {
  *	virtio_pagoda_control_type
  * @index: Number of the address space or range
  * @address: Address of the root table or surface
- * @size: Entries of the root table, bytes of the surface, or whether to write back
+ * @size: Entries of the root table, bytes of the surface, or for RELEASE_RANGE whether to write the
+ *	range's view back into the surface
  * @segment: Segment of the root table
  * @tiling: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
  * @pitch: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
@@ -114,7 +116,7 @@ struct pagoda_command {
 /**
  * struct pagoda_transport_ops - Functions of a transport
  * @submit: Puts a request into the ring without notifying the device.
- *	0, or -ENOSPC when the ring is full (the caller's credits prevent that),
+ *	0, or -ENOSPC when the ring is full (drm_sched's credits prevent that),
  *	-ENODEV when the device is gone. Any context, doesn't sleep or allocate
  * @kick: Notifies the device of new requests. Any context
  * @poll: Handles completions without waiting for an interrupt; calls

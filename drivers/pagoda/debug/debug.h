@@ -16,12 +16,12 @@ struct pagoda_vidmm;
 
 /**
  * struct pagoda_memory - Memory of a client in a segment, in bytes
- * @total: Size of its allocations there
+ * @total: Size of the client's allocations in the segment
  * @shared: Bytes of @total that other files have handles of, too
  * @resident: Bytes of @total that take up memory
  * @active: Bytes of @total that the GPU has work for
  * @purgeable: Bytes of @total that are offered, take up memory and aren't active
- * @spilled: Bytes of allocations elsewhere that were made resident and prefer this segment most
+ * @spilled: Bytes of allocations that were made resident, prefer this segment and are in another
  */
 struct pagoda_memory {
 	u64 total;

@@ -70,7 +70,7 @@ static const struct drm_debugfs_info debugfs_files[] = {
 	{ "usage", debugfs_usage },
 };
 
-/* Write: id of an allocation; from then on the set-up of the allocation can't be queued. */
+/* Write: id of an allocation; from then on its moves wait until the allocation is idle. */
 static ssize_t debugfs_busy_write(struct file *filp, const char __user *buf, size_t size,
 				  loff_t *pos)
 {

@@ -6,7 +6,7 @@
  *
  *	vram	VRAM
  *	gtt	system memory the GPU uses, in the aperture or by its own address
- *	system	allocations that were evicted, or never were resident; the resident value counts
+ *	system	allocations that were evicted, or never were resident; drm-resident-system counts
  *		those that have pages
  *
  * The engines are exec0, exec1, ... by the numbers that contexts use: a program sees each engine
@@ -24,9 +24,10 @@
  *	pagoda-paged-in		copied to VRAM since the file was opened, for charged allocations
  *	pagoda-paged-out	copied out of VRAM, for charged allocations
  *	pagoda-evictions	how often a charged allocation left VRAM
- *	pagoda-paced		evicted from VRAM for the client's jobs, for allocations that could
- *				have been used elsewhere, too (vidmm/residency/pace.c)
- *	pagoda-left-out		left out of VRAM because pagoda-paced was too much; adds up
+ *	pagoda-paced		evicted from VRAM to make room for allocations of the client's jobs
+ *				that could be used elsewhere, too (vidmm/residency/pace.c)
+ *	pagoda-left-out		allocations left out of VRAM because the client had no tokens for
+ *				such evictions, added up over all jobs
  *	pagoda-held		how many jobs had allocations left out
  */
 #include <drm/drm_file.h>
@@ -47,7 +48,7 @@ static const char * const fdinfo_regions[PAGODA_BUDGET_SEGMENTS] = {
 	[DRM_PAGODA_SEGMENT_APERTURE] = "gtt",
 };
 
-/* Returns the first object from @handle on, with a reference. */
+/* Returns the object of the first handle from @handle on, with a reference; sets @handle. */
 static struct drm_gem_object *fdinfo_next(struct drm_file *file, int *handle)
 {
 	struct drm_gem_object *obj;
@@ -80,7 +81,7 @@ static void fdinfo_print_kib(struct drm_printer *p, const char *key, const char 
 	drm_printf(p, "pagoda-%s%s%s:\t%llu KiB\n", key, *region ? "-" : "", region, bytes >> 10);
 }
 
-/* Prints the budget of a segment; only VRAM and the aperture have one. */
+/* Prints a segment's budget, usage and spilled bytes; only VRAM and the aperture have a budget. */
 static void fdinfo_print_budget(struct drm_printer *p, struct pagoda_client *client, u32 id,
 				const struct pagoda_memory *memory)
 {

@@ -18,7 +18,7 @@
 #include "vidmm/segment/segment.h"
 #include "debug.h"
 
-/* Size of the decoded text of one paging buffer. */
+/* Most bytes of text that a decoded paging buffer may take. */
 #define REPORT_TEXT_SIZE	SZ_64K
 
 static const char * const report_segment_names[VIRTIO_PAGODA_SEGMENT_COUNT] = {
@@ -35,7 +35,7 @@ static const char * const report_segment_names[VIRTIO_PAGODA_SEGMENT_COUNT] = {
  * @info: Filled
  *
  * Context: May sleep.
- * Return: 0 or -ENOENT.
+ * Return: 0, or -ENOENT for another @id.
  */
 int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 			      u32 id, struct drm_pagoda_segment_info *info)
@@ -63,17 +63,14 @@ static u32 report_segment(const struct pagoda_bo *bo)
 							   VIRTIO_PAGODA_SEGMENT_SYSTEM;
 }
 
-/* In the system segment an allocation takes no memory before it has pages. */
+/* Returns whether an allocation takes up memory: in the system segment only if it has pages. */
 static bool report_is_resident(const struct pagoda_bo *bo)
 {
 	return report_segment(bo) != VIRTIO_PAGODA_SEGMENT_SYSTEM ||
 	       (bo->ttm.ttm && ttm_tt_is_populated(bo->ttm.ttm));
 }
 
-/*
- * Returns true if a resident allocation isn't in the segment that the allocation prefers most.
- * Offered allocations don't count.
- */
+/* Returns whether an allocation that is made resident and not offered isn't in preferred[0]. */
 static bool report_is_spilled(const struct pagoda_bo *bo)
 {
 	return (bo->wish.resident || atomic_read(&bo->wish.required)) &&
@@ -82,9 +79,9 @@ static bool report_is_spilled(const struct pagoda_bo *bo)
 }
 
 /*
- * Adds an allocation that the client has a handle of. @shared: other clients have a handle too.
- * The totals count only allocations that are charged to another client;
- * pagoda_memory_add_client() adds the rest. Takes the reservation.
+ * Adds an allocation that @client has a handle of. @shared: other clients have handles, too.
+ * &pagoda_memory.total gets only allocations charged to other clients: pagoda_memory_add_client()
+ * adds those charged to @client. Takes the reservation.
  */
 void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
 		       struct pagoda_bo *bo, bool shared)
@@ -114,8 +111,8 @@ void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client 
 
 /*
  * Adds the memory that is charged to the client, with handles or without; called after
- * pagoda_memory_add() for all of the client's handles. An allocation that moves meanwhile may be
- * counted in one place and be charged to another.
+ * pagoda_memory_add() for all of the client's handles. An allocation that moves between the calls
+ * may be counted in one segment and charged in another.
  */
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client)
 {
@@ -221,7 +218,7 @@ static void report_resource(struct ttm_resource *res, u32 priority, struct drm_p
 	}
 }
 
-/* Prints resources, least recently used first. TTM's lock keeps resources and allocations. */
+/* Prints resources, least recently used first. lru_lock keeps them and their allocations. */
 static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 {
 	struct ttm_lru_item *item;
@@ -235,10 +232,7 @@ static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 	spin_unlock(&man->bdev->lru_lock);
 }
 
-/*
- * Prints the allocations by segment, next victim first. The printer must not sleep: TTM's LRU
- * lock is held.
- */
+/* Prints allocations by segment, least recently used first. lru_lock: @p must not sleep. */
 void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
 	static const u32 types[] = { TTM_PL_VRAM, TTM_PL_TT, TTM_PL_SYSTEM };
@@ -261,7 +255,6 @@ void pagoda_vidmm_print_queue(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 	pagoda_queue_print(vidmm->queue, p);
 }
 
-/* struct report_buffers - printer and memory for the text of one buffer */
 struct report_buffers {
 	struct drm_printer *p;
 	struct pagoda_paging_text text;

@@ -111,10 +111,7 @@ static u64 table_link_value(const struct pagoda_table *table)
 	return table->resident ? pagoda_pte_encode(&pte, 0) : 0;
 }
 
-/*
- * Makes the parent's entry lead to @table, also after the table's memory changed. The entry is
- * 0 while @table isn't resident.
- */
+/* Makes the parent's entry link the memory of @table; 0 while @table isn't resident. */
 void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	struct pagoda_table *parent = table->parent;
@@ -137,10 +134,7 @@ static void table_clear(struct pagoda_batch *batch, struct pagoda_table *table)
 		pagoda_word_set(batch, table, 0, i, 0, true);
 }
 
-/*
- * Makes all entries of a leaf table invalid. The table stays in the tree of tables; the caller
- * changes the parent's word.
- */
+/* Makes a leaf table unlinked and all entries invalid; the caller changes the parent's word. */
 void pagoda_table_unlink(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	table_clear(batch, table);
@@ -275,10 +269,7 @@ static bool leaf_differs(const struct pagoda_table *table, u32 first, u32 nr, u6
 	return false;
 }
 
-/*
- * Sets entries from @first on to @entry and the segment and address in @places. The caller
- * marks the entries dirty.
- */
+/* Sets entries from @first on to @entry | @places; the caller marks the entries dirty. */
 static void leaf_fill(struct pagoda_batch *batch, struct pagoda_table *table, u32 first, u32 nr,
 		      u64 entry, const u64 *places)
 {
@@ -321,10 +312,7 @@ static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u
 	pagoda_batch_touch(batch, table);
 }
 
-/*
- * Makes a chunk's 64 KiB entry invalid, and writes its memory into 4 KiB entries unless the
- * whole chunk is overwritten.
- */
+/* Replaces a chunk's 64 KiB entry by 4 KiB entries; by none if all the chunk is overwritten. */
 static void chunk_open(struct pagoda_batch *batch, struct pagoda_table *large,
 		       struct pagoda_table *small, u64 va, bool whole)
 {

@@ -395,10 +395,7 @@ static void batch_done(struct pagoda_batch *batch)
 	}
 }
 
-/*
- * Emits the batch's updates for dirty words, without the flush. Evicted tables get no update:
- * restore writes all their words.
- */
+/* Emits updates for the batch's dirty words, and no flush. Restore writes evicted tables. */
 void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
 	bool windows = batch->space->mmu->args.mode == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL;

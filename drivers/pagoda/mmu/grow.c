@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Tables that prepare adds to the tree of tables, and the upper bound of the operations that
- * commit emits.
- */
+/* Tables that prepare adds to the tree, and the upper bound of commit's operations. */
 #include <linux/slab.h>
 
 #include "internal.h"

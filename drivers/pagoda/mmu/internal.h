@@ -91,7 +91,7 @@ struct pagoda_words {
  * @has_window: @window_va is valid
  *
  * All members are protected by &pagoda_space.lock. An invalidation skips tables that aren't
- * linked, so prepare may fill in a table without the lock.
+ * linked, so prepare may fill in a new table without the lock.
  */
 struct pagoda_table {
 	struct pagoda_space *space;

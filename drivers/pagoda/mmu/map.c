@@ -148,10 +148,7 @@ static u64 extents_run(const struct pagoda_map_place *place, u64 want, u32 *segm
 	return min(bytes, want);
 }
 
-/*
- * Returns how many bytes are consecutive from @place on, at most @want, and where they are.
- * @place isn't at the end.
- */
+/* Returns how many bytes, at most @want, are consecutive at @place, which isn't at the end. */
 u64 pagoda_place_run(const struct pagoda_map_place *place, u64 want, u32 *segment, u64 *address)
 {
 	want = min(want, place->left);
@@ -235,10 +232,7 @@ void pagoda_place_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64
 					extents_entries(place, shift, nr, entries);
 }
 
-/*
- * Returns whether a level-1 entry can map @bytes at @place: a block of consecutive aligned
- * memory.
- */
+/* Returns whether a level-1 entry can map @bytes at @place: 2 MiB, consecutive and aligned. */
 bool pagoda_place_is_large(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
 			   u64 bytes)
 {
@@ -250,10 +244,7 @@ bool pagoda_place_is_large(const struct pagoda_map_place *place, const struct pa
 	       IS_ALIGNED(address, PAGODA_BLOCK_BYTES);
 }
 
-/*
- * Returns whether 64 KiB entries can map @bytes at @place to @va: whole chunks, each
- * consecutive and aligned in VRAM.
- */
+/* Returns whether 64 KiB entries can map @bytes at @place to @va: aligned chunks of VRAM. */
 bool pagoda_place_is_64k(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
 			 u64 va, u64 bytes)
 {

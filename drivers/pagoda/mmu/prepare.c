@@ -51,10 +51,7 @@ static void update_note_large(struct pagoda_pt_update *update, const struct pago
 	update->large_end = max(update->large_end, map->va + map->size);
 }
 
-/*
- * Returns whether one of the first @nr_before maps of @update may make the 2 MiB block of @va
- * one entry, without a leaf table.
- */
+/* Returns whether any of the first @nr_before maps may make the 2 MiB block of @va one entry. */
 static bool block_was_set(const struct pagoda_pt_update *update, u32 nr_before, u64 va)
 {
 	u64 start = round_down(va, PAGODA_BLOCK_BYTES);
@@ -105,10 +102,7 @@ static bool map_is_64k(const struct pagoda_map *map, const struct pagoda_map_pla
 	return IS_ALIGNED(va | size, PAGODA_CHUNK_BYTES);
 }
 
-/*
- * Without dual PTEs: makes a leaf table that can hold [@va, @va + @size) as mapped by @map and
- * the rest of the block.
- */
+/* Without dual PTEs: makes a leaf table for @map's range and the rest of the 2 MiB block. */
 static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_table *parent,
 				u64 va, u64 size, const struct pagoda_map *map,
 				const struct pagoda_map_place *place, bool spread)

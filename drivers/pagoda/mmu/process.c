@@ -399,10 +399,7 @@ void pagoda_process_root(struct pagoda_mmu *mmu, struct pagoda_root *root)
 	*root = mmu->process->root;
 }
 
-/*
- * Reads the leaf entry of an address and the bytes the entry maps, for tests and debugfs.
- * Returns whether the entry is valid.
- */
+/* Reads the leaf entry of @va and the bytes that it maps; returns whether the entry is valid. */
 bool pagoda_process_lookup(struct pagoda_mmu *mmu, u64 va, u64 *entry, u64 *page_size)
 {
 	u64 slot = va / PAGODA_BLOCK_BYTES;

@@ -13,10 +13,7 @@
 
 #include "internal.h"
 
-/*
- * Returns how many bytes of memory a table takes: a power of two and at least a page. @nr_entries
- * is at most 2^27.
- */
+/* Returns the bytes of a table of at most 2^27 entries: a power of two, at least a page. */
 u32 pagoda_table_bytes(const struct pagoda_mmu *mmu, u32 level, u32 nr_entries)
 {
 	u32 entry = VIRTIO_PAGODA_PT_ENTRY_BYTES;
@@ -78,10 +75,7 @@ void pagoda_table_destroy(struct pagoda_table *table)
 	kfree(table);
 }
 
-/*
- * Makes room for more entries in the words of a root. Returns 0, or -ENOMEM with nothing
- * changed. Takes the space's lock.
- */
+/* Makes room for more words in a root. Returns 0, or -ENOMEM and no change. Locks the space. */
 int pagoda_table_widen(struct pagoda_table *root, u32 room)
 {
 	u32 nr_words = pagoda_table_nr_words(root), w;
