@@ -78,8 +78,8 @@ static void client_end_work(struct work_struct *work)
 }
 
 /*
- * Jobs that hang are left to the watchdog: close() and exit() don't wait for their end. Until such
- * jobs end, the client's memory and object counts stay charged to the user.
+ * Jobs that hang are left to the watchdog: close() and exit() don't wait for their end. Until
+ * then, the client's memory and object counts stay charged to the user.
  */
 static void driver_postclose(struct drm_device *drm, struct drm_file *file)
 {

@@ -167,8 +167,8 @@ struct pagoda_counters {
  * @next_id: Last allocation id given
  * @spaces: Numbers of GPU address spaces in use
  * @next_context: Last context id given
- * @residency: Held while a thread locks a list of allocations; for writing if no other list may be
- *	locked meanwhile
+ * @residency: Held while a thread locks a list of allocations; for writing if no other list may
+ *	be locked meanwhile
  * @settling_calls: Number of the last call of pagoda_settling_begin()
  * @required_lock: Protects &pagoda_bo.wish.requirements of all allocations; nothing is allocated
  *	with it held

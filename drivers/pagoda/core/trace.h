@@ -131,7 +131,7 @@ TRACE_EVENT(pagoda_bo_free,
 		  __entry->size, pagoda_trace_show_segment(__entry->segment))
 );
 
-/* Budget or usage of a client that listens to events changed, in bytes; zeros: stopped. */
+/* A listening client's budget or usage, in bytes, changed; both are 0 when listening ends. */
 TRACE_EVENT(pagoda_budget,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 budget, u64 usage),
 	TP_ARGS(dev, pid, group, budget, usage),
@@ -154,7 +154,7 @@ TRACE_EVENT(pagoda_budget,
 		  __entry->usage)
 );
 
-/* A client that listens to events is asked to trim: its usage exceeds the budget by @excess bytes. */
+/* A listening client is asked to trim: its usage exceeds the budget by @excess bytes. */
 TRACE_EVENT(pagoda_trim,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 excess),
 	TP_ARGS(dev, pid, group, excess),
@@ -174,7 +174,7 @@ TRACE_EVENT(pagoda_trim,
 		  pagoda_trace_show_group(__entry->group), __entry->excess)
 );
 
-/* A submission left @bytes out of VRAM: its client has used up its share of evictions. */
+/* A submission left @bytes out of VRAM: the client has used up its submit_share of evictions. */
 TRACE_EVENT(pagoda_left_out,
 	TP_PROTO(const char *dev, u64 context, u64 bytes),
 	TP_ARGS(dev, context, bytes),

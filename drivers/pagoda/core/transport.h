@@ -93,7 +93,7 @@ struct pagoda_reset_result {
  *	virtio_pagoda_control_type
  * @index: Number of the address space or range
  * @address: Address of the root table or surface
- * @size: Entries of the root table, bytes of the surface, or for RELEASE_RANGE whether to write the
+ * @size: Entries of the root table, bytes of the surface, or whether RELEASE_RANGE writes the
  *	range's view back into the surface
  * @segment: Segment of the root table
  * @tiling: ACQUIRE_RANGE: as in struct virtio_pagoda_layout

@@ -81,7 +81,7 @@ static void fdinfo_print_kib(struct drm_printer *p, const char *key, const char 
 	drm_printf(p, "pagoda-%s%s%s:\t%llu KiB\n", key, *region ? "-" : "", region, bytes >> 10);
 }
 
-/* Prints a segment's budget, usage and spilled bytes; only VRAM and the aperture have a budget. */
+/* Prints a segment's budget, usage and spilled bytes; only VRAM and aperture have a budget. */
 static void fdinfo_print_budget(struct drm_printer *p, struct pagoda_client *client, u32 id,
 				const struct pagoda_memory *memory)
 {

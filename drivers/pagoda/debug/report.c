@@ -218,7 +218,7 @@ static void report_resource(struct ttm_resource *res, u32 priority, struct drm_p
 	}
 }
 
-/* Prints resources, least recently used first. lru_lock keeps them and their allocations. */
+/* Prints resources, least recently used first; lru_lock keeps their allocations from going. */
 static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 {
 	struct ttm_lru_item *item;
@@ -232,7 +232,7 @@ static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 	spin_unlock(&man->bdev->lru_lock);
 }
 
-/* Prints allocations by segment, least recently used first. lru_lock: @p must not sleep. */
+/* Prints allocations by segment, least recently used first, under lru_lock: @p can't sleep. */
 void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
 	static const u32 types[] = { TTM_PL_VRAM, TTM_PL_TT, TTM_PL_SYSTEM };

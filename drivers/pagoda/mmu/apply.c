@@ -87,7 +87,7 @@ static void unmap_block(struct pagoda_batch *batch, struct pagoda_table *parent,
 		pagoda_block_write(batch, parent, va, end - va, &nothing, NULL);
 }
 
-/* Removes all mappings of [@va, @end), which @table covers. Recurses at most six times. */
+/* Makes all entries of [@va, @end), which @table covers, invalid. Recurses at most six times. */
 static void unmap_range(struct pagoda_batch *batch, struct pagoda_table *table, u64 va, u64 end)
 {
 	u32 shift = pagoda_table_shift(table);

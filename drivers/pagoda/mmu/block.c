@@ -18,7 +18,7 @@
 
 #include "internal.h"
 
-/* Entries that are built at a time, on the stack. */
+/* Number of entries that leaf_write() builds at a time, on its stack. */
 #define LEAF_CHUNK	64
 
 /* Starts a batch; @update is the update being committed, or NULL. */
@@ -111,7 +111,7 @@ static u64 table_link_value(const struct pagoda_table *table)
 	return table->resident ? pagoda_pte_encode(&pte, 0) : 0;
 }
 
-/* Makes the parent's entry link the memory of @table; 0 while @table isn't resident. */
+/* Makes the parent's entry link the memory of @table; the entry is 0 without such memory. */
 void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	struct pagoda_table *parent = table->parent;
@@ -199,7 +199,7 @@ static void leaf_spread(struct pagoda_batch *batch, struct pagoda_table *table, 
 				entry_part(entry, (u64)i << VIRTIO_PAGODA_PAGE_SHIFT), false);
 }
 
-/* Splits a large block into the entries of @table. */
+/* Splits the large entry of a block into the 4 KiB entries of @table. */
 static void block_spread(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index,
 			 struct pagoda_table *table)
 {

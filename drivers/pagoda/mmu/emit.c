@@ -395,7 +395,7 @@ static void batch_done(struct pagoda_batch *batch)
 	}
 }
 
-/* Emits updates for the batch's dirty words, and no flush. Restore writes evicted tables. */
+/* Emits updates for the batch's dirty words, but no flush; skips tables that are evicted. */
 void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
 	bool windows = batch->space->mmu->args.mode == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL;

@@ -84,7 +84,7 @@ struct pagoda_words {
  * @resident: @memory belongs to the table and holds the entries
  * @linked: The parent's entry leads to this table, or will once the table is resident
  * @fresh: Made by prepare and not used by commit so far
- * @initial: @memory holds garbage: the next update has InitialUpdate (C90)
+ * @initial: @memory holds garbage: the next update has InitialUpdate
  * @whole: The current batch writes all words, invalid ones too; only if @initial
  * @dropped: The current batch takes the table out of the space
  * @has_next: @next is valid

@@ -226,7 +226,7 @@ int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_upda
 
 /*
  * Copy of the entries of [src, src + size) to dst, with the result of memmove() (C137). The
- * device reads the entries when it executes COPY_PAGE_TABLE_ENTRIES; the driver copies
+ * device reads the entries when it executes COPY_PAGE_TABLE_ENTRIES; the driver copies words
  * instead if a copy of a list writes entries that the copy or an earlier copy reads.
  */
 struct pagoda_space_copy {
@@ -238,7 +238,7 @@ struct pagoda_space_copy {
 int pagoda_space_prepare_copy(struct pagoda_space *space, const struct pagoda_space_copy *copies,
 			      u32 nr_copies, struct pagoda_pt_update **update);
 
-/* For tests and debugfs. */
+/* Queries, for tests and measurements. */
 bool pagoda_space_lookup(struct pagoda_space *space, u64 va, u64 *entry, u64 *page_size);
 void pagoda_space_root(struct pagoda_space *space, struct pagoda_root *root);
 u32 pagoda_space_id(const struct pagoda_space *space);

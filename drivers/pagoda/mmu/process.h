@@ -8,7 +8,7 @@
  *
  *	slot	holds
  *	0	nothing, ever: page 0 is never valid (C77), nor is the rest of the slot
- *	1	the system page table: the leaf tables of all slots, the one of
+ *	1	the system page table: the leaf tables of all slots, that of
  *		slot n at page n, so that GPU_VIRTUAL mode can write scratch entries
  *	2	table windows: tables of other spaces
  *	3-10	scratch source, 4 KiB entries
