@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The engine of the software GPU: executes paging buffers, and the commands of programs, on memory
- * that the caller provides.
+ * that the engine's caller provides.
  *
  * The engine knows neither virtio nor threads. Its caller copies a buffer to memory that the
- * submitter can't write to, fills struct pagoda_engine_run and calls pagoda_engine_execute(); every
- * queue may do so concurrently.
+ * submitter can't write to, fills struct pagoda_engine_run and calls pagoda_engine_execute(), for
+ * several queues concurrently if there are several.
  */
 #ifndef PAGODA_VGPU_ENGINE_H
 #define PAGODA_VGPU_ENGINE_H
@@ -32,45 +32,43 @@ struct pagoda_engine_run;
  */
 struct pagoda_engine_ops {
 	/**
-	 * @system_span: Finds the memory behind a bus address. Returns a pointer for reading
-	 * and writing and sets @got to the contiguous bytes there, as many as possible of the
-	 * @want bytes (not zero), at least up to the end of the page; NULL when the address
-	 * is not memory. @bus is below 2^52. The pointer must stay valid until the run ends,
-	 * with %VIRTIO_PAGODA_F_WRITE_COMBINER until the lines written through it are
-	 * drained; then the pointer is also as aligned as @bus is, up to a line.
+	 * @system_span: Returns the memory at bus address @bus (below 2^52), for reading and
+	 * writing, or NULL if no memory is there. *@got receives how many bytes are contiguous,
+	 * as many of @want (not 0) as possible, at least up to the end of the page. The pointer
+	 * stays valid until the run ends. With %VIRTIO_PAGODA_F_WRITE_COMBINER it stays valid
+	 * until lines of this memory are written back, and is as aligned as @bus, up to a line.
 	 */
 	void *(*system_span)(void *context, u64 bus, u64 want, u64 *got);
 
 	/**
-	 * @fence: A packet or command that asks for an event wrote to a fence. @run->offset,
-	 * @run->fault.opcode and @run->fault.command identify the packet or command.
+	 * @fence: A packet or command that asks for an event wrote @value to the fence at
+	 * @address. @run->offset, @run->fault.opcode and .command identify the writer.
 	 */
 	void (*fence)(void *context, const struct pagoda_engine_run *run, u64 address,
 		      u64 value);
 
 	/**
-	 * @idle: @run can't continue until another queue or the CPU writes to memory;
-	 * @run->looks is the number of checks so far. May sleep, preferably not for long, and
-	 * not when @run->stop is set. No lock of the engine is held. NULL: the engine checks
-	 * again at once.
+	 * @idle: @run waits until another queue or the CPU writes a value, which was checked
+	 * @run->looks times. May sleep briefly, but not while *@run->stop is true. The engine
+	 * holds no lock. NULL: the engine checks the value again at once.
 	 */
 	void (*idle)(void *context, const struct pagoda_engine_run *run);
 
 	/**
-	 * @notify: A notice (NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2, NOTIFY_ALLOC,
-	 * NOTIFY_FENCE_RESIDENCY, or an UPDATE_PAGE_TABLE with a note) was executed. May be
-	 * NULL.
+	 * @notify: @packet was executed: a NOTIFY_* operation, or an UPDATE_PAGE_TABLE with
+	 * UPDATE_INITIAL or UPDATE_NOTIFY_EVICTION. May be NULL.
 	 */
 	void (*notify)(void *context, const struct virtio_pagoda_packet *packet);
 };
 
 /**
  * struct pagoda_engine_space - Root page table of an address space
- * @address: Offset in the segment, or bus (device) address
- * @entries: Entries, 0 = the space has no root
+ * @address: Offset in VRAM, or address in system memory: a device address if the device MMU is on,
+ *	else a bus address
+ * @entries: Entries of the root table, 0 = the space has no root
  * @segment: VRAM or SYSTEM
  *
- * Changed with @translation held for writing.
+ * Changed with &pagoda_engine.translation held for writing.
  */
 struct pagoda_engine_space {
 	u64 address;
@@ -78,14 +76,14 @@ struct pagoda_engine_space {
 	u32 segment;
 };
 
-/** PAGODA_ENGINE_TLB_ENTRIES: translations a TLB holds; a power of two. */
+/** PAGODA_ENGINE_TLB_ENTRIES: translations that a TLB holds; a power of two. */
 #define PAGODA_ENGINE_TLB_ENTRIES	1024
 
 /**
  * struct pagoda_engine_tlb_entry - A cached translation
- * @tag: Address space and first address, in a format private to tlb.c; 0 = empty
- * @entry: Page-table entry of the translation, 0 = known to be invalid
- * @size: Bytes the entry covers
+ * @tag: Address space and first virtual address, in a format private to tlb.c; 0 = empty
+ * @entry: Page-table entry, 0 = the addresses are known to be invalid
+ * @size: Bytes of virtual addresses that @entry translates
  */
 struct pagoda_engine_tlb_entry {
 	u64 tag;
@@ -96,13 +94,13 @@ struct pagoda_engine_tlb_entry {
 /**
  * struct pagoda_engine_tlb - Translations cached by one queue
  *
- * Used by the queue's thread with @translation held for reading; emptied with @translation held for
- * writing.
+ * Used by the queue's thread with &pagoda_engine.translation held for reading; by other threads with
+ * that lock held for writing.
  */
 struct pagoda_engine_tlb {
-	/** @sizes: Bit n set: there may be an entry of 2^n bytes. */
+	/** @sizes: Bit n set: @entries may hold a translation of 2^n bytes. */
 	u64 sizes;
-	/** @entries: Direct mapped. */
+	/** @entries: Direct mapped: space, address and size select the entry. */
 	struct pagoda_engine_tlb_entry entries[PAGODA_ENGINE_TLB_ENTRIES];
 };
 
@@ -110,17 +108,15 @@ struct pagoda_engine_tlb {
 #define PAGODA_ENGINE_LINE_BYTES	64
 /** PAGODA_ENGINE_LINES: lines of each queue's write combiner. */
 #define PAGODA_ENGINE_LINES		4
-/**
- * PAGODA_ENGINE_COMBINERS: write combiners: one of the paging queue, one of each possible engine.
- */
+/** PAGODA_ENGINE_COMBINERS: write combiners: the paging queue's, then each possible engine's. */
 #define PAGODA_ENGINE_COMBINERS		(1 + VIRTIO_PAGODA_MAX_ENGINES)
 
 /**
- * struct pagoda_engine_line - Memory that a queue wrote to and that isn't completely written back
- * @here: The memory, aligned to the size of a line; NULL = the line is free
- * @loaded: @found is recent; else the line is loaded again before the queue writes to it
+ * struct pagoda_engine_line - Line of a write combiner: writes that may not be in memory yet
+ * @here: Memory that the line stands for, aligned to a line's size; NULL = the line is free
+ * @loaded: false: memory is read into @now and @found before the queue's next write to the line
  * @now: Content as the queue wrote it
- * @found: Content when the line was loaded or last written back
+ * @found: Content when memory was read or the line was last written back
  */
 struct pagoda_engine_line {
 	u8 *here;
@@ -131,13 +127,13 @@ struct pagoda_engine_line {
 
 /**
  * struct pagoda_engine_combiner - Writes of one queue to memory that isn't snooped
- * @used: Not all of @lines are free
- * @next: Counter that selects the next line to be replaced
- * @lines: The lines
+ * @used: Some of @lines aren't free
+ * @next: Counter, modulo the number of lines the index of the line to be replaced next
+ * @lines: Lines, replaced in turn
  *
  * The paging queue's combiner is used by the queue's thread only. An engine's combiner is used by
- * the engine's thread with @translation held for reading, and drained with @translation held for
- * writing.
+ * the engine's thread with &pagoda_engine.translation held for reading, and written back by other
+ * threads with that lock held for writing.
  */
 struct pagoda_engine_combiner {
 	bool used;
@@ -146,13 +142,13 @@ struct pagoda_engine_combiner {
 };
 
 /**
- * struct pagoda_engine_swizzling - A swizzling range
- * @window: Linear window of the range, @swizzling_bytes of the engine
+ * struct pagoda_engine_swizzling - Swizzling range: shows a tiled surface to the CPU as rows
+ * @window: Memory with the rows, &pagoda_engine.swizzling_bytes long
  * @address: Offset of the surface in VRAM
- * @size: Bytes of the surface, 0 = the range is not bound
+ * @size: Bytes of the surface, 0 = the range is not bound to a surface
  * @layout: Layout of the surface
  *
- * Changed with @swizzling_lock held for writing.
+ * Changed with &pagoda_engine.swizzling_lock held for writing.
  */
 struct pagoda_engine_swizzling {
 	u8 *window;
@@ -168,48 +164,48 @@ struct pagoda_engine_swizzling {
  * @aperture, @poison_discarded and the counters.
  */
 struct pagoda_engine {
-	/** @vram: Segment 1, contiguous for the CPU, aligned to 8. */
+	/** @vram: Memory of the VRAM segment, contiguous for the CPU, aligned to 8 bytes. */
 	u8 *vram;
 	/** @vram_size: Bytes of @vram, multiple of the page size. */
 	u64 vram_size;
-	/** @invalid: Sorted and disjoint parts of VRAM that fault. */
+	/** @invalid: Sorted and disjoint parts of VRAM, to which accesses fault. */
 	const struct pagoda_engine_range *invalid;
 	/** @nr_invalid: Entries of @invalid. */
 	u32 nr_invalid;
-	/** @max_runs: Most runs in one packet. */
+	/** @max_runs: Most runs in a packet. */
 	u32 max_runs;
-	/** @max_buffer: Most bytes in one buffer. */
+	/** @max_buffer: Most bytes in a buffer. */
 	u32 max_buffer;
-	/** @system_bits: Width of bus addresses, 32 to 52. */
+	/** @system_bits: Width of bus addresses in bits, 32 to 52. */
 	u32 system_bits;
 	/**
-	 * @aperture: One word per page. MAP and UNMAP write each word with a single store, and all
-	 * other users read it with a single load: no lock.
+	 * @aperture: A word for each aperture page. MAP and UNMAP write a word with a single
+	 * store, and other users read it with a single load: no lock.
 	 */
 	u64 *aperture;
 	/** @aperture_pages: Entries of @aperture. */
 	u64 aperture_pages;
-	/** @aperture_snoops: Pages that are mapped as CACHE_COHERENT; NULL = all of them. */
+	/** @aperture_snoops: Aperture pages that the device snoops; NULL = all of them. */
 	bool *aperture_snoops;
 	/**
-	 * @mmu: Device MMU: one word per device page, as in @aperture; NULL if there is none.
-	 * Unused unless %VIRTIO_PAGODA_F_DEVICE_MMU was negotiated. UNMAP_MMU holds @translation
-	 * for writing, so that no access in progress uses an old page when UNMAP_MMU is complete.
+	 * @mmu: A word for each page of device addresses, NULL = no device MMU. Unused unless
+	 * %VIRTIO_PAGODA_F_DEVICE_MMU was negotiated. UNMAP_MMU holds @translation for writing,
+	 * so that no access in progress uses an old page when UNMAP_MMU is complete.
 	 */
 	u64 *mmu;
 	/** @mmu_pages: Entries of @mmu. */
 	u64 mmu_pages;
-	/** @spaces: Address spaces, 0 belongs to the paging process; NULL = none. */
+	/** @spaces: Address spaces, the first is the paging process's; NULL = none. */
 	struct pagoda_engine_space *spaces;
 	/** @nr_spaces: Entries of @spaces. */
 	u32 nr_spaces;
-	/** @va_bits: Width of virtual addresses. */
+	/** @va_bits: Width of virtual addresses in bits. */
 	u32 va_bits;
 	/** @pt_levels: Levels of page tables. */
 	u32 pt_levels;
-	/** @page_sizes: Bit n set: pages of 2^n bytes. */
+	/** @page_sizes: Bit n set: pages of 2^n bytes are supported. */
 	u32 page_sizes;
-	/** @tlbs: A TLB for each queue that executes; NULL = translations aren't cached. */
+	/** @tlbs: The TLBs of the paging queue and of each engine; NULL = there are no TLBs. */
 	struct pagoda_engine_tlb *tlbs;
 	/** @nr_tlbs: Entries of @tlbs. */
 	u32 nr_tlbs;
@@ -220,27 +216,24 @@ struct pagoda_engine {
 	struct pagoda_engine_combiner combiners[PAGODA_ENGINE_COMBINERS];
 	/**
 	 * @translation: Held for reading by a packet that translates addresses, while the packet is
-	 * checked and executed; held for writing by FLUSH_TLB, MAP_MMU, UNMAP_MMU and SET_ROOT,
-	 * which so wait for accesses with old translations (C103, C121). Taken before
+	 * checked and executed, and by jobs; held for writing by FLUSH_TLB, MAP_MMU, UNMAP_MMU and
+	 * SET_ROOT, which thus wait for accesses with old translations (C103, C121). Taken before
 	 * @swizzling_lock.
 	 */
 	struct pagoda_shim_rwlock translation;
-	/**
-	 * @changes: Number of times that @translation was held for writing; protected by
-	 * @translation.
-	 */
+	/** @changes: Number of times that @translation was held for writing; under that lock. */
 	u64 changes;
 	/** @ranges: Swizzling ranges. */
 	struct pagoda_engine_swizzling *ranges;
 	/** @nr_ranges: Entries of @ranges. */
 	u32 nr_ranges;
-	/** @swizzling_bytes: Bytes of each window. */
+	/** @swizzling_bytes: Bytes of each range's window. */
 	u64 swizzling_bytes;
 	/** @swizzling_lock: Held for reading to use @ranges, for writing to bind them. */
 	struct pagoda_shim_rwlock swizzling_lock;
 	/** @features: Negotiated feature bits. */
 	u64 features;
-	/** @poison_discarded: Overwrite the memory that DISCARD_CONTENT gives up. */
+	/** @poison_discarded: DISCARD_CONTENT writes %PAGODA_ENGINE_POISON. */
 	bool poison_discarded;
 	/** @ops: Callbacks. */
 	const struct pagoda_engine_ops *ops;
@@ -250,18 +243,18 @@ struct pagoda_engine {
 	atomic64_t executed[VIRTIO_PAGODA_OP_COUNT];
 	/** @commands: Commands executed completely, by opcode; counted when their job ends. */
 	atomic64_t commands[VIRTIO_PAGODA_COMMAND_COUNT];
-	/** @faults: Packets and buffers refused, by reason. */
+	/** @faults: Runs that ended with a fault, by reason. */
 	atomic64_t faults[VIRTIO_PAGODA_FAULT_COUNT];
 };
 
-/** PAGODA_ENGINE_POISON: Content of discarded memory while poisoning is on. */
+/** PAGODA_ENGINE_POISON: Words that show that the content of VRAM was lost. */
 #define PAGODA_ENGINE_POISON	0xd15ca4d1u
 
 /** enum pagoda_engine_vram - Content of VRAM after pagoda_engine_reset_adapter(). */
 enum pagoda_engine_vram {
-	PAGODA_ENGINE_VRAM_POISON,	/* everywhere %PAGODA_ENGINE_POISON */
+	PAGODA_ENGINE_VRAM_POISON,	/* filled with %PAGODA_ENGINE_POISON */
 	PAGODA_ENGINE_VRAM_ZERO,
-	PAGODA_ENGINE_VRAM_KEEP,	/* content before the reset */
+	PAGODA_ENGINE_VRAM_KEEP,	/* unchanged by the reset */
 };
 
 /** enum pagoda_engine_queue - Kind of the queue that a buffer came from. */
@@ -273,16 +266,16 @@ enum pagoda_engine_queue {
 /** enum pagoda_engine_outcome - How a run ended. */
 enum pagoda_engine_outcome {
 	PAGODA_ENGINE_DONE,	/* all packets were executed */
-	PAGODA_ENGINE_FAULT,	/* stopped at a packet or command, see the fault */
-	PAGODA_ENGINE_STOPPED,	/* stopped on request, before the end */
+	PAGODA_ENGINE_FAULT,	/* a packet, command or buffer faulted: pagoda_engine_run.fault */
+	PAGODA_ENGINE_STOPPED,	/* stopped by pagoda_engine_run.stop or .stop_at */
 };
 
 /**
- * struct pagoda_engine_page - Translation of an address
- * @segment: Segment id
- * @level: Level of the entry, or of the entry at fault
- * @address: Address of the byte within the segment
- * @flags: VIRTIO_PAGODA_PTE_* bits of the entry
+ * struct pagoda_engine_page - Translation of a virtual address
+ * @segment: Segment of the memory
+ * @level: Level of the page-table entry that translates the address or at which the lookup faulted
+ * @address: Address of the byte within @segment
+ * @flags: VIRTIO_PAGODA_PTE_* bits of the page-table entry
  */
 struct pagoda_engine_page {
 	u32 segment;
@@ -295,11 +288,10 @@ struct pagoda_engine_page {
  * struct pagoda_engine_fault - Reason why a packet or command was refused, and its coordinates
  * @reason: enum virtio_pagoda_fault_reason
  * @opcode: Opcode as found in the packet or command
- * @offset: Offset of the packet in the buffer, or of the entry that leads to the commands
- *	being executed
+ * @offset: Offset in the buffer: of the packet, or of the entry that names the command's memory
  * @access: enum virtio_pagoda_access
- * @address: Address or value that was refused; the virtual address if there is one
- * @level: Page-table level that a walk stopped at
+ * @address: Address or value that was refused; of an access by virtual address: that address
+ * @level: Page-table level that the translation stopped at, 0 without a translation
  * @command: Virtual address of the command, 0 for packets
  */
 struct pagoda_engine_fault {
@@ -312,64 +304,61 @@ struct pagoda_engine_fault {
 	u64 command;
 };
 
-/** PAGODA_ENGINE_NEVER: No packet, as a value of @stop_at and @fail_at. */
+/** PAGODA_ENGINE_NEVER: No packet, as a value of pagoda_engine_run.stop_at and .fail_at. */
 #define PAGODA_ENGINE_NEVER	0xffffffffu
 
 /**
- * struct pagoda_engine_run - One buffer and the result of its execution
+ * struct pagoda_engine_run - A buffer and the result of its execution
  *
- * Packets are those of the buffer, or with @context the commands that the buffer leads to.
+ * For a job (see @context), "packets" are the commands in the memory that the buffer names.
  */
 struct pagoda_engine_run {
-	/** @kind: Decides which opcodes are allowed. */
+	/** @kind: Kind of the queue, decides which opcodes are allowed. */
 	enum pagoda_engine_queue kind;
-	/** @queue: Virtqueue number, passed to @fence. */
+	/** @queue: Virtqueue number, for the callbacks. */
 	u32 queue;
-	/**
-	 * @tlb: Index of the TLB and the write combiner to use: 0 for the paging queue, i + 1 for
-	 * engine i.
-	 */
+	/** @tlb: Index of TLB and write combiner: 0 for the paging queue, i + 1 for engine i. */
 	u32 tlb;
-	/** @seqno: Request number, passed to @fence. */
+	/** @seqno: Request number, for the callbacks. */
 	u64 seqno;
 	/**
 	 * @context: Execution context. If @context isn't 0, and %VIRTIO_PAGODA_F_EXECUTE was
-	 * negotiated, the buffer of an execution queue is a struct virtio_pagoda_execute.
+	 * negotiated, the buffer of an execution queue is a job: a struct virtio_pagoda_execute.
 	 */
 	u64 context;
-	/** @buffer: Private copy of the buffer, aligned to 8. */
+	/** @buffer: Private copy of the buffer, aligned to 8 bytes. */
 	const void *buffer;
 	/** @size: Bytes of @buffer. */
 	u32 size;
 	/** @start: Offset of the first packet to execute. */
 	u32 start;
 	/**
-	 * @stop: Read between packets; true ends the run there. Commands, and packets of an
-	 * execution queue, also end in the middle. May be NULL.
+	 * @stop: *@stop is read between packets; true ends the run there. Commands, and packets of
+	 * an execution queue, also end in the middle. May be NULL.
 	 */
 	const bool *stop;
-	/** @stop_at: Test: stop before this packet of the buffer. */
+	/** @stop_at: Test: the run stops before the packet of this index in the buffer. */
 	u32 stop_at;
-	/** @fail_at: Test: this packet of the buffer fails with DEVICE_FAILURE. */
+	/** @fail_at: Test: the packet of this index in the buffer fails with DEVICE_FAILURE. */
 	u32 fail_at;
-	/** @fail_middle: Test: the packet fails after half of its effect. */
+	/** @fail_middle: Test: packet @fail_at has half of its effect before it fails. */
 	bool fail_middle;
 
 	/**
-	 * @spans: Room for max_runs pointers, so that a run, or a span of a virtual range, is
-	 * looked up once rather than both when it is checked and when it is used. May be NULL.
+	 * @spans: Room for &pagoda_engine.max_runs pointers, so that the execution of a packet
+	 * uses the memory that the packet's check found. NULL = memory is looked up twice.
 	 */
 	u8 **spans;
 
-	/** @fault: Out: set when the run faulted, else zero. */
+	/** @fault: Out: why the run faulted, else zero. */
 	struct pagoda_engine_fault fault;
-	/** @offset: Out: offset of the first packet not executed completely; @size when done. */
+	/** @offset: Out: offset of the first packet not executed completely, else @size. */
 	u32 offset;
 	/** @packets: Out: packets executed completely. */
 	u32 packets;
-	/** @bytes: Out: bytes copied and filled; by commands, read or written. */
+	/** @bytes: Out: bytes that were copied, filled, read or written. */
 	u64 bytes;
-	/** @looks: Number of times that the current command has checked the value it waits for. */
+	/** @looks: Number of times that the current WAIT found its value too small. */
 	u32 looks;
 };
 
