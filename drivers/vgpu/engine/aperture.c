@@ -2,9 +2,10 @@
 /*
  * The aperture: pages of system memory at addresses of the GPU.
  *
- * An entry is one 64-bit word, the bus page number below and the generation of its mapping above,
- * always stored and loaded with a single access. No lock is needed: a page switches in one step and
- * its neighbours never change (C53), so that other queues continue to use them (C54).
+ * An aperture page's entry is a 64-bit word, the bus page number in the low bits and the generation
+ * of the mapping in the high bits, always stored and loaded with a single access. No lock is
+ * needed: a page switches at once and neighbouring pages don't change (C53), so that other queues
+ * continue to use them (C54).
  *
  *	zero				never mapped, never unmapped: faults
  *	page, generation 0		unmapped: the dummy page (C57, C58)
@@ -33,14 +34,14 @@ static u32 entry_generation(u64 entry)
 	return entry >> PAGODA_ENTRY_PAGE_BITS;
 }
 
-/* Returns whether writes to a page go to memory: CACHE_COHERENT, or unmapped (dummy page). */
+/* Returns whether a page is snooped: mapped as CACHE_COHERENT, or unmapped (dummy page). */
 static bool page_snooped(const struct pagoda_engine *engine, u64 page)
 {
 	return !engine->aperture_snoops || READ_ONCE(engine->aperture_snoops[page]);
 }
 
 /*
- * Stores the flag for page_snooped(), before the page's entry is written: another queue uses an
+ * Stores what page_snooped() returns, before the page's entry is written: another queue uses an
  * entry with a wrong flag at most until the end of a packet.
  */
 static void page_snoop(struct pagoda_engine *engine, u64 page, bool snooped)
@@ -49,7 +50,7 @@ static void page_snoop(struct pagoda_engine *engine, u64 page, bool snooped)
 		WRITE_ONCE(engine->aperture_snoops[page], snooped);
 }
 
-/* Checks that a page was mapped, and has @generation unless that is 0. Accepts dummy pages. */
+/* Accepts a dummy page, and a page mapped with @generation, or with any if @generation is 0. */
 static u32 entry_check(struct pagoda_exec *exec, u64 entry, u64 address, u32 generation, u32 access)
 {
 	u32 mapped = entry_generation(entry);
@@ -62,7 +63,7 @@ static u32 entry_check(struct pagoda_exec *exec, u64 entry, u64 address, u32 gen
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks that every page of a range is reachable, and has @generation unless that is 0. */
+/* Checks the entry and the memory of each page of a range; @generation 0 accepts any. */
 u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size,
 				 u32 generation, u32 access)
 {
@@ -92,8 +93,8 @@ u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size
 
 /*
  * Moves a cursor to its next span in the aperture: a page, and the following pages as long as
- * their bus addresses are contiguous. The entry is checked again, because another queue may
- * have changed the entry since the validation.
+ * their bus addresses are contiguous. The first entry is checked again, because another queue may
+ * have changed it since the packet was validated.
  */
 u32 pagoda_engine_aperture_span(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -133,7 +134,7 @@ u64 pagoda_engine_map_tail(const void *packet)
 	return (u64)le32_to_cpu(map->nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-/* Checks a range of whole aperture pages of MAP and UNMAP (C63). */
+/* Checks the range of aperture pages that a MAP or UNMAP changes (C63). */
 static u32 aperture_range_check(struct pagoda_exec *exec, u32 segment, u64 first, u64 pages)
 {
 	u64 limit = exec->engine->aperture_pages;
@@ -188,7 +189,7 @@ u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet)
 	u32 generation = le32_to_cpu(map->generation);
 	u64 page = le64_to_cpu(map->first_page);
 
-	/* No line may outlive the mapping: the driver may free pages that lose theirs. */
+	/* The driver may free replaced pages after this packet: write their lines back first. */
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	for (; left; run++) {
 		u64 value = entry_make(le64_to_cpu(run->address), generation);
@@ -220,7 +221,7 @@ u32 pagoda_engine_unmap_validate(struct pagoda_exec *exec, const void *packet)
 				      le64_to_cpu(unmap->first_page), le64_to_cpu(unmap->nr_pages));
 	if (reason)
 		return reason;
-	/* Page 0 can't be a dummy page: its entry would be that of a page that was never mapped. */
+	/* Bus address 0 can't be a dummy page: the entry would be zero, as if never mapped. */
 	if (!dummy)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, dummy);
 	return pagoda_engine_runs_check(exec, &run, 1, 1, VIRTIO_PAGODA_ACCESS_NONE);
@@ -244,12 +245,12 @@ u32 pagoda_engine_unmap_execute(struct pagoda_exec *exec, const void *packet)
 /**
  * pagoda_engine_aperture_lookup() - Get the translation of an aperture page
  * @engine: Engine
- * @page: Aperture page
+ * @page: Number of the aperture page
  * @address: Receives the bus address
  * @generation: Receives the generation; 0 = unmapped, the dummy page
  *
  * Context: any; the entry may change at any time.
- * Return: false when the page is outside or was never mapped nor unmapped.
+ * Return: false when the page is outside of the aperture or was never mapped nor unmapped.
  */
 bool pagoda_engine_aperture_lookup(const struct pagoda_engine *engine, u64 page,
 				   u64 *address, u32 *generation)

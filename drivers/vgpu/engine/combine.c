@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The write combiner: a few lines of memory that isn't snooped. A queue wrote to them, and its
- * writes aren't in memory yet.
+ * The write combiner: a few lines with a queue's writes to memory that isn't snooped, before these
+ * writes are in memory.
  *
- * A line consists of a copy of memory, and of a second copy with the content that was loaded. Bytes
- * that differ were written by the queue: only those are written back, in accesses of 8 bytes that
- * leave the other bytes alone, so that bytes which the CPU or another queue writes next to them
- * stay.
+ * A line consists of two copies of memory: as it was loaded, and as the queue wrote it. Only bytes
+ * that differ are written back, in accesses of 8 bytes that leave equal bytes alone, so that bytes
+ * which the CPU or another queue writes next to them stay.
  *
- *	write		large writes go to memory except for their last line, which stays
- *			until it makes room for another one
- *	read		writes the lines that overlap back first: a queue sees its own writes
+ *	write		a large write goes to memory except for its last line, which stays
+ *			in the combiner until another line replaces it
+ *	read		first writes back the lines that overlap: a queue sees its own writes
  *	drain		writes all lines back and frees them
  *
- * A line identifies memory by its kernel address, so that it must not outlive the mapping that was
- * used for the write. Operations that remove mappings drain first.
+ * A line has the kernel address of its memory, so that it must not outlive the mapping that was
+ * used for the write. Operations that remove mappings drain the combiner first.
  *
  * The paging queue's lines are used by that queue's thread only. An engine's lines are used by the
- * engine's thread with the translation lock held for reading, or with that lock held for writing.
- * No lock is needed while no queue executes.
+ * engine's thread with the translation lock held for reading, or by any with that lock held for
+ * writing. No lock is needed while no queue executes.
  */
 #include "internal.h"
 
 #define PAGODA_LINE	((u64)PAGODA_ENGINE_LINE_BYTES)
 
-/* Returns the run's combiner, or NULL: packets of execution queues write to memory directly. */
+/* Returns the run's combiner; NULL for packets of execution queues, which write to memory. */
 static struct pagoda_engine_combiner *combiner_of(const struct pagoda_exec *exec)
 {
 	if (!pagoda_engine_combines(exec))
@@ -32,7 +31,7 @@ static struct pagoda_engine_combiner *combiner_of(const struct pagoda_exec *exec
 	return &exec->engine->combiners[exec->run->tlb];
 }
 
-/* Returns a mask of the bytes in which two words differ. */
+/* Returns a mask with 0xff for each byte in which two words differ. */
 static u64 line_mask(u64 a, u64 b)
 {
 	u64 mask = 0;
@@ -78,7 +77,7 @@ static void line_load(struct pagoda_engine_line *line)
 	line->loaded = true;
 }
 
-/* Returns the line of @here, or the oldest line, after writing it back. */
+/* Returns the line of @here, for which the oldest line may be written back and replaced. */
 static struct pagoda_engine_line *line_find(struct pagoda_engine_combiner *combiner, u8 *here)
 {
 	struct pagoda_engine_line *line;
@@ -97,8 +96,8 @@ static struct pagoda_engine_line *line_find(struct pagoda_engine_combiner *combi
 }
 
 /*
- * Returns the address in a line that replaces @here. A line that isn't loaded may still hold writes
- * made after it was last written back, so it is written back before it is loaded again.
+ * Returns the address in a line at which to write instead of @here. A line may be written to while
+ * it isn't loaded, so it's written back before it's loaded again.
  */
 static u8 *line_place(struct pagoda_engine_combiner *combiner, u8 *here)
 {
@@ -113,8 +112,8 @@ static u8 *line_place(struct pagoda_engine_combiner *combiner, u8 *here)
 }
 
 /*
- * Writes back the lines that overlap memory which is about to be read, or written directly.
- * These lines are loaded again before the queue writes to them. Pointers into lines stay valid.
+ * Writes back the lines that overlap memory which is about to be read, or written directly, and has
+ * them loaded again before the queue's next write to them. Pointers into lines stay valid.
  */
 void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 size)
 {
@@ -132,10 +131,10 @@ void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 si
 }
 
 /*
- * Prepares a write to memory that isn't snooped; @last: no other span follows. A write within one
- * line is redirected to the line by *@here. A larger write goes to memory directly, except for the
- * last line of the last span, by which *@size is reduced. Other spans of scattered pages leave no
- * line, because a line costs more than a copy.
+ * Prepares a write to a span that isn't snooped; @last: the write ends with this span. A span within
+ * a line is redirected by *@here to a line of the combiner. A larger span is written to memory; if
+ * @last, *@size excludes its last line, for a second call. Only the last span of scattered pages
+ * leaves a line in the combiner, because a line costs more than a copy.
  */
 void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last)
 {
@@ -153,7 +152,7 @@ void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size,
 	pagoda_engine_combine_meet(exec, *here, *size);
 }
 
-/* Writes back and frees the lines of queue @number, while no pointer into a line is in use. */
+/* Writes back and frees the lines of combiner @number, while no pointer into a line is in use. */
 void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number)
 {
 	struct pagoda_engine_combiner *combiner;
@@ -170,7 +169,7 @@ void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number)
 	combiner->used = false;
 }
 
-/* Drains the combiners of all queues from @first on, while no access is in progress. */
+/* Drains the combiners with numbers from @first on, while no access is in progress. */
 void pagoda_engine_combine_drain_all(struct pagoda_engine *engine, u32 first)
 {
 	for (; first < PAGODA_ENGINE_COMBINERS; first++)
@@ -180,7 +179,7 @@ void pagoda_engine_combine_drain_all(struct pagoda_engine *engine, u32 first)
 /**
  * pagoda_engine_write_back() - Write back the content of a queue's write combiner
  * @engine: Engine, initialized
- * @number: As in &pagoda_engine_run.tlb: 0 for the paging queue, i + 1 for engine i
+ * @number: 0 for the paging queue, i + 1 for engine i
  *
  * Called by the reset of a queue: afterwards the queue writes to no memory until it executes again.
  *
@@ -196,10 +195,10 @@ void pagoda_engine_write_back(struct pagoda_engine *engine, u32 number)
 /**
  * pagoda_engine_holds_writes() - Check whether a queue's write combiner has content
  * @engine: Engine, initialized
- * @number: As in &pagoda_engine_run.tlb
+ * @number: 0 for the paging queue, i + 1 for engine i
  *
  * Context: the queue executes nothing meanwhile.
- * Return: true if a line differs from the memory that the line was loaded from.
+ * Return: true if a line has writes that weren't written back.
  */
 bool pagoda_engine_holds_writes(const struct pagoda_engine *engine, u32 number)
 {

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Definitions shared by the files that execute commands. */
+/* Definitions shared by the files that execute the commands of programs. */
 #ifndef PAGODA_VGPU_ENGINE_COMMAND_H
 #define PAGODA_VGPU_ENGINE_COMMAND_H
 
 #include "internal.h"
 
-/* Bytes of work that each command counts as for PAGODA_CHUNK, besides the bytes of memory. */
+/* Bytes of work that each command counts as, besides the memory that it reads or writes. */
 #define PAGODA_COMMAND_COST	1024u
-/* The largest command except for NOP. */
+/* Words of the largest command except for NOP. */
 #define PAGODA_COMMAND_WORDS	(sizeof(struct virtio_pagoda_copy_rect) / sizeof(u64))
-/* Save area: the registers come first, then the number of jobs. */
+/* Index of the number of jobs in a save area: behind the registers. */
 #define PAGODA_SAVED_JOBS	VIRTIO_PAGODA_REGISTERS
 
 /*
  * struct pagoda_job - Commands being executed, on the stack of their queue's thread
  * @exec: state of page-table walks; engine->translation is held for reading, except while the
  *	job pauses
- * @execute: the request
- * @space: address space of the request
- * @address: address of the next command; during an execution, of the command that follows
+ * @execute: request that the job came in
+ * @space: address space of @execute
+ * @address: virtual address of the command to fetch; while a command executes, of its successor
  * @left: bytes of the command buffer from @address on
- * @fetch_va: address of the memory that commands were found in
- * @fetch_size: bytes of that memory, 0 = none
- * @fetch: the memory, NULL = zeros
- * @fetch_changes: engine->changes when the memory was found: valid until they differ
- * @command: private copy of the current command. A program may change the original at any
- *	time: the copy is checked and executed
+ * @fetch_va: virtual address of @fetch
+ * @fetch_size: bytes of @fetch, 0 = no memory was found
+ * @fetch: memory that commands are read from, NULL = zeros
+ * @fetch_changes: engine->changes when @fetch was found: valid until they differ
+ * @command: private copy of the current command, to be checked and executed: a program may change
+ *	the original at any time
  * @registers: registers of the context
- * @jobs: number of jobs of the context that ended
+ * @jobs: number of the context's jobs that ended before this job
  * @counts: commands executed completely, by opcode
  */
 struct pagoda_job {
@@ -48,10 +48,10 @@ struct pagoda_job {
 
 /*
  * struct pagoda_command_row - A row of the table of commands
- * @size: bytes of the command
+ * @size: bytes of the command; NOP may be longer
  * @flags: flags that may be set
  * @halves: @execute stops after half of its effect if exec->half is set
- * @validate: checks the fields; NULL = there is nothing to refuse
+ * @validate: checks the fields, not the memory; NULL = there is nothing to refuse
  * @execute: carries out the effect. Like @validate returns a fault reason,
  *	%VIRTIO_PAGODA_FAULT_NONE for success; @execute may also return PAGODA_STOPPED
  */
@@ -103,13 +103,13 @@ u32 pagoda_command_reduce_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_rect_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_rect_execute(struct pagoda_job *job, const void *command);
 
-/* Refuses a value that isn't the address of an access. */
+/* Stores a fault for a refused value that isn't an accessed address. Returns @reason. */
 static inline u32 pagoda_job_refuse(struct pagoda_job *job, u32 reason, u64 value)
 {
 	return pagoda_refuse(&job->exec, reason, value);
 }
 
-/* Refuses an address that isn't a multiple of @alignment, a power of two. */
+/* Refuses a virtual address that isn't a multiple of @alignment, a power of two. */
 static inline u32 pagoda_job_aligned(struct pagoda_job *job, u64 va, u64 alignment, u32 access)
 {
 	if (IS_ALIGNED(va, alignment))
@@ -130,16 +130,16 @@ static inline struct pagoda_span_side pagoda_job_side(const struct pagoda_job *j
 	return (struct pagoda_span_side) { .va = va, .space = job->space, .access = access };
 }
 
-/* Writes back the job's writes to memory that isn't snooped. */
+/* Writes back the write combiner of the job's queue. */
 static inline void pagoda_job_drain(struct pagoda_job *job)
 {
 	pagoda_engine_combine_drain(job->exec.engine, job->exec.run->tlb);
 }
 
 /*
- * Counts work done, at most a chunk, and pauses after each chunk; the caller looks up memory
- * again. Before a pause the job's writes are written back, so that the writes of an endless job
- * are seen. Returns PAGODA_STOPPED if the job has to stop.
+ * Counts @bytes of work, about a PAGODA_CHUNK at most, and pauses after each PAGODA_CHUNK; the
+ * caller must look up memory again. Before a pause the write combiner is written back, so that the
+ * writes of an endless job are seen. Returns PAGODA_STOPPED if the job has to stop.
  */
 static inline u32 pagoda_job_progress(struct pagoda_job *job, u32 bytes)
 {

@@ -2,12 +2,11 @@
 /*
  * The device's own MMU: MAP_MMU, UNMAP_MMU, and the translation of device addresses.
  *
- * An entry is one 64-bit word for a page of device addresses: the page number below, the permitted
- * access above. Entries change with the engine's translation lock held for writing, and a user of
- * an entry holds the lock for reading until its access has ended. So when UNMAP_MMU returns no
- * access reaches the page, and no translation is kept for another packet (C121).
- *
- * An entry of zero is a page that isn't mapped.
+ * A page of device addresses has a 64-bit entry: the bus page number in the low bits, the permitted
+ * access in the high bits; zero is a page that isn't mapped. Entries change with the engine's
+ * translation lock held for writing, and an access that uses an entry holds the lock for reading
+ * until the access has ended. So when UNMAP_MMU is complete no access reaches the page, and no
+ * translation is kept for another packet (C121).
  */
 #include "internal.h"
 
@@ -15,16 +14,13 @@
 #define PAGODA_MMU_READ_ONLY	0x4000000000000000ull
 #define PAGODA_MMU_PAGE_MASK	((1ull << 40) - 1)
 
-/* Checks the MMU's members for pagoda_engine_init(). */
 bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine)
 {
 	return !engine->mmu == !engine->mmu_pages &&
 	       engine->mmu_pages <= VIRTIO_PAGODA_MAX_MMU_PAGES;
 }
 
-/*
- * Returns the end of system memory; *@reason receives the fault of an access beyond that end.
- */
+/* Returns the end of system memory; *@reason receives the fault of an access beyond that end. */
 u64 pagoda_engine_mmu_limit(const struct pagoda_exec *exec, u32 *reason)
 {
 	if (pagoda_translates(exec->engine) && !exec->bus) {
@@ -36,8 +32,8 @@ u64 pagoda_engine_mmu_limit(const struct pagoda_exec *exec, u32 *reason)
 }
 
 /*
- * Translates a device address to *@bus. *@size receives the bytes, at most @want, that have
- * contiguous bus addresses and equal permissions, so that large transfers stay large.
+ * Translates a device address to *@bus. *@size receives the number of bytes, at most @want, that
+ * have contiguous bus addresses and equal permissions. Returns a fault reason, or 0.
  */
 u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64 want,
 				u32 access, u64 *bus, u64 *size, bool *read_only)
@@ -72,7 +68,7 @@ u64 pagoda_engine_mmu_tail(const void *packet)
 	return (u64)le32_to_cpu(map->nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-/* Checks the range of device pages of both operations. */
+/* Checks the range of device addresses that a MAP_MMU or UNMAP_MMU changes. */
 static u32 mmu_range_check(struct pagoda_exec *exec, const struct virtio_pagoda_map_mmu *map)
 {
 	u64 limit = exec->engine->mmu_pages;
@@ -150,12 +146,12 @@ u32 pagoda_engine_mmu_unmap_execute(struct pagoda_exec *exec, const void *packet
 /**
  * pagoda_engine_mmu_lookup() - Get the translation of a page of device addresses
  * @engine: Engine
- * @page: Device page
+ * @page: Number of the page
  * @address: Receives the bus address
  * @read_only: Receives whether the device may only read the page
  *
  * Context: any; the entry may change at any time.
- * Return: false when the page is outside, isn't mapped or there is no device MMU.
+ * Return: false when the page is outside of the MMU, isn't mapped or there is no device MMU.
  */
 bool pagoda_engine_mmu_lookup(const struct pagoda_engine *engine, u64 page, u64 *address,
 			      bool *read_only)

@@ -94,8 +94,8 @@ struct pagoda_engine_tlb_entry {
 /**
  * struct pagoda_engine_tlb - Translations cached by one queue
  *
- * Used by the queue's thread with &pagoda_engine.translation held for reading; by other threads with
- * that lock held for writing.
+ * Used by the queue's thread with &pagoda_engine.translation held for reading, and by other threads
+ * with that lock held for writing.
  */
 struct pagoda_engine_tlb {
 	/** @sizes: Bit n set: @entries may hold a translation of 2^n bytes. */
@@ -108,7 +108,7 @@ struct pagoda_engine_tlb {
 #define PAGODA_ENGINE_LINE_BYTES	64
 /** PAGODA_ENGINE_LINES: lines of each queue's write combiner. */
 #define PAGODA_ENGINE_LINES		4
-/** PAGODA_ENGINE_COMBINERS: write combiners: the paging queue's, then each possible engine's. */
+/** PAGODA_ENGINE_COMBINERS: write combiners: the paging queue's and each possible engine's. */
 #define PAGODA_ENGINE_COMBINERS		(1 + VIRTIO_PAGODA_MAX_ENGINES)
 
 /**
@@ -243,7 +243,7 @@ struct pagoda_engine {
 	atomic64_t executed[VIRTIO_PAGODA_OP_COUNT];
 	/** @commands: Commands executed completely, by opcode; counted when their job ends. */
 	atomic64_t commands[VIRTIO_PAGODA_COMMAND_COUNT];
-	/** @faults: Runs that ended with a fault, by reason. */
+	/** @faults: Runs that ended with a fault, by fault reason. */
 	atomic64_t faults[VIRTIO_PAGODA_FAULT_COUNT];
 };
 

@@ -6,18 +6,18 @@
 #include "engine.h"
 
 #define PAGODA_PAGE		((u64)VIRTIO_PAGODA_PAGE_SIZE)
-/* Bytes copied or filled before other threads may run. */
+/* Bytes copied or filled between two points where other threads may run. */
 #define PAGODA_CHUNK		0x100000u
 /* Used like a fault reason: the run was asked to stop. */
 #define PAGODA_STOPPED		VIRTIO_PAGODA_FAULT_COUNT
-/* Bytes of page-table entries written with the translation lock held. */
+/* Most page-table entries that UPDATE_PAGE_TABLE looks up, and writes, at once. */
 #define PAGODA_UPDATE_CHUNK	0x10000u
 
 /*
- * struct pagoda_translation - Translation of an address
- * @entry: page-table entry in CPU order, 0 = invalid
- * @size: bytes of the range of addresses that share the entry, a power of two
- * @level: level of the entry, or the level that the walk stopped at
+ * struct pagoda_translation - Translation of a virtual address
+ * @entry: page-table entry in CPU byte order, 0 = invalid
+ * @size: bytes of virtual addresses that @entry translates, a power of two
+ * @level: level of @entry, or the level at which the walk of the page tables stopped
  */
 struct pagoda_translation {
 	u64 entry;
@@ -26,10 +26,10 @@ struct pagoda_translation {
 };
 
 /*
- * struct pagoda_leaf - Level-1 entry found by a walk, for addresses next to the walk's address
- * @tag: address space and 2 MiB of it, 0 = none
- * @table: the 4 KiB and the 64 KiB leaf table, NULL = there is only @side
- * @side: level-1 entry of each table
+ * struct pagoda_leaf - Level-1 entry found by the last page-table walk, cached for its 2 MiB
+ * @tag: address space and number of the 2 MiB range, 0 = nothing is cached
+ * @table: the 4 KiB and the 64 KiB leaf table; NULL = @side alone translates the 2 MiB
+ * @side: translation by the level-1 entry's word for 4 KiB and by its word for 64 KiB pages
  */
 struct pagoda_leaf {
 	u64 tag;
@@ -38,11 +38,11 @@ struct pagoda_leaf {
 };
 
 /*
- * struct pagoda_ahead - A translation found while searching the end of a span
- * @va: the address
+ * struct pagoda_ahead - Translation of the address behind a span, kept for the next span
+ * @va: virtual address behind the span
  * @space: address space of @va
- * @access: access that was translated, PAGODA_ACCESS_NONE = no translation is kept
- * @found: the translation
+ * @access: access that was translated, VIRTIO_PAGODA_ACCESS_NONE = no translation is kept
+ * @found: translation of @va
  */
 struct pagoda_ahead {
 	u64 va;
@@ -53,10 +53,10 @@ struct pagoda_ahead {
 
 /*
  * struct pagoda_notes - Spans of memory that the check of a virtual range found
- * @next: next unused pair of pointers: to the first byte of a span and to the byte behind its last
- * @end: end of these pairs; the spans that follow in the range weren't noted
+ * @next: pair of pointers for the next span to use: first byte, and the byte behind the last
+ * @end: end of the pairs; spans of the range behind the noted spans are looked up
  * @limit: end of the room for pairs, NULL = no more spans are noted
- * @combined: writes to all of this memory are combined, else to none of it
+ * @combined: accesses to all noted spans use the write combiner, else to none of them
  */
 struct pagoda_notes {
 	u8 **next;
@@ -67,17 +67,16 @@ struct pagoda_notes {
 
 /*
  * struct pagoda_exec - A packet being executed, on the stack of its queue's thread
- * @window_*: last memory found by the lookup of system memory, so that a page list that is
- *	validated, then executed, or contiguous runs need a single lookup. With a device MMU only
- *	valid for this packet
- * @bus: addresses of system memory are bus addresses, even with a device MMU
- * @spans: room for the memory of the next run, NULL = it isn't noted
+ * @window_*: memory found by the last lookup of system memory, so that a run that is checked, then
+ *	used, and contiguous runs need a single lookup; with a device MMU dropped after the packet
+ * @bus: the packet names system memory by bus addresses, even with a device MMU
+ * @spans: room for the memory of the next run of pages, NULL = the check notes no memory
  * @half: stop after half of the effect (failure injection)
  * @since: bytes worked on since the last pagoda_shim_yield()
- * @skipped: packets of the buffer before the first one executed
+ * @skipped: number of packets in the buffer before run->start
  * @leaves: last level-1 entries, of walks for reads and of walks for writes
- * @ahead: translations that these walks found behind the last span
- * @notes: spans found by the checks of both sides of VIRTUAL_TRANSFER, in the run's spans
+ * @ahead: translations behind the last span, of reads and of writes
+ * @notes: spans noted for the source and for the destination, in the room of run->spans
  */
 struct pagoda_exec {
 	struct pagoda_engine *engine;
@@ -97,10 +96,10 @@ struct pagoda_exec {
 };
 
 /*
- * enum pagoda_hold - Use of engine->translation by a packet. The lock is taken before the packet is
- * validated and released after it was executed: no operation takes the lock by itself
- * @PAGODA_HOLD_SYSTEM: uses no virtual address; held for reading if there is a device MMU
- * @PAGODA_HOLD_VIRTUAL: may walk page tables, or drains the queue's write combiner; held for
+ * enum pagoda_hold - Use of engine->translation by a packet. packet_execute() takes the lock before
+ * the packet is validated and releases the lock after the packet was executed
+ * @PAGODA_HOLD_SYSTEM: uses no virtual address; held for reading if the device MMU is on
+ * @PAGODA_HOLD_VIRTUAL: may walk page tables, or write back an engine's write combiner; held for
  *	reading
  * @PAGODA_HOLD_CHANGE: invalidates translations of other queues; held for writing, so that no
  *	access is in progress when the packet executes (C103, C121)
@@ -116,9 +115,9 @@ enum pagoda_hold {
  * @size: bytes of the packet without its variable part
  * @flags: flags that may be set
  * @exec: allowed on execution queues, not only on the paging queue
- * @bus: runs of the packet are bus addresses, not device addresses
+ * @bus: the packet's runs name bus addresses, even with a device MMU
  * @hold: use of engine->translation
- * @tail: returns the bytes behind the fixed part; NULL = none
+ * @tail: returns the bytes of the packet's variable part; NULL = there is none
  * @validate: checks everything that can be refused before the first effect
  * @execute: carries out the effect; NULL = not supported. Like @validate returns a fault
  *	reason, %VIRTIO_PAGODA_FAULT_NONE for success
@@ -135,20 +134,20 @@ struct pagoda_op {
 	u32 (*execute)(struct pagoda_exec *exec, const void *packet);
 };
 
-/* A position in memory, which advances from span to span. */
+/* Position in the source or destination of a packet, which advances from span to span. */
 struct pagoda_cursor {
 	u32 segment;
 	u32 access;
 	u32 generation;
-	bool combines;				/* uses the write combiner, unless */
-	bool snooped;				/* this part of the memory is mapped as coherent */
-	u64 address;				/* next byte: VRAM, aperture */
-	u64 left;				/* bytes behind @here */
-	const struct virtio_pagoda_run *run;	/* next run: system memory */
-	u8 *const *span;			/* memory that the check of the runs found */
-	u8 *here;
+	bool combines;				/* use the write combiner unless @snooped */
+	bool snooped;				/* current span is VRAM or mapped as coherent */
+	u64 address;				/* next byte's offset: in the segment or in @run */
+	u64 left;				/* bytes that follow the current span */
+	const struct virtio_pagoda_run *run;	/* next run of pages in system memory */
+	u8 *const *span;			/* memory of @run, NULL = not noted by the check */
+	u8 *here;				/* unused rest of the current span */
 	u64 here_size;
-	u8 *tail;				/* second part of the last span */
+	u8 *tail;				/* next span: rest that the combiner cut off */
 	u64 tail_size;
 };
 
@@ -196,11 +195,10 @@ u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet);
 /*
  * struct pagoda_virtual_span - Memory behind virtual addresses
  * @here: address of the first byte; NULL = zeros: reads return zeros, writes are dropped
- * @size: contiguous bytes, of one page or of consecutive pages
+ * @size: contiguous bytes, of a page or of consecutive pages
  * @page_size: bytes of each page
  * @segment: segment of the memory; SYSTEM for zeros
- * @combined: the page-table entry doesn't ask for snooping: accesses to @here use the write
- *	combiner
+ * @combined: the memory isn't snooped: accesses to @here use the write combiner
  */
 struct pagoda_virtual_span {
 	u8 *here;
@@ -210,15 +208,15 @@ struct pagoda_virtual_span {
 	bool combined;
 };
 
-/* Requirements of a side of an operation on its pages; zero pages belong to all segments. */
+/* What an operation requires of its source's or destination's pages; zeros fit any segment. */
 #define PAGODA_VIRTUAL_64K	0x1u	/* 64 KiB or larger pages (C73) */
 #define PAGODA_VIRTUAL_NOT_64K	0x2u	/* any but 64 KiB pages (C73) */
 #define PAGODA_VIRTUAL_LOCAL	0x4u	/* in VRAM (C74) */
 #define PAGODA_VIRTUAL_SYSTEM	0x8u	/* in system memory or the aperture (C74) */
 
 /*
- * walk.c: lookup in address spaces, for operations of PAGODA_HOLD_VIRTUAL. The memory found is
- * valid until the packet ends or pauses (pagoda_engine_translation_pause()).
+ * walk.c: lookup in address spaces, with the translation lock held for reading. The memory found is
+ * valid until the packet or command ends or pauses (pagoda_engine_translation_pause()).
  */
 u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 want,
 			       u32 access, struct pagoda_virtual_span *span);
@@ -296,7 +294,7 @@ u64 pagoda_engine_update_context_tail(const void *packet);
 u32 pagoda_engine_update_context_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_update_context_execute(struct pagoda_exec *exec, const void *packet);
 
-/* notify.c; execute accepts any notice */
+/* notify.c: pagoda_engine_notify_execute() serves all notices */
 u32 pagoda_engine_notify_execute(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_residency_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_residency2_validate(struct pagoda_exec *exec, const void *packet);
@@ -305,12 +303,12 @@ u32 pagoda_engine_fence_residency_validate(struct pagoda_exec *exec, const void 
 u32 pagoda_engine_notify_alloc_validate(struct pagoda_exec *exec, const void *packet);
 
 /*
- * struct pagoda_span_side - A position in an address space, which advances from span to span
- * @va: first byte of @span
+ * struct pagoda_span_side - Position of a source or destination in an address space
+ * @va: virtual address of the first byte of @span
  * @space: address space
  * @access: kind of access
- * @span: memory found there and not used yet; valid as long as a lookup is
- * @notes: spans that a check found from there on, NULL = there was no check
+ * @span: memory found at @va and not used yet; valid until the packet or command pauses
+ * @notes: spans noted from @va + span.size on, NULL = none are noted
  */
 struct pagoda_span_side {
 	u64 va;
@@ -340,13 +338,10 @@ u64 pagoda_engine_copy_entries_tail(const void *packet);
 u32 pagoda_engine_copy_entries_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_copy_entries_execute(struct pagoda_exec *exec, const void *packet);
 
-/*
- * command.c: executes the commands that a request leads to. Returns a fault reason or
- * PAGODA_STOPPED.
- */
+/* command.c: executes a job's commands. Returns a fault reason or PAGODA_STOPPED. */
 u32 pagoda_engine_job(struct pagoda_exec *exec);
 
-/* Advances a side by @size bytes, which the span has. */
+/* Advances a side by @size bytes, at most side->span.size. */
 static inline void pagoda_side_advance(struct pagoda_span_side *side, u64 size)
 {
 	side->va += size;
@@ -356,8 +351,8 @@ static inline void pagoda_side_advance(struct pagoda_span_side *side, u64 size)
 }
 
 /*
- * Returns the offset of byte @column of @row in a tiled mip level of that pitch; the following
- * bytes of the tile's row are contiguous. Tiles are 2^@shift bytes wide and have as many rows.
+ * Returns the offset of byte @column of @row in a tiled mip level of @pitch bytes; the bytes that
+ * follow in the tile's row are contiguous. Tiles are 2^@shift bytes wide and 2^@shift rows high.
  */
 static inline u64 pagoda_tile_offset(u64 pitch, u32 shift, u64 row, u64 column)
 {
@@ -367,23 +362,20 @@ static inline u64 pagoda_tile_offset(u64 pitch, u32 shift, u64 row, u64 column)
 	       ((column & ~inside) << shift) + (column & inside);
 }
 
-/* Returns log2 of the width of a tile of a tiling that isn't linear. */
+/* Returns log2 of a tile's width in bytes; @tiling isn't linear. */
 static inline u32 pagoda_tile_shift(u32 tiling)
 {
 	return __builtin_ctz(tiling == VIRTIO_PAGODA_TILING_4K ? VIRTIO_PAGODA_TILE_4K_WIDTH :
 								VIRTIO_PAGODA_TILE_64K_WIDTH);
 }
 
-/*
- * Returns whether the device's MMU is on: packets then name system memory by device addresses,
- * which the MMU's map translates to bus addresses.
- */
+/* Returns whether the device MMU is on: it translates device addresses to bus addresses. */
 static inline bool pagoda_translates(const struct pagoda_engine *engine)
 {
 	return engine->mmu && engine->features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU;
 }
 
-/* Returns whether writes of the run to memory that isn't snooped are combined. */
+/* Returns whether writes of the run to memory that isn't snooped use a write combiner. */
 static inline bool pagoda_engine_combines(const struct pagoda_exec *exec)
 {
 	const struct pagoda_engine_run *run = exec->run;
@@ -395,7 +387,7 @@ static inline bool pagoda_engine_combines(const struct pagoda_exec *exec)
 		(run->context && features & 1ull << VIRTIO_PAGODA_F_EXECUTE));
 }
 
-/* Returns whether the run's queue wrote data that may not be in memory yet. */
+/* Returns whether the write combiner of the run's queue may hold writes. */
 static inline bool pagoda_engine_has_lines(const struct pagoda_exec *exec)
 {
 	u32 number = exec->run->tlb;
@@ -408,13 +400,13 @@ static inline bool pagoda_stopped(const struct pagoda_exec *exec)
 	return exec->run->stop && READ_ONCE(*exec->run->stop);
 }
 
-/* Refuses a value that isn't the address of an access. */
+/* Stores a fault for a refused value that isn't an accessed address. Returns @reason. */
 static inline u32 pagoda_refuse(struct pagoda_exec *exec, u32 reason, u64 value)
 {
 	return pagoda_engine_refuse(exec, reason, value, VIRTIO_PAGODA_ACCESS_NONE);
 }
 
-/* Copies memory that may overlap: validation accepts two addresses of one page. */
+/* Copies memory that may overlap: checks accept that two addresses lead to a single page. */
 static inline void pagoda_copy(u8 *dst, const u8 *src, size_t size)
 {
 	if (likely(dst + size <= src || src + size <= dst))
@@ -424,8 +416,8 @@ static inline void pagoda_copy(u8 *dst, const u8 *src, size_t size)
 }
 
 /*
- * Counts work done, and yields after each PAGODA_CHUNK. Returns PAGODA_STOPPED if an execution
- * queue has to stop in the middle of a packet; the paging queue stops only between packets.
+ * Counts @bytes of work, and yields the CPU after each PAGODA_CHUNK. Returns PAGODA_STOPPED if an
+ * execution queue has to stop in the middle of a packet; the paging queue stops between packets.
  */
 static inline u32 pagoda_progress(struct pagoda_exec *exec, u32 bytes)
 {
@@ -441,16 +433,15 @@ static inline u32 pagoda_progress(struct pagoda_exec *exec, u32 bytes)
 
 /*
  * Finds the memory at a device or bus address of the system segment; *@got receives how many of
- * @want bytes (not zero) are contiguous. Returns a fault reason, for the caller to refuse the
- * packet. All accesses to system memory begin here; an address inside of the current window
- * needs no lookup.
+ * @want bytes (not zero) are contiguous. Returns a fault reason, which isn't stored in the run. All
+ * accesses to system memory begin here; memory found by the last lookup needs no other lookup.
  */
 static inline u32 pagoda_system_span(struct pagoda_exec *exec, u64 address, u64 want,
 				     u32 access, u8 **here, u64 *got)
 {
 	u64 skip = address - exec->window_bus;
 
-	/* A window ends where the previous lookup ended: more memory may follow. */
+	/* Contiguous memory may follow the window, which ends where the last lookup ended. */
 	if (likely(skip < exec->window_size) && likely(want <= exec->window_size - skip) &&
 	    likely(!exec->window_read_only || access != VIRTIO_PAGODA_ACCESS_WRITE)) {
 		*got = want;
@@ -460,7 +451,7 @@ static inline u32 pagoda_system_span(struct pagoda_exec *exec, u64 address, u64 
 	return pagoda_engine_system_lookup(exec, address, want, access, here, got);
 }
 
-/* Drops all translations and, with a device MMU, the memory found before. */
+/* Drops translations and notes outside of the TLBs; with a device MMU the window, too. */
 static inline void pagoda_engine_translation_forget(struct pagoda_exec *exec)
 {
 	exec->leaves[0].tag = 0;
@@ -473,9 +464,8 @@ static inline void pagoda_engine_translation_forget(struct pagoda_exec *exec)
 }
 
 /*
- * Releases the translation lock for a moment, so that threads can change translations. A packet
- * of PAGODA_HOLD_VIRTUAL pauses after each PAGODA_CHUNK. Translations and memory found before
- * are dropped if translations were changed meanwhile, and stay valid otherwise.
+ * Releases the translation lock for a moment, so that threads can change translations. If they do,
+ * the translations and the memory that the packet or command has found are dropped.
  */
 static inline void pagoda_engine_translation_pause(struct pagoda_exec *exec)
 {
@@ -488,7 +478,7 @@ static inline void pagoda_engine_translation_pause(struct pagoda_exec *exec)
 		pagoda_engine_translation_forget(exec);
 }
 
-/* Counts work done, and pauses after each PAGODA_CHUNK. */
+/* Counts @bytes of work; after each PAGODA_CHUNK releases the translation lock for a moment. */
 static inline void pagoda_virtual_progress(struct pagoda_exec *exec, u32 bytes)
 {
 	exec->run->bytes += bytes;
@@ -499,13 +489,13 @@ static inline void pagoda_virtual_progress(struct pagoda_exec *exec, u32 bytes)
 	}
 }
 
-/* Returns whether level-1 entries are two words: the 4 KiB table's and the 64 KiB table's. */
+/* Returns whether a level-1 entry has two words: for a 4 KiB and for a 64 KiB leaf table. */
 static inline bool pagoda_engine_dual(const struct pagoda_engine *engine)
 {
 	return engine->features & 1ull << VIRTIO_PAGODA_F_DUAL_PTE;
 }
 
-/* Returns log2 of the bytes that an entry covers. */
+/* Returns log2 of the bytes of virtual addresses that an entry of @level translates. */
 static inline u32 pagoda_engine_level_shift(u32 level)
 {
 	return VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS * level;

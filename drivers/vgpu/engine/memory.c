@@ -2,13 +2,13 @@
 /*
  * From (segment, address) and run lists to memory that the CPU can access.
  *
- * Vocabulary: a span is memory that is contiguous for the CPU. A cursor walks one side of a packet
- * span by span. Checks come first and access nothing; memory that they accept can be walked without
- * a fault, except for aperture pages that another queue remaps meanwhile.
+ * A span is memory that is contiguous for the CPU. A cursor goes through the source or destination
+ * of a packet span by span. Checks come first and access nothing; memory that they accept is then
+ * accessed without a fault, except for aperture pages that another queue remaps meanwhile.
  */
 #include "internal.h"
 
-/* Stores the fault of the packet. Returns @reason, for the caller to return. */
+/* Stores the fault of the packet or command in the run. Returns @reason. */
 u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 access)
 {
 	exec->run->fault.reason = reason;
@@ -18,8 +18,8 @@ u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 
 }
 
 /*
- * Translates an address, gets a span from the environment and keeps the span as the window. The
- * environment isn't trusted: a span of no bytes is refused.
+ * Translates an address of system memory, gets the span there from ops->system_span() and keeps it
+ * as exec->window. The callback isn't trusted: a span of no bytes is refused.
  */
 u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want, u32 access,
 				u8 **here, u64 *got)
@@ -42,7 +42,7 @@ u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want,
 	found = engine->ops->system_span(engine->context, bus, limit, &size);
 	if (!found || !size)
 		return VIRTIO_PAGODA_FAULT_UNREACHABLE;
-	/* Memory contiguous for the CPU needn't be contiguous for the device. */
+	/* Memory that is contiguous for the CPU may be mapped elsewhere by the device MMU. */
 	if (translated)
 		size = min(size, limit);
 	exec->window_bus = address;
@@ -55,8 +55,8 @@ u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want,
 }
 
 /*
- * Returns whether VRAM is inside of the segment and outside of ranges published as invalid. If
- * not, *@bad receives the first invalid address.
+ * Returns whether a range of VRAM is inside of the segment and outside of ranges published as
+ * invalid. If not, *@bad receives the first invalid address, or @address if outside.
  */
 bool pagoda_engine_vram_valid(const struct pagoda_engine *engine, u64 address, u64 size, u64 *bad)
 {
@@ -78,7 +78,6 @@ bool pagoda_engine_vram_valid(const struct pagoda_engine *engine, u64 address, u
 	return true;
 }
 
-/* Refuses VRAM that isn't valid. */
 u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access)
 {
 	u64 bad;
@@ -88,7 +87,7 @@ u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u3
 	return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, bad, access);
 }
 
-/* Checks that a run is reachable. *@span receives the run's memory if contiguous, else NULL. */
+/* Checks that a run can be reached. *@span receives its memory if that is contiguous, else NULL. */
 static u32 run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access, u8 **span)
 {
 	u8 *here = NULL;
@@ -111,7 +110,7 @@ static u32 run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access
 	return reason ? pagoda_engine_refuse(exec, reason, address, access) : reason;
 }
 
-/* Checks that runs are whole pages, reachable, and have exactly @nr_pages together. */
+/* Checks that runs are whole pages, can be reached, and have exactly @nr_pages together. */
 u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagoda_run *runs,
 			     u32 nr_runs, u64 nr_pages, u32 access)
 {
@@ -141,7 +140,7 @@ u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagod
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks a location without its memory: fields that the segment doesn't use must be zero. */
+/* Checks the fields of a location: those that its segment doesn't use must be zero. */
 static u32 location_fields(struct pagoda_exec *exec, const struct virtio_pagoda_location *location,
 			   u32 access)
 {
@@ -171,7 +170,7 @@ static u32 location_fields(struct pagoda_exec *exec, const struct virtio_pagoda_
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks one side of a transfer of @size bytes. */
+/* Checks the fields and the memory of a source or destination of @size bytes. */
 u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 				 const struct virtio_pagoda_location *location,
 				 const struct virtio_pagoda_run *runs, u64 size, u32 access)
@@ -195,8 +194,8 @@ u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 }
 
 /*
- * Starts a walk of @size bytes over a location that was checked. @spans is the memory that the
- * check of @runs noted, or NULL.
+ * Puts a cursor before @size bytes at a location that was checked. @spans has the memory that the
+ * check of @runs noted, or is NULL.
  */
 void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 			       const struct virtio_pagoda_location *location,
@@ -214,7 +213,7 @@ void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 	cursor->snooped = cursor->segment == VIRTIO_PAGODA_SEGMENT_VRAM;
 }
 
-/* Moves to the next run as a whole. Returns false unless the check noted the run's memory. */
+/* Moves to the next run as a single span. Returns false if the check didn't note its memory. */
 static bool system_noted(struct pagoda_cursor *cursor)
 {
 	u64 size = le32_to_cpu(cursor->run->nr_pages) * PAGODA_PAGE;
@@ -228,8 +227,8 @@ static bool system_noted(struct pagoda_cursor *cursor)
 }
 
 /*
- * Moves to the next span of a run list, which the check found reachable. If the span ends
- * inside of a run, @cursor->address keeps the offset of the run's rest.
+ * Moves to the next span of a run list that was checked. If the span ends inside of a run,
+ * cursor->address keeps the offset of the run's rest.
  */
 static u32 system_next(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -255,8 +254,8 @@ static u32 system_next(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 }
 
 /*
- * Redirects the first part of a span to the write combiner or to memory, and keeps the rest of
- * the span as @cursor->tail for the next refill.
+ * Prepares the access to a span that isn't snooped. A write may be redirected to a line of the
+ * write combiner. If the combiner cuts the span's last line off, that becomes cursor->tail.
  */
 static void cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -274,7 +273,7 @@ static void cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *curso
 	cursor->tail_size = size - cursor->here_size;
 }
 
-/* Moves to the next span; the current span is used up, and bytes are left. */
+/* Moves to the next span, when all of the current span was used and bytes are left. */
 u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -299,8 +298,8 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 }
 
 /*
- * Checks bytes within a page and finds their memory. The page is checked as a whole in system
- * memory. 1 to 8 bytes, aligned to their size, are a single access.
+ * Checks bytes within a page and finds their memory. In system memory the page is checked as a
+ * whole. 1 to 8 bytes, aligned to their size, can be read or written by a single access.
  */
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
 				  u32 size, u32 access, u8 **here)

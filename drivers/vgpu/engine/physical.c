@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Operations on a few bytes: READ_PHYSICAL, WRITE_PHYSICAL and the monitored fence. */
+/* Operations on up to 8 bytes: READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE. */
 #include "internal.h"
 
 static u32 physical_validate(struct pagoda_exec *exec, const void *packet, u32 access)
@@ -34,7 +34,7 @@ u32 pagoda_engine_physical_validate_write(struct pagoda_exec *exec, const void *
 			(void)READ_ONCE(*(type *)(here)); \
 	} while (0)
 
-/* Makes one access of @size bytes: ignores the value read, or writes zero. */
+/* Makes a single access of @size bytes: ignores the value read, or writes zero. */
 static void physical_touch(u8 *here, u32 size, bool write)
 {
 	switch (size) {
@@ -67,7 +67,7 @@ static u32 physical_execute(struct pagoda_exec *exec, const void *packet, u32 ac
 		return reason;
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	physical_touch(here, size, access == VIRTIO_PAGODA_ACCESS_WRITE);
-	smp_mb();	/* C51: all earlier writes are visible to the CPU */
+	smp_mb();	/* C51: the queue's earlier writes are visible to the CPU */
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
@@ -81,7 +81,7 @@ u32 pagoda_engine_physical_write(struct pagoda_exec *exec, const void *packet)
 	return physical_execute(exec, packet, VIRTIO_PAGODA_ACCESS_WRITE);
 }
 
-/* Finds the fence's memory. *@here is NULL for a page of zeros, to which nothing is written. */
+/* Finds a fence's memory. *@here is NULL for a page of zeros, to which nothing is written. */
 static u32 signal_resolve(struct pagoda_exec *exec,
 			  const struct virtio_pagoda_signal_monitored_fence *signal, u8 **here)
 {
@@ -113,8 +113,8 @@ u32 pagoda_engine_signal_validate(struct pagoda_exec *exec, const void *packet)
 }
 
 /*
- * Writes the fence with a single access (C117). With @forward the value never decreases, even
- * if the CPU signals the fence concurrently.
+ * Writes a fence's value with a single access (C117). With @forward a greater value stays, even if
+ * the CPU writes the fence concurrently.
  */
 static void signal_store(__le64 *here, __le64 value, bool forward)
 {
@@ -126,7 +126,7 @@ static void signal_store(__le64 *here, __le64 value, bool forward)
 		forward = !pagoda_shim_swap64(here, &old, value);
 }
 
-/* An injected failure in the middle has no effect: a signal can't be halved. */
+/* Has no effect for exec->half, an injected failure: a single write can't be halved. */
 u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_signal_monitored_fence *signal = packet;
@@ -138,10 +138,10 @@ u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet)
 	if (reason || exec->half)
 		return reason;
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
-	smp_mb();	/* C116: earlier work is visible before the value is */
+	smp_mb();	/* C116: the queue's earlier writes are visible before the value */
 	if (here)
 		signal_store((__le64 *)here, signal->value, flags & VIRTIO_PAGODA_SIGNAL_FORWARD);
-	smp_mb();	/* the value is visible before the event is sent */
+	smp_mb();	/* the value is visible before the event */
 	if (flags & VIRTIO_PAGODA_SIGNAL_EVENT)
 		exec->engine->ops->fence(exec->engine->context, exec->run,
 					 le64_to_cpu(signal->address),

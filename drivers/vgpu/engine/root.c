@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Roots of address spaces: changed by SET_ROOT, and the start of every walk. */
+/* Root page tables of address spaces, which SET_ROOT changes. */
 #include "internal.h"
 
-/* Returns the most entries of a root, which translates the bits above those of lower levels. */
+/* Returns the most entries of a root: enough for the address bits above those of lower levels. */
 u64 pagoda_engine_root_limit(const struct pagoda_engine *engine)
 {
 	u32 below = pagoda_engine_level_shift(engine->pt_levels - 1);
@@ -11,7 +11,7 @@ u64 pagoda_engine_root_limit(const struct pagoda_engine *engine)
 	return engine->pt_levels > 2 ? min_t(u64, limit, VIRTIO_PAGODA_PT_ENTRIES) : limit;
 }
 
-/* Returns the bytes of a root: a level-1 root has two words per entry if tables are dual. */
+/* Returns the bytes of a root of @entries: dual level-1 entries have two words. */
 static u64 root_bytes(const struct pagoda_engine *engine, u64 entries)
 {
 	bool dual = engine->pt_levels == 2 && pagoda_engine_dual(engine);
@@ -19,7 +19,6 @@ static u64 root_bytes(const struct pagoda_engine *engine, u64 entries)
 	return entries * VIRTIO_PAGODA_PT_ENTRY_BYTES << dual;
 }
 
-/* Returns the fault reason for an invalid root. */
 static u32 root_check(const struct pagoda_engine *engine, u32 segment, u64 address, u64 entries)
 {
 	u64 limit = pagoda_translates(engine) ? engine->mmu_pages * PAGODA_PAGE :
@@ -45,7 +44,7 @@ static u32 root_check(const struct pagoda_engine *engine, u32 segment, u64 addre
 	return inside ? VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-/* Checks the members for address spaces for pagoda_engine_init(): all or none are set. */
+/* Checks the engine's members for address spaces, of which all or none are set. */
 bool pagoda_engine_roots_valid(const struct pagoda_engine *engine)
 {
 	u32 sizes = 1u << 12 | 1u << 16 | 1u << 21;
@@ -67,12 +66,12 @@ bool pagoda_engine_roots_valid(const struct pagoda_engine *engine)
  * @address: Address of the table, page aligned; 0 without @entries
  * @entries: Entries of the table; 0 = the space has no root any more
  *
- * Waits for accesses in progress, drops cached translations of the space and writes back the
- * combined writes of execution engines: after the return no access reads the old table any more,
- * nor writes memory that the old table led to. The memory of a root in system memory is looked up
- * by walks.
+ * Waits for accesses in progress, drops cached translations of the space and writes back the write
+ * combiners of execution engines: after the return no access reads the old table any more, nor
+ * writes memory that the old table led to. Whether system memory exists at @address isn't checked:
+ * accesses through an unreachable root fault.
  *
- * Context: any number of threads concurrently, while others execute; may sleep.
+ * Context: any number of threads concurrently, also while queues execute; may sleep.
  * Return: fault reason: BAD_CONTEXT, BAD_SEGMENT, BAD_TABLE (too many entries), MISALIGNED,
  * OUT_OF_RANGE, RESERVED (@segment or @address without @entries); or NONE.
  */
@@ -96,7 +95,7 @@ u32 pagoda_engine_root_set(struct pagoda_engine *engine, u32 space, u32 segment,
 		.address = address, .entries = entries, .segment = segment,
 	};
 	pagoda_engine_tlb_forget(engine, engine->nr_tlbs, space, 0, ~0ull);
-	/* Not the paging queue's combiner, which only that queue's thread may drain. */
+	/* Only the paging queue's thread may drain combiner 0, which is that queue's. */
 	pagoda_engine_combine_drain_all(engine, 1);
 	pagoda_shim_write_unlock(&engine->translation);
 	return VIRTIO_PAGODA_FAULT_NONE;

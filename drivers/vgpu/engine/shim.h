@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The engine's only access to its environment. In the kernel the shim includes kernel headers; in a
- * process it provides equal names on top of the C library, so that a fuzzer links exactly the
- * sources that the module is built from.
+ * The engine's only access to kernel functions. In a process the shim provides equal names on top
+ * of the C library, so that a fuzzer links exactly the sources that the module is built from.
  */
 #ifndef PAGODA_VGPU_ENGINE_SHIM_H
 #define PAGODA_VGPU_ENGINE_SHIM_H
@@ -29,7 +28,7 @@ static inline void pagoda_shim_yield(void)
 	cond_resched();
 }
 
-/* Returns nanoseconds that never decrease, in any thread. */
+/* Returns the value of TIMESTAMP: nanoseconds that never decrease, in any thread. */
 static inline u64 pagoda_shim_now(void)
 {
 	return ktime_get_ns();
@@ -130,7 +129,7 @@ static inline void pagoda_shim_yield(void)
 {
 }
 
-/* Returns the number of calls, so that the times that a process sees are repeatable. */
+/* Returns the number of calls instead of a time, so that runs of a fuzzer are repeatable. */
 static inline u64 pagoda_shim_now(void)
 {
 	static u64 now;
@@ -150,7 +149,7 @@ static inline bool pagoda_shim_swap64(__le64 *here, __le64 *old, __le64 new)
 					   __ATOMIC_SEQ_CST);
 }
 
-/* A process that links the engine has one thread: locks only check their own use. */
+/* A process that links the engine has a single thread: locks only assert that they are balanced. */
 struct pagoda_shim_rwlock {
 	int readers;
 	bool writer;
@@ -198,7 +197,7 @@ static inline void pagoda_shim_assert_held_write(struct pagoda_shim_rwlock *lock
 
 #endif
 
-/* An aperture entry and a fence are single 64-bit accesses (C53, C117). */
+/* Aperture entries and fences need single 64-bit accesses (C53, C117). */
 static_assert(sizeof(long) == 8, "the engine needs 64-bit loads and stores");
 
 #endif

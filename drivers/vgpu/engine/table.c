@@ -2,9 +2,9 @@
 /*
  * UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES: writes to page tables.
  *
- * Entries are stored unchecked: the walk checks them, since memory of a table can be written in
- * other ways, too. An entry is a single store, so that a walk of another queue sees either its old
- * or its new value.
+ * Entries are stored unchecked: the walk in walk.c checks them, since memory of a table can be
+ * written in other ways, too. An entry is a single store, so that a walk of another queue sees
+ * either its old or its new value.
  */
 #include "internal.h"
 
@@ -22,7 +22,7 @@ static bool update_64k(const struct virtio_pagoda_update_page_table *update)
 	return le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_USE_64K;
 }
 
-/* Returns the bytes from entry to entry. */
+/* Returns the bytes of an entry: with dual tables, level-1 entries have two words. */
 static u64 update_stride(const struct pagoda_exec *exec,
 			 const struct virtio_pagoda_update_page_table *update)
 {
@@ -31,7 +31,7 @@ static u64 update_stride(const struct pagoda_exec *exec,
 	return PAGODA_PTE_BYTES << two;
 }
 
-/* Returns the address of the word of entry @index, counted from the packet's first entry. */
+/* Returns the address of the word to write in entry @index, counted from the first entry. */
 static u64 update_address(const struct pagoda_exec *exec,
 			  const struct virtio_pagoda_update_page_table *update, u64 index)
 {
@@ -42,7 +42,7 @@ static u64 update_address(const struct pagoda_exec *exec,
 	       (le32_to_cpu(update->first_entry) + index) * stride + second * PAGODA_PTE_BYTES;
 }
 
-/* Returns the entries that a table of that level and kind has at most. */
+/* Returns the most entries of a table of the packet's level, for 4 KiB or 64 KiB pages. */
 static u64 update_limit(const struct pagoda_exec *exec,
 			const struct virtio_pagoda_update_page_table *update)
 {
@@ -54,7 +54,7 @@ static u64 update_limit(const struct pagoda_exec *exec,
 					      VIRTIO_PAGODA_PT_ENTRIES;
 }
 
-/* Returns whether @level has a 64 KiB side: a second word per entry, or another leaf table. */
+/* Returns whether entries for 64 KiB pages exist at @level: leaves, or words of dual tables. */
 static bool update_64k_valid(const struct pagoda_exec *exec, u32 level)
 {
 	if (level)
@@ -94,13 +94,12 @@ static u32 update_table_check(struct pagoda_exec *exec,
 	if (update_64k(update) && !update_64k_valid(exec, level))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS,
 				     VIRTIO_PAGODA_UPDATE_USE_64K);
-	if (level && update->driver_protection)		/* C98: leaves only */
+	if (level && update->driver_protection)		/* C98: only leaf tables have it */
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     le64_to_cpu(update->driver_protection));
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks the numbers of entries and of values. */
 static u32 update_values_check(struct pagoda_exec *exec,
 			       const struct virtio_pagoda_update_page_table *update)
 {
@@ -123,7 +122,7 @@ static u32 update_values_check(struct pagoda_exec *exec,
 	if ((u64)increment * (entries - 1) > mask - (le64_to_cpu(values[0]) & mask))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
 				     le64_to_cpu(values[0]));
-	/* A large root at the end of the address range must not wrap around. */
+	/* Addresses of a large root's entries must not wrap around. */
 	if (update_address(exec, update, entries - 1) + PAGODA_PTE_BYTES <
 	    le64_to_cpu(update->table_address))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
@@ -132,8 +131,8 @@ static u32 update_values_check(struct pagoda_exec *exec,
 }
 
 /*
- * Finds the memory of entry @index. *@got receives the number of entries, at most @want, that
- * are contiguous. *@here is NULL for a page of zeros.
+ * Finds the memory of the table's entries from @index on. *@got receives how many of @want entries
+ * are contiguous. *@here is NULL for a page of zeros, to which nothing is written.
  */
 static u32 update_memory(struct pagoda_exec *exec,
 			 const struct virtio_pagoda_update_page_table *update, u64 index, u32 want,
@@ -190,7 +189,7 @@ u32 pagoda_engine_update_validate(struct pagoda_exec *exec, const void *packet)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Stores entries @index to @index + @count - 1, @step words apart. */
+/* Stores entries @index to @index + @count - 1 of the packet at @here, @step words apart. */
 static void update_write(const struct virtio_pagoda_update_page_table *update, u64 index, u32 count,
 			 u32 step, __le64 *here)
 {
@@ -247,7 +246,7 @@ u64 pagoda_engine_copy_entries_tail(const void *packet)
 	return le32_to_cpu(copy->nr_ranges) * (u64)sizeof(struct virtio_pagoda_copy_range);
 }
 
-/* Checks entries of one table, which is a page at most, and their memory. */
+/* Checks that entries lie in a table of a page, and that their memory can be accessed. */
 static u32 copy_table_check(struct pagoda_exec *exec, u64 table, u32 first, u32 entries, u32 access)
 {
 	u64 va = table + first * PAGODA_PTE_BYTES;
@@ -291,7 +290,7 @@ u32 pagoda_engine_copy_entries_validate(struct pagoda_exec *exec, const void *pa
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Copies entries by single accesses; reads each entry before overwriting it. NULL = zeros. */
+/* Copies entries by single accesses, each before it's overwritten. @src NULL: stores zeros. */
 static void entries_move(__le64 *dst, const __le64 *src, u64 count)
 {
 	u64 i;
@@ -308,7 +307,7 @@ static void entries_move(__le64 *dst, const __le64 *src, u64 count)
 	}
 }
 
-/* Copies @count entries. Each table's part lies within a page, so that one span contains it. */
+/* Copies @count entries. They lie within a page on both sides, so a single span has them. */
 static u32 copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_range *range,
 		      u64 count)
 {
@@ -333,8 +332,8 @@ static u32 copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_
 }
 
 /*
- * Copies ranges in order (C109), and reads a range's entries only when that range's turn comes
- * (C111). An injected failure copies half of the ranges, or half of a single range.
+ * Copies ranges in order (C109), and reads a range's entries only after the previous range was
+ * written (C111). An injected failure copies half of the ranges, or half of a single range.
  */
 u32 pagoda_engine_copy_entries_execute(struct pagoda_exec *exec, const void *packet)
 {

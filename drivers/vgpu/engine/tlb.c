@@ -2,9 +2,9 @@
 /*
  * Translations cached by queues, and FLUSH_TLB, which drops them.
  *
- * No other operation on page tables invalidates an entry: a driver that changes a page table
- * without a flush may still see the old page, as on real hardware. An invalid entry is cached as
- * well (with a size, but no entry) unless the device promised not to do so (C106).
+ * Writes to page tables don't change a TLB: a driver that changes a page table without FLUSH_TLB
+ * may still see the old page, as on real hardware. Invalid page-table entries are cached as well
+ * (a size without an entry) unless INVALID_NOT_CACHED was negotiated (C106).
  *
  * A queue's thread alone changes its TLB, with the translation lock held for reading; with that
  * lock held for writing all TLBs may be changed.
@@ -34,7 +34,7 @@ static u64 tag_first(u64 tag)
 	return (tag & PAGODA_TAG_PAGE_MASK) << VIRTIO_PAGODA_PAGE_SHIFT;
 }
 
-/* Mixes bits, so that addresses 4 MiB apart, and spaces, mostly use different entries. */
+/* Mixes bits, so that equal addresses of two spaces, or 4 MiB apart, mostly differ in the slot. */
 static struct pagoda_engine_tlb_entry *tlb_slot(struct pagoda_engine_tlb *tlb, u32 space, u64 va,
 						u32 shift)
 {
@@ -51,7 +51,7 @@ static struct pagoda_engine_tlb *tlb_of(struct pagoda_exec *exec)
 	return number < exec->engine->nr_tlbs ? &exec->engine->tlbs[number] : NULL;
 }
 
-/* Returns whether the TLB of the run's queue translates @va; smaller pages come first. */
+/* Returns whether the TLB of the run's queue has @va in @found; smaller pages are tried first. */
 bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 			    struct pagoda_translation *found)
 {
@@ -108,8 +108,8 @@ static void tlb_forget(struct pagoda_engine_tlb *tlb, u32 space, u64 first, u64 
 }
 
 /*
- * Drops the translations of @space that overlap @first to @last, both included, from the first
- * @nr_tlbs TLBs, while no queue uses a TLB.
+ * Drops translations of @space that overlap the addresses @first to @last (included) from the first
+ * @nr_tlbs TLBs. The caller holds the translation lock for writing.
  */
 void pagoda_engine_tlb_forget(struct pagoda_engine *engine, u32 nr_tlbs, u32 space, u64 first,
 			      u64 last)
@@ -122,14 +122,14 @@ void pagoda_engine_tlb_forget(struct pagoda_engine *engine, u32 nr_tlbs, u32 spa
 	}
 }
 
-/* Drops all translations, while no queue executes. */
+/* Empties all TLBs, while no queue executes. */
 void pagoda_engine_tlb_clear(struct pagoda_engine *engine)
 {
 	if (engine->tlbs)
 		memset(engine->tlbs, 0, engine->nr_tlbs * sizeof(*engine->tlbs));
 }
 
-/* Returns false for a root that isn't the space's: the driver has lost track of its tables. */
+/* Returns false if the packet names a wrong root: the driver has lost track of its tables. */
 static bool flush_root_matches(const struct pagoda_exec *exec,
 			       const struct virtio_pagoda_flush_tlb *flush)
 {
@@ -156,7 +156,7 @@ u32 pagoda_engine_flush_validate(struct pagoda_exec *exec, const void *packet)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Flushes, while no access is in progress. An injected failure flushes half of the TLBs. */
+/* Drops translations, while no access is in progress; from half of the TLBs if exec->half. */
 u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_flush_tlb *flush = packet;

@@ -3,21 +3,21 @@
  * VIRTUAL_TRANSFER and VIRTUAL_FILL: paging in the address space of the paging process.
  *
  * Every page is checked before the first byte changes, and its memory is noted as far as there is
- * room. The translation lock is released after each chunk, so that no flush waits long; a change of
- * translations in between drops the notes, and either stops the packet halfway or leads it to the
- * new page.
+ * room. The translation lock is released after each chunk, so that no FLUSH_TLB waits long. If
+ * translations change meanwhile, the notes are dropped, and the rest of the packet uses the new
+ * pages or faults.
  */
 #include "internal.h"
 
-/* Returns the notes of the source (ACCESS_READ) or the destination (ACCESS_WRITE). */
+/* Returns the notes of the source (ACCESS_READ) or of the destination (ACCESS_WRITE). */
 static struct pagoda_notes *notes_of(struct pagoda_exec *exec, u32 access)
 {
 	return &exec->notes[access == VIRTIO_PAGODA_ACCESS_WRITE];
 }
 
 /*
- * Checks a side's range and notes the memory found, in the unused part of the run's spans
- * except for @spare pointers.
+ * Checks the range of a source or destination, and notes its memory in the unused part of
+ * run->spans; leaves @spare pointers unused.
  */
 static u32 side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u32 wants, u32 spare)
 {
@@ -31,12 +31,12 @@ static u32 side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u3
 			.limit = exec->run->spans + exec->engine->max_runs - spare,
 		};
 	reason = pagoda_engine_virtual_check(exec, 0, va, size, access, wants, notes);
-	/* If a pause dropped the notes, this is NULL: no more notes are made. */
+	/* NULL if a pause dropped the notes: then no other side is noted. */
 	exec->spans = notes->end;
 	return reason;
 }
 
-/* Checks size and address, before any table is read. */
+/* Checks the size and the address of a range, before any page table is read. */
 static u32 virtual_range_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access)
 {
 	u64 limit = 1ull << exec->engine->va_bits;
@@ -104,7 +104,7 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 			       VIRTIO_PAGODA_SYSTEM_TO_LOCAL);
 	dst_wants = side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_DST_64K,
 			       VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
-	/* Mostly one side is contiguous: a source that isn't must not use all of the room. */
+	/* A scattered source leaves room to the destination, which mostly is contiguous then. */
 	reason = side_check(exec, le64_to_cpu(transfer->src_address), size,
 			    VIRTIO_PAGODA_ACCESS_READ, src_wants, exec->engine->max_runs / 16);
 	if (reason)
@@ -114,8 +114,8 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 }
 
 /*
- * Prepares the access to a span that isn't snooped. The last line of a write of @want bytes
- * stays in the write combiner.
+ * Prepares the access to a side's span that isn't snooped. For a write, the span may be redirected
+ * to a line of the write combiner; if no bytes of @want follow the span, its last line stays there.
  */
 static void side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
@@ -126,7 +126,7 @@ static void side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side
 		pagoda_engine_combine_meet(exec, side->span.here, side->span.size);
 }
 
-/* Finds the side's next span, at most @want bytes, if the last span is used up. */
+/* Finds the side's next span, at most @want bytes, if all of the current span was used. */
 u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
 	struct pagoda_notes *notes = side->notes;
@@ -154,9 +154,9 @@ u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side 
 }
 
 /*
- * Notes the memory of the next @size bytes of a side, up to the first fault, as far as half of
- * the run's spans have room. A page is looked up faster after another page than after a copy,
- * which fills the CPU's store buffer.
+ * Notes the memory of the next @size bytes of a side, up to the first fault, in half of the room of
+ * run->spans. To look up all pages first is faster than to look up each page after a copy, which
+ * fills the CPU's store buffer.
  */
 void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 size)
 {
@@ -173,14 +173,14 @@ void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side 
 	side->notes = notes;
 	*notes = (struct pagoda_notes) { .next = room, .end = room, .limit = room + half };
 	for (; size && notes->limit; va += span.size, size -= span.size) {
-		/* The copy gets the fault, too, after copying the memory in front of @va. */
+		/* The copy gets this fault again, after copying the memory before @va. */
 		if (pagoda_engine_virtual_span(exec, side->space, va, size, side->access, &span))
 			break;
 		pagoda_engine_note(notes, &span);
 	}
 }
 
-/* Copies a chunk of @left bytes, with which the spans of both sides end. */
+/* Copies @left bytes. The spans of both sides end there: no memory is kept for the next call. */
 u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side *src,
 			       struct pagoda_span_side *dst, u64 left)
 {
@@ -197,7 +197,7 @@ u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side
 		if (dst->span.here && src->span.here)
 			pagoda_copy(dst->span.here, src->span.here, size);
 		else if (dst->span.here)
-			memset(dst->span.here, 0, size);	/* C94: zeros */
+			memset(dst->span.here, 0, size);	/* C94: a page of zeros is read */
 		pagoda_side_advance(src, size);
 		pagoda_side_advance(dst, size);
 		left -= size;
@@ -231,7 +231,7 @@ u32 pagoda_engine_virtual_transfer_execute(struct pagoda_exec *exec, const void 
 	return reason;
 }
 
-/* Fills the contiguous memory at the side, at most @want bytes; *@size receives its bytes. */
+/* Fills the next contiguous memory of @dst, at most @want bytes; *@size receives its bytes. */
 u32 pagoda_engine_virtual_fill(struct pagoda_exec *exec, struct pagoda_span_side *dst, u64 want,
 			       u32 pattern, u64 *size)
 {

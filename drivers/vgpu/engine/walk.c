@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The walk: from an address of an address space to memory, through page tables that may have been
- * written by programs.
+ * The walk of page tables: from a virtual address to memory. Programs may have written the tables.
  *
  * The content of tables isn't trusted. Every table is checked to lie in usable VRAM or in system
  * memory that the environment knows, every page to lie in its segment with all of its bytes, every
- * bit to be defined at its level: else BAD_TABLE, which is never cached. Loops need no check, as
- * each step goes down a level.
+ * bit to be defined at its level: else BAD_TABLE, which is never cached. Tables that lead back to
+ * themselves need no check, as each step goes down a level.
  *
- * With dual tables, level-1 entries have two sides: the 4 KiB side, which also has the large pages,
- * and the 64 KiB side. Memory translated by a valid entry of one side must not be translated by a
- * valid entry of the other side, not even in part. Without dual tables an entry has only one side,
- * which the entry selects.
+ * With dual tables, a level-1 entry has two sides: a word for 4 KiB pages and large pages, and a
+ * word for 64 KiB pages. An address translated by a valid entry of the 4 KiB side must not be
+ * translated by a valid entry of the 64 KiB side, too. Without dual tables a level-1 entry has a
+ * single word, which selects its side.
  */
 #include "internal.h"
 
@@ -23,7 +22,7 @@
 /* Bits that may be set in an entry that points to a table. */
 #define PAGODA_PTE_POINTER	(VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_SEGMENT_MASK | \
 				 VIRTIO_PAGODA_PTE_ADDRESS_MASK)
-/* Bits that must not be set in an entry for a page: they are defined at level 1. */
+/* Bits that are defined only at level 1, and there not in an entry of zeros. */
 #define PAGODA_PTE_LEVEL1	(VIRTIO_PAGODA_PTE_LARGE | VIRTIO_PAGODA_PTE_TABLE_64K)
 
 static_assert(VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS == PAGODA_LARGE_SHIFT,
@@ -39,7 +38,7 @@ static u64 pte_address(u64 entry)
 	return entry & VIRTIO_PAGODA_PTE_ADDRESS_MASK;
 }
 
-/* Returns the level of an entry that covers @size bytes: 0 for both kinds of leaf. */
+/* Returns the level of an entry that translates @size bytes: 0 for 4 KiB and 64 KiB pages. */
 static u32 level_of(u64 size)
 {
 	return (__builtin_ctzll(size) - VIRTIO_PAGODA_PAGE_SHIFT) / VIRTIO_PAGODA_PT_INDEX_BITS;
@@ -66,7 +65,7 @@ static bool system_inside(const struct pagoda_exec *exec, u64 address, u64 size)
 	return size <= limit && address <= limit - size;
 }
 
-/* Returns @size bytes of a table, which are in one page or in VRAM, or NULL if not valid. */
+/* Returns @size bytes of a table in VRAM or within a page of system memory, or NULL if invalid. */
 static const u64 *table_at(struct pagoda_exec *exec, u32 segment, u64 address, u64 size)
 {
 	u8 *here;
@@ -81,7 +80,7 @@ static const u64 *table_at(struct pagoda_exec *exec, u32 segment, u64 address, u
 	return got == size ? (const u64 *)here : NULL;
 }
 
-/* Returns whether an entry is a valid pointer to a table of @size bytes, aligned to its size. */
+/* Returns whether an entry points to a valid table of @size bytes, aligned to its size. */
 static bool pointer_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 {
 	u64 address = pte_address(entry);
@@ -95,8 +94,8 @@ static bool pointer_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 }
 
 /*
- * Returns whether an entry is a valid page of @size bytes: all of them are in its segment, or the
- * page is zeros.
+ * Returns whether an entry translates to a valid page of @size bytes: all bytes are in the segment,
+ * or the page is zeros.
  */
 static bool page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 {
@@ -123,7 +122,7 @@ static bool page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 	}
 }
 
-/* Decodes one side of a level-1 entry: invalid, zeros, a large page, or a leaf table. */
+/* Decodes a level-1 entry's word for @side: invalid, zeros, a large page, or a leaf table. */
 static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda_leaf *leaf)
 {
 	struct pagoda_translation *found = &leaf->side[side];
@@ -146,7 +145,7 @@ static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda
 	if (side == PAGODA_SIDE_64K && !(page_sizes & 1u << PAGODA_PAGE_64K_SHIFT))
 		return bad_table(found, 1);
 	if (!pagoda_engine_dual(exec->engine))
-		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* was used to select the side */
+		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* selected @side */
 	if (pointer_valid(exec, word, bytes))
 		leaf->table[side] = table_at(exec, pte_segment(word), pte_address(word), bytes);
 	return leaf->table[side] ? VIRTIO_PAGODA_FAULT_NONE : bad_table(found, 1);
@@ -168,7 +167,7 @@ static u32 walk_level1(struct pagoda_exec *exec, const u64 *words, struct pagoda
 	return walk_side(exec, words[0], side, leaf);
 }
 
-/* Returns a side's translation of @va in @found; a leaf table is replaced by its entry for @va. */
+/* Stores a side's translation of @va, by the leaf table or else by the level-1 entry. */
 static u32 walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u32 side, u64 va,
 		     struct pagoda_translation *found)
 {
@@ -189,8 +188,8 @@ static u32 walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u
 }
 
 /*
- * Returns whether the table of a side has a valid entry for memory that @found, of the other side,
- * translates. A TLB that caches @found would hide that entry.
+ * Returns whether the leaf table of @side has a valid entry for addresses that @found, the other
+ * side's translation of @va, translates. A TLB that caches @found would hide that entry.
  */
 static bool side_overlaps(const struct pagoda_leaf *leaf, u32 side, u64 va,
 			  const struct pagoda_translation *found)
@@ -229,8 +228,8 @@ static u32 walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, 
 }
 
 /*
- * Walks down from the root. A walk that gets to level 1 stores the entry's words in @words and
- * sets @found->size to zero. An entry above that ends the walk is stored in @found.
+ * Walks down from the root. At level 1 stores the entry's words in @words and 0 in @found->size. An
+ * invalid entry, or an entry of zeros, above level 1 ends the walk and is stored in *@found.
  */
 static u32 walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
 		     struct pagoda_translation *found)
@@ -279,7 +278,7 @@ static u32 walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
 	}
 }
 
-/* Translates by the tables, without the TLB. */
+/* Translates @va by the page tables, without the TLB. */
 static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 		       struct pagoda_translation *found)
 {
@@ -289,7 +288,7 @@ static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 	u32 reason;
 
 	pagoda_shim_assert_held(&exec->engine->translation);
-	/* No tag is 0: bit 42 of an address of 63 bits is free above a large page. */
+	/* No tag is 0: a 63-bit address has a 42-bit number of 2 MiB; bit 42 is always set. */
 	tag |= 1ull << (63 - PAGODA_LARGE_SHIFT);
 	if (leaf->tag != tag) {
 		leaf->tag = 0;
@@ -304,7 +303,7 @@ static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 	return walk_sides(exec, leaf, va, found);
 }
 
-/* Translates one address for one kind of access; stores no fault. */
+/* Translates @va by the TLB or by the tables and checks permissions. Doesn't store the fault. */
 static u32 walk_translate(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 			  struct pagoda_translation *found)
 {
@@ -333,7 +332,7 @@ static u32 walk_translate(struct pagoda_exec *exec, u32 space, u64 va, u32 acces
  * @engine: Engine
  * @space: Address space
  * @va: Address
- * @page: Receives the translation; for a fault only the level
+ * @page: Receives the translation; after a fault only the level
  *
  * For debugging: TLBs, counters and faults are unchanged.
  *
@@ -373,7 +372,7 @@ static u32 walk_refuse(struct pagoda_exec *exec, u32 reason, u64 va, u32 access,
 }
 
 /*
- * Returns the bytes from @va on that are contiguous in the segment, at most @want. The
+ * Returns the number of bytes from @va on, at most @want, that are contiguous in the segment. The
  * translation of the address behind those bytes is kept in exec->ahead for the next span.
  */
 static u64 walk_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 want, u32 access,
@@ -414,7 +413,7 @@ static u32 translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 acce
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Finds the memory at @address of @span->segment. Reduces @span->size to contiguous bytes. */
+/* Finds the memory at @address of span->segment. Reduces span->size to contiguous bytes. */
 static u32 span_memory(struct pagoda_exec *exec, u64 address, u32 access,
 		       struct pagoda_virtual_span *span)
 {
@@ -444,7 +443,7 @@ static u32 span_memory(struct pagoda_exec *exec, u64 address, u32 access,
 
 /*
  * Finds the memory at @va that is contiguous for the CPU, at most @want bytes (not zero), checks
- * the access and caches the translations in the run's TLB.
+ * the permission and caches the translations in the run's TLB. Returns a fault reason, or 0.
  */
 u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 want,
 			       u32 access, struct pagoda_virtual_span *span)
@@ -480,9 +479,8 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 }
 
 /*
- * Finds 1 to 8 bytes, aligned to their size, so that they are a single access. *@here is NULL
- * for a page of zeros, to which nothing is written. The bytes are in memory, not in the write
- * combiner.
+ * Finds 1 to 8 bytes, aligned to their size, for a single access. *@here is NULL for a page of
+ * zeros, to which nothing is written, else memory, not a line of the write combiner.
  */
 u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u64 va,
 					  u32 size, u32 access, u8 **here)
@@ -500,8 +498,8 @@ u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u
 }
 
 /*
- * Like pagoda_engine_virtual_address_resolve(), for a write that may be combined: the caller writes
- * to @here before the packet or command ends.
+ * Finds up to 8 bytes for a write that may be combined: *@here may be in a line of the write
+ * combiner, and is NULL for a page of zeros. The caller writes before the packet or command ends.
  */
 u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64 va, u32 size,
 					u8 **here)
@@ -533,7 +531,7 @@ static u32 wants_check(struct pagoda_exec *exec, u64 va, u32 access, u32 wants,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Notes the next span of a range. The first span that can't be noted ends the notes. */
+/* Appends the next span of a range. Zeros, other combining or lack of room end the notes. */
 void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_span *span)
 {
 	if (!notes->limit)
@@ -553,8 +551,9 @@ void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_
 }
 
 /*
- * Checks that every page of a range can be accessed and meets the requirements in @wants,
- * without accessing the pages; may pause. Notes the memory in @notes unless @notes is NULL.
+ * Checks that every page of a range can be accessed and meets the requirements in @wants, without
+ * accessing the pages. Notes the memory in @notes unless @notes is NULL. May release the
+ * translation lock for a moment.
  */
 u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64 size,
 				u32 access, u32 wants, struct pagoda_notes *notes)
