@@ -16,8 +16,8 @@
  * used for the write. Operations that remove mappings drain the combiner first.
  *
  * The paging queue's lines are used by that queue's thread only. An engine's lines are used by the
- * engine's thread with the translation lock held for reading, or by any with that lock held for
- * writing. No lock is needed while no queue executes.
+ * engine's thread with the translation lock held for reading, or by any thread with that lock held
+ * for writing. No lock is needed while no queue executes.
  */
 #include "internal.h"
 
@@ -96,8 +96,8 @@ static struct pagoda_engine_line *line_find(struct pagoda_engine_combiner *combi
 }
 
 /*
- * Returns the address in a line at which to write instead of @here. A line may be written to while
- * it isn't loaded, so it's written back before it's loaded again.
+ * Returns the address in a line at which to write instead of @here. An address returned earlier may
+ * have been used to write to a line that isn't loaded: that is written back before it's loaded.
  */
 static u8 *line_place(struct pagoda_engine_combiner *combiner, u8 *here)
 {
@@ -131,10 +131,10 @@ void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 si
 }
 
 /*
- * Prepares a write to a span that isn't snooped; @last: the write ends with this span. A span within
- * a line is redirected by *@here to a line of the combiner. A larger span is written to memory; if
- * @last, *@size excludes its last line, for a second call. Only the last span of scattered pages
- * leaves a line in the combiner, because a line costs more than a copy.
+ * Prepares a write to a span that isn't snooped; @last: the write ends with this span. *@here is
+ * redirected to a line of the combiner for a span within a line. A larger span is written to
+ * memory; if @last, *@size excludes its last line, for a second call. Other spans of scattered
+ * pages leave no line in the combiner, because a line costs more than a copy.
  */
 void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last)
 {

@@ -2,18 +2,17 @@
 /*
  * The loop over the commands of a job, and the table of commands.
  *
- * Commands are in memory of a program, which may change them at any time: each command is fetched
- * word by word, once, and the fetched copy is checked and executed. Fields are checked before the
- * first effect; memory is not, it faults when it is accessed.
+ * Commands are in memory of a program, which may change them at any time: each word of a command is
+ * read once, and the copy is checked and executed. Fields are checked before the first effect;
+ * memory isn't checked, but faults when it is accessed.
  *
- * The translation lock is held for reading from the first command to the last, and released shortly
- * after each chunk of work and while a command waits. Page-table entries found by one command
- * aren't used by the next one, as between packets; only the entries of TLBs and the memory of the
- * commands stay valid.
+ * The translation lock is held for reading from the first command to the last, and released for a
+ * moment after each chunk of work and while a command waits. Page-table entries found by a command
+ * aren't used by the next command; only entries of TLBs and the memory of the commands stay valid.
  */
 #include "command.h"
 
-/* Bytes of command memory looked up at once. */
+/* Most bytes of command memory that are looked up at once. */
 #define PAGODA_FETCH_AHEAD	0x10000u
 
 #define PAGODA_COMMAND(NAME, type, ...) \
@@ -124,7 +123,7 @@ const char *pagoda_engine_command_name(u32 opcode)
 
 /*
  * Finds the memory of commands from @va on, for job_fetch(). An aperture page may be unmapped at
- * any time, so that job_fetch() asks anew for each word there. Returns a fault reason, or 0.
+ * any time, so that job_fetch() looks up each word there. Returns a fault reason, or 0.
  */
 static u32 job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 {
@@ -142,11 +141,11 @@ static u32 job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 	job->fetch = span.here;
 	job->fetch_changes = job->exec.engine->changes;
 	if (span.segment == VIRTIO_PAGODA_SEGMENT_APERTURE)
-		job->fetch_changes--;	/* differs from engine->changes: look up again */
+		job->fetch_changes--;	/* not equal to engine->changes: not valid */
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Reads words @first to @last (excluded) of the current command, each of them once. */
+/* Reads words @first to @last (excluded) of the current command, each word once. */
 static u32 job_fetch(struct pagoda_job *job, u32 first, u32 last)
 {
 	u32 reason;
@@ -177,7 +176,7 @@ static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command
 	u32 reason, opcode;
 	u16 flags;
 
-	/* @left is a multiple of 8 and not 0, so that it covers the head. */
+	/* job->left is a multiple of 8 and not 0: the head of a command fits. */
 	reason = job_fetch(job, 0, 1);
 	if (reason)
 		return reason;
@@ -197,7 +196,7 @@ static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command
 	return job_fetch(job, 1, (*row)->size / sizeof(u64));
 }
 
-/* Carries out an injected failure: without effect, or with half of it if @row->halves. */
+/* Carries out an injected failure: without effect, or with half of it if row->halves. */
 static u32 command_fail(struct pagoda_job *job, const struct pagoda_command_row *row)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -215,7 +214,7 @@ static bool job_stops(const struct pagoda_job *job)
 	return job->exec.run->packets == job->exec.run->stop_at || pagoda_stopped(&job->exec);
 }
 
-/* Executes the next command. Pauses before if a chunk of work was done. */
+/* Executes the next command. If a chunk of work was done, first releases the lock for a moment. */
 static u32 job_command(struct pagoda_job *job)
 {
 	struct pagoda_engine_run *run = job->exec.run;
@@ -278,7 +277,7 @@ static u32 job_buffers(struct pagoda_job *job)
 	return reason;
 }
 
-/* Executes a job's commands after its context was loaded. Saves the context in any case. */
+/* Executes a job's commands and saves the context's registers, also after a fault. */
 static u32 job_execute(struct pagoda_job *job)
 {
 	struct pagoda_engine_run *run = job->exec.run;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COMPUTE and REDUCE: arithmetic over arrays of 32-bit elements. An element is aligned to its size,
- * so that no element crosses a page.
+ * COMPUTE and REDUCE: arithmetic over arrays of 32-bit elements, which are aligned to 4 bytes, so
+ * that no element crosses a page.
  */
 #include "command.h"
 
-/* Number of zero elements that replace a page of zeros, piece by piece. */
+/* Elements of array_zeros, which is read instead of a page of zeros, piece by piece. */
 #define PAGODA_ZEROS		1024u
 
 static const __le32 array_zeros[PAGODA_ZEROS];
 
-/* COMPUTE's arrays, the result last, which may be one of the operands. */
+/* Indices of COMPUTE's arrays. The result may be an operand, too. */
 #define PAGODA_OPERAND_A	0
 #define PAGODA_OPERAND_B	1
 #define PAGODA_OPERAND_C	2
@@ -18,7 +18,7 @@ static const __le32 array_zeros[PAGODA_ZEROS];
 #define PAGODA_RESULT		3
 #define PAGODA_ARRAYS		4
 
-/* Returns the bytes of an array of @count elements, ~0 if they exceed the address space. */
+/* Returns the bytes of an array of @count elements, ~0 if they exceed 64 bits of address. */
 static u64 array_bytes(u64 count)
 {
 	return count >> 62 ? ~0ull : count * sizeof(__le32);
@@ -34,9 +34,9 @@ static u32 array_check(struct pagoda_job *job, u64 count, u32 reserved)
 }
 
 /*
- * Finds contiguous elements on a side, at least one and at most *@want, and stores their number
- * in *@want. Returns the elements' address, or NULL with *@reason set. For writes to a page of
- * zeros, which are dropped, the address is NULL without a reason.
+ * Finds the next contiguous elements of a side's array, at most *@want, and stores their number
+ * (not 0) in *@want. Returns the elements' address; NULL after a fault, which *@reason receives,
+ * and for writes to a page of zeros, which are dropped.
  */
 static const __le32 *array_next(struct pagoda_job *job, struct pagoda_span_side *side, u64 *want,
 				u32 *reason)
@@ -56,7 +56,6 @@ static u32 compute_operands(const struct virtio_pagoda_compute *compute)
 	return le32_to_cpu(compute->operation) == VIRTIO_PAGODA_COMPUTE_MULTIPLY_ADD ? 3 : 2;
 }
 
-/* Fills in the addresses of the arrays; without a third operand its address is 0. */
 static void compute_addresses(const struct virtio_pagoda_compute *compute, u64 *addresses)
 {
 	addresses[PAGODA_OPERAND_A] = le64_to_cpu(compute->a);
@@ -103,7 +102,7 @@ u32 pagoda_command_compute_validate(struct pagoda_job *job, const void *command)
 	return reason ? reason : compute_address_check(job, compute);
 }
 
-/* Computes @count elements. @dst may be @a, @b or @c: an element is read before it is written. */
+/* Computes @count elements. @dst may be @a, @b or @c: each element is read before it's written. */
 static void compute_elements(u32 operation, __le32 *dst, const __le32 *a, const __le32 *b,
 			     const __le32 *c, u64 count)
 {
@@ -126,8 +125,8 @@ static void compute_elements(u32 operation, __le32 *dst, const __le32 *a, const 
 }
 
 /*
- * Computes elements that are contiguous in all arrays, at most *@count, and stores their number in
- * *@count.
+ * Computes the next elements that are contiguous in all arrays, at most *@count, and stores their
+ * number in *@count. Returns a fault reason, or 0.
  */
 static u32 compute_piece(struct pagoda_job *job, u32 operation, u32 operands,
 			 struct pagoda_span_side *sides, u64 *count)
@@ -209,7 +208,7 @@ static u64 reduce_elements(u32 operation, u64 r, const __le32 *src, u64 count)
 	return r;
 }
 
-/* Reduces @left elements, at most a chunk. */
+/* Reduces the next @left elements of @src, at most a PAGODA_CHUNK of bytes, into *@r. */
 static u32 reduce_chunk(struct pagoda_job *job, u32 operation, struct pagoda_span_side *src,
 			u64 left, u64 *r)
 {
@@ -251,7 +250,7 @@ u32 pagoda_command_reduce_execute(struct pagoda_job *job, const void *command)
 		return reason;
 	reason = pagoda_engine_virtual_store_resolve(&job->exec, job->space,
 						     le64_to_cpu(reduce->dst), 8, &here);
-	if (!reason && here)	/* no memory: a page of zeros */
+	if (!reason && here)	/* NULL = a page of zeros */
 		WRITE_ONCE(*(__le64 *)here, cpu_to_le64(r));
 	return reason;
 }

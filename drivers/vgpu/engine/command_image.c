@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Before the first command and after the last: the check of a request for execution, and the save
- * area of its context.
+ * Before a job's first command and after its last: the check of the request, and the save area of
+ * the context.
  *
  * The save area has a physical address, so that it can be accessed whatever happens to the address
- * space. The save area is looked up again to save, because the job may have taken long.
+ * space. Its memory is looked up twice, to load and to save, because a job may take long.
  */
 #include "command.h"
 
-/* Checks all command buffers, before the first command is executed. */
+/* Checks address and size of each command buffer, before the first command is executed. */
 static u32 job_check_buffers(struct pagoda_job *job, u32 nr_buffers)
 {
 	const struct virtio_pagoda_command_buffer *buffers = (const void *)(job->execute + 1);
@@ -31,7 +31,7 @@ static u32 job_check_buffers(struct pagoda_job *job, u32 nr_buffers)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks a request, without its context and its commands. */
+/* Checks a request's fields and list of command buffers, not its save area nor its commands. */
 u32 pagoda_engine_job_check(struct pagoda_job *job)
 {
 	const struct pagoda_engine_run *run = job->exec.run;
@@ -59,7 +59,7 @@ u32 pagoda_engine_job_check(struct pagoda_job *job)
 	return job_check_buffers(job, nr_buffers);
 }
 
-/* Finds the image, which starts at a page, so that the image is contiguous. */
+/* Finds the save area's image, which is contiguous because it starts at a page. */
 static u32 image_find(struct pagoda_job *job, u32 access, u8 **here)
 {
 	u64 address = le64_to_cpu(job->execute->image_address);
@@ -76,8 +76,8 @@ static u32 image_find(struct pagoda_job *job, u32 access, u8 **here)
 }
 
 /*
- * Returns whether the image names the context (C81) and the current root of the address space
- * (C84). An address space without a root is accepted: its first access faults.
+ * Returns whether a save area names the job's context (C81) and the current root of its address
+ * space (C84). An address space without a root is accepted: accesses in it fault.
  */
 static bool image_matches(const struct pagoda_job *job,
 			  const struct virtio_pagoda_context_image *image)
@@ -92,7 +92,7 @@ static bool image_matches(const struct pagoda_job *job,
 	       le32_to_cpu(image->root_segment) == root->segment;
 }
 
-/* Checks the save area and loads the registers. */
+/* Checks the save area, and loads the registers and the number of jobs. */
 u32 pagoda_engine_job_load(struct pagoda_job *job)
 {
 	struct virtio_pagoda_context_image image;
@@ -100,7 +100,7 @@ u32 pagoda_engine_job_load(struct pagoda_job *job)
 	u8 *here;
 
 	pagoda_shim_assert_held(&job->exec.engine->translation);
-	/* The image is written at the end: refuse a read-only image before the first command. */
+	/* The job's end writes the image: refuse a read-only image before the first command. */
 	reason = image_find(job, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
 		return reason;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COPY_RECT: copies rows of a rectangle, from any layout to any other, wherever the pages of the
- * surfaces are.
+ * COPY_RECT: copies the rows of a rectangle between two surfaces, each linear or tiled, wherever
+ * their pages are.
  */
 #include "command.h"
 
-/* Bytes of a surface looked up at once: tiles of a row, and rows, are contiguous. */
+/* Most bytes of a surface looked up at once: virtual addresses of tiles and rows follow on. */
 #define PAGODA_RECT_AHEAD	0x10000u
 
 /*
  * struct pagoda_rect - A surface while rows of it are copied
- * @side: memory of the surface that was found last, with all of its bytes
- * @address: address of the first byte
- * @pitch: bytes from row to row
- * @x: first byte of each row
- * @row: current row
- * @shift: log2 of the width of a tile, 0 = linear
+ * @side: memory of the surface that was found last; copying doesn't advance @side
+ * @address: virtual address of the surface's first byte
+ * @pitch: bytes from a row of the surface to the next row
+ * @x: offset of the rectangle in a row, in bytes
+ * @row: current row of the surface
+ * @shift: log2 of the width of a tile in bytes, 0 = linear
  */
 struct pagoda_rect {
 	struct pagoda_span_side side;
@@ -47,7 +47,7 @@ static bool surface_valid(const struct virtio_pagoda_surface *surface)
 	return IS_ALIGNED(pitch, width) && IS_ALIGNED(height, width);
 }
 
-/* Checks a side and the rectangle on it. */
+/* Checks a source or destination surface, and that the rectangle lies within it. */
 static u32 surface_check(struct pagoda_job *job, const struct virtio_pagoda_surface *surface,
 			 const struct virtio_pagoda_copy_rect *rect, u32 access)
 {
@@ -107,8 +107,8 @@ static struct pagoda_rect rect_make(const struct pagoda_job *job,
 }
 
 /*
- * Finds byte @column of the current row and reduces *@size to the contiguous bytes of the row.
- * *@here is NULL for a page of zeros.
+ * Finds byte @column of the surface's current row, and reduces *@size to the row's bytes that are
+ * contiguous there. *@here is NULL for a page of zeros.
  */
 static u32 rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 column, u64 *size,
 		     u8 **here)
@@ -137,7 +137,7 @@ static u32 rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 colum
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Copies a row and moves both sides to the next row. Returns a fault reason, or 0. */
+/* Copies @width bytes of a row and moves both surfaces to the next row. */
 static u32 rect_row(struct pagoda_job *job, struct pagoda_rect *src, struct pagoda_rect *dst,
 		    u64 width)
 {
@@ -178,7 +178,7 @@ u32 pagoda_command_rect_execute(struct pagoda_job *job, const void *command)
 			break;
 		left--;
 		since += width;
-		/* A row is at most a pitch, so that @since is still about a chunk. */
+		/* A row is at most MAX_PITCH bytes, so that @since is about a chunk at most. */
 		if (since < PAGODA_CHUNK && left)
 			continue;
 		src.side.span.size = 0;

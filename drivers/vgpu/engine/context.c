@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Save areas of contexts: INIT_CONTEXT_RESOURCE initializes one in any segment, and
- * UPDATE_CONTEXT_ALLOCATION writes to one that is mapped. The rest of a save area's content is
- * a matter of the driver and the device's engines.
+ * Save areas of contexts: INIT_CONTEXT_RESOURCE initializes a save area in any segment, and
+ * UPDATE_CONTEXT_ALLOCATION writes to a save area that is mapped in the paging process.
  */
 #include "internal.h"
 
@@ -19,7 +18,7 @@ u64 pagoda_engine_init_context_tail(const void *packet)
 	return (u64)le32_to_cpu(init->dst.nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-/* Checks a range of the paging address space. */
+/* Checks a range of virtual addresses of the paging process. */
 static u32 context_address_check(struct pagoda_exec *exec, u64 address, u64 size)
 {
 	u64 limit = 1ull << exec->engine->va_bits;
@@ -75,7 +74,7 @@ u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *pac
 		}
 		size = min_t(u64, cursor.here_size, PAGODA_CHUNK);
 		memset(cursor.here, 0, size);
-		if (first)	/* the first span has half a page at least: the image fits */
+		if (first)	/* fits: the first span is half a page or more */
 			memcpy(cursor.here, &image, sizeof(image));
 		first = false;
 		cursor.here += size;
@@ -99,7 +98,7 @@ u64 pagoda_engine_update_context_tail(const void *packet)
 			  VIRTIO_PAGODA_PACKET_ALIGN);
 }
 
-/* Refuses padding that isn't zero: like a reserved field, padding may get a meaning later. */
+/* Refuses padding behind the data that isn't zero: like reserved fields it may get a meaning. */
 static u32 update_padding_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_update_context_allocation *update)
 {

@@ -2,9 +2,9 @@
 /*
  * The loop over the packets of a buffer, and the table of operations.
  *
- * A packet is checked in three steps, each of which reports the value that it refuses: its head
- * (opcode, feature, queue, length, flags), its fields, its memory. Only then does the packet have
- * an effect.
+ * A packet is checked in three steps, each of which reports the value that it refuses: the packet's
+ * head (opcode, feature, queue, length, flags), its fields, its memory. Only then does the packet
+ * have an effect.
  */
 #include "internal.h"
 
@@ -175,10 +175,10 @@ const char *pagoda_engine_fault_name(u32 reason)
 
 /**
  * pagoda_engine_init() - Check the parameters of an engine and initialize its locks
- * @engine: All members set by the caller, counters zero
+ * @engine: Engine; all members set by the caller, counters zero
  *
  * Context: before the engine executes.
- * Return: false when a limit, an alignment or an invalid range is wrong.
+ * Return: false when a limit, an alignment or an entry of @invalid is wrong.
  */
 bool pagoda_engine_init(struct pagoda_engine *engine)
 {
@@ -208,7 +208,6 @@ bool pagoda_engine_init(struct pagoda_engine *engine)
 	return true;
 }
 
-/* Clears mappings, roots, translations, lines and bound ranges. */
 static void engine_forget(struct pagoda_engine *engine)
 {
 	u32 i;
@@ -233,8 +232,8 @@ static void engine_forget(struct pagoda_engine *engine)
  * pagoda_engine_reset() - Clear mappings, address spaces, bound ranges and features
  * @engine: Engine that executes nothing, initialized
  *
- * The content of VRAM and of the ranges' windows is left to the caller. The content of write
- * combiners is dropped.
+ * Write combiners are emptied without being written back. VRAM and the windows of swizzling ranges
+ * keep their content.
  *
  * Context: may sleep.
  */
@@ -249,8 +248,8 @@ void pagoda_engine_reset(struct pagoda_engine *engine)
  * @engine: Engine that executes nothing, initialized
  * @vram: Content of VRAM afterwards; ranges published as invalid stay unchanged
  *
- * Clears the state that pagoda_engine_reset() clears, but keeps the negotiated features, and writes
- * the content of write combiners back before.
+ * Writes back the write combiners, then clears what pagoda_engine_reset() clears, except for the
+ * negotiated features.
  *
  * Context: may sleep.
  */
@@ -275,7 +274,7 @@ void pagoda_engine_reset_adapter(struct pagoda_engine *engine, enum pagoda_engin
 /**
  * pagoda_engine_run_init() - Prepare a run without buffer
  * @run: Run to initialize
- * @kind: Kind of its queue
+ * @kind: Kind of the queue
  * @queue: Virtqueue number
  * @seqno: Number of the request
  *
@@ -294,7 +293,7 @@ void pagoda_engine_run_init(struct pagoda_engine_run *run,
 	run->fail_at = PAGODA_ENGINE_NEVER;
 }
 
-/* Checks a packet's head. On success *@op is its row and *@length the length of the packet. */
+/* Checks a packet's head. *@op receives the operation, and *@length the packet's bytes. */
 static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32 *length)
 {
 	const struct pagoda_engine_run *run = exec->run;
@@ -311,7 +310,7 @@ static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_UNSUPPORTED, opcode);
 	if (run->kind == PAGODA_ENGINE_QUEUE_EXEC && !(*op)->exec)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_FORBIDDEN, opcode);
-	/* Sizes are multiples of 8, so that the length can always be read. */
+	/* At least 8 bytes of the buffer are left, so that @packet->length can be read. */
 	*length = le32_to_cpu(packet->length);
 	if (*length > left || *length < (*op)->size ||
 	    *length != (*op)->size + ((*op)->tail ? (*op)->tail(packet) : 0))
@@ -335,7 +334,7 @@ static u32 packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op, con
 	return reason ? reason : pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 }
 
-/* Takes the lock that the packet needs, and returns the use of the lock for packet_unlock(). */
+/* Takes the translation lock as @op needs it. Returns the use of the lock for packet_unlock(). */
 static enum pagoda_hold packet_lock(struct pagoda_engine *engine, const struct pagoda_op *op)
 {
 	enum pagoda_hold hold = op->hold;
@@ -345,7 +344,7 @@ static enum pagoda_hold packet_lock(struct pagoda_engine *engine, const struct p
 	if (hold == PAGODA_HOLD_CHANGE) {
 		pagoda_shim_write_lock(&engine->translation);
 		engine->changes++;
-		/* No write made through an old translation is left behind (C103, C121). */
+		/* No write through an old translation may reach memory later (C103, C121). */
 		pagoda_engine_combine_drain_all(engine, 0);
 	} else if (hold == PAGODA_HOLD_VIRTUAL) {
 		pagoda_shim_read_lock(&engine->translation);
@@ -376,7 +375,7 @@ static u32 packet_execute(struct pagoda_exec *exec)
 	hold = packet_lock(exec->engine, op);
 	exec->spans = run->spans;
 	exec->bus = op->bus;
-	/* Translations and memory found for the previous packet may have changed. */
+	/* What was found for the previous packet may have changed without the lock. */
 	pagoda_engine_translation_forget(exec);
 	reason = op->validate(exec, packet);
 	if (!reason) {
@@ -395,8 +394,8 @@ static u32 packet_execute(struct pagoda_exec *exec)
 }
 
 /*
- * Returns whether the offset to start at is the beginning of a packet. *@skipped receives the
- * number of packets before that offset.
+ * Returns whether run->start is the beginning of a packet. *@skipped receives the number of packets
+ * before.
  */
 static bool start_valid(const struct pagoda_engine_run *run, u32 *skipped)
 {
@@ -447,8 +446,8 @@ static u32 buffer_execute(struct pagoda_exec *exec)
 	while (!reason && run->offset < run->size)
 		reason = run_stops(exec) ? PAGODA_STOPPED : packet_execute(exec);
 	/*
-	 * After a fault or stop the buffer's last packets, which drain the combiner, aren't
-	 * executed. Packets of execution queues combine no writes.
+	 * The packets that weren't executed may include those that write back the combiner. Packets
+	 * of execution queues combine no writes.
 	 */
 	if (reason && run->kind == PAGODA_ENGINE_QUEUE_PAGING)
 		pagoda_engine_combine_drain(exec->engine, run->tlb);
@@ -460,13 +459,13 @@ static u32 buffer_execute(struct pagoda_exec *exec)
  * @engine: Engine
  * @run: Buffer and parameters; receives the progress and the fault
  *
- * Packets are executed in order. A packet that is refused has no effect at all; only a failure of
- * the device, an aperture page that another queue remaps while the page is being copied, and
- * @run->stop on an execution queue stop a packet halfway.
+ * Packets are executed in order. A packet that is refused has no effect at all. Only an injected
+ * failure, a mapping that another queue changes while the packet is executed, and @run->stop on an
+ * execution queue stop a packet halfway.
  *
- * The commands of a job are executed in order, too, but the memory that they access is checked when
- * it is accessed, so that a command may stop halfway. The registers of the context are saved
- * however the job ends.
+ * The commands of a job are executed in order, too, but memory is checked when a command accesses
+ * it, so that a command may stop halfway. The registers of the context are saved however the job
+ * ends.
  *
  * Context: any number of threads concurrently; may sleep.
  * Return: the outcome of the run.

@@ -22,7 +22,7 @@ static u32 alignment_check(struct pagoda_exec *exec, u64 address, u64 size, u64 
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Fills at most a chunk; @here and @size are multiples of 4, @size isn't 0. */
+/* Fills memory with @pattern; @here and @size (bytes, not 0) are multiples of 4. */
 void pagoda_engine_fill_words(u8 *here, u32 size, u32 pattern)
 {
 	__le32 word = cpu_to_le32(pattern);
@@ -60,7 +60,7 @@ static u32 fill_range(struct pagoda_exec *exec, u64 address, u64 size, u32 patte
 	return reason;
 }
 
-/* Fills pages of VRAM without a packet, while no queue executes. */
+/* Fills whole pages of VRAM for RESET_ADAPTER, while no queue executes. */
 void pagoda_engine_fill_vram(struct pagoda_engine *engine, u64 address, u64 size, u32 pattern)
 {
 	u32 chunk;

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled surfaces, their linear views, and the ranges in which the CPU sees such a view.
+ * Tiled surfaces, their linear views (the rows one after the other), and the swizzling ranges in
+ * which the CPU sees a linear view.
  *
- * A tile's row has an equal length in both views and begins at a multiple of its length in both. So
- * does every piece of a view that is copied, since pages do: copies go from tile row to tile row,
- * and only the last row may be cut short.
+ * The bytes of a tile's row are contiguous in the tiled surface and in the linear view, and begin
+ * at a multiple of their number in both. Every copied piece of a view begins at a page, and so at
+ * such a multiple, too: copies go from tile row to tile row, and only the last may be cut short.
  */
 #include "internal.h"
 
-/* Bytes copied at once: a copy of this constant length is inlined. */
+/* Bytes of the copies that tile rows are made of; a copy of a constant length is inlined. */
 #define PAGODA_LINE	64u
 
 /*
  * struct pagoda_tiles - Position in a surface, in the order of its linear view
  * @surface: first byte of the surface in VRAM
- * @level: offset of the current mip level; behind the last: of the linear rest
- * @pitch: bytes from row to row of the level
+ * @level: offset of the current mip level in @surface; if @mips is 0, of the linear rest behind
+ *	the last level
+ * @pitch: bytes from a row of the level to the next row
  * @height: rows of the level
  * @row: row of the next byte
- * @column: offset of the next byte in the row; behind the last level: in the linear rest
- * @shift: log2 of a tile's width and height
- * @mips: number of levels from the current one on, 0 = behind the last
+ * @column: offset of the next byte in @row; if @mips is 0, in the linear rest
+ * @shift: log2 of a tile's width in bytes and of its height in rows
+ * @mips: number of levels that remain, with the current level
  */
 struct pagoda_tiles {
 	u8 *surface;
@@ -34,10 +36,10 @@ struct pagoda_tiles {
 };
 
 /*
- * struct pagoda_view - Both views of a surface while a piece of it is copied
- * @tiles: position in the tiled view
- * @window: next byte of the linear view in a range's window, NULL = the surface is in no range
- * @swizzle: the piece goes into the surface, not out of it
+ * struct pagoda_view - Tiled and linear view of a surface while a piece of it is copied
+ * @tiles: position in the tiled surface
+ * @window: next byte in the window of a swizzling range, NULL = copies use no range
+ * @swizzle: the piece is copied into the surface, else out of it
  */
 struct pagoda_view {
 	struct pagoda_tiles tiles;
@@ -45,7 +47,7 @@ struct pagoda_view {
 	bool swizzle;
 };
 
-/* Moves to the next level, whose pitch and height are half, rounded up to whole tiles. */
+/* Moves to the next mip level, of half the pitch and height, rounded up to whole tiles. */
 static void tiles_level(struct pagoda_tiles *tiles)
 {
 	u64 mask = (1ull << tiles->shift) - 1;
@@ -58,7 +60,7 @@ static void tiles_level(struct pagoda_tiles *tiles)
 	tiles->mips--;
 }
 
-/* Starts at the first byte of a surface with a checked layout. */
+/* Sets the position to the first byte of a surface with a checked layout. */
 static void tiles_init(struct pagoda_tiles *tiles, u8 *surface,
 		       const struct virtio_pagoda_layout *layout)
 {
@@ -70,7 +72,7 @@ static void tiles_init(struct pagoda_tiles *tiles, u8 *surface,
 	tiles->shift = pagoda_tile_shift(le32_to_cpu(layout->tiling));
 }
 
-/* Advances from the first byte to byte @offset of the linear view. */
+/* Advances the position from the first byte to byte @offset of the linear view. */
 static void tiles_seek(struct pagoda_tiles *tiles, u64 offset)
 {
 	while (tiles->mips && offset >= tiles->pitch * tiles->height) {
@@ -81,7 +83,7 @@ static void tiles_seek(struct pagoda_tiles *tiles, u64 offset)
 	tiles->column = offset - tiles->row * tiles->pitch;
 }
 
-/* Returns the bytes of all levels. */
+/* Returns the bytes of all mip levels of a surface, without the linear rest. */
 static u64 tiles_size(const struct virtio_pagoda_layout *layout)
 {
 	struct pagoda_tiles tiles;
@@ -107,7 +109,7 @@ static bool layout_valid(const struct virtio_pagoda_layout *layout, u64 size)
 	       mips && mips <= VIRTIO_PAGODA_MAX_MIPS && tiles_size(layout) <= size;
 }
 
-/* Copies in one direction; inlined, so that a copy of constant size needs no call. */
+/* Copies into or out of a tile. Inlined, so that a copy of constant size needs no call. */
 static __always_inline void swizzle_move(u8 *tiled, u8 *linear, u64 size, bool swizzle)
 {
 	if (swizzle)
@@ -117,10 +119,10 @@ static __always_inline void swizzle_move(u8 *tiled, u8 *linear, u64 size, bool s
 }
 
 /*
- * Copies the same row of @count tiles next to each other; @width and @swizzle are compile-time
- * constants. These rows are a tile apart, which no CPU predicts, so the memory of the next row
- * of each tile is prefetched. The remaining cost is a page, and so a translation, for every 64
- * or 256 bytes instead of every 4096 in a linear copy.
+ * Copies a row of @count adjacent tiles, of @width bytes in each tile; @width and @swizzle are
+ * compile-time constants. These parts are a tile apart, which no CPU predicts, so the next row of
+ * each tile is prefetched. Slower than a linear copy, which needs a translation by the CPU every
+ * 4096 bytes instead of every @width bytes.
  */
 static __always_inline void tile_rows(u8 *tiled, u8 *linear, u64 count, u32 width, bool swizzle)
 {
@@ -139,7 +141,7 @@ static __always_inline void tile_rows(u8 *tiled, u8 *linear, u64 count, u32 widt
 	}
 }
 
-/* Copies a piece of a row of the surface, which begins at a tile's border. */
+/* Copies the next @size bytes of a row of the surface, beginning at a tile's border. */
 static void tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
 {
 	u64 width = 1ull << tiles->shift;
@@ -160,7 +162,7 @@ static void tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swi
 			     swizzle);
 }
 
-/* Copies the next @size bytes of the linear view, to or from @linear. */
+/* Copies the next @size bytes of the linear view between the tiled surface and @linear. */
 static void tiles_copy(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
 {
 	while (size && tiles->mips) {
@@ -193,7 +195,7 @@ static void view_init(struct pagoda_view *view, u8 *surface,
 	view->swizzle = swizzle;
 }
 
-/* Copies the next @size bytes. Bytes that go into the surface are written to both views. */
+/* Copies the next @size bytes. Bytes for the surface are written to surface and window. */
 static void view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 {
 	if (view->window) {
@@ -204,7 +206,7 @@ static void view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 		tiles_copy(&view->tiles, linear, size, view->swizzle);
 }
 
-/* Copies @left bytes from the position of @view on; @cursor walks the linear side. */
+/* Copies @left bytes between the position of @view and the memory at @cursor. */
 static u32 view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 		      struct pagoda_cursor *cursor, u64 left)
 {
@@ -228,7 +230,7 @@ static u32 view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 	return reason;
 }
 
-/* Checks the surface at @location, and that its linear view contains the piece of @size bytes. */
+/* Checks the surface at @location, and that its linear view has a piece of @size bytes. */
 u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_location *location,
 			      const struct virtio_pagoda_tiled *tiled, u64 size, u32 access)
@@ -248,7 +250,7 @@ u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 	return pagoda_engine_location_check(exec, location, NULL, surface, access);
 }
 
-/* Copies @size bytes between a surface that was checked and the piece at @cursor. */
+/* Copies @size bytes between the checked surface at @address of VRAM and the memory at @cursor. */
 u32 pagoda_engine_tiled_copy(struct pagoda_exec *exec, u64 address,
 			     const struct virtio_pagoda_tiled *tiled,
 			     struct pagoda_cursor *cursor, u64 size, bool swizzle)
@@ -259,7 +261,6 @@ u32 pagoda_engine_tiled_copy(struct pagoda_exec *exec, u64 address,
 	return view_piece(exec, &view, cursor, size);
 }
 
-/* Checks the members for ranges for pagoda_engine_init(). */
 bool pagoda_engine_ranges_valid(const struct pagoda_engine *engine)
 {
 	u32 i;
@@ -274,7 +275,7 @@ bool pagoda_engine_ranges_valid(const struct pagoda_engine *engine)
 	return true;
 }
 
-/* Returns the fault reason for a surface that no range can show. */
+/* Returns the fault reason for a surface that a swizzling range can't show, or 0. */
 static u32 swizzle_range_check(const struct pagoda_engine *engine, u64 address, u64 size,
 			       const struct virtio_pagoda_layout *layout)
 {
@@ -289,7 +290,7 @@ static u32 swizzle_range_check(const struct pagoda_engine *engine, u64 address, 
 					    VIRTIO_PAGODA_FAULT_BAD_LAYOUT;
 }
 
-/* Copies all of a range between window and surface. */
+/* Copies a whole surface: from the range's window if @swizzle, else to the window. */
 static void range_copy(struct pagoda_engine *engine, struct pagoda_engine_swizzling *range,
 		       bool swizzle)
 {
@@ -314,17 +315,17 @@ static void range_bind(struct pagoda_engine_swizzling *range, u64 address, u64 s
 }
 
 /**
- * pagoda_engine_range_acquire() - Show the linear view of a surface in a range
+ * pagoda_engine_range_acquire() - Show the linear view of a surface in a swizzling range
  * @engine: Engine, initialized
  * @range: Number of the range
  * @address: Offset of the surface's first byte in VRAM, page aligned
  * @size: Bytes of the surface, a multiple of the page size, at most the engine's @swizzling_bytes
  * @layout: Layout of the surface
  *
- * The view is copied into the range's window; a previous view of the range is dropped. After an
- * error the range is unchanged.
+ * The view is copied into the range's window; the content of a surface shown before is dropped
+ * without being written back. After an error the range is unchanged.
  *
- * Context: may sleep, while buffers execute as well; takes @swizzling_lock.
+ * Context: may sleep, also while buffers execute; takes &pagoda_engine.swizzling_lock.
  * Return: %VIRTIO_PAGODA_FAULT_NONE, %VIRTIO_PAGODA_FAULT_MISALIGNED,
  * %VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, or %VIRTIO_PAGODA_FAULT_BAD_LAYOUT for an invalid layout or a
  * range that doesn't exist.
@@ -347,12 +348,12 @@ u32 pagoda_engine_range_acquire(struct pagoda_engine *engine, u32 range, u64 add
 }
 
 /**
- * pagoda_engine_range_release() - Remove a surface from a range
+ * pagoda_engine_range_release() - Remove a surface from a swizzling range
  * @engine: Engine, initialized
  * @range: Number of the range
- * @write_back: Copy the view into the surface, else drop it
+ * @write_back: Copy the range's window into the surface first
  *
- * Context: may sleep, while buffers execute as well; takes @swizzling_lock.
+ * Context: may sleep, also while buffers execute; takes &pagoda_engine.swizzling_lock.
  * Return: %VIRTIO_PAGODA_FAULT_NONE, or %VIRTIO_PAGODA_FAULT_BAD_LAYOUT for a range that doesn't
  * exist or is free.
  */
@@ -373,7 +374,7 @@ u32 pagoda_engine_range_release(struct pagoda_engine *engine, u32 range, bool wr
 	return reason;
 }
 
-/* Returns whether a SPECIAL_LOCK_TRANSFER copies out of the surface, which is in VRAM. */
+/* Returns whether a SPECIAL_LOCK_TRANSFER copies out of the surface in VRAM, else into it. */
 static bool lock_out(const struct virtio_pagoda_special_lock_transfer *lock)
 {
 	return le32_to_cpu(lock->transfer.src.segment) == VIRTIO_PAGODA_SEGMENT_VRAM;
@@ -404,8 +405,8 @@ u64 pagoda_engine_lock_tail(const void *packet)
 }
 
 /*
- * Binds the range to the surface for the first piece into VRAM, if @bind. Refuses any other
- * piece whose surface the range isn't bound to.
+ * For the first piece (TRANSFER_START) of a copy into VRAM, binds the range to the surface if
+ * @bind. Refuses any other piece unless the range is bound to the piece's surface.
  */
 static u32 lock_bind(struct pagoda_exec *exec,
 		     const struct virtio_pagoda_special_lock_transfer *lock, bool bind)
@@ -469,7 +470,7 @@ u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet)
 	return reason ? reason : lock_range_check(exec, lock);
 }
 
-/* Copies a piece, if the range wasn't released since the packet was validated. */
+/* Copies a piece, unless the range was released after the packet was validated. */
 static u32 lock_copy(struct pagoda_exec *exec,
 		     const struct virtio_pagoda_special_lock_transfer *lock)
 {

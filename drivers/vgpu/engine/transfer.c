@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* TRANSFER: copies from any segment to any segment, in the largest spans that both sides have. */
+/* TRANSFER: copies from any segment to any segment, in spans contiguous at source and target. */
 #include "internal.h"
 
 static bool transfer_is_tiled(const struct virtio_pagoda_transfer *transfer)
@@ -31,7 +31,7 @@ transfer_dst_runs(const struct virtio_pagoda_transfer *transfer)
 	return transfer_src_runs(transfer) + le32_to_cpu(transfer->src.nr_runs);
 }
 
-/* Returns the number of runs of both sides. */
+/* Returns the number of runs of source and destination together. */
 u64 pagoda_engine_transfer_runs(const struct virtio_pagoda_transfer *transfer)
 {
 	return (u64)le32_to_cpu(transfer->src.nr_runs) + le32_to_cpu(transfer->dst.nr_runs);
@@ -54,8 +54,8 @@ static bool runs_overlap(const struct virtio_pagoda_run *a, const struct virtio_
 }
 
 /*
- * Returns whether two run lists share a page; *@address receives the page's address. Copies
- * within system memory are too rare to sort the lists.
+ * Returns whether the run lists of source and destination share a page; *@address receives the
+ * address of the destination's run. Copies within system memory are too rare to sort the lists.
  */
 static bool transfer_runs_overlap(struct pagoda_exec *exec,
 				  const struct virtio_pagoda_transfer *transfer, u64 *address)
@@ -79,9 +79,9 @@ static bool transfer_runs_overlap(struct pagoda_exec *exec,
 }
 
 /*
- * Returns whether source and destination overlap according to the addresses of the packet.
- * Different aperture pages, or an aperture page and a run, may be a single page of memory: after
- * UNMAP all are (C58).
+ * Returns whether source and destination overlap according to the packet's addresses. Two aperture
+ * pages, or an aperture page and a run, that are a single page of memory don't count: all unmapped
+ * aperture pages are the dummy page (C58).
  */
 static bool transfer_overlaps(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_transfer *transfer, u64 *address)
@@ -104,7 +104,7 @@ static bool transfer_overlaps(struct pagoda_exec *exec,
 	return src < dst + dst_size && dst < src + src_size;
 }
 
-/* Checks the size and the number of runs of TRANSFER and SPECIAL_LOCK_TRANSFER. */
+/* Checks the size and the number of runs of a TRANSFER or SPECIAL_LOCK_TRANSFER. */
 u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 				      const struct virtio_pagoda_transfer *transfer)
 {
@@ -120,7 +120,7 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Accepts at most one of SWIZZLE and UNSWIZZLE, and only if surfaces can be tiled. */
+/* Accepts SWIZZLE or UNSWIZZLE, not both, and only if the device has tiled surfaces. */
 static u32 transfer_flags_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_transfer *transfer)
 {
@@ -227,7 +227,7 @@ u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet)
 	if (transfer->packet.allocation)
 		return pagoda_engine_tiled_copy(exec, (swizzle ? &dst : &src)->address, tiled,
 						swizzle ? &src : &dst, left, swizzle);
-	/* C31: without an allocation the tiling has no meaning. */
+	/* C31: a transfer without an allocation copies bytes as they are, tiled or not. */
 	(swizzle ? &dst : &src)->address += le64_to_cpu(tiled->offset);
 	return transfer_copy(exec, &src, &dst, left);
 }
