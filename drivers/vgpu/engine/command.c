@@ -214,7 +214,7 @@ static bool job_stops(const struct pagoda_job *job)
 	return job->exec.run->packets == job->exec.run->stop_at || pagoda_stopped(&job->exec);
 }
 
-/* Executes the next command. If a chunk of work was done, first releases the lock for a moment. */
+/* Executes the next command. Drops the translation lock for a moment if a chunk of work is done. */
 static u32 job_command(struct pagoda_job *job)
 {
 	struct pagoda_engine_run *run = job->exec.run;

@@ -114,7 +114,7 @@ u32 pagoda_engine_job_load(struct pagoda_job *job)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Saves the registers and the incremented number of jobs. */
+/* Stores the registers and the incremented number of jobs in the save area. */
 u32 pagoda_engine_job_save(struct pagoda_job *job)
 {
 	__le64 saved[PAGODA_SAVED_JOBS + 1];

@@ -5,7 +5,7 @@
  */
 #include "command.h"
 
-/* Most bytes of a surface looked up at once: virtual addresses of tiles and rows follow on. */
+/* Most bytes of a surface looked up at once: tiles and rows have consecutive addresses. */
 #define PAGODA_RECT_AHEAD	0x10000u
 
 /*

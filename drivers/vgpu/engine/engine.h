@@ -28,7 +28,7 @@ struct pagoda_engine_run;
 /**
  * struct pagoda_engine_ops - Callbacks of the engine to its environment
  *
- * Called from pagoda_engine_execute(), by several threads concurrently.
+ * Called from pagoda_engine_execute() and pagoda_engine_lookup(), by several threads concurrently.
  */
 struct pagoda_engine_ops {
 	/**
@@ -205,7 +205,7 @@ struct pagoda_engine {
 	u32 pt_levels;
 	/** @page_sizes: Bit n set: pages of 2^n bytes are supported. */
 	u32 page_sizes;
-	/** @tlbs: The TLBs of the paging queue and of each engine; NULL = there are no TLBs. */
+	/** @tlbs: TLBs of the paging queue and of each engine, NULL = there are no TLBs. */
 	struct pagoda_engine_tlb *tlbs;
 	/** @nr_tlbs: Entries of @tlbs. */
 	u32 nr_tlbs;
@@ -223,7 +223,7 @@ struct pagoda_engine {
 	struct pagoda_shim_rwlock translation;
 	/** @changes: Number of times that @translation was held for writing; under that lock. */
 	u64 changes;
-	/** @ranges: Swizzling ranges. */
+	/** @ranges: Swizzling ranges, indexed by their numbers. */
 	struct pagoda_engine_swizzling *ranges;
 	/** @nr_ranges: Entries of @ranges. */
 	u32 nr_ranges;
@@ -233,7 +233,7 @@ struct pagoda_engine {
 	struct pagoda_shim_rwlock swizzling_lock;
 	/** @features: Negotiated feature bits. */
 	u64 features;
-	/** @poison_discarded: DISCARD_CONTENT writes %PAGODA_ENGINE_POISON. */
+	/** @poison_discarded: DISCARD_CONTENT fills its VRAM with %PAGODA_ENGINE_POISON. */
 	bool poison_discarded;
 	/** @ops: Callbacks. */
 	const struct pagoda_engine_ops *ops;
@@ -352,7 +352,7 @@ struct pagoda_engine_run {
 
 	/** @fault: Out: why the run faulted, else zero. */
 	struct pagoda_engine_fault fault;
-	/** @offset: Out: offset of the first packet not executed completely, else @size. */
+	/** @offset: Out: offset of the packet, or the job's entry, that isn't done; else @size. */
 	u32 offset;
 	/** @packets: Out: packets executed completely. */
 	u32 packets;

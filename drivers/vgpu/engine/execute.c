@@ -310,7 +310,7 @@ static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_UNSUPPORTED, opcode);
 	if (run->kind == PAGODA_ENGINE_QUEUE_EXEC && !(*op)->exec)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_FORBIDDEN, opcode);
-	/* At least 8 bytes of the buffer are left, so that @packet->length can be read. */
+	/* At least 8 bytes of the buffer are left, so that packet->length can be read. */
 	*length = le32_to_cpu(packet->length);
 	if (*length > left || *length < (*op)->size ||
 	    *length != (*op)->size + ((*op)->tail ? (*op)->tail(packet) : 0))
@@ -375,7 +375,7 @@ static u32 packet_execute(struct pagoda_exec *exec)
 	hold = packet_lock(exec->engine, op);
 	exec->spans = run->spans;
 	exec->bus = op->bus;
-	/* What was found for the previous packet may have changed without the lock. */
+	/* Translations of the previous packet may have changed while no lock was held. */
 	pagoda_engine_translation_forget(exec);
 	reason = op->validate(exec, packet);
 	if (!reason) {
@@ -394,8 +394,8 @@ static u32 packet_execute(struct pagoda_exec *exec)
 }
 
 /*
- * Returns whether run->start is the beginning of a packet. *@skipped receives the number of packets
- * before.
+ * Returns whether a packet begins at run->start. *@skipped receives the number of packets before
+ * that offset.
  */
 static bool start_valid(const struct pagoda_engine_run *run, u32 *skipped)
 {

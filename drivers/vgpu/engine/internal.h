@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Definitions shared by the engine's files only. */
 #ifndef PAGODA_VGPU_ENGINE_INTERNAL_H
 #define PAGODA_VGPU_ENGINE_INTERNAL_H
 

@@ -45,7 +45,7 @@ static u32 notify_place_check(struct pagoda_exec *exec, u32 segment, u64 address
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks NOTIFY_RESIDENCY and 2. A resident allocation has at least @nr_pages pages. */
+/* Checks a NOTIFY_RESIDENCY or NOTIFY_RESIDENCY2; @nr_pages pages are checked if resident. */
 static u32 residency_check(struct pagoda_exec *exec,
 			   const struct virtio_pagoda_notify_residency *notify, u64 nr_pages)
 {
@@ -59,7 +59,7 @@ static u32 residency_check(struct pagoda_exec *exec,
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 0);
 	if (le16_to_cpu(notify->packet.flags) & VIRTIO_PAGODA_NOTIFY_RESIDENT)
 		return notify_place_check(exec, segment, address, nr_pages);
-	if (address || segment)		/* C115: evicted, so without a place */
+	if (address || segment)		/* C115: an evicted allocation has no place */
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     address ? address : segment);
 	return VIRTIO_PAGODA_FAULT_NONE;

@@ -109,7 +109,6 @@ static inline void pagoda_shim_assert_held_write(struct pagoda_shim_rwlock *lock
 #define atomic64_inc(a)		__atomic_fetch_add(a, 1, __ATOMIC_RELAXED)
 #define atomic64_add(n, a)	__atomic_fetch_add(a, n, __ATOMIC_RELAXED)
 #define atomic64_read(a)	__atomic_load_n(a, __ATOMIC_RELAXED)
-/* A full barrier, like the kernel's. */
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 #define IS_ALIGNED(x, a)	(((x) & ((__typeof__(x))(a) - 1)) == 0)
@@ -149,7 +148,7 @@ static inline bool pagoda_shim_swap64(__le64 *here, __le64 *old, __le64 new)
 					   __ATOMIC_SEQ_CST);
 }
 
-/* A process that links the engine has a single thread: locks only assert that they are balanced. */
+/* A process that links the engine has a single thread: locks only assert their own use. */
 struct pagoda_shim_rwlock {
 	int readers;
 	bool writer;

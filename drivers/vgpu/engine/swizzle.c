@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled surfaces, their linear views (the rows one after the other), and the swizzling ranges in
- * which the CPU sees a linear view.
+ * Tiled surfaces, their linear views (all rows in order), and the swizzling ranges in which the CPU
+ * sees a linear view.
  *
  * The bytes of a tile's row are contiguous in the tiled surface and in the linear view, and begin
  * at a multiple of their number in both. Every copied piece of a view begins at a page, and so at
@@ -9,7 +9,7 @@
  */
 #include "internal.h"
 
-/* Bytes of the copies that tile rows are made of; a copy of a constant length is inlined. */
+/* Bytes of each copy by tile_rows(): a copy of a constant length is inlined. */
 #define PAGODA_LINE	64u
 
 /*
@@ -195,7 +195,7 @@ static void view_init(struct pagoda_view *view, u8 *surface,
 	view->swizzle = swizzle;
 }
 
-/* Copies the next @size bytes. Bytes for the surface are written to surface and window. */
+/* Copies @size bytes from the view, or into it: then to the surface and to the window, if any. */
 static void view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 {
 	if (view->window) {

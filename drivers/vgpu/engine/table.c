@@ -22,7 +22,7 @@ static bool update_64k(const struct virtio_pagoda_update_page_table *update)
 	return le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_USE_64K;
 }
 
-/* Returns the bytes of an entry: with dual tables, level-1 entries have two words. */
+/* Returns the bytes of an entry of the packet's table: two words in a dual level-1 table. */
 static u64 update_stride(const struct pagoda_exec *exec,
 			 const struct virtio_pagoda_update_page_table *update)
 {
@@ -31,7 +31,7 @@ static u64 update_stride(const struct pagoda_exec *exec,
 	return PAGODA_PTE_BYTES << two;
 }
 
-/* Returns the address of the word to write in entry @index, counted from the first entry. */
+/* Returns the address of the word to write for entry @index of the packet's entries. */
 static u64 update_address(const struct pagoda_exec *exec,
 			  const struct virtio_pagoda_update_page_table *update, u64 index)
 {
@@ -62,7 +62,6 @@ static bool update_64k_valid(const struct pagoda_exec *exec, u32 level)
 	return exec->engine->page_sizes & 1u << 16;
 }
 
-/* Checks the fields that identify the table. */
 static u32 update_table_check(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_update_page_table *update)
 {
@@ -307,7 +306,7 @@ static void entries_move(__le64 *dst, const __le64 *src, u64 count)
 	}
 }
 
-/* Copies @count entries. They lie within a page on both sides, so a single span has them. */
+/* Copies @count entries, which lie within a page at source and destination, so within a span. */
 static u32 copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_range *range,
 		      u64 count)
 {

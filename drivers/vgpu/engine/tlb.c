@@ -11,7 +11,7 @@
  */
 #include "internal.h"
 
-#define PAGODA_TAG_SPACE_SHIFT	51	/* a page number of at most 63 bits of address */
+#define PAGODA_TAG_SPACE_SHIFT	51	/* above the page number of a 63-bit address */
 #define PAGODA_TAG_USED		0x8000000000000000ull
 #define PAGODA_TAG_PAGE_MASK	((1ull << PAGODA_TAG_SPACE_SHIFT) - 1)
 
@@ -34,7 +34,7 @@ static u64 tag_first(u64 tag)
 	return (tag & PAGODA_TAG_PAGE_MASK) << VIRTIO_PAGODA_PAGE_SHIFT;
 }
 
-/* Mixes bits, so that equal addresses of two spaces, or 4 MiB apart, mostly differ in the slot. */
+/* Mixes bits, so that addresses of two spaces, or 4 MiB apart, mostly have different slots. */
 static struct pagoda_engine_tlb_entry *tlb_slot(struct pagoda_engine_tlb *tlb, u32 space, u64 va,
 						u32 shift)
 {
@@ -51,7 +51,7 @@ static struct pagoda_engine_tlb *tlb_of(struct pagoda_exec *exec)
 	return number < exec->engine->nr_tlbs ? &exec->engine->tlbs[number] : NULL;
 }
 
-/* Returns whether the TLB of the run's queue has @va in @found; smaller pages are tried first. */
+/* Looks @va up in the TLB of the run's queue, small pages first. Returns whether it was found. */
 bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 			    struct pagoda_translation *found)
 {
@@ -166,7 +166,7 @@ u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
 
 	pagoda_shim_assert_held_write(&exec->engine->translation);
 	if (!first && !last)
-		last = ~0ull;		/* C104: the whole space */
+		last = ~0ull;		/* C104: 0 to 0 is the whole space */
 	pagoda_engine_tlb_forget(exec->engine, nr_tlbs, le32_to_cpu(flush->address_space), first,
 				 last);
 	return VIRTIO_PAGODA_FAULT_NONE;

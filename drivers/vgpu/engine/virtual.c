@@ -31,7 +31,7 @@ static u32 side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u3
 			.limit = exec->run->spans + exec->engine->max_runs - spare,
 		};
 	reason = pagoda_engine_virtual_check(exec, 0, va, size, access, wants, notes);
-	/* NULL if a pause dropped the notes: then no other side is noted. */
+	/* NULL if translations changed, and so the notes were dropped: nothing more is noted. */
 	exec->spans = notes->end;
 	return reason;
 }

@@ -3,9 +3,9 @@
  * The walk of page tables: from a virtual address to memory. Programs may have written the tables.
  *
  * The content of tables isn't trusted. Every table is checked to lie in usable VRAM or in system
- * memory that the environment knows, every page to lie in its segment with all of its bytes, every
- * bit to be defined at its level: else BAD_TABLE, which is never cached. Tables that lead back to
- * themselves need no check, as each step goes down a level.
+ * memory that ops->system_span() knows, every page to lie in its segment with all of its bytes,
+ * every bit to be defined at its level: else BAD_TABLE, which is never cached. Tables that lead
+ * back to themselves need no check, as each step goes down a level.
  *
  * With dual tables, a level-1 entry has two sides: a word for 4 KiB pages and large pages, and a
  * word for 64 KiB pages. An address translated by a valid entry of the 4 KiB side must not be
@@ -145,7 +145,7 @@ static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda
 	if (side == PAGODA_SIDE_64K && !(page_sizes & 1u << PAGODA_PAGE_64K_SHIFT))
 		return bad_table(found, 1);
 	if (!pagoda_engine_dual(exec->engine))
-		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* selected @side */
+		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* has selected @side */
 	if (pointer_valid(exec, word, bytes))
 		leaf->table[side] = table_at(exec, pte_segment(word), pte_address(word), bytes);
 	return leaf->table[side] ? VIRTIO_PAGODA_FAULT_NONE : bad_table(found, 1);
@@ -531,7 +531,7 @@ static u32 wants_check(struct pagoda_exec *exec, u64 va, u32 access, u32 wants,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Appends the next span of a range. Zeros, other combining or lack of room end the notes. */
+/* Appends a span to @notes. Zeros, another span->combined and a lack of room end @notes. */
 void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_span *span)
 {
 	if (!notes->limit)
