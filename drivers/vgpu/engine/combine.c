@@ -13,7 +13,8 @@
  *	drain		writes all lines back and frees them
  *
  * A line has the kernel address of its memory, so that it must not outlive the mapping that was
- * used for the write. Operations that remove mappings drain the combiner first.
+ * used for the write: FLUSH_TLB, MAP_MMU and UNMAP_MMU drain all combiners, SET_ROOT those of
+ * engines, and operations on the aperture that of the paging queue.
  *
  * The paging queue's lines are used by that queue's thread only. An engine's lines are used by the
  * engine's thread with the translation lock held for reading, or by any thread with that lock held

@@ -160,8 +160,8 @@ struct pagoda_engine_swizzling {
 /**
  * struct pagoda_engine - Memory, limits and counters of a GPU
  *
- * Members are constant while the engine executes, except for those with a lock, the entries of
- * @aperture, @poison_discarded and the counters.
+ * Members are constant while the engine executes, except for members with a lock, the entries of
+ * @aperture and @aperture_snoops, @poison_discarded and the counters.
  */
 struct pagoda_engine {
 	/** @vram: Memory of the VRAM segment, contiguous for the CPU, aligned to 8 bytes. */
