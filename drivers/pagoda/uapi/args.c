@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Arrays in user memory: checked, read by entry, and answered by entry. */
+/* Arrays in user memory (struct drm_pagoda_array): checked, and answered entry by entry. */
 #include <linux/hash.h>
 #include <linux/log2.h>
 #include <linux/uaccess.h>
@@ -30,7 +30,7 @@ char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index)
 	return (char __user *)u64_to_user_ptr(array->array) + (u64)index * array->stride;
 }
 
-/* Answers all entries, or none. */
+/* Calls @answer for each entry, then writes all answers; if @answer fails, writes none. */
 static int array_answer(struct drm_device *drm, struct drm_file *file,
 			const struct drm_pagoda_array *array, u32 entry,
 			pagoda_answer_func answer, char *answers)
@@ -51,9 +51,9 @@ static int array_answer(struct drm_device *drm, struct drm_file *file,
 }
 
 /*
- * Fills in an array of entries in user memory, all or none, by @answer; @entry is the size of an
- * entry's first version. Returns 0, the error of @answer, -E2BIG, -EINVAL, -EFAULT, -ENOMEM or
- * -ERESTARTSYS.
+ * Has @answer fill in the entries of an array in user memory, all or none of them. @entry is the
+ * number of bytes written to each. Returns 0, the error of @answer, -E2BIG, -EINVAL, -EFAULT,
+ * -ENOMEM or -ERESTARTSYS.
  */
 int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,
 			const struct drm_pagoda_array *array, u32 entry,
@@ -72,7 +72,7 @@ int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,
 	return ret;
 }
 
-/* Returns false if @object is in the table already. */
+/* Adds @object to a hash table of 2^@bits slots. Returns false if @object was there already. */
 static bool unique_add(const void **table, u32 bits, const void *object)
 {
 	u32 at = hash_ptr(object, bits);

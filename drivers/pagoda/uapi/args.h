@@ -46,7 +46,7 @@ void pagoda_bo_put(struct pagoda_bo *bo);
 /**
  * struct pagoda_bo_entry - An entry of a caller's list of allocations
  * @handle: The caller's handle of the allocation
- * @flags: Flags of the call for this allocation
+ * @flags: The call's flags for this allocation, or its priority
  *
  * Same layout as struct drm_pagoda_residency_entry and drm_pagoda_submit_entry.
  */
@@ -59,7 +59,7 @@ struct pagoda_bo_entry {
  * struct pagoda_bo_list - The caller's list of allocations
  * @bos: Allocations with references; NULL until they are looked up
  * @flags: Flags of each allocation; NULL until the allocations are looked up
- * @entries: The list as copied from user memory
+ * @entries: Entries as copied from user memory
  * @count: Number of allocations that were looked up
  */
 struct pagoda_bo_list {
@@ -81,10 +81,10 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 void pagoda_bo_list_put(struct pagoda_bo_list *list);
 
 /**
- * struct pagoda_out_point - Point of a timeline that a call signals
- * @syncobj: Syncobj, or NULL if the caller named none
- * @chain: Allocated in advance, because nothing may fail after the work
- * @point: Point
+ * struct pagoda_out_point - Point of a timeline syncobj that a call signals
+ * @syncobj: Syncobj, a reference; NULL if the caller named none
+ * @chain: Node for the point, allocated in advance: nothing may fail after the work was submitted
+ * @point: Number of the point
  */
 struct pagoda_out_point {
 	struct drm_syncobj *syncobj;

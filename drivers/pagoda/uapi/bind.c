@@ -3,8 +3,7 @@
  * VM_BIND and VM_STATE: from user memory to the arguments of vidmm/.
  *
  * All entries are copied and checked, and memory for answers is checked to be writable, before the
- * first lookup that has an effect. Checks that need no addresses are done here, the other checks by
- * the plan (vidmm/vm/bind_plan.c).
+ * first side effect. Checks that depend on what is mapped are done by vidmm/vm/bind_plan.c.
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -21,8 +20,8 @@
 #define PROTECTION_FLAGS	(DRM_PAGODA_BIND_READ_ONLY | DRM_PAGODA_BIND_NO_EXECUTE)
 
 /*
- * Fields that an entry of a type may use: flags, handle (of an allocation or fence), offset, and
- * with map also driver_protection and window.
+ * Fields that an entry of a type may use: @flags, a handle (of an allocation or fence), an offset,
+ * and with @map driver_protection and window.
  */
 struct bind_rule {
 	u32 flags;
@@ -64,7 +63,7 @@ static int bind_check_fields(struct drm_device *drm, const struct drm_pagoda_bin
 	return 0;
 }
 
-/* With CHOOSE, the address is only a lower bound: the plan checks the address that it chooses. */
+/* With CHOOSE, the address is only a lower bound: bind_plan.c checks the address it chooses. */
 static int bind_check_range(struct drm_device *drm, struct pagoda_vm *vm,
 			    const struct drm_pagoda_bind_entry *entry)
 {
@@ -92,7 +91,7 @@ static int bind_check_window(struct drm_device *drm, const struct drm_pagoda_bin
 	return 0;
 }
 
-/* Checks an entry without its allocation, and without looking at mapped addresses. */
+/* Checks an entry by itself, without its allocation and without what the VM maps. */
 static int bind_check_entry(struct drm_device *drm, struct pagoda_vm *vm, bool update,
 			    const struct drm_pagoda_bind_entry *entry)
 {
@@ -136,7 +135,7 @@ static int bind_get_bo(struct drm_device *drm, struct drm_file *file, struct pag
 	return 0;
 }
 
-/* The page of a fence is an allocation like others, but without a handle. */
+/* Sets @bind->bo to the page of a fence, which is an allocation without a handle. */
 static int bind_get_fence(struct drm_device *drm, struct drm_file *file, u32 handle,
 			  struct pagoda_bind *bind)
 {
@@ -151,7 +150,7 @@ static int bind_get_fence(struct drm_device *drm, struct drm_file *file, u32 han
 	return 0;
 }
 
-/* The memory that a chosen address is written to must be writable. */
+/* Returns -EFAULT if an address that CHOOSE chooses couldn't be written to the entry. */
 static int bind_check_answer(struct drm_device *drm, const struct drm_pagoda_bind_entry *entry,
 			     char __user *user)
 {
@@ -234,7 +233,7 @@ static int bind_get(struct drm_device *drm, struct drm_file *file, struct pagoda
 	ret = bind_get_entries(drm, file, vm, args, job);
 	if (!ret)
 		ret = pagoda_syncs_get(drm, file, &args->syncs, &job->syncs);
-	/* The point in the arguments themselves is signalled as those in the list are. */
+	/* The point in @args is signalled as those of @args->syncs. */
 	if (!ret)
 		ret = pagoda_point_get_sync(drm, file, args->syncobj, args->point, &job->syncs);
 	if (ret)
@@ -245,8 +244,8 @@ static int bind_get(struct drm_device *drm, struct drm_file *file, struct pagoda
 }
 
 /*
- * If another thread closed a handle after the lookup, the close removed the allocation's mappings
- * before the array made its own: removes the mappings of the array now.
+ * Unmaps allocations if another thread closed their handles after the lookup: the close did so,
+ * too, but maybe before this VM_BIND mapped them.
  */
 static void bind_forget_closed(struct drm_file *file, struct pagoda_vm *vm,
 			       const struct pagoda_bind_job *job)
@@ -268,7 +267,7 @@ static void bind_forget_closed(struct drm_file *file, struct pagoda_vm *vm,
 	}
 }
 
-/* The memory was writable before; a program that unmaps it meanwhile gets no answer. */
+/* Writes back chosen addresses: none to memory that was unmapped since bind_check_answer(). */
 static void bind_answer(const struct drm_pagoda_vm_bind *args, const struct pagoda_bind_job *job)
 {
 	u32 i;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * ioctls about a client's memory usage and budget, and about notifications of changes.
- */
+/* QUERY_MEMORY_INFO, SET_RESERVATION and EVENTS: a client's usage, budget and their changes. */
 #include <drm/drm_file.h>
 #include "core/device.h"
 #include "vidmm/ledger/budget.h"

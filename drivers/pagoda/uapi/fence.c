@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * ioctls about monitored fences.
- */
+/* ioctls about monitored fences. */
 #include <linux/eventfd.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -75,7 +73,7 @@ int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_fi
 	return 0;
 }
 
-/* Fences and values of a call; each fence has a reference. */
+/* Fences and values of a call; holds a reference to each fence. */
 struct fence_list {
 	struct pagoda_mfence_value *entries;
 	u32 count;
@@ -174,7 +172,7 @@ static int wait_check(struct drm_device *drm, const struct drm_pagoda_fence_wait
 	return 0;
 }
 
-/* Only the set-up needs the device. */
+/* Prepares a wait. Only this step keeps the device from being removed; the wait doesn't. */
 static struct pagoda_mfence_group *wait_prepare(struct drm_device *drm, struct drm_file *file,
 						const struct drm_pagoda_fence_wait *args)
 {

@@ -14,7 +14,7 @@
  * pagoda_client_kill() - Cancel the jobs of a client before its file is closed
  * @client: Client
  *
- * Cancels jobs that haven't begun. The close that follows doesn't wait for the other jobs.
+ * Only jobs that haven't begun are cancelled. pagoda_client_close() doesn't wait for the others.
  *
  * Context: May sleep.
  */
@@ -60,12 +60,12 @@ void pagoda_client_close(struct drm_file *file)
 }
 
 /**
- * pagoda_client_wait_idle() - Wait for all users of memory that a closed client's VMs map
+ * pagoda_client_wait_idle() - Wait for jobs and paging that use a closed client's VMs
  * @client: Client, after pagoda_client_close()
  * @timeout: Jiffies, for all VMs together
  *
  * Context: Sleeps, outside of the gate.
- * Return: true if there are none any more.
+ * Return: true if all of their fences have signalled.
  */
 bool pagoda_client_wait_idle(struct pagoda_client *client, long timeout)
 {
@@ -85,7 +85,7 @@ bool pagoda_client_wait_idle(struct pagoda_client *client, long timeout)
  * pagoda_client_close_vms() - Close the VMs that pagoda_client_close() has left
  * @client: Client
  *
- * Context: May sleep; as long as a job runs.
+ * Context: Sleeps for as long as a job of these VMs runs.
  */
 void pagoda_client_close_vms(struct pagoda_client *client)
 {

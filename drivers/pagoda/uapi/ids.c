@@ -10,10 +10,10 @@
 #include "vidmm/vm/vm.h"
 #include "args.h"
 
-/* Most objects of a kind per client, where DRM_PAGODA_MAX_* has no smaller number. */
+/* Largest number of a client's objects of a kind, unless DRM_PAGODA_MAX_* has a smaller number. */
 #define CLIENT_MAX_OBJECTS	65536
 
-/* Gives an object an id, not 0. Returns 0, -ENOMEM, or -EMFILE if the client has too many. */
+/* Gives an object an id, never 0. Returns 0, -ENOMEM, or -EMFILE if all ids are taken. */
 int pagoda_client_add(struct pagoda_client *client, enum pagoda_object kind, void *object, u32 *id)
 {
 	int ret = xa_alloc(&client->objects[kind], id, object, XA_LIMIT(1, CLIENT_MAX_OBJECTS),
@@ -55,7 +55,7 @@ void *pagoda_client_find(struct pagoda_client *client, enum pagoda_object kind, 
 	return object;
 }
 
-/* Takes the id away. Returns the object with the reference that the id held, or NULL. */
+/* Removes an id. Returns its object with the reference that the id held, or NULL. */
 void *pagoda_client_remove(struct pagoda_client *client, enum pagoda_object kind, u32 id)
 {
 	void *object;
@@ -75,7 +75,7 @@ void pagoda_client_drop_fence(struct drm_file *file, struct pagoda_mfence *mfenc
 
 /*
  * Promises that monitored fence @fence gets @value; @signal is NULL if @fence is 0. Returns 0,
- * -ENOENT, -EINVAL if the value isn't larger than all before, -EDQUOT, -ENOMEM or -ERESTARTSYS.
+ * -ENOENT or an error of pagoda_mfence_promise().
  */
 int pagoda_client_promise(struct drm_device *drm, struct pagoda_client *client, u32 fence,
 			  u64 value, struct pagoda_mfence_signal **signal)

@@ -2,8 +2,8 @@
 /*
  * The file of a listener, in which a client reads its events.
  *
- * The file keeps references to the DRM device, and with it the manager, and to the client, so that
- * its numbers can be read when the DRM file is long closed.
+ * The file has references to the DRM device, and with it the manager, and to the client: events can
+ * be read after the DRM file was closed.
  */
 #include <linux/anon_inodes.h>
 #include <linux/fcntl.h>
@@ -52,10 +52,7 @@ static bool listener_is_over(struct pagoda_listener *listener)
 	return smp_load_acquire(&listener->gone) || smp_load_acquire(&listener->closed);
 }
 
-/*
- * Returns the end of file when the device or the client is gone and all earlier news have been
- * read.
- */
+/* Returns 0, end of file, if the device or the client is gone and all earlier events were read. */
 static ssize_t listener_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
 {
 	struct pagoda_listener *listener = file->private_data;
@@ -133,8 +130,8 @@ static struct pagoda_listener *listener_create(struct pagoda_vidmm *vidmm,
 }
 
 /*
- * Opens a file that reports a client's events and returns its descriptor, or -EMFILE if the
- * client or its user has too many. @nonblock: reading doesn't wait.
+ * Opens a file that reports a client's events and returns its descriptor; or -EMFILE if the client
+ * or its user has too many, or another negative errno. @nonblock: reading doesn't wait.
  */
 int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Allocations that a caller names by handle, one or a list. */
+/* Handles that a caller names, single or in a list, turned into allocations. */
 #include <linux/prefetch.h>
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
@@ -11,7 +11,7 @@
 #include "vidmm/ttm/ttm.h"
 #include "args.h"
 
-/* Number of handles that are looked up under one hold of the lock. */
+/* Number of handles that are looked up before drm_file.table_lock is dropped in between. */
 #define LIST_SOME	64
 
 /* Returns the allocation with a reference, for pagoda_bo_put(); or NULL. */
@@ -27,7 +27,7 @@ void pagoda_bo_put(struct pagoda_bo *bo)
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }
 
-/* Copies all entries at once if they have the kernel's size. */
+/* Copies the caller's entries, all at once if their stride is the kernel's. Checks the flags. */
 static int list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
 		     u32 known_flags, struct pagoda_bo_entry *entries)
 {
@@ -48,7 +48,7 @@ static int list_copy(struct drm_device *drm, const struct drm_pagoda_array *arra
 	return 0;
 }
 
-/* Frees a list and its references. */
+/* Drops the references to the allocations of a list, and frees its arrays. */
 void pagoda_bo_list_put(struct pagoda_bo_list *list)
 {
 	while (list->count)
@@ -157,8 +157,8 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 }
 
 /*
- * Counts @count entries as settled, or with @undo takes that back. The allocations can't be freed
- * while the lock is held. Returns the number of entries from the first that are settled.
+ * Looks up handles and has settled.c count the leading allocations that are settled, or with @undo
+ * uncount all; returns their number. The lock keeps the allocations from being freed.
  */
 static u32 list_settle_some(struct drm_file *file, const struct pagoda_bo_entry *entries,
 			    u32 count, struct pagoda_settling *settling, bool undo)
@@ -194,10 +194,11 @@ static bool list_settle(struct drm_file *file, const struct pagoda_bo_entry *ent
 }
 
 /*
- * Returns true if all of a list is resident and wanted already, and no allocation is named twice;
- * @count isn't 0. With @counted, each allocation must be on the caller's residency list, and is
- * required once more if the function returns true. Takes no reservation and no reference. If false
- * is returned, nothing has changed, and the list may contain errors.
+ * Returns true if nothing is left to do to make a list resident: all of it is settled
+ * (settled.c), and no allocation is named twice; @count isn't 0. With @counted, each allocation
+ * must be on the caller's residency list, and true also means that its count there was
+ * increased. Takes no reservation and no reference. If false is returned, nothing has changed,
+ * and the list may contain errors.
  */
 bool pagoda_bo_list_is_settled(struct drm_device *drm, struct drm_file *file,
 			       const struct pagoda_bo_entry *entries, u32 count, bool counted)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * ioctls that say how much allocations are needed: offers and priorities.
- */
+/* OFFER, RECLAIM and SET_PRIORITY: how much a client needs its allocations. */
 #include <linux/dma-fence.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
@@ -15,7 +13,7 @@
 #include "vidmm/vm/vm.h"
 #include "args.h"
 
-/* A priority entry is read as an entry of handle and flags. */
+/* pagoda_bo_list_get() reads the priority of an entry as its flags. */
 static_assert(sizeof(struct drm_pagoda_priority_entry) ==
 	      sizeof(struct drm_pagoda_residency_entry));
 static_assert(offsetof(struct drm_pagoda_priority_entry, priority) ==
@@ -40,7 +38,7 @@ int pagoda_ioctl_offer(struct drm_device *drm, void *data, struct drm_file *file
 	return ret;
 }
 
-/* Results are optional; if the caller wants them, their memory must be writable. */
+/* Returns 0 if the array for results is empty, or valid and its memory writable. */
 static int reclaim_check_results(struct drm_device *drm, const struct drm_pagoda_reclaim *args)
 {
 	const struct drm_pagoda_array *results = &args->results;
@@ -75,7 +73,10 @@ static int reclaim_answer(const struct drm_pagoda_array *array, const u32 *resul
 	return 0;
 }
 
-/* If a mapping can't be made valid now, the submission that uses it makes it valid. */
+/*
+ * Reclaims a list and writes the results. Ignores a failure to make GPU mappings valid: the next
+ * submission that uses such a mapping makes the mapping valid.
+ */
 static int reclaim_list(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_reclaim *args, const struct pagoda_bo_list *list,
 			struct pagoda_out_point *out)

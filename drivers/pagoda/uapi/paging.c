@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * ioctls about paging queues, and MAKE_RESIDENT and EVICT with a paging queue.
- */
+/* ioctls about paging queues, and MAKE_RESIDENT and EVICT with a paging queue. */
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
 #include <drm/drm_syncobj.h>
@@ -29,7 +27,7 @@ static int paging_queue_publish(struct drm_device *drm, struct drm_file *file,
 					   args->priority, syncobj);
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
-	/* Other threads find the queue when the lock is dropped; a handle can't be undone. */
+	/* Under the lock no other thread finds the queue: its id may have to be removed again. */
 	mutex_lock(&client->lock);
 	ret = pagoda_client_add(client, PAGODA_OBJECT_PAGING_QUEUE, queue, &args->queue);
 	if (!ret) {
@@ -91,7 +89,7 @@ int pagoda_ioctl_paging_queue_state(struct drm_device *drm, void *data, struct d
 
 /* ---- Lists -------------------------------------------------------------------------- */
 
-/* A MAKE_RESIDENT or EVICT with a paging queue; has a reference to the queue. */
+/* A MAKE_RESIDENT or EVICT with a paging queue; holds a reference to @queue. */
 struct paging_call {
 	struct drm_device *drm;
 	struct drm_file *file;
@@ -136,7 +134,6 @@ static int paging_call_add_fence(struct paging_call *call, u32 fence, u64 value)
 	return ret;
 }
 
-/* Looks up the allocations of the call, with references. */
 static int paging_call_lookup(struct paging_call *call, u32 count)
 {
 	int ret = pagoda_bo_list_lookup(call->drm, call->file, count, &call->list);
@@ -158,8 +155,8 @@ static bool paging_call_is_open(struct paging_call *call, u32 index)
 }
 
 /*
- * If another thread closed a handle after the lookup, the close dropped the allocation's counts
- * before the call added its own: drops the counts of the call now.
+ * Takes allocations off the client's residency list if another thread closed their handles after
+ * the lookup: the close did so, too, but maybe before this call put them on the list.
  */
 static void paging_call_forget_closed(struct paging_call *call)
 {
@@ -175,7 +172,7 @@ static int paging_call_make(struct paging_call *call, u32 count)
 	struct pagoda_client *client = call->file->driver_priv;
 	int ret;
 
-	/* Usually the list was resident before, and still is. */
+	/* Usually all of the list is resident already. */
 	if (!READ_ONCE(client->error) &&
 	    pagoda_bo_list_is_settled(call->drm, call->file, call->list.entries, count, true)) {
 		pagoda_paging_is_made(call->queue, &call->args);
@@ -191,7 +188,7 @@ static int paging_call_make(struct paging_call *call, u32 count)
 	return ret;
 }
 
-/* MAKE_RESIDENT with a paging queue; flags and padding of @args are checked. */
+/* MAKE_RESIDENT with a paging queue; the caller has checked the flags and padding of @args. */
 int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 				struct drm_pagoda_make_resident *args)
 {
@@ -214,7 +211,7 @@ int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 	return ret;
 }
 
-/* EVICT with a paging queue; flags and padding of @args are checked. */
+/* EVICT with a paging queue; the caller has checked the flags and padding of @args. */
 int pagoda_evict_queued(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_evict *args)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The point of a timeline that a call signals when the call's work is done. */
+/* The point of a timeline syncobj that a call signals when the call's work is done. */
 #include <linux/dma-fence-chain.h>
 #include <drm/drm_file.h>
 #include <drm/drm_syncobj.h>
@@ -17,8 +17,9 @@ void pagoda_point_put(struct pagoda_out_point *out)
 }
 
 /*
- * Gets all that signalling a point can need, for pagoda_point_put(). @handle and @point are both 0
- * or both set. Returns 0, -EINVAL, -ENOENT or -ENOMEM.
+ * Looks up the syncobj and allocates what signalling a point of it needs; pagoda_point_put() frees
+ * that. @handle and @point are both 0 (no point) or both set. Returns 0, -EINVAL, -ENOENT or
+ * -ENOMEM.
  */
 int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
 		     struct pagoda_out_point *out)
@@ -38,7 +39,7 @@ int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, 
 	return -ENOMEM;
 }
 
-/* As pagoda_point_get(), but adds the point to @syncs. */
+/* pagoda_point_get(), but adds the point, if there is any, to @syncs. */
 int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
 			  struct pagoda_syncs *syncs)
 {
@@ -53,7 +54,7 @@ int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 han
 	return ret;
 }
 
-/* Adds the fence of the submitted work to the point; NULL is a signalled fence. */
+/* Has the point signal with @fence, the fence of the submitted work; NULL signals it now. */
 void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence)
 {
 	if (!out->syncobj)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * ioctls about lists of allocations.
- */
+/* MAKE_RESIDENT and EVICT (with a paging queue: paging.c), and QUERY_RESIDENCY. */
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
 #include "core/device.h"
@@ -20,7 +18,7 @@ static_assert(sizeof(struct pagoda_bo_entry) == sizeof(struct drm_pagoda_submit_
 
 #define EVICT_FLAGS	(DRM_PAGODA_EVICT_ONLY_IF_NECESSARY | DRM_PAGODA_EVICT_NOT_WRITTEN_TO)
 
-/* Flags say how to treat the client's residency list, so they need a paging queue. */
+/* Refuses flags without a paging queue: the residency list, which they concern, isn't used then. */
 static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_make_resident *args)
 {
 	bool deny = args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET;
@@ -38,7 +36,7 @@ static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_m
 	return 0;
 }
 
-/* Usually the list was made resident before, and still is resident. */
+/* Makes a list resident. Usually all of it is resident already, and nothing is left to do. */
 static int make_resident(struct drm_device *drm, struct drm_file *file, u32 count,
 			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * ioctls about execution contexts and submissions.
- */
+/* ioctls about execution contexts and submissions. */
 #include <linux/capability.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -54,7 +52,7 @@ int pagoda_ioctl_context_create(struct drm_device *drm, void *data, struct drm_f
 	ret = pagoda_client_add(client, PAGODA_OBJECT_CONTEXT, context, &args->context);
 	if (ret)
 		pagoda_context_destroy(context);
-	/* pagoda_client_fail() may have walked the contexts before this one was added. */
+	/* pagoda_client_fail() may have walked the contexts before this context was added. */
 	else if (READ_ONCE(client->error))
 		pagoda_client_fail(client, client->error);
 	return ret;

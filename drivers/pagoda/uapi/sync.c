@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * struct drm_pagoda_sync: from user memory to references.
- */
+/* Makes a struct pagoda_sync with references of each struct drm_pagoda_sync in user memory. */
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -14,7 +12,7 @@
 #include "args.h"
 #include "uapi.h"
 
-/* The wait is never armed: deferred work is told of each change of a monitored fence. */
+/* Prepares a wait that is never armed: pagoda_deferred_kick() has deferred work test the value. */
 static int sync_get_wait(struct pagoda_mfence *mfence, u64 value, struct pagoda_sync *sync)
 {
 	struct pagoda_mfence_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
@@ -90,7 +88,7 @@ static int sync_copy(struct drm_device *drm, const struct drm_pagoda_array *arra
 
 /*
  * Copies and checks a list of struct drm_pagoda_sync, which may be empty; pagoda_syncs_put() frees
- * it. The device is present. Returns 0, -E2BIG, -EINVAL, -EFAULT, -ENOENT, -ENOMEM, -EPERM,
+ * @syncs. The caller keeps the device from going away. Returns 0, -E2BIG, -EINVAL, -EFAULT, -ENOENT, -ENOMEM, -EPERM,
  * -EDQUOT or -ERESTARTSYS.
  */
 int pagoda_syncs_get(struct drm_device *drm, struct drm_file *file,

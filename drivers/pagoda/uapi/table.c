@@ -54,7 +54,7 @@ static void query_device(struct pagoda_device *pagoda, struct drm_pagoda_device_
 	};
 }
 
-/* Writes at most as many bytes as the caller asked for, and tells the full size. */
+/* Copies at most @args->size bytes of an answer to user memory, then sets @args->size to @size. */
 static int query_answer(struct drm_pagoda_query *args, const void *answer, u32 size)
 {
 	u32 wanted = args->size;
@@ -255,7 +255,7 @@ static int wait_check_content(struct pagoda_bo *bo)
 	return info.state & DRM_PAGODA_CONTENT_LOST ? -EIO : 0;
 }
 
-/* Only acknowledging needs the device; the wait before goes on without it. */
+/* Enters device and gate only now: the wait before this call ends even if the device is removed. */
 static int wait_acknowledge(struct drm_device *drm, struct pagoda_bo *bo)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
@@ -329,8 +329,8 @@ const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS] = {
 };
 
 /*
- * The DRM core ignores the part of a struct that it doesn't know, and only finds out that an answer
- * can't be written when the work is done. The ABI header promises otherwise.
+ * Refuses a struct with unknown members that aren't 0 (-E2BIG), or where the answer couldn't be
+ * written (-EFAULT). drm_ioctl() ignores the former, and notices the latter after the work.
  */
 static int ioctl_check_struct(unsigned int known, unsigned int cmd, char __user *arg)
 {
@@ -361,7 +361,7 @@ static bool ioctl_signals(unsigned int cmd)
 	return false;
 }
 
-/* @ioctl is drm_ioctl() or drm_compat_ioctl(). */
+/* Runs an ioctl of the DRM core by @ioctl, which is drm_ioctl() or drm_compat_ioctl(). */
 static long ioctl_core(struct file *filp, unsigned int cmd, unsigned long arg,
 		       long (*ioctl)(struct file *filp, unsigned int cmd, unsigned long arg))
 {
@@ -386,8 +386,7 @@ static bool ioctl_is_ours(unsigned int cmd)
  * @arg: The caller's struct
  *
  * While an ioctl of the driver runs, the device can't be removed, nor be rebuilt after a reset,
- * except while the ioctl waits outside of the gate. ALLOCATION_WAIT and FENCE_WAIT don't keep the
- * device.
+ * except while the ioctl waits outside of the gate. ALLOCATION_WAIT and FENCE_WAIT prevent neither.
  *
  * Context: May sleep.
  * Return: See include/uapi/drm/pagoda_drm.h.
