@@ -52,11 +52,9 @@ static bool is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 /**
  * pagoda_bo_account() - Charge an allocation's bytes to the segment it is in now
  * @bo: Allocation; its reservation is held, or no other reference is left
- * @from: Resource that the allocation had; may be NULL
+ * @from: Unused: the old charge is in &pagoda_bo.part, because TTM may gut an object without asking
+ *	the driver for a move
  * @to: Resource that the allocation has; NULL when the allocation goes away
- *
- * The charge before is that in &pagoda_bo.part, not @from: TTM guts an object without asking the
- * driver for a move.
  *
  * Context: Any but interrupts.
  */
@@ -195,8 +193,8 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 }
 
 /*
- * struct bo_origin - object type, shared reservation, imported dma-buf (both reservations are
- * held), and the VM in case of a page table; each pointer may be NULL
+ * struct bo_origin - object type, object that shares its reservation, imported dma-buf (both
+ * reservations are held), and the VM of a page table; each pointer may be NULL
  */
 struct bo_origin {
 	enum ttm_bo_type type;
@@ -337,7 +335,7 @@ bool pagoda_bo_is_coherent(struct pagoda_bo *bo)
  * @client: Client that is charged
  * @params: Parameters of the allocation; checked by the caller
  *
- * An allocation that is private to a VM shares the VM's reservation: one lock covers all of them.
+ * An allocation that is private to a VM shares the VM's reservation.
  *
  * Context: May sleep and allocate.
  * Return: The allocation with one GEM reference, in the system segment, without backing pages, or
@@ -453,7 +451,7 @@ int pagoda_bo_wait(struct pagoda_bo *bo, s64 timeout_ns)
  * @id: In: smallest number; out: number of the allocation found
  *
  * Context: Any but interrupts.
- * Return: The allocation with the number, or the next one, a reference; or NULL.
+ * Return: The allocation with the smallest number from *@id on, a reference; or NULL.
  */
 struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Allocations: made, placed, given room, offered, kept copies of, and cleared when content was
- * lost.
- */
+/* Allocations: creation, placement, eviction of others, offers, kept copies, lost content. */
 #ifndef PAGODA_VIDMM_BO_BO_H
 #define PAGODA_VIDMM_BO_BO_H
 
@@ -31,7 +28,7 @@ struct ttm_resource;
 struct ttm_resource_manager;
 
 /**
- * struct pagoda_dmem_claim - Limits of the search for victims of one allocation
+ * struct pagoda_dmem_claim - Which cgroups' memory may be evicted to make room for an allocation
  * @pool: Share of the segment that the caller's cgroup has, a reference; NULL = no limits
  * @limit: Share that is at its maximum, of the caller's cgroup or of an ancestor, a reference;
  *	NULL = no such share is
@@ -39,7 +36,7 @@ struct ttm_resource_manager;
  * @low: Allocations that dmem.low protects may be taken, too
  * @hit_low: A victim was left alone because of dmem.low
  * @refused: A victim was left alone, for any reason
- * @taken: A victim was evicted since the victims were last asked from the beginning
+ * @taken: A victim was evicted since pagoda_dmem_claim_again() last had all victims tried anew
  * @interrupted: A signal ended a victim's move: no other victim is tried
  */
 struct pagoda_dmem_claim {
@@ -123,7 +120,7 @@ u64 pagoda_vidmm_trimmed(struct pagoda_vidmm *vidmm);
 
 /* placement.c */
 void pagoda_priority_apply(struct pagoda_bo *bo);
-/* Each fills @places, at least 4, for the allocation and returns the number of places. */
+/* Each of these fills @places, an array of at least 4, and returns the number of places filled. */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places);

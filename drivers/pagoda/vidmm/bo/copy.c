@@ -3,17 +3,17 @@
  * Copies: the system pages that an allocation was brought to VRAM from, kept while the allocation
  * is in VRAM.
  *
- * A client that evicts the allocation and says that it wasn't written gets these pages back as
- * they are. Nothing is copied out, and the device is told that the content in VRAM is discarded
- * (C155). Copies are kept for allocations on a residency list, unless the client's last EVICT
- * didn't say so: for an allocation that is written anyway a copy would only cost memory.
+ * A client that evicts the allocation with NOT_WRITTEN_TO gets these pages back as they are: nothing
+ * is copied out, and the device is told that the content in VRAM is discarded (C155). Copies are
+ * kept for allocations on a residency list, unless the last EVICT came without this flag: for an
+ * allocation that is written anyway a copy would only cost memory.
  *
  * Clients and jobs decide what a copy is worth, in order:
  *
  *	the allocation comes to VRAM			as good as the content there
  *	it leaves a list, and isn't said to be unwritten	nothing: it may have been written
  *	a job uses it while it is on no list		nothing: a later statement covers
- *	a private one's VM has a job then		only the time since it was made resident
+ *	or, if it is private, its VM has a job		only the time since it was made resident
  *	the CPU writes, or may from now on		nothing
  *	its content is lost				nothing
  *	it leaves the last list, said to be unwritten	clean: until it is used or made
@@ -65,7 +65,7 @@ static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 	return false;
 }
 
-/* Called when the pages of the copy were freed. */
+/* Counts the pages of a copy no longer, because they were freed. */
 static void copy_uncharge(struct pagoda_copy *copy)
 {
 	if (copy->charged)
@@ -153,9 +153,9 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 }
 
 /*
- * An allocation that is on no residency list has no client that could say whether it was
- * written. Tiles aren't kept in rows; an import, and an allocation with other clients' handles,
- * aren't the client's alone to evict.
+ * Returns whether to keep a copy. Outside of residency lists no client says whether an allocation
+ * was written. A copy in rows isn't what a tiled allocation has in VRAM; an import, and an
+ * allocation that other clients have handles of, aren't the client's alone to evict.
  */
 static bool copy_is_wanted(const struct pagoda_bo *bo)
 {
@@ -168,7 +168,7 @@ static bool copy_is_wanted(const struct pagoda_bo *bo)
 /**
  * pagoda_copy_keep() - Keep the pages that an allocation is brought to VRAM from
  * @bo: Allocation with populated pages, reservation held; TTM isn't told of the move yet
- * @reader: Fence of the copy that reads the pages
+ * @reader: Fence of the move to VRAM, which reads the pages
  *
  * If a copy is wanted and not too many pages are kept already, @bo has a new, unpopulated tt
  * afterwards.
@@ -237,11 +237,11 @@ void pagoda_copy_put_back(struct pagoda_bo *bo, struct pagoda_copy *copy)
 }
 
 /**
- * pagoda_copy_put() - End a copy, whether the allocation left with its pages or their content is
- * lost
+ * pagoda_copy_put() - Free a copy that pagoda_copy_take() returned
  * @bo: Allocation, reservation held
- * @copy: From pagoda_copy_take(); its pages are unused
- * @left: The allocation left VRAM and keeps the pages
+ * @copy: Copy; the pages that it has now are unused
+ * @left: The allocation left VRAM with the kept pages; else their content is lost, and they are
+ *	freed with the copy
  *
  * Context: May sleep for long: TTM may wait for the device.
  */

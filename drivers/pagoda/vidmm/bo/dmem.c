@@ -15,11 +15,10 @@
  *	low	memory below it is taken last, when offers and the policy give no other victim
  *	lowered	writing a maximum below the current usage evicts, in the policy's order first
  *
- * Protection counts from the closest common ancestor of both cgroups, as in TTM. The kernel takes
- * the root cgroup for no ancestor at all and finds nothing protected; so for cgroups below
- * different children of the root the kernel is asked without an ancestor. TTM's own walk comes
- * last and asks the kernel in its own way; pagoda_dmem_protects() keeps that walk off memory that
- * a minimum protects.
+ * Protection counts from the closest common ancestor of both cgroups, as in TTM. Given the root
+ * cgroup as ancestor, the kernel finds nothing protected; if the root is the closest, the kernel is
+ * therefore asked without an ancestor. TTM's own search for victims comes last and asks the
+ * kernel in its own way; pagoda_dmem_protects() keeps it off memory that a minimum protects.
  *
  * The charge of a move is right if the current task is in the cgroup that wants the move:
  *
@@ -46,7 +45,7 @@
 
 /* ---- Regions ------------------------------------------------------------------- */
 
-/* Query of the root cgroup's share of @region, in a work item: these run in the root cgroup. */
+/* Query of the root cgroup's share of @region, by a work item, because work items run in it. */
 struct dmem_root {
 	struct work_struct work;
 	struct dmem_cgroup_region *region;
@@ -74,7 +73,7 @@ static int dmem_find_root(struct pagoda_vidmm *vidmm, struct dmem_cgroup_region 
 	return root.ret;
 }
 
-/* Evicts in the policy's order; TTM's own walk follows only if the policy evicted nothing. */
+/* Evicts victims of the policy; TTM's search for victims follows only if none could be evicted. */
 static int dmem_reclaim_vram(struct pagoda_vidmm *vidmm, struct dmem_cgroup_pool_state *pool,
 			     u64 bytes)
 {
@@ -198,7 +197,7 @@ void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource
 		dmem_cgroup_uncharge(pool, size);
 }
 
-/* Drops the references of a claim; the results about victims stay. */
+/* Drops the references of a claim; keeps what it noted about victims. */
 void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim)
 {
 	dmem_put_pool(claim->pool);
@@ -227,8 +226,8 @@ bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim)
 }
 
 /*
- * Returns whether a claim allows to take memory of the cgroup with the share @victim.
- * Protection counts from the closest common ancestor; for the kernel NULL is the root.
+ * Returns whether a claim allows to take memory of the cgroup with the share @victim. See the top
+ * of the file: protection counts from the closest common ancestor, and NULL stands for the root.
  */
 static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
 			  struct dmem_cgroup_pool_state *victim, bool *hit_low)
@@ -315,7 +314,7 @@ bool pagoda_dmem_is_own(struct pagoda_bo *bo)
 
 /* ---- The cgroup that is charged ------------------------------------------------- */
 
-/* A function that a client's thread calls, with its argument. */
+/* A call of @run(@arg) by a client's thread. */
 struct payer_turn {
 	struct kthread_work work;
 	void (*run)(void *arg);
@@ -338,8 +337,8 @@ static void payer_stop(struct pagoda_payer *payer)
 }
 
 /*
- * Each client has a thread of its own, so that no client waits for another one. @pool is NULL
- * for a cgroup that is above its maximum, which the root cgroup never is.
+ * Moves a client's thread to the current task's cgroup; ends the thread if that is the root cgroup,
+ * where work items run. @pool is the cgroup's share, or NULL if the cgroup is above its maximum.
  */
 static int payer_move(struct pagoda_vidmm *vidmm, struct pagoda_payer *payer,
 		      struct dmem_cgroup_pool_state *pool)

@@ -22,13 +22,13 @@ struct ttm_resource_manager;
 
 /**
  * struct pagoda_copies - All copies of allocations in VRAM
- * @bytes: Sum of their sizes, including those that are given up and not freed yet
- * @limit: Most of @bytes; constant
- * @lock: Protects the lists; taken where memory is reclaimed
- * @list: struct pagoda_copy, in the order in which they were kept
- * @unwanted: Copies that @work has to give up
- * @work: Gives up @unwanted
- * @shrinker: Called where memory is short; NULL when the hardware is gone
+ * @bytes: Sum of the copies' sizes, including copies that are given up and not freed yet
+ * @limit: Largest value of @bytes; constant
+ * @lock: Protects @list and @unwanted; also taken by the shrinker
+ * @list: struct pagoda_copy, oldest first
+ * @unwanted: Copies of which @work is to free the pages
+ * @work: Frees the pages of @unwanted
+ * @shrinker: Moves copies to @unwanted when memory is short; NULL when the hardware is gone
  */
 struct pagoda_copies {
 	atomic64_t bytes;
@@ -43,7 +43,7 @@ struct pagoda_copies {
 /**
  * struct pagoda_offers - Offered allocations in VRAM
  * @lock: Protects @ranks and @count
- * @ranks: Allocations by rank, in the order in which they were offered
+ * @ranks: A list for each rank of offers, oldest offer first
  * @count: Number of allocations in @ranks
  */
 struct pagoda_offers {

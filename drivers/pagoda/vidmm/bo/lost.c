@@ -2,8 +2,8 @@
 /*
  * Lost content: the case that neither the device nor the CPU could finish a copy or a fill.
  *
- * The dma_fence signalling path can only set a flag. Page faults, ptrace and moves clear the
- * memory first, before they show or move the content. A reset of the device needs no flag for
+ * The dma_fence signalling path can only set &pagoda_bo.content.unclean. Page faults, ptrace and
+ * moves clear the memory before they show or move the content. A reset of the device needs no flag for
  * VRAM: the content belongs to an earlier reset epoch then.
  */
 #include <linux/highmem.h>
@@ -17,7 +17,7 @@
 #include "bo.h"
 
 /**
- * pagoda_lost_mark() - Number of losses by failed paging and of resets so far
+ * pagoda_lost_mark() - Get the numbers of losses by failed paging and of resets so far
  * @vidmm: The manager
  *
  * A loss is counted when the allocation is marked, before the fence of the lost operation signals.
@@ -45,8 +45,8 @@ u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
  * memory may then hold what another one left there. A caller waits for the fences of the paging
  * operations emitted before, then tests: with 0, no allocation shows what another one left.
  *
- * Return: 0, -ECANCELED if the device was reset meanwhile or paging was cancelled by a reset, else
- * -EIO.
+ * Return: 0 if no loss was counted; -ECANCELED if resets, or losses to a reset, were counted, too;
+ * else -EIO.
  */
 int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
 {
@@ -87,7 +87,7 @@ static u64 lost_piece(const struct pagoda_vram_cursor *cur)
 	return min_t(u64, cur->size, PAGODA_PIECE_BYTES);
 }
 
-/* Returns the cost of the fills of @size bytes, and of the notice. */
+/* Returns the cost of fills of the first @size bytes, and of lost_tell(). */
 static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 {
 	struct pagoda_vram_cursor cur;
@@ -103,7 +103,7 @@ static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 	};
 }
 
-/* Clears an allocation in VRAM. Page tables aren't filled: every entry of them is written anew. */
+/* Clears an allocation in VRAM, after lost_tell() if @tell; a page table is written anew instead. */
 static int lost_fill(struct pagoda_bo *bo, bool tell)
 {
 	struct dma_resv *resv = bo->ttm.base.resv;
@@ -264,8 +264,8 @@ int pagoda_swizzle_use(struct pagoda_bo *bo)
  * @vidmm: Memory manager
  * @vm: VM of the job; its reservation is held until the job's fence is added
  *
- * Covers each private allocation that has a range, mapped in the VM or not: the job may wait for
- * a VM_BIND that maps the allocation later.
+ * Covers each private allocation that has a swizzling range, mapped in the VM or not: the job may
+ * wait for a VM_BIND that maps the allocation later.
  *
  * Context: May sleep and allocate.
  * Return: 0, or a negative errno if lost content can't be cleared.

@@ -15,9 +15,9 @@
  * A discarded allocation is in the system segment without pages; pages that it gets later are
  * zeros. reclaim.c takes an offer back.
  *
- * Every job of a VM uses the allocations that are private to the VM and bound. The first
- * submission after the offer makes their addresses invalid, not the offer itself, because page
- * tables change in the order of paging, behind the jobs.
+ * Every job of a VM uses the allocations that are private to the VM and bound. If such an
+ * allocation is offered, its addresses are made invalid by the VM's next submission, not by OFFER,
+ * because page tables change in the order of paging, behind the jobs.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
@@ -75,8 +75,8 @@ void pagoda_offer_allow(struct pagoda_bo **bos, u32 count)
  * @bos: Allocations; none of them can be offered until pagoda_offer_allow()
  * @count: Number of allocations
  *
- * No reservation is taken, because one may be held for as long as paging takes. Either this
- * function sees an offer, or the offer sees the count.
+ * No reservation is taken, because paging may hold a reservation for long. Either this function
+ * sees an offer, or offer_mark_all() sees that &pagoda_bo.wish.queued isn't 0.
  *
  * Return: 0, or -ENODATA if an allocation is offered; then nothing has changed.
  */
@@ -99,8 +99,8 @@ int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
 /* ---- Discarding --------------------------------------------------------------- */
 
 /*
- * Fills the system segment: no backing pages are there, and an allocation that gets pages
- * without a copy is zeros.
+ * Fills the system segment. A move there without a copy needs no pages; pages that the allocation
+ * gets later are zeros.
  */
 static u32 offer_placement(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -121,7 +121,7 @@ bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to)
 	       pagoda_move_place(&bo->ttm, to) == PAGODA_PLACE_SYSTEM_EMPTY;
 }
 
-/* From now on the content is zeros, which are the same in rows and in tiles. */
+/* Notes that the content is zeros from now on, which are the same in rows and in tiles. */
 static void offer_forget_content(struct pagoda_bo *bo)
 {
 	bo->offer.discarded = true;
@@ -177,8 +177,8 @@ void pagoda_offer_left_vram(struct pagoda_bo *bo)
 }
 
 /*
- * Returns the next offered allocation in order with a reference, moved to @tried; NULL if there
- * is none.
+ * Returns the next offered allocation, by rank and age, with a reference, and moves it to @tried;
+ * NULL if there is none.
  */
 static struct pagoda_bo *offer_next(struct pagoda_offers *offers, struct list_head *tried)
 {
@@ -258,7 +258,7 @@ int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placeme
 	if (!READ_ONCE(offers->count))
 		return -ENOMEM;
 	ret = pagoda_bo_place_taking(bo, placement, ctx, offer_take_next, claim, &tried);
-	/* Back to the front of the ranks, the last one first: the order is the original one. */
+	/* Put tried allocations back at the front of their ranks, in the order they had there. */
 	spin_lock(&offers->lock);
 	list_for_each_entry_safe_reverse(each, next, &tried, offer.entry)
 		list_move(&each->offer.entry, &offers->ranks[each->offer.rank]);
@@ -304,7 +304,7 @@ void pagoda_offer_swap_notify(struct pagoda_bo *bo)
 		return;
 	offer_forget_content(bo);
 	atomic64_add(bo->ttm.base.size, &bo->vidmm->stats.discarded);
-	/* Without memory the allocation has no resource until reclaim_commit() places it. */
+	/* If this move fails, the allocation has no resource until reclaim_commit() places it. */
 	if (pagoda_bo_move(bo, offer_placement, &ctx))
 		pagoda_bo_account(bo, NULL, NULL);
 }

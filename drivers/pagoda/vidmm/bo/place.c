@@ -14,7 +14,7 @@
  * @ctx: Whether waits may be interrupted, or happen at all
  *
  * Room in VRAM is made by evicting offered allocations, then victims that the policy chooses, then
- * allocations that dmem.low protects, in the same order; at last TTM chooses.
+ * both kinds once more if dmem.low protects them; at last TTM chooses.
  *
  * Context: May sleep and allocate.
  * Return: 0, -ENOSPC if @where fills no place, or the result of ttm_bo_validate().

@@ -32,8 +32,7 @@ static u32 place_pinned(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Fills the place where other devices can reach an allocation that is supported in the
- * aperture.
+ * Fills the place where other devices can reach an allocation that the aperture supports.
  */
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -43,8 +42,7 @@ u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
 
 /*
  * Fills the places where the GPU can use an allocation: supported segments (C160) in the order
- * of preference (C161). Room is made in the first one; the other segments are used if that
- * fails.
+ * of preference (C161). Room is made in the first segment; the others are used if that fails.
  */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -159,7 +157,7 @@ static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
  * Brings an allocation to VRAM. While there is no room, @take evicts a victim from @place that
  * @claim allows, or returns false; @take adds victims that aren't to be tried again to @tried.
  * Doesn't wait for the device. Returns -ENOMEM if there isn't enough room or memory, or if
- * @placement isn't one that evicts from VRAM, -ERESTARTSYS if a victim's move was interrupted,
+ * @placement doesn't evict from VRAM, -ERESTARTSYS if a victim's move was interrupted,
  * else the result of ttm_bo_validate(). Caller holds the reservation.
  */
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
@@ -189,8 +187,8 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 }
 
 /*
- * Returns the allocations that jobs of the VM move to the end of the LRU list at once, or NULL
- * if the allocation isn't among them, as an offered one, which those jobs don't use.
+ * Returns the bulk move with which each job moves its VM's private allocations to the end of the
+ * LRU list, or NULL if the allocation isn't in it: not private, without handle, or offered.
  */
 static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
 {
@@ -200,9 +198,11 @@ static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_priority_apply() - Put an allocation at the end of its LRU list after a change of
- * priority, handle or offer
+ * pagoda_priority_apply() - Note that an allocation's priority, handle or offer changed
  * @bo: Allocation, reservation held
+ *
+ * Tells the policy and promotion. If the change puts the allocation into another LRU list or bulk
+ * move of TTM, the allocation goes to the end there.
  *
  * Context: Takes TTM's LRU lock.
  */

@@ -29,9 +29,9 @@
 #include "internal.h"
 
 /*
- * Limit of private allocations per choice that turn out to be used late; after that the next
- * one is the victim, used late or not. Allocations of one VM are equally good victims; the
- * check keeps those of a VM in use from leaving before those of an idle VM.
+ * Per choice, most private allocations that are passed over because of a use that the policy wasn't
+ * told of (victims_is_late()). Passing over keeps allocations of a VM in use from leaving before
+ * those of an idle VM; beyond the limit any will do, because those of one VM are equally good.
  */
 #define LATE_MAX	64
 
