@@ -3,8 +3,8 @@
  * Copies: the system pages that an allocation was brought to VRAM from, kept while the allocation
  * is in VRAM.
  *
- * A client that evicts the allocation with NOT_WRITTEN_TO gets these pages back as they are: nothing
- * is copied out, and the device is told that the content in VRAM is discarded (C155). Copies are
+ * A client that evicts the allocation with NOT_WRITTEN_TO gets these pages back as they are:
+ * nothing is copied out, and the device is told that the content in VRAM is discarded (C155). Copies are
  * kept for allocations on a residency list, unless the last EVICT came without this flag: for an
  * allocation that is written anyway a copy would only cost memory.
  *

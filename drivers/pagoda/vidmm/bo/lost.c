@@ -103,7 +103,7 @@ static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 	};
 }
 
-/* Clears an allocation in VRAM, after lost_tell() if @tell; a page table is written anew instead. */
+/* Clears an allocation in VRAM, after lost_tell() if @tell. Page tables are written anew. */
 static int lost_fill(struct pagoda_bo *bo, bool tell)
 {
 	struct dma_resv *resv = bo->ttm.base.resv;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Allocations of a client's residency list that a VM maps: its jobs have them resident (C152).
- */
+/* Allocations of a client's residency list that a VM maps: jobs of the VM need them too (C152). */
 #include <linux/slab.h>
 #include <kunit/static_stub.h>
 #include "vidmm/ledger/client.h"
@@ -11,8 +9,8 @@
 #include "residency.h"
 
 /*
- * Returns the number of allocations on the list that the VM maps, that aren't private to the VM
- * and aren't @named; with @bos fills in up to @room of them, each with a reference.
+ * Returns the number of allocations on residency list @reqs that @vm maps, that aren't private to
+ * @vm or marked by bound_name(). Fills @bos, unless NULL, with up to @room of them and references.
  */
 static u32 bound_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
 			 struct pagoda_bo **bos, u32 room)
@@ -70,10 +68,10 @@ static void bound_name(struct pagoda_requirements *reqs, struct pagoda_bo **bos,
 /**
  * pagoda_require_bound() - Collect the allocations on a client's residency list that a VM maps
  * @vm: VM, locked: nothing is bound meanwhile
- * @named: Allocations that the caller knows already
+ * @named: Allocations that the caller has anyway: they aren't collected
  * @nr_named: Number of @named
- * @bos: If the list has others, set to an array for kvfree(): @named, then the others with
- *	references; else to NULL
+ * @bos: Set to an array for kvfree() with @named, then what was collected, with references; to NULL
+ *	if nothing was collected
  * @count: Set to the length of *@bos, or to @nr_named
  *
  * Allocations that are private to the VM are left out: they share its reservation.

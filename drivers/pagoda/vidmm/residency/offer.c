@@ -19,10 +19,7 @@ static int offer_refuse(const struct pagoda_bo *bo, const char *why, int error)
 	return error;
 }
 
-/*
- * Returns 0 if the allocation may be offered: accepted work needs the allocations that it
- * names.
- */
+/* Returns 0 if an allocation isn't offered, shared, or needed by accepted work: OFFER may go on. */
 static int offer_check(const struct pagoda_bo *bo)
 {
 	if (pagoda_bo_is_offered(bo))
@@ -55,8 +52,8 @@ static enum pagoda_offer offer_rank(const struct pagoda_bo *bo, u32 priority)
 }
 
 /*
- * struct offer_list - allocations that are offered, enum drm_pagoda_offer_priority, and whether
- * their pages may be freed
+ * struct offer_list - allocations to be offered, enum drm_pagoda_offer_priority, and whether their
+ * system pages may be freed
  */
 struct offer_list {
 	struct pagoda_bo **bos;
@@ -128,9 +125,9 @@ static int offer_all(void *arg)
  *
  * All of them are offered or none.
  *
- * Context: May sleep; waits for nothing but reservations. Outside of those.
- * Return: 0, -EALREADY if one is offered already, -EPERM if one is shared, -EBUSY if work that
- * waits needs one, -EINTR, -ERESTARTSYS or -ENOMEM.
+ * Context: May sleep; waits only for reservations, of which the caller holds none.
+ * Return: 0; -EALREADY, -EPERM or -EBUSY if an allocation is offered already, is shared, or is
+ * needed by work that waits; -EINTR, -ERESTARTSYS or -ENOMEM.
  */
 int pagoda_offer(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 priority,
 		 u32 flags)

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pace: how many other allocations leave VRAM because submissions use one.
+ * Pace: how many bytes of other allocations leave VRAM for the allocations of submissions.
  *
  * Each client has a token bucket (traffic.c) that holds as many tokens as VRAM has bytes without
  * the reserve: a client that comes to the foreground may have all of it at once. It is filled
  * with a part of the bandwidth.
  *
  *	limited		an allocation that prefers VRAM, could be used elsewhere, and is on no
- *			residency list. Without a token no other leaves VRAM for it: it takes free
- *			room, else it is used where it is, or in the next segment that it prefers
+ *			residency list. Without a token no other allocation leaves VRAM for it: it
+ *			takes free room, or is used where it is or in the next preferred segment
  *	not limited	an allocation that can be used in VRAM only, or that a client asked to be
  *			resident: it is on a residency list, and has to be where it was promised to
- *			be (C152). It isn't paid for either: no client could decide otherwise, and
- *			a debt for it would keep out the rest
- *	paid for	the bytes of limited allocations, when others left VRAM for them; about as
- *			many bytes left
+ *			be (C152). It costs no token either: there is no choice, and its cost would
+ *			keep the client's limited allocations out
+ *	cost		a token for each byte of a limited allocation that others left VRAM for;
+ *			about as many bytes left
  *
  * An allocation that was left out comes later: by promotion (promote.c) if room gets free, or with
  * a submission that finds tokens. Each submission looks at the allocations it lists anyway; the
  * VM remembers private ones, and submissions try as many of them again as there are tokens.
  *
- * A place at all comes first: if the other segments are full, an allocation leaves VRAM.
+ * A place at all comes first: if the other segments are full, VRAM is used without a token.
  */
 #include <linux/ktime.h>
 #include <drm/drm_device.h>
@@ -42,8 +42,8 @@ static bool pace_limits(const struct pagoda_bo *bo)
 }
 
 /*
- * Brings the allocation to VRAM and pays if others had to leave. Free room costs no other
- * allocation anything: it is tried first.
+ * Brings an allocation to free room in VRAM; or to room that other allocations leave, which costs
+ * tokens.
  */
 static int pace_bring(struct pagoda_pace *pace, struct pagoda_bo *bo,
 		      struct ttm_operation_ctx *ctx)
@@ -90,8 +90,10 @@ int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
 }
 
 /**
- * pagoda_pace_again() - Bring allocations that earlier submissions left out, if there are tokens
+ * pagoda_pace_again() - Have a submission try again what earlier submissions left out of VRAM
  * @vm: VM, its reservation held
+ *
+ * Moves as many bytes of allocations as there are tokens to &pagoda_vm.evicted.
  *
  * Context: Any but interrupts.
  */
@@ -115,8 +117,8 @@ void pagoda_pace_again(struct pagoda_vm *vm)
 }
 
 /*
- * Allocations that are still in the list are in another segment, because no other allocation
- * left VRAM for them: those go to the list of the left out.
+ * Empties &pagoda_vm.evicted. Allocations that stayed out of VRAM for want of tokens go to
+ * &pagoda_vm.left_out.
  */
 static void pace_remember(struct pagoda_pace *pace, struct pagoda_vm *vm)
 {
@@ -137,8 +139,8 @@ static void pace_remember(struct pagoda_pace *pace, struct pagoda_vm *vm)
  * @vm: VM of the submission, its reservation held
  * @context: Number of its context
  *
- * Private allocations of the VM that had moved are in no list afterwards, or in that of the left
- * out.
+ * Private allocations of the VM that had moved are in no list afterwards, or in
+ * &pagoda_vm.left_out if they are out of VRAM for want of tokens.
  *
  * Context: Any but interrupts.
  */

@@ -2,9 +2,9 @@
 /*
  * Residency priority: the order in which allocations are evicted.
  *
- * TTM takes victims from four lists, one after another: offered allocations share the first
- * with the lowest priorities. An allocation's place in a list is found anew when it moves, so a
- * change of its place needs no work here. The driver's own choices use finer steps.
+ * TTM takes victims from four LRU lists, one after another: offered allocations share the first
+ * list with the lowest priorities. TTM itself puts an allocation that moves into the right list.
+ * The driver's policy uses finer steps (pagoda_priority_step()).
  */
 #include <drm/drm_exec.h>
 #include "vidmm/bo/bo.h"
@@ -30,8 +30,8 @@ static int bos_lock(struct drm_exec *exec, struct pagoda_bo **bos, u32 count)
 
 /*
  * Calls @run once with all reservations of a list held, and returns its result, -EINTR,
- * -ERESTARTSYS or -ENOMEM. Moves in @run may evict with the ticket of the list. Each allocation
- * is in the list only once, and no reservation is held by the caller.
+ * -ERESTARTSYS or -ENOMEM. Moves in @run may lock victims with the ww ticket. Each allocation is in
+ * the list only once, and the caller holds no reservation.
  */
 int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg)
 {
@@ -39,7 +39,7 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
 	int ret = 0;
 
 	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES, count);
-	/* The work is inside the loop, where the ticket may still be used to lock victims. */
+	/* @run is called inside of the loop, where the ww ticket may still lock victims. */
 	drm_exec_until_all_locked(&exec) {
 		ret = bos_lock(&exec, bos, count);
 		drm_exec_retry_on_contention(&exec);
@@ -76,7 +76,7 @@ static int priority_set_all(void *arg)
  * pagoda_set_priority() - Set residency priorities
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
- * @priorities: One for each, checked
+ * @priorities: New priority of each allocation, checked
  * @count: Number of allocations
  *
  * Context: May sleep. Outside of reservations.

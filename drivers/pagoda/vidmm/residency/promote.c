@@ -3,11 +3,11 @@
  * Promotion: allocations that were evicted from VRAM come back by themselves when there is room.
  *
  *	waits	an allocation that was made resident, prefers VRAM, isn't there, and wasn't told
- *		to leave since: evicted on request, released or offered. Looked at whenever one
- *		of these changes
+ *		to leave since: evicted on request, released or offered. Looked at whenever any
+ *		of this changes
  *	order	residency priority, then the latest use
- *	room	free VRAM. No allocation is evicted, not even an offered one: else promoting one
- *		would evict another, and the policy wasn't asked
+ *	room	free VRAM. No allocation is evicted for a promotion, not even if it is offered:
+ *		the policy isn't asked
  *	when	room appears (VRAM is freed, a budget grows, the device is rebuilt) and lasts for
  *		a period; again after a while for allocations that were in use
  *
@@ -16,8 +16,8 @@
  * and leaves alone what the GPU uses, because its copy would hold up all paging behind it. The
  * next submission that uses the allocation brings it back. The work pages in slices of about a
  * millisecond, of which two are under way, so that other paging comes in between, and pays for
- * them from the paging-traffic budget (traffic.c): all that the device can do while no other
- * client uses it, a small share while one pages or has jobs executed.
+ * them from the paging-traffic budget (traffic.c): all that the device can do while no client uses it, a
+ * small share while any client pages or has jobs executed.
  *
  * The cgroup of the client is charged, as for a move in a call of the client (dmem.c).
  *
@@ -40,17 +40,17 @@
 #include "vidmm/stream/stream.h"
 #include "residency.h"
 
-/* Tokens the bucket holds: the slices under way, and as many that follow at once. */
+/* Tokens (bytes) that the bucket holds: the slices under way, and as many that follow at once. */
 #define PROMOTE_BURST		(2 * PAGODA_PROMOTE_SLICES * (s64)PAGODA_PIECE_BYTES)
-/* Number of waiting allocations that are looked at with the lock held. */
+/* Number of waiting allocations that are looked at before the lock is dropped in between. */
 #define PROMOTE_LOOK		64
-/* Factor by which the walks become rarer when no allocation comes back. */
+/* Longest time between two walks that bring nothing back, in periods of promotion. */
 #define PROMOTE_PATIENCE	32
 
-/* The key before all others. */
+/* The key that is before all others in the order of promotion. */
 static const struct pagoda_promote_key promote_first = { .step = U32_MAX, .used = U64_MAX };
 
-/* ---- Walking through them ---------------------------------------------------------- */
+/* ---- Waiting allocations ------------------------------------------------------------ */
 
 /* Returns the first entry behind @key in the order of promotion, or NULL. */
 static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
@@ -71,8 +71,8 @@ static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
 }
 
 /*
- * Looks at the next few allocations and returns one that fits in @room, with a reference, or
- * NULL. Sets @end if there are no more.
+ * Looks at the next few waiting allocations. Returns the first of them that fits in @room bytes,
+ * with a reference, or NULL. Sets @end if none was found and there are no more.
  */
 static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 room, bool *end)
 {
@@ -129,7 +129,7 @@ static int promote_place(struct pagoda_bo *bo)
 	return ret;
 }
 
-/* Returns -EBUSY if the allocation can't be moved now. */
+/* Brings an allocation back. Returns -EBUSY if it can't be moved now, -ESTALE if it needn't be. */
 static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 {
 	struct pagoda_vidmm *vidmm = bo->vidmm;
@@ -148,9 +148,8 @@ static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 }
 
 /*
- * struct promote_turn - one allocation, placed where its client's cgroup is charged; @fence:
- * fence behind the paging of the allocations so far, a reference, or NULL; @ret: -EBUSY if it
- * can't be moved now
+ * struct promote_turn - an allocation, placed where its client's cgroup is charged; @fence: fence
+ * behind all paging of this slice so far, a reference, or NULL; @ret: result of promote_locked()
  */
 struct promote_turn {
 	struct pagoda_bo *bo;
@@ -158,7 +157,7 @@ struct promote_turn {
 	int ret;
 };
 
-/* Runs in a thread of its own if the client has one; that thread enters the gate by itself. */
+/* Runs in the thread of struct pagoda_payer, which enters the gate by itself, if there is any. */
 static void promote_turn(void *arg)
 {
 	struct promote_turn *turn = arg;
@@ -241,8 +240,8 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
 }
 
 /*
- * Sends about as much paging as a paging buffer holds. Stops while another allocation is being
- * placed with room made for it, because that room is not for promotion.
+ * Sends a slice: about %PAGODA_PIECE_BYTES of paging. Returns whether any was sent. Stops
+ * while room is made for an allocation: that room is not for promotion.
  */
 static bool promote_slice_send(struct pagoda_vidmm *vidmm)
 {
@@ -264,7 +263,7 @@ static bool promote_slice_send(struct pagoda_vidmm *vidmm)
 	return bytes;
 }
 
-/* Returns false without waiting if a reset, a placement or a list that runs alone is in the way. */
+/* Returns false if a reset, evictions for an allocation, or a list that needs to be alone runs. */
 static bool promote_slice_try(struct pagoda_vidmm *vidmm, bool *sent)
 {
 	bool entered = !pagoda_reset_is_pending(vidmm) && !atomic_read(&vidmm->taking) &&
@@ -278,8 +277,8 @@ static bool promote_slice_try(struct pagoda_vidmm *vidmm, bool *sent)
 }
 
 /*
- * Sends a slice inside the gate: a rebuild waits for all threads inside the gate, and has
- * paging of its own. Returns false if a reset or another placement is in the way.
+ * Sends a slice inside of the gate, because a rebuild emits paging of its own. Returns false if a
+ * rebuild is running, or as promote_slice_try().
  */
 static bool promote_slice_inside(struct pagoda_vidmm *vidmm, bool *sent)
 {
@@ -294,8 +293,8 @@ static bool promote_slice_inside(struct pagoda_vidmm *vidmm, bool *sent)
 }
 
 /*
- * Returns whether another client used the device since the last call: its paging waits behind
- * promotion, and its jobs share the memory with it.
+ * Returns whether clients used the device since the last call: paging of theirs waits behind
+ * promotion, and jobs of theirs share the bandwidth with it.
  */
 static bool promote_has_others(struct pagoda_vidmm *vidmm)
 {
@@ -338,14 +337,14 @@ static bool promote_begin(struct pagoda_vidmm *vidmm)
 	promotion->walking = true;
 	promotion->skipped = false;
 	promotion->at = promote_first;
-	/* Uses before the walk don't count. */
+	/* Forget clients' use of the device before this walk. */
 	promote_has_others(vidmm);
 	WRITE_ONCE(promotion->patience,
 		   min(2 * promotion->patience, PROMOTE_PATIENCE * promotion->period));
 	return true;
 }
 
-/* Ends the walk, or gives it up: the next one comes later, and less and less often. */
+/* Ends the walk, or gives it up: the next walk comes after &pagoda_promotion.patience. */
 static void promote_end(struct pagoda_promotion *promotion)
 {
 	if (promotion->skipped || promotion->walking)

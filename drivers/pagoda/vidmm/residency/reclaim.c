@@ -2,10 +2,9 @@
 /*
  * Reclaim: offers that are taken back.
  *
- * Everything that may fail comes first, with all of the list still offered: memory for
- * allocations that the CPU may look at, and a place for those that had been made resident. Only
- * then the offers end. After a failure some allocations may be in other places, and nothing has
- * to be undone.
+ * Everything that may fail comes first, while all of the list is still offered: memory for
+ * allocations that the CPU may access, and a place for those that had been made resident. Then all
+ * offers end. A failure before leaves some allocations in other places, and nothing to be undone.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
@@ -21,9 +20,8 @@
 #include "residency.h"
 
 /*
- * struct reclaim - allocations that are reclaimed; @all: a failed commit fails the call;
- * @results: enum drm_pagoda_reclaim_result of each; @fence: fence behind those made resident,
- * or NULL
+ * struct reclaim - allocations that are reclaimed; @results: enum drm_pagoda_reclaim_result of
+ * each; @all: lack of memory for an allocation fails the call; @fence: fence behind their paging, or NULL
  */
 struct reclaim {
 	struct pagoda_vidmm *vidmm;
@@ -41,8 +39,8 @@ static u32 reclaim_system(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Gives the allocation memory if the CPU may look at the content at once (C173); other
- * allocations need no memory before they are resident.
+ * Gives an allocation system pages if the CPU may access the content at once (C173); others need no
+ * memory before they are resident.
  */
 static int reclaim_commit(struct pagoda_bo *bo)
 {
@@ -58,8 +56,8 @@ static int reclaim_commit(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether the content is gone: content that a failure or a reset destroyed counts, too,
- * and is cleared before it is shown.
+ * Returns whether the content is gone: discarded, or destroyed by a failure or a reset and then
+ * cleared before it is shown.
  */
 static bool reclaim_is_discarded(const struct pagoda_bo *bo)
 {
@@ -105,8 +103,8 @@ static int reclaim_bring(struct pagoda_bo *bo)
 }
 
 /*
- * Brings back allocations that had been made resident: they still are, as far as their clients
- * know (C174).
+ * Brings back allocations that were resident when they were offered: their clients take them for
+ * resident still (C174).
  */
 static int reclaim_bring_all(struct reclaim *list)
 {
@@ -125,7 +123,7 @@ static int reclaim_bring_all(struct reclaim *list)
 	return ret;
 }
 
-/* Has the next submission make addresses valid that were made invalid. */
+/* Has a VM's next submission make those addresses of the allocation valid that are invalid. */
 static void reclaim_show(struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;
@@ -164,7 +162,7 @@ static int reclaim_locked(void *arg)
 }
 
 /*
- * Tries the SHARED and ALONE attempts only: EMPTIED moves allocations out of VRAM, and the
+ * Makes an attempt, SHARED or ALONE. EMPTIED isn't used: it moves the list out of VRAM, and offered
  * content would be discarded.
  */
 static int reclaim_try(struct reclaim *list, enum pagoda_attempt attempt)
@@ -184,7 +182,7 @@ static int reclaim_try(struct reclaim *list, enum pagoda_attempt attempt)
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
  * @results: Filled on success: enum drm_pagoda_reclaim_result of each
- * @all: An allocation that can't be committed makes the call fail
+ * @all: The call fails if there is no memory for an allocation; else only its result tells that
  * @fence: Out: fence that signals when the GPU can use the allocations that had been made resident,
  *	a reference; NULL = now
  *

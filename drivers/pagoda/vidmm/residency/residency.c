@@ -8,11 +8,11 @@
  * to one VM share one reservation: those outside of the list may be evicted, and those in it
  * are marked (&pagoda_bo.choice.keep).
  *
- * When TTM finds no room although the list fits, other lists are in the way, or allocations
- * that were closed but aren't gone yet. The list is tried again alone, after TTM's own work,
- * and then once more after the list's own allocations have left VRAM, because they may lie
- * where a contiguous one has to go, and while nothing is executed that keeps page tables in
- * place.
+ * When TTM finds no room although the list fits, other lists are in the way, or allocations that
+ * were closed but aren't freed yet (enum pagoda_attempt). The list is tried again with no other
+ * list locked, after TTM's deferred work. The last attempt first moves the list's own allocations out of
+ * VRAM, because they may lie where a contiguous allocation has to go, and waits for all jobs,
+ * because jobs keep page tables in place.
  */
 #include <drm/drm_exec.h>
 #include "core/life.h"
@@ -25,8 +25,7 @@
 #include "residency.h"
 
 /*
- * struct residency_list - a list being made resident or evicted; @process is called for each
- * allocation
+ * struct residency_list - list being made resident or evicted; @process moves an allocation of it
  */
 struct residency_list {
 	struct pagoda_vidmm *vidmm;
@@ -88,7 +87,7 @@ static int residency_process_all(struct residency_list *list)
 	return ret;
 }
 
-/* Moves share paging buffers while the stream is plugged. */
+/* Moves all of a list. Moves share paging buffers while the stream is plugged. */
 static int residency_process(struct residency_list *list)
 {
 	bool empty = list->attempt == PAGODA_ATTEMPT_EMPTIED;
@@ -107,8 +106,8 @@ static int residency_process(struct residency_list *list)
 }
 
 /*
- * Returns the fence behind the paging of the list. The point of no return: from here on the
- * list is made resident, or evicted.
+ * Notes that a list is made resident, or evicted: the point of no return. Returns the fence behind
+ * the paging of the list, or NULL.
  */
 static struct dma_fence *residency_commit(struct residency_list *list)
 {
@@ -140,7 +139,7 @@ static int residency_lock_list(struct drm_exec *exec, struct residency_list *lis
 	return ret;
 }
 
-/* The work is inside the loop, where the ticket may still be used to lock victims. */
+/* Locks and moves a list. Moves inside of the loop, where the ww ticket may still lock victims. */
 static int residency_run_locked(struct residency_list *list, struct dma_fence **fence)
 {
 	struct drm_exec exec;
@@ -193,7 +192,7 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
- * @fence: Out: fence that signals when all of them can be used, a reference; NULL = now
+ * @fence: Out: fence that signals when the GPU can use all of them, a reference; NULL = now
  * @bytes_to_trim: Out with -ENOMEM: bytes that don't fit even without other allocations
  *
  * On failure no allocation becomes resident that wasn't resident before, although some allocations
@@ -227,7 +226,8 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
  * @count: Number of allocations
  * @fence: Out: fence that signals when all of them have left, a reference; NULL = they have
  *
- * Each goes to its eviction segment (C37); an allocation that was never placed stays where it is.
+ * An allocation goes to its eviction segment (C37), unless it is in the system segment, on a
+ * residency list, or about to be mapped by a VM_BIND that waits (C145).
  *
  * Context: May sleep and allocate; waits for no copy. Outside of reservations.
  * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
@@ -309,7 +309,7 @@ static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo
  * reservations.
  *
  * Context: Takes reservations, one after another; waits for none.
- * Return: Whether all of them can be used now.
+ * Return: Whether the GPU can use all of them now.
  */
 bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 			      bool again)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Residency: lists made resident or evicted, reclaimed, promoted, and the pace at which jobs
- * evict others.
- */
+/* Residency: lists made resident, evicted, reclaimed; promotion; the pace of evictions for jobs. */
 #ifndef PAGODA_VIDMM_RESIDENCY_RESIDENCY_H
 #define PAGODA_VIDMM_RESIDENCY_RESIDENCY_H
 
@@ -19,9 +16,9 @@ struct pagoda_vm;
 struct ttm_operation_ctx;
 
 /**
- * struct pagoda_pace - Pace of a submission
- * @client: Client that pays
- * @left: Bytes that were left out of VRAM because there was no token
+ * struct pagoda_pace - Pace of a submission: how many other allocations it evicts (pace.c)
+ * @client: Client whose tokens the submission spends
+ * @left: Bytes of allocations that stayed out of VRAM because there was no token
  */
 struct pagoda_pace {
 	struct pagoda_client *client;
