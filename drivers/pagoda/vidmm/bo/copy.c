@@ -4,9 +4,9 @@
  * is in VRAM.
  *
  * A client that evicts the allocation with NOT_WRITTEN_TO gets these pages back as they are:
- * nothing is copied out, and the device is told that the content in VRAM is discarded (C155). Copies are
- * kept for allocations on a residency list, unless the last EVICT came without this flag: for an
- * allocation that is written anyway a copy would only cost memory.
+ * nothing is copied out, and the device is told that the content in VRAM is discarded (C155).
+ * Copies are kept for allocations on a residency list, unless the last EVICT came without this
+ * flag: for an allocation that is written anyway a copy would only cost memory.
  *
  * Clients and jobs decide what a copy is worth, in order:
  *

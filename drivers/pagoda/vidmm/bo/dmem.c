@@ -270,8 +270,7 @@ bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
  * @bo: Allocation, reservation held
  * @place: Place that is wanted; NULL if the allocation is evicted because a limit was lowered
  *
- * System pages that are swapped out, or wanted without an address, aren't protected by the
- * region.
+ * System pages that are swapped out, or wanted without an address, aren't protected by the region.
  *
  * Context: May sleep and allocate.
  * Return: true if @bo must stay.

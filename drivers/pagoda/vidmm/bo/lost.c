@@ -2,9 +2,9 @@
 /*
  * Lost content: the case that neither the device nor the CPU could finish a copy or a fill.
  *
- * The dma_fence signalling path can only set &pagoda_bo.content.unclean. Page faults, ptrace and
- * moves clear the memory before they show or move the content. A reset of the device needs no flag for
- * VRAM: the content belongs to an earlier reset epoch then.
+ * The dma_fence signalling path can only set &pagoda_bo.content.unclean. Page faults, ptrace
+ * and moves clear the memory before they show or move the content. A reset of the device needs
+ * no flag for VRAM: the content belongs to an earlier reset epoch then.
  */
 #include <linux/highmem.h>
 #include "core/core.h"

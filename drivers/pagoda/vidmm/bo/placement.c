@@ -31,9 +31,7 @@ static u32 place_pinned(struct pagoda_bo *bo, struct ttm_place *places)
 	return 1;
 }
 
-/*
- * Fills the place where other devices can reach an allocation that the aperture supports.
- */
+/* Fills the place where other devices can reach an allocation that the aperture supports. */
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
 {
 	places[0] = place_aperture(bo);
@@ -77,9 +75,8 @@ u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Fills free room in VRAM, then the other segments in the order of preference, for an
- * allocation that prefers VRAM and could be used in another segment: no other allocation is
- * evicted from VRAM.
+ * Fills free room in VRAM, then the other segments in the order of preference, for an allocation
+ * that prefers VRAM and could be used in another segment: no other allocation is evicted from VRAM.
  */
 u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -224,9 +221,8 @@ void pagoda_priority_apply(struct pagoda_bo *bo)
 }
 
 /*
- * Moves an allocation to a placement that @where fills, without making room. Returns 0, -ENOSPC
- * if @where fills no place, or the result of ttm_bo_validate(). The caller holds the
- * reservation.
+ * Moves an allocation to a placement that @where fills, without making room. Returns 0, -ENOSPC if
+ * @where fills no place, or the result of ttm_bo_validate(). The caller holds the reservation.
  */
 int pagoda_bo_move(struct pagoda_bo *bo,
 		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),

@@ -14,7 +14,7 @@
 #include "vidmm/bo/bo.h"
 #include "sync.h"
 
-/* Shortest and longest interval between two looks, in jiffies. */
+/* Shortest and longest interval between two lookups by the worker, in jiffies. */
 #define PATIENCE_MIN	1
 #define PATIENCE_MAX	(HZ / 20 ?: 1)
 
@@ -40,7 +40,7 @@ int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syn
 	return 0;
 }
 
-/* Ends an item that was removed from the queue; signals its failure fence if @error. */
+/* Frees an item that was removed from the queue; publishes its failure fence first if @error. */
 static void deferred_end(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
 			 int error)
 {
@@ -145,7 +145,7 @@ static void deferred_turn(void *arg)
 	drm_dev_exit(idx);
 }
 
-/* Returns true if the worker is to look again after a delay. */
+/* Makes items in order. Returns true if the next item is to be looked up again after a delay. */
 static bool deferred_run(struct pagoda_deferred *queue)
 {
 	struct deferred_turn turn = { .queue = queue };

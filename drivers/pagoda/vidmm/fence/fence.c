@@ -74,8 +74,8 @@ void pagoda_mfence_write(struct pagoda_mfence *mfence, u64 value)
 }
 
 /*
- * Stores a value in a held fence unconditionally, and returns the previous one. The fence has its
- * page: the device is there.
+ * Stores a value in a held fence unconditionally, and returns the previous value. The device is
+ * there: &pagoda_mfence.page isn't NULL.
  */
 u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value)
 {
@@ -88,7 +88,7 @@ u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value)
 	return old;
 }
 
-/* Records a value that the fence was told to take. */
+/* Records a value that FENCE_SIGNAL stores in &pagoda_mfence.last. */
 void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value)
 {
 	lockdep_assert_held(&mfence->lock);
@@ -180,7 +180,7 @@ static void mfence_uncharge(struct pagoda_mfence *mfence)
 	pagoda_quota_uncharge(mfence->bo->client->quota, PAGODA_LIMIT_FENCES, 1);
 }
 
-/* Pins the page for the first hold. */
+/* Pins the page of a fence for the first hold. Returns as pagoda_mfence_hold(). */
 static int mfence_pin(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;

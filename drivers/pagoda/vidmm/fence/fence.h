@@ -4,8 +4,8 @@
  * reads, and threads and jobs wait for (WDDM 2.0; C180 - C184).
  *
  * The value is the first word of a page, which is an allocation like any other. The page may be
- * swapped and come back elsewhere. A wait and a promise of a value hold the fence: the page
- * stays in place meanwhile.
+ * swapped and come back elsewhere. A wait for a value and a promise of a value hold the fence: the
+ * page stays in place meanwhile.
  *
  * A value isn't a dma_fence and is never turned into a dma_fence: no value is guaranteed to
  * come in finite time.
@@ -18,7 +18,7 @@
  *	pagoda_mfence_signal_after	the CPU stores the value when a dma_fence has signalled
  *
  * To wait:
- *	pagoda_mfence_wait_init		checks the fence and holds it
+ *	pagoda_mfence_wait_init		checks that the fence may be waited for, and holds it
  *	pagoda_mfence_wait_arm		has the function called once, when the fence has the value
  *	pagoda_mfence_wait_fini		instead or afterwards: the function isn't called any more
  *
@@ -43,7 +43,7 @@ struct pagoda_vidmm;
 struct pagoda_vidmm_args;
 
 /**
- * struct pagoda_mfence_value - A fence and a value
+ * struct pagoda_mfence_value - A monitored fence and a value to signal or to wait for
  * @mfence: Fence
  * @value: Value
  */
@@ -56,9 +56,9 @@ struct pagoda_mfence_value {
  * struct pagoda_mfence_wait - A wait for a value of a monitored fence; embedded
  * @node: In &pagoda_mfence.waits while the wait is armed and not satisfied
  * @waiter: In &pagoda_mfence.waiters
- * @left: Counter of the wait's group: at 0 the group is over and the wait moot. NULL: no group
+ * @left: &pagoda_mfence_group.left: at 0 the group needs this wait no more. NULL = no group
  * @mfence: Fence, a reference, held
- * @value: Value
+ * @value: Value that the fence must have at least
  * @func: Called once, with 0 when the fence has at least @value, or with -ENODEV if the device is
  *	gone and the value won't come. Called in any context, with interrupts off and
  *	&pagoda_mfence.lock held: takes spinlocks only, calls no function of monitored fences

@@ -75,8 +75,8 @@ void pagoda_mfences_stop(struct pagoda_vidmm *vidmm)
 
 	mutex_lock(&vidmm->mfences->lock);
 	/*
-	 * A wait for any of several fences of both kinds is released, not refused: these go
-	 * first.
+	 * Fences without NO_MAX_ON_RESET first, so that a wait for any of several fences ends with
+	 * success if any of them is such a fence.
 	 */
 	list_for_each_entry(mfence, &vidmm->mfences->held, held)
 		if (!(mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET))

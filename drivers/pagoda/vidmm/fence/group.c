@@ -18,13 +18,13 @@
 
 #define GROUP_NO_WAIT	U32_MAX
 
-/* Several waits, all or any of which have to end. */
+/* Waits for several fences, all or any of which have to end. */
 struct pagoda_mfence_group {
 	struct pagoda_vidmm *vidmm;
 	struct completion over;		/* the group is over */
 	atomic_t left;			/* waits that must still end before the group is over */
 	u32 first;			/* index of a satisfied wait, or GROUP_NO_WAIT */
-	bool any;			/* the first end suffices */
+	bool any;			/* the end of any wait suffices */
 	int error;			/* error of a wait, or 0 */
 	struct eventfd_ctx *event;	/* signalled when over without an error, or NULL */
 	struct pagoda_client *client;	/* with an eventfd: a reference */
@@ -59,7 +59,7 @@ static void group_wait_ended(struct pagoda_mfence_wait *wait, int error)
 }
 
 /**
- * pagoda_mfence_group_destroy() - End the waits of a group and free it
+ * pagoda_mfence_group_destroy() - Free a group and its waits, ended or not
  * @group: Group
  *
  * Context: May sleep. Outside of reservations.
@@ -94,7 +94,7 @@ static void group_work(struct work_struct *work)
  * pagoda_mfence_group_create() - Prepare to wait for several values
  * @list: Fences and values
  * @count: Number of entries, not 0
- * @any: One value suffices, else all are waited for
+ * @any: Wait until any of the fences has its value, else until all have
  *
  * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
  * away.
@@ -167,7 +167,7 @@ int pagoda_mfence_group_wait(struct pagoda_mfence_group *group, long timeout, u3
 }
 
 /**
- * pagoda_mfence_group_notify() - Signal an eventfd when a wait for the group would end
+ * pagoda_mfence_group_notify() - Have an eventfd signalled when the values of a group have come
  * @group: Group that wasn't waited for yet; consumed
  * @client: Client; the group takes a reference
  * @event: Eventfd; the group takes the caller's reference
@@ -203,7 +203,7 @@ static struct pagoda_mfence_group *client_take_group(struct pagoda_client *clien
 }
 
 /**
- * pagoda_mfence_client_close() - Free all groups with an eventfd of a client
+ * pagoda_mfence_client_close() - Free a client's groups of waits that signal an eventfd
  * @vidmm: Manager
  * @client: Client, closed
  *

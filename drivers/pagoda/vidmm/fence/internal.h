@@ -23,11 +23,11 @@ struct workqueue_struct;
  * struct pagoda_mfences - All monitored fences
  * @lock: Protects @held; also held while the CPU checks and stores fence values. Taken in the
  *	dma_fence signalling path
- * @held: Fences with a page that is pinned in its place
- * @kept: Kept promises, to be released
- * @look: Work that looks at all of @held
- * @reap: Work that releases @kept
- * @wq: For both, and for waits without a sleeping thread
+ * @held: Fences whose page is pinned
+ * @kept: Promises (&pagoda_mfence_signal.done) that were kept and are to be freed
+ * @look: Work that ends satisfied waits of all fences in @held
+ * @reap: Work that frees @kept
+ * @wq: Runs @look and @reap, and frees groups of waits that signal an eventfd
  */
 struct pagoda_mfences {
 	struct mutex lock;	/* held */
@@ -41,7 +41,7 @@ struct pagoda_mfences {
 /**
  * struct pagoda_mfence - A monitored fence
  * @kref: References of the client's id, of waits and of promises
- * @bo: Page, a reference
+ * @bo: Allocation that is the fence's page, a reference
  * @flags: DRM_PAGODA_FENCE_* flags
  * @holds: Number of users that need the page in place; changes from and to 0 with the page's
  *	reservation held
@@ -49,7 +49,7 @@ struct pagoda_mfences {
  * @lock: Protects @last, @page, @waits, @waiters, @closed, @saved, @lost and @gone; taken in
  *	interrupts and in the dma_fence signalling path
  * @last: Last value that the fence was told to take; the largest one, unless the fence may rewind
- * @page: Page while the fence is held and the device is there, else NULL
+ * @page: Page with the value while the fence is held and the device is there, else NULL
  * @waits: Armed waits by value
  * @waiters: All waits, armed or not
  * @closed: The fence has no id any more: no new wait is accepted

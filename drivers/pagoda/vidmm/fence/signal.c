@@ -3,9 +3,9 @@
  * Monitored fences get values: from the GPU behind paging, from the CPU behind a dma_fence, and
  * from FENCE_SIGNAL at once.
  *
- * The CPU doesn't wait for values that the GPU still has to store, because the GPU doesn't store
- * smaller values (FORWARD). If the work fails, the CPU stores the value that the GPU should have
- * stored: a promise is kept even if the device fails.
+ * FENCE_SIGNAL doesn't wait for values that the GPU still has to store, because the GPU doesn't
+ * store a smaller value over a larger one (FORWARD). If the work fails, the CPU stores the
+ * value that the GPU should have stored: a promise is kept even if the device fails.
  */
 #include <linux/slab.h>
 #include "core/core.h"
@@ -17,10 +17,10 @@
 #include "internal.h"
 #include "sync.h"
 
-/* A promise that a fence gets a value. */
+/* A promise that a monitored fence gets a value. */
 struct pagoda_mfence_signal {
 	struct dma_fence_cb callback;	/* on the fence of the work */
-	struct llist_node done;		/* in &pagoda_mfences.kept */
+	struct llist_node done;		/* in &pagoda_mfences.kept once it is kept */
 	struct pagoda_mfence *mfence;	/* a reference, held */
 	u64 value;
 	u64 before;			/* &pagoda_mfence.last before the promise */
@@ -102,7 +102,7 @@ void pagoda_mfence_take_back(struct pagoda_mfence_signal *signal)
 	signal_free(signal);
 }
 
-/* dma_fence signalling path. */
+/* Keeps a promise: the CPU stores the value unless the GPU did. dma_fence signalling path. */
 static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callback)
 {
 	struct pagoda_mfence_signal *signal = container_of(callback, struct pagoda_mfence_signal,
@@ -170,8 +170,8 @@ static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value)
  * pagoda_mfence_signal_paging() - Have the GPU store a value behind all paging work so far (C116)
  * @signal: Promise; freed
  *
- * Can't fail: without memory this function waits for the work and the CPU stores the value. Readers
- * of the page through a CPU mapping don't wait for the GPU.
+ * Can't fail: without memory this function waits for the paging, and the CPU stores the value.
+ * Readers of the page through a CPU mapping don't wait for the GPU.
  *
  * Context: May sleep and allocate. Outside of reservations.
  */

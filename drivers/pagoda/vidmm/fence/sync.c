@@ -28,7 +28,7 @@ static void sync_put(struct pagoda_sync *sync)
 }
 
 /**
- * pagoda_syncs_put() - Release a list
+ * pagoda_syncs_put() - Release a list of fences that work waits for and signals
  * @syncs: Filled by pagoda_syncs_get(); empty afterwards
  *
  * Values of monitored fences that weren't signalled may be promised again.
@@ -60,7 +60,7 @@ static int syncs_append(struct pagoda_syncs *syncs, const struct pagoda_sync *sy
 }
 
 /**
- * pagoda_syncs_add() - Add a syncobj that is signalled
+ * pagoda_syncs_add() - Add a syncobj that the work signals
  * @syncs: List
  * @syncobj: Syncobj; the list takes the caller's reference
  * @point: Timeline point, 0 = binary
@@ -80,7 +80,7 @@ int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u6
 }
 
 /**
- * pagoda_syncs_add_promise() - Add a monitored fence that is signalled
+ * pagoda_syncs_add_promise() - Add a monitored fence that the work signals
  * @syncs: List
  * @promise: Promise of the fence's value, owned by the list afterwards
  *
@@ -118,13 +118,13 @@ static bool sync_look(struct pagoda_sync *sync)
 }
 
 /**
- * pagoda_syncs_look() - Look up the fences and values that are waited for
+ * pagoda_syncs_look() - Look up the fences and values that the work waits for
  * @syncs: List
  *
  * Entries that were found once are kept, for pagoda_syncs_next(), and aren't looked up again.
  *
  * Context: Takes spinlocks. One thread at a time.
- * Return: true if all dma_fences that are waited for exist and all values have come.
+ * Return: true if all these dma_fences exist and all values have come.
  */
 bool pagoda_syncs_look(struct pagoda_syncs *syncs)
 {
@@ -141,7 +141,7 @@ bool pagoda_syncs_look(struct pagoda_syncs *syncs)
 }
 
 /**
- * pagoda_syncs_failed() - Tell whether paging that is waited for failed
+ * pagoda_syncs_failed() - Tell whether paging that the work waits for failed
  * @syncs: List for which pagoda_syncs_look() returned true
  *
  * Return: true if an entry stands for a paging request that failed.
@@ -156,7 +156,7 @@ bool pagoda_syncs_failed(const struct pagoda_syncs *syncs)
 	return false;
 }
 
-/* Returns true if an entry is waited for. */
+/* Returns true if the work waits for any entry, rather than only signals entries. */
 bool pagoda_syncs_wait(const struct pagoda_syncs *syncs)
 {
 	u32 i;
@@ -240,7 +240,7 @@ bool pagoda_deferred_is_failed_paging(struct dma_fence *fence)
 	bool is_stub;
 
 	fence = dma_fence_chain_contained(fence);
-	/* In other fences the flag has another meaning. */
+	/* Only in stub fences, with the dma-buf core's operations, is the flag the driver's. */
 	is_stub = fence->ops == stub->ops;
 	dma_fence_put(stub);
 	return is_stub && fence->error && test_bit(PAGODA_DEFERRED_IS_PAGING, &fence->flags);

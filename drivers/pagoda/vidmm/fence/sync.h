@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Fences that work waits for and signals, and work that can't be made yet.
+ * Fences that work (a job, a VM_BIND array, a paging request) waits for and signals, and work that
+ * can't be made yet.
  *
  * A dma_fence is published only for work that will be done in finite time. Work that waits for
- * a timeline point without a fence, or for a value of a monitored fence, has no such bound. The
- * work is kept in a queue of its context or VM without a fence, and a worker makes the work when
- * all that it waits for exists. Later work of the context or VM waits behind it in the queue.
+ * a timeline point without a fence, or for a value of a monitored fence, has no such bound. It is
+ * kept without a fence in the queue of its context, VM or client. A worker makes it, i.e. submits
+ * it with a fence, when all that it waits for exists. Later work in the queue waits behind it.
  *
  *	pagoda_syncs_get	copies and checks; takes references, allocates to signal later
  *	pagoda_syncs_look	looks up what is waited for; true if all of it exists
@@ -22,7 +23,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-/* Flag of the failure fence of an item: the item is paging. */
+/* Flag of &pagoda_deferred_item.failure: the item is a paging request. */
 #define PAGODA_DEFERRED_IS_PAGING	DMA_FENCE_FLAG_USER_BITS
 
 struct dma_fence;
@@ -35,7 +36,7 @@ struct pagoda_payer;
 struct pagoda_vidmm;
 
 /**
- * struct pagoda_sync_source - Owner of a timeline, which knows why a point has signalled
+ * struct pagoda_sync_source - Owner of a timeline syncobj, which knows which points failed
  * @failed: Returns true if the work that a point stands for failed. Any context
  * @put: Drops a reference. May sleep
  */
@@ -49,13 +50,13 @@ struct pagoda_sync_source {
  * @syncobj: Syncobj, a reference; NULL for a monitored fence
  * @point: Point of the syncobj's timeline, 0 = binary
  * @signal: The work signals the entry; else the work waits for it
- * @found: Wait: the lookup succeeded, and @fence or the value is final
+ * @found: Wait: what is waited for exists: @fence is final, or the value was reached
  * @fence: Wait: the dma_fence that was found, a reference; NULL = signalled, or a monitored fence
  * @source: Wait: owner of the timeline that knows which points failed, a reference, or NULL
- * @failed: Wait: found, and it stands for paging that failed
+ * @failed: Wait: @found, and the entry stands for a paging request that failed
  * @chain: Signal: chain node for @point, allocated in advance
- * @value: Wait for a monitored fence
- * @promise: Signal of a monitored fence: promise of its value
+ * @value: Wait for a monitored fence, owned; else NULL
+ * @promise: Signal of a monitored fence: promise of its value, owned; else NULL
  */
 struct pagoda_sync {
 	struct drm_syncobj *syncobj;
@@ -84,7 +85,7 @@ struct pagoda_syncs {
  * struct pagoda_deferred_item - Work that can't be made yet; embedded
  * @entry: In &pagoda_deferred.items
  * @priority: Items of higher priority are made first; 0 in queues without priorities
- * @syncs: Fences that the item waits for and signals; the owner's
+ * @syncs: Fences that the item waits for and signals; part of the struct that embeds the item
  * @is_paging: The item is a paging request: if it fails, work that waits for it is cancelled
  * @failure: Fence that is signalled, with an error, if the item can't be made
  */
@@ -97,7 +98,7 @@ struct pagoda_deferred_item {
 };
 
 /**
- * struct pagoda_deferred_ops - Calls of a queue to its owner
+ * struct pagoda_deferred_ops - Functions of the owner of a queue (context, VM or client)
  * @make: Makes the work of an item; all that the item waits for exists. Calls pagoda_syncs_signal()
  *	with the fence of the work and returns 0, or -EAGAIN to be called again later, or another
  *	negative errno: then the queue signals @syncs of the item with this error. Process
@@ -126,7 +127,7 @@ struct pagoda_deferred_ops {
  *	worker only
  * @callback: Callback on @fence
  * @work: Worker: makes items; runs again after @patience, because syncobjs tell of no new points
- * @patience: Jiffies; used by the worker only
+ * @patience: Jiffies until @work runs again; used by the worker only
  * @runs: Number of runs that the worker began; written by the worker
  * @held_up: Value of @runs when the worker last found that the next item waits for a point or value
  *	that doesn't exist; 0 = the item can be made; written by the worker

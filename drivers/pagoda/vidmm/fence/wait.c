@@ -41,7 +41,7 @@ void pagoda_mfence_look(struct pagoda_mfence *mfence)
 		wait_end(mfence, wait, -ENODEV);
 }
 
-/* Returns true if the wait belongs to a group that is over. */
+/* Returns true if a wait belongs to a group that needs no further waits to end. */
 static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
 {
 	const atomic_t *left = READ_ONCE(wait->left);
@@ -50,8 +50,8 @@ static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
 }
 
 /*
- * Returns true if a wait isn't satisfied. The maximum value that fences show while the adapter is
- * lost doesn't satisfy a wait here: the saved value comes back.
+ * Returns true if any wait for a fence isn't satisfied. The maximum value that fences show
+ * while the adapter is lost doesn't satisfy a wait here: the saved value comes back.
  */
 static bool mfence_is_awaited(struct pagoda_mfence *mfence)
 {
@@ -186,8 +186,8 @@ void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait)
 }
 
 /*
- * Returns true if the fence has at least the value (C180). For waits that aren't armed and are
- * looked at again after pagoda_deferred_kick(). May be called in any context.
+ * Returns true if a wait's fence has at least the value (C180). For waits that aren't armed, which
+ * deferred work tests after each pagoda_deferred_kick(). May be called in any context.
  */
 bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 {
@@ -202,16 +202,16 @@ bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 }
 
 /**
- * pagoda_mfences_changed() - Look at the waits after the GPU may have stored values
+ * pagoda_mfences_changed() - End satisfied waits after the GPU may have stored values
  * @vidmm: Manager, not destroyed
  *
- * To be called for events of fences, for lost events, and when work is done.
+ * To be called when the device reports a store, when reports were lost, and when a job is done.
  *
  * Context: Any.
  */
 void pagoda_mfences_changed(struct pagoda_vidmm *vidmm)
 {
-	/* Pairs with mfence_pin(): a caller that holds a fence from now on looks itself. */
+	/* Pairs with mfence_pin(): a fence that isn't in the list yet is looked at once it is. */
 	smp_mb();
 	if (!list_empty(&vidmm->mfences->held))
 		queue_work(vidmm->mfences->wq, &vidmm->mfences->look);
@@ -219,8 +219,8 @@ void pagoda_mfences_changed(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Saves the value and shows the maximum value instead. The extra hold keeps the fence in the list
- * until mfences_next_lost() finds the fence there.
+ * Saves a fence's value and shows the maximum value instead. The extra hold keeps the fence in
+ * &pagoda_mfences.held until mfences_next_lost() finds the fence there.
  */
 static void mfence_lose(struct pagoda_mfence *mfence)
 {

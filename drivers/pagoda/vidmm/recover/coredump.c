@@ -9,8 +9,8 @@
  *		followed by the text, to devcoredump, which keeps one dump until it is read
  *
  * The first step writes the map of a guilty VM if the VM's lock is free, else the second step
- * does, and says so. All parts are bounded, the most important ones come first. If failures
- * follow each other quickly, only one per second is written down.
+ * does, and says so. All parts are bounded, the most important parts come first. At most one
+ * failure per second is written down.
  */
 #include <linux/devcoredump.h>
 #include <linux/jiffies.h>
@@ -41,7 +41,7 @@
 #define COREDUMP_ENGINES	(32u << 10)
 #define COREDUMP_QUEUE		(16u << 10)
 #define COREDUMP_BUFFER		(8u << 10)
-/* Bytes reserved for the work item. */
+/* Bytes at the end of the text that are reserved for coredump_complete(). */
 #define COREDUMP_RESETS		(4u << 10)
 #define COREDUMP_CUT		"...\n"
 
@@ -85,7 +85,7 @@ static struct drm_printer coredump_printer(struct pagoda_paging_text *text)
 	};
 }
 
-/* Returns the rest of a text, at most @size bytes, as a text of its own. */
+/* Returns the unused rest of a text, at most @size bytes, as a text of its own. */
 static struct pagoda_paging_text coredump_part(struct pagoda_paging_text *text, size_t size)
 {
 	size_t left = text->size - text->len;
@@ -335,7 +335,7 @@ static void coredump_work(struct work_struct *work)
 	coredump_release(dump);
 }
 
-/* Waits until no other thread or the work item owns the dump, and takes it. */
+/* Waits until neither another thread nor the work item owns the dump, then owns it. */
 static void coredump_own(struct pagoda_coredump *dump)
 {
 	wait_event(dump->released,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Callbacks of the paging queue: execute a submission on the CPU, account a submission that is
- * lost, reset the device, and measure how fast paging was.
+ * lost, reset the device, measure paging. Callbacks of the engines: reports about jobs of contexts.
  */
 #include "core/core.h"
 #include "core/info.h"
@@ -23,7 +23,7 @@
 #include "internal.h"
 #include "recover.h"
 
-/* Fewest bytes that measure the bandwidth. */
+/* Smallest submission, in bytes moved, that counts as a sample of the bandwidth. */
 #define STREAM_MEASURE		(PAGODA_PIECE_BYTES / 8)
 
 /* Executes a submission on the CPU, one at a time, in order. dma_fence signalling path. */
@@ -40,8 +40,8 @@ static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 }
 
 /*
- * A submission that is lost: PAGODA_ABORTED_* bits for the allocations that the submission names,
- * and whether mappings of the device are wrong now.
+ * A paging submission that is lost. @aborts: PAGODA_ABORTED_* bits for the allocations that its
+ * packets name; @mappings: mappings of the device are wrong now
  */
 struct stream_loss {
 	struct pagoda_vidmm *vidmm;
@@ -161,7 +161,7 @@ static int stream_reset_adapter(void *owner, u32 asked, bool broken)
 	return pagoda_reset_device(owner, asked | (broken ? BIT(PAGODA_RESET_PAGING) : 0));
 }
 
-/* Small transfers measure the latency of the device, not its bandwidth. */
+/* Ignores small submissions, which measure the latency of the device, not its bandwidth. */
 static void stream_measured(void *owner, u64 bytes, u64 ns)
 {
 	struct pagoda_vidmm *vidmm = owner;
@@ -177,7 +177,7 @@ const struct pagoda_queue_ops pagoda_stream_queue_ops = {
 	.measured = stream_measured,
 };
 
-/* dma_fence signalling path. The first report is kept: it has the cause. */
+/* Notes why a context was banned: the first report counts. dma_fence signalling path. */
 static void context_banned(void *owner, const struct pagoda_exec_report *report)
 {
 	struct pagoda_context *context = owner;
@@ -205,9 +205,9 @@ static void context_done(void *owner)
 }
 
 /*
- * dma_fence signalling path, without the reservation: a save area doesn't move while a job of its
- * context is in flight. Paging that placed an allocation for the job may have failed: then the
- * job must not see the old content of its memory, and this function returns an error.
+ * Fills in the place of a context's save area before a job is sent; or returns an error if paging
+ * lost content since @mark, so that the job doesn't see what other allocations left. dma_fence
+ * signalling path, without the reservation: a save area doesn't move while a job is in flight.
  */
 static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *execute)
 {

@@ -28,7 +28,7 @@ enum pagoda_coredump_state {
 };
 
 /**
- * struct pagoda_coredump - Text about the last failure
+ * struct pagoda_coredump - Text about the last failure that was written down
  * @vidmm: Manager
  * @state: enum pagoda_coredump_state: owner of @after, @text and @vm
  * @released: Woken when @state is %PAGODA_COREDUMP_IDLE again

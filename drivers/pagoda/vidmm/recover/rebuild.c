@@ -38,7 +38,7 @@
 #include "internal.h"
 #include "recover.h"
 
-/* A rebuild that finds no memory is tried again. */
+/* Number of tries of a rebuild that fails, and milliseconds between two tries. */
 #define REBUILD_TRIES	200
 #define REBUILD_WAIT_MS	10
 
@@ -81,7 +81,7 @@ static int rebuild_aperture(struct rebuild *r)
 	return ret ?: rebuild_op(r, &op);
 }
 
-/* Repeats the residency notices, which the device forgot, too. */
+/* Repeats the residency notices of an allocation, which the device forgot in the reset. */
 static int rebuild_notices(struct rebuild *r)
 {
 	if (!r->bo->content.told)
@@ -112,8 +112,8 @@ static int rebuild_mappings(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 }
 
 /*
- * If paging of the allocation was given up, has rebuild_tell() mark the contexts of all VMs that
- * map the allocation as reset, or ban them (C190).
+ * If paging of an allocation was given up, has rebuild_tell() mark the contexts of all VMs that map
+ * the allocation as reset, or ban them (C190).
  */
 static void rebuild_blame(struct pagoda_bo *bo)
 {
@@ -215,9 +215,7 @@ static int rebuild_spaces(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/*
- * Forgets the roots and mappings that the device lost; no operation names a lost root afterwards.
- */
+/* Forgets roots and mappings that the device lost: no operation names a lost root afterwards. */
 static void rebuild_forget(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vm *vm;
@@ -281,7 +279,7 @@ static void reset_rebuild(struct work_struct *work)
 	u32 tries = REBUILD_TRIES;
 
 	down_write(&reset->gate);
-	/* The reset may be rebuilt already: a second reset queues the work once more. */
+	/* Nothing may be left to do: the loop also rebuilds after resets that queue the work again. */
 	while (pagoda_reset_is_pending(vidmm) && !READ_ONCE(reset->asleep) &&
 	       rebuild_try(vidmm, &tries))
 		;

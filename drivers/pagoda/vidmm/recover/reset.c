@@ -41,7 +41,7 @@
 #include "internal.h"
 #include "recover.h"
 
-/* Longest wait for CPU mappings to be taken away, in jiffies. */
+/* Longest wait of a reset for the removal of CPU mappings, in jiffies. */
 #define RESET_HIDE_WAIT		HZ
 /* Reasons that are the device's fault. */
 #define RESET_FAULTS \
@@ -91,7 +91,7 @@ static int reset_command(struct pagoda_vidmm *vidmm, u32 reasons)
 {
 	const struct pagoda_command command = { .type = VIRTIO_PAGODA_CONTROL_RESET_ADAPTER };
 
-	/* The device is idle, and the loss of power that resets it is still to come. */
+	/* The loss of power will reset the device, which is idle. */
 	if (reset_is_sleep(reasons))
 		return 0;
 	if (!(vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)))
@@ -114,9 +114,9 @@ static void reset_hide_work(struct work_struct *work)
 }
 
 /*
- * Takes all CPU mappings away. unmap_mapping_range() may wait for MMU notifiers of other drivers,
- * and those for fences behind this reset. A work item therefore does it, and is waited for only
- * for a bounded time.
+ * Has all CPU mappings removed by a work item, and waits for at most RESET_HIDE_WAIT:
+ * unmap_mapping_range() may wait for MMU notifiers of other drivers, and these for fences behind
+ * this reset.
  */
 static void reset_hide(struct pagoda_vidmm *vidmm)
 {
@@ -213,7 +213,7 @@ static int reset_perform(struct pagoda_vidmm *vidmm, u32 reasons)
 
 	if (reset->dead || reset->stopped)
 		return -ENODEV;
-	/* The device holds nothing, and is rebuilt when it wakes. */
+	/* A sleeping device has no work to give up, and is rebuilt when it wakes. */
 	if (reset->asleep)
 		return 0;
 	reset_announce(vidmm, reasons);

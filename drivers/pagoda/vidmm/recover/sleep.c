@@ -110,8 +110,8 @@ static int suspend_leave_all(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Waits for the rebuild after a reset: one that is due comes before the sleep, and a copy that
- * breaks the device causes another.
+ * Waits for the rebuild after a reset, if the device was reset: before the sleep, or by an eviction
+ * for the sleep that broke the device.
  */
 static void suspend_settle(struct pagoda_vidmm *vidmm)
 {
@@ -136,7 +136,7 @@ static int suspend_empty(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/* Opens the gate and promotes evicted allocations: VRAM is free for them. */
+/* Opens the gate and has promotion bring evicted allocations back, for which VRAM is free. */
 static void suspend_go_on(struct pagoda_vidmm *vidmm)
 {
 	pagoda_gate_open(vidmm);
@@ -204,7 +204,7 @@ int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 	/* Still asleep from the last call. */
 	if (READ_ONCE(vidmm->reset->asleep))
 		return 0;
-	/* A reset for another reason may come first: then its rebuild uses the device. */
+	/* Repeat if a reset for another reason comes first: its rebuild uses the device again. */
 	do {
 		ret = suspend_empty(vidmm);
 		/* A device that is never used again holds nothing that it could lose. */

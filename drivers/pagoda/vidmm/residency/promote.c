@@ -16,8 +16,8 @@
  * and leaves alone what the GPU uses, because its copy would hold up all paging behind it. The
  * next submission that uses the allocation brings it back. The work pages in slices of about a
  * millisecond, of which two are under way, so that other paging comes in between, and pays for
- * them from the paging-traffic budget (traffic.c): all that the device can do while no client uses it, a
- * small share while any client pages or has jobs executed.
+ * them from the paging-traffic budget (traffic.c): all that the device can do while no client
+ * uses it, a small share while any client pages or has jobs executed.
  *
  * The cgroup of the client is charged, as for a move in a call of the client (dmem.c).
  *

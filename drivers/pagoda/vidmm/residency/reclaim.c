@@ -21,7 +21,8 @@
 
 /*
  * struct reclaim - allocations that are reclaimed; @results: enum drm_pagoda_reclaim_result of
- * each; @all: lack of memory for an allocation fails the call; @fence: fence behind their paging, or NULL
+ * each; @all: lack of memory for an allocation fails the call; @fence: fence behind their
+ * paging, or NULL
  */
 struct reclaim {
 	struct pagoda_vidmm *vidmm;

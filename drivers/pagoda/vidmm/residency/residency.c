@@ -8,11 +8,11 @@
  * to one VM share one reservation: those outside of the list may be evicted, and those in it
  * are marked (&pagoda_bo.choice.keep).
  *
- * When TTM finds no room although the list fits, other lists are in the way, or allocations that
- * were closed but aren't freed yet (enum pagoda_attempt). The list is tried again with no other
- * list locked, after TTM's deferred work. The last attempt first moves the list's own allocations out of
- * VRAM, because they may lie where a contiguous allocation has to go, and waits for all jobs,
- * because jobs keep page tables in place.
+ * When TTM finds no room although the list fits, other lists are in the way, or allocations
+ * that were closed but aren't freed yet (enum pagoda_attempt). The list is tried again with no
+ * other list locked, after TTM's deferred work. The last attempt first moves the list's own
+ * allocations out of VRAM, because they may lie where a contiguous allocation has to go, and
+ * waits for all jobs, because jobs keep page tables in place.
  */
 #include <drm/drm_exec.h>
 #include "core/life.h"

@@ -11,8 +11,8 @@
  *	private allocations of their VM	every job of the VM has them resident
  *	the client's residency list	every job has resident what its VM maps (C152)
  *
- * Jobs are looked at when the handle is closed, because a later job can't name the allocation. If
- * the client gets a new handle of the allocation first, addresses and counts stay.
+ * Jobs submitted after the handle was closed don't count, because they can't name the allocation.
+ * If the client gets a new handle of the allocation first, addresses and counts stay.
  */
 #include <linux/slab.h>
 #include <drm/drm_file.h>
@@ -28,7 +28,7 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Jiffies until the work tries again to enter the gate, which a rebuild of the device shuts. */
+/* Jiffies until &pagoda_closing.work tries again to enter the gate, which a rebuild shuts. */
 #define CLOSING_PATIENCE	(HZ / 50 ?: 1)
 
 /* A handle that was closed. */
@@ -38,7 +38,7 @@ struct closing_handle {
 	u64 until;			/* jobs with smaller numbers may need the allocation */
 };
 
-/* Frees the addresses of an allocation and its counts on the residency list. */
+/* Unmaps an allocation from the client's VMs, and takes it off the client's residency list. */
 static void closing_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	pagoda_require_forget(client, bo);
@@ -126,7 +126,7 @@ void pagoda_closing_end(struct pagoda_client *client)
 	mutex_unlock(&closing->lock);
 }
 
-/* Takes back pagoda_closing_hold_up(), if the job was deferred: it is armed, or given up. */
+/* Undoes pagoda_closing_hold_up(), if it was called: the job is armed, or given up. */
 void pagoda_closing_let_go(struct pagoda_submit *submit)
 {
 	struct pagoda_vm *vm;
@@ -149,7 +149,7 @@ void pagoda_closing_let_go(struct pagoda_submit *submit)
 
 /*
  * Counts a job that is deferred in its VM and its allocations, which can't be offered meanwhile.
- * OFFER holds the reservation, too: it comes before the counter is incremented, or sees the
+ * OFFER holds the reservation, too: OFFER comes before the counter is incremented, or sees the
  * counter. May sleep, outside of reservations. Returns 0 or -ENODATA.
  */
 int pagoda_closing_hold_up(struct pagoda_submit *submit)
@@ -209,7 +209,7 @@ static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo
 	return false;
 }
 
-/* Returns false without memory: deferred jobs won't find the allocation then. */
+/* Keeps an allocation. Returns false without memory: deferred jobs lose the allocation then. */
 static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 {
 	struct closing_handle *handle = kmalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
@@ -311,7 +311,8 @@ int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file)
  * @obj: Allocation
  * @file: File that loses its last handle
  *
- * GPU addresses and residency counts end with the handle (in WDDM: with the allocation).
+ * GPU addresses and counts on the residency list end with the handle (in WDDM: with the
+ * allocation), or as soon as no deferred job needs them.
  *
  * Context: May sleep. Outside of reservations.
  */

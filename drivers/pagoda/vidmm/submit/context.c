@@ -116,8 +116,9 @@ static int context_try(struct pagoda_context *context, u32 priority)
 }
 
 /*
- * Returns true if a reset made the save area's initialisation fail and the device is rebuilt now.
- * A caller inside of the gate sees the reset pending until the caller pauses.
+ * If the device was reset since @epoch, waits for its rebuild, outside of the gate, and returns
+ * true to have the save area initialised again. Returns false without a reset, or after a fatal
+ * signal.
  */
 static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
 {
@@ -131,7 +132,7 @@ static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
 	return !fatal_signal_pending(current);
 }
 
-/* pagoda_context_create(); @ops are the operations of the context's deferred work. */
+/* Does pagoda_context_create(); @ops are the functions of &pagoda_context.deferred. */
 struct pagoda_context *pagoda_context_make(struct pagoda_vm *vm, u32 engine, u32 priority,
 					   const struct pagoda_deferred_ops *ops)
 {
@@ -161,7 +162,7 @@ struct pagoda_vm *pagoda_context_vm(struct pagoda_context *context)
  * pagoda_context_kill() - Refuse and cancel further work of a context
  * @context: Context
  *
- * Jobs that haven't begun are cancelled, jobs that run may end. Nothing is waited for: a caller
+ * Jobs that haven't begun are cancelled, jobs that run may end. Waits for none of them: a caller
  * that destroys many contexts kills all of them first.
  *
  * Context: May sleep.
@@ -255,7 +256,7 @@ static void context_progress(struct pagoda_context *context,
 
 	mutex_lock(&context->lock);
 	waiting = !pagoda_deferred_is_empty(&context->deferred);
-	/* A destroyed context has no jobs that could be counted. */
+	/* After pagoda_context_kill(), @exec may be destroyed. */
 	if (context->exec && !context->dead)
 		pagoda_exec_context_progress(context->exec, &state->submitted, &state->completed);
 	if (!waiting && state->completed == state->submitted)
@@ -265,8 +266,8 @@ static void context_progress(struct pagoda_context *context,
 }
 
 /*
- * Returns the number of jobs that were accepted and aren't done; a job that waited and is being
- * made may count twice. The context isn't dead.
+ * Returns the number of jobs of a context, which isn't dead, that were accepted and aren't done. A
+ * deferred job that is being made may count twice.
  */
 u64 pagoda_context_queued(struct pagoda_context *context)
 {

@@ -23,7 +23,7 @@ struct pagoda_vm;
  * @save: Save area
  * @id: Number, never 0, never reused
  * @engine: Execution engine
- * @exec: Jobs of the context; NULL if the device executes none
+ * @exec: The context in queue/, with its jobs; NULL if the device has no engines
  * @lock: Held during a submission; protects @accepted and @dead
  * @accepted: Number of jobs accepted so far
  * @dead: The context was destroyed: no job is accepted any more

@@ -61,13 +61,13 @@ static struct paging_request *request_of(struct pagoda_deferred_item *item)
 
 /* ---- Requests ------------------------------------------------------------------- */
 
-/* Ends the expectation of growth. A waiter of the request may query the budget next. */
+/* Ends the growth that the budget expects, before the point signals: a waiter may query it next. */
 static void request_settle(struct paging_request *request)
 {
 	pagoda_budget_arrived(&request->queue->client->budget, &request->growth);
 }
 
-/* Allows OFFER again. Called before the point signals: a waiter may offer the allocations then. */
+/* Allows OFFER again, before the point signals: a waiter may offer the allocations next. */
 static void request_let_go(struct paging_request *request)
 {
 	if (request->held)
@@ -105,7 +105,7 @@ static int request_add_point(struct pagoda_paging_queue *queue, struct pagoda_sy
 	return ret;
 }
 
-/* Hands the caller's syncs over to the request after the last step that can fail. */
+/* Takes the caller's allocations, and its syncs after the last step that can fail. 0 or -ENOMEM. */
 static int request_fill(struct paging_request *request, struct pagoda_paging_args *args)
 {
 	int ret;
@@ -154,7 +154,7 @@ static bool paging_lacks_memory(int error)
 	return error == -ENOMEM || error == -EBUSY;
 }
 
-/* Returns true if the failure puts the client in error. */
+/* Returns true if the failure of a request with @flags puts the client in error. */
 static bool paging_is_fatal(u32 flags, bool lacks_memory)
 {
 	if (flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED)
@@ -233,7 +233,7 @@ static void request_fail(struct paging_request *request, int error)
 	drm_dbg_driver(queue->vidmm->drm, "value %llu of a paging queue failed: %d\n",
 		       request->value, error);
 	request_settle(request);
-	/* Before the point exists: waiters that find the point look for the failure. */
+	/* Note the failure before the point exists: waiters that find the point look for it. */
 	spin_lock(&queue->failures_lock);
 	queue->failures[queue->nr_failures++ % PAGODA_PAGING_FAILURES] = request->value;
 	spin_unlock(&queue->failures_lock);
@@ -299,8 +299,8 @@ void pagoda_client_drop_lists(struct pagoda_client *client)
 /* ---- Paging queues ------------------------------------------------------------------ */
 
 /*
- * &pagoda_sync_source.failed: the timeline itself loses the error of a point when a later point is
- * added. True if the request failed and is one of the last %PAGODA_PAGING_FAILURES that did.
+ * &pagoda_sync_source.failed. Returns true if the request of point @value is among the last
+ * %PAGODA_PAGING_FAILURES that failed. A timeline loses the error of a point when it gets another.
  */
 static bool paging_queue_failed(struct pagoda_sync_source *source, u64 value)
 {
@@ -543,7 +543,7 @@ free_growth:
 	return ret;
 }
 
-/* As paging_try_unoffered(). Allocations of a queued request can't be offered. */
+/* paging_try_unoffered(), and prevents OFFER until a queued request is done. Returns 0 or errno. */
 static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
 {
 	int ret = pagoda_offer_prevent(args->bos, args->count);
@@ -591,7 +591,7 @@ int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
 	return ret;
 }
 
-/* Returns true if an allocation has to leave now: no client requires it any more. */
+/* Returns true if EVICT has a request queued, because no client requires an allocation any more. */
 static bool paging_must_leave(const struct pagoda_paging_args *args)
 {
 	u32 i;
@@ -606,8 +606,8 @@ static bool paging_must_leave(const struct pagoda_paging_args *args)
 
 /*
  * Marks allocations that no client requires any more, so that they don't come back once they were
- * evicted. Another client that requires an allocation at this moment first counts it, then makes
- * it resident: if both came before the mark is set here, the second look finds the count.
+ * evicted. Another client that requires an allocation meanwhile counts it, then clears the mark: if
+ * that came before the mark is set here, the second look finds the count.
  */
 static void paging_let_go(const struct pagoda_paging_args *args)
 {

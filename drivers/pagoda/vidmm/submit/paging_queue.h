@@ -15,7 +15,7 @@ struct pagoda_client;
 struct pagoda_vidmm;
 
 /**
- * struct pagoda_paging_args - Arguments and results of a paging queue's call
+ * struct pagoda_paging_args - A MAKE_RESIDENT or EVICT with a paging queue, and its results
  * @bos: Allocations, each once; the caller's
  * @count: Number of allocations, not 0
  * @flags: DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* flags, checked
@@ -23,7 +23,7 @@ struct pagoda_vidmm;
  * @bytes_to_trim: Out with -ENOMEM: bytes by which the client's list would be too long, or the
  *	client over its budget; 0: another reason. Out of an eviction: bytes by which the client is
  *	over its budgets
- * @value: Out: value to wait for; 0 = there is nothing to wait for
+ * @value: Out: point of the queue's timeline to wait for; 0 = there is nothing to wait for
  */
 struct pagoda_paging_args {
 	struct pagoda_bo **bos;
@@ -39,7 +39,7 @@ struct pagoda_paging_args {
 
 /**
  * struct pagoda_paging_queue - A paging queue
- * @source: The queue as the owner of its timeline
+ * @source: What lists of syncs know of the queue as the owner of @syncobj
  * @kref: References of the client's handle and of requests
  * @vidmm: Manager
  * @client: Client that has the queue; no reference

@@ -41,7 +41,7 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Fences that one reservation may get from a job, if several allocations share the reservation. */
+/* Fence slots that a job needs per reservation, which several of its allocations may share. */
 #define SUBMIT_SLOTS	3
 
 /* A submission that is being made. */
@@ -181,7 +181,7 @@ static int submit_bring_all(struct submit_run *run)
 	return 0;
 }
 
-/* Makes mappings valid. All is placed: nothing leaves while the reservations are held. */
+/* Makes mappings valid. All allocations are placed, and stay while the reservations are held. */
 static int submit_rebind_all(struct submit_run *run)
 {
 	struct pagoda_bo *bo;
@@ -350,7 +350,7 @@ static int submit_depend(struct submit_run *run)
 	return ret;
 }
 
-/* Point of no return. */
+/* Arms the job, publishes its fence and pushes it. The point of no return. */
 static void submit_push(struct submit_run *run)
 {
 	u32 i;
@@ -374,7 +374,7 @@ static void submit_push(struct submit_run *run)
 	run->job = NULL;
 }
 
-/* Caller holds the VM's lock and all reservations. */
+/* Steps 1 to 5 (see above). The caller holds the VM's lock and all reservations. */
 static int submit_locked(struct submit_run *run)
 {
 	const struct pagoda_submit *submit = run->submit;
@@ -383,7 +383,7 @@ static int submit_locked(struct submit_run *run)
 
 	if (ret)
 		return ret;
-	/* Copy CPU writes to windows; the CPU's next access waits for the job. */
+	/* Copy what the CPU wrote to windows into the tiles; its next access waits for the job. */
 	ret = pagoda_swizzle_use_private(run->vm->vidmm, run->vm);
 	for (i = 0; i < run->nr_bos && !ret; i++)
 		ret = pagoda_swizzle_use(run->bos[i]);
@@ -447,7 +447,7 @@ static int submit_try(struct submit_run *run)
 		mutex_lock(&vm->lock);
 	if (ret)
 		goto leave;
-	/* No list is allocated if the residency list adds nothing. */
+	/* @required stays NULL if the residency list adds no allocation. */
 	ret = vm->error ? -ECANCELED : pagoda_require_bound(vm, submit->bos, submit->nr_bos,
 							    &run->required, &run->nr_bos);
 	run->bos = run->required ?: submit->bos;
@@ -466,8 +466,8 @@ leave:
 }
 
 /*
- * Makes the job of a submission; all fences and values that the job waits for exist. Attempts
- * become harder, as with MAKE_RESIDENT: other residency lists, or the places of resident
+ * Makes the job of a submission; all fences and values that the job waits for exist. Each
+ * attempt disturbs more (enum pagoda_attempt): other residency lists, or the places of resident
  * allocations, may be in the way of an allocation that would fit.
  */
 static int submit_make(struct pagoda_submit *submit, bool interruptible)
@@ -492,7 +492,7 @@ static int submit_make(struct pagoda_submit *submit, bool interruptible)
 	}
 	if (ret)
 		return ret == -ENOSPC ? -ENOMEM : ret;
-	/* Before the signal: a waiter of the job may offer allocations that the job used. */
+	/* Before the signal, because a waiter may offer allocations that the job used. */
 	pagoda_closing_let_go(submit);
 	pagoda_syncs_signal(&submit->syncs, run.fence);
 	dma_fence_put(run.fence);
@@ -503,7 +503,7 @@ static int submit_make(struct pagoda_submit *submit, bool interruptible)
 /* ---- Submissions that wait ---------------------------------------------------- */
 
 /*
- * Makes a job that was accepted before, or gives up the context. If paging that the job waits for
+ * Makes a deferred job; gives up its context if that fails. If paging that the job waits for
  * failed, only the job is cancelled: the client asked for that paging, and the job would fault.
  */
 static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
@@ -551,8 +551,9 @@ static int submit_defer(struct pagoda_submit *submit)
 }
 
 /*
- * Later jobs synchronise with the fence of a job with implicit sync, which must exist when SUBMIT
- * returns. Returns -EAGAIN if queued submissions must be made first, as far as they can be.
+ * Refuses (-EINVAL) to defer a job with implicit sync: its fence, with which later jobs
+ * synchronise, must exist when SUBMIT returns. Returns -EAGAIN, unless @settled, if deferred
+ * jobs come first.
  */
 static int submit_check_implicit(struct pagoda_submit *submit, bool settled)
 {
@@ -579,7 +580,7 @@ static int submit_check_implicit(struct pagoda_submit *submit, bool settled)
 	return -EINVAL;
 }
 
-/* Accepts a submission, which is consumed if 0 is returned; else as submit_check_implicit(). */
+/* Makes or defers a submission. Consumes it if 0 is returned. -EAGAIN: submit_check_implicit() */
 static int submit_in_turn(struct pagoda_submit *submit, bool settled, u64 *job)
 {
 	struct pagoda_context *context = submit->context;

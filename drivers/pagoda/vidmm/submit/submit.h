@@ -29,7 +29,7 @@ struct virtio_pagoda_command_buffer;
 
 /**
  * struct pagoda_submit - A checked SUBMIT
- * @item: Entry in the context's queue while the submission waits
+ * @item: Entry in &pagoda_context.deferred while the submission waits
  * @context: Context, a reference
  * @buffers: Command buffers, @nr_buffers of them
  * @nr_buffers: Number of command buffers, may be 0
@@ -38,8 +38,8 @@ struct virtio_pagoda_command_buffer;
  * @nr_bos: Number of allocations, may be 0
  * @syncs: Fences and points that the job waits for and signals
  * @quota: Quota charged for the job until the job takes the charge over; NULL before and after
- * @waits: The quota is also charged for a job that waits
- * @queued: The submission is counted as waiting in its VM and allocations
+ * @waits: The client's quota is charged for a waiting job, too (%PAGODA_LIMIT_WAITING)
+ * @queued: &pagoda_vm.queued counts the submission as waiting
  * @nr_queued: Number of @bos that count this submission in &pagoda_bo.wish.queued
  * @held_up: In &pagoda_closing.jobs while @queued
  * @number: Sequence number in &pagoda_closing.jobs
