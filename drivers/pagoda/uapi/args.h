@@ -43,30 +43,18 @@ long pagoda_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 struct pagoda_bo *pagoda_bo_lookup(struct drm_file *file, u32 handle);
 void pagoda_bo_put(struct pagoda_bo *bo);
 
-/**
- * struct pagoda_bo_entry - An entry of a caller's list of allocations
- * @handle: The caller's handle of the allocation
- * @flags: The call's flags for this allocation, or its priority
- *
- * Same layout as struct drm_pagoda_residency_entry and drm_pagoda_submit_entry.
- */
+/* A struct drm_pagoda_residency_entry, drm_pagoda_submit_entry or drm_pagoda_priority_entry. */
 struct pagoda_bo_entry {
 	u32 handle;
-	u32 flags;
+	u32 flags;				/* SET_PRIORITY: the priority */
 };
 
-/**
- * struct pagoda_bo_list - The caller's list of allocations
- * @bos: Allocations with references; NULL until they are looked up
- * @flags: Flags of each allocation; NULL until the allocations are looked up
- * @entries: Entries as copied from user memory
- * @count: Number of allocations that were looked up
- */
+/* A caller's list of allocations. */
 struct pagoda_bo_list {
-	struct pagoda_bo **bos;
-	u32 *flags;
-	struct pagoda_bo_entry *entries;
-	u32 count;
+	struct pagoda_bo **bos;			/* references; NULL until looked up */
+	u32 *flags;				/* of each of @bos */
+	struct pagoda_bo_entry *entries;	/* as copied from user memory */
+	u32 count;				/* allocations that were looked up */
 };
 
 int pagoda_bo_list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
@@ -80,15 +68,10 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 		       struct pagoda_bo_list *list);
 void pagoda_bo_list_put(struct pagoda_bo_list *list);
 
-/**
- * struct pagoda_out_point - Point of a timeline syncobj that a call signals
- * @syncobj: Syncobj, a reference; NULL if the caller named none
- * @chain: Node for the point, allocated in advance: nothing may fail after the work was submitted
- * @point: Number of the point
- */
+/* Point of a timeline syncobj that a call signals. */
 struct pagoda_out_point {
-	struct drm_syncobj *syncobj;
-	struct dma_fence_chain *chain;
+	struct drm_syncobj *syncobj;	/* a reference; NULL if the caller named none */
+	struct dma_fence_chain *chain;	/* in advance: nothing may fail after the work */
 	u64 point;
 };
 

@@ -2,9 +2,8 @@
 /*
  * ioctls about address spaces; bind.c has VM_BIND.
  *
- * Ids belong to a client. A thread that looks up an object holds the client's lock or takes a
- * reference: an object that is destroyed by one thread while another thread uses it lives until
- * both are done.
+ * A thread that looks up an object by id holds the client's lock or takes a reference: an object
+ * that another thread destroys meanwhile lives until both threads are done.
  */
 #include <drm/drm_file.h>
 #include "core/device.h"

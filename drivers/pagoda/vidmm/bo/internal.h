@@ -20,36 +20,22 @@ struct ttm_place;
 struct ttm_placement;
 struct ttm_resource_manager;
 
-/**
- * struct pagoda_copies - All copies of allocations in VRAM
- * @bytes: Sum of the copies' sizes, including copies that are given up and not freed yet
- * @limit: Largest value of @bytes; constant
- * @lock: Protects @list and @unwanted; also taken by the shrinker
- * @list: struct pagoda_copy, oldest first
- * @unwanted: Copies of which @work is to free the pages
- * @work: Frees the pages of @unwanted
- * @shrinker: Moves copies to @unwanted when memory is short; NULL when the hardware is gone
- */
+/* All copies of allocations in VRAM (copy.c). */
 struct pagoda_copies {
-	atomic64_t bytes;
-	u64 limit;
-	spinlock_t lock;	/* list, unwanted */
-	struct list_head list;
-	struct list_head unwanted;
+	atomic64_t bytes;		/* sizes of all copies whose pages aren't freed yet */
+	u64 limit;			/* largest value of @bytes; constant */
+	spinlock_t lock;		/* list, unwanted; also taken by the shrinker */
+	struct list_head list;		/* struct pagoda_copy, oldest first */
+	struct list_head unwanted;	/* copies whose pages @work is to free */
 	struct work_struct work;
-	struct shrinker *shrinker;
+	struct shrinker *shrinker;	/* fills @unwanted; NULL when the hardware is gone */
 };
 
-/**
- * struct pagoda_offers - Offered allocations in VRAM
- * @lock: Protects @ranks and @count
- * @ranks: A list for each rank of offers, oldest offer first
- * @count: Number of allocations in @ranks
- */
+/* Offered allocations in VRAM. */
 struct pagoda_offers {
 	spinlock_t lock;	/* ranks, count */
-	struct list_head ranks[PAGODA_OFFER_RANKS];
-	u32 count;
+	struct list_head ranks[PAGODA_OFFER_RANKS];	/* oldest offers first */
+	u32 count;		/* allocations in all of @ranks */
 };
 
 /** typedef pagoda_take_fn - Evicts a victim; see pagoda_bo_place_taking() */

@@ -73,8 +73,8 @@ static void deferred_drop_fence(struct pagoda_deferred *queue)
 }
 
 /*
- * Returns true if all dma_fences that an item waits for have signalled. Else the callback of an
- * unsignalled one starts the worker again.
+ * Returns true if all dma_fences that an item waits for have signalled, or needn't have. Else a
+ * callback of an unsignalled dma_fence starts the worker again.
  */
 static bool deferred_is_done(struct pagoda_deferred *queue, const struct pagoda_syncs *syncs)
 {
@@ -104,7 +104,7 @@ static struct pagoda_deferred_item *deferred_first(struct pagoda_deferred *queue
 	return item;
 }
 
-/* Removes an item. pagoda_deferred_kick() reaches the queue as long as it has items. */
+/* Removes an item, and a queue without items from those that pagoda_deferred_kick() kicks. */
 static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_vidmm *vidmm = queue->vidmm;
@@ -137,7 +137,7 @@ static void deferred_turn(void *arg)
 	if (!drm_dev_enter(queue->vidmm->drm, &idx))
 		return;
 	turn->error = -EAGAIN;
-	/* A rebuild shuts the gate. */
+	/* The gate is shut during a rebuild. */
 	if (pagoda_gate_try(queue->vidmm, &gate)) {
 		turn->error = queue->ops->make(queue, turn->item);
 		pagoda_gate_leave(queue->vidmm, &gate);
@@ -221,7 +221,7 @@ bool pagoda_deferred_is_empty(struct pagoda_deferred *queue)
 	return !READ_ONCE(queue->count);
 }
 
-/* Inserts an item by priority. An item that is being made may get others before it. */
+/* Inserts an item by priority, even before an item that is being made. */
 static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_deferred_item *before;
@@ -233,7 +233,7 @@ static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferre
 }
 
 /**
- * pagoda_deferred_add() - Add an item behind those of its priority or a higher one
+ * pagoda_deferred_add() - Add an item behind all items of equal or higher priority
  * @queue: Queue; the caller excludes pagoda_deferred_cancel()
  * @item: Prepared item, owned by the queue afterwards
  *
@@ -324,7 +324,7 @@ int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most)
 /**
  * pagoda_deferred_stop() - End all items of a queue with an error
  * @queue: Queue
- * @error: Negative errno for items that wait or are added later; the first one of a queue counts
+ * @error: Negative errno for items that wait or are added later; the first error of a queue counts
  *
  * Doesn't wait: &pagoda_deferred_ops.make may call this function.
  *

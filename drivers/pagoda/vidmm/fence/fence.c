@@ -88,7 +88,7 @@ u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value)
 	return old;
 }
 
-/* Records a value that FENCE_SIGNAL stores in &pagoda_mfence.last. */
+/* Records in &pagoda_mfence.last a value that FENCE_SIGNAL stores. */
 void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value)
 {
 	lockdep_assert_held(&mfence->lock);
@@ -243,7 +243,7 @@ void pagoda_mfence_leave(struct pagoda_mfence *mfence)
 		WRITE_ONCE(mfence->bo->fence_left, pagoda_mfence_read(mfence));
 }
 
-/* Ends a hold: after the last one the page may move. Takes the page's reservation; may sleep. */
+/* Ends a hold. After the last hold the page may move. Takes the page's reservation; may sleep. */
 void pagoda_mfence_unhold(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All monitored fences of a device. Fences whose page is pinned are looked at when the device may
- * have written one of them, and get their last value when the device is gone.
+ * All monitored fences of a device. Waits for fences whose page is pinned are tested when the
+ * device may have stored values. These fences get their last value when the device is gone.
  */
 #include <linux/slab.h>
 #include <drm/drm_managed.h>

@@ -19,23 +19,14 @@ struct pagoda_bo;
 struct work_struct;
 struct workqueue_struct;
 
-/**
- * struct pagoda_mfences - All monitored fences
- * @lock: Protects @held; also held while the CPU checks and stores fence values. Taken in the
- *	dma_fence signalling path
- * @held: Fences whose page is pinned
- * @kept: Promises (&pagoda_mfence_signal.done) that were kept and are to be freed
- * @look: Work that ends satisfied waits of all fences in @held
- * @reap: Work that frees @kept
- * @wq: Runs @look and @reap, and frees groups of waits that signal an eventfd
- */
+/* All monitored fences of a device. */
 struct pagoda_mfences {
-	struct mutex lock;	/* held */
-	struct list_head held;
-	struct llist_head kept;
-	struct work_struct look;
-	struct work_struct reap;
-	struct workqueue_struct *wq;
+	struct mutex lock;		/* held; taken in the dma_fence signalling path */
+	struct list_head held;		/* fences whose page is pinned */
+	struct llist_head kept;		/* promises that were kept and are to be freed */
+	struct work_struct look;	/* ends satisfied waits of all fences in @held */
+	struct work_struct reap;	/* frees @kept */
+	struct workqueue_struct *wq;	/* for both, and to free groups that have an eventfd */
 };
 
 /**

@@ -27,7 +27,6 @@ struct pagoda_mfence_signal {
 	bool by_gpu;			/* the GPU stores the value, unless the work fails */
 };
 
-/* Frees a promise that was kept or taken back. */
 static void signal_free(struct pagoda_mfence_signal *signal)
 {
 	pagoda_mfence_unhold(signal->mfence);

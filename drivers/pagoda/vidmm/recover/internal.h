@@ -15,36 +15,22 @@ struct pagoda_vidmm;
 struct pagoda_vm;
 struct work_struct;
 
-/**
- * enum pagoda_coredump_state - Owner of a coredump
- * @PAGODA_COREDUMP_IDLE: None; the text is that of the last failure
- * @PAGODA_COREDUMP_BUSY: The thread that set this state; writes or reads the text
- * @PAGODA_COREDUMP_TAKEN: The work item, which completes the text and hands it to devcoredump
- */
+/* Owner of a coredump. */
 enum pagoda_coredump_state {
-	PAGODA_COREDUMP_IDLE,
-	PAGODA_COREDUMP_BUSY,
-	PAGODA_COREDUMP_TAKEN,
+	PAGODA_COREDUMP_IDLE,	/* none; the text is that of the last failure */
+	PAGODA_COREDUMP_BUSY,	/* the thread that set this state: it writes or reads the text */
+	PAGODA_COREDUMP_TAKEN,	/* &pagoda_coredump.work */
 };
 
-/**
- * struct pagoda_coredump - Text about the last failure that was written down
- * @vidmm: Manager
- * @state: enum pagoda_coredump_state: owner of @after, @text and @vm
- * @released: Woken when @state is %PAGODA_COREDUMP_IDLE again
- * @after: Jiffies before which further failures aren't written down
- * @text: Text
- * @vm: VM of which the map is still to be written, a reference, or NULL
- * @work: Completes the text and hands it to devcoredump
- */
+/* Text about the last failure that was written down. */
 struct pagoda_coredump {
 	struct pagoda_vidmm *vidmm;
-	atomic_t state;
-	wait_queue_head_t released;
-	unsigned long after;
+	atomic_t state;			/* pagoda_coredump_state: owner of @after, @text, @vm */
+	wait_queue_head_t released;	/* woken when @state is IDLE again */
+	unsigned long after;		/* jiffies before which failures aren't written down */
 	struct pagoda_paging_text text;
-	struct pagoda_vm *vm;
-	struct work_struct work;
+	struct pagoda_vm *vm;		/* its map is still to be written; a reference, or NULL */
+	struct work_struct work;	/* completes the text, hands it to devcoredump */
 };
 
 /* reset.c */

@@ -175,9 +175,9 @@ static int rebuild_allocations(struct pagoda_vidmm *vidmm, u32 *lost)
 }
 
 /*
- * Tells all contexts of a VM that paging of an allocation which the VM maps was given up. If that
- * paging broke the device, the contexts are banned (C190). Called before a step that can fail,
- * because a repeated rebuild doesn't find vm->aborted.
+ * Tells all contexts of a VM that paging of an allocation which the VM maps was given up. If
+ * that paging broke the device, the contexts are banned (C190). Done even if the rebuild fails
+ * afterwards, because a repeated rebuild finds &pagoda_vm.aborted cleared.
  */
 static void rebuild_tell(struct pagoda_vm *vm)
 {
@@ -279,7 +279,7 @@ static void reset_rebuild(struct work_struct *work)
 	u32 tries = REBUILD_TRIES;
 
 	down_write(&reset->gate);
-	/* Nothing may be left to do: the loop also rebuilds after resets that queue the work again. */
+	/* Nothing may be left to do: a reset during a rebuild queues the work once more. */
 	while (pagoda_reset_is_pending(vidmm) && !READ_ONCE(reset->asleep) &&
 	       rebuild_try(vidmm, &tries))
 		;

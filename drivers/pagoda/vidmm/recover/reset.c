@@ -69,8 +69,8 @@ u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Returns true if the limit is reached. Resets without a reason that is the device's fault don't
- * count.
+ * Counts a reset for the limit if a reason is the device's fault. Returns true if the limit was
+ * reached before.
  */
 static bool reset_is_too_many(struct pagoda_reset *reset, u32 reasons)
 {

@@ -66,7 +66,7 @@ static bool suspend_must_leave(struct pagoda_bo *bo)
 	return pagoda_bo_is_in_vram(bo) && !suspend_keeps(bo);
 }
 
-/* Evicts an allocation as TTM does to make room. */
+/* Evicts an allocation to where ttm_device_funcs.evict_flags has TTM evict it. */
 static int suspend_evict(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = {};

@@ -66,8 +66,8 @@ static struct closing_handle *closing_due(struct pagoda_closing *closing)
 }
 
 /*
- * Work item of &pagoda_closing.work. Doesn't wait for the gate: the end of the client waits for
- * this work inside of the gate.
+ * Work item: forgets allocations that no deferred job needs any more. Doesn't wait for the gate,
+ * because pagoda_closing_end() waits for this work inside of the gate.
  */
 void pagoda_closing_work(struct work_struct *work)
 {

@@ -95,7 +95,7 @@ void pagoda_context_get(struct pagoda_context *context)
 	kref_get(&context->kref);
 }
 
-/* May sleep. */
+/* Drops a reference. May sleep. */
 void pagoda_context_put(struct pagoda_context *context)
 {
 	kref_put(&context->kref, context_release);

@@ -34,7 +34,7 @@
 #include "paging_queue.h"
 #include "submit.h"
 
-/* Jiffies for which a request that finds no memory is repeated. */
+/* Jiffies for which a request that finds no memory is repeated, also with MUST_SUCCEED. */
 #define PATIENCE	(HZ / 2)
 #define PATIENCE_MUST	(5 * HZ)
 
@@ -201,8 +201,8 @@ static bool request_may_wait(struct paging_request *request)
 }
 
 /*
- * A lack of memory is a failure of the whole list, which loses its counts. Any other error
- * belongs to an entry: only entries that can't be made resident by themselves lose their counts.
+ * Takes back counts on the residency list that a failed request added: all of them if memory lacks;
+ * after any other error, which an entry causes, those of entries that can't be made resident alone.
  */
 static void request_take_back(struct paging_request *request, int error)
 {
@@ -397,7 +397,7 @@ void pagoda_paging_queue_put(struct pagoda_paging_queue *queue)
  * @syncobj: Timeline
  *
  * Context: May sleep. Takes the client's lock.
- * Return: The client's paging queue as a reference of a list of syncs; or NULL.
+ * Return: &pagoda_paging_queue.source of the queue, with a reference to the queue; or NULL.
  */
 struct pagoda_sync_source *pagoda_paging_queue_of(struct pagoda_client *client,
 						  const struct drm_syncobj *syncobj)

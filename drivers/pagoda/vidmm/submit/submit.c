@@ -48,7 +48,7 @@
 struct submit_run {
 	struct pagoda_submit *submit;
 	struct pagoda_vm *vm;			/* locked */
-	struct pagoda_bo **bos;			/* listed ones, then those of @required */
+	struct pagoda_bo **bos;			/* listed allocations, then @required's */
 	u32 nr_bos;
 	struct pagoda_bo **required;		/* @bos if the residency list adds any */
 	struct pagoda_exec_job *job;
@@ -228,7 +228,7 @@ static int submit_bring_tables(struct submit_run *run)
 	       pagoda_save_validate(&run->submit->context->save);
 }
 
-/* Returns -ENOSPC if the allocations wouldn't fit even with no others resident. */
+/* Returns -ENOSPC if the VM's and listed allocations wouldn't fit even if no others were resident. */
 static int submit_check_demand(struct submit_run *run)
 {
 	struct pagoda_demand demand = {};
@@ -522,7 +522,7 @@ static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_def
 	return ret;
 }
 
-/* The caller of pagoda_deferred_cancel() still has a reference to the context. */
+/* Frees no context: the caller of pagoda_deferred_cancel() still has a reference to it. */
 static void submit_put_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	pagoda_submit_free(container_of(item, struct pagoda_submit, item));
