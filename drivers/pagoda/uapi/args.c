@@ -9,8 +9,9 @@
 #include "args.h"
 
 /*
- * Checks an array with at least @entry bytes per entry. Returns 0, -E2BIG or -EINVAL, in the order
- * of errors that the ABI header documents.
+ * Checks the count of an array, and its stride, which is at least @entry bytes. Returns 0,
+ * -E2BIG or
+ * -EINVAL, in the order of errors that the ABI header documents.
  */
 int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry)
 {

@@ -43,7 +43,7 @@ long pagoda_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 struct pagoda_bo *pagoda_bo_lookup(struct drm_file *file, u32 handle);
 void pagoda_bo_put(struct pagoda_bo *bo);
 
-/* A struct drm_pagoda_residency_entry, drm_pagoda_submit_entry or drm_pagoda_priority_entry. */
+/* Layout of drm_pagoda_residency_entry, drm_pagoda_submit_entry and drm_pagoda_priority_entry. */
 struct pagoda_bo_entry {
 	u32 handle;
 	u32 flags;				/* SET_PRIORITY: the priority */
@@ -71,7 +71,7 @@ void pagoda_bo_list_put(struct pagoda_bo_list *list);
 /* Point of a timeline syncobj that a call signals. */
 struct pagoda_out_point {
 	struct drm_syncobj *syncobj;	/* a reference; NULL if the caller named none */
-	struct dma_fence_chain *chain;	/* in advance: nothing may fail after the work */
+	struct dma_fence_chain *chain;	/* in advance: no error after the work */
 	u64 point;
 };
 

@@ -48,7 +48,7 @@ static const struct bind_rule bind_rules[] = {
 	},
 };
 
-/* Fields without a meaning for the type must be zero. */
+/* Returns -EINVAL if a field that has no meaning for the entry's type isn't 0. */
 static int bind_check_fields(struct drm_device *drm, const struct drm_pagoda_bind_entry *entry)
 {
 	const struct bind_rule *rule = &bind_rules[entry->type];
@@ -267,7 +267,7 @@ static void bind_forget_closed(struct drm_file *file, struct pagoda_vm *vm,
 	}
 }
 
-/* Writes back chosen addresses: none to memory that was unmapped since bind_check_answer(). */
+/* Writes back chosen addresses; gives up at memory that was unmapped since bind_check_answer(). */
 static void bind_answer(const struct drm_pagoda_vm_bind *args, const struct pagoda_bind_job *job)
 {
 	u32 i;

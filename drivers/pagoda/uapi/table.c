@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ioctls: the table, and the ioctls about one allocation or the device.
+ * The table of ioctls, and the ioctls about a single allocation or the device.
  *
  * All arguments from user space are copied and checked before the first lock, and all memory for
  * answers is checked to be writable before the first side effect: a refused call changes nothing.
@@ -246,7 +246,7 @@ static int pagoda_ioctl_allocation_info(struct drm_device *drm, void *data, stru
 	return 0;
 }
 
-/* Returns -EIO if the content of @bo was lost. */
+/* Returns -EIO if the content of @bo was lost and no client acknowledged that, else 0. */
 static int wait_check_content(struct pagoda_bo *bo)
 {
 	struct drm_pagoda_allocation_info info;
@@ -255,7 +255,7 @@ static int wait_check_content(struct pagoda_bo *bo)
 	return info.state & DRM_PAGODA_CONTENT_LOST ? -EIO : 0;
 }
 
-/* Enters device and gate only now: the wait before this call ends even if the device is removed. */
+/* Resets the flag of lost content. This needs the device and the gate; pagoda_bo_wait() doesn't. */
 static int wait_acknowledge(struct drm_device *drm, struct pagoda_bo *bo)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The ioctls, as the DRM driver is given them. */
+/* Lists of fences that the work of an ioctl waits for and signals. */
 #ifndef PAGODA_UAPI_UAPI_H
 #define PAGODA_UAPI_UAPI_H
 

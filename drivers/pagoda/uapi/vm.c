@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ioctls about address spaces; bind.c has VM_BIND.
+ * VM_CREATE and VM_DESTROY; bind.c has VM_BIND and VM_STATE.
  *
  * A thread that looks up an object by id holds the client's lock or takes a reference: an object
  * that another thread destroys meanwhile lives until both threads are done.
@@ -45,7 +45,7 @@ int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file 
 	vm = pagoda_client_find(client, PAGODA_OBJECT_VM, args->vm);
 	if (pagoda_refuse(drm, !vm))
 		return -ENOENT;
-	/* Paging may hold the VM's lock for long, so the client's lock isn't held here. */
+	/* Paging may hold the VM's lock for long: don't hold the client's lock then. */
 	ret = pagoda_vm_retire(vm);
 	if (!pagoda_refuse(drm, ret)) {
 		/* Only one thread can retire the VM, so no other thread removes the id. */

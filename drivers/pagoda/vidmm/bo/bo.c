@@ -127,7 +127,7 @@ bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 }
 
 /*
- * Orders the segments: those that the client prefers, then the other supported ones, VRAM
+ * Orders the segments: those that the client prefers, then other supported segments, VRAM
  * before the aperture. A segment that could never hold the allocation is left out, because TTM
  * would evict everything else from it first.
  */
@@ -360,7 +360,7 @@ struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 
 /*
  * Returns enum drm_pagoda_residency of an allocation. TTM_PL_TT holds allocations that were made
- * resident in shared memory as well as evicted ones: only @resident tells them apart.
+ * resident in shared memory as well as evicted allocations: only wish.resident tells them apart.
  */
 static u32 bo_residency(struct pagoda_bo *bo)
 {

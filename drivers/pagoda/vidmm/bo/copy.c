@@ -259,7 +259,7 @@ void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left)
 }
 
 /*
- * Frees the copy of an allocation, if there is one. May sleep for long: TTM may wait for the
+ * Frees the copy of an allocation, if it has any. May sleep for long: TTM may wait for the
  * device. The reservation is held, or no reference is left.
  */
 void pagoda_copy_drop(struct pagoda_bo *bo)

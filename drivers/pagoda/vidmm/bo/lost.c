@@ -42,8 +42,8 @@ u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
  * @mark: From pagoda_lost_mark(), taken before allocations were looked at
  *
  * Content is lost if a packet that moves or clears an allocation wasn't executed: the allocation's
- * memory may then hold what another one left there. A caller waits for the fences of the paging
- * operations emitted before, then tests: with 0, no allocation shows what another one left.
+ * memory may then hold what another allocation left there. A caller waits for the fences of the
+ * paging operations emitted before, then tests: with 0, no allocation shows what another left.
  *
  * Return: 0 if no loss was counted; -ECANCELED if resets, or losses to a reset, were counted, too;
  * else -EIO.

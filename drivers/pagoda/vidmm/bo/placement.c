@@ -106,8 +106,8 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Fills the places where the CPU can reach an allocation: the visible part of VRAM if the
- * device has one with enough free room, else system memory, in the aperture segment if that is
+ * Fills the places where the CPU can reach an allocation: the visible part of VRAM if there
+ * is such a part with enough free room, else system memory, in the aperture segment if that is
  * supported. No other allocation is evicted for a CPU access. A tiled surface isn't shown in
  * VRAM, nor is an allocation that isn't declared CPU-visible (C175).
  */
@@ -154,8 +154,8 @@ static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
  * Brings an allocation to VRAM. While there is no room, @take evicts a victim from @place that
  * @claim allows, or returns false; @take adds victims that aren't to be tried again to @tried.
  * Doesn't wait for the device. Returns -ENOMEM if there isn't enough room or memory, or if
- * @placement doesn't evict from VRAM, -ERESTARTSYS if a victim's move was interrupted,
- * else the result of ttm_bo_validate(). Caller holds the reservation.
+ * @placement doesn't evict from VRAM, -ERESTARTSYS if a victim's move was interrupted, else the
+ * result of ttm_bo_validate(). The caller holds the reservation.
  */
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,

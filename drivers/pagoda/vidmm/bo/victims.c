@@ -29,9 +29,9 @@
 #include "internal.h"
 
 /*
- * Per choice, most private allocations that are passed over because of a use that the policy wasn't
- * told of (victims_is_late()). Passing over keeps allocations of a VM in use from leaving before
- * those of an idle VM; beyond the limit any will do, because those of one VM are equally good.
+ * Limit of private allocations that a choice of a victim passes over because jobs of their VM used
+ * them after the last use that the policy was told of. Otherwise allocations of a VM in use would
+ * leave before those of an idle VM; allocations of the same VM are equally good victims.
  */
 #define LATE_MAX	64
 
@@ -236,8 +236,8 @@ static u64 victims_trim_pass(struct pagoda_vidmm *vidmm, u64 bytes,
 /*
  * Evicts victims that @claim allows until at least @bytes have left VRAM, there is no victim
  * left, or a signal is pending; returns the number of bytes. The policy chooses even if TTM
- * chooses otherwise; memory that dmem.low protects comes last. Called inside the gate; locks
- * one reservation at a time and doesn't wait for the device.
+ * chooses in other cases; memory that dmem.low protects comes last. Called inside the gate;
+ * locks one reservation at a time and doesn't wait for the device.
  */
 u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim)
 {

@@ -194,7 +194,7 @@ static void deferred_work(struct work_struct *work)
  * @queue: Queue, to be emptied with pagoda_deferred_cancel()
  * @vidmm: Manager
  * @payer: The client's payer, which outlives the queue
- * @ops: Calls to the owner
+ * @ops: Functions of the owner
  * @until_done: Dma_fences must have signalled before an item is made
  */
 void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vidmm,

@@ -39,7 +39,7 @@ struct pagoda_mfences {
  * @held: In &pagoda_mfences.held while @holds isn't 0
  * @lock: Protects @last, @page, @waits, @waiters, @closed, @saved, @lost and @gone; taken in
  *	interrupts and in the dma_fence signalling path
- * @last: Last value that the fence was told to take; the largest one, unless the fence may rewind
+ * @last: Last value that the fence was told to take; the largest, unless the fence may rewind
  * @page: Page with the value while the fence is held and the device is there, else NULL
  * @waits: Armed waits by value
  * @waiters: All waits, armed or not

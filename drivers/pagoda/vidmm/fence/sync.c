@@ -37,7 +37,7 @@ static void sync_put(struct pagoda_sync *sync)
  */
 void pagoda_syncs_put(struct pagoda_syncs *syncs)
 {
-	/* Take promises of one fence back in reverse order. */
+	/* Last first: &pagoda_mfence.last is restored if several promises are of the same fence. */
 	while (syncs->count)
 		sync_put(&syncs->list[--syncs->count]);
 	kvfree(syncs->list);

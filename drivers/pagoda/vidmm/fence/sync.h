@@ -115,12 +115,12 @@ struct pagoda_deferred_ops {
  * embedded
  * @vidmm: Manager
  * @payer: Runs @make of the items in the owner's cgroup, which is charged
- * @ops: Calls to the owner
+ * @ops: Functions of the owner
  * @until_done: Dma_fences that an item waits for must have signalled before the item is made; else
  *	they need only exist
  * @entry: In &pagoda_vidmm.deferred while there are items; protected by &pagoda_vidmm.deferred_lock
  * @lock: Protects @items, @count and @error
- * @items: Items, the next one first; an item stays in the list until it is made
+ * @items: Items in the order in which they are made; an item stays in the list until it is made
  * @count: Number of @items
  * @error: Negative errno with which all items end, or 0: items are made
  * @fence: Dma_fence that the next item waits for with @callback, a reference, or NULL; used by the

@@ -3,8 +3,8 @@
  * Pace: how many bytes of other allocations leave VRAM for the allocations of submissions.
  *
  * Each client has a token bucket (traffic.c) that holds as many tokens as VRAM has bytes without
- * the reserve: a client that comes to the foreground may have all of it at once. It is filled
- * with a part of the bandwidth.
+ * the reserve: a client that comes to the foreground may have all of it at once. The bucket is
+ * filled with a part of the bandwidth.
  *
  *	limited		an allocation that prefers VRAM, could be used elsewhere, and is on no
  *			residency list. Without a token no other allocation leaves VRAM for it: it
@@ -18,7 +18,7 @@
  *
  * An allocation that was left out comes later: by promotion (promote.c) if room gets free, or with
  * a submission that finds tokens. Each submission looks at the allocations it lists anyway; the
- * VM remembers private ones, and submissions try as many of them again as there are tokens.
+ * VM remembers private allocations, and submissions try as many of these again as there are tokens.
  *
  * A place at all comes first: if the other segments are full, VRAM is used without a token.
  */
@@ -34,7 +34,7 @@
 #include "vidmm/vm/vm.h"
 #include "residency.h"
 
-/* Returns whether other allocations leave VRAM for this one only if the client has tokens. */
+/* Returns whether other allocations leave VRAM for @bo only if the client has tokens. */
 static bool pace_limits(const struct pagoda_bo *bo)
 {
 	return bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && bo->preferred[1] &&

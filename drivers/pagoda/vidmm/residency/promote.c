@@ -200,7 +200,7 @@ static void promote_signalled(struct dma_fence *fence, struct dma_fence_cb *call
 	mod_delayed_work(system_dfl_wq, &slice->vidmm->promotion->work, 0);
 }
 
-/* Drops a slice. Waits for a callback that is running: the fence may have just signalled. */
+/* Drops the fence of a slice. Waits for its callback, if running: it may have just signalled. */
 static void promote_drop(struct pagoda_promote_slice *slice)
 {
 	dma_fence_remove_callback(slice->fence, &slice->callback);
@@ -373,7 +373,7 @@ static void promote_walk(struct pagoda_vidmm *vidmm)
 		if (!promote_slice_inside(vidmm, &sent))
 			break;
 	}
-	/* Otherwise the end of a slice under way queues the work again. */
+	/* If the walk goes on, the end of a slice under way queues the work again. */
 	if (!promotion->walking || promotion->sent == promotion->ended)
 		promote_end(promotion);
 }

@@ -57,8 +57,8 @@ static int reclaim_commit(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether the content is gone: discarded, or destroyed by a failure or a reset and then
- * cleared before it is shown.
+ * Returns whether the content is gone: discarded, or lost by a failure or a reset. Lost
+ * content is cleared before it is shown.
  */
 static bool reclaim_is_discarded(const struct pagoda_bo *bo)
 {

@@ -24,9 +24,7 @@
 #include "vidmm/vm/vm.h"
 #include "residency.h"
 
-/*
- * struct residency_list - list being made resident or evicted; @process moves an allocation of it
- */
+/* struct residency_list - list being made resident or evicted; @process moves an allocation */
 struct residency_list {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_bo **bos;
@@ -64,8 +62,8 @@ static int residency_process_make(struct pagoda_bo *bo)
 }
 
 /*
- * Leaves out allocations that waiting VM_BIND entries will map (C145), and those on a residency
- * list.
+ * Evicts an allocation, unless it is in the system segment, on a residency list, or to be mapped by
+ * a VM_BIND that waits (C145).
  */
 static int residency_process_evict(struct pagoda_bo *bo)
 {

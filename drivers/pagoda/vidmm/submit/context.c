@@ -116,9 +116,8 @@ static int context_try(struct pagoda_context *context, u32 priority)
 }
 
 /*
- * If the device was reset since @epoch, waits for its rebuild, outside of the gate, and returns
- * true to have the save area initialised again. Returns false without a reset, or after a fatal
- * signal.
+ * Returns true to have a save area initialised again, because the device was reset since @epoch.
+ * First waits for the rebuild of the device, outside of the gate, or for a fatal signal.
  */
 static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
 {

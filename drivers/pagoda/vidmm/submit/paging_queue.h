@@ -47,7 +47,7 @@ struct pagoda_paging_args {
  * @priority: -1, 0 or 1
  * @patience: Jiffies for which a request that finds no memory is repeated
  * @patience_must: Jiffies for which a request that has to succeed is repeated
- * @failures: Values that failed, 0 = none; a new one replaces the oldest
+ * @failures: Values that failed, 0 = none; a new value replaces the oldest
  * @nr_failures: Number of values that failed so far
  * @failures_lock: Protects @failures and @nr_failures
  * @lock: Protects @given, @error and @failed; keeps requests in the order of their values

@@ -228,7 +228,7 @@ static int submit_bring_tables(struct submit_run *run)
 	       pagoda_save_validate(&run->submit->context->save);
 }
 
-/* Returns -ENOSPC if the VM's and listed allocations wouldn't fit even if no others were resident. */
+/* Returns -ENOSPC if all that the job needs wouldn't fit even with no other allocation resident. */
 static int submit_check_demand(struct submit_run *run)
 {
 	struct pagoda_demand demand = {};
@@ -551,9 +551,8 @@ static int submit_defer(struct pagoda_submit *submit)
 }
 
 /*
- * Refuses (-EINVAL) to defer a job with implicit sync: its fence, with which later jobs
- * synchronise, must exist when SUBMIT returns. Returns -EAGAIN, unless @settled, if deferred
- * jobs come first.
+ * Refuses to defer a job with implicit sync: later jobs need its fence when SUBMIT returns. Returns
+ * -EINVAL; or -EAGAIN, unless @settled, to have deferred jobs made first, as far as they can be.
  */
 static int submit_check_implicit(struct pagoda_submit *submit, bool settled)
 {
