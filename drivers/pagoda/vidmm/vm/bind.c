@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VM_BIND: application of an array to the page tables.
+ * VM_BIND: application of an array of entries to the page tables.
  *
  * An array is one change: all memory the array can need is allocated first, then the page
  * tables for all entries are staged, and only then do gpuva tree and tables change, which can't
@@ -16,9 +16,9 @@
 #include "vm.h"
 
 /*
- * An array being applied to a locked VM. @maps, @places and @vm_bos have one element per entry
- * and are unused for COPY; @copies has one per COPY entry. @places and @vm_bos belong to MAP
- * entries.
+ * An array that is being applied to @vm, of which pagoda_vm.lock is held. Either all entries are
+ * COPY and use @copies, or none is: then they use @maps and, for entries that map an allocation,
+ * @places and @vm_bos. Each has one element per entry.
  */
 struct bind {
 	struct pagoda_vm *vm;
@@ -65,8 +65,8 @@ static int bind_alloc(struct bind *bind)
 }
 
 /*
- * Locks the reservations of the VM, of the allocations that the array maps, and of all
- * allocations that are mapped in its ranges. Duplicates are ignored.
+ * Locks the reservations of the VM, of the allocations that the array maps, and of all allocations
+ * that the VM maps now in the ranges that the entries change or copy.
  */
 static int bind_lock(struct bind *bind, struct drm_exec *exec)
 {
@@ -131,7 +131,7 @@ static int bind_describe(struct bind *bind)
 	return ret;
 }
 
-/* Drops the references to links: a link lives on only if one of the VM's mappings uses it. */
+/* Drops the references to drm_gpuvm_bos: from now on only mappings in the VM keep them. */
 static void bind_put_places(struct bind *bind)
 {
 	u32 i;
@@ -143,7 +143,7 @@ static void bind_put_places(struct bind *bind)
 	}
 }
 
-/* Stages the page tables. On failure nothing has changed. */
+/* Stages the array's change of the page tables in *@update. On failure no mapping has changed. */
 static int bind_prepare(struct bind *bind, struct pagoda_pt_update **update)
 {
 	struct pagoda_space *space = bind->vm->space;
@@ -198,7 +198,7 @@ static int bind_try(struct bind *bind, struct dma_fence **fence)
 	return ret;
 }
 
-/* VRAM may be full of the VM's own allocations: some of them make room for page tables. */
+/* Without room for page tables, moves some of the VM's own allocations out of VRAM and retries. */
 static int bind_apply(struct bind *bind, struct dma_fence **fence)
 {
 	struct pagoda_room room = { .vm = bind->vm, .away = true, .last = true };
@@ -230,7 +230,7 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 		if (ret)
 			break;
 	}
-	/* An allocation that was unmapped keeps its memory until the flush has completed (C101). */
+	/* Unmapped allocations keep their memory until the TLB flush has completed (C101). */
 	for (i = 0; !ret && *fence && (obj = drm_exec_obj(&exec, i)); i++)
 		dma_resv_add_fence(obj->resv, *fence, DMA_RESV_USAGE_BOOKKEEP);
 	drm_exec_fini(&exec);
@@ -238,10 +238,10 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 }
 
 /*
- * Applies all entries of a planned array or none. Sets *@fence to a reference of the fence
- * behind which the addresses can be used, NULL if they can be used at once. Caller holds
- * pagoda_vm.lock and no reservation. Returns 0, -EINVAL (driver protection that isn't unique),
- * -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ * Applies all entries, or none, of an array that pagoda_plan_array() accepted. Sets *@fence to the
+ * fence after which the addresses can be used, with a reference; to NULL if they can be used at
+ * once. Caller holds pagoda_vm.lock and no reservation. Returns 0, -EINVAL (driver protection that
+ * isn't unique), -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_bind_run(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		    struct dma_fence **fence)

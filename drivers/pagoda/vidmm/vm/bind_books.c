@@ -21,14 +21,14 @@
 #include "vm.h"
 
 #define BOOKS_SPARES	3
-/* Most nodes that one array may need: chains of copies can multiply them. */
+/* Most nodes for one array: COPY entries that read each other's results multiply mappings. */
 #define BOOKS_MOST_SPARES	1000000
 
 /* ---- Nodes ------------------------------------------------------------------- */
 
 /*
- * Returns the most mappings a copy can make: one for each mapping its source shows by then,
- * those of earlier copies in the array included, but no more than one per page.
+ * Returns the most mappings that COPY entry @index can make: one for each mapping in its source by
+ * then, but at most one per page. @pieces has the results for the entries before.
  */
 static u64 copy_pieces(struct pagoda_vm *vm, const struct pagoda_bind *binds, const u64 *pieces,
 		       u32 index)
@@ -43,14 +43,14 @@ static u64 copy_pieces(struct pagoda_vm *vm, const struct pagoda_bind *binds, co
 	for (i = 0; i < index && sum < most; i++) {
 		const struct pagoda_bind *other = &binds[i];
 
-		/* An end of the other copy inside the source splits a mapping. */
+		/* Either end of the other entry's destination may split a mapping of the source. */
 		if (other->address < end && entry->offset < other->address + other->size)
 			sum += pieces[i] + 2;
 	}
 	return min(sum, most);
 }
 
-/* Adds the most nodes that an array of copies needs to @wanted; quadratic. Returns 0 or -ENOMEM. */
+/* Adds to *@wanted the most nodes that COPY entries need; quadratic. Returns 0 or -ENOMEM. */
 static int copies_count(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 			u64 *wanted)
 {
@@ -95,8 +95,8 @@ int pagoda_books_init(struct pagoda_books *books, struct pagoda_vm *vm,
 }
 
 /*
- * Frees spare and dropped nodes, and the references of the dropped ones. Called without
- * reservations held, because the last reference of an allocation may go.
+ * Frees spare and dropped nodes, and drops the references of dropped nodes to allocations. Called
+ * without reservations held, because the last reference to an allocation may be dropped.
  */
 void pagoda_books_fini(struct pagoda_books *books)
 {
@@ -145,19 +145,19 @@ static int books_step_map(struct drm_gpuva_op *op, void *priv)
 	return 0;
 }
 
-/* Returns the byte of the window that an address of a mapping shows. */
+/* Returns the offset in the repeating window that @address of a mapping shows, or 0. */
 static u64 books_first(const struct pagoda_va *va, u64 address)
 {
 	return va->window ? (va->first + address - va->base.va.addr) % va->window : 0;
 }
 
-/* Returns the offset in the allocation that a mapping which begins at @address has. */
+/* Returns gem.offset for the part of a mapping that begins at @address. */
 static u64 books_offset(const struct pagoda_va *va, u64 address)
 {
 	return va->base.gem.offset + (va->window ? 0 : address - va->base.va.addr);
 }
 
-/* Returns a node for the part of a mapping that begins at @address. */
+/* Returns a node for the part of @from that begins at @address, without range and allocation. */
 static struct pagoda_va *books_part(struct pagoda_books *books, const struct pagoda_va *from,
 				    u64 address)
 {
@@ -171,7 +171,7 @@ static struct pagoda_va *books_part(struct pagoda_books *books, const struct pag
 	return va;
 }
 
-/* drm_gpuvm doesn't copy the flags, and its offset is wrong for a window that repeats. */
+/* drm_gpuva_remap() sets no flags, and an offset that is wrong if a window repeats. */
 static void books_link_part(struct pagoda_va *part, enum drm_gpuva_flags flags, u64 offset,
 			    struct drm_gpuvm_bo *vm_bo)
 {
@@ -239,8 +239,8 @@ void pagoda_books_unmap(struct pagoda_books *books, u64 address, u64 size)
 }
 
 /*
- * Returns a node for the copy of the part of @from that @entry reads, with a reference to its
- * link.
+ * Returns a node for the mapping that COPY @entry makes of the part of @from in its source. The
+ * node has a reference to the drm_gpuvm_bo of @from.
  */
 static struct pagoda_va *copy_piece(struct pagoda_books *books, const struct pagoda_bind *entry,
 				    const struct pagoda_va *from)
@@ -258,7 +258,7 @@ static struct pagoda_va *copy_piece(struct pagoda_books *books, const struct pag
 	return piece;
 }
 
-/* The whole source is read before anything of the destination is removed (C137). */
+/* All mappings of the source are read before those of the destination are removed (C137). */
 static void books_copy(struct pagoda_books *books, const struct pagoda_bind *entry)
 {
 	struct drm_gpuvm *base = &books->vm->base;
@@ -300,9 +300,8 @@ static void books_map(struct pagoda_books *books, const struct pagoda_bind *entr
 }
 
 /*
- * Enters an applied entry into the gpuva tree. MAP: @vm_bo is the link from the VM to the
- * allocation, and @shown tells whether the page tables show the allocation because it is
- * resident.
+ * Changes the gpuva tree as @entry has changed the page tables. MAP: @vm_bo connects the VM with
+ * the allocation; @shown: the allocation is resident, so the page tables show it.
  */
 void pagoda_books_note(struct pagoda_books *books, const struct pagoda_bind *entry,
 		       struct drm_gpuvm_bo *vm_bo, bool shown)

@@ -11,7 +11,8 @@
  *
  *	taken		state of a page: shows an allocation, shows zeros, faults on
  *			purpose, or is reserved only. No entry: the page is free
- *	reserved	number of the reservation a page belongs to; all such pages are taken
+ *	reserved	number of the range, reserved by RESERVE, with the page; such pages
+ *			are taken, too. No entry: the page isn't reserved
  *
  * An array is planned entry by entry, each on top of the entries before (C135). Overwritten
  * values go to an undo log, so that an array can be taken back as a whole.
@@ -25,10 +26,10 @@
 #include "internal.h"
 #include "vm.h"
 
-/* The undo log must not fail. */
+/* Flags for all memory of the plan: undoing an array must not fail, nor logging how to undo it. */
 #define PLAN_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
 
-/* State of a page; the bits above hold the allocation's number. */
+/* Low bits of an entry of pagoda_vm_plan.taken; the bits above: for MAP, the allocation's id. */
 enum plan_kind {
 	PLAN_MAP,
 	PLAN_ZERO,
@@ -38,7 +39,7 @@ enum plan_kind {
 
 #define PLAN_KIND_BITS	2
 
-/* A range of pages and its value in @map, for lists; @value is NULL if there is no entry. */
+/* Pages @first to @last, which have the entry @value in @map; NULL = they have no entry. */
 struct plan_range {
 	struct list_head entry;
 	struct maple_tree *map;
@@ -76,7 +77,7 @@ static void plan_note(struct list_head *list, struct maple_tree *map, unsigned l
 	list_add_tail(&range->entry, list);
 }
 
-/* Appends the pieces of a range that have a value to @list. */
+/* Appends to @list the pieces of a range of pages that have an entry in @map. */
 static void plan_collect(struct list_head *list, struct maple_tree *map, unsigned long first,
 			 unsigned long last)
 {
@@ -88,8 +89,8 @@ static void plan_collect(struct list_head *list, struct maple_tree *map, unsigne
 }
 
 /*
- * Stores a value and logs how to undo that: the pieces, then the range as a whole, because the
- * log is read backwards.
+ * Stores @value for a range of pages. Logs in @undo, if not NULL, the old entries, then the whole
+ * range without entry: the log is read backwards, so undoing clears the range first.
  */
 static void plan_set(struct maple_tree *map, unsigned long first, unsigned long last, void *value,
 		     struct list_head *undo)
@@ -110,7 +111,6 @@ static void plan_drop(struct list_head *list)
 	INIT_LIST_HEAD(list);
 }
 
-/* Initializes the plan: all addresses are free. */
 void pagoda_plan_init(struct pagoda_vm *vm)
 {
 	mt_init_flags(&vm->plan.taken, MT_FLAGS_ALLOC_RANGE | MT_FLAGS_LOCK_EXTERN);
@@ -127,8 +127,8 @@ void pagoda_plan_fini(struct pagoda_vm *vm)
 }
 
 /*
- * Takes back a planned array and consumes @undo. CHOOSE entries get back the address that the
- * caller wanted, so that the array can be planned again. Caller holds pagoda_vm.lock. May
+ * Takes an array out of the plan again and empties @undo. CHOOSE entries get back the address that
+ * the caller wanted, so that the array can be planned again. Caller holds pagoda_vm.lock. May
  * allocate; can't fail.
  */
 void pagoda_plan_undo(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count,
@@ -172,8 +172,8 @@ static bool plan_shows_allocation(struct pagoda_vm *vm, unsigned long first, uns
 }
 
 /*
- * Returns true if the range is inside one reservation, or outside of all (C131). *@number is
- * set to the number of the first reservation in the range, 0 = none.
+ * Returns true if pages @first to @last are all in one reserved range, or none of them is reserved
+ * (C131). Sets *@number to the number of the first reserved range among the pages, 0 = none.
  */
 static bool plan_is_one_place(struct pagoda_vm *vm, unsigned long first, unsigned long last,
 			      u64 *number)
@@ -184,7 +184,7 @@ static bool plan_is_one_place(struct pagoda_vm *vm, unsigned long first, unsigne
 	*number = all ? xa_to_value(all) : 0;
 	if (!all)
 		return true;
-	/* A reservation may be in pieces, if a part of it was unmapped and reserved again. */
+	/* After pagoda_plan_undo() a reserved range may be in several entries of one number. */
 	while (value == all && mas.index <= first && mas.last < last) {
 		first = mas.last + 1;
 		value = mas_find(&mas, last);
@@ -194,7 +194,7 @@ static bool plan_is_one_place(struct pagoda_vm *vm, unsigned long first, unsigne
 
 /* ---- Entries ----------------------------------------------------------------- */
 
-/* Alignment lets large ranges use large pages; reservations are aligned to 64 KiB at least. */
+/* Returns the alignment for CHOOSE: for large pages if possible, for RESERVE 64 KiB at least. */
 static u64 plan_alignment(const struct pagoda_bind *entry)
 {
 	if (entry->size >= SZ_2M)
@@ -205,8 +205,8 @@ static u64 plan_alignment(const struct pagoda_bind *entry)
 }
 
 /*
- * Advances *@start to the first gap of at least @size bytes, aligned or not; returns false
- * without one.
+ * Advances *@start to the first range of @size free bytes below @end, whatever its alignment.
+ * Returns false if there is none.
  */
 static bool plan_next_gap(struct pagoda_vm *vm, u64 *start, u64 end, u64 size)
 {
@@ -225,7 +225,7 @@ static int plan_choose(struct pagoda_vm *vm, struct pagoda_bind *entry)
 
 	pagoda_vm_range(vm, &start, &end);
 	start = max(start, entry->address);
-	/* Each round skips taken pages or goes to the next boundary. */
+	/* Each round skips taken pages, or goes to the next multiple of the alignment. */
 	while (plan_next_gap(vm, &start, end, entry->size)) {
 		if (IS_ALIGNED(start, align)) {
 			entry->address = start;
@@ -238,7 +238,7 @@ static int plan_choose(struct pagoda_vm *vm, struct pagoda_bind *entry)
 	return -ENOMEM;
 }
 
-/* Marks the range free, or reserved only where it is in a reservation. */
+/* Marks pages free; those in a reserved range are marked as reserved only. */
 static void plan_free(struct pagoda_vm *vm, unsigned long first, unsigned long last,
 		      struct list_head *undo)
 {
@@ -280,10 +280,7 @@ static void plan_apply(struct pagoda_vm *vm, const struct pagoda_bind *entry, bo
 		plan_copy(vm, entry, undo);
 		return;
 	case DRM_PAGODA_BIND_UNMAP:
-		/*
-		 * Unless UPDATE changes a reserved range, unmapped addresses aren't reserved
-		 * any more.
-		 */
+		/* Without UPDATE, unmapped addresses aren't reserved any more. */
 		if (!update)
 			plan_set(&vm->plan.reserved, first, last, NULL, undo);
 		plan_free(vm, first, last, undo);
@@ -305,8 +302,8 @@ static void plan_apply(struct pagoda_vm *vm, const struct pagoda_bind *entry, bo
 }
 
 /*
- * Numbers of the reservations that an UPDATE array changes and that its copies read; 0 = not
- * known yet.
+ * Numbers of the reserved range of addresses that an UPDATE array changes, and of the reserved
+ * range that its COPY entries read; 0 = not known yet.
  */
 struct plan_update {
 	u64 dst;
@@ -320,7 +317,7 @@ static bool plan_is_same(u64 number, u64 *all)
 	return number && number == *all;
 }
 
-/* All destinations have to be in one reservation, and all sources in one, too (C134). */
+/* Returns -EINVAL if the entry leaves the reserved ranges of the UPDATE array in @update (C134). */
 static int plan_check_update(struct pagoda_vm *vm, const struct pagoda_bind *entry, u64 dst,
 			     struct plan_update *update)
 {
@@ -378,11 +375,11 @@ static int plan_entry(struct pagoda_vm *vm, struct pagoda_bind *entry, struct pl
 }
 
 /*
- * Plans an array of entries that are valid by themselves; CHOOSE entries get their address.
- * @update: the array changes one reserved range. @undo is an empty list for pagoda_plan_undo()
- * or pagoda_plan_keep(), which has to be called also on failure. Caller holds pagoda_vm.lock.
- * May sleep and allocate. Returns 0, -EEXIST (C131, C132, C133), -EINVAL (C134), or -ENOMEM if
- * CHOOSE found no free range.
+ * Enters an array into the plan, if its entries, each valid by itself, break no rule there. CHOOSE
+ * entries get their address. @update: the array changes one reserved range of addresses. @undo: an
+ * empty list for pagoda_plan_undo() or pagoda_plan_keep(), which has to be called also on failure.
+ * Caller holds pagoda_vm.lock. May sleep and allocate. Returns 0, -EEXIST (C131, C132, C133),
+ * -EINVAL (C134), or -ENOMEM if CHOOSE found no free range.
  */
 int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count, bool update,
 		      struct list_head *undo)
@@ -404,8 +401,8 @@ int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count
 }
 
 /*
- * Frees the planned addresses in a range that show @bo (C139); addresses that were planned anew
- * since stay. Caller holds pagoda_vm.lock. May allocate; can't fail.
+ * Marks free, in the plan, the addresses in a range that show @bo (C139), unless a later array has
+ * given them another use. Caller holds pagoda_vm.lock. May allocate; can't fail.
  */
 void pagoda_plan_forget(struct pagoda_vm *vm, u64 address, u64 size, const struct pagoda_bo *bo)
 {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arrays of VM_BIND: made at once, or deferred until their wait fences have signalled.
+ * Arrays of VM_BIND: applied at once, or queued until the fences they wait for have signalled.
  *
- * An array is accepted, or refused, when it is submitted: the plan knows what addresses will be
- * by then. It is made at once if no fence is to be waited for and no other array waits, else in
- * its turn by the queue's worker, which takes the lock that ioctls take, too, but never waits
- * with it held. Fences that an array signals are published when the page tables' operations are
- * in the stream, so that no waiter waits for a fence without work behind it.
+ * An array is accepted or refused when it is submitted: the plan (bind_plan.c) has the addresses as
+ * queued arrays will leave them. An accepted array is applied at once if it waits for no fence and
+ * the queue is empty. Otherwise the queue's worker applies it in its turn; the worker takes
+ * pagoda_vm.lock, as ioctls do, but doesn't wait for fences with the lock held. The fence that an
+ * array signals is published when the operations on page tables are in the stream, so that no
+ * thread waits for a fence without work behind it.
  *
- * An accepted array that can't be made leaves the VM unusable: arrays that wait behind it, and
- * all later ones, get ECANCELED.
+ * An accepted array that can't be applied leaves the VM unusable: arrays queued behind it, and
+ * all later arrays, get ECANCELED.
  */
 #include <linux/slab.h>
 #include <drm/drm_device.h>
@@ -24,18 +25,18 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Attempts at a deferred array while no other list is locked. */
+/* Attempts to apply a queued array while no other thread has a list of allocations locked. */
 #define QUEUE_TRIES	8
 
-/* Returns true if another attempt may succeed: other lists may have been in the way. */
+/* Returns true if the array may succeed once no other thread has a list of allocations locked. */
 static bool bind_may_work(int error)
 {
 	return error == -ENOMEM || error == -EBUSY;
 }
 
 /**
- * pagoda_bind_job_create() - Allocate an array
- * @count: Entries, not 0
+ * pagoda_bind_job_create() - Allocate an array of VM_BIND entries
+ * @count: Number of entries, not 0
  *
  * Context: May sleep.
  * Return: The array with zeroed entries, for pagoda_bind_job_put(); or NULL.
@@ -73,7 +74,7 @@ static void job_free(struct kref *kref)
  * pagoda_bind_job_put() - Drop a reference to an array
  * @job: Array
  *
- * The last reference drops those of allocations and syncobjs.
+ * With the last reference, the array's references to allocations and syncobjs are dropped.
  *
  * Context: May sleep.
  */
@@ -95,8 +96,8 @@ static struct pagoda_bind_job *queue_job(struct pagoda_deferred_item *item)
 }
 
 /*
- * Makes a queued array. An error other than -ENOMEM or -EBUSY, and any error if @last, makes the
- * VM unusable: the arrays behind this one are given up.
+ * Applies a queued array. An error other than -ENOMEM or -EBUSY, and any error if @last, makes the
+ * VM unusable: all queued arrays end with -ECANCELED.
  */
 static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool last)
 {
@@ -143,7 +144,7 @@ static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item
 	return ret;
 }
 
-/* Counts the array in its allocations: closing a handle searches queues only if they have it. */
+/* Counts queued uses of each allocation: closing a handle searches queues only if there are any. */
 static void job_count_waits(struct pagoda_bind_job *job, int add)
 {
 	u32 i;
@@ -170,7 +171,6 @@ static const struct pagoda_deferred_ops queue_ops = {
 	.put = queue_put,
 };
 
-/* Initializes the queue of arrays: empty. */
 void pagoda_bind_queue_init(struct pagoda_vm *vm)
 {
 	INIT_LIST_HEAD(&vm->waiting);
@@ -178,9 +178,8 @@ void pagoda_bind_queue_init(struct pagoda_vm *vm)
 }
 
 /*
- * Turns queued maps of @bo into unmaps and frees their addresses in the plan; the allocation
- * itself stays until its array is done (C145). Caller holds pagoda_vm.lock. May allocate; can't
- * fail.
+ * Turns queued MAP entries of @bo into UNMAP and marks their addresses free in the plan. The arrays
+ * keep their references to @bo (C145). Caller holds pagoda_vm.lock. May allocate; can't fail.
  */
 void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo)
 {
@@ -201,7 +200,7 @@ void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo
 
 /* ---- Asking for a change ------------------------------------------------------ */
 
-/* Returns true if a fence or point that the array waits for hasn't signalled. */
+/* Returns true if a fence that the array waits for doesn't exist yet or hasn't signalled. */
 static bool job_waits(struct pagoda_bind_job *job)
 {
 	struct dma_fence *fence;
@@ -228,7 +227,7 @@ static int job_queue(struct pagoda_vm *vm, struct pagoda_bind_job *job)
 	return 0;
 }
 
-/* Plans an array, then makes or queues the array. */
+/* Enters an array into the plan, then queues the array if it @waits, or applies it now. */
 static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool waits,
 		      struct dma_fence **fence)
 {
@@ -254,10 +253,10 @@ static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool wa
 }
 
 /*
- * Waits for room in the queue, for a moment. Only signals, room and the end of the device end the
- * wait (C144), because the fences that the queue waits for may never signal. The gate is left
- * meanwhile: a rebuild or a suspend doesn't wait for the caller. Returns 0, also if there is no
- * room yet, -ENODEV or -ERESTARTSYS.
+ * Waits a quarter of a second at most for room in the VM's queue; the caller repeats the call until
+ * there is room, a signal or no device (C144): fences that queued arrays wait for may never signal.
+ * The gate is left meanwhile, so that a rebuild or a suspend doesn't wait for the caller. Returns
+ * 0, also if there is no room yet, -ENODEV or -ERESTARTSYS.
  */
 static int queue_wait_room(struct pagoda_vm *vm)
 {
@@ -265,7 +264,7 @@ static int queue_wait_room(struct pagoda_vm *vm)
 	struct pagoda_gate *gate = pagoda_gate_pause(vm->vidmm);
 	long left;
 
-	/* Removal of the device waits for ioctls without waking @queue->room first. */
+	/* The timeout is for removal of the device, which waits for ioctls without waking room. */
 	left = wait_event_interruptible_timeout(queue->room, READ_ONCE(queue->count) <
 						DRM_PAGODA_MAX_QUEUED_BINDS, HZ / 4);
 	pagoda_gate_resume(vm->vidmm, gate);
@@ -274,7 +273,7 @@ static int queue_wait_room(struct pagoda_vm *vm)
 	return drm_dev_is_unplugged(vm->vidmm->drm) ? -ENODEV : 0;
 }
 
-/* Returns true if the array has to wait for room in the queue; then pagoda_vm.lock was dropped. */
+/* Returns true, and drops pagoda_vm.lock, if the array needs the queue and the queue is full. */
 static bool job_needs_room(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *waits)
 {
 	*waits = !pagoda_deferred_is_empty(&vm->queue) || job_waits(job);
@@ -297,7 +296,7 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool alone
 			return ret;
 		if (!job_needs_room(vm, job, &waits))
 			break;
-		/* No other caller is served meanwhile: the caller has to retry the ioctl. */
+		/* Don't wait @alone: no other thread can lock a list. User space has to retry. */
 		if (alone)
 			return -EBUSY;
 		ret = queue_wait_room(vm);
@@ -317,8 +316,8 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool alone
  * @vm: The VM
  * @job: Array; each entry was checked by pagoda_vm_range_valid() and against its allocation;
  *	all entries are COPY or none is. CHOOSE entries get their addresses
- * @fence: Set to a reference of the fence behind which the addresses can be used; to NULL if
- *	they can be used at once, or the array was queued
+ * @fence: Set to the fence after which the addresses can be used, with a reference; to NULL if they
+ *	can be used at once, or the array was queued
  *
  * The array is accepted as a whole or not at all. The syncobjs of an accepted @job are
  * signalled in any case, if need be with an error.
@@ -346,8 +345,8 @@ int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 }
 
 /*
- * Submits entries as pagoda_vm_bind_job() takes them, without syncobjs. The references to the
- * allocations stay the caller's. Returns what pagoda_vm_bind_job() returns.
+ * Calls pagoda_vm_bind_job() with an array of copies of @binds, without syncobjs. The references to
+ * the allocations in @binds stay the caller's. Returns what pagoda_vm_bind_job() returns.
  */
 int pagoda_vm_bind(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		   struct dma_fence **fence)
@@ -370,7 +369,7 @@ int pagoda_vm_bind(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 co
 /**
  * pagoda_vm_condition() - Tell whether a VM can be used
  * @vm: VM
- * @error: Set to the positive errno of the change that failed, or 0
+ * @error: Set to the positive errno of the VM_BIND array that couldn't be applied, or 0
  *
  * Context: May sleep.
  * Return: enum drm_pagoda_vm_condition.
@@ -404,9 +403,8 @@ static bool forget_next(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 *address
  * @vm: One of the client's VMs
  * @bo: Allocation; the caller has a reference
  *
- * Invalidates the mappings, which needs no memory, and removes them from the gpuva tree (WDDM:
- * addresses are freed with the allocation, C139). Queued arrays don't map the allocation any
- * more.
+ * Invalidates the mappings, which needs no memory, and removes them from the gpuva tree: addresses
+ * are freed with the allocation (C139). Queued arrays don't map the allocation any more.
  *
  * Context: May sleep and allocate. Outside of reservations.
  */

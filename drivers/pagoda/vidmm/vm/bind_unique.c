@@ -31,9 +31,9 @@ struct unique_part {
 };
 
 /*
- * Check of one array. @owner maps a page of the VM to the index of the entry that has the page
- * in the end; @freed has the pages that entries take mappings away from; @parts are the
- * mappings to compare, with space for @room of them.
+ * Check of one VM_BIND array. @owner has, by page number of the VM, the index of the last entry
+ * that changes the page; @freed has the pages of all entries but MAP: mappings that the VM has
+ * there aren't compared. @parts are the mappings to compare, with space for @room of them.
  */
 struct unique {
 	struct pagoda_vm *vm;
@@ -75,8 +75,8 @@ static int bind_unique_add(struct unique *unique, const struct pagoda_bo *bo, u6
 }
 
 /*
- * Adds the bytes of an allocation behind a part of a mapping: @size bytes, @skip bytes into the
- * mapping. A window that repeats counts as shown completely.
+ * Adds to unique.parts a part of a mapping: @size bytes, @skip bytes into the mapping. If a window
+ * repeats in the mapping, each part counts as the whole window.
  */
 static int unique_add_mapping(struct unique *unique, const struct pagoda_bo *bo, u64 offset,
 			      u64 window, u64 skip, u64 size, u64 value)
@@ -86,7 +86,7 @@ static int unique_add_mapping(struct unique *unique, const struct pagoda_bo *bo,
 	return bind_unique_add(unique, bo, offset + skip, size, value);
 }
 
-/* Fills @owner and @freed. */
+/* Fills unique.owner and unique.freed from the array. */
 static int unique_plan(struct unique *unique)
 {
 	u32 i;
@@ -108,7 +108,7 @@ static int unique_plan(struct unique *unique)
 	return 0;
 }
 
-/* Adds the part around @page that an entry still maps in the end. */
+/* Adds the bytes that @entry maps at the pages around @page that no later entry changes. */
 static int unique_add_piece(struct unique *unique, const struct pagoda_bind *entry,
 			    unsigned long page)
 {
@@ -123,7 +123,7 @@ static int unique_add_piece(struct unique *unique, const struct pagoda_bind *ent
 				  PFN_PHYS(mas.last + 1 - mas.index), entry->driver_protection);
 }
 
-/* Adds the mappings that the array makes and doesn't replace itself. */
+/* Adds the mappings that the array makes, but for parts that its own later entries change. */
 static int unique_add_array(struct unique *unique)
 {
 	unsigned long index = 0;
@@ -140,7 +140,7 @@ static int unique_add_array(struct unique *unique)
 	return ret;
 }
 
-/* Adds the parts of a mapping of the VM that the array doesn't take away. */
+/* Adds the parts of a mapping of the VM that are outside of unique.freed. */
 static int unique_add_left(struct unique *unique, const struct pagoda_va *va)
 {
 	const struct pagoda_bo *bo = pagoda_bo_of_gem(va->base.gem.obj);
@@ -198,7 +198,7 @@ static int unique_compare(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Adds the mappings of each allocation once, however often the array names the allocation. */
+/* Adds the mappings, in all VMs, of each allocation with parts: once for each allocation. */
 static int unique_add_all_present(struct unique *unique)
 {
 	u32 nr = unique->nr_parts, i;
@@ -216,15 +216,15 @@ static int unique_add_all_present(struct unique *unique)
 	return ret;
 }
 
-/* Furthest end of the mappings with a value. */
+/* Furthest end, in the allocation, of the parts so far that have this value. */
 struct unique_reach {
 	u64 end;
 	u64 value;
 };
 
 /*
- * Keeps the two values that reach furthest: at least one of the two differs from the next
- * part's value.
+ * Keeps in @most the two values whose parts reach furthest: whatever value the next part has, at
+ * least one of the two differs from it.
  */
 static void unique_note(struct unique_reach *most, const struct unique_part *part)
 {
@@ -246,7 +246,7 @@ static bool unique_reaches(const struct unique_reach *reach, const struct unique
 	return reach->end > part->start && reach->value != part->value;
 }
 
-/* Returns true if two overlapping parts clash; the parts are walked by their start. */
+/* Returns true if two parts overlap, have different values, and at least one is unique. */
 static bool unique_clashes(struct unique *unique)
 {
 	struct unique_reach any[2] = {}, only[2] = {};
@@ -319,7 +319,7 @@ static int unique_by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Joins sorted ranges that overlap or touch, if they have one value. Returns the number left. */
+/* Joins sorted ranges that overlap or touch and have equal values. Returns the number left. */
 static u32 unique_join(struct pagoda_unique *list, u32 count)
 {
 	u32 kept = 0, i;
