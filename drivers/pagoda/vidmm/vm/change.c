@@ -13,8 +13,8 @@
 #include "vm.h"
 
 /*
- * In CPU_VIRTUAL mode the CPU changes entries immediately instead of in stream order: all jobs
- * that use the entries must have completed first.
+ * Waits for the fences of @resv in CPU_VIRTUAL mode, where the CPU changes entries at once instead
+ * of in stream order: all jobs that use the entries must have completed first.
  */
 static void vm_wait_for_users(struct pagoda_vm *vm, struct dma_resv *resv)
 {
@@ -25,9 +25,8 @@ static void vm_wait_for_users(struct pagoda_vm *vm, struct dma_resv *resv)
 }
 
 /*
- * No other allocation may get the pages or the VRAM of an allocation before the TLB flush has
- * completed (C101). Two slots are reserved: the second is for the fence of the move that
- * follows.
+ * Adds @fence, that of a TLB flush, to an allocation's reservation: before the flush, no other
+ * allocation may get the memory (C101). Two slots are reserved: a move adds its fence, too.
  */
 static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dma_fence *fence)
 {
@@ -40,8 +39,8 @@ static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dm
 }
 
 /*
- * Invalidates the page table entries of a range. The memory of an allocation that they show, with
- * the reservation @resv, isn't reused before the flush; @resv may be NULL. Can't fail.
+ * Invalidates the page table entries of a range. The allocation that they show has the reservation
+ * @resv and keeps its memory until the TLB flush; @resv may be NULL. Can't fail.
  */
 void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64 va, u64 size)
 {
@@ -69,8 +68,8 @@ void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64
  * pagoda_vm_bo_evicted() - Note that an allocation's mappings aren't in the page tables
  * @vm_bo: Mappings of the allocation in one VM; the reservation of the allocation is held
  *
- * The next submission to the VM looks at the allocation again, if it is private and not
- * offered.
+ * A private allocation that isn't offered gets into &pagoda_vm.evicted: the next submission to the
+ * VM tries to make it resident again.
  */
 void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 {
@@ -200,8 +199,8 @@ int pagoda_vm_make_tables_resident(struct pagoda_vm *vm)
 }
 
 /*
- * Remembers @fence as the last operation on the space, unless @fence is NULL. Caller holds the
- * space's lock.
+ * Remembers @fence, unless it is NULL, as that of the last operation on the VM's page tables.
+ * Caller holds the space's lock.
  */
 void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
 {
@@ -212,9 +211,9 @@ void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
 }
 
 /*
- * Describes in @map the bytes [@offset, @offset + @size) of @bo as a mapping needs them (for a
- * window that repeats, @size is the window's). Fills kind, allocation and memory, completes the
- * flags; where the GPU can't use the allocation, the kind is INVALID. Caller holds the
+ * Describes in @map the bytes [@offset, @offset + @size) of @bo as a mapping needs them (if a
+ * window repeats, the bytes of the window). Fills in kind, allocation and memory, and completes the
+ * flags; while the GPU can't use the allocation, the kind is INVALID. Caller holds the
  * reservation of @bo, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0
  * or -ENOMEM.
  */
@@ -294,8 +293,8 @@ bool pagoda_vm_range_valid(const struct pagoda_vm *vm, u64 address, u64 size)
 }
 
 /*
- * Fills @map with @va as the page tables have to show it. Caller holds the reservation of the
- * allocation, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0 or
+ * Fills @map with what page tables have to show for mapping @va. Caller holds the reservation of
+ * its allocation, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0 or
  * -ENOMEM.
  */
 int pagoda_vm_va_place_get(struct pagoda_va *va, struct pagoda_vm_place *place,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Declarations that the files about address spaces share. Those about VM_BIND:
+ * Declarations that the files about address spaces share. The files about VM_BIND:
  *
- *	bind.c		applies an array to the page tables
- *	bind_plan.c	decides whether an array may be accepted: addresses as they will
- *			be after all arrays accepted before
+ *	bind.c		applies an array of entries to the page tables
+ *	bind_plan.c	decides whether an array is accepted: addresses as they will be after
+ *			all arrays accepted before
  *	bind_books.c	the gpuva tree: mappings that the page tables show
  *	bind_unique.c	driver protection that no other mapping may contradict
- *	bind_queue.c	arrays that wait
+ *	bind_queue.c	arrays that wait for fences
  */
 #ifndef PAGODA_VIDMM_VM_INTERNAL_H
 #define PAGODA_VIDMM_VM_INTERNAL_H
@@ -27,13 +27,13 @@ struct pagoda_pt_update;
 struct pagoda_table_memory;
 
 /**
- * struct pagoda_books - A change of a VM's gpuva tree
+ * struct pagoda_books - A change of a VM's gpuva tree, whose nodes are struct pagoda_va
  * @vm: The VM
- * @spares: Nodes that may be needed
- * @dropped: Nodes that were removed, each with a reference to its allocation: the last one must
- *	not go while the allocation's reservation is held
- * @now: The entry that is being mapped: fields of its node, whether the page tables don't show
- *	it, and its link
+ * @spares: Nodes allocated in advance for mappings that the change makes
+ * @dropped: Nodes removed from the tree, each with a reference to its allocation, which may be the
+ *	last: such a reference must not be dropped with the allocation's reservation held
+ * @now: For books_step_map(): members of the node of the mapping that is being made, whether the
+ *	page tables don't show the mapping, and the drm_gpuvm_bo
  */
 struct pagoda_books {
 	struct pagoda_vm *vm;

@@ -15,7 +15,7 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Mappings per change of the page tables: the memory of a change is allocated in one piece. */
+/* Most mappings per change of page tables: arrays with one element per mapping are allocated. */
 #define REBIND_BATCH	1024
 
 static int rebind_grow(struct pagoda_rebind *rebind)
@@ -133,9 +133,9 @@ void pagoda_rebind_fini(struct pagoda_rebind *rebind)
 }
 
 /*
- * Makes all mappings of resident allocations valid; *@fence, which may be NULL, is replaced by
- * the fence behind the updates. Caller holds the reservations of the VM and of all its
- * allocations; page tables are resident. Returns 0 or -ENOMEM.
+ * Makes all of the VM's mappings of resident allocations valid. Replaces *@fence, which may be
+ * NULL, by the fence behind the updates, if there were any. Caller holds the reservations of the
+ * VM and of all mapped allocations; page tables are resident. Returns 0 or -ENOMEM.
  */
 int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 {
@@ -143,7 +143,7 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 	struct drm_gpuvm_bo *vm_bo, *next;
 	int ret = 0;
 
-	/* Changing the list needs one of the reservations that the caller holds. */
+	/* The list doesn't change meanwhile: the caller holds the reservations needed for that. */
 	list_for_each_entry_safe(vm_bo, next, &vm->base.evict.list, list.entry.evict) {
 		ret = pagoda_rebind_add(&rebind, vm_bo);
 		if (ret)

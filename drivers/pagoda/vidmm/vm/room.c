@@ -18,7 +18,7 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Bytes to free at the first attempt; page tables are small. */
+/* Bytes that the first pagoda_room_make() tries to free; page tables are small. */
 #define ROOM_FIRST	SZ_64K
 
 /* Returns true if VRAM is the only place where the GPU can use the allocation. */
@@ -44,8 +44,8 @@ u32 pagoda_room_rank(const struct pagoda_bo *bo)
 }
 
 /*
- * Fills in the place other than VRAM where the GPU can use the allocation; returns 0 if there
- * is none.
+ * Fills in the place other than VRAM where the GPU can use the allocation. Returns the number of
+ * places, 0 or 1.
  */
 static u32 room_elsewhere(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -67,7 +67,7 @@ static int room_move(struct pagoda_bo *bo, bool away)
 	return ret;
 }
 
-/* Returns the private allocation of which a mapping is the first mapping; else NULL. */
+/* Returns the private allocation that @va maps, if @va is its first mapping in the VM; or NULL. */
 static struct pagoda_bo *room_private(struct pagoda_vm *vm, struct drm_gpuva *va)
 {
 	struct pagoda_bo *bo = va->gem.obj ? pagoda_bo_of_gem(va->gem.obj) : NULL;
@@ -78,7 +78,7 @@ static struct pagoda_bo *room_private(struct pagoda_vm *vm, struct drm_gpuva *va
 	       bo : NULL;
 }
 
-/* Returns a bit for each pagoda_priority_step() of private allocations in VRAM. */
+/* Returns BIT(step) of the pagoda_priority_step() of each private allocation in VRAM, ORed. */
 static u32 room_steps(struct pagoda_vm *vm)
 {
 	struct drm_gpuva *va;
@@ -110,7 +110,7 @@ static u64 room_spill_step(struct pagoda_vm *vm, u32 step, u64 bytes, bool away)
 	return done;
 }
 
-/* Offered allocations go first, then allocations of lower priority (C168). */
+/* Moves private allocations out of VRAM: offered ones first, then lower priorities (C168). */
 static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
 {
 	unsigned long steps = room_steps(vm);
@@ -134,7 +134,7 @@ static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
  * reserve is opened to page tables and save areas if one of them found no place.
  *
  * Context: May sleep and allocate.
- * Return: true if there is more room than before.
+ * Return: true if allocations were moved or the reserve was opened: a retry may find room.
  */
 bool pagoda_room_make(struct pagoda_room *room)
 {
@@ -155,10 +155,10 @@ bool pagoda_room_make(struct pagoda_room *room)
 }
 
 /*
- * Brings a page table or save area of the VM to where the device finds it. Of the allocations that
- * share the reservation, which is held, only those that &pagoda_vm.keep allows are evicted. The
- * reserve is used only if the caller can't make room by pagoda_room_make() any more. Returns 0,
- * -ENOMEM, or another error of pagoda_bo_place().
+ * Makes a page table or save area of the VM resident. Caller holds the VM's reservation. Of the
+ * allocations that share it only private ones without mappings are evicted, and these only with
+ * PAGODA_VM_KEEP_BOUND. The reserve is used with PAGODA_VM_KEEP_NOTHING, or once pagoda_room_make()
+ * has opened it. Returns 0, -ENOMEM, or another error of pagoda_bo_place().
  */
 int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {
@@ -196,7 +196,7 @@ void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep)
 }
 
 /**
- * pagoda_room_leave() - Evict an allocation from VRAM
+ * pagoda_room_leave() - Evict an allocation from VRAM, if it is there
  * @bo: Allocation, reservation held
  *
  * Context: May sleep and allocate.
@@ -232,9 +232,9 @@ int pagoda_room_leave_all(struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_room_demand_all() - Add up what all private allocations with mappings need
+ * pagoda_room_demand_all() - Add up the memory that private allocations with mappings need
  * @vm: VM, locked, its reservation held
- * @demand: Demand of all that aren't offered is added to it
+ * @demand: Sum to which all of these allocations are added that aren't offered
  */
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
 {
@@ -249,10 +249,10 @@ void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
 }
 
 /**
- * pagoda_room_wait_idle() - Wait until page tables and save areas may leave
+ * pagoda_room_wait_idle() - Wait until page tables and save areas of all VMs may be evicted
  * @vidmm: The manager; the caller keeps new submissions out
  * @interruptible: Signals end the wait
- * @timeout: For all VMs together, in jiffies
+ * @timeout: Jiffies, for all VMs together
  *
  * Page tables and save areas stay while a job of their VM executes (C85, C123), and may be
  * evicted afterwards.
@@ -277,7 +277,7 @@ int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long t
 }
 
 /**
- * pagoda_residency_enter() - Take the semaphore of lists, as the attempt needs it
+ * pagoda_residency_enter() - Lock pagoda_vidmm.residency as an attempt needs it
  * @vidmm: The manager
  * @attempt: Attempt that follows
  * @interruptible: Signals end the wait
@@ -313,9 +313,9 @@ int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attem
 }
 
 /**
- * pagoda_residency_leave() - Release the semaphore of lists
+ * pagoda_residency_leave() - Undo pagoda_residency_enter()
  * @vidmm: The manager
- * @attempt: As with pagoda_residency_enter()
+ * @attempt: Argument of pagoda_residency_enter()
  */
 void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Save areas of contexts. A save area is the allocation in which an engine keeps a context's
+ * Save areas of contexts: a save area is the allocation in which an engine keeps a context's
  * registers between jobs. A save area names the root of the VM's page tables (C84), and stays in
  * place while a job of its context is in flight (C85).
  */
@@ -14,7 +14,7 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Root fields of the save area's image, written as one piece of private data. */
+/* Root fields of struct virtio_pagoda_context_image, written by one operation as private data. */
 struct save_root {
 	__le64 root_address;
 	__le64 root_entries;
@@ -28,10 +28,10 @@ static_assert(offsetof(struct virtio_pagoda_context_image, saved) -
 
 /**
  * pagoda_save_side() - Describe the place of a save area
- * @save: Its allocation, reservation held, or kept in place by a job's fence
+ * @save: Allocation of the save area; its reservation is held, or a job's fence keeps it in place
  * @adl: Filled in if the place is a list of pages
  *
- * Return: Contiguous VRAM, or the list of pages (C83: no kernel address).
+ * Return: A range of VRAM, or @adl; never a kernel address (C83).
  */
 struct pagoda_side pagoda_save_side(struct pagoda_bo *save, struct pagoda_adl *adl)
 {
@@ -44,7 +44,7 @@ struct pagoda_side pagoda_save_side(struct pagoda_bo *save, struct pagoda_adl *a
 	return (struct pagoda_side) { .segment = VIRTIO_PAGODA_SEGMENT_SYSTEM, .adl = adl };
 }
 
-/* Returns flags of INIT_CONTEXT_RESOURCE: no save area is protected or has a CPU address (C83). */
+/* Returns the save area's flags for INIT_CONTEXT_RESOURCE, which gets no CPU address (C83). */
 static u32 save_flags(const struct pagoda_bo *save)
 {
 	u32 flags = 0;
@@ -56,7 +56,7 @@ static u32 save_flags(const struct pagoda_bo *save)
 	return flags;
 }
 
-/* Waits for the device, because a context may be used as soon as its creation returns. */
+/* Waits until the device has initialized the area: jobs may follow as soon as this returns. */
 static int save_init(struct pagoda_save *save)
 {
 	struct pagoda_vidmm *vidmm = save->vm->vidmm;
@@ -110,9 +110,9 @@ static struct pagoda_map save_map(struct pagoda_bo *save, struct pagoda_map_exte
 }
 
 /*
- * Writes the root into the save area. In CPU_VIRTUAL mode the CPU changes the scratch entries
- * while the operation is built: wait until the device has executed earlier uses of the entries,
- * and this update before the lock is dropped.
+ * Has the device write @root into the save area, through a scratch window of the paging process. In
+ * CPU_VIRTUAL mode the CPU changes the window's entries at once: before that the device has to have
+ * executed earlier uses of the window, and this use before scratch_lock is dropped.
  */
 static void save_update_root(struct pagoda_save *save, const struct save_root *root)
 {
@@ -276,7 +276,7 @@ static struct pagoda_bo *save_create_bo(struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_save_drop() - Free a save area that isn't one of the VM's
+ * pagoda_save_drop() - Free a save area that isn't in &pagoda_vm.saves
  * @save: Save area; no job of its context runs: pagoda_vm_may_evict() needn't protect it any more
  *
  * Context: May sleep.
@@ -318,7 +318,7 @@ int pagoda_save_create(struct pagoda_save *save, struct pagoda_vm *vm, u64 conte
 
 /**
  * pagoda_save_enter() - Initialize a save area and add it to those of the VM
- * @save: Save area in its place
+ * @save: Save area from pagoda_save_create(), still resident
  * @vm: VM, its lock and reservation held; its page tables are resident
  *
  * Context: May sleep and allocate; waits for the device.
@@ -340,7 +340,7 @@ int pagoda_save_enter(struct pagoda_save *save, struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_save_destroy() - Undo pagoda_save_create()
+ * pagoda_save_destroy() - Undo pagoda_save_create() and pagoda_save_enter()
  * @save: Save area of a context without jobs; the VM's lock and reservation are held
  *
  * Context: May sleep.

@@ -46,9 +46,9 @@ int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_me
 }
 
 /*
- * Frees, at once, a page table that the device may reach until @fence signals: the next owner
- * of the VRAM writes it on the same timeline, behind the flush. Caller holds the VM's
- * reservation.
+ * Frees a page table at once, although the device may reach the table until @fence signals: only
+ * paging operations write to the VRAM next, and the device executes them behind the flush before
+ * @fence. Caller holds the VM's reservation.
  */
 void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
 			  struct dma_fence *fence)
@@ -61,9 +61,9 @@ void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memo
 }
 
 /*
- * Returns true if nothing of a VM executes. Moves of the VM's save areas count as execution for
- * a while: if an operation can't be served otherwise (&pagoda_vidmm.pressing), such moves are
- * ignored here, and the eviction of a table waits for the moves.
+ * Returns true if no job of the VM is in flight, nor paging of its tables and save areas. While
+ * &pagoda_vidmm.pressing isn't 0, because an operation can't be served otherwise, only jobs count,
+ * and the eviction of a table waits for the paging.
  */
 static bool vm_is_idle(struct pagoda_vm *vm)
 {
@@ -79,11 +79,10 @@ static bool vm_is_idle(struct pagoda_vm *vm)
  * pagoda_vm_may_evict() - Tell whether VMs allow to evict an allocation now
  * @bo: Allocation, reservation held
  *
- * Page tables may move only while nothing of their space executes (WDDM 5.4), save areas only
- * while their context doesn't (C85): a submitted job finds both where they were at submission.
- * Allocations that queued VM_BIND arrays will map stay for these arrays (C145) until an
- * operation can't be served otherwise, because the fences that an array waits for may never
- * signal.
+ * Page tables and save areas may move only while no job of their VM executes (WDDM 5.4, C85): a
+ * submitted job finds both where they were at submission. Allocations that queued VM_BIND arrays
+ * will map stay for these arrays (C145) unless an operation can't be served otherwise, because the
+ * fences that an array waits for may never signal.
  *
  * Return: false if a VM keeps @bo in place, or @bo may not move at all (&pagoda_bo.choice.keep).
  */
@@ -102,10 +101,9 @@ bool pagoda_vm_may_evict(struct pagoda_bo *bo)
 }
 
 /*
- * The device drops the root at once, and refuses flushes that name the root from then on:
- * flushes already in the stream have to complete first, and the space's lock, which the caller
- * holds, keeps further ones back. The space's lock is never taken in a dma_fence signalling
- * path.
+ * Takes the root of the VM's page tables from the device, which refuses flushes that name the root
+ * from then on: flushes in the stream have to complete first, and the space's lock, which the
+ * caller holds, keeps further flushes back. A dma_fence signalling path never takes that lock.
  */
 static void vm_table_detach(struct pagoda_vm *vm)
 {
@@ -116,12 +114,12 @@ static void vm_table_detach(struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_vm_table_evict() - Unhook a page table that is about to be gutted
- * @bo: Table, reservation held; other allocations are left alone
+ * pagoda_vm_table_evict() - Unlink a page table whose memory is about to be dropped
+ * @bo: Allocation, reservation held; nothing is done unless @bo is a page table
  *
  * Puts the last update of the table, the update of its parent's entry and a flush into the
- * stream (C91). Drops the reference of the page tables: a table that comes back is a new
- * allocation.
+ * stream (C91). Drops the reference that the address space had to @bo: a table that is restored
+ * gets a new allocation.
  *
  * Context: May sleep and allocate.
  */

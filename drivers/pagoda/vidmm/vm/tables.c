@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls of mmu/ to the memory manager: memory for page tables, and commands that announce roots to
- * the device.
+ * Calls of mmu/ to the memory manager: memory for page tables, and commands that tell the device
+ * the roots of page tables.
  *
  * Tables of the paging process are system memory that the device reaches by a bus address for
  * as long as the device exists. These tables are no allocations: TTM doesn't know them and can't
@@ -28,8 +28,8 @@
 #include "vm.h"
 
 /*
- * A page table in system memory. @client, if not NULL, is charged for it; @behind and @work
- * free the table behind the fence of its last use.
+ * A page table in system memory, @size bytes in @pages. @client, if not NULL, is charged for the
+ * table; @behind and @work free the table when the fence of its last use has signalled.
  */
 struct table_pages {
 	struct pagoda_vidmm *vidmm;
@@ -66,7 +66,7 @@ static void table_free_work(struct work_struct *work)
 	table_free_now(container_of(work, struct table_pages, work));
 }
 
-/* dma_fence signalling path: memory can't be freed here. */
+/* Leaves the freeing to a work item: DMA memory can't be freed in the dma_fence signalling path. */
 static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct table_pages *table = container_of(cb, struct table_pages, behind);
@@ -74,7 +74,7 @@ static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 	queue_work(table->vidmm->ttm.wq, &table->work);
 }
 
-/* dma_alloc_pages() aligns the bus address to the size, as page tables require. */
+/* The bus address is aligned to @size, as page tables require: dma_alloc_pages() does that. */
 static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 size,
 			       struct pagoda_table_memory *memory)
 {
@@ -158,7 +158,7 @@ static int tables_command_root(struct pagoda_vidmm *vidmm, u32 space,
 	return pagoda_vidmm_command_locked(vidmm, &command);
 }
 
-/* The CPU executor walks from @vidmm->roots, with or without a device. */
+/* Sets the root on the device and in vidmm->roots, where page walks of the CPU executor begin. */
 static int tables_set_root(void *owner, u32 space, const struct pagoda_root *root)
 {
 	struct pagoda_vidmm *vidmm = owner;
@@ -182,8 +182,8 @@ static void tables_written(void *owner, const struct pagoda_paging_op *op)
 }
 
 /*
- * The VM's reservation is held, so no job of the VM begins. Waits until all jobs of the VM have
- * completed: their fences signal without the reservation.
+ * Waits until all jobs of the VM have completed: their fences signal although the caller holds the
+ * VM's reservation, which keeps further jobs from being submitted.
  */
 static void tables_suspend(void *owner, void *space_data)
 {
@@ -275,8 +275,8 @@ static void tables_note_flush(void *arg, const struct virtio_pagoda_packet *pack
 /**
  * pagoda_tables_rescued() - Repair the device's TLB after the CPU executed paging packets
  * @vidmm: The manager
- * @sub: The buffer
- * @start: First packet that the CPU executed
+ * @sub: Submission with the packets
+ * @start: Offset of the first packet that the CPU executed
  *
  * A FLUSH_TLB among the packets didn't reach the device, which still caches translations.
  * Setting a root again makes the device drop the translations of the space.
@@ -302,7 +302,7 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 	for (space = 0; flushes && !vidmm->deaf && space < count; space++) {
 		if (vidmm->roots[space].entries)
 			ret = tables_command_root(vidmm, space, &vidmm->roots[space]);
-		/* A device that refuses a command won't execute jobs either. */
+		/* Stop at the first error: a device that fails a command won't execute jobs. */
 		vidmm->deaf = ret;
 	}
 	mutex_unlock(&vidmm->control_lock);
@@ -369,7 +369,7 @@ int pagoda_tables_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 
 /**
  * pagoda_tables_fini() - Undo pagoda_tables_init()
- * @vidmm: The manager; nothing is in flight and all spaces but the first are gone
+ * @vidmm: The manager; nothing is in flight, and only the paging process has a space
  *
  * Context: May sleep.
  */

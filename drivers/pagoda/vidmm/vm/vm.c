@@ -8,9 +8,9 @@
  * so eviction copies nothing, and the next change brings the tables back.
  *
  * The mappings of an allocation are invalidated before the allocation moves, earlier in the
- * stream than the move. The mappings become valid again when the allocation is where the GPU
- * can use it and MAKE_RESIDENT, VM_BIND or SUBMIT asks for that: page tables may have to be
- * allocated then, which a move must not do.
+ * stream than the move. The mappings become valid again in a MAKE_RESIDENT, VM_BIND or SUBMIT that
+ * finds the allocation where the GPU can use it, not in the move: page tables may have to be
+ * allocated, which a move must not do.
  */
 #include <linux/slab.h>
 #include <drm/drm_exec.h>
@@ -27,7 +27,7 @@
 #include "internal.h"
 #include "vm.h"
 
-/* The first addresses of a space are never valid (C77). */
+/* Least address that can be mapped: page 0 is never valid (C77). */
 #define VM_START	SZ_2M
 
 /**
@@ -54,7 +54,7 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	}
 	bo->vm.had_handle = true;
 	bo->vm.opened = opened;
-	/* pagoda_client_forget() doesn't find allocations that have no mappings any more. */
+	/* Here, because pagoda_client_forget() finds only allocations that have mappings. */
 	if (!opened)
 		list_del_init(&bo->vm.evicted);
 	pagoda_priority_apply(bo);
@@ -63,7 +63,7 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 }
 
 /*
- * Makes the mappings of resident allocations valid again, and replaces *@fence by the fence
+ * Makes the VM's mappings of resident allocations valid again, and replaces *@fence by the fence
  * behind the updates if there were any. Called without reservations held. Returns 0, -ENOMEM,
  * -EBUSY, -EINTR or -ERESTARTSYS.
  */
@@ -78,7 +78,7 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 	ret = mutex_lock_interruptible(&vm->lock);
 	if (ret)
 		return ret;
-	/* A closed VM loses its mappings and its page tables, or has lost them already. */
+	/* A closed VM has no page tables any more, or is about to lose them. */
 	if (vm->closed) {
 		mutex_unlock(&vm->lock);
 		return 0;
@@ -105,8 +105,8 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 }
 
 /**
- * pagoda_vm_rebuild() - Write page tables and save areas that the device lost
- * @vm: VM; the device forgot its space
+ * pagoda_vm_rebuild() - Write page tables and save areas again after a reset of the device
+ * @vm: VM, of which the device has no root
  *
  * Tables are written at their present addresses; tables that were evicted stay evicted.
  *
@@ -229,15 +229,15 @@ struct pagoda_vm *pagoda_vm_get(struct pagoda_vm *vm)
 	return vm;
 }
 
-/* May sleep. */
+/* Drops a reference; the last one frees the VM. May sleep. */
 void pagoda_vm_put(struct pagoda_vm *vm)
 {
 	drm_gpuvm_put(&vm->base);
 }
 
 /*
- * Makes every entry invalid before its table is freed (C107). Without memory for the change the
- * tables stay until the stream is idle.
+ * Makes every page table entry invalid before the tables are freed (C107), one by one in place if
+ * there is no memory for an update of the tables, and waits until the stream is idle.
  */
 static void vm_empty_tables(struct pagoda_vm *vm)
 {
@@ -277,8 +277,8 @@ static void vm_empty_books(struct pagoda_vm *vm)
  * pagoda_vm_close() - Destroy an address space that has no handle any more
  * @vm: VM without contexts
  *
- * Frees mappings and page tables, and cancels the VM_BIND arrays that wait. Holders of a
- * reference find the VM closed.
+ * Frees mappings and page tables, and cancels queued VM_BIND arrays. What still has a reference
+ * finds the VM closed.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -294,7 +294,7 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 	mutex_lock(&vm->lock);
 	vm->closed = true;
 	pagoda_plan_fini(vm);
-	/* Mappings go last: as long as the device translates, mappings say what to invalidate. */
+	/* Remove mappings last: by them a move finds the valid page table entries to invalidate. */
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	pagoda_stream_flush(vm->vidmm);
 	dma_resv_wait_timeout(pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, false,
@@ -312,9 +312,9 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 }
 
 /*
- * Returns the client's first VM with an id of at least *@id, with a reference; NULL if there is
- * none. The client's lock isn't held while a VM is worked on, which may take long: all lookups
- * of the client need the lock.
+ * Returns the client's first VM with an id of at least *@id, with a reference, and sets *@id; NULL
+ * if there is none. The client's lock, which all lookups of ids need, isn't held on return: the
+ * caller's work on the VM may take long.
  */
 static struct pagoda_vm *client_next_vm(struct pagoda_client *client, unsigned long *id)
 {
@@ -368,7 +368,7 @@ static struct pagoda_vm *client_vm_mapping(struct pagoda_client *client, struct 
 	return found;
 }
 
-/* Looks at the queues of all VMs: no list tells which of them have the allocation. */
+/* Searches all VMs with queued arrays: no list tells which arrays name the allocation. */
 static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_vm *vm;
@@ -406,7 +406,7 @@ void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo)
  * pagoda_vm_retire() - Refuse further bindings and contexts
  * @vm: VM; pagoda_vm_close() follows
  *
- * Holders of a reference can't create contexts in the VM any more.
+ * Ioctls that still have a reference can't create contexts in the VM any more.
  *
  * Context: May sleep.
  * Return: 0; -EBUSY while the VM has contexts, -ENOENT if it was retired before.

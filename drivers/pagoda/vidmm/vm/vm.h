@@ -2,8 +2,9 @@
 /*
  * Address spaces of clients, as ioctls use them.
  *
- * A VM is a drm_gpuvm for the mappings and a space of mmu/ for the page tables. pagoda_vm.lock
- * admits one change of structure at a time; core/core.h has the order of all locks.
+ * A VM is a drm_gpuvm, which has the mappings, and a struct pagoda_space of mmu/, which has the
+ * page tables. A thread that adds or removes mappings holds pagoda_vm.lock; a move, which only
+ * invalidates mappings, doesn't. core/core.h has the order of all locks.
  */
 #ifndef PAGODA_VIDMM_VM_VM_H
 #define PAGODA_VIDMM_VM_VM_H
@@ -38,9 +39,9 @@ struct pagoda_vidmm_args;
 
 /**
  * struct pagoda_unique - Bytes of an allocation that are mapped with unique driver protection
- * @start: First byte
- * @end: Byte after the last
- * @value: Driver protection
+ * @start: Offset in the allocation of the first byte
+ * @end: Offset behind the last byte
+ * @value: Driver protection; no mapping of the bytes may have another value
  */
 struct pagoda_unique {
 	u64 start;
@@ -49,10 +50,11 @@ struct pagoda_unique {
 };
 
 /**
- * enum pagoda_attempt - Attempts to make lists resident, each of which may disturb more
- * @PAGODA_ATTEMPT_SHARED: beside other lists
- * @PAGODA_ATTEMPT_ALONE: no other list is locked, and every allocation may be evicted
- * @PAGODA_ATTEMPT_EMPTIED: alone, nothing is executed, and the list leaves VRAM first
+ * enum pagoda_attempt - Attempts to make a list of allocations resident, in order
+ * @PAGODA_ATTEMPT_SHARED: other threads may have lists of their own locked
+ * @PAGODA_ATTEMPT_ALONE: no other thread has a list locked, and allocations that queued VM_BIND
+ *	arrays will map may be evicted, too
+ * @PAGODA_ATTEMPT_EMPTIED: as ALONE, but first all jobs end, and the list's allocations leave VRAM
  * @PAGODA_ATTEMPTS: number of attempts
  */
 enum pagoda_attempt {
@@ -64,9 +66,9 @@ enum pagoda_attempt {
 
 /**
  * struct pagoda_vm_plan - Addresses as they will be after all accepted VM_BIND arrays
- * @taken: State of each page
- * @reserved: Number of the reservation that each page is in
- * @last: Last reservation number given
+ * @taken: By page number: what the page shows; no entry = the page is free
+ * @reserved: By page number: number of the range of addresses, reserved by RESERVE, with the page
+ * @last: Number of the range that was reserved last
  *
  * See bind_plan.c; protected by &pagoda_vm.lock.
  */
@@ -78,11 +80,11 @@ struct pagoda_vm_plan {
 
 /**
  * enum pagoda_vm_keep - Allocations of a VM that stay in VRAM while its reservation is held
- * @PAGODA_VM_KEEP_NOTHING: none beyond the usual rules
- * @PAGODA_VM_KEEP_PRIVATE: private allocations with mappings
- * @PAGODA_VM_KEEP_BOUND: page tables and save areas, too
+ * @PAGODA_VM_KEEP_NOTHING: page tables and save areas, while a job of the VM is in flight
+ * @PAGODA_VM_KEEP_PRIVATE: private allocations with mappings, too
+ * @PAGODA_VM_KEEP_BOUND: all page tables and save areas, too
  *
- * A caller that holds the VM's reservation could otherwise evict allocations that share it.
+ * TTM may evict allocations of which the caller holds the reservation: here the VM's own.
  */
 enum pagoda_vm_keep {
 	PAGODA_VM_KEEP_NOTHING,
@@ -92,9 +94,9 @@ enum pagoda_vm_keep {
 
 /**
  * enum pagoda_vm_reserve - Whether page tables and save areas of a VM may be put into the reserve
- * @PAGODA_VM_RESERVE_SHUT: no, as long as other allocations may make room
- * @PAGODA_VM_RESERVE_MISSED: no, and a table or save area found no place outside of the reserve
- * @PAGODA_VM_RESERVE_OPEN: yes: no allocation makes room any more
+ * @PAGODA_VM_RESERVE_SHUT: no: pagoda_room_make() may still move allocations out of VRAM
+ * @PAGODA_VM_RESERVE_MISSED: no, but a table or save area found no place outside of the reserve
+ * @PAGODA_VM_RESERVE_OPEN: yes: pagoda_room_make() found no more allocations to move
  */
 enum pagoda_vm_reserve {
 	PAGODA_VM_RESERVE_SHUT,
@@ -104,36 +106,36 @@ enum pagoda_vm_reserve {
 
 /**
  * struct pagoda_vm - Address space of a client
- * @base: Mappings; its lists are protected by its own spinlocks, its gpuva tree by @lock
- * @vidmm: Manager
+ * @base: Mappings; the gpuva tree is protected by @lock, the lists by spinlocks of drm_gpuvm
+ * @vidmm: Memory manager
  * @client: Client that is charged for page tables and save areas
  * @space: Page tables
- * @id: Number of the space on the device
- * @lock: Held during a change of structure; protects @saves, @closed, @error, @waiting and
- *	@plan
+ * @id: Number of the address space on the device
+ * @lock: Held while mappings are added or removed; also protects @saves, @closed, @error, @plan and
+ *	@waiting
  * @saves: Save areas of the contexts that run in the VM
- * @root: Root that the contexts' save areas are to name; protected by the VM's reservation
- * @keep: Allocations that don't leave now; protected by the VM's reservation
+ * @root: Root of the page tables that save areas have to name; protected by the VM's reservation
+ * @keep: Kinds of allocations that may not leave VRAM now; protected by the VM's reservation
  * @reserve: Whether page tables and save areas may be put into the reserve while @keep isn't
  *	%PAGODA_VM_KEEP_NOTHING; protected by the VM's reservation
- * @evicted: Private allocations with mappings that became invalid since the last submission;
- *	protected by the VM's reservation
+ * @evicted: Private allocations with mappings that became invalid since the last submission, by
+ *	&pagoda_bo.vm.evicted; protected by the VM's reservation
  * @offered: Private allocations that were offered since the last submission, by
  *	&pagoda_bo.vm.evicted; protected by the VM's reservation
  * @left_out: Private allocations that a submission couldn't bring to VRAM because its client
  *	lacked tokens (pace.c), by &pagoda_bo.vm.evicted; protected by the VM's reservation
- * @queued: Number of submissions that wait
- * @uses: What its private allocations share
+ * @queued: Number of submissions to the VM that wait as deferred work
+ * @uses: LRU bulk and counters of use that the private allocations share
  * @entry: In pagoda_reset.vms until the VM is closed
  * @aborted: PAGODA_ABORTED_* bits of allocations that the VM maps or that are private to it
- * @last: Fence behind the last operation on the space, or NULL; protected by the space's lock
- * @losses: pagoda_lost_mark() when no private allocation had lost content; protected by the
+ * @last: Fence of the last paging operation on @space, or NULL; protected by the space's lock
+ * @losses: pagoda_lost_mark() when last no private allocation had lost content; protected by the
  *	VM's reservation
  * @closed: The VM has no handle any more: further bindings are refused
- * @error: Negative errno of an accepted change that couldn't be made: further bindings and jobs
- *	are refused; else 0
- * @plan: Addresses as they will be
- * @waiting: Queued arrays by &pagoda_bind_job.entry, in order
+ * @error: Negative errno of an accepted VM_BIND array that couldn't be applied: further bindings
+ *	and jobs are refused; else 0
+ * @plan: Addresses as they will be after all accepted VM_BIND arrays
+ * @waiting: Queued VM_BIND arrays by &pagoda_bind_job.entry, in order
  * @queue: The arrays of @waiting as deferred work
  */
 struct pagoda_vm {
@@ -142,7 +144,7 @@ struct pagoda_vm {
 	struct pagoda_client *client;
 	struct pagoda_space *space;
 	u32 id;
-	struct mutex lock;	/* structure, saves, closed, error, plan, waiting */
+	struct mutex lock;	/* gpuva tree, saves, closed, error, plan, waiting */
 	struct list_head saves;
 	struct pagoda_root root;
 	enum pagoda_vm_keep keep;
@@ -164,16 +166,17 @@ struct pagoda_vm {
 };
 
 /**
- * struct pagoda_va - A mapping
- * @base: Range and allocation; %DRM_GPUVA_SPARSE: zeros
- * @entry: In a list of spare or dropped nodes
+ * struct pagoda_va - A mapping in a VM's gpuva tree
+ * @base: Addresses and allocation; with %DRM_GPUVA_SPARSE there is no allocation: reads give zeros
+ * @entry: In &pagoda_books.spares or &pagoda_books.dropped while the mapping isn't in the tree
  * @flags: DRM_PAGODA_BIND_* flags
- * @driver_protection: Opaque
- * @window: Bytes of the allocation, from its offset on, that repeat; 0 = no repetition
- * @first: Byte of the window at the first address
+ * @driver_protection: Client's opaque value for the page table entries
+ * @window: Bytes of the allocation, from @base.gem.offset on, that repeat over the addresses; 0 =
+ *	nothing repeats
+ * @first: Byte of the window that the first address shows
  *
- * %DRM_GPUVA_INVALIDATED: the page tables don't show the mapping, because its allocation moved
- * or isn't resident.
+ * %DRM_GPUVA_INVALIDATED in @base: the page tables don't show the mapping, because its allocation
+ * moved or isn't resident.
  */
 struct pagoda_va {
 	struct drm_gpuva base;
@@ -194,18 +197,17 @@ static inline struct pagoda_va *pagoda_va_of(struct drm_gpuva *base)
 	return container_of(base, struct pagoda_va, base);
 }
 
-/* Returns the reservation that page tables, save areas and private allocations share. */
+/* Returns the reservation that the VM's page tables, save areas and private allocations share. */
 static inline struct dma_resv *pagoda_vm_resv(struct pagoda_vm *vm)
 {
 	return drm_gpuvm_resv(&vm->base);
 }
 
 /**
- * struct pagoda_save - Save area of a context
+ * struct pagoda_save - Save area: memory where an engine keeps a context's registers between jobs
  * @vm: VM that the context runs in; constant
  * @entry: In &pagoda_vm.saves
- * @bo: The allocation, a reference. pagoda_vm_may_evict() keeps it in place while a job of the
- *	context is in flight
+ * @bo: Allocation of the save area, a reference; not evicted while a job of the VM is in flight
  * @context: Number of the context; constant
  * @root: Root that the save area names; protected by the VM's reservation
  */
@@ -218,8 +220,8 @@ struct pagoda_save {
 };
 
 /**
- * struct pagoda_vm_place - Memory of an allocation as a mapping needs it
- * @extents: Ranges of VRAM, or NULL
+ * struct pagoda_vm_place - Memory that a mapping of an allocation shows
+ * @extents: Ranges of VRAM; NULL = the allocation is outside of VRAM
  * @nr_extents: Entries of @extents
  * @adl: Pages of an allocation outside of VRAM
  */
@@ -230,11 +232,11 @@ struct pagoda_vm_place {
 };
 
 /**
- * struct pagoda_rebind - Mappings that become valid again in one change
- * @vm: VM; its reservation and those of the allocations are held
- * @vas: Mappings
- * @count: Number of mappings
- * @room: Size of @vas in entries
+ * struct pagoda_rebind - Invalidated mappings that become valid again in one change of page tables
+ * @vm: VM; its reservation and those of the mapped allocations are held
+ * @vas: Mappings collected so far
+ * @count: Number of mappings in @vas
+ * @room: Number of mappings that @vas has space for
  */
 struct pagoda_rebind {
 	struct pagoda_vm *vm;
@@ -247,12 +249,11 @@ struct pagoda_rebind {
 #define PAGODA_ROOM_RANKS	3
 
 /**
- * struct pagoda_room - Room in VRAM that a change of a VM needs
+ * struct pagoda_room - How pagoda_room_make() makes room in VRAM for a change of a VM
  * @vm: The VM
  * @away: Allocations may be moved to where the GPU can't use them
- * @last: The caller won't retry with fewer allocations in the way: page tables may use the
- *	reserve
- * @bytes: Bytes asked for at the last attempt
+ * @last: The caller won't retry with fewer other lists locked: page tables may use the reserve
+ * @bytes: Bytes that the last call tried to free, 0 before the first call
  */
 struct pagoda_room {
 	struct pagoda_vm *vm;
@@ -268,11 +269,11 @@ struct pagoda_room {
  * @handle: MAP: handle of the allocation
  * @bo: MAP, MAP_FENCE: allocation; a reference
  * @address: First address; CHOOSE: least address wanted, then the address chosen
- * @size: Bytes
- * @offset: MAP: byte of the allocation; COPY: source address
- * @driver_protection: Opaque
- * @window: MAP: bytes of the allocation that repeat over the range; 0 = @size
- * @wanted: @address before the array was planned; set by the plan
+ * @size: Bytes of addresses
+ * @offset: MAP: first byte of the allocation; COPY: first source address
+ * @driver_protection: MAP: client's opaque value for the page table entries
+ * @window: MAP: bytes of the allocation, from @offset on, that repeat over the range; 0 = @size
+ * @wanted: @address before pagoda_plan_array() chose an address
  */
 struct pagoda_bind {
 	u32 type;
@@ -289,13 +290,13 @@ struct pagoda_bind {
 
 /**
  * struct pagoda_bind_job - An array of VM_BIND and its syncobjs
- * @kref: References of the caller and the queue
+ * @kref: References: the caller's, and that of &pagoda_vm.queue while the array waits
  * @binds: Entries, for the caller to fill after creation
  * @count: Number of entries
- * @update: The array changes one reserved range (C134)
+ * @update: DRM_PAGODA_VM_BIND_UPDATE: all entries change one reserved range of addresses (C134)
  * @syncs: Syncobjs to wait for and to signal; filled by the caller
  * @entry: In &pagoda_vm.waiting while the array waits; protected by pagoda_vm.lock
- * @item: In the VM's queue while the array waits
+ * @item: In &pagoda_vm.queue while the array waits
  */
 struct pagoda_bind_job {
 	struct kref kref;
