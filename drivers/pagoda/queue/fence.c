@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Timelines of fences that outlive their scheduler. */
+/* Timeline names of fences that outlive their scheduler. */
 #include <linux/dma-fence.h>
 #include <linux/kmemleak.h>
 #include <linux/mutex.h>
@@ -11,9 +11,9 @@
 /*
  * Substitute for a freed scheduler, of which only the name is used. User space may keep a fence in
  * a file and ask for the name of the fence's timeline long after the device and this module are
- * gone, and the DRM core reads the name from the scheduler. When a job is finished, its fence is
- * pointed here, so that neither the queue nor the module has to stay. One per kind of timeline,
- * never freed.
+ * gone, and the DRM core reads the name from the scheduler. A finished job's fence is made to point
+ * to a tombstone, so that neither the queue nor the module has to stay. There is a single tombstone
+ * for each kind of timeline, never freed.
  */
 struct pagoda_tombstone {
 	struct drm_gpu_scheduler sched;

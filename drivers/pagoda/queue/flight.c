@@ -12,9 +12,9 @@
 #include "flight.h"
 
 /*
- * Fence of the device's work. Only the scheduler sees it, and only until free_job: a fence that
- * user space keeps has no reference into this module. @base is first, for dma_fence_free(); @lock
- * is the fence's own, because the scheduler may use the fence from anywhere.
+ * Fence of the device's work. Only the scheduler sees this fence, and only until free_job: the
+ * scheduler's fence, which user space may keep, has no reference into this module then. @base is
+ * first, for dma_fence_free(); @lock is of this fence alone: the scheduler may use it anywhere.
  */
 struct hw_fence {
 	struct dma_fence base;
@@ -53,7 +53,7 @@ static void hw_fence_free(struct dma_fence *fence)
 		kfree(container_of(fence, struct hw_fence, base));
 }
 
-/* The locks of the paging queue and those of engines are classes of their own for lockdep. */
+/* Lockdep classes of signal_lock and lock, different for the paging queue and for engines. */
 static struct lock_class_key flight_keys[PAGODA_TIMELINE_COUNT][2];
 
 /*
@@ -85,7 +85,7 @@ int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *su
 	return pagoda_sched_init(&flight->sched, &args);
 }
 
-/* Returns the number of done jobs at the front of the list. */
+/* Returns the number of done jobs at the front of flight->inflight. */
 static u32 flight_count(struct pagoda_flight *flight)
 {
 	struct pagoda_job *job;
@@ -101,7 +101,7 @@ static u32 flight_count(struct pagoda_flight *flight)
 	return count;
 }
 
-/* A job belongs to the scheduler again as soon as its fence is signalled. */
+/* Signals the first job in flight. The job must not be used then: the scheduler may free it. */
 static void flight_signal_first(struct pagoda_flight *flight)
 {
 	struct pagoda_job *job;
@@ -142,7 +142,7 @@ void pagoda_flight_retire(struct pagoda_flight *flight)
 	spin_unlock_irqrestore(&flight->signal_lock, flags);
 }
 
-/* Rings the doorbell if jobs were @sent. The caller doesn't hold the lock. */
+/* Rings the device's doorbell if jobs were @sent. The caller doesn't hold flight->lock. */
 void pagoda_flight_kick(struct pagoda_flight *flight, bool sent)
 {
 	if (sent)
@@ -161,8 +161,8 @@ static void job_returned(struct pagoda_job *job, enum pagoda_job_state state)
 }
 
 /*
- * Moves all jobs that were sent back to waiting. The transport may still have the requests; later
- * answers to these requests are ignored.
+ * Makes all sent jobs waiting jobs. The transport may still have their requests; later answers to
+ * these requests are ignored.
  */
 void pagoda_flight_take_back(struct pagoda_flight *flight)
 {
@@ -174,7 +174,7 @@ void pagoda_flight_take_back(struct pagoda_flight *flight)
 			job_returned(job, PAGODA_JOB_WAITING);
 }
 
-/* Queues the recovery. */
+/* Queues the work item that recovers the device's queue. */
 void pagoda_flight_recover(struct pagoda_flight *flight)
 {
 	queue_work(flight->recover_wq, &flight->work);
@@ -212,15 +212,15 @@ static bool flight_is_drained(struct pagoda_flight *flight)
 	return drained;
 }
 
-/* Waits until all jobs that were armed are freed. */
+/* Waits until the scheduler side has freed all armed jobs. */
 void pagoda_flight_drain(struct pagoda_flight *flight)
 {
 	wait_event(flight->drained, flight_is_drained(flight));
 }
 
 /*
- * Waits for the fence *@last, which flight->lock protects, @timeout jiffies at most. Returns 0,
- * -ETIME, or -ERESTARTSYS for a signal if @interruptible.
+ * Waits for the fence *@last, if not NULL, @timeout jiffies at most; flight->lock protects *@last.
+ * Returns 0, -ETIME, or -ERESTARTSYS for a signal if @interruptible.
  */
 int pagoda_flight_wait(struct pagoda_flight *flight, struct dma_fence **last, bool interruptible,
 		       long timeout)
@@ -361,7 +361,7 @@ static void job_complete(struct pagoda_request *request, enum pagoda_outcome out
 	spin_lock_irqsave(&flight->lock, flags);
 	reset = job_answer(job, outcome, fault);
 	spin_unlock_irqrestore(&flight->lock, flags);
-	/* Before the fence signals: free_job may want to know that no other reference is left. */
+	/* Before the fence signals: pagoda_queue_ended() keeps only jobs without this reference. */
 	pagoda_job_put(job);
 	pagoda_flight_retire(flight);
 	if (reset)
@@ -399,7 +399,7 @@ void pagoda_job_put(struct pagoda_job *job)
 		job->flight->ops->free(job);
 }
 
-/* Frees what pagoda_job_init() allocated, unless the fence was signalled. */
+/* Undoes pagoda_job_init(). The job has no fence of its own any more if that was signalled. */
 void pagoda_job_fini(struct pagoda_job *job)
 {
 	drm_sched_job_cleanup(&job->sched);
@@ -408,8 +408,8 @@ void pagoda_job_fini(struct pagoda_job *job)
 }
 
 /*
- * Scheduler's free_job: the job's fence is signalled, but the job may have been killed before it
- * ran. Runs in submit_wq or in a work item of the scheduler.
+ * Scheduler's free_job: the job's fence is signalled, but the entity may have been destroyed before
+ * the job ran. Runs in submit_wq or in a work item of the scheduler.
  */
 void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 {
@@ -421,7 +421,7 @@ void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 	pagoda_job_fini(job);
 	flight->ops->ended(job);
 	spin_lock_irqsave(&flight->lock, flags);
-	/* Under the lock, which pagoda_flight_drain() takes: the flight may be freed afterwards. */
+	/* Under the lock, because pagoda_flight_drain()'s caller may free the flight then. */
 	if (!--flight->jobs)
 		wake_up_all(&flight->drained);
 	spin_unlock_irqrestore(&flight->lock, flags);

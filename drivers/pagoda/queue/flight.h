@@ -16,8 +16,8 @@
  *
  * The scheduler's own timeout is off. It would decide a second time which job is to blame, can't
  * poll for completions without an interrupt or resume a job in its middle, and starts anew with
- * every job that is sent. The watchdog takes its place, and the scheduler sees nothing but fences
- * that signal.
+ * every job that is sent. The watchdog replaces this timeout, and the scheduler sees nothing but
+ * fences that signal.
  *
  * Lock order: signal_lock, lock, then the transport's locks.
  */
@@ -38,7 +38,7 @@ struct device;
 struct dma_fence;
 struct pagoda_flight;
 
-/* Kinds of timelines, for their names. */
+/* Kinds of timelines: the paging queue's, and those of engines. fence.c has their names. */
 enum pagoda_timeline {
 	PAGODA_TIMELINE_PAGING,
 	PAGODA_TIMELINE_EXEC,
@@ -47,9 +47,9 @@ enum pagoda_timeline {
 
 /**
  * enum pagoda_job_state - State of a job in flight
- * @PAGODA_JOB_WAITING: to be sent to the device, or to be ended, in its turn
+ * @PAGODA_JOB_WAITING: to be sent to the device, or to be ended unexecuted, in its turn
  * @PAGODA_JOB_SENT: the device has the job
- * @PAGODA_JOB_DONE: executed or given up; signals when the job is the first in flight
+ * @PAGODA_JOB_DONE: executed or given up; the fence signals when the job is the first in flight
  */
 enum pagoda_job_state {
 	PAGODA_JOB_WAITING,
@@ -61,15 +61,17 @@ enum pagoda_job_state {
  * struct pagoda_job - A job with all memory it will ever need
  * @request: Request for the transport; first, for its alignment
  * @sched: The scheduler's part
- * @flight: Jobs in flight that this job is among, from run_job to its signalled fence
- * @node: In @flight->inflight, or in a list of the embedding struct; flight->lock
+ * @flight: Queue of the device that executes the job; @flight->lock protects @node and the members
+ *	from @state on
+ * @node: In @flight->inflight from run_job to the signalled fence; else in a list of the paging
+ *	queue
  * @hw: Fence of the device's work; a reference of the job until the fence is signalled under
  *	signal_lock
- * @refs: References: one of the scheduler side, one of the transport
- * @state: State of the job, valid in flight; flight->lock
- * @seqno: Number that flight->sent_seqno and flight->acked_seqno refer to; flight->lock
- * @sent_before: The job was sent to the device before; flight->lock
- * @error: Error for the fence, once it is known; flight->lock
+ * @refs: References: the scheduler side's, and the transport's while the transport has @request
+ * @state: State of the job, valid in flight
+ * @seqno: Number that flight->sent_seqno and flight->acked_seqno refer to
+ * @sent_before: The job was sent to the device before
+ * @error: Negative errno for the fence, once it is known
  */
 struct pagoda_job {
 	struct pagoda_request request;
@@ -92,16 +94,15 @@ struct pagoda_job {
  *	pagoda_flight_free_job()
  * @work: The work item that recovers
  * @watchdog: The work item that checks whether the device still makes progress
- * @charge: A sent job is about to be counted as returned; lock held. May be NULL
+ * @charge: Charges the device's time so far, before a sent job is returned; lock held. May be NULL
  * @failed: The device returned a job without having executed it; lock held. Returns true if the
  *	recovery has to run
  * @finished: The first @count jobs in flight, perhaps 0, are done and about to signal; signal_lock
  *	held. May be NULL
  * @retired: A job left the jobs in flight, and its fence is about to signal; signal_lock held
- * @ended: The scheduler is through with a job, whose reference of the scheduler side is kept or
- *	dropped here
+ * @ended: free_job of the scheduler: keeps or drops the scheduler side's reference to the job
  * @free: The last reference to a job was dropped
- * @release: The last reference to the owner was dropped
+ * @release: The last reference in &pagoda_flight.owner was dropped
  */
 struct pagoda_flight_ops {
 	enum pagoda_timeline timeline;
@@ -140,10 +141,10 @@ struct pagoda_flight_ops {
  * @retired: Jobs whose fence was signalled
  * @sent_seqno: Highest number that the device was sent
  * @acked_seqno: Highest number that the device is known to have finished
- * @nr_sent: Requests that the device has
+ * @nr_sent: Number of requests that the device has
  * @polled: Completions found by a poll, without an interrupt
  * @progress: jiffies of the device's last progress
- * @jobs: Jobs that the scheduler side has, from arm to free_job
+ * @jobs: Number of jobs that the scheduler side has, from arm to free_job
  * @drained: Woken when @jobs reaches zero
  */
 struct pagoda_flight {
@@ -158,7 +159,7 @@ struct pagoda_flight {
 	struct delayed_work watchdog;
 	u64 hw_context;
 
-	spinlock_t signal_lock;	/* order of signalling */
+	spinlock_t signal_lock;	/* order in which fences signal */
 	spinlock_t lock;	/* all members below */
 	struct list_head inflight;
 	bool need_reset;

@@ -2,16 +2,16 @@
 /*
  * Internals of the paging timeline.
  *
- * The owner of a job at each stage of its life:
+ * A job is a submission. What has the job at each stage of its life:
  *
  *	pool      -> get                     caller, may sleep and allocate
  *	get       -> arm, push               scheduler, waits for dependencies
  *	run_job   -> flight.inflight         queue, until the job's fence is signalled
- *	free_job  -> history -> pool         kept whole for debugfs, then reused
+ *	free_job  -> history -> pool         queue: kept for debugfs, then reused
  *
  * All work in the dma_fence signalling path that may sleep (reset, the CPU executor, the watchdog)
- * runs in one ordered work queue, so that no two such work items run at a time, and none needs a
- * lock against another one.
+ * runs in one ordered work queue: no two such work items run at a time, nor need locks against each
+ * other.
  *
  * The order of all locks is in core/core.h.
  */
@@ -22,11 +22,11 @@
 #include "queue.h"
 
 /*
- * Free jobs kept: as many as are needed to map a GiB of scattered pages. A larger burst allocates
- * and frees memory.
+ * Most free jobs kept for reuse: as many as are needed to map a GiB of scattered pages. A larger
+ * burst of submissions allocates and frees memory.
  */
 #define PAGODA_QUEUE_POOL	48
-/* Jobs in flight when no ring limits their number. */
+/* Most jobs in flight if the CPU executes all jobs: no ring of the device limits their number. */
 #define PAGODA_QUEUE_CPU_DEPTH	64
 
 /**
@@ -45,13 +45,15 @@ enum pagoda_queue_mode {
  * struct pagoda_paging_job - A submission with all memory it will ever need
  * @core: Part in common with the engines' jobs; first, for its alignment
  * @base: Part that the owner sees
- * @start: Offset of the first byte not executed yet; queue->flight.lock
- * @refused: Pushed after stop; set before the scheduler sees the job
- * @rescue: The device failed too often, the CPU executes the rest; queue->flight.lock
- * @finished: Rescued or lost: nothing is left for the device to execute; queue->flight.lock
- * @begun_ns: CLOCK_MONOTONIC when all dependencies were signalled; queue->flight.lock
- * @failed_at: Offset at which the device failed; queue->flight.lock
- * @failures: Consecutive failures at @failed_at; queue->flight.lock
+ * @start: Offset of the first byte not executed yet
+ * @refused: Pushed after pagoda_queue_stop(); set before the scheduler sees the job
+ * @rescue: The device failed too often: the CPU executes the rest
+ * @finished: Executed by the CPU, or lost: nothing is left for the device to execute
+ * @begun_ns: CLOCK_MONOTONIC when all dependencies were signalled
+ * @failed_at: Offset at which the device failed last
+ * @failures: Failures of the device in a row at @failed_at
+ *
+ * queue->flight.lock protects the members from @start on but @refused.
  */
 struct pagoda_paging_job {
 	struct pagoda_job core;
@@ -69,20 +71,19 @@ struct pagoda_paging_job {
  * struct pagoda_queue - A paging timeline
  * @kref: References: the owner's, and one per request that the transport owns
  * @args: Arguments of pagoda_queue_create()
- * @flight: Jobs without a signalled fence, by sequence number; flight.lock protects all members
- *	below but @retired_ns
+ * @flight: Jobs in flight, by sequence number; flight.lock protects all members from @pool on
  * @entity: The only entity of the scheduler
  * @submit_wq: Ordered: runs jobs, frees them
  * @recover_wq: Ordered: work item and watchdog of @flight
- * @retired_ns: CLOCK_MONOTONIC when jobs were last found to be finished; flight.signal_lock
+ * @retired_ns: CLOCK_MONOTONIC when jobs were last found to be finished; protected by
+ *	flight.signal_lock
  * @pool: Free jobs
  * @history: Finished jobs, oldest first
  * @pooled: Jobs in @pool
  * @remembered: Jobs in @history
  * @mode: Executor of jobs
  * @held: Nothing is sent, because the device is being reset or polled
- * @closed: The device was reset as a whole: all jobs are given up until the device
- *	is rebuilt
+ * @closed: All jobs are given up, from a reset of the whole device until its memory is rebuilt
  * @adapter_busy: A reset of the whole device is in progress
  * @stopped: No more jobs are accepted
  * @gone: Destroyed; only requests that the transport still owns refer to the queue
@@ -90,9 +91,9 @@ struct pagoda_paging_job {
  *	answered yet, 0 = there are none
  * @adapter_tries: Resets of the whole device that were tried
  * @adapter_result: Result of the last reset of the whole device
- * @doomed_seqno: Jobs up to this number are given up although the queue isn't closed any more
- * @skipped: Jobs that were given up before the device got them: the device's numbers are lower
- *	than the numbers of jobs by this amount
+ * @doomed_seqno: Jobs up to this number are given up although the queue isn't @closed any more
+ * @skipped: Number of jobs that were given up before the device got them: numbers of requests are
+ *	lower than those of their jobs by this amount
  * @next_seqno: Number of the last armed job
  * @last_fence: Fence of the last job pushed
  * @stats: Counters, except for doorbells and polls
@@ -146,7 +147,7 @@ static inline struct pagoda_paging_job *pagoda_queue_first(struct pagoda_queue *
 					core.node);
 }
 
-/* Returns whether the job was pushed before the device was rebuilt, and is to be given up. */
+/* Returns whether the job is given up, because it was pushed before the device was rebuilt. */
 static inline bool pagoda_queue_dooms(const struct pagoda_paging_job *job)
 {
 	const struct pagoda_queue *queue = pagoda_queue_of(job);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Counters, state and last buffers of the queue, for debugfs. */
+/* Counters, state and last buffers of the paging queue, for debugfs. */
 #include <linux/dma-fence.h>
 
 #include <drm/drm_print.h>
@@ -13,7 +13,7 @@ static const char * const queue_modes[] = {
 };
 
 /**
- * pagoda_queue_stats() - Read the counters
+ * pagoda_queue_stats() - Copy the counters of the queue and of its transport
  * @queue: The queue
  * @stats: Receives the counters
  *
@@ -67,7 +67,7 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 }
 
 /**
- * pagoda_queue_visit_recent() - Visit the last submissions
+ * pagoda_queue_visit_recent() - Visit the last finished submissions
  * @queue: The queue
  * @visit: Called oldest first with buffer, bytes, sequence number and fence error, without a lock
  * @arg: First argument of @visit
@@ -84,7 +84,7 @@ void pagoda_queue_visit_recent(struct pagoda_queue *queue,
 
 	spin_lock_irq(&queue->flight.lock);
 	list_for_each_entry(job, &queue->history, core.node) {
-		/* The reference keeps a job that leaves the history from being reused. */
+		/* A job that leaves the history isn't reused while this reference is held. */
 		refcount_inc(&job->core.refs);
 		jobs[count++] = job;
 	}

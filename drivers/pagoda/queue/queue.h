@@ -13,8 +13,8 @@
  *	push  hands the built buffer over; the fence signals in finite time
  *	put   instead of arm: frees the submission unused
  *
- * Arm and push happen in an identical order under the caller's lock; only one submission is armed
- * and not pushed at a time.
+ * Submissions are armed and pushed in one order, under a lock of the caller; only one submission is
+ * armed and not pushed at a time.
  *
  * Operations that never run concurrently (C23): two builds, which hold the caller's lock; and, of
  * the device's queue, submit, poll and reset. A build may run concurrently with any of these three:
@@ -24,14 +24,14 @@
  * When the device refuses or loses a submission, the queue resets the device's queue and continues
  * from the first packet that wasn't executed, with unchanged sequence numbers and before any newer
  * submission, PAGODA_QUEUE_REPLAYS times; then the owner's execute() runs the rest on the CPU; if
- * that fails too, the queue reports the submission to the owner's lost() and continues behind it. A
- * fence always signals, with an error when the work wasn't done.
+ * execute() fails too, the queue reports the submission to the owner's lost() and continues behind
+ * the submission. A fence always signals, with an error when the work wasn't done.
  *
- * When that reset fails, or when a reset of the whole device is requested, the owner resets the
- * whole device. All submissions that were in flight are lost then, and so are submissions pushed
- * before the owner has rebuilt the device's memory and called pagoda_queue_restart(). No thread
- * waits for the rebuild, so that the owner may take its time, allocate, and wait for threads that
- * wait for fences.
+ * When a reset of the device's queue fails, or when a reset of the whole device is requested, the
+ * owner resets the whole device. All submissions that were in flight are lost then, and so are
+ * submissions pushed before the owner has rebuilt the device's memory and called
+ * pagoda_queue_restart(). No thread waits for the rebuild, so that the owner may take its time,
+ * allocate, and wait for threads that wait for fences.
  */
 #ifndef PAGODA_QUEUE_H
 #define PAGODA_QUEUE_H
@@ -46,9 +46,9 @@ struct pagoda_fault;
 struct pagoda_queue;
 struct pagoda_transport;
 
-/** PAGODA_QUEUE_REPLAYS: times one packet is tried again on the device. */
+/** PAGODA_QUEUE_REPLAYS: times that the device gets a packet again that it failed to execute. */
 #define PAGODA_QUEUE_REPLAYS	2
-/** PAGODA_QUEUE_HISTORY: finished submissions kept whole for debugfs. */
+/** PAGODA_QUEUE_HISTORY: number of finished submissions kept with their buffers, for debugfs. */
 #define PAGODA_QUEUE_HISTORY	8
 
 /**
@@ -61,10 +61,10 @@ struct pagoda_transport;
  * @priv_built: Bytes of private data built; set by the builder's caller before push
  * @operations: Operations in the buffer, for traces; set by the builder's caller before push
  * @moved: Bytes of content that the operations move; set by the builder's caller before push
- * @owner: The caller's pointer, for its callbacks
- * @fence: After arm: signals when the submission is finished; a reference of the submission,
- *	of which a user of the fence takes its own
- * @seqno: After arm: number of the submission, one more than the previous one's
+ * @owner: For the caller's use in its pagoda_queue_ops
+ * @fence: After arm: signals when the submission is finished; the submission's reference, so users
+ *	of the fence take their own
+ * @seqno: After arm: number of the submission, one more than that of the submission before
  */
 struct pagoda_submission {
 	u8 *data;
@@ -83,10 +83,11 @@ struct pagoda_submission {
 /**
  * struct pagoda_queue_ops - Operations of the queue's owner (vidmm)
  * @execute: Run the submission on the CPU from byte @start; 0, or an error with *@stopped_at
- *	the offset of the first packet not executed completely. Used instead of the device if
- *	pagoda_queue_args.use_cpu, and as a rescue after replays failed. Called in a work item in
- *	the dma_fence signalling path: must not allocate with reclaim or take a reservation lock
- * @lost: The submission failed from @offset on for good with @error: mark the content of its
+ *	the offset of the first packet not executed completely. Called instead of the device if
+ *	pagoda_queue_args.use_cpu, and when the device failed although it got the packet again.
+ *	Called in a work item in the dma_fence signalling path: must not allocate with reclaim or
+ *	take a reservation lock
+ * @lost: The submission failed for good with @error from byte @offset on: mark the content of its
  *	allocations as lost, clear memory that user space could see. Returns true if the device
  *	must not continue without the submission's effect: the queue then resets the whole device,
  *	unless the submission was given up because of a reset of the whole device or of
@@ -137,11 +138,11 @@ struct pagoda_queue_args {
  * @submissions: Submissions pushed
  * @bytes: Bytes of paging buffers pushed
  * @doorbells: Doorbells rung
- * @resets: Times the queue was reset
- * @replayed: Submissions given to the device again
+ * @resets: Times that the device's queue was reset
+ * @replayed: Submissions given to the device again after a reset of its queue
  * @rescued: Submissions finished by the CPU after the device failed
  * @lost: Submissions that failed for good
- * @polled: Completions found by a timeout, without an interrupt
+ * @polled: Completions without an interrupt, found by the watchdog
  * @given_up: Submissions of @lost that failed because of a reset of the whole device
  */
 struct pagoda_queue_stats {

@@ -10,8 +10,8 @@
  *	rescue      a packet that the device fails at for the third time is executed
  *	            by the CPU, with the rest of its buffer
  *	lost        the CPU can't execute the job either: the owner marks the content
- *	            lost, and escalates where the device's tables would be wrong without
- *	            the job
+ *	            lost, and the queue escalates if the owner says that the device must
+ *	            not continue without the job's effect
  *	escalate    the queue couldn't be reset, or a reset of the whole device was
  *	            requested: the owner resets the device, and all requests that the
  *	            device was given count as executed (C193)
@@ -62,7 +62,7 @@ void pagoda_queue_resume(struct pagoda_queue *queue)
 	pagoda_flight_kick(&queue->flight, kick);
 }
 
-/* Counts consecutive failures at a packet. */
+/* Counts failures in a row at the packet at @offset: after too many the CPU takes over. */
 static void job_failed(struct pagoda_paging_job *job, u32 offset)
 {
 	job->start = max(job->start, offset);
@@ -76,9 +76,9 @@ static void job_failed(struct pagoda_paging_job *job, u32 offset)
 }
 
 /*
- * Marks executed jobs as done and finds where to continue. Returns false if the reset's result
- * doesn't fit the jobs sent and acknowledged before, or if the device can't even finish an empty
- * job.
+ * Marks jobs that the device executed before its reset as done, and notes where the next job
+ * continues. Returns false if the reset's result doesn't fit the jobs sent and acknowledged before,
+ * or if the device can't even finish a job with nothing left to execute.
  */
 static bool reset_apply(struct pagoda_queue *queue, const struct pagoda_reset_result *result)
 {
@@ -98,7 +98,7 @@ static bool reset_apply(struct pagoda_queue *queue, const struct pagoda_reset_re
 		return false;
 	if (next)
 		job_failed(next, result->offset);
-	/* The device fails although nothing is left to execute: going on would never end. */
+	/* The device fails at a job with nothing left to execute: replays would never end. */
 	if (next && next->rescue && next->finished)
 		return false;
 	list_for_each_entry(job, &queue->flight.inflight, core.node)
@@ -109,8 +109,8 @@ static bool reset_apply(struct pagoda_queue *queue, const struct pagoda_reset_re
 }
 
 /*
- * Executes the first job in flight on the CPU, or marks it as lost for good. Returns true if the
- * device must not continue without the job's effect.
+ * Executes the first job in flight on the CPU, or reports the job to the owner as lost. Returns
+ * true if the device must not continue without the job's effect.
  */
 static bool job_finish(struct pagoda_paging_job *job)
 {
@@ -161,8 +161,8 @@ static struct pagoda_paging_job *queue_cpu_job(struct pagoda_queue *queue)
 }
 
 /*
- * Removes a given-up job from the device's numbers: the device either never got the job, or counted
- * it as executed in a reset.
+ * Counts a given-up job as finished by the device, which either never got the job, or counted it as
+ * executed in a reset.
  */
 static void job_skip(struct pagoda_paging_job *job)
 {
@@ -184,15 +184,13 @@ static int queue_reset_device(struct pagoda_queue *queue, u32 asked, bool broken
 	if (!ops->reset_adapter)
 		return -EOPNOTSUPP;
 	ret = ops->reset_adapter(queue->args.owner, asked, broken);
-	/*
-	 * Collect the requests that the reset returned; requests executed before the reset count.
-	 */
+	/* Collect the returned requests; jobs executed before the reset are done. */
 	if (!ret && queue->mode == PAGODA_QUEUE_DEVICE)
 		queue->flight.transport->ops->poll(queue->flight.transport);
 	return ret;
 }
 
-/* The queue is closed before the reset begins; restarts are refused until the reset is over. */
+/* Closes the queue, then resets the device; pagoda_queue_restart() fails until that is over. */
 static int queue_reset_whole(struct pagoda_queue *queue, bool broken)
 {
 	struct pagoda_transport *transport = queue->flight.transport;
@@ -212,7 +210,7 @@ static int queue_reset_whole(struct pagoda_queue *queue, bool broken)
 	spin_unlock_irq(&queue->flight.lock);
 	if (!ret)
 		ret = queue_reset_device(queue, asked, broken);
-	/* The device's queue may still work although the device can't be reset: stop it. */
+	/* The device's queue may still work although the device can't be reset: stop the queue. */
 	if (ret && !broken && queue->mode == PAGODA_QUEUE_DEVICE)
 		transport->ops->reset(transport, &result);
 	spin_lock_irq(&queue->flight.lock);
@@ -234,9 +232,9 @@ static int queue_reset_whole(struct pagoda_queue *queue, bool broken)
 }
 
 /*
- * Resets the whole device after a reset of the queue failed. Returns 0, or an error, after which
- * the CPU executes everything. Runs in recover_wq with the queue held; the caller retires, runs the
- * CPU's jobs and resumes.
+ * Resets the whole device, which can't continue otherwise after a failure. Returns 0, or an error,
+ * after which the CPU executes everything. Runs in recover_wq with the queue held; the caller
+ * retires jobs, runs the CPU's jobs and resumes the queue.
  */
 int pagoda_queue_escalate(struct pagoda_queue *queue)
 {
@@ -244,8 +242,8 @@ int pagoda_queue_escalate(struct pagoda_queue *queue)
 }
 
 /*
- * Executes, or gives up, the jobs of the CPU until the first job in flight is the device's. The
- * caller resumes; the queue is held on return if the whole device was reset. Runs in recover_wq.
+ * Executes on the CPU, or gives up, jobs in flight until the first is for the device to execute.
+ * The caller resumes the queue, which is held if the whole device was reset. Runs in recover_wq.
  */
 void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 {
@@ -257,7 +255,7 @@ void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 			pagoda_queue_escalate(queue);
 		}
 		spin_lock_irq(&queue->flight.lock);
-		/* The device still has to execute the rest, which is empty, to keep its numbers. */
+		/* The device still gets the job, with nothing to execute, to keep its numbers. */
 		if (queue->mode == PAGODA_QUEUE_DEVICE && !job->refused &&
 		    !pagoda_queue_dooms(job)) {
 			spin_unlock_irq(&queue->flight.lock);
@@ -270,7 +268,7 @@ void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 	}
 }
 
-/* Resets the whole device if a reset was requested. Returns whether one was. Runs in recover_wq. */
+/* Resets the whole device if that was requested, and returns whether it was. In recover_wq. */
 static bool queue_answer_asked(struct pagoda_queue *queue)
 {
 	if (!READ_ONCE(queue->adapter_wanted))
@@ -321,7 +319,7 @@ void pagoda_queue_work(struct work_struct *work)
 	if (!queue_answer_asked(queue) && READ_ONCE(queue->flight.need_reset))
 		queue_recover(queue);
 	pagoda_queue_run_cpu(queue);
-	/* Send jobs that follow those that were given up. */
+	/* Send the jobs that waited behind jobs of the CPU or jobs to be given up. */
 	pagoda_queue_resume(queue);
 	dma_fence_end_signalling(cookie);
 }
@@ -337,7 +335,7 @@ static bool queue_overdue(struct pagoda_queue *queue)
 	return overdue;
 }
 
-/* Returns true if completions were there although no interrupt was raised. */
+/* Returns true if a poll found completions without an interrupt. Leaves the queue held. */
 static bool queue_poll(struct pagoda_queue *queue)
 {
 	struct pagoda_transport *transport = queue->flight.transport;
@@ -361,7 +359,7 @@ void pagoda_queue_watchdog(struct work_struct *work)
 		goto out;
 	if (queue_poll(queue)) {
 		pagoda_queue_resume(queue);
-		/* Further completions may follow: they get the whole timeout again. */
+		/* Further completions may follow: give the device the whole timeout again. */
 		queue_overdue(queue);
 	} else {
 		queue_recover(queue);
@@ -373,10 +371,10 @@ out:
 /**
  * pagoda_queue_reset_adapter() - Reset the whole device
  * @queue: The queue; its owner has a reset_adapter()
- * @reasons: Bits that the owner is told, not 0
+ * @reasons: Bits for &pagoda_queue_ops.reset_adapter, not 0
  *
- * Returns when all jobs that were in flight are given up. Concurrent requests get a single reset,
- * with the reasons of all of them.
+ * Returns when the reset is over; jobs that were in flight are given up then, or soon after.
+ * Concurrent requests get a single reset, with the reasons of all of them.
  *
  * Context: may sleep for some seconds, but doesn't allocate: may be called in the dma_fence
  * signalling path. Not to be called from an operation of the queue.
@@ -416,9 +414,8 @@ bool pagoda_queue_is_closed(struct pagoda_queue *queue)
  * pagoda_queue_restart() - Give the device work again after its memory was rebuilt
  * @queue: The queue
  *
- * Jobs that were pushed before are given up even if that hasn't happened yet. The next job armed is
- * the first one that the device executes, with the number that follows the last one given to the
- * device.
+ * Jobs pushed before the call are given up, now or later. The next job armed is the first that the
+ * device executes, with the number that follows the last number given to the device.
  *
  * Context: doesn't sleep. The lock that orders arm and push is held, and all armed jobs are pushed.
  * Return: False if another reset of the device is in progress.

@@ -15,9 +15,9 @@ static const char *queue_name(struct pagoda_queue *queue)
 }
 
 /*
- * Reports to the owner how long the @count first jobs in flight took, and how many bytes of content
- * they moved, unless a failure of one of them makes the time useless. Called before the fences
- * signal: the owner may be freed afterwards.
+ * Reports to the owner how long the first @count jobs in flight took, and how many bytes of content
+ * the jobs moved, unless a failure of any of the jobs makes the time useless. Called before the
+ * fences signal: the owner may be freed afterwards.
  */
 void pagoda_queue_finished(struct pagoda_flight *flight, u32 count)
 {
@@ -31,7 +31,7 @@ void pagoda_queue_finished(struct pagoda_flight *flight, u32 count)
 	lockdep_assert_held(&flight->signal_lock);
 	spin_lock(&flight->lock);
 	job = pagoda_queue_first(queue);
-	/* Refused jobs wait until the device has finished the jobs before them. */
+	/* A refused job that is the first in flight now: recovery ends the job. */
 	if (job && !count && job->refused)
 		pagoda_flight_recover(flight);
 	begun_ns = count ? max(job->begun_ns, queue->retired_ns) : 0;
@@ -81,7 +81,7 @@ bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 	else if (outcome == PAGODA_OUTCOME_BAD_ANSWER)
 		dev_err_ratelimited(queue->args.dev, "paging request %llu: bad answer\n",
 				    job->base.seqno);
-	else	/* A reset returns all requests. */
+	else	/* Given back unexecuted, as all requests are by a reset, which holds the queue. */
 		return !queue->held || queue->flight.polling;
 	return true;
 }
@@ -111,7 +111,7 @@ static int job_send(struct pagoda_paging_job *job)
 	return 0;
 }
 
-/* Returns the first waiting job, or NULL; waiting jobs are the last ones in flight. */
+/* Returns the first waiting job, or NULL; all jobs in flight behind it are waiting, too. */
 static struct pagoda_paging_job *queue_waiting(struct pagoda_queue *queue)
 {
 	struct pagoda_paging_job *job, *first = NULL;
@@ -138,7 +138,7 @@ bool pagoda_queue_send(struct pagoda_queue *queue)
 	if (queue->mode != PAGODA_QUEUE_DEVICE || queue->held || queue->flight.need_reset)
 		return false;
 	job = queue_waiting(queue);
-	/* Doomed jobs come first, and are given up before others are sent. */
+	/* Jobs to be given up come first: nothing is sent before recovery has ended them. */
 	if (!job || pagoda_queue_dooms(job))
 		return false;
 	list_for_each_entry_from(job, &queue->flight.inflight, core.node) {

@@ -6,7 +6,7 @@
  * allocates in the dma_fence signalling path. Buffers are reused without being cleared: the device
  * gets only the bytes that were built.
  *
- * Called by vidmm; queue->flight.lock protects pool and history.
+ * Called by vidmm; queue->flight.lock protects queue->pool and queue->history.
  */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
@@ -16,8 +16,8 @@
 #include "internal.h"
 
 /*
- * Allocates physically contiguous, page aligned memory. If memory is fragmented, @size is halved,
- * down to a page: builders work with any size.
+ * Allocates *@size bytes of physically contiguous memory, page aligned. If memory is fragmented,
+ * *@size is halved, down to a page: builders work with any size.
  */
 static void *pages_alloc(u32 *size)
 {
@@ -108,8 +108,8 @@ void pagoda_queue_reuse(struct pagoda_job *core)
 }
 
 /*
- * Moves a finished job, with the scheduler side's reference, into the history for debugfs, and
- * drops the oldest job of the history. Takes queue->flight.lock.
+ * Moves a finished job, with the scheduler side's reference, into the history for debugfs. If the
+ * history is full, drops its oldest job. Takes queue->flight.lock.
  */
 void pagoda_queue_ended(struct pagoda_job *core)
 {
@@ -119,7 +119,7 @@ void pagoda_queue_ended(struct pagoda_job *core)
 	unsigned long flags;
 
 	job->base.fence = NULL;
-	/* A device that never answers may hold the other reference for ever. */
+	/* The transport may keep its reference for ever, if the device never answers. */
 	if (refcount_read(&core->refs) > 1) {
 		pagoda_job_put(core);
 		return;
@@ -226,7 +226,7 @@ int pagoda_submission_add_fence(struct pagoda_submission *submission,
  * pagoda_submission_add_resv() - Make a submission run after a reservation's fences
  * @submission: Not armed
  * @resv: Reservation
- * @usage: Fences of this usage and those it includes
+ * @usage: The submission waits for fences of this usage and of the usages below
  *
  * Context: @resv held; may sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -241,9 +241,9 @@ int pagoda_submission_add_resv(struct pagoda_submission *submission,
  * pagoda_submission_arm() - Publish the submission's fence
  * @submission: With all its dependencies
  *
- * From here to pagoda_submission_push() no thread that holds the caller's lock may allocate with
- * reclaim (C24). The caller may leave the submission open and let another thread push it, as long
- * as that is sure to happen soon.
+ * From here to pagoda_submission_push() no thread that holds the lock may allocate with reclaim
+ * (C24). Another thread than the caller may push the submission, as long as that is sure to happen
+ * soon.
  *
  * Context: The caller's lock that orders arm and push is held.
  */

@@ -149,9 +149,7 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 	pagoda_flight_drain(&queue->flight);
 	cancel_delayed_work_sync(&queue->flight.watchdog);
 	cancel_work_sync(&queue->flight.work);
-	/*
-	 * Callbacks of fences may still wake the scheduler, those of the last job's fence included.
-	 */
+	/* Callbacks of fences, the last job's included, may still be waking the scheduler. */
 	synchronize_rcu();
 	drm_sched_entity_destroy(&queue->entity);
 	drm_sched_fini(&queue->flight.sched);
@@ -165,7 +163,7 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 /**
  * pagoda_queue_wait_idle() - Wait for all submissions pushed so far
  * @queue: The queue
- * @timeout: In jiffies
+ * @timeout: Jiffies
  *
  * Context: may sleep; the caller holds no lock that is needed to signal a fence.
  * Return: 0 or -ETIME.
