@@ -236,8 +236,8 @@ void pagoda_vm_put(struct pagoda_vm *vm)
 }
 
 /*
- * Makes every page table entry invalid before the tables are freed (C107), one by one in place if
- * there is no memory for an update of the tables, and waits until the stream is idle.
+ * Makes every page table entry invalid before the tables are freed (C107), and waits until the
+ * stream is idle. Without memory for an update, calls pagoda_vm_invalidate_range(): needs none.
  */
 static void vm_empty_tables(struct pagoda_vm *vm)
 {
