@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Engines: one scheduler per engine, with one run queue per priority. vidmm creates and destroys
- * the engines.
+ * Engines: one scheduler per engine, with one run queue per priority.
  */
 #include <linux/dma-fence.h>
 #include <linux/rcupdate.h>

@@ -3,16 +3,14 @@
  * The execution part of the queue layer: jobs of contexts on engines.
  *
  * Every engine has a scheduler (drm_sched), every context an entity of one engine's scheduler.
- * A job is one request to execute command buffers in the context's address space. Its life is
- * that of a paging submission: create allocates all the memory that the job will ever need, add
- * collects dependencies, arm publishes the fence, push hands the job to the scheduler; put
- * instead of arm frees the job.
+ * A job is one request to execute command buffers in the context's address space. Its life is that
+ * of a paging submission (queue.h), with create instead of get.
  *
  * A job that faults, or takes longer than the timeout, costs only its own context: the engine
  * is reset, the guilty context is banned, its other jobs fail with -ECANCELED, and jobs of other
  * contexts that the engine had are submitted again with new numbers (C187). When an engine can't
- * be reset, the owner resets the adapter: then all jobs that the engines had fail, and only the
- * context of the job that caused the reset is guilty.
+ * be reset, the owner resets the adapter, that is the whole device: then all jobs that the engines
+ * had fail, and only the context of the job that caused the reset is guilty.
  *
  * A job's fence always signals, with an error if the work wasn't done: -EFAULT (fault), -ETIME
  * (hang), -ECANCELED (the context was banned before the job ran, or the job was lost to a reset
@@ -41,9 +39,9 @@ enum pagoda_exec_priority {
 };
 
 /**
- * struct pagoda_exec_report - Why a context was banned, or which job it lost
+ * struct pagoda_exec_report - Why a context was banned, or which job of the context was lost
  * @job: Number of the job in its context, 0 = none
- * @engine: Engine
+ * @engine: Index of the engine
  * @hung: The job took too long; else @fault has the reason
  * @reset: The context isn't guilty: the job was lost to a reset of the adapter
  * @fault: Coordinates of the fault
@@ -62,9 +60,9 @@ struct pagoda_exec_report {
  *	flags of the request. Called once for a job, when the job goes to the device, in the
  *	scheduler's work item: dma_fence signalling path, doesn't allocate or take a reservation.
  *	The answer stays true until the job's fence signals, because a move of the save area waits
- *	for the fence; there is no second call when the job is submitted again. May return an
- *	error instead: the job ends with the error and isn't executed; -ECANCELED means that the
- *	job was lost to a reset, which @banned is told
+ *	for the fence; there is no second call when the job is submitted again. Returns 0, or an
+ *	error with which the job ends unexecuted; -ECANCELED means that the job was lost to a
+ *	reset, which @banned is told
  * @banned: A job failed and its context is banned, or a job was lost (@report->reset). Called in
  *	the dma_fence signalling path, before the fence signals; may sleep, but must not allocate,
  *	nor take a lock under which engines are held or a context is destroyed. Not called after
@@ -96,7 +94,7 @@ struct pagoda_exec_ops {
  * @count: Number of engines
  * @timeout_ms: Milliseconds that a job may run
  * @ops: Calls to the owner
- * @owner: Argument of @ops
+ * @owner: First argument of done() and reset_adapter() of @ops
  */
 struct pagoda_engines_args {
 	struct device *dev;
@@ -113,8 +111,7 @@ struct pagoda_engines_args {
  * @nr_buffers: Number of command buffers
  * @mark: Set by the caller between create and push; argument of &pagoda_exec_ops.image
  * @payer: Set by the caller after arm: argument of &pagoda_exec_ops.freed; NULL = no call
- * @fence: After arm: signals when the job is done; the reference is the job's, callers take their
- *	own
+ * @fence: After arm: signals when the job is done; the job's reference, so callers take their own
  * @number: After arm: number of the job in its context, from 1
  */
 struct pagoda_exec_job {
@@ -132,9 +129,9 @@ struct pagoda_exec_job {
  * @faults: Jobs that faulted
  * @timeouts: Jobs that took too long
  * @resets: Resets of the engine
- * @resubmitted: Jobs given to the device again
- * @polled: Completions found by a timeout, without an interrupt
- * @busy_ns: Nanoseconds in which the engine had jobs
+ * @resubmitted: Jobs given to the device again after a reset
+ * @polled: Completions without an interrupt, found by the watchdog
+ * @busy_ns: Nanoseconds in which the device had jobs for the engine
  */
 struct pagoda_engine_stats {
 	u64 jobs;

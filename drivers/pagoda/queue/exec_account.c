@@ -2,12 +2,10 @@
 /*
  * Accounts of the time that engines spend on jobs.
  *
- * An engine executes in order: the time during which the engine has any job is charged to the first
- * job that isn't finished, whichever answer comes next. The time is charged before the next job
- * becomes the first, so that the time of an account never decreases, and the times of all accounts
- * add up to the engine's.
- *
- * Called by vidmm, except for pagoda_engine_charge().
+ * An engine executes in order: the time during which the engine has any job is charged to the
+ * account of the first job that isn't finished, whichever answer comes next. The time is charged
+ * before the next job becomes the first, so that the time of an account never decreases, and the
+ * times of all accounts add up to the engine's.
  */
 #include <linux/slab.h>
 
@@ -74,7 +72,7 @@ struct pagoda_engine_job *pagoda_engine_stuck(struct pagoda_exec_engine *engine,
 	return NULL;
 }
 
-/* Returns the nanoseconds that pagoda_engine_charge() would charge. The engine has a job. */
+/* Returns the nanoseconds that pagoda_engine_charge() would charge now. The engine has a job. */
 u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->flight.lock);
@@ -82,8 +80,8 @@ u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine)
 }
 
 /*
- * Charges the time that passed to the account of the engine's first unfinished job, before the next
- * job becomes the first.
+ * Charges the time since engine->busy_since to the account of the engine's first unfinished job,
+ * before the next job becomes the first.
  */
 void pagoda_engine_charge(struct pagoda_flight *flight)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts: each job belongs to one, and a context is banned for a job that faults or hangs.
- *
- * Called by vidmm.
+ * Contexts: each job belongs to a context, which is banned for a job that faults or hangs.
  */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
@@ -23,7 +21,6 @@ static void exec_context_release(struct kref *kref)
 	kfree_rcu(context, rcu);
 }
 
-/* Drops a reference of the owner or of a job. */
 void pagoda_exec_context_put(struct pagoda_exec_context *context)
 {
 	kref_put(&context->kref, exec_context_release);
@@ -74,8 +71,8 @@ struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *en
  * @context: Context, or NULL; no more jobs are submitted, and all jobs were pushed or put
  *
  * Jobs that the engine doesn't have yet fail with -ESRCH when their dependencies are signalled;
- * jobs that the engine has may finish. The owner's operations aren't called any more. A caller that
- * wants the jobs executed waits for them first.
+ * jobs that the engine has may finish. The owner's operations aren't called for the context any
+ * more. A caller that wants the jobs executed waits for them first.
  *
  * Context: may sleep, but doesn't wait for jobs; not to be called from an operation of the engines.
  */

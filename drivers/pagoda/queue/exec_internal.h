@@ -14,8 +14,6 @@
  * All work in the dma_fence signalling path that may sleep (polls, resets) runs either in one
  * ordered work queue for all engines of a device, or in the call of an owner that resets the
  * adapter; engine->reset_lock serializes the two.
- *
- * The order of all locks is in core/core.h.
  */
 #ifndef PAGODA_EXEC_INTERNAL_H
 #define PAGODA_EXEC_INTERNAL_H
@@ -26,8 +24,8 @@
 #include "flight.h"
 
 /*
- * Jobs the device has at once: enough to keep it busy, few enough that a job of high priority
- * doesn't wait behind many.
+ * Most jobs that an engine has at once: enough to keep the engine busy, few enough that a job of
+ * high priority doesn't wait behind many.
  */
 #define PAGODA_EXEC_DEPTH	4
 /* Failures at a job, without a fault or a timeout, after which the engine counts as broken. */
@@ -39,11 +37,13 @@
  *	number of the request that the device has, 0 = the device doesn't have the job
  * @base: Part that the submitter sees
  * @context: Context; a counted reference
- * @faulted: The device refused the job for the reason in @fault; engine->flight.lock
- * @failures: Failures of the engine at this job without a fault or a timeout; engine->flight.lock
- * @fault: Coordinates of the fault; engine->flight.lock
+ * @faulted: The device refused the job for the reason in @fault
+ * @failures: Failures of the engine at this job, for neither a fault nor a timeout
+ * @fault: Coordinates of the fault
  * @execute: Command for the device
  * @buffers: The command buffers, which follow @execute
+ *
+ * engine->flight.lock protects @faulted, @failures and @fault.
  */
 struct pagoda_engine_job {
 	struct pagoda_job core;
@@ -63,26 +63,25 @@ struct pagoda_engine_job {
  * @kill_lock: Held while the scheduler is stopped to remove an entity
  * @reset_lock: Held while the engine is reset or its jobs are given up. Taken in the dma_fence
  *	signalling path: no allocation under it
- * @flight: Jobs that the scheduler handed over, until their fence signals; flight.lock protects all
- *	members below. flight.progress is the time when the first request that the device has began
- * @held: Nothing is sent because the owner resets the adapter; counted
+ * @flight: Jobs in flight; flight.lock protects all members from @held on. flight.progress is the
+ *	time when the device began with the first request that it has
+ * @held: Number of calls of pagoda_engines_hold() in effect: above 0 nothing is sent
  * @refusing: Jobs fail instead of waiting while @held
- * @paused: The jobs in flight are being rearranged under @reset_lock, or the engine is @broken
+ * @paused: A thread with @reset_lock decides about the jobs in flight, or the engine is @broken
  * @broken: The engine couldn't be reset: the owner has to reset the adapter
- * @stopped: All jobs end
- * @gone: Nothing may be sent any more
- * @suspect_seqno: Request that takes too long, 0 = none
- * @busy_since: Time when the engine got its first request, or up to which busy time was charged
+ * @stopped: pagoda_engines_stop() was called: all jobs end
+ * @gone: The device is gone for good: nothing may be sent any more
+ * @suspect_seqno: Number of the request that takes too long, 0 = none
+ * @busy_since: Time up to which busy time was charged, or, if later, when an idle engine got a job
  * @stats: Counters, except for polls
  */
 struct pagoda_exec_engine {
 	struct pagoda_engines *engines;
 	u32 index;
-	struct mutex kill_lock;		/* stops flight.sched */
-	struct mutex reset_lock;	/* resets, giving up */
+	struct mutex kill_lock;		/* held while flight.sched is stopped */
+	struct mutex reset_lock;	/* held in resets, and while jobs are given up */
 	struct pagoda_flight flight;
 
-	/* All members below: flight.lock. */
 	u32 held;
 	bool refusing;
 	bool paused;
@@ -115,7 +114,7 @@ struct pagoda_engines {
 /**
  * struct pagoda_exec_account - Time that engines spent on the jobs of some contexts
  * @kref: References: the owner's, and one per context
- * @busy_ns: Time by engine, without the time that isn't charged yet; lock of the engine
+ * @busy_ns: Nanoseconds charged so far, by index of the engine, whose flight.lock protects them
  */
 struct pagoda_exec_account {
 	struct kref kref;
@@ -125,7 +124,7 @@ struct pagoda_exec_account {
 /**
  * struct pagoda_exec_context - A context
  * @kref: References: the owner's, and one per job
- * @rcu: A dependency's callback may still use @entity after the last reference is dropped
+ * @rcu: Frees after a grace period: a dependency's callback may still use @entity
  * @engine: Engine that runs the context's jobs
  * @entity: Scheduler entity, which holds the jobs that wait
  * @account: Account that the time of jobs is charged to, a reference; NULL = none
@@ -133,11 +132,13 @@ struct pagoda_exec_account {
  * @address_space: Address space that the jobs run in
  * @owner_lock: Protects @owner, also during a call of the owner's banned()
  * @owner: Argument of the owner's operations; NULL once the context is destroyed
- * @banned: Jobs of the context fail; engine->flight.lock
- * @dead: The context is destroyed; engine->flight.lock
- * @submitted: Jobs armed; engine->flight.lock
- * @completed: Number of the last job that is finished, as are all jobs before; engine->flight.lock
- * @last_fence: Fence of the last job pushed; engine->flight.lock
+ * @banned: Jobs of the context fail
+ * @dead: The context is destroyed
+ * @submitted: Number of the last job armed
+ * @completed: Number of the last job that is finished, as are all jobs before
+ * @last_fence: Fence of the last job pushed
+ *
+ * engine->flight.lock protects the members from @banned on.
  */
 struct pagoda_exec_context {
 	struct kref kref;

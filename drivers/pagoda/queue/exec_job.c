@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Jobs: their memory, their dependencies, arm and push.
+ * Jobs of engines: their memory, their dependencies, arm and push.
  *
  * pagoda_exec_job_create() allocates all memory that a job will ever need, so that nothing
  * allocates in the dma_fence signalling path.
- *
- * Called by vidmm.
  */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
 #include "exec_internal.h"
 
-/* Frees a job without references. */
 void pagoda_engine_free(struct pagoda_job *core)
 {
 	struct pagoda_engine_job *job = container_of(core, struct pagoda_engine_job, core);
@@ -33,8 +30,8 @@ void pagoda_engine_ended(struct pagoda_job *core)
 /**
  * pagoda_exec_job_create() - Create a job with all memory that it will ever need
  * @context: Context of the job; the job will fail if the context is banned
- * @nr_buffers: Command buffers, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFERS; a job without any
- *	does nothing, in its turn
+ * @nr_buffers: Number of command buffers, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFERS; a job with 0
+ *	buffers does nothing, in its turn
  *
  * The caller owns the job until pagoda_exec_job_put() or pagoda_exec_job_push().
  *
@@ -85,7 +82,7 @@ void pagoda_exec_job_put(struct pagoda_exec_job *job)
  * pagoda_exec_job_add_fence() - Make a job run after a fence
  * @job: Not armed
  * @fence: Any fence, or NULL; the job takes its own reference. Signalled fences and fences of
- *	the job's own context are ignored: its jobs run in order
+ *	the job's own context, whose jobs run in order, are ignored
  *
  * Context: may sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -99,7 +96,7 @@ int pagoda_exec_job_add_fence(struct pagoda_exec_job *job, struct dma_fence *fen
  * pagoda_exec_job_add_resv() - Make a job run after a reservation's fences
  * @job: Not armed
  * @resv: Reservation
- * @usage: Fences of this usage and those it includes
+ * @usage: The job waits for fences of this usage and of the usages below
  *
  * Context: @resv held; may sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -114,8 +111,7 @@ int pagoda_exec_job_add_resv(struct pagoda_exec_job *job, struct dma_resv *resv,
  * pagoda_exec_job_arm() - Publish the job's fence
  * @job: With all its dependencies
  *
- * From here to pagoda_exec_job_push() no thread that holds the caller's lock may allocate with
- * reclaim (C24).
+ * From here to push no thread that holds the lock may allocate with reclaim (C24).
  *
  * Context: The caller's lock that orders arm and push of the context is held.
  */

@@ -13,7 +13,7 @@ static void exec_stats(struct pagoda_exec_engine *engine, struct pagoda_engine_s
 		stats->busy_ns += pagoda_engine_uncounted(engine);
 }
 
-/* Copies the counters of an engine, with the busy time up to now. */
+/* Copies the counters of an engine; the busy time includes the job that executes now. */
 void pagoda_engines_stats(struct pagoda_engines *engines, u32 engine,
 			  struct pagoda_engine_stats *stats)
 {

@@ -22,7 +22,7 @@
 
 #include "exec_internal.h"
 
-/* From exec_pause() on, only the holder of reset_lock changes the jobs in flight. */
+/* Keeps pagoda_engine_send() from sending and ending jobs until exec_go_on(). */
 static void exec_pause(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->reset_lock);
@@ -32,7 +32,7 @@ static void exec_pause(struct pagoda_exec_engine *engine)
 	spin_unlock_irq(&engine->flight.lock);
 }
 
-/* Lets jobs continue, or end, in order. */
+/* Undoes exec_pause() of an engine that works again: sends waiting jobs, or ends them, in order. */
 static void exec_go_on(struct pagoda_exec_engine *engine)
 {
 	bool kick;
@@ -66,8 +66,8 @@ static bool exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
 }
 
 /*
- * Counts a failure without a fault or a timeout of the job that the engine stopped at. Returns true
- * if the engine failed too often at a job.
+ * Counts a failure at the job that the engine stopped at, unless that job faulted or timed out.
+ * Returns true if the engine failed too often at any job.
  */
 static bool exec_hopeless(struct pagoda_exec_engine *engine, u64 seqno)
 {
@@ -83,8 +83,8 @@ static bool exec_hopeless(struct pagoda_exec_engine *engine, u64 seqno)
 }
 
 /*
- * Marks executed jobs as done. Returns false if the reset reported an impossible @seqno, or if the
- * engine fails again and again.
+ * Marks jobs as done that were executed before the reset, up to request @seqno. Returns false if
+ * the reset reported an impossible @seqno, or if the engine failed too often.
  */
 static bool exec_apply(struct pagoda_exec_engine *engine, u64 seqno)
 {
@@ -102,7 +102,7 @@ static bool exec_apply(struct pagoda_exec_engine *engine, u64 seqno)
 	return true;
 }
 
-/* Returns the job that faulted or hung, or NULL. */
+/* Returns the first job in flight that faulted or takes too long, or NULL. */
 static struct pagoda_engine_job *exec_guilty(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engine_job *job;
@@ -142,7 +142,7 @@ static void exec_blame(struct pagoda_exec_engine *engine, struct pagoda_engine_j
 	pagoda_exec_context_tell(job->context, &report);
 }
 
-/* Resets the engine; jobs in flight are waiting or done afterwards. */
+/* Resets the paused engine, and bans the guilty context; jobs are waiting or done afterwards. */
 static int exec_reset(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_transport *transport = engine->flight.transport;
@@ -165,7 +165,7 @@ static int exec_reset(struct pagoda_exec_engine *engine)
 	return ret;
 }
 
-/* Ends all jobs; the device keeps the requests that it has. */
+/* Ends all jobs, now and later; the device keeps the requests that it has. */
 static void exec_gone(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->reset_lock);
@@ -197,7 +197,7 @@ void pagoda_engines_gone(struct pagoda_engines *engines)
 	}
 }
 
-/* Returns true if the owner has to reset the adapter, and doesn't do so already. */
+/* Returns true if the owner has to reset the adapter, and isn't doing so already. */
 static bool exec_is_broken(struct pagoda_exec_engine *engine)
 {
 	bool broken;
@@ -208,7 +208,7 @@ static bool exec_is_broken(struct pagoda_exec_engine *engine)
 	return broken;
 }
 
-/* Called without reset_lock, which the owner's reset takes. */
+/* If the engine is broken, has the owner reset the adapter, for which reset_lock must be free. */
 static void exec_escalate(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engines *engines = engine->engines;
@@ -241,7 +241,7 @@ static void exec_recover(struct pagoda_exec_engine *engine)
 	exec_escalate(engine);
 }
 
-/* Returns the next lost job that the context's owner wasn't told of yet, or NULL. */
+/* Returns the next waiting job that exec_lost() hasn't given up yet, or NULL. */
 static struct pagoda_engine_job *exec_next_lost(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engine_job *job;
@@ -253,12 +253,12 @@ static struct pagoda_engine_job *exec_next_lost(struct pagoda_exec_engine *engin
 	return NULL;
 }
 
-/* Pauses the engine, so that jobs stay in flight while the lock is dropped. */
+/* Gives up all jobs. The engine is paused: jobs stay in flight while flight.lock is dropped. */
 static void exec_lost(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engine_job *job;
 
-	/* All jobs have ended, and the transport may be freed. */
+	/* All jobs of an engine that is gone have ended, and the transport may be freed. */
 	if (engine->gone)
 		return;
 	exec_pause(engine);
@@ -278,7 +278,7 @@ static void exec_lost(struct pagoda_exec_engine *engine)
 	exec_go_on(engine);
 }
 
-/* Ends jobs that arrived since the adapter was reset, instead of letting them wait. */
+/* Ends jobs that arrived since the adapter was reset, if the engine refuses jobs. */
 static void exec_refuse(struct pagoda_exec_engine *engine)
 {
 	mutex_lock(&engine->reset_lock);
@@ -287,7 +287,7 @@ static void exec_refuse(struct pagoda_exec_engine *engine)
 	mutex_unlock(&engine->reset_lock);
 }
 
-/* Stops the engine even in the middle of a job; all jobs end. */
+/* Resets the engine, even in the middle of a job, and ends all jobs. */
 static void exec_shut_down(struct pagoda_exec_engine *engine)
 {
 	mutex_lock(&engine->reset_lock);
@@ -335,7 +335,7 @@ static u64 exec_overdue(struct pagoda_exec_engine *engine)
 	return seqno;
 }
 
-/* Handles completions that are there although no interrupt was raised. */
+/* Handles completions without an interrupt. */
 static void exec_poll(struct pagoda_exec_engine *engine)
 {
 	spin_lock_irq(&engine->flight.lock);
@@ -374,7 +374,7 @@ out:
  * pagoda_engines_hold() - Send nothing from now on, because the adapter will be reset
  * @engines: The engines
  *
- * Waits for resets of engines that have begun. Counted; pagoda_engines_resume() ends it.
+ * Waits for resets of engines that have begun. Each call is undone by a pagoda_engines_resume().
  *
  * Context: may sleep, a little more than a command may take; also allowed in
  * pagoda_exec_ops.reset_adapter, not in pagoda_exec_ops.banned. Doesn't allocate: may be called in
@@ -442,7 +442,7 @@ void pagoda_engines_refuse(struct pagoda_engines *engines)
 }
 
 /**
- * pagoda_engines_resume() - Let jobs run again
+ * pagoda_engines_resume() - Let jobs run again, unless the engines are still held by another call
  * @engines: The engines, held
  *
  * Context: may sleep; as pagoda_engines_hold().
@@ -462,10 +462,7 @@ void pagoda_engines_resume(struct pagoda_engines *engines)
 		spin_unlock_irq(&engine->flight.lock);
 		pagoda_flight_kick(&engine->flight, kick);
 		pagoda_flight_retire(&engine->flight);
-		/*
-		 * The work may have deferred a reset because the engine was held, and jobs just
-		 * sent need the watchdog.
-		 */
+		/* A held engine isn't reset: do that now. Jobs just sent need the watchdog. */
 		pagoda_flight_recover(&engine->flight);
 		pagoda_flight_watch(&engine->flight);
 	}

@@ -14,7 +14,7 @@ static const char *engine_dev(struct pagoda_exec_engine *engine)
 	return dev_name(engine->engines->args.dev);
 }
 
-/* Ends a job that was executed or given up; its fence signals in its turn. */
+/* Marks a job as done, executed or given up; the job's fence signals in its turn. */
 void pagoda_engine_end(struct pagoda_engine_job *job, int error)
 {
 	lockdep_assert_held(&job->context->engine->flight.lock);
@@ -28,7 +28,7 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 {
 	struct pagoda_engine_job *job = container_of(core, struct pagoda_engine_job, core);
 
-	/* A reset returns all requests. */
+	/* Without a fault: a failure, unless a reset, which pauses the engine, returned the job. */
 	if (outcome != PAGODA_OUTCOME_FAULT)
 		return !job->context->engine->paused;
 	job->faulted = true;
@@ -36,7 +36,7 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 	return true;
 }
 
-/* Tells of a job that has ended, before its fence signals. */
+/* Notes the context's progress, and calls the owner's done(), before the job's fence signals. */
 void pagoda_engine_retired(struct pagoda_job *core)
 {
 	struct pagoda_engine_job *job = container_of(core, struct pagoda_engine_job, core);
@@ -53,7 +53,7 @@ void pagoda_engine_retired(struct pagoda_job *core)
 		args->ops->done(args->owner);
 }
 
-/* A job that was sent before gets a new number (C187). */
+/* Sends a job with the next request number, also a job that was sent before (C187). */
 static int job_submit(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
@@ -95,8 +95,8 @@ static int job_verdict(struct pagoda_engine_job *job)
 /*
  * Sends all waiting jobs in order, and ends those that mustn't be executed any more. Does nothing
  * while the engine is paused; sends nothing while the engine is held or needs a reset. A job that
- * can't be sent causes a reset. The caller calls pagoda_flight_retire() after it has dropped the
- * lock. Returns true if the caller has to ring the doorbell, also without the lock.
+ * can't be sent causes a reset. Returns true if the caller has to ring the doorbell. The caller
+ * does so, and calls pagoda_flight_retire(), after dropping the lock.
  */
 bool pagoda_engine_send(struct pagoda_exec_engine *engine)
 {
@@ -109,7 +109,7 @@ bool pagoda_engine_send(struct pagoda_exec_engine *engine)
 	if (engine->paused)
 		return false;
 	list_for_each_entry(job, &flight->inflight, core.node) {
-		/* The reset decides about jobs that the device had already. */
+		/* Leave jobs that the device had to the reset, which may find them executed. */
 		if (job->core.state != PAGODA_JOB_WAITING ||
 		    (flight->need_reset && job->core.seqno))
 			continue;
@@ -149,7 +149,7 @@ void pagoda_engine_tell_lost(struct pagoda_engine_job *job)
 		pagoda_exec_context_tell(job->context, &report);
 }
 
-/* Gets the context's save area, which doesn't move from now until the job is finished. */
+/* Sets where the context's save area is: it doesn't move from now until the job is finished. */
 static void job_load(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_context *context = job->context;

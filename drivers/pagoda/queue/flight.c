@@ -392,7 +392,6 @@ int pagoda_job_send(struct pagoda_job *job)
 	return 0;
 }
 
-/* Drops a reference of the scheduler side or of the transport. */
 void pagoda_job_put(struct pagoda_job *job)
 {
 	if (refcount_dec_and_test(&job->refs))
@@ -427,7 +426,6 @@ void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 	spin_unlock_irqrestore(&flight->lock, flags);
 }
 
-/* Returns the name of the job's state, for debugfs. */
 const char *pagoda_job_state_name(const struct pagoda_job *job)
 {
 	static const char * const names[] = {

@@ -12,8 +12,6 @@
  * All work in the dma_fence signalling path that may sleep (reset, the CPU executor, the watchdog)
  * runs in one ordered work queue: no two such work items run at a time, nor need locks against each
  * other.
- *
- * The order of all locks is in core/core.h.
  */
 #ifndef PAGODA_QUEUE_INTERNAL_H
 #define PAGODA_QUEUE_INTERNAL_H
@@ -106,9 +104,8 @@ struct pagoda_queue {
 	struct drm_sched_entity entity;
 	struct workqueue_struct *submit_wq;
 	struct workqueue_struct *recover_wq;
-	u64 retired_ns;		/* flight.signal_lock */
+	u64 retired_ns;
 
-	/* All members below: flight.lock. */
 	struct list_head pool;
 	struct list_head history;
 	u32 pooled;

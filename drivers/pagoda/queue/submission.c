@@ -5,8 +5,6 @@
  * pagoda_queue_get() allocates all memory that a submission will ever need, so that nothing
  * allocates in the dma_fence signalling path. Buffers are reused without being cleared: the device
  * gets only the bytes that were built.
- *
- * Called by vidmm; queue->flight.lock protects queue->pool and queue->history.
  */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
@@ -36,7 +34,6 @@ static void *pages_alloc(u32 *size)
 	return alloc_pages_exact(*size, GFP_KERNEL | __GFP_ZERO);
 }
 
-/* Frees a job without references. */
 void pagoda_queue_free(struct pagoda_paging_job *job)
 {
 	if (job->base.data)

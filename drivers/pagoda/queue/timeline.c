@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The paging timeline: one scheduler, one entity at kernel priority, one job per submission. vidmm
- * creates and destroys the timeline.
+ * The paging timeline: one scheduler, one entity at kernel priority, one job per submission.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory manager as a whole: created at probe, stopped when the hardware goes, destroyed
+ * The memory manager as a whole: created at probe, stopped when the device is removed, destroyed
  * when the last file is closed.
  */
 #include <linux/delay.h>
@@ -36,7 +36,7 @@
 #include "vidmm/vm/vm.h"
 #include "manager.h"
 
-/* Marks allocations that pagoda_vidmm_stop() holds a reference of. */
+/* Mark in pagoda_vidmm.bos: pagoda_vidmm_stop() has a reference to the allocation. */
 #define VIDMM_HELD	XA_MARK_0
 
 static void *executor_map_page(const void *pages, u64 index)
@@ -66,10 +66,10 @@ static void executor_fini(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Sets up the CPU executor, which does the device's work on the CPU. The executor has an aperture
- * and device addresses of its own only if it does all work: it can't change those of a device, and
- * must not report that it did. Without them the executor takes any address of system memory,
- * because private data of the packets names the pages.
+ * Sets up the CPU executor, which executes paging buffers on the CPU. The executor has an aperture
+ * and device addresses of its own only if it executes all buffers: those of a device it can't
+ * change, and must not report that it did. Without its own the executor takes any address of system
+ * memory, because the private data of packets names the pages.
  */
 static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -125,7 +125,7 @@ static int engines_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return ret;
 }
 
-/* Returns true if the device executes commands. */
+/* Returns true if the device executes command buffers, and has page tables for them. */
 bool pagoda_vidmm_has_engines(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->engines;
@@ -135,7 +135,7 @@ static void engines_stop(struct pagoda_vidmm *vidmm)
 {
 	if (vidmm->engines)
 		pagoda_engines_stop(vidmm->engines);
-	/* Deferred work fails from now on. */
+	/* Wake up deferred work, which fails from now on. */
 	pagoda_deferred_kick(vidmm);
 }
 
@@ -153,7 +153,7 @@ static void manager_budgets_changed(void *owner)
 	pagoda_promote_kick(vidmm);
 }
 
-/* System memory for graphics is half of the machine's memory, as with WDDM (7.5). */
+/* Graphics may use half of the system memory, as with WDDM (7.5), and at least 64 MiB. */
 static int budgets_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	const u64 sizes[PAGODA_BUDGET_GROUPS] = {
@@ -188,7 +188,7 @@ static int control_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	vidmm->closing_work = pagoda_closing_work;
 	vidmm->job_timeout_ms = args->job_timeout_ms;
 	vidmm->submit_share = args->submit_share;
-	/* Don't let the DMA API bounce pages: they would have two contents. */
+	/* Has TTM allocate pages by the DMA API: bounced pages would have two contents. */
 	vidmm->reaches_part = drm_need_swiotlb(vidmm->info->system_address_bits);
 	mutex_init(&vidmm->control_lock);
 	mutex_init(&vidmm->scratch_lock);
@@ -249,7 +249,7 @@ static void ttm_fini(struct pagoda_vidmm *vidmm)
 	ttm_device_fini(&vidmm->ttm);
 }
 
-/* The segments are regions of the dmem controller. */
+/* Makes VRAM and the aperture regions of the dmem cgroup controller. */
 static int dmem_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	int ret = pagoda_dmem_register(vidmm, ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM),
@@ -270,7 +270,7 @@ static void dmem_fini(struct pagoda_vidmm *vidmm)
 	pagoda_dmem_unregister(vidmm, ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM), TTM_PL_VRAM);
 }
 
-/* Recording begins before the stream's first buffer; debugfs would be too late. */
+/* Begins before the stream's first paging buffer: a recording from debugfs would begin later. */
 static int recording_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	return pagoda_vidmm_record(vidmm, (u64)args->record_kb << 10);
@@ -303,8 +303,8 @@ static int mapped_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 }
 
 /*
- * Allocations that are still in a segment move out, which takes the stream. After that the device
- * executes nothing, and page tables are freed without being unmapped.
+ * Moves allocations that are still in a segment to system memory, for which the stream is needed.
+ * After that the device executes nothing, and page tables are freed without being unmapped.
  */
 static void content_fini(struct pagoda_vidmm *vidmm)
 {
@@ -318,7 +318,7 @@ static void content_fini(struct pagoda_vidmm *vidmm)
 
 static void recovery_stop(struct pagoda_vidmm *vidmm)
 {
-	/* Readers of events needn't wait for the rest of the shutdown. */
+	/* First, so that readers of events needn't wait for the rest of the shutdown. */
 	pagoda_listeners_gone(vidmm->listeners);
 	pagoda_promote_stop(vidmm);
 	pagoda_reset_stop(vidmm);
@@ -331,9 +331,9 @@ static void recovery_fini(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * The parts of the manager, bottom to top. Parts are set up in this order. When the hardware goes,
- * parts are stopped from the top down; when the last file is closed, parts are freed from the top
- * down. If a part can't be set up, the parts below are freed likewise.
+ * The parts of the manager, bottom to top: set up in this order, stopped from the top down when the
+ * device is removed, freed from the top down when the last file is closed. If a part can't be set
+ * up, the parts before it are freed from the top down.
  */
 static const struct vidmm_part {
 	const char *name;
@@ -410,7 +410,7 @@ struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args)
 		return ERR_PTR(-ENOMEM);
 	vidmm->drm = args->drm;
 	vidmm->info = args->info;
-	/* The reserve is planned first: the parts are told how much VRAM is left. */
+	/* First, because the parts ask how much of VRAM is left beside the reserve. */
 	ret = pagoda_reserve_plan(vidmm, args->reserve);
 	if (!ret)
 		ret = vidmm_init_parts(vidmm, args);
@@ -421,8 +421,8 @@ struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args)
 }
 
 /*
- * Takes a reference to every allocation. Returns false if another thread is just dropping the last
- * reference of an allocation, which will be gone soon.
+ * Takes a reference to every allocation. Returns false if another thread has dropped the last
+ * reference to an allocation that isn't freed yet.
  */
 static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 {
@@ -444,11 +444,11 @@ static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_stop() - Stop the manager because the hardware goes
+ * pagoda_vidmm_stop() - Stop the manager because the device is removed
  * @vidmm: The manager; no ioctl and no fault is in it and none will come
  *
- * Afterwards all work is done or given up, and no page is mapped for the device. The allocations
- * that are left can only be closed. Content is lost.
+ * Afterwards all work is done or given up, and no page is mapped for the device. Allocations have
+ * lost their content and can only be closed.
  *
  * Context: May sleep for long.
  */
@@ -461,7 +461,7 @@ void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 	while (n--)
 		if (vidmm_parts[n].stop)
 			vidmm_parts[n].stop(vidmm);
-	/* TTM unmaps pages without regard to allocations that are being closed: hold all. */
+	/* ttm_device_clear_dma_mappings() must not race with freeing: hold all allocations. */
 	while (!vidmm_hold_all(vidmm)) {
 		flush_workqueue(vidmm->ttm.wq);
 		fsleep(USEC_PER_MSEC);
@@ -493,8 +493,7 @@ void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
  * @vidmm: The manager
  * @id: Allocation id
  *
- * The allocation's next moves are answered ALLOCATION_BUSY until the allocation is idle (C11 -
- * C14).
+ * Moves of the allocation are answered ALLOCATION_BUSY while it isn't idle (C11 - C14).
  *
  * Context: Takes the reservation; may sleep.
  * Return: 0 or -ENOENT.

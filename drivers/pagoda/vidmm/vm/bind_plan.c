@@ -119,7 +119,6 @@ void pagoda_plan_init(struct pagoda_vm *vm)
 	mt_set_external_lock(&vm->plan.reserved, &vm->lock);
 }
 
-/* Frees the plan. Caller holds pagoda_vm.lock. */
 void pagoda_plan_fini(struct pagoda_vm *vm)
 {
 	__mt_destroy(&vm->plan.taken);

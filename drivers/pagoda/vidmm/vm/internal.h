@@ -48,7 +48,6 @@ struct pagoda_books {
 	} now;
 };
 
-/* Returns true if the entry maps an allocation. */
 static inline bool pagoda_bind_is_map(const struct pagoda_bind *entry)
 {
 	return entry->type == DRM_PAGODA_BIND_MAP || entry->type == DRM_PAGODA_BIND_MAP_FENCE;

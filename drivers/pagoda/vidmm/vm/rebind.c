@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings that become valid again: all such mappings of an address space are one change of its
- * page tables with one flush, however many allocations they show.
- *
- * The mappings of an allocation that moved are in the gpuva tree, but not in the page tables.
- * Such mappings are collected, the tables for them are staged, and only after the commit the gpuva
+ * Mappings that become valid again: mappings of allocations that moved are in the gpuva tree, but
+ * not in the page tables. Such mappings of a VM are collected, whatever allocations they show, and
+ * the page tables for them are changed at once, with one flush. Only after the commit the gpuva
  * tree marks the mappings valid.
  */
 #include <linux/slab.h>

@@ -3,9 +3,8 @@
  * Address spaces of clients: creation and destruction, page tables, and the effect of moves on
  * mappings.
  *
- * Page tables are allocations in VRAM (system memory in CPU_VIRTUAL mode) that share the VM's
- * reservation. The tables of an idle VM may be evicted; mmu/ keeps the content of each table,
- * so eviction copies nothing, and the next change brings the tables back.
+ * Page tables are allocations in VRAM (table_memory.c), or system memory in CPU_VIRTUAL mode. The
+ * tables of an idle VM may be evicted; the next change of the VM's mappings brings them back.
  *
  * The mappings of an allocation are invalidated before the allocation moves, earlier in the
  * stream than the move. The mappings become valid again in a MAKE_RESIDENT, VM_BIND or SUBMIT that
