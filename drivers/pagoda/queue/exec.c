@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Engines: one scheduler per engine, with one run queue per priority.
- */
+/* Engines: one scheduler per engine, with one run queue per priority. */
 #include <linux/dma-fence.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -135,7 +133,7 @@ void pagoda_engines_stop(struct pagoda_engines *engines)
 	}
 	for (i = 0; i < engines->count; i++)
 		pagoda_flight_drain(&engines->engine[i].flight);
-	/* The last jobs may have ended while the work or the watchdog was still running. */
+	/* The last jobs may end before the work item or the watchdog returns: wait for both. */
 	for (i = 0; i < engines->count; i++) {
 		cancel_delayed_work_sync(&engines->engine[i].flight.watchdog);
 		flush_work(&engines->engine[i].flight.work);

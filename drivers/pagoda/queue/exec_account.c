@@ -79,10 +79,7 @@ u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine)
 	return ktime_to_ns(ktime_sub(ktime_get(), engine->busy_since));
 }
 
-/*
- * Charges the time since engine->busy_since to the account of the engine's first unfinished job,
- * before the next job becomes the first.
- */
+/* Charges the time since engine->busy_since to the account of the first unfinished job. */
 void pagoda_engine_charge(struct pagoda_flight *flight)
 {
 	struct pagoda_exec_engine *engine = pagoda_engine_of(flight);

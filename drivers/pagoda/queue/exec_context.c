@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Contexts: each job belongs to a context, which is banned for a job that faults or hangs.
- */
+/* Contexts: each job belongs to a context, which is banned for a job that faults or hangs. */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
 

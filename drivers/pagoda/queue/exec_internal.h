@@ -23,10 +23,7 @@
 #include "exec.h"
 #include "flight.h"
 
-/*
- * Most jobs that an engine has at once: enough to keep the engine busy, few enough that a job of
- * high priority doesn't wait behind many.
- */
+/* Most jobs an engine has at once: keeps it busy, and jobs of high priority don't wait for long. */
 #define PAGODA_EXEC_DEPTH	4
 /* Failures at a job, without a fault or a timeout, after which the engine counts as broken. */
 #define PAGODA_EXEC_FAILURES	3

@@ -48,10 +48,7 @@ static void exec_go_on(struct pagoda_exec_engine *engine)
 	pagoda_flight_retire(&engine->flight);
 }
 
-/*
- * Returns true if @seqno, reported by a reset, fits the requests sent, acknowledged and refused
- * before (C188).
- */
+/* Returns true if @seqno of a reset fits requests sent, acknowledged and refused before (C188). */
 static bool exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
 {
 	struct pagoda_engine_job *stuck = pagoda_engine_stuck(engine, seqno);
@@ -316,10 +313,7 @@ void pagoda_engine_work(struct work_struct *work)
 	dma_fence_end_signalling(cookie);
 }
 
-/*
- * Returns the number of the request that the device executes if the device made no progress for the
- * whole timeout, else 0.
- */
+/* Returns the number of the first request if it made no progress for the whole timeout, else 0. */
 static u64 exec_overdue(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_flight *flight = &engine->flight;
@@ -335,7 +329,7 @@ static u64 exec_overdue(struct pagoda_exec_engine *engine)
 	return seqno;
 }
 
-/* Handles completions without an interrupt. */
+/* Handles completions for which no interrupt came; they count as polled. */
 static void exec_poll(struct pagoda_exec_engine *engine)
 {
 	spin_lock_irq(&engine->flight.lock);

@@ -58,10 +58,7 @@ const char *pagoda_timeline_prepare(enum pagoda_timeline timeline)
 	return tombstone ? tombstone->name : NULL;
 }
 
-/*
- * Removes all pointers to the queue and the module from the fence of a finished job. The fence is
- * signalled.
- */
+/* Removes all pointers to queue and module from the signalled fence of a finished job. */
 void pagoda_timeline_detach(enum pagoda_timeline timeline, struct drm_sched_job *job)
 {
 	struct drm_sched_fence *s_fence = job->s_fence;

@@ -160,10 +160,7 @@ static void job_returned(struct pagoda_job *job, enum pagoda_job_state state)
 	job->state = state;
 }
 
-/*
- * Makes all sent jobs waiting jobs. The transport may still have their requests; later answers to
- * these requests are ignored.
- */
+/* Makes all sent jobs waiting jobs; later answers to their requests will be ignored. */
 void pagoda_flight_take_back(struct pagoda_flight *flight)
 {
 	struct pagoda_job *job;
@@ -398,7 +395,7 @@ void pagoda_job_put(struct pagoda_job *job)
 		job->flight->ops->free(job);
 }
 
-/* Undoes pagoda_job_init(). The job has no fence of its own any more if that was signalled. */
+/* Undoes pagoda_job_init(). job->hw is NULL already if that fence was signalled. */
 void pagoda_job_fini(struct pagoda_job *job)
 {
 	drm_sched_job_cleanup(&job->sched);

@@ -19,10 +19,7 @@
 #include "flight.h"
 #include "queue.h"
 
-/*
- * Most free jobs kept for reuse: as many as are needed to map a GiB of scattered pages. A larger
- * burst of submissions allocates and frees memory.
- */
+/* Most free jobs kept for reuse: as many as are needed to map a GiB of scattered pages. */
 #define PAGODA_QUEUE_POOL	48
 /* Most jobs in flight if the CPU executes all jobs: no ring of the device limits their number. */
 #define PAGODA_QUEUE_CPU_DEPTH	64

@@ -160,10 +160,7 @@ static struct pagoda_paging_job *queue_cpu_job(struct pagoda_queue *queue)
 	return job;
 }
 
-/*
- * Counts a given-up job as finished by the device, which either never got the job, or counted it as
- * executed in a reset.
- */
+/* Counts a given-up job as finished: the device never got it, or finished it in a reset. */
 static void job_skip(struct pagoda_paging_job *job)
 {
 	struct pagoda_queue *queue = pagoda_queue_of(job);

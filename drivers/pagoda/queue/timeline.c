@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The paging timeline: one scheduler, one entity at kernel priority, one job per submission.
- */
+/* The paging timeline: one scheduler, one entity at kernel priority, one job per submission. */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
 #include <linux/mm.h>

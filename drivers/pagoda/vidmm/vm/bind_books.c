@@ -238,10 +238,7 @@ void pagoda_books_unmap(struct pagoda_books *books, u64 address, u64 size)
 	WARN_ON_ONCE(drm_gpuvm_sm_unmap(&books->vm->base, books, address, size));
 }
 
-/*
- * Returns a node for the mapping that COPY @entry makes of the part of @from in its source. The
- * node has a reference to the drm_gpuvm_bo of @from.
- */
+/* Returns a node for the copy that COPY @entry makes of @from, with a drm_gpuvm_bo reference. */
 static struct pagoda_va *copy_piece(struct pagoda_books *books, const struct pagoda_bind *entry,
 				    const struct pagoda_va *from)
 {

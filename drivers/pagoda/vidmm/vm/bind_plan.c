@@ -203,10 +203,7 @@ static u64 plan_alignment(const struct pagoda_bind *entry)
 	return PAGE_SIZE;
 }
 
-/*
- * Advances *@start to the first range of @size free bytes below @end, whatever its alignment.
- * Returns false if there is none.
- */
+/* Moves *@start to the next free @size bytes below @end, aligned or not; false: there are none. */
 static bool plan_next_gap(struct pagoda_vm *vm, u64 *start, u64 end, u64 size)
 {
 	MA_STATE(mas, &vm->plan.taken, 0, 0);

@@ -144,7 +144,7 @@ static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item
 	return ret;
 }
 
-/* Counts queued uses of each allocation: closing a handle searches queues only if there are any. */
+/* Adds @add to wish.waits of the allocations: closing a handle searches queues only if above 0. */
 static void job_count_waits(struct pagoda_bind_job *job, int add)
 {
 	u32 i;
@@ -264,7 +264,7 @@ static int queue_wait_room(struct pagoda_vm *vm)
 	struct pagoda_gate *gate = pagoda_gate_pause(vm->vidmm);
 	long left;
 
-	/* The timeout is for removal of the device, which waits for ioctls without waking room. */
+	/* A timeout, because removal of the device waits for ioctls but doesn't wake queue->room. */
 	left = wait_event_interruptible_timeout(queue->room, READ_ONCE(queue->count) <
 						DRM_PAGODA_MAX_QUEUED_BINDS, HZ / 4);
 	pagoda_gate_resume(vm->vidmm, gate);
@@ -296,7 +296,7 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool alone
 			return ret;
 		if (!job_needs_room(vm, job, &waits))
 			break;
-		/* Don't wait @alone: no other thread can lock a list. User space has to retry. */
+		/* @alone keeps other threads' lists out: don't wait, user space has to retry. */
 		if (alone)
 			return -EBUSY;
 		ret = queue_wait_room(vm);

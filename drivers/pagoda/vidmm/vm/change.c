@@ -97,10 +97,7 @@ static void vm_bo_invalidate(struct pagoda_vm *vm, struct drm_gpuvm_bo *vm_bo)
 	}
 }
 
-/*
- * Invalidates all mappings of @bo in @vm. Caller holds the reservation of @bo. May sleep and
- * allocate.
- */
+/* Invalidates all mappings of @bo, whose reservation is held, in @vm. May sleep and allocate. */
 void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo = drm_gpuvm_bo_find(&vm->base, pagoda_bo_gem(bo));
@@ -198,10 +195,7 @@ int pagoda_vm_make_tables_resident(struct pagoda_vm *vm)
 	return ret;
 }
 
-/*
- * Remembers @fence, unless it is NULL, as that of the last operation on the VM's page tables.
- * Caller holds the space's lock.
- */
+/* Remembers @fence, if not NULL, of the last operation on the space, whose lock is held. */
 void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
 {
 	if (!fence)

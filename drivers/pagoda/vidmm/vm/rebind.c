@@ -141,7 +141,7 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 	struct drm_gpuvm_bo *vm_bo, *next;
 	int ret = 0;
 
-	/* The list doesn't change meanwhile: the caller holds the reservations needed for that. */
+	/* evict.list doesn't change: a change needs a reservation that the caller holds. */
 	list_for_each_entry_safe(vm_bo, next, &vm->base.evict.list, list.entry.evict) {
 		ret = pagoda_rebind_add(&rebind, vm_bo);
 		if (ret)

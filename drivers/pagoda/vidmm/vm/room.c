@@ -43,10 +43,7 @@ u32 pagoda_room_rank(const struct pagoda_bo *bo)
 	return bo->flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS ? 0 : 1;
 }
 
-/*
- * Fills in the place other than VRAM where the GPU can use the allocation. Returns the number of
- * places, 0 or 1.
- */
+/* Fills in the place other than VRAM where the GPU can use @bo. Returns how many: 0 or 1. */
 static u32 room_elsewhere(struct pagoda_bo *bo, struct ttm_place *places)
 {
 	u32 n = pagoda_bo_placement_resident(bo, places);

@@ -291,10 +291,7 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 	u32 space, count = vidmm->info->max_address_spaces;
 	int ret = 0;
 
-	/*
-	 * The executor has an aperture only if it executes all buffers: the device has no TLB
-	 * then.
-	 */
+	/* An executor with an aperture executes all buffers: then the device has no TLB. */
 	if (!vidmm->mmu || vidmm->executor->aperture)
 		return;
 	pagoda_paging_walk(sub->data, sub->built, start, tables_note_flush, &flushes);

@@ -53,7 +53,7 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	}
 	bo->vm.had_handle = true;
 	bo->vm.opened = opened;
-	/* Here, because pagoda_client_forget() finds only allocations that have mappings. */
+	/* Leave lists here: pagoda_client_forget() finds only allocations that have mappings. */
 	if (!opened)
 		list_del_init(&bo->vm.evicted);
 	pagoda_priority_apply(bo);
@@ -236,7 +236,7 @@ void pagoda_vm_put(struct pagoda_vm *vm)
 
 /*
  * Makes every page table entry invalid before the tables are freed (C107), and waits until the
- * stream is idle. Without memory for an update, calls pagoda_vm_invalidate_range(): needs none.
+ * stream is idle. Without memory for an update, invalidates the range: that needs no memory.
  */
 static void vm_empty_tables(struct pagoda_vm *vm)
 {
@@ -367,7 +367,7 @@ static struct pagoda_vm *client_vm_mapping(struct pagoda_client *client, struct 
 	return found;
 }
 
-/* Searches all VMs with queued arrays: no list tells which arrays name the allocation. */
+/* Forgets @bo in all VMs with queued arrays: no list tells which arrays name an allocation. */
 static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_vm *vm;
