@@ -394,7 +394,7 @@ void pagoda_engines_hold(struct pagoda_engines *engines)
 /**
  * pagoda_engines_lost() - Give up all jobs the engines had, because the adapter was reset
  * @engines: The engines, held; the device has none of their requests any more and continues
- *	with the number that follows the last one it was given (C193)
+ *	with the number that follows the last number it was given (C193)
  *
  * Jobs that were executed completely before are done. All others that the scheduler has handed
  * over, including jobs that weren't sent yet, fail with -ECANCELED, and the owners of contexts that

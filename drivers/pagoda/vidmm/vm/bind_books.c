@@ -4,9 +4,9 @@
  * allocations were resident.
  *
  * Ranges that fault on purpose, or that are only reserved, aren't in the tree: the plan
- * (bind_plan.c) has them. Nothing here fails: the steps of drm_gpuvm take their nodes from a
- * list of spare ones, three per entry, the most that one entry can need. Copies need one more
- * for each mapping that they make.
+ * (bind_plan.c) has them. Nothing here fails: the callbacks of drm_gpuvm take their nodes from a
+ * list of spare nodes, three per entry, the most that an entry can need. COPY entries need a
+ * further node for each mapping that they make.
  *
  * A mapping with a window that repeats keeps the offset of the window, wherever the mapping was
  * cut; &pagoda_va.first says at which byte of the window the mapping begins.

@@ -264,7 +264,7 @@ static int queue_wait_room(struct pagoda_vm *vm)
 	struct pagoda_gate *gate = pagoda_gate_pause(vm->vidmm);
 	long left;
 
-	/* A timeout, because removal of the device waits for ioctls but doesn't wake queue->room. */
+	/* A timeout: removal of the device waits for ioctls but doesn't wake queue->room. */
 	left = wait_event_interruptible_timeout(queue->room, READ_ONCE(queue->count) <
 						DRM_PAGODA_MAX_QUEUED_BINDS, HZ / 4);
 	pagoda_gate_resume(vm->vidmm, gate);

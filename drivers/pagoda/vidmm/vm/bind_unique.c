@@ -5,7 +5,7 @@
  *
  * Only allocations that were ever mapped with the bit are checked. All present mappings that
  * the array leaves, and all mappings it makes, are sorted by the bytes they show; two
- * overlapping ones with different values, one of which has the bit, are a clash.
+ * overlapping mappings with different values, of which at least one has the bit, are a clash.
  */
 #include <linux/maple_tree.h>
 #include <linux/slab.h>

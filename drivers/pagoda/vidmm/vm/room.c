@@ -107,7 +107,7 @@ static u64 room_spill_step(struct pagoda_vm *vm, u32 step, u64 bytes, bool away)
 	return done;
 }
 
-/* Moves private allocations out of VRAM: offered ones first, then lower priorities (C168). */
+/* Moves private allocations out of VRAM: first offered, then low priorities (C168). */
 static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
 {
 	unsigned long steps = room_steps(vm);
@@ -152,9 +152,9 @@ bool pagoda_room_make(struct pagoda_room *room)
 }
 
 /*
- * Makes a page table or save area of the VM resident. Caller holds the VM's reservation. Of the
- * allocations that share it only private ones without mappings are evicted, and these only with
- * PAGODA_VM_KEEP_BOUND. The reserve is used with PAGODA_VM_KEEP_NOTHING, or once pagoda_room_make()
+ * Makes a page table or save area of the VM resident. Caller holds the VM's reservation. The VM's
+ * own allocations are evicted only with PAGODA_VM_KEEP_BOUND, and then only private allocations
+ * without mappings. The reserve is used with PAGODA_VM_KEEP_NOTHING, or once pagoda_room_make()
  * has opened it. Returns 0, -ENOMEM, or another error of pagoda_bo_place().
  */
 int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)

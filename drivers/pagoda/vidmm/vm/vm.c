@@ -228,7 +228,7 @@ struct pagoda_vm *pagoda_vm_get(struct pagoda_vm *vm)
 	return vm;
 }
 
-/* Drops a reference; the last one frees the VM. May sleep. */
+/* Drops a reference; without references, frees the VM. May sleep. */
 void pagoda_vm_put(struct pagoda_vm *vm)
 {
 	drm_gpuvm_put(&vm->base);
