@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Allocations and their placements. */
+/* Allocations: struct pagoda_bo and its parts. */
 #ifndef PAGODA_VIDMM_LEDGER_ALLOCATION_H
 #define PAGODA_VIDMM_LEDGER_ALLOCATION_H
 
@@ -32,10 +32,10 @@ struct ttm_buffer_object;
 
 /**
  * enum pagoda_offer - Order in which offered allocations are discarded
- * @PAGODA_OFFER_NONE: isn't offered
- * @PAGODA_OFFER_LOW: first
- * @PAGODA_OFFER_NORMAL: then
- * @PAGODA_OFFER_HIGH: last
+ * @PAGODA_OFFER_NONE: the allocation isn't offered
+ * @PAGODA_OFFER_LOW: discarded first
+ * @PAGODA_OFFER_NORMAL: discarded after all of %PAGODA_OFFER_LOW
+ * @PAGODA_OFFER_HIGH: discarded last
  * @PAGODA_OFFER_RANKS: number of values
  */
 enum pagoda_offer {
@@ -54,21 +54,26 @@ enum pagoda_offer {
 #define PAGODA_APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
 /* Flags of &pagoda_bo.content.aborted: how a reset of the device ended paging of an allocation. */
-#define PAGODA_ABORTED_BY_RESET	BIT(0)	/* some of the paging was given up */
-#define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* the device failed at that paging (C190) */
+#define PAGODA_ABORTED_BY_RESET	BIT(0)	/* paging of its content was given up */
+#define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* that paging made the device fail (C190) */
 
 /**
- * struct pagoda_bo_content - Content of an allocation, and what the device knows of it
+ * struct pagoda_bo_content - Content of an allocation, and what the device was told of the
+ * content
  * @epoch: pagoda_reset_epoch() when the content got into VRAM
- * @copy: Copy in system memory while the allocation is in VRAM (copy.c), or NULL
- * @keeps_copy: Keep a copy while the allocation is on a residency list: no client gave the
- *	allocation up yet, or the last client to do so said that the content wasn't written
- * @told: The device was told where the allocation is, and wasn't told since that it left
- * @discardable: The content isn't needed: eviction is DISCARD_CONTENT
- * @needs_idle: There is set-up that can't be queued besides the swizzling range (fault injection
- *	sets it)
- * @lost: Content was lost to a device failure; set in the dma_fence signalling path, sticky
- * @unclean: Content was lost, and not cleared since; set in the dma_fence signalling path
+ * @copy: Copy of the content in system memory, kept while the allocation is in VRAM (copy.c);
+ *	or NULL
+ * @keeps_copy: Keep @copy while the allocation is on a residency list: it was never taken off a
+ *	list, or the client that did so last said that the content wasn't written
+ * @told: The device got a notice that the allocation is where it is, and none since that it
+ *	left
+ * @discardable: The content isn't needed: an eviction is a DISCARD_CONTENT instead of a copy
+ * @needs_idle: Fault injection: the allocation counts as having set-up that can't be queued, so
+ *	that paging waits until the allocation is idle
+ * @lost: Content was lost to a device failure, and the client hasn't acknowledged that; set in
+ *	the dma_fence signalling path
+ * @unclean: Content was lost, and the memory wasn't cleared since; set in the dma_fence
+ *	signalling path
  * @aborted: PAGODA_ABORTED_* bits; set in the dma_fence signalling path, taken by the rebuild
  *
  * Protected by the reservation but for what is said above.
@@ -86,12 +91,14 @@ struct pagoda_bo_content {
 };
 
 /**
- * struct pagoda_bo_tiling - Geometry of a tiled surface, and how the CPU is shown it
+ * struct pagoda_bo_tiling - Geometry of a tiled surface, and the range in which the CPU sees it
+ * as rows
  * @layout: Geometry, all zeros for an allocation that isn't tiled; constant
- * @range: Swizzling range of the allocation, or NULL; only in VRAM. Changed with the reservation
- *	and pagoda_swizzle.lock held
+ * @range: Swizzling range of the allocation while in VRAM, or NULL; changed with the
+ *	reservation and pagoda_swizzle.lock held
  * @is_tiled_in_system: The evicted content is tiled as in VRAM, not in rows
- * @alternate_view: Evicted out of a swizzling range that the CPU was shown
+ * @alternate_view: The content was evicted from a swizzling range that the CPU could see, and
+ *	comes back to a range if there is a free one
  *
  * Protected by the reservation but for what is said above.
  */
@@ -104,14 +111,16 @@ struct pagoda_bo_tiling {
 
 /**
  * struct pagoda_bo_choice - What the policy knows of an allocation
- * @item: The policy's item
- * @tried: Entry in a caller's list of victims that were tried
- * @jobs: &pagoda_vm.jobs of its VM when @written or the policy's clean flag was last set
+ * @item: The allocation, as the policy sees it
+ * @tried: Entry in the list of victims that a search for room has tried to evict
+ * @jobs: &pagoda_vm_uses.jobs when @written or &pagoda_policy_item.clean was last set; 0 if the
+ *	allocation isn't private to a VM
  * @in_vram: The policy was told that the allocation is in VRAM
- * @written: The content in VRAM may differ from the copy, or there is no copy
- * @handed_out: The allocation has or had several handles, which other clients may have
- * @keep: The call that holds the reservation needs the allocation where it is; changed with the
- *	reservation held, too
+ * @written: The content in VRAM may differ from &pagoda_bo.content.copy, or there is no copy
+ * @handed_out: The allocation had several handles at some time, so that other clients may have
+ *	used it
+ * @keep: The call that holds the reservation needs the allocation: it isn't evicted. Changed
+ *	with the reservation held, too
  * @makes_room: The allocation is being evicted for another one; protected by the reservation
  *
  * Protected by pagoda_victims.lock but for what is said above.
@@ -129,24 +138,25 @@ struct pagoda_bo_choice {
 
 /**
  * struct pagoda_bo_wish - Where clients want an allocation to be
- * @resident: Was made resident and not evicted on request since
- * @released: No client requires the allocation any more, or it was evicted by request: it leaves
- *	only when its place is needed, and isn't promoted afterwards. Set without a lock
+ * @resident: The allocation was made resident, and no client has evicted it since
+ * @released: The last client took the allocation off its residency list: it stays until its
+ *	place is needed, and isn't promoted once it left. Set without a lock
  * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM
  * @promote: Entry among the allocations that wait for promotion to VRAM
- * @queued: Number of waiting submissions that list the allocation, and of requests that are to make
- *	it resident
+ * @queued: Number of deferred jobs that list the allocation, and of waiting requests that will
+ *	make it resident: above 0 it can't be offered
  * @waits: Number of waiting VM_BIND entries that map the allocation: above 0 it is evicted only if
  *	nothing else can be
  * @required: Number of clients that have the allocation on their residency lists: above 0 it is
  *	evicted only if nothing else can be
- * @requirements: struct pagoda_requirement, entries of these lists; protected by
+ * @requirements: struct pagoda_requirement, an entry for each of those clients; protected by
  *	pagoda_vidmm.required_lock
- * @owned: Entry in the residency list of &pagoda_bo.client, or NULL; protected by
- *	&pagoda_requirements.lock of that client
- * @named: Number of the last call that found the allocation settled; protected as @owned
- * @settled: 1 + pagoda_reset_epoch() when MAKE_RESIDENT found nothing left to do, 0 otherwise;
- *	read without a lock
+ * @owned: The allocation's entry in the residency list of &pagoda_bo.client, or NULL; protected
+ *	by &pagoda_requirements.lock of that client
+ * @named: &pagoda_settling.call of the last call that found the allocation settled; protected
+ *	by &pagoda_requirements.lock of &pagoda_bo.client
+ * @settled: 1 + pagoda_reset_epoch() when MAKE_RESIDENT found nothing left to do for the
+ *	allocation, 0 otherwise; read without a lock
  *
  * Protected by the reservation but for what is said above; counters are atomic.
  */
@@ -166,10 +176,11 @@ struct pagoda_bo_wish {
 
 /**
  * struct pagoda_bo_offer - Offer of an allocation's content
- * @rank: Rank of the offer, %PAGODA_OFFER_NONE if it isn't offered; read without a lock
- * @decommit: Offered with its pages in system memory
+ * @rank: %PAGODA_OFFER_NONE while the content isn't offered; read without a lock
+ * @decommit: The offer includes the pages in system memory
  * @discarded: The content was dropped since it was offered
- * @entry: In pagoda_offers.ranks while it is offered and in VRAM; protected by pagoda_offers.lock
+ * @entry: Entry in pagoda_offers.ranks while the allocation is offered and in VRAM; protected
+ *	by pagoda_offers.lock
  *
  * Protected by the reservation but for what is said above.
  */
@@ -181,13 +192,13 @@ struct pagoda_bo_offer {
 };
 
 /**
- * struct pagoda_vm_uses - What is known of a VM where its private allocations are chosen and placed
+ * struct pagoda_vm_uses - Uses of a VM's private allocations, which jobs don't list one by one
  * @gpuvm: The VM's mappings, which hold the VM; constant
  * @bulk: Private allocations with a handle in LRU order; each job moves all of them to the tail
  *	at once
- * @used_at: &pagoda_policy.clock behind the VM's last submission; protected by
+ * @used_at: &pagoda_policy.clock after the VM's last submission; protected by
  *	pagoda_victims.lock
- * @jobs: Number of submissions so far; protected by pagoda_victims.lock
+ * @jobs: Number of the VM's submissions so far; protected by pagoda_victims.lock
  */
 struct pagoda_vm_uses {
 	struct drm_gpuvm *gpuvm;
@@ -198,17 +209,18 @@ struct pagoda_vm_uses {
 
 /**
  * struct pagoda_bo_vm - Ties of an allocation to address spaces
- * @private_to: VM it is private to, a reference; or NULL. Constant
- * @uses: What @private_to shares with all of its allocations, or NULL. Constant
- * @shared: Object that shares its reservation with it, or NULL; a reference, because the resource
- *	that a move leaves behind may keep the allocation longer than its VM. Constant
- * @table_of: VM that it is a page table of, or NULL
- * @save_of: VM with the context that it is the save area of, or NULL
+ * @private_to: VM that the allocation is private to, a reference; or NULL. Constant
+ * @uses: Uses of @private_to, or NULL. Constant
+ * @shared: GEM object with the reservation that the allocation uses, or NULL; a reference,
+ *	because the resource that a move leaves behind may keep the allocation longer than its
+ *	VM. Constant
+ * @table_of: VM that the allocation is a page table of, or NULL
+ * @save_of: VM of the context that the allocation is the save area of, or NULL
  * @evicted: Entry in &pagoda_vm.evicted of @private_to, or in another list of that VM
- * @left_out: If @evicted is in a list, the list is &pagoda_vm.left_out
- * @unique: Was mapped with unique driver protection at some time
- * @opened: Has a handle; kept for private allocations only
- * @had_handle: Has or had a handle; kept for private allocations only
+ * @left_out: @evicted is in &pagoda_vm.left_out, if in any list
+ * @unique: The allocation was mapped with unique driver protection at some time
+ * @opened: The allocation has a handle; kept for private allocations only
+ * @had_handle: The allocation has or had a handle; kept for private allocations only
  *
  * Protected by the reservation, which is the VM's for all but @unique.
  */
@@ -227,11 +239,11 @@ struct pagoda_bo_vm {
 
 /**
  * struct pagoda_bo_share - Sharing of an allocation with other devices
- * @imported: dma-buf that it was imported from, a reference; or NULL. Constant
- * @import: Attachment to @imported, a reference; NULL before it is attached and once it is
- *	detached, which happens with the core's object_name_lock held
- * @exported: dma-buf that was made of it, or NULL
- * @detach: Work that ends an import
+ * @imported: dma-buf that the allocation was imported from, a reference; or NULL. Constant
+ * @import: Attachment to @imported, a reference; NULL while not attached. Detached with the DRM
+ *	core's object_name_lock held
+ * @exported: dma-buf that exports the allocation, or NULL
+ * @detach: Work that detaches @import
  *
  * Protected by the reservation but for what is said above.
  */
@@ -246,12 +258,12 @@ struct pagoda_bo_share {
  * struct pagoda_bo_params - Parameters of an allocation, as checked by ALLOCATION_CREATE
  * @size: Bytes, multiple of the page size
  * @flags: DRM_PAGODA_ALLOCATION_* flags
- * @supported: Segment set
- * @eviction: Eviction segment set
- * @preferred: Segment ids in order, then zeros
+ * @supported: Bits of the segments that the GPU may use the allocation in
+ * @eviction: Bits of the segments that evictions may choose before system memory
+ * @preferred: Segment ids, most preferred first, then zeros
  * @alignment: Bytes, a power of two; 0 = none
  * @layout: Geometry of a tiled surface, or all zeros
- * @vm: VM it is private to, a reference is held; or NULL
+ * @vm: VM that the allocation is private to, a reference; or NULL
  * @uses: &pagoda_vm.uses of @vm, or NULL
  */
 struct pagoda_bo_params {
@@ -268,22 +280,22 @@ struct pagoda_bo_params {
 
 /**
  * struct pagoda_bo - An allocation
- * @ttm: TTM's part, with the GEM object in it
+ * @ttm: TTM's object, which contains the GEM object
  * @vidmm: Manager
  * @client: Client that is charged; NULL for an imported allocation until it has a handle
  * @id: Number for traces and packets; never 0, never reused
  * @flags: DRM_PAGODA_ALLOCATION_* flags
- * @supported: Segment set
- * @eviction: Eviction segment set
- * @preferred: Supported segments with enough memory for it, preferred ones first, then zeros
+ * @supported: Bits of the segments that the GPU may use the allocation in
+ * @eviction: Bits of the segments that evictions may choose before system memory
+ * @preferred: Supported segments that can hold the allocation, most preferred first, then zeros
  * @alignment: Bytes
  * @is_fence: The allocation is the page of a monitored fence: the device is told where it is
  * @fence_left: Value that the fence page shows when the device is gone (C184)
- * @content: Content
+ * @content: Content, and what the device was told of it
  * @tiling: Geometry of a tiled surface
- * @choice: What the policy knows
- * @wish: Where clients want it
- * @offer: Offer of its content
+ * @choice: What the policy knows of the allocation
+ * @wish: Where clients want the allocation to be
+ * @offer: Offer of the content
  * @vm: Ties to address spaces
  * @share: Sharing with other devices
  * @part: Part of the budget of @client that the allocation uses; @part.segment is changed with the
@@ -315,7 +327,7 @@ struct pagoda_bo {
 	struct ttm_place evict_places[4];
 };
 
-/* Returns the allocation around a TTM object for which pagoda_bo_is_ours(). */
+/* Returns the allocation that contains a TTM object for which pagoda_bo_is_ours() is true. */
 static inline struct pagoda_bo *pagoda_bo_of_ttm(struct ttm_buffer_object *bo)
 {
 	return container_of(bo, struct pagoda_bo, ttm);

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Budgets: how much of a segment group a client should use (WDDM 10.1).
+ * Budgets: how much memory of a segment group (WDDM: local, non-local) a client should use.
  *
- * Microsoft doesn't say how a budget is found; this is Pagoda's rule. Of each group some is kept
- * for the kernel, the rest is the pool. For one client, of the pool
+ * Microsoft doesn't say how a budget is found; this is Pagoda's rule. A 32nd of each group is
+ * kept for the kernel, the rest is the pool. For a client, the pool is split like this:
  *
- *	the reservations of other clients are theirs,
- *	other clients keep what they use beyond that, but none more than the budget itself,
+ *	other clients keep their reservations,
+ *	other clients keep their usage beyond that, each up to the size of the budget found,
  *	the rest is the budget.
  *
- * So each client has the same share of what isn't reserved by others, and the unused part of
- * their shares is lent: a client that is alone has the pool. A budget depends on what other
+ * So all clients have equal shares of what isn't reserved, and the unused part of a share is
+ * lent to the others: a client that is alone has the pool. A budget depends on what other
  * clients use and reserve, never on the client itself: its own reservation changes nothing
- * (C166), and its usage takes nothing from it. Files that use nothing count for nothing.
+ * (C166), and its usage takes nothing from it. A client that uses nothing takes nothing from
+ * other budgets.
  *
- * Nothing is enforced here: a client over its budget is told how much it should trim.
+ * No allocation is evicted for a budget: a client over its budget is told how much to trim.
  *
- * Requests are answered before their allocations have arrived. Each byte of an allocation that a
- * request is to bring is expected until it is charged to the group it comes to, and used from
- * then on: never both, and never neither before the last request for it is through.
+ * A request, such as MAKE_RESIDENT, is answered before its allocations have moved. Each byte
+ * that a request brings counts as expected until it is charged to its new group, and as used
+ * from then on: never as both, and never as neither while a request for it is unfinished.
  *
  * The functions depend on the structs below only, not on the driver's objects.
  */
@@ -37,7 +38,7 @@
 /** PAGODA_BUDGET_SEGMENTS: number of segments, including the system segment. */
 #define PAGODA_BUDGET_SEGMENTS	(DRM_PAGODA_SEGMENT_APERTURE + 1)
 
-/** PAGODA_BUDGET_KERNEL: the kernel keeps one part in this many of each group. */
+/** PAGODA_BUDGET_KERNEL: the kernel keeps the size of each group divided by this. */
 #define PAGODA_BUDGET_KERNEL	32
 
 /**
@@ -45,9 +46,10 @@
  * @lock: Protects all members below
  * @clients: struct pagoda_budget
  * @pool: Bytes of each group that clients share
- * @reserved: Bytes of the pool that clients have reserved
+ * @reserved: Sum of the clients' reservations in bytes, by group
  * @owner: Argument of @changed; constant
- * @changed: Called when usage or a reservation changed, in any context; constant, may be NULL
+ * @changed: Called when a client's usage or reservation changed, in any context; constant, may
+ *	be NULL
  */
 struct pagoda_budgets {
 	spinlock_t lock;	/* all below */
@@ -60,17 +62,19 @@ struct pagoda_budgets {
 
 /**
  * struct pagoda_budget - Usage and reservation of a client
- * @budgets: The device's
+ * @budgets: Budgets of all clients of the device
  * @link: Entry in &pagoda_budgets.clients
- * @segment_bytes: Bytes of its allocations in each segment, by segment id; with page tables,
- *	context save areas and other allocations that the driver makes for it. Changed under
+ * @segment_bytes: Bytes of the client's allocations by segment id, including page tables, save
+ *	areas and other allocations that the driver makes for the client. Changed under
  *	&pagoda_budgets.lock, read without it
- * @table_bytes: Bytes of its page tables that the CPU writes: system memory that the GPU uses, and
- *	no allocation
- * @reservation: Bytes it says it needs at least; protected by &pagoda_budgets.lock
- * @expected: Bytes that requests will add to its usage and haven't yet; protected by
+ * @table_bytes: Bytes of the client's page tables that the CPU writes: these are system memory
+ *	that the GPU uses, but no allocations
+ * @reservation: Bytes that the client says it needs at least, by group; protected by
  *	&pagoda_budgets.lock
- * @claim: Used while a client's budget is being found; protected by &pagoda_budgets.lock
+ * @expected: Bytes that unfinished requests will still add to the client's usage, by group;
+ *	protected by &pagoda_budgets.lock
+ * @claim: Usage beyond the reservation in bytes, valid only while a budget is being found;
+ *	protected by &pagoda_budgets.lock
  */
 struct pagoda_budget {
 	struct pagoda_budgets *budgets;
@@ -83,13 +87,13 @@ struct pagoda_budget {
 };
 
 /**
- * struct pagoda_budget_part - Part of an allocation in the budget of the client that pays for it
- * @bytes: Its size; constant
- * @wanted: enum drm_pagoda_segment_group it prefers to be in, %PAGODA_BUDGET_GROUPS = none;
- *	constant
- * @segment: Segment its bytes are charged to, %PAGODA_BUDGET_SEGMENTS = none; protected by
- *	&pagoda_budgets.lock
- * @requests: Number of unfinished requests that are to bring it to @wanted; protected by
+ * struct pagoda_budget_part - An allocation in the budget of the client that is charged for it
+ * @bytes: Size of the allocation; constant
+ * @wanted: enum drm_pagoda_segment_group that the allocation prefers to be in,
+ *	%PAGODA_BUDGET_GROUPS = none; constant
+ * @segment: Id of the segment that @bytes are charged to, %PAGODA_BUDGET_SEGMENTS = none;
+ *	protected by &pagoda_budgets.lock
+ * @requests: Number of unfinished requests that bring the allocation to @wanted; protected by
  *	&pagoda_budgets.lock
  */
 struct pagoda_budget_part {
@@ -101,9 +105,11 @@ struct pagoda_budget_part {
 
 /**
  * struct pagoda_budget_growth - Allocations that a request will bring
- * @parts: Parts of one client's allocations, each only once; those that are asked for first
+ * @parts: &pagoda_bo.part of allocations of a single client, each only once; the first @asked
+ *	are new
  * @count: Number of parts
- * @asked: Number of parts that are asked for: the rest was there before and can't exceed the budget
+ * @asked: Number of allocations that the client newly asks for: only these are checked against
+ *	the budget
  */
 struct pagoda_budget_growth {
 	struct pagoda_budget_part **parts;
@@ -113,10 +119,10 @@ struct pagoda_budget_growth {
 
 /**
  * struct pagoda_budget_info - Budget of a client and a group, all in bytes
- * @budget: Size that the usage should not exceed
+ * @budget: Bytes that the usage should not exceed
  * @usage: Bytes in use
  * @reservation: Bytes that the client says it needs at least
- * @available: Largest possible reservation
+ * @available: Largest reservation that would be accepted
  */
 struct pagoda_budget_info {
 	u64 budget;

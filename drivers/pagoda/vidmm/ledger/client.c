@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Clients: created with their file, freed with the last allocation, job or listener that counts for
- * the client.
- */
+/* Clients: created when a DRM file is opened, freed with the last reference. */
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
 #include <drm/drm_file.h>
@@ -21,7 +18,7 @@
 #include "traffic.h"
 
 /*
- * Returns the accounting of a new DRM file, to be released with pagoda_client_put(), or NULL
+ * Returns the client of a new DRM file, to be released with pagoda_client_put(), or NULL
  * without memory. May sleep; the manager outlives the client.
  */
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
@@ -53,7 +50,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	INIT_LIST_HEAD(&client->closing.handles);
 	INIT_DELAYED_WORK(&client->closing.work, vidmm->closing_work);
 	pagoda_ears_init(&client->ears);
-	/* A client may move all of VRAM at once. */
+	/* The full bucket lets a client's jobs replace all of VRAM at once. */
 	pagoda_traffic_init(&client->pace.traffic, vidmm->bandwidth, vidmm->submit_share,
 			    vidmm->submit_share, pagoda_vidmm_segment_size(vidmm), ktime_get_ns());
 	pagoda_budget_join(vidmm->budgets, &client->budget);
@@ -75,10 +72,7 @@ static void client_release(struct kref *kref)
 	kfree(client);
 }
 
-/*
- * Drops a reference to a client: that of its DRM file, or of an allocation, VM, wait or
- * listener.
- */
+/* Drops a reference to a client, which the last reference frees. */
 void pagoda_client_put(struct pagoda_client *client)
 {
 	kref_put(&client->kref, client_release);

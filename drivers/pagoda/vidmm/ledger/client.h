@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Clients: open files, and what the manager keeps of them. */
+/* Clients: struct pagoda_client, the state of an open DRM file. */
 #ifndef PAGODA_VIDMM_LEDGER_CLIENT_H
 #define PAGODA_VIDMM_LEDGER_CLIENT_H
 
@@ -24,11 +24,10 @@ struct pagoda_requirements;
 struct pagoda_vidmm;
 
 /**
- * struct pagoda_client_traffic - Counters of moves of a client's allocations, as struct
- * drm_pagoda_stats counts them
+ * struct pagoda_client_traffic - Moves of a client's allocations since its file was opened
  * @paged_in: Bytes copied to VRAM
- * @paged_out: Bytes copied out of it
- * @evictions: Allocations that left it
+ * @paged_out: Bytes copied out of VRAM
+ * @evictions: Number of times that an allocation left VRAM
  */
 struct pagoda_client_traffic {
 	atomic64_t paged_in;
@@ -37,10 +36,10 @@ struct pagoda_client_traffic {
 };
 
 /**
- * struct pagoda_client_pace - Bucket and counters of a client's submissions
- * @traffic: Bucket that submissions pay from
- * @held: Number of submissions that left allocations out of VRAM because there was no token
- * @left: Bytes that submissions left out, counted for each submission
+ * struct pagoda_client_pace - Limit of what a client's jobs evict (pace.c)
+ * @traffic: Token bucket that jobs pay for evictions from
+ * @held: Number of jobs that had allocations left out of VRAM for want of tokens
+ * @left: Bytes of the allocations that jobs left out, added up over all jobs
  */
 struct pagoda_client_pace {
 	struct pagoda_traffic traffic;
@@ -49,12 +48,12 @@ struct pagoda_client_pace {
 };
 
 /**
- * struct pagoda_payer - Thread that charges the client's cgroup for work outside of the client's
- * calls
+ * struct pagoda_payer - Thread that executes work in the client's cgroup, so that its memory is
+ * charged there (dmem.c)
  * @lock: Protects @worker and @pool; only one work item uses @worker at a time
- * @worker: Thread in the cgroup of the client's last call; NULL = work items are in that cgroup
- *	already, or no segment is a region of the dmem controller
- * @pool: The cgroup's share of VRAM, a reference; also compared without the lock
+ * @worker: Thread in the cgroup of the client's last call; NULL = none is needed, because work
+ *	items are in that cgroup anyway or no segment is a region of the dmem controller
+ * @pool: VRAM's pool of that cgroup, a reference; also compared without @lock
  */
 struct pagoda_payer {
 	struct mutex lock;	/* worker, pool */
@@ -63,15 +62,15 @@ struct pagoda_payer {
 };
 
 /**
- * struct pagoda_closing - Handles that were closed while jobs needed the allocations (closing.c)
+ * struct pagoda_closing - Closed handles with allocations that deferred jobs need (closing.c)
  * @vidmm: The manager
  * @lock: Protects all members below
- * @next: Number of the next job that is held up
- * @ends: The file is being closed: VMs are destroyed with all their mappings, and handles need no
- *	work of their own
- * @jobs: &pagoda_submit.held_up, by number
+ * @next: Number that the next deferred job gets
+ * @ends: The client's file is being closed: handles are not kept in @handles, because the VMs
+ *	are destroyed with all mappings
+ * @jobs: &pagoda_submit.held_up of the deferred jobs, by number
  * @handles: struct closing_handle, in the order in which they were closed
- * @work: Forgets handles that no job needs any more
+ * @work: Unmaps the allocations of handles that no job in @jobs needs any more
  */
 struct pagoda_closing {
 	struct pagoda_vidmm *vidmm;
@@ -93,23 +92,24 @@ enum pagoda_object {
 };
 
 /**
- * struct pagoda_client - Accounting of one DRM file
- * @budget: Usage and budget
- * @traffic: Moves of allocations that the client pays for
- * @pace: Pace of its submissions
- * @ears: Its event listeners
+ * struct pagoda_client - State of an open DRM file
+ * @budget: Usage, reservation and expected growth of video memory
+ * @traffic: Moves of the client's allocations
+ * @pace: Limit of what the client's jobs evict
+ * @ears: Event listeners of the client
  * @account: Time that engines spent for the client; may outlive the client
- * @quota: Its limits and counts
+ * @quota: Limited things that the client has
  * @kref: References of the DRM file and of the client's allocations, VMs, waits and listeners,
  *	which may outlive the file
- * @lock: Protects @objects against lookups while an entry goes, and @groups
+ * @lock: Protects @groups, and an entry of @objects between lookup and reference
  * @objects: VMs, contexts, monitored fences and paging queues, by kind and id
- * @groups: Waits for fences that signal an eventfd
- * @requirements: Its residency list
- * @pager: Executes the requests of its paging queues; NULL until there is one. Set with @lock held
- * @payer: Does work in the client's cgroup that a work item must not do in its own
- * @closing: Handles that the client closed while jobs needed the allocations
- * @end: Destroys the VMs when nothing uses them any more; runs after the client's file is closed
+ * @groups: Waits for monitored fences that signal an eventfd (fence/group.c)
+ * @requirements: The client's residency list
+ * @pager: Executes the requests of the client's paging queues; NULL until there is a paging
+ *	queue. Set with @lock held
+ * @payer: Thread in the client's cgroup, for work items that allocate for the client
+ * @closing: Handles that the client closed while deferred jobs needed the allocations
+ * @end: Destroys the client's VMs after the file was closed and the last job has finished
  * @drm: Device, a reference, while @end is to run
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: no job of the client is
  *	executed any more; else 0. Set with @lock held

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ledger: what is known about allocations and clients, for the rooms above that act on it.
- * Its functions take spinlocks at most, and move nothing.
+ * The ledger: what the driver knows about allocations and clients. Its functions move no
+ * content; the rooms above act on what the ledger says.
  */
 #ifndef PAGODA_VIDMM_LEDGER_LEDGER_H
 #define PAGODA_VIDMM_LEDGER_LEDGER_H
@@ -22,10 +22,10 @@ struct ttm_buffer_object;
 struct ttm_resource;
 
 /**
- * struct pagoda_demand - Bytes that a list needs, by where they can be
- * @only_vram: in VRAM
- * @only_aperture: at an address of the aperture
- * @either: at one of both
+ * struct pagoda_demand - Bytes that allocations need at the same time, by segment
+ * @only_vram: of allocations that must be in VRAM
+ * @only_aperture: of allocations that must have an address in the aperture
+ * @either: of allocations that must have an address, in VRAM or in the aperture
  */
 struct pagoda_demand {
 	u64 only_vram;
@@ -34,12 +34,12 @@ struct pagoda_demand {
 };
 
 /**
- * struct pagoda_victims - The policy, and what goes with it
+ * struct pagoda_victims - Choice of the allocations that leave VRAM
  * @lock: Protects @policy and the items of all allocations. Fences may be found signalled under
  *	this lock, and their callbacks run
- * @policy: The policy; its items are &pagoda_bo.choice.item
- * @asked: The policy chooses victims; if false it is only told of uses, and TTM evicts the least
- *	recently used allocation
+ * @policy: Policy that chooses victims; its items are &pagoda_bo.choice.item
+ * @asked: @policy chooses the victims; if false @policy is only told of uses, and TTM evicts
+ *	the least recently used allocation
  * @trimmed: Bytes that pagoda_victims_trim() has evicted
  */
 struct pagoda_victims {
@@ -50,11 +50,12 @@ struct pagoda_victims {
 };
 
 /**
- * struct pagoda_settling - A call that finds out whether anything is left to do
- * @client: Client with the residency list that is locked
- * @counted: Each of the call's allocations is required once more
- * @settled: Value of &pagoda_bo.wish.settled for a settled allocation
- * @call: Value of &pagoda_bo.wish.named for an allocation that this call named
+ * struct pagoda_settling - MAKE_RESIDENT while it looks for settled allocations (settled.c)
+ * @client: Client; &pagoda_requirements.lock of its residency list is held
+ * @counted: The call raises &pagoda_requirement.count of its allocations
+ * @settled: Value of &pagoda_bo.wish.settled that means settled: 1 + pagoda_reset_epoch()
+ * @call: Number of the call: value of &pagoda_bo.wish.named in allocations that the call has
+ *	named
  */
 struct pagoda_settling {
 	struct pagoda_client *client;

@@ -3,16 +3,16 @@
  * Limits of clients and users, see limits.h.
  *
  *	client	a fixed number of each thing
- *	user	a fixed number, larger than a client's: a thousand open files are one user. Of a
- *		scarce resource half of what other users have left, so that there is always some
- *		left for the next user, and a user that is alone has half of all
+ *	user	a fixed number, larger than a client's, because all files of a user count
+ *		together. Of a scarce resource half of what other users have left, so that there
+ *		is always some left for the next user
  *
- * The user is the real user id of the process that opened the file: a file that is passed on stays
- * its opener's, as does what is charged for it, and a program that runs with another effective id
+ * A user is the real user id of the process that opened the file: a file that is passed on is
+ * still charged to the user that opened it, and a program that runs with another effective id
  * can't change the real id. The kernel's own limits of users work the same way. In a user
- * namespace a process can have many ids (subordinate ones), all of them given by the maker of the
- * namespace: so the user is the maker of the outermost one. Namespaces that the machine's root
- * made, for containers, have all root as their maker: there the user is the namespace's own root.
+ * namespace a process can have many subordinate ids, all given by the user that made the
+ * namespace: so that user counts, of the outermost namespace. If root made the namespace, as
+ * for a container, the namespace's own root counts instead.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -27,15 +27,15 @@
 #include "limits.h"
 
 /*
- * Part of the machine's pages that may be pinned for clients: half of the pages that TTM
- * allocates.
+ * Divisor of the machine's pages: a quarter may be pinned for clients, half of what TTM
+ * allocates at most.
  */
 #define LIMITS_PINNED_PART	4
 
 /*
- * struct limit_row - a limit: most that a client may have (0 = &pagoda_limits.most_shared) and
- * most that a user may have, the negative errno of both, the scarce resource it is part of, and
- * the errno if the user has its share of that
+ * struct limit_row - a limit: most that a client may have (0 = &pagoda_limits.most_shared),
+ * most that a user may have, the error beyond either, the scarce resource that the limited
+ * things are part of, and the error beyond the user's share of that resource
  */
 struct limit_row {
 	const char *name;
@@ -73,7 +73,10 @@ static const struct limit_row limit_rows[PAGODA_LIMITS] = {
 	},
 };
 
-/* struct pagoda_user - a user in &pagoda_limits.users, with counts over all quotas of its files */
+/*
+ * struct pagoda_user - a user in &pagoda_limits.users; the counts are sums over the quotas of
+ * the user's files
+ */
 struct pagoda_user {
 	struct list_head link;
 	kuid_t uid;
@@ -136,7 +139,10 @@ static struct pagoda_user *limits_find(struct pagoda_limits *limits, kuid_t uid)
 	return NULL;
 }
 
-/* Returns the user with the id; if there is none, @fresh becomes it and is set to NULL. */
+/*
+ * Adds a quota to the user with the id and returns the user. If there is none, @fresh becomes
+ * that user and is set to NULL.
+ */
 static struct pagoda_user *limits_join(struct pagoda_limits *limits, kuid_t uid,
 				       struct pagoda_user **fresh)
 {
@@ -190,7 +196,7 @@ static void quota_release(struct kref *kref)
 	kfree(quota);
 }
 
-/* Drops a reference, if @quota isn't NULL: that of a closed file, or of a charge. */
+/* Drops a reference to @quota, which may be NULL. */
 void pagoda_quota_put(struct pagoda_quota *quota)
 {
 	if (quota)
@@ -222,7 +228,7 @@ static int quota_check(const struct pagoda_quota *quota, enum pagoda_limit limit
 	return 0;
 }
 
-/* Adds modulo 2^64: -@count subtracts. */
+/* Adds @count to all counts of the limit, modulo 2^64, so that -@count subtracts. */
 static void quota_add(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
 {
 	enum pagoda_scarce scarce = limit_rows[limit].scarce;

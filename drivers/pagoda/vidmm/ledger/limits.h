@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Limits of clients and users: how much of the things that take kernel memory, or are scarce,
- * they may have at once. The numbers and their errors are in include/uapi/drm/pagoda_drm.h,
- * "Limits".
+ * Limits of clients and users: how many VMs, contexts, jobs and other things that take kernel
+ * memory or are scarce each may have at once. The numbers and their errors are in
+ * include/uapi/drm/pagoda_drm.h, "Limits".
  *
- * A client's quota counts; a user counts for all quotas of the user's files. Each charge holds
- * a reference to the quota, so that a fence, a job or a listener that outlives its file goes on
- * counting for the user that made it.
+ * A quota counts what a client has; a user's counts are the sums over the quotas of the user's
+ * files. Each charge holds a reference to the quota, so that a fence, a job or a listener that
+ * outlives its file goes on counting for the user that made it.
  */
 #ifndef PAGODA_VIDMM_LEDGER_LIMITS_H
 #define PAGODA_VIDMM_LEDGER_LIMITS_H
@@ -22,11 +22,11 @@ struct pagoda_vidmm;
 
 /**
  * enum pagoda_limit - Limited things
- * @PAGODA_LIMIT_VMS: VMs; each takes an address space of the device
+ * @PAGODA_LIMIT_VMS: VMs, each with an address space of the device
  * @PAGODA_LIMIT_CONTEXTS: contexts
  * @PAGODA_LIMIT_JOBS: jobs accepted and not done
  * @PAGODA_LIMIT_WAITING: jobs among them that wait for one that isn't submitted yet
- * @PAGODA_LIMIT_LISTENERS: files of EVENTS
+ * @PAGODA_LIMIT_LISTENERS: files from the EVENTS ioctl, each an event listener
  * @PAGODA_LIMIT_FENCES: pages of monitored fences that are pinned
  * @PAGODA_LIMIT_SHARED: pages of allocations that are pinned for other devices
  * @PAGODA_LIMITS: number of limits
@@ -43,8 +43,8 @@ enum pagoda_limit {
 };
 
 /**
- * enum pagoda_scarce - Scarce things, of which there is a fixed number for all users
- * @PAGODA_SCARCE_NOTHING: nothing: each user has a limit of its own
+ * enum pagoda_scarce - Things of which all users together have a fixed number
+ * @PAGODA_SCARCE_NOTHING: the limit is part of no scarce resource
  * @PAGODA_SCARCE_SPACES: address spaces
  * @PAGODA_SCARCE_PAGES: pinned pages
  * @PAGODA_SCARCES: number of values
@@ -60,10 +60,10 @@ enum pagoda_scarce {
  * struct pagoda_limits - Limits of a device
  * @drm: Device, for debug messages
  * @lock: Protects @users, @used, and all counts of users and quotas
- * @users: struct pagoda_user
+ * @users: struct pagoda_user of all users that have quotas
  * @most_shared: Pages of one client that may be pinned for other devices; constant
  * @total: Number of each scarce thing; constant
- * @used: Number of each scarce thing that all users have
+ * @used: Number of each scarce thing that all users have together
  */
 struct pagoda_limits {
 	struct drm_device *drm;
@@ -75,10 +75,10 @@ struct pagoda_limits {
 };
 
 /**
- * struct pagoda_quota - Numbers of limited things that a client has
- * @kref: The client's reference, and one for each call of pagoda_quota_charge()
- * @limits: Limits
- * @user: User that opened the file
+ * struct pagoda_quota - How many of each limited thing a client has
+ * @kref: A reference of the client, and a reference for each successful pagoda_quota_charge()
+ * @limits: Limits of the device
+ * @user: User that opened the client's file
  * @counts: By enum pagoda_limit; protected by &pagoda_limits.lock
  */
 struct pagoda_quota {

@@ -2,19 +2,19 @@
 /*
  * Choice of the victims that leave VRAM when room is needed.
  *
- * The manager tells the policy which allocations are used, come, leave and are freed, and asks it
- * for victims. The policy allocates nothing, knows no lock and none of the driver's objects: the
- * same source is the driver's and the simulator's.
+ * The manager tells the policy which allocations are used, come to VRAM, leave VRAM and are
+ * freed, and asks for victims. The policy allocates nothing and uses no locks or objects of the
+ * driver: the simulator is built from this source, too.
  *
- * A victim is, in this order: offered, of the lowest offer priority (C169); of the lowest
- * residency priority (C168); used again last, as far as that can be told, where clean may be
- * half as far away as dirty. Between items that are used again about equally late, idle goes
- * before busy, clean before dirty, and items the CPU can't see before those it can.
+ * The victim is an offered item of the lowest offer priority (C169), if there is one; else an
+ * item of the lowest residency priority (C168), and of these the item with the latest predicted
+ * use. Clean items count as twice as far from their next use. Between items with about equal
+ * next uses, idle goes before busy, clean before dirty, and items that the CPU can't see before
+ * those that it can.
  *
- * Vocabulary: an item is an allocation, as far as the policy knows it. It is a candidate while
- * it is in VRAM and may be picked; a held item is in VRAM too, but may not. Time is counted in
- * pages: it goes on by an item's size when the item is used, so that intervals mean the same
- * whatever the speed and the size of submissions.
+ * An item is an allocation as the policy sees it: a candidate if it is in VRAM and may be
+ * picked, held if it is in VRAM and may not. Clean means that system memory has the content,
+ * too. Time is counted in pages: each use of an item advances the clock by the item's size.
  *
  * Context: any; callers hold one lock of their own around every call with the same policy.
  */
@@ -26,18 +26,18 @@
 #include <drm/pagoda_drm.h>
 
 /**
- * PAGODA_POLICY_FINEST: smallest difference of residency priorities; smaller ones are equal. A
- * quarter of a level.
+ * PAGODA_POLICY_FINEST: residency priorities that differ by less than this, a quarter of a
+ * level, may count as equal.
  */
 #define PAGODA_POLICY_FINEST \
 	((DRM_PAGODA_RESIDENCY_LOW - DRM_PAGODA_RESIDENCY_MINIMUM) / 4)
 
-/** PAGODA_POLICY_OFFERS: number of offer priorities; 0 leaves first. */
+/** PAGODA_POLICY_OFFERS: number of offer priorities; items of priority 0 leave first. */
 #define PAGODA_POLICY_OFFERS	3
 
 /**
- * PAGODA_POLICY_RANKS: number of ranks: offers, then residency priorities; a lower rank leaves
- * first.
+ * PAGODA_POLICY_RANKS: number of ranks: offer priorities, then residency priorities. Lower
+ * ranks leave first.
  */
 #define PAGODA_POLICY_RANKS \
 	(PAGODA_POLICY_OFFERS + \
@@ -46,19 +46,21 @@
 /** PAGODA_POLICY_SIDES: number of sides: items that the CPU can't see, and items that it can. */
 #define PAGODA_POLICY_SIDES	2
 
-/** PAGODA_POLICY_CLASSES: number of intervals by their power of two; class 0 has no interval. */
+/**
+ * PAGODA_POLICY_CLASSES: number of classes: fls() of the predicted interval, 0 if there is
+ * none.
+ */
 #define PAGODA_POLICY_CLASSES	33
 
 /**
- * PAGODA_POLICY_HISTORY: number of intervals remembered, enough to see two turns of an
- * alternation.
+ * PAGODA_POLICY_HISTORY: intervals remembered of an item: two periods of two alternating ones.
  */
 #define PAGODA_POLICY_HISTORY	4
 
 /**
  * enum pagoda_policy_need - Kind of room that is needed
  * @PAGODA_POLICY_NEED_ANY: anywhere in VRAM
- * @PAGODA_POLICY_NEED_VISIBLE: where the CPU can see it
+ * @PAGODA_POLICY_NEED_VISIBLE: in VRAM that the CPU can reach
  */
 enum pagoda_policy_need {
 	PAGODA_POLICY_NEED_ANY,
@@ -66,25 +68,24 @@ enum pagoda_policy_need {
 };
 
 /**
- * struct pagoda_policy_item - An allocation, as far as the policy knows it; embedded in it
- * @order: Entry in a row of the policy while it is a candidate
- * @recent: Entry in &pagoda_policy.recent while plain LRU would have it in VRAM
- * @last: Time of the last use
- * @pages: Its size; also how much time a use takes
- * @intervals: Intervals between the last uses, newest first
+ * struct pagoda_policy_item - An allocation as the policy sees it; part of struct pagoda_bo
+ * @order: Entry in a row of &pagoda_policy_rank.rows while the item is a candidate
+ * @recent: Entry in &pagoda_policy.recent while plain LRU would have the item in VRAM
+ * @last: &pagoda_policy.clock at the last use
+ * @pages: Size of the allocation, by which a use advances the clock
+ * @intervals: Times between the last uses in pages, newest first
  * @nr_intervals: Number of valid entries in @intervals
- * @class: Class of the predicted interval
- * @rank: Order of leaving; a lower rank leaves first
- * @home_rank: Its rank when it isn't offered
- * @visible: The CPU can see it where it is
- * @clean: System memory has a copy of its content
- * @used: Was used at any time: before, @last means nothing
- * @picked: The policy named it as a victim
- * @evicted: It left because the policy named it
- * @lru_evicted: Plain LRU would have evicted it
+ * @class: fls() of the predicted interval, 0 if there is none
+ * @rank: Offer priority, or rank of the residency priority; a lower rank leaves first
+ * @home_rank: @rank while the allocation isn't offered
+ * @visible: The allocation is where the CPU can see it
+ * @clean: System memory has a copy of the content
+ * @used: The item was ever used; @intervals get no entry at the first use
+ * @picked: The item is a victim that hasn't left VRAM yet
+ * @evicted: The item left VRAM as a victim, and wasn't used since
+ * @lru_evicted: Plain LRU would have evicted the item since its last use
  *
- * The members are the policy's. They fill one cache line, because a cache miss is most of what a
- * victim costs.
+ * The members fill a single cache line: cache misses are most of the cost of choosing a victim.
  */
 struct pagoda_policy_item {
 	struct list_head order;
@@ -106,8 +107,8 @@ struct pagoda_policy_item {
 
 /**
  * struct pagoda_policy_rank - Candidates of one rank
- * @rows: Candidates by side and class, each in the order of last use
- * @filled: A bit for each class that isn't empty, by side
+ * @rows: Candidates by side and class, each list in the order of last use
+ * @filled: By side, a bit for each class that has candidates
  */
 struct pagoda_policy_rank {
 	struct list_head rows[PAGODA_POLICY_SIDES][PAGODA_POLICY_CLASSES];
@@ -115,18 +116,19 @@ struct pagoda_policy_rank {
 };
 
 /**
- * struct pagoda_policy - The policy of one VRAM; 22 KB
+ * struct pagoda_policy - Choice of victims for a device's VRAM; 22 KB
  * @ranks: Candidates by rank
  * @filled: A bit for each rank that has candidates
- * @clock: Time
+ * @clock: Sum of the pages of all uses so far
  * @capacity: Pages of VRAM
  * @is_busy: Optional: returns whether the GPU may still be using an item; called under the caller's
  *	lock
  * @recent: Items that plain LRU would have in VRAM, the least recently used first
- * @recent_pages: Sum of their pages
- * @behind: Pages that predictions have moved more than plain LRU would have; negative: fewer
- * @lru_moved: Pages that plain LRU would have moved since predictions were given up, or were tried
- *	again, or last proved good
+ * @recent_pages: Pages of the items in @recent
+ * @behind: Pages that predictions have moved more than plain LRU would have moved; negative:
+ *	fewer
+ * @lru_moved: Pages that plain LRU would have moved since @distrusts changed, or since
+ *	predictions last were ahead by more than chance
  * @rest: Value of @lru_moved at which predictions are tried again
  * @failures: Number of times in a row that predictions were given up
  * @distrusts: Predictions are given up: the least recently used item leaves

@@ -3,17 +3,16 @@
  * The paging-traffic budget: token buckets for paging that no client asked for.
  *
  *	promotion	allocations that come back to VRAM by themselves; one bucket a device
- *	submissions	allocations that leave VRAM because a job uses another one that no client
- *			made resident (pace.c); one bucket a client
+ *	jobs		allocations that leave VRAM because a job uses another allocation, which
+ *			no client made resident (pace.c); one bucket a client
  *
- * A token is a byte. A bucket is filled at a part of the rate that paging was measured to run
- * at: promotion's with all of it while no other client uses the device, with a small share while
- * another one pages or has jobs executed, and tokens saved up before aren't spent then. So
- * promotion holds up other work by no more than the share, and gets on all the same. With a
- * token left, more may be spent than there are, because an allocation moves as a whole; the next
- * one waits until the debt is paid.
+ * A token is a byte. A bucket is filled at a percentage of the bandwidth that paging was
+ * measured to have. For promotion that is a small share while other clients page or have jobs
+ * executed, when saved tokens are dropped, too, and more than 100 percent otherwise. With at
+ * least a token left a whole allocation may move; the number of tokens is negative then, and
+ * the next allocation waits until it is positive again.
  *
- * Requests of clients aren't paid for from any bucket: they are done at once.
+ * Paging that clients ask for takes no tokens.
  *
  * Time is an argument, in nanoseconds: nothing here sleeps or reads a clock.
  */
@@ -22,26 +21,23 @@
 #include <linux/time64.h>
 #include "traffic.h"
 
-/* A sample's weight is an eighth. */
+/* Weight of a new sample in the average bandwidth, as a shift: an eighth. */
 #define MEASURE_SHIFT	3
-/* A sample counts as at most this many times the present average. */
+/* Limit of a sample, as a multiple of the average bandwidth so far. */
 #define MEASURE_TIMES	2
-/*
- * Time that other clients count as using the device after their last use: frames come more
- * often.
- */
+/* Nanoseconds that a client counts as using the device after a use: longer than a frame. */
 #define OTHERS_NS	(50 * NSEC_PER_MSEC)
-/* Longest time that is filled in at once, so that no product is too large. */
+/* Most nanoseconds that a bucket is filled for at once, so that no product overflows. */
 #define FILL_NS_MAX	(10ull * NSEC_PER_SEC)
 
 /**
  * pagoda_bandwidth_measure() - Add a sample to the measured bandwidth
- * @bandwidth: Changed
+ * @bandwidth: Bandwidth that the sample is averaged into
  * @bytes: Bytes that paging moved
- * @ns: Nanoseconds it took, without waits for other work
+ * @ns: Nanoseconds that the paging took, without waits for other work
  *
- * A sample that is reported late makes the next sample look faster: the rate of a sample is
- * limited.
+ * A sample's rate is limited, because a completion that is reported late makes the next sample
+ * look too fast.
  *
  * Context: Any; one caller at a time.
  */
@@ -61,10 +57,10 @@ void pagoda_bandwidth_measure(struct pagoda_bandwidth *bandwidth, u64 bytes, u64
  * @traffic: Filled
  * @bandwidth: Measured bandwidth; outlives the bucket
  * @share: Percent of the bandwidth while other clients use the device, up to 100
- * @alone: Percent of the bandwidth while none does; 0: no limit. More than 100 lets a rate that was
- *	once measured too low recover
+ * @alone: Percent of the bandwidth while no other client does; 0 = no limit. More than 100 lets
+ *	a bandwidth that was measured too low recover
  * @burst: Number of tokens that the bucket holds
- * @now: Time
+ * @now: Time in nanoseconds
  */
 void pagoda_traffic_init(struct pagoda_traffic *traffic, const struct pagoda_bandwidth *bandwidth,
 			 u32 share, u32 alone, s64 burst, u64 now)
@@ -83,10 +79,9 @@ void pagoda_traffic_init(struct pagoda_traffic *traffic, const struct pagoda_ban
 /**
  * pagoda_traffic_others() - Note that another client uses the device
  * @traffic: Bucket
- * @now: Time
+ * @now: Time in nanoseconds
  *
- * Tokens saved up before are dropped, except for a single token: the next spender of the bucket may
- * go on, and pays in full.
+ * Saved tokens are dropped except for a single token, with which another allocation may move.
  */
 void pagoda_traffic_others(struct pagoda_traffic *traffic, u64 now)
 {
@@ -97,13 +92,13 @@ void pagoda_traffic_others(struct pagoda_traffic *traffic, u64 now)
 	spin_unlock(&traffic->lock);
 }
 
-/* Returns the bytes per second that paging moves; 0: nothing is known, or nothing is limited. */
+/* Returns the measured bytes per second; 0: nothing was measured, or the bucket has no limit. */
 static u64 traffic_base(const struct pagoda_traffic *traffic)
 {
 	return traffic->alone ? atomic64_read(&traffic->bandwidth->rate) : 0;
 }
 
-/* Returns the bytes per second at which the bucket fills; 0: it isn't limited. */
+/* Returns the tokens per second that fill the bucket at @now; 0: the bucket has no limit. */
 static u64 traffic_rate(const struct pagoda_traffic *traffic, u64 now)
 {
 	u32 percent = now < traffic->busy_ns ? traffic->share : traffic->alone;
@@ -116,8 +111,8 @@ static u64 traffic_rate(const struct pagoda_traffic *traffic, u64 now)
 }
 
 /*
- * Adds the tokens of the time since the last call. A @now before the last one is ignored:
- * another thread may have filled the bucket after the caller read the clock.
+ * Adds the tokens for the time since the bucket was filled last. A @now before that adds
+ * nothing: another thread may have filled the bucket after the caller read the clock.
  */
 static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
 {
@@ -128,7 +123,10 @@ static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
 	if (!ns)
 		return;
 	traffic->tokens = min_t(s64, traffic->tokens + more, traffic->burst);
-	/* Time too short for a token counts the next time, except for a nanosecond. */
+	/*
+	 * Time that wasn't enough for another token is counted by the next call, to a
+	 * nanosecond.
+	 */
 	if (traffic->tokens < traffic->burst)
 		paid = more ? min(mul_u64_u64_div_u64(more, NSEC_PER_SEC, rate) + 1, ns) : 0;
 	else
@@ -139,7 +137,7 @@ static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
 /**
  * pagoda_traffic_wait() - Test whether there is a token
  * @traffic: Bucket
- * @now: Time
+ * @now: Time in nanoseconds
  *
  * Return: 0 if there is a token, else nanoseconds until there will be one at the present rate.
  */
@@ -160,14 +158,14 @@ u64 pagoda_traffic_wait(struct pagoda_traffic *traffic, u64 now)
 }
 
 /**
- * pagoda_traffic_spend() - Take tokens for paging
+ * pagoda_traffic_spend() - Take the tokens of paging out of a bucket
  * @traffic: Bucket
  * @bytes: Bytes that were paged
  */
 void pagoda_traffic_spend(struct pagoda_traffic *traffic, u64 bytes)
 {
 	spin_lock(&traffic->lock);
-	/* Nothing is owed for paging before the bucket is limited. */
+	/* Without a limit no tokens are taken: a later limit starts without debt. */
 	if (traffic->fixed || traffic_base(traffic))
 		traffic->tokens -= bytes;
 	traffic->spent += bytes;
@@ -177,7 +175,7 @@ void pagoda_traffic_spend(struct pagoda_traffic *traffic, u64 bytes)
 /**
  * pagoda_traffic_look() - Report the state of a bucket
  * @traffic: Bucket
- * @now: Time
+ * @now: Time in nanoseconds
  * @state: Filled
  */
 void pagoda_traffic_look(struct pagoda_traffic *traffic, u64 now,

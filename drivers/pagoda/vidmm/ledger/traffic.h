@@ -7,7 +7,7 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-/** PAGODA_TRAFFIC_ALONE: percent of the bandwidth for promotion while no client uses the device */
+/** PAGODA_TRAFFIC_ALONE: percent of the bandwidth for promotion while no client does anything */
 #define PAGODA_TRAFFIC_ALONE	125
 
 /**
@@ -21,17 +21,17 @@ struct pagoda_bandwidth {
 
 /**
  * struct pagoda_traffic - A token bucket; a token is a byte of paging
- * @bandwidth: Bandwidth that a part of fills the bucket
+ * @bandwidth: Measured bandwidth; a percentage of it fills the bucket
  * @lock: Protects all members below
- * @fixed: Bytes per second that fill the bucket, 0 = as @bandwidth allows
+ * @fixed: Tokens per second that fill the bucket, whatever @bandwidth is; 0 = by @bandwidth
  * @share: Percent of @bandwidth that fills the bucket while other clients use the device
- * @alone: Percent of @bandwidth while no client does; 0 = no limit
- * @burst: Most tokens in the bucket
+ * @alone: Percent of @bandwidth that fills the bucket while no other client does; 0 = no limit
+ * @burst: Most tokens that the bucket holds
  * @tokens: Tokens in the bucket; negative: spent in advance
- * @filled_ns: Time when it was filled last
- * @busy_ns: Time until other clients count as using the device
+ * @filled_ns: Time when the bucket was filled last, in nanoseconds
+ * @busy_ns: Time until which other clients count as using the device, in nanoseconds
  * @spent: Tokens spent so far
- * @refused: Number of times that there was no token
+ * @refused: Number of times that a caller of pagoda_traffic_wait() found no token
  */
 struct pagoda_traffic {
 	const struct pagoda_bandwidth *bandwidth;
@@ -49,11 +49,11 @@ struct pagoda_traffic {
 
 /**
  * struct pagoda_traffic_state - State of a bucket at some time
- * @tokens: Tokens in it; negative: spent in advance
- * @burst: Most tokens in it
+ * @tokens: Tokens in the bucket; negative: spent in advance
+ * @burst: Most tokens that the bucket holds
  * @rate: Tokens per second that fill the bucket; 0 = no limit
  * @spent: Tokens spent so far
- * @refused: Number of times that there was no token
+ * @refused: Number of times that a caller of pagoda_traffic_wait() found no token
  */
 struct pagoda_traffic_state {
 	s64 tokens;
