@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Victim choice: see policy.h for the questions it answers.
+ * Choice of the victims that leave VRAM. policy.h has the order and the terms.
  *
- * Real programs repeat a frame's uses in the same order. When these don't fit into VRAM, the
- * least recently used item is just the one needed next, and plain LRU moves everything every
- * frame. So an item's next use is predicted from its last intervals, and the victim is the item
- * used again last: an approximation of what Belady's optimum does by looking ahead.
+ * Real programs use the same items in the same order each frame. When these don't fit into
+ * VRAM, the least recently used item is just the item needed next, and plain LRU moves
+ * everything in every frame. So an item's next use is predicted from its last intervals, and
+ * the item with the latest next use leaves: an approximation of Belady's optimum, which knows
+ * the future.
  *
- *	known interval p, used a ago:	a <= p		p - a to go
- *					a <= p + p/8	due: nothing to go
- *					later		overdue: 2 a
- *	no interval yet:				2 a
+ *	distance to the next use of an item that was used a pages ago:
+ *	predicted interval p:	a <= p		p - a
+ *				a <= p + p/8	0, the use is due
+ *				a > p + p/8	2 a, overdue
+ *	no interval yet:			2 a
  *
- * An overdue item, or one used only once, may not be used any more. Without a model of the
- * program the best guess of how long it still isn't used is how long it hasn't been: a.
- * Evicting it is also cheaper, because an item that is never used again is copied out, but not
- * in: for the same bytes moved it may be half as far away, hence 2 a. The same holds for a clean
- * item, because it is copied in, but not out.
+ * An overdue item, or an item used only once, may never be used again. Without a model of the
+ * program the best guess is that it isn't used for another a pages. Its eviction probably costs
+ * half, because an item that isn't used again is copied out, but not in: hence 2 a. The
+ * distance of a clean item is doubled, too, because it is copied in, but not out.
  *
- * Idle goes before busy, and items the CPU can't see before those it can, only between items
- * that are as far away but for an eighth. With a factor of two a program that keeps all of
- * VRAM busy moved 5 % more than without busy items, and up to a tenth more in a simulation.
+ * Idle goes before busy, and items that the CPU can't see before those that it can, only if
+ * their distances differ by less than an eighth. If a factor of two was allowed, a program that
+ * keeps all of VRAM busy moved 5 % more, and up to 10 % more in a simulation.
  *
- * Victims are found without a look at all candidates. A row has the items with intervals of one
- * power of two, in the order of last use: the one that has longest to go is at its end, and the
- * one that is longest overdue at its beginning, up to what intervals of one power of two differ.
- * There are 33 rows, so a pick costs the same however many candidates there are.
+ * A pick doesn't look at all candidates. Each row has the items with predicted intervals of the
+ * same power of two, in the order of last use: near its end is the item whose next use is
+ * farthest away, near its beginning the item that is longest overdue. There are 33 rows, so the
+ * cost of a pick doesn't depend on the number of candidates.
  *
- * Programs may defy prediction. The items that would be in VRAM with plain LRU are kept track of
- * (a list and a sum: nothing else is needed to know what plain LRU moves). When the policy has
- * moved more than can be chance, the least recently used item goes for a while, twice as long
- * each time that happens again.
+ * Programs may defy prediction. A list has the items that would be in VRAM with plain LRU,
+ * which tells how many pages plain LRU would have moved. When predictions have moved more by
+ * more than chance explains, plain LRU is used for a while, twice as long each time that
+ * happens again.
  */
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
@@ -42,37 +43,39 @@
 
 static_assert(PAGODA_POLICY_RANKS <= 32, "a rank is a bit of pagoda_policy.filled");
 
-/* The policy's own unit: the smallest size of an allocation. */
+/*
+ * The policy counts in pages of 4 KiB, the smallest size of an allocation, whatever PAGE_SIZE
+ * is.
+ */
 #define PAGE_BITS	12
 
 /*
- * Intervals and distances that differ by less than an eighth count as equal: uses move about
- * within a frame and frames differ by some objects, but twice a frame or half a frame differs
- * by more.
+ * Shift for an eighth: intervals or distances that differ by less count as equal, because the
+ * place of a use in a frame varies a little.
  */
 #define SAME_SHIFT	3
 
 /*
- * Candidates looked at from each end of a row: one more than the first, so that a busy item
- * doesn't hide an idle one, and few, because each may be a cache miss.
+ * Number of candidates considered at each end of a row: 2, so that a busy item doesn't hide an
+ * idle item; not more, because each may be a cache miss.
  */
 #define LOOKED_AT	2
 
 /*
- * Two ways to choose differ by at most the whole content of VRAM at any time: a copy out and a
- * copy in of all of it. Less may be chance and comes back; more is a loss.
+ * Pages by which predictions may have moved more than plain LRU by chance: a copy out and a
+ * copy in of all of VRAM, because at any time the choices differ by at most VRAM's content.
  */
 #define CHANCE(policy)	(2 * (policy)->capacity)
 
 /*
- * Limit of how often the time without predictions doubles: with it a trial costs next to
+ * Most doublings of the time without predictions; after that many a trial costs next to
  * nothing.
  */
 #define FAILURES_MAX	16u
 
 /*
- * struct policy_choice - best candidate so far; @key: policy_step() of @distance, then idle,
- * clean, not visible
+ * struct policy_choice - best candidate so far; @key: policy_step() of @distance, then a bit
+ * each for idle, clean and not visible; the highest key is the best
  */
 struct policy_choice {
 	struct pagoda_policy_item *item;
@@ -88,8 +91,8 @@ static bool interval_is_same(u32 a, u32 b)
 }
 
 /*
- * Two intervals that take turns, for two turns: a use in the shadow pass and another in the
- * main pass of each frame. Anything that repeats less regularly is left to interval_shortest().
+ * Returns whether two different intervals have alternated twice, as for an item that is used in
+ * a frame's shadow pass and in its main pass.
  */
 static bool interval_alternates(const struct pagoda_policy_item *item)
 {
@@ -100,8 +103,8 @@ static bool interval_alternates(const struct pagoda_policy_item *item)
 }
 
 /*
- * Returns a cautious guess. An item that comes back after a long time often stays for a while:
- * one long interval among short ones says little, so the last interval isn't believed alone.
+ * Returns the shortest of the last three intervals: an item that is used after a long time is
+ * often used more often from then on, so a single long interval isn't believed.
  */
 static u32 interval_shortest(const struct pagoda_policy_item *item)
 {
@@ -112,7 +115,7 @@ static u32 interval_shortest(const struct pagoda_policy_item *item)
 	return shortest;
 }
 
-/* Returns the predicted interval; 0 if there is none yet. */
+/* Returns the predicted interval in pages; 0 before the item's second use. */
 static u32 policy_predict(const struct pagoda_policy_item *item)
 {
 	if (!item->nr_intervals)
@@ -126,8 +129,8 @@ static bool policy_is_offered(const struct pagoda_policy_item *item)
 }
 
 /*
- * Returns the distance to the predicted next use, doubled where eviction costs less; the age
- * while predictions are distrusted, or if the item is offered: no use of it is expected.
+ * Returns the distance to the predicted next use in pages, doubled where eviction costs less;
+ * or the time since the last use, if predictions are distrusted or the item is offered.
  */
 static u64 policy_distance(const struct pagoda_policy *policy,
 			   const struct pagoda_policy_item *item)
@@ -142,7 +145,10 @@ static u64 policy_distance(const struct pagoda_policy *policy,
 	return (interval - min(age, interval)) << item->clean;
 }
 
-/* Returns a distance on a scale on which a difference of an eighth is a step, or none. */
+/*
+ * Returns a logarithm of a distance: distances that differ by more than an eighth get other
+ * values.
+ */
 static u32 policy_step(u64 distance)
 {
 	u32 shift = max(fls64(distance), SAME_SHIFT + 1) - SAME_SHIFT - 1;
@@ -166,7 +172,10 @@ static void policy_consider(const struct pagoda_policy *policy, struct policy_ch
 	u64 distance = policy_distance(policy, item);
 	u32 key;
 
-	/* An item that can't be better isn't asked whether it is busy, which costs more. */
+	/*
+	 * is_busy() is expensive: don't call it for an item whose distance alone makes it
+	 * worse.
+	 */
 	if (best->item && policy_step(distance) < best->key >> 3)
 		return;
 	key = policy_key(policy, item, distance);
@@ -175,7 +184,7 @@ static void policy_consider(const struct pagoda_policy *policy, struct policy_ch
 	*best = (struct policy_choice){ item, key, distance };
 }
 
-/* Considers the candidates at both ends of a row; in a short row twice. */
+/* Considers LOOKED_AT candidates at each end of a row; those of a short row twice. */
 static void policy_consider_row(const struct pagoda_policy *policy, struct policy_choice *best,
 				struct list_head *row)
 {
@@ -217,8 +226,8 @@ static void policy_unlink(struct pagoda_policy *policy, struct pagoda_policy_ite
 }
 
 /*
- * Links an item at the end of its row. An item that wasn't just used may belong between the
- * ends; that place would take a search, and the item is found as well at the end.
+ * Links an item at the end of its row, or at the beginning if its last use is the oldest. The
+ * right place in between would take a search, and only items at the ends are considered.
  */
 static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -237,7 +246,7 @@ static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item 
 	policy->filled |= 1u << item->rank;
 }
 
-/* Changes something that the item's row depends on. */
+/* Does @change, which the item's row depends on, while the item is in no row. */
 #define POLICY_RELINK(policy, item, change) do { \
 	bool was_candidate = policy_is_candidate(item); \
 	\
@@ -249,7 +258,7 @@ static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item 
 
 /* ---- Whether predictions are worth it ---------------------------------------- */
 
-/* Stops predictions for as long as the loss took to show, and longer each time that happens. */
+/* Stops predictions for as long as the loss took to show, times two for each earlier failure. */
 static void judge_distrust(struct pagoda_policy *policy)
 {
 	u64 rest = max(policy->lru_moved, CHANCE(policy));
@@ -272,7 +281,7 @@ static void judge(struct pagoda_policy *policy)
 	} else if (!policy->distrusts && policy->behind > chance) {
 		judge_distrust(policy);
 	} else if (!policy->distrusts && policy->behind < -chance) {
-		/* An old gain excuses no loss: a gain beyond chance isn't remembered. */
+		/* Limit the gain that is remembered: an old gain must not hide a new loss. */
 		policy->behind = -chance;
 		policy->lru_moved = 0;
 		policy->failures = 0;
@@ -304,8 +313,8 @@ static void judge_lru_evicts(struct pagoda_policy *policy)
 }
 
 /*
- * An item that comes back counts as moved once more: by predictions if these evicted it, by
- * plain LRU if that would have evicted it.
+ * Counts a used item as copied in: by predictions if it was evicted as a victim, by plain LRU
+ * if plain LRU would have evicted it.
  */
 static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -325,7 +334,10 @@ static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *i
 
 /* ---- Interface ---------------------------------------------------------------- */
 
-/* Sets up a policy for VRAM of a size. &pagoda_policy.is_busy may be set afterwards. */
+/*
+ * Sets up a policy for empty VRAM; @vram_size is in bytes. The caller may set @is_busy
+ * afterwards.
+ */
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size)
 {
 	u32 rank, side, class;
@@ -346,10 +358,7 @@ static u8 policy_rank(u32 priority)
 	return PAGODA_POLICY_OFFERS + priority / PAGODA_POLICY_FINEST;
 }
 
-/*
- * Fills the item of a new allocation: not in VRAM, not used, of normal priority, not visible,
- * not clean.
- */
+/* Fills in the item of a new allocation, which isn't in VRAM and has normal priority. */
 void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *item, u64 size)
 {
 	u64 pages = (size + BIT_ULL(PAGE_BITS) - 1) >> PAGE_BITS;
@@ -383,8 +392,8 @@ static void policy_remember(struct pagoda_policy_item *item, u64 interval)
 }
 
 /*
- * Notes that a submission uses an item in VRAM, which is a candidate from now on. Called once
- * for each item of a submission, in the order in which the submission names the allocations.
+ * Notes that a submission uses an item in VRAM; the item becomes a candidate. Called once for
+ * each allocation that the submission lists, in the order of the list.
  */
 void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -400,8 +409,8 @@ void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *
 }
 
 /*
- * Notes a use at an earlier @when of an item in VRAM, which is a candidate from now on. No
- * interval ends: how often the item was used isn't known.
+ * Notes that an item in VRAM was last used at an earlier time @when; the item becomes a
+ * candidate. No interval is recorded, because the number of uses isn't known.
  */
 void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			    u64 when)
@@ -415,8 +424,7 @@ void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_i
 }
 
 /*
- * Makes an item in VRAM a candidate: it came without being used, or was held or picked and
- * stays.
+ * Makes an item in VRAM a candidate that came without being used, or is held or picked no more.
  */
 void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -425,12 +433,12 @@ void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item
 	policy_link(policy, item);
 }
 
-/* Notes that an item, picked or not, isn't in VRAM any more. */
+/* Notes that an item left VRAM, as a victim or for another reason. */
 void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	policy_unlink(policy, item);
 	if (!item->picked) {
-		/* The item left for another reason: with plain LRU it would have left as well. */
+		/* The item isn't a victim: it would have left VRAM with plain LRU, too. */
 		judge_forget(policy, item);
 		item->lru_evicted = false;
 		return;
@@ -441,13 +449,13 @@ void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item
 	judge(policy);
 }
 
-/* Keeps an item in VRAM from being picked until pagoda_policy_use() or _enter(). */
+/* Keeps an item in VRAM from being picked until pagoda_policy_use() or pagoda_policy_enter(). */
 void pagoda_policy_hold(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	policy_unlink(policy, item);
 }
 
-/* Notes that an item's content isn't needed; an item of a higher @priority leaves later. */
+/* Notes that an item's content is offered, at an offer @priority; lower priorities leave first. */
 void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			 unsigned int priority)
 {
@@ -455,16 +463,13 @@ void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item
 		      item->rank = min(priority, PAGODA_POLICY_OFFERS - 1u));
 }
 
-/* Notes that the content of an item, offered or not, is needed again. */
+/* Notes that an item isn't offered any more; it may not have been. */
 void pagoda_policy_reclaim(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	POLICY_RELINK(policy, item, item->rank = item->home_rank);
 }
 
-/*
- * Sets the residency priority, clamped to its range. The priority of an offered item counts
- * once the item is reclaimed.
- */
+/* Sets an item's residency priority, clamped; it counts once the item isn't offered. */
 void pagoda_policy_set_priority(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 				u32 priority)
 {
@@ -473,21 +478,24 @@ void pagoda_policy_set_priority(struct pagoda_policy *policy, struct pagoda_poli
 		pagoda_policy_reclaim(policy, item);
 }
 
-/* Notes whether the item lies in VRAM that the CPU can reach, where not all of VRAM is. */
+/* Notes whether the CPU can reach the VRAM that the item is in. */
 void pagoda_policy_set_visible(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			       bool visible)
 {
 	POLICY_RELINK(policy, item, item->visible = visible);
 }
 
-/* Notes whether system memory has the content, too, so that eviction needs no copy. */
+/* Notes whether system memory has the item's content, too, so that eviction needs no copy. */
 void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			     bool clean)
 {
 	item->clean = clean;
 }
 
-/* Considers the candidates of a rank, for visible room those on the visible side only. */
+/*
+ * Considers the candidates of a rank; if visible room is needed, only those that the CPU can
+ * see.
+ */
 static void policy_pick_rank(struct pagoda_policy *policy, struct policy_choice *best,
 			     struct pagoda_policy_rank *rank, enum pagoda_policy_need need)
 {
@@ -504,8 +512,8 @@ static void policy_pick_rank(struct pagoda_policy *policy, struct policy_choice 
  * @policy: Policy
  * @need: Kind of room that is needed
  *
- * The victim is held. pagoda_policy_leave() says that it left; a victim that can't leave is kept
- * aside until the search is over, and pagoda_policy_enter() makes it a candidate again.
+ * The victim is no candidate until the caller calls pagoda_policy_leave(), because it left
+ * VRAM, or pagoda_policy_enter(), because it stays.
  *
  * Return: The item, or NULL if there is no candidate.
  */

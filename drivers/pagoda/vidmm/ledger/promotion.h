@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Promotion to VRAM; see promote.c. */
+/* Promotion: evicted allocations come back to VRAM by themselves (promote.c, waiting.c). */
 #ifndef PAGODA_VIDMM_LEDGER_PROMOTION_H
 #define PAGODA_VIDMM_LEDGER_PROMOTION_H
 
@@ -15,16 +15,16 @@ struct dma_fence;
 struct pagoda_vidmm;
 
 /**
- * PAGODA_PROMOTE_SLICES: number of slices under way at a time, so that the device always has
- * one to execute
+ * PAGODA_PROMOTE_SLICES: most slices under way, so that the device has another when a slice
+ * ends
  */
 #define PAGODA_PROMOTE_SLICES	2
 
 /**
- * struct pagoda_promote_key - Order of promotion: residency priority, then latest use
- * @step: pagoda_priority_step(); a higher value comes first
- * @used: &pagoda_policy.clock of the last use; a higher value comes first
- * @id: Number of the allocation; a lower number comes first
+ * struct pagoda_promote_key - Sort key of allocations that wait for promotion
+ * @step: pagoda_priority_step(); a higher value is promoted first
+ * @used: &pagoda_policy.clock of the last use; a higher value is promoted first
+ * @id: &pagoda_bo.id; a lower value is promoted first
  */
 struct pagoda_promote_key {
 	u32 step;
@@ -34,11 +34,11 @@ struct pagoda_promote_key {
 
 /**
  * struct pagoda_promote_item - An allocation that waits for promotion
- * @node: Entry in &pagoda_promotion.waiting; cleared if it doesn't wait
- * @key: Its key in that tree
+ * @node: Entry in &pagoda_promotion.waiting, cleared while the allocation doesn't wait
+ * @key: Key of @node
  *
- * Changed with the allocation's reservation and pagoda_promotion.lock held, or while the allocation
- * is destroyed; either lock is enough to test whether it waits.
+ * Changed with the allocation's reservation and pagoda_promotion.lock held, or while the
+ * allocation is destroyed; either is enough for pagoda_promote_waits().
  */
 struct pagoda_promote_item {
 	struct rb_node node;
@@ -46,10 +46,11 @@ struct pagoda_promote_item {
 };
 
 /**
- * struct pagoda_promote_slice - Paging of a slice under way
+ * struct pagoda_promote_slice - Slice: about a millisecond of promotion's paging, under way
  * @vidmm: The manager
- * @fence: Fence behind the slice, a reference; NULL = none. Used by the work only
- * @callback: Queues the work when the fence signals
+ * @fence: Fence of the slice's paging, a reference; NULL = no slice. Used by
+ *	&pagoda_promotion.work only
+ * @callback: Queues &pagoda_promotion.work when @fence signals
  */
 struct pagoda_promote_slice {
 	struct pagoda_vidmm *vidmm;
@@ -58,28 +59,29 @@ struct pagoda_promote_slice {
 };
 
 /**
- * struct pagoda_promotion - Allocations that wait for promotion to VRAM, and the walk
+ * struct pagoda_promotion - Promotion of evicted allocations to VRAM
  * @vidmm: Manager
  * @lock: Protects @waiting, @count and @bytes
- * @waiting: &pagoda_bo.wish.promote by key
+ * @waiting: Allocations that wait: &pagoda_bo.wish.promote by key
  * @count: Number of entries in @waiting; also read without the lock
- * @bytes: Sum of their sizes
- * @period: Jiffies that room has to last; 0 = no promotion. Constant
- * @work: The walk. All members below belong to the work, unless said otherwise
- * @patience: Jiffies until the next walk; longer when walks fail, until there is much room. Any
- *	thread may read it and reset it
+ * @bytes: Sum of the sizes of the waiting allocations
+ * @period: Jiffies that there must be room before a walk; 0 = no promotion. Constant
+ * @work: The walk: brings waiting allocations to VRAM, in the order of their keys. Only this
+ *	work item uses the members below, except as said there
+ * @patience: Jiffies until the next walk, longer after walks that promoted nothing. Any thread
+ *	may read it, and set it to @period when there is much room
  * @news: There may be room for a waiting allocation; set by any thread
  * @walking: @at is valid
- * @skipped: An allocation was in use in this walk
- * @at: Key of the last allocation that was looked at
+ * @skipped: The walk has left out an allocation that was in use
+ * @at: Key of the last allocation that the walk looked at
  * @slices: Slices under way, a ring
  * @sent: Number of slices sent so far
  * @ended: Number of slices known to have ended
- * @commands: &pagoda_counters.commands after the work's own commands
- * @busy_ns: pagoda_engines_busy_ns() at the last look
+ * @commands: &pagoda_counters.commands at the last look, to notice commands of other clients
+ * @busy_ns: pagoda_engines_busy_ns() at the last look, to notice jobs
  * @traffic: Bucket that promotion pays from
- * @promoted: Bytes that came back; read by any thread
- * @promotions: Number of allocations that came back; read by any thread
+ * @promoted: Bytes promoted so far; read by any thread
+ * @promotions: Number of promotions so far; read by any thread
  */
 struct pagoda_promotion {
 	struct pagoda_vidmm *vidmm;
@@ -104,10 +106,7 @@ struct pagoda_promotion {
 	atomic64_t promotions;
 };
 
-/*
- * Longest wait for tokens, in jiffies: other paging may stop earlier, and the rate is higher
- * then.
- */
+/* Longest wait for tokens, in jiffies: the rate is higher as soon as other clients stop paging. */
 #define PAGODA_PROMOTE_POOR		(HZ / 20 ?: 1)
 
 bool pagoda_promote_is_before(const struct pagoda_promote_key *a,

@@ -7,10 +7,10 @@
  *			no client made resident (pace.c); one bucket a client
  *
  * A token is a byte. A bucket is filled at a percentage of the bandwidth that paging was
- * measured to have. For promotion that is a small share while other clients page or have jobs
- * executed, when saved tokens are dropped, too, and more than 100 percent otherwise. With at
- * least a token left a whole allocation may move; the number of tokens is negative then, and
- * the next allocation waits until it is positive again.
+ * measured to have. For promotion that is 125 percent while no other client uses the device,
+ * and a small share while another client pages or has jobs executed; saved tokens are dropped
+ * then. With a token left a whole allocation may move, which can make the number of tokens
+ * negative; the next allocation waits until it is positive.
  *
  * Paging that clients ask for takes no tokens.
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocations that wait for room in VRAM, in the order in which they come back.
- * residency/promote.c brings them.
+ * Allocations that wait for promotion to VRAM, in the order in which residency/promote.c brings
+ * them.
  */
 #include <linux/ktime.h>
 #include <drm/drm_drv.h>
@@ -16,7 +16,7 @@
 #include "ledger.h"
 #include "promotion.h"
 
-/* Divisor of VRAM's size: free room of this part starts a walk soon, however often walks failed. */
+/* Free room of VRAM's size divided by this starts a walk soon, even if the last walks failed. */
 #define PROMOTE_LARGE		8
 
 bool pagoda_promote_is_before(const struct pagoda_promote_key *a,
@@ -38,8 +38,8 @@ bool pagoda_promote_waits(const struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether an allocation is to be promoted: made resident, prefers VRAM, isn't there and
- * could be brought. The caller holds the reservation.
+ * Returns whether an allocation should be promoted: resident by request, not in VRAM but
+ * preferring VRAM, and movable. The caller holds the reservation.
  */
 bool pagoda_promote_is_wanted(const struct pagoda_bo *bo)
 {
@@ -76,20 +76,20 @@ static void promote_erase(struct pagoda_promotion *promotion, struct pagoda_bo *
 	promotion->bytes -= bo->ttm.base.size;
 }
 
-/* Queues the walk, unless it is queued already. */
+/* Queues the walk in @delay jiffies, unless it is queued already. */
 void pagoda_promote_again(struct pagoda_promotion *promotion, unsigned long delay)
 {
 	queue_delayed_work(system_dfl_wq, &promotion->work, delay);
 }
 
-/* Ignores room that an eviction freed for another allocation and that is about to be used. */
+/* Returns whether free VRAM holds all waiting allocations, or an eighth of VRAM is free. */
 static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
 {
 	return READ_ONCE(vidmm->vram_free) >=
 	       min(READ_ONCE(vidmm->promotion->bytes), vidmm->info->vram_size / PROMOTE_LARGE);
 }
 
-/* Notes that an allocation's place, residency or priority changed. The reservation is held. */
+/* Makes an allocation wait for promotion or not, after a change. The reservation is held. */
 void pagoda_promote_look(struct pagoda_bo *bo)
 {
 	struct pagoda_promotion *promotion = bo->vidmm->promotion;
@@ -115,7 +115,7 @@ void pagoda_promote_look(struct pagoda_bo *bo)
 		pagoda_promote_kick(bo->vidmm);
 }
 
-/* Notes that an allocation without references is destroyed. */
+/* Ends the wait of an allocation that is destroyed. */
 void pagoda_promote_forget(struct pagoda_bo *bo)
 {
 	struct pagoda_promotion *promotion = bo->vidmm->promotion;
@@ -127,7 +127,7 @@ void pagoda_promote_forget(struct pagoda_bo *bo)
 	spin_unlock(&promotion->lock);
 }
 
-/* Starts a walk, because there may be room for a waiting allocation. Any context. */
+/* Queues a walk, because there may be room for a waiting allocation. Any context. */
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;
