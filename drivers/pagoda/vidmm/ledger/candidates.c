@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The candidates for eviction: the policy is told of what comes to VRAM, leaves it and is used.
- * bo/victims.c asks it.
+ * Tells the policy which allocations come to VRAM, leave VRAM and are used. bo/victims.c asks
+ * the policy for victims.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -14,8 +14,8 @@
 #include "policy.h"
 
 /*
- * Returns whether the device may still use the allocation. pagoda_victims.lock is held: a fence
- * may be found signalled here and run its callbacks, which must not take that lock.
+ * Returns whether an allocation has unsignalled fences. A fence may be found signalled here and
+ * run its callbacks, which must not take pagoda_victims.lock: it is held.
  */
 static bool victims_is_busy(struct pagoda_policy_item *item)
 {
@@ -24,14 +24,7 @@ static bool victims_is_busy(struct pagoda_policy_item *item)
 	return !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
 }
 
-/**
- * pagoda_victims_init() - Set up the choice of victims; VRAM is empty
- * @vidmm: The manager
- * @args: Whether the policy is asked
- *
- * Context: Probe; may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Sets up the choice of victims for empty VRAM. Probe; may sleep. Returns 0 or -ENOMEM. */
 int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_victims *victims = kvzalloc(sizeof(*victims), GFP_KERNEL);
@@ -52,16 +45,13 @@ void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
 	kvfree(vidmm->victims);
 }
 
-/*
- * The policy knows allocations of clients only: no page tables, save areas, imports or objects
- * that TTM creates.
- */
+/* Returns whether the policy is told of an allocation: no page table, save area or import. */
 static bool victims_knows(const struct pagoda_bo *bo)
 {
 	return bo->ttm.type == ttm_bo_type_device;
 }
 
-/* Tells the policy of a new allocation, not placed yet. */
+/* Tells the policy of a new allocation, which has no place yet. */
 void pagoda_victims_add(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -82,8 +72,8 @@ void pagoda_victims_remove(struct pagoda_bo *bo)
 }
 
 /*
- * Makes an allocation in VRAM a candidate, unless the call that holds its reservation needs it:
- * then it becomes one when that call is over.
+ * Makes an allocation a candidate for eviction if it is in VRAM, unless &pagoda_bo.choice.keep
+ * is set: then pagoda_victims_keep() does that later.
  */
 void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
@@ -96,8 +86,8 @@ void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
  * pagoda_victims_moved() - Tell the policy that an allocation came to VRAM, left VRAM or moved in
  * VRAM
  * @bo: Allocation; its reservation is held, or no reference is left
- * @to: Resource it has now; NULL if it has none or can't be evicted any more
- * @visible: The CPU can see all of @to, which matters to the policy
+ * @to: Present resource of the allocation; NULL if it has none or can't be evicted any more
+ * @visible: The CPU can see all of @to
  *
  * Context: Any but interrupts.
  */
@@ -121,11 +111,9 @@ void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to, bool vi
 	spin_unlock(&victims->lock);
 }
 
-/**
- * pagoda_victims_changed() - Tell the policy an allocation's priority and offer
- * @bo: Allocation, reservation held
- *
- * Context: Any but interrupts.
+/*
+ * Tells the policy an allocation's priority and offer after a change. The reservation is held;
+ * any context but interrupts.
  */
 void pagoda_victims_changed(struct pagoda_bo *bo)
 {
@@ -144,11 +132,12 @@ void pagoda_victims_changed(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_victims_keep() - Protect the allocations of a call from eviction, or end that
+ * pagoda_victims_keep() - Protect the allocations of a call from eviction, or end the
+ * protection
  * @vidmm: The manager
  * @bos: Allocations, reservations held
  * @count: Number of allocations
- * @keep: True: no allocation is evicted from now on (&pagoda_bo.choice.keep); false: each may be
+ * @keep: Whether to protect the allocations: &pagoda_bo.choice.keep
  *
  * Context: Any but interrupts.
  */
@@ -174,7 +163,8 @@ void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32
 /**
  * pagoda_victims_used() - Tell the policy that a submission uses allocations
  * @vidmm: Manager
- * @uses: Uses of the submission's VM, whose private allocations count as used, too
+ * @uses: &pagoda_vm.uses of the submission's VM: all private allocations of the VM count as
+ *	used, too
  * @bos: Allocations that the submission lists, reservations held
  * @count: Number of allocations
  *
@@ -198,7 +188,7 @@ void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses
 	spin_unlock(&victims->lock);
 }
 
-/* Returns the time of an allocation's last use, a value of &pagoda_policy.clock. */
+/* Returns &pagoda_policy.clock at the last use of an allocation, by its VM's jobs, too. */
 u64 pagoda_victims_last_use(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -214,10 +204,10 @@ u64 pagoda_victims_last_use(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_priority_level() - Number of TTM's LRU list that an allocation belongs in
+ * pagoda_priority_level() - Index of the TTM LRU list that an allocation belongs in
  * @bo: Allocation; its reservation is held, or the allocation isn't visible to other threads yet
  *
- * Return: Below %TTM_MAX_BO_PRIORITY; 0 is evicted first.
+ * Return: Below %TTM_MAX_BO_PRIORITY; allocations of list 0 are evicted first.
  */
 u32 pagoda_priority_level(const struct pagoda_bo *bo)
 {
@@ -229,10 +219,10 @@ u32 pagoda_priority_level(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_priority_step() - Order in which the driver evicts allocations
+ * pagoda_priority_step() - Rank of an allocation's residency priority
  * @bo: Allocation, reservation held
  *
- * Return: Below %PAGODA_PRIORITY_STEPS; 0 for an offered allocation.
+ * Return: Below %PAGODA_PRIORITY_STEPS; lower ranks are evicted first, 0 = offered.
  */
 u32 pagoda_priority_step(const struct pagoda_bo *bo)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What lists of allocations need at the same time, by where it can be. */
+/* Bytes that allocations need at the same time, by the segments that they can be in. */
 #include <drm/drm_exec.h>
 #include "core/core.h"
 #include "core/info.h"
@@ -12,7 +12,7 @@ static u64 residency_excess(u64 need, u64 room)
 	return need > room ? need - room : 0;
 }
 
-/* Returns the part of a demand that an allocation belongs to, or NULL. */
+/* Returns the member of @demand that an allocation's size belongs to; NULL = to none. */
 static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
 	if (bo->supported == PAGODA_VRAM_BIT)
@@ -24,11 +24,7 @@ static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo
 	return &demand->either;
 }
 
-/**
- * pagoda_demand_add() - Add an allocation's size to a demand
- * @demand: Added to
- * @bo: Allocation
- */
+/* Adds an allocation's size to a demand, unless system pages without an address will do. */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
 	u64 *part = demand_part(demand, bo);
@@ -47,11 +43,11 @@ void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *
 }
 
 /**
- * pagoda_demand_misfit() - Size by which a demand exceeds the device's memory
+ * pagoda_demand_misfit() - Bytes by which a demand exceeds VRAM, the aperture or both together
  * @vidmm: The manager
- * @demand: Sizes that are needed at the same time
+ * @demand: Demand of allocations that are needed at the same time
  *
- * Return: Bytes; 0 = it fits.
+ * Return: The largest of these; 0 = the demand fits.
  */
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
 {

@@ -2,8 +2,8 @@
 /*
  * Events that clients receive without asking, see events.h.
  *
- * A listener's file keeps references to the DRM device, and with it the manager, and to the
- * client, so that its numbers can be read when the DRM file is long closed.
+ * A listener's file has references to the client and to the DRM device, which keeps the
+ * manager: the client's budget can be read after the DRM file was closed.
  */
 #include <linux/anon_inodes.h>
 #include <linux/fcntl.h>
@@ -25,7 +25,7 @@
 #include "ledger.h"
 #include "limits.h"
 
-/* The kinds of events that a listener receives, each counted on its own. */
+/* Type and segment group of the events of each slot, most important first. */
 static const struct {
 	u32 type;
 	u32 group;
@@ -106,7 +106,7 @@ static void listener_look_at_device(struct pagoda_listener *listener)
 	listener->resets = resets;
 	if (!gone)
 		return;
-	/* Pairs with readers: a reader that sees @gone finds the event that was reported before. */
+	/* Pairs with readers: a reader that sees @gone finds the DEVICE_LOST event, too. */
 	smp_store_release(&listener->gone, true);
 	wake_up_all(&listener->wait);
 }
@@ -127,14 +127,17 @@ static void listeners_work(struct work_struct *work)
 }
 
 /**
- * pagoda_listeners_kick() - Look at the budgets and at the device's state again
+ * pagoda_listeners_kick() - Have the work item look for changed budgets and resets
  * @all: The device's listeners
  *
  * Context: Any, including the dma_fence signalling path.
  */
 void pagoda_listeners_kick(struct pagoda_listeners *all)
 {
-	/* Pairs with pagoda_listener_join(): a listener that joins later looks itself. */
+	/*
+	 * Pairs with pagoda_listener_join(): a listener that isn't counted yet will see the
+	 * change.
+	 */
 	smp_mb();
 	if (atomic_read(&all->count))
 		queue_work(system_dfl_wq, &all->work);
@@ -158,8 +161,8 @@ void pagoda_ears_content_lost(struct pagoda_ears *ears)
 }
 
 /*
- * Reports that an allocation that the client made resident leaves for want of room; @group is
- * enum drm_pagoda_segment_group of the place that the allocation leaves, @bytes its size.
+ * Reports that an allocation on the client's residency list is evicted for want of room; @group
+ * is the enum drm_pagoda_segment_group that the allocation leaves, @bytes its size.
  */
 void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes)
 {
@@ -174,7 +177,7 @@ void pagoda_ears_close(struct pagoda_ears *ears)
 
 	spin_lock_irqsave(&ears->lock, flags);
 	list_for_each_entry(listener, &ears->listeners, of_client) {
-		/* A reader that sees @closed finds all events reported before. */
+		/* Pairs with readers: a reader that sees @closed finds all earlier events, too. */
 		smp_store_release(&listener->closed, true);
 		wake_up_all(&listener->wait);
 	}
@@ -195,11 +198,9 @@ int pagoda_listeners_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_
 	return 0;
 }
 
-/**
- * pagoda_listeners_gone() - Report that the device is gone, or won't be used again
- * @all: The device's listeners
- *
- * Context: Any, including the dma_fence signalling path.
+/*
+ * Has all listeners told that the device is gone or won't be used again. Any context, including
+ * the dma_fence signalling path.
  */
 void pagoda_listeners_gone(struct pagoda_listeners *all)
 {
@@ -214,7 +215,7 @@ void pagoda_listeners_stop(struct pagoda_listeners *all)
 	flush_work(&all->work);
 }
 
-/* Undoes pagoda_listeners_init(); the list is empty by now. */
+/* Undoes pagoda_listeners_init(); there are no listeners any more. */
 void pagoda_listeners_fini(struct pagoda_listeners *all)
 {
 	cancel_work_sync(&all->work);
@@ -229,7 +230,7 @@ void pagoda_ears_init(struct pagoda_ears *ears)
 
 /* ---- Listening ------------------------------------------------------------------------ */
 
-/* Has a listener, which has its references, told of events from now on. May sleep. */
+/* Reports events to a listener from now on, which must have its references. May sleep. */
 void pagoda_listener_join(struct pagoda_listener *listener)
 {
 	struct pagoda_listeners *all = listener->vidmm->listeners;
@@ -239,9 +240,12 @@ void pagoda_listener_join(struct pagoda_listener *listener)
 
 	mutex_lock(&all->lock);
 	atomic_inc(&all->count);
-	/* Pairs with pagoda_listeners_kick(): a change is either kicked or seen here. */
+	/*
+	 * Pairs with pagoda_listeners_kick(): either @work sees the listener, or the change is
+	 * seen here.
+	 */
 	smp_mb__after_atomic();
-	/* The present state is recorded, not reported. */
+	/* The present budgets are recorded, not reported. */
 	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++) {
 		pagoda_budget_info(&listener->client->budget, group, &info);
 		listener_trace(listener, group, &info);
@@ -276,7 +280,7 @@ void pagoda_listener_leave(struct pagoda_listener *listener)
 	mutex_unlock(&all->lock);
 }
 
-/* Returns whether there are events to read. */
+/* Returns whether a listener has unread events. */
 bool pagoda_listener_has_news(struct pagoda_listener *listener)
 {
 	unsigned long flags;
@@ -291,8 +295,8 @@ bool pagoda_listener_has_news(struct pagoda_listener *listener)
 }
 
 /*
- * Copies up to @room events into @news, most important first, and returns their number. The
- * events stay until pagoda_listener_consume(), because the copy to the reader may fail.
+ * Copies up to @room events into @news, most important first, and returns their number. They
+ * stay unread until pagoda_listener_consume(), because the copy to user space may fail.
  */
 u32 pagoda_listener_peek(struct pagoda_listener *listener, struct drm_pagoda_event *news, u32 room)
 {
@@ -314,7 +318,7 @@ u32 pagoda_listener_peek(struct pagoda_listener *listener, struct drm_pagoda_eve
 	return n;
 }
 
-/* Takes events that pagoda_listener_peek() copied out of the slots; later ones stay. */
+/* Takes @news, copied by pagoda_listener_peek(), out of the slots; later events stay unread. */
 void pagoda_listener_consume(struct pagoda_listener *listener,
 			     const struct drm_pagoda_event *news, u32 count)
 {

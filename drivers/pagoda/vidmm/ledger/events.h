@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Events that a client receives in a file, which is polled and read; there is one file for each
- * listener.
+ * Events that a client polls for and reads from a file, the listener.
  *
- * There is no queue. A listener has a slot for each kind of event; an event that happens again
- * before the slot was read is counted in the slot, which has the latest value. So nothing is
- * allocated when an event happens, no thread waits for a client that doesn't read, and nothing
- * can overflow.
+ * A listener has no queue, but a slot for each kind of event: an event that happens again
+ * before the slot was read is counted in the slot. So nothing is allocated when an event
+ * happens, no thread waits for a client that doesn't read, and nothing can overflow.
  *
- * A loss of content is reported in the dma_fence signalling path: that takes spinlocks only,
- * and so does an eviction. A worker looks at budgets and resets; the code that changes them
- * kicks it.
+ * Losses of content and evictions are reported where they happen, also in the dma_fence
+ * signalling path, under spinlocks only. Changes of budgets and resets are found by a work
+ * item, which the code that causes them queues.
  */
 #ifndef PAGODA_VIDMM_LEDGER_EVENTS_H
 #define PAGODA_VIDMM_LEDGER_EVENTS_H
@@ -31,11 +29,11 @@ struct pagoda_vidmm_args;
 
 /**
  * struct pagoda_listeners - All listeners of a device
- * @lock: Protects @list; nothing is allocated with it held
+ * @lock: Protects @list; nothing is allocated with @lock held
  * @list: struct pagoda_listener
  * @count: Number of listeners, read without the lock
- * @work: Looks at budgets and at the device
- * @gone: There is no device any more
+ * @work: Reports changed budgets, resets and @gone to all listeners
+ * @gone: The device is gone, or won't be used again
  */
 struct pagoda_listeners {
 	struct mutex lock;	/* list */
@@ -48,20 +46,20 @@ struct pagoda_listeners {
 /**
  * struct pagoda_ears - The listeners of a client
  * @lock: Protects @listeners; taken in the dma_fence signalling path
- * @listeners: struct pagoda_listener
+ * @listeners: struct pagoda_listener of the client
  */
 struct pagoda_ears {
 	spinlock_t lock;	/* listeners */
 	struct list_head listeners;
 };
 
-/* Kinds of events that a listener receives, each counted on its own. */
+/* Number of kinds of events, each with its slot. */
 #define PAGODA_LISTENER_SLOTS	8
 
 /**
- * struct pagoda_listener_slot - Events of a kind that weren't read
- * @count: Number of events
- * @value: The last value, or the sum of the bytes of EVICTED
+ * struct pagoda_listener_slot - Unread events of a kind
+ * @count: Number of unread events
+ * @value: Value of the last event; for EVICTED the sum of the bytes of all unread events
  */
 struct pagoda_listener_slot {
 	u64 count;
@@ -74,16 +72,17 @@ struct pagoda_listener_slot {
  * @of_client: Entry of &pagoda_ears.listeners
  * @vidmm: Manager
  * @client: Client, a reference
- * @reading: Serializes readers
- * @wait: Readers; its lock protects @slots
- * @slots: Events that weren't read
+ * @reading: Held by the thread that reads the file
+ * @wait: Wait queue of readers; the wait queue's lock protects @slots
+ * @slots: Unread events by kind
  * @pid: Process that opened the file, for traces
- * @budget: Reported budgets; protected, like the next four, by &pagoda_listeners.lock
- * @usage: Reported usage
+ * @budget: Reported budgets; all members from here to @gone are protected by
+ *	&pagoda_listeners.lock
+ * @usage: Usage that was traced last
  * @excess: Reported excess of usage over the budget
  * @resets: Reported number of resets
  * @gone: The device's loss was reported
- * @closed: The client's file was closed and no event follows
+ * @closed: The client's DRM file was closed: no event follows
  */
 struct pagoda_listener {
 	struct list_head link;

@@ -3,13 +3,13 @@
  * Residency lists: allocations that have to be resident while a client's jobs are executed,
  * each with the number of calls that asked for it.
  *
- * A call changes all of its counts or none (C147): all steps that can fail come before the
- * first count changes. Entries made for a call start with a count of 0 and are removed, or
- * counted, before the lock is dropped. The demand of all entries together is kept up to date,
- * so that the cost of a call doesn't depend on the length of the list.
+ * A call changes the counts of all of its allocations or of none (C147): all steps that can
+ * fail come first. New entries have a count of 0, and are counted or removed before the lock is
+ * dropped. The demand of all entries is kept as a sum, so that the cost of a call doesn't
+ * depend on the length of the list.
  *
- * Nothing is moved here. An eviction that a client asks for leaves out allocations that are still
- * on a list (&pagoda_bo.wish.required).
+ * Nothing is moved here. EVICT leaves out allocations that are still on a list of any client
+ * (&pagoda_bo.wish.required).
  */
 #include <linux/slab.h>
 #include <kunit/static_stub.h>
@@ -72,7 +72,7 @@ static int require_prepare_one(struct pagoda_client *client, struct pagoda_bo *b
 	return ret;
 }
 
-/* Removes entries that were prepared and have no count. */
+/* Removes the entries of allocations with a count of 0. */
 static void require_unprepare(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_requirement *req;
@@ -116,8 +116,8 @@ static void require_count(struct pagoda_requirements *reqs, struct pagoda_requir
 }
 
 /*
- * Moves the entry to @gone. Its reference to the allocation may be the last: require_free()
- * drops it after the lock.
+ * Moves the entry to @gone. Its reference may be the last to the allocation: drop it after the
+ * lock.
  */
 static void require_remove(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
 			   struct list_head *gone)
@@ -154,8 +154,8 @@ static void require_free(struct list_head *gone)
 }
 
 /*
- * Counts the leading allocations that are on the list already, which changes nothing else, and
- * returns their number.
+ * Raises the counts of the leading allocations that are on the list already, and returns their
+ * number.
  */
 static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
@@ -200,12 +200,12 @@ static int require_anew(struct pagoda_client *client, struct pagoda_bo **bos, u3
 }
 
 /**
- * pagoda_require() - Count a call for each of several allocations
+ * pagoda_require() - Put allocations on a residency list, or raise their counts by 1
  * @client: Client
  * @bos: Allocations, each only once; the caller has references
  * @count: Number of allocations, not 0
- * @bytes_to_trim: Set with -ENOMEM: bytes by which the client's list would exceed the device; 0
- *	if memory for entries is missing
+ * @bytes_to_trim: Set with -ENOMEM: bytes by which the client's list would exceed the device's
+ *	memory; 0 if there was no memory for entries
  *
  * Context: May sleep and allocate.
  * Return: 0, -ENOMEM or -EOVERFLOW; on failure no count has changed.
@@ -229,7 +229,7 @@ int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 cou
 }
 
 /**
- * pagoda_require_release() - Take back one call for each of several allocations
+ * pagoda_require_release() - Lower the counts of allocations by 1; at 0 they leave the list
  * @client: Client
  * @bos: Allocations, each only once; the caller has references
  * @count: Number of allocations
@@ -259,11 +259,11 @@ int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos,
 /**
  * pagoda_require_take_back() - Undo a pagoda_require() after its paging failed
  * @client: Client
- * @bos: Allocations as given to pagoda_require()
+ * @bos: Allocations that were given to pagoda_require()
  * @count: Number of allocations
  *
- * Allocations that were evicted or closed by their client meanwhile aren't on the list and are
- * skipped.
+ * Skips allocations that the client has taken off its list since, by EVICT or by closing a
+ * handle.
  *
  * Context: May sleep.
  */
@@ -284,7 +284,7 @@ void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **b
 	require_free(&gone);
 }
 
-/* Removes an allocation from a client's list when its handle is closed. May sleep. */
+/* Removes an allocation, whatever its count, from a client's residency list. May sleep. */
 void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_requirements *reqs = client->requirements;
@@ -301,7 +301,7 @@ void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 	require_free(&gone);
 }
 
-/* Empties a client's list, which isn't used any more. May sleep. */
+/* Empties the residency list of a client that is closed. May sleep. */
 void pagoda_require_forget_all(struct pagoda_client *client)
 {
 	struct pagoda_requirements *reqs = client->requirements;
@@ -315,7 +315,7 @@ void pagoda_require_forget_all(struct pagoda_client *client)
 	require_free(&gone);
 }
 
-/* Returns the number of calls that require an allocation for a client. May sleep. */
+/* Returns an allocation's count on a client's residency list; 0 = not on the list. May sleep. */
 u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_requirements *reqs = client->requirements;
@@ -337,12 +337,12 @@ u32 pagoda_require_clients(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_require_left() - Notify clients that an allocation was evicted for want of room
+ * pagoda_require_left() - Report an eviction for want of room
  * @bo: Allocation, reservation held
- * @group: Segment group that the allocation left: enum drm_pagoda_segment_group
+ * @group: enum drm_pagoda_segment_group that the allocation leaves
  *
- * Notifies all clients that have the allocation on their residency lists, before a client can
- * find the allocation evicted.
+ * Reports EVICTED to all clients that have the allocation on their residency lists, before a
+ * client can see that the allocation was evicted.
  *
  * Context: Any but interrupts; allocates nothing.
  */
@@ -361,8 +361,8 @@ void pagoda_require_left(struct pagoda_bo *bo, u32 group)
 /**
  * pagoda_require_select() - Select the allocations of an array that are on a client's list
  * @client: Client
- * @bos: Array; allocations on the list come first afterwards, in order
- * @count: Entries
+ * @bos: Array; allocations on the list are moved to the front, in their order
+ * @count: Number of allocations in @bos
  *
  * Context: May sleep.
  * Return: Number of allocations on the list.

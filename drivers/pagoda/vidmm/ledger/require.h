@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Allocations that have to be resident while a client's jobs are executed. */
+/* Residency lists: allocations that must be resident while a client's jobs are executed. */
 #ifndef PAGODA_VIDMM_LEDGER_REQUIRE_H
 #define PAGODA_VIDMM_LEDGER_REQUIRE_H
 
@@ -14,11 +14,11 @@ struct pagoda_client;
 
 /**
  * struct pagoda_requirement - An allocation on a client's residency list
- * @entry: In &pagoda_requirements.list; empty until @count isn't 0
- * @of_bo: In &pagoda_bo.wish.requirements while @entry is in the list
+ * @entry: Entry in &pagoda_requirements.list; not linked while @count is 0
+ * @of_bo: Entry in &pagoda_bo.wish.requirements while @entry is linked
  * @client: Client that has the list
- * @bo: Allocation; a reference once @count isn't 0
- * @count: MAKE_RESIDENT calls for the allocation that weren't taken back
+ * @bo: Allocation; a reference while @count isn't 0
+ * @count: Number of MAKE_RESIDENT calls for the allocation, minus that of EVICT calls
  * @named: Skip the entry in the present walk: the caller has the allocation anyway
  */
 struct pagoda_requirement {
@@ -34,9 +34,9 @@ struct pagoda_requirement {
  * struct pagoda_requirements - A client's residency list
  * @lock: Protects all members below
  * @by_id: &struct pagoda_requirement by id of the allocation
- * @list: Entries in the order they were added
- * @count: Number of entries; also read without @lock, to find out whether there are any
- * @demand: Room that all entries need together
+ * @list: struct pagoda_requirement in the order in which they were added
+ * @count: Number of entries in @list; also read without @lock, to test for an empty list
+ * @demand: Bytes that the allocations of all entries need together
  */
 struct pagoda_requirements {
 	struct mutex lock;	/* all below */

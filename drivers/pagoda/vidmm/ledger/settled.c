@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lists that are resident already: what programs ask for every frame.
+ * Settled allocations: a fast path for MAKE_RESIDENT of allocations that are resident already,
+ * which programs ask for every frame.
  *
- * An allocation is settled when MAKE_RESIDENT found nothing left to do for it: it was made
- * resident, is where it prefers to be, nothing is on its way, and every address of it is mapped
- * there. The caller that finds it settled holds the reservation, as does the caller that ends
- * it: a move, an offer, an eviction on request, a loss of content. A reset ends it for all at
+ * An allocation is settled when MAKE_RESIDENT found nothing left to do for it: the allocation
+ * is in the segment that it prefers, its paging is done, and all VMs that map it map it there.
+ * This is noted with the reservation held, and ends with the reservation held: at a move, an
+ * offer, an eviction on request, a loss of content. A reset ends it for all allocations at
  * once, because &pagoda_bo.wish.settled has the reset epoch.
  *
- * A call about settled allocations takes no reservation and no reference: it looks at each and
- * counts. It holds the lock of the client's residency list, which serializes the calls of a
- * client, and looks handles up under the lock of the handles, which keeps the allocations that
- * they name. An allocation that leaves right after the look leaves as if it had been right after
- * the call.
+ * A call about settled allocations takes no reservations and no references. It holds the lock
+ * of the client's residency list, which serializes the calls of a client, and the lock of the
+ * handle table, which keeps the allocations. If an allocation moves after the call has looked
+ * at it, the result is the same as if it had moved after the call.
  *
- * An allocation that several files have handles of never counts as settled: a list that names an
- * allocation twice is found by a mark in it, which has to be of one client's calls.
+ * An allocation with several handles never counts as settled: a call that names an allocation
+ * twice is noticed by &pagoda_bo.wish.named, which calls of a second client would overwrite.
  *
- * TTM isn't told of such a use. TTM's own order only counts for allocations that the policy
- * doesn't choose; where TTM chooses alone, no allocation is settled.
+ * Such a call doesn't move allocations in TTM's LRU lists. If TTM chooses the victims
+ * (policy=lru), no allocation counts as settled.
  */
 #include <linux/xarray.h>
 #include <drm/drm_gpuvm.h>
@@ -29,7 +29,7 @@
 #include "ledger.h"
 #include "require.h"
 
-/* Returns whether the allocation is mapped where it is in each VM that maps it. */
+/* Returns whether all VMs that map the allocation map it at its present place. */
 static bool settled_is_shown(struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;
@@ -41,9 +41,9 @@ static bool settled_is_shown(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_settled_mark() - Note that nothing was left to do for an allocation
- * @bo: Allocation, reservation held; its paging has arrived
- * @epoch: pagoda_reset_epoch() before the caller looked what was left to do
+ * pagoda_settled_mark() - Note that an allocation is settled, if it is
+ * @bo: Allocation, reservation held; its paging is done
+ * @epoch: pagoda_reset_epoch() before the caller placed the allocation
  */
 void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch)
 {
@@ -54,11 +54,11 @@ void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch)
 }
 
 /**
- * pagoda_settling_begin() - Begin to look at a list
+ * pagoda_settling_begin() - Begin a call that looks for settled allocations
  * @settling: Filled; to be ended with pagoda_settling_end() if the result is true
  * @vidmm: The manager
- * @client: Client of the list
- * @counted: Count a residency request of each settled allocation
+ * @client: Client that calls
+ * @counted: Raise the count of each settled allocation on the client's residency list
  *
  * Context: May sleep. Takes the lock of the client's residency list.
  * Return: Whether any allocation may be settled at all.
@@ -78,16 +78,13 @@ bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm
 	return true;
 }
 
-/* Ends what pagoda_settling_begin() began. */
+/* Ends a call that pagoda_settling_begin() began. */
 void pagoda_settling_end(struct pagoda_settling *settling)
 {
 	mutex_unlock(&settling->client->requirements->lock);
 }
 
-/*
- * Returns the client's entry of an allocation, or NULL. The client that made the allocation
- * finds the entry without a search.
- */
+/* Returns an allocation's entry in the client's residency list, or NULL. */
 static struct pagoda_requirement *settling_find(struct pagoda_settling *settling,
 						struct pagoda_bo *bo)
 {
@@ -120,14 +117,15 @@ static bool settling_one(struct pagoda_settling *settling, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_settling_some() - Count settled allocations of a list
- * @settling: Begun
- * @bos: Allocations that stay meanwhile, in the caller's order; NULL isn't settled
+ * pagoda_settling_some() - Test whether allocations are settled, up to the first that isn't
+ * @settling: From pagoda_settling_begin()
+ * @bos: Allocations that aren't freed meanwhile; NULL counts as not settled
  * @count: Number of allocations
  *
  * Context: Any but interrupts.
- * Return: Number of leading allocations that are settled, were not named before in this call and,
- * if they are counted, are on the client's residency list; each of these is required once more.
+ * Return: Number of leading allocations that are settled, weren't named before in this call
+ * and, with &pagoda_settling.counted, are on the client's residency list; their counts were
+ * raised.
  */
 u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count)
 {
@@ -141,12 +139,10 @@ u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bo
 }
 
 /**
- * pagoda_settling_undo() - Undo the counts of a list that isn't settled as a whole
- * @settling: Begun
- * @bos: Allocations that pagoda_settling_some() counted, NULL for those that don't exist any more
+ * pagoda_settling_undo() - Lower the counts again, because not all allocations are settled
+ * @settling: From pagoda_settling_begin()
+ * @bos: Allocations that pagoda_settling_some() found settled, NULL for those freed since
  * @count: Number of allocations
- *
- * An allocation that was closed since took its counts with it.
  *
  * Context: Any but interrupts.
  */
