@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the rooms above ask of an allocation without acting on it. */
+/* Properties of an allocation that the rooms above ask for. */
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
 #include <drm/drm_file.h>
@@ -18,8 +18,7 @@
  * pagoda_segment_of() - Segment of a TTM resource
  * @res: Resource
  *
- * System pages that the GPU uses count as the aperture segment, with or without an address in the
- * aperture.
+ * All of TTM_PL_TT counts as the aperture segment, with or without an address in the aperture.
  *
  * Return: enum virtio_pagoda_segment.
  */
@@ -35,13 +34,13 @@ u32 pagoda_segment_of(const struct ttm_resource *res)
 	}
 }
 
-/* Returns the allocation around a GEM object of this driver; no reference is taken. */
+/* Returns the allocation that a GEM object of this driver is part of; takes no reference. */
 struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj)
 {
 	return pagoda_bo_of_ttm(drm_gem_ttm_of_gem(obj));
 }
 
-/* Returns an allocation's GEM object; no reference is taken. */
+/* Returns an allocation's GEM object; takes no reference. */
 struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo)
 {
 	return &bo->ttm.base;
@@ -51,8 +50,8 @@ struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo)
  * pagoda_bo_is_ours() - Test whether a TTM object is an allocation of this driver
  * @bo: TTM object
  *
- * TTM creates objects of its own for resources that a move leaves behind; there is no struct
- * pagoda_bo around those.
+ * TTM creates objects of its own (ghosts) for resources that a move leaves behind: these are
+ * part of no struct pagoda_bo.
  *
  * Return: Whether pagoda_bo_of_ttm() may be used.
  */
@@ -68,8 +67,8 @@ bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *
 }
 
 /*
- * Returns whether an allocation is offered: its content may be discarded. The answer may change
- * unless the caller holds the reservation.
+ * Returns whether an allocation's content is offered; that changes only with the reservation
+ * held.
  */
 bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
 {
@@ -103,7 +102,7 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 		pagoda_ears_content_lost(&bo->client->ears);
 }
 
-/* Ends that an allocation is settled (settled.c); the caller holds the reservation. */
+/* Notes that an allocation isn't settled any more (settled.c). The reservation is held. */
 void pagoda_settled_clear(struct pagoda_bo *bo)
 {
 	WRITE_ONCE(bo->wish.settled, 0);
@@ -112,9 +111,9 @@ void pagoda_settled_clear(struct pagoda_bo *bo)
 /**
  * pagoda_access_user() - Find unfinished work that uses an allocation
  * @bo: Allocation, reservation held
- * @usage: Fences that count as uses
+ * @usage: Usage of the fences to look at
  *
- * Return: A reference to a fence that isn't signalled, of possibly several; or NULL.
+ * Return: A reference to any of the fences that aren't signalled, or NULL.
  */
 struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage usage)
 {
@@ -131,8 +130,8 @@ struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage u
  * pagoda_bo_may_be_mapped() - Test whether the CPU may map an allocation (C175)
  * @bo: Allocation
  *
- * An allocation that isn't declared CPU-visible is mapped in system memory only, where
- * pagoda_bo_placement_cpu() moves it: it can't be mapped if the GPU may not use it there.
+ * An allocation that isn't declared CPU-visible is mapped in system memory only, so the GPU
+ * must be able to use it in the aperture segment, too.
  *
  * Return: Whether the allocation may be mapped.
  */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Budgets: the rule, and the accounting it needs. budget.h describes the rule.
+ * Budgets of clients by the rule in budget.h, and the usage that the rule needs.
  *
- * The callers that move allocations keep the usage up to date, and the expected growth with it,
- * so that a byte that arrives isn't counted twice. Page tables that the CPU writes are counted
- * without the lock: a budget is found from a count that was right at some time during the call,
- * read once for each client.
+ * Usage and expected growth change together when an allocation moves, so that no byte counts as
+ * both. Page tables that the CPU writes are counted without the lock, so each client's usage is
+ * read once only while a budget is found.
  */
 #include <linux/errno.h>
 #include <linux/math64.h>
@@ -13,8 +12,8 @@
 #include "budget.h"
 
 /*
- * Returns the enum drm_pagoda_segment_group of a segment, or PAGODA_BUDGET_GROUPS: there is no
- * budget for system memory that the GPU doesn't use.
+ * Returns the enum drm_pagoda_segment_group of a segment; PAGODA_BUDGET_GROUPS for the system
+ * segment, which has no budget.
  */
 u32 pagoda_budget_group(u32 segment)
 {
@@ -63,7 +62,7 @@ void pagoda_budgets_init(struct pagoda_budgets *budgets, const u64 *sizes)
 		budgets->pool[group] = sizes[group] - sizes[group] / PAGODA_BUDGET_KERNEL;
 }
 
-/* Adds a client's budget, all zeros, to the device's. */
+/* Adds a client's budget, which is all zeros, to the device's budgets. */
 void pagoda_budget_join(struct pagoda_budgets *budgets, struct pagoda_budget *budget)
 {
 	budget->budgets = budgets;
@@ -80,7 +79,7 @@ static void budget_set_reservation(struct pagoda_budget *budget, u32 group, u64 
 	budget->reservation[group] = bytes;
 }
 
-/* Drops a closed client's reservations; other clients may still use its allocations. */
+/* Drops a closed client's reservations; its usage stays until its allocations are freed. */
 void pagoda_budget_close(struct pagoda_budget *budget)
 {
 	u32 group;
@@ -92,7 +91,7 @@ void pagoda_budget_close(struct pagoda_budget *budget)
 	budgets_changed(budget->budgets);
 }
 
-/* Removes a client's budget, to which nothing is charged any more. */
+/* Removes a client's budget after the last allocation charged to it was freed. */
 void pagoda_budget_leave(struct pagoda_budget *budget)
 {
 	pagoda_budget_close(budget);
@@ -113,8 +112,8 @@ static u64 part_expected(const struct pagoda_budget_part *part)
 }
 
 /*
- * A part that changes may change the expected growth: part_leave() is called before the change,
- * part_enter() after it.
+ * A change of a part can change the expected growth: call part_leave() before, part_enter()
+ * after.
  */
 static void part_leave(struct pagoda_budget *budget, const struct pagoda_budget_part *part)
 {
@@ -132,9 +131,9 @@ static void part_enter(struct pagoda_budget *budget, const struct pagoda_budget_
 
 /**
  * pagoda_budget_charge() - Charge an allocation to its new segment
- * @budget: Budget of the client that pays for the allocation
- * @part: The allocation's part of @budget
- * @segment: enum drm_pagoda_segment_id, or %PAGODA_BUDGET_SEGMENTS: nowhere
+ * @budget: Budget of the client that is charged for the allocation
+ * @part: &pagoda_bo.part of the allocation
+ * @segment: enum drm_pagoda_segment_id, or %PAGODA_BUDGET_SEGMENTS to charge no segment
  *
  * Context: Takes a spinlock; not in interrupts.
  */
@@ -156,7 +155,7 @@ void pagoda_budget_charge(struct pagoda_budget *budget, struct pagoda_budget_par
 		budgets_changed(budget->budgets);
 }
 
-/* Charges page tables that the CPU writes, which grow by @bytes, or shrink if negative. */
+/* Adds @bytes, negative when tables are freed, to a client's page tables that the CPU writes. */
 void pagoda_budget_charge_tables(struct pagoda_budget *budget, s64 bytes)
 {
 	atomic64_add(bytes, &budget->table_bytes);
@@ -171,9 +170,9 @@ static u64 budget_reserved_by_others(const struct pagoda_budget *budget, u32 gro
 }
 
 /*
- * Subtracts from @left the claims of all clients that claim no more than @level, and returns an
- * equal share of the rest for each other client, of which @budget is always one. Repeated with
- * the result as level, the share doesn't shrink.
+ * Subtracts from @left the claims of the other clients that claim at most @level. Returns an
+ * equal share of the rest for @budget and the remaining clients, which is at least @level if
+ * @level was such a share or 0.
  */
 static u64 budget_raise(const struct pagoda_budget *budget, u64 left, u64 level)
 {
@@ -192,9 +191,9 @@ static u64 budget_raise(const struct pagoda_budget *budget, u64 left, u64 level)
 }
 
 /*
- * Returns the highest level that leaves room for what other clients claim up to it. Each turn
- * but the last satisfies a client; what that can add is a part of the last step, so there are
- * few turns.
+ * Returns the budget: the size that is left of the pool if other clients keep their claims up
+ * to this size. Each pass of the loop but the last finds a client whose whole claim fits, and
+ * adds less than the pass before, so there are few passes.
  */
 static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 {
@@ -204,7 +203,7 @@ static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 	u64 level = 0, next;
 
 	lockdep_assert_held(&budgets->lock);
-	/* A claim is the usage beyond the reservation, read once: it may change meanwhile. */
+	/* Read the usage once: page tables may be counted meanwhile. */
 	list_for_each_entry(each, &budgets->clients, link)
 		each->claim = budget_beyond(pagoda_budget_usage(each, group),
 					    each->reservation[group]);
@@ -214,8 +213,8 @@ static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 }
 
 /*
- * All reservations together take at most half of the pool: the other half is for clients
- * without one.
+ * Returns the largest reservation that the client may have: all reservations together take at
+ * most half of the pool.
  */
 static u64 budget_available(const struct pagoda_budget *budget, u32 group)
 {
@@ -277,11 +276,11 @@ static u64 budget_excess(const struct pagoda_budget *budget, u32 group, u64 more
 }
 
 /**
- * pagoda_budget_excess() - Bytes by which a client is over its budgets
+ * pagoda_budget_excess() - Bytes by which a client's usage exceeds its budgets
  * @budget: The client's budget
  *
  * Context: Takes a spinlock, held for a time proportional to the number of clients.
- * Return: The sum over all groups; expected growth counts.
+ * Return: The sum over all groups; expected growth counts as usage.
  */
 u64 pagoda_budget_excess(struct pagoda_budget *budget)
 {
@@ -310,13 +309,13 @@ static void growth_count(struct pagoda_budget *budget, const struct pagoda_budge
 /**
  * pagoda_budget_expect() - Note that a client's usage will grow
  * @budget: The client's budget
- * @growth: Allocations that will be resident; not freed before pagoda_budget_arrived()
- * @deny: Refuse growth of the allocations asked for beyond the budget of their group (C167)
+ * @growth: Allocations that a request brings; not freed before pagoda_budget_arrived()
+ * @deny: Refuse if the allocations newly asked for exceed the budget of their group (C167)
  *
- * Context: Takes a spinlock, for as long as @growth is. With @deny the time is also proportional to
- * the number of clients.
- * Return: 0, and pagoda_budget_arrived() has to follow; with @deny the number of bytes over the
- * budget, and nothing has changed.
+ * Context: Takes a spinlock, held for a time proportional to @growth->count; with @deny to the
+ * number of clients, too.
+ * Return: 0, and pagoda_budget_arrived() has to follow; or with @deny the number of bytes over
+ * the budget, and nothing has changed.
  */
 u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budget_growth *growth,
 			 bool deny)
@@ -326,7 +325,7 @@ u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budge
 	u32 group, i;
 
 	spin_lock(&budget->budgets->lock);
-	/* Sum up the bytes that aren't expected yet. */
+	/* Sum up the bytes that aren't expected for another request already. */
 	for (i = 0; i < growth->asked; i++) {
 		part = growth->parts[i];
 		if (!part->requests && part_is_missing(part))
@@ -344,9 +343,9 @@ u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budge
 /**
  * pagoda_budget_arrived() - End an expectation: the usage has grown, or won't grow
  * @budget: The client's budget
- * @growth: As with pagoda_budget_expect(); emptied
+ * @growth: Allocations given to pagoda_budget_expect(); emptied
  *
- * Context: Takes a spinlock, for as long as @growth is.
+ * Context: Takes a spinlock, held for a time proportional to @growth->count.
  */
 void pagoda_budget_arrived(struct pagoda_budget *budget, struct pagoda_budget_growth *growth)
 {

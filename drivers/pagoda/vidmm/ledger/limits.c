@@ -115,8 +115,8 @@ int pagoda_limits_init(struct pagoda_vidmm *vidmm, u64 spaces, u64 shared_bytes)
 }
 
 /*
- * Returns the real user id, or for a process in a user namespace the id of the maker of the
- * outermost namespace that root didn't make.
+ * Returns the real user id; in user namespaces the owner of the outermost namespace, or that
+ * namespace's root if the machine's root made it.
  */
 static kuid_t limits_uid(const struct cred *cred)
 {

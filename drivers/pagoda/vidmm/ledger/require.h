@@ -19,7 +19,7 @@ struct pagoda_client;
  * @client: Client that has the list
  * @bo: Allocation; a reference while @count isn't 0
  * @count: Number of MAKE_RESIDENT calls for the allocation, minus that of EVICT calls
- * @named: Skip the entry in the present walk: the caller has the allocation anyway
+ * @named: bound.c skips the entry: the job that needs the list names the allocation itself
  */
 struct pagoda_requirement {
 	struct list_head entry;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Whether an allocation was written since its copy in system memory was made (bo/copy.c). */
+/*
+ * Whether an allocation in VRAM was written since its copy in system memory was made
+ * (bo/copy.c).
+ */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
@@ -10,7 +13,7 @@
 #include "ledger.h"
 #include "policy.h"
 
-/* Returns the VM's number of jobs for a private allocation, because jobs don't list it; else 0. */
+/* Returns the number of jobs that may have used an allocation that is private to a VM; else 0. */
 static u64 copy_jobs(const struct pagoda_bo *bo)
 {
 	return bo->vm.uses ? bo->vm.uses->jobs : 0;
@@ -32,8 +35,8 @@ static void copy_set_written(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether the copy equals the content in VRAM: no client required the allocation, and no
- * job used it, since it was last marked clean.
+ * Returns whether the copy equals the content in VRAM: the allocation is marked clean, is on no
+ * residency list, and no job of its VM may have used it since.
  */
 static bool copy_is_clean(const struct pagoda_bo *bo)
 {
@@ -43,11 +46,11 @@ static bool copy_is_clean(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_is_clean() - Test whether an allocation's copy is as good as its content in VRAM
+ * pagoda_copy_is_clean() - Test whether an allocation's copy equals its content in VRAM
  * @bo: Allocation, reservation held
  *
  * Context: Any but interrupts.
- * Return: Whether the allocation can leave without a copy to system memory.
+ * Return: Whether the content can leave VRAM without being copied.
  */
 bool pagoda_copy_is_clean(struct pagoda_bo *bo)
 {
@@ -61,11 +64,11 @@ bool pagoda_copy_is_clean(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_settle() - Mark an allocation as written if it was used since it was marked clean
+ * pagoda_copy_settle() - Mark an allocation as written if a job may have used it since it was
+ * marked clean
  * @bo: Allocation; pagoda_victims.lock is held
  *
- * Jobs of the VM that an allocation is private to don't list the allocation: their use is noticed
- * here.
+ * Jobs don't list the private allocations of their VM: such uses are noticed here.
  */
 void pagoda_copy_settle(struct pagoda_bo *bo)
 {
@@ -89,9 +92,9 @@ void pagoda_copy_used(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_written() - Note that the CPU wrote, or may write from now on, or that content is
+ * pagoda_copy_written() - Note that the CPU may write an allocation, or that its content was
  * lost
- * @bo: Allocation, with a copy or without one; reservation held
+ * @bo: Allocation, which may have no copy; reservation held
  *
  * Context: Any but interrupts.
  */
@@ -106,10 +109,7 @@ void pagoda_copy_written(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/*
- * Notes that a client put the allocation on its residency list; @required counts that client
- * already.
- */
+/* Notes that a client put the allocation on its residency list; @required was raised before. */
 void pagoda_copy_required(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -123,9 +123,8 @@ void pagoda_copy_required(struct pagoda_bo *bo)
 }
 
 /*
- * Notes that a client took back a call, or all calls, that required the allocation; @required
- * is the new count. @unwritten: the client said that the content wasn't written since the
- * allocation was made resident.
+ * Notes that the allocation's count on a residency list was lowered; @required is up to date.
+ * @unwritten: the client said that it wrote nothing since the allocation was made resident.
  */
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 {
