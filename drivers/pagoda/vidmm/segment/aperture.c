@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The aperture segment, TTM_PL_TT: system pages the GPU uses in place.
+ * The aperture segment, TTM_PL_TT: system pages that the GPU uses in place.
  *
- * Only a placement with an upper limit (lpfn) gets a range of the aperture (C163). A placement
- * without a limit takes no addresses: only TTM's limit for system pages applies.
+ * Only a placement with an upper limit (lpfn) gets a range of aperture addresses (C163).
+ * Without an address an allocation is limited only by TTM's limit for system pages.
  *
- * A range is given back as soon as TTM frees the resource. UNMAP was emitted before, and since
- * every change of the aperture's entries goes through the one paging timeline, the range may be
- * given out again at once. A kernel address of the resource's pages (C67) stays valid until the
- * UNMAP was executed.
+ * A range is free as soon as TTM frees the resource. Its UNMAP was emitted before, and a MAP of
+ * the next owner follows on the paging timeline, so the range may be given out at once. A
+ * kernel address of the resource's pages (C67) stays valid until the UNMAP was executed.
  *
  * pagoda_aperture.lock protects the ranges, the number of mapped pages and the last generation.
  */
@@ -40,9 +39,7 @@ static u64 aperture_pages(struct pagoda_aperture *aperture)
 	return aperture->manager.size >> PAGE_SHIFT;
 }
 
-/*
- * Returns whether a resource has aperture addresses; @res->start is then the first page there.
- */
+/* Returns whether a resource has aperture addresses; its start is the first page then. */
 bool pagoda_aperture_has_address(struct ttm_resource *res)
 {
 	return res->mem_type == TTM_PL_TT &&
@@ -55,7 +52,7 @@ VISIBLE_IF_KUNIT struct pagoda_aperture_resource *pagoda_aperture_new_resource(v
 	return kzalloc(sizeof(struct pagoda_aperture_resource), GFP_KERNEL_ACCOUNT);
 }
 
-/* Gives a resource a range of addresses within the placement and the segment (C63). */
+/* Gives a resource a range of addresses that the placement allows (C63). */
 static int aperture_assign(struct pagoda_aperture *aperture, struct ttm_buffer_object *bo,
 			   const struct ttm_place *place, struct pagoda_aperture_resource *ares)
 {
@@ -84,9 +81,9 @@ unlock:
 }
 
 /*
- * At -ENOSPC TTM evicts a victim and tries again; a request that could not succeed even then is
- * refused as -E2BIG. A bounce between VRAM and system memory (TTM_PL_FLAG_TEMPORARY) asks for no
- * address and so is never refused.
+ * Returns -ENOSPC if TTM should evict a victim and try again, -E2BIG if no eviction can help. A
+ * bounce between VRAM and system memory (TTM_PL_FLAG_TEMPORARY) needs no address and gets
+ * neither.
  */
 static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
 			  const struct ttm_place *place, struct ttm_resource **res)
@@ -108,8 +105,8 @@ static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_ob
 	ttm_resource_init(bo, place, &ares->base);
 	ares->base.start = ares->node.start;
 	/*
-	 * TTM shall not move a resource because contiguous memory is asked for: a range of the
-	 * aperture is contiguous, and pages without a range have no addresses to be contiguous.
+	 * Keep TTM from moving the resource when contiguous memory is asked for: an aperture
+	 * range is contiguous, and pages without addresses can't be.
 	 */
 	ares->base.placement |= TTM_PL_FLAG_CONTIGUOUS;
 	*res = &ares->base;
@@ -156,7 +153,7 @@ static void aperture_release_later(struct dma_fence *fence, struct dma_fence_cb 
 	queue_work(ares->wq, &ares->work);
 }
 
-/* Runs in any context that may sleep, also on TTM's work queue; allocates nothing. */
+/* May run on TTM's work queue. May sleep, but allocates nothing. */
 static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource *res)
 {
 	struct pagoda_aperture *aperture = aperture_of_manager(man);
@@ -176,7 +173,7 @@ static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource 
 		aperture_release(ares);
 }
 
-/* Evicting a resource without an address doesn't help a placement that needs one. */
+/* Returns false for a resource without an address if the placement needs an address. */
 static bool aperture_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
 				const struct ttm_place *place, size_t size)
 {
@@ -222,14 +219,7 @@ static const struct ttm_resource_manager_func aperture_manager_func = {
 	.debug = aperture_debug,
 };
 
-/**
- * pagoda_aperture_init() - Make the aperture segment
- * @vidmm: Memory manager with drm, info and ttm set up
- * @args: Unused
- *
- * Context: May sleep; before the device is registered.
- * Return: 0 or a negative error code.
- */
+/* Makes the aperture segment, before the device is registered. May sleep. Returns 0 or -ENOMEM. */
 int pagoda_aperture_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_aperture *aperture;
@@ -254,8 +244,8 @@ int pagoda_aperture_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_a
  * @vidmm: Memory manager, after pagoda_aperture_init()
  *
  * Called after pagoda_vram_fini(), because allocations that leave VRAM may bounce through the
- * aperture. Resources that are still here move out, so the device must still answer. If the
- * segment can't be emptied it is leaked, which keeps its resources valid.
+ * aperture. Evicts what is left, so the device must still answer. If the segment can't be
+ * emptied, an error is logged and the segment isn't taken down.
  *
  * Context: May sleep; the segment has no other users any more.
  */
@@ -277,7 +267,7 @@ void pagoda_aperture_fini(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_move_place() - Get the place of a resource in the decision table of moves
- * @bo: Object of the resource; reservation held
+ * @bo: TTM object with the resource; reservation held
  * @res: Resource or NULL
  *
  * Return: The place; PAGODA_PLACE_NONE without a resource.
@@ -297,13 +287,7 @@ enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_res
 	return PAGODA_PLACE_SYSTEM_EMPTY;
 }
 
-/**
- * pagoda_aperture_report() - Describe the aperture
- * @vidmm: Memory manager
- * @info: Zeroed but for its id; filled in
- *
- * Context: May sleep.
- */
+/* Fills in @info, zeroed but for its id, for the aperture. May sleep. */
 void pagoda_aperture_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
 {
 	struct pagoda_aperture *aperture = vidmm->aperture;

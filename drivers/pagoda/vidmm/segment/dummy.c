@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The page that unmapped addresses of the aperture lead to. The GPU may read and write the page
- * without a fault (C58), but only work that uses an address after its UNMAP does so. A word
- * of the page that isn't 0 is therefore the trace of a bug. The page is inspected when an address
- * is unmapped and when the device is removed (C59); debugfs `failure` shows the result.
+ * The dummy page, which unmapped addresses of the aperture lead to. Only work that uses an
+ * address after its UNMAP accesses the page, and without a fault (C58): a word in it that isn't
+ * 0 shows a bug. The page is inspected when an address is unmapped and when the device is
+ * removed (C59); debugfs `failure` shows the result.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
@@ -12,14 +12,7 @@
 #include "internal.h"
 #include "segment.h"
 
-/**
- * pagoda_dummy_init() - Allocate the dummy page, the flush page and the fence page
- * @vidmm: The manager
- * @args: Unused
- *
- * Context: Probe; may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Allocates the dummy, the flush and the fence page. Probe; may sleep. Returns 0 or -ENOMEM. */
 int pagoda_dummy_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_dummy *dummy;
@@ -49,7 +42,7 @@ err_mem:
 }
 
 /**
- * pagoda_dummy_map() - Map the pages for a device with an MMU
+ * pagoda_dummy_map() - Map the three pages for a device with an MMU
  * @vidmm: The manager; its stream works
  *
  * The fence page is mapped first, because every buffer ends with a write to it.
@@ -71,29 +64,27 @@ int pagoda_dummy_map(struct pagoda_vidmm *vidmm)
 	return pagoda_sysmem_map(vidmm, &dummy->flush, &dummy->flush.page);
 }
 
-/*
- * Returns the page that paging buffers write their numbers to, and its address for the device.
- */
+/* Returns the fence page, and in @address its address for the device. */
 struct page *pagoda_dummy_fence_page(struct pagoda_vidmm *vidmm, u64 *address)
 {
 	*address = vidmm->dummy->fence.address;
 	return vidmm->dummy->fence.page;
 }
 
-/* Returns the page behind unmapped addresses of the aperture. */
+/* Returns the dummy page. */
 struct pagoda_sysmem *pagoda_dummy_mem(struct pagoda_vidmm *vidmm)
 {
 	return &vidmm->dummy->mem;
 }
 
-/* Returns the page that WRITE_PHYSICAL writes to. */
+/* Returns the flush page, which WRITE_PHYSICAL writes to. */
 struct pagoda_sysmem *pagoda_dummy_flush(struct pagoda_vidmm *vidmm)
 {
 	return &vidmm->dummy->flush;
 }
 
 /**
- * pagoda_dummy_inspect() - Note writes to the page since the last inspection
+ * pagoda_dummy_inspect() - Look for a word in the dummy page that isn't 0, and zero the page
  * @vidmm: The manager
  *
  * Context: Any but interrupts; doesn't sleep.
@@ -120,9 +111,9 @@ void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_dummy_print() - Print the writes to the page since probe
+ * pagoda_dummy_print() - Print how often the dummy page was written, and the last word found
  * @vidmm: The manager
- * @p: Printer; nothing is printed if there were no writes
+ * @p: Printer; gets nothing if no write was found
  *
  * Context: Any but interrupts.
  */
@@ -143,12 +134,7 @@ void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 			   found, value, offset);
 }
 
-/**
- * pagoda_dummy_fini() - Inspect the page for the last time and free all three pages
- * @vidmm: The manager; the device executes nothing any more
- *
- * Context: May sleep.
- */
+/* Inspects the dummy page and frees all pages, after the device's last work. May sleep. */
 void pagoda_dummy_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_dummy *dummy = vidmm->dummy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Structs and functions that only the files of this room use. */
+/* What only the files of segment/ use. */
 #ifndef PAGODA_VIDMM_SEGMENT_INTERNAL_H
 #define PAGODA_VIDMM_SEGMENT_INTERNAL_H
 
@@ -24,14 +24,15 @@ struct ttm_operation_ctx;
 struct ttm_tt;
 
 /**
- * struct pagoda_dummy - Page behind unmapped addresses of the aperture (dummy.c)
- * @mem: The page; zeros, unless the device wrote to an unmapped address
- * @flush: Another page, which WRITE_PHYSICAL writes to
- * @fence: The page that each paging buffer writes its number to at its end
+ * struct pagoda_dummy - Three pages that the device writes to, and stray writes (dummy.c)
+ * @mem: Dummy page behind unmapped addresses of the aperture; zeros, unless the device wrote to
+ *	such an address
+ * @flush: Page that WRITE_PHYSICAL writes to
+ * @fence: Fence page: each paging buffer writes its number there at its end
  * @lock: Protects @found, @offset and @value
- * @found: Number of times that the page wasn't zeros
- * @offset: Offset in bytes of the last stray word
- * @value: The last stray word
+ * @found: Number of inspections that found @mem not all zeros
+ * @offset: Offset in bytes of the last word found that wasn't 0
+ * @value: The last word found that wasn't 0
  */
 struct pagoda_dummy {
 	struct pagoda_sysmem mem;
@@ -44,17 +45,18 @@ struct pagoda_dummy {
 };
 
 /**
- * struct pagoda_swizzle_range - A swizzling range
- * @link: In pagoda_swizzle.lru
+ * struct pagoda_swizzle_range - A swizzling range: a window that shows a tiled allocation as
+ * rows
+ * @link: Entry in pagoda_swizzle.lru
  * @id: Number of the range; constant
  * @bo: Allocation that the range is assigned to, or NULL; also protected by the allocation's
  *	reservation
- * @fence: Copy through the window that must be finished before another allocation can get the
- *	range, or NULL
- * @shown: The CPU may have written to the window: the content is in the window, and the device
- *	uses neither the window nor @bo; protected by the reservation of @bo
- * @dead: The device left a command about the range unanswered: the range is never used again,
- *	until a reset
+ * @fence: Fence of a copy through the window, which must signal before another allocation can
+ *	get the range; or NULL
+ * @shown: The CPU may have written to the window: the content of @bo is in the window, and no
+ *	work of the device uses the window or @bo; protected by the reservation of @bo
+ * @dead: The device didn't answer a command about the range: the range isn't used until the
+ *	device was reset
  *
  * Protected by pagoda_swizzle.lock, except as said above.
  */
@@ -70,11 +72,11 @@ struct pagoda_swizzle_range {
 /**
  * struct pagoda_swizzle - All swizzling ranges
  * @lock: Protects the ranges and @lru. Not held while a command waits for the device
- * @lru: Ranges: free ones first, the range with the latest page fault last
+ * @lru: Ranges: free ranges first, the range with the latest page fault last
  * @ranges: Array of all ranges
- * @cpu: Ranges as the CPU executor sees them; the owner of a range fills its entry in while no
- *	packet that names the range is under way
- * @window: Kernel address of all windows
+ * @cpu: Ranges as the CPU executor sees them; an entry changes only while no packet that names
+ *	the range is under way
+ * @window: Kernel address of the first window; the windows are contiguous
  */
 struct pagoda_swizzle {
 	struct mutex lock;	/* ranges, lru */
@@ -85,10 +87,10 @@ struct pagoda_swizzle {
 };
 
 /**
- * struct pagoda_device_mmu - Device addresses
+ * struct pagoda_device_mmu - Device addresses of system memory (device_mmu.c)
  * @lock: Protects @mm, @own, @kept and @kept_own. Taken under the stream's lock: no memory is
  *	allocated with @lock held
- * @mm: Addresses in pages; page 0 is excluded
+ * @mm: Device addresses in pages; page 0 is never given out
  * @own: struct pagoda_sysmem that are mapped, in the order of mapping
  * @kept: struct pagoda_tt with a failed UNMAP_MMU
  * @kept_own: struct pagoda_sysmem with a failed UNMAP_MMU
@@ -104,10 +106,11 @@ struct pagoda_device_mmu {
 };
 
 /**
- * struct pagoda_reserve - The part of VRAM for page tables and save areas only (reserve.c)
- * @start: First byte, constant
- * @size: Bytes, constant; 0 = no reserve
- * @mm: Allocator of the reserve; VRAM outside of the reserve is allocated for good
+ * struct pagoda_reserve - Reserve: the part of VRAM for page tables and save areas only
+ * (reserve.c)
+ * @start: Offset of the reserve in VRAM, in bytes; constant
+ * @size: Bytes of the reserve, 0 = no reserve; constant
+ * @mm: Buddy allocator of the reserve; VRAM outside of the reserve is allocated for good
  * @outside: Blocks of @mm outside of the reserve, sorted by address
  * @placed: Number of allocations placed in the reserve since probe
  * @refused: Number of allocations that found no room in the reserve, nor elsewhere
@@ -124,12 +127,13 @@ struct pagoda_reserve {
 /**
  * struct pagoda_vram - The VRAM segment
  * @vidmm: Manager
- * @manager: TTM's view; usage in bytes
+ * @manager: TTM's resource manager; usage in bytes
  * @lock: Protects @mm, the reserve's allocator, @visible_used and the block lists of resources
- * @mm: Allocator; pages reported invalid and the reserve are allocated for good
+ * @mm: Buddy allocator of VRAM; pages that the device reports as invalid and the reserve are
+ *	allocated for good
  * @reserved: Blocks of invalid pages and of the reserve, sorted by address
  * @reserve: Room for page tables and save areas that find no other place
- * @visible_size: Bytes from 0 the CPU can reach
+ * @visible_size: Bytes from offset 0 that the CPU can reach
  * @visible_used: CPU-visible bytes in use, without those of the reserve
  * @window: Kernel address of VRAM's visible part, virtually contiguous, or NULL
  */
@@ -153,12 +157,13 @@ static inline bool pagoda_reserve_has(const struct pagoda_reserve *reserve, u64 
 
 /**
  * struct pagoda_aperture - The aperture segment, TTM_PL_TT
- * @manager: TTM's view; its usage is the bytes of all resources, also of those without an address
+ * @manager: TTM's resource manager; usage is the bytes of all resources, also of those without
+ *	an address
  * @lock: Protects @mm, @mapped and @generation
  * @mm: Addresses in pages
  * @mapped: Pages that have an address, never more than the segment's size (C68)
- * @generation: Last number given to a mapping. The device refuses an access that names a mapping's
- *	number when the page has another mapping by then
+ * @generation: Generation of the last mapping. The device refuses an access that names another
+ *	generation than that of the page's present mapping
  */
 struct pagoda_aperture {
 	struct ttm_resource_manager manager;
@@ -188,7 +193,7 @@ int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window)
 void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *window);
 
 #if IS_ENABLED(CONFIG_KUNIT)
-/* Allocations for KUnit to redirect; NULL means -ENOMEM. */
+/* Allocate a zeroed resource; NULL without memory. KUnit redirects these. */
 struct pagoda_vram_resource *pagoda_vram_new_resource(void);
 struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
 #endif

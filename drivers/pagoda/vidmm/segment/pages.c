@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pages of allocations: TTM's pool, and how much memory allocations leave to the machine.
+ * Pages of allocations: got from TTM's pool, if enough memory is left for the rest of the
+ * machine.
  *
  * When the kernel has no pages left, the OOM killer ends the process with the most memory. The
- * pages of a client's allocations aren't in the size of any process, so an unrelated process would
- * be ended. Therefore an allocation only gets new pages if enough memory, RAM or swap, remains
- * available, and -ENOMEM otherwise.
+ * pages of allocations don't count for any process, so an unrelated process would be ended.
+ * Therefore an allocation only gets new pages if enough memory, RAM or swap, remains available;
+ * else its client gets -ENOMEM.
  *
- * TTM swaps out one allocation at a time by a copy to shared memory, which the kernel can then
- * swap out: for a moment the allocation exists twice. So the memory that must remain includes the
- * size of the largest allocation that has pages, rounded up to a power of two. Swapping an
- * allocation in again needs no more than it frees in shared memory, and may use that memory.
- * Both hold for one allocation at a time, so threads that populate allocations take turns while
- * memory is short.
+ * TTM swaps out an allocation by a copy to shared memory, which the kernel can then swap out:
+ * for a moment the allocation exists twice. So the memory that must remain includes the size of
+ * the largest allocation that has pages, rounded up to a power of two. Swapping an allocation
+ * in frees as much shared memory as it takes, and may use what must remain. That suffices for a
+ * single allocation at a time, so threads populate allocations one after the other while memory
+ * is short.
  *
- * Nothing is reserved: between check and allocation other users may take the pages. The
- * margin is for them, and the page allocator is told to fail rather than to invoke the OOM killer.
+ * Nothing is reserved: between check and allocation the rest of the machine may take pages. The
+ * margin allows for that, and the page allocator is told to fail rather than to invoke the OOM
+ * killer.
  */
 #include <kunit/static_stub.h>
 #include <linux/log2.h>
@@ -32,13 +34,13 @@
 #include "internal.h"
 #include "segment.h"
 
-/* Share of memory that must remain available, as a shift. */
+/* Part of the machine's pages that must remain available, as a shift: a 16th. */
 #define PAGES_MARGIN	4
 
-/* Held while an allocation is populated in a machine that is short of memory. */
+/* Held while an allocation is populated and memory is short. */
 static DEFINE_MUTEX(pages_turn);
 
-/* Returns the pages that the kernel could find without the OOM killer. */
+/* Returns the number of pages that the kernel could find without the OOM killer. */
 static long pages_available(void)
 {
 	return si_mem_available() + pagoda_pool_reclaimable() + get_nr_swap_pages();
@@ -49,7 +51,7 @@ static atomic_t *pages_of_size(struct pagoda_vidmm *vidmm, const struct ttm_tt *
 	return &vidmm->nr_populated[order_base_2(tt->num_pages)];
 }
 
-/* Returns an upper bound of the size of all allocations that have pages, in pages. */
+/* Returns the size in pages, rounded up, of the largest allocation that has pages. */
 static long pages_largest(struct pagoda_vidmm *vidmm)
 {
 	int order;
@@ -65,7 +67,10 @@ static long pages_kept(struct pagoda_vidmm *vidmm)
 	return (totalram_pages() >> PAGES_MARGIN) + pages_largest(vidmm);
 }
 
-/* A swapped-out allocation may always get pages: its content takes memory already. */
+/*
+ * Returns whether @tt may get pages; always if it is swapped out, as its content takes memory
+ * then.
+ */
 static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
 {
 	long available = pages_available();
@@ -79,7 +84,7 @@ static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
 }
 
 /*
- * Gets all pages of @tt. Caller holds the allocation's reservation. Returns 0, -ENOMEM, -EINTR or
+ * Allocates all pages of @tt; the reservation is held. Returns 0, -ENOMEM, -EINTR or
  * -ERESTARTSYS; on failure nothing has changed.
  */
 int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
@@ -99,15 +104,15 @@ int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 }
 
 /*
- * TTM pools pages that the CPU doesn't cache for the next allocation of that caching mode, and a
- * kernel that doesn't count pooled pages takes them for used. A pool that only lives for this
- * call gives the pages back. Returns false if the caller has to use TTM's pool.
+ * Gives uncached or write-combined pages back to the kernel, through a pool that only exists
+ * during this call: TTM's pool would keep them, and some kernels count pooled pages as used.
+ * Returns false if nothing was freed and the caller has to use TTM's pool.
  */
 static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 {
 	struct ttm_pool *pool;
 
-	/* Pages of the DMA API go back to the DMA API. */
+	/* Pages that came from the DMA API must go back to the DMA API. */
 	if (vidmm->reaches_part)
 		return false;
 	pool = kzalloc(sizeof(*pool), GFP_KERNEL | __GFP_NOWARN);
@@ -124,7 +129,8 @@ static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 /**
  * pagoda_pages_populate() - Give an allocation its pages, or swap it in
  * @bo: Allocation, reservation held
- * @ctx: TTM's context; if interruptible, a signal ends the wait for another thread's turn
+ * @ctx: TTM's context; if interruptible, a signal ends the wait for another thread that
+ *	populates
  *
  * Context: May sleep and allocate; swaps other allocations out.
  * Return: 0, also if there is nothing to do; -ENOMEM, -EINTR or -ERESTARTSYS.
@@ -136,7 +142,7 @@ int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 
 	if (!tt || ttm_tt_is_populated(tt) || pages_available() >= 2 * pages_kept(bo->vidmm))
 		return ttm_bo_populate(&bo->ttm, ctx);
-	/* Memory is short: threads take turns. */
+	/* Memory is short: a single thread populates at a time. */
 	if (!ctx->interruptible)
 		mutex_lock(&pages_turn);
 	else if (mutex_lock_interruptible(&pages_turn))
@@ -149,10 +155,10 @@ int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 /**
  * pagoda_pages_free() - Free the pages of an allocation
  * @vidmm: Memory manager
- * @tt: Page array with pages that have no users any more
+ * @tt: Page array; its pages have no users any more
  *
- * If less than half of memory is available, the pages go back to the kernel at once, not to
- * TTM's pool.
+ * While less than half of memory is available, the pages go back to the kernel, not to TTM's
+ * pool.
  *
  * Context: May sleep.
  */

@@ -2,21 +2,19 @@
 /*
  * The reserve: a part of VRAM that only page tables and save areas of contexts may use.
  *
- * Mapping memory needs page tables, and executing a job needs page tables and save areas. They
- * are placed like other allocations, and other allocations are evicted for them. Allocations
- * that can't be evicted may fill VRAM to the last page: a job that needs all of VRAM at once, or
- * the very memory that the tables map. The reserve is for a page table or save area that fits
- * nowhere else when no eviction can make more room (room.c).
+ * Page tables and save areas are placed like other allocations, and other allocations are
+ * evicted for them. But VRAM may be full of allocations that can't be evicted, such as those of
+ * a job that needs all of VRAM at once. The reserve is for a page table or save area that fits
+ * nowhere else when no eviction can make more room (vm/room.c).
  *
- * The reserve is one contiguous range, as near to the end of VRAM as the ranges that the device
- * reports as invalid allow: that end is the least likely to be CPU-visible. The reserve has its
- * own allocator with VRAM's addresses: there the rest of VRAM is allocated for good, just as the
- * reserve is in VRAM's allocator. So no other allocation is placed in the reserve by mistake, and
- * freeing can't fail.
+ * The reserve is a contiguous range near the end of VRAM, which is the least likely part to be
+ * CPU-visible, without ranges that the device reports as invalid. The reserve has a buddy
+ * allocator of its own with VRAM's addresses, in which the rest of VRAM is allocated for good,
+ * as the reserve is in VRAM's allocator. So no other allocation gets into the reserve.
  *
- * For TTM the reserve is VRAM: its resources move out when VRAM is emptied, and idle ones are
- * evicted for others that need the reserve, but not for an allocation that needs another part of
- * VRAM (vram.c).
+ * For TTM the reserve is VRAM: resources in the reserve move out when VRAM is emptied, and idle
+ * resources are evicted for others in the reserve, but not for an allocation elsewhere in VRAM
+ * (vram_intersects()).
  */
 #include <linux/log2.h>
 #include <linux/sizes.h>
@@ -29,7 +27,10 @@
 #include "internal.h"
 #include "segment.h"
 
-/* Page tables of 4 KiB pages for all of VRAM take a 512th of VRAM, one chain of tables little. */
+/*
+ * Default size: VRAM divided by this. Page tables that map all of VRAM take only a 512th of
+ * VRAM.
+ */
 #define RESERVE_SHARE	64
 #define RESERVE_LEAST	SZ_64K
 #define RESERVE_MOST	SZ_16M
@@ -37,7 +38,7 @@
 /* The reserve is at most VRAM divided by this. */
 #define RESERVE_LIMIT	2
 
-/* Returns the start of a range of @size, or U64_MAX; invalid ranges are sorted by address. */
+/* Returns the start of the last valid range of @size in VRAM, or U64_MAX. */
 static u64 reserve_find(const struct pagoda_device_info *info, u64 size)
 {
 	u64 chunk = pagoda_vram_chunk(info);
@@ -74,10 +75,10 @@ u64 pagoda_reserve_default(const struct pagoda_device_info *info)
 
 /**
  * pagoda_reserve_plan() - Decide where the reserve will be
- * @vidmm: Memory manager with drm and info set up
+ * @vidmm: Memory manager; its drm and info are set
  * @size: Size wanted in bytes; 0 = no reserve
  *
- * Sets &pagoda_vidmm.reserve_start and &pagoda_vidmm.reserve_size, which don't change any more.
+ * Sets &pagoda_vidmm.reserve_start and &pagoda_vidmm.reserve_size for good.
  *
  * Context: Probe; before pagoda_vram_init().
  * Return: 0, or -EINVAL if @size is more than half of VRAM or fits nowhere in one piece.
@@ -109,8 +110,8 @@ static int reserve_take(struct pagoda_reserve *reserve, u64 start, u64 end)
 }
 
 /*
- * Sets up the reserve's allocator; the reserve's range is already taken in VRAM's allocator.
- * Returns 0 or -ENOMEM; on failure nothing is left behind.
+ * Sets up the reserve's allocator, after VRAM's allocator has given out the reserve. Returns 0
+ * or -ENOMEM; on failure nothing is left behind.
  */
 int pagoda_reserve_init(struct pagoda_vram *vram)
 {
@@ -140,7 +141,7 @@ void pagoda_reserve_fini(struct pagoda_vram *vram)
 	gpu_buddy_fini(&reserve->mm);
 }
 
-/* Returns the bytes of the reserve in use. */
+/* Returns the bytes of the reserve that are allocated. */
 u64 pagoda_reserve_used(struct pagoda_vram *vram)
 {
 	struct pagoda_reserve *reserve = &vram->reserve;
@@ -151,7 +152,7 @@ u64 pagoda_reserve_used(struct pagoda_vram *vram)
 
 /**
  * pagoda_reserve_place() - Place a page table or save area in the reserve
- * @bo: Page table or save area, not in memory that the device reaches; reservation held
+ * @bo: Page table or save area, in no memory that the device reaches; reservation held
  * @ctx: Whether waits may be interrupted, or happen at all
  *
  * Idle page tables and save areas in the reserve are evicted for @bo.

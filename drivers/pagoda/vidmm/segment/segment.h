@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The memory segments as TTM's resource managers, and system memory as the device reaches it. */
+/*
+ * TTM's resource managers for VRAM and the aperture, and system memory as the device reaches
+ * it.
+ */
 #ifndef PAGODA_VIDMM_SEGMENT_SEGMENT_H
 #define PAGODA_VIDMM_SEGMENT_SEGMENT_H
 
@@ -40,10 +43,10 @@ struct workqueue_struct;
 /**
  * enum pagoda_place - Places of content in the decision table of moves
  * @PAGODA_PLACE_NONE: no resource yet
- * @PAGODA_PLACE_SYSTEM_EMPTY: system segment, no pages, no swap
- * @PAGODA_PLACE_SYSTEM: system segment with content
- * @PAGODA_PLACE_APERTURE: aperture without an address
- * @PAGODA_PLACE_APERTURE_BOUND: aperture with an address
+ * @PAGODA_PLACE_SYSTEM_EMPTY: TTM_PL_SYSTEM without content: no pages, none swapped out
+ * @PAGODA_PLACE_SYSTEM: TTM_PL_SYSTEM with content
+ * @PAGODA_PLACE_APERTURE: TTM_PL_TT without an address in the aperture
+ * @PAGODA_PLACE_APERTURE_BOUND: TTM_PL_TT with an address in the aperture
  * @PAGODA_PLACE_VRAM: VRAM
  * @PAGODA_PLACE_COUNT: number of places
  */
@@ -58,16 +61,19 @@ enum pagoda_place {
 };
 
 /**
- * struct pagoda_sysmem - Consecutive pages of the driver's own that the device uses
- * @address: Address for the device: a device address, or @dma if the device has no MMU
+ * struct pagoda_sysmem - Consecutive system pages that the device uses for the driver, not for
+ * an allocation
+ * @address: Address of the first page as the device uses it: a device address, or @dma without
+ *	a device MMU
  * @dma: Bus address of the first page
  * @nr_pages: Number of pages
- * @node: Device addresses, in pages; not allocated without a device MMU
+ * @node: Range of device addresses, in pages; not allocated without a device MMU
  * @page: The single page that pagoda_sysmem_alloc() allocated
- * @pages: Page array, valid while the pages are mapped
- * @link: In pagoda_device_mmu.own while mapped, in .kept_own after a failed UNMAP_MMU
+ * @pages: Array of the pages for the CPU executor, valid while mapped
+ * @link: Entry in pagoda_device_mmu.own while mapped, or in pagoda_device_mmu.kept_own after a
+ *	failed UNMAP_MMU
  * @epoch: pagoda_reset_epoch() when the pages were mapped
- * @free: Frees the pages and the struct around this one; see pagoda_sysmem_release()
+ * @free: Frees the pages and the struct that contains this one; see pagoda_sysmem_release()
  */
 struct pagoda_sysmem {
 	u64 address;
@@ -82,23 +88,23 @@ struct pagoda_sysmem {
 };
 
 /**
- * struct pagoda_tt - Pages of an allocation
+ * struct pagoda_tt - System pages of an allocation
  * @base: TTM's part
  * @allocation: Id of the allocation; the pages may outlive the allocation
  * @notify: Emit NOTIFY_ALLOC before the pages leave the device's address space
- * @node: Device addresses in pages; allocated while populated, with a device MMU
- * @mapped: Fence of the MAP_MMU, or NULL
- * @kept: In pagoda_device_mmu.kept
+ * @node: Range of device addresses, in pages; allocated while populated, with a device MMU
+ * @mapped: Fence of the last MAP_MMU of the pages, or NULL
+ * @kept: Entry in pagoda_device_mmu.kept of a struct that tt_abandon() made
  * @epoch: pagoda_reset_epoch() when the pages were mapped
  * @restarts: &pagoda_stream.restarts when the pages were mapped
- * @import: Attachment of an imported allocation while its memory is mapped for the device
- *	(TTM's part has the sg list), a reference; else NULL
- * @release_import: Called with a struct that was abandoned with @import, once the device doesn't
+ * @import: dma-buf attachment of an imported allocation while its memory is mapped for the
+ *	device, a reference; else NULL. @base.sg is the sg list
+ * @release_import: Drops @import of a struct in pagoda_device_mmu.kept, once the device doesn't
  *	reach the memory any more
  * @pinned: Other devices use the pages
- * @left: TTM unpopulated the pages while other devices used them: they are freed with this struct
+ * @left: TTM unpopulated the pages while they were @pinned: they are freed with this struct
  *
- * Protected by the reservation of the allocation; not needed for the last user.
+ * Protected by the allocation's reservation until the allocation is freed.
  */
 struct pagoda_tt {
 	struct ttm_tt base;
@@ -123,9 +129,9 @@ static inline struct pagoda_tt *pagoda_tt_of(struct ttm_tt *tt)
 
 /**
  * struct pagoda_vram_resource - An allocation's place in VRAM
- * @base: TTM's part; @base.start is the first page
- * @blocks: Buddy blocks in allocation order
- * @visible: CPU-visible bytes of the resource; 0 in the reserve
+ * @base: TTM's resource; @base.start is the first page in VRAM
+ * @blocks: Buddy blocks, in the order of the allocation's bytes
+ * @visible: CPU-visible bytes of the resource; 0 if the resource is in the reserve
  */
 struct pagoda_vram_resource {
 	struct ttm_resource base;
@@ -136,12 +142,13 @@ struct pagoda_vram_resource {
 /**
  * struct pagoda_vram_cursor - Walk over the contiguous ranges of a VRAM resource
  * @address: Offset in VRAM of the current range
- * @size: Bytes of the current range, never more than @left; 0 = at the end
- * @clean: The range is known to read as zeros; only in a walk of pagoda_vram_first_clean()
- * @split: Ranges also end where clear blocks meet others
+ * @size: Bytes of the current range that the walk covers; 0 = the walk is over
+ * @clean: The current range is known to read as zeros; only in a walk of
+ *	pagoda_vram_first_clean()
+ * @split: Ranges also end where cleared blocks meet blocks that aren't cleared
  * @resource: Resource that is walked
  * @block: Last block of the current range
- * @left: Bytes left of the walk, including the current range
+ * @left: Bytes of the walk that are left, including the current range
  */
 struct pagoda_vram_cursor {
 	u64 address;
@@ -154,15 +161,16 @@ struct pagoda_vram_cursor {
 };
 
 /**
- * struct pagoda_aperture_resource - System pages the GPU may use in place
+ * struct pagoda_aperture_resource - Place of an allocation in TTM_PL_TT: system pages that the
+ * GPU may use
  * @base: TTM's part
- * @node: Range of aperture addresses, allocated only if the placement asked for one
- *	(place->lpfn != 0)
- * @generation: Generation of the mapping, 0 without an address
- * @bound: MAP was issued and no UNMAP since; protected by the reservation
- * @cpu: Kernel address of the pages while mapped, if the allocation asked for one
- *	(C67); set before MAP, freed with the resource, but not before @unmapped is signalled
- * @unmapped: Fence of the UNMAP if @cpu is set, NULL until the UNMAP was emitted
+ * @node: Range of aperture addresses in pages, allocated only if the placement had an upper
+ *	limit (place->lpfn)
+ * @generation: Generation of the mapping of @node, 0 if @node isn't allocated
+ * @bound: A MAP of @node was emitted, and no UNMAP since; protected by the reservation
+ * @cpu: Kernel address of the pages, if the allocation asked for a kernel address (C67); set
+ *	before MAP, freed with the resource, but not before @unmapped is signalled
+ * @unmapped: Fence of the UNMAP if @cpu is set; NULL until the UNMAP is emitted
  * @cb: Callback on @unmapped, added when TTM frees the resource
  * @work: Frees @cpu and the resource after @unmapped
  * @wq: Work queue for @work

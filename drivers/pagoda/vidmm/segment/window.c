@@ -2,8 +2,9 @@
 /*
  * CPU access to VRAM: page frames for page faults, and one mapping for the kernel.
  *
- * The device describes its window as a list of extents, because memory that the device borrows
- * from the machine is scattered. Nothing changes after the window was mapped, so there is no lock.
+ * The device describes the visible part of VRAM as a list of extents, because VRAM may be
+ * scattered pages of the machine. Nothing changes after the window was mapped, so there is no
+ * lock.
  */
 #include <linux/io.h>
 #include <linux/slab.h>
@@ -13,7 +14,7 @@
 #include "internal.h"
 #include "segment.h"
 
-/* Returns the page frame number at @offset; @list is sorted and has no gaps. */
+/* Returns the page frame number at byte @offset; @list is sorted and has no gaps. */
 unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset)
 {
 	u32 low = 0;
@@ -31,10 +32,10 @@ unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u6
 }
 
 /**
- * pagoda_vram_pfn() - Page frame of a page of a resource
+ * pagoda_vram_pfn() - Page frame of a page of a resource in VRAM
  * @vidmm: Memory manager
  * @res: Resource in VRAM, all of it CPU-visible
- * @page_offset: Page, relative to the resource
+ * @page_offset: Number of the page, from the start of the resource
  *
  * Context: Caller holds the reservation of the allocation.
  * Return: Page frame number to map for the CPU.
@@ -48,7 +49,7 @@ unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *r
 	return pagoda_extents_pfn(vidmm->info->window, vidmm->info->nr_window, cur.address);
 }
 
-/* The extents are RAM with struct pages: the mapping is cached. */
+/* Maps extents that are RAM with struct pages, cached. */
 static void *window_map_pages(const struct pagoda_extent *list, u32 count, u64 nr_pages)
 {
 	struct page **pages = kvmalloc_array(nr_pages, sizeof(*pages), GFP_KERNEL);
@@ -64,7 +65,7 @@ static void *window_map_pages(const struct pagoda_extent *list, u32 count, u64 n
 	return window;
 }
 
-/* The extents are several pieces of I/O memory; few configurations have vmap_pfn(). */
+/* Maps several extents of I/O memory; NULL without vmap_pfn(), which few configurations have. */
 static void *window_map_pfns(const struct pagoda_extent *list, u32 count, u64 nr_pages)
 {
 #ifdef CONFIG_VMAP_PFN
@@ -95,8 +96,8 @@ static u32 window_count_ram(const struct pagoda_extent *list, u32 count)
 }
 
 /*
- * Maps @list for the kernel; the extents are sorted, begin at offset 0 and have no gaps. @count
- * isn't 0. Returns 0, -EINVAL if only some extents are RAM with struct pages, or -ENOMEM; on
+ * Maps the extents in @list for the kernel as a single range; they are sorted, begin at offset
+ * 0 and have no gaps. Returns 0, -EINVAL if only some are RAM with struct pages, or -ENOMEM; on
  * failure @window is NULL.
  */
 int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window)
