@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled allocations and the ranges in which the CPU sees them as rows.
+ * Tiled allocations, and the swizzling ranges in which the CPU sees them as rows.
  *
- * A range is a linear window of the device. Once an allocation's range was shown to the CPU, the
- * content is in the window and not in the tiles in VRAM. The allocation then leaves VRAM by
- * SPECIAL_LOCK_TRANSFER, which takes the window's bytes as the CPU saw them, and comes back by
+ * A range is a window of the device with an allocation's bytes in rows. Once the window was
+ * shown to the CPU, the content is in the window and not in the tiles in VRAM. The allocation
+ * then leaves VRAM by SPECIAL_LOCK_TRANSFER, which copies the window's rows, and comes back by
  * SPECIAL_LOCK_TRANSFER if a range is free without waiting (C34, C38). All other copies are
- * TRANSFER with just the conversion that is needed (C33).
+ * TRANSFER, with the conversion between tiles and rows that is needed (C33).
  *
- * The content is in one place at any time. Before a job uses the tiles, the submission gives the
- * range back: CPU mappings are revoked, and the CPU's writes go into the tiles. A window is shown
- * only while no job or copy uses the tiles; a CPU access behind a job waits for the job. So
- * neither window nor tiles of a shown range have to be waited for:
+ * The content is in a single place at any time. Before a job uses the tiles, its submission
+ * gives the range back: CPU mappings are revoked, and the content goes from the window to the
+ * tiles. A window is shown only while no job or copy uses the tiles; a CPU access waits for
+ * earlier jobs. The states of an allocation in VRAM:
  *
  *	shown		the content is in the window; no job and no copy uses the allocation
  *	not shown	the range came with content that had been evicted from a window; the
@@ -19,10 +19,10 @@
  *			eviction makes the window worthless
  *	no range	the content is in the tiles
  *
- * There are few ranges. The use of a range changes with the allocation's reservation and
- * pagoda_swizzle.lock held. Taking a range away from another allocation means a trylock of that
- * allocation's reservation under the lock, because the caller holds a reservation already. The
- * device's binding of a free range doesn't matter: the next binding replaces it.
+ * There are few ranges. A range is assigned with the allocation's reservation and
+ * pagoda_swizzle.lock held. To take a range from another allocation, that allocation's
+ * reservation is only tried, because the caller holds a reservation already. A free range stays
+ * bound in the device until its next binding.
  */
 #include <linux/slab.h>
 #include <drm/drm_managed.h>
@@ -42,7 +42,7 @@ static bool swizzle_in_vram(const struct ttm_resource *res)
 	return res && res->mem_type == TTM_PL_VRAM;
 }
 
-/* Returns whether the content must be rows outside of VRAM: the CPU or the aperture reads it. */
+/* Returns whether content outside of VRAM must be in rows, for the CPU or the aperture. */
 static bool swizzle_wants_rows(const struct pagoda_bo *bo)
 {
 	return bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE ||
@@ -70,9 +70,8 @@ static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle
 }
 
 /*
- * Takes @bo's range away; the range is free once its fence has signalled. If the device left a
- * command unanswered (@dead), the range is never used again: the device may still execute the
- * command.
+ * Takes @bo's range away; the range is free once its fence has signalled. @dead: the device
+ * left a command unanswered and may still execute it, so the range isn't used until a reset.
  */
 static void swizzle_put(struct pagoda_bo *bo, bool dead)
 {
@@ -87,7 +86,7 @@ static void swizzle_put(struct pagoda_bo *bo, bool dead)
 	mutex_unlock(&swizzle->lock);
 }
 
-/* Sets the fence of the copy through the window; the range can't be reused before. */
+/* Sets the fence of a copy through the window, before which the range can't be reused. */
 static void swizzle_set_fence(struct pagoda_bo *bo, struct dma_fence *fence)
 {
 	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
@@ -103,7 +102,7 @@ static bool swizzle_is_ready(const struct pagoda_swizzle_range *range)
 	return !range->fence || dma_fence_is_signaled(range->fence);
 }
 
-/* Returns a range without an allocation, or NULL; with @wait also one with a pending fence. */
+/* Returns a range without an allocation, or NULL. @wait: its fence need not have signalled. */
 static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swizzle, bool wait)
 {
 	struct pagoda_swizzle_range *range;
@@ -116,10 +115,10 @@ static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swi
 }
 
 /*
- * Returns the range with the oldest page fault, of those with an allocation that can be reserved
- * and with a window that no copy uses: the allocation is then reserved and referenced. An
- * allocation that is about to be freed gives its range back under the lock, so its memory stays
- * valid while the lock is held. @busy is set to a range with a window that a copy uses.
+ * Returns the range with the oldest page fault whose allocation can be reserved and whose
+ * window no copy uses, with that allocation reserved and referenced; or NULL. An allocation
+ * that is being freed gives its range back under the lock, so it isn't freed while the lock is
+ * held. @busy is set to the first range with a window that a copy uses.
  */
 static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *swizzle,
 							struct pagoda_swizzle_range **busy)
@@ -149,7 +148,7 @@ static bool swizzle_answered(int ret)
 	return !ret || ret == -EINVAL || ret == -ENOMEM;
 }
 
-/* Tells the CPU executor which surface the range shows, as the device knows already. */
+/* Tells the CPU executor which surface the range shows; the device was told before. */
 static void swizzle_tell_cpu(struct pagoda_bo *bo)
 {
 	struct pagoda_cpu_range *cpu = swizzle_cpu(bo->vidmm, bo->tiling.range);
@@ -159,7 +158,7 @@ static void swizzle_tell_cpu(struct pagoda_bo *bo)
 	cpu->layout = bo->tiling.layout;
 }
 
-/* ACQUIRE_RANGE: the surface's rows appear in the window. On failure @bo has no range any more. */
+/* Makes the surface's rows appear in the window. On failure @bo has no range any more. */
 static int swizzle_bind(struct pagoda_bo *bo)
 {
 	const struct pagoda_command command = {
@@ -182,9 +181,9 @@ static int swizzle_bind(struct pagoda_bo *bo)
 }
 
 /*
- * Moves the content from the window to the tiles; the window's CPU mappings are removed. Only a
- * shown window can have been written by the CPU, and then the device uses neither tiles nor
- * window. If the device fails or doesn't answer, the content is lost.
+ * Moves content from a shown window to the tiles, and removes the window's CPU mappings. No
+ * work of the device uses tiles or window then. If the device fails or doesn't answer, the
+ * content is lost.
  */
 static int swizzle_write_back(struct pagoda_bo *bo)
 {
@@ -228,9 +227,9 @@ static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *rang
 }
 
 /*
- * Gives @bo a range: a free one, or that of another allocation. Returns 0 or the device's error; or
- * -EAGAIN if no range can be had before fence @busy, of a copy, has signalled, or -EBUSY: nothing
- * has changed then.
+ * Gives @bo a free range, or another allocation's range. Returns 0 or the device's error;
+ * -EAGAIN if the caller has to wait for @busy, the fence of a copy; -EBUSY if no range can be
+ * had.
  */
 static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 {
@@ -254,8 +253,9 @@ static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 }
 
 /*
- * The device bound a range that came with the content when it executed START. If the CPU executor
- * executed START instead, the device has to be told.
+ * Shows the window of @bo's range. The device bound the range when it executed the
+ * SPECIAL_LOCK_TRANSFER into the window; if the CPU executor did that, the device has to be
+ * told.
  */
 static int swizzle_show(struct pagoda_bo *bo)
 {
@@ -275,7 +275,7 @@ static int swizzle_show(struct pagoda_bo *bo)
 	return 0;
 }
 
-/* Returns whether the CPU can access the window of @bo without pagoda_swizzle_acquire(). */
+/* Returns whether @bo has a range with a window that is shown to the CPU. */
 bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
 {
 	return bo->tiling.range && bo->tiling.range->shown;
@@ -284,11 +284,11 @@ bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
 /**
  * pagoda_swizzle_acquire() - Give a tiled allocation a range and show its window to the CPU
  * @bo: Tiled allocation in VRAM, reservation held; its content isn't lost
- * @busy: Out: reference to the fence to wait for, without any lock held, because the fence can
- *	be that of a job or of another client's copy
+ * @busy: Out: reference to the fence of a job or of another client's copy, to be waited for
+ *	without any lock held
  *
- * If no range is free, another allocation's range is taken, unless a range is about to be free.
- * If no range can be had at all, the CPU can access the allocation in system memory only.
+ * If no range is free or about to be free, another allocation's range is taken. Without a range
+ * the CPU can access the allocation in system memory only.
  *
  * Context: May sleep; also called under mmap_lock. Waits for the device's answer only.
  * Return: 0, -EAGAIN with @busy set, -E2BIG if no range is large enough, -EBUSY if all ranges
@@ -323,8 +323,8 @@ int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
  * pagoda_swizzle_release() - Bring the content of an allocation into its tiles in VRAM
  * @bo: Allocation, reservation held
  *
- * Called before a use of the tiles: CPU mappings are removed, the CPU's writes go into the tiles,
- * and the range becomes free. Does nothing if the allocation has no range.
+ * Called before a use of the tiles. Removes the CPU's mappings of the window and frees the
+ * range; does nothing if the allocation has no range.
  *
  * Context: May sleep. Waits for the device's answer only.
  * Return: 0, or the device's error; the content is lost then.
@@ -345,8 +345,7 @@ int pagoda_swizzle_release(struct pagoda_bo *bo)
  * pagoda_swizzle_drop() - Forget the content of a tiled allocation
  * @bo: Allocation; reservation held, or no other user is left
  *
- * The allocation's range, if any, becomes free when a copy through its window is finished. The
- * window's content and the storage form of the content outside of VRAM are forgotten.
+ * The allocation's range, if any, becomes free when a copy through its window is finished.
  *
  * Context: May sleep.
  */
@@ -378,18 +377,15 @@ u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
 
 /* ---- For jobs --------------------------------------------------------------- */
 
-/*
- * Notes that @bo is brought to VRAM for a job: the job will use the tiles, so the move needs no
- * range.
- */
+/* Notes that @bo is brought to VRAM for a job, which uses the tiles: the move needs no range. */
 void pagoda_swizzle_expect_job(struct pagoda_bo *bo)
 {
 	bo->tiling.alternate_view = false;
 }
 
 /*
- * Returns a referenced private allocation of @vm that has a range, or NULL. Free ranges are at the
- * front of the list, so the walk from the back ends at the first one.
+ * Returns a private allocation of @vm that has a range, with a reference, or NULL. Free ranges
+ * are at the front of the list, so the search from the back ends at the first free range.
  */
 struct pagoda_bo *pagoda_swizzle_find_private(struct pagoda_vidmm *vidmm,
 					      const struct pagoda_vm *vm)
@@ -414,7 +410,7 @@ struct pagoda_bo *pagoda_swizzle_find_private(struct pagoda_vidmm *vidmm,
 
 /* ---- For moves -------------------------------------------------------------- */
 
-/* Gives @bo, evicted from a window, a free range that needs no waiting; returns whether it did. */
+/* Gives @bo a range that is free without waiting; returns whether there is such a range. */
 static bool swizzle_claim(struct pagoda_bo *bo)
 {
 	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
@@ -430,7 +426,7 @@ static bool swizzle_claim(struct pagoda_bo *bo)
 	return range;
 }
 
-/* The content is in the window if the CPU may have written to it, else in the tiles. */
+/* Plans a copy out of VRAM: from a shown window, else from the tiles. */
 static void swizzle_plan_out(struct pagoda_bo *bo, struct pagoda_paging_op *copy)
 {
 	if (pagoda_swizzle_is_shown(bo))
@@ -453,9 +449,8 @@ static void swizzle_plan_in(struct pagoda_bo *bo, struct pagoda_paging_op *copy)
  * @to: Destination of the move
  * @copy: Filled in; the caller adds source, destination and the members that differ between pieces
  *
- * The move ends with pagoda_swizzle_moved() or pagoda_swizzle_undo(). A move within VRAM copies
- * the tiles as they are, and needs the range to be given back: the operation is busy until
- * pagoda_swizzle_make_idle().
+ * Followed by pagoda_swizzle_moved() or pagoda_swizzle_undo(). A move within VRAM copies tiles
+ * as they are. If the range is shown, that operation is busy until pagoda_swizzle_make_idle().
  *
  * Context: May sleep.
  */
@@ -490,8 +485,8 @@ void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
  * @bo: Allocation, reservation held
  * @operation: VIRTIO_PAGODA_OP_* that is to copy or discard the content
  *
- * A shown range is released by a command, not by a packet, before the content in VRAM is used or
- * discarded. SPECIAL_LOCK_TRANSFER uses the range itself.
+ * Before tiles are used or discarded, a shown range is released by a command, which can't be
+ * queued as a packet can. SPECIAL_LOCK_TRANSFER copies from the window, so the range stays.
  *
  * Context: Any.
  * Return: Value for &pagoda_paging_op.needs_idle.
@@ -503,9 +498,9 @@ bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation)
 }
 
 /**
- * pagoda_swizzle_make_idle() - Do the set-up that couldn't be queued
+ * pagoda_swizzle_make_idle() - Release or drop a shown range for an operation that was busy
  * @bo: Idle allocation, reservation held
- * @operation: VIRTIO_PAGODA_OP_* that was busy
+ * @operation: VIRTIO_PAGODA_OP_* of that operation
  *
  * Context: May sleep.
  * Return: 0, or the device's error; the content is lost then.
@@ -520,11 +515,11 @@ int pagoda_swizzle_make_idle(struct pagoda_bo *bo, u32 operation)
 }
 
 /**
- * pagoda_swizzle_moved() - Update a range after the copy of a move was emitted
+ * pagoda_swizzle_moved() - Update a tiled allocation's state after its copy was emitted
  * @bo: Allocation, reservation held; its resource is still the old one
  * @to: Destination of the move
- * @copy: As filled in by pagoda_swizzle_plan()
- * @fence: Signals when the copy is done
+ * @copy: Operation that pagoda_swizzle_plan() filled in
+ * @fence: Fence of the copy
  *
  * Context: May sleep.
  */
@@ -548,7 +543,7 @@ void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
 }
 
 /**
- * pagoda_swizzle_undo() - Give a planned range back because the copy won't be done
+ * pagoda_swizzle_undo() - Give a range back that a move into VRAM got, because the move failed
  * @bo: Allocation, reservation held; its resource is the old one
  * @to: Destination of the move
  *
@@ -564,8 +559,8 @@ void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to)
  * pagoda_swizzle_forget() - Make all ranges usable after a reset of the device
  * @vidmm: Memory manager
  *
- * The device won't execute commands any more that it left unanswered. Allocations give up their
- * ranges when they are cleared.
+ * After a reset the device doesn't execute unanswered commands any more. An allocation gives up
+ * its range when its lost content is cleared.
  *
  * Context: May sleep.
  */
@@ -584,7 +579,7 @@ void pagoda_swizzle_forget(struct pagoda_vidmm *vidmm)
 /**
  * pagoda_swizzle_validate() - Check the layout of a new allocation
  * @vidmm: Memory manager
- * @params: Parameters of the allocation, checked but for the layout
+ * @params: Parameters of the allocation; all but the layout were checked
  * @why: Out: reason of a refusal
  *
  * Context: Any.
@@ -662,18 +657,13 @@ int pagoda_swizzle_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return 0;
 }
 
-/* Returns the array of ranges for the CPU executor, as many as the device has; or NULL. */
+/* Returns the array of all ranges for the CPU executor; NULL if the device has no tiling. */
 struct pagoda_cpu_range *pagoda_swizzle_cpu_ranges(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->swizzle->cpu;
 }
 
-/**
- * pagoda_swizzle_fini() - Undo pagoda_swizzle_init()
- * @vidmm: Memory manager; all allocations are gone, the queue is stopped
- *
- * Context: May sleep.
- */
+/* Undoes pagoda_swizzle_init() after all allocations are gone and the queue is stopped. */
 void pagoda_swizzle_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_swizzle *swizzle = vidmm->swizzle;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Walks over VRAM resources: the contiguous ranges that a list of buddy blocks consists of.
+ * Iterates over the contiguous ranges of a VRAM resource, which is a list of buddy blocks.
  *
  * The blocks of a resource don't change while the resource lives. All functions here are called
  * with the reservation of the allocation held and take no lock.
@@ -41,15 +41,13 @@ u32 pagoda_vram_count_ranges(struct ttm_resource *res)
 	return count;
 }
 
-/* Returns whether one address and the size describe a resource in VRAM (C162). */
+/* Returns whether a resource in VRAM is a single contiguous range (C162). */
 bool pagoda_vram_is_contiguous(struct ttm_resource *res)
 {
 	return pagoda_vram_count_ranges(res) == 1;
 }
 
-/*
- * Returns whether the CPU can reach all of a resource in VRAM, so that pagoda_vram_pfn() works.
- */
+/* Returns whether the CPU can reach all of a resource in VRAM, as pagoda_vram_pfn() needs. */
 bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 {
 	struct pagoda_vram *vram = vidmm->vram;
@@ -68,8 +66,8 @@ static bool walk_clean(const struct pagoda_vram_cursor *cur, struct gpu_buddy_bl
 }
 
 /*
- * Sets the current range to @block and the blocks behind it that follow without a gap; in a walk
- * of pagoda_vram_first_clean() they must also be as clear as @block.
+ * Sets the current range to @block from byte @skip on, and the blocks that follow without a
+ * gap; with @split only blocks that are cleared, or not, as @block is.
  */
 static void walk_load(struct pagoda_vram_cursor *cur, struct gpu_buddy_block *block,
 		      u64 skip)
@@ -128,8 +126,7 @@ static void walk_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
  * @offset: First byte, relative to the resource
  * @size: Bytes to walk; @offset + @size is at most the size of the resource
  *
- * A walk over the whole resource has pagoda_vram_count_ranges() steps, a walk over a part of
- * the resource has no more.
+ * A walk has at most pagoda_vram_count_ranges() ranges.
  *
  * Context: Caller holds the reservation of the allocation while the cursor is used.
  */
@@ -147,26 +144,26 @@ void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
  * @size: Bytes to walk, from the beginning of the resource
  * @epoch: pagoda_reset_epoch() when the move into the resource began
  *
- * Like pagoda_vram_first(), but a range also ends where clear blocks meet others, so the walk
- * can have more steps than pagoda_vram_count_ranges(). @cur->clean describes the blocks as they
- * were when they were given out: only the first writer of the resource may rely on it.
+ * A range also ends where cleared blocks meet others, so the walk can have more ranges than
+ * pagoda_vram_count_ranges(). @cur->clean is true of the blocks when they were allocated: only
+ * the first writer of the resource may rely on @cur->clean.
  *
- * Context: As pagoda_vram_first().
+ * Context: Caller holds the reservation of the allocation.
  */
 void pagoda_vram_first_clean(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
 			     u64 size, u64 epoch)
 {
-	/* After a reset of the device no block is known to be clear. */
+	/* After a reset of the device no block is known to be zeros. */
 	cur->split = !epoch;
 	walk_first(cur, res, 0, size);
 }
 
 /**
- * pagoda_vram_next() - Advance a walk
+ * pagoda_vram_next() - Advance a cursor in its range, or to the next range
  * @cur: Cursor
  * @size: Bytes to advance, at most @cur->size
  *
- * Context: As pagoda_vram_first().
+ * Context: Caller holds the reservation of the allocation.
  */
 void pagoda_vram_next(struct pagoda_vram_cursor *cur, u64 size)
 {
