@@ -2,9 +2,9 @@
 /*
  * Device-MMU mode: the device translates addresses of system memory itself.
  *
- * The device is then only told device addresses of system memory, and pages are behind such an
- * address from MAP_MMU to UNMAP_MMU only. A range is contiguous even if its pages are scattered,
- * so a page list becomes a first address and a length.
+ * The device is then only given device addresses of system memory, valid from MAP_MMU to
+ * UNMAP_MMU. A range of device addresses is contiguous even if its pages are scattered, so an
+ * operation names a first address and a length instead of a page list.
  *
  *	pages of an allocation	mapped in the stream when TTM populates the tt, before any
  *				operation that uses the pages; unmapped when TTM unpopulates
@@ -13,9 +13,8 @@
  *	pages of the driver	mapped and unmapped with a wait: page tables may be walked
  *				for jobs that don't wait for the stream
  *
- * Page 0 is never given out. A range is freed when its UNMAP_MMU was executed, so TTM's order of
- * frees and allocations is enough for ranges, too. If UNMAP_MMU fails, pages and range are kept
- * until the device is gone or was reset.
+ * A range is freed when its UNMAP_MMU was executed. If UNMAP_MMU fails, pages and range are
+ * kept until the device is gone or was reset. Page 0 is never given out.
  *
  * A device without an MMU takes bus addresses, and the functions here do nothing.
  */
@@ -34,9 +33,9 @@
 #include "internal.h"
 #include "segment.h"
 
-/* UNMAP_MMU may have been given up together with its buffer: then try once more. */
+/* Number of tries of UNMAP_MMU, which may be given up because other paging in its buffer fails. */
 #define UNMAP_TRIES	2
-/* Ranges that moves leave behind are freed soon after the device has executed the moves. */
+/* Number of waits for ranges of finished moves, which TTM frees a little later. */
 #define ROOM_TRIES	50
 
 static bool mmu_is_used(const struct pagoda_vidmm *vidmm)
@@ -44,7 +43,7 @@ static bool mmu_is_used(const struct pagoda_vidmm *vidmm)
 	return vidmm->info->mmu_pages;
 }
 
-/* Consecutive pages can be one large page behind a virtual address if they are aligned. */
+/* Returns the alignment, in pages, with which page tables can map the range by large pages. */
 static u64 mmu_alignment(u64 nr_pages)
 {
 	if (nr_pages >= SZ_2M >> PAGE_SHIFT)
@@ -90,7 +89,7 @@ static struct pagoda_paging_op mmu_op(u32 operation, u64 allocation,
 	};
 }
 
-/* Emits @op and waits; begin can't fail with -ENOMEM. Returns 0 or how @op failed. */
+/* Emits @op, without memory too, and waits for its end. Returns 0 or the error of @op. */
 static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cost cost = pagoda_stream_cost(vidmm, op);
@@ -103,16 +102,13 @@ static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op
 	return ret ?: done;
 }
 
-/* Returns whether the device has forgotten mappings of @epoch. */
+/* Returns whether the device has forgotten mappings that were made in reset epoch @epoch. */
 static bool mmu_is_past(struct pagoda_vidmm *vidmm, u64 epoch)
 {
 	return pagoda_device_mmu_is_gone(vidmm) || epoch != pagoda_reset_epoch(vidmm);
 }
 
-/*
- * Unmaps a range that was mapped in @epoch. On success no access reaches its pages any more
- * (C121).
- */
+/* Unmaps a range, mapped in reset epoch @epoch. At success no access reaches its pages (C121). */
 static int mmu_unmap(struct pagoda_vidmm *vidmm, u64 allocation, const struct drm_mm_node *node,
 		     u64 epoch)
 {
@@ -127,10 +123,10 @@ static int mmu_unmap(struct pagoda_vidmm *vidmm, u64 allocation, const struct dr
 /* ---- Allocations ---------------------------------------------------------- */
 
 /*
- * An allocation that asked for it gets a notice that its pages leave the device's address space;
- * all paging operations are executed before the pages leave (C121). The notice isn't part of the
- * transaction that unmaps (C118). No process is named: one MMU serves all processes. A notice
- * that fails doesn't keep memory from being freed.
+ * Emits a NOTIFY_ALLOC, if the allocation asked for it, that the pages leave the device's
+ * address space, and waits, so that all paging of the pages is finished before (C121). The
+ * notice has a transaction of its own (C118), names no process, because the MMU serves all, and
+ * may fail.
  */
 static void mmu_notify(struct pagoda_vidmm *vidmm, const struct pagoda_tt *tt)
 {
@@ -166,7 +162,10 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
 	if (ret)
 		return ret;
-	/* Set under the stream's lock, which a restart takes, too. */
+	/*
+	 * pagoda_stream_restart() can't run in between: the transaction holds the stream's
+	 * lock.
+	 */
 	tt->epoch = pagoda_reset_epoch(vidmm);
 	tt->restarts = pagoda_stream_restarts(vidmm);
 	ret = pagoda_stream_emit(&txn, &op);
@@ -176,8 +175,8 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 }
 
 /*
- * Reserves device addresses for @tt. Where none are free, other allocations are swapped out
- * until some are, as TTM does when it has no pages.
+ * Reserves device addresses for @tt. If no range is large enough, other allocations are swapped
+ * out, as TTM does when it has no pages.
  */
 static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 		     struct ttm_operation_ctx *ctx)
@@ -201,7 +200,10 @@ static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 			return -ENOMEM;
 		if (ret)
 			continue;
-		/* TTM's worker frees ranges that moves left; it needs no lock held here. */
+		/*
+		 * Wait for TTM's worker, which frees the ranges of finished moves; it needs no
+		 * lock held here.
+		 */
 		pagoda_stream_wait_idle(vidmm, HZ);
 		fsleep(2 * USEC_PER_MSEC);
 	}
@@ -235,8 +237,8 @@ int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 /**
  * pagoda_device_mmu_populate() - ttm_device_funcs.ttm_tt_populate
  * @bdev: TTM's device
- * @ttm: Page array; gets pages, and device addresses for them. An imported allocation gets
- *	both only when it moves to where the GPU uses it
+ * @ttm: Page array; gets pages and device addresses, unless it is that of an imported
+ *	allocation, for which pagoda_device_mmu_map() is called later
  * @ctx: Whether waits may be interrupted, or happen at all
  *
  * Context: May sleep and allocate; the allocation's reservation is held.
@@ -269,13 +271,13 @@ err_node:
 }
 
 /**
- * pagoda_device_mmu_is_stale() - Whether the device has forgotten the mapping of pages
+ * pagoda_device_mmu_is_stale() - Whether the device has forgotten an allocation's MAP_MMU
  * @vidmm: Memory manager
  * @ttm: Pages of an allocation, or NULL; the allocation's reservation is held
  *
- * A MAP_MMU emitted before the stream was restarted is forgotten by the device, or was given up.
- * Operations emitted between a reset and the restart are given up as well, so they need no
- * other mapping.
+ * A MAP_MMU emitted before the stream was restarted is forgotten by the device, or was given
+ * up. Operations emitted between a reset and the restart are given up, so they need no new
+ * MAP_MMU.
  *
  * Context: Any; the result doesn't change while the stream's lock is held.
  * Return: true if pagoda_device_mmu_repair() has to map the pages.
@@ -293,9 +295,8 @@ bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
  * @vidmm: Memory manager
  * @ttm: Populated pages of an allocation, or NULL; the allocation's reservation is held
  *
- * If MAP_MMU was given up, alone or with its buffer, the device doesn't reach the pages; nor after
- * a reset, until the rebuild has mapped them. Such pages are mapped once more before their next
- * use.
+ * Called before a use of the pages: emits another MAP_MMU if the last one failed, was given up
+ * or was forgotten at a reset.
  *
  * Context: May sleep and allocate; doesn't wait for the device.
  * Return: 0 or -ENOMEM.
@@ -331,7 +332,10 @@ int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 
 #define KEEP_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
 
-/* Frees both arrays, one block as TTM allocates them. An imported allocation has no @pages. */
+/*
+ * Frees both arrays: TTM allocates them in a single block, which starts at @pages if there are
+ * any.
+ */
 static void tt_free_arrays(struct ttm_tt *tt)
 {
 	if (tt->pages)
@@ -341,9 +345,10 @@ static void tt_free_arrays(struct ttm_tt *tt)
 }
 
 /*
- * The device may still reach the pages: @tt gets new arrays, and the pages in the old ones are
- * kept, with their range, until the device is gone or was reset. Allocations don't fail here: a
- * range that isn't kept would be given to other pages while the device maps the old ones.
+ * Keeps pages that the device may still reach, and their range, in pagoda_device_mmu.kept,
+ * until the device is gone or was reset; @tt gets new, empty arrays. __GFP_NOFAIL, because
+ * without this the range would be given to other pages while the device maps the old pages
+ * there.
  */
 static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 {
@@ -374,11 +379,10 @@ static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 /**
  * pagoda_device_mmu_unmap() - Unmap pages from the device
  * @vidmm: Memory manager
- * @tt: Pages that have no users any more
+ * @tt: Pages that the device doesn't use any more
  *
  * Context: May sleep for long: waits for the device.
- * Return: true if the pages can be freed; false if the device keeps them: @tt doesn't own them
- * any more.
+ * Return: true if the caller may free the pages; false if they were kept and taken out of @tt.
  */
 bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 {
@@ -400,8 +404,8 @@ bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 /**
  * pagoda_device_mmu_unpopulate() - ttm_device_funcs.ttm_tt_unpopulate
  * @bdev: TTM's device
- * @ttm: Populated pages without users on this device; pages that are pinned for other
- *	devices stay allocated
+ * @ttm: Populated pages without users on this device; pages pinned for other devices aren't
+ *	freed
  *
  * The allocation may be gone already: only @ttm is used.
  *
@@ -424,7 +428,7 @@ void pagoda_device_mmu_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm)
 /**
  * pagoda_sysmem_reserve() - Reserve device addresses for pages of the driver
  * @vidmm: Memory manager
- * @mem: Filled in; the device doesn't reach the pages yet
+ * @mem: Filled in; the pages aren't mapped yet
  * @dma: Bus address of the first page; the pages are consecutive
  * @nr_pages: Number of pages, a power of two
  *
@@ -446,7 +450,7 @@ int pagoda_sysmem_reserve(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 	return ret;
 }
 
-/* Returns the MAP_MMU of pages of the driver, with @adl filled in as its list of pages. */
+/* Returns the MAP_MMU of pages of the driver; @adl becomes its page list. */
 static struct pagoda_paging_op sysmem_op(const struct pagoda_sysmem *mem, struct pagoda_adl *adl)
 {
 	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
@@ -465,9 +469,9 @@ static struct pagoda_paging_op sysmem_op(const struct pagoda_sysmem *mem, struct
  * pagoda_sysmem_map() - Map pages of the driver for the device
  * @vidmm: Memory manager; its stream works
  * @mem: Filled in by pagoda_sysmem_reserve()
- * @pages: Page array for the CPU executor; must stay valid as long as the mapping
+ * @pages: Array of the pages for the CPU executor; must stay valid until the pages are released
  *
- * If the device is reset meanwhile, the rebuild maps the pages.
+ * If the device is reset meanwhile, the rebuild maps the pages and 0 is returned.
  *
  * Context: May sleep; waits for the device.
  * Return: 0 or a negative errno.
@@ -492,11 +496,11 @@ int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 }
 
 /**
- * pagoda_device_mmu_own_cost() - Upper bound for pagoda_device_mmu_remap_own()
+ * pagoda_device_mmu_own_cost() - Upper bound of the cost of pagoda_device_mmu_remap_own()
  * @vidmm: Memory manager
  *
  * Context: May sleep. No other thread maps pages of the driver until the remap was emitted.
- * Return: The bound.
+ * Return: The sum over all pages of the driver that are mapped.
  */
 struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
 {
@@ -519,8 +523,8 @@ struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
  * @vidmm: Memory manager
  * @txn: Transaction begun with pagoda_device_mmu_own_cost()
  *
- * The pages are mapped in the order of their first mapping: the fence page, which each buffer
- * writes at its end, comes first.
+ * The fence page, which each paging buffer writes at its end, is mapped first, as it was at
+ * probe.
  *
  * Context: Between begin and end of @txn.
  */
@@ -539,13 +543,16 @@ void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_strea
 	mutex_unlock(&vidmm->device_mmu->lock);
 }
 
-/* Keeps pages until the device is gone or was reset; returns false if either has happened. */
+/* Keeps pages in kept_own until the device is gone or was reset; returns false if it was. */
 static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
 	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
 	bool keep;
 
-	/* drop_kept_own() runs after the epoch has changed, and finds all pages kept before. */
+	/*
+	 * drop_kept_own() runs after the epoch changes and takes the lock: it finds pages kept
+	 * before.
+	 */
 	mutex_lock(&mmu->lock);
 	keep = !mmu_is_past(vidmm, mem->epoch);
 	if (keep)
@@ -560,7 +567,7 @@ static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
  * pagoda_sysmem_release() - Free device addresses and pages of the driver
  * @vidmm: Memory manager
  * @mem: Reserved, mapped or not
- * @free: Frees @mem and its pages. Called at once, or if UNMAP_MMU failed, when the device is
+ * @free: Frees @mem and its pages. Called at once or, if UNMAP_MMU failed, when the device is
  *	gone or was reset
  *
  * Context: May sleep; waits for the device.
@@ -572,7 +579,7 @@ void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem
 
 	mem->free = free;
 	if (drm_mm_node_allocated(&mem->node)) {
-		/* From here on no rebuild maps the pages again. */
+		/* A rebuild doesn't map the pages again from here on. */
 		mutex_lock(&vidmm->device_mmu->lock);
 		list_del_init(&mem->link);
 		mutex_unlock(&vidmm->device_mmu->lock);
@@ -585,9 +592,9 @@ void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem
 }
 
 /**
- * pagoda_sysmem_alloc() - Allocate a page of the driver, and reserve an address for it
+ * pagoda_sysmem_alloc() - Allocate a page of the driver and reserve a device address
  * @vidmm: Memory manager
- * @mem: Filled in; the page is zeroed, but not mapped yet: see pagoda_sysmem_map()
+ * @mem: Filled in; the page is zeroed, and has to be mapped by pagoda_sysmem_map()
  *
  * Context: May sleep.
  * Return: 0, -ENOMEM or -ENOSPC.
@@ -598,7 +605,7 @@ int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 	dma_addr_t dma;
 	int ret;
 
-	/* Zeroed, and reached by the device directly: the DMA API may bounce other pages. */
+	/* The DMA API zeroes these pages and never bounces them. */
 	page = dma_alloc_pages(vidmm->info->dma_dev, PAGE_SIZE, &dma, DMA_BIDIRECTIONAL,
 			       GFP_KERNEL);
 	if (!page)
@@ -610,9 +617,7 @@ int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 	return ret;
 }
 
-/*
- * Frees the page that pagoda_sysmem_alloc() allocated; a callback for pagoda_sysmem_release().
- */
+/* Frees the page of pagoda_sysmem_alloc(); passed to pagoda_sysmem_release() as @free. */
 void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
 	dma_free_pages(vidmm->info->dma_dev, PAGE_SIZE, mem->page, mem->dma, DMA_BIDIRECTIONAL);
@@ -620,14 +625,7 @@ void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *m
 
 /* ---- The whole ------------------------------------------------------------- */
 
-/**
- * pagoda_device_mmu_init() - Set up the allocator of device addresses
- * @vidmm: Memory manager with @info set
- * @args: Unused
- *
- * Context: Probe; may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Sets up the allocator of device addresses. Probe; may sleep. Returns 0 or -ENOMEM. */
 int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_device_mmu *mmu;
@@ -664,7 +662,7 @@ static void drop_kept_own(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_device_mmu_drop_kept() - Free pages that the device doesn't reach any more
+ * pagoda_device_mmu_drop_kept() - Free kept pages that the device doesn't reach any more
  * @vidmm: Memory manager; its device is gone, or was reset and forgot its mappings
  *
  * Context: May sleep.
@@ -698,7 +696,7 @@ void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
  * pagoda_device_mmu_stop() - Note that the device never uses system memory again
  * @vidmm: Memory manager; its device is gone or never executes anything again
  *
- * Nothing has to be unmapped any more, and pages that were kept are freed.
+ * From now on pages are freed without UNMAP_MMU; pages that were kept are freed here.
  *
  * Context: May sleep.
  */
@@ -708,12 +706,7 @@ void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm)
 	pagoda_device_mmu_drop_kept(vidmm);
 }
 
-/**
- * pagoda_device_mmu_fini() - Undo pagoda_device_mmu_init()
- * @vidmm: Memory manager; all addresses were freed
- *
- * Context: May sleep.
- */
+/* Undoes pagoda_device_mmu_init() after all device addresses were freed. */
 void pagoda_device_mmu_fini(struct pagoda_vidmm *vidmm)
 {
 	if (mmu_is_used(vidmm))

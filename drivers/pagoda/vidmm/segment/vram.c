@@ -2,13 +2,12 @@
 /*
  * The VRAM segment: TTM's resource manager for the device's memory.
  *
- * Blocks come from a buddy allocator that also knows which blocks read as zeros. A freed range
- * may be allocated again while the engine still reads it for a move: the next use of the range
- * comes later on the paging timeline. For the same reason no freed block is marked as clear.
+ * Blocks come from a buddy allocator that also knows which blocks read as zeros: none that was
+ * ever used. A freed range may be allocated again while the device still copies from it for a
+ * move, because the next use of the range comes later on the paging timeline.
  *
- * pagoda_vram.lock protects the allocator and visible_used. The blocks of a resource don't
- * change while the resource lives, so a caller that holds the reservation of the allocation
- * may walk them without the lock.
+ * The blocks of a resource don't change until the resource is freed, so a caller that holds the
+ * allocation's reservation may look at them without pagoda_vram.lock.
  */
 #include <linux/list_sort.h>
 #include <linux/slab.h>
@@ -31,7 +30,7 @@ struct vram_range {
 	u64 end;
 };
 
-/* Walk over the free ranges in the order of their addresses; caller holds pagoda_vram.lock. */
+/* Position in the buddy tree, for a walk over free ranges by address under pagoda_vram.lock. */
 struct vram_holes {
 	struct gpu_buddy *mm;
 	struct gpu_buddy_block *leaf;
@@ -48,13 +47,16 @@ static struct pagoda_vram_resource *vram_resource(struct ttm_resource *res)
 	return container_of(res, struct pagoda_vram_resource, base);
 }
 
-/* Returns the allocator of @address: the reserve's own (with VRAM's addresses) or VRAM's. */
+/*
+ * Returns the allocator that gives out @address: the reserve's or VRAM's; both use VRAM
+ * offsets.
+ */
 static struct gpu_buddy *vram_buddy(struct pagoda_vram *vram, u64 address)
 {
 	return pagoda_reserve_has(&vram->reserve, address) ? &vram->reserve.mm : &vram->mm;
 }
 
-/* Returns the blocks that are never given out by the allocator of @address, sorted by address. */
+/* Returns the blocks that the allocator of @address never gives out, sorted by address. */
 static struct list_head *vram_taken(struct pagoda_vram *vram, u64 address)
 {
 	return pagoda_reserve_has(&vram->reserve, address) ? &vram->reserve.outside :
@@ -115,7 +117,7 @@ static void vram_first_hole(struct vram_holes *holes, struct gpu_buddy *mm)
 	holes->leaf = vram_first_leaf(mm->roots[0]);
 }
 
-/* Returns the next free range; adjacent free blocks are one hole, even if not merged. */
+/* Finds the next hole: adjacent free blocks, merged or not. Returns false if there is none. */
 static bool vram_next_hole(struct vram_holes *holes, struct vram_range *hole)
 {
 	while (holes->leaf && !gpu_buddy_block_is_free(holes->leaf))
@@ -144,7 +146,7 @@ static u64 vram_fit(struct vram_range hole, u64 size, u64 align, bool from_end)
 	return start;
 }
 
-/* Returns a start in the smallest hole that fits, so that large holes stay whole; or U64_MAX. */
+/* Returns a start in the smallest hole in @range that fits, to keep large holes; or U64_MAX. */
 static u64 vram_best_fit(struct gpu_buddy *mm, struct vram_range range, u64 size, u64 align,
 			 bool from_end)
 {
@@ -170,10 +172,7 @@ static u64 vram_best_fit(struct gpu_buddy *mm, struct vram_range range, u64 size
 	return best;
 }
 
-/*
- * Returns the size of the largest contiguous free range of VRAM, without the reserve. Takes
- * pagoda_vram.lock.
- */
+/* Returns the bytes of the largest free range outside of the reserve. Takes pagoda_vram.lock. */
 u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vram *vram = vidmm->vram;
@@ -192,16 +191,15 @@ u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 /**
  * pagoda_vram_could_hold() - Whether a placement could be met if VRAM were empty
  * @vidmm: Memory manager
- * @place: Range and contiguity
+ * @place: Placement in VRAM: range, and whether contiguous
  * @size: Size in bytes
  * @align: Alignment of a contiguous range in bytes; a power of two or 0
  *
- * At an error other than -ENOSPC TTM tries no other placement, and at -ENOSPC TTM may evict
- * all of VRAM. A caller that has a choice of segments therefore leaves VRAM out if this function
- * returns false.
+ * If this function returns false, vram_alloc() fails with -E2BIG, at which TTM tries no other
+ * placement: a caller that has a choice of segments leaves VRAM out.
  *
- * Context: Any; the lists that the function reads don't change after pagoda_vram_init().
- * Return: true if only other allocations can be in the way.
+ * Context: Any; takes no lock.
+ * Return: false if invalid ranges of VRAM, the reserve or VRAM's size are in the way.
  */
 bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			    u64 size, u64 align)
@@ -233,8 +231,8 @@ bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *
 /* ---- TTM's calls ----------------------------------------------------------- */
 
 /*
- * Content that will be copied in needs no clear block: leave clear blocks, which save a FILL, to
- * allocations that start with zeros. @bo may be a ghost of TTM's, without a struct pagoda_bo.
+ * Returns whether no content will be copied in: only then clear blocks are asked for, because
+ * each saves a FILL. @bo may be a ghost of TTM's, without a struct pagoda_bo.
  */
 static bool vram_wants_zeros(struct ttm_buffer_object *bo)
 {
@@ -246,9 +244,9 @@ static bool vram_wants_zeros(struct ttm_buffer_object *bo)
 }
 
 /*
- * Allocates exactly @size: nothing is rounded up to a power of two and trimmed again. The
- * largest power of two that divides @size is tried as alignment first, which takes fewer blocks
- * and leaves no gaps between allocations of equal size.
+ * Allocates exactly @size, without rounding up to a power of two. The largest power of two that
+ * divides @size is tried as alignment first: that takes fewer blocks and leaves no gaps between
+ * allocations of equal size.
  */
 static int vram_alloc_contiguous(struct gpu_buddy *mm, struct vram_range range, u64 size,
 				 u64 align, bool from_end, struct list_head *blocks)
@@ -271,7 +269,7 @@ static int vram_alloc_scattered(struct gpu_buddy *mm, struct vram_range range, u
 	if (range.start || range.end != mm->size)
 		flags |= GPU_BUDDY_RANGE_ALLOCATION;
 	ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, align, blocks, flags);
-	/* Alignment of scattered pieces is optional: without it the allocation may fit. */
+	/* Try without alignment, which scattered blocks don't need. */
 	if ((ret == -ENOSPC || ret == -EINVAL) && align > mm->chunk_size)
 		ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, mm->chunk_size,
 					     blocks, flags);
@@ -298,7 +296,7 @@ static int vram_alloc_blocks(struct pagoda_vram *vram, struct ttm_buffer_object 
 	return vram_alloc_scattered(mm, range, size, align, flags, blocks);
 }
 
-/* The reserve counts as invisible: it takes no space from allocations that must be visible. */
+/* Returns the CPU-visible bytes of @blocks; 0 in the reserve, where no visible room is counted. */
 static u64 vram_visible_bytes(struct pagoda_vram *vram, struct list_head *blocks)
 {
 	struct gpu_buddy_block *block;
@@ -328,8 +326,8 @@ static void vram_note_free(struct pagoda_vram *vram)
 }
 
 /*
- * At -ENOSPC TTM evicts a victim and tries again; a request that could not succeed even then is
- * refused as -E2BIG. ttm_resource_init() comes last: from then on the resource is on TTM's lists.
+ * Returns -ENOSPC if TTM should evict a victim and try again, -E2BIG if no eviction can help.
+ * ttm_resource_init() comes last, because it puts the resource on TTM's LRU lists.
  */
 static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
 		      const struct ttm_place *place, struct ttm_resource **res)
@@ -364,14 +362,14 @@ static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object
 	vres->base.start = gpu_buddy_block_offset(list_first_entry(&vres->blocks,
 								   struct gpu_buddy_block,
 								   link)) >> PAGE_SHIFT;
-	/* A contiguous resource satisfies a later request for contiguity, too. */
+	/* TTM need not move the resource if contiguous memory is asked for later. */
 	if (pagoda_vram_is_contiguous(&vres->base))
 		vres->base.placement |= TTM_PL_FLAG_CONTIGUOUS;
 	*res = &vres->base;
 	return 0;
 }
 
-/* Runs in any context that may sleep, also on TTM's work queue; allocates nothing. */
+/* May run on TTM's work queue. May sleep, but allocates nothing. */
 static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res)
 {
 	struct pagoda_vram *vram = vram_of_manager(man);
@@ -387,7 +385,7 @@ static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res
 	pagoda_promote_kick(vram->vidmm);
 }
 
-/* Returns whether evicting @res can help @place: a range in the reserve helps only the reserve. */
+/* Returns whether evicting @res can help @place; both must be in the reserve, or neither. */
 static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
 			    const struct ttm_place *place, size_t size)
 {
@@ -407,8 +405,8 @@ static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resourc
 }
 
 /*
- * Returns whether @res lies within @place; TTM compares the flag for contiguity. A resource in
- * the reserve may stay there, as its addresses are addresses of VRAM.
+ * Returns whether @res lies within @place; TTM compares the flag for contiguity. The reserve
+ * counts as VRAM, so a resource in it may stay there.
  */
 static bool vram_compatible(struct ttm_resource_manager *man, struct ttm_resource *res,
 			    const struct ttm_place *place, size_t size)
@@ -461,7 +459,7 @@ static const struct ttm_resource_manager_func vram_manager_func = {
 
 /* ---- Life ------------------------------------------------------------------ */
 
-/* If the device starts with zeroed VRAM, the first use of each block saves a FILL. */
+/* Marks all blocks of a device that starts with zeroed VRAM as clear: saves FILL at first use. */
 static int vram_mark_all_clean(struct pagoda_vram *vram)
 {
 	struct gpu_buddy *mm = &vram->mm;
@@ -474,7 +472,7 @@ static int vram_mark_all_clean(struct pagoda_vram *vram)
 	return ret;
 }
 
-/* Two invalid ranges may touch one chunk: then the other chunks are taken one at a time. */
+/* Takes a range for good. If an invalid range before it shares a chunk, takes chunk by chunk. */
 static int vram_reserve(struct pagoda_vram *vram, struct vram_range range)
 {
 	struct gpu_buddy *mm = &vram->mm;
@@ -502,7 +500,7 @@ static int vram_compare_blocks(void *priv, const struct list_head *a, const stru
 	return left < right ? -1 : left > right;
 }
 
-/* C164: ranges that the device reports as invalid are never given out. */
+/* Takes the ranges that the device reports as invalid out of VRAM's allocator (C164). */
 static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 {
 	const struct pagoda_device_info *info = vidmm->info;
@@ -528,7 +526,10 @@ static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 	return 0;
 }
 
-/* Takes the invalid ranges and the reserve out of VRAM's allocator, and sets up the reserve's. */
+/*
+ * Takes invalid ranges and the reserve out of VRAM's allocator; sets up the reserve's
+ * allocator.
+ */
 static int vram_reserve_all(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vram *vram = vidmm->vram;
@@ -579,10 +580,7 @@ static int vram_init_blocks(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/*
- * Returns the kernel address of VRAM's visible part, virtually contiguous, or NULL if there is
- * none.
- */
+/* Returns the kernel address of VRAM's visible part, contiguous; or NULL. */
 u8 *pagoda_vram_window(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->vram->window;
@@ -590,12 +588,12 @@ u8 *pagoda_vram_window(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_vram_init() - Make the VRAM segment
- * @vidmm: Memory manager with drm, info and ttm set up, and the reserve planned
+ * @vidmm: Memory manager; drm, info and ttm are set up, and the reserve is planned
  * @args: Unused
  *
  * Context: May sleep and allocate; before the device is registered.
- * Return: 0, -EINVAL if only a part of the window is RAM that the kernel has struct pages for,
- * or -ENOMEM. Nothing is left behind on failure.
+ * Return: 0, -ENOMEM, or -EINVAL if only a part of visible VRAM is RAM with struct pages; on
+ * failure nothing is left behind.
  */
 int pagoda_vram_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -638,8 +636,8 @@ err_lock:
  * pagoda_vram_fini() - Empty the VRAM segment and take it down
  * @vidmm: Memory manager, after pagoda_vram_init()
  *
- * Resources that are still in VRAM move out, so the device must still answer. If VRAM can't be
- * emptied, an error is logged and the segment isn't freed; the caller continues all the same.
+ * Evicts what is left in VRAM, so the device must still answer. If VRAM can't be emptied, an
+ * error is logged and the segment isn't taken down.
  *
  * Context: May sleep; the segment has no other users any more.
  */
@@ -669,13 +667,7 @@ static u64 vram_visible_size(const struct pagoda_vram *vram)
 	return size - (min(size, end) - min(size, reserve->start));
 }
 
-/**
- * pagoda_vram_report() - Describe VRAM
- * @vidmm: Memory manager
- * @info: Zeroed but for its id; filled in
- *
- * Context: May sleep.
- */
+/* Fills in @info, zeroed but for its id, for VRAM. May sleep. */
 void pagoda_vram_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
 {
 	struct pagoda_vram *vram = vidmm->vram;
@@ -693,7 +685,7 @@ void pagoda_vram_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_in
 	info->visible_usage = vram->visible_used;
 	info->reserve_usage = pagoda_reserve_used(vram);
 	mutex_unlock(&vram->lock);
-	/* TTM counts the reserve too, and updates its count a moment later. */
+	/* TTM's usage includes the reserve, and may lag behind the reserve's allocator. */
 	info->usage = ttm_resource_manager_usage(&vram->manager);
 	info->usage -= min(info->usage, info->reserve_usage);
 }
