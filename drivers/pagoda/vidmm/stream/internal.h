@@ -18,30 +18,34 @@ struct pagoda_submission;
 struct pagoda_vidmm;
 struct workqueue_struct;
 
-/* Bytes at the end of each buffer for the write of its sequence number. */
+/* Bytes at the end of each paging buffer for the packet that writes the buffer's number. */
 #define PAGODA_STREAM_TAIL	sizeof(struct virtio_pagoda_signal_monitored_fence)
 
 /**
- * struct pagoda_stream - The paging buffer being filled
+ * struct pagoda_stream - The stream of paging buffers
  * @vidmm: Manager
- * @limits: Limits of the device, for the builders
+ * @limits: Limits of the device, which builders of packets obey
  * @lock: Protects the members below. Taken on the dma_fence signalling path
- * @open: Armed submission being filled, or NULL
- * @reserve: Submission kept ready for small operations, or NULL
+ * @open: Open submission: operations are appended to it, and its fence is published; or NULL
+ * @reserve: Spare submission for small operations, or NULL
  * @buf: Write position in @open
- * @open_cost: Bytes the operations in @open move
- * @plugs: Number of callers that will add more soon
- * @in_transfer: A transaction waits between two pieces of a transfer, without @lock
- * @turn: Woken when that transaction goes on
- * @restarts: Number of times that paging was started again after a reset of the device. An
- *	operation emitted before the last restart was given up, or the device has forgotten it
- * @flush: Pushes @open after @patience; this bound makes an armed and open fence legal
- * @overrun: Requests a reset: more was emitted than was announced, and there was no memory for it
+ * @open_cost: Bytes that the operations in @open move
+ * @plugs: Number of pagoda_stream_plug() calls not undone: @open stays open between
+ *	transactions
+ * @in_transfer: A transaction waits between two pieces of a transfer, without @lock: no other
+ *	may begin
+ * @turn: Waits for @in_transfer to be cleared
+ * @restarts: Number of times that paging was started again after a reset; see
+ *	pagoda_stream_restarts()
+ * @flush: Submits @open after @patience at the latest, because its fence is published
+ * @overrun: Calls @args.overrun(), which requests a reset
  * @patience: Jiffies until @flush; constant
  * @wq: Work queue of @flush, usable in reclaim
  * @args: Arguments of pagoda_stream_init()
- * @room: Bytes operations may use of the smallest buffer: all but the fence write
- * @packets: Packets the smallest submission has private data for, but for the fence write
+ * @room: Bytes of the smallest paging buffer that operations may use: all but
+ *	%PAGODA_STREAM_TAIL
+ * @packets: Packets that fit into the smallest submission's private data, without the fence
+ *	write
  */
 struct pagoda_stream {
 	struct pagoda_vidmm *vidmm;
@@ -65,9 +69,9 @@ struct pagoda_stream {
 };
 
 /**
- * struct pagoda_journal_loss - A submission that failed for good
+ * struct pagoda_journal_loss - A submission that was given up
  * @seqno: Number of the submission
- * @offset: First byte that wasn't executed
+ * @offset: Offset of the first byte that wasn't executed
  * @error: Negative errno
  */
 struct pagoda_journal_loss {
@@ -81,16 +85,15 @@ struct pagoda_journal_loss {
  * @vidmm: Manager
  * @entries: Ring; written under the stream's lock, read without a lock
  * @recorded: Number of the last entry
- * @losses: Ring of the last submissions that failed
- * @nr_losses: Number of submissions that failed so far
- * @recording_mutex: Keeps @recording from being freed
+ * @losses: Ring of the last submissions that were given up
+ * @nr_losses: Number of submissions that were given up so far
+ * @recording_mutex: Held by readers, keeps @recording from being freed
  * @recording_lock: Protects the members below
- * @recording: Recorded items, one after another; NULL = not recording
+ * @recording: Buffer of recorded items, without gaps; NULL = not recording
  * @recording_size: Size of @recording in bytes
- * @recording_used: Bytes in use of @recording
- * @recording_dropped: Number of items that had no room
- * @recording_missed: Number of the last submission before the recording began, plus the number
- *	of losses that had no room: the recording lacks them
+ * @recording_used: Bytes of @recording that have items
+ * @recording_dropped: Number of items left out for want of room
+ * @recording_missed: &pagoda_recording_head.missed
  * @last_seqno: Number of the last submission
  */
 struct pagoda_journal {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The journal: the last operations of the stream, and on request a recording of every paging
- * buffer, together with the CPU's writes to page tables and changes of roots.
+ * The journal: the last operations of the stream; and on request a recording of all paging
+ * buffers, of the CPU's writes to page tables and of changes of root tables.
  *
- * Entries are written under the stream's lock, on the dma_fence signalling path: nothing is
- * allocated there. Readers take no lock; an entry that was overwritten while it was copied is left
- * out. The result of an operation is not in the entry but follows from two things: the number of
- * the last completed submission, which the device writes into the stream's fence page, and the
- * list of submissions that were lost.
+ * Entries are written under the stream's lock, in the dma_fence signalling path, so nothing is
+ * allocated. Readers take no lock, and leave out an entry that was overwritten while they
+ * copied it. An operation's result is found at reading: from the number of the last completed
+ * submission, which the device writes into the fence page, and from the list of lost
+ * submissions.
  */
 #include <linux/fs.h>
 #include <linux/highmem.h>
@@ -44,8 +44,8 @@ static void journal_describe(const struct pagoda_paging_op *op, struct pagoda_jo
 }
 
 /*
- * Adds an entry for one pass of a builder over @op. The packets are @encoded bytes at @offset of
- * submission @seqno. Caller holds the stream's lock, on the dma_fence signalling path.
+ * Adds an entry for a pass of a builder over @op, which wrote @encoded bytes at @offset of
+ * submission @seqno. The stream's lock is held, in the dma_fence signalling path.
  */
 void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
 			 u64 seqno, u32 offset, u32 encoded, int pass)
@@ -72,8 +72,8 @@ void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_pag
 }
 
 /*
- * Returns the place of the next item, or NULL if there is no room. If one item were left out, the
- * items behind it couldn't be understood: a recording that is full ends, and has no gaps.
+ * Returns where the content of the next item goes, or NULL without room. After the first item
+ * without room no other is recorded, because a recording with gaps can't be understood.
  */
 static void *journal_item_room(struct pagoda_journal *journal, u32 *room)
 {
@@ -91,7 +91,7 @@ static void *journal_item_room(struct pagoda_journal *journal, u32 *room)
 	       sizeof(struct pagoda_recording_item);
 }
 
-/* Adds the item that the caller has written into the room. */
+/* Adds the item whose content the caller has written at journal_item_room(). */
 static void journal_item_add(struct pagoda_journal *journal, u32 kind, u64 seqno, u32 size)
 {
 	const struct pagoda_recording_item item = {
@@ -143,8 +143,8 @@ static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
 	u32 before;
 
 	/*
-	 * Builds until the operation or the buffer ends: a call that adds no packet found the
-	 * buffer full. A recording has no private data, so that each packet's overwrites the last.
+	 * Builds until the operation ends or a pass adds no packet because the buffer is full.
+	 * Packets' private data isn't recorded, so all passes write it to @priv.
 	 */
 	do {
 		before = buf->write_offset;
@@ -160,8 +160,8 @@ static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
  * @journal: Journal
  * @op: UPDATE_PAGE_TABLE in CPU_VIRTUAL mode, with the table's bus address
  *
- * The writer has waited for all earlier users of the entries, so the item is recorded in the
- * right place.
+ * The item is in the right place among the submissions, because the writer has waited for all
+ * earlier users of the entries.
  *
  * Context: Any, the dma_fence signalling path included.
  */
@@ -189,10 +189,10 @@ unlock:
 }
 
 /**
- * pagoda_journal_root() - Record that an address space has another root
+ * pagoda_journal_root() - Record that an address space has a new root table
  * @journal: Journal
  * @space: Address space
- * @root: New root; without entries if the address space has no root any more
+ * @root: New root table; @entries is 0 if the address space has no root any more
  *
  * Context: May sleep.
  */
@@ -216,10 +216,9 @@ void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
  * pagoda_journal_reset() - Record that the device was reset
  * @journal: Journal
  *
- * Submissions that the device hadn't executed are recorded by pagoda_journal_lost() when they are
- * given up.
+ * Unfinished submissions are recorded by pagoda_journal_lost() later, when they are given up.
  *
- * Context: On the dma_fence signalling path; doesn't sleep or allocate.
+ * Context: In the dma_fence signalling path; doesn't sleep or allocate.
  */
 void pagoda_journal_reset(struct pagoda_journal *journal)
 {
@@ -229,13 +228,13 @@ void pagoda_journal_reset(struct pagoda_journal *journal)
 }
 
 /**
- * pagoda_journal_lost() - Note and record that a submission failed for good
+ * pagoda_journal_lost() - Note and record that a submission was given up
  * @journal: Journal
  * @seqno: Number of the submission
- * @offset: First byte that wasn't executed
+ * @offset: Offset of the first byte that wasn't executed
  * @error: Negative errno
  *
- * Context: On the dma_fence signalling path; doesn't sleep or allocate. Calls don't overlap: the
+ * Context: In the dma_fence signalling path; doesn't sleep or allocate. Calls don't overlap: the
  * queue finishes submissions in order.
  */
 void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, int error)
@@ -247,7 +246,7 @@ void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, 
 	struct pagoda_journal_loss *loss;
 
 	spin_lock(&journal->recording_lock);
-	/* The recording may have had room for the submission's buffer, but not for its loss. */
+	/* The recording may have the submission's buffer, but no room for the LOST item. */
 	if (!journal_item_copy(journal, PAGODA_RECORDING_LOST, seqno, &item, sizeof(item)))
 		journal->recording_missed++;
 	spin_unlock(&journal->recording_lock);
@@ -293,7 +292,7 @@ static bool journal_copy(struct pagoda_journal *journal, u64 number, u64 complet
 	if (le64_to_cpu(smp_load_acquire(&entry->number)) != number)
 		return false;
 	*copy = *entry;
-	/* Copy before the second look at the number: pairs with pagoda_journal_note(), too. */
+	/* Copy before the number is read again: pairs with pagoda_journal_note(), too. */
 	smp_rmb();
 	if (le64_to_cpu(READ_ONCE(entry->number)) != number)
 		return false;
@@ -456,7 +455,7 @@ static struct pagoda_recording_head recording_head(struct pagoda_vidmm *vidmm)
  * @vidmm: Memory manager
  * @buf: User memory
  * @size: Size of @buf in bytes
- * @pos: Position in the file: a struct pagoda_recording_head, then the items
+ * @pos: Position in the file: struct pagoda_recording_head and items; advanced
  *
  * Context: May sleep.
  * Return: Bytes read, -ENODATA if nothing is recorded, or -EFAULT.
@@ -471,7 +470,7 @@ ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf
 
 	if (inside < 0)
 		return simple_read_from_buffer(buf, size, pos, &head, sizeof(head));
-	/* Keeps the buffer allocated; bytes below head.bytes don't change any more. */
+	/* Keeps the recording from being freed; items below head.bytes don't change any more. */
 	mutex_lock(&journal->recording_mutex);
 	if (journal->recording)
 		ret = simple_read_from_buffer(buf, size, &inside, journal->recording,
@@ -484,14 +483,7 @@ ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf
 	return ret;
 }
 
-/**
- * pagoda_journal_init() - Make the journal
- * @vidmm: Manager
- * @args: Unused
- *
- * Context: Probe; may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Makes the journal, without a recording. Probe; may sleep. Returns 0 or -ENOMEM. */
 int pagoda_journal_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_journal *journal;
@@ -508,12 +500,7 @@ int pagoda_journal_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return journal->entries ? 0 : -ENOMEM;
 }
 
-/**
- * pagoda_journal_fini() - Undo pagoda_journal_init()
- * @vidmm: Manager
- *
- * Context: May sleep.
- */
+/* Undoes pagoda_journal_init(). May sleep. */
 void pagoda_journal_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_journal *journal = vidmm->journal;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Formats of the journal: debugfs `journal_raw`, the data of a device coredump, and debugfs
- * `recording`. Also read by selftests/tools, so the header has plain types only and includes
- * nothing of the kernel's internals. Little endian, like all interfaces of the device.
+ * Formats of debugfs `journal_raw` and `recording`, and of device coredumps. User space
+ * (selftests/tools) includes this header, too, so it has plain types only. Little endian.
  */
 #ifndef PAGODA_JOURNAL_H
 #define PAGODA_JOURNAL_H
@@ -11,10 +10,13 @@
 
 /** PAGODA_JOURNAL_MAGIC: "PGDAJRN1", first word of a journal. */
 #define PAGODA_JOURNAL_MAGIC	0x314e524a41444750ull
-/** PAGODA_JOURNAL_ENTRIES: operations remembered. */
+/** PAGODA_JOURNAL_ENTRIES: most entries of the journal. */
 #define PAGODA_JOURNAL_ENTRIES	4096
 
-/** PAGODA_JOURNAL_PENDING: result of an operation that isn't known to be executed. */
+/**
+ * PAGODA_JOURNAL_PENDING: result while an operation isn't known to be executed or to have
+ * failed.
+ */
 #define PAGODA_JOURNAL_PENDING	1
 
 /**
@@ -22,11 +24,11 @@
  * @magic: %PAGODA_JOURNAL_MAGIC
  * @count: Number of entries that follow, oldest first
  * @entry_bytes: Size of an entry in bytes
- * @recorded: Number of operations since the device was probed
- * @completed: Last submission known to be executed
+ * @recorded: Number of the last entry, which is the number of passes since probe
+ * @completed: Number of the last submission known to be executed
  * @clock_ns: CLOCK_MONOTONIC when the journal was copied
  *
- * In a coredump text follows the entries, to the end: the failure, and the state at that time.
+ * In a coredump the text of debugfs `failure` follows the entries.
  */
 struct pagoda_journal_head {
 	__le64 magic;
@@ -41,19 +43,19 @@ struct pagoda_journal_head {
  * struct pagoda_journal_entry - One pass of a builder over an operation
  * @number: Number of the entry, from 1
  * @time_ns: CLOCK_MONOTONIC of the pass
- * @seqno: Number of the submission with the packets
+ * @seqno: Number of the submission that the pass wrote packets into
  * @allocation: Id of the allocation, or 0
- * @address: Destination: offset, bus or virtual address, or first page, by operation
- * @source: Source, or 0
- * @size: Bytes, pages or entries, by operation
- * @offset: Offset of the packets in the paging buffer
- * @encoded: Size of the packets in bytes
+ * @address: Destination; an offset, address or first page, depending on @operation
+ * @source: Source, in the form of @address; 0 = none
+ * @size: Size of the operation in bytes, pages or entries, depending on @operation
+ * @offset: Offset of the pass's packets in the paging buffer, in bytes
+ * @encoded: Size of the pass's packets in bytes
  * @operation: enum virtio_pagoda_opcode
- * @pass: Number of the pass, from 0
+ * @pass: Number of the pass over this operation, from 0
  * @src_segment: Segment of the source, 255 = none
  * @dst_segment: Segment of the destination, 255 = none
  * @reserved: Zero
- * @result: 0, %PAGODA_JOURNAL_PENDING, or a negative errno
+ * @result: Of the operation: 0, %PAGODA_JOURNAL_PENDING, or a negative errno
  */
 struct pagoda_journal_entry {
 	__le64 number;
@@ -75,27 +77,28 @@ struct pagoda_journal_entry {
 
 /** PAGODA_RECORDING_MAGIC: "PGDAREC2", first word of a recording; the digit is its version. */
 #define PAGODA_RECORDING_MAGIC	0x3243455241444750ull
-/** PAGODA_RECORDING_MAX: most bytes of a recording. */
+/** PAGODA_RECORDING_MAX: most bytes of a recording's items. */
 #define PAGODA_RECORDING_MAX	(256u << 20)
 
 /**
- * struct pagoda_recording_head - Start of a recorded stream
+ * struct pagoda_recording_head - Start of a recording: properties of the device, and sizes
  * @magic: %PAGODA_RECORDING_MAGIC
  * @features: Features of the device
  * @vram_size: VRAM of the device in bytes
  * @aperture_pages: Pages of the aperture
  * @mmu_pages: Pages of the device MMU's address space; 0 = no device MMU
- * @swizzling_bytes: Bytes of a swizzling range
- * @max_runs: Most runs of a packet
- * @va_bits: Width of virtual addresses
+ * @swizzling_bytes: Size of a swizzling range in bytes
+ * @max_runs: Most runs of pages that a packet can have
+ * @va_bits: Width of virtual addresses in bits
  * @pt_levels: Levels of page tables
- * @page_sizes: Page sizes of page tables
+ * @page_sizes: Page sizes that page tables support, bit mask
  * @max_address_spaces: Number of address spaces
  * @swizzling_ranges: Number of swizzling ranges
  * @bytes: Bytes of the items that follow
- * @dropped: Number of items without room: all items from the first one without room on
- * @missed: Number of submissions before the recording began, plus losses that had no room: if
- *	not 0, the items can't be understood completely
+ * @dropped: Number of items left out for want of room: the first that had no room, and all
+ *	after it
+ * @missed: Number of submissions before the recording began, plus LOST items that had no room:
+ *	if not 0, the items don't describe all of the device's state
  */
 struct pagoda_recording_head {
 	__le64 magic;
@@ -118,12 +121,12 @@ struct pagoda_recording_head {
 /**
  * enum pagoda_recording_kind - Kind of an item
  * @PAGODA_RECORDING_BUFFER: The paging buffer of a submission
- * @PAGODA_RECORDING_CPU: Direct writes of the CPU to page tables: the UPDATE_PAGE_TABLE
- *	packets, GPU_PHYSICAL, that would have written these entries
+ * @PAGODA_RECORDING_CPU: Writes of the CPU to page tables, as the UPDATE_PAGE_TABLE packets in
+ *	GPU_PHYSICAL mode that would write the entries
  * @PAGODA_RECORDING_ROOT: SET_ROOT: a struct pagoda_recording_root
- * @PAGODA_RECORDING_LOST: A submission that was recorded before has ended early: a struct
- *	pagoda_recording_lost. A submission without such an item was executed completely
- * @PAGODA_RECORDING_RESET: RESET_ADAPTER, no bytes: the device forgot mappings and roots,
+ * @PAGODA_RECORDING_LOST: A recorded submission ended early: a struct pagoda_recording_lost. A
+ *	submission without a LOST item was executed completely
+ * @PAGODA_RECORDING_RESET: RESET_ADAPTER, 0 bytes follow: the device forgot mappings and roots,
  *	and the content of VRAM is undefined
  */
 enum pagoda_recording_kind {
@@ -136,8 +139,8 @@ enum pagoda_recording_kind {
 
 /**
  * struct pagoda_recording_item - Head of an item in a recording; @size bytes follow
- * @seqno: BUFFER, LOST: number of the submission; else number of the last submission before
- * @size: Bytes that follow, a multiple of 8
+ * @seqno: Number of the submission (BUFFER, LOST), or of the last submission before the item
+ * @size: Bytes of the item that follow, a multiple of 8
  * @kind: enum pagoda_recording_kind
  */
 struct pagoda_recording_item {
@@ -147,10 +150,10 @@ struct pagoda_recording_item {
 };
 
 /**
- * struct pagoda_recording_root - Root of an address space
- * @address: Address of the root table in its segment
+ * struct pagoda_recording_root - New root page table of an address space
+ * @address: Address of the root table in @segment
  * @entries: Number of entries; 0 = the address space has no root any more
- * @segment: VRAM or SYSTEM
+ * @segment: enum virtio_pagoda_segment: VRAM or SYSTEM
  * @space: Number of the address space
  */
 struct pagoda_recording_root {
@@ -161,8 +164,8 @@ struct pagoda_recording_root {
 };
 
 /**
- * struct pagoda_recording_lost - Point at which a submission ended
- * @offset: First byte that neither the device nor the CPU executor executed
+ * struct pagoda_recording_lost - Where and how a submission ended early
+ * @offset: Offset of the first byte that wasn't executed, by the device or the CPU executor
  * @error: Negative errno
  */
 struct pagoda_recording_lost {

@@ -2,11 +2,10 @@
 /*
  * The stream of paging buffers. transaction.c appends operations to the open submission.
  *
- * Several moves may share a submission, and so a fence and a doorbell: while a caller has plugged
- * the stream the submission stays open between moves. The fence of an open submission is
- * published, so the submission has to be queued whatever the caller does next, even if the
- * caller sleeps in reclaim: a work item pushes the submission after a while, and allocates
- * nothing.
+ * Several moves may share a submission, and so a fence and a doorbell: while a caller has
+ * plugged the stream, the submission stays open between moves. The fence of an open submission
+ * is published, so a work item, which allocates nothing, queues the submission after a while,
+ * whatever the caller does, even if it sleeps in reclaim.
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
@@ -21,16 +20,12 @@
 #include "internal.h"
 #include "stream.h"
 
-/*
- * How long an open submission may wait for more operations: long compared with a move, short for
- * a thread that waits for the fence.
- */
+/* Longest time that a submission stays open: long for a move, short for a waiter on the fence. */
 #define PAGODA_PLUG_MS		10
 
 /*
- * Takes the stream's lock and starts a fence signalling section, because a thread that holds
- * the lock may keep a published fence from signalling. Lockdep then complains about reclaim and
- * waits under the lock (C24).
+ * Takes the stream's lock and starts a fence signalling section, because the thread may keep a
+ * published fence from signalling: lockdep reports reclaim and waits under the lock (C24).
  */
 bool pagoda_stream_lock(struct pagoda_stream *stream)
 {
@@ -46,7 +41,7 @@ void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie)
 	dma_fence_end_signalling(cookie);
 }
 
-/* Appends the fence write that ends every submission, and queues the submission. */
+/* Appends the fence write that ends each submission to the open submission, and queues it. */
 void pagoda_stream_push(struct pagoda_stream *stream)
 {
 	struct pagoda_submission *sub = stream->open;
@@ -79,10 +74,10 @@ void pagoda_stream_push(struct pagoda_stream *stream)
 }
 
 /**
- * pagoda_stream_flush() - Submit the operations collected so far
+ * pagoda_stream_flush() - Queue the open submission, if there is one
  * @vidmm: Memory manager
  *
- * Also submits while the stream is plugged: the caller may have plugged it before waiting.
+ * Does so even if the stream is plugged, because the caller may have plugged the stream itself.
  *
  * Context: May sleep. The caller has no open transaction.
  */
@@ -105,11 +100,11 @@ static void stream_flush_work(struct work_struct *work)
 }
 
 /**
- * pagoda_stream_wait_fence() - Wait for a fence that may depend on collected operations
+ * pagoda_stream_wait_fence() - Wait for a fence that may need the open submission
  * @vidmm: Memory manager
  * @fence: Fence
  *
- * Collected operations are submitted first, because the caller may have plugged the stream.
+ * The open submission is queued first, because the caller may have plugged the stream.
  *
  * Context: Sleeps. The caller has no open transaction.
  */
@@ -143,7 +138,7 @@ void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
  * @vidmm: Memory manager
  * @timeout: In jiffies
  *
- * Also waits for operations collected while the stream is plugged, which the queue hasn't seen.
+ * Queues the open submission first, if there is one.
  *
  * Context: Sleeps. The caller has no open transaction, and holds no lock that is needed to signal
  * a fence.
@@ -163,14 +158,15 @@ static void stream_overrun_work(struct work_struct *work)
 }
 
 /**
- * pagoda_stream_has_foreign() - Whether a reservation has unsignalled fences not of paging
+ * pagoda_stream_has_foreign() - Whether a reservation has unsignalled fences other than
+ * paging's
  * @vidmm: Memory manager
  * @resv: Reservation, held
  * @usage: Usage of the fences to look at
  *
  * Fences of paging don't count, because the stream executes in order anyway.
  *
- * Return: true if there is such a fence.
+ * Return: true if an unsignalled fence isn't the paging queue's.
  */
 bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			       enum dma_resv_usage usage)
@@ -186,7 +182,7 @@ bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv
 }
 
 /**
- * pagoda_stream_plug() - Let the following moves share paging buffers
+ * pagoda_stream_plug() - Let the following moves share submissions
  * @vidmm: Memory manager
  *
  * Context: May sleep. Nests; each call needs a pagoda_stream_unplug().
@@ -200,12 +196,7 @@ void pagoda_stream_plug(struct pagoda_vidmm *vidmm)
 	pagoda_stream_unlock(stream, cookie);
 }
 
-/**
- * pagoda_stream_unplug() - Undo pagoda_stream_plug(); the last call submits collected operations
- * @vidmm: Memory manager
- *
- * Context: May sleep.
- */
+/* Undoes a pagoda_stream_plug(); the last call queues the open submission. May sleep. */
 void pagoda_stream_unplug(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_stream *stream = vidmm->stream;
@@ -222,7 +213,7 @@ u32 pagoda_stream_room(struct pagoda_vidmm *vidmm)
 	return vidmm->stream->room;
 }
 
-/* Returns an upper bound for @op, in buffers of any size. */
+/* Returns an upper bound of the cost of @op, whatever the sizes of the paging buffers. */
 struct pagoda_paging_cost pagoda_stream_cost(struct pagoda_vidmm *vidmm,
 					     const struct pagoda_paging_op *op)
 {
@@ -230,8 +221,8 @@ struct pagoda_paging_cost pagoda_stream_cost(struct pagoda_vidmm *vidmm,
 }
 
 /*
- * Returns the number of times that paging was started again after a reset of the device. An
- * operation emitted before the last restart was given up, or the device has forgotten it.
+ * Returns the number of times that paging was started again after a reset of the device. The
+ * device has not executed, or has forgotten, operations emitted before the last of these.
  */
 u64 pagoda_stream_restarts(struct pagoda_vidmm *vidmm)
 {
@@ -242,7 +233,7 @@ u64 pagoda_stream_restarts(struct pagoda_vidmm *vidmm)
  * pagoda_stream_init() - Set up the stream and its queue
  * @vidmm: Memory manager with @info set
  * @args: Parameters of the memory manager
- * @stream_args: Calls and memory; copied
+ * @stream_args: Callbacks and the fence page; copied
  *
  * Context: Probe; may sleep.
  * Return: 0 or a negative errno.
@@ -302,7 +293,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 }
 
 /**
- * pagoda_stream_stop() - Finish what was emitted, because the hardware goes
+ * pagoda_stream_stop() - Finish or give up all paging, because the device is removed
  * @vidmm: Memory manager; no thread emits operations any more
  *
  * Context: May sleep for long.
@@ -314,12 +305,7 @@ void pagoda_stream_stop(struct pagoda_vidmm *vidmm)
 	cancel_work_sync(&vidmm->stream->overrun);
 }
 
-/**
- * pagoda_stream_fini() - Undo pagoda_stream_init()
- * @vidmm: Memory manager; all allocations are gone and no thread emits operations any more
- *
- * Context: May sleep.
- */
+/* Undoes pagoda_stream_init() when no thread emits operations any more. May sleep. */
 void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_stream *stream = vidmm->stream;
@@ -334,16 +320,17 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_residency_later() - Fence behind the paging of several allocations
+ * pagoda_residency_later() - Collect the last paging fence of several allocations
  * @vidmm: The manager
- * @latest: Fence of the allocations before, a reference that is consumed; or NULL
- * @resv: Reservation of one more allocation, held
+ * @latest: Result of the call for the previous allocation, a reference that is consumed; or
+ *	NULL
+ * @resv: Reservation of the next allocation, held
  *
- * All kernel fences are on the paging timeline, so that the latest stands for all. A fence of
- * another device that shares the allocation is waited for.
+ * Kernel fences on the paging timeline signal in order, so the latest stands for all. Kernel
+ * fences of other devices that share the allocation are waited for.
  *
  * Context: May sleep.
- * Return: The fence, a reference; NULL if all have signalled.
+ * Return: A reference to the latest paging fence; NULL if all have signalled.
  */
 struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
 					 struct dma_resv *resv)

@@ -18,19 +18,20 @@ struct pagoda_submission;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
 
-/* Most bytes of one TRANSFER or FILL: about a millisecond. */
+/* Most bytes of a single TRANSFER or FILL, which take about a millisecond. */
 #define PAGODA_PIECE_BYTES	(8u << 20)
 
 /**
  * struct pagoda_stream_args - What the stream is given by the rooms above it
- * @ops: Calls of the paging queue
- * @needs_idle: &pagoda_paging_op.needs_idle of an operation on an allocation; reservation held
- * @make_idle: Does the set-up of an idle allocation that couldn't be queued; reservation held. May
- *	sleep; returns 0 or a negative errno
- * @overrun: Called when operations were lost, because more was emitted than announced and there was
- *	no memory for it. May sleep
+ * @ops: Functions that the paging queue calls
+ * @needs_idle: Returns &pagoda_paging_op.needs_idle for an operation on an allocation;
+ *	reservation held
+ * @make_idle: Does set-up of an idle allocation that can't be queued as packets; reservation
+ *	held. May sleep; returns 0 or a negative errno
+ * @overrun: Called when operations were lost, because a transaction exceeded its cost and there
+ *	was no memory for more. May sleep
  * @fence_address: Address at which each submission writes its number at its end
- * @fence_page: The page at that address
+ * @fence_page: Fence page, which has @fence_address
  */
 struct pagoda_stream_args {
 	const struct pagoda_queue_ops *ops;
@@ -42,20 +43,22 @@ struct pagoda_stream_args {
 };
 
 /**
- * struct pagoda_stream_txn - Operations that become visible as one fence
+ * struct pagoda_stream_txn - Transaction: operations that share a fence
  * @vidmm: Memory manager that has the stream
  * @bo: Allocation to wait for when an operation is busy, or NULL (C25)
- * @spare: Submissions allocated in advance, so that a started operation can't fail
- * @only: Array that @spare points to if it has a single entry
- * @fence: Fence of the last submission used
- * @nr_spare: Entries of @spare; taken from the end
- * @failed: -ENOMEM: more was emitted than was announced, and there was no memory for it;
- *	all further operations fail
- * @fresh: The next operation must not share a submission with earlier ones: the
- *	last entry of @spare has dependencies
- * @in_transfer: The last operation emitted is a piece of a transfer, and not the last piece
- * @no_wait: Return -EBUSY instead of waiting
- * @cookie: Of dma_fence_begin_signalling(); the transaction is a fence signalling section
+ * @spare: Submissions allocated in advance, so that the operations can't fail for want of
+ *	memory
+ * @only: Array of a single entry for @spare to point to
+ * @fence: Fence of the submission with the last operation
+ * @nr_spare: Number of entries of @spare; the last is used first
+ * @failed: -ENOMEM: the operations exceeded the transaction's cost, and there was no memory for
+ *	more; all further operations fail
+ * @fresh: The next operation must not be put into the open submission: it needs the last entry
+ *	of @spare, which has dependencies
+ * @in_transfer: Another piece of a transfer has to follow the last operation
+ * @no_wait: pagoda_stream_emit() returns -EBUSY instead of waiting for a busy allocation
+ * @cookie: Returned by dma_fence_begin_signalling(): the transaction is a fence signalling
+ *	section
  */
 struct pagoda_stream_txn {
 	struct pagoda_vidmm *vidmm;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Transactions of the stream of paging buffers: the OS side of the builder's contract.
+ * Transactions: append operations to the stream, as WDDM's OS calls BuildPagingBuffer.
  *
- * Operations are appended to the open submission. When a builder runs out of room, the partial
- * buffer is submitted and the operation continues in a fresh one. When an allocation is busy,
- * the transaction waits for it and repeats the operation with AllocationIsIdle.
+ * Operations are appended to the open submission. When a builder runs out of room, the
+ * submission is queued and the operation continues in a new submission. When an allocation is
+ * busy, the transaction waits until it is idle and builds the operation again with
+ * AllocationIsIdle.
  *
  * A transaction is a fence signalling section, because the fence of the open submission is
  * published. So pagoda_stream_begin() allocates submissions for the worst case before taking the
@@ -29,9 +30,9 @@
 #define PAGODA_BUSY_TIMEOUT	(15 * HZ)
 
 /*
- * Takes the lock for a transaction, but not while another transaction waits between two pieces of
- * a transfer: the device ends a transfer before the next one starts (C28). That transaction only
- * waits for paging of its own.
+ * Takes the stream's lock, but not while another transaction waits between two pieces of a
+ * transfer, because transfers can't overlap in the stream (C28). That wait ends without this
+ * transaction.
  */
 static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
 {
@@ -44,15 +45,15 @@ static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream
 	}
 }
 
-/* Returns the number of packets with private data, without the fence write at the end. */
+/* Returns the number of packets that fit into a submission besides the fence write. */
 static u32 stream_sub_packets(const struct pagoda_submission *sub)
 {
 	return sub->priv_size / PAGODA_PAGING_MIN_PRIVATE - 1;
 }
 
 /*
- * More is emitted than was announced, which is a bug of the driver. The fence signalling path
- * can't wait for a submission, so the submission is allocated from the memory reserves.
+ * Gets a submission beyond the transaction's cost, which is a bug of the driver: from the
+ * memory reserves, because the fence signalling path can't wait.
  */
 static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 {
@@ -67,9 +68,9 @@ static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 }
 
 /*
- * Opens a submission allocated in advance; its fence is published from here on. If there is none
- * and no memory either, a partly emitted operation can't be undone. Then a reset is requested,
- * because only a rebuilt device agrees with the driver's state again.
+ * Opens a spare submission; its fence is published from here on. If there is no spare and no
+ * memory, an operation may be emitted in part: a reset is requested, because only a rebuilt
+ * device is in the state that the driver expects.
  */
 static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
 {
@@ -107,8 +108,8 @@ static void txn_drop_spares(struct pagoda_stream_txn *txn)
 }
 
 /*
- * Small operations, the usual ones, need no memory: they fit into the open submission, or into
- * its rest and the one submission that is kept for them.
+ * Returns whether the operations fit into the open submission and pagoda_stream.reserve, the
+ * usual case: then no submission has to be allocated.
  */
 static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			    const struct pagoda_paging_cost *cost)
@@ -131,9 +132,9 @@ static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream 
 }
 
 /*
- * Gets submissions for the worst case: the open one has no room, and each is closed for its bytes,
- * its packets or the time it takes. Where memory is fragmented their buffers are smaller, but
- * never smaller than stream->room and the tail.
+ * Allocates submissions for the worst case: the open submission has no room, and each
+ * submission is queued when full of bytes or packets, or at PAGODA_PIECE_BYTES moved. Buffers
+ * are smaller when memory is fragmented, but have at least stream->room bytes for operations.
  */
 static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			  const struct pagoda_paging_cost *cost)
@@ -163,15 +164,15 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 }
 
 /**
- * pagoda_stream_begin() - Start operations that share a fence
+ * pagoda_stream_begin() - Begin a transaction
  * @txn: Filled in; ended by pagoda_stream_end() if 0 is returned
  * @vidmm: Memory manager
- * @bo: Allocation the operations are about, reservation held; or NULL (C25)
+ * @bo: Allocation that the operations are about, reservation held; or NULL (C25)
  * @resv: Reservation with fences to wait for before the first operation runs, held; or NULL
  * @usage: Usage of the fences to wait for
  * @cost: Upper bound of the sum of all operations
  *
- * Takes the stream's lock: until pagoda_stream_end() no other thread adds operations, so the
+ * Takes the stream's lock: no other thread emits operations until pagoda_stream_end(), so the
  * pieces of a transfer stay together (C28).
  *
  * Context: May sleep and allocate. Not in a fence signalling section.
@@ -216,8 +217,8 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
  * @resv: Reservation with fences of any usage to wait for, held; or NULL
  * @cost: Upper bound of the sum of all operations
  *
- * For operations that free memory. Without memory the function waits for submissions in flight:
- * a finished submission can be used again.
+ * For operations that free memory. Without memory the function waits until a submission in
+ * flight is finished, which can be used again.
  *
  * Context: May sleep for long. Not in a fence signalling section.
  */
@@ -237,12 +238,12 @@ void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm
  * @cost: Upper bound of what @first emits
  * @first: Emits the first new operations
  *
- * Operations collected before are given up. The paging process exists before any operation can use
- * it (C80).
+ * Operations of the open submission are given up. The paging process is rebuilt before any new
+ * operation can use it (C80).
  *
  * Context: May sleep and allocate.
- * Return: 0, also if paging works already; -ENOMEM, -EAGAIN if the device is being reset once
- * more, or the device's error; on failure nothing has changed.
+ * Return: 0, also if paging works already; -ENOMEM; -EAGAIN if the device is being reset again;
+ * or the device's error. On failure paging isn't started.
  */
 int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging_cost *cost,
 			  void (*first)(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn))
@@ -270,7 +271,7 @@ int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging
 	return ret;
 }
 
-/* Waits for the fence of the transaction, and for all users of its allocation. */
+/* Waits for the transaction's operations so far, and for all fences of its allocation. */
 static int txn_wait_fences(struct pagoda_stream_txn *txn)
 {
 	long ret = 1;
@@ -284,7 +285,7 @@ static int txn_wait_fences(struct pagoda_stream_txn *txn)
 	return ret > 0 ? 0 : ret ?: -EBUSY;
 }
 
-/* Replaces the submission that was pushed for a wait although it wasn't full. */
+/* Allocates a spare for the submission that was queued for a wait before it was full. */
 static int txn_get_spare(struct pagoda_stream_txn *txn)
 {
 	struct pagoda_submission *sub;
@@ -299,8 +300,8 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
 }
 
 /*
- * Drops the stream's lock for the wait. If this is within a transfer, txn_lock() keeps other
- * transactions out meanwhile.
+ * Waits, without the stream's lock, until the transaction's allocation is idle, and does its
+ * set-up. Between pieces of a transfer txn_lock() keeps other transactions out meanwhile.
  */
 static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 {
@@ -334,7 +335,7 @@ static void op_say_idle(struct pagoda_paging_op *op)
 		op->transfer.flags |= PAGODA_ALLOCATION_IS_IDLE;
 }
 
-/* Returns whether another piece of a transfer follows. */
+/* Returns whether @op is a piece of a transfer, and not the last piece. */
 static bool op_leaves_transfer(const struct pagoda_paging_op *op)
 {
 	return (op->operation == VIRTIO_PAGODA_OP_TRANSFER ||
@@ -378,17 +379,17 @@ static enum pagoda_build stream_build(struct pagoda_stream *stream,
 }
 
 /**
- * pagoda_stream_emit() - Append an operation, over as many buffers as it takes
+ * pagoda_stream_emit() - Append an operation to the stream, in as many submissions as needed
  * @txn: Transaction
- * @op: Operation; AllocationIsIdle is set in it after a wait, nothing else changes
- *	between the builder's passes (C6 - C8). The next operation begins without
- *	AllocationIsIdle: this operation is a use of the allocation (C15)
+ * @op: Operation; only AllocationIsIdle changes between the builder's passes (C6 - C8): set
+ *	after a wait. The next operation must begin without it, because @op uses the allocation
+ *	(C15)
  *
  * Context: Between begin and end. Sleeps if the allocation is busy (C14).
  * Return: 0; -EINVAL, -ERANGE or -EOPNOTSUPP if the operation is refused; -EBUSY if the
- * allocation is busy and the transaction must not wait, or waited too long; then nothing of @op
- * was encoded. -ENOMEM if the transaction's cost was no upper bound and there is no memory
- * either: the device will be reset.
+ * allocation is busy and the transaction must not wait, or waited too long: nothing of @op was
+ * encoded. -ENOMEM if the transaction's cost was too low and there is no memory: the device
+ * will be reset.
  */
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op)
 {
@@ -444,9 +445,9 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 /**
  * pagoda_stream_emit_valid() - &pagoda_emit.emit for an operation that can't be refused
  * @txn: Transaction, a struct pagoda_stream_txn
- * @op: Operation that is valid by construction and never busy
+ * @op: Operation that is always valid and never busy
  *
- * Context: As pagoda_stream_emit(), but never waits.
+ * Context: Between begin and end; never waits.
  */
 void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
 {
@@ -471,7 +472,7 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
 		pagoda_stream_push(stream);
 	else if (stream->open)
 		queue_delayed_work(stream->wq, &stream->flush, stream->patience);
-	/* A submission with dependencies can't be used by another transaction. */
+	/* A submission with dependencies must not be kept for another transaction. */
 	if (!stream->reserve && txn->nr_spare && !txn->fresh)
 		stream->reserve = txn->spare[--txn->nr_spare];
 	pagoda_stream_unlock(stream, txn->cookie);
@@ -480,10 +481,10 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
 }
 
 /**
- * pagoda_stream_end_wait() - End a transaction and wait until it was executed
+ * pagoda_stream_end_wait() - End a transaction and wait until its operations were executed
  * @txn: Transaction
  *
- * Submits the collected operations even if the stream is plugged.
+ * Queues the open submission even if the stream is plugged.
  *
  * Context: Releases the stream's lock, then sleeps.
  * Return: 0, or the error of the fence behind the last operation.
