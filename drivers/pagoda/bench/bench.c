@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * In-kernel measurements: a paging operation alone, the builders, and TTM's own copy for the
- * same moves. Reading the debugfs file runs them all, on the device as it is; the device should
- * have no other users meanwhile. Not for production (CONFIG_DRM_PAGODA_BENCH). The benchmark's
- * files are the only ones that look into all layers.
+ * Measurements inside the kernel: paging operations, the builders of packets, and moves
+ * compared with TTM's own copy. Reading a debugfs file runs them; the device should have no
+ * other users meanwhile. Not for production (CONFIG_DRM_PAGODA_BENCH).
  *
- * Each value is the median of several runs, and the runs alternate with those that the value is
- * compared to. Ratios are better when higher.
+ * Each value is the median of BENCH_RUNS runs, which alternate with the runs of what the value
+ * is compared to. A higher ratio is better.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -36,7 +35,7 @@ static void bench_rate(struct bench *b, const char *metric, const char *shape, u
 	pagoda_bench_bandwidth(b, name, size * count, ours, theirs);
 }
 
-/* Copies the same bytes by the CPU, in the largest contiguous pieces. */
+/* Returns the nanoseconds of a memcpy() of @size bytes between VRAM and the pages, run by run. */
 static u64 bench_copy(struct bench *b, const struct bench_pages *p, u64 address, u64 size,
 		      bool out)
 {
@@ -96,7 +95,7 @@ out:
 	return ret;
 }
 
-/* Bytes moved in a run, in allocations of the size that is measured. */
+/* Bytes that bench_moves() moves in a run. */
 #define BENCH_MOVED	(32ull << 20)
 
 struct bench_set {
@@ -130,7 +129,7 @@ static int bench_set_alloc(struct bench *b, struct bench_set *set, u64 size)
 	return 0;
 }
 
-/* Moves all allocations of @set in turn; with @cpu by TTM's own copy, which is synchronous. */
+/* Times moving all allocations of @set: by the device, or with @cpu by TTM's own copy. */
 static int bench_set_move(struct bench *b, struct bench_set *set, u32 mem_type, bool cpu, u64 *ns)
 {
 	u64 start = ktime_get_ns();
@@ -149,7 +148,7 @@ static int bench_set_move(struct bench *b, struct bench_set *set, u32 mem_type, 
 	return ret;
 }
 
-/* Whole moves through TTM, alternately by the device and by TTM's own copy. */
+/* Compares moves through TTM by the device with moves by TTM's own copy. */
 static int bench_moves(struct bench *b, u64 size)
 {
 	u64 out[2][BENCH_RUNS], in[2][BENCH_RUNS];
@@ -176,7 +175,7 @@ static int bench_moves(struct bench *b, u64 size)
 	return ret;
 }
 
-/* Times allocating or freeing pages as TTM's pool does, and the copy; nothing around it. */
+/* Times a memcpy() and allocating (@out) or freeing pages: the least that a move takes. */
 static int bench_allocate_and_copy(struct bench *b, u64 address, u64 size, bool out, u64 *ns)
 {
 	struct bench_pages pages;
@@ -197,7 +196,7 @@ static int bench_allocate_and_copy(struct bench *b, u64 address, u64 size, bool 
 	return ret;
 }
 
-/* One allocation out and in, compared with its pages allocated or freed and a copy. */
+/* Compares moves of a single allocation with bench_allocate_and_copy() of its size. */
 static int bench_end_to_end(struct bench *b, u64 size)
 {
 	u64 out[2][BENCH_RUNS], in[2][BENCH_RUNS], start, address;
@@ -231,7 +230,7 @@ static int bench_end_to_end(struct bench *b, u64 size)
 	return ret;
 }
 
-/* Builders: time and bytes per command, into a buffer that is used over and over. */
+/* Reports the time and the bytes of packets that builders take, in a buffer that is reused. */
 static int bench_builder(struct bench *b, u64 size, bool scattered)
 {
 	struct pagoda_vidmm *vidmm = b->vidmm;
@@ -295,7 +294,7 @@ static int bench_builder(struct bench *b, u64 size, bool scattered)
 	return ret;
 }
 
-/* A page out and in again, compared with as many empty round trips. */
+/* Compares a move of a page out of VRAM and back with as many empty round trips to the device. */
 static int bench_latency(struct bench *b)
 {
 	u64 ours[BENCH_RUNS], theirs[BENCH_RUNS], start;
@@ -351,7 +350,7 @@ static int bench_all(struct bench *b)
 	       bench_latency(b);
 }
 
-/* Read of a file of the benchmark: its data is the function to run. */
+/* Show function of all files of the benchmark; the file's data is the function to run. */
 static int bench_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
@@ -376,7 +375,7 @@ static int bench_show(struct seq_file *m, void *unused)
 	return ret;
 }
 
-/* Adds the files that run a measurement when they are read. */
+/* Adds the debugfs files, which run a measurement when they are read. */
 void pagoda_bench_debugfs_init(struct drm_minor *minor)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Work that the benchmark in user space compares submissions with, and can't do itself. Each file
- * does its work once when it is read, and prints the amount and the time it took in nanoseconds.
- * So the benchmark can alternate between this work and its own.
+ * Work inside the kernel that the benchmark in user space (selftests/tools) compares jobs with.
+ * Reading a debugfs file does its work once, and prints the amount and the nanoseconds that it
+ * took, so the benchmark can alternate between this work and its own.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -17,7 +17,7 @@
 
 #define BESIDE_COPY_BYTES	(32ull << 20)
 
-/* One empty round trip through a virtqueue. */
+/* Times an empty round trip through a virtqueue. */
 int pagoda_bench_trip(struct bench *b)
 {
 	u64 start = ktime_get_ns();
@@ -28,7 +28,7 @@ int pagoda_bench_trip(struct bench *b)
 	return ret;
 }
 
-/* Returns a piece of the copy of the first half of an allocation to the second half. */
+/* Returns the piece at @done of the copy of an allocation's first half to its second half. */
 static struct pagoda_paging_op beside_copy_op(const struct pagoda_bo *bo, u64 done)
 {
 	const struct pagoda_side src = {
@@ -74,7 +74,7 @@ static int beside_copy(struct bench *b, struct pagoda_bo *bo, u64 *ns)
 	return pagoda_bench_run(b, &cost, beside_copy_emit, bo, ns);
 }
 
-/* One copy within VRAM by physical addresses. */
+/* Times a copy within VRAM by physical addresses. */
 int pagoda_bench_copy(struct bench *b)
 {
 	struct pagoda_bo *bo = pagoda_bench_bo(b, 2 * BESIDE_COPY_BYTES,

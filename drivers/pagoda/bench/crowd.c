@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Work that the benchmark of long lists compares its results with (see beside.c). The work
- * is done on the allocations that are on the residency lists of the process that reads the file,
- * in the order in which they were added.
+ * Work that the benchmark of long residency lists compares its results with (see beside.c): on
+ * the allocations on the residency lists of the process that reads the debugfs file, in the
+ * order in which they were added.
  */
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -22,14 +22,13 @@
 #include "vidmm/ledger/require.h"
 #include "lib.h"
 
-/* Allocations locked at once; the program's lists have this length, too. */
+/* Allocations of a measurement; the benchmark in user space uses lists of this length, too. */
 #define CROWD_LIST	1000
-/* Victims chosen in one measurement. */
+/* Victims chosen in a measurement. */
 #define CROWD_PICKS	1000
-/* More bytes than caches hold. */
+/* Bytes that are written to empty the CPU's caches. */
 #define CROWD_COLD	SZ_64M
 
-/* A list of referenced allocations. */
 struct crowd {
 	struct pagoda_bo **bos;
 	u32 count;
@@ -49,7 +48,7 @@ static void crowd_take(struct crowd *crowd, struct pagoda_requirements *reqs, u3
 	mutex_unlock(&reqs->lock);
 }
 
-/* Counts the allocations on the lists of the current process; with @crowd also takes them. */
+/* Counts the allocations on the lists of the current process, and adds up to @room to @crowd. */
 static u32 crowd_look(struct bench *b, struct crowd *crowd, u32 room)
 {
 	struct drm_device *drm = &b->pagoda->drm;
@@ -91,7 +90,7 @@ static int crowd_get(struct bench *b, struct crowd *crowd)
 	return 0;
 }
 
-/* The least work for holding a list: locking all reservations. */
+/* Locks and unlocks all reservations: the least that a call about @bos takes. */
 static int crowd_lock_list(struct pagoda_bo **bos, u32 count)
 {
 	struct drm_exec exec;
@@ -110,7 +109,7 @@ static int crowd_lock_list(struct pagoda_bo **bos, u32 count)
 	return ret;
 }
 
-/* The least work for reading each allocation, which isn't in a cache any more. */
+/* Reads a member of each allocation: a cache miss each, the least for looking at @bos. */
 static int crowd_walk_list(struct pagoda_bo **bos, u32 count)
 {
 	u32 i;
@@ -122,7 +121,7 @@ static int crowd_walk_list(struct pagoda_bo **bos, u32 count)
 
 typedef int (*crowd_fn)(struct pagoda_bo **bos, u32 count);
 
-/* Runs @run on one list after the other; @times gets the sorted times. */
+/* Runs @run on each CROWD_LIST allocations; @times gets the nanoseconds, sorted. */
 static int crowd_time(struct crowd *crowd, crowd_fn run, u64 *times)
 {
 	u32 i, lists = crowd->count / CROWD_LIST;
@@ -137,7 +136,7 @@ static int crowd_time(struct crowd *crowd, crowd_fn run, u64 *times)
 	return ret;
 }
 
-/* Runs @run on the allocations of the process and reports the median of its lists. */
+/* Runs @run on the allocations of the process and reports the median time. */
 static int crowd_run(struct bench *b, crowd_fn run)
 {
 	struct crowd crowd;
@@ -156,22 +155,19 @@ static int crowd_run(struct bench *b, crowd_fn run)
 	return ret;
 }
 
-/*
- * Takes and drops the reservations of each list of the process. Returns -ENOENT if the process
- * has no lists.
- */
+/* Times locking all reservations of a list. Returns -ENOENT if the process has no lists. */
 int pagoda_bench_lock(struct bench *b)
 {
 	return crowd_run(b, crowd_lock_list);
 }
 
-/* Reads each allocation on the lists of the process. Returns -ENOENT if there are none. */
+/* Times reading all allocations of a list. Returns -ENOENT if the process has no lists. */
 int pagoda_bench_walk(struct bench *b)
 {
 	return crowd_run(b, crowd_walk_list);
 }
 
-/* Empties the caches: real searches for room run on cold caches, too. */
+/* Empties the CPU's caches, because real searches for victims miss them, too. */
 static int crowd_chill(void)
 {
 	void *other = vmalloc(CROWD_COLD);
@@ -183,7 +179,7 @@ static int crowd_chill(void)
 	return 0;
 }
 
-/* Picks victims, one after the other, on cold caches, and puts them back. */
+/* Times picking victims with empty caches, and makes them candidates again. */
 int pagoda_bench_pick(struct bench *b)
 {
 	struct pagoda_victims *victims = b->vidmm->victims;

@@ -10,7 +10,7 @@
 #include "vidmm/stream/stream.h"
 #include "lib.h"
 
-/* Pages of a "contiguous" list come in pieces of this order: 2 MiB. */
+/* Order of the blocks of a "contiguous" page list: 2 MiB. */
 #define BENCH_ORDER	9
 
 static int bench_compare(const void *a, const void *b)
@@ -32,8 +32,8 @@ u64 pagoda_bench_median(u64 *values)
 }
 
 /*
- * Prints a run's work as a rate, with @amount shifted by @shift, and the rate compared to.
- * Returns the ratio in thousandths.
+ * Prints the rates of @amount in our and their median times, and returns their ratio in
+ * thousandths.
  */
 static u64 bench_report(struct bench *b, const char *metric, const char *unit, u64 amount,
 			u32 shift, u64 *ours, u64 *theirs)
@@ -64,7 +64,7 @@ void pagoda_bench_value(struct bench *b, const char *metric, u64 value, const ch
 	seq_printf(b->m, "%s\t%llu\t%s\t-\t-\n", metric, value, unit);
 }
 
-/* Prints a verdict: the goal for @ratio, in thousandths, is reached if the last column is >= 1. */
+/* Prints @ratio, @goal (thousandths) and their quotient: >= 1 means the goal is reached. */
 void pagoda_bench_goal(struct bench *b, const char *metric, u64 ratio, u64 goal)
 {
 	u64 reached = div64_u64(ratio * 1000, goal);
@@ -163,7 +163,7 @@ void pagoda_bench_close(struct pagoda_bo *bo)
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }
 
-/* Returns the piece of the transfer between pages and VRAM at @address that begins at @done. */
+/* Returns the piece at @done of a transfer of @size bytes between pages and VRAM at @address. */
 struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address, u64 done,
 					u64 size, bool out)
 {
@@ -202,7 +202,7 @@ struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p)
 	};
 }
 
-/* Times a transaction on its own: built, submitted, waited for. */
+/* Times a transaction from its begin to the end of its last operation. */
 int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, bench_emit *emit,
 		     void *arg, u64 *ns)
 {
@@ -245,7 +245,7 @@ static int bench_transfer_emit(struct pagoda_stream_txn *txn, void *arg)
 	return ret ?: pagoda_stream_emit(txn, &flush);
 }
 
-/* Times one transfer on its own. */
+/* Times a transfer and the flush operation, in a transaction of their own. */
 int pagoda_bench_transfer(struct bench *b, struct bench_transfer *transfer, u64 *ns)
 {
 	struct pagoda_vidmm *vidmm = b->vidmm;
@@ -266,7 +266,7 @@ u64 pagoda_bench_address(const struct pagoda_bo *bo)
 	return (u64)bo->ttm.resource->start << PAGE_SHIFT;
 }
 
-/* Prints the amount of work and its time, as the program reads them. */
+/* Prints an amount of work and its nanoseconds for the benchmark in user space. */
 void pagoda_bench_report(struct bench *b, u64 amount, u64 ns)
 {
 	seq_printf(b->m, "%llu %llu\n", amount, ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shared parts of the benchmark: reports, and memory to move. */
+/* What the files of the benchmark share: reports, and memory to move. */
 #ifndef PAGODA_BENCH_LIB_H
 #define PAGODA_BENCH_LIB_H
 
@@ -21,7 +21,7 @@ struct bench {
 	struct pagoda_client *client;
 };
 
-/* A list of system pages, contiguous or with no two neighbours adjacent. */
+/* A page list: contiguous blocks, or no two consecutive entries adjacent pages. */
 struct bench_pages {
 	u32 nr_pages;
 	u32 order;
@@ -30,7 +30,7 @@ struct bench_pages {
 	struct pagoda_adl adl;
 };
 
-/* @size bytes between pages and VRAM; with a layout, VRAM holds a tiled surface. */
+/* A transfer of @size bytes between pages and VRAM; with @layout VRAM has a tiled surface. */
 struct bench_transfer {
 	const struct bench_pages *pages;
 	u64 address;
@@ -40,10 +40,10 @@ struct bench_transfer {
 	struct pagoda_layout layout;
 };
 
-/* Emits operations into a transaction. */
+/* Emits operations into a transaction; @arg is the caller's. */
 typedef int bench_emit(struct pagoda_stream_txn *txn, void *arg);
 
-/* bench.c. Arrays have BENCH_RUNS times in nanoseconds, and get sorted. Ratios: 1000 = 1. */
+/* lib.c. @ours, @theirs: BENCH_RUNS times in nanoseconds, which get sorted. Ratio 1 is 1000. */
 void pagoda_bench_sort(u64 *values, u32 count);
 u64 pagoda_bench_median(u64 *values);
 u64 pagoda_bench_rate(struct bench *b, const char *metric, const char *unit, u64 amount,
@@ -72,7 +72,7 @@ int pagoda_bench_virtual(struct bench *b);
 int pagoda_bench_tiled(struct bench *b);
 int pagoda_bench_tables(struct bench *b);
 
-/* beside.c */
+/* beside.c, lib.c */
 void pagoda_bench_report(struct bench *b, u64 amount, u64 ns);
 int pagoda_bench_trip(struct bench *b);
 int pagoda_bench_copy(struct bench *b);

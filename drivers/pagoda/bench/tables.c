@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page tables: a GiB is mapped to other memory again and again, through prepare, commit and the
- * queue, by tables in VRAM that the device writes by physical addresses.
+ * Measures changes of page tables: a GiB is mapped to other memory again and again, in tables
+ * in VRAM that the device writes by physical addresses.
  *
- * The benchmark has an address space and page-table bookkeeping of its own: no job uses the address
- * space, so the mapped memory belongs to no allocation. Each change changes every entry and so
- * needs the flush. A change is compared with the CPU writing as many bytes of the same VRAM, and
- * with one operation per page.
+ * The benchmark has a struct pagoda_mmu and an address space of its own, which no job uses, so
+ * the mapped memory need not exist. Each change changes all entries, and so needs a TLB flush.
+ * A change is compared with memset64() of as many bytes of VRAM, and with an operation for each
+ * page.
  */
 #include <linux/err.h>
 #include <linux/sizes.h>
@@ -25,17 +25,17 @@
 
 #define BENCH_MAPPED		((u64)SZ_1G)
 #define BENCH_PTES		((u32)(BENCH_MAPPED >> PAGE_SHIFT))
-/* Room for the tables, and as much for the tables that are written for comparison. */
+/* Bytes of VRAM: half for the tables, half for tables that are written for comparison. */
 #define BENCH_TABLE_BYTES	(16ull << 20)
-/* Number of single-page operations that are measured. */
+/* Number of operations of a single page that are measured. */
 #define BENCH_SINGLES		4096
-/* Entries per operation if the entries are given: a table's. */
+/* Entries of an operation that is given the entries' values: those of a table. */
 #define BENCH_PTES_EACH		VIRTIO_PAGODA_PT_ENTRIES
 
 /*
- * Goal of the queue compared with memset64, in thousandths. The limit is the number of times that
- * an entry is touched: checked, copied into the buffer, copied out of the reach of the driver by
- * the device, and stored, each entry atomically because of concurrent page-table walks.
+ * Goal for updates through the queue: their rate divided by memset64()'s, in thousandths. An
+ * entry is accessed four times: checked, copied into the paging buffer, copied by the device to
+ * where the driver can't change it, and stored, atomically for concurrent page-table walks.
  */
 #define BENCH_QUEUE_GOAL	250
 
@@ -53,7 +53,7 @@ static const char * const bench_shape_names[] = {
 	[BENCH_LARGE] = "2MiB",
 };
 
-/* A table of the paging process in system memory; it is never used. */
+/* A table of the paging process in system memory, which the device never uses. */
 struct bench_table {
 	struct page *pages[2];
 	u32 order;
@@ -118,7 +118,10 @@ static int bench_table_alloc(void *owner, void *space_data, u32 level, u32 size,
 	return 0;
 }
 
-/* Tables in VRAM are freed together, with their allocation. */
+/*
+ * Frees a table in system memory; those in VRAM are freed with their allocation,
+ * bench_tables.bo.
+ */
 static void bench_table_free(void *owner, void *space_data, struct pagoda_table_memory *memory,
 			     struct dma_fence *fence)
 {
@@ -130,7 +133,7 @@ static void bench_table_free(void *owner, void *space_data, struct pagoda_table_
 	kfree(table);
 }
 
-/* Space 0, the paging process, is the driver's: the device keeps the driver's root. */
+/* Sets a root, but not that of space 0: the device keeps the driver's paging process. */
 static int bench_set_root(void *owner, u32 space, const struct pagoda_root *root)
 {
 	const struct pagoda_command command = {
@@ -154,21 +157,21 @@ static const struct pagoda_mmu_ops bench_mmu_ops = {
 /* ---- A change ---------------------------------------------------------------- */
 
 /*
- * Permutes the pages of a table by triangular numbers, which meet every page once: no three
- * consecutive entries are equally far apart, so that a builder finds no run.
+ * Permutes a table's pages by triangular numbers, which reach each page once, so that no three
+ * consecutive entries are equally far apart and builders find no run.
  */
 static u64 tables_scatter(u32 i)
 {
 	return ((u64)i * (i + 1) / 2) % VIRTIO_PAGODA_PT_ENTRIES;
 }
 
-/* Returns the address of a shape's mapping; never 0, which can't be mapped. */
+/* Returns the virtual address where a shape is mapped; never 0, which can't be mapped. */
 static u64 bench_shape_va(enum bench_shape shape)
 {
 	return (shape + 1) * 4 * BENCH_MAPPED;
 }
 
-/* Fills in the extents of @shape, at other addresses in each @turn. Returns their number. */
+/* Fills in the extents of @shape, at other addresses than in @turn - 1. Returns their number. */
 static u32 bench_shape_fill(struct bench_tables *t, enum bench_shape shape, u32 turn)
 {
 	u64 blocks = t->b->vidmm->paging_limits->vram_size / SZ_2M;
@@ -231,7 +234,7 @@ static int bench_commit(struct pagoda_stream_txn *txn, void *arg)
 	return t->ret;
 }
 
-/* Times the prepared change through the queue. */
+/* Times commit and execution of the change that bench_prepare() prepared. */
 static int bench_change(struct bench_tables *t, u64 *ns)
 {
 	struct pagoda_paging_cost cost =
@@ -251,7 +254,7 @@ static int bench_change(struct bench_tables *t, u64 *ns)
 
 /* ---- Comparisons ----------------------------------------------------------------- */
 
-/* Returns the address of the half of the allocation that has no tables. */
+/* Returns the VRAM address of the half of bench_tables.bo that has no tables. */
 static u64 bench_spare(struct bench_tables *t)
 {
 	return pagoda_bench_address(t->bo) + BENCH_TABLE_BYTES / 2;
@@ -288,7 +291,7 @@ static struct pagoda_paging_op bench_update_op(struct bench_tables *t, u32 i, u3
 	};
 }
 
-/* @count entries in no order, in operations of @each. */
+/* @count entries with scattered pages, in operations of @each entries. */
 struct bench_updates {
 	struct bench_tables *t;
 	const u64 *values;
@@ -324,7 +327,7 @@ static int bench_updates_run(struct bench_updates *updates, u64 *ns)
 	return pagoda_bench_run(b, &cost, bench_updates_emit, updates, ns);
 }
 
-/* Times @count entries and scales the time to BENCH_PTES. */
+/* Times writing @count entries, and scales the time to BENCH_PTES entries. */
 static int bench_updates(struct bench_tables *t, u32 count, u32 each, u64 *ns)
 {
 	struct bench_updates updates = { .t = t, .count = count, .each = each };
@@ -378,7 +381,7 @@ static int bench_shape_run(struct bench_tables *t, enum bench_shape shape, u32 r
 	return ret ?: bench_updates(t, BENCH_PTES, BENCH_PTES_EACH, &times->updates[run]);
 }
 
-/* Copies @theirs, because pagoda_bench_rate() sorts the times that it gets. */
+/* Reports a rate; @theirs is copied, because pagoda_bench_rate() sorts the times. */
 static u64 bench_table_rate(struct bench *b, enum bench_shape shape, const char *what, u64 ptes,
 			    u64 *ours, const u64 *theirs)
 {
@@ -404,7 +407,7 @@ static void bench_shape_report(struct bench *b, enum bench_shape shape, u64 ptes
 			 times->memset);
 	bench_table_rate(b, shape, "prepare-commit-queue-by-memset64", ptes, times->whole,
 			 times->memset);
-	/* Both count pages of 4 KiB. */
+	/* Both rates count pages of 4 KiB, also with pages of 2 MiB. */
 	bench_table_rate(b, shape, "commit-and-queue-by-operation-a-page", BENCH_PTES, times->queue,
 			 times->singles);
 	snprintf(metric, sizeof(metric), "pte.%s.buffer-bytes-per-MiB", bench_shape_names[shape]);
@@ -421,7 +424,7 @@ static int bench_shape(struct bench_tables *t, enum bench_shape shape)
 	u32 run;
 	int ret;
 
-	/* The first change allocates the tables: measure only the following ones. */
+	/* The first change allocates the tables and isn't measured. */
 	ret = bench_prepare(t, shape, 0, &unused);
 	if (!ret)
 		ret = bench_change(t, &unused);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Transfers by virtual addresses and transfers of tiled surfaces, each compared with the plain
- * TRANSFER of the same pages; the runs alternate.
+ * Transfers by virtual addresses and of tiled surfaces, compared with a plain TRANSFER of the
+ * same pages.
  */
 #include <linux/err.h>
 #include <linux/sizes.h>
@@ -14,11 +14,11 @@
 
 #define BENCH_VIRTUAL_BYTES	(64ull << 20)
 #define BENCH_TILED_BYTES	(16ull << 20)
-/* Goals of the slowest shape, in thousandths. */
+/* Goals for the ratio of the slowest variant, in thousandths. */
 #define BENCH_VIRTUAL_GOAL	900
 #define BENCH_TILED_GOAL	500
 
-/* VRAM, and as many pages. */
+/* An allocation in VRAM, and as many system pages. */
 struct bench_pair {
 	struct pagoda_bo *bo;
 	struct bench_pages pages;
@@ -73,7 +73,7 @@ static void bench_virtual_take(void *arg, struct pagoda_paging_op *op)
 	virtual->ret = virtual->ret ?: ret;
 }
 
-/* Maps both windows, copies, and unmaps the windows, as each piece of a move does. */
+/* Emits a piece: maps source and destination windows, copies, unmaps, as a move does. */
 static void bench_virtual_piece(struct bench_virtual *virtual, u64 done, u64 size)
 {
 	const struct pagoda_emit emit = { .emit = bench_virtual_take, .arg = virtual };
@@ -176,8 +176,8 @@ static int bench_virtual_way(struct bench *b, bool scattered, bool out, u64 *wor
 }
 
 /*
- * Needs windows that the stream can map; in CPU_VIRTUAL mode the stream can't, and the driver
- * doesn't move by virtual addresses either.
+ * Does nothing in CPU_VIRTUAL mode: paging can't map windows then, and the driver doesn't move
+ * by virtual addresses.
  */
 int pagoda_bench_virtual(struct bench *b)
 {
@@ -227,14 +227,13 @@ static int bench_tiled_way(struct bench *b, u32 tiling, u32 pitch, bool out, u64
 }
 
 /*
- * Rows of tiles of both kinds, in narrow and in wide surfaces.
+ * Compares both tile sizes, in narrow and in wide surfaces, with a linear TRANSFER.
  *
- * A tiled copy can't be as fast as a linear copy: a linear copy finds all of a page behind one
- * translation, and the CPU prefetches the bytes that follow in the page. Row by row of a surface,
- * every 64 bytes (4 KiB tiles) or 256 bytes (64 KiB tiles) are in another tile, so in another page.
- * Each tile is used again a row later only, when a wide surface has driven it out of the CPU's
- * caches: tiles 64 KiB apart share few cache sets. A copy tile by tile has the same problem on the
- * linear side, because the rows of the linear view are a pitch apart.
+ * A tiled copy is slower: a linear copy needs a single translation for a page, whose bytes the
+ * CPU prefetches. In a row of a surface each 64 bytes (4 KiB tiles) or 256 bytes (64 KiB tiles)
+ * are in another tile, and so in another page. A tile is used again a row later, when in a wide
+ * surface the CPU's caches have lost it, because tiles 64 KiB apart share few cache sets. A
+ * copy tile by tile would have the problem on the linear side, where rows are a pitch apart.
  */
 int pagoda_bench_tiled(struct bench *b)
 {

@@ -91,7 +91,7 @@ struct pagoda_journal_entry {
  * @max_runs: Most runs of pages that a packet can have
  * @va_bits: Width of virtual addresses in bits
  * @pt_levels: Levels of page tables
- * @page_sizes: Page sizes that page tables support, bit mask
+ * @page_sizes: Bit n set: page tables support pages of 2^n bytes
  * @max_address_spaces: Number of address spaces
  * @swizzling_ranges: Number of swizzling ranges
  * @bytes: Bytes of the items that follow
