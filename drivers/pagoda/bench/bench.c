@@ -35,7 +35,7 @@ static void bench_rate(struct bench *b, const char *metric, const char *shape, u
 	pagoda_bench_bandwidth(b, name, size * count, ours, theirs);
 }
 
-/* Returns the nanoseconds of a memcpy() of @size bytes between VRAM and the pages, run by run. */
+/* Returns the nanoseconds of memcpy() between VRAM and pages, in contiguous pieces. */
 static u64 bench_copy(struct bench *b, const struct bench_pages *p, u64 address, u64 size,
 		      bool out)
 {

@@ -31,10 +31,7 @@ u64 pagoda_bench_median(u64 *values)
 	return max(values[BENCH_RUNS / 2], 1ull);
 }
 
-/*
- * Prints the rates of @amount in our and their median times, and returns their ratio in
- * thousandths.
- */
+/* Prints the rates of @amount in both median times; returns their ratio in thousandths. */
 static u64 bench_report(struct bench *b, const char *metric, const char *unit, u64 amount,
 			u32 shift, u64 *ours, u64 *theirs)
 {
@@ -188,7 +185,7 @@ struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address
 	};
 }
 
-/* Operation behind the last write to the pages, as in a move: the pages are freed afterwards. */
+/* Returns the READ_PHYSICAL that ends a move to the pages: all writes to them are done then. */
 struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p)
 {
 	return (struct pagoda_paging_op) {

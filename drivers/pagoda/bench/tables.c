@@ -118,10 +118,7 @@ static int bench_table_alloc(void *owner, void *space_data, u32 level, u32 size,
 	return 0;
 }
 
-/*
- * Frees a table in system memory; those in VRAM are freed with their allocation,
- * bench_tables.bo.
- */
+/* Frees a table in system memory; tables in VRAM are freed with bench_tables.bo. */
 static void bench_table_free(void *owner, void *space_data, struct pagoda_table_memory *memory,
 			     struct dma_fence *fence)
 {

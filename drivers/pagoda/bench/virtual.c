@@ -175,10 +175,7 @@ static int bench_virtual_way(struct bench *b, bool scattered, bool out, u64 *wor
 	return ret;
 }
 
-/*
- * Does nothing in CPU_VIRTUAL mode: paging can't map windows then, and the driver doesn't move
- * by virtual addresses.
- */
+/* Does nothing in CPU_VIRTUAL mode: no moves are by virtual addresses then. */
 int pagoda_bench_virtual(struct bench *b)
 {
 	struct pagoda_mmu *mmu = b->vidmm->mmu;

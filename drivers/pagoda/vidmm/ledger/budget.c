@@ -11,10 +11,7 @@
 #include <linux/mm.h>
 #include "budget.h"
 
-/*
- * Returns the enum drm_pagoda_segment_group of a segment; PAGODA_BUDGET_GROUPS for the system
- * segment, which has no budget.
- */
+/* Returns a segment's enum drm_pagoda_segment_group, or PAGODA_BUDGET_GROUPS for none. */
 u32 pagoda_budget_group(u32 segment)
 {
 	switch (segment) {
@@ -111,10 +108,7 @@ static u64 part_expected(const struct pagoda_budget_part *part)
 	return part->requests && part_is_missing(part) ? part->bytes : 0;
 }
 
-/*
- * A change of a part can change the expected growth: call part_leave() before, part_enter()
- * after.
- */
+/* Call part_leave() before, part_enter() after a change that can change part_expected(). */
 static void part_leave(struct pagoda_budget *budget, const struct pagoda_budget_part *part)
 {
 	lockdep_assert_held(&budget->budgets->lock);
@@ -212,10 +206,7 @@ static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 	return round_down(level, PAGE_SIZE);
 }
 
-/*
- * Returns the largest reservation that the client may have: all reservations together take at
- * most half of the pool.
- */
+/* Returns the largest reservation: all reservations take at most half of the pool. */
 static u64 budget_available(const struct pagoda_budget *budget, u32 group)
 {
 	return budget_beyond(budget->budgets->pool[group] / 2,

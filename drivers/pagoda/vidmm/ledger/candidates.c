@@ -111,10 +111,7 @@ void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to, bool vi
 	spin_unlock(&victims->lock);
 }
 
-/*
- * Tells the policy an allocation's priority and offer after a change. The reservation is held;
- * any context but interrupts.
- */
+/* Tells the policy an allocation's priority and offer. Reservation held; not in interrupts. */
 void pagoda_victims_changed(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;

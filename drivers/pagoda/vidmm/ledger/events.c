@@ -134,10 +134,7 @@ static void listeners_work(struct work_struct *work)
  */
 void pagoda_listeners_kick(struct pagoda_listeners *all)
 {
-	/*
-	 * Pairs with pagoda_listener_join(): a listener that isn't counted yet will see the
-	 * change.
-	 */
+	/* Pairs with pagoda_listener_join(): a listener not yet counted will see the change. */
 	smp_mb();
 	if (atomic_read(&all->count))
 		queue_work(system_dfl_wq, &all->work);
@@ -198,10 +195,7 @@ int pagoda_listeners_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_
 	return 0;
 }
 
-/*
- * Has all listeners told that the device is gone or won't be used again. Any context, including
- * the dma_fence signalling path.
- */
+/* Reports that the device is gone or unusable. Also in the dma_fence signalling path. */
 void pagoda_listeners_gone(struct pagoda_listeners *all)
 {
 	WRITE_ONCE(all->gone, true);
@@ -240,10 +234,7 @@ void pagoda_listener_join(struct pagoda_listener *listener)
 
 	mutex_lock(&all->lock);
 	atomic_inc(&all->count);
-	/*
-	 * Pairs with pagoda_listeners_kick(): either @work sees the listener, or the change is
-	 * seen here.
-	 */
+	/* Pairs with pagoda_listeners_kick(): @work sees the listener, or this sees the change. */
 	smp_mb__after_atomic();
 	/* The present budgets are recorded, not reported. */
 	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++) {

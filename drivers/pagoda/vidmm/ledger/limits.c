@@ -26,10 +26,7 @@
 #include "core/core.h"
 #include "limits.h"
 
-/*
- * Divisor of the machine's pages: a quarter may be pinned for clients, half of what TTM
- * allocates at most.
- */
+/* Divisor of the machine's pages: a quarter, half of TTM's limit, may be pinned for clients. */
 #define LIMITS_PINNED_PART	4
 
 /*
@@ -73,10 +70,7 @@ static const struct limit_row limit_rows[PAGODA_LIMITS] = {
 	},
 };
 
-/*
- * struct pagoda_user - a user in &pagoda_limits.users; the counts are sums over the quotas of
- * the user's files
- */
+/* struct pagoda_user - a user; the counts are sums over the quotas of the user's files */
 struct pagoda_user {
 	struct list_head link;
 	kuid_t uid;

@@ -43,10 +43,7 @@
 
 static_assert(PAGODA_POLICY_RANKS <= 32, "a rank is a bit of pagoda_policy.filled");
 
-/*
- * The policy counts in pages of 4 KiB, the smallest size of an allocation, whatever PAGE_SIZE
- * is.
- */
+/* The policy's pages are 4 KiB, the smallest size of an allocation, whatever PAGE_SIZE is. */
 #define PAGE_BITS	12
 
 /*
@@ -67,10 +64,7 @@ static_assert(PAGODA_POLICY_RANKS <= 32, "a rank is a bit of pagoda_policy.fille
  */
 #define CHANCE(policy)	(2 * (policy)->capacity)
 
-/*
- * Most doublings of the time without predictions; after that many a trial costs next to
- * nothing.
- */
+/* Most doublings of the time without predictions; then trials cost next to nothing. */
 #define FAILURES_MAX	16u
 
 /*
@@ -145,10 +139,7 @@ static u64 policy_distance(const struct pagoda_policy *policy,
 	return (interval - min(age, interval)) << item->clean;
 }
 
-/*
- * Returns a logarithm of a distance: distances that differ by more than an eighth get other
- * values.
- */
+/* Returns a logarithm of @distance: the values differ if distances differ by over an eighth. */
 static u32 policy_step(u64 distance)
 {
 	u32 shift = max(fls64(distance), SAME_SHIFT + 1) - SAME_SHIFT - 1;
@@ -172,10 +163,7 @@ static void policy_consider(const struct pagoda_policy *policy, struct policy_ch
 	u64 distance = policy_distance(policy, item);
 	u32 key;
 
-	/*
-	 * is_busy() is expensive: don't call it for an item whose distance alone makes it
-	 * worse.
-	 */
+	/* is_busy() is expensive: skip an item whose distance alone makes it worse. */
 	if (best->item && policy_step(distance) < best->key >> 3)
 		return;
 	key = policy_key(policy, item, distance);
@@ -334,10 +322,7 @@ static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *i
 
 /* ---- Interface ---------------------------------------------------------------- */
 
-/*
- * Sets up a policy for empty VRAM; @vram_size is in bytes. The caller may set @is_busy
- * afterwards.
- */
+/* Sets up a policy for empty VRAM of @vram_size bytes; the caller may set @is_busy. */
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size)
 {
 	u32 rank, side, class;
@@ -492,10 +477,7 @@ void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_
 	item->clean = clean;
 }
 
-/*
- * Considers the candidates of a rank; if visible room is needed, only those that the CPU can
- * see.
- */
+/* Considers a rank's candidates; for visible room only those that the CPU can see. */
 static void policy_pick_rank(struct pagoda_policy *policy, struct policy_choice *best,
 			     struct pagoda_policy_rank *rank, enum pagoda_policy_need need)
 {

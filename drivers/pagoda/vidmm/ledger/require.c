@@ -115,10 +115,7 @@ static void require_count(struct pagoda_requirements *reqs, struct pagoda_requir
 	pagoda_demand_add(&reqs->demand, req->bo);
 }
 
-/*
- * Moves the entry to @gone. Its reference may be the last to the allocation: drop it after the
- * lock.
- */
+/* Moves an entry to @gone. After the lock require_free() drops its reference, maybe the last. */
 static void require_remove(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
 			   struct list_head *gone)
 {
@@ -153,10 +150,7 @@ static void require_free(struct list_head *gone)
 	}
 }
 
-/*
- * Raises the counts of the leading allocations that are on the list already, and returns their
- * number.
- */
+/* Raises the counts of leading allocations that are on the list; returns their number. */
 static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_requirement *req;

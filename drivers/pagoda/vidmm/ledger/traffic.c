@@ -123,10 +123,7 @@ static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
 	if (!ns)
 		return;
 	traffic->tokens = min_t(s64, traffic->tokens + more, traffic->burst);
-	/*
-	 * Time that wasn't enough for another token is counted by the next call, to a
-	 * nanosecond.
-	 */
+	/* Leave time that wasn't enough for another token to the next call. */
 	if (traffic->tokens < traffic->burst)
 		paid = more ? min(mul_u64_u64_div_u64(more, NSEC_PER_SEC, rate) + 1, ns) : 0;
 	else

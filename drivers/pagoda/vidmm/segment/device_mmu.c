@@ -162,10 +162,7 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
 	if (ret)
 		return ret;
-	/*
-	 * pagoda_stream_restart() can't run in between: the transaction holds the stream's
-	 * lock.
-	 */
+	/* The stream's lock is held, so that no restart comes in between. */
 	tt->epoch = pagoda_reset_epoch(vidmm);
 	tt->restarts = pagoda_stream_restarts(vidmm);
 	ret = pagoda_stream_emit(&txn, &op);
@@ -200,10 +197,7 @@ static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 			return -ENOMEM;
 		if (ret)
 			continue;
-		/*
-		 * Wait for TTM's worker, which frees the ranges of finished moves; it needs no
-		 * lock held here.
-		 */
+		/* TTM's worker frees the ranges of finished moves; it needs no lock held here. */
 		pagoda_stream_wait_idle(vidmm, HZ);
 		fsleep(2 * USEC_PER_MSEC);
 	}
@@ -332,10 +326,7 @@ int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 
 #define KEEP_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
 
-/*
- * Frees both arrays: TTM allocates them in a single block, which starts at @pages if there are
- * any.
- */
+/* Frees both arrays, a single block that starts at @pages, or without @pages at @dma_address. */
 static void tt_free_arrays(struct ttm_tt *tt)
 {
 	if (tt->pages)
@@ -549,10 +540,7 @@ static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
 	bool keep;
 
-	/*
-	 * drop_kept_own() runs after the epoch changes and takes the lock: it finds pages kept
-	 * before.
-	 */
+	/* Take the lock: drop_kept_own(), after the epoch changes, finds pages kept before. */
 	mutex_lock(&mmu->lock);
 	keep = !mmu_is_past(vidmm, mem->epoch);
 	if (keep)

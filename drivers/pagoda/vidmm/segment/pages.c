@@ -67,10 +67,7 @@ static long pages_kept(struct pagoda_vidmm *vidmm)
 	return (totalram_pages() >> PAGES_MARGIN) + pages_largest(vidmm);
 }
 
-/*
- * Returns whether @tt may get pages; always if it is swapped out, as its content takes memory
- * then.
- */
+/* Returns whether @tt may get pages; always if swapped out, as it takes memory already. */
 static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
 {
 	long available = pages_available();

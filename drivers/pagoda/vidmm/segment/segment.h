@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * TTM's resource managers for VRAM and the aperture, and system memory as the device reaches
- * it.
- */
+/* TTM's resource managers for VRAM and the aperture, and system memory for the device. */
 #ifndef PAGODA_VIDMM_SEGMENT_SEGMENT_H
 #define PAGODA_VIDMM_SEGMENT_SEGMENT_H
 

@@ -47,10 +47,7 @@ static struct pagoda_vram_resource *vram_resource(struct ttm_resource *res)
 	return container_of(res, struct pagoda_vram_resource, base);
 }
 
-/*
- * Returns the allocator that gives out @address: the reserve's or VRAM's; both use VRAM
- * offsets.
- */
+/* Returns the allocator of @address: the reserve's or VRAM's. Both use VRAM's addresses. */
 static struct gpu_buddy *vram_buddy(struct pagoda_vram *vram, u64 address)
 {
 	return pagoda_reserve_has(&vram->reserve, address) ? &vram->reserve.mm : &vram->mm;
@@ -526,10 +523,7 @@ static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 	return 0;
 }
 
-/*
- * Takes invalid ranges and the reserve out of VRAM's allocator; sets up the reserve's
- * allocator.
- */
+/* Takes invalid ranges and the reserve out of VRAM's allocator; sets up the reserve's. */
 static int vram_reserve_all(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vram *vram = vidmm->vram;
