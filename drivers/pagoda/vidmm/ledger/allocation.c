@@ -66,7 +66,7 @@ bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *
 	return !bo->vm.private_to || bo->vm.private_to == vm;
 }
 
-/* Returns whether an allocation's content is offered, which changes under the reservation. */
+/* Returns whether an allocation is offered; changes only with the reservation held. */
 bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
 {
 	return READ_ONCE(bo->offer.rank) != PAGODA_OFFER_NONE;

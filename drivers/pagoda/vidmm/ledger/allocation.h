@@ -54,8 +54,8 @@ enum pagoda_offer {
 #define PAGODA_APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
 /* Flags of &pagoda_bo.content.aborted: how a reset of the device ended paging of an allocation. */
-#define PAGODA_ABORTED_BY_RESET	BIT(0)	/* paging of its content was given up */
-#define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* that paging made the device fail (C190) */
+#define PAGODA_ABORTED_BY_RESET	BIT(0)	/* paging of the allocation's content was given up */
+#define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* paging of the allocation made the device fail (C190) */
 
 /**
  * struct pagoda_bo_content - Content of an allocation, and what the device was told of the

@@ -241,7 +241,8 @@ void pagoda_budget_info(struct pagoda_budget *budget, u32 group, struct pagoda_b
  * @group: enum drm_pagoda_segment_group
  * @bytes: Size of the reservation; 0 = none
  *
- * Return: 0, or -EDQUOT if @bytes is more than is available; then nothing has changed.
+ * Return: 0, or -EDQUOT if @bytes exceeds &pagoda_budget_info.available; nothing has changed
+ * then.
  */
 int pagoda_budget_reserve(struct pagoda_budget *budget, u32 group, u64 bytes)
 {
@@ -332,7 +333,7 @@ u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budge
 }
 
 /**
- * pagoda_budget_arrived() - End an expectation: the usage has grown, or won't grow
+ * pagoda_budget_arrived() - Undo pagoda_budget_expect(): the usage has grown, or won't grow
  * @budget: The client's budget
  * @growth: Allocations given to pagoda_budget_expect(); emptied
  *

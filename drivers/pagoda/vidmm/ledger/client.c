@@ -72,7 +72,7 @@ static void client_release(struct kref *kref)
 	kfree(client);
 }
 
-/* Drops a reference to a client, which the last reference frees. */
+/* Drops a reference to a client; the last reference frees the client. */
 void pagoda_client_put(struct pagoda_client *client)
 {
 	kref_put(&client->kref, client_release);

@@ -448,7 +448,7 @@ void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item
 		      item->rank = min(priority, PAGODA_POLICY_OFFERS - 1u));
 }
 
-/* Notes that an item isn't offered any more; it may not have been. */
+/* Notes that an item isn't offered, or not any more: its residency priority counts. */
 void pagoda_policy_reclaim(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	POLICY_RELINK(policy, item, item->rank = item->home_rank);

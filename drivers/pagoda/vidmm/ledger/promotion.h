@@ -14,10 +14,7 @@
 struct dma_fence;
 struct pagoda_vidmm;
 
-/**
- * PAGODA_PROMOTE_SLICES: most slices under way, so that the device has another when a slice
- * ends
- */
+/** PAGODA_PROMOTE_SLICES: most slices, each a millisecond of promotion's paging, under way */
 #define PAGODA_PROMOTE_SLICES	2
 
 /**
@@ -106,7 +103,7 @@ struct pagoda_promotion {
 	atomic64_t promotions;
 };
 
-/* Longest wait for tokens, in jiffies: the rate is higher as soon as other clients stop paging. */
+/* Longest wait of promotion for tokens, in jiffies: other clients may stop paging earlier. */
 #define PAGODA_PROMOTE_POOR		(HZ / 20 ?: 1)
 
 bool pagoda_promote_is_before(const struct pagoda_promote_key *a,

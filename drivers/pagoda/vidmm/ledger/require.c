@@ -150,7 +150,7 @@ static void require_free(struct list_head *gone)
 	}
 }
 
-/* Raises the counts of leading allocations that are on the list; returns their number. */
+/* Raises the counts of leading allocations that are on the list already; returns how many. */
 static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_requirement *req;

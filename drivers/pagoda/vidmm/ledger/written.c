@@ -77,7 +77,10 @@ void pagoda_copy_settle(struct pagoda_bo *bo)
 		copy_set_written(bo);
 }
 
-/* Notes that an allocation came to VRAM or left it; pagoda_copy_keep() is called afterwards. */
+/*
+ * Notes that an allocation came to VRAM or left: it counts as written until
+ * pagoda_copy_begin().
+ */
 void pagoda_copy_moved(struct pagoda_bo *bo)
 {
 	copy_set_written(bo);

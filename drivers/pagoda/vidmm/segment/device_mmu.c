@@ -540,7 +540,10 @@ static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
 	bool keep;
 
-	/* Take the lock: drop_kept_own(), after the epoch changes, finds pages kept before. */
+	/*
+	 * drop_kept_own() takes the lock after a reset: it finds @mem, or @mem isn't added
+	 * here.
+	 */
 	mutex_lock(&mmu->lock);
 	keep = !mmu_is_past(vidmm, mem->epoch);
 	if (keep)
@@ -611,7 +614,7 @@ void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *m
 	dma_free_pages(vidmm->info->dma_dev, PAGE_SIZE, mem->page, mem->dma, DMA_BIDIRECTIONAL);
 }
 
-/* ---- The whole ------------------------------------------------------------- */
+/* ---- Init and fini --------------------------------------------------------- */
 
 /* Sets up the allocator of device addresses. Probe; may sleep. Returns 0 or -ENOMEM. */
 int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)

@@ -454,7 +454,7 @@ static const struct ttm_resource_manager_func vram_manager_func = {
 	.debug = vram_debug,
 };
 
-/* ---- Life ------------------------------------------------------------------ */
+/* ---- Init and fini --------------------------------------------------------- */
 
 /* Marks all blocks of a device that starts with zeroed VRAM as clear: saves FILL at first use. */
 static int vram_mark_all_clean(struct pagoda_vram *vram)

@@ -470,7 +470,7 @@ ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf
 
 	if (inside < 0)
 		return simple_read_from_buffer(buf, size, pos, &head, sizeof(head));
-	/* Keeps the recording from being freed; items below head.bytes don't change any more. */
+	/* Keeps the recording from being freed while it is copied. */
 	mutex_lock(&journal->recording_mutex);
 	if (journal->recording)
 		ret = simple_read_from_buffer(buf, size, &inside, journal->recording,
