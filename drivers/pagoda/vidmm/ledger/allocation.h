@@ -98,7 +98,7 @@ struct pagoda_bo_content {
  *	reservation and pagoda_swizzle.lock held
  * @is_tiled_in_system: The evicted content is tiled as in VRAM, not in rows
  * @alternate_view: The content was evicted from a swizzling range that the CPU could see, and
- *	comes back to a range if there is a free one
+ *	comes back to a range if a range is free
  *
  * Protected by the reservation but for what is said above.
  */
@@ -121,7 +121,8 @@ struct pagoda_bo_tiling {
  *	used it
  * @keep: The call that holds the reservation needs the allocation: it isn't evicted. Changed
  *	with the reservation held, too
- * @makes_room: The allocation is being evicted for another one; protected by the reservation
+ * @makes_room: The allocation is being evicted to make room for another allocation; protected
+ *	by the reservation
  *
  * Protected by pagoda_victims.lock but for what is said above.
  */

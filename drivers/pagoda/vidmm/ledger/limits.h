@@ -24,8 +24,8 @@ struct pagoda_vidmm;
  * enum pagoda_limit - Limited things
  * @PAGODA_LIMIT_VMS: VMs, each with an address space of the device
  * @PAGODA_LIMIT_CONTEXTS: contexts
- * @PAGODA_LIMIT_JOBS: jobs accepted and not done
- * @PAGODA_LIMIT_WAITING: jobs among them that wait for one that isn't submitted yet
+ * @PAGODA_LIMIT_JOBS: jobs accepted and not finished
+ * @PAGODA_LIMIT_WAITING: accepted jobs that wait for work that isn't submitted yet
  * @PAGODA_LIMIT_LISTENERS: files from the EVENTS ioctl, each an event listener
  * @PAGODA_LIMIT_FENCES: pages of monitored fences that are pinned
  * @PAGODA_LIMIT_SHARED: pages of allocations that are pinned for other devices

@@ -6,9 +6,8 @@
  * VRAM, the least recently used item is just the item needed next, and plain LRU moves
  * everything in every frame. So an item's next use is predicted from its last intervals, and
  * the item with the latest next use leaves: an approximation of Belady's optimum, which knows
- * the future.
+ * the future. The distance to the next use of an item that was used a pages ago is
  *
- *	distance to the next use of an item that was used a pages ago:
  *	predicted interval p:	a <= p		p - a
  *				a <= p + p/8	0, the use is due
  *				a > p + p/8	2 a, overdue

@@ -6,17 +6,17 @@
  * freed, and asks for victims. The policy allocates nothing and uses no locks or objects of the
  * driver: the simulator is built from this source, too.
  *
- * The victim is an offered item of the lowest offer priority (C169), if there is one; else an
- * item of the lowest residency priority (C168), and of these the item with the latest predicted
- * use. Clean items count as twice as far from their next use. Between items with about equal
- * next uses, idle goes before busy, clean before dirty, and items that the CPU can't see before
- * those that it can.
+ * The victim is chosen among the offered items of the lowest offer priority (C169); without
+ * offered items, among those of the lowest residency priority (C168). Of these the item with
+ * the latest predicted use leaves. Clean items count as twice as far from their next use.
+ * Between items with about equal next uses, idle goes before busy, clean before dirty, and
+ * items that the CPU can't see before those that it can.
  *
  * An item is an allocation as the policy sees it: a candidate if it is in VRAM and may be
  * picked, held if it is in VRAM and may not. Clean means that system memory has the content,
  * too. Time is counted in pages: each use of an item advances the clock by the item's size.
  *
- * Context: any; callers hold one lock of their own around every call with the same policy.
+ * Context: any; callers hold a lock of their own around all calls for a policy.
  */
 #ifndef PAGODA_VIDMM_LEDGER_POLICY_H
 #define PAGODA_VIDMM_LEDGER_POLICY_H
@@ -53,7 +53,8 @@
 #define PAGODA_POLICY_CLASSES	33
 
 /**
- * PAGODA_POLICY_HISTORY: intervals remembered of an item: two periods of two alternating ones.
+ * PAGODA_POLICY_HISTORY: intervals remembered of an item; shows two alternating intervals
+ * twice.
  */
 #define PAGODA_POLICY_HISTORY	4
 

@@ -136,7 +136,7 @@ static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
  * @traffic: Bucket
  * @now: Time in nanoseconds
  *
- * Return: 0 if there is a token, else nanoseconds until there will be one at the present rate.
+ * Return: 0 if there is a token, else nanoseconds until a token comes at the present rate.
  */
 u64 pagoda_traffic_wait(struct pagoda_traffic *traffic, u64 now)
 {

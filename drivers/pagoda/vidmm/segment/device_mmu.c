@@ -289,8 +289,8 @@ bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
  * @vidmm: Memory manager
  * @ttm: Populated pages of an allocation, or NULL; the allocation's reservation is held
  *
- * Called before a use of the pages: emits another MAP_MMU if the last one failed, was given up
- * or was forgotten at a reset.
+ * Called before a use of the pages: emits another MAP_MMU if the last MAP_MMU failed, was given
+ * up or was forgotten at a reset.
  *
  * Context: May sleep and allocate; doesn't wait for the device.
  * Return: 0 or -ENOMEM.

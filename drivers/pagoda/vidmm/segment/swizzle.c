@@ -516,7 +516,7 @@ int pagoda_swizzle_make_idle(struct pagoda_bo *bo, u32 operation)
 
 /**
  * pagoda_swizzle_moved() - Update a tiled allocation's state after its copy was emitted
- * @bo: Allocation, reservation held; its resource is still the old one
+ * @bo: Allocation, reservation held; it still has its old resource
  * @to: Destination of the move
  * @copy: Operation that pagoda_swizzle_plan() filled in
  * @fence: Fence of the copy
@@ -544,7 +544,7 @@ void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
 
 /**
  * pagoda_swizzle_undo() - Give a range back that a move into VRAM got, because the move failed
- * @bo: Allocation, reservation held; its resource is the old one
+ * @bo: Allocation, reservation held; it still has its old resource
  * @to: Destination of the move
  *
  * Context: May sleep.
