@@ -32,7 +32,7 @@ enum emit_step {
 	STEP_COUNT
 };
 
-/* Entries [@first, @end) that an operation can write; @record of their memory, or NULL. */
+/* Entries [@first, @end) that one operation writes, and @record of the mapping there or NULL. */
 struct emit_run {
 	const struct pagoda_record *record;
 	u32 first;

@@ -50,8 +50,9 @@ static inline struct pagoda_paging_cost pagoda_cost_single(u64 moved, u32 bytes)
 }
 
 /*
- * Returns the cost, with @moved 0, of @count elements of @unit bytes each, in packets with a head
- * of @head bytes: a packet in the rest of a used buffer, then a packet per fresh buffer.
+ * Returns an upper bound of the cost of @count elements of @unit bytes each, in packets with a head
+ * of @head bytes: one packet in the buffer in use, and full packets in buffers of their own. No
+ * byte of memory counts as moved.
  */
 static inline struct pagoda_paging_cost pagoda_units_cost(u32 buffer_size, u32 head, u32 unit,
 							  u64 count)

@@ -267,7 +267,7 @@ static void bind_forget_closed(struct drm_file *file, struct pagoda_vm *vm,
 	}
 }
 
-/* Writes back chosen addresses; gives up at memory that was unmapped since bind_check_answer(). */
+/* Writes chosen addresses to the caller's array, up to a page that the process has unmapped. */
 static void bind_answer(const struct drm_pagoda_vm_bind *args, const struct pagoda_bind_job *job)
 {
 	u32 i;

@@ -460,8 +460,8 @@ static u32 buffer_execute(struct pagoda_exec *exec)
  * @run: Buffer and parameters; receives the progress and the fault
  *
  * Packets are executed in order. A packet that is refused has no effect at all. Only an injected
- * failure, a mapping that another queue changes while the packet is executed, and @run->stop on an
- * execution queue stop a packet halfway.
+ * failure, or a mapping that another queue changes while the packet is executed, stops a packet
+ * halfway; in a paging buffer that an execution queue executes, @run->stop does, too.
  *
  * The commands of a job are executed in order, too, but memory is checked when a command accesses
  * it, so that a command may stop halfway. The registers of the context are saved however the job

@@ -266,7 +266,7 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_SUBMIT,
 	/** @DRM_PAGODA_CONTEXT_STATE: progress and failures of a context */
 	DRM_PAGODA_CONTEXT_STATE,
-	/** @DRM_PAGODA_VM_STATE: whether a VM can be used */
+	/** @DRM_PAGODA_VM_STATE: whether a VM is usable, or broken for good by a failed change */
 	DRM_PAGODA_VM_STATE,
 	/** @DRM_PAGODA_FENCE_SIGNAL: give monitored fences values from the CPU */
 	DRM_PAGODA_FENCE_SIGNAL,
@@ -521,7 +521,7 @@ struct drm_pagoda_stats {
 #define DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE (1u << 6)
 /* The GPU is told the allocation's place when the allocation becomes resident and leaves (C113) */
 #define DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION (1u << 7)
-/* The GPU is told before the pages leave its own MMU (C121); no effect without an MMU */
+/* The GPU is told before its IOMMU unmaps the pages (C121); no effect on a GPU without one */
 #define DRM_PAGODA_ALLOCATION_NOTIFY_IOMMU_UNMAP (1u << 8)
 /* Out only: memory of another device, or of no device, see "Sharing" */
 #define DRM_PAGODA_ALLOCATION_IMPORTED		(1u << 9)
@@ -614,10 +614,11 @@ struct drm_pagoda_allocation_create {
  * @offset: Out: offset for mmap() of the DRM file. The mapping survives moves
  *	(C34)
  *
- * An allocation without memory gets memory at the first CPU access, as at MAKE_RESIDENT. A
- * sixteenth of the machine's memory (swap counts), and as much again as the largest allocation
- * has had, is kept for other uses: when no more than these bytes is left the access raises
- * SIGBUS, and MAKE_RESIDENT answers ENOMEM. Swapped content comes back even then.
+ * An allocation without memory gets memory at the first CPU access, as at MAKE_RESIDENT. A reserve
+ * is kept for other uses of the machine: a sixteenth of memory and swap together, plus the size of
+ * the largest allocation that any client has now. When no more than the reserve is free, in memory
+ * and swap, the access raises SIGBUS and MAKE_RESIDENT answers ENOMEM. Swapped content comes back
+ * even then.
  */
 struct drm_pagoda_allocation_mmap_offset {
 	__u32 handle;

@@ -35,8 +35,8 @@ static void copy_set_written(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether the copy equals the content in VRAM: the allocation is marked clean, is on no
- * residency list, and no job of its VM may have used it since.
+ * Returns whether the copy in system memory equals the content in VRAM: the allocation was marked
+ * clean, no client's residency list has it, and no job of its VM may have used it after that mark.
  */
 static bool copy_is_clean(const struct pagoda_bo *bo)
 {

@@ -228,7 +228,7 @@ static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *ex
 	return 0;
 }
 
-/* Resets the device because an engine can't be reset. dma_fence signalling path. */
+/* Resets the device because the reset of an engine failed. dma_fence signalling path. */
 static int context_reset_adapter(void *owner)
 {
 	return pagoda_reset_request(owner, PAGODA_RESET_ENGINE);

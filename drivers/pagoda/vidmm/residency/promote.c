@@ -240,8 +240,8 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
 }
 
 /*
- * Sends a slice: about %PAGODA_PIECE_BYTES of paging. Returns whether any was sent. Stops
- * while room is made for an allocation: that room is not for promotion.
+ * Sends a slice: about %PAGODA_PIECE_BYTES of paging. Returns whether any was sent. The slice ends
+ * early if an allocation evicts others: promotion would fill the room meant for that allocation.
  */
 static bool promote_slice_send(struct pagoda_vidmm *vidmm)
 {
@@ -418,7 +418,7 @@ int pagoda_promote_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return 0;
 }
 
-/* Ends promotion, if not ended yet. Paging under way isn't waited for. May sleep. */
+/* Ends promotion for good; may be called again. Paging under way isn't waited for. May sleep. */
 void pagoda_promote_stop(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;

@@ -395,12 +395,13 @@ bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 /**
  * pagoda_device_mmu_unpopulate() - ttm_device_funcs.ttm_tt_unpopulate
  * @bdev: TTM's device
- * @ttm: Populated pages without users on this device; pages pinned for other devices aren't
- *	freed
+ * @ttm: Pages that this device doesn't use any more. Pages that are pinned for other devices stay
+ *	until they are unpinned
  *
  * The allocation may be gone already: only @ttm is used.
  *
- * Context: May sleep for long: waits for the device. Also on TTM's work queue.
+ * Context: May sleep for long: waits until the device has invalidated its mappings of the pages.
+ * Also on TTM's work queue.
  */
 void pagoda_device_mmu_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm)
 {

@@ -406,7 +406,7 @@ static int submit_locked(struct submit_run *run)
 	return ret;
 }
 
-/* Locks all reservations. The job is made inside of the loop: the ww ticket still locks victims. */
+/* Locks all reservations, and makes the job in the drm_exec loop: its ticket also locks victims. */
 static int submit_in_vm(struct submit_run *run)
 {
 	u32 flags = run->ctx.interruptible ? DRM_EXEC_INTERRUPTIBLE_WAIT : 0;

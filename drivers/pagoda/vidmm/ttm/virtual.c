@@ -123,8 +123,9 @@ static u32 side_collect(struct pagoda_move_side *side, u64 size)
 }
 
 /*
- * Returns the driver protection of byte @done in the scratch windows, and reduces @size to the
- * number of bytes from there on that have the same protection. @done never decreases in a walk.
+ * Returns the driver protection (WDDM's DriverProtection of a mapping) of byte @done of a move by
+ * virtual addresses, and reduces @size to the number of bytes from there on that have the same
+ * protection. @done never decreases in a move.
  */
 static u64 virtual_protection(struct pagoda_virtual *virtual, u64 done, u64 *size)
 {
