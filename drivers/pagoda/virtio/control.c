@@ -141,8 +141,9 @@ static int control_call(struct pagoda_virtio *virtio, const struct virtio_pagoda
 }
 
 /*
- * Has the device answer a NOP. Returns 0, -ETIMEDOUT, -ENODEV or -EPROTO. Sleeps for
- * %PAGODA_CONTROL_TIMEOUT_MS at most; doesn't allocate.
+ * Has the device answer a NOP. Returns 0, -ETIMEDOUT, -ENODEV, -EINVAL if the device refuses
+ * the NOP, or -EPROTO for an impossible answer. Sleeps for %PAGODA_CONTROL_TIMEOUT_MS at most;
+ * doesn't allocate.
  */
 int pagoda_virtio_nop(struct pagoda_virtio *virtio)
 {

@@ -122,7 +122,10 @@ static bool page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 	}
 }
 
-/* Decodes a level-1 entry's word for @side: invalid, zeros, a large page, or a leaf table. */
+/*
+ * Decodes the word of a level-1 entry for @side (4 KiB or 64 KiB pages) into @leaf: an invalid
+ * entry, zeros, a large page, or a leaf table. Returns a fault reason if the word is malformed.
+ */
 static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda_leaf *leaf)
 {
 	struct pagoda_translation *found = &leaf->side[side];

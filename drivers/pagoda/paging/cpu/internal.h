@@ -37,11 +37,10 @@ struct pagoda_cpu_surface {
 	u64 offset;
 };
 
+/* side.c */
 u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size);
 u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			      u32 generation);
-
-/* transfer.c */
 u32 pagoda_cpu_transfer_size_check(const struct pagoda_cpu_executor *exec,
 				   const struct virtio_pagoda_transfer *transfer);
 u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
@@ -57,7 +56,7 @@ u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
 void pagoda_cpu_surface_copy(const struct pagoda_cpu_surface *surface, u8 *window,
 			     const struct pagoda_cpu_side *piece, u64 size, bool swizzle);
 
-/* mmu.c */
+/* side.c */
 u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			    bool write);
 

@@ -268,9 +268,10 @@ bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
 /**
  * pagoda_dmem_protects() - Test whether dmem.min protects an allocation from the current task
  * @bo: Allocation, reservation held
- * @place: Place that is wanted; NULL if the allocation is evicted because a limit was lowered
+ * @place: Place that is wanted; NULL if a limit was lowered: no allocation is protected then
  *
- * System pages that are swapped out, or wanted without an address, aren't protected by the region.
+ * An allocation in the aperture segment is protected only if @place asks for addresses: not
+ * when TTM swaps the pages out, nor for a place without addresses (&ttm_place.lpfn is 0).
  *
  * Context: May sleep and allocate.
  * Return: true if @bo must stay.

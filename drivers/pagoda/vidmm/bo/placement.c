@@ -40,7 +40,8 @@ u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
 
 /*
  * Fills the places where the GPU can use an allocation: supported segments (C160) in the order
- * of preference (C161). Room is made in the first segment; the others are used if that fails.
+ * of preference (C161). A segment after the first is used only if evictions made no room in the
+ * segments before; TTM evicts in that segment, too.
  */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 {

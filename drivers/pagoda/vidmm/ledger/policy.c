@@ -408,7 +408,8 @@ void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_i
 }
 
 /*
- * Makes an item in VRAM a candidate that came without being used, or is held or picked no more.
+ * Makes an item in VRAM a candidate: when the item came to VRAM without being used, when
+ * pagoda_policy_hold() ends, or when a picked victim stays.
  */
 void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {

@@ -149,7 +149,10 @@ static int submit_clear_lost(struct submit_run *run)
 	return 0;
 }
 
-/* Returns false for an offered allocation of the residency list, which stays until reclaimed. */
+/*
+ * Returns false for an offered allocation of the residency list: until the offer is reclaimed,
+ * submissions neither place nor rebind the allocation.
+ */
 static bool submit_uses(const struct submit_run *run, u32 index)
 {
 	return index < run->submit->nr_bos || !pagoda_bo_is_offered(run->bos[index]);
