@@ -2,11 +2,10 @@
 /* Module parameters: each is checked, and an invalid one is refused by name. */
 #define pr_fmt(fmt) "pagoda_vgpu: " fmt
 
-#include <linux/ctype.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/slab.h>
 #include <linux/sort.h>
+#include <linux/string.h>
 
 #include "vgpu.h"
 
@@ -111,32 +110,46 @@ static const struct pagoda_params_bound params_bounds[] = {
 	PAGODA_BOUND(ranges, 0, VIRTIO_PAGODA_MAX_SWIZZLING_RANGES),
 };
 
-/* Splits "a:b,c:d" and passes each pair to @pair. Returns the first error, after logging it. */
-static int params_pairs(const char *name, const char *list,
-			int (*pair)(void *context, const char *key, const char *value),
-			void *context)
+/* Bytes that a pair takes at most, with its end: longer pairs can't be valid. */
+#define PARAMS_PAIR	64
+
+typedef int (*params_pair_fn)(void *context, const char *key, const char *value);
+
+/* Passes the pair "key:value", @length bytes at @from, to @pair. Returns 0 or a negative error. */
+static int params_pair(const char *from, size_t length, params_pair_fn pair, void *context)
 {
-	char *copy, *rest, *item;
-	int err = 0;
+	char item[PARAMS_PAIR];
+	char *key, *value;
 
-	copy = kstrdup(list, GFP_KERNEL);
-	if (!copy)
-		return -ENOMEM;
-	rest = strim(copy);
-	while (!err && *rest && (item = strsep(&rest, ","))) {
-		char *value = strchr(item, ':');
+	if (length >= sizeof(item))
+		return -EINVAL;
+	memcpy(item, from, length);
+	item[length] = '\0';
+	key = strim(item);
+	value = strchr(key, ':');
+	if (!value)
+		return -EINVAL;
+	*value++ = '\0';
+	return pair(context, key, value);
+}
 
-		if (value)
-			*value++ = '\0';
-		err = value ? pair(context, item, value) : -EINVAL;
-		if (err)
-			pr_err("%s=%s: \"%s\" is not understood or not possible\n",
-			       name, list, item);
-		if (!rest)
-			break;
+/* Splits "a:b,c:d" and passes each pair to @pair. Returns the first error, after logging it. */
+static int params_pairs(const char *name, const char *list, params_pair_fn pair, void *context)
+{
+	const char *rest = skip_spaces(list);
+	size_t length;
+	int err;
+
+	for (; *rest; rest += length + (rest[length] == ',')) {
+		length = strcspn(rest, ",");
+		err = params_pair(rest, length, pair, context);
+		if (err) {
+			pr_err("%s=%s: \"%.*s\" is not understood or not possible\n", name, list,
+			       (int)length, rest);
+			return err;
+		}
 	}
-	kfree(copy);
-	return err;
+	return 0;
 }
 
 /* Adds the range @key to @key + @value, in KiB, unless it is outside of VRAM or not aligned. */

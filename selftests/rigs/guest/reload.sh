@@ -77,7 +77,8 @@ load_list /modules/deps.list || exit 1
 REFUSED="vram_mb=0 vram_mb=4294967295 visible=most aperture_mb=0 aperture_mb=4294967295
 	engines=0 engines=4294967295 invalid=1 invalid=0:0 invalid=0:4294967292 invalid=0:8,4:8 misconfigure=none
 	pt_levels=1 pt_levels=3 pt_levels=7 dual_pte=2 cache_invalid=2 device_mmu=2 mmu_mb=0
-	mmu_mb=4294967295 ranges=65 range_mb=0 range_mb=4294967295 reset_vram=random preserve=some"
+	mmu_mb=4294967295 ranges=65 range_mb=0 range_mb=4294967295 reset_vram=random preserve=some
+	misconfigure=vram_size:4096,pt_levels misconfigure=vram_size:0000000000000000000000000000000000000000000000000000004096"
 UNBOUND="vram_size:0 vram_size:4095 visible_size:4294967296 aperture_pages:0 max_buffer_bytes:0
 	max_buffer_bytes:1048576 max_runs:1 num_engines:0 num_engines:17 alignment:3 window_extents:4294967295
 	system_address_bits:64 mmu_pages:1 va_bits:46 pt_levels:3 pt_levels:5 page_sizes:65536
