@@ -424,6 +424,22 @@ static void combine_entry_aperture_test(struct kunit *test)
 	combine_expect_word(fix, va, 9, "the page is coherent");
 }
 
+/* UNMAP_APERTURE_SEGMENT leaves what an engine holds of the old page; FLUSH_TLB doesn't. */
+static void combine_unmapped_test(struct kunit *test)
+{
+	struct command_fixture *fix = command_fixture_init(test);
+	u64 va = fix->va + COMMAND_AT_APERTURE;
+
+	combine_store_late(fix, va, 17, "before UNMAP_APERTURE_SEGMENT");
+	engine_add_unmap(fix->mmu, 0, 1, OTHER);
+	engine_expect_done(test, fix->mmu);
+	KUNIT_EXPECT_EQ(test, combine_word(fix, va), 17);
+	KUNIT_EXPECT_TRUE(test, pagoda_engine_holds_writes(&fix->mmu->engine, 1));
+	engine_add_flush(fix->mmu, 0, 0, 0);
+	engine_expect_done(test, fix->mmu);
+	combine_expect_word(fix, va, 18, "FLUSH_TLB");
+}
+
 /* Called while a WAIT waits: the store before the WAIT is in memory. Then lets the job go on. */
 static void combine_idle(struct command_fixture *fix)
 {
@@ -568,6 +584,7 @@ static struct kunit_case combine_cases[] = {
 	KUNIT_CASE(combine_not_test),
 	KUNIT_CASE(combine_entry_test),
 	KUNIT_CASE(combine_entry_aperture_test),
+	KUNIT_CASE(combine_unmapped_test),
 	KUNIT_CASE(combine_release_test),
 	KUNIT_CASE(combine_taken_test),
 	KUNIT_CASE(combine_lines_test),

@@ -35,8 +35,10 @@ struct pagoda_engine_ops {
 	 * @system_span: Returns the memory at bus address @bus (below 2^52), for reading and
 	 * writing, or NULL if no memory is there. *@got receives how many bytes are contiguous,
 	 * as many of @want (not 0) as possible, at least up to the end of the page. The pointer
-	 * stays valid until the run ends. With %VIRTIO_PAGODA_F_WRITE_COMBINER it stays valid
-	 * until lines of this memory are written back, and is as aligned as @bus, up to a line.
+	 * is as aligned as @bus, up to 8 bytes: values of fences and page-table entries are
+	 * single accesses. It stays valid until the run ends. With
+	 * %VIRTIO_PAGODA_F_WRITE_COMBINER it stays valid until lines of this memory are written
+	 * back, and is as aligned as @bus up to a line.
 	 */
 	void *(*system_span)(void *context, u64 bus, u64 want, u64 *got);
 
