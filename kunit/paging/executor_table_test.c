@@ -338,6 +338,55 @@ static void copy_into_tables_test(struct kunit *test)
 }
 
 /*
+ * Returns whether page @page of a machine's VRAM has @value in every byte; else it holds @before.
+ */
+static bool own_tables_filled(struct kunit *test, const u8 *vram, u32 page, u8 value,
+			      const u8 *before)
+{
+	if (!memchr_inv(vram + page * PAGE, value, PAGE))
+		return true;
+	KUNIT_EXPECT_MEMEQ(test, vram + page * PAGE, before + page * PAGE, PAGE);
+	return false;
+}
+
+/*
+ * A fill overwrites the entries of its own last page. It is executed to the end or refused there,
+ * and no page is written that wasn't the fill's when it was checked.
+ */
+static void fill_own_table_test(struct kunit *test)
+{
+	struct pagoda_table_world *t = table_world_make(test, false);
+	struct pagoda_paging_op op = executor_table_vfill(t, 8 * PAGE, 3 * PAGE, 0);
+	struct pagoda_paging_cursor cursor = { };
+	struct pagoda_world *world = t->world;
+	u8 *before = test_vzalloc(test, PAGODA_WORLD_VRAM * PAGE);
+	u8 *vram[] = { world->engine_vram, world->exec.vram };
+	struct pagoda_verdict verdict[2];
+	u32 i, page;
+
+	do_update(t, 0, LEAF, 8, TO_VRAM | FREE * PAGE);
+	do_update(t, 0, LEAF, 9, TO_VRAM | LEAF);
+	do_update(t, 0, LEAF, 10, TO_VRAM | (FREE + 1) * PAGE);
+	memcpy(before, world->exec.vram, PAGODA_WORLD_VRAM * PAGE);
+	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
+	KUNIT_ASSERT_EQ(test, pagoda_paging_build(&world->limits, &op, &cursor, &world->buf),
+			PAGODA_BUILD_SUCCESS);
+	verdict[0] = pagoda_world_run_engine(world, 0);
+	verdict[1] = pagoda_world_run_cpu(world, 0);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, verdict[i].reason, verdict[i].good ?
+				VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_INVALID_ENTRY);
+		KUNIT_EXPECT_TRUE(test, own_tables_filled(test, vram[i], FREE, 0, before));
+		KUNIT_EXPECT_TRUE(test, own_tables_filled(test, vram[i], LEAF / PAGE, 0, before));
+		KUNIT_EXPECT_EQ(test, verdict[i].good,
+				own_tables_filled(test, vram[i], FREE + 1, 0, before));
+		for (page = FREE + 2; page < PAGODA_WORLD_VRAM; page++)
+			KUNIT_EXPECT_MEMEQ(test, vram[i] + page * PAGE, before + page * PAGE,
+					   PAGE);
+	}
+}
+
+/*
  * An update writes exactly its entries, by physical and by virtual address of the table, in VRAM
  * and in system memory.
  */
@@ -621,6 +670,7 @@ static struct kunit_case executor_table_cases[] = {
 	KUNIT_CASE(virtual_test),
 	KUNIT_CASE(copy_test),
 	KUNIT_CASE(copy_into_tables_test),
+	KUNIT_CASE(fill_own_table_test),
 	KUNIT_CASE(update_modes_test),
 	KUNIT_CASE(zero_marks_test),
 	KUNIT_CASE(dual_test),

@@ -459,9 +459,10 @@ static u32 buffer_execute(struct pagoda_exec *exec)
  * @engine: Engine
  * @run: Buffer and parameters; receives the progress and the fault
  *
- * Packets are executed in order. A packet that is refused has no effect at all. Only an injected
- * failure, or a mapping that another queue changes while the packet is executed, stops a packet
- * halfway; in a paging buffer that an execution queue executes, @run->stop does, too.
+ * Packets are executed in order. A packet that is refused has no effect at all. A packet stops
+ * halfway only by a failure of the device, by @run->stop on an execution queue, and if an aperture
+ * page or a page-table entry that the packet uses is changed meanwhile, by another queue or by the
+ * packet itself.
  *
  * The commands of a job are executed in order, too, but memory is checked when a command accesses
  * it, so that a command may stop halfway. The registers of the context are saved however the job

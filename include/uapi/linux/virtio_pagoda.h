@@ -966,6 +966,12 @@ struct virtio_pagoda_context_image {
  * writes aren't combined (C97). Bits without a name below must be zero in all entries, except
  * the driver's bits in leaves. An entry with VALID clear is invalid whatever its other bits
  * are.
+ *
+ * All virtual addresses of a packet are translated before the packet has an effect, and some of
+ * them again while it has. So a packet that writes to the tables of its own addresses
+ * (VIRTUAL_TRANSFER, VIRTUAL_FILL, UPDATE_PAGE_TABLE with GPU_VIRTUAL, UPDATE_CONTEXT_ALLOCATION,
+ * COPY_PAGE_TABLE_ENTRIES) may go on by the old or by the new entries, and may be refused
+ * halfway for the new ones.
  */
 #define VIRTIO_PAGODA_PT_INDEX_BITS	9
 #define VIRTIO_PAGODA_PT_ENTRIES	(1u << VIRTIO_PAGODA_PT_INDEX_BITS)
