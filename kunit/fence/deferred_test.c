@@ -3,6 +3,7 @@
  * pagoda_deferred_settle() returns when all that can be made is made, also while other threads
  * start the queue's work anew again and again.
  */
+#include <kunit/static_stub.h>
 #include <linux/completion.h>
 #include <linux/kthread.h>
 #include "rig/rig.h"
@@ -74,8 +75,149 @@ static void deferred_settles(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, unmade);
 }
 
+/*
+ * A queue whose flushes find nothing until the last one, as while another thread is queueing the
+ * work. @go ends the item's &pagoda_deferred_ops.make; @value is what the item waits for.
+ */
+struct race_world {
+	struct kunit *test;
+	struct pagoda_rig *rig;
+	struct pagoda_deferred queue;
+	struct pagoda_deferred_item item;
+	struct pagoda_sync sync;
+	struct pagoda_syncs syncs;
+	struct pagoda_mfence *fence;
+	struct pagoda_mfence_wait value;
+	struct completion go;
+	u32 flushes;
+	bool made;
+};
+
+static int race_make(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	struct race_world *world = container_of(queue, struct race_world, queue);
+
+	wait_for_completion(&world->go);
+	WRITE_ONCE(world->made, true);
+	return 0;
+}
+
+static const struct pagoda_deferred_ops race_ops = {
+	.make = race_make,
+	.put = work_put,
+};
+
+/* Finds nothing twice; then lets the item be made, and flushes. */
+static void race_flush(struct pagoda_deferred *queue)
+{
+	struct race_world *world = container_of(queue, struct race_world, queue);
+
+	if (world->flushes++ < 2)
+		return;
+	complete_all(&world->go);
+	pagoda_deferred_kick(world->rig->vidmm);
+	flush_delayed_work(&queue->work);
+}
+
+static void race_value_came(struct pagoda_mfence_wait *wait, int error)
+{
+}
+
+/* Adds an item that waits for value 1 of a fence that has value 0. */
+static struct race_world *race_create(struct kunit *test)
+{
+	struct race_world *world = test_zalloc(test, sizeof(*world));
+
+	world->test = test;
+	world->rig = pagoda_rig_create(test, NULL);
+	init_completion(&world->go);
+	world->fence = test_ok(test, pagoda_mfence_create(world->rig->vidmm, world->rig->client,
+							  0, 0));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_mfence_wait_init(&world->value, world->fence, 1,
+							 race_value_came, NULL));
+	world->sync.value = &world->value;
+	world->syncs = (struct pagoda_syncs) { .list = &world->sync, .count = 1 };
+	pagoda_deferred_init(&world->queue, world->rig->vidmm, &world->rig->client->payer,
+			     &race_ops, false);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_deferred_prepare(&world->item, &world->syncs));
+	pagoda_deferred_add(&world->queue, &world->item);
+	return world;
+}
+
+/* Settles with flushes that find nothing: the item is made all the same. */
+static void race_settle(struct race_world *world)
+{
+	struct kunit *test = world->test;
+
+	kunit_activate_static_stub(test, pagoda_deferred_flush, race_flush);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_deferred_settle(&world->queue));
+	kunit_deactivate_static_stub(test, pagoda_deferred_flush);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(world->made));
+	complete_all(&world->go);
+	pagoda_deferred_cancel(&world->queue, -ECANCELED);
+	pagoda_mfence_wait_fini(&world->value);
+	pagoda_mfence_put(world->fence);
+}
+
+static void race_signal(struct race_world *world)
+{
+	const struct pagoda_mfence_value entry = { .mfence = world->fence, .value = 1 };
+
+	KUNIT_ASSERT_EQ(world->test, 0, pagoda_mfences_signal(world->rig->vidmm, &entry, 1));
+}
+
+/* The item can be made, and is being made by a run that flushes don't find. */
+static void deferred_settles_unflushed(struct kunit *test)
+{
+	struct race_world *world = race_create(test);
+
+	race_signal(world);
+	race_settle(world);
+	KUNIT_EXPECT_EQ(test, 3u, world->flushes);
+}
+
+/*
+ * The item was held up when the worker last looked, and can be made now. What that run found is
+ * outdated, and the next run is one that flushes don't find.
+ */
+static void deferred_settles_outdated(struct kunit *test)
+{
+	struct race_world *world = race_create(test);
+
+	flush_delayed_work(&world->queue.work);
+	KUNIT_ASSERT_NE(test, 0u, READ_ONCE(world->queue.held_up));
+	cancel_delayed_work_sync(&world->queue.work);
+	/* The value comes without a kick: nothing queues the work before the last flush. */
+	spin_lock_irq(&world->fence->lock);
+	pagoda_mfence_write(world->fence, 1);
+	spin_unlock_irq(&world->fence->lock);
+	race_settle(world);
+	KUNIT_EXPECT_EQ(test, 3u, world->flushes);
+}
+
+/* An item that stays held up ends the call after a run that began within the call. */
+static void deferred_settles_held_up(struct kunit *test)
+{
+	struct race_world *world = race_create(test);
+	u32 before;
+
+	flush_delayed_work(&world->queue.work);
+	cancel_delayed_work_sync(&world->queue.work);
+	before = READ_ONCE(world->queue.runs);
+	kunit_activate_static_stub(test, pagoda_deferred_flush, race_flush);
+	pagoda_deferred_settle(&world->queue);
+	kunit_deactivate_static_stub(test, pagoda_deferred_flush);
+	KUNIT_EXPECT_NE(test, before, READ_ONCE(world->queue.runs));
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(world->made));
+	race_signal(world);
+	race_settle(world);
+}
+
 static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_settles),
+	KUNIT_CASE(deferred_settles_unflushed),
+	KUNIT_CASE(deferred_settles_outdated),
+	KUNIT_CASE(deferred_settles_held_up),
 	{}
 };
 

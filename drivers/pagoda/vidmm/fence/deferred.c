@@ -8,10 +8,13 @@
  */
 #include <linux/ktime.h>
 #include <drm/drm_drv.h>
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
 #include "core/compat.h"
 #include "core/core.h"
 #include "core/life.h"
 #include "vidmm/bo/bo.h"
+#include "internal.h"
 #include "sync.h"
 
 /* Shortest and longest interval between two lookups by the worker, in jiffies. */
@@ -260,14 +263,23 @@ void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_i
 
 /*
  * Returns true if a run of the worker that began after @before runs found the next item held up.
- * flush_delayed_work() alone doesn't guarantee such a run: it may find nothing to flush while
- * another thread is queueing the work.
+ * pagoda_deferred_flush() alone doesn't guarantee such a run.
  */
 static bool deferred_is_held_up(struct pagoda_deferred *queue, u32 before)
 {
 	u32 run = READ_ONCE(queue->held_up);
 
 	return run && (s32)(run - before) > 0;
+}
+
+/*
+ * Waits for the end of a run that is queued or going on. Finds nothing to wait for while another
+ * thread is queueing the work.
+ */
+VISIBLE_IF_KUNIT void pagoda_deferred_flush(struct pagoda_deferred *queue)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_deferred_flush, queue);
+	flush_delayed_work(&queue->work);
 }
 
 /**
@@ -292,7 +304,7 @@ int pagoda_deferred_settle(struct pagoda_deferred *queue)
 	before = READ_ONCE(queue->runs);
 	do {
 		gate = pagoda_gate_pause(queue->vidmm);
-		flush_delayed_work(&queue->work);
+		pagoda_deferred_flush(queue);
 		pagoda_gate_resume(queue->vidmm, gate);
 		if (pagoda_deferred_is_empty(queue) || deferred_is_held_up(queue, before))
 			return 0;

@@ -16,6 +16,7 @@
 
 struct page;
 struct pagoda_bo;
+struct pagoda_deferred;
 struct work_struct;
 struct workqueue_struct;
 
@@ -86,5 +87,10 @@ void pagoda_mfence_leave(struct pagoda_mfence *mfence);
 
 /* wait.c */
 void pagoda_mfence_look(struct pagoda_mfence *mfence);
+
+/* deferred.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+void pagoda_deferred_flush(struct pagoda_deferred *queue);
+#endif
 
 #endif
