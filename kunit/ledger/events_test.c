@@ -336,6 +336,22 @@ static void events_end_with_the_device(struct kunit *test)
 	events_end(&t);
 }
 
+/* A listener that joins when the device is gone, or never used again, reads the end. */
+static void events_join_after_the_device(struct kunit *test)
+{
+	struct events_test t = events_make(test);
+	struct drm_pagoda_event event;
+
+	pagoda_listeners_stop(t.rig->vidmm->listeners);
+	fput(t.files[0]);
+	flush_delayed_fput();
+	t.files[0] = events_open(&t, t.rig->client);
+	events_settle(&t);
+	KUNIT_EXPECT_TRUE(test, vfs_poll(t.files[0], NULL) & EPOLLHUP);
+	KUNIT_EXPECT_EQ(test, 0, events_read(&t, 0, &event, 1));
+	events_end(&t);
+}
+
 static struct kunit_case events_cases[] = {
 	KUNIT_CASE(events_evicted_reaches_all),
 	KUNIT_CASE(events_losses_reach_all),
@@ -343,6 +359,7 @@ static struct kunit_case events_cases[] = {
 	KUNIT_CASE(events_trim_again),
 	KUNIT_CASE(events_end_with_the_client),
 	KUNIT_CASE(events_end_with_the_device),
+	KUNIT_CASE(events_join_after_the_device),
 	{ }
 };
 

@@ -245,6 +245,7 @@ void pagoda_listener_join(struct pagoda_listener *listener)
 			listener->excess[group] = info.usage - info.budget;
 	}
 	listener->resets = pagoda_reset_count(listener->vidmm);
+	listener->gone = READ_ONCE(all->gone);
 	list_add_tail(&listener->link, &all->list);
 	mutex_unlock(&all->lock);
 	spin_lock_irq(&ears->lock);
