@@ -478,6 +478,169 @@ static void progress_beyond_4g_test(struct kunit *test)
 	PAGODA_PROVES(C5);
 }
 
+/* ---- What belongs to all packets ---------------------------------------------------- */
+
+/* Fields that all packets of an operation have in common; @flags without those of one packet. */
+struct pagoda_common {
+	u32 flags;
+	u32 generation;
+	u32 space;
+	u32 level;
+	u32 tiling;
+	u32 segment;
+	u64 protection;
+};
+
+struct pagoda_repeats {
+	const char *name;
+	struct pagoda_paging_op op;
+	struct pagoda_common common;
+};
+
+#define REPEATS_SURFACE { .segment = VIRTIO_PAGODA_SEGMENT_VRAM, .address = 0x10000 }
+#define REPEATS_LAYOUT { .tiling = VIRTIO_PAGODA_TILING_4K, .pitch = 4096, .height = 64, .mips = 1 }
+
+static const struct pagoda_repeats repeats[] = {
+	{ "map", { .operation = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, .map_aperture = {
+		.nr_pages = PAGODA_PAGES_MOVED, .flags = VIRTIO_PAGODA_MAP_CACHE_COHERENT,
+		.generation = 7, } },
+	  { VIRTIO_PAGODA_MAP_CACHE_COHERENT, 7, .segment = VIRTIO_PAGODA_SEGMENT_APERTURE } },
+	{ "map2", { .operation = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, .map_aperture = {
+		.nr_pages = PAGODA_PAGES_MOVED, .flags = VIRTIO_PAGODA_MAP_CACHE_COHERENT,
+		.generation = 8, } },
+	  { VIRTIO_PAGODA_MAP_CACHE_COHERENT, 8, .segment = VIRTIO_PAGODA_SEGMENT_APERTURE } },
+	{ "map mmu", { .operation = VIRTIO_PAGODA_OP_MAP_MMU, .map_mmu = {
+		.nr_pages = PAGODA_PAGES_MOVED, .flags = VIRTIO_PAGODA_MAP_MMU_READ_ONLY, } },
+	  { VIRTIO_PAGODA_MAP_MMU_READ_ONLY } },
+	{ "from the aperture", { .operation = VIRTIO_PAGODA_OP_TRANSFER, .transfer = {
+		.size = PAGODA_BYTES_MOVED, .flags = VIRTIO_PAGODA_TRANSFER_START,
+		.src = { .segment = VIRTIO_PAGODA_SEGMENT_APERTURE, .generation = 9 }, } },
+	  { .generation = 9, .segment = VIRTIO_PAGODA_SEGMENT_APERTURE } },
+	{ "unswizzle", { .operation = VIRTIO_PAGODA_OP_TRANSFER, .allocation = 42, .transfer = {
+		.size = PAGODA_PAGES_MOVED * 4096ull, .flags = VIRTIO_PAGODA_TRANSFER_UNSWIZZLE,
+		.src = REPEATS_SURFACE, .layout = REPEATS_LAYOUT, .surface_size = 4096 * 64, } },
+	  { VIRTIO_PAGODA_TRANSFER_UNSWIZZLE, .tiling = VIRTIO_PAGODA_TILING_4K,
+	    .segment = VIRTIO_PAGODA_SEGMENT_VRAM } },
+	{ "update", { .operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE, .allocation = 42,
+		.update_page_table = { .mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, .nr_entries = 32,
+			.flags = VIRTIO_PAGODA_UPDATE_USE_64K | VIRTIO_PAGODA_UPDATE_INITIAL,
+			.address_space = 3, .table_entries = 32,
+			.table_segment = VIRTIO_PAGODA_SEGMENT_VRAM, .table_address = 0x7000,
+			.driver_protection = 0x345, } },
+	  { VIRTIO_PAGODA_UPDATE_USE_64K, .space = 3, .segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+	    .protection = 0x345 } },
+	{ "update above", { .operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
+		.update_page_table = { .mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, .nr_entries = 200,
+			.level = 2, .address_space = 4, .table_entries = 512,
+			.table_segment = VIRTIO_PAGODA_SEGMENT_VRAM, .table_address = 0x8000, } },
+	  { .space = 4, .level = 2, .segment = VIRTIO_PAGODA_SEGMENT_VRAM } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(repeats, repeats, name);
+
+static struct pagoda_common common_of_transfer(const struct virtio_pagoda_transfer *transfer)
+{
+	const u32 one = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END;
+	const struct virtio_pagoda_tiled *tiled = (const void *)(transfer + 1);
+	u32 flags = le16_to_cpu(transfer->packet.flags) & ~one;
+
+	return (struct pagoda_common) {
+		.flags = flags,
+		.generation = le32_to_cpu(transfer->src.generation),
+		.tiling = flags ? le32_to_cpu(tiled->layout.tiling) : 0,
+		.segment = le32_to_cpu(transfer->src.segment),
+	};
+}
+
+static struct pagoda_common common_of_update(const struct virtio_pagoda_update_page_table *update)
+{
+	return (struct pagoda_common) {
+		.flags = le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_USE_64K,
+		.space = le32_to_cpu(update->address_space),
+		.level = le32_to_cpu(update->level),
+		.segment = le32_to_cpu(update->table_segment),
+		.protection = le64_to_cpu(update->driver_protection),
+	};
+}
+
+static struct pagoda_common common_of(const struct virtio_pagoda_packet *packet)
+{
+	const struct virtio_pagoda_map_aperture_segment *map = (const void *)packet;
+
+	switch (le16_to_cpu(packet->opcode)) {
+	case VIRTIO_PAGODA_OP_TRANSFER:
+		return common_of_transfer((const void *)packet);
+	case VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE:
+		return common_of_update((const void *)packet);
+	case VIRTIO_PAGODA_OP_MAP_MMU:
+		return (struct pagoda_common) { .flags = le16_to_cpu(packet->flags) };
+	default:
+		return (struct pagoda_common) {
+			.flags = le16_to_cpu(packet->flags),
+			.generation = le32_to_cpu(map->generation),
+			.segment = le32_to_cpu(map->segment),
+		};
+	}
+}
+
+/* Adds page list or values, scattered, so that the operation takes several buffers. */
+static void repeats_scatter(struct kunit *test, struct pagoda_paging_op *op,
+			    struct pagoda_pages *pages)
+{
+	u64 *values = test_calloc(test, VIRTIO_PAGODA_PT_ENTRIES, sizeof(*values));
+	struct rnd_state rnd;
+	u32 i;
+
+	pagoda_test_seed(test, &rnd);
+	pagoda_pages_scattered(test, pages, 0x100000000, PAGODA_LIST_PAGES, 1, &rnd);
+	switch (op->operation) {
+	case VIRTIO_PAGODA_OP_TRANSFER:
+		op->transfer.dst.adl = &pages->adl;
+		break;
+	case VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE:
+		for (i = 0; i < op->update_page_table.nr_entries; i++)
+			values[i] = (u64)prandom_u32_state(&rnd) << VIRTIO_PAGODA_PAGE_SHIFT;
+		op->update_page_table.values = values;
+		break;
+	case VIRTIO_PAGODA_OP_MAP_MMU:
+		op->map_mmu.adl = &pages->adl;
+		break;
+	default:
+		op->map_aperture.adl = &pages->adl;
+	}
+}
+
+/* Flags, generation, space, level and protection of an operation are in all of its packets. */
+static void every_packet_test(struct kunit *test)
+{
+	const struct pagoda_paging_limits limits = pagoda_test_limits(4);
+	const struct pagoda_repeats *row = test->param_value;
+	struct pagoda_paging_op op = row->op;
+	struct pagoda_paging_cursor cursor = { };
+	struct pagoda_guarded guarded = { };
+	struct pagoda_pages pages = { };
+	enum pagoda_build ret;
+	const char *why = "";
+	u32 packets = 0;
+
+	repeats_scatter(test, &op, &pages);
+	KUNIT_ASSERT_EQ_MSG(test, pagoda_paging_validate(&limits, &op, &why), 0, "%s", why);
+	pagoda_guarded_init(test, &guarded, 200, PAGODA_PAGING_MIN_PRIVATE);
+	do {
+		struct pagoda_common common;
+
+		pagoda_guarded_fresh(&guarded, 200, PAGODA_PAGING_MIN_PRIVATE);
+		ret = pagoda_paging_build(&limits, &op, &cursor, &guarded.buf);
+		KUNIT_ASSERT_NE(test, 0u, guarded.buf.write_offset);
+		common = common_of((const void *)pagoda_guarded_data(&guarded));
+		KUNIT_EXPECT_MEMEQ_MSG(test, &common, &row->common, sizeof(common), "packet %u",
+				       packets);
+		packets++;
+	} while (ret == PAGODA_BUILD_INSUFFICIENT_BUFFER);
+	KUNIT_EXPECT_EQ(test, ret, PAGODA_BUILD_SUCCESS);
+	KUNIT_EXPECT_GT(test, packets, 2u);
+}
+
 const u32 pagoda_multipass_multipass[] = {
 	VIRTIO_PAGODA_OP_TRANSFER, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT,
 	VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, 0
@@ -489,6 +652,7 @@ static struct kunit_case multipass_cases[] = {
 	KUNIT_CASE_PARAM(min_buffer_test, pagoda_case_gen_params),
 	KUNIT_CASE_PARAM(cost_test, pagoda_case_gen_params),
 	KUNIT_CASE(contiguous_test),
+	KUNIT_CASE_PARAM(every_packet_test, repeats_gen_params),
 	KUNIT_CASE(beyond_4g_test),
 	KUNIT_CASE(progress_beyond_4g_test),
 	{ }
