@@ -197,6 +197,7 @@ static int device_make_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio 
 		.timeout_ms = pagoda_options.timeout_ms,
 		.update_mode = pagoda_options.update_mode,
 		.record_kb = pagoda_options.record_kb,
+		.defer_jobs = pagoda_options.defer_jobs,
 		.engines = engines,
 		.job_timeout_ms = pagoda_options.job_timeout_ms,
 		.pin_limit = (u64)pagoda_options.pin_limit_mb << 20,

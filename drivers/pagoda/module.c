@@ -70,6 +70,11 @@ module_param(reserve_kb, int, 0444);
 MODULE_PARM_DESC(reserve_kb,
 		 "KiB of VRAM for page tables and save areas that find no other place, at most half of it; 0: none (default: a 64th, 64 to 16384)");
 
+static bool defer_jobs;
+module_param(defer_jobs, bool, 0444);
+MODULE_PARM_DESC(defer_jobs,
+		 "Prepare every job in a work item, as if its engine were busy at SUBMIT (default n)");
+
 static uint record_kb;
 module_param(record_kb, uint, 0444);
 MODULE_PARM_DESC(record_kb,
@@ -145,6 +150,7 @@ static int __init check_parameters(void)
 		return -EINVAL;
 	}
 	pagoda_options.record_kb = record_kb;
+	pagoda_options.defer_jobs = defer_jobs;
 	if (reserve_kb < -1) {
 		pr_err("pagoda: reserve_kb=%d: must not be negative\n", reserve_kb);
 		return -EINVAL;

@@ -310,7 +310,7 @@ static void copy_is_stale_for_another(struct kunit *test)
 	pagoda_rig_write(t.rig, t.bo, 2);
 	copy_leave(&t, UNWRITTEN | STAYS);
 	KUNIT_EXPECT_FALSE(test, pagoda_copy_is_clean(t.bo));
-	KUNIT_EXPECT_EQ(test, 0, pagoda_require_release(other, &t.bo, 1, false));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_require_release(other, &t.bo, 1, false, 0));
 	copy_bring(&t);
 	copy_expect(&t, true, 2);
 	pagoda_client_put(other);

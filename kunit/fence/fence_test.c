@@ -668,9 +668,9 @@ static void fence_in_syncs(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, pagoda_syncs_look(&syncs));
 		index = 0;
 		KUNIT_EXPECT_NULL(test, pagoda_syncs_next(&syncs, &index));
-		pagoda_syncs_promise(&syncs);
+		pagoda_syncs_promise(rig->vidmm, &syncs);
 		if (i)
-			pagoda_syncs_signal(&syncs, NULL);
+			pagoda_syncs_signal(rig->vidmm, &syncs, NULL);
 		pagoda_syncs_put(&syncs);
 		KUNIT_EXPECT_EQ(test, i ? 2ull : 0, fence_value(out));
 	}

@@ -198,7 +198,7 @@ static int act_keep(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	if (!ret)
 		ret = pagoda_rig_to_vram(bo);
 	if (!ret)
-		ret = pagoda_require_release(rig->client, &bo, 1, true);
+		ret = pagoda_require_release(rig->client, &bo, 1, true, 0);
 	KUNIT_EXPECT_TRUE(rig->test, pagoda_copy_is_clean(bo));
 	return ret;
 }

@@ -251,7 +251,7 @@ static void settled_count_step(struct settled_world *w, u32 index)
 
 static void settled_release_step(struct settled_world *w, u32 index)
 {
-	int ret = pagoda_require_release(w->rig->client, &w->bos[index], 1, false);
+	int ret = pagoda_require_release(w->rig->client, &w->bos[index], 1, false, 0);
 
 	KUNIT_EXPECT_EQ(w->rig->test, w->counts[index] ? 0 : -ENOENT, ret);
 	w->counts[index] -= !ret;

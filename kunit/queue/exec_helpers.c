@@ -141,7 +141,15 @@ static void exec_test_done(void *owner)
 	atomic_inc(&t->nr_done);
 }
 
+static void exec_test_placed(void *owner)
+{
+	struct pagoda_exec_test_context *context = owner;
+
+	atomic_inc(&context->nr_placed);
+}
+
 static const struct pagoda_exec_ops exec_test_ops = {
+	.placed = exec_test_placed,
 	.done = exec_test_done,
 	.image = exec_test_image,
 	.banned = exec_test_banned,
@@ -220,16 +228,13 @@ void pagoda_exec_test_context_destroy(struct pagoda_exec_test *t, u32 i)
 	t->context[i].context = NULL;
 }
 
-u32 pagoda_exec_test_push(struct pagoda_exec_test *t, u32 i, enum pagoda_exec_deed deed,
-			  struct dma_fence *after)
+static u32 exec_test_push(struct pagoda_exec_test *t, u32 i, enum pagoda_exec_deed deed,
+			  struct pagoda_exec_job *job)
 {
-	struct pagoda_exec_job *job = pagoda_exec_job_create(t->context[i].context, 1);
 	struct pagoda_exec_test_job *mine;
 	u32 number = t->nr_jobs + 1;
 
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(t->test, job);
 	KUNIT_ASSERT_LT(t->test, number, PAGODA_EXEC_TEST_JOBS);
-	KUNIT_ASSERT_EQ(t->test, 0, pagoda_exec_job_add_fence(job, after));
 	mine = &t->job[number];
 	mine->deed = deed;
 	mine->context = i;
@@ -241,6 +246,36 @@ u32 pagoda_exec_test_push(struct pagoda_exec_test *t, u32 i, enum pagoda_exec_de
 	smp_store_release(&t->nr_jobs, number);
 	pagoda_exec_job_push(job);
 	return number;
+}
+
+u32 pagoda_exec_test_push(struct pagoda_exec_test *t, u32 i, enum pagoda_exec_deed deed,
+			  struct dma_fence *after)
+{
+	struct pagoda_exec_job *job = pagoda_exec_job_create(t->context[i].context, 1);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(t->test, job);
+	KUNIT_ASSERT_EQ(t->test, 0, pagoda_exec_job_add_fence(job, after));
+	return exec_test_push(t, i, deed, job);
+}
+
+u32 pagoda_exec_test_push_fenced(struct pagoda_exec_test *t, u32 i)
+{
+	struct pagoda_exec_job *job = pagoda_exec_job_create(t->context[i].context, 1);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(t->test, job);
+	KUNIT_ASSERT_EQ(t->test, 0, pagoda_exec_job_wait_place(job));
+	return exec_test_push(t, i, PAGODA_EXEC_RUNS, job);
+}
+
+u32 pagoda_exec_test_push_placed(struct pagoda_exec_test *t, u32 i)
+{
+	struct pagoda_exec_job *job = pagoda_exec_job_create(t->context[i].context, 1);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(t->test, job);
+	if (pagoda_exec_job_place(job))
+		return exec_test_push(t, i, PAGODA_EXEC_RUNS, job);
+	pagoda_exec_job_put(job);
+	return 0;
 }
 
 int pagoda_exec_test_wait(struct pagoda_exec_test *t, u32 job)

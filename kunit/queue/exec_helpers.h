@@ -38,6 +38,7 @@ struct pagoda_exec_test_context {
 	u32 last_executed;
 	u32 nr_banned;
 	u32 nr_lost;
+	atomic_t nr_placed;
 	struct pagoda_exec_report report;
 };
 
@@ -77,6 +78,10 @@ void pagoda_exec_test_context_destroy(struct pagoda_exec_test *t, u32 i);
 /* Pushes a job of context @i; returns its number in the test. */
 u32 pagoda_exec_test_push(struct pagoda_exec_test *t, u32 i, enum pagoda_exec_deed deed,
 			  struct dma_fence *after);
+/* As pagoda_exec_test_push(), for a job that waits for its place. */
+u32 pagoda_exec_test_push_fenced(struct pagoda_exec_test *t, u32 i);
+/* As pagoda_exec_test_push(), but takes a place; returns 0 if there is none. */
+u32 pagoda_exec_test_push_placed(struct pagoda_exec_test *t, u32 i);
 /* Waits for a job; returns the error of its fence, or -ETIME. */
 int pagoda_exec_test_wait(struct pagoda_exec_test *t, u32 job);
 bool pagoda_exec_test_is_done(struct pagoda_exec_test *t, u32 job);

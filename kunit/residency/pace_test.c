@@ -202,7 +202,7 @@ static void pace_requested(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, pace_stats(&t).submit_held);
 	KUNIT_EXPECT_EQ(test, 0ull, pace_stats(&t).submit_spent);
 	KUNIT_EXPECT_EQ(test, 0x2222ull, submit_word(t.rig, required, 0));
-	KUNIT_EXPECT_EQ(test, 0, pagoda_require_release(t.rig->client, &required, 1, false));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_require_release(t.rig->client, &required, 1, false, 0));
 	submit_close(t.client, asked);
 	submit_close(t.client, required);
 	pace_end(&t);

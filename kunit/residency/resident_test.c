@@ -146,7 +146,7 @@ static void resident_step_evict(struct resident_model *m, struct pagoda_bo **bos
 		if (!m->counts[indices[i]])
 			expected = -ENOENT;
 	KUNIT_ASSERT_EQ(m->test, expected,
-			pagoda_require_release(m->rig->client, bos, count, false));
+			pagoda_require_release(m->rig->client, bos, count, false, 0));
 	for (i = 0; i < count && !expected; i++)
 		resident_model_take(m, indices[i], 1);
 }
@@ -222,14 +222,14 @@ static void resident_none_if_not_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EOVERFLOW, pagoda_require(client, m.bos, 3, &trim));
 	KUNIT_EXPECT_EQ(test, 0ull, trim);
 	resident_expect_model(&m);
-	KUNIT_EXPECT_EQ(test, 0, pagoda_require_release(client, &m.bos[1], 1, false));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_require_release(client, &m.bos[1], 1, false, 0));
 	m.counts[1]--;
 	resident_expect_model(&m);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_require(client, &m.bos[1], 2, &trim));
 	resident_model_add(&m, 1);
 	resident_model_add(&m, 2);
 	resident_expect_model(&m);
-	KUNIT_EXPECT_EQ(test, -ENOENT, pagoda_require_release(client, m.bos, 3, false));
+	KUNIT_EXPECT_EQ(test, -ENOENT, pagoda_require_release(client, m.bos, 3, false, 0));
 	resident_expect_model(&m);
 	resident_model_end(&m);
 }
@@ -251,7 +251,7 @@ static void resident_stays_for_others(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_require(other, &bo, 1, &trim));
 	KUNIT_EXPECT_EQ(test, 2u, pagoda_require_clients(bo));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	KUNIT_ASSERT_EQ(test, 0, pagoda_require_release(m.rig->client, &bo, 1, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require_release(m.rig->client, &bo, 1, false, 0));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_residency_evict(m.rig->vidmm, &bo, 1, &fence));
 	dma_fence_put(fence);
 	KUNIT_EXPECT_EQ(test, TTM_PL_VRAM, bo->ttm.resource->mem_type);
@@ -409,7 +409,7 @@ static void resident_when_executed(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, 0u, submit_state(client).state);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_require_release(m.rig->client, &m.bos[1], 1, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require_release(m.rig->client, &m.bos[1], 1, false, 0));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(m.bos[1]));
 	submit_compare(client, HERE + SZ_2M + 8, 71);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
@@ -435,7 +435,7 @@ static void resident_while_executed(struct kunit *test)
 	submit_store(client, HERE + 16, 5);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(m.bos[1]));
-	KUNIT_ASSERT_EQ(test, 0, pagoda_require_release(m.rig->client, &m.bos[1], 1, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require_release(m.rig->client, &m.bos[1], 1, false, 0));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_residency_evict(m.rig->vidmm, &m.bos[1], 1, &fence));
 	pagoda_rig_hold(m.rig, 0, false);
 	PAGODA_PROVES(C152, C154);

@@ -181,7 +181,7 @@ static void submit_add_sync(struct pagoda_submit *submit, struct drm_syncobj *sy
 		.syncobj = syncobj,
 		.point = point,
 		.signal = signal,
-		.chain = signal && point ? dma_fence_chain_alloc() : NULL,
+		.ordered = signal && point ? pagoda_point_alloc(syncobj, point) : NULL,
 		.source = signal ? NULL : pagoda_paging_queue_of(submit->context->vm->client,
 								 syncobj),
 	};
@@ -217,6 +217,7 @@ static struct pagoda_submit *submit_make(struct submit_client *client,
 		submit_add_sync(submit, args->in, args->in_point, false);
 	if (args)
 		submit_add_sync(submit, args->out, args->out_point, true);
+	submit->fenced = args && args->fenced;
 	return submit;
 }
 

@@ -45,6 +45,7 @@ struct submit_client {
  * @out: Syncobj the job signals, or NULL
  * @in_point: Point of @in; 0 = binary
  * @out_point: Point of @out; 0 = binary
+ * @fenced: The job is fenced
  */
 struct submit_args {
 	struct pagoda_bo *bos[SUBMIT_BOS];
@@ -54,6 +55,7 @@ struct submit_args {
 	struct drm_syncobj *out;
 	u64 in_point;
 	u64 out_point;
+	bool fenced;
 };
 
 struct pagoda_rig *submit_rig(struct kunit *test);

@@ -652,6 +652,9 @@ static void walk_cpu(struct walk *walk, u32 i, u32 word, bool write, bool debug)
 {
 	u64 offset = walk_offset(walk->world.bo[i], word), value = ++walk->last;
 
+	/* A queued job doesn't have the surface yet: writes of the CPU would come before it. */
+	while (!pagoda_deferred_is_empty(&walk->world.client->context->deferred))
+		fsleep(100);
 	if (debug)
 		cpu_debug(&walk->world, i, offset, &value, write);
 	else

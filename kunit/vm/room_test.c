@@ -206,7 +206,7 @@ static int room_call(void *data)
 }
 
 /*
- * Page tables of jobs that are executed can't be moved (C123): the submission waits for these jobs.
+ * Page tables of jobs that are armed can't be moved (C123): the submission waits for these jobs.
  */
 static void room_others_are_waited_for(struct kunit *test)
 {
@@ -221,6 +221,7 @@ static void room_others_are_waited_for(struct kunit *test)
 		},
 	};
 	struct pagoda_bo *all = caller.args.bos[0];
+	const struct submit_args fenced = { .fenced = true };
 	u32 i;
 
 	init_completion(&caller.done);
@@ -228,7 +229,7 @@ static void room_others_are_waited_for(struct kunit *test)
 	pagoda_rig_hold(t.rig, 1, true);
 	for (i = 0; i < ARRAY_SIZE(others); i++) {
 		others[i] = submit_client(t.rig, 1);
-		KUNIT_ASSERT_EQ(test, 0, submit_empty(others[i], NULL));
+		KUNIT_ASSERT_EQ(test, 0, submit_empty(others[i], &fenced));
 	}
 	submit_store(t.client, room_at(1), 3);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(room_call, &caller, "pagoda-room-test")));

@@ -70,7 +70,9 @@ TEST_F(input, refusals)
 	pagoda_store(&self->client.program, client_data(&self->client, 0), 1);
 	for (bit = 0; bit < 32; bit++) {
 		args = good;
-		args.flags = 1u << bit;
+		args.flags = 1u << bit & ~DRM_PAGODA_SUBMIT_FENCED;
+		if (!args.flags)
+			continue;
 		EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &args));
 	}
 	args = good;

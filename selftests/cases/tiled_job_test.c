@@ -237,6 +237,9 @@ static void walk_cpu(struct _test_data_tiled_job *self, struct walk *walk, uint3
 {
 	uint64_t *at = (uint64_t *)self->maps[number] + word, value = ++walk->last;
 
+	/* A queued job doesn't have the surface yet: writes of the CPU would come before it. */
+	if (self->client.point)
+		walk->error |= client_wait(&self->client);
 	if (debugger && write)
 		walk->error |= pwrite(walk->mem, &value, 8, (uintptr_t)at) != 8;
 	else if (debugger)

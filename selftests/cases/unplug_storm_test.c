@@ -114,6 +114,7 @@ static int runner_submit(struct client *client)
 		.buffers = { (uintptr_t)&buffer, 1, sizeof(buffer) },
 		.syncs = { (uintptr_t)&sync, 1, sizeof(sync) },
 		.context = client->context,
+		.flags = DRM_PAGODA_SUBMIT_FENCED,
 	};
 	struct drm_syncobj_handle handle = {
 		.flags = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE,

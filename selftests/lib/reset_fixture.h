@@ -110,6 +110,7 @@ static inline int submit_binary(struct client *client, uint32_t binary)
 		.buffers = { (uintptr_t)&buffer, 1, sizeof(buffer) },
 		.syncs = { (uintptr_t)&sync, 1, sizeof(sync) },
 		.context = client->context,
+		.flags = DRM_PAGODA_SUBMIT_FENCED,
 	};
 
 	return pagoda_submit_args(client->fd, &args);

@@ -38,8 +38,10 @@ struct pagoda_journal;
 struct pagoda_limits;
 struct pagoda_listeners;
 struct pagoda_mfences;
+struct pagoda_missing;
 struct pagoda_mmu;
 struct pagoda_offers;
+struct pagoda_points;
 struct pagoda_promotion;
 struct pagoda_queue;
 struct pagoda_reset;
@@ -96,6 +98,7 @@ struct ttm_device;
  * Spinlocks::
  *
  *	lru_lock of TTM
+ *	pagoda_points.lock, then the locks of syncobjs and pagoda_missing.lock; not in interrupts
  *	pagoda_victims.lock		fences may be found signalled under this lock
  *	pagoda_flight.signal_lock
  *	locks of dma_fences
@@ -181,6 +184,8 @@ struct pagoda_counters {
  * @reset: Whether the device is being reset or rebuilt, and the gate
  * @deferred_lock: Protects @deferred; taken from interrupts
  * @deferred: Queues of deferred work that aren't empty
+ * @missing: Queues of deferred work that wait for a point of a syncobj
+ * @points: Points of syncobjs that accepted work will signal
  * @coredump: The last failure of a job or of paging, for the device coredump
  * @losses: Number of times that paging gave up content; see pagoda_lost_mark()
  * @aborts: Number of @losses that a reset caused; counted before @losses
@@ -190,6 +195,7 @@ struct pagoda_counters {
  * @bandwidth: Bandwidth of paging, as the queue measures it
  * @submit_share: Percent of the bandwidth that each client's submissions may evict from VRAM for
  *	allocations that a submission only prefers to have there; 0 = no limit. Constant
+ * @defer_jobs: Every job is prepared in a work item, as if its engine were busy. Constant
  * @copies: Copies, in system memory, of allocations in VRAM
  * @budgets: Usage and budgets of clients
  * @listeners: Clients that receive events
@@ -246,6 +252,8 @@ struct pagoda_vidmm {
 	struct pagoda_reset *reset;
 	spinlock_t deferred_lock;	/* protects deferred */
 	struct list_head deferred;
+	struct pagoda_missing *missing;
+	struct pagoda_points *points;
 	atomic64_t losses;
 	atomic64_t aborts;
 	struct pagoda_offers *offers;
@@ -253,6 +261,7 @@ struct pagoda_vidmm {
 	struct pagoda_promotion *promotion;
 	struct pagoda_bandwidth *bandwidth;
 	u32 submit_share;
+	bool defer_jobs;
 	struct pagoda_copies *copies;
 	struct pagoda_budgets *budgets;
 	struct pagoda_listeners *listeners;
@@ -313,6 +322,7 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  *	100
  * @submit_share: Percent of the bandwidth at which a client's submissions may evict allocations of
  *	others from VRAM for allocations that could be used elsewhere, 1 to 100; 0 = without a limit
+ * @defer_jobs: Prepare every job in a work item
  * @reserve: Bytes of VRAM that only page tables and save areas may use; 0 = none
  */
 struct pagoda_vidmm_args {
@@ -330,6 +340,7 @@ struct pagoda_vidmm_args {
 	u32 promote_ms;
 	u32 traffic_share;
 	u32 submit_share;
+	bool defer_jobs;
 	u64 reserve;
 };
 

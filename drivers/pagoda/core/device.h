@@ -19,6 +19,7 @@ struct pagoda_virtio;
  * @update_mode: enum virtio_pagoda_update_mode
  * @record_kb: KiB of paging buffers to record from the start
  * @job_timeout_ms: Milliseconds a job may run
+ * @defer_jobs: Every job is prepared in a work item
  * @pin_limit_mb: MiB of a client's allocations that may be pinned for other devices, 0 = half
  *	of VRAM's size
  * @lru: The allocation that is longest unused leaves VRAM; else the policy's choice
@@ -36,6 +37,7 @@ struct pagoda_options {
 	u32 update_mode;
 	u32 record_kb;
 	u32 job_timeout_ms;
+	bool defer_jobs;
 	u32 pin_limit_mb;
 	bool lru;
 	u32 promote_ms;

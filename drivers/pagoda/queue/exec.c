@@ -14,6 +14,7 @@ static const struct pagoda_flight_ops exec_flight_ops = {
 	.timeline = PAGODA_TIMELINE_EXEC,
 	.priorities = DRM_SCHED_PRIORITY_COUNT,
 	.sched = {
+		.prepare_job = pagoda_engine_prepare_job,
 		.run_job = pagoda_engine_run_job,
 		.free_job = pagoda_flight_free_job,
 	},
@@ -34,6 +35,9 @@ static int exec_engine_init(struct pagoda_engines *engines, u32 index)
 
 	engine->engines = engines;
 	engine->index = index;
+	INIT_LIST_HEAD(&engine->grants);
+	engine->asking = RB_ROOT_CACHED;
+	INIT_DELAYED_WORK(&engine->grants_end, pagoda_places_work);
 	mutex_init(&engine->kill_lock);
 	mutex_init(&engine->reset_lock);
 	engine->flight.ops = &exec_flight_ops;
@@ -51,6 +55,7 @@ static void engines_end(struct pagoda_engines *engines, u32 count)
 	while (count--) {
 		cancel_delayed_work_sync(&engines->engine[count].flight.watchdog);
 		cancel_work_sync(&engines->engine[count].flight.work);
+		cancel_delayed_work_sync(&engines->engine[count].grants_end);
 		drm_sched_fini(&engines->engine[count].flight.sched);
 	}
 	if (engines->recover_wq)

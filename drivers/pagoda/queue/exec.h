@@ -30,6 +30,7 @@ struct drm_printer;
 struct pagoda_engines;
 struct pagoda_exec_account;
 struct pagoda_exec_context;
+struct pagoda_exec_job;
 
 /* Priorities of contexts, equal to those of the user ABI. */
 enum pagoda_exec_priority {
@@ -67,6 +68,8 @@ struct pagoda_exec_report {
  *	the dma_fence signalling path, before the fence signals; may sleep, but must not allocate,
  *	nor take a lock under which engines are held or a context is destroyed. Not called after
  *	pagoda_exec_context_destroy() has returned. May be NULL
+ * @placed: A place is free for a context that asked for one. Called in any context with a lock of
+ *	the engine held: takes spinlocks only. Not called after pagoda_exec_context_ban()
  * @done: A job has ended, executed or not, and its fence is about to signal: its writes can be seen
  *	without waiting for the fence. Called in any context, interrupts off; takes spinlocks
  *	only. May be NULL
@@ -81,8 +84,9 @@ struct pagoda_exec_report {
 struct pagoda_exec_ops {
 	int (*image)(void *context_owner, u64 mark, struct virtio_pagoda_execute *execute);
 	void (*banned)(void *context_owner, const struct pagoda_exec_report *report);
+	void (*placed)(void *context_owner);
 	void (*done)(void *owner);
-	void (*freed)(void *payer);
+	void (*freed)(struct pagoda_exec_job *job);
 	int (*reset_adapter)(void *owner);
 };
 
@@ -110,7 +114,8 @@ struct pagoda_engines_args {
  * @buffers: Command buffers, filled in by the caller between create and push
  * @nr_buffers: Number of command buffers
  * @mark: Set by the caller between create and push; argument of &pagoda_exec_ops.image
- * @payer: Set by the caller after arm: argument of &pagoda_exec_ops.freed; NULL = no call
+ * @payer: Set by the caller after arm: &pagoda_exec_ops.freed needs it; NULL = no call
+ * @fenced: Set by the caller after arm: for &pagoda_exec_ops.freed
  * @fence: After arm: signals when the job is done; the job's reference, so callers take their own
  * @number: After arm: number of the job in its context, from 1
  */
@@ -119,6 +124,7 @@ struct pagoda_exec_job {
 	u32 nr_buffers;
 	u64 mark;
 	void *payer;
+	bool fenced;
 	struct dma_fence *fence;
 	u64 number;
 };
@@ -171,6 +177,9 @@ void pagoda_exec_context_ban(struct pagoda_exec_context *context);
 bool pagoda_exec_context_is_banned(struct pagoda_exec_context *context);
 void pagoda_exec_context_progress(struct pagoda_exec_context *context, u64 *submitted,
 				  u64 *completed);
+bool pagoda_exec_context_ask(struct pagoda_exec_context *context);
+void pagoda_exec_context_pass(struct pagoda_exec_context *context);
+bool pagoda_exec_context_owns(struct pagoda_exec_context *context, struct dma_fence *fence);
 int pagoda_exec_context_wait_idle(struct pagoda_exec_context *context, long timeout);
 
 struct pagoda_exec_job *pagoda_exec_job_create(struct pagoda_exec_context *context,
@@ -179,6 +188,8 @@ void pagoda_exec_job_put(struct pagoda_exec_job *job);
 int pagoda_exec_job_add_fence(struct pagoda_exec_job *job, struct dma_fence *fence);
 int pagoda_exec_job_add_resv(struct pagoda_exec_job *job, struct dma_resv *resv,
 			     enum dma_resv_usage usage);
+bool pagoda_exec_job_place(struct pagoda_exec_job *job);
+int pagoda_exec_job_wait_place(struct pagoda_exec_job *job);
 void pagoda_exec_job_arm(struct pagoda_exec_job *job);
 void pagoda_exec_job_push(struct pagoda_exec_job *job);
 

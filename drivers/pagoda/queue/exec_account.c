@@ -79,6 +79,12 @@ u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine)
 	return ktime_to_ns(ktime_sub(ktime_get(), engine->busy_since));
 }
 
+static void account_add(struct pagoda_exec_account *account, u32 engine, u64 ns)
+{
+	account->busy_ns[engine] += ns;
+	account->turn[engine] += ns;
+}
+
 /* Charges the time since engine->busy_since to the account of the first unfinished job. */
 void pagoda_engine_charge(struct pagoda_flight *flight)
 {
@@ -89,7 +95,7 @@ void pagoda_engine_charge(struct pagoda_flight *flight)
 	engine->busy_since = ktime_add_ns(engine->busy_since, ns);
 	engine->stats.busy_ns += ns;
 	if (account)
-		account->busy_ns[engine->index] += ns;
+		account_add(account, engine->index, ns);
 }
 
 /**

@@ -55,6 +55,9 @@ struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *en
 	context->address_space = address_space;
 	mutex_init(&context->owner_lock);
 	context->owner = owner;
+	context->rank = exec_priorities[priority];
+	RB_CLEAR_NODE(&context->asking);
+	INIT_LIST_HEAD(&context->grant);
 	sched = &context->engine->flight.sched;
 	ret = drm_sched_entity_init(&context->entity, exec_priorities[priority], &sched, 1, NULL);
 	if (ret) {
@@ -83,6 +86,7 @@ void pagoda_exec_context_destroy(struct pagoda_exec_context *context)
 	engine = context->engine;
 	spin_lock_irq(&engine->flight.lock);
 	context->dead = true;
+	pagoda_places_leave(context);
 	spin_unlock_irq(&engine->flight.lock);
 	/*
 	 * The scheduler takes an entity's first job and then puts the entity back into the run
@@ -132,6 +136,7 @@ void pagoda_exec_context_ban(struct pagoda_exec_context *context)
 
 	spin_lock_irqsave(&engine->flight.lock, flags);
 	context->banned = true;
+	pagoda_places_leave(context);
 	spin_unlock_irqrestore(&engine->flight.lock, flags);
 }
 
@@ -166,6 +171,12 @@ void pagoda_exec_context_progress(struct pagoda_exec_context *context, u64 *subm
 	*submitted = context->submitted;
 	*completed = context->completed;
 	spin_unlock_irqrestore(&engine->flight.lock, flags);
+}
+
+/* Returns true for a fence of a job of the context: jobs of a context run in order. */
+bool pagoda_exec_context_owns(struct pagoda_exec_context *context, struct dma_fence *fence)
+{
+	return pagoda_entity_owns(&context->entity, fence);
 }
 
 /*

@@ -6,6 +6,7 @@
  *	exec_reset.c    recovery of an engine that faults, hangs or is lost
  *	exec_send.c     jobs from the scheduler to the signalled fence
  *	exec_job.c      jobs until push
+ *	exec_places.c   how many jobs are prepared at once, and whose
  *	exec_context.c  contexts
  *	exec_print.c    state and counters of engines, for debugfs
  *	exec_account.c  accounts of the time that engines spend
@@ -19,12 +20,19 @@
 #define PAGODA_EXEC_INTERNAL_H
 
 #include <linux/ktime.h>
+#include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/rbtree.h>
 #include "exec.h"
 #include "flight.h"
 
-/* Most jobs an engine has at once: keeps it busy, and jobs of high priority don't wait for long. */
+/*
+ * Requests that an engine's queue has at once. Jobs that go through exec_places.c are fewer; a job
+ * that only ends, because its context is banned, doesn't wait for them.
+ */
 #define PAGODA_EXEC_DEPTH	4
+/* Jobs of an engine that are prepared at once: one runs, one is behind it. */
+#define PAGODA_EXEC_PLACES	2
 /* Failures at a job, without a fault or a timeout, after which the engine counts as broken. */
 #define PAGODA_EXEC_FAILURES	3
 
@@ -35,20 +43,24 @@
  * @base: Part that the submitter sees
  * @context: Context; a counted reference
  * @faulted: The device refused the job for the reason in @fault
+ * @placed: The job counts in &pagoda_exec_engine.placed
  * @failures: Failures of the engine at this job, for neither a fault nor a timeout
  * @fault: Coordinates of the fault
+ * @turn: Fence that signals when a fenced job gets a place, see exec_places.c; NULL = not fenced
  * @execute: Command for the device
  * @buffers: The command buffers, which follow @execute
  *
- * engine->flight.lock protects @faulted, @failures and @fault.
+ * engine->flight.lock protects @faulted, @placed, @failures and @fault.
  */
 struct pagoda_engine_job {
 	struct pagoda_job core;
 	struct pagoda_exec_job base;
 	struct pagoda_exec_context *context;
 	bool faulted;
+	bool placed;
 	u32 failures;
 	struct pagoda_fault fault;
+	struct dma_fence *turn;
 	struct virtio_pagoda_execute execute ____cacheline_aligned;
 	struct virtio_pagoda_command_buffer buffers[];
 };
@@ -71,6 +83,15 @@ struct pagoda_engine_job {
  * @suspect_seqno: Number of the request that takes too long, 0 = none
  * @busy_since: Time up to which busy time was charged, or, if later, when an idle engine got a job
  * @stats: Counters, except for polls
+ * @placed: Jobs that have a place, see exec_places.c
+ * @nr_granted: Number of @grants
+ * @grants: Contexts that a place is kept for
+ * @asking: Contexts that wait for a place
+ * @turn: Largest &pagoda_exec_context.turn that was granted
+ * @slice: Account that has the engine for a while; only compared. NULL = none
+ * @slice_turn: &pagoda_exec_context.turn with which @slice began
+ * @slice_end: &pagoda_exec_account.turn with which @slice ends
+ * @grants_end: Work item that ends grants
  */
 struct pagoda_exec_engine {
 	struct pagoda_engines *engines;
@@ -88,6 +109,15 @@ struct pagoda_exec_engine {
 	u64 suspect_seqno;
 	ktime_t busy_since;
 	struct pagoda_engine_stats stats;
+	u32 placed;
+	u32 nr_granted;
+	struct list_head grants;
+	struct rb_root_cached asking;
+	u64 turn;
+	const struct pagoda_exec_account *slice;
+	u64 slice_turn;
+	u64 slice_end;
+	struct delayed_work grants_end;
 };
 
 /**
@@ -112,10 +142,12 @@ struct pagoda_engines {
  * struct pagoda_exec_account - Time that engines spent on the jobs of some contexts
  * @kref: References: the owner's, and one per context
  * @busy_ns: Nanoseconds charged so far, by index of the engine, whose flight.lock protects them
+ * @turn: @busy_ns by engine, but not behind accounts that used the engine meanwhile; flight.lock
  */
 struct pagoda_exec_account {
 	struct kref kref;
 	u64 busy_ns[VIRTIO_PAGODA_MAX_ENGINES];
+	u64 turn[VIRTIO_PAGODA_MAX_ENGINES];
 };
 
 /**
@@ -129,13 +161,20 @@ struct pagoda_exec_account {
  * @address_space: Address space that the jobs run in
  * @owner_lock: Protects @owner, also during a call of the owner's banned()
  * @owner: Argument of the owner's operations; NULL once the context is destroyed
+ * @rank: Order of the context's priority, 0 = first; constant
+ * @asking: In &pagoda_exec_engine.asking while the context waits for a place
+ * @turn: &pagoda_exec_account.turn when the context asked for a place
+ * @in_slice: The context asked within the slice of its account
+ * @grant: In &pagoda_exec_engine.grants while a place is kept
+ * @asked: The owner asked for a place and is to be told
+ * @next: Fenced job that waits for a place, or NULL
  * @banned: Jobs of the context fail
  * @dead: The context is destroyed
  * @submitted: Number of the last job armed
  * @completed: Number of the last job that is finished, as are all jobs before
  * @last_fence: Fence of the last job pushed
  *
- * engine->flight.lock protects the members from @banned on.
+ * engine->flight.lock protects the members from @asking on.
  */
 struct pagoda_exec_context {
 	struct kref kref;
@@ -147,6 +186,13 @@ struct pagoda_exec_context {
 	u32 address_space;
 	struct mutex owner_lock;	/* owner */
 	void *owner;
+	u32 rank;
+	struct rb_node asking;
+	u64 turn;
+	bool in_slice;
+	struct list_head grant;
+	bool asked;
+	struct pagoda_engine_job *next;
 	bool banned;
 	bool dead;
 	u64 submitted;
@@ -172,6 +218,15 @@ void pagoda_exec_context_tell(struct pagoda_exec_context *context,
 /* exec_job.c */
 void pagoda_engine_free(struct pagoda_job *core);
 void pagoda_engine_ended(struct pagoda_job *core);
+
+/* exec_places.c */
+struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
+					    struct drm_sched_entity *entity);
+void pagoda_places_fini(struct pagoda_engine_job *job);
+void pagoda_places_work(struct work_struct *work);
+void pagoda_places_leave(struct pagoda_exec_context *context);
+void pagoda_places_add(struct pagoda_engine_job *job);
+void pagoda_places_remove(struct pagoda_engine_job *job);
 
 /* exec_send.c */
 struct dma_fence *pagoda_engine_run_job(struct drm_sched_job *sched_job);

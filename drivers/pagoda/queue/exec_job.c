@@ -13,6 +13,7 @@ void pagoda_engine_free(struct pagoda_job *core)
 {
 	struct pagoda_engine_job *job = container_of(core, struct pagoda_engine_job, core);
 
+	pagoda_places_fini(job);
 	pagoda_exec_context_put(job->context);
 	kfree(job);
 }
@@ -21,9 +22,14 @@ void pagoda_engine_ended(struct pagoda_job *core)
 {
 	struct pagoda_engine_job *job = container_of(core, struct pagoda_engine_job, core);
 	const struct pagoda_exec_ops *ops = pagoda_engine_of(core->flight)->engines->args.ops;
+	unsigned long flags;
 
+	/* A killed job never retired. */
+	spin_lock_irqsave(&core->flight->lock, flags);
+	pagoda_places_remove(job);
+	spin_unlock_irqrestore(&core->flight->lock, flags);
 	if (ops->freed && job->base.payer)
-		ops->freed(job->base.payer);
+		ops->freed(&job->base);
 	pagoda_job_put(core);
 }
 

@@ -57,6 +57,8 @@ static void exec_print(struct pagoda_exec_engine *engine, struct drm_printer *p)
 		   stats.jobs, stats.faults, stats.timeouts, stats.resets);
 	drm_printf(p, "\tresubmitted: %llu, polled: %llu, busy: %llu us\n",
 		   stats.resubmitted, stats.polled, div_u64(stats.busy_ns, NSEC_PER_USEC));
+	drm_printf(p, "\tplaces: taken %u, granted %u%s\n", engine->placed, engine->nr_granted,
+		   RB_EMPTY_ROOT(&engine->asking.rb_root) ? "" : ", contexts ask");
 	list_for_each_entry(job, &engine->flight.inflight, core.node)
 		exec_print_job(job, p);
 }

@@ -132,6 +132,7 @@ static void exec_blame(struct pagoda_exec_engine *engine, struct pagoda_engine_j
 			    report.fault.address);
 	spin_lock_irq(&engine->flight.lock);
 	job->context->banned = true;
+	pagoda_places_leave(job->context);
 	job->core.error = report.hung ? -ETIME : -EFAULT;
 	engine->stats.faults += !report.hung;
 	engine->stats.timeouts += report.hung;

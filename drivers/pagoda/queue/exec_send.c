@@ -45,6 +45,7 @@ void pagoda_engine_retired(struct pagoda_job *core)
 
 	spin_lock(&engine->flight.lock);
 	job->context->completed = job->base.number;
+	pagoda_places_remove(job);
 	spin_unlock(&engine->flight.lock);
 	trace_pagoda_job_complete(engine_dev(engine), engine->index, job->context->id,
 				  job->base.number, core->error);
@@ -177,6 +178,7 @@ struct dma_fence *pagoda_engine_run_job(struct drm_sched_job *sched_job)
 
 	job_load(job);
 	spin_lock_irqsave(&engine->flight.lock, flags);
+	pagoda_places_add(job);
 	hw = pagoda_job_take(&job->core);
 	kick = pagoda_engine_send(engine);
 	spin_unlock_irqrestore(&engine->flight.lock, flags);

@@ -79,7 +79,8 @@ int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, 
 		     struct pagoda_out_point *out);
 int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
 			  struct pagoda_syncs *syncs);
-void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence);
+void pagoda_point_add(struct pagoda_vidmm *vidmm, struct pagoda_out_point *out,
+		      struct dma_fence *fence);
 void pagoda_point_put(struct pagoda_out_point *out);
 int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry);
 char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index);

@@ -92,8 +92,7 @@ static int reclaim_list(struct drm_device *drm, struct drm_file *file,
 	if (!ret) {
 		pagoda_client_validate(file->driver_priv, &fence);
 		args->pending = fence && !dma_fence_is_signaled(fence);
-		pagoda_point_add(out, fence);
-		pagoda_deferred_kick(vidmm);
+		pagoda_point_add(vidmm, out, fence);
 		ret = reclaim_answer(&args->results, results);
 		dma_fence_put(fence);
 	}

@@ -54,8 +54,9 @@ int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 han
 	return ret;
 }
 
-/* Has the point signal with @fence, the fence of the submitted work; NULL signals it now. */
-void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence)
+/* Adds the fence of the submitted work to the point; NULL is a signalled fence. */
+void pagoda_point_add(struct pagoda_vidmm *vidmm, struct pagoda_out_point *out,
+		      struct dma_fence *fence)
 {
 	if (!out->syncobj)
 		return;
@@ -63,4 +64,5 @@ void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence)
 	drm_syncobj_add_point(out->syncobj, out->chain, fence, out->point);
 	out->chain = NULL;
 	dma_fence_put(fence);
+	pagoda_missing_came(vidmm, out->syncobj);
 }

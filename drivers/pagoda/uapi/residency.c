@@ -86,10 +86,8 @@ int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_fi
 	args->bytes_to_trim = ret == -ENOMEM ? trim : 0;
 	args->num_resident = ret ? 0 : args->entries.count;
 	args->pending = !ret && fence && !dma_fence_is_signaled(fence);
-	if (!ret) {
-		pagoda_point_add(&out, fence);
-		pagoda_deferred_kick(pagoda_device_of_drm(drm)->vidmm);
-	}
+	if (!ret)
+		pagoda_point_add(pagoda_device_of_drm(drm)->vidmm, &out, fence);
 	if (signal && !ret)
 		pagoda_mfence_signal_paging(signal);
 	else if (signal)
@@ -129,8 +127,7 @@ int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file
 				     &fence);
 	if (!ret) {
 		args->bytes_to_trim = pagoda_budget_excess(&client->budget);
-		pagoda_point_add(&out, fence);
-		pagoda_deferred_kick(pagoda_device_of_drm(drm)->vidmm);
+		pagoda_point_add(pagoda_device_of_drm(drm)->vidmm, &out, fence);
 	}
 	dma_fence_put(fence);
 	pagoda_point_put(&out);

@@ -162,13 +162,14 @@ int pagoda_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *fil
 	struct pagoda_submit *submit;
 	int ret = 0;
 
-	if (pagoda_refuse(drm, args->flags))
+	if (pagoda_refuse(drm, args->flags & ~DRM_PAGODA_SUBMIT_FENCED))
 		return -EINVAL;
 	if (pagoda_refuse(drm, !pagoda_vidmm_has_engines(pagoda_device_of_drm(drm)->vidmm)))
 		return -EOPNOTSUPP;
 	submit = kzalloc(sizeof(*submit), GFP_KERNEL_ACCOUNT);
 	if (!submit)
 		return -ENOMEM;
+	submit->fenced = args->flags & DRM_PAGODA_SUBMIT_FENCED;
 	submit->context =
 		pagoda_client_find(file->driver_priv, PAGODA_OBJECT_CONTEXT, args->context);
 	if (pagoda_refuse(drm, !submit->context))

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Makes a struct pagoda_sync with references of each struct drm_pagoda_sync in user memory. */
-#include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <drm/drm_device.h>
@@ -58,15 +57,15 @@ static int sync_get(struct drm_device *drm, struct drm_file *file,
 	sync->signal = args->flags & DRM_PAGODA_SYNC_SIGNAL;
 	if (args->flags & DRM_PAGODA_SYNC_FENCE)
 		return sync_get_fence(drm, file, args, sync);
-	if (sync->signal && sync->point) {
-		sync->chain = dma_fence_chain_alloc();
-		if (!sync->chain)
-			return -ENOMEM;
-	}
 	sync->syncobj = drm_syncobj_find(file, args->handle);
-	if (pagoda_refuse(drm, !sync->syncobj)) {
-		dma_fence_chain_free(sync->chain);
+	if (pagoda_refuse(drm, !sync->syncobj))
 		return -ENOENT;
+	if (sync->signal && sync->point) {
+		sync->ordered = pagoda_point_alloc(sync->syncobj, sync->point);
+		if (!sync->ordered) {
+			drm_syncobj_put(sync->syncobj);
+			return -ENOMEM;
+		}
 	}
 	if (!sync->signal)
 		sync->source = pagoda_paging_queue_of(file->driver_priv, sync->syncobj);

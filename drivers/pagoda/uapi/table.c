@@ -369,7 +369,8 @@ static long ioctl_core(struct file *filp, unsigned int cmd, unsigned long arg,
 	long ret = ioctl(filp, cmd, arg);
 
 	if (ioctl_signals(cmd))
-		pagoda_deferred_kick(pagoda_device_of_drm(file->minor->dev)->vidmm);
+		pagoda_missing_kick(pagoda_device_of_drm(file->minor->dev)->vidmm,
+				    file->driver_priv);
 	return ret;
 }
 

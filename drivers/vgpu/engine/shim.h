@@ -109,6 +109,7 @@ static inline void pagoda_shim_assert_held_write(struct pagoda_shim_rwlock *lock
 #define atomic64_inc(a)		__atomic_fetch_add(a, 1, __ATOMIC_RELAXED)
 #define atomic64_add(n, a)	__atomic_fetch_add(a, n, __ATOMIC_RELAXED)
 #define atomic64_read(a)	__atomic_load_n(a, __ATOMIC_RELAXED)
+/* A full barrier, like the kernel's. */
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 #define IS_ALIGNED(x, a)	(((x) & ((__typeof__(x))(a) - 1)) == 0)

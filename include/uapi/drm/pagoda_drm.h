@@ -81,7 +81,9 @@ extern "C" {
  * DOC: Closing objects that accepted work names
  *
  * Work that is *held up* was accepted, but waits for a point or a value that doesn't exist yet
- * (struct drm_pagoda_sync). All other accepted work has a fence.
+ * (struct drm_pagoda_sync). A job that is *queued* was accepted, but isn't prepared: it is held
+ * up, or what it waits for hasn't signalled, or its engine has two other jobs. Queued work has
+ * no fence yet and holds no memory; only a fenced job has both (%DRM_PAGODA_SUBMIT_FENCED).
  *
  *  ================== ==========================================================
  *  allocation handle  GEM_CLOSE ends the client's addresses and residency counts of the
@@ -121,11 +123,11 @@ extern "C" {
  *  ECANCELED  the job wasn't executed, because a job before it in its context faulted or hung, the
  *             context is banned or the client in error, or the paging that it waits for failed; a
  *             reset of the device lost the job (RESET); the context, the VM or the file was closed
- *             while the work was held up
+ *             while the work was queued or held up
  *  ESRCH      the context or the file was closed before the job began
  *  EIO        the job wasn't executed: paging lost content while the job waited
  *  ENODEV     the device was unplugged, or can't be reset
- *  others     work that was held up couldn't be made in the end, for want of memory for instance:
+ *  others     work that was accepted couldn't be made in the end, for want of memory for instance:
  *             BANNED for a job, VM_STATE for a VM_BIND, PAGING_QUEUE_STATE for a paging request
  *  ========== =================================================================
  *
@@ -142,8 +144,8 @@ extern "C" {
  *  CONTEXT_RESET     a job, or content that its VM    never; the context goes on and may be
  *                    has mapped, was lost to a        used
  *                    reset of the device
- *  CONTEXT_BANNED    a job faulted or hung, held up   never; make another context in the
- *                    work couldn't be made, paging    same VM
+ *  CONTEXT_BANNED    a job faulted or hung, a queued  never; make another context in the
+ *                    job couldn't be made, paging     same VM
  *                    of the VM's memory broke the
  *                    device (with RESET), or the
  *                    client is in error
@@ -158,8 +160,9 @@ extern "C" {
  *  ================= ================================ ===================================
  *
  * A hang or fault costs only the context. A reset of the device, needed when an engine or the
- * paging queue can't be reset alone, loses the content of VRAM, the jobs that engines had and
- * those that become ready until the device is rebuilt; held up jobs run afterwards. A device
+ * paging queue can't be reset alone, loses the content of VRAM, the jobs that are
+ * prepared, and fenced jobs that become ready until the device is rebuilt; queued jobs run
+ * afterwards. A device
  * that needs a sixth reset within a minute, each for a fault of the device, is given up. Until
  * a device that was given up is removed, the CPU does the paging, and jobs end with ENODEV
  * unexecuted; after the removal calls answer ENODEV.
@@ -168,7 +171,7 @@ extern "C" {
 /**
  * DOC: Coherence of CPU and GPU
  *
- * The CPU's writes before SUBMIT (or before a held up job is made) are seen by the job. The
+ * The CPU's writes before SUBMIT (or before a queued job is prepared) are seen by the job. The
  * job's writes are seen by the CPU when the job's fence has signalled; while the job runs, the
  * writes before a SIGNAL command are seen by a CPU that has seen the value that SIGNAL stores.
  * CPU mappings, CACHED or write-combined, need no flush by the program. Moves keep addresses
@@ -196,6 +199,8 @@ extern "C" {
  *                                   a context
  *                                   MAX_QUEUED_JOBS
  *  jobs held up or behind such jobs MAX_WAITING_JOBS     MAX_USER_WAITING_JOBS     EBUSY
+ *  fenced jobs, and jobs queued     MAX_FENCED_JOBS      MAX_USER_FENCED_JOBS      EBUSY
+ *  before them in their context
  *  files of EVENTS                  MAX_EVENT_FILES      MAX_USER_EVENT_FILES      EMFILE
  *  fences waited for or promised    MAX_PINNED_FENCES                              EDQUOT
  *  bytes pinned for other devices   pin_limit of                                   EDQUOT
@@ -226,6 +231,8 @@ extern "C" {
 #define DRM_PAGODA_MAX_USER_JOBS		16384
 #define DRM_PAGODA_MAX_WAITING_JOBS		256
 #define DRM_PAGODA_MAX_USER_WAITING_JOBS	1024
+#define DRM_PAGODA_MAX_FENCED_JOBS		256
+#define DRM_PAGODA_MAX_USER_FENCED_JOBS		1024
 #define DRM_PAGODA_MAX_EVENT_FILES		16
 #define DRM_PAGODA_MAX_USER_EVENT_FILES		256
 #define DRM_PAGODA_MAX_PINNED_FENCES		4096
@@ -543,11 +550,11 @@ struct drm_pagoda_stats {
  * Whether the CPU can reach VRAM itself doesn't matter.
  *
  * CPU and GPU find each other's writes in the order of SUBMIT. A job finds the CPU's writes
- * from before SUBMIT (of a held up job: from before the job is made) in three kinds of
+ * from before SUBMIT (of a queued job: from before it is prepared) in three kinds of
  * allocations: those that the job lists, those of the residency list that the job's VM has
  * mapped, and those private to the VM. A CPU access after SUBMIT to such an allocation in VRAM
- * is a page fault, which waits until the job, and all jobs submitted before the fault, are
- * done; a signal ends the wait.
+ * is a page fault, which waits until the job, and all jobs prepared before the fault, are done;
+ * a signal ends the wait. To see what a queued job writes, wait for the job first.
  *
  * An allocation made without CPU_VISIBLE and not supported in the aperture stays tiled when it
  * is evicted; all others are linear in system memory (C33).
@@ -875,12 +882,10 @@ struct drm_pagoda_make_resident {
  * @paging_value: Out: value of @paging_queue that is reached when the entries have left; 0 = there
  *	is nothing to wait for
  *
- * Evicting an allocation that queued work uses doesn't disturb that work. A job that isn't held
- * up keeps its memory until the job is done, and the eviction waits for the job. A held up job
- * brings back the allocations that it lists and those private to its VM; an allocation that the
- * job would have used only because of the residency list isn't brought any more, and an access
- * to that allocation may fault. An allocation that a waiting VM_BIND will map leaves when the
- * VM_BIND is done, or when the allocation's place is needed.
+ * Evicting an allocation that queued work uses doesn't disturb that work. A job that is prepared
+ * keeps its memory until the job is done, and the eviction waits for the job. A queued job brings
+ * back what it uses when it is prepared. An allocation that a waiting VM_BIND will map leaves
+ * when the VM_BIND is done, or when the allocation's place is needed.
  */
 struct drm_pagoda_evict {
 	struct drm_pagoda_array entries;
@@ -1035,7 +1040,7 @@ enum drm_pagoda_offer_priority {
  *
  * All or none (C147): EALREADY if an entry is offered; EPERM if an entry is imported or was
  * exported, because its other users don't know of the offer; EBUSY if accepted work will use an
- * entry. Such work is a waiting VM_BIND that will map the entry, a held up SUBMIT that lists
+ * entry. Such work is a waiting VM_BIND that will map the entry, a queued SUBMIT that lists
  * the entry or that goes to the VM the entry is private to, and a MAKE_RESIDENT with a paging
  * queue until its value is reached. The handle of an offered allocation may be closed.
  */
@@ -1372,11 +1377,11 @@ struct drm_pagoda_bind_entry {
  * doesn't have yet: the work is held up, not the call. Later work of the same context (SUBMIT)
  * or VM (VM_BIND) waits behind held up work.
  *
- * The points that work signals have their fence when the call returns, with three exceptions:
- * work that is held up or behind held up work, a VM_BIND that waits for fences to signal, and
- * requests with a paging queue. The points of such work get the fence when the work is made;
- * until then a binary syncobj is empty, and DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT waits for
- * the fence as well.
+ * The points that work signals get their fence when the work is made. For a fenced job
+ * (%DRM_PAGODA_SUBMIT_FENCED), and for a VM_BIND that waits for nothing, that is before the call
+ * returns. For other jobs, a VM_BIND that waits, and requests with a paging queue it may be
+ * later; until then a binary syncobj is empty, and DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT waits
+ * for the fence as well. DRM_IOCTL_SYNCOBJ_TRANSFER and the export of a sync_file need a fence.
  */
 struct drm_pagoda_sync {
 	__u32 handle;
@@ -1512,12 +1517,18 @@ struct drm_pagoda_command_buffer {
 
 /*
  * The job waits for other users of the allocation, and others for the job (implicit sync): the
- * allocation has the job's fence when SUBMIT has returned. EINVAL if the job would be held up,
- * or if a job before it in its context is
+ * allocation has the job's fence when SUBMIT has returned. The job is fenced
  */
 #define DRM_PAGODA_SUBMIT_IMPLICIT	(1u << 0)
 /* The job writes to the allocation; only with IMPLICIT */
 #define DRM_PAGODA_SUBMIT_WRITE		(1u << 1)
+
+/*
+ * Of struct drm_pagoda_submit: the job is fenced, for sync_files and binary syncobjs. It is
+ * prepared, and what it signals has a fence, when SUBMIT returns; its memory stays until it is
+ * done. So are the jobs before it in its context. EINVAL if the job, or one of those, is held up
+ */
+#define DRM_PAGODA_SUBMIT_FENCED	(1u << 0)
 
 /**
  * struct drm_pagoda_submit_entry - An allocation a job uses that isn't private to the VM
@@ -1537,7 +1548,7 @@ struct drm_pagoda_submit_entry {
  * @entries: struct drm_pagoda_submit_entry: brought to where the GPU can use them and
  *	kept there until the job is done
  * @context: Context
- * @flags: MBZ
+ * @flags: DRM_PAGODA_SUBMIT_FENCED or 0
  * @job: Out: number of the job in its context, from 1
  *
  * While the job runs, three kinds of allocations are resident: those private to the VM and
@@ -1549,13 +1560,15 @@ struct drm_pagoda_submit_entry {
  *
  * EBUSY: the context, the client or the user has too many jobs queued ("Limits").
  *
- * A held up job gets its memory when the job is made; if there is not enough memory then, the
- * context is banned.
+ * A queued job gets its memory when it is prepared: when all that it waits for has signalled and
+ * its engine has fewer than two other jobs. If there is not enough memory then, the context is
+ * banned. Contexts of an engine take turns by the time that their clients have used it, after
+ * their priority.
  *
  * A handle may be closed as soon as the call has returned: the job still finds the allocation.
- * An allocation that a held up job lists, or that is private to the VM, or on the client's
- * residency list, keeps its addresses and its count until all jobs that were held up when the
- * handle was closed are made or given up, unless the client has a handle of the allocation
+ * An allocation that a queued job lists, or that is private to the VM, or on the client's
+ * residency list, keeps its addresses and its count until all jobs that were queued when the
+ * handle was closed are prepared or given up, unless the client has a handle of the allocation
  * again by then. Such addresses can be mapped anew at once, but aren't free.
  *
  * An allocation that prefers VRAM and supports the aperture, too, is resident in the aperture
@@ -1579,8 +1592,8 @@ struct drm_pagoda_submit {
 /**
  * DOC: State of a context
  *
- * BANNED: no job is accepted any more (ECANCELED). BANNED alone: a job that was held up could
- * not be made in the end. "Failures" tells all states and how they end.
+ * BANNED: no job is accepted any more (ECANCELED). BANNED alone: a queued job could not be
+ * prepared in the end. "Failures" tells all states and how they end.
  *
  * A fault's @reason and @access are numbers that include/uapi/linux/virtio_pagoda.h defines, as
  * enum virtio_pagoda_fault_reason, VIRTIO_PAGODA_FAULT_*, and enum virtio_pagoda_access. Those

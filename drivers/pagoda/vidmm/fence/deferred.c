@@ -2,10 +2,11 @@
 /*
  * Work that can't be made yet, see sync.h.
  *
- * A syncobj doesn't tell the kernel when it gets a point. pagoda_deferred_kick() covers the
- * points that ioctls of this driver add; for points from elsewhere the worker looks again and
- * again, at growing intervals.
+ * The worker of a queue looks at the first item only. It runs again when that for which the item
+ * waits tells so: a callback of a dma_fence, the value of a monitored fence, a point that comes
+ * (missing.c), or the owner (pagoda_deferred_again()).
  */
+#include <linux/dma-fence-chain.h>
 #include <linux/ktime.h>
 #include <drm/drm_drv.h>
 #include <kunit/static_stub.h>
@@ -50,8 +51,7 @@ static void deferred_end(struct pagoda_deferred *queue, struct pagoda_deferred_i
 	if (error) {
 		/* The fence was created signalled, but isn't published before this assignment. */
 		item->failure->error = error;
-		pagoda_syncs_signal(item->syncs, item->failure);
-		pagoda_deferred_kick(queue->vidmm);
+		pagoda_syncs_signal(queue->vidmm, item->syncs, item->failure);
 	}
 	dma_fence_put(item->failure);
 	queue->ops->put(queue, item);
@@ -76,23 +76,39 @@ static void deferred_drop_fence(struct pagoda_deferred *queue)
 }
 
 /*
- * Returns true if all dma_fences that an item waits for have signalled, or needn't have. Else a
- * callback of an unsignalled dma_fence starts the worker again.
+ * Returns true if a fence, and all points before it on its timeline, have signalled or are of the
+ * queue's own work. Else the callback of an unsignalled one starts the worker again.
  */
-static bool deferred_is_done(struct pagoda_deferred *queue, const struct pagoda_syncs *syncs)
+static bool deferred_fence_is_done(struct pagoda_deferred *queue, struct dma_fence *fence)
+{
+	const struct pagoda_deferred_ops *ops = queue->ops;
+	struct dma_fence *point;
+
+	dma_fence_chain_for_each(point, fence) {
+		struct dma_fence *work = dma_fence_chain_contained(point);
+
+		if ((ops->owns && ops->owns(queue, work)) ||
+		    dma_fence_add_callback(work, &queue->callback, deferred_callback))
+			continue;
+		queue->fence = dma_fence_get(work);
+		dma_fence_put(point);
+		return false;
+	}
+	return true;
+}
+
+/* Returns true if the next item doesn't wait for a dma_fence or for its owner. */
+static bool deferred_is_ready(struct pagoda_deferred *queue, const struct pagoda_syncs *syncs)
 {
 	struct dma_fence *fence;
 	u32 index = 0;
 
-	if (!queue->until_done)
+	if (READ_ONCE(queue->hurried))
 		return true;
-	while ((fence = pagoda_syncs_next(syncs, &index))) {
-		if (dma_fence_add_callback(fence, &queue->callback, deferred_callback))
-			continue;
-		queue->fence = dma_fence_get(fence);
-		return false;
-	}
-	return true;
+	while (queue->until_done && (fence = pagoda_syncs_next(syncs, &index)))
+		if (!deferred_fence_is_done(queue, fence))
+			return false;
+	return !queue->ops->ready || queue->ops->ready(queue);
 }
 
 static struct pagoda_deferred_item *deferred_first(struct pagoda_deferred *queue, int *error)
@@ -116,6 +132,7 @@ static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferre
 	spin_lock_irqsave(&vidmm->deferred_lock, flags);
 	spin_lock(&queue->lock);
 	list_del(&item->entry);
+	queue->hurried -= !!queue->hurried;
 	if (!--queue->count)
 		list_del_init(&queue->entry);
 	spin_unlock(&queue->lock);
@@ -148,7 +165,17 @@ static void deferred_turn(void *arg)
 	drm_dev_exit(idx);
 }
 
-/* Makes items in order. Returns true if the next item is to be looked up again after a delay. */
+/* Returns whether all that an item waits for exists; if not, the queue hears of what is missing. */
+static bool deferred_look(struct pagoda_deferred *queue, struct pagoda_syncs *syncs)
+{
+	if (pagoda_syncs_look(syncs))
+		return true;
+	pagoda_missing_note(queue, pagoda_syncs_missing(syncs));
+	/* The point may have come before the note. */
+	return pagoda_syncs_look(syncs);
+}
+
+/* Returns true if the worker is to look again after a delay. */
 static bool deferred_run(struct pagoda_deferred *queue)
 {
 	struct deferred_turn turn = { .queue = queue };
@@ -161,11 +188,11 @@ static bool deferred_run(struct pagoda_deferred *queue)
 	deferred_drop_fence(queue);
 	while ((turn.item = deferred_first(queue, &error))) {
 		if (!error && !drm_dev_is_unplugged(queue->vidmm->drm)) {
-			there = pagoda_syncs_look(turn.item->syncs);
+			there = deferred_look(queue, turn.item->syncs);
 			WRITE_ONCE(queue->held_up, there ? 0 : queue->runs);
 			if (!there)
-				return true;
-			if (!deferred_is_done(queue, turn.item->syncs))
+				return false;
+			if (!deferred_is_ready(queue, turn.item->syncs))
 				return false;
 		}
 		if (!error) {
@@ -173,7 +200,10 @@ static bool deferred_run(struct pagoda_deferred *queue)
 			error = turn.error;
 			if (error == -EAGAIN)
 				return true;
+			if (error == -ERESTART)
+				continue;
 		}
+		pagoda_missing_note(queue, NULL);
 		deferred_remove(queue, turn.item);
 		deferred_end(queue, turn.item, error);
 		queue->patience = PATIENCE_MIN;
@@ -250,7 +280,8 @@ void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_i
 	struct pagoda_vidmm *vidmm = queue->vidmm;
 	unsigned long flags;
 
-	pagoda_syncs_promise(item->syncs);
+	pagoda_syncs_promise(vidmm, item->syncs);
+	pagoda_syncs_arm(item->syncs, queue);
 	spin_lock_irqsave(&vidmm->deferred_lock, flags);
 	spin_lock(&queue->lock);
 	deferred_insert(queue, item);
@@ -282,14 +313,26 @@ VISIBLE_IF_KUNIT void pagoda_deferred_flush(struct pagoda_deferred *queue)
 	flush_delayed_work(&queue->work);
 }
 
+/* Has the items that are in the queue made as soon as the dma_fences exist. */
+static void deferred_hurry(struct pagoda_deferred *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	queue->hurried = queue->count;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	pagoda_deferred_again(queue);
+}
+
 /**
  * pagoda_deferred_settle() - Have all items made that can be made
  * @queue: Queue
  *
- * Afterwards the queue is empty, or its first item waits for a point or value that doesn't exist.
+ * Items don't wait for dma_fences to signal, nor for their owner. Afterwards the queue is empty, or
+ * its first item waits for a point or value that doesn't exist.
  *
  * Context: Sleeps, outside of all locks; waits for a rebuild and a sleep of the machine.
- * Return: 0 or -ERESTARTSYS.
+ * Return: 0 if the queue was empty; -EBUSY if its first item is held up; or -ERESTARTSYS.
  */
 int pagoda_deferred_settle(struct pagoda_deferred *queue)
 {
@@ -302,12 +345,15 @@ int pagoda_deferred_settle(struct pagoda_deferred *queue)
 	 */
 	smp_mb();
 	before = READ_ONCE(queue->runs);
+	deferred_hurry(queue);
 	do {
 		gate = pagoda_gate_pause(queue->vidmm);
 		pagoda_deferred_flush(queue);
 		pagoda_gate_resume(queue->vidmm, gate);
-		if (pagoda_deferred_is_empty(queue) || deferred_is_held_up(queue, before))
+		if (pagoda_deferred_is_empty(queue))
 			return 0;
+		if (deferred_is_held_up(queue, before))
+			return -EBUSY;
 	} while (!schedule_timeout_interruptible(1));
 	return -ERESTARTSYS;
 }

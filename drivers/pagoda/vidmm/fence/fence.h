@@ -63,6 +63,7 @@ struct pagoda_mfence_value {
  *	gone and the value won't come. Called in any context, with interrupts off and
  *	&pagoda_mfence.lock held: takes spinlocks only, calls no function of monitored fences
  * @arg: For @func
+ * @came: Set by the owner's @func, for the owner
  */
 struct pagoda_mfence_wait {
 	struct rb_node node;
@@ -72,6 +73,7 @@ struct pagoda_mfence_wait {
 	u64 value;
 	void (*func)(struct pagoda_mfence_wait *wait, int error);
 	void *arg;
+	bool came;
 };
 
 /* fences.c */

@@ -8,6 +8,7 @@
 #include "core/core.h"
 #include "fence.h"
 #include "internal.h"
+#include "sync.h"
 
 static void mfence_gone(struct pagoda_mfence *mfence)
 {
@@ -28,6 +29,8 @@ static void mfences_look(struct work_struct *work)
 
 	mutex_lock(&mfences->lock);
 	list_for_each_entry(mfence, &mfences->held, held) {
+		if (RB_EMPTY_ROOT(&mfence->waits.rb_root))
+			continue;
 		spin_lock_irq(&mfence->lock);
 		pagoda_mfence_look(mfence);
 		spin_unlock_irq(&mfence->lock);
@@ -57,7 +60,9 @@ int pagoda_mfences_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	INIT_WORK(&mfences->look, mfences_look);
 	INIT_WORK(&mfences->reap, pagoda_mfences_reap);
 	mfences->wq = alloc_workqueue("pagoda-fences", WQ_UNBOUND | WQ_HIGHPRI, 0);
-	return mfences->wq ? 0 : -ENOMEM;
+	if (!mfences->wq)
+		return -ENOMEM;
+	return pagoda_missing_init(vidmm) ?: pagoda_points_init(vidmm);
 }
 
 /**

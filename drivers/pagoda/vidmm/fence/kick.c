@@ -6,6 +6,12 @@
 #include "fence.h"
 #include "sync.h"
 
+/* Has the worker look at the next item again. Any context; not after pagoda_deferred_cancel(). */
+void pagoda_deferred_again(struct pagoda_deferred *queue)
+{
+	mod_delayed_work(system_dfl_wq, &queue->work, 0);
+}
+
 /**
  * pagoda_deferred_kick() - Have all queues look up again what their next items wait for
  * @vidmm: Manager
@@ -21,6 +27,6 @@ void pagoda_deferred_kick(struct pagoda_vidmm *vidmm)
 		return;
 	spin_lock_irqsave(&vidmm->deferred_lock, flags);
 	list_for_each_entry(queue, &vidmm->deferred, entry)
-		mod_delayed_work(system_dfl_wq, &queue->work, 0);
+		pagoda_deferred_again(queue);
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 }

@@ -116,7 +116,6 @@ static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callba
 		pagoda_mfence_write(mfence, signal->value);
 	pagoda_mfence_look(mfence);
 	spin_unlock_irqrestore(&mfence->lock, flags);
-	pagoda_deferred_kick(vidmm);
 	/* Last: the manager may be destroyed once the promise is freed. */
 	if (llist_add(&signal->done, &vidmm->mfences->kept))
 		queue_work(vidmm->mfences->wq, &vidmm->mfences->reap);
@@ -252,7 +251,5 @@ int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence
 	mutex_unlock(&vidmm->mfences->lock);
 	while (held--)
 		pagoda_mfence_unhold(list[held].mfence);
-	if (!ret)
-		pagoda_deferred_kick(vidmm);
 	return ret;
 }

@@ -16,6 +16,7 @@ static void sync_put(struct pagoda_sync *sync)
 {
 	dma_fence_put(sync->fence);
 	dma_fence_chain_free(sync->chain);
+	pagoda_point_free(sync->ordered);
 	if (sync->syncobj)
 		drm_syncobj_put(sync->syncobj);
 	if (sync->source)
@@ -99,7 +100,8 @@ static bool sync_look(struct pagoda_sync *sync)
 	struct dma_fence *fence;
 
 	if (sync->value) {
-		sync->found = pagoda_mfence_wait_is_over(sync->value);
+		sync->found = READ_ONCE(sync->value->came) ||
+			      pagoda_mfence_wait_is_over(sync->value);
 		return sync->found;
 	}
 	fence = drm_syncobj_fence_get(sync->syncobj);
@@ -156,7 +158,19 @@ bool pagoda_syncs_failed(const struct pagoda_syncs *syncs)
 	return false;
 }
 
-/* Returns true if the work waits for any entry, rather than only signals entries. */
+/* Returns true if all dma_fences that pagoda_syncs_look() found have signalled. */
+bool pagoda_syncs_are_done(const struct pagoda_syncs *syncs)
+{
+	struct dma_fence *fence;
+	u32 index = 0;
+
+	while ((fence = pagoda_syncs_next(syncs, &index)))
+		if (!dma_fence_is_signaled(fence))
+			return false;
+	return true;
+}
+
+/* Returns true if an entry is waited for. */
 bool pagoda_syncs_wait(const struct pagoda_syncs *syncs)
 {
 	u32 i;
@@ -187,25 +201,33 @@ struct dma_fence *pagoda_syncs_next(const struct pagoda_syncs *syncs, u32 *index
 
 /*
  * Empties the binary syncobjs that work signals, because the work was accepted and will be made
- * later: a wait that begins now doesn't find an old fence. Takes spinlocks.
+ * later: a wait that begins now doesn't find an old fence. Promises the timeline points in order.
+ * Takes spinlocks.
  */
-void pagoda_syncs_promise(struct pagoda_syncs *syncs)
+void pagoda_syncs_promise(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs)
 {
 	u32 i;
 
-	for (i = 0; i < syncs->count; i++)
-		if (syncs->list[i].signal && syncs->list[i].syncobj && !syncs->list[i].point)
-			drm_syncobj_replace_fence(syncs->list[i].syncobj, NULL);
+	for (i = 0; i < syncs->count; i++) {
+		struct pagoda_sync *sync = &syncs->list[i];
+
+		if (sync->ordered)
+			pagoda_point_promise(vidmm, sync->ordered);
+		else if (sync->signal && sync->syncobj && !sync->point)
+			drm_syncobj_replace_fence(sync->syncobj, NULL);
+	}
 }
 
 /**
  * pagoda_syncs_signal() - Publish the fence of work in all that the work signals
+ * @vidmm: Manager
  * @syncs: List
  * @fence: Fence of the work; NULL = signalled
  *
  * Context: Takes spinlocks, can't fail.
  */
-void pagoda_syncs_signal(struct pagoda_syncs *syncs, struct dma_fence *fence)
+void pagoda_syncs_signal(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs,
+			 struct dma_fence *fence)
 {
 	u32 i;
 
@@ -220,14 +242,56 @@ void pagoda_syncs_signal(struct pagoda_syncs *syncs, struct dma_fence *fence)
 			sync->promise = NULL;
 			continue;
 		}
-		if (!sync->chain) {
-			drm_syncobj_replace_fence(sync->syncobj, fence);
+		if (sync->ordered) {
+			pagoda_point_signal(vidmm, sync->ordered, fence);
+			sync->ordered = NULL;
 			continue;
 		}
-		drm_syncobj_add_point(sync->syncobj, sync->chain, fence, sync->point);
+		if (sync->chain)
+			drm_syncobj_add_point(sync->syncobj, sync->chain, fence, sync->point);
+		else
+			drm_syncobj_replace_fence(sync->syncobj, fence);
 		sync->chain = NULL;
+		pagoda_missing_came(vidmm, sync->syncobj);
 	}
 	dma_fence_put(fence);
+}
+
+/* Returns a syncobj whose point pagoda_syncs_look() didn't find, or NULL. */
+struct drm_syncobj *pagoda_syncs_missing(const struct pagoda_syncs *syncs)
+{
+	u32 i;
+
+	for (i = 0; i < syncs->count; i++)
+		if (!syncs->list[i].signal && !syncs->list[i].found && syncs->list[i].syncobj)
+			return syncs->list[i].syncobj;
+	return NULL;
+}
+
+/* &pagoda_mfence_wait.func of a queue's item. */
+static void sync_value_came(struct pagoda_mfence_wait *wait, int error)
+{
+	WRITE_ONCE(wait->came, true);
+	pagoda_deferred_again(wait->arg);
+}
+
+/*
+ * Has a queue look again when a value comes that a list waits for. The list is released with
+ * pagoda_syncs_put() before the queue is. Takes spinlocks.
+ */
+void pagoda_syncs_arm(struct pagoda_syncs *syncs, struct pagoda_deferred *queue)
+{
+	u32 i;
+
+	for (i = 0; i < syncs->count; i++) {
+		struct pagoda_mfence_wait *wait = syncs->list[i].value;
+
+		if (!wait || syncs->list[i].found)
+			continue;
+		wait->func = sync_value_came;
+		wait->arg = queue;
+		pagoda_mfence_wait_arm(wait);
+	}
 }
 
 /*

@@ -29,10 +29,12 @@
 struct dma_fence;
 struct dma_fence_chain;
 struct drm_syncobj;
+struct pagoda_client;
 struct pagoda_deferred;
 struct pagoda_mfence_signal;
 struct pagoda_mfence_wait;
 struct pagoda_payer;
+struct pagoda_point;
 struct pagoda_vidmm;
 
 /**
@@ -54,6 +56,7 @@ struct pagoda_sync_source {
  * @fence: Wait: the dma_fence that was found, a reference; NULL = signalled, or a monitored fence
  * @source: Wait: owner of the timeline that knows which points failed, a reference, or NULL
  * @failed: Wait: @found, and the entry stands for a paging request that failed
+ * @ordered: Signal of a point in the order of points, instead of @chain
  * @chain: Signal: chain node for @point, allocated in advance
  * @value: Wait for a monitored fence, owned; else NULL
  * @promise: Signal of a monitored fence: promise of its value, owned; else NULL
@@ -67,6 +70,7 @@ struct pagoda_sync {
 	struct pagoda_sync_source *source;
 	bool failed;
 	struct dma_fence_chain *chain;
+	struct pagoda_point *ordered;
 	struct pagoda_mfence_wait *value;
 	struct pagoda_mfence_signal *promise;
 };
@@ -98,14 +102,21 @@ struct pagoda_deferred_item {
 };
 
 /**
- * struct pagoda_deferred_ops - Functions of the owner of a queue (context, VM or client)
+ * struct pagoda_deferred_ops - Calls of a queue to its owner
+ * @ready: Returns whether the next item may be made now; if not, the owner calls
+ *	pagoda_deferred_again() when it may. Any context. NULL = always
+ * @owns: Returns whether a fence is of the queue's own work, which is done in order and isn't
+ *	waited for here. Any context. NULL = none is
  * @make: Makes the work of an item; all that the item waits for exists. Calls pagoda_syncs_signal()
- *	with the fence of the work and returns 0, or -EAGAIN to be called again later, or another
- *	negative errno: then the queue signals @syncs of the item with this error. Process
- *	context, without locks; the device doesn't go away meanwhile
+ *	with the fence of the work and returns 0; -EAGAIN to be called again later; -ERESTART to
+ *	be called when @ready returns true again; or another negative errno: then the queue
+ *	signals @syncs of the item with this error. Process context, without locks; the device
+ *	doesn't go away meanwhile
  * @put: Frees an item that isn't used any more
  */
 struct pagoda_deferred_ops {
+	bool (*ready)(struct pagoda_deferred *queue);
+	bool (*owns)(struct pagoda_deferred *queue, struct dma_fence *fence);
 	int (*make)(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
 	void (*put)(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
 };
@@ -119,9 +130,11 @@ struct pagoda_deferred_ops {
  * @until_done: Dma_fences that an item waits for must have signalled before the item is made; else
  *	they need only exist
  * @entry: In &pagoda_vidmm.deferred while there are items; protected by &pagoda_vidmm.deferred_lock
- * @lock: Protects @items, @count and @error
- * @items: Items in the order in which they are made; an item stays in the list until it is made
+ * @lock: Protects @items, @count, @hurried and @error
+ * @items: Items, the next one first; an item stays in the list until it is made
  * @count: Number of @items
+ * @hurried: Number of items from the first one on that are made as soon as the dma_fences that they
+ *	wait for exist, without regard to @until_done and to &pagoda_deferred_ops.ready
  * @error: Negative errno with which all items end, or 0: items are made
  * @fence: Dma_fence that the next item waits for with @callback, a reference, or NULL; used by the
  *	worker only
@@ -131,6 +144,12 @@ struct pagoda_deferred_ops {
  * @runs: Number of runs that the worker began; written by the worker
  * @held_up: Value of @runs when the worker last found that the next item waits for a point or value
  *	that doesn't exist; 0 = the item can be made; written by the worker
+ * @missing: Syncobj of which the next item misses a point, or NULL; like the four members below
+ *	protected by &pagoda_missing.lock
+ * @by_syncobj: In &pagoda_missing.by_syncobj while @missing is set
+ * @polled: In &pagoda_payer.missing while @missing is set
+ * @due: Jiffies when the poller has the queue look again
+ * @interval: Jiffies from @due to the next such time
  * @room: Woken when an item leaves the queue
  */
 struct pagoda_deferred {
@@ -139,9 +158,10 @@ struct pagoda_deferred {
 	const struct pagoda_deferred_ops *ops;
 	bool until_done;
 	struct list_head entry;
-	spinlock_t lock;	/* items, count, error */
+	spinlock_t lock;	/* items, count, hurried, error */
 	struct list_head items;
 	u32 count;
+	u32 hurried;
 	int error;
 	struct dma_fence *fence;
 	struct dma_fence_cb callback;
@@ -149,6 +169,11 @@ struct pagoda_deferred {
 	unsigned long patience;
 	u32 runs;
 	u32 held_up;
+	struct drm_syncobj *missing;
+	struct hlist_node by_syncobj;
+	struct list_head polled;
+	unsigned long due;
+	unsigned long interval;
 	wait_queue_head_t room;
 };
 
@@ -158,11 +183,29 @@ int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u6
 int pagoda_syncs_add_promise(struct pagoda_syncs *syncs, struct pagoda_mfence_signal *promise);
 void pagoda_syncs_put(struct pagoda_syncs *syncs);
 bool pagoda_syncs_look(struct pagoda_syncs *syncs);
+bool pagoda_syncs_are_done(const struct pagoda_syncs *syncs);
 bool pagoda_syncs_failed(const struct pagoda_syncs *syncs);
 bool pagoda_syncs_wait(const struct pagoda_syncs *syncs);
 struct dma_fence *pagoda_syncs_next(const struct pagoda_syncs *syncs, u32 *index);
-void pagoda_syncs_promise(struct pagoda_syncs *syncs);
-void pagoda_syncs_signal(struct pagoda_syncs *syncs, struct dma_fence *fence);
+void pagoda_syncs_promise(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs);
+void pagoda_syncs_signal(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs,
+			 struct dma_fence *fence);
+struct drm_syncobj *pagoda_syncs_missing(const struct pagoda_syncs *syncs);
+void pagoda_syncs_arm(struct pagoda_syncs *syncs, struct pagoda_deferred *queue);
+
+/* points.c */
+int pagoda_points_init(struct pagoda_vidmm *vidmm);
+struct pagoda_point *pagoda_point_alloc(struct drm_syncobj *syncobj, u64 value);
+void pagoda_point_free(struct pagoda_point *point);
+void pagoda_point_promise(struct pagoda_vidmm *vidmm, struct pagoda_point *point);
+void pagoda_point_signal(struct pagoda_vidmm *vidmm, struct pagoda_point *point,
+			 struct dma_fence *fence);
+
+/* missing.c */
+int pagoda_missing_init(struct pagoda_vidmm *vidmm);
+void pagoda_missing_note(struct pagoda_deferred *queue, struct drm_syncobj *syncobj);
+void pagoda_missing_came(struct pagoda_vidmm *vidmm, struct drm_syncobj *syncobj);
+void pagoda_missing_kick(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 
 /* deferred.c */
 void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vidmm,
@@ -176,6 +219,9 @@ int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most);
 bool pagoda_deferred_is_failed_paging(struct dma_fence *fence);
 void pagoda_deferred_stop(struct pagoda_deferred *queue, int error);
 void pagoda_deferred_cancel(struct pagoda_deferred *queue, int error);
+
+/* kick.c */
+void pagoda_deferred_again(struct pagoda_deferred *queue);
 void pagoda_deferred_kick(struct pagoda_vidmm *vidmm);
 
 #endif

@@ -215,7 +215,6 @@ void pagoda_mfences_changed(struct pagoda_vidmm *vidmm)
 	smp_mb();
 	if (!list_empty(&vidmm->mfences->held))
 		queue_work(vidmm->mfences->wq, &vidmm->mfences->look);
-	pagoda_deferred_kick(vidmm);
 }
 
 /*
@@ -253,7 +252,6 @@ void pagoda_mfence_device_lost(struct pagoda_vidmm *vidmm)
 		if (!mfence->lost)
 			mfence_lose(mfence);
 	mutex_unlock(&vidmm->mfences->lock);
-	pagoda_deferred_kick(vidmm);
 }
 
 static void mfence_restore(struct pagoda_mfence *mfence)
@@ -300,5 +298,4 @@ void pagoda_mfence_restore_all(struct pagoda_vidmm *vidmm)
 			pagoda_mfence_put(mfence);
 		}
 	} while (mfence);
-	pagoda_deferred_kick(vidmm);
 }

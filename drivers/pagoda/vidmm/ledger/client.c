@@ -41,6 +41,8 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	kref_init(&client->kref);
 	mutex_init(&client->lock);
 	mutex_init(&client->payer.lock);
+	INIT_LIST_HEAD(&client->payer.missing);
+	INIT_LIST_HEAD(&client->payer.turn);
 	for (i = 0; i < PAGODA_OBJECTS; i++)
 		xa_init_flags(&client->objects[i], XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&client->groups);

@@ -54,11 +54,15 @@ struct pagoda_client_pace {
  * @worker: Thread in the cgroup of the client's last call; NULL = none is needed, because work
  *	items are in that cgroup anyway or no segment is a region of the dmem controller
  * @pool: VRAM's pool of that cgroup, a reference; also compared without @lock
+ * @missing: The client's queues that miss a point; &pagoda_missing.lock
+ * @turn: In &pagoda_missing.clients while @missing isn't empty; &pagoda_missing.lock
  */
 struct pagoda_payer {
 	struct mutex lock;	/* worker, pool */
 	struct kthread_worker *worker;
 	struct dmem_cgroup_pool_state *pool;
+	struct list_head missing;
+	struct list_head turn;
 };
 
 /**

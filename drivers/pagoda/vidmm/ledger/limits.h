@@ -26,6 +26,7 @@ struct pagoda_vidmm;
  * @PAGODA_LIMIT_CONTEXTS: contexts
  * @PAGODA_LIMIT_JOBS: jobs accepted and not finished
  * @PAGODA_LIMIT_WAITING: accepted jobs that wait for work that isn't submitted yet
+ * @PAGODA_LIMIT_FENCED: accepted jobs that were armed before an engine had a place for them
  * @PAGODA_LIMIT_LISTENERS: files from the EVENTS ioctl, each an event listener
  * @PAGODA_LIMIT_FENCES: pages of monitored fences that are pinned
  * @PAGODA_LIMIT_SHARED: pages of allocations that are pinned for other devices
@@ -36,6 +37,7 @@ enum pagoda_limit {
 	PAGODA_LIMIT_CONTEXTS,
 	PAGODA_LIMIT_JOBS,
 	PAGODA_LIMIT_WAITING,
+	PAGODA_LIMIT_FENCED,
 	PAGODA_LIMIT_LISTENERS,
 	PAGODA_LIMIT_FENCES,
 	PAGODA_LIMIT_SHARED,

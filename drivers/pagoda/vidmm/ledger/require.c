@@ -30,6 +30,7 @@ struct pagoda_requirements *pagoda_requirements_create(void)
 		return NULL;
 	mutex_init(&reqs->lock);
 	xa_init(&reqs->by_id);
+	xa_init(&reqs->left);
 	INIT_LIST_HEAD(&reqs->list);
 	return reqs;
 }
@@ -41,6 +42,7 @@ void pagoda_requirements_destroy(struct pagoda_requirements *reqs)
 		return;
 	WARN_ON(!list_empty(&reqs->list));
 	xa_destroy(&reqs->by_id);
+	xa_destroy(&reqs->left);
 	mutex_destroy(&reqs->lock);
 	kfree(reqs);
 }
@@ -228,12 +230,14 @@ int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 cou
  * @bos: Allocations, each only once; the caller has references
  * @count: Number of allocations
  * @unwritten: The content hasn't changed since the allocations were made resident (C155)
+ * @until: Queued jobs with smaller numbers still have the allocations resident; 0 = there are none
  *
  * Context: May sleep.
- * Return: 0, or -ENOENT if an allocation isn't on the client's list; then no count has changed.
+ * Return: 0, -ENOENT if an allocation isn't on the client's list, or -ENOMEM; then no count has
+ * changed.
  */
 int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
-			   bool unwritten)
+			   bool unwritten, u64 until)
 {
 	struct pagoda_requirements *reqs = client->requirements;
 	LIST_HEAD(gone);
@@ -243,6 +247,9 @@ int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos,
 	mutex_lock(&reqs->lock);
 	for (i = 0; i < count && !ret; i++)
 		ret = pagoda_require_find(reqs, bos[i]) ? 0 : -ENOENT;
+	for (i = 0; i < count && !ret && until; i++)
+		ret = xa_err(xa_store(&reqs->left, bos[i]->id, xa_mk_value(until),
+				      GFP_KERNEL_ACCOUNT));
 	for (i = 0; i < count && !ret; i++)
 		require_discount(reqs, pagoda_require_find(reqs, bos[i]), 1, unwritten, &gone);
 	mutex_unlock(&reqs->lock);
@@ -285,14 +292,27 @@ void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 	struct pagoda_requirement *req;
 	LIST_HEAD(gone);
 
-	if (!READ_ONCE(reqs->count))
+	if (!READ_ONCE(reqs->count) && xa_empty(&reqs->left))
 		return;
 	mutex_lock(&reqs->lock);
+	xa_erase(&reqs->left, bo->id);
 	req = pagoda_require_find(reqs, bo);
 	if (req)
 		require_discount(reqs, req, req->count, false, &gone);
 	mutex_unlock(&reqs->lock);
 	require_free(&gone);
+}
+
+/* Forgets the allocations that left the list: no job is queued any more. May sleep. */
+void pagoda_require_purge(struct pagoda_client *client)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+
+	if (xa_empty(&reqs->left))
+		return;
+	mutex_lock(&reqs->lock);
+	xa_destroy(&reqs->left);
+	mutex_unlock(&reqs->lock);
 }
 
 /* Empties the residency list of a client that is closed. May sleep. */

@@ -34,6 +34,8 @@ struct pagoda_requirement {
  * struct pagoda_requirements - A client's residency list
  * @lock: Protects all members below
  * @by_id: &struct pagoda_requirement by id of the allocation
+ * @left: Allocations that left the list while jobs were queued, by id: number of the first job that
+ *	doesn't have the allocation resident any more; marked: skip the entry in the present walk
  * @list: struct pagoda_requirement in the order in which they were added
  * @count: Number of entries in @list; also read without @lock, to test for an empty list
  * @demand: Bytes that the allocations of all entries need together
@@ -41,6 +43,7 @@ struct pagoda_requirement {
 struct pagoda_requirements {
 	struct mutex lock;	/* all below */
 	struct xarray by_id;
+	struct xarray left;
 	struct list_head list;
 	u32 count;
 	struct pagoda_demand demand;
@@ -51,7 +54,8 @@ struct pagoda_requirement *pagoda_require_find(struct pagoda_requirements *reqs,
 int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 		   u64 *bytes_to_trim);
 int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
-			   bool unwritten);
+			   bool unwritten, u64 until);
+void pagoda_require_purge(struct pagoda_client *client);
 void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **bos, u32 count);
 void pagoda_require_forget_all(struct pagoda_client *client);
 u32 pagoda_require_select(struct pagoda_client *client, struct pagoda_bo **bos, u32 count);

@@ -188,6 +188,7 @@ static int control_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	vidmm->closing_work = pagoda_closing_work;
 	vidmm->job_timeout_ms = args->job_timeout_ms;
 	vidmm->submit_share = args->submit_share;
+	vidmm->defer_jobs = args->defer_jobs;
 	/* Has TTM allocate pages by the DMA API: bounced pages would have two contents. */
 	vidmm->reaches_part = drm_need_swiotlb(vidmm->info->system_address_bits);
 	mutex_init(&vidmm->control_lock);

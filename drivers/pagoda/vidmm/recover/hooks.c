@@ -234,14 +234,25 @@ static int context_reset_adapter(void *owner)
 	return pagoda_reset_request(owner, PAGODA_RESET_ENGINE);
 }
 
-static void context_job_freed(void *payer)
+static void context_job_freed(struct pagoda_exec_job *job)
 {
-	pagoda_quota_uncharge(payer, PAGODA_LIMIT_JOBS, 1);
+	if (job->fenced)
+		pagoda_quota_uncharge(job->payer, PAGODA_LIMIT_FENCED, 1);
+	pagoda_quota_uncharge(job->payer, PAGODA_LIMIT_JOBS, 1);
+}
+
+/* Any context. */
+static void context_placed(void *owner)
+{
+	struct pagoda_context *context = owner;
+
+	pagoda_deferred_again(&context->deferred);
 }
 
 const struct pagoda_exec_ops pagoda_context_exec_ops = {
 	.image = context_image,
 	.banned = context_banned,
+	.placed = context_placed,
 	.done = context_done,
 	.freed = context_job_freed,
 	.reset_adapter = context_reset_adapter,

@@ -8,27 +8,37 @@
 #include "vidmm/vm/vm.h"
 #include "residency.h"
 
+/* Returns whether @job has the allocation resident although its submitter doesn't name it. */
+static bool bound_is_wanted(struct pagoda_requirements *reqs, u64 job, struct pagoda_bo *bo)
+{
+	struct pagoda_requirement *req = pagoda_require_find(reqs, bo);
+	void *until;
+
+	if (req)
+		return !req->named;
+	until = xa_load(&reqs->left, bo->id);
+	return until && job < xa_to_value(until) && !xa_get_mark(&reqs->left, bo->id, XA_MARK_0);
+}
+
 /*
- * Returns the number of allocations on residency list @reqs that @vm maps, that aren't private to
- * @vm or marked by bound_name(). Fills @bos, unless NULL, with up to @room of them and references.
+ * Returns the number of allocations that @job needs because of the list, that aren't private to
+ * the VM and aren't named; with @bos fills in up to @room of them, each with a reference.
  */
-static u32 bound_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
+static u32 bound_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm, u64 job,
 			 struct pagoda_bo **bos, u32 room)
 {
-	struct pagoda_requirement *req;
 	struct drm_gpuvm_bo *vm_bo;
 	u32 n = 0;
 
 	spin_lock(&vm->base.extobj.lock);
 	list_for_each_entry(vm_bo, &vm->base.extobj.list, list.entry.extobj) {
-		req = pagoda_require_find(reqs, pagoda_bo_of_gem(vm_bo->obj));
-		if (!req || req->named)
+		if (!bound_is_wanted(reqs, job, pagoda_bo_of_gem(vm_bo->obj)))
 			continue;
 		if (bos && n == room)
 			break;
 		if (bos) {
 			drm_gem_object_get(vm_bo->obj);
-			bos[n] = req->bo;
+			bos[n] = pagoda_bo_of_gem(vm_bo->obj);
 		}
 		n++;
 	}
@@ -36,10 +46,10 @@ static u32 bound_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
 	return n;
 }
 
-static int bound_get(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
+static int bound_get(struct pagoda_requirements *reqs, struct pagoda_vm *vm, u64 job,
 		     struct pagoda_bo **named, u32 nr_named, struct pagoda_bo ***bos, u32 *count)
 {
-	u32 room = bound_collect(reqs, vm, NULL, 0);
+	u32 room = bound_collect(reqs, vm, job, NULL, 0);
 
 	if (!room)
 		return 0;
@@ -48,7 +58,7 @@ static int bound_get(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
 		return -ENOMEM;
 	if (nr_named)
 		memcpy(*bos, named, nr_named * sizeof(**bos));
-	*count += bound_collect(reqs, vm, *bos + nr_named, room);
+	*count += bound_collect(reqs, vm, job, *bos + nr_named, room);
 	return 0;
 }
 
@@ -62,13 +72,19 @@ static void bound_name(struct pagoda_requirements *reqs, struct pagoda_bo **bos,
 		req = pagoda_require_find(reqs, bos[i]);
 		if (req)
 			req->named = named;
+		else if (named)
+			xa_set_mark(&reqs->left, bos[i]->id, XA_MARK_0);
+		else
+			xa_clear_mark(&reqs->left, bos[i]->id, XA_MARK_0);
 	}
 }
 
 /**
  * pagoda_require_bound() - Collect the allocations on a client's residency list that a VM maps
  * @vm: VM, locked: nothing is bound meanwhile
- * @named: Allocations that the caller has anyway: they aren't collected
+ * @job: Number of the queued job (&pagoda_submit.number): it also needs allocations that left the
+ *	list since it was queued; %U64_MAX for another caller
+ * @named: Allocations that the caller knows already
  * @nr_named: Number of @named
  * @bos: Set to an array for kvfree() with @named, then what was collected, with references; to NULL
  *	if nothing was collected
@@ -79,7 +95,7 @@ static void bound_name(struct pagoda_requirements *reqs, struct pagoda_bo **bos,
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_require_bound(struct pagoda_vm *vm, struct pagoda_bo **named, u32 nr_named,
+int pagoda_require_bound(struct pagoda_vm *vm, u64 job, struct pagoda_bo **named, u32 nr_named,
 			 struct pagoda_bo ***bos, u32 *count)
 {
 	struct pagoda_requirements *reqs = vm->client->requirements;
@@ -88,11 +104,11 @@ int pagoda_require_bound(struct pagoda_vm *vm, struct pagoda_bo **named, u32 nr_
 	lockdep_assert_held(&vm->lock);
 	*bos = NULL;
 	*count = nr_named;
-	if (!READ_ONCE(reqs->count))
+	if (!READ_ONCE(reqs->count) && (job == U64_MAX || xa_empty(&reqs->left)))
 		return 0;
 	mutex_lock(&reqs->lock);
 	bound_name(reqs, named, nr_named, true);
-	ret = bound_get(reqs, vm, named, nr_named, bos, count);
+	ret = bound_get(reqs, vm, job, named, nr_named, bos, count);
 	bound_name(reqs, named, nr_named, false);
 	mutex_unlock(&reqs->lock);
 	return ret;

@@ -19,7 +19,16 @@ static int offer_refuse(const struct pagoda_bo *bo, const char *why, int error)
 	return error;
 }
 
-/* Returns 0 if an allocation isn't offered, shared, or needed by accepted work: OFFER may go on. */
+/* Returns true if jobs of the VM to which the allocation is private are queued. */
+static bool offer_is_queued(const struct pagoda_bo *bo)
+{
+	return bo->vm.private_to && atomic_read(&bo->vm.private_to->queued);
+}
+
+/*
+ * Returns 0 if the allocation may be offered: accepted work needs the allocations that it
+ * names.
+ */
 static int offer_check(const struct pagoda_bo *bo)
 {
 	if (pagoda_bo_is_offered(bo))
@@ -29,8 +38,7 @@ static int offer_check(const struct pagoda_bo *bo)
 		return offer_refuse(bo, "is shared", -EPERM);
 	if (atomic_read(&bo->wish.waits))
 		return offer_refuse(bo, "will be mapped", -EBUSY);
-	if (atomic_read(&bo->wish.queued) ||
-	    (bo->vm.private_to && atomic_read(&bo->vm.private_to->queued)))
+	if (atomic_read(&bo->wish.queued) || offer_is_queued(bo))
 		return offer_refuse(bo, "is used by what waits", -EBUSY);
 	return 0;
 }
@@ -76,7 +84,7 @@ static int offer_mark_all(const struct offer_list *list)
 	/* Pairs with pagoda_offer_prevent(). */
 	smp_mb();
 	for (i = 0; i < list->count && !ret; i++)
-		if (atomic_read(&list->bos[i]->wish.queued))
+		if (atomic_read(&list->bos[i]->wish.queued) || offer_is_queued(list->bos[i]))
 			ret = offer_refuse(list->bos[i], "is used by what waits", -EBUSY);
 	for (i = 0; i < list->count && ret; i++)
 		WRITE_ONCE(list->bos[i]->offer.rank, PAGODA_OFFER_NONE);

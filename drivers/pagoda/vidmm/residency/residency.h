@@ -54,7 +54,7 @@ int pagoda_promote_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 void pagoda_promote_stop(struct pagoda_vidmm *vidmm);
 
 /* bound.c */
-int pagoda_require_bound(struct pagoda_vm *vm, struct pagoda_bo **named, u32 nr_named,
+int pagoda_require_bound(struct pagoda_vm *vm, u64 job, struct pagoda_bo **named, u32 nr_named,
 			 struct pagoda_bo ***bos, u32 *count);
 
 #endif

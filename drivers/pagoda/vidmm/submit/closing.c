@@ -23,6 +23,7 @@
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
+#include "vidmm/ledger/require.h"
 #include "vidmm/vm/vm.h"
 #include "context.h"
 #include "internal.h"
@@ -136,11 +137,13 @@ void pagoda_closing_let_go(struct pagoda_submit *submit)
 		return;
 	vm = submit->context->vm;
 	closing = &vm->client->closing;
-	while (submit->nr_queued)
-		atomic_dec(&submit->bos[--submit->nr_queued]->wish.queued);
+	pagoda_offer_allow(submit->bos, submit->nr_queued);
+	submit->nr_queued = 0;
 	atomic_dec(&vm->queued);
 	mutex_lock(&closing->lock);
 	list_del(&submit->held_up);
+	if (list_empty(&closing->jobs))
+		pagoda_require_purge(vm->client);
 	if (!closing->ends && closing_due(closing))
 		queue_delayed_work(system_dfl_wq, &closing->work, 0);
 	mutex_unlock(&closing->lock);
@@ -149,64 +152,48 @@ void pagoda_closing_let_go(struct pagoda_submit *submit)
 
 /*
  * Counts a job that is deferred in its VM and its allocations, which can't be offered meanwhile.
- * OFFER holds the reservation, too: OFFER comes before the counter is incremented, or sees the
- * counter. May sleep, outside of reservations. Returns 0 or -ENODATA.
+ * May sleep. Returns 0 or -ENODATA.
  */
 int pagoda_closing_hold_up(struct pagoda_submit *submit)
 {
 	struct pagoda_vm *vm = submit->context->vm;
 	struct pagoda_closing *closing = &vm->client->closing;
-	bool offered;
+	int ret;
 
 	mutex_lock(&closing->lock);
-	submit->number = closing->next++;
+	submit->number = closing->next;
+	WRITE_ONCE(closing->next, closing->next + 1);
 	list_add_tail(&submit->held_up, &closing->jobs);
 	mutex_unlock(&closing->lock);
-	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	atomic_inc(&vm->queued);
-	dma_resv_unlock(pagoda_vm_resv(vm));
 	submit->queued = true;
-	for (; submit->nr_queued < submit->nr_bos; submit->nr_queued++) {
-		struct pagoda_bo *bo = submit->bos[submit->nr_queued];
-
-		dma_resv_lock(bo->ttm.base.resv, NULL);
-		offered = pagoda_offer_refuses(bo);
-		if (!offered)
-			atomic_inc(&bo->wish.queued);
-		dma_resv_unlock(bo->ttm.base.resv);
-		if (offered) {
-			pagoda_closing_let_go(submit);
-			return -ENODATA;
-		}
-	}
-	return 0;
+	ret = pagoda_offer_prevent(submit->bos, submit->nr_bos);
+	if (ret)
+		pagoda_closing_let_go(submit);
+	else
+		submit->nr_queued = submit->nr_bos;
+	return ret;
 }
 
-static bool closing_is_listed(const struct pagoda_submit *submit, const struct pagoda_bo *bo)
+/*
+ * Returns the number of the next job that is queued, or 0 if no job of the client is. A job that
+ * another thread submits or prepares at this moment may count or not. Any context.
+ */
+u64 pagoda_closing_next(struct pagoda_client *client)
 {
-	u32 i;
+	struct pagoda_closing *closing = &client->closing;
 
-	for (i = 0; i < submit->nr_bos; i++)
-		if (submit->bos[i] == bo)
-			return true;
-	return false;
+	return list_empty_careful(&closing->jobs) ? 0 : READ_ONCE(closing->next);
 }
 
-/* Returns true if a deferred job of the client needs the allocation. */
+/* Returns true if a deferred job of the client needs the allocation, or may need it. */
 static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo)
 {
-	struct pagoda_submit *submit;
-
 	lockdep_assert_held(&client->closing.lock);
 	if (list_empty(&client->closing.jobs))
 		return false;
-	if (pagoda_require_count(client, bo))
-		return true;
-	list_for_each_entry(submit, &client->closing.jobs, held_up)
-		if (bo->vm.private_to ? bo->vm.private_to == submit->context->vm :
-				     closing_is_listed(submit, bo))
-			return true;
-	return false;
+	return pagoda_require_count(client, bo) || atomic_read(&bo->wish.queued) ||
+	       (bo->vm.private_to && atomic_read(&bo->vm.private_to->queued));
 }
 
 /* Keeps an allocation. Returns false without memory: deferred jobs lose the allocation then. */

@@ -73,7 +73,7 @@ static struct pagoda_context *context_alloc(struct pagoda_vm *vm, u32 engine,
 	kref_init(&context->kref);
 	mutex_init(&context->lock);
 	spin_lock_init(&context->state_lock);
-	pagoda_deferred_init(&context->deferred, vm->vidmm, &vm->client->payer, ops, false);
+	pagoda_deferred_init(&context->deferred, vm->vidmm, &vm->client->payer, ops, true);
 	context->vm = pagoda_vm_get(vm);
 	context->engine = engine;
 	context->id = atomic64_inc_return(&vm->vidmm->next_context);

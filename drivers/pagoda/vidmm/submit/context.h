@@ -3,6 +3,7 @@
 #ifndef PAGODA_VIDMM_SUBMIT_CONTEXT_H
 #define PAGODA_VIDMM_SUBMIT_CONTEXT_H
 
+#include <linux/atomic.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -26,6 +27,7 @@ struct pagoda_vm;
  * @exec: The context in queue/, with its jobs; NULL if the device has no engines
  * @lock: Held during a submission; protects @accepted and @dead
  * @accepted: Number of jobs accepted so far
+ * @held: Jobs in @deferred that were held up when they were accepted
  * @dead: The context was destroyed: no job is accepted any more
  * @deferred: Submissions that wait for fences or values that don't exist yet
  * @state_lock: Protects @state and @report; taken in the dma_fence signalling path
@@ -41,6 +43,7 @@ struct pagoda_context {
 	struct pagoda_exec_context *exec;
 	struct mutex lock;	/* accepted, dead */
 	u64 accepted;
+	atomic_t held;
 	bool dead;
 	struct pagoda_deferred deferred;
 	spinlock_t state_lock;	/* state, report */

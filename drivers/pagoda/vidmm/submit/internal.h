@@ -16,6 +16,7 @@ struct pagoda_vm;
 int pagoda_closing_hold_up(struct pagoda_submit *submit);
 void pagoda_closing_let_go(struct pagoda_submit *submit);
 void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo);
+u64 pagoda_closing_next(struct pagoda_client *client);
 void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo);
 
 /* context.c */

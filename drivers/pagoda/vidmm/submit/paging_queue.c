@@ -31,6 +31,7 @@
 #include "vidmm/ledger/require.h"
 #include "vidmm/residency/residency.h"
 #include "vidmm/vm/vm.h"
+#include "internal.h"
 #include "paging_queue.h"
 #include "submit.h"
 
@@ -259,15 +260,13 @@ static int paging_make(struct pagoda_deferred *pager, struct pagoda_deferred_ite
 		request_settle(request);
 	if (!ret) {
 		request_let_go(request);
-		pagoda_syncs_signal(&request->syncs, fence);
+		pagoda_syncs_signal(pager->vidmm, &request->syncs, fence);
 	}
 	dma_fence_put(fence);
 	if (paging_lacks_memory(ret) && request_may_wait(request))
 		return -EAGAIN;
 	if (ret)
 		request_fail(request, ret);
-	else
-		pagoda_deferred_kick(pager->vidmm);
 	return ret;
 }
 
@@ -501,9 +500,8 @@ static int paging_growth(struct pagoda_client *client, const struct pagoda_pagin
  */
 void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
 {
-	pagoda_syncs_signal(&args->syncs, NULL);
+	pagoda_syncs_signal(queue->vidmm, &args->syncs, NULL);
 	pagoda_syncs_put(&args->syncs);
-	pagoda_deferred_kick(queue->vidmm);
 }
 
 /*
@@ -650,7 +648,8 @@ int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_
 	if (ret)
 		return ret;
 	ret = pagoda_require_release(client, args->bos, args->count,
-				     args->flags & DRM_PAGODA_EVICT_NOT_WRITTEN_TO);
+				     args->flags & DRM_PAGODA_EVICT_NOT_WRITTEN_TO,
+				     pagoda_closing_next(client));
 	if (ret)
 		return ret;
 	paging_let_go(args);

@@ -74,8 +74,12 @@ struct submit_run {
 void pagoda_submit_free(struct pagoda_submit *submit)
 {
 	pagoda_closing_let_go(submit);
-	if (submit->waits)
+	if (submit->held) {
 		pagoda_quota_uncharge(submit->context->vm->client->quota, PAGODA_LIMIT_WAITING, 1);
+		atomic_dec(&submit->context->held);
+	}
+	if (submit->quota && submit->fenced)
+		pagoda_quota_uncharge(submit->quota, PAGODA_LIMIT_FENCED, 1);
 	if (submit->quota)
 		pagoda_quota_uncharge(submit->quota, PAGODA_LIMIT_JOBS, 1);
 	while (submit->nr_bos)
@@ -372,6 +376,7 @@ static void submit_push(struct submit_run *run)
 	}
 	/* From here on the job holds the charge. */
 	run->job->payer = run->submit->quota;
+	run->job->fenced = run->submit->fenced;
 	run->submit->quota = NULL;
 	pagoda_exec_job_push(run->job);
 	run->job = NULL;
@@ -402,6 +407,10 @@ static int submit_locked(struct submit_run *run)
 		ret = dma_resv_reserve_fences(pagoda_vm_resv(run->vm), SUBMIT_SLOTS);
 	for (i = 0; i < run->nr_bos && !ret; i++)
 		ret = dma_resv_reserve_fences(pagoda_bo_gem(run->bos[i])->resv, SUBMIT_SLOTS);
+	if (!ret && submit->fenced)
+		ret = pagoda_exec_job_wait_place(run->job);
+	else if (!ret && !pagoda_exec_job_place(run->job))
+		ret = -ERESTART;
 	if (ret)
 		pagoda_exec_job_put(run->job);
 	else
@@ -450,9 +459,11 @@ static int submit_try(struct submit_run *run)
 		mutex_lock(&vm->lock);
 	if (ret)
 		goto leave;
-	/* @required stays NULL if the residency list adds no allocation. */
-	ret = vm->error ? -ECANCELED : pagoda_require_bound(vm, submit->bos, submit->nr_bos,
-							    &run->required, &run->nr_bos);
+	/* No list is allocated if the residency list adds nothing. */
+	ret = vm->error ? -ECANCELED :
+			  pagoda_require_bound(vm, submit->queued ? submit->number : U64_MAX,
+					       submit->bos, submit->nr_bos, &run->required,
+					       &run->nr_bos);
 	run->bos = run->required ?: submit->bos;
 	if (!ret)
 		ret = submit_in_vm(run);
@@ -497,9 +508,8 @@ static int submit_make(struct pagoda_submit *submit, bool interruptible)
 		return ret == -ENOSPC ? -ENOMEM : ret;
 	/* Before the signal, because a waiter may offer allocations that the job used. */
 	pagoda_closing_let_go(submit);
-	pagoda_syncs_signal(&submit->syncs, run.fence);
+	pagoda_syncs_signal(vm->vidmm, &submit->syncs, run.fence);
 	dma_fence_put(run.fence);
-	pagoda_deferred_kick(vm->vidmm);
 	return 0;
 }
 
@@ -519,31 +529,68 @@ static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_def
 			       "a job is cancelled: the paging it waits for failed\n");
 		return -ECANCELED;
 	}
+	if (READ_ONCE(queue->hurried) && !submit->fenced) {
+		if (pagoda_quota_charge(submit->quota, PAGODA_LIMIT_FENCED, 1))
+			return -EAGAIN;
+		submit->fenced = true;
+	}
 	ret = submit_make(submit, false);
-	if (ret)
+	if (ret && ret != -ERESTART)
 		pagoda_context_give_up(submit->context);
 	return ret;
 }
 
-/* Frees no context: the caller of pagoda_deferred_cancel() still has a reference to it. */
+static struct pagoda_context *submit_context(struct pagoda_deferred *queue)
+{
+	return container_of(queue, struct pagoda_context, deferred);
+}
+
+static bool submit_ready(struct pagoda_deferred *queue)
+{
+	return pagoda_exec_context_ask(submit_context(queue)->exec);
+}
+
+static bool submit_owns(struct pagoda_deferred *queue, struct dma_fence *fence)
+{
+	return pagoda_exec_context_owns(submit_context(queue)->exec, fence);
+}
+
+/* The caller of pagoda_deferred_cancel() still has a reference to the context. */
 static void submit_put_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	pagoda_submit_free(container_of(item, struct pagoda_submit, item));
 }
 
 static const struct pagoda_deferred_ops submit_deferred_ops = {
+	.ready = submit_ready,
+	.owns = submit_owns,
 	.make = submit_make_deferred,
 	.put = submit_put_deferred,
 };
 
-static int submit_defer(struct pagoda_submit *submit)
+/* Charges a job that waits for a point or value that doesn't exist, or is behind such a job. */
+static int submit_charge_held(struct pagoda_submit *submit)
 {
-	int ret = pagoda_quota_charge(submit->quota, PAGODA_LIMIT_WAITING, 1);
+	struct pagoda_context *context = submit->context;
+	int ret;
 
+	if (pagoda_syncs_look(&submit->syncs) && !atomic_read(&context->held))
+		return 0;
+	ret = pagoda_quota_charge(submit->quota, PAGODA_LIMIT_WAITING, 1);
 	if (ret)
 		return ret;
-	submit->waits = true;
-	ret = pagoda_closing_hold_up(submit);
+	submit->held = true;
+	atomic_inc(&context->held);
+	return 0;
+}
+
+/* Queues a job without memory and without a fence. */
+static int submit_defer(struct pagoda_submit *submit)
+{
+	int ret = submit_charge_held(submit);
+
+	if (!ret)
+		ret = pagoda_closing_hold_up(submit);
 	if (ret)
 		return ret;
 	ret = pagoda_deferred_prepare(&submit->item, &submit->syncs);
@@ -553,37 +600,87 @@ static int submit_defer(struct pagoda_submit *submit)
 	return 0;
 }
 
-/*
- * Refuses to defer a job with implicit sync: later jobs need its fence when SUBMIT returns. Returns
- * -EINVAL; or -EAGAIN, unless @settled, to have deferred jobs made first, as far as they can be.
- */
-static int submit_check_implicit(struct pagoda_submit *submit, bool settled)
+/* Returns true if later jobs synchronise with the job's fence, which must exist then. */
+static bool submit_has_implicit(const struct pagoda_submit *submit)
 {
-	struct pagoda_context *context = submit->context;
-	bool implicit = false;
 	u32 i;
 
 	for (i = 0; i < submit->nr_bos; i++)
-		implicit |= submit->flags[i] & DRM_PAGODA_SUBMIT_IMPLICIT &&
-			    !submit->bos[i]->vm.private_to;
-	if (!implicit)
+		if (submit->flags[i] & DRM_PAGODA_SUBMIT_IMPLICIT &&
+		    !submit->bos[i]->vm.private_to)
+			return true;
+	return false;
+}
+
+/*
+ * Checks that a fenced job can be armed now. Returns -EAGAIN if queued jobs of the context must be
+ * armed first, -EBUSY if those are too many, or -EINVAL.
+ */
+static int submit_check_fenced(struct pagoda_submit *submit)
+{
+	struct pagoda_context *context = submit->context;
+
+	if (!submit->fenced)
 		return 0;
 	if (!pagoda_syncs_look(&submit->syncs)) {
 		drm_dbg_driver(context->vm->vidmm->drm,
-			       "implicit sync of a job that waits for what isn't submitted\n");
+			       "a fenced job waits for what isn't submitted\n");
 		return -EINVAL;
 	}
 	if (pagoda_deferred_is_empty(&context->deferred))
 		return 0;
-	if (!settled)
+	if (READ_ONCE(context->deferred.count) < DRM_PAGODA_MAX_FENCED_JOBS)
 		return -EAGAIN;
-	drm_dbg_driver(context->vm->vidmm->drm,
-		       "implicit sync behind a job that waits for what isn't submitted\n");
-	return -EINVAL;
+	drm_dbg_driver(context->vm->vidmm->drm, "too many jobs before a fenced job\n");
+	return -EBUSY;
 }
 
-/* Makes or defers a submission. Consumes it if 0 is returned. -EAGAIN: submit_check_implicit() */
-static int submit_in_turn(struct pagoda_submit *submit, bool settled, u64 *job)
+static int submit_charge(struct pagoda_submit *submit)
+{
+	struct pagoda_quota *quota = submit->context->vm->client->quota;
+	int ret = pagoda_quota_charge(quota, PAGODA_LIMIT_JOBS, 1);
+
+	if (ret)
+		return ret;
+	if (submit->fenced)
+		ret = pagoda_quota_charge(quota, PAGODA_LIMIT_FENCED, 1);
+	if (ret)
+		pagoda_quota_uncharge(quota, PAGODA_LIMIT_JOBS, 1);
+	else
+		submit->quota = quota;
+	return ret;
+}
+
+/* Returns true if nothing has to be waited for before the job is prepared. */
+static bool submit_is_due(struct pagoda_submit *submit)
+{
+	struct pagoda_context *context = submit->context;
+
+	if (!pagoda_syncs_look(&submit->syncs) || pagoda_syncs_failed(&submit->syncs) ||
+	    !pagoda_deferred_is_empty(&context->deferred))
+		return false;
+	if (submit->fenced)
+		return true;
+	return !context->vm->vidmm->defer_jobs && pagoda_syncs_are_done(&submit->syncs) &&
+	       pagoda_exec_context_ask(context->exec);
+}
+
+/* Makes the job if it is due, or queues it. */
+static int submit_make_or_defer(struct pagoda_submit *submit)
+{
+	int ret = submit_is_due(submit) ? submit_make(submit, true) : -ERESTART;
+
+	if (!ret)
+		pagoda_submit_free(submit);
+	else if (ret == -ERESTART)
+		ret = submit_defer(submit);
+	if (ret)
+		pagoda_exec_context_pass(submit->context->exec);
+	return ret;
+}
+
+/* Accepts a submission, which is consumed if 0 is returned; else as submit_check_fenced(). */
+static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
 {
 	struct pagoda_context *context = submit->context;
 	struct pagoda_client *client = context->vm->client;
@@ -596,28 +693,16 @@ static int submit_in_turn(struct pagoda_submit *submit, bool settled, u64 *job)
 	else if (pagoda_exec_context_is_banned(context->exec) || READ_ONCE(client->error))
 		ret = -ECANCELED;
 	else
-		ret = submit_check_implicit(submit, settled);
+		ret = submit_check_fenced(submit);
 	if (!ret && pagoda_context_queued(context) >= DRM_PAGODA_MAX_QUEUED_JOBS) {
 		drm_dbg_driver(context->vm->vidmm->drm, "context %llu has too many jobs queued\n",
 			       context->id);
 		ret = -EBUSY;
 	}
 	if (!ret)
-		ret = pagoda_quota_charge(client->quota, PAGODA_LIMIT_JOBS, 1);
-	if (ret)
-		goto unlock;
-	submit->quota = client->quota;
-	if (!pagoda_syncs_look(&submit->syncs) || pagoda_syncs_failed(&submit->syncs) ||
-	    !pagoda_deferred_is_empty(&context->deferred)) {
-		ret = submit_defer(submit);
-	} else {
-		ret = submit_make(submit, true);
-		if (!ret)
-			pagoda_submit_free(submit);
-	}
+		ret = submit_charge(submit) ?: submit_make_or_defer(submit);
 	if (!ret)
 		*job = ++context->accepted;
-unlock:
 	mutex_unlock(&context->lock);
 	return ret;
 }
@@ -627,14 +712,16 @@ unlock:
  * @submit: Checked submission; consumed
  * @job: Out: number of the job in its context
  *
- * If a syncobj point or fence value that the job waits for doesn't exist yet, or an earlier
- * submission of the context waits, the submission is kept in the context's queue and made later.
+ * The job is made when all that it waits for has signalled and a place of its engine is free;
+ * until then it waits in the context's queue, without memory and without a fence. A fenced job is
+ * made at once, with a fence that waits for the others.
  *
  * Context: May sleep and allocate. Outside of reservations.
  * Return: 0; -ENOMEM if an allocation can't be made resident; -ENODATA if a listed allocation is
- * offered; -EBUSY if too many jobs are queued; -EINVAL if the job uses implicit sync and would be
- * kept; -ECANCELED if the context is banned, the client in error or the VM unusable; -ENOENT if the
- * context is destroyed; -ENODEV, -EINTR or -ERESTARTSYS.
+ * offered; -EBUSY if too many jobs are queued; -EINVAL if the job is fenced and something it waits
+ * for, or a job before it, has no fence and can't get one; -ECANCELED if the context is banned, the
+ * client in error or the VM unusable; -ENOENT if the context is destroyed; -ENODEV, -EINTR or
+ * -ERESTARTSYS.
  */
 int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 {
@@ -642,10 +729,15 @@ int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 	int ret;
 
 	pagoda_context_get(context);
-	ret = submit_in_turn(submit, false, job);
-	if (ret == -EAGAIN)
-		ret = pagoda_deferred_settle(&context->deferred) ?:
-		      submit_in_turn(submit, true, job);
+	submit->fenced |= submit_has_implicit(submit);
+	while ((ret = submit_in_turn(submit, job)) == -EAGAIN) {
+		ret = pagoda_deferred_settle(&context->deferred);
+		if (!ret)
+			continue;
+		if (ret == -EBUSY)
+			ret = -EINVAL;
+		break;
+	}
 	if (ret)
 		pagoda_submit_free(submit);
 	pagoda_context_put(context);

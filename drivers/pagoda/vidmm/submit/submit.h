@@ -38,8 +38,9 @@ struct virtio_pagoda_command_buffer;
  * @nr_bos: Number of allocations, may be 0
  * @syncs: Fences and points that the job waits for and signals
  * @quota: Quota charged for the job until the job takes the charge over; NULL before and after
- * @waits: The client's quota is charged for a waiting job, too (%PAGODA_LIMIT_WAITING)
- * @queued: &pagoda_vm.queued counts the submission as waiting
+ * @held: The quota is also charged for a job that is held up
+ * @fenced: The job is armed at once; the quota is also charged for that
+ * @queued: The submission is counted as waiting in its VM and allocations
  * @nr_queued: Number of @bos that count this submission in &pagoda_bo.wish.queued
  * @held_up: In &pagoda_closing.jobs while @queued
  * @number: Sequence number in &pagoda_closing.jobs
@@ -54,7 +55,8 @@ struct pagoda_submit {
 	u32 nr_bos;
 	struct pagoda_syncs syncs;
 	struct pagoda_quota *quota;
-	bool waits;
+	bool held;
+	bool fenced;
 	bool queued;
 	u32 nr_queued;
 	struct list_head held_up;

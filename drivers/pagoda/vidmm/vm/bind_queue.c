@@ -107,7 +107,7 @@ static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool las
 	mutex_lock(&vm->lock);
 	ret = vm->closed ? -ECANCELED : pagoda_bind_run(vm, job->binds, job->count, &fence);
 	if (!ret) {
-		pagoda_syncs_signal(&job->syncs, fence);
+		pagoda_syncs_signal(vm->vidmm, &job->syncs, fence);
 	} else if (last || !bind_may_work(ret)) {
 		drm_dbg_driver(vm->vidmm->drm, "VM %u: a change failed: %d\n", vm->id, ret);
 		vm->error = ret;
@@ -139,8 +139,6 @@ static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item
 
 	if (bind_may_work(ret))
 		ret = queue_try_alone(vm, job);
-	if (!ret)
-		pagoda_deferred_kick(vm->vidmm);
 	return ret;
 }
 
@@ -244,10 +242,8 @@ static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool wa
 		pagoda_plan_undo(vm, job->binds, job->count, &undo);
 		return ret;
 	}
-	if (!waits) {
-		pagoda_syncs_signal(&job->syncs, *fence);
-		pagoda_deferred_kick(vm->vidmm);
-	}
+	if (!waits)
+		pagoda_syncs_signal(vm->vidmm, &job->syncs, *fence);
 	pagoda_plan_keep(&undo);
 	return 0;
 }

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Places of an engine: how many jobs hold memory at once, and whose context prepares the next job.
+ *
+ * A job holds memory from its preparation until its fence signals. Only as many jobs are prepared
+ * as keep the engine busy, PAGODA_EXEC_PLACES: the job that runs and the job behind it. All other
+ * jobs wait at their contexts' owners, without memory and without a fence.
+ *
+ *	asking		the context waits for a place, ordered by priority, then by the engine's
+ *			time that its account has used
+ *	granted		a place is kept for the context, for PLACES_PATIENCE at most
+ *	placed		an armed job has the place until the job is done
+ *
+ * An account keeps its turn for PLACES_SLICE of the engine's time, as long as its contexts ask:
+ * contexts that need the same memory would otherwise page for each job.
+ *
+ * A preparation may be slow, because it pages or waits for a lock of its client. A grant therefore
+ * ends after a while and the next context in order is asked; a context that comes late takes a
+ * place that is free, or asks again. No preparation keeps an engine idle for longer than that.
+ *
+ * A fenced job is armed before there is a place. The scheduler asks for its place when all other
+ * dependencies have signalled, and waits for the job's turn; the context asks with its other jobs.
+ */
+#include <linux/dma-fence.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+#include "core/compat.h"
+#include "exec_internal.h"
+
+/* Jiffies that a place is kept for a context that prepares a job, while other contexts ask. */
+#define PLACES_PATIENCE	2
+/* Nanoseconds of an engine's time for which an account keeps its turn. */
+#define PLACES_SLICE	(5 * NSEC_PER_MSEC)
+
+static bool places_free(const struct pagoda_exec_engine *engine)
+{
+	lockdep_assert_held(&engine->flight.lock);
+	return engine->placed + engine->nr_granted < PAGODA_EXEC_PLACES;
+}
+
+/* Returns true if a place is free, and no context asked before. */
+static bool places_at_once(const struct pagoda_exec_engine *engine)
+{
+	return RB_EMPTY_ROOT(&engine->asking.rb_root) && places_free(engine);
+}
+
+static bool asking_less(struct rb_node *a, const struct rb_node *b)
+{
+	const struct pagoda_exec_context *first =
+		rb_entry(a, struct pagoda_exec_context, asking);
+	const struct pagoda_exec_context *second =
+		rb_entry(b, struct pagoda_exec_context, asking);
+
+	if (first->rank != second->rank)
+		return first->rank < second->rank;
+	if (first->turn != second->turn)
+		return first->turn < second->turn;
+	return first->in_slice && !second->in_slice;
+}
+
+/*
+ * Turn of a fenced job. Only the scheduler sees the fence, which is signalled with flight.lock
+ * held: unlike those of other fences, its callbacks take no lock of the engine.
+ */
+struct turn_fence {
+	struct dma_fence base;
+	spinlock_t lock; /* for dma_fence_init() */
+};
+
+static const char *turn_fence_name(struct dma_fence *fence)
+{
+	return "pagoda-turn";
+}
+
+static const struct dma_fence_ops turn_fence_ops = {
+	.get_driver_name = turn_fence_name,
+	.get_timeline_name = turn_fence_name,
+};
+
+static void turn_come(struct pagoda_engine_job *job)
+{
+	job->context->next = NULL;
+	dma_fence_signal(job->turn);
+}
+
+static void asking_leave(struct pagoda_exec_context *context)
+{
+	if (RB_EMPTY_NODE(&context->asking))
+		return;
+	rb_erase_cached(&context->asking, &context->engine->asking);
+	RB_CLEAR_NODE(&context->asking);
+}
+
+/* An account that was idle doesn't save up its turns: it begins where the others are. */
+static void asking_enter(struct pagoda_exec_context *context)
+{
+	struct pagoda_exec_engine *engine = context->engine;
+	u64 *turn = context->account ? &context->account->turn[engine->index] : &engine->turn;
+
+	if (!RB_EMPTY_NODE(&context->asking))
+		return;
+	context->in_slice = context->account && context->account == engine->slice &&
+			    *turn < engine->slice_end;
+	if (context->in_slice) {
+		context->turn = engine->slice_turn;
+	} else {
+		*turn = max(*turn, engine->turn);
+		context->turn = *turn;
+	}
+	rb_add_cached(&context->asking, &engine->asking, asking_less);
+}
+
+/* Begins a slice, unless the context asked within one. */
+static void slice_begin(struct pagoda_exec_context *context)
+{
+	struct pagoda_exec_engine *engine = context->engine;
+
+	engine->turn = max(engine->turn, context->turn);
+	if (context->in_slice || !context->account)
+		return;
+	engine->slice = context->account;
+	engine->slice_turn = context->turn;
+	engine->slice_end = context->account->turn[engine->index] + PLACES_SLICE;
+}
+
+static void grant_end(struct pagoda_exec_context *context)
+{
+	if (list_empty(&context->grant))
+		return;
+	list_del_init(&context->grant);
+	context->engine->nr_granted--;
+}
+
+static void grant_begin(struct pagoda_exec_context *context)
+{
+	struct pagoda_exec_engine *engine = context->engine;
+
+	list_add_tail(&context->grant, &engine->grants);
+	engine->nr_granted++;
+}
+
+/* Grants free places to contexts that ask, and watches the grants while other contexts ask. */
+static void places_grant(struct pagoda_exec_engine *engine)
+{
+	const struct pagoda_exec_ops *ops = engine->engines->args.ops;
+	struct pagoda_exec_context *context;
+	struct rb_node *first;
+
+	while (places_free(engine) && (first = rb_first_cached(&engine->asking))) {
+		context = rb_entry(first, struct pagoda_exec_context, asking);
+		asking_leave(context);
+		slice_begin(context);
+		if (context->next) {
+			pagoda_places_add(context->next);
+			turn_come(context->next);
+			if (context->asked)
+				asking_enter(context);
+			continue;
+		}
+		context->asked = false;
+		grant_begin(context);
+		ops->placed(context->owner);
+	}
+	if (engine->nr_granted && !RB_EMPTY_ROOT(&engine->asking.rb_root))
+		queue_delayed_work(system_dfl_wq, &engine->grants_end, PLACES_PATIENCE);
+}
+
+/* Work item: ends the grants that weren't used for the whole patience. */
+void pagoda_places_work(struct work_struct *work)
+{
+	struct pagoda_exec_engine *engine = container_of(to_delayed_work(work),
+							 struct pagoda_exec_engine, grants_end);
+	struct pagoda_exec_context *context, *next;
+
+	spin_lock_irq(&engine->flight.lock);
+	list_for_each_entry_safe(context, next, &engine->grants, grant)
+		grant_end(context);
+	places_grant(engine);
+	spin_unlock_irq(&engine->flight.lock);
+}
+
+/*
+ * Lets a context leave that is banned or destroyed. Afterwards
+ * ops->placed isn't called; a fenced job goes on to its end.
+ */
+void pagoda_places_leave(struct pagoda_exec_context *context)
+{
+	lockdep_assert_held(&context->engine->flight.lock);
+	asking_leave(context);
+	context->asked = false;
+	if (context->next)
+		turn_come(context->next);
+	grant_end(context);
+	places_grant(context->engine);
+}
+
+/* Counts a job that goes to the device without a place. */
+void pagoda_places_add(struct pagoda_engine_job *job)
+{
+	struct pagoda_exec_engine *engine = job->context->engine;
+
+	lockdep_assert_held(&engine->flight.lock);
+	engine->placed += !job->placed;
+	job->placed = true;
+}
+
+/* Frees the place, or gives up the turn, of a job that is done or killed. */
+void pagoda_places_remove(struct pagoda_engine_job *job)
+{
+	struct pagoda_exec_engine *engine = job->context->engine;
+
+	lockdep_assert_held(&engine->flight.lock);
+	if (job->context->next == job)
+		turn_come(job);
+	if (!job->placed)
+		return;
+	job->placed = false;
+	engine->placed--;
+	places_grant(engine);
+}
+
+/**
+ * pagoda_exec_context_ask() - Ask whether the next job of a context may be prepared
+ * @context: Context
+ *
+ * With true, a place is kept until pagoda_exec_job_place(), pagoda_exec_context_pass() or for a
+ * while. With false, &pagoda_exec_ops.placed is called once, when to ask again.
+ *
+ * Context: any.
+ * Return: True if a place is free, or if the context is banned: its jobs need no place.
+ */
+bool pagoda_exec_context_ask(struct pagoda_exec_context *context)
+{
+	struct pagoda_exec_engine *engine = context->engine;
+	unsigned long flags;
+	bool may = true;
+
+	spin_lock_irqsave(&engine->flight.lock, flags);
+	if (list_empty(&context->grant) && !context->banned && !context->dead) {
+		may = places_at_once(engine);
+		context->asked = !may;
+		if (may)
+			grant_begin(context);
+		else
+			asking_enter(context);
+		places_grant(engine);
+	}
+	spin_unlock_irqrestore(&engine->flight.lock, flags);
+	return may;
+}
+
+/**
+ * pagoda_exec_context_pass() - Give up the place that is kept for a context
+ * @context: Context that doesn't prepare a job after all
+ *
+ * Context: any.
+ */
+void pagoda_exec_context_pass(struct pagoda_exec_context *context)
+{
+	struct pagoda_exec_engine *engine = context->engine;
+	unsigned long flags;
+
+	spin_lock_irqsave(&engine->flight.lock, flags);
+	context->asked = false;
+	if (!context->next)
+		asking_leave(context);
+	grant_end(context);
+	places_grant(engine);
+	spin_unlock_irqrestore(&engine->flight.lock, flags);
+}
+
+/**
+ * pagoda_exec_job_place() - Take a place for a job that is prepared
+ * @job: Not armed
+ *
+ * Context: any.
+ * Return: True if the job may be armed; false if the place that was kept went to another context:
+ * ask again.
+ */
+bool pagoda_exec_job_place(struct pagoda_exec_job *job)
+{
+	struct pagoda_engine_job *engine_job = pagoda_engine_job_of(job);
+	struct pagoda_exec_context *context = engine_job->context;
+	unsigned long flags;
+	bool may;
+
+	spin_lock_irqsave(&context->engine->flight.lock, flags);
+	grant_end(context);
+	may = context->banned || context->dead || places_free(context->engine);
+	if (may)
+		pagoda_places_add(engine_job);
+	spin_unlock_irqrestore(&context->engine->flight.lock, flags);
+	return may;
+}
+
+/* Returns whether the device would not be given the job: it needs no place. */
+static bool places_are_moot(const struct pagoda_engine_job *job)
+{
+	const struct pagoda_exec_context *context = job->context;
+
+	return context->banned || context->dead || context->engine->stopped ||
+	       context->engine->gone;
+}
+
+/*
+ * Scheduler's prepare_job: returns NULL if the job may run, or the fence of its turn. Called when
+ * all other dependencies have signalled. dma_fence signalling path.
+ */
+struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
+					    struct drm_sched_entity *entity)
+{
+	struct pagoda_engine_job *job = container_of(sched_job, struct pagoda_engine_job,
+						     core.sched);
+	struct pagoda_exec_engine *engine = job->context->engine;
+	struct dma_fence *turn = NULL;
+	unsigned long flags;
+
+	if (!job->turn)
+		return NULL;
+	spin_lock_irqsave(&engine->flight.lock, flags);
+	if (!job->placed && !places_are_moot(job) && !dma_fence_is_signaled(job->turn)) {
+		job->context->next = job;
+		asking_enter(job->context);
+		places_grant(engine);
+		if (!job->placed)
+			turn = dma_fence_get(job->turn);
+	}
+	spin_unlock_irqrestore(&engine->flight.lock, flags);
+	return turn;
+}
+
+/**
+ * pagoda_exec_job_wait_place() - Have a job wait for its place after it was armed
+ * @job: Not armed
+ *
+ * Context: may sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_exec_job_wait_place(struct pagoda_exec_job *job)
+{
+	struct turn_fence *turn = kzalloc(sizeof(*turn), GFP_KERNEL_ACCOUNT);
+
+	if (!turn)
+		return -ENOMEM;
+	spin_lock_init(&turn->lock);
+	dma_fence_init(&turn->base, &turn_fence_ops, &turn->lock, dma_fence_context_alloc(1), 1);
+	pagoda_engine_job_of(job)->turn = &turn->base;
+	return 0;
+}
+
+/* Frees the turn of a job without references. */
+void pagoda_places_fini(struct pagoda_engine_job *job)
+{
+	if (!job->turn)
+		return;
+	dma_fence_signal(job->turn);
+	dma_fence_put(job->turn);
+}

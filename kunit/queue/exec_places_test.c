@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Places of an engine: two jobs are prepared at once, contexts take turns, and a preparation that
+ * stalls keeps no place.
+ */
+#include <linux/delay.h>
+#include "exec_helpers.h"
+#include "queue/exec_internal.h"
+
+static bool places_ask(struct pagoda_exec_test *t, u32 i)
+{
+	return pagoda_exec_context_ask(t->context[i].context);
+}
+
+static int places_told(struct pagoda_exec_test *t, u32 i)
+{
+	return atomic_read(&t->context[i].nr_placed);
+}
+
+/* Waits until a context was told of a place. */
+static void places_wait_told(struct pagoda_exec_test *t, u32 i, int times)
+{
+	u32 tries = 10000;
+
+	while (places_told(t, i) < times && --tries)
+		usleep_range(500, 1000);
+	KUNIT_EXPECT_NE(t->test, 0u, tries);
+}
+
+/* Contexts on an engine that executes nothing until it is let. */
+static struct pagoda_exec_test *places_engine(struct kunit *test, u32 contexts)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (i = 0; i < contexts; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	return t;
+}
+
+/* A third job finds no place until one of two jobs is done; its context is told once. */
+static void places_are_two(struct kunit *test)
+{
+	struct pagoda_exec_test *t = places_engine(test, 3);
+
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 0));
+	KUNIT_EXPECT_EQ(test, 1u, pagoda_exec_test_push_placed(t, 0));
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 1));
+	KUNIT_EXPECT_EQ(test, 2u, pagoda_exec_test_push_placed(t, 1));
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 2));
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 2));
+	KUNIT_EXPECT_EQ(test, 0u, pagoda_exec_test_push_placed(t, 2));
+	KUNIT_EXPECT_EQ(test, 0, places_told(t, 2));
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	places_wait_told(t, 2, 1);
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 2));
+	KUNIT_EXPECT_EQ(test, 3u, pagoda_exec_test_push_placed(t, 2));
+	pagoda_fake_transport_let(t->fake[0], 100);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 3));
+	KUNIT_EXPECT_EQ(test, 1, places_told(t, 2));
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* A place that is passed on, or whose context is banned or destroyed, goes to the next context. */
+static void places_are_passed(struct kunit *test)
+{
+	struct pagoda_exec_test *t = places_engine(test, 5);
+
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 0));
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 1));
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 2));
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 3));
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 4));
+	pagoda_exec_context_ban(t->context[2].context);
+	pagoda_exec_context_pass(t->context[0].context);
+	KUNIT_EXPECT_EQ(test, 0, places_told(t, 2));
+	KUNIT_EXPECT_EQ(test, 1, places_told(t, 3));
+	/* Jobs of a banned context hold nothing: they end. */
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 2));
+	pagoda_exec_test_context_destroy(t, 1);
+	KUNIT_EXPECT_EQ(test, 1, places_told(t, 4));
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* A context that doesn't use its place for a while loses it to one that asks. */
+static void places_are_not_kept(struct kunit *test)
+{
+	struct pagoda_exec_test *t = places_engine(test, 4);
+
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 0));
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 1));
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 2));
+	places_wait_told(t, 2, 1);
+	KUNIT_EXPECT_EQ(test, 1u, pagoda_exec_test_push_placed(t, 2));
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 3));
+	KUNIT_EXPECT_EQ(test, 2u, pagoda_exec_test_push_placed(t, 3));
+	/* Late: both places have jobs. */
+	KUNIT_EXPECT_EQ(test, 0u, pagoda_exec_test_push_placed(t, 0));
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 0));
+	pagoda_fake_transport_let(t->fake[0], 100);
+	places_wait_told(t, 0, 1);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* The context goes first whose account has used less of the engine, however late it asks. */
+static void places_take_turns(struct kunit *test)
+{
+	struct pagoda_exec_test *t = places_engine(test, 4);
+	struct pagoda_exec_account *account[2];
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		account[i] = pagoda_exec_account_create();
+		KUNIT_ASSERT_NOT_NULL(test, account[i]);
+		pagoda_exec_context_set_account(t->context[2 + i].context, account[i]);
+	}
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 2));
+	KUNIT_EXPECT_EQ(test, 1u, pagoda_exec_test_push_placed(t, 2));
+	pagoda_exec_test_wait_given(t, 0, 1);
+	/* For longer than a slice. */
+	usleep_range(8000, 9000);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_TRUE(test, places_ask(t, i));
+		KUNIT_EXPECT_NE(test, 0u, pagoda_exec_test_push_placed(t, i));
+	}
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 2));
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 3));
+	pagoda_fake_transport_let(t->fake[0], 1);
+	places_wait_told(t, 3, 1);
+	KUNIT_EXPECT_EQ(test, 0, places_told(t, 2));
+	pagoda_fake_transport_let(t->fake[0], 100);
+	places_wait_told(t, 2, 1);
+	for (i = 0; i < 2; i++)
+		pagoda_exec_account_put(account[i]);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* Within its slice an account keeps its turn, although another one asked before. */
+static void places_have_slices(struct kunit *test)
+{
+	struct pagoda_exec_test *t = places_engine(test, 3);
+	struct pagoda_exec_account *account[2];
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		account[i] = pagoda_exec_account_create();
+		KUNIT_ASSERT_NOT_NULL(test, account[i]);
+		pagoda_exec_context_set_account(t->context[i].context, account[i]);
+	}
+	KUNIT_EXPECT_NE(test, 0u, pagoda_exec_test_push_placed(t, 2));
+	KUNIT_EXPECT_NE(test, 0u, pagoda_exec_test_push_placed(t, 2));
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 0));
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 1));
+	pagoda_fake_transport_let(t->fake[0], 1);
+	places_wait_told(t, 0, 1);
+	KUNIT_EXPECT_EQ(test, 3u, pagoda_exec_test_push_placed(t, 0));
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 0));
+	pagoda_fake_transport_let(t->fake[0], 1);
+	places_wait_told(t, 0, 2);
+	KUNIT_EXPECT_EQ(test, 0, places_told(t, 1));
+	pagoda_exec_context_pass(t->context[0].context);
+	KUNIT_EXPECT_EQ(test, 1, places_told(t, 1));
+	pagoda_fake_transport_let(t->fake[0], 100);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 3));
+	for (i = 0; i < 2; i++)
+		pagoda_exec_account_put(account[i]);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* Returns the number of jobs that the device began before @job. */
+static u32 places_began(struct pagoda_exec_test *t, u32 job)
+{
+	u32 i;
+
+	for (i = 0; i < t->nr_log && t->log[i] != job; i++)
+		;
+	return i;
+}
+
+/*
+ * Many fenced jobs of a context don't keep those of others from the engine, nor contexts that ask:
+ * they take turns.
+ */
+static void places_fenced(struct kunit *test)
+{
+	struct pagoda_exec_test *t = places_engine(test, 3);
+	u32 job[8], late, n;
+
+	for (n = 0; n < ARRAY_SIZE(job); n++)
+		job[n] = pagoda_exec_test_push_fenced(t, 0);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	late = pagoda_exec_test_push_fenced(t, 1);
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 2));
+	usleep_range(2000, 3000);
+	KUNIT_EXPECT_EQ(test, 2ull, pagoda_exec_test_stats(t, 0).jobs);
+	pagoda_fake_transport_let(t->fake[0], 4);
+	pagoda_exec_test_wait_given(t, 0, 5);
+	places_wait_told(t, 2, 1);
+	pagoda_fake_transport_let(t->fake[0], 100);
+	for (n = 0; n < ARRAY_SIZE(job); n++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, job[n]));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, late));
+	KUNIT_EXPECT_LE(test, places_began(t, late), 4u);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* Fenced jobs that wait for a place end with their context, and with the engines. */
+static void places_fenced_end(struct kunit *test)
+{
+	struct pagoda_exec_test *t = places_engine(test, 3);
+	u32 job[6], n;
+
+	for (n = 0; n < ARRAY_SIZE(job); n++)
+		job[n] = pagoda_exec_test_push_fenced(t, n % 3);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_exec_context_ban(t->context[0].context);
+	/* Fences signal in order: the job of the third context is before the banned one's. */
+	pagoda_fake_transport_let(t->fake[0], 3);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, job[3]));
+	pagoda_exec_test_context_destroy(t, 1);
+	pagoda_engines_stop(t->engines);
+	for (n = 0; n < ARRAY_SIZE(job); n++)
+		KUNIT_EXPECT_TRUE(test, pagoda_exec_test_is_done(t, job[n]));
+}
+
+static struct kunit_case places_cases[] = {
+	KUNIT_CASE(places_are_two),
+	KUNIT_CASE(places_are_passed),
+	KUNIT_CASE(places_are_not_kept),
+	KUNIT_CASE(places_take_turns),
+	KUNIT_CASE(places_have_slices),
+	KUNIT_CASE(places_fenced),
+	KUNIT_CASE(places_fenced_end),
+	{}
+};
+
+static struct kunit_suite places_suite = {
+	.name = "pagoda_places",
+	.test_cases = places_cases,
+};
+
+kunit_test_suite(places_suite);

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queued jobs hold no memory: a job is prepared when what it waits for has signalled and its engine
+ * has a place. Fenced jobs are prepared at once.
+ */
+#include <linux/delay.h>
+#include "submit_helpers.h"
+#include "vidmm/submit/internal.h"
+
+#define HERE	SZ_4M
+#define CPU	DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+
+/* Two clients on an engine that is held: jobs of @first have its places, those of @client queue. */
+struct queue_world {
+	struct pagoda_rig *rig;
+	struct submit_client *first;
+	struct submit_client *client;
+	struct submit_args args;	/* lists @bo */
+	struct pagoda_bo *bo;		/* mapped by @client at HERE */
+};
+
+static struct queue_world *queue_world(struct kunit *test)
+{
+	struct queue_world *w = test_zalloc(test, sizeof(*w));
+	u32 i;
+
+	w->rig = submit_rig(test);
+	w->first = submit_client(w->rig, 0);
+	w->client = submit_client(w->rig, 0);
+	w->bo = pagoda_rig_bo(w->rig, 1, CPU, SUBMIT_VRAM, 0);
+	w->args.bos[0] = w->bo;
+	w->args.nr_bos = 1;
+	KUNIT_ASSERT_EQ(test, 0, submit_map(w->client, w->bo, HERE));
+	pagoda_rig_hold(w->rig, 0, true);
+	for (i = 0; i < 2; i++)
+		KUNIT_ASSERT_EQ(test, 0, submit_empty(w->first, NULL));
+	return w;
+}
+
+static void queue_world_end(struct queue_world *w)
+{
+	submit_close(w->client, w->bo);
+	submit_client_end(w->client);
+	submit_client_end(w->first);
+}
+
+static u32 queue_length(struct submit_client *client)
+{
+	return READ_ONCE(client->context->deferred.count);
+}
+
+static bool queue_is_idle(struct pagoda_bo *bo)
+{
+	bool idle;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	idle = dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return idle;
+}
+
+/* What queued jobs list may leave while the engine is busy, and is back when they run. */
+static void queue_holds_nothing(struct kunit *test)
+{
+	struct queue_world *w = queue_world(test);
+	u32 i;
+
+	for (i = 0; i < 8; i++) {
+		submit_add(w->client, HERE, 1);
+		KUNIT_ASSERT_EQ(test, 0, submit_job(w->client, &w->args));
+	}
+	KUNIT_EXPECT_EQ(test, 8u, queue_length(w->client));
+	KUNIT_EXPECT_TRUE(test, queue_is_idle(w->bo));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(w->bo));
+	pagoda_rig_settle(w->rig);
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_SYSTEM, w->bo->ttm.resource->mem_type);
+	pagoda_rig_hold(w->rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
+	KUNIT_EXPECT_EQ(test, 8ull, submit_word(w->rig, w->bo, 0));
+	queue_world_end(w);
+}
+
+/* A job whose fences haven't signalled isn't prepared, although its engine is idle. */
+static void queue_waits_for_fences(struct kunit *test)
+{
+	struct queue_world *w = queue_world(test);
+	struct submit_client *other = submit_client(w->rig, 1);
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(other, w->bo, HERE));
+	w->args.in = w->first->done;
+	w->args.in_point = w->first->sent;
+	submit_add(other, HERE, 3);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(other, &w->args));
+	KUNIT_EXPECT_EQ(test, 1u, queue_length(other));
+	KUNIT_EXPECT_TRUE(test, queue_is_idle(w->bo));
+	pagoda_rig_hold(w->rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(other));
+	KUNIT_EXPECT_EQ(test, 3ull, submit_word(w->rig, w->bo, 0));
+	pagoda_vm_forget(other->vm, w->bo);
+	submit_client_end(other);
+	queue_world_end(w);
+}
+
+/*
+ * A queued job has resident what the client's residency list had when the job was submitted; a job
+ * that is submitted after the eviction has not.
+ */
+static void queue_remembers_the_list(struct kunit *test)
+{
+	struct queue_world *w = queue_world(test);
+	struct pagoda_client *client = w->rig->client;
+	u64 trim;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require(client, &w->bo, 1, &trim));
+	submit_add(w->client, HERE, 5);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(w->client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_require_release(client, &w->bo, 1, false,
+							pagoda_closing_next(client)));
+	submit_add(w->client, HERE, 7);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(w->client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(w->bo));
+	pagoda_rig_hold(w->rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(w->client->done, 1));
+	KUNIT_EXPECT_LE(test, 5ull, submit_word(w->rig, w->bo, 0));
+	submit_wait(w->client);
+	KUNIT_EXPECT_EQ(test, 0ull, pagoda_closing_next(client));
+	KUNIT_EXPECT_TRUE(test, xa_empty(&client->requirements->left));
+	queue_world_end(w);
+}
+
+/* A point gets its fence after all smaller points of its timeline that were promised. */
+static void queue_signals_in_order(struct kunit *test)
+{
+	struct queue_world *w = queue_world(test);
+	struct submit_client *other = submit_client(w->rig, 1);
+	struct submit_args args = { .out = submit_syncobj(test), .out_point = 1 };
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(w->client, &args));
+	args.out_point = 2;
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(other, &args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(other));
+	KUNIT_EXPECT_FALSE(test, submit_point(args.out, 1, &fence));
+	pagoda_rig_hold(w->rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(args.out, 2));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
+	submit_client_end(other);
+	queue_world_end(w);
+}
+
+/* Work that signals point 2 and waits for point 1 may be submitted before the work of point 1. */
+static void queue_signals_by_value(struct kunit *test)
+{
+	struct queue_world *w = queue_world(test);
+	struct submit_client *other = submit_client(w->rig, 1);
+	struct drm_syncobj *syncobj = submit_syncobj(test);
+	struct submit_args later = { .in = syncobj, .in_point = 1, .out = syncobj, .out_point = 2 };
+	struct submit_args sooner = { .out = syncobj, .out_point = 1 };
+
+	pagoda_rig_hold(w->rig, 0, false);
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(w->client, &later));
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(other, &sooner));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(syncobj, 2));
+	submit_client_end(other);
+	queue_world_end(w);
+}
+
+/* A fenced job has a fence when it is accepted, as have the jobs before it in its context. */
+static void queue_fenced(struct kunit *test)
+{
+	struct queue_world *w = queue_world(test);
+	struct dma_fence *fence;
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		submit_add(w->client, HERE, 1);
+		KUNIT_ASSERT_EQ(test, 0, submit_job(w->client, &w->args));
+	}
+	KUNIT_EXPECT_FALSE(test, submit_point(w->client->done, 1, &fence));
+	submit_add(w->client, HERE, 1);
+	w->args.fenced = true;
+	KUNIT_ASSERT_EQ(test, 0, submit_job(w->client, &w->args));
+	KUNIT_EXPECT_EQ(test, 0u, queue_length(w->client));
+	KUNIT_EXPECT_FALSE(test, queue_is_idle(w->bo));
+	KUNIT_ASSERT_TRUE(test, submit_point(w->client->done, 4, &fence));
+	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fence));
+	dma_fence_put(fence);
+	/* What it waits for must have a fence. */
+	w->args.in = submit_syncobj(test);
+	w->args.in_point = 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, submit_empty(w->client, &w->args));
+	pagoda_rig_hold(w->rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
+	KUNIT_EXPECT_EQ(test, 4ull, submit_word(w->rig, w->bo, 0));
+	queue_world_end(w);
+}
+
+/* Fenced jobs hold memory while they wait: a client has so many, and others aren't concerned. */
+static void queue_fenced_limit(struct kunit *test)
+{
+	struct queue_world *w = queue_world(test);
+	u32 i;
+
+	w->args.fenced = true;
+	for (i = 0; i < DRM_PAGODA_MAX_FENCED_JOBS; i++)
+		KUNIT_ASSERT_EQ(test, 0, submit_empty(w->client, &w->args));
+	KUNIT_EXPECT_EQ(test, -EBUSY, submit_empty(w->client, &w->args));
+	w->args.fenced = false;
+	KUNIT_EXPECT_EQ(test, 0, submit_empty(w->client, &w->args));
+	pagoda_rig_hold(w->rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
+	w->args.fenced = true;
+	KUNIT_EXPECT_EQ(test, 0, submit_empty(w->client, &w->args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
+	queue_world_end(w);
+}
+
+static struct kunit_case queue_cases[] = {
+	KUNIT_CASE_PARAM(queue_holds_nothing, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(queue_waits_for_fences, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(queue_remembers_the_list, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(queue_signals_in_order, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(queue_signals_by_value, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(queue_fenced, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(queue_fenced_limit, pagoda_rig_modes),
+	{}
+};
+
+static struct kunit_suite queue_suite = {
+	.name = "pagoda_submit_queue",
+	.test_cases = queue_cases,
+};
+
+kunit_test_suite(queue_suite);
