@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which programs run in which modes: cells.py RIG.STEP, as lines of a cell and its programs.
 
-A cell is a word: <update mode>.mmu<0 or 1>.<VRAM the CPU sees>[.<more parameters of the GPU>]; the cell "modules" has
+A cell is a word: <update mode>.mmu<0 or 1>.<VRAM the CPU sees>[.<more parameters of the GPU>][.defer_jobs=1], the last
+of which is the driver's: no job is prepared before SUBMIT has returned. The cell "modules" has
 the test of loading and unloading. In the environment, CELLS replaces the cells (all programs in each, the short list
 in those with parameters of their own), FILTER is a glob for programs, and SHARE chooses the part of a step that
 rotates (the number of commits if it isn't set).
@@ -20,6 +21,7 @@ MODES = ("gpu_physical", "gpu_virtual", "cpu_virtual")
 COLUMNS = [(mmu, visible) for mmu in ("0", "1") for visible in ("all", "none")]
 # With part of VRAM in the CPU's window, what the CPU can reach and what it can't are both tested.
 BASE = "gpu_physical.mmu0.some"
+DEFERRED = "gpu_physical.mmu0.all.defer_jobs=1"
 # Devices unlike the default one, each with the programs that use page tables and move memory most.
 OPTIONS = ("gpu_physical.mmu0.all.dual_pte=1", "gpu_virtual.mmu0.all.cache_invalid=1",
            "gpu_virtual.mmu0.all.pt_levels=2", "cpu_virtual.mmu0.all.pt_levels=5",
@@ -90,7 +92,7 @@ def matrix_share():
         names = dict(matrix(COLUMNS))[f"{mode}.mmu{mmu}.{visible}"]
         cells.append((f"{mode}.mmu{mmu}.{visible}", names[(n + first) % len(MODES)::len(MODES)]))
     cells[-1][1].extend(ONCE)
-    return cells
+    return cells + deferred_share()
 
 
 def sleeping():
@@ -121,7 +123,19 @@ def sanitized_share():
     return list(picked.items())
 
 
+def deferred():
+    """Programs that submit jobs, with every job prepared in a work item."""
+    return [name for name in native() if name not in ONCE]
+
+
+def deferred_share():
+    """A third of them, by commit."""
+    names = deferred()
+    return [(DEFERRED, names[share() % 3::3])]
+
+
 STEPS = {
+    "stock.selftests-deferred": lambda: [(DEFERRED, deferred())],
     "stock.selftests": lambda: [(BASE, programs()), ("modules", ["reload"])],
     "stock.selftests-options": lambda: [(cell, list(SHORT)) for cell in OPTIONS],
     "stock.selftests-mmu0": lambda: matrix(COLUMNS[:2]),

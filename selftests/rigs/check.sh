@@ -80,6 +80,7 @@ if [[ $which == long ]]; then
 		"stock.pressure|$vm/machine.sh stock pressure"
 		"stock.suspend|$vm/machine.sh stock suspend"
 		"stock.selftests-options|$vm/machine.sh stock selftests-options"
+		"stock.selftests-deferred|$vm/machine.sh stock selftests-deferred"
 		"stock.selftests-mmu0|$vm/machine.sh stock selftests-mmu0"
 		"stock.selftests-mmu1|$vm/machine.sh stock selftests-mmu1"
 		"debug.selftests-smp4|$vm/machine.sh debug selftests-smp4"

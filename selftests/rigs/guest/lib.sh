@@ -39,7 +39,8 @@ load_pagoda() {
 }
 
 # A cell of the matrix is a word: update mode, device-MMU mode, what the CPU sees of VRAM, and more
-# parameters of the GPU if it has any: gpu_virtual.mmu1.none, cpu_virtual.mmu0.all.pt_levels=5.
+# parameters of the GPU if it has any: gpu_virtual.mmu1.none, cpu_virtual.mmu0.all.pt_levels=5. defer_jobs=1 among them
+# is the driver's.
 # load_cell <cell> [<parameter of the GPU>...]
 load_cell() {
 	MODE=${1%%.*}
@@ -50,8 +51,10 @@ load_cell() {
 	visible=${rest%%.*}
 	more=
 	[ "$rest" = "$visible" ] || more=$(echo "${rest#*.}" | tr . ' ')
+	deferred=${more%%defer_jobs=1*}
+	[ "$deferred" = "$more" ] && deferred='' || { more=$deferred; deferred=defer_jobs=1; }
 	# shellcheck disable=SC2086
-	load_pagoda "$@" device_mmu="${mmu#mmu}" visible="$visible" $more
+	DRIVER_PARAMETERS="$DRIVER_PARAMETERS $deferred" load_pagoda "$@" device_mmu="${mmu#mmu}" visible="$visible" $more
 }
 
 unload_pagoda() {
