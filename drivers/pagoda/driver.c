@@ -24,7 +24,6 @@
 #include "core/compat.h"
 #include "core/core.h"
 #include "core/device.h"
-#include "core/life.h"
 #include "debug/debug.h"
 #include "uapi/args.h"
 #include "vidmm/bo/bo.h"
@@ -55,13 +54,9 @@ static int driver_open(struct drm_device *drm, struct drm_file *file)
 	return file->driver_priv ? 0 : -ENOMEM;
 }
 
-static void client_end(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
+static void client_end(struct pagoda_client *client)
 {
-	struct pagoda_gate gate;
-
-	pagoda_gate_enter(vidmm, &gate, false);
 	pagoda_client_close_vms(client);
-	pagoda_gate_leave(vidmm, &gate);
 	pagoda_payer_end(client);
 	pagoda_client_put(client);
 }
@@ -71,9 +66,8 @@ static void client_end_work(struct work_struct *work)
 	struct pagoda_client *client = container_of(work, struct pagoda_client, end);
 	struct drm_device *drm = client->drm;
 
-	/* Outside of the gate: a rebuild of the device doesn't wait for jobs of a closed file. */
 	pagoda_client_wait_idle(client, MAX_SCHEDULE_TIMEOUT);
-	client_end(pagoda_device_of_drm(drm)->vidmm, client);
+	client_end(client);
 	drm_dev_put(drm);
 }
 
@@ -83,16 +77,12 @@ static void client_end_work(struct work_struct *work)
  */
 static void driver_postclose(struct drm_device *drm, struct drm_file *file)
 {
-	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
 	struct pagoda_client *client = file->driver_priv;
-	struct pagoda_gate gate;
 
 	pagoda_ears_close(&client->ears);
-	pagoda_gate_enter(vidmm, &gate, false);
 	pagoda_client_close(file);
-	pagoda_gate_leave(vidmm, &gate);
 	if (!pagoda_ends || pagoda_client_wait_idle(client, CLOSE_PATIENCE)) {
-		client_end(vidmm, client);
+		client_end(client);
 		return;
 	}
 	drm_dev_get(drm);

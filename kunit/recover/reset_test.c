@@ -358,7 +358,6 @@ static void reset_blame_each(struct kunit *test, bool again)
 	struct pagoda_vm *vms[2] = { vmt_make(rig), vmt_make(rig) };
 	struct pagoda_context *contexts[4];
 	struct drm_pagoda_context_state state;
-	struct pagoda_gate gate;
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -371,8 +370,8 @@ static void reset_blame_each(struct kunit *test, bool again)
 	rig->fail = (struct pagoda_rig_fail) {
 		.opcode = pagoda_rig_copy_op(rig), .allocation = bo->id, .times = 1,
 	};
-	/* The rebuild can't begin while the test holds the gate. */
-	KUNIT_ASSERT_EQ(test, 0, pagoda_gate_enter(rig->vidmm, &gate, false));
+	/* The rebuild can't begin while the test is in a section. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_enter(rig->vidmm));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	while (!pagoda_reset_epoch(rig->vidmm))
 		fsleep(USEC_PER_MSEC);
@@ -380,7 +379,7 @@ static void reset_blame_each(struct kunit *test, bool again)
 	rig->fail = (struct pagoda_rig_fail) {
 		.opcode = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE, .times = again,
 	};
-	pagoda_gate_leave(rig->vidmm, &gate);
+	pagoda_leave(rig->vidmm);
 	pagoda_reset_wait(rig->vidmm);
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_EQ(test, 0u, rig->fail.times);

@@ -162,10 +162,38 @@ static struct work_seen work_look(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	};
 }
 
+/* A call that another thread makes. */
+struct work_call {
+	struct work_struct work;
+	struct submit_client *client;
+	struct pagoda_context *context;
+	int ret;
+};
+
+static void work_begin(struct work_call *call, struct submit_client *client, work_func_t run)
+{
+	call->client = client;
+	INIT_WORK_ONSTACK(&call->work, run);
+	queue_work(system_dfl_wq, &call->work);
+}
+
+static void work_end(struct work_call *call)
+{
+	flush_work(&call->work);
+	destroy_work_on_stack(&call->work);
+}
+
+static void work_submit(struct work_struct *work)
+{
+	struct work_call *call = container_of(work, struct work_call, work);
+
+	call->ret = submit_empty(call->client, NULL);
+}
+
 /*
  * A job that never ends and moves are under way. Once the reset has returned, the device accesses
  * no memory and gets no request until it is restarted, whatever clients ask for. The restart waits
- * while the test holds the gate.
+ * while the test is in a section.
  */
 static void work_stands_still(struct kunit *test)
 {
@@ -174,7 +202,7 @@ static void work_stands_still(struct kunit *test)
 	struct pagoda_bo *counted = submit_private(busy, 1, SUBMIT_APERTURE, HERE);
 	struct pagoda_bo *out = work_bo(rig, 1, true), *in = work_bo(rig, 2, false);
 	struct work_seen before, after;
-	struct pagoda_gate gate;
+	struct work_call call = {};
 	u32 i;
 
 	submit_add(busy, HERE, 1);
@@ -185,13 +213,13 @@ static void work_stands_still(struct kunit *test)
 	pagoda_rig_settle(rig);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out));
-	KUNIT_ASSERT_EQ(test, 0, pagoda_gate_enter(rig->vidmm, &gate, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_enter(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
 	before = work_look(rig, counted);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, submit_wait(busy));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(in));
-	KUNIT_EXPECT_EQ(test, 0, submit_empty(other, NULL));
-	KUNIT_EXPECT_EQ(test, -ECANCELED, submit_wait(other));
+	work_begin(&call, other, work_submit);
+	schedule_timeout_uninterruptible(HZ / 20 ?: 1);
 	pagoda_rig_settle(rig);
 	for (i = 0; i < PAGODA_RIG_ENGINES; i++) {
 		flush_workqueue(rig->engines[i].wq);
@@ -205,8 +233,11 @@ static void work_stands_still(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, before.controls, after.controls);
 	KUNIT_EXPECT_EQ(test, before.word, after.word);
 	KUNIT_EXPECT_TRUE(test, before.vram && after.vram);
-	pagoda_gate_leave(rig->vidmm, &gate);
-	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_TRUE(test, work_busy(&call.work));
+	pagoda_leave(rig->vidmm);
+	work_end(&call);
+	KUNIT_EXPECT_EQ(test, 0, call.ret);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(other));
 	submit_store(other, SUBMIT_CODE + SZ_64K, 5);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(other, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(other));
@@ -226,18 +257,17 @@ static void work_loses_to_the_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *in = work_bo(rig, 2, false);
-	struct pagoda_gate gate;
 	u64 losses;
 
 	pagoda_rig_settle(rig);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_gate_enter(rig->vidmm, &gate, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_enter(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
 	losses = pagoda_lost_mark(rig->vidmm);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_since(rig->vidmm, losses));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(in));
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_lost_since(rig->vidmm, losses));
-	pagoda_gate_leave(rig->vidmm, &gate);
+	pagoda_leave(rig->vidmm);
 	pagoda_reset_wait(rig->vidmm);
 	pagoda_rig_close(in);
 }
@@ -289,26 +319,33 @@ static void work_is_missed(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* A context that is created during a reset works, and isn't marked as reset. */
+static void work_open(struct work_struct *work)
+{
+	struct work_call *call = container_of(work, struct work_call, work);
+
+	call->context = pagoda_context_create(call->client->vm, 1, DRM_PAGODA_PRIORITY_NORMAL);
+}
+
+/* A context whose save area is initialised when a reset comes works, and isn't marked as reset. */
 static void work_opens(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
 	struct submit_client *client = submit_client(rig, 0);
-	struct pagoda_context *context;
-	struct pagoda_gate gate;
+	struct work_call call = {};
 
 	pagoda_rig_settle(rig);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_gate_enter(rig->vidmm, &gate, false));
-	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
-	context = pagoda_context_create(client->vm, 1, DRM_PAGODA_PRIORITY_NORMAL);
-	pagoda_gate_leave(rig->vidmm, &gate);
-	pagoda_reset_wait(rig->vidmm);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
-	swap(client->context, context);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	work_begin(&call, client, work_open);
+	while (!READ_ONCE(rig->fake->nr_ring))
+		fsleep(100);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	work_end(&call);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(call.context));
+	swap(client->context, call.context);
 	KUNIT_EXPECT_EQ(test, 0, submit_state(client).state);
 	KUNIT_EXPECT_EQ(test, 0, submit_empty(client, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
-	pagoda_context_destroy(context);
+	pagoda_context_destroy(call.context);
 	submit_client_end(client);
 }
 

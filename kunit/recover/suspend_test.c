@@ -356,7 +356,6 @@ static void suspend_keeps_whole_vram(struct kunit *test)
 
 struct suspend_caller {
 	struct pagoda_rig *rig;
-	struct pagoda_gate gate;
 	struct completion done;
 	int ret;
 };
@@ -452,23 +451,21 @@ static int suspend_enter_run(void *arg)
 {
 	struct suspend_caller *caller = arg;
 
-	caller->ret = pagoda_gate_enter(caller->rig->vidmm, &caller->gate, false);
-	pagoda_gate_leave(caller->rig->vidmm, &caller->gate);
+	caller->ret = pagoda_enter(caller->rig->vidmm);
+	if (!caller->ret)
+		pagoda_leave(caller->rig->vidmm);
 	complete(&caller->done);
 	return 0;
 }
 
-/*
- * While the machine sleeps, the gate is shut: a thread that enters it waits until the end of sleep.
- */
-static void suspend_shuts_the_gate(struct kunit *test)
+/* While the machine sleeps, no thread enters a section: it waits until the end of sleep. */
+static void suspend_closes_sections(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
 	struct suspend_caller caller = { .rig = rig };
-	struct pagoda_gate gate;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
-	KUNIT_EXPECT_FALSE(test, pagoda_gate_try(rig->vidmm, &gate));
+	KUNIT_EXPECT_FALSE(test, pagoda_try_enter(rig->vidmm));
 	suspend_call(&caller, suspend_enter_run);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
 	suspend_power(rig, 0);
@@ -476,8 +473,8 @@ static void suspend_shuts_the_gate(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, completion_done(&caller.done));
 	pagoda_vidmm_end_sleep(rig->vidmm);
 	suspend_join(&caller);
-	KUNIT_ASSERT_TRUE(test, pagoda_gate_try(rig->vidmm, &gate));
-	pagoda_gate_leave(rig->vidmm, &gate);
+	KUNIT_ASSERT_TRUE(test, pagoda_try_enter(rig->vidmm));
+	pagoda_leave(rig->vidmm);
 }
 
 /* ---- What goes wrong ------------------------------------------------------------- */
@@ -491,7 +488,6 @@ static void suspend_is_refused(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bos[] = { suspend_bo(rig, CPU, 0), suspend_bo(rig, CPU, 1),
 				    suspend_bo(rig, CPU, 2) };
-	struct pagoda_gate gate;
 	u32 i;
 
 	/* Sleep wasn't prepared. */
@@ -499,8 +495,8 @@ static void suspend_is_refused(struct kunit *test)
 	pagoda_rig_pin(bos[1], true);
 	KUNIT_EXPECT_EQ(test, -EBUSY,
 			pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
-	KUNIT_ASSERT_TRUE(test, pagoda_gate_try(rig->vidmm, &gate));
-	pagoda_gate_leave(rig->vidmm, &gate);
+	KUNIT_ASSERT_TRUE(test, pagoda_try_enter(rig->vidmm));
+	pagoda_leave(rig->vidmm);
 	for (i = 0; i < ARRAY_SIZE(bos); i++)
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
 	pagoda_rig_pin(bos[1], false);
@@ -664,7 +660,7 @@ static struct kunit_case suspend_cases[] = {
 	KUNIT_CASE_PARAM(suspend_keeps_whole_vram, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(suspend_waits_for_jobs, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(suspend_keeps_waiting_jobs, pagoda_rig_mmu_modes),
-	KUNIT_CASE(suspend_shuts_the_gate),
+	KUNIT_CASE(suspend_closes_sections),
 	KUNIT_CASE_PARAM(suspend_is_refused, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(suspend_is_called_off, pagoda_rig_mmu_modes),
 	KUNIT_CASE(suspend_isnt_woken),

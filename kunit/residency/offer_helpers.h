@@ -24,7 +24,7 @@ static inline int reclaim(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	struct dma_fence *fence;
 	u32 result;
-	int ret = pagoda_reclaim(rig->vidmm, &bo, 1, &result, false, &fence);
+	int ret = pagoda_rig_reclaim(rig, &bo, 1, &result, false, &fence);
 
 	dma_fence_put(fence);
 	return ret ?: result;
@@ -34,7 +34,7 @@ static inline int make_resident(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	struct dma_fence *fence;
 	u64 trim;
-	int ret = pagoda_residency_make(rig->vidmm, &bo, 1, &fence, &trim);
+	int ret = pagoda_rig_make_resident(rig, &bo, 1, &fence, &trim);
 
 	dma_fence_put(fence);
 	return ret;
@@ -43,7 +43,7 @@ static inline int make_resident(struct pagoda_rig *rig, struct pagoda_bo *bo)
 static inline int evict(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	struct dma_fence *fence;
-	int ret = pagoda_residency_evict(rig->vidmm, &bo, 1, &fence);
+	int ret = pagoda_rig_evict(rig, &bo, 1, &fence);
 
 	dma_fence_put(fence);
 	return ret;
@@ -114,7 +114,7 @@ static inline void crowd_in(struct pagoda_rig *rig, struct pagoda_bo **crowd, u3
 	/* Each allocation holds a reference to its client. */
 	pagoda_client_put(other);
 	KUNIT_ASSERT_EQ(rig->test, 0,
-			pagoda_residency_make(rig->vidmm, crowd, count, &fence, &trim));
+			pagoda_rig_make_resident(rig, crowd, count, &fence, &trim));
 	dma_fence_put(fence);
 	pagoda_rig_settle(rig);
 }

@@ -68,7 +68,7 @@ static void reclaim_pages_in(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[1]));
 	pagoda_rig_settle(rig);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_reclaim(rig->vidmm, bos, 2, results, true, &fence));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_reclaim(rig, bos, 2, results, true, &fence));
 	PAGODA_PROVES(C174);
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[0]));
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
@@ -134,10 +134,10 @@ static void reclaim_not_committed(struct kunit *test)
 	pagoda_rig_write(rig, bos[1], 4);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_offer(rig->vidmm, bos, 2, DRM_PAGODA_OFFER_LOW, 0));
 	KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[1]));
-	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_reclaim(rig->vidmm, bos, 2, results, true, &fence));
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_reclaim(rig, bos, 2, results, true, &fence));
 	KUNIT_EXPECT_NULL(test, fence);
 	KUNIT_EXPECT_TRUE(test, pagoda_bo_is_offered(bos[0]));
-	KUNIT_EXPECT_EQ(test, 0, pagoda_reclaim(rig->vidmm, bos, 2, results, false, &fence));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_reclaim(rig, bos, 2, results, false, &fence));
 	PAGODA_PROVES(C172);
 	KUNIT_EXPECT_EQ(test, results[0], (u32)DRM_PAGODA_RECLAIM_OK);
 	KUNIT_EXPECT_EQ(test, results[1], (u32)DRM_PAGODA_RECLAIM_NOT_COMMITTED);

@@ -252,13 +252,13 @@ static void resident_stays_for_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2u, pagoda_require_clients(bo));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_require_release(m.rig->client, &bo, 1, false, 0));
-	KUNIT_ASSERT_EQ(test, 0, pagoda_residency_evict(m.rig->vidmm, &bo, 1, &fence));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_evict(m.rig, &bo, 1, &fence));
 	dma_fence_put(fence);
 	KUNIT_EXPECT_EQ(test, TTM_PL_VRAM, bo->ttm.resource->mem_type);
 	/* The other client is closed: its counts are dropped. */
 	pagoda_client_drop_lists(other);
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_require_clients(bo));
-	KUNIT_ASSERT_EQ(test, 0, pagoda_residency_evict(m.rig->vidmm, &bo, 1, &fence));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_evict(m.rig, &bo, 1, &fence));
 	dma_fence_put(fence);
 	KUNIT_EXPECT_EQ(test, TTM_PL_SYSTEM, bo->ttm.resource->mem_type);
 	pagoda_client_put(other);
@@ -319,7 +319,7 @@ static void resident_make(struct resident_model *m)
 	struct dma_fence *fence;
 	u64 trim;
 
-	KUNIT_ASSERT_EQ(m->test, 0, pagoda_residency_make(m->rig->vidmm, m->bos, 3, &fence, &trim));
+	KUNIT_ASSERT_EQ(m->test, 0, pagoda_rig_make_resident(m->rig, m->bos, 3, &fence, &trim));
 	if (fence)
 		dma_fence_wait(fence, false);
 	dma_fence_put(fence);
@@ -342,7 +342,7 @@ static void resident_made_again(struct kunit *test)
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	KUNIT_EXPECT_FALSE(test, resident_is_made(&m, true));
 	dma_resv_unlock(bo->ttm.base.resv);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_residency_evict(m.rig->vidmm, &bo, 1, &fence));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_evict(m.rig, &bo, 1, &fence));
 	dma_fence_put(fence);
 	KUNIT_EXPECT_FALSE(test, resident_is_made(&m, true));
 	resident_make(&m);
@@ -436,7 +436,7 @@ static void resident_while_executed(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(m.bos[1]));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_require_release(m.rig->client, &m.bos[1], 1, false, 0));
-	KUNIT_ASSERT_EQ(test, 0, pagoda_residency_evict(m.rig->vidmm, &m.bos[1], 1, &fence));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_evict(m.rig, &m.bos[1], 1, &fence));
 	pagoda_rig_hold(m.rig, 0, false);
 	PAGODA_PROVES(C152, C154);
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));

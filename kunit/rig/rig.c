@@ -611,6 +611,39 @@ int pagoda_rig_to_aperture(struct pagoda_bo *bo, bool address)
 	return pagoda_rig_place(bo, &place, false);
 }
 
+int pagoda_rig_make_resident(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
+			     struct dma_fence **fence, u64 *trim)
+{
+	int ret;
+
+	pagoda_enter_anyway(rig->vidmm);
+	ret = pagoda_residency_make(rig->vidmm, bos, count, fence, trim);
+	pagoda_leave(rig->vidmm);
+	return ret;
+}
+
+int pagoda_rig_evict(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
+		     struct dma_fence **fence)
+{
+	int ret;
+
+	pagoda_enter_anyway(rig->vidmm);
+	ret = pagoda_residency_evict(rig->vidmm, bos, count, fence);
+	pagoda_leave(rig->vidmm);
+	return ret;
+}
+
+int pagoda_rig_reclaim(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count, u32 *results,
+		       bool all, struct dma_fence **fence)
+{
+	int ret;
+
+	pagoda_enter_anyway(rig->vidmm);
+	ret = pagoda_reclaim(rig->vidmm, bos, count, results, all, fence);
+	pagoda_leave(rig->vidmm);
+	return ret;
+}
+
 void pagoda_rig_fragment(struct pagoda_rig *rig, struct pagoda_bo **odd, u32 count)
 {
 	const u32 flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE;

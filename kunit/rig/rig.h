@@ -242,6 +242,13 @@ int pagoda_rig_place(struct pagoda_bo *bo, const struct ttm_place *place, bool n
 int pagoda_rig_to_vram(struct pagoda_bo *bo);
 int pagoda_rig_to_system(struct pagoda_bo *bo);
 int pagoda_rig_to_aperture(struct pagoda_bo *bo, bool address);
+/* Calls of residency/, in a section. */
+int pagoda_rig_make_resident(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
+			     struct dma_fence **fence, u64 *trim);
+int pagoda_rig_evict(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
+		     struct dma_fence **fence);
+int pagoda_rig_reclaim(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count, u32 *results,
+		       bool all, struct dma_fence **fence);
 /* Fills VRAM so that every other page is taken, by @count allocations of one page each. */
 void pagoda_rig_fragment(struct pagoda_rig *rig, struct pagoda_bo **odd, u32 count);
 /* Wait until the allocation's moves are done; write, or check, every byte where it is. */

@@ -373,7 +373,7 @@ static void mmu_expect_calm(struct pagoda_rig *rig)
 }
 
 /*
- * A thread that the gate doesn't keep out may move an allocation before its rebuild: the device has
+ * A thread that is in no section may move an allocation before its rebuild: the device has
  * forgotten the mapping of the pages, and the move makes it again.
  */
 static void mmu_moves_before_the_rebuild(struct kunit *test)
@@ -413,19 +413,18 @@ static void mmu_moves_before_the_loss(struct kunit *test)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 7, CPU | CACHED, VRAM | APERTURE, 0);
 	struct pagoda_queue *queue = rig->vidmm->queue;
 	struct mmu_blocker blocker;
-	struct pagoda_gate gate;
 
 	INIT_WORK_ONSTACK(&blocker.work, mmu_block);
 	init_completion(&blocker.begun);
 	init_completion(&blocker.let);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_gate_enter(rig->vidmm, &gate, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_enter(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
 	/* The work item that gives up pushed jobs runs behind this one. */
 	queue_work(queue->recover_wq, &blocker.work);
 	wait_for_completion(&blocker.begun);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
 	KUNIT_EXPECT_EQ(test, 0, dma_fence_get_status(pagoda_tt_of(bo->ttm.ttm)->mapped));
-	pagoda_gate_leave(rig->vidmm, &gate);
+	pagoda_leave(rig->vidmm);
 	mmu_wait_open(rig);
 	KUNIT_EXPECT_EQ(test, 0, dma_fence_get_status(pagoda_tt_of(bo->ttm.ttm)->mapped));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bo));

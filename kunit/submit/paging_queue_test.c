@@ -766,7 +766,7 @@ static void paging_call_work(struct work_struct *work)
 	struct dma_fence *fence;
 	u64 trim;
 
-	call->ret = pagoda_residency_make(t->rig->vidmm, &t->bos[4], 6, &fence, &trim);
+	call->ret = pagoda_rig_make_resident(t->rig, &t->bos[4], 6, &fence, &trim);
 	dma_fence_put(fence);
 	complete(&call->done);
 }

@@ -159,7 +159,7 @@ static void import_is_evicted(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, PRIME_HERE));
 	for (round = 1; round < 4; round++) {
 		KUNIT_EXPECT_EQ(test, 0, prime_store(client, bo, 0, round));
-		KUNIT_EXPECT_EQ(test, 0, pagoda_residency_evict(rig->vidmm, &bo, 1, &fence));
+		KUNIT_EXPECT_EQ(test, 0, pagoda_rig_evict(rig, &bo, 1, &fence));
 		dma_fence_put(fence);
 		pagoda_bo_info(bo, &info);
 		KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_NOT_RESIDENT, info.residency);

@@ -22,7 +22,7 @@ static int prime_make_resident(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	struct dma_fence *fence;
 	u64 trim;
-	int ret = pagoda_residency_make(rig->vidmm, &bo, 1, &fence, &trim);
+	int ret = pagoda_rig_make_resident(rig, &bo, 1, &fence, &trim);
 
 	dma_fence_put(fence);
 	return ret;
@@ -31,7 +31,7 @@ static int prime_make_resident(struct pagoda_rig *rig, struct pagoda_bo *bo)
 static int prime_evict(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	struct dma_fence *fence;
-	int ret = pagoda_residency_evict(rig->vidmm, &bo, 1, &fence);
+	int ret = pagoda_rig_evict(rig, &bo, 1, &fence);
 
 	dma_fence_put(fence);
 	return ret;

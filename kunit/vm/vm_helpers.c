@@ -91,8 +91,11 @@ int vmt_copy(struct pagoda_vm *vm, u64 from, u64 to, u64 size)
 int vmt_validate(struct pagoda_vm *vm)
 {
 	struct dma_fence *fence = NULL;
-	int ret = pagoda_vm_validate(vm, &fence);
+	int ret;
 
+	pagoda_enter_anyway(vm->vidmm);
+	ret = pagoda_vm_validate(vm, &fence);
+	pagoda_leave(vm->vidmm);
 	dma_fence_put(fence);
 	return ret;
 }

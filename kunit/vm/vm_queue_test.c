@@ -379,8 +379,8 @@ static int queue_resident(struct pagoda_rig *rig, struct pagoda_bo *bo, bool res
 {
 	struct dma_fence *fence;
 	u64 trim;
-	int ret = resident ? pagoda_residency_make(rig->vidmm, &bo, 1, &fence, &trim) :
-			     pagoda_residency_evict(rig->vidmm, &bo, 1, &fence);
+	int ret = resident ? pagoda_rig_make_resident(rig, &bo, 1, &fence, &trim) :
+			     pagoda_rig_evict(rig, &bo, 1, &fence);
 
 	dma_fence_put(fence);
 	return ret;
@@ -435,24 +435,20 @@ static int queue_call(void *data)
 {
 	struct queue_caller *caller = data;
 	struct queue_test *t = caller->t;
-	struct pagoda_gate gate;
 
-	/* As ioctls do. */
-	pagoda_gate_enter(t->rig->vidmm, &gate, false);
 	complete(&caller->called);
 	caller->ret = queue_map(t->rig, t->vm, t->bo, HERE, NULL, 0, t->out, 1000);
-	pagoda_gate_leave(t->rig->vidmm, &gate);
 	complete(&caller->done);
 	return 0;
 }
 
-/* Shuts the gate and opens it, as a rebuild or a sleep does. */
+/* Closes sections and opens them, as a sleep does. */
 static int queue_shut(void *data)
 {
 	struct queue_caller *caller = data;
 
-	pagoda_gate_shut(caller->t->rig->vidmm);
-	pagoda_gate_open(caller->t->rig->vidmm);
+	pagoda_sections_close(caller->t->rig->vidmm);
+	pagoda_sections_open(caller->t->rig->vidmm);
 	pagoda_deferred_kick(caller->t->rig->vidmm);
 	complete(&caller->done);
 	return 0;

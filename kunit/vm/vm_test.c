@@ -153,6 +153,7 @@ static int vm_bring(struct pagoda_vm *vm, struct pagoda_context *context)
 {
 	int ret;
 
+	pagoda_enter_anyway(vm->vidmm);
 	mutex_lock(&vm->lock);
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	ret = pagoda_vm_make_tables_resident(vm);
@@ -160,6 +161,7 @@ static int vm_bring(struct pagoda_vm *vm, struct pagoda_context *context)
 		ret = pagoda_save_validate(&context->save);
 	dma_resv_unlock(pagoda_vm_resv(vm));
 	mutex_unlock(&vm->lock);
+	pagoda_leave(vm->vidmm);
 	return ret;
 }
 
@@ -432,10 +434,13 @@ static void vm_call_run(struct work_struct *work)
 	struct drm_file file = { .driver_priv = rig->client };
 	struct dma_fence *fence = NULL;
 
-	if (call->destroy)
+	if (call->destroy) {
 		call->ret = pagoda_ioctl_vm_destroy(rig->drm, &args, &file);
-	else
-		call->ret = pagoda_client_validate(rig->client, &fence);
+		return;
+	}
+	pagoda_enter_anyway(rig->vidmm);
+	call->ret = pagoda_client_validate(rig->client, &fence);
+	pagoda_leave(rig->vidmm);
 	dma_fence_put(fence);
 }
 
@@ -514,7 +519,6 @@ static void vm_is_destroyed_once(struct kunit *test)
 		{ .rig = rig, .destroy = true, .ret = 1 },
 	};
 	struct pagoda_vm *vm = vmt_make(rig);
-	struct dma_fence *fence = NULL;
 
 	KUNIT_ASSERT_EQ(test, 0,
 			xa_err(xa_store(&rig->client->objects[PAGODA_OBJECT_VM], 1, vm,
@@ -529,8 +533,41 @@ static void vm_is_destroyed_once(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, !calls[0].ret || !calls[1].ret);
 	KUNIT_EXPECT_NULL(test, xa_load(&rig->client->objects[PAGODA_OBJECT_VM], 1));
 	KUNIT_EXPECT_TRUE(test, vm->closed);
-	KUNIT_EXPECT_EQ(test, 0, pagoda_vm_validate(vm, &fence));
+	KUNIT_EXPECT_EQ(test, 0, vmt_validate(vm));
 	pagoda_vm_put(vm);
+}
+
+struct vm_closing {
+	struct pagoda_vm *vm;
+	struct work_struct work;
+};
+
+static void vm_closing_run(struct work_struct *work)
+{
+	vmt_drop(container_of(work, struct vm_closing, work)->vm);
+}
+
+/* A VM that is closed waits for its jobs; a rebuild and a sleep don't wait for that. */
+static void vm_waits_outside_of_sections(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct vm_closing closing = { .vm = vmt_make(rig) };
+	struct dma_fence *job = pagoda_test_fence(test);
+
+	pagoda_rig_add_fence(test, pagoda_vm_resv(closing.vm), job, DMA_RESV_USAGE_BOOKKEEP);
+	INIT_WORK_ONSTACK(&closing.work, vm_closing_run);
+	queue_work(system_dfl_wq, &closing.work);
+	while (!READ_ONCE(closing.vm->closed))
+		fsleep(USEC_PER_MSEC);
+	schedule_timeout_uninterruptible(HZ / 20 ?: 1);
+	pagoda_sections_close(rig->vidmm);
+	pagoda_sections_open(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_EXPECT_TRUE(test, work_busy(&closing.work));
+	dma_fence_signal(job);
+	dma_fence_put(job);
+	flush_work(&closing.work);
+	destroy_work_on_stack(&closing.work);
 }
 
 /* Expects each save area to name the current root. */
@@ -603,6 +640,7 @@ static struct kunit_case vm_cases[] = {
 	KUNIT_CASE_PARAM(vm_root_is_named_later, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_lookups_wait_for_no_vm, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(vm_is_destroyed_once, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(vm_waits_outside_of_sections, pagoda_rig_mmu_modes),
 	{ }
 };
 

@@ -60,10 +60,9 @@ struct ttm_device;
  * A thread that holds a lock takes only locks that come later in this list. Mutexes, semaphores
  * and reservations::
  *
- *	pagoda_payer.lock		held while the client's thread executes a work item; but
- *					promotion takes this lock with the gate and residency
- *	pagoda_reset.gate		not under mmap_lock: a CPU fault tests whether it has to
- *					wait (gate.c)
+ *	pagoda_payer.lock		held while the client's thread executes a work item
+ *	pagoda_reset.sections		a section (section.c), and a rebuild; not under mmap_lock:
+ *					user memory is accessed outside of sections
  *	pagoda_context.lock
  *	pagoda_vidmm.residency		not under mmap_lock: a CPU fault locks one allocation
  *	pagoda_closing.lock
@@ -181,7 +180,7 @@ struct pagoda_counters {
  * @mfences: Monitored fences
  * @engines: Engines that execute commands, NULL if there are none
  * @resets: Number of resets of the whole device, sleeps included: the epoch
- * @reset: Whether the device is being reset or rebuilt, and the gate
+ * @reset: Whether the device is being reset or rebuilt, and sections
  * @deferred_lock: Protects @deferred; taken from interrupts
  * @deferred: Queues of deferred work that aren't empty
  * @missing: Queues of deferred work that wait for a point of a syncobj

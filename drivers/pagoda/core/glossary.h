@@ -41,7 +41,7 @@
  * fence page            memory where each submission writes its number at its end
  * reserve               part of VRAM for page tables and save areas only
  * window                CPU mapping of VRAM, or of a tiled allocation as rows
- * gate                  keeps threads out while the device is rebuilt or sleeps
+ * section               part of an operation in which the device isn't rebuilt and doesn't sleep
  * rebuild               restores the device's state after a reset
  * ===================== ========================================================
  */

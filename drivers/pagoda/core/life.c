@@ -65,7 +65,7 @@ bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm)
  * pagoda_reset_wait() - Wait until the device is rebuilt
  * @vidmm: Manager
  *
- * Context: Sleeps; not inside of the gate. A fatal signal ends the wait.
+ * Context: Sleeps; outside of sections. A fatal signal ends the wait.
  */
 void pagoda_reset_wait(struct pagoda_vidmm *vidmm)
 {

@@ -6,7 +6,7 @@
  *		reset, jobs and paging that the device had or gets from then on are given up
  *	phase 2	rebuild.c, a work item that allocates, locks and waits without
  *		restrictions: the device's state is rebuilt from the driver's records
- *	gate	gate.c: ioctls stay out of phase 2
+ *	section	section.c: operations on the device's memory stay out of phase 2
  *
  * A sleep of the machine is a reset, too. The device has no power between the two phases, and
  * all content that matters leaves VRAM before phase 1 (sleep.c): nothing is lost.
@@ -30,17 +30,6 @@
 #include <linux/workqueue.h>
 
 struct pagoda_vidmm;
-struct task_struct;
-
-/**
- * struct pagoda_gate - Entry of a thread inside of the gate: the device isn't rebuilt meanwhile
- * @link: Entry in pagoda_reset.inside
- * @task: Thread; NULL if the thread was inside already and this entry isn't in the list
- */
-struct pagoda_gate {
-	struct list_head link;
-	struct task_struct *task;
-};
 
 /* One reset more than PAGODA_RESET_LIMIT in PAGODA_RESET_SECONDS, and the device is dead. */
 #define PAGODA_RESET_LIMIT	5
@@ -92,20 +81,18 @@ struct pagoda_reset_note {
 /**
  * struct pagoda_reset - Resets of a device
  * @vidmm: Manager
- * @gate: Held for reading by threads that work on the device's memory in normal context, for
- *	writing by phase 2
- * @inside_lock: Protects @inside
- * @inside: Threads that hold @gate for reading, struct pagoda_gate
+ * @sections: Held for reading by a thread in a section, for writing by phase 2
  * @lock: Protects all members from @hidden to @nr_notes. Taken in the dma_fence signalling path:
  *	nothing is allocated under this lock
  * @hidden: CPU mappings show nothing: the device is being reset or isn't rebuilt yet; also read
  *	without @lock
  * @held: The reset holds the engines
  * @pending: The device was reset and isn't rebuilt yet; also read without @lock
- * @shut: No thread gets through the gate: the machine sleeps or is about to; written with @gate
- *	held for writing, read without a lock
+ * @shut: Sections are closed: the machine sleeps or is about to; written with @sections held for
+ *	writing, read without a lock
  * @asleep: The device has no power: nothing is rebuilt; also read without @lock
- * @kept: Number of bytes from the start of VRAM that outlive the sleep; written with the gate shut
+ * @kept: Number of bytes from the start of VRAM that outlive the sleep; written while sections are
+ *	closed
  * @kept_epoch: pagoda_reset_epoch() of the content in @kept bytes, or %PAGODA_RESET_KEEPS_NOTHING
  * @dead: The device is never used again
  * @stopped: The hardware is being removed
@@ -125,9 +112,7 @@ struct pagoda_reset_note {
  */
 struct pagoda_reset {
 	struct pagoda_vidmm *vidmm;
-	struct rw_semaphore gate;
-	spinlock_t inside_lock;	/* protects inside */
-	struct list_head inside;
+	struct rw_semaphore sections;
 	struct mutex lock;	/* protects hidden to nr_notes */
 	bool hidden;
 	bool held;
@@ -153,15 +138,15 @@ struct pagoda_reset {
 	struct list_head vms;
 };
 
-/* gate.c */
-int pagoda_gate_enter(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate, bool interruptible);
-bool pagoda_gate_try(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
-void pagoda_gate_leave(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
-struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm);
-void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
-bool pagoda_gate_is_inside(struct pagoda_vidmm *vidmm);
-void pagoda_gate_shut(struct pagoda_vidmm *vidmm);
-void pagoda_gate_open(struct pagoda_vidmm *vidmm);
+/* section.c */
+int pagoda_enter(struct pagoda_vidmm *vidmm);
+void pagoda_enter_anyway(struct pagoda_vidmm *vidmm);
+bool pagoda_try_enter(struct pagoda_vidmm *vidmm);
+void pagoda_leave(struct pagoda_vidmm *vidmm);
+void pagoda_sections_close(struct pagoda_vidmm *vidmm);
+void pagoda_sections_open(struct pagoda_vidmm *vidmm);
+void pagoda_sections_drain(struct pagoda_vidmm *vidmm);
+void pagoda_assert_entered(struct pagoda_vidmm *vidmm);
 
 /* life.c */
 void pagoda_reset_wait(struct pagoda_vidmm *vidmm);

@@ -124,19 +124,8 @@ static const struct file_operations debugfs_reset_fops = {
 static int debugfs_trim_set(void *data, u64 bytes)
 {
 	struct drm_device *drm = data;
-	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
-	struct pagoda_gate gate;
-	int ret, idx;
 
-	if (!drm_dev_enter(drm, &idx))
-		return -ENODEV;
-	ret = pagoda_gate_enter(vidmm, &gate, true);
-	if (!ret) {
-		ret = pagoda_vidmm_trim(vidmm, bytes);
-		pagoda_gate_leave(vidmm, &gate);
-	}
-	drm_dev_exit(idx);
-	return ret;
+	return pagoda_vidmm_trim(pagoda_device_of_drm(drm)->vidmm, bytes);
 }
 
 static int debugfs_trim_get(void *data, u64 *bytes)

@@ -42,6 +42,8 @@ long pagoda_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 
 struct pagoda_bo *pagoda_bo_lookup(struct drm_file *file, u32 handle);
 void pagoda_bo_put(struct pagoda_bo *bo);
+int pagoda_bo_describe(struct drm_device *drm, struct pagoda_bo *bo,
+		       struct drm_pagoda_allocation_info *info);
 
 /* Layout of drm_pagoda_residency_entry, drm_pagoda_submit_entry and drm_pagoda_priority_entry. */
 struct pagoda_bo_entry {

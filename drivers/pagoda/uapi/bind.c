@@ -10,6 +10,7 @@
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
+#include "core/life.h"
 #include "vidmm/fence/fence.h"
 #include "vidmm/fence/sync.h"
 #include "vidmm/ledger/ledger.h"
@@ -260,8 +261,11 @@ static void bind_forget_closed(struct drm_file *file, struct pagoda_vm *vm,
 		if (!bind->bo || bind->type == DRM_PAGODA_BIND_MAP_FENCE)
 			continue;
 		bo = pagoda_bo_lookup(file, bind->handle);
-		if (bo != bind->bo)
+		if (bo != bind->bo) {
+			pagoda_enter_anyway(vm->vidmm);
 			pagoda_vm_forget(vm, bind->bo);
+			pagoda_leave(vm->vidmm);
+		}
 		if (bo)
 			pagoda_bo_put(bo);
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* QUERY_MEMORY_INFO, SET_RESERVATION and EVENTS: a client's usage, budget and their changes. */
+#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include "core/device.h"
 #include "vidmm/ledger/budget.h"
@@ -48,12 +49,15 @@ int pagoda_ioctl_set_reservation(struct drm_device *drm, void *data, struct drm_
 int pagoda_ioctl_events(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_events *args = data;
-	int fd;
+	int fd, idx;
 
 	if (pagoda_refuse(drm, args->flags & ~DRM_PAGODA_EVENTS_NONBLOCK))
 		return -EINVAL;
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
 	fd = pagoda_listener_open(pagoda_device_of_drm(drm)->vidmm, file->driver_priv,
 				  args->flags & DRM_PAGODA_EVENTS_NONBLOCK);
+	drm_dev_exit(idx);
 	if (fd < 0)
 		return fd;
 	args->fd = fd;

@@ -3,12 +3,12 @@
 #include <linux/eventfd.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_utils.h>
 #include <drm/drm_vma_manager.h>
 #include "core/device.h"
+#include "core/life.h"
 #include "vidmm/fence/fence.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
@@ -53,6 +53,7 @@ int pagoda_ioctl_fence_create(struct drm_device *drm, void *data, struct drm_fil
 int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct pagoda_client *client = file->driver_priv;
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
 	struct drm_pagoda_fence_destroy *args = data;
 	struct pagoda_mfence *mfence;
 	int ret;
@@ -68,7 +69,9 @@ int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_fi
 	if (pagoda_refuse(drm, ret))
 		return ret;
 	/* GPU mappings end with the id, as those of an allocation end with its handle. */
+	pagoda_enter_anyway(vidmm);
 	pagoda_client_forget(client, pagoda_mfence_bo(mfence));
+	pagoda_leave(vidmm);
 	pagoda_client_drop_fence(file, mfence);
 	return 0;
 }
@@ -172,24 +175,19 @@ static int wait_check(struct drm_device *drm, const struct drm_pagoda_fence_wait
 	return 0;
 }
 
-/* Prepares a wait. Only this step keeps the device from being removed; the wait doesn't. */
+/* Prepares a wait. Only this step needs the device; the wait doesn't. */
 static struct pagoda_mfence_group *wait_prepare(struct drm_device *drm, struct drm_file *file,
 						const struct drm_pagoda_fence_wait *args)
 {
 	struct pagoda_mfence_group *group;
 	struct fence_list list;
-	int ret, idx;
+	int ret;
 
 	ret = list_get(drm, file->driver_priv, &args->entries, &list);
 	if (ret)
 		return ERR_PTR(ret);
-	if (drm_dev_enter(drm, &idx)) {
-		group = pagoda_mfence_group_create(list.entries, list.count,
-						   args->flags & DRM_PAGODA_FENCE_WAIT_ANY);
-		drm_dev_exit(idx);
-	} else {
-		group = ERR_PTR(-ENODEV);
-	}
+	group = pagoda_mfence_group_create(list.entries, list.count,
+					   args->flags & DRM_PAGODA_FENCE_WAIT_ANY);
 	list_put(&list);
 	return group;
 }

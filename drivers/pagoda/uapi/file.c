@@ -64,7 +64,7 @@ void pagoda_client_close(struct drm_file *file)
  * @client: Client, after pagoda_client_close()
  * @timeout: Jiffies, for all VMs together
  *
- * Context: Sleeps, outside of the gate.
+ * Context: Sleeps, outside of sections.
  * Return: true if all of their fences have signalled.
  */
 bool pagoda_client_wait_idle(struct pagoda_client *client, long timeout)

@@ -6,6 +6,7 @@
 #include <drm/drm_gem.h>
 #include "core/core.h"
 #include "core/device.h"
+#include "core/life.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/ttm/ttm.h"
@@ -25,6 +26,20 @@ struct pagoda_bo *pagoda_bo_lookup(struct drm_file *file, u32 handle)
 void pagoda_bo_put(struct pagoda_bo *bo)
 {
 	drm_gem_object_put(pagoda_bo_gem(bo));
+}
+
+/* As pagoda_bo_info(), after a rebuild that is due, which finds out whether content was lost. */
+int pagoda_bo_describe(struct drm_device *drm, struct pagoda_bo *bo,
+		       struct drm_pagoda_allocation_info *info)
+{
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
+	int ret = pagoda_enter(vidmm);
+
+	if (ret)
+		return ret;
+	pagoda_bo_info(bo, info);
+	pagoda_leave(vidmm);
+	return 0;
 }
 
 /* Copies the caller's entries, all at once if their stride is the kernel's. Checks the flags. */

@@ -6,6 +6,7 @@
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
 #include "core/device.h"
+#include "core/life.h"
 #include "vidmm/fence/fence.h"
 #include "vidmm/fence/sync.h"
 #include "vidmm/ledger/allocation.h"
@@ -74,9 +75,25 @@ static int reclaim_answer(const struct drm_pagoda_array *array, const u32 *resul
 }
 
 /*
- * Reclaims a list and writes the results. Ignores a failure to make GPU mappings valid: the next
- * submission that uses such a mapping makes the mapping valid.
+ * Reclaims a list. Ignores a failure to make GPU mappings valid: the next submission that uses such
+ * a mapping makes the mapping valid.
  */
+static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *list, u32 *results,
+		   bool all, struct dma_fence **fence)
+{
+	struct pagoda_vidmm *vidmm = list->bos[0]->vidmm;
+	int ret = pagoda_enter(vidmm);
+
+	if (ret)
+		return ret;
+	ret = pagoda_reclaim(vidmm, list->bos, list->count, results, all, fence);
+	if (!ret)
+		pagoda_client_validate(client, fence);
+	pagoda_leave(vidmm);
+	return ret;
+}
+
+/* Reclaims a list and writes the results. */
 static int reclaim_list(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_reclaim *args, const struct pagoda_bo_list *list,
 			struct pagoda_out_point *out)
@@ -88,9 +105,8 @@ static int reclaim_list(struct drm_device *drm, struct drm_file *file,
 
 	if (!results)
 		return -ENOMEM;
-	ret = pagoda_reclaim(vidmm, list->bos, list->count, results, !args->results.count, &fence);
+	ret = reclaim(file->driver_priv, list, results, !args->results.count, &fence);
 	if (!ret) {
-		pagoda_client_validate(file->driver_priv, &fence);
 		args->pending = fence && !dma_fence_is_signaled(fence);
 		pagoda_point_add(vidmm, out, fence);
 		ret = reclaim_answer(&args->results, results);

@@ -249,12 +249,12 @@ static int list_status_get(struct drm_device *drm, struct drm_file *file, const 
 	bo = pagoda_bo_lookup(file, status->handle);
 	if (pagoda_refuse(drm, !bo))
 		return -ENOENT;
-	pagoda_bo_info(bo, &info);
+	ret = pagoda_bo_describe(drm, bo, &info);
 	status->count = pagoda_require_count(file->driver_priv, bo);
 	status->clients = pagoda_require_clients(bo);
-	status->residency = info.residency;
+	status->residency = ret ? 0 : info.residency;
 	pagoda_bo_put(bo);
-	return 0;
+	return ret;
 }
 
 int pagoda_ioctl_query_residency_list(struct drm_device *drm, void *data, struct drm_file *file)

@@ -3,6 +3,7 @@
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
 #include "core/device.h"
+#include "core/life.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/fence/fence.h"
 #include "vidmm/fence/sync.h"
@@ -49,10 +50,28 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 	ret = pagoda_bo_list_lookup(drm, file, count, list);
 	if (ret)
 		return ret;
-	if (pagoda_residency_is_made(client, list->bos, count, true))
-		return 0;
-	ret = pagoda_residency_make(vidmm, list->bos, count, fence, trim);
-	return ret ?: pagoda_client_validate(client, fence);
+	ret = pagoda_enter(vidmm);
+	if (ret)
+		return ret;
+	if (!pagoda_residency_is_made(client, list->bos, count, true)) {
+		ret = pagoda_residency_make(vidmm, list->bos, count, fence, trim);
+		if (!ret)
+			ret = pagoda_client_validate(client, fence);
+	}
+	pagoda_leave(vidmm);
+	return ret;
+}
+
+static int evict(struct drm_device *drm, struct pagoda_bo_list *list, struct dma_fence **fence)
+{
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
+	int ret = pagoda_enter(vidmm);
+
+	if (ret)
+		return ret;
+	ret = pagoda_residency_evict(vidmm, list->bos, list->count, fence);
+	pagoda_leave(vidmm);
+	return ret;
 }
 
 int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_file *file)
@@ -106,7 +125,7 @@ int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file
 	struct drm_pagoda_evict *args = data;
 	struct pagoda_out_point out;
 	struct pagoda_bo_list list;
-	struct dma_fence *fence;
+	struct dma_fence *fence = NULL;
 	int ret;
 
 	if (pagoda_refuse(drm, args->flags & ~EVICT_FLAGS) ||
@@ -123,8 +142,7 @@ int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file
 	if (ret)
 		goto put_list;
 
-	ret = pagoda_residency_evict(pagoda_device_of_drm(drm)->vidmm, list.bos, list.count,
-				     &fence);
+	ret = evict(drm, &list, &fence);
 	if (!ret) {
 		args->bytes_to_trim = pagoda_budget_excess(&client->budget);
 		pagoda_point_add(pagoda_device_of_drm(drm)->vidmm, &out, fence);
@@ -150,8 +168,10 @@ static int status_get(struct drm_device *drm, struct drm_file *file, const char 
 	bo = pagoda_bo_lookup(file, status->handle);
 	if (pagoda_refuse(drm, !bo))
 		return -ENOENT;
-	pagoda_bo_info(bo, &info);
+	ret = pagoda_bo_describe(drm, bo, &info);
 	pagoda_bo_put(bo);
+	if (ret)
+		return ret;
 
 	status->residency = info.residency;
 	status->segment = info.segment;

@@ -5,6 +5,7 @@
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
 #include "core/device.h"
+#include "core/life.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/manager/manager.h"
@@ -74,15 +75,22 @@ int pagoda_ioctl_context_destroy(struct drm_device *drm, void *data, struct drm_
 
 int pagoda_ioctl_context_state(struct drm_device *drm, void *data, struct drm_file *file)
 {
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
 	struct drm_pagoda_context_state *args = data;
 	struct pagoda_context *context;
+	int ret;
 
 	context = pagoda_client_find(file->driver_priv, PAGODA_OBJECT_CONTEXT, args->context);
 	if (pagoda_refuse(drm, !context))
 		return -ENOENT;
-	pagoda_context_state(context, args);
+	/* A rebuild that is due finds out which contexts a reset concerns. */
+	ret = pagoda_enter(vidmm);
+	if (!ret) {
+		pagoda_context_state(context, args);
+		pagoda_leave(vidmm);
+	}
 	pagoda_context_put(context);
-	return 0;
+	return ret;
 }
 
 static int submit_get_buffer(struct drm_device *drm, const struct drm_pagoda_array *array,

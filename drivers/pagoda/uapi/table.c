@@ -17,7 +17,6 @@
 #include <drm/drm_vma_manager.h>
 #include "core/core.h"
 #include "core/device.h"
-#include "core/life.h"
 #include "debug/debug.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/fence/sync.h"
@@ -171,9 +170,13 @@ static struct pagoda_bo_params create_params(const struct drm_pagoda_allocation_
 static int create_with_handle(struct pagoda_device *pagoda, struct drm_file *file,
 			      const struct pagoda_bo_params *params, u32 *handle)
 {
-	struct pagoda_bo *bo = pagoda_bo_create(pagoda->vidmm, file->driver_priv, params);
-	int ret;
+	struct pagoda_bo *bo;
+	int ret, idx;
 
+	if (!drm_dev_enter(&pagoda->drm, &idx))
+		return -ENODEV;
+	bo = pagoda_bo_create(pagoda->vidmm, file->driver_priv, params);
+	drm_dev_exit(idx);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	ret = drm_gem_handle_create(file, pagoda_bo_gem(bo), handle);
@@ -238,12 +241,13 @@ static int pagoda_ioctl_allocation_info(struct drm_device *drm, void *data, stru
 {
 	struct drm_pagoda_allocation_info *args = data;
 	struct pagoda_bo *bo = pagoda_bo_lookup(file, args->handle);
+	int ret;
 
 	if (pagoda_refuse(drm, !bo))
 		return -ENOENT;
-	pagoda_bo_info(bo, args);
+	ret = pagoda_bo_describe(drm, bo, args);
 	pagoda_bo_put(bo);
-	return 0;
+	return ret;
 }
 
 /* Returns -EIO if the content of @bo was lost and no client acknowledged that, else 0. */
@@ -253,24 +257,6 @@ static int wait_check_content(struct pagoda_bo *bo)
 
 	pagoda_bo_info(bo, &info);
 	return info.state & DRM_PAGODA_CONTENT_LOST ? -EIO : 0;
-}
-
-/* Resets the flag of lost content. This needs the device and the gate; pagoda_bo_wait() doesn't. */
-static int wait_acknowledge(struct drm_device *drm, struct pagoda_bo *bo)
-{
-	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
-	struct pagoda_gate gate;
-	int ret, idx;
-
-	if (!drm_dev_enter(drm, &idx))
-		return -ENODEV;
-	ret = pagoda_gate_enter(vidmm, &gate, true);
-	if (!ret) {
-		ret = pagoda_lost_acknowledge(bo);
-		pagoda_gate_leave(vidmm, &gate);
-	}
-	drm_dev_exit(idx);
-	return ret;
 }
 
 static int pagoda_ioctl_allocation_wait(struct drm_device *drm, void *data, struct drm_file *file)
@@ -287,7 +273,7 @@ static int pagoda_ioctl_allocation_wait(struct drm_device *drm, void *data, stru
 		return -ENOENT;
 	ret = pagoda_bo_wait(bo, args->timeout_ns);
 	if (!ret)
-		ret = acknowledge ? wait_acknowledge(drm, bo) : wait_check_content(bo);
+		ret = acknowledge ? pagoda_lost_acknowledge(bo) : wait_check_content(bo);
 	pagoda_bo_put(bo);
 	return ret;
 }
@@ -386,8 +372,8 @@ static bool ioctl_is_ours(unsigned int cmd)
  * @cmd: Number, with the size of the caller's struct
  * @arg: The caller's struct
  *
- * While an ioctl of the driver runs, the device can't be removed, nor be rebuilt after a reset,
- * except while the ioctl waits outside of the gate. ALLOCATION_WAIT and FENCE_WAIT prevent neither.
+ * Neither a removal of the device nor its rebuild or sleep waits for a call that copies from or to
+ * user memory: what a call does to the device is in sections (core/section.c).
  *
  * Context: May sleep.
  * Return: See include/uapi/drm/pagoda_drm.h.
@@ -397,9 +383,7 @@ long pagoda_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	struct drm_file *file = filp->private_data;
 	struct drm_device *drm = file->minor->dev;
 	unsigned int nr = _IOC_NR(cmd) - DRM_COMMAND_BASE;
-	struct pagoda_gate gate;
 	long ret;
-	int idx;
 
 	if (!ioctl_is_ours(cmd))
 		return ioctl_core(filp, cmd, arg, drm_ioctl);
@@ -407,19 +391,9 @@ long pagoda_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	ret = ioctl_check_struct(pagoda_ioctls[nr].cmd, cmd, (char __user *)arg);
 	if (pagoda_refuse(drm, ret))
 		return drm_dev_is_unplugged(drm) ? -ENODEV : ret;
-	if (nr == DRM_PAGODA_ALLOCATION_WAIT || nr == DRM_PAGODA_FENCE_WAIT)
-		return drm_ioctl(filp, cmd, arg);
-	if (!drm_dev_enter(drm, &idx))
-		return -ENODEV;
-	ret = pagoda_payer_follow(pagoda_device_of_drm(drm)->vidmm, file->driver_priv);
-	if (!ret)
-		ret = pagoda_gate_enter(pagoda_device_of_drm(drm)->vidmm, &gate, true);
-	if (!ret) {
-		ret = drm_ioctl(filp, cmd, arg);
-		pagoda_gate_leave(pagoda_device_of_drm(drm)->vidmm, &gate);
-	}
-	drm_dev_exit(idx);
-	return ret;
+	if (nr != DRM_PAGODA_ALLOCATION_WAIT && nr != DRM_PAGODA_FENCE_WAIT)
+		ret = pagoda_payer_follow(pagoda_device_of_drm(drm)->vidmm, file->driver_priv);
+	return ret ?: drm_ioctl(filp, cmd, arg);
 }
 
 #ifdef CONFIG_COMPAT

@@ -93,19 +93,14 @@ static int dmem_reclaim(struct dmem_cgroup_pool_state *pool, u64 bytes, void *pr
 {
 	struct ttm_resource_manager *man = priv;
 	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(man->bdev);
-	struct pagoda_gate gate;
-	int idx, ret;
+	int ret = pagoda_enter(vidmm);
 
-	if (!drm_dev_enter(vidmm->drm, &idx))
-		return -ENODEV;
-	ret = pagoda_gate_enter(vidmm, &gate, true);
-	if (!ret) {
-		ret = man == ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM) ?
-			      dmem_reclaim_vram(vidmm, pool, bytes) :
-			      ttm_resource_manager_dmem_reclaim(pool, bytes, priv);
-		pagoda_gate_leave(vidmm, &gate);
-	}
-	drm_dev_exit(idx);
+	if (ret)
+		return ret;
+	ret = man == ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM) ?
+		      dmem_reclaim_vram(vidmm, pool, bytes) :
+		      ttm_resource_manager_dmem_reclaim(pool, bytes, priv);
+	pagoda_leave(vidmm);
 	return ret;
 }
 
@@ -392,7 +387,7 @@ static int payer_follow_locked(struct pagoda_vidmm *vidmm, struct pagoda_payer *
  * cgroups that are above their maximum can't be told apart: then an existing thread stays in its
  * cgroup.
  *
- * Context: May sleep and allocate. Outside of all locks and of the gate.
+ * Context: May sleep and allocate. Outside of all locks and sections.
  * Return: 0 or a negative errno.
  */
 int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
@@ -422,7 +417,7 @@ int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client
  *
  * The thread leaves its cgroup, which may then be removed.
  *
- * Context: Sleeps. Outside of all locks and of the gate.
+ * Context: Sleeps. Outside of all locks and sections.
  */
 void pagoda_payer_end(struct pagoda_client *client)
 {

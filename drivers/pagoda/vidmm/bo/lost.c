@@ -193,16 +193,7 @@ int pagoda_lost_clear(struct pagoda_bo *bo)
 	return ret;
 }
 
-/**
- * pagoda_lost_acknowledge() - Report lost content to the client and reset the flag
- * @bo: Allocation
- *
- * Context: Takes the reservation; may sleep and allocate. The device is there, and isn't being
- * rebuilt.
- * Return: 0 if no content was lost; -EIO if it was: the flag is reset; another negative errno: the
- * flag stays.
- */
-int pagoda_lost_acknowledge(struct pagoda_bo *bo)
+static int lost_acknowledge(struct pagoda_bo *bo)
 {
 	int ret = dma_resv_lock_interruptible(bo->ttm.base.resv, NULL);
 
@@ -219,6 +210,25 @@ int pagoda_lost_acknowledge(struct pagoda_bo *bo)
 		ret = -EIO;
 	}
 	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+/**
+ * pagoda_lost_acknowledge() - Report lost content to the client and reset the flag
+ * @bo: Allocation
+ *
+ * Context: May sleep and allocate. Outside of sections and reservations.
+ * Return: 0 if no content was lost; -EIO if it was: the flag is reset; another negative errno: the
+ * flag stays.
+ */
+int pagoda_lost_acknowledge(struct pagoda_bo *bo)
+{
+	int ret = pagoda_enter(bo->vidmm);
+
+	if (ret)
+		return ret;
+	ret = lost_acknowledge(bo);
+	pagoda_leave(bo->vidmm);
 	return ret;
 }
 

@@ -22,6 +22,7 @@
 #include <drm/ttm/ttm_bo.h>
 #include "core/core.h"
 #include "core/info.h"
+#include "core/life.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/policy.h"
@@ -236,13 +237,14 @@ static u64 victims_trim_pass(struct pagoda_vidmm *vidmm, u64 bytes,
 /*
  * Evicts victims that @claim allows until at least @bytes have left VRAM, there is no victim
  * left, or a signal is pending; returns the number of bytes. The policy chooses even if TTM
- * chooses in other cases; memory that dmem.low protects comes last. Called inside the gate;
+ * chooses in other cases; memory that dmem.low protects comes last. Called in a section;
  * locks one reservation at a time and doesn't wait for the device.
  */
 u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim)
 {
 	u64 done = 0;
 
+	pagoda_assert_entered(vidmm);
 	do {
 		done += victims_trim_pass(vidmm, bytes - done, claim);
 	} while (done < bytes && !signal_pending(current) && pagoda_dmem_claim_again(claim));
@@ -256,18 +258,23 @@ u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dme
  *
  * A victim stays out of VRAM until it is used or made resident.
  *
- * Context: Inside the gate; takes reservations, one after another. May sleep and allocate. Doesn't
- * wait for the device.
- * Return: 0, or -EINTR after a signal; victims evicted before the signal stay out.
+ * Context: Outside of sections and reservations. May sleep and allocate; doesn't wait for the
+ * device.
+ * Return: 0, or -EINTR or -ERESTARTSYS after a signal; victims evicted before the signal stay out;
+ * -ENODEV.
  */
 int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes)
 {
 	struct pagoda_dmem_claim claim = {};
+	int ret = pagoda_enter(vidmm);
 	u64 done;
 
+	if (ret)
+		return ret;
 	pagoda_dmem_claim_look(&claim, ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM), 0);
 	done = pagoda_victims_trim(vidmm, bytes, &claim);
 	pagoda_dmem_claim_end(&claim);
+	pagoda_leave(vidmm);
 	return done < bytes && signal_pending(current) ? -EINTR : 0;
 }
 

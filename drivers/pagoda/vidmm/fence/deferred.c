@@ -150,19 +150,12 @@ static void deferred_turn(void *arg)
 {
 	struct deferred_turn *turn = arg;
 	struct pagoda_deferred *queue = turn->queue;
-	struct pagoda_gate gate;
-	int idx;
 
-	turn->error = -ENODEV;
-	if (!drm_dev_enter(queue->vidmm->drm, &idx))
+	turn->error = drm_dev_is_unplugged(queue->vidmm->drm) ? -ENODEV : -EAGAIN;
+	if (!pagoda_try_enter(queue->vidmm))
 		return;
-	turn->error = -EAGAIN;
-	/* The gate is shut during a rebuild. */
-	if (pagoda_gate_try(queue->vidmm, &gate)) {
-		turn->error = queue->ops->make(queue, turn->item);
-		pagoda_gate_leave(queue->vidmm, &gate);
-	}
-	drm_dev_exit(idx);
+	turn->error = queue->ops->make(queue, turn->item);
+	pagoda_leave(queue->vidmm);
 }
 
 /* Returns whether all that an item waits for exists; if not, the queue hears of what is missing. */
@@ -331,12 +324,11 @@ static void deferred_hurry(struct pagoda_deferred *queue)
  * Items don't wait for dma_fences to signal, nor for their owner. Afterwards the queue is empty, or
  * its first item waits for a point or value that doesn't exist.
  *
- * Context: Sleeps, outside of all locks; waits for a rebuild and a sleep of the machine.
+ * Context: Sleeps, outside of locks and sections; waits for a rebuild and a sleep of the machine.
  * Return: 0 if the queue was empty; -EBUSY if its first item is held up; or -ERESTARTSYS.
  */
 int pagoda_deferred_settle(struct pagoda_deferred *queue)
 {
-	struct pagoda_gate *gate;
 	u32 before;
 
 	/*
@@ -347,9 +339,7 @@ int pagoda_deferred_settle(struct pagoda_deferred *queue)
 	before = READ_ONCE(queue->runs);
 	deferred_hurry(queue);
 	do {
-		gate = pagoda_gate_pause(queue->vidmm);
 		pagoda_deferred_flush(queue);
-		pagoda_gate_resume(queue->vidmm, gate);
 		if (pagoda_deferred_is_empty(queue))
 			return 0;
 		if (deferred_is_held_up(queue, before))
@@ -363,20 +353,12 @@ int pagoda_deferred_settle(struct pagoda_deferred *queue)
  * @queue: Queue
  * @most: Number of items
  *
- * Context: Sleeps.
+ * Context: Sleeps, outside of sections.
  * Return: 0 or -ERESTARTSYS.
  */
 int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most)
 {
-	struct pagoda_gate *gate;
-	int ret;
-
-	if (READ_ONCE(queue->count) < most)
-		return 0;
-	gate = pagoda_gate_pause(queue->vidmm);
-	ret = wait_event_interruptible(queue->room, READ_ONCE(queue->count) < most);
-	pagoda_gate_resume(queue->vidmm, gate);
-	return ret;
+	return wait_event_interruptible(queue->room, READ_ONCE(queue->count) < most);
 }
 
 /**
@@ -408,7 +390,8 @@ void pagoda_deferred_stop(struct pagoda_deferred *queue, int error)
  *
  * Waits for an item that is being made.
  *
- * Context: Sleeps. The caller holds no lock that &pagoda_deferred_ops.make takes.
+ * Context: Sleeps, outside of sections. The caller holds no lock that &pagoda_deferred_ops.make
+ * takes.
  */
 void pagoda_deferred_cancel(struct pagoda_deferred *queue, int error)
 {

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <drm/ttm/ttm_tt.h>
 #include "core/core.h"
+#include "core/life.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/client.h"
@@ -96,17 +97,7 @@ void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value)
 		mfence->last = value;
 }
 
-/**
- * pagoda_mfence_create() - Create a monitored fence
- * @vidmm: Manager
- * @client: Client that is charged for the fence
- * @flags: DRM_PAGODA_FENCE_* flags
- * @value: Initial value
- *
- * Context: May sleep and allocate.
- * Return: The fence, to be released with pagoda_mfence_put(); or ERR_PTR(-ENOMEM).
- */
-struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
+static struct pagoda_mfence *mfence_create(struct pagoda_vidmm *vidmm,
 					   struct pagoda_client *client, u32 flags, u64 value)
 {
 	const struct pagoda_bo_params params = {
@@ -144,6 +135,30 @@ struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
 		return mfence;
 	pagoda_mfence_put(mfence);
 	return ERR_PTR(-ENOMEM);
+}
+
+/**
+ * pagoda_mfence_create() - Create a monitored fence
+ * @vidmm: Manager
+ * @client: Client that is charged for the fence
+ * @flags: DRM_PAGODA_FENCE_* flags
+ * @value: Initial value
+ *
+ * Context: May sleep and allocate. Outside of sections and reservations.
+ * Return: The fence, to be released with pagoda_mfence_put(); or ERR_PTR: -ENOMEM, -ENODEV or
+ * -ERESTARTSYS.
+ */
+struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
+					   struct pagoda_client *client, u32 flags, u64 value)
+{
+	struct pagoda_mfence *mfence;
+	int ret = pagoda_enter(vidmm);
+
+	if (ret)
+		return ERR_PTR(ret);
+	mfence = mfence_create(vidmm, client, flags, value);
+	pagoda_leave(vidmm);
+	return mfence;
 }
 
 static void mfence_release(struct kref *kref)
@@ -212,23 +227,36 @@ static int mfence_pin(struct pagoda_mfence *mfence)
 	return 0;
 }
 
-/*
- * Keeps the page of a fence in place until pagoda_mfence_unhold(). The caller keeps the device
- * from going away. Takes the page's reservation; may sleep and allocate. Returns 0, -EDQUOT (the
- * client that created the fence, or its user, has too many pinned), -ENOMEM or -ERESTARTSYS.
- */
-int pagoda_mfence_hold(struct pagoda_mfence *mfence)
+static int mfence_hold_first(struct pagoda_mfence *mfence)
 {
 	struct dma_resv *resv = mfence->bo->ttm.base.resv;
 	int ret = 0;
 
-	if (atomic_inc_not_zero(&mfence->holds))
-		return 0;
 	if (dma_resv_lock_interruptible(resv, NULL))
 		return -ERESTARTSYS;
 	if (!atomic_inc_not_zero(&mfence->holds))
 		ret = mfence_pin(mfence);
 	dma_resv_unlock(resv);
+	return ret;
+}
+
+/*
+ * Keeps the page of a fence in place until pagoda_mfence_unhold(). May sleep and allocate; outside
+ * of sections and reservations. Returns 0, -EDQUOT (the client that created the fence, or its
+ * user, has too many pinned), -ENOMEM, -ENODEV or -ERESTARTSYS.
+ */
+int pagoda_mfence_hold(struct pagoda_mfence *mfence)
+{
+	struct pagoda_vidmm *vidmm = mfence->bo->vidmm;
+	int ret;
+
+	if (atomic_inc_not_zero(&mfence->holds))
+		return 0;
+	ret = pagoda_enter(vidmm);
+	if (ret)
+		return ret;
+	ret = mfence_hold_first(mfence);
+	pagoda_leave(vidmm);
 	return ret;
 }
 

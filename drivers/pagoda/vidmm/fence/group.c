@@ -96,11 +96,10 @@ static void group_work(struct work_struct *work)
  * @count: Number of entries, not 0
  * @any: Wait until any of the fences has its value, else until all have
  *
- * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
- * away.
+ * Context: May sleep and allocate. Outside of sections and reservations.
  * Return: The group, to be used in one call of pagoda_mfence_group_wait() or
  * pagoda_mfence_group_notify(); or ERR_PTR: -EPERM if a fence was created with NO_WAIT; -ENOENT if
- * a fence has no id any more; -EDQUOT, -ENOMEM or -ERESTARTSYS.
+ * a fence has no id any more; -EDQUOT, -ENOMEM, -ENODEV or -ERESTARTSYS.
  */
 struct pagoda_mfence_group *pagoda_mfence_group_create(const struct pagoda_mfence_value *list,
 						       u32 count, bool any)

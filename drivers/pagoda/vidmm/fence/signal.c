@@ -8,7 +8,9 @@
  * value that the GPU should have stored: a promise is kept even if the device fails.
  */
 #include <linux/slab.h>
+#include <drm/drm_drv.h>
 #include "core/core.h"
+#include "core/life.h"
 #include "paging/paging.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/ledger/allocation.h"
@@ -49,10 +51,9 @@ void pagoda_mfences_reap(struct work_struct *work)
  * @mfence: Fence
  * @value: Value that will be signalled
  *
- * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
- * away.
+ * Context: May sleep and allocate. Outside of sections and reservations.
  * Return: The promise; or ERR_PTR: -EINVAL if @value isn't larger than all values before and the
- * fence may not rewind; -EDQUOT, -ENOMEM or -ERESTARTSYS.
+ * fence may not rewind; -EDQUOT, -ENOMEM, -ENODEV or -ERESTARTSYS.
  */
 struct pagoda_mfence_signal *pagoda_mfence_promise(struct pagoda_mfence *mfence, u64 value)
 {
@@ -164,21 +165,16 @@ static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value)
 	return pagoda_stream_end(&txn);
 }
 
-/**
- * pagoda_mfence_signal_paging() - Have the GPU store a value behind all paging work so far (C116)
- * @signal: Promise; freed
- *
- * Can't fail: without memory this function waits for the paging, and the CPU stores the value.
- * Readers of the page through a CPU mapping don't wait for the GPU.
- *
- * Context: May sleep and allocate. Outside of reservations.
- */
-void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal)
+/* Returns a fence, with a reference; or NULL without memory or device. */
+static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal)
 {
 	struct pagoda_bo *bo = signal->mfence->bo;
 	struct dma_resv *resv = bo->ttm.base.resv;
 	struct dma_fence *fence = NULL;
 
+	pagoda_assert_entered(bo->vidmm);
+	if (drm_dev_is_unplugged(bo->vidmm->drm))
+		return NULL;
 	dma_resv_lock(resv, NULL);
 	if (!dma_resv_reserve_fences(resv, 1)) {
 		fence = signal_emit(signal->mfence, signal->value);
@@ -186,9 +182,29 @@ void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal)
 			dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_BOOKKEEP);
 	}
 	dma_resv_unlock(resv);
+	return fence;
+}
+
+/**
+ * pagoda_mfence_signal_paging() - Have the GPU store a value behind all paging work so far (C116)
+ * @signal: Promise; freed
+ *
+ * Can't fail: without memory this function waits for the paging, and the CPU stores the value.
+ * Readers of the page through a CPU mapping don't wait for the GPU.
+ *
+ * Context: May sleep and allocate. Outside of sections and reservations.
+ */
+void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal)
+{
+	struct pagoda_vidmm *vidmm = signal->mfence->bo->vidmm;
+	struct dma_fence *fence;
+
+	pagoda_enter_anyway(vidmm);
+	fence = signal_by_gpu(signal);
+	pagoda_leave(vidmm);
 	signal->by_gpu = fence;
 	if (!fence)
-		pagoda_stream_wait_idle(bo->vidmm, MAX_SCHEDULE_TIMEOUT);
+		pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
 	pagoda_mfence_signal_after(signal, fence);
 	dma_fence_put(fence);
 }
@@ -226,10 +242,9 @@ static void signal_store(const struct pagoda_mfence_value *entry)
  * Sets all values or none. Waits that the values satisfy end before this function returns, in the
  * order of the list.
  *
- * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
- * away.
+ * Context: May sleep and allocate. Outside of sections and reservations.
  * Return: 0; -EPERM if a fence was created with NO_SIGNAL; -EINVAL if a value isn't larger than the
- * fence's and the fence may not rewind; -EDQUOT, -ENOMEM or -ERESTARTSYS.
+ * fence's and the fence may not rewind; -EDQUOT, -ENOMEM, -ENODEV or -ERESTARTSYS.
  */
 int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence_value *list,
 			  u32 count)

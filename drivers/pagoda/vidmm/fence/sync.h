@@ -110,8 +110,7 @@ struct pagoda_deferred_item {
  * @make: Makes the work of an item; all that the item waits for exists. Calls pagoda_syncs_signal()
  *	with the fence of the work and returns 0; -EAGAIN to be called again later; -ERESTART to
  *	be called when @ready returns true again; or another negative errno: then the queue
- *	signals @syncs of the item with this error. Process context, without locks; the device
- *	doesn't go away meanwhile
+ *	signals @syncs of the item with this error. Process context, in a section, without locks
  * @put: Frees an item that isn't used any more
  */
 struct pagoda_deferred_ops {

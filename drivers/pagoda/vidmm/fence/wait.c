@@ -96,10 +96,9 @@ int pagoda_mfence_close(struct pagoda_mfence *mfence)
  * @func: Called when the fence has the value, see &pagoda_mfence_wait.func
  * @arg: &pagoda_mfence_wait.arg
  *
- * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
- * away.
+ * Context: May sleep and allocate. Outside of sections and reservations.
  * Return: 0; -EPERM if the fence was created with NO_WAIT; -ENOENT if the fence is closed; -EDQUOT,
- * -ENOMEM or -ERESTARTSYS.
+ * -ENOMEM, -ENODEV or -ERESTARTSYS.
  */
 int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfence *mfence,
 			    u64 value,

@@ -16,6 +16,7 @@
 #include <drm/drm_print.h>
 #include "core/compat.h"
 #include "core/core.h"
+#include "core/life.h"
 #include "core/info.h"
 #include "paging/cpu/cpu.h"
 #include "queue/exec.h"
@@ -446,7 +447,7 @@ static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_vidmm_stop() - Stop the manager because the device is removed
- * @vidmm: The manager; no ioctl and no fault is in it and none will come
+ * @vidmm: The manager; its DRM device is unplugged: no section is entered and no fault will come
  *
  * Afterwards all work is done or given up, and no page is mapped for the device. Allocations have
  * lost their content and can only be closed.
@@ -459,6 +460,7 @@ void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 	struct pagoda_bo *bo;
 	unsigned long id;
 
+	pagoda_sections_drain(vidmm);
 	while (n--)
 		if (vidmm_parts[n].stop)
 			vidmm_parts[n].stop(vidmm);

@@ -2,7 +2,7 @@
 /*
  * Resets of the whole device, phase 2: the device's state is rebuilt from the driver's records.
  *
- *	1. gate		no thread is inside of the gate, no address space has a root
+ *	1. sections	no thread is in a section, no address space has a root
  *	2. stream	the driver's own pages in the device MMU, the paging process and its
  *			root (C80); from then on paging works
  *	3. allocations	device addresses of their pages; mappings of the aperture, each
@@ -11,7 +11,7 @@
  *	4. spaces	page tables where they are, roots, save areas of contexts
  *	5. fences	monitored fences get their promised values, and the engines go on
  *
- * The gate doesn't keep out TTM's worker, page faults and swapping by other threads. These take
+ * TTM's worker, page faults, swapping and dma-buf's calls have no section. These take
  * reservations, locks of address spaces and the stream one by one as always. Their paging is
  * correct because step 1 comes before step 2, and because a move before step 3 maps the
  * moved pages in the device MMU itself.
@@ -278,12 +278,12 @@ static void reset_rebuild(struct work_struct *work)
 	struct pagoda_vidmm *vidmm = reset->vidmm;
 	u32 tries = REBUILD_TRIES;
 
-	down_write(&reset->gate);
+	down_write(&reset->sections);
 	/* Nothing may be left to do: a reset during a rebuild queues the work once more. */
 	while (pagoda_reset_is_pending(vidmm) && !READ_ONCE(reset->asleep) &&
 	       rebuild_try(vidmm, &tries))
 		;
-	up_write(&reset->gate);
+	up_write(&reset->sections);
 }
 
 /**

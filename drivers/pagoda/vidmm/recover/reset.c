@@ -327,7 +327,7 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 /*
  * Rebuilds a device that has power again, or never uses it again if @error. Does nothing if the
  * device isn't asleep. Returns 0, or -ENODEV if the device is never used again. Sleeps for as
- * long as a rebuild takes; outside of the gate.
+ * long as a rebuild takes; outside of sections.
  */
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
 {
@@ -354,7 +354,7 @@ int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
  *
  * For debugfs. All content of VRAM and all jobs of the engines are lost.
  *
- * Context: Sleeps for long; outside of the gate. A fatal signal ends the wait for the rebuild.
+ * Context: Sleeps for long; outside of sections. A fatal signal ends the wait for the rebuild.
  * Return: 0, or a negative errno if the device is never used again.
  */
 int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm)
@@ -384,9 +384,7 @@ int pagoda_reset_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args
 	vidmm->reset = reset;
 	reset->vidmm = vidmm;
 	reset->kept_epoch = PAGODA_RESET_KEEPS_NOTHING;
-	init_rwsem(&reset->gate);
-	spin_lock_init(&reset->inside_lock);
-	INIT_LIST_HEAD(&reset->inside);
+	init_rwsem(&reset->sections);
 	mutex_init(&reset->lock);
 	INIT_WORK(&reset->hide, reset_hide_work);
 	init_completion(&reset->hid);
@@ -403,7 +401,7 @@ int pagoda_reset_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args
  *
  * Waits for a rebuild that has begun.
  *
- * Context: May sleep for long; outside of the gate.
+ * Context: May sleep for long; outside of sections.
  */
 void pagoda_reset_stop(struct pagoda_vidmm *vidmm)
 {

@@ -3,7 +3,7 @@
  * Sleep of the machine: VRAM loses its content, allocations don't.
  *
  *	prepare		user space still runs, or is about to be frozen, and memory can be
- *			allocated: the gate is shut, jobs end, allocations in VRAM are evicted
+ *			allocated: sections are closed, jobs end, allocations in VRAM are evicted
  *			to system memory. Failures happen in this step, and leave the device as
  *			it was
  *	sleep		user space is frozen: phase 1 of a reset (reset.c). Allocates no memory
@@ -11,15 +11,15 @@
  *	wake		the device has power again: phase 2. Hibernation wakes the device to
  *			write the image, then has it sleep again: allocations that the rebuild
  *			placed in VRAM are evicted once more
- *	end		the gate is opened
+ *	end		sections are opened
  *
  * Evicted allocations come back as after any eviction: with the next submission that lists
- * them, or by promotion when the gate is open (promote.c); a page fault maps them where they
+ * them, or by promotion when sections are open (promote.c); a page fault maps them where they
  * are. Offered allocations are dropped instead (C198). Page tables are gutted, because mmu/ can
  * write their entries again. VRAM that the device preserves isn't evicted (C197); its content
  * belongs to the new epoch when the device wakes.
  *
- * Deferred work (deferred.c) stays queued: its workers don't get through the gate.
+ * Deferred work (deferred.c) stays queued: its workers can't enter a section.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
@@ -136,10 +136,10 @@ static int suspend_empty(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/* Opens the gate and has promotion bring evicted allocations back, for which VRAM is free. */
+/* Opens sections and has promotion bring evicted allocations back, for which VRAM is free. */
 static void suspend_go_on(struct pagoda_vidmm *vidmm)
 {
-	pagoda_gate_open(vidmm);
+	pagoda_sections_open(vidmm);
 	pagoda_deferred_kick(vidmm);
 	pagoda_promote_kick(vidmm);
 }
@@ -163,11 +163,11 @@ static int suspend_prepare(struct pagoda_vidmm *vidmm)
  * @vidmm: Manager
  * @kind: How the machine will sleep; determines which part of VRAM the device preserves (C197)
  *
- * Afterwards no thread gets through the gate, all jobs have ended, and VRAM contains only what
- * outlives the sleep.
+ * Afterwards sections are closed, all jobs have ended, and VRAM contains only what outlives the
+ * sleep.
  *
  * Context: Sleeps for long, allocates, waits for disks: to be called before other devices sleep.
- * Outside of the gate and of reservations.
+ * Outside of sections and of reservations.
  * Return: 0, to be undone with pagoda_vidmm_end_sleep(); or an error after which only the places of
  * allocations have changed: -EBUSY if jobs don't end or an allocation is pinned, or -ENOMEM.
  */
@@ -175,7 +175,7 @@ int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kin
 {
 	int ret;
 
-	pagoda_gate_shut(vidmm);
+	pagoda_sections_close(vidmm);
 	vidmm->reset->kept = suspend_preserved(vidmm, kind);
 	ret = suspend_prepare(vidmm);
 	if (ret)
@@ -232,7 +232,7 @@ int pagoda_vidmm_wake(struct pagoda_vidmm *vidmm, int error)
 }
 
 /**
- * pagoda_vidmm_end_sleep() - Open the gate after a sleep of the machine
+ * pagoda_vidmm_end_sleep() - Open sections after a sleep of the machine
  * @vidmm: Manager, prepared, whether it slept or not
  *
  * A device that is still asleep is never used again, so that no thread waits for ever.

@@ -149,45 +149,54 @@ static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 
 /*
  * struct promote_turn - an allocation, placed where its client's cgroup is charged; @fence: fence
- * behind all paging of this slice so far, a reference, or NULL; @ret: result of promote_locked()
+ * behind all paging of this slice so far, a reference, or NULL; @stop: sections are closed, or a
+ * list that needs to be alone runs; @ret: result of promote_locked()
  */
 struct promote_turn {
 	struct pagoda_bo *bo;
 	struct dma_fence *fence;
+	bool stop;
 	int ret;
 };
 
-/* Runs in the thread of struct pagoda_payer, which enters the gate by itself, if there is any. */
+/* Runs in the thread of struct pagoda_payer, if there is any. */
 static void promote_turn(void *arg)
 {
 	struct promote_turn *turn = arg;
 	struct pagoda_bo *bo = turn->bo;
-	struct pagoda_gate gate = {};
 
-	if (!pagoda_gate_is_inside(bo->vidmm) && !pagoda_gate_try(bo->vidmm, &gate))
+	if (!pagoda_try_enter(bo->vidmm))
 		return;
+	turn->stop = !down_read_trylock(&bo->vidmm->residency);
+	if (turn->stop)
+		goto leave;
 	if (dma_resv_trylock(bo->ttm.base.resv)) {
 		turn->ret = promote_locked(bo, &turn->fence);
 		dma_resv_unlock(bo->ttm.base.resv);
 	}
-	pagoda_gate_leave(bo->vidmm, &gate);
+	up_read(&bo->vidmm->residency);
+leave:
+	pagoda_leave(bo->vidmm);
 }
 
-/* Brings an allocation back, if possible, and returns the number of bytes that came back. */
-static u64 promote_one(struct pagoda_bo *bo, struct dma_fence **fence)
+/*
+ * Brings an allocation back, if possible, and adds the number of bytes that came back to *@bytes.
+ * Returns false if no other allocation would come back now.
+ */
+static bool promote_one(struct pagoda_bo *bo, struct dma_fence **fence, u64 *bytes)
 {
 	struct pagoda_promotion *promotion = bo->vidmm->promotion;
-	struct promote_turn turn = { .bo = bo, .fence = *fence, .ret = -EBUSY };
-	u64 bytes = bo->ttm.base.size;
+	struct promote_turn turn = { .bo = bo, .fence = *fence, .stop = true, .ret = -EBUSY };
 
 	pagoda_payer_run(&bo->client->payer, promote_turn, &turn);
 	*fence = turn.fence;
 	promotion->skipped |= turn.ret == -EBUSY;
 	if (turn.ret)
-		return 0;
-	atomic64_add(bytes, &promotion->promoted);
+		return !turn.stop;
+	*bytes += bo->ttm.base.size;
+	atomic64_add(bo->ttm.base.size, &promotion->promoted);
 	atomic64_inc(&promotion->promotions);
-	return bytes;
+	return true;
 }
 
 /* ---- Slices ------------------------------------------------------------------------- */
@@ -240,56 +249,29 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
 }
 
 /*
- * Sends a slice: about %PAGODA_PIECE_BYTES of paging. Returns whether any was sent. The slice ends
- * early if an allocation evicts others: promotion would fill the room meant for that allocation.
+ * Sends a slice: about %PAGODA_PIECE_BYTES of paging. Sets @sent if any was sent. Returns false if
+ * nothing can be promoted now: a rebuild or a list that needs to be alone runs, or an allocation
+ * evicts others: promotion would fill the room meant for that allocation.
  */
-static bool promote_slice_send(struct pagoda_vidmm *vidmm)
+static bool promote_slice_send(struct pagoda_vidmm *vidmm, bool *sent)
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;
+	bool go = !atomic_read(&vidmm->taking);
 	struct dma_fence *fence = NULL;
 	struct pagoda_bo *bo;
 	u64 bytes = 0;
 
 	pagoda_stream_plug(vidmm);
-	while (bytes < PAGODA_PIECE_BYTES && !atomic_read(&vidmm->taking) &&
-	       (bo = promote_next(vidmm))) {
-		bytes += promote_one(bo, &fence);
+	while (go && bytes < PAGODA_PIECE_BYTES && (bo = promote_next(vidmm))) {
+		go = promote_one(bo, &fence, &bytes) && !atomic_read(&vidmm->taking);
 		drm_gem_object_put(&bo->ttm.base);
 	}
 	pagoda_stream_unplug(vidmm);
 	promotion->commands = atomic64_read(&vidmm->stats.commands);
 	if (bytes)
 		promote_note(promotion, fence, bytes);
-	return bytes;
-}
-
-/* Returns false if a reset, evictions for an allocation, or a list that needs to be alone runs. */
-static bool promote_slice_try(struct pagoda_vidmm *vidmm, bool *sent)
-{
-	bool entered = !pagoda_reset_is_pending(vidmm) && !atomic_read(&vidmm->taking) &&
-		       down_read_trylock(&vidmm->residency);
-
-	if (!entered)
-		return false;
-	*sent = promote_slice_send(vidmm);
-	up_read(&vidmm->residency);
-	return true;
-}
-
-/*
- * Sends a slice inside of the gate, because a rebuild emits paging of its own. Returns false if a
- * rebuild is running, or as promote_slice_try().
- */
-static bool promote_slice_inside(struct pagoda_vidmm *vidmm, bool *sent)
-{
-	struct pagoda_gate gate;
-	bool entered;
-
-	if (!pagoda_gate_try(vidmm, &gate))
-		return false;
-	entered = promote_slice_try(vidmm, sent);
-	pagoda_gate_leave(vidmm, &gate);
-	return entered;
+	*sent = bytes;
+	return go;
 }
 
 /*
@@ -370,7 +352,7 @@ static void promote_walk(struct pagoda_vidmm *vidmm)
 						   PAGODA_PROMOTE_POOR));
 			return;
 		}
-		if (!promote_slice_inside(vidmm, &sent))
+		if (!promote_slice_send(vidmm, &sent))
 			break;
 	}
 	/* If the walk goes on, the end of a slice under way queues the work again. */

@@ -9,6 +9,7 @@
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
+#include "core/life.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
@@ -187,7 +188,7 @@ static int reclaim_try(struct reclaim *list, enum pagoda_attempt attempt)
  * @fence: Out: fence that signals when the GPU can use the allocations that had been made resident,
  *	a reference; NULL = now
  *
- * Context: May sleep and allocate; waits for no copy. Outside of reservations.
+ * Context: In a section, outside of reservations. May sleep and allocate; waits for no copy.
  * Return: 0; -EINVAL if an allocation isn't offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after
  * an error all are offered as before.
  */
@@ -203,6 +204,7 @@ int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count
 	};
 	int ret;
 
+	pagoda_assert_entered(vidmm);
 	ret = reclaim_try(&list, PAGODA_ATTEMPT_SHARED);
 	if (ret == -ENOMEM || ret == -EBUSY)
 		ret = reclaim_try(&list, PAGODA_ATTEMPT_ALONE);

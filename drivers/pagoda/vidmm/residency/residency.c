@@ -175,6 +175,7 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
 {
 	int ret;
 
+	pagoda_assert_entered(list->vidmm);
 	*fence = NULL;
 	for (list->attempt = PAGODA_ATTEMPT_SHARED; list->attempt < PAGODA_ATTEMPTS;
 	     list->attempt++) {
@@ -196,7 +197,7 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * On failure no allocation becomes resident that wasn't resident before, although some allocations
  * may have been moved or evicted.
  *
- * Context: May sleep and allocate; waits for no copy. Outside of reservations.
+ * Context: In a section, outside of reservations. May sleep and allocate; waits for no copy.
  * Return: 0, -ENODATA if an allocation is offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
@@ -227,7 +228,7 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
  * An allocation goes to its eviction segment (C37), unless it is in the system segment, on a
  * residency list, or about to be mapped by a VM_BIND that waits (C145).
  *
- * Context: May sleep and allocate; waits for no copy. Outside of reservations.
+ * Context: In a section, outside of reservations. May sleep and allocate; waits for no copy.
  * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,

@@ -29,7 +29,7 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Jiffies until &pagoda_closing.work tries again to enter the gate, which a rebuild shuts. */
+/* Jiffies until &pagoda_closing.work tries again to enter a section. */
 #define CLOSING_PATIENCE	(HZ / 50 ?: 1)
 
 /* A handle that was closed. */
@@ -66,19 +66,15 @@ static struct closing_handle *closing_due(struct pagoda_closing *closing)
 	return handle && (!first || first->number >= handle->until) ? handle : NULL;
 }
 
-/*
- * Work item: forgets allocations that no deferred job needs any more. Doesn't wait for the gate,
- * because pagoda_closing_end() waits for this work inside of the gate.
- */
+/* Work item: forgets allocations that no deferred job needs any more. */
 void pagoda_closing_work(struct work_struct *work)
 {
 	struct pagoda_closing *closing = container_of(to_delayed_work(work),
 						      struct pagoda_closing, work);
 	struct pagoda_client *client = container_of(closing, struct pagoda_client, closing);
 	struct closing_handle *handle;
-	struct pagoda_gate gate;
 
-	if (!pagoda_gate_try(closing->vidmm, &gate)) {
+	if (!pagoda_try_enter(closing->vidmm)) {
 		queue_delayed_work(system_dfl_wq, &closing->work, CLOSING_PATIENCE);
 		return;
 	}
@@ -88,7 +84,7 @@ void pagoda_closing_work(struct work_struct *work)
 		closing_free(handle);
 	}
 	mutex_unlock(&closing->lock);
-	pagoda_gate_leave(closing->vidmm, &gate);
+	pagoda_leave(closing->vidmm);
 }
 
 /**
@@ -111,7 +107,7 @@ void pagoda_closing_begin_end(struct pagoda_client *client)
  * pagoda_closing_end() - Free the closed handles of a client that has no contexts any more
  * @client: Client, after pagoda_closing_begin_end()
  *
- * Context: May sleep. Outside of reservations.
+ * Context: May sleep. Outside of sections and reservations.
  */
 void pagoda_closing_end(struct pagoda_client *client)
 {
@@ -213,7 +209,7 @@ static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 
 /*
  * Forgets an allocation of which the client closes its handle, or keeps it while deferred jobs
- * need it. May sleep and allocate; inside of the gate, outside of reservations.
+ * need it. May sleep and allocate; in a section, outside of reservations.
  */
 void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 {
@@ -301,14 +297,13 @@ int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file)
  * GPU addresses and counts on the residency list end with the handle (in WDDM: with the
  * allocation), or as soon as no deferred job needs them.
  *
- * Context: May sleep. Outside of reservations.
+ * Context: May sleep. Outside of sections and reservations.
  */
 void pagoda_handle_close(struct drm_gem_object *obj, struct drm_file *file)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
-	struct pagoda_gate gate;
 
-	pagoda_gate_enter(bo->vidmm, &gate, false);
+	pagoda_enter_anyway(bo->vidmm);
 	pagoda_closing_handle(file->driver_priv, bo);
-	pagoda_gate_leave(bo->vidmm, &gate);
+	pagoda_leave(bo->vidmm);
 }

@@ -104,31 +104,26 @@ void pagoda_context_put(struct pagoda_context *context)
 static int context_try(struct pagoda_context *context, u32 priority)
 {
 	struct pagoda_vm *vm = context->vm;
-	int ret = mutex_lock_interruptible(&vm->lock);
+	int ret = pagoda_enter(vm->vidmm);
 
 	if (ret)
 		return ret;
+	ret = mutex_lock_interruptible(&vm->lock);
+	if (ret)
+		goto leave;
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	ret = vm->closed ? -ENOENT : context_set_up(context, priority);
 	dma_resv_unlock(pagoda_vm_resv(vm));
 	mutex_unlock(&vm->lock);
+leave:
+	pagoda_leave(vm->vidmm);
 	return ret;
 }
 
-/*
- * Returns true to have a save area initialised again, because the device was reset since @epoch.
- * First waits for the rebuild of the device, outside of the gate, or for a fatal signal.
- */
+/* Returns true if the device was reset since @epoch. context_try() then waits for its rebuild. */
 static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
 {
-	struct pagoda_gate *gate;
-
-	if (!pagoda_reset_is_pending(vidmm) && epoch == pagoda_reset_epoch(vidmm))
-		return false;
-	gate = pagoda_gate_pause(vidmm);
-	pagoda_reset_wait(vidmm);
-	pagoda_gate_resume(vidmm, gate);
-	return !fatal_signal_pending(current);
+	return pagoda_reset_is_pending(vidmm) || epoch != pagoda_reset_epoch(vidmm);
 }
 
 /* Does pagoda_context_create(); @ops are the functions of &pagoda_context.deferred. */
@@ -182,7 +177,7 @@ void pagoda_context_kill(struct pagoda_context *context)
  *
  * Jobs that run may end: their fences keep the save area and the VM's page tables in place.
  *
- * Context: May sleep. Outside of reservations.
+ * Context: May sleep. Outside of sections and reservations.
  */
 void pagoda_context_destroy(struct pagoda_context *context)
 {
@@ -190,6 +185,7 @@ void pagoda_context_destroy(struct pagoda_context *context)
 
 	pagoda_context_kill(context);
 	pagoda_deferred_cancel(&context->deferred, -ECANCELED);
+	pagoda_enter_anyway(vm->vidmm);
 	if (context->exec)
 		pagoda_exec_context_destroy(context->exec);
 	mutex_lock(&vm->lock);
@@ -197,6 +193,7 @@ void pagoda_context_destroy(struct pagoda_context *context)
 	pagoda_save_destroy(&context->save);
 	dma_resv_unlock(pagoda_vm_resv(vm));
 	mutex_unlock(&vm->lock);
+	pagoda_leave(vm->vidmm);
 	pagoda_context_put(context);
 }
 

@@ -25,6 +25,7 @@
 #include <drm/drm_exec.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
+#include "core/life.h"
 #include "mmu/mmu.h"
 #include "queue/exec.h"
 #include "vidmm/bo/bo.h"
@@ -499,6 +500,7 @@ static int submit_make(struct pagoda_submit *submit, bool interruptible)
 	};
 	int ret;
 
+	pagoda_assert_entered(vm->vidmm);
 	for (; run.attempt < PAGODA_ATTEMPTS; run.attempt++) {
 		ret = submit_try(&run);
 		if (ret != -ENOMEM && ret != -EBUSY)
@@ -679,12 +681,32 @@ static int submit_make_or_defer(struct pagoda_submit *submit)
 	return ret;
 }
 
+/* Enters a section and locks the context. Returns 0, -ENODEV, -EINTR or -ERESTARTSYS. */
+static int submit_begin(struct pagoda_context *context)
+{
+	struct pagoda_vidmm *vidmm = context->vm->vidmm;
+	int ret = pagoda_enter(vidmm);
+
+	if (ret)
+		return ret;
+	ret = mutex_lock_interruptible(&context->lock);
+	if (ret)
+		pagoda_leave(vidmm);
+	return ret;
+}
+
+static void submit_end(struct pagoda_context *context)
+{
+	mutex_unlock(&context->lock);
+	pagoda_leave(context->vm->vidmm);
+}
+
 /* Accepts a submission, which is consumed if 0 is returned; else as submit_check_fenced(). */
 static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
 {
 	struct pagoda_context *context = submit->context;
 	struct pagoda_client *client = context->vm->client;
-	int ret = mutex_lock_interruptible(&context->lock);
+	int ret = submit_begin(context);
 
 	if (ret)
 		return ret;
@@ -703,7 +725,7 @@ static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
 		ret = submit_charge(submit) ?: submit_make_or_defer(submit);
 	if (!ret)
 		*job = ++context->accepted;
-	mutex_unlock(&context->lock);
+	submit_end(context);
 	return ret;
 }
 
@@ -716,7 +738,7 @@ static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
  * until then it waits in the context's queue, without memory and without a fence. A fenced job is
  * made at once, with a fence that waits for the others.
  *
- * Context: May sleep and allocate. Outside of reservations.
+ * Context: May sleep and allocate. Outside of sections and reservations.
  * Return: 0; -ENOMEM if an allocation can't be made resident; -ENODATA if a listed allocation is
  * offered; -EBUSY if too many jobs are queued; -EINVAL if the job is fenced and something it waits
  * for, or a job before it, has no fence and can't get one; -ECANCELED if the context is banned, the
@@ -753,7 +775,8 @@ int pagoda_submit(struct pagoda_submit *submit, u64 *job)
  * When this function returns, the save area is initialised and names the VM's page tables. A reset
  * during the creation isn't reported to the new context, which had no content to lose (C190).
  *
- * Context: May sleep and allocate; for as long as a rebuild takes. Outside of reservations.
+ * Context: May sleep and allocate; for as long as a rebuild takes. Outside of sections and
+ * reservations.
  * Return: The context, to be released with pagoda_context_destroy(); or ERR_PTR: -ENOMEM; -ENOENT
  * if the VM was closed; -EIO if the device failed without a reset; -EMFILE if the client or its
  * user has too many contexts; -EINTR.

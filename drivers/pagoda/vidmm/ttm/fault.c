@@ -250,16 +250,14 @@ static vm_fault_t fault_gone_fence(struct pagoda_bo *bo, struct vm_fault *vmf)
 }
 
 /*
- * Returns true while the device is reset and rebuilt: nothing can be shown then. A fault in an
- * ioctl doesn't wait, because the rebuild waits for the ioctl. Fences stay visible: their
- * values tell of the reset.
+ * Returns true while the device is reset and rebuilt: nothing can be shown then. Fences stay
+ * visible: their values tell of the reset.
  */
 static bool fault_is_hidden(struct ttm_buffer_object *ttm_bo)
 {
 	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(ttm_bo->bdev);
 
-	return pagoda_reset_is_hidden(vidmm) && !pagoda_gate_is_inside(vidmm) &&
-	       !pagoda_bo_of_ttm(ttm_bo)->is_fence;
+	return pagoda_reset_is_hidden(vidmm) && !pagoda_bo_of_ttm(ttm_bo)->is_fence;
 }
 
 static vm_fault_t fault_wait_rebuilt(struct ttm_buffer_object *ttm_bo, struct vm_fault *vmf)

@@ -14,7 +14,6 @@
  */
 #include <linux/slab.h>
 #include <drm/drm_device.h>
-#include <drm/drm_drv.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
 #include "core/life.h"
@@ -251,59 +250,56 @@ static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool wa
 /*
  * Waits a quarter of a second at most for room in the VM's queue; the caller repeats the call until
  * there is room, a signal or no device (C144): fences that queued arrays wait for may never signal.
- * The gate is left meanwhile, so that a rebuild or a suspend doesn't wait for the caller. Returns
- * 0, also if there is no room yet, -ENODEV or -ERESTARTSYS.
+ * Returns 0, also if there is no room yet, or -ERESTARTSYS.
  */
 static int queue_wait_room(struct pagoda_vm *vm)
 {
 	struct pagoda_deferred *queue = &vm->queue;
-	struct pagoda_gate *gate = pagoda_gate_pause(vm->vidmm);
-	long left;
 
-	/* A timeout: removal of the device waits for ioctls but doesn't wake queue->room. */
-	left = wait_event_interruptible_timeout(queue->room, READ_ONCE(queue->count) <
-						DRM_PAGODA_MAX_QUEUED_BINDS, HZ / 4);
-	pagoda_gate_resume(vm->vidmm, gate);
-	if (left < 0)
-		return left;
-	return drm_dev_is_unplugged(vm->vidmm->drm) ? -ENODEV : 0;
+	return min(wait_event_interruptible_timeout(queue->room, READ_ONCE(queue->count) <
+						    DRM_PAGODA_MAX_QUEUED_BINDS, HZ / 4), 0l);
 }
 
-/* Returns true, and drops pagoda_vm.lock, if the array needs the queue and the queue is full. */
+/* Returns true if the array needs the queue and the queue is full. */
 static bool job_needs_room(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *waits)
 {
 	*waits = !pagoda_deferred_is_empty(&vm->queue) || job_waits(job);
-	if (vm->closed || vm->error || !*waits ||
-	    READ_ONCE(vm->queue.count) < DRM_PAGODA_MAX_QUEUED_BINDS)
-		return false;
-	mutex_unlock(&vm->lock);
-	return true;
+	return !vm->closed && !vm->error && *waits &&
+	       READ_ONCE(vm->queue.count) >= DRM_PAGODA_MAX_QUEUED_BINDS;
 }
 
-static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool alone,
+/* Makes or queues an array. Returns -EBUSY and sets @full if the queue has no room for it. */
+static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full,
 		   struct dma_fence **fence)
 {
 	bool waits;
-	int ret;
+	int ret = mutex_lock_interruptible(&vm->lock);
 
-	for (;;) {
-		ret = mutex_lock_interruptible(&vm->lock);
-		if (ret)
-			return ret;
-		if (!job_needs_room(vm, job, &waits))
-			break;
-		/* @alone keeps other threads' lists out: don't wait, user space has to retry. */
-		if (alone)
-			return -EBUSY;
-		ret = queue_wait_room(vm);
-		if (ret)
-			return ret;
-	}
-	if (vm->closed)
+	*full = false;
+	if (ret)
+		return ret;
+	*full = job_needs_room(vm, job, &waits);
+	if (*full)
+		ret = -EBUSY;
+	else if (vm->closed)
 		ret = -ENOENT;
 	else
 		ret = vm->error ? -ECANCELED : job_accept(vm, job, waits, fence);
 	mutex_unlock(&vm->lock);
+	return ret;
+}
+
+/* Keeps other threads' lists out. Doesn't wait for room meanwhile: user space has to retry. */
+static int job_try_alone(struct pagoda_vm *vm, struct pagoda_bind_job *job,
+			 struct dma_fence **fence)
+{
+	bool full;
+	int ret = pagoda_residency_enter(vm->vidmm, PAGODA_ATTEMPT_ALONE, true);
+
+	if (ret)
+		return ret;
+	ret = job_try(vm, job, &full, fence);
+	pagoda_residency_leave(vm->vidmm, PAGODA_ATTEMPT_ALONE);
 	return ret;
 }
 
@@ -318,7 +314,8 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool alone
  * The array is accepted as a whole or not at all. The syncobjs of an accepted @job are
  * signalled in any case, if need be with an error.
  *
- * Context: May sleep and allocate. Outside of reservations.
+ * Context: May sleep and allocate; waits for room in the VM's queue. Outside of sections and
+ * reservations.
  * Return: 0; -EEXIST or -EINVAL (the plan, or driver protection that isn't unique), -ENOENT
  * (the VM was closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or
  * -ERESTARTSYS.
@@ -326,17 +323,21 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool alone
 int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		       struct dma_fence **fence)
 {
+	bool full;
 	int ret;
 
 	*fence = NULL;
-	ret = job_try(vm, job, false, fence);
-	if (!bind_may_work(ret))
-		return ret;
-	ret = pagoda_residency_enter(vm->vidmm, PAGODA_ATTEMPT_ALONE, true);
-	if (ret)
-		return ret;
-	ret = job_try(vm, job, true, fence);
-	pagoda_residency_leave(vm->vidmm, PAGODA_ATTEMPT_ALONE);
+	do {
+		ret = pagoda_enter(vm->vidmm);
+		if (ret)
+			return ret;
+		ret = job_try(vm, job, &full, fence);
+		if (!full && bind_may_work(ret))
+			ret = job_try_alone(vm, job, fence);
+		pagoda_leave(vm->vidmm);
+		if (full)
+			ret = queue_wait_room(vm);
+	} while (full && !ret);
 	return ret;
 }
 

@@ -2,6 +2,7 @@
 /* Changes of a VM's page tables: places of allocations, commits, invalidation. */
 #include <linux/slab.h>
 #include "core/core.h"
+#include "core/life.h"
 #include "mmu/mmu.h"
 #include "paging/paging.h"
 #include "vidmm/bo/bo.h"
@@ -143,6 +144,7 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 	struct dma_fence *done;
 	int ret;
 
+	pagoda_assert_entered(vidmm);
 	dma_resv_assert_held(pagoda_vm_resv(vm));
 	ret = dma_resv_reserve_fences(pagoda_vm_resv(vm), 1);
 	if (ret) {

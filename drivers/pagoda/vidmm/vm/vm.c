@@ -170,6 +170,24 @@ static int vm_init_space(struct pagoda_vm *vm)
 	return PTR_ERR(vm->space);
 }
 
+/* Makes the VM's space, and has rebuilds find it. */
+static int vm_begin(struct pagoda_vm *vm)
+{
+	struct pagoda_reset *reset = vm->vidmm->reset;
+	int ret = pagoda_enter(vm->vidmm);
+
+	if (ret)
+		return ret;
+	ret = vm_init_space(vm);
+	if (!ret) {
+		mutex_lock(&reset->vms_lock);
+		list_add_tail(&vm->entry, &reset->vms);
+		mutex_unlock(&reset->vms_lock);
+	}
+	pagoda_leave(vm->vidmm);
+	return ret;
+}
+
 /**
  * pagoda_vm_create() - Make an address space
  * @vidmm: The manager
@@ -178,7 +196,7 @@ static int vm_init_space(struct pagoda_vm *vm)
  * Context: May sleep and allocate.
  * Return: The VM, to be given up by pagoda_vm_close() and pagoda_vm_put(); or ERR_PTR:
  * -EOPNOTSUPP if the device has no page tables, -EMFILE if the client has too many VMs, -ENOSPC
- * if the client's user has its share of the device's spaces, -ENOMEM.
+ * if the client's user has its share of the device's spaces, -ENOMEM, -ENODEV, -ERESTARTSYS.
  */
 struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
@@ -211,13 +229,9 @@ struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	drm_gpuvm_init(&vm->base, "pagoda", 0, vidmm->drm, resv, VM_START,
 		       pagoda_mmu_reach(vidmm->mmu) - VM_START, 0, 0, &pagoda_vm_ops);
 	drm_gem_object_put(resv);
-	ret = vm_init_space(vm);
-	if (!ret) {
-		mutex_lock(&vidmm->reset->vms_lock);
-		list_add_tail(&vm->entry, &vidmm->reset->vms);
-		mutex_unlock(&vidmm->reset->vms_lock);
+	ret = vm_begin(vm);
+	if (!ret)
 		return vm;
-	}
 	drm_gpuvm_put(&vm->base);
 	return ERR_PTR(ret);
 }
@@ -272,32 +286,25 @@ static void vm_empty_books(struct pagoda_vm *vm)
 	}
 }
 
-/**
- * pagoda_vm_close() - Destroy an address space that has no handle any more
- * @vm: VM without contexts
- *
- * Frees mappings and page tables, and cancels queued VM_BIND arrays. What still has a reference
- * finds the VM closed.
- *
- * Context: May sleep. Outside of reservations.
- */
-void pagoda_vm_close(struct pagoda_vm *vm)
+/* Waits for jobs of the VM and paging that its reservation has. */
+static void vm_wait_idle(struct pagoda_vm *vm)
 {
-	struct pagoda_gate gate;
-
-	pagoda_gate_enter(vm->vidmm, &gate, false);
-	mutex_lock(&vm->vidmm->reset->vms_lock);
-	list_del(&vm->entry);
-	mutex_unlock(&vm->vidmm->reset->vms_lock);
-	pagoda_deferred_cancel(&vm->queue, -ECANCELED);
-	mutex_lock(&vm->lock);
-	vm->closed = true;
-	pagoda_plan_fini(vm);
-	/* Remove mappings last: by them a move finds the valid page table entries to invalidate. */
-	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	pagoda_stream_flush(vm->vidmm);
 	dma_resv_wait_timeout(pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, false,
 			      MAX_SCHEDULE_TIMEOUT);
+}
+
+/* Frees the VM's space. No job of the VM is left, maybe paging. */
+static void vm_end(struct pagoda_vm *vm)
+{
+	mutex_lock(&vm->vidmm->reset->vms_lock);
+	list_del(&vm->entry);
+	mutex_unlock(&vm->vidmm->reset->vms_lock);
+	mutex_lock(&vm->lock);
+	pagoda_plan_fini(vm);
+	/* Remove mappings last: by them a move finds the valid page table entries to invalidate. */
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	vm_wait_idle(vm);
 	vm_empty_tables(vm);
 	dma_resv_unlock(pagoda_vm_resv(vm));
 	vm_empty_books(vm);
@@ -307,7 +314,28 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 	dma_resv_unlock(pagoda_vm_resv(vm));
 	mutex_unlock(&vm->lock);
 	vm_give_id(vm);
-	pagoda_gate_leave(vm->vidmm, &gate);
+}
+
+/**
+ * pagoda_vm_close() - Destroy an address space that has no handle any more
+ * @vm: VM without contexts
+ *
+ * Frees mappings and page tables, and cancels queued VM_BIND arrays. What still has a reference
+ * finds the VM closed.
+ *
+ * Context: May sleep; as long as jobs of the VM last. Outside of sections and reservations.
+ */
+void pagoda_vm_close(struct pagoda_vm *vm)
+{
+	mutex_lock(&vm->lock);
+	vm->closed = true;
+	mutex_unlock(&vm->lock);
+	pagoda_deferred_cancel(&vm->queue, -ECANCELED);
+	/* A rebuild or a sleep doesn't wait for the jobs. */
+	vm_wait_idle(vm);
+	pagoda_enter_anyway(vm->vidmm);
+	vm_end(vm);
+	pagoda_leave(vm->vidmm);
 }
 
 /*
@@ -332,7 +360,7 @@ static struct pagoda_vm *client_next_vm(struct pagoda_client *client, unsigned l
  * @client: Client
  * @fence: *@fence is replaced by the fence behind the updates, if there were any
  *
- * Context: May sleep and allocate. Outside of reservations.
+ * Context: In a section, outside of reservations. May sleep and allocate.
  * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fence)

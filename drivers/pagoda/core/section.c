@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sections: an operation that touches the device's memory or its queues is in a section. Sections
+ * are closed while the device is rebuilt after a reset, and while the machine sleeps. Both first
+ * wait for the threads that are in a section.
+ *
+ * So a section is short. A call copies its arguments from user memory before it enters a section,
+ * and its results after it left. In a section a thread doesn't wait for what a client decides, as a
+ * point or room in a queue: the thread leaves, waits, and enters again. A thread is in one section
+ * at a time, which lockdep checks.
+ *
+ *	calls of user space	enter outside of all locks, and wait while sections are closed
+ *	closing			of handles and objects can't fail: it enters without regard to
+ *				signals, and also when the device is gone
+ *	work items		only try, and try again later: a thread that waits for a work item
+ *				may have to be frozen before the machine sleeps
+ *
+ * TTM's worker, CPU faults, swapping and dma-buf's calls have no section; rebuild.c says why that
+ * is correct.
+ */
+#include <linux/sched.h>
+#include <drm/drm_drv.h>
+#include "core.h"
+#include "life.h"
+
+/* A rebuild that is due closes sections, too: paging begun before the rebuild is given up. */
+static bool sections_are_closed(const struct pagoda_reset *reset)
+{
+	return READ_ONCE(reset->pending) || READ_ONCE(reset->shut);
+}
+
+/*
+ * A thread that waits here for the machine to wake must be frozen before the machine sleeps, with
+ * or without a signal. The thread holds no lock that another thread needs to be frozen.
+ */
+#define SECTION_SLEEP	(TASK_UNINTERRUPTIBLE | TASK_FREEZABLE_UNSAFE)
+
+/**
+ * pagoda_enter() - Enter a section
+ * @vidmm: Memory manager
+ *
+ * Waits while sections are closed. In a section the device is there, isn't rebuilt, and doesn't
+ * lose its power.
+ *
+ * Context: May sleep for long. Outside of all locks and sections.
+ * Return: 0, to be followed by pagoda_leave(); -ENODEV if the device is gone; or -ERESTARTSYS.
+ */
+int pagoda_enter(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+
+	do {
+		if (wait_event_interruptible(reset->rebuilt, !sections_are_closed(reset)) ||
+		    down_read_interruptible(&reset->sections))
+			return -ERESTARTSYS;
+		if (!sections_are_closed(reset))
+			break;
+		up_read(&reset->sections);
+	} while (true);
+	/* pagoda_sections_drain() waits for a thread that finds the device here. */
+	if (!drm_dev_is_unplugged(vidmm->drm))
+		return 0;
+	up_read(&reset->sections);
+	return -ENODEV;
+}
+
+/**
+ * pagoda_enter_anyway() - Enter a section for an operation that can't fail
+ * @vidmm: Memory manager
+ *
+ * As pagoda_enter(), but signals don't end the wait, and the device may be gone.
+ *
+ * Context: May sleep for long. Outside of all locks and sections.
+ */
+void pagoda_enter_anyway(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+
+	do {
+		wait_event_state(reset->rebuilt, !sections_are_closed(reset), SECTION_SLEEP);
+		down_read(&reset->sections);
+		if (!sections_are_closed(reset))
+			return;
+		up_read(&reset->sections);
+	} while (true);
+}
+
+/**
+ * pagoda_try_enter() - Enter a section without waiting
+ * @vidmm: Memory manager
+ *
+ * Context: Any but interrupts. Outside of sections.
+ * Return: true if the caller is in a section; false if sections are closed or the device is gone.
+ */
+bool pagoda_try_enter(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+
+	if (!down_read_trylock(&reset->sections))
+		return false;
+	if (!sections_are_closed(reset) && !drm_dev_is_unplugged(vidmm->drm))
+		return true;
+	up_read(&reset->sections);
+	return false;
+}
+
+/**
+ * pagoda_leave() - Leave a section
+ * @vidmm: Memory manager
+ *
+ * Context: The thread that entered.
+ */
+void pagoda_leave(struct pagoda_vidmm *vidmm)
+{
+	up_read(&vidmm->reset->sections);
+}
+
+/**
+ * pagoda_sections_close() - Close sections until pagoda_sections_open()
+ * @vidmm: Memory manager
+ *
+ * Context: Sleeps until all threads have left their sections. Outside of sections.
+ */
+void pagoda_sections_close(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+
+	down_write(&reset->sections);
+	WRITE_ONCE(reset->shut, true);
+	up_write(&reset->sections);
+}
+
+/**
+ * pagoda_sections_open() - Undo pagoda_sections_close()
+ * @vidmm: Memory manager; the caller kicks deferred work afterwards
+ *
+ * Context: May sleep.
+ */
+void pagoda_sections_open(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+
+	down_write(&reset->sections);
+	WRITE_ONCE(reset->shut, false);
+	up_write(&reset->sections);
+	wake_up_all(&reset->rebuilt);
+}
+
+/**
+ * pagoda_sections_drain() - Wait for all threads that entered before the device was unplugged
+ * @vidmm: Memory manager
+ *
+ * Context: Sleeps. Outside of sections.
+ */
+void pagoda_sections_drain(struct pagoda_vidmm *vidmm)
+{
+	down_write(&vidmm->reset->sections);
+	up_write(&vidmm->reset->sections);
+}
+
+/**
+ * pagoda_assert_entered() - Check that the caller is in a section, or rebuilds the device
+ * @vidmm: Memory manager
+ */
+void pagoda_assert_entered(struct pagoda_vidmm *vidmm)
+{
+	lockdep_assert_held(&vidmm->reset->sections);
+}
