@@ -10,6 +10,7 @@
 
 #include "lib/pagoda_prime.h"
 #include "lib/unplug_fixture.h"
+#include "lib/withheld.h"
 
 #define SEED		83
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
@@ -373,6 +374,49 @@ TEST_F(unplug, ends_waits)
 	EXPECT_EQ(0, close(fd));
 	close(event);
 	close(never);
+	ASSERT_EQ(0, device_bind(self->name));
+	expect_works(_metadata, self);
+}
+
+struct withholder {
+	int fd;
+	struct withheld page;
+};
+
+static void *withholder_run(void *arg)
+{
+	struct withholder *withholder = arg;
+	struct drm_pagoda_evict args = {
+		.entries = { (uintptr_t)withholder->page.page, 1,
+			     sizeof(struct drm_pagoda_residency_entry) },
+	};
+
+	return (void *)(intptr_t)pagoda_ioctl(withholder->fd, DRM_IOCTL_PAGODA_EVICT, &args);
+}
+
+/* A call that waits for a page of its argument doesn't keep the device. */
+TEST_F(unplug, waits_for_no_page)
+{
+	struct withholder withholder = { .fd = self->dev.fd };
+	int ret = withheld_open(&withholder.page, self->dev.page);
+	struct drm_pagoda_residency_entry *entry;
+	pthread_t thread;
+	void *result;
+
+	if (ret == -EOPNOTSUPP)
+		SKIP(return, "no userfaultfd");
+	ASSERT_EQ(0, ret);
+	entry = withholder.page.content;
+	ASSERT_EQ(0, pagoda_create(self->dev.fd, self->dev.page, CPU, PAGODA_IN_VRAM,
+				   &entry->handle));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, withholder_run, &withholder));
+	ASSERT_EQ(0, withheld_is_wanted(&withholder.page));
+	ASSERT_EQ(0, device_unbind(self->name));
+	ASSERT_EQ(0, withheld_give(&withholder.page));
+	ASSERT_EQ(0, pthread_join(thread, &result));
+	EXPECT_EQ(-ENODEV, (intptr_t)result);
+	withheld_close(&withholder.page);
+	EXPECT_EQ(0, close(self->dev.fd));
 	ASSERT_EQ(0, device_bind(self->name));
 	expect_works(_metadata, self);
 }
