@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The driver's side of the virtqueues, on rings in memory with the test as the device: completions
- * between the driver's last look and switching interrupts on, room that completions free, and
- * sequence numbers across a sleep.
+ * between the driver's last look and switching interrupts on, room that completions and late
+ * answers free, and sequence numbers across a sleep.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
@@ -29,7 +29,8 @@ struct ring_request {
 /*
  * The device's side of a ring. @seen counts entries of the available ring that the device has
  * taken; @late, if set, is called once between the driver's last look and switching interrupts on.
- * @requests has one more than the ring has room for.
+ * @requests has one more than the ring has room for. @kept has the first descriptors of @nr_kept
+ * commands that the device doesn't answer. A control queue resets @paging.
  */
 struct ring_device {
 	struct kunit *test;
@@ -41,6 +42,9 @@ struct ring_device {
 	void (*late)(struct ring_device *device);
 	u64 *data;
 	struct ring_request requests[RING_REQUESTS + 1];
+	u16 kept[PAGODA_CONTROL_SLOTS];
+	u32 nr_kept;
+	struct ring_device *paging;
 };
 
 static struct ring_device *ring_of(struct virtqueue *vq)
@@ -349,11 +353,176 @@ static void ring_last_look_for_events(struct kunit *test)
 	pagoda_events_fini(&device->virtio);
 }
 
+/* While the device has no power there is no virtqueue for events; afterwards all buffers are in. */
+static void ring_posts_events_after_sleep(struct kunit *test)
+{
+	struct ring_device *device = ring_create(test, pagoda_event_interrupt);
+	struct pagoda_event_queue *events = &device->virtio.events;
+
+	pagoda_events_prepare(&device->virtio);
+	events->vq = device->vq;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_events_init(&device->virtio));
+	ring_tell_late(device);
+	ring_interrupt(device);
+	pagoda_events_detach(events);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_events_attach(events, NULL));
+	ring_make_queue(device, pagoda_event_interrupt);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_events_attach(events, device->vq));
+	KUNIT_EXPECT_EQ(test, RING_SIZE,
+			(u32)virtio16_to_cpu(&device->vdev, device->vring.avail->idx));
+	pagoda_events_detach(events);
+	pagoda_events_fini(&device->virtio);
+}
+
+/* ---- Commands -------------------------------------------------------------------------- */
+
+static bool ring_has_command(struct ring_device *device)
+{
+	return device->seen != virtio16_to_cpu(&device->vdev, READ_ONCE(device->vring.avail->idx));
+}
+
+static void ring_answer_command(struct ring_device *device, u16 index, u64 seqno, u32 offset)
+{
+	struct virtio_pagoda_answer *answer = ring_memory(device, ring_last(device, index));
+
+	*answer = (struct virtio_pagoda_answer) {
+		.status = cpu_to_le32(VIRTIO_PAGODA_CONTROL_OK),
+		.seqno = cpu_to_le64(seqno),
+		.offset = cpu_to_le32(offset),
+	};
+	ring_use(device, index, sizeof(*answer));
+}
+
+/* Answers the next command when the driver looks for its answer. */
+static void ring_command_answered(struct ring_device *device)
+{
+	if (ring_has_command(device))
+		ring_answer_command(device, ring_next(device), 0, 0);
+	else
+		device->late = ring_command_answered;
+}
+
+/* Executes a request of the paging queue, gives back two without an interrupt, and answers. */
+static void ring_queue_reset(struct ring_device *device)
+{
+	u64 done;
+
+	if (!ring_has_command(device)) {
+		device->late = ring_queue_reset;
+		return;
+	}
+	done = ring_execute(device->paging);
+	ring_answer(device->paging, VIRTIO_PAGODA_STATUS_ABORTED);
+	ring_answer(device->paging, VIRTIO_PAGODA_STATUS_ABORTED);
+	ring_answer_command(device, ring_next(device), done, 8);
+}
+
+/* Keeps the next command, and breaks the ring, so that the driver doesn't wait for the answer. */
+static void ring_command_kept(struct ring_device *device)
+{
+	if (!ring_has_command(device)) {
+		device->late = ring_command_kept;
+		return;
+	}
+	device->kept[device->nr_kept++] = ring_next(device);
+	__virtqueue_break(device->vq);
+}
+
+static int ring_command(struct ring_device *device, void (*late)(struct ring_device *device))
+{
+	int ret;
+
+	device->late = late;
+	ret = pagoda_virtio_nop(&device->virtio);
+	device->late = NULL;
+	__virtqueue_unbreak(device->vq);
+	return ret;
+}
+
+/* As many commands as there are slots stay without an answer: there is no slot for another one. */
+static void ring_keep_commands(struct ring_device *device)
+{
+	u32 i;
+
+	device->nr_kept = 0;
+	for (i = 0; i < PAGODA_CONTROL_SLOTS; i++)
+		KUNIT_ASSERT_EQ(device->test, -ENODEV, ring_command(device, ring_command_kept));
+	KUNIT_EXPECT_EQ(device->test, -ETIMEDOUT, ring_command(device, ring_command_answered));
+}
+
+/*
+ * A command that isn't answered keeps its slot until the answer comes, however late, or until the
+ * device loses its power.
+ */
+static void ring_gives_back_slots(struct kunit *test)
+{
+	struct ring_device *device = ring_create(test, pagoda_control_interrupt);
+	struct pagoda_control *control = &device->virtio.control;
+	u32 i;
+
+	control->vq = device->vq;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_control_init(&device->virtio));
+	kunit_activate_static_stub(test, pagoda_virtio_listen, ring_listen_late);
+	ring_keep_commands(device);
+	for (i = 0; i < PAGODA_CONTROL_SLOTS; i++) {
+		ring_answer_command(device, device->kept[i], 0, 0);
+		KUNIT_EXPECT_EQ(test, 0, ring_command(device, ring_command_answered));
+	}
+	ring_keep_commands(device);
+	pagoda_control_detach(control);
+	pagoda_control_attach(control, NULL);
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_virtio_nop(&device->virtio));
+	ring_make_queue(device, pagoda_control_interrupt);
+	pagoda_control_attach(control, device->vq);
+	ring_keep_commands(device);
+	pagoda_control_detach(control);
+	pagoda_control_fini(&device->virtio);
+}
+
+/*
+ * The answer to a reset comes behind all requests, for which there is no interrupt; its number is
+ * the driver's, also after a sleep.
+ */
+static void ring_reset_takes_all_back(struct kunit *test)
+{
+	struct ring_device *device = ring_create(test, pagoda_paging_interrupt);
+	struct ring_device *control = ring_create(test, pagoda_control_interrupt);
+	struct pagoda_ring *ring = &device->virtio.paging;
+	struct pagoda_reset_result result;
+	u64 seqno = 0;
+	u32 round, i;
+
+	control->paging = device;
+	device->virtio.control.vq = control->vq;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_control_init(&device->virtio));
+	pagoda_ring_init(ring, &device->virtio, device->vq);
+	kunit_activate_static_stub(test, pagoda_virtio_listen, ring_listen_late);
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < 3; i++)
+			KUNIT_ASSERT_EQ(test, 0, ring_submit(device, i, ++seqno));
+		control->late = ring_queue_reset;
+		KUNIT_EXPECT_EQ(test, 0, ring->base.ops->reset(&ring->base, &result));
+		KUNIT_EXPECT_EQ(test, seqno - 2, result.seqno);
+		KUNIT_EXPECT_EQ(test, 8u, result.offset);
+		ring_expect(device, 0, PAGODA_OUTCOME_OK);
+		for (i = 1; i < 3; i++)
+			ring_expect(device, i, PAGODA_OUTCOME_ABORTED);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_ring_attach(ring, NULL));
+		KUNIT_EXPECT_EQ(test, -ENODEV, ring->base.ops->reset(&ring->base, &result));
+		ring_make_queue(device, pagoda_paging_interrupt);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_ring_attach(ring, device->vq));
+	}
+	pagoda_control_fini(&device->virtio);
+}
+
 static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_last_look),
 	KUNIT_CASE(ring_gives_back_room),
 	KUNIT_CASE(ring_counts_across_sleep),
 	KUNIT_CASE(ring_last_look_for_events),
+	KUNIT_CASE(ring_posts_events_after_sleep),
+	KUNIT_CASE(ring_gives_back_slots),
+	KUNIT_CASE(ring_reset_takes_all_back),
 	{ }
 };
 
