@@ -387,7 +387,8 @@ int pagoda_coredump_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_a
  * pagoda_coredump_stop() - Write no further dumps because the hardware is being removed
  * @vidmm: Manager
  *
- * Also withdraws a dump that devcoredump still keeps.
+ * Owns the dump from then on. Nothing waits for it: later failures aren't written down, readers of
+ * debugfs have left the device (drm_dev_unplug()), and devcoredump has a copy, which is withdrawn.
  *
  * Context: May sleep.
  */
