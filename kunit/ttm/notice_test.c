@@ -306,10 +306,46 @@ static void notice_flush(struct kunit *test)
 	pagoda_rig_close(cached);
 }
 
+/*
+ * A reset forgets what the device was told: it is told again where each allocation is, wherever
+ * that is, and not of allocations that are nowhere.
+ */
+static void notice_reset(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bos[] = {
+		pagoda_rig_bo(rig, 5, CPU | PHYSICAL | TELL, VRAM, 0),
+		pagoda_rig_bo(rig, 5, CPU | PHYSICAL | TELL, APERTURE, 0),
+		pagoda_rig_bo(rig, 5, CPU | TELL, VRAM, 0),
+		pagoda_rig_bo(rig, 5, CPU | TELL, VRAM, 0),
+	};
+	u32 told[ARRAY_SIZE(bos)], i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[0]));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bos[1], true));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[2]));
+	pagoda_rig_settle(rig);
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		told[i] = pagoda_rig_count(rig, i < 2 ? ONE : RANGES, bos[i]->id);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	pagoda_rig_settle(rig);
+	notice_expect(test, pagoda_rig_find(rig, ONE, bos[0]->id, told[0]), true,
+		      VIRTIO_PAGODA_SEGMENT_VRAM, notice_vram(bos[0]));
+	notice_expect(test, pagoda_rig_find(rig, ONE, bos[1]->id, told[1]), true,
+		      VIRTIO_PAGODA_SEGMENT_APERTURE,
+		      pagoda_aperture_of(bos[1]->ttm.resource)->node.start << PAGE_SHIFT);
+	notice_expect(test, pagoda_rig_find(rig, RANGES, bos[2]->id, told[2]), true,
+		      VIRTIO_PAGODA_SEGMENT_VRAM, notice_vram(bos[2]));
+	KUNIT_EXPECT_EQ(test, 0u, pagoda_rig_count(rig, RANGES, bos[3]->id));
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		pagoda_rig_close(bos[i]);
+}
+
 static struct kunit_case notice_cases[] = {
 	PAGODA_CASE_PARAM_SLOW(notice_chunks, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(notice_moves, pagoda_rig_modes),
 	PAGODA_CASE_PARAM_SLOW(notice_ranges, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(notice_reset, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(notice_discard, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(notice_undone, pagoda_rig_mmu_modes),
 	KUNIT_CASE(notice_unknown),
