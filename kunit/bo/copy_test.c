@@ -181,6 +181,58 @@ static void copy_saves_in_aperture(struct kunit *test)
 	copy_saves_in(pagoda_rig_create_mode(test), SUBMIT_APERTURE, TTM_PL_TT);
 }
 
+/* Each page of the allocation's range in the aperture leads to the allocation's page. */
+static void copy_expect_mapped(struct copy_test *t)
+{
+	u64 first = pagoda_aperture_of(t->bo->ttm.resource)->node.start, page, bus;
+	struct pagoda_adl pages;
+	u32 generation;
+
+	pagoda_bo_adl(t->bo, &pages);
+	for (page = 0; page < PAGES; page++) {
+		KUNIT_EXPECT_TRUE(t->test, pagoda_engine_aperture_lookup(&t->rig->engine,
+									 first + page, &bus,
+									 &generation));
+		KUNIT_EXPECT_EQ(t->test, pagoda_rig_bus(t->rig, pagoda_adl_page(&pages, page)),
+				pagoda_rig_bus(t->rig, bus));
+	}
+}
+
+/*
+ * An unmodified allocation goes to addresses of the aperture without a copy: it is mapped there,
+ * and the device is told that it left, before the content is discarded, and that it arrived.
+ */
+static void copy_saves_and_maps(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct copy_test t = copy_begin_on(rig, pagoda_rig_bo(rig, PAGES, CPU |
+					   DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY |
+					   DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION,
+					   EITHER, 0));
+	const struct pagoda_rig_note *left, *arrived;
+
+	copy_keep(&t);
+	copy_leave(&t, UNWRITTEN | STAYS);
+	pagoda_rig_settle(rig);
+	rig->nr_log = 0;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(t.bo, true));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, 0u, pagoda_rig_count(rig, pagoda_rig_copy_op(rig), t.bo->id));
+	KUNIT_EXPECT_EQ(test, t.bo->ttm.base.size, (size_t)copy_discarded(&t));
+	copy_expect_mapped(&t);
+	left = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY, t.bo->id, 0);
+	arrived = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY, t.bo->id, 1);
+	KUNIT_ASSERT_NOT_NULL(test, left);
+	KUNIT_ASSERT_NOT_NULL(test, arrived);
+	KUNIT_EXPECT_EQ(test, 0u, left->flags);
+	KUNIT_EXPECT_TRUE(test, left < pagoda_rig_find(rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT,
+						       t.bo->id, 0));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_NOTIFY_RESIDENT, arrived->flags);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_SEGMENT_APERTURE, arrived->dst);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, t.bo, 1));
+	copy_end(&t);
+}
+
 /* NotWrittenTo is believed: content that was written all the same is gone, now and later. */
 static void copy_takes_the_word(struct kunit *test)
 {
@@ -497,6 +549,7 @@ static void copy_shrinks(struct kunit *test)
 static struct kunit_case copy_cases[] = {
 	KUNIT_CASE_PARAM(copy_saves, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(copy_saves_in_aperture, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(copy_saves_and_maps, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(copy_takes_the_word, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_shared_is_written, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_stays, pagoda_rig_mmu_modes),
