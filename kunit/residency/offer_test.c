@@ -67,6 +67,8 @@ static void offer_order(struct kunit *test)
 	static const u32 lowest = DRM_PAGODA_RESIDENCY_MINIMUM;
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bos[7], *fresh[ARRAY_SIZE(expected)], *plug;
+	atomic64_t *discarded = &rig->vidmm->stats.discarded;
+	s64 before = atomic64_read(discarded);
 	u32 i;
 
 	fill_vram(rig, bos, 7);
@@ -87,6 +89,7 @@ static void offer_order(struct kunit *test)
 		KUNIT_ASSERT_EQ_MSG(test, left, expected[i], "for number %u", i);
 		KUNIT_EXPECT_EQ(test, bos[left]->offer.discarded, left != 0 && left != 3);
 	}
+	KUNIT_EXPECT_EQ(test, before + 5 * ((s64)PIECE << PAGE_SHIFT), atomic64_read(discarded));
 	pagoda_rig_settle(rig);
 	for (i = 0; i < 7; i++) {
 		u32 copies = pagoda_rig_count(rig, pagoda_rig_copy_op(rig), bos[i]->id);

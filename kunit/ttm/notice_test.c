@@ -167,11 +167,14 @@ static void notice_discard(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *gutted = pagoda_rig_bo(rig, 5, CPU | PHYSICAL | TELL, VRAM, 0);
 	struct pagoda_bo *closed = pagoda_rig_bo(rig, 5, CPU | TELL, VRAM, 0);
-	u32 opcode[] = { ONE, RANGES }, last, i;
-	u64 id[] = { gutted->id, closed->id };
+	struct pagoda_bo *offered = pagoda_rig_bo(rig, 5, CPU | TELL, VRAM, 0);
+	u64 id[] = { gutted->id, closed->id, offered->id };
+	u32 opcode[] = { ONE, RANGES, RANGES }, last, i;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(gutted));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(closed));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(offered));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_offer(rig->vidmm, &offered, 1, DRM_PAGODA_OFFER_LOW, 0));
 	pagoda_rig_close(closed);
 	gutted->content.discardable = true;
 	KUNIT_ASSERT_EQ(test, 0, ttm_resource_manager_evict_all(&rig->vidmm->ttm,
@@ -189,6 +192,7 @@ static void notice_discard(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, left < discard);
 	}
 	pagoda_rig_close(gutted);
+	pagoda_rig_close(offered);
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, ONE, 0), 2);
 }
