@@ -131,6 +131,31 @@ static struct dma_fence *fault_find_user(struct pagoda_bo *bo, struct vm_fault *
 }
 
 /*
+ * Returns true while the device is reset and rebuilt: nothing can be shown then. Fences stay
+ * visible: their values tell of the reset.
+ */
+static bool fault_is_hidden(struct ttm_buffer_object *ttm_bo)
+{
+	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(ttm_bo->bdev);
+
+	return pagoda_reset_is_hidden(vidmm) && !pagoda_bo_of_ttm(ttm_bo)->is_fence;
+}
+
+/*
+ * Makes sure that the content can be shown. If a reset loses the clearing of lost content, the
+ * access faults anew, and waits for the rebuild.
+ */
+static vm_fault_t fault_settle(struct pagoda_bo *bo)
+{
+	u64 epoch = pagoda_reset_epoch(bo->vidmm);
+
+	if (!pagoda_lost_settle(bo))
+		return 0;
+	return fault_is_hidden(&bo->ttm) || epoch != pagoda_reset_epoch(bo->vidmm) ?
+	       VM_FAULT_NOPAGE : VM_FAULT_SIGBUS;
+}
+
+/*
  * Shows a tiled allocation in a swizzling range, once paging of the allocation has ended. Sets
  * @move if there is no free range. With VM_FAULT_RETRY and @busy set no lock was dropped yet.
  */
@@ -148,8 +173,9 @@ static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *m
 	*busy = fault_find_user(bo, vmf);
 	if (*busy)
 		return VM_FAULT_RETRY;
-	if (pagoda_lost_settle(bo))
-		return VM_FAULT_SIGBUS;
+	ret = fault_settle(bo);
+	if (ret)
+		return ret;
 	error = pagoda_swizzle_acquire(bo, busy);
 	*move = error;
 	return error == -EAGAIN ? VM_FAULT_RETRY : 0;
@@ -214,8 +240,9 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 	ret = fault_wait(bo, vmf);
 	if (ret)
 		return ret;
-	if (pagoda_lost_settle(bo))
-		return VM_FAULT_SIGBUS;
+	ret = fault_settle(bo);
+	if (ret)
+		return ret;
 	/* From now on the CPU may write without a call of the driver: a kept copy is outdated. */
 	if (vmf->vma->vm_flags & VM_MAYWRITE)
 		pagoda_copy_written(bo);
@@ -247,17 +274,6 @@ static vm_fault_t fault_gone_fence(struct pagoda_bo *bo, struct vm_fault *vmf)
 	kunmap_local(here);
 	return vmf_insert_pfn_prot(vmf->vma, vmf->address, page_to_pfn(page),
 				   vmf->vma->vm_page_prot);
-}
-
-/*
- * Returns true while the device is reset and rebuilt: nothing can be shown then. Fences stay
- * visible: their values tell of the reset.
- */
-static bool fault_is_hidden(struct ttm_buffer_object *ttm_bo)
-{
-	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(ttm_bo->bdev);
-
-	return pagoda_reset_is_hidden(vidmm) && !pagoda_bo_of_ttm(ttm_bo)->is_fence;
 }
 
 static vm_fault_t fault_wait_rebuilt(struct ttm_buffer_object *ttm_bo, struct vm_fault *vmf)
