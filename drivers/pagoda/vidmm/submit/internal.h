@@ -24,4 +24,7 @@ struct pagoda_context *pagoda_context_make(struct pagoda_vm *vm, u32 engine, u32
 					   const struct pagoda_deferred_ops *ops);
 u64 pagoda_context_queued(struct pagoda_context *context);
 
+/* submit.c */
+int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible);
+
 #endif

@@ -97,8 +97,10 @@ void pagoda_context_destroy(struct pagoda_context *context);
 struct pagoda_vm *pagoda_context_vm(struct pagoda_context *context);
 void pagoda_context_state(struct pagoda_context *context, struct drm_pagoda_context_state *state);
 
-/* submit.c */
+/* accept.c */
 int pagoda_submit(struct pagoda_submit *submit, u64 *job);
+
+/* submit.c */
 void pagoda_submit_free(struct pagoda_submit *submit);
 
 #endif
