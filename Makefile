@@ -6,13 +6,13 @@ MAKEFLAGS += --no-print-directory
 SHELL := /bin/bash
 RIGS := selftests/rigs
 
-export KERNEL DESTDIR TRACE TRACES FRAMES VRAM RIVAL FILTER CELLS SHARE FUZZ_SECONDS SOAK_SECONDS
+export KERNEL DESTDIR TRACE TRACES FRAMES VRAM RIVAL FILTER CELLS SHARE FUZZ_SECONDS SOAK_SECONDS PAIRS SAMPLE LIMIT
 
 # The rig that has the kernel that was asked for.
 RIG := $(if $(filter new,$(KERNEL)),new,stock)
 
 .DEFAULT_GOAL := help
-.PHONY: run sum check check-long quick setup modules install-dkms uninstall-dkms kunit selftests matrix sleep debug bench simulate soak fuzz lint docs clean clean-cache help
+.PHONY: run sum check check-long quick setup modules install-dkms uninstall-dkms kunit selftests matrix sleep debug bench simulate soak hostile fuzz lint docs clean clean-cache help
 
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
@@ -35,6 +35,8 @@ help:
 	@echo 'make bench            measure; out/bench.tsv'
 	@echo 'make simulate         what LRU, our policy and an optimum move of real traces and made-up ones; TRACES=folder'
 	@echo 'make soak             four clients over-commit VRAM three times on the sanitizer kernel; SOAK_SECONDS=300'
+	@echo 'make hostile          attackers beside victims: what others lose; out/hostile.tsv; PAIRS=attacker:victim, a glob;'
+	@echo '                      SAMPLE=n of all pairs, which rotate with the commit; LIMIT=seconds of a pair'
 	@echo 'make fuzz             feed the engine and the CPU executor packets and compare them; FUZZ_SECONDS=60'
 	@echo 'make lint             checkpatch, W=1, sparse, kernel-doc, names at the top'
 	@echo 'make docs             render DOC sections and kernel-doc; out/docs/index.html; fails on any warning'
@@ -94,6 +96,9 @@ simulate: setup
 
 soak: setup
 	@$(RIGS)/machine.sh debug soak
+
+hostile: setup
+	@$(RIGS)/hostile.sh
 
 fuzz:
 	@$(RIGS)/fuzz.sh

@@ -6,7 +6,7 @@ A cell is a word: <update mode>.mmu<0 or 1>.<VRAM the CPU sees>[.<more parameter
 of which is the driver's: no job is prepared before SUBMIT has returned. The cell "modules" has
 the test of loading and unloading. In the environment, CELLS replaces the cells (all programs in each, the short list
 in those with parameters of their own), FILTER is a glob for programs, and SHARE chooses the part of a step that
-rotates (the number of commits if it isn't set).
+rotates (the number of commits if it isn't set): cells.py --share prints it.
 """
 import fnmatch
 import glob
@@ -180,6 +180,9 @@ def plan(step):
 
 
 def main():
+    if sys.argv[1] == "--share":
+        print(share())
+        return
     if sys.argv[1] == "--processors":
         print(processors(sys.argv[2]))
         return

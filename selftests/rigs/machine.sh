@@ -9,7 +9,7 @@
 # of which source: new unless 6.12 is asked for).
 #
 # A step is the script of its name in guest/, up to a dash: selftests, pressure, suspend, kunit (debug only), replay,
-# sum, record, bench, crowd, soak. cells.py says in which modes its programs run. All steps run, whatever becomes of
+# sum, record, bench, crowd, soak, hostile. cells.py says in which modes its programs run. All steps run, whatever becomes of
 # the others.
 # FILTER chooses suites (kunit) or test programs, a glob; CELLS the modes; SHARE which part of a step that rotates
 # with the commit (selftests-share); TRACE, FRAMES, VRAM, RIVAL and CAPTURE say what is replayed; TESTS and RECORD of
@@ -104,6 +104,15 @@ sum | soak)
 	drivers
 	tools
 	run_step --env "SOAK_SECONDS=${SOAK_SECONDS:-300}"
+	;;
+# Pairs that have a row already are left out. A machine that an attack has stopped says nothing any more.
+hostile)
+	build_modules "$stage"
+	drivers
+	"$TOP/selftests/rigs/programs.sh"
+	vm+=(--file "$OUT/selftests/hostile:/bin/hostile" --file "$OUT/hostile.tsv:/guest/done" --extra vgem --quiet 240)
+	run_step --env "PAIRS=${PAIRS:-*}" --env "LIMIT=${LIMIT:-150}" --env "SAMPLE=${SAMPLE:-0}" \
+		--env "TURN=$("$TOP/selftests/rigs/cells.py" --share)"
 	;;
 record)
 	build_modules "$stage"

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Attackers whose threads stay in a call: their arguments don't come, or they get no processor. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hostile.h"
+
+/* --- arguments that don't come ---------------------------------------------------------------- */
+
+#define PAGE		4096ull
+#define HELD_MS		500
+
+/* A thread and the page in which its argument is. */
+struct held {
+	struct client *client;
+	void *page;
+	int (*call)(struct held *h);
+	pthread_t thread;
+};
+
+static int call_query(struct held *h)
+{
+	return pagoda_query(h->client->fd, DRM_PAGODA_QUERY_STATS, 0, h->page,
+			    sizeof(struct drm_pagoda_stats));
+}
+
+static int call_bind(struct held *h)
+{
+	return pagoda_bind(h->client->fd, h->client->vm, h->page, 1, 0, 0);
+}
+
+static int call_submit(struct held *h)
+{
+	struct drm_pagoda_submit args = {
+		.entries = { (uintptr_t)h->page, 1, sizeof(struct drm_pagoda_submit_entry) },
+		.context = h->client->context,
+	};
+
+	return pagoda_submit_args(h->client->fd, &args);
+}
+
+static int call_resident(struct held *h)
+{
+	struct drm_pagoda_make_resident args = {
+		.entries = { (uintptr_t)h->page, 1, sizeof(struct drm_pagoda_residency_entry) },
+	};
+
+	return pagoda_ioctl(h->client->fd, DRM_IOCTL_PAGODA_MAKE_RESIDENT, &args);
+}
+
+static int call_fence(struct held *h)
+{
+	return pagoda_fence_signal_list(h->client->fd, h->page, 1);
+}
+
+/* The call fails when the page comes, which is zeros; the next call needs another page. */
+static void *held_run(void *data)
+{
+	struct held *h = data;
+
+	for (;;) {
+		h->call(h);
+		madvise(h->page, PAGE, MADV_DONTNEED);
+	}
+	return NULL;
+}
+
+static int userfault_open(void *pages, uint64_t size)
+{
+	struct uffdio_register range = {
+		.range = { (uintptr_t)pages, size },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &range))
+		return -errno;
+	return fd;
+}
+
+/* Waits for the next thread that wants its page: the page, or NULL when the time is up. */
+static void *userfault_wait(int fd, int timeout_ms)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	struct uffd_msg message;
+
+	if (poll(&poll_fd, 1, timeout_ms) != 1)
+		return NULL;
+	if (read(fd, &message, sizeof(message)) != sizeof(message) ||
+	    message.event != UFFD_EVENT_PAGEFAULT)
+		return NULL;
+	return (void *)(uintptr_t)(message.arg.pagefault.address & ~(PAGE - 1));
+}
+
+static void userfault_give(int fd, void *page)
+{
+	struct uffdio_zeropage zero = { .range = { (uintptr_t)page, PAGE } };
+
+	ioctl(fd, UFFDIO_ZEROPAGE, &zero);
+}
+
+/*
+ * Has five calls wait for pages of their arguments, which come late: each call stays for 2.5 s.
+ * Without privileges the stock kernel's userfaultfd is for faults in user mode only
+ * (vm.unprivileged_userfaultfd=0). What every user may have in a namespace of its own is a file
+ * system in user space, whose files do the same: the rig allows userfaultfd instead.
+ */
+void attack_userfault(struct cell *cell)
+{
+	static int (*const calls[])(struct held *h) = {
+		call_query, call_bind, call_submit, call_resident, call_fence,
+	};
+	uint32_t count = ARRAY_SIZE(calls), n;
+	struct held held[ARRAY_SIZE(calls)];
+	void *waiting[ARRAY_SIZE(calls)];
+	static struct client client;
+	char *pages;
+	int fd;
+
+	attack_check(cell, "client", client_open(&client, ATTACKER_ENGINE));
+	pages = mmap(NULL, count * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		     0);
+	if (pages == MAP_FAILED)
+		attack_failed(cell, "mmap", -errno);
+	fd = userfault_open(pages, count * PAGE);
+	attack_check(cell, "userfaultfd", fd);
+	for (n = 0; n < count; n++) {
+		held[n] = (struct held) { &client, pages + n * PAGE, calls[n] };
+		attack_check(cell, "thread", -pthread_create(&held[n].thread, NULL, held_run,
+							     &held[n]));
+	}
+	for (n = 0; n < count; n++) {
+		attack_op(cell);
+		waiting[n] = userfault_wait(fd, 10000);
+	}
+	attack_ready(cell);
+	for (n = 0;; n = (n + 1) % count) {
+		usleep(HELD_MS * 1000);
+		userfault_give(fd, waiting[n]);
+		attack_op(cell);
+		waiting[n] = userfault_wait(fd, HELD_MS);
+	}
+}
+
+/* --- threads that get no processor ------------------------------------------------------------ */
+
+#define FEW		4u
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Calls of every kind that take locks, one after another. */
+static void call_all(struct cell *cell)
+{
+	static struct client client;
+	uint32_t handles[FEW], context;
+	struct drm_pagoda_vm_create vm;
+	uint64_t address;
+
+	attack_check(cell, "client", client_open(&client, ATTACKER_ENGINE));
+	attack_check(cell, "allocations", client_allocations(&client, FEW, 256 * PAGODA_KIB,
+							     PAGODA_IN_VRAM, handles));
+	address = client_place(&client, 256 * PAGODA_KIB);
+	attack_ready(cell);
+	for (;;) {
+		attack_op(cell);
+		pagoda_make_resident(client.fd, handles, FEW, 0, 0, NULL);
+		pagoda_bind_map(client.fd, client.vm, handles[0], address, 0, 256 * PAGODA_KIB);
+		client_submit(&client, handles, FEW);
+		if (!pagoda_context_create(client.fd, client.vm, &context))
+			pagoda_context_destroy(client.fd, context);
+		if (!pagoda_vm_create(client.fd, &vm))
+			pagoda_vm_destroy(client.fd, vm.vm);
+		pagoda_bind_range(client.fd, client.vm, DRM_PAGODA_BIND_UNMAP, address,
+				  256 * PAGODA_KIB);
+		pagoda_evict(client.fd, handles, FEW, 0, 0);
+	}
+}
+
+/* Makes calls of every kind in a SCHED_IDLE thread beside a thread that uses up its processor. */
+void attack_sched_idle(struct cell *cell)
+{
+	struct sched_param param = { 0 };
+
+	pin(0);
+	if (!fork())
+		for (;;)
+			;
+	if (sched_setscheduler(0, SCHED_IDLE, &param))
+		attack_failed(cell, "SCHED_IDLE", -errno);
+	call_all(cell);
+}
+
+/* Makes calls of every kind in a cgroup that gets a hundredth of a processor (cpu.max). */
+void attack_cpu_max(struct cell *cell)
+{
+	call_all(cell);
+}
