@@ -243,9 +243,10 @@ static bool pair_measure(uint32_t pair, const struct options *o, const struct ba
 	char line[512];
 
 	say("begin\t%s\t%s", attacker->name, victim->name);
-	cell_run(attacker, victim, &patience, &outcome, &footprint);
-	if (b->reason && !outcome.reason)
-		outcome.reason = "no baseline";
+	if (b->reason)
+		outcome = (struct outcome) { .reason = "there is no baseline" };
+	else
+		cell_run(attacker, victim, &patience, &outcome, &footprint);
 	table_row(line, sizeof(line), attacker->name, victim, &outcome, &b->alone, &b->beside);
 	say("row\t%s", line);
 	if (footprint.known)

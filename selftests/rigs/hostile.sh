@@ -49,7 +49,9 @@ collect() {
 
 for ((machine = 1; ; machine++)); do
 	before=$(wc -l <"$rows")
+	rm -f "$console"
 	"$vm/machine.sh" stock hostile || true
+	[[ -f $console ]] || die "there was no machine"
 	collect "$machine"
 	! grep -q 'pagoda-vm: hostile done' "$console" || break
 	say "machine $machine was stopped by an attack; $(($(wc -l <"$rows") - 1)) pairs have a row"
