@@ -75,6 +75,35 @@ static void deferred_settles(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, unmade);
 }
 
+/* A queue that was cancelled has no item left, however often its work was started meanwhile. */
+static void deferred_cancels(struct kunit *test)
+{
+	struct work_world *world = test_zalloc(test, sizeof(*world));
+	u32 left = 0, n;
+
+	world->rig = pagoda_rig_create(test, NULL);
+	init_completion(&world->stopped);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(work_kick, world, "pagoda-kick")));
+	for (n = 0; n < ROUNDS && !left; n++) {
+		pagoda_deferred_init(&world->queue, world->rig->vidmm,
+				     &world->rig->client->payer, &work_ops, false);
+		if (pagoda_deferred_prepare(&world->item, &world->nothing))
+			break;
+		pagoda_deferred_add(&world->queue, &world->item);
+		pagoda_deferred_cancel(&world->queue, -ECANCELED);
+		left += !pagoda_deferred_is_empty(&world->queue);
+	}
+	WRITE_ONCE(world->stop, true);
+	wait_for_completion(&world->stopped);
+	/* What is left must not outlive the test. */
+	while (!pagoda_deferred_is_empty(&world->queue)) {
+		pagoda_deferred_again(&world->queue);
+		flush_delayed_work(&world->queue.work);
+	}
+	KUNIT_EXPECT_EQ(test, 0u, left);
+	KUNIT_EXPECT_EQ(test, ROUNDS, n);
+}
+
 /*
  * A queue whose flushes find nothing until the last one, as while another thread is queueing the
  * work. @go ends the item's &pagoda_deferred_ops.make; @value is what the item waits for.
@@ -215,6 +244,7 @@ static void deferred_settles_held_up(struct kunit *test)
 
 static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_settles),
+	KUNIT_CASE(deferred_cancels),
 	KUNIT_CASE(deferred_settles_unflushed),
 	KUNIT_CASE(deferred_settles_outdated),
 	KUNIT_CASE(deferred_settles_held_up),

@@ -396,7 +396,11 @@ void pagoda_deferred_stop(struct pagoda_deferred *queue, int error)
 void pagoda_deferred_cancel(struct pagoda_deferred *queue, int error)
 {
 	pagoda_deferred_stop(queue, error);
-	flush_delayed_work(&queue->work);
-	/* deferred_callback() may have queued the work once more. */
+	/*
+	 * A flush may find nothing while another thread is queueing the work, and items would be
+	 * left to a run that finds the queue freed.
+	 */
+	wait_event(queue->room, pagoda_deferred_is_empty(queue));
+	/* Ends the run that emptied the queue, and a run that deferred_callback() queued. */
 	cancel_delayed_work_sync(&queue->work);
 }
