@@ -215,12 +215,39 @@ static void queue_fenced_limit(struct kunit *test)
 	queue_world_end(w);
 }
 
+/* A job that is refused takes nothing from the jobs that are queued before it. */
+static void queue_survives_a_refusal(struct kunit *test)
+{
+	struct queue_world *w = queue_world(test);
+	struct pagoda_bo *offered = pagoda_rig_bo(w->rig, 1, CPU, SUBMIT_VRAM, 0);
+	const struct submit_args refused = { .bos = { offered }, .nr_bos = 1 };
+	u32 tries = 10000;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_offer(w->rig->vidmm, (struct pagoda_bo *[]) { offered }, 1,
+					      DRM_PAGODA_OFFER_NORMAL, 0));
+	submit_add(w->client, HERE, 1);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(w->client, &w->args));
+	/* The worker asks for a place. */
+	flush_delayed_work(&w->client->context->deferred.work);
+	KUNIT_EXPECT_EQ(test, -ENODATA, submit_empty(w->client, &refused));
+	pagoda_rig_hold(w->rig, 0, false);
+	while (queue_length(w->client) && --tries)
+		usleep_range(500, 1000);
+	KUNIT_EXPECT_NE(test, 0u, tries);
+	pagoda_deferred_again(&w->client->context->deferred);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
+	KUNIT_EXPECT_EQ(test, 1ull, submit_word(w->rig, w->bo, 0));
+	pagoda_rig_close(offered);
+	queue_world_end(w);
+}
+
 static struct kunit_case queue_cases[] = {
 	KUNIT_CASE_PARAM(queue_holds_nothing, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_waits_for_fences, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_remembers_the_list, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_signals_in_order, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_signals_by_value, pagoda_rig_modes),
+	KUNIT_CASE(queue_survives_a_refusal),
 	KUNIT_CASE_PARAM(queue_fenced, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_fenced_limit, pagoda_rig_modes),
 	{}

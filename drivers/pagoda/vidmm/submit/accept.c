@@ -29,6 +29,7 @@ static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_def
 	if (pagoda_syncs_failed(&submit->syncs)) {
 		drm_dbg_driver(queue->vidmm->drm,
 			       "a job is cancelled: the paging it waits for failed\n");
+		pagoda_exec_context_pass(submit->context->exec);
 		return -ECANCELED;
 	}
 	if (READ_ONCE(queue->hurried) && !submit->fenced) {
@@ -176,7 +177,8 @@ static int submit_make_or_defer(struct pagoda_submit *submit)
 		pagoda_submit_free(submit);
 	else if (ret == -ERESTART)
 		ret = submit_defer(submit);
-	if (ret)
+	/* Queued jobs ask for places of their own. */
+	if (ret && pagoda_deferred_is_empty(&submit->context->deferred))
 		pagoda_exec_context_pass(submit->context->exec);
 	return ret;
 }
