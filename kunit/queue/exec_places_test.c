@@ -171,6 +171,28 @@ static void places_have_slices(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/* An account that isn't in a slice isn't taken for the one that was, whatever its address. */
+static void places_know_their_slice(struct kunit *test)
+{
+	struct pagoda_exec_test *t = places_engine(test, 3);
+	struct pagoda_exec_engine *engine = t->context[0].context->engine;
+	struct pagoda_exec_account *fresh = pagoda_exec_account_create();
+
+	KUNIT_ASSERT_NOT_NULL(test, fresh);
+	pagoda_exec_context_set_account(t->context[0].context, fresh);
+	/* An account that is gone, at the same address, had used the engine for an hour. */
+	spin_lock_irq(&engine->flight.lock);
+	engine->slice = fresh;
+	engine->slice_end = 3600 * NSEC_PER_SEC;
+	engine->turn = engine->slice_end;
+	spin_unlock_irq(&engine->flight.lock);
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 1));
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 2));
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 0));
+	KUNIT_EXPECT_FALSE(test, t->context[0].context->in_slice);
+	pagoda_exec_account_put(fresh);
+}
+
 /* Returns the number of jobs that the device began before @job. */
 static u32 places_began(struct pagoda_exec_test *t, u32 job)
 {
@@ -233,6 +255,7 @@ static struct kunit_case places_cases[] = {
 	KUNIT_CASE(places_are_not_kept),
 	KUNIT_CASE(places_take_turns),
 	KUNIT_CASE(places_have_slices),
+	KUNIT_CASE(places_know_their_slice),
 	KUNIT_CASE(places_fenced),
 	KUNIT_CASE(places_fenced_end),
 	{}

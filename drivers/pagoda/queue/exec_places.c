@@ -91,6 +91,17 @@ static void asking_leave(struct pagoda_exec_context *context)
 	RB_CLEAR_NODE(&context->asking);
 }
 
+/*
+ * Returns true within the slice that the account began. The account that began it may be gone, and
+ * another one at its address: that one's time isn't within the slice.
+ */
+static bool slice_is_of(const struct pagoda_exec_engine *engine,
+			const struct pagoda_exec_account *account)
+{
+	return account && account == engine->slice &&
+	       engine->slice_end - account->turn[engine->index] - 1 < PLACES_SLICE;
+}
+
 /* An account that was idle doesn't save up its turns: it begins where the others are. */
 static void asking_enter(struct pagoda_exec_context *context)
 {
@@ -99,8 +110,7 @@ static void asking_enter(struct pagoda_exec_context *context)
 
 	if (!RB_EMPTY_NODE(&context->asking))
 		return;
-	context->in_slice = context->account && context->account == engine->slice &&
-			    *turn < engine->slice_end;
+	context->in_slice = slice_is_of(engine, context->account);
 	if (context->in_slice) {
 		context->turn = engine->slice_turn;
 	} else {
@@ -165,7 +175,7 @@ static void places_grant(struct pagoda_exec_engine *engine)
 		queue_delayed_work(system_dfl_wq, &engine->grants_end, PLACES_PATIENCE);
 }
 
-/* Work item: ends the grants that weren't used for the whole patience. */
+/* Work item: ends the grants that weren't used so far, those of the last moment too. */
 void pagoda_places_work(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(to_delayed_work(work),
@@ -180,8 +190,8 @@ void pagoda_places_work(struct work_struct *work)
 }
 
 /*
- * Lets a context leave that is banned or destroyed. Afterwards
- * ops->placed isn't called; a fenced job goes on to its end.
+ * Lets a context leave that is banned or destroyed: ops->placed isn't called any more, and a fenced
+ * job goes on to its end.
  */
 void pagoda_places_leave(struct pagoda_exec_context *context)
 {
