@@ -57,6 +57,17 @@ static inline int test_device_open(struct test_device *dev)
 	return ret;
 }
 
+/* True if the driver was loaded so that jobs are never prepared within SUBMIT. */
+static inline bool test_defers_jobs(void)
+{
+	FILE *file = fopen("/sys/module/pagoda/parameters/defer_jobs", "r");
+	int answer = file ? fgetc(file) : 'N';
+
+	if (file)
+		fclose(file);
+	return answer == 'Y';
+}
+
 /*
  * A number of a segment once memory of closed allocations and dead processes has come back: it is
  * freed when the last copy from or to it is done, so the answer may take a moment.
