@@ -212,7 +212,8 @@ static int batch_submit(struct engine *e)
 
 /*
  * With one client and no rival nothing but this client's own next call can take an allocation of
- * the batch away, so each must be where the GPU can use it.
+ * the batch away, so each must be where the GPU can use it. A batch behind others is made resident
+ * when its turn comes: the GPU, which reads all of it, tells.
  */
 static int batch_check(struct engine *e)
 {
@@ -224,6 +225,8 @@ static int batch_check(struct engine *e)
 	int ret;
 
 	if (e->options->clients > 1 || e->options->rival_from)
+		return 0;
+	if (e->executes && e->settled + 1 < e->point)
 		return 0;
 	status = calloc(e->batch.count, sizeof(*status));
 	if (!status)
@@ -553,13 +556,18 @@ static void engine_close(struct engine *e)
 		close(e->fd);
 }
 
+static int settle_all(struct engine *e)
+{
+	int ret = batch_flush(e);
+
+	return ret ? ret : settle_points(e, e->point);
+}
+
 static int verify_all(struct engine *e)
 {
 	uint32_t id;
-	int ret = batch_flush(e);
+	int ret = 0;
 
-	if (!ret)
-		ret = settle_points(e, e->point);
 	for (id = 1; !ret && id <= e->trace->max_id; id++)
 		if (e->allocations[id].handle)
 			ret = allocation_verify(e, id);
@@ -605,6 +613,8 @@ int replay_run(const struct trace *trace, const struct replay_options *options,
 
 	for (n = 0; !ret && n < trace->count; n++)
 		ret = step(&e, &trace->events[n]);
+	if (!ret)
+		ret = settle_all(&e);
 	if (!ret)
 		ret = measure_beside(&e);
 	if (!ret)
