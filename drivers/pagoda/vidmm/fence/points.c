@@ -8,47 +8,40 @@
  * order of calls is no such order: work that signals 2 and waits for 1 may be submitted first.)
  */
 #include <linux/dma-fence-chain.h>
-#include <linux/hash.h>
+#include <linux/rbtree.h>
 #include <linux/slab.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_syncobj.h>
 #include "core/core.h"
 #include "sync.h"
 
-#define POINTS_BITS	8
-
 /**
  * struct pagoda_points - Points that are promised
- * @lock: Protects all points and @first; taken in process context
- * @first: First promised point of each syncobj, hashed by the syncobj
+ * @lock: Protects &pagoda_point.node and &pagoda_point.fence; taken in process context
+ * @promised: The points, by syncobj, value and arrival
  */
 struct pagoda_points {
 	spinlock_t lock;	/* all below */
-	struct hlist_head first[1 << POINTS_BITS];
+	struct rb_root promised;
 };
 
 /**
  * struct pagoda_point - A point that work will signal
- * @hashed: In &pagoda_points.first, for the first point of a syncobj
- * @behind: Head of the list of the points behind the first one, by value; in that list, for the
- *	others
+ * @node: In &pagoda_points.promised, or empty
  * @syncobj: Syncobj, a reference
  * @chain: Chain node for @value
  * @value: Point
  * @fence: Fence of the work, a reference, if the work was made before the point's turn
- * @promised: The point is in the lists
  */
 struct pagoda_point {
-	struct hlist_node hashed;
-	struct list_head behind;
+	struct rb_node node;
 	struct drm_syncobj *syncobj;
 	struct dma_fence_chain *chain;
 	u64 value;
 	struct dma_fence *fence;
-	bool promised;
 };
 
-/* Sets up the lists. Returns 0 or -ENOMEM. */
+/* Sets up the tree. Returns 0 or -ENOMEM. */
 int pagoda_points_init(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_points *points = drmm_kzalloc(vidmm->drm, sizeof(*points), GFP_KERNEL);
@@ -56,6 +49,7 @@ int pagoda_points_init(struct pagoda_vidmm *vidmm)
 	if (!points)
 		return -ENOMEM;
 	spin_lock_init(&points->lock);
+	points->promised = RB_ROOT;
 	vidmm->points = points;
 	return 0;
 }
@@ -72,7 +66,7 @@ struct pagoda_point *pagoda_point_alloc(struct drm_syncobj *syncobj, u64 value)
 		kfree(point);
 		return NULL;
 	}
-	INIT_LIST_HEAD(&point->behind);
+	RB_CLEAR_NODE(&point->node);
 	drm_syncobj_get(syncobj);
 	point->syncobj = syncobj;
 	point->value = value;
@@ -84,102 +78,87 @@ void pagoda_point_free(struct pagoda_point *point)
 {
 	if (!point)
 		return;
-	WARN_ON_ONCE(point->promised);
+	WARN_ON_ONCE(!RB_EMPTY_NODE(&point->node));
 	dma_fence_chain_free(point->chain);
+	dma_fence_put(point->fence);
 	drm_syncobj_put(point->syncobj);
 	kfree(point);
 }
 
-static struct hlist_head *points_bucket(struct pagoda_points *points,
-					const struct drm_syncobj *syncobj)
+static bool point_less(struct rb_node *a, const struct rb_node *b)
 {
-	return &points->first[hash_ptr(syncobj, POINTS_BITS)];
+	const struct pagoda_point *first = rb_entry(a, struct pagoda_point, node);
+	const struct pagoda_point *second = rb_entry(b, struct pagoda_point, node);
+
+	if (first->syncobj != second->syncobj)
+		return first->syncobj < second->syncobj;
+	return first->value < second->value;
 }
 
-static struct pagoda_point *points_first(struct pagoda_points *points,
-					 const struct drm_syncobj *syncobj)
+static int point_of(const void *key, const struct rb_node *node)
 {
-	struct pagoda_point *first;
+	const struct drm_syncobj *syncobj = key;
+	const struct pagoda_point *point = rb_entry(node, struct pagoda_point, node);
 
-	hlist_for_each_entry(first, points_bucket(points, syncobj), hashed)
-		if (first->syncobj == syncobj)
-			return first;
-	return NULL;
-}
-
-static void point_enter(struct pagoda_points *points, struct pagoda_point *point)
-{
-	struct pagoda_point *first = points_first(points, point->syncobj), *before;
-
-	point->promised = true;
-	if (first && point->value >= first->value) {
-		list_for_each_entry_reverse(before, &first->behind, behind)
-			if (before->value <= point->value)
-				break;
-		list_add(&point->behind, &before->behind);
-		return;
-	}
-	if (first) {
-		hlist_del(&first->hashed);
-		list_splice_init(&first->behind, &point->behind);
-		list_add(&first->behind, &point->behind);
-	}
-	hlist_add_head(&point->hashed, points_bucket(points, point->syncobj));
-}
-
-/* Removes the first point of a syncobj; the next one, which is returned, takes its place. */
-static struct pagoda_point *point_leave(struct pagoda_points *points, struct pagoda_point *point)
-{
-	struct pagoda_point *next = list_first_entry_or_null(&point->behind, struct pagoda_point,
-							     behind);
-
-	hlist_del(&point->hashed);
-	point->promised = false;
-	if (!next)
-		return NULL;
-	list_del_init(&next->behind);
-	list_splice_init(&point->behind, &next->behind);
-	hlist_add_head(&next->hashed, points_bucket(points, next->syncobj));
-	return next;
+	if (syncobj == point->syncobj)
+		return 0;
+	return syncobj < point->syncobj ? -1 : 1;
 }
 
 /* Promises a point: larger points of its syncobj wait for it. Takes a spinlock. */
 void pagoda_point_promise(struct pagoda_vidmm *vidmm, struct pagoda_point *point)
 {
-	spin_lock(&vidmm->points->lock);
-	point_enter(vidmm->points, point);
-	spin_unlock(&vidmm->points->lock);
+	struct pagoda_points *points = vidmm->points;
+
+	spin_lock(&points->lock);
+	rb_add(&point->node, &points->promised, point_less);
+	spin_unlock(&points->lock);
 }
 
-static void point_publish(struct pagoda_point *point)
+/*
+ * Publishes the smallest promised point of a syncobj and removes it, if it has its fence. Returns
+ * the point, or NULL.
+ */
+static struct pagoda_point *points_publish_first(struct pagoda_points *points,
+						 struct drm_syncobj *syncobj)
 {
-	drm_syncobj_add_point(point->syncobj, point->chain, point->fence, point->value);
-	point->chain = NULL;
-	dma_fence_put(point->fence);
-	point->fence = NULL;
+	struct pagoda_point *point = NULL;
+	struct rb_node *node;
+
+	spin_lock(&points->lock);
+	node = rb_find_first(syncobj, &points->promised, point_of);
+	if (node && rb_entry(node, struct pagoda_point, node)->fence) {
+		point = rb_entry(node, struct pagoda_point, node);
+		drm_syncobj_add_point(syncobj, point->chain, point->fence, point->value);
+		point->chain = NULL;
+		rb_erase(node, &points->promised);
+		RB_CLEAR_NODE(node);
+	}
+	spin_unlock(&points->lock);
+	return point;
 }
 
 /*
  * Gives a point its fence, as soon as all smaller points that are promised have theirs. Frees the
- * point. Takes spinlocks, can't fail.
+ * point. The lock is released between any two points, so that a client with many of them delays
+ * no other client. Takes spinlocks, can't fail.
  */
 void pagoda_point_signal(struct pagoda_vidmm *vidmm, struct pagoda_point *point,
 			 struct dma_fence *fence)
 {
+	struct drm_syncobj *syncobj = point->syncobj;
 	struct pagoda_points *points = vidmm->points;
-	struct pagoda_point *next;
 
+	/* Another thread may publish and free the point. */
+	drm_syncobj_get(syncobj);
 	spin_lock(&points->lock);
-	if (!point->promised)
-		point_enter(points, point);
+	if (RB_EMPTY_NODE(&point->node))
+		rb_add(&point->node, &points->promised, point_less);
 	point->fence = dma_fence_get(fence);
-	point = points_first(points, point->syncobj);
-	while (point && point->fence) {
-		next = point_leave(points, point);
-		point_publish(point);
-		pagoda_missing_came(vidmm, point->syncobj);
-		pagoda_point_free(point);
-		point = next;
-	}
 	spin_unlock(&points->lock);
+	while ((point = points_publish_first(points, syncobj))) {
+		pagoda_missing_came(vidmm, syncobj);
+		pagoda_point_free(point);
+	}
+	drm_syncobj_put(syncobj);
 }
