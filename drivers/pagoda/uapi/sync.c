@@ -11,7 +11,7 @@
 #include "args.h"
 #include "uapi.h"
 
-/* Prepares a wait that is never armed: pagoda_deferred_kick() has deferred work test the value. */
+/* Prepares a wait for a value, which is armed if the work that has it is deferred. */
 static int sync_get_wait(struct pagoda_mfence *mfence, u64 value, struct pagoda_sync *sync)
 {
 	struct pagoda_mfence_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);

@@ -52,13 +52,14 @@ static bool is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 /**
  * pagoda_bo_account() - Charge an allocation's bytes to the segment it is in now
  * @bo: Allocation; its reservation is held, or no other reference is left
- * @from: Unused: the old charge is in &pagoda_bo.part, because TTM may gut an object without asking
- *	the driver for a move
  * @to: Resource that the allocation has; NULL when the allocation goes away
+ *
+ * The old charge is in &pagoda_bo.part, because TTM may gut an object without asking the driver for
+ * a move.
  *
  * Context: Any but interrupts.
  */
-void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct ttm_resource *to)
+void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *to)
 {
 	u32 segment = to ? pagoda_segment_of(to) : PAGODA_BUDGET_SEGMENTS;
 

@@ -89,7 +89,7 @@ bool pagoda_import_is_away(const struct pagoda_bo *bo);
 void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident);
 struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id);
 void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment);
-void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct ttm_resource *to);
+void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *to);
 
 /* lost.c */
 int pagoda_lost_acknowledge(struct pagoda_bo *bo);

@@ -306,7 +306,7 @@ void pagoda_offer_swap_notify(struct pagoda_bo *bo)
 	atomic64_add(bo->ttm.base.size, &bo->vidmm->stats.discarded);
 	/* If this move fails, the allocation has no resource until reclaim_commit() places it. */
 	if (pagoda_bo_move(bo, offer_placement, &ctx))
-		pagoda_bo_account(bo, NULL, NULL);
+		pagoda_bo_account(bo, NULL);
 }
 
 /**

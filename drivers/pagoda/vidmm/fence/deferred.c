@@ -60,9 +60,7 @@ static void deferred_end(struct pagoda_deferred *queue, struct pagoda_deferred_i
 
 static void deferred_callback(struct dma_fence *fence, struct dma_fence_cb *callback)
 {
-	struct pagoda_deferred *queue = container_of(callback, struct pagoda_deferred, callback);
-
-	mod_delayed_work(system_dfl_wq, &queue->work, 0);
+	pagoda_deferred_again(container_of(callback, struct pagoda_deferred, callback));
 }
 
 /* Drops the fence that the next item waited for. Called by the worker only. */

@@ -71,7 +71,7 @@ static void missing_turn(struct pagoda_missing *missing)
 		return;
 	queue->due = jiffies + queue->interval;
 	queue->interval = min_t(unsigned long, 2 * queue->interval, MISSING_PATIENCE);
-	mod_delayed_work(system_dfl_wq, &queue->work, 0);
+	pagoda_deferred_again(queue);
 }
 
 static void missing_poll(struct work_struct *work)
@@ -143,7 +143,7 @@ void pagoda_missing_came(struct pagoda_vidmm *vidmm, struct drm_syncobj *syncobj
 	spin_lock(&missing->lock);
 	hlist_for_each_entry(queue, missing_bucket(missing, syncobj), by_syncobj)
 		if (queue->missing == syncobj)
-			mod_delayed_work(system_dfl_wq, &queue->work, 0);
+			pagoda_deferred_again(queue);
 	spin_unlock(&missing->lock);
 }
 
@@ -155,6 +155,6 @@ void pagoda_missing_kick(struct pagoda_vidmm *vidmm, struct pagoda_client *clien
 
 	spin_lock(&missing->lock);
 	list_for_each_entry(queue, &client->payer.missing, polled)
-		mod_delayed_work(system_dfl_wq, &queue->work, 0);
+		pagoda_deferred_again(queue);
 	spin_unlock(&missing->lock);
 }

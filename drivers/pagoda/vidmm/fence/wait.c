@@ -184,10 +184,7 @@ void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait)
 	pagoda_mfence_put(mfence);
 }
 
-/*
- * Returns true if a wait's fence has at least the value (C180). For waits that aren't armed, which
- * deferred work tests after each pagoda_deferred_kick(). May be called in any context.
- */
+/* Returns true if a wait's fence has at least the value (C180), armed or not. Any context. */
 bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 {
 	struct pagoda_mfence *mfence = wait->mfence;

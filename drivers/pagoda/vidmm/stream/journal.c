@@ -463,22 +463,23 @@ static struct pagoda_recording_head recording_head(struct pagoda_vidmm *vidmm)
 ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf, size_t size,
 				    loff_t *pos)
 {
-	struct pagoda_recording_head head = recording_head(vidmm);
+	struct pagoda_recording_head head;
 	struct pagoda_journal *journal = vidmm->journal;
 	loff_t inside = *pos - (loff_t)sizeof(head);
 	ssize_t ret;
 
-	if (inside < 0)
-		return simple_read_from_buffer(buf, size, pos, &head, sizeof(head));
-	/* Keeps the recording from being freed while it is copied. */
+	/* Keeps the recording from being replaced before it is copied. */
 	mutex_lock(&journal->recording_mutex);
-	if (journal->recording)
+	head = recording_head(vidmm);
+	if (inside < 0)
+		ret = simple_read_from_buffer(buf, size, pos, &head, sizeof(head));
+	else if (journal->recording)
 		ret = simple_read_from_buffer(buf, size, &inside, journal->recording,
 					      le64_to_cpu(head.bytes));
 	else
 		ret = -ENODATA;
 	mutex_unlock(&journal->recording_mutex);
-	if (ret > 0)
+	if (inside >= 0 && ret > 0)
 		*pos += ret;
 	return ret;
 }

@@ -138,11 +138,15 @@ static int submit_check_fenced(struct pagoda_submit *submit)
 	return -EBUSY;
 }
 
+/* Charges a submission, unless an attempt that ended with -EAGAIN did. */
 static int submit_charge(struct pagoda_submit *submit)
 {
 	struct pagoda_quota *quota = submit->context->vm->client->quota;
-	int ret = pagoda_quota_charge(quota, PAGODA_LIMIT_JOBS, 1);
+	int ret;
 
+	if (submit->quota)
+		return 0;
+	ret = pagoda_quota_charge(quota, PAGODA_LIMIT_JOBS, 1);
 	if (ret)
 		return ret;
 	if (submit->fenced)

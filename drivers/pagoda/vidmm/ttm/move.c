@@ -341,7 +341,7 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 	trace_pagoda_bo_move(dev_name(m->vidmm->drm->dev), bo->id, bo->ttm.base.size,
 			     m->src ? pagoda_segment_of(m->src) : VIRTIO_PAGODA_SEGMENT_COUNT,
 			     pagoda_segment_of(m->dst), evict, move_reason(m, evict));
-	pagoda_bo_account(bo, m->src, m->dst);
+	pagoda_bo_account(bo, m->dst);
 	ret = move_finish(m, evict, fence);
 	dma_fence_put(fence);
 	return ret;

@@ -81,11 +81,11 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 
 	if (bo->vm.table_of) {
 		pagoda_vm_table_evict(bo);
-		pagoda_bo_account(bo, res, NULL);
+		pagoda_bo_account(bo, NULL);
 	} else if (bo->content.discardable) {
 		pagoda_move_begins(bo);
 		pagoda_move_discard(bo);
-		pagoda_bo_account(bo, res, NULL);
+		pagoda_bo_account(bo, NULL);
 	} else if (res->mem_type == TTM_PL_VRAM) {
 		placement->num_placement = pagoda_bo_placement_evicted(bo, bo->evict_places);
 		placement->placement = bo->evict_places;
@@ -193,7 +193,7 @@ static void ttm_delete_mem_notify(struct ttm_buffer_object *ttm_bo)
 	trace_pagoda_bo_free(dev_name(bo->vidmm->drm->dev), bo->id, ttm_bo->base.size,
 			     pagoda_segment_of(ttm_bo->resource));
 	pagoda_import_unmap(bo);
-	pagoda_bo_account(bo, ttm_bo->resource, NULL);
+	pagoda_bo_account(bo, NULL);
 }
 
 static bool io_mem_is_tiled(struct ttm_buffer_object *bo)
