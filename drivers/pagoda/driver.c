@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The DRM device: between the transport, which appears and disappears with the hardware, and the
- * memory manager, which exists as long as a file is open.
+ * The DRM device, which connects the transport, which appears and disappears with the hardware, to
+ * the memory manager (vidmm), which exists as long as the DRM device is used.
  *
  *	probe	virtio device found -> DRM device allocated -> vidmm created -> registered
- *	remove	DRM device unplugged -> vidmm stopped: the hardware may go
- *	sleep	VRAM is evacuated while memory can still be allocated; later, when user space
- *		doesn't run any more, the hardware loses its power
+ *	remove	DRM device unplugged -> vidmm stopped -> the hardware isn't used any more
+ *	sleep	allocations leave VRAM while memory can still be allocated; later, when user
+ *		space doesn't run any more, the hardware loses its power
  *	release	last file closed, last mapping gone -> vidmm destroyed
  *
- * From unplug on no ioctl gets in, and CPU faults map an empty page.
+ * After the unplug ioctls fail, and CPU faults map a page of zeros.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -39,13 +39,16 @@
 #include "virtio/virtio.h"
 #include "driver.h"
 
-/* Jiffies that closing a file waits for the client's jobs, which usually end soon. */
+/* Jiffies for which the close of a file waits for the client's jobs, which usually end soon. */
 #define CLOSE_PATIENCE	(HZ / 50 ?: 1)
 
-/* Set by module.c before a device is probed. */
+/* The module's parameters; set by module.c before a device is probed. */
 struct pagoda_options pagoda_options;
 
-/* Work queue that ends clients whose jobs outlast CLOSE_PATIENCE; NULL until module.c sets it. */
+/*
+ * Work queue that frees closed clients after jobs that outlast CLOSE_PATIENCE. NULL without
+ * module.c: then the close of a file waits for all jobs.
+ */
 struct workqueue_struct *pagoda_ends;
 
 static int driver_open(struct drm_device *drm, struct drm_file *file)
@@ -72,8 +75,8 @@ static void client_end_work(struct work_struct *work)
 }
 
 /*
- * Jobs that hang are left to the watchdog: close() and exit() don't wait for their end. Until
- * then, the client's memory and object counts stay charged to the user.
+ * close() and exit() don't wait for jobs that outlast CLOSE_PATIENCE; the watchdog ends a job that
+ * hangs. Until these jobs ended, the client's memory and objects stay charged to the user.
  */
 static void driver_postclose(struct drm_device *drm, struct drm_file *file)
 {
@@ -91,7 +94,10 @@ static void driver_postclose(struct drm_device *drm, struct drm_file *file)
 	queue_work(pagoda_ends, &client->end);
 }
 
-/* Kills the client first, because drm_release() closes handles before driver_postclose(). */
+/*
+ * Cancels jobs that haven't begun before drm_release() closes the client's handles, which it does
+ * before it calls driver_postclose().
+ */
 static int driver_release(struct inode *inode, struct file *filp)
 {
 	struct drm_file *file = filp->private_data;
@@ -156,7 +162,7 @@ static int copy_extents(struct drm_device *drm, const struct pagoda_extent **lis
 	return 0;
 }
 
-/* Copies the lists of extents, too: the transport's lists are freed with the hardware. */
+/* Copies the lists of extents in @info, too, because they are freed when the hardware goes. */
 static int device_copy_info(struct pagoda_device *pagoda, const struct pagoda_device_info *info)
 {
 	int ret;
@@ -227,8 +233,9 @@ static int device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio 
 }
 
 /*
- * Called before processes are frozen. A kernel that is about to be replaced by a hibernated image
- * stops its devices as for hibernation, because the image may fail to load.
+ * Prepares a sleep of the machine before processes are frozen, and ends the sleep after processes
+ * were thawed. Before a hibernated image is restored, the kernel that the image replaces prepares a
+ * hibernation, too: if the image can't be loaded that kernel goes on.
  */
 static int device_notify(struct notifier_block *nb, unsigned long event, void *data)
 {
@@ -266,14 +273,14 @@ static int device_wake(void *priv, int error)
 	return pagoda_vidmm_wake(pagoda->vidmm, error);
 }
 
-/* Ends an announced sleep, too: without the notifier no call of device_notify() ends the sleep. */
+/* Unregisters the notifier. Ends a prepared sleep, too, because device_notify() won't any more. */
 static void device_stay_awake(struct pagoda_device *pagoda)
 {
 	unregister_pm_notifier(&pagoda->sleep);
 	pagoda_vidmm_end_sleep(pagoda->vidmm);
 }
 
-/* Makes the device visible to user space. */
+/* Registers the device with user space, and for notices of the machine's sleep. */
 static int device_publish(struct pagoda_device *pagoda)
 {
 	int ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What module.c and driver.c share. */
+/* Variables of driver.c that module.c uses. */
 #ifndef PAGODA_DRIVER_H
 #define PAGODA_DRIVER_H
 

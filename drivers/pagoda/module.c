@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagoda.ko: parameters, and the driver on the virtio bus.
+ * The module pagoda.ko: checks the parameters and registers the virtio driver.
  *
- * An invalid parameter is refused by name, so that no measurement runs with other values than the
- * user asked for.
+ * The module doesn't load with an invalid parameter, which the log names: so no measurement runs
+ * with other values than the user asked for.
  */
 #include <linux/module.h>
 #include <linux/string.h>
@@ -14,12 +14,21 @@
 #include "virtio/virtio.h"
 #include "driver.h"
 
-/* TTM waits at most 15 s for an eviction: recovery from a timeout must be over well before. */
+/*
+ * Limits of the parameter timeout_ms. TTM waits for an eviction for at most 15 s: the recovery from
+ * a timeout of a paging buffer must be over long before.
+ */
 #define PAGODA_TIMEOUT_MIN_MS	10u
 #define PAGODA_TIMEOUT_MAX_MS	5000u
-/* Room in VRAM hardly ever lasts longer: a larger promote_ms would mean no promotion. */
+/*
+ * Limit of the parameter promote_ms. Room in VRAM hardly ever lasts longer: a larger value would
+ * mean that nothing is promoted.
+ */
 #define PAGODA_PROMOTE_MAX_MS	10000u
-/* An eviction may wait for a job, and TTM waits at most 15 s. */
+/*
+ * Limit of the parameter job_timeout_ms. An eviction may wait for a job, and TTM waits for an
+ * eviction for at most 15 s.
+ */
 #define PAGODA_JOB_TIMEOUT_MAX_MS 10000u
 
 static char *executor = "device";
@@ -179,7 +188,7 @@ module_init(module_begin);
 static void __exit module_end(void)
 {
 	pagoda_virtio_unregister();
-	/* Waits for queued work, which ends because all jobs ended with their device. */
+	/* Waits for clients that still end: their jobs ended when the devices were removed. */
 	destroy_workqueue(pagoda_ends);
 }
 module_exit(module_end);

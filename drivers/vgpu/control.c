@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The control queue: short commands, answered one at a time. */
+/* The control queue: short commands, which its thread carries out and answers one at a time. */
 #include "vgpu.h"
 
-/* Writes the extents that GET_EXTENTS asks for behind @answer. Returns false for a bad index. */
+/*
+ * GET_EXTENTS: writes the extents to the chain's memory, behind the room for @answer, and their
+ * number to @answer. Returns false for an unknown list, or a first extent beyond the list's end.
+ */
 static bool control_extents(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control,
 			    const struct pagoda_vgpu_chain *chain,
 			    struct virtio_pagoda_answer *answer)
@@ -38,14 +41,14 @@ static bool control_extents(struct pagoda_vgpu *vgpu, const struct virtio_pagoda
 }
 
 /*
- * Hands a reset to the queue's thread, which completes @reset_done soon: its engine stops at
- * the next packet or after the next piece of a job.
+ * Asks the thread of @queue for a reset. The thread completes queue->reset_done soon, because the
+ * engine stops before the next packet, or after the next PAGODA_CHUNK of a job.
  */
 static void control_reset_begin(struct pagoda_vgpu_queue *queue)
 {
 	reinit_completion(&queue->reset_done);
 	WRITE_ONCE(queue->stop, true);
-	/* Release: a thread that sees @reset_wanted also sees @stop and vgpu->resetting. */
+	/* Release: the thread that sees @reset_wanted also sees @stop and vgpu->resetting. */
 	smp_store_release(&queue->reset_wanted, true);
 	wake_up(&queue->wake);
 }
@@ -70,8 +73,9 @@ static bool control_reset(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_c
 }
 
 /*
- * Resets all queues, which then wait until the engine is reset, too: a request that arrives
- * meanwhile is executed after the reset.
+ * RESET_ADAPTER: has the threads of the paging and execution queues reset their queues and wait
+ * until the engine is reset, too: a request that arrives meanwhile is executed after the reset.
+ * Returns false if F_EXECUTE isn't negotiated, or a test asked for a refusal.
  */
 static bool control_reset_adapter(struct pagoda_vgpu *vgpu)
 {
@@ -89,14 +93,14 @@ static bool control_reset_adapter(struct pagoda_vgpu *vgpu)
 			wait_for_completion(&vgpu->queues[i].reset_done);
 	pagoda_engine_reset_adapter(&vgpu->engine, vgpu->params->reset_vram);
 	WRITE_ONCE(vgpu->resetting, false);
-	/* Pairs with the wait in pagoda_vgpu_request_reset(). */
+	/* Release: a thread that sees the new adapter_resets also sees the engine reset. */
 	smp_store_release(&vgpu->adapter_resets, vgpu->adapter_resets + 1);
 	for (i = VIRTIO_PAGODA_QUEUE_PAGING; i < vgpu->nr_queues; i++)
 		wake_up(&vgpu->queues[i].wake);
 	return true;
 }
 
-/* Returns whether all fields that this type of command doesn't use are zero. */
+/* Returns whether all fields of @control are zero that a command of its type doesn't use. */
 static bool control_clean(const struct virtio_pagoda_control *control)
 {
 	struct virtio_pagoda_control rest = *control;
@@ -127,9 +131,9 @@ static bool control_clean(const struct virtio_pagoda_control *control)
 }
 
 /*
- * SET_ROOT: gives an address space its root table. Waits until no other queue is within a
- * packet, which doesn't take long, because every packet ends or pauses. Returns false if the
- * root is refused.
+ * SET_ROOT: gives an address space a root page table, or removes it. Waits until no queue uses
+ * translations, which doesn't take long, because every packet and every job ends or pauses. Returns
+ * false if the root is refused.
  */
 static bool control_root(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control)
 {
@@ -158,7 +162,7 @@ static bool control_range(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_c
 	return size <= 1 && !pagoda_engine_range_release(&vgpu->engine, range, size);
 }
 
-/* Carries out a command and fills in @answer. Returns false for an invalid command. */
+/* Carries out a command and fills in @answer. Returns false for an invalid or refused command. */
 static bool control_answer(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_chain *chain,
 			   const struct virtio_pagoda_control *control,
 			   struct virtio_pagoda_answer *answer)
@@ -185,7 +189,7 @@ static bool control_answer(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_ch
 	}
 }
 
-/* Answers the next command, which is available. Runs in the control queue's thread. */
+/* Takes a command from the ring and answers the command. Runs in the control queue's thread. */
 void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue)
 {
 	const struct virtio_pagoda_control *control = queue->buffer;
@@ -212,8 +216,8 @@ void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Carries out a reset or a failure that a test requested through debugfs. Runs in the control
- * queue's thread.
+ * Carries out vgpu->trouble, a reset or a failure that a test asked for through debugfs, unless no
+ * driver has set DRIVER_OK. Runs in the control queue's thread.
  */
 void pagoda_vgpu_control_trouble(struct pagoda_vgpu_queue *queue)
 {

@@ -43,7 +43,10 @@ static int stats_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
 
-/* Aperture pages that one line shows: mapped to consecutive addresses, or all unmapped. */
+/*
+ * Consecutive aperture pages that one line of the file shows: mapped to consecutive bus addresses
+ * with one generation, or all unmapped with one dummy page.
+ */
 struct aperture_line {
 	u64 first;
 	u64 pages;
@@ -51,7 +54,10 @@ struct aperture_line {
 	u32 generation;
 };
 
-/* Fills in the first @line from page @first on. Returns false if there are no more mappings. */
+/*
+ * Fills in @line, beginning at the first page from @first on that is mapped or was unmapped.
+ * Returns false if there is no such page.
+ */
 static bool aperture_line(const struct pagoda_engine *engine, u64 first, struct aperture_line *line)
 {
 	u64 address;
@@ -155,7 +161,7 @@ static void *mmu_start(struct seq_file *file, loff_t *pos)
 	return NULL;
 }
 
-/* Advances to the page after those that mmu_show() showed on one line. */
+/* Advances *@pos over the pages that mmu_show() showed on one line, to the next mapped page. */
 static void *mmu_next(struct seq_file *file, void *v, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file->private;
@@ -209,7 +215,10 @@ static int tables_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(tables);
 
-/* Translates "space address"; a read then returns "segment address flags level", or the fault. */
+/*
+ * Translates the virtual address in a line "space address"; a read of the file then returns
+ * "segment address flags level", or the fault.
+ */
 static ssize_t translate_write(struct file *file, const char __user *from, size_t size, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file_inode(file)->i_private;
@@ -259,7 +268,7 @@ static int inject_open(struct inode *inode, struct file *file)
 	return single_open(file, inject_show, inode->i_private);
 }
 
-/* Each write is one line, see inject.c. */
+/* Each write is one line in the language that inject.c describes. */
 static ssize_t inject_write(struct file *file, const char __user *from, size_t size, loff_t *pos)
 {
 	struct seq_file *seq = file->private_data;
@@ -306,7 +315,7 @@ static const struct file_operations vram_fops = {
 	.llseek = vram_llseek,
 };
 
-/* Creates the files. The device is complete, but not registered yet. */
+/* Creates the debugfs files of a device that is complete, but not registered yet. */
 void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu)
 {
 	vgpu->debugfs = debugfs_create_dir("pagoda_vgpu", NULL);
@@ -320,7 +329,7 @@ void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu)
 	debugfs_create_file("vram", 0400, vgpu->debugfs, vgpu, &vram_fops);
 }
 
-/* Removes the files; no file is in use afterwards. */
+/* Removes the debugfs files; no access to a file is in progress afterwards. */
 void pagoda_vgpu_debugfs_fini(struct pagoda_vgpu *vgpu)
 {
 	debugfs_remove_recursive(vgpu->debugfs);

@@ -3,8 +3,9 @@
  * The virtio device: configuration space, status, negotiation, creation and removal.
  *
  * The virtio core serializes probe, remove and reset of a device, so that the set-up of queues
- * needs no lock of this driver. Threads exist from find_vqs() to reset() or del_vqs(), whichever
- * comes first, and execute from DRIVER_OK on.
+ * needs no lock of this module. The queues' threads exist from device_find_vqs() to device_reset()
+ * or device_del_vqs(), whichever comes first, and execute requests once the driver has set
+ * DRIVER_OK.
  */
 #define pr_fmt(fmt) "pagoda_vgpu: " fmt
 
@@ -16,7 +17,7 @@
 
 #include "vgpu.h"
 
-/* Returns ones, as hardware may do, for a field not read by an aligned 32-bit access. */
+/* Reads the configuration space; any but an aligned 32-bit access reads ones, as on hardware. */
 static void device_get(struct virtio_device *vdev, unsigned int offset, void *buffer,
 		       unsigned int length)
 {
@@ -33,14 +34,14 @@ static void device_get(struct virtio_device *vdev, unsigned int offset, void *bu
 		memcpy(buffer, (const u8 *)&vgpu->config + offset, length);
 }
 
-/* No field of the configuration space can be written. */
+/* Ignores the write: no field of the configuration space can be written. */
 static void device_set(struct virtio_device *vdev, unsigned int offset, const void *buffer,
 		       unsigned int length)
 {
 	dev_warn_once(&vdev->dev, "write to the configuration space ignored\n");
 }
 
-/* The configuration never changes while it can be read. */
+/* Returns a constant: the configuration space never changes while a driver can read it. */
 static u32 device_generation(struct virtio_device *vdev)
 {
 	return 0;
@@ -62,7 +63,7 @@ static void device_set_status(struct virtio_device *vdev, u8 status)
 		vgpu->vram.touched = true;
 		vgpu->windows.touched = true;
 	}
-	/* Release: a thread that sees DRIVER_OK also sees the queues as the driver set them up. */
+	/* Release: a thread that sees DRIVER_OK also sees the rings as the driver set them up. */
 	smp_store_release(&vgpu->status, status & ~VIRTIO_CONFIG_S_NEEDS_RESET);
 	if (status & VIRTIO_CONFIG_S_DRIVER_OK)
 		pagoda_vgpu_queues_start(vgpu);
@@ -137,8 +138,9 @@ static const struct pagoda_engine_ops device_engine_ops = {
 };
 
 /*
- * Marks the device as broken, because the content of @queue is invalid: the device executes nothing
- * until the driver resets it. Runs in a queue's thread.
+ * Marks the device as broken (NEEDS_RESET) and logs @why: the ring of @queue is invalid, or a test
+ * asked for that. No queue takes another request until the driver resets the device. Runs in any
+ * queue's thread.
  */
 void pagoda_vgpu_break(struct pagoda_vgpu_queue *queue, const char *why)
 {
@@ -181,7 +183,7 @@ static void device_config_tables(struct pagoda_vgpu *vgpu)
 	const u64 ops = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE)) |
 			BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_FLUSH_TLB));
 
-	/* Without these operations the device has no page tables. */
+	/* Without UPDATE_PAGE_TABLE and FLUSH_TLB the device reports that it has no page tables. */
 	if ((vgpu->features & ops) == ops) {
 		config->va_bits = cpu_to_le32(engine->va_bits);
 		config->pt_levels = cpu_to_le32(engine->pt_levels);
@@ -284,7 +286,7 @@ static int vgpu_register(struct pagoda_vgpu *vgpu)
 	return err;
 }
 
-/* Frees a device that isn't registered, however much of the device was created. */
+/* Frees a device that isn't registered, even if it was created only in part. */
 static void device_free(struct pagoda_vgpu *vgpu)
 {
 	if (!IS_ERR_OR_NULL(vgpu->pdev))
@@ -300,8 +302,9 @@ static void device_free(struct pagoda_vgpu *vgpu)
 }
 
 /*
- * Creates the GPU. @params must stay valid until pagoda_vgpu_destroy(). Returns the device or an
- * error pointer. May sleep; probes a driver if there is one.
+ * Creates the GPU and registers its virtio device, which probes the driver if one is loaded.
+ * @params must stay valid until pagoda_vgpu_destroy(). Returns the GPU or an error pointer; may
+ * sleep.
  */
 struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params)
 {
@@ -346,9 +349,9 @@ err_free:
 }
 
 /*
- * Removes the GPU, even while a driver uses it. A driver's open files may keep the virtio device,
- * and mappings of its window, for longer than the driver is bound: the memory stays until the last
- * of them is closed, for which this function sleeps.
+ * Removes the GPU, even while a driver is bound to it. The driver's open files, and mappings of
+ * VRAM through them, may keep references to the virtio device: this function sleeps until the last
+ * reference is dropped, and only then frees VRAM.
  */
 void pagoda_vgpu_destroy(struct pagoda_vgpu *vgpu)
 {

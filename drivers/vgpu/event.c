@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The event queue: buffers that the driver provides for notifications of the device.
+ * The event queue: buffers that the driver provides for events, the notifications by the device.
  *
- * No thread waits for a buffer: an event without a buffer is counted, and the count is sent with
- * the next event that has a buffer.
+ * No thread waits for a buffer: an event for which there is no buffer is dropped and counted, and
+ * the count is sent with the next event that has a buffer.
  */
 #include "vgpu.h"
 
@@ -33,7 +33,7 @@ static void event_send(struct pagoda_vgpu *vgpu, struct virtio_pagoda_event *eve
 	pagoda_vgpu_queue_complete(queue, chain.head, sizeof(*event), true);
 }
 
-/* Sends the fault of a halted queue to the driver. Runs in the queue's thread. */
+/* Sends an event with the fault that halted @queue to the driver. Runs in the queue's thread. */
 void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 			     const struct virtio_pagoda_fault *fault)
 {
@@ -45,7 +45,10 @@ void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 	event_send(queue->vgpu, &event);
 }
 
-/* Tells the driver that the device reset itself. Runs in the control queue's thread. */
+/*
+ * Sends an event to the driver: the device carried out a RESET_ADAPTER that the driver didn't ask
+ * for. Runs in the control queue's thread.
+ */
 void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu)
 {
 	struct virtio_pagoda_event event = {
@@ -56,8 +59,8 @@ void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu)
 }
 
 /*
- * Tells the driver that @run wrote @value to a monitored fence at @address, which is virtual if
- * a command wrote. Runs in the queue's thread.
+ * Sends an event to the driver: @run wrote @value to the monitored fence at @address, which is
+ * virtual if a command, or a packet with SIGNAL_VIRTUAL, wrote. Runs in the queue's thread.
  */
 void pagoda_vgpu_event_fence(void *context, const struct pagoda_engine_run *run, u64 address,
 			     u64 value)

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Misbehaviour on request, for tests of drivers. Not part of the device ABI.
+ * Misbehaviour that a test asks for, to test drivers. Not part of the device ABI.
  *
- * A rule is a line written to the debugfs file "inject", words of key=value:
+ * A rule is a line of key=value words, written to the debugfs file "inject":
  *
- *	queue=NAME	paging (default) or execN
+ *	queue=NAME	queue that the rule applies to: paging (default) or execN
  *	action=delay us=N		execute N us later; without nth: every request
- *	action=drop			execute, never complete
- *	action=lost_interrupt		complete, never interrupt
- *	action=reorder			complete after the next request
+ *	action=drop			execute a request, but don't complete it before a reset
+ *	action=lost_interrupt		complete a request without an interrupt
+ *	action=reorder			complete a request after the next request
  *	action=fail [packet=N] [middle]	DEVICE_FAILURE at packet or command N (default
  *					0), with middle after half of its effect
  *	action=corrupt field=seqno|status|length|packets|fault value=N
+ *					complete a request with N in that field
  *	action=hang [packet=N]		stop before packet or command N until the queue
  *					is reset
- *	action=fail_reset		RESET_QUEUE of the queue is refused; with
- *					queue=control RESET_ADAPTER is. nth and count
- *					then refer to such commands
- *	action=late_reset us=N		the queue's thread goes on N microseconds after it
- *					answered its part of a reset
- *	nth=N		the rule applies to the Nth request from now on (default 1)
- *	count=N		the rule applies to N requests from there on (default 1); for fail
- *			and hang: to that request N times, as often as the driver replays it
+ *	action=fail_reset		refuse RESET_QUEUE of the queue, or with
+ *					queue=control RESET_ADAPTER; nth and count
+ *					count these commands instead of requests
+ *	action=late_reset us=N		the queue's thread sleeps for N microseconds after
+ *					it answered its part of a reset; nth and count
+ *					count these answers instead of requests
+ *	nth=N		the rule applies to the Nth request after it was written (default 1)
+ *	count=N		the rule applies to N requests from the nth on (default 1); for fail
+ *			and hang: to the nth request only, the first N times that it is sent
  *
- * "action=poison on" and "off" switch the poisoning of discarded content;
- * "action=reset" makes the device do a RESET_ADAPTER unasked, and send an event;
- * "action=break" makes the device need a reset, as after a malformed ring;
+ * "action=poison on" has DISCARD_CONTENT overwrite VRAM, "action=poison off" ends that;
+ * "action=reset" has the device carry out a RESET_ADAPTER unasked, and send an event;
+ * "action=break" has the device need a reset by the driver, as after a malformed ring;
  * "clear" removes all rules and ends poisoning.
  */
 #include <linux/seq_file.h>
@@ -49,7 +51,10 @@ enum pagoda_inject_action {
 	PAGODA_INJECT_BREAK,
 };
 
-/* What a rule applies to, and counts: requests, resets that begin, or answered parts of resets. */
+/*
+ * What a rule applies to and counts: requests to be executed, reset commands to be carried out, or
+ * answers of a queue's thread to a reset.
+ */
 enum inject_event {
 	INJECT_REQUEST,
 	INJECT_RESET,
@@ -82,8 +87,8 @@ static const char *const inject_fields[] = {
 };
 
 /*
- * A rule. Constant while it is on the list, except for @seen, @seqno and @hits, which change under
- * inject_lock.
+ * A rule of misbehaviour. Constant while the rule is in vgpu->injections, except for @seen, @seqno
+ * and @hits, which change under inject_lock.
  */
 struct pagoda_injection {
 	struct list_head link;
@@ -97,12 +102,12 @@ struct pagoda_injection {
 	bool on;
 	enum pagoda_vgpu_corrupt field;
 	u64 value;
-	u64 seen;		/* requests or resets compared with the rule */
-	u64 seqno;		/* fail, hang: first request that was hit */
+	u64 seen;		/* requests or resets since the rule was added */
+	u64 seqno;		/* fail, hang: number of the request that was hit */
 	u64 hits;
 };
 
-/* The longest delay, shorter than the kernel's hung task timeout. */
+/* The longest delay in microseconds, shorter than the kernel's hung task timeout. */
 #define PAGODA_INJECT_MAX_US	(30u * USEC_PER_SEC)
 
 static int inject_queue(struct pagoda_vgpu *vgpu, const char *name, u32 *index)
@@ -200,7 +205,7 @@ static int inject_parse(struct pagoda_vgpu *vgpu, struct pagoda_injection *rule,
 	return 0;
 }
 
-/* Removes all rules and ends the poisoning of discarded content. */
+/* Removes all rules and ends the poisoning of discarded VRAM. */
 void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu)
 {
 	struct pagoda_injection *rule, *next;
@@ -213,7 +218,10 @@ void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu)
 		kfree(rule);
 }
 
-/* Carries out an action that takes effect at once. Returns false if @rule has to be kept. */
+/*
+ * Carries out @rule if its action takes effect at once. Returns false for other actions, for which
+ * @rule has to be kept.
+ */
 static bool inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_injection *rule)
 {
 	switch (rule->action) {
@@ -232,8 +240,8 @@ static bool inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_injection *
 }
 
 /*
- * Carries out @line of the inject file, and modifies it. Returns 0, -ENOMEM, or -EINVAL for a
- * line that isn't valid as a whole.
+ * Carries out @line, which was written to the debugfs file "inject", or keeps it as a rule;
+ * modifies @line. Returns 0, -ENOMEM, or -EINVAL for an invalid line, which has no effect.
  */
 ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 {
@@ -258,8 +266,8 @@ ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 }
 
 /*
- * Counts this request or reset. Returns whether @rule applies; a rule that fails or hangs a
- * request also applies when the driver replays the request, which keeps its number.
+ * Counts a request or reset in rule->seen and returns whether @rule applies to it; a rule that
+ * fails or hangs a request also applies when the driver replays the request, with the same @seqno.
  */
 static bool inject_hits(struct pagoda_injection *rule, u64 seqno)
 {
@@ -324,7 +332,7 @@ static enum inject_event inject_event_of(const struct pagoda_injection *rule)
 	}
 }
 
-/* Sets @mischief to what all rules demand that apply to this event of a queue. */
+/* Collects in @mischief what the rules demand that apply to this @event of @queue. */
 static void inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, enum inject_event event,
 			struct pagoda_vgpu_mischief *mischief)
 {
@@ -358,8 +366,8 @@ void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 }
 
 /*
- * Returns whether a reset of the queue, or of the adapter for the control queue, has to be refused.
- * Runs in the control queue's thread; takes inject_lock.
+ * Returns whether a rule refuses RESET_QUEUE of @queue, or RESET_ADAPTER if @queue is the control
+ * queue. Runs in the control queue's thread; takes inject_lock.
  */
 bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue)
 {
@@ -370,8 +378,8 @@ bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Returns the microseconds after which the queue's thread goes on after its answer to a reset. Runs
- * in the queue's thread; takes inject_lock.
+ * Returns for how many microseconds the queue's thread has to sleep after its answer to a reset.
+ * Runs in the queue's thread; takes inject_lock.
  */
 u32 pagoda_vgpu_inject_late(struct pagoda_vgpu_queue *queue)
 {
@@ -381,7 +389,7 @@ u32 pagoda_vgpu_inject_late(struct pagoda_vgpu_queue *queue)
 	return mischief.delay_us;
 }
 
-/* Lists the rules and the times that each applied. */
+/* Writes to @file whether poisoning is on, all rules, and how often each rule has applied. */
 void pagoda_vgpu_inject_show(struct pagoda_vgpu *vgpu, struct seq_file *file)
 {
 	struct pagoda_injection *rule;

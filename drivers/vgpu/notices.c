@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Notices: notifications to the GPU that a real GPU would act upon. The software GPU keeps the last
- * of them, so that tests can see that they were sent.
+ * Notices: packets that tell the GPU of something, upon which a real GPU would act. The software
+ * GPU keeps the last PAGODA_VGPU_NOTICES notices, so that tests can see what the driver sent.
  */
 #include <linux/seq_file.h>
 
 #include "vgpu.h"
 
-/* Keeps a notice, the whole packet of which was checked. Runs in any queue's thread. */
+/*
+ * Keeps a copy of a notice's first bytes; the engine has checked the whole @packet. Runs in the
+ * thread of the queue that executes @packet.
+ */
 void pagoda_vgpu_notify(void *context, const struct virtio_pagoda_packet *packet)
 {
 	struct pagoda_vgpu *vgpu = context;
@@ -87,7 +90,7 @@ static void notice_show(struct seq_file *file, u64 number, const void *data)
 	}
 }
 
-/* Shows the counters, then the last notices, oldest first. */
+/* Writes to @file the number of notices of each opcode, then the last notices, oldest first. */
 void pagoda_vgpu_notices_show(struct pagoda_vgpu *vgpu, struct seq_file *file)
 {
 	struct pagoda_vgpu_notices *notices = &vgpu->notices;

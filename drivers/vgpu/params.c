@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Module parameters: each is checked, and an invalid one is refused by name. */
+/* Module parameters: each is checked; an invalid parameter is logged by name, and loading fails. */
 #define pr_fmt(fmt) "pagoda_vgpu: " fmt
 
 #include <linux/mm.h>
@@ -98,7 +98,7 @@ struct pagoda_params_bound {
 		.high = (_high), \
 	}
 
-/* Parameters with constant bounds. */
+/* Module parameters whose bounds are constant. */
 static const struct pagoda_params_bound params_bounds[] = {
 	PAGODA_BOUND(aperture_mb, 1, VIRTIO_PAGODA_MAX_APERTURE_PAGES >> (20 - PAGE_SHIFT)),
 	PAGODA_BOUND(engines, 1, VIRTIO_PAGODA_MAX_ENGINES),
@@ -110,7 +110,7 @@ static const struct pagoda_params_bound params_bounds[] = {
 	PAGODA_BOUND(ranges, 0, VIRTIO_PAGODA_MAX_SWIZZLING_RANGES),
 };
 
-/* Bytes that a pair takes at most, with its end: longer pairs can't be valid. */
+/* Room in bytes for a pair "key:value" and its terminating zero; a longer pair is refused. */
 #define PARAMS_PAIR	64
 
 typedef int (*params_pair_fn)(void *context, const char *key, const char *value);
@@ -133,7 +133,10 @@ static int params_pair(const char *from, size_t length, params_pair_fn pair, voi
 	return pair(context, key, value);
 }
 
-/* Splits "a:b,c:d" and passes each pair to @pair. Returns the first error, after logging it. */
+/*
+ * Splits @list, "key:value,key:value", and passes each pair to @pair. Returns 0, or the first error
+ * after logging it with @name, the module parameter.
+ */
 static int params_pairs(const char *name, const char *list, params_pair_fn pair, void *context)
 {
 	const char *rest = skip_spaces(list);
@@ -152,7 +155,10 @@ static int params_pairs(const char *name, const char *list, params_pair_fn pair,
 	return 0;
 }
 
-/* Adds the range @key to @key + @value, in KiB, unless it is outside of VRAM or not aligned. */
+/*
+ * Adds the range of VRAM from @key KiB on, @value KiB long, to params->invalid. Returns 0, or
+ * -EINVAL if the range is empty, outside of VRAM or not page aligned, or the array is full.
+ */
 static int params_invalid(void *context, const char *key, const char *value)
 {
 	struct pagoda_vgpu_params *params = context;
@@ -223,7 +229,10 @@ static int params_read_visible(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
-/* Three levels of 9 bits don't reach 47 bits; two do, with a root of more than 512 entries. */
+/*
+ * Reads the parameters of page tables. Three levels of 9 bits don't translate 47 bits of address;
+ * two levels do, because their root may have more than 512 entries.
+ */
 static int params_read_tables(struct pagoda_vgpu_params *params)
 {
 	if (pt_levels == 3) {
@@ -239,7 +248,7 @@ static int params_read_tables(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
-/* Limits the windows of all swizzling ranges together to @half, in MiB. */
+/* Reads the parameters of swizzling ranges, all windows of which have at most @half MiB. */
 static int params_read_ranges(struct pagoda_vgpu_params *params, u64 half)
 {
 	int err;
@@ -293,12 +302,12 @@ static int params_read_preserve(struct pagoda_vgpu_params *params)
 }
 
 /*
- * Checks the module parameters and converts them. Returns 0, or -EINVAL after a line in the log
- * that names the invalid parameter.
+ * Checks the module parameters and stores them in @params. Returns 0, or -EINVAL after a line in
+ * the log that names the invalid parameter.
  */
 int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params)
 {
-	/* Half of the machine's memory in MiB. */
+	/* Half of the machine's memory in MiB: the most for VRAM, and for all swizzling windows. */
 	u64 half = max_t(u64, (u64)totalram_pages() * PAGE_SIZE / 2 >> 20, 1);
 	const struct pagoda_params_bound *bound;
 	int err;
@@ -332,7 +341,7 @@ int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params)
 	return err ? err : params_read_invalid(params);
 }
 
-/* A field of the configuration space that misconfigure= can name. */
+/* A field of the configuration space that the parameter misconfigure= can name. */
 struct pagoda_params_field {
 	const char *name;
 	u32 offset;
@@ -398,9 +407,9 @@ static int params_field_set(void *context, const char *key, const char *value)
 }
 
 /*
- * Applies misconfigure= for tests of drivers: falsifies the configuration space and the features,
- * except for virtio's own, but not the device's behaviour. Returns 0, or a negative error after a
- * line in the log.
+ * Applies the module parameter misconfigure=, for tests of drivers: falsifies the configuration
+ * space and the offered features, except for those of the virtio transport; the device behaves as
+ * before. Returns 0, or a negative error after a line in the log.
  */
 int pagoda_vgpu_misconfigure(struct virtio_pagoda_config *config, u64 *features)
 {

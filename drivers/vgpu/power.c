@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sleep of the machine: the GPU loses its power, and with it all its state and the content of VRAM,
- * unless that content is preserved.
+ * Sleep of the machine: the GPU loses its power, and with the power all state and the content of
+ * VRAM, unless that content is preserved.
  *
  * The virtio bus leaves power management to the parent of the virtio device. The GPU consists of
- * memory only, so its parent, a platform device, has a driver for power management alone.
+ * memory only, so that the parent, a platform device, has a driver for power management alone.
  */
 #include <linux/device.h>
 #include <linux/platform_device.h>
@@ -14,8 +14,9 @@
 
 #ifdef CONFIG_PM_SLEEP
 /*
- * Puts the device to sleep. VRAM keeps @outlives bytes through two resets: by the driver at the
- * end of freeze, and by the virtio core before restore.
+ * Has the virtio driver freeze the device. The first @outlives bytes of VRAM keep their content in
+ * two resets of the device: by the driver at the end of its freeze, and by the virtio core before
+ * the driver's restore.
  */
 static int power_goes(struct device *dev, u64 outlives)
 {

@@ -2,10 +2,11 @@
 /*
  * Virtqueues and their threads.
  *
- * A thread polls its ring while the ring has requests and sleeps otherwise. Other threads
- * request something by setting a flag and waking the thread: the doorbell sets @kicked, the
- * control queue @reset_wanted, the driver's reset calls kthread_stop(). Both resets also set
- * @stop, which the engine reads between two packets, and in the middle of a job.
+ * A queue's thread polls the ring while the ring has requests and sleeps otherwise. Other threads
+ * set a flag and wake the queue's thread: the doorbell sets @kicked, the control queue's thread
+ * sets @reset_wanted, and a reset of the device calls kthread_stop(). For both kinds of reset @stop
+ * is set, too, which the engine reads between two packets, and on an execution queue in the middle
+ * of a packet or command.
  */
 #include <linux/irqflags.h>
 #include <linux/kthread.h>
@@ -13,7 +14,7 @@
 
 #include "vgpu.h"
 
-/* Longest time that a completion is kept back to be sent after that of the next request. */
+/* Jiffies after which a completion that waits for the next completion (reorder) is sent alone. */
 #define PAGODA_SWAP_TIMEOUT	HZ
 
 static void queue_name(struct pagoda_vgpu_queue *queue)
@@ -56,7 +57,7 @@ int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu)
 	return 0;
 }
 
-/* Undoes pagoda_vgpu_queues_init(); the device has no threads. */
+/* Frees what pagoda_vgpu_queues_init() allocated, when no queue has a thread. */
 void pagoda_vgpu_queues_fini(struct pagoda_vgpu *vgpu)
 {
 	u32 i;
@@ -68,16 +69,17 @@ void pagoda_vgpu_queues_fini(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/* Returns whether the thread must leave its request: for a reset, or because it has to end. */
+/* Returns whether the queue's thread must stop executing its request: for a reset, or to end. */
 bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue)
 {
 	return READ_ONCE(queue->stop) || kthread_should_stop();
 }
 
 /*
- * Returns a chain to the driver, of which @written bytes were written. @interrupt is false to
- * suppress the interrupt (failure injection). Runs in the queue's thread, for the event queue with
- * event_lock held. Calls the driver's callback with interrupts off, as in a real interrupt.
+ * Returns the descriptor chain @head to the driver and reports @written bytes as written. Unless
+ * @interrupt is false (failure injection), calls the driver's callback if the driver wants an
+ * interrupt, with interrupts off as in a real interrupt. Runs in the queue's thread; for the event
+ * queue in any queue's thread, with event_lock held.
  */
 void pagoda_vgpu_queue_complete(struct pagoda_vgpu_queue *queue, u16 head, u32 written,
 				bool interrupt)
@@ -101,7 +103,7 @@ static bool queue_runs(const struct pagoda_vgpu_queue *queue)
 	       !READ_ONCE(queue->vgpu->broken) && !queue->halted;
 }
 
-/* Returns whether this is the control queue, and a test asked for a reset or a failure. */
+/* Returns whether @queue is the control queue and its thread has to carry out vgpu->trouble. */
 static bool queue_has_trouble(const struct pagoda_vgpu_queue *queue)
 {
 	return queue->index == VIRTIO_PAGODA_QUEUE_CONTROL && READ_ONCE(queue->vgpu->trouble);
@@ -114,7 +116,10 @@ static bool queue_woken(const struct pagoda_vgpu_queue *queue)
 	       kthread_should_stop();
 }
 
-/* Sleeps until the thread has something to do; sends a completion kept back for too long. */
+/*
+ * Sleeps until queue_woken() returns true. If a completion is kept back and PAGODA_SWAP_TIMEOUT
+ * passes first, sends that completion.
+ */
 static void queue_sleep(struct pagoda_vgpu_queue *queue)
 {
 	if (!queue->has_swapped) {
@@ -132,7 +137,7 @@ static bool queue_pending(const struct pagoda_vgpu_queue *queue)
 	       queue->ring.next_avail;
 }
 
-/* Executes requests until the ring is empty, or the queue halts or is reset. */
+/* Executes requests until the ring is empty, the device breaks, or the queue halts or must stop. */
 static void queue_drain(struct pagoda_vgpu_queue *queue)
 {
 	pagoda_vgpu_ring_mute(&queue->ring);
@@ -153,16 +158,16 @@ static int queue_thread(void *data)
 
 	while (!kthread_should_stop()) {
 		queue_sleep(queue);
-		/* Acquire: vgpu->resetting is read after @reset_wanted. */
+		/* Acquire: pagoda_vgpu_request_reset() reads vgpu->resetting later. */
 		if (smp_load_acquire(&queue->reset_wanted)) {
 			pagoda_vgpu_request_reset(queue);
-			/* Look at the ring: requests may have come without a doorbell. */
+			/* Look at the ring, as requests may have come without a doorbell. */
 			WRITE_ONCE(queue->kicked, true);
 		}
 		if (queue_has_trouble(queue))
 			pagoda_vgpu_control_trouble(queue);
 		if (queue_runs(queue) && READ_ONCE(queue->kicked)) {
-			/* Cleared before the ring is read, so that no doorbell is lost. */
+			/* @kicked is cleared before the ring is read: no doorbell is lost. */
 			smp_store_mb(queue->kicked, false);
 			queue_drain(queue);
 		}
@@ -170,7 +175,7 @@ static int queue_thread(void *data)
 	return 0;
 }
 
-/* The doorbell: called in any context of the driver. */
+/* Rings the doorbell of @vq, which wakes the queue's thread. Called in any context. */
 static bool queue_notify(struct virtqueue *vq)
 {
 	struct pagoda_vgpu_queue *queue = vq->priv;
@@ -181,7 +186,10 @@ static bool queue_notify(struct virtqueue *vq)
 	return true;
 }
 
-/* Forgets all requests. @kicked makes the thread look at the ring once DRIVER_OK is set. */
+/*
+ * Sets the members that requests change to their values for a new ring. @kicked makes the thread
+ * look at the ring once the driver has set DRIVER_OK.
+ */
 static void queue_forget(struct pagoda_vgpu_queue *queue)
 {
 	queue->kicked = true;
@@ -222,9 +230,10 @@ static int queue_create(struct pagoda_vgpu_queue *queue, const struct virtqueue_
 }
 
 /*
- * Creates rings and threads for the driver of a device that was reset; a queue without a name in
- * @info isn't created. Returns 0, or a negative error with nothing left behind. May sleep; not
- * called concurrently with other set-up of the device.
+ * Creates a ring and a thread (the event queue: a ring only) for each entry of @info with a name;
+ * virtqueues are numbered in the order of these entries. The device was reset before. Returns 0, or
+ * a negative error after deleting all queues. May sleep; not called while another caller sets up
+ * the device.
  */
 int pagoda_vgpu_queues_find(struct pagoda_vgpu *vgpu, unsigned int nvqs,
 			    struct virtqueue *vqs[], struct virtqueue_info info[])
@@ -248,7 +257,7 @@ int pagoda_vgpu_queues_find(struct pagoda_vgpu *vgpu, unsigned int nvqs,
 	return 0;
 }
 
-/* Wakes all threads: the driver set DRIVER_OK. */
+/* Wakes the threads of all queues, because the driver set DRIVER_OK. */
 void pagoda_vgpu_queues_start(struct pagoda_vgpu *vgpu)
 {
 	u32 i;
@@ -258,9 +267,9 @@ void pagoda_vgpu_queues_start(struct pagoda_vgpu *vgpu)
 }
 
 /*
- * Ends all threads; no callback runs afterwards. The control queue ends first: it may be waiting
- * for the reset of another queue, which that queue's thread still carries out. May sleep; not
- * called from a queue's callback.
+ * Ends the threads of all queues; no callback of the driver runs afterwards. The control queue's
+ * thread ends first: it may be waiting for the reset of another queue, which the other queue's
+ * thread then still carries out. May sleep; not called from a queue's callback.
  */
 void pagoda_vgpu_queues_stop(struct pagoda_vgpu *vgpu)
 {
@@ -278,7 +287,7 @@ void pagoda_vgpu_queues_stop(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/* Stops the threads and frees the rings. May sleep; not called from a queue's callback. */
+/* Ends the queues' threads and frees the rings. May sleep; not called from a queue's callback. */
 void pagoda_vgpu_queues_delete(struct pagoda_vgpu *vgpu)
 {
 	u32 i;
@@ -291,7 +300,7 @@ void pagoda_vgpu_queues_delete(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/* Has the control queue's thread carry out @trouble, which is forgotten without a driver. */
+/* Has the control queue's thread carry out @trouble, or forget @trouble if DRIVER_OK isn't set. */
 void pagoda_vgpu_queues_trouble(struct pagoda_vgpu *vgpu, enum pagoda_vgpu_trouble trouble)
 {
 	WRITE_ONCE(vgpu->trouble, trouble);

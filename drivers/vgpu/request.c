@@ -2,8 +2,8 @@
 /*
  * Requests of the paging and execution queues, from the ring and back to it.
  *
- * All of this runs in the queue's own thread, so that the ring, the list of held requests and the
- * position of the queue need no lock.
+ * Each function runs in the queue's own thread, so that the ring, &pagoda_vgpu_queue.held,
+ * .executed and .offset need no lock.
  */
 #include <linux/delay.h>
 #include <linux/ktime.h>
@@ -25,7 +25,7 @@ static void request_push(struct pagoda_vgpu_queue *queue, const struct pagoda_vg
 				   !mischief || !mischief->lost_interrupt);
 }
 
-/* Sends the completion that was kept back, if any. Runs in the queue's thread. */
+/* Completes the request queue->swapped that was kept back, if any. Runs in the queue's thread. */
 void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue)
 {
 	if (!queue->has_swapped)
@@ -34,7 +34,7 @@ void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue)
 	request_push(queue, &queue->swapped, NULL);
 }
 
-/* Keeps a request until the queue is reset. The array has as many entries as the ring. */
+/* Keeps a request in queue->held, with as many entries as the ring, until the queue is reset. */
 static void request_hold(struct pagoda_vgpu_queue *queue, const struct pagoda_vgpu_held *held)
 {
 	if (queue->nr_held < PAGODA_VGPU_RING_SIZE)
@@ -65,8 +65,8 @@ static void request_corrupt(struct virtio_pagoda_completion *completion,
 }
 
 /*
- * Returns a finished request to the driver. With @mischief the completion is dropped, falsified
- * or exchanged with the next one.
+ * Completes an executed request. As @mischief says, the completion is falsified, sent after the
+ * completion of the next request, or not sent before a reset of the queue.
  */
 static void request_complete(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_held *held,
 			     const struct pagoda_vgpu_mischief *mischief)
@@ -85,14 +85,17 @@ static void request_complete(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu
 	pagoda_vgpu_request_flush(queue);
 }
 
-/* Sleeps for @us microseconds; a reset ends the sleep early. */
+/* Sleeps for @us microseconds; a reset of the queue or of the device ends the sleep early. */
 static void request_sleep(struct pagoda_vgpu_queue *queue, u32 us)
 {
 	(void)wait_event_hrtimeout(queue->wake, pagoda_vgpu_queue_stopping(queue),
 				   ns_to_ktime((u64)us * NSEC_PER_USEC));
 }
 
-/* Checks the head of a request. Returns a fault reason, and the refused value in @value. */
+/*
+ * Checks the header and the size of a request of @readable bytes. Returns a fault reason, and the
+ * refused value in *@value.
+ */
 static u32 request_check(const struct pagoda_vgpu_queue *queue,
 			 const struct virtio_pagoda_request *request, u64 readable, u64 *value)
 {
@@ -143,13 +146,13 @@ static enum pagoda_engine_outcome request_run(struct pagoda_vgpu_queue *queue, u
 	run->stop_at = mischief->hang_at;
 	if (mischief->delay_us)
 		request_sleep(queue, mischief->delay_us);
-	/* The engine hangs in front of a packet, and an empty buffer has none: hang here. */
+	/* An injected hang comes before a packet, and an empty buffer has none: hang here. */
 	if (!run->size && !mischief->hang_at)
 		return PAGODA_ENGINE_STOPPED;
 	return pagoda_engine_execute(&queue->vgpu->engine, run);
 }
 
-/* Fills in the completion's fault and halts the queue. */
+/* Describes the fault of @run in the completion and halts the queue until a reset. */
 static void request_fault(struct pagoda_vgpu_queue *queue, const struct pagoda_engine_run *run,
 			  struct virtio_pagoda_completion *completion)
 {
@@ -171,7 +174,10 @@ static void request_fault(struct pagoda_vgpu_queue *queue, const struct pagoda_e
 	atomic64_inc(&queue->faults);
 }
 
-/* Waits for a reset, then keeps the unfinished request for the reset to return. */
+/*
+ * Waits until the queue is reset or the thread has to end, then keeps the unfinished request in
+ * queue->held, from which the reset returns the request to the driver as aborted.
+ */
 static void request_interrupted(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_held *held)
 {
 	held->completion.status = cpu_to_le32(VIRTIO_PAGODA_STATUS_ABORTED);
@@ -179,7 +185,10 @@ static void request_interrupted(struct pagoda_vgpu_queue *queue, struct pagoda_v
 	request_hold(queue, held);
 }
 
-/* Takes a request from the ring. Returns false if there is none or the ring is invalid. */
+/*
+ * Takes a request from the ring. Returns false if there is none, or if the ring or the request's
+ * chain is invalid and so the device marked as broken.
+ */
 static bool request_pop(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_chain *chain)
 {
 	struct virtio_pagoda_request *request = queue->buffer;
@@ -215,7 +224,10 @@ static enum pagoda_engine_outcome request_measure(struct pagoda_vgpu_queue *queu
 	return outcome;
 }
 
-/* Takes the next request and executes it. Runs in the queue's thread, with a request available. */
+/*
+ * Takes the next request from the ring, executes it and completes it, unless it has to wait for a
+ * reset. Runs in the queue's thread, with a request available.
+ */
 void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 {
 	const struct virtio_pagoda_request *request = queue->buffer;
@@ -232,7 +244,7 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 			       queue->index, le64_to_cpu(request->seqno));
 	outcome = request_measure(queue, held.chain.readable, &run, &mischief);
 
-	/* A request that is refused as a whole is no progress: queue->offset stays. */
+	/* A request refused as a whole doesn't change the queue's progress, queue->offset. */
 	if (run.buffer && run.fault.reason != VIRTIO_PAGODA_FAULT_BAD_BUFFER)
 		queue->offset = run.offset;
 	held.completion.seqno = request->seqno;
@@ -253,7 +265,10 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 	request_complete(queue, &held, &mischief);
 }
 
-/* Returns the held requests to the driver, then the requests still in the ring as aborted. */
+/*
+ * Returns to the driver the request that was kept back, the requests in queue->held, and, as
+ * aborted, the requests that are still in the ring.
+ */
 static void request_return_all(struct pagoda_vgpu_queue *queue)
 {
 	const struct virtio_pagoda_request *request = queue->buffer;
@@ -274,9 +289,10 @@ static void request_return_all(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Stores the queue's progress, which is the answer to the reset. Paging work continues from there
- * (C186). All requests of an engine, or of any queue if the adapter is reset, count as executed
- * instead, so that the following requests have new numbers (C187, C193).
+ * Stores the queue's progress in reset_seqno and reset_offset, the answer to a reset. After
+ * RESET_QUEUE of the paging queue, paging continues from that progress (C186). For an engine's
+ * queue, and for any queue in RESET_ADAPTER, all requests taken from the ring then count as
+ * executed, so that the following requests have new numbers (C187, C193).
  */
 static void request_count(struct pagoda_vgpu_queue *queue)
 {
@@ -290,9 +306,9 @@ static void request_count(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Carries out RESET_QUEUE, or a queue's part of RESET_ADAPTER, and stores the queue's progress in
- * @reset_seqno and @reset_offset. For RESET_ADAPTER waits until the adapter is reset. Runs in the
- * queue's thread, between two requests.
+ * Carries out RESET_QUEUE of @queue, or the queue's part of RESET_ADAPTER: returns all requests to
+ * the driver and completes reset_done. For RESET_ADAPTER then waits until the engine is reset. Runs
+ * in the queue's thread, between two requests.
  */
 void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 {
@@ -300,7 +316,7 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	bool waits = READ_ONCE(vgpu->resetting);
 	u32 before = READ_ONCE(vgpu->adapter_resets);
 
-	/* Combined writes are in memory before any request is returned to the driver. */
+	/* Write back combined writes before any request is returned to the driver. */
 	pagoda_engine_write_back(&vgpu->engine,
 				 queue->index == VIRTIO_PAGODA_QUEUE_PAGING ? 0 :
 				 1 + queue->index - VIRTIO_PAGODA_QUEUE_EXEC0);
@@ -315,18 +331,22 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	if (!waits)
 		return;
 	/*
-	 * The control queue's thread, which is stopped before this thread, ends the reset. It
-	 * may have begun the next reset before this thread runs again, so @resetting isn't
-	 * read. Pairs with control_reset_adapter(): the engine is reset by then.
+	 * Wait for the control queue's thread to end RESET_ADAPTER: that thread is stopped before
+	 * this thread, so this wait ends. vgpu->resetting may be true again for the next reset and
+	 * isn't read. Acquire: pairs with control_reset_adapter(), which resets the engine before
+	 * adapter_resets changes.
 	 */
 	wait_event_idle(queue->wake, smp_load_acquire(&vgpu->adapter_resets) != before);
 }
 
-/* Number of checks of a WAIT command without a pause, and microseconds of its longest pause. */
+/*
+ * A WAIT command checks the value PAGODA_IDLE_LOOKS times without a pause, then pauses between two
+ * checks for longer and longer, at most PAGODA_IDLE_MAX_US microseconds.
+ */
 #define PAGODA_IDLE_LOOKS	64
 #define PAGODA_IDLE_MAX_US	200
 
-/* Pauses between two checks of a WAIT command's value. Runs in the queue's thread. */
+/* Pauses a WAIT command after run->looks checks of the value. Runs in the queue's thread. */
 void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run)
 {
 	struct pagoda_vgpu *vgpu = context;

@@ -3,9 +3,9 @@
  * The device's side of a split virtqueue.
  *
  * The ring is memory that the driver may write at any time: an index is read once, bounded, and
- * only then used; a chain is as long as the ring at most, so that a loop ends; the address in a
- * descriptor is translated like any other bus address. After an error return the ring must not be
- * used any further.
+ * only then used; a chain of more descriptors than the ring has is refused, so that a loop in the
+ * chain ends; the address in a descriptor is translated like any other bus address. Once
+ * pagoda_vgpu_ring_pop() has returned an error, the ring must not be used any further.
  */
 #include <linux/errno.h>
 
@@ -30,7 +30,7 @@ void pagoda_vgpu_ring_init(struct pagoda_vgpu_ring *ring, struct virtqueue *vq)
 	ring->indirect = __virtio_test_bit(vq->vdev, VIRTIO_RING_F_INDIRECT_DESC);
 }
 
-/* A descriptor, read once and converted to native order. */
+/* A descriptor, read once from the ring and converted to CPU byte order. */
 struct pagoda_ring_desc {
 	u64 address;
 	u32 length;
@@ -48,7 +48,7 @@ static struct pagoda_ring_desc ring_desc_load(const struct vring_desc *from)
 	};
 }
 
-/* Returns the memory at a bus address or NULL. *@got receives the contiguous bytes of @want. */
+/* Returns the memory at a bus address or NULL; *@got: how many of @want bytes are contiguous. */
 static void *ring_memory(u64 address, u32 want, u32 *got)
 {
 	u64 size = 0;
@@ -61,7 +61,10 @@ static void *ring_memory(u64 address, u32 want, u32 *got)
 	return here;
 }
 
-/* Copies a readable descriptor's bytes as far as @buffer has room, but counts all of them. */
+/*
+ * Appends a readable descriptor's bytes to @buffer, as far as its @size bytes have room, and adds
+ * all of the descriptor's bytes to chain->readable. Returns 0, or -EFAULT for a bad address.
+ */
 static int chain_read(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_desc *desc,
 		      void *buffer, u32 size)
 {
@@ -82,7 +85,10 @@ static int chain_read(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_
 	return 0;
 }
 
-/* Adds a writable descriptor's memory, up to PAGODA_VGPU_CHAIN_WRITABLE pieces in the chain. */
+/*
+ * Adds a writable descriptor's memory to chain->writable, which has room for
+ * PAGODA_VGPU_CHAIN_WRITABLE pieces; memory beyond that is ignored. Returns 0 or -EFAULT.
+ */
 static int chain_room(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_desc *desc)
 {
 	u64 address = desc->address;
@@ -103,7 +109,10 @@ static int chain_room(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_
 	return 0;
 }
 
-/* Returns the table of an indirect descriptor, which must be contiguous, or NULL. */
+/*
+ * Returns the table that an indirect descriptor points to, or NULL if the descriptor is invalid or
+ * the table not contiguous. *@size receives the number of entries.
+ */
 static const struct vring_desc *chain_indirect(const struct pagoda_vgpu_ring *ring,
 					       const struct pagoda_ring_desc *desc, u32 *size)
 {
@@ -120,7 +129,10 @@ static const struct vring_desc *chain_indirect(const struct pagoda_vgpu_ring *ri
 	return table;
 }
 
-/* Reads the chain's descriptors, which must begin with readable ones. Returns 0 or an error. */
+/*
+ * Reads the descriptors of a chain, in which no readable descriptor may follow a writable one.
+ * Returns 0 or a negative error.
+ */
 static int chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 		      void *buffer, u32 size)
 {
@@ -159,9 +171,9 @@ static int chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_ch
 }
 
 /*
- * Takes the next chain that the driver made available and copies the driver's bytes to @buffer;
- * bytes that don't fit are counted only. Returns 1, 0 when there is no chain, or a negative error
- * when the ring or the chain is invalid.
+ * Takes the next chain that the driver made available and copies the readable bytes to @buffer;
+ * bytes that don't fit into @size are counted only. Returns 1, 0 when there is no chain, or a
+ * negative error when the ring or the chain is invalid.
  */
 int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 			 void *buffer, u32 size)
@@ -174,7 +186,7 @@ int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain
 		return 0;
 	if (pending > ring->vring.num)
 		return -EINVAL;
-	virt_rmb();	/* read the entry after the index that announced it */
+	virt_rmb();	/* read the available entry after the index that announced it */
 	memset(chain, 0, sizeof(*chain));
 	chain->head = ring_load16(&ring->vring.avail->ring[ring->next_avail % ring->vring.num]);
 	ring->next_avail++;
@@ -182,23 +194,23 @@ int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain
 	return err ? err : 1;
 }
 
-/* Returns a chain to the driver, of which @written bytes were written. */
+/* Returns the chain @head to the driver and reports @written bytes as written. */
 void pagoda_vgpu_ring_push(struct pagoda_vgpu_ring *ring, u16 head, u32 written)
 {
 	struct vring_used_elem *entry = &ring->vring.used->ring[ring->next_used % ring->vring.num];
 
 	WRITE_ONCE(entry->id, __cpu_to_virtio32(true, head));
 	WRITE_ONCE(entry->len, __cpu_to_virtio32(true, written));
-	virt_wmb();	/* publish the entry and the answer before the index */
+	virt_wmb();	/* publish the used entry and the answer before the used index */
 	ring_store16(&ring->vring.used->idx, ++ring->next_used);
 }
 
-/* Returns true if the driver asked for an interrupt for the chains pushed since the last call. */
+/* Returns whether the driver wants an interrupt for the chains pushed since the last call. */
 bool pagoda_vgpu_ring_interrupts(struct pagoda_vgpu_ring *ring)
 {
 	u16 before = ring->signalled;
 
-	virt_mb();	/* publish the used index before the driver's flag is read */
+	virt_mb();	/* publish the used index before the driver's flag or event index is read */
 	ring->signalled = ring->next_used;
 	if (ring->event_idx)
 		return vring_need_event(ring_load16(&vring_used_event(&ring->vring)),
@@ -207,8 +219,9 @@ bool pagoda_vgpu_ring_interrupts(struct pagoda_vgpu_ring *ring)
 }
 
 /*
- * Asks for no doorbells while the ring is polled. With event indices the driver rings once
- * anyway, when it passes the index that pagoda_vgpu_ring_listen() stored.
+ * Tells the driver to ring no doorbell while the device polls the ring. With
+ * VIRTIO_RING_F_EVENT_IDX the driver still rings once, when its available index passes the index
+ * that pagoda_vgpu_ring_listen() stored.
  */
 void pagoda_vgpu_ring_mute(struct pagoda_vgpu_ring *ring)
 {
@@ -217,8 +230,8 @@ void pagoda_vgpu_ring_mute(struct pagoda_vgpu_ring *ring)
 }
 
 /*
- * Asks for a doorbell before the thread sleeps. Returns true if a chain became available meanwhile,
- * for which the driver rings no doorbell.
+ * Asks the driver for a doorbell, before the thread sleeps. Returns true if a chain has become
+ * available, for which the driver may have rung no doorbell.
  */
 bool pagoda_vgpu_ring_listen(struct pagoda_vgpu_ring *ring)
 {
@@ -226,11 +239,14 @@ bool pagoda_vgpu_ring_listen(struct pagoda_vgpu_ring *ring)
 		ring_store16(&vring_avail_event(&ring->vring), ring->next_avail);
 	else
 		ring_store16(&ring->vring.used->flags, 0);
-	virt_mb();	/* publish the request for a doorbell before the index is read again */
+	virt_mb();	/* publish the request for a doorbell before the available index is read */
 	return ring_load16(&ring->vring.avail->idx) != ring->next_avail;
 }
 
-/* Writes @data to a chain's answer at @offset. Returns the bytes for which there was room. */
+/*
+ * Writes @size bytes of @data to a chain's writable memory, from byte @offset of that memory on.
+ * Returns how many of the bytes had room.
+ */
 u32 pagoda_vgpu_chain_write(const struct pagoda_vgpu_chain *chain, u32 offset,
 			    const void *data, u32 size)
 {

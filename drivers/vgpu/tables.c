@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of the engine's translation state, and the windows of swizzling ranges. The memory exists
- * as long as the device, regardless of the negotiated features.
+ * Memory of the engine's address spaces, TLBs and device MMU, and of the windows of swizzling
+ * ranges. The memory exists as long as the device, regardless of the negotiated features.
  */
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
@@ -32,8 +32,8 @@ static int tables_ranges(struct pagoda_vgpu *vgpu)
 }
 
 /*
- * Allocates the tables that the parameters require. Returns 0 or -ENOMEM; the caller calls
- * pagoda_vgpu_tables_fini() in both cases.
+ * Allocates the engine's address spaces, TLBs, swizzling ranges and device MMU. Returns 0 or
+ * -ENOMEM; the caller calls pagoda_vgpu_tables_fini() in both cases.
  */
 int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu)
 {
@@ -46,7 +46,7 @@ int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu)
 	engine->page_sizes = SZ_4K | SZ_64K | SZ_2M;
 	engine->spaces = vcalloc(PAGODA_VGPU_SPACES, sizeof(*engine->spaces));
 	engine->nr_spaces = PAGODA_VGPU_SPACES;
-	/* A TLB for the paging queue, and for each engine. */
+	/* One TLB for the paging queue, and one for each engine. */
 	engine->tlbs = vcalloc(1 + params->engines, sizeof(*engine->tlbs));
 	engine->nr_tlbs = 1 + params->engines;
 	if (!engine->spaces || !engine->tlbs)
@@ -59,7 +59,7 @@ int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu)
 	return engine->mmu ? 0 : -ENOMEM;
 }
 
-/* Undoes pagoda_vgpu_tables_init() for a device that executes nothing. */
+/* Frees what pagoda_vgpu_tables_init() allocated, when the device executes nothing. */
 void pagoda_vgpu_tables_fini(struct pagoda_vgpu *vgpu)
 {
 	struct pagoda_engine *engine = &vgpu->engine;

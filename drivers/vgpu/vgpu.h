@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The software GPU: a virtio device implemented in the kernel that uses it.
+ * The software GPU: a virtio device implemented in the kernel whose driver uses the device.
  *
- * The driver's side of every ring belongs to the virtio core, the device's side to this module: one
- * thread per queue reads the requests that the driver made available, executes them and calls the
- * ring's interrupt handler. All content of a ring, and all memory that a descriptor points to, is
- * untrusted.
+ * The driver's side of every ring belongs to the virtio core, the device's side to this module:
+ * each queue except the event queue has a thread, which reads the requests that the driver made
+ * available, executes them and calls the ring's interrupt handler. The device trusts neither the
+ * content of a ring nor memory that a descriptor points to.
  */
 #ifndef PAGODA_VGPU_H
 #define PAGODA_VGPU_H
@@ -27,8 +27,8 @@
 #define PAGODA_VGPU_MAX_RUNS	4064
 #define PAGODA_VGPU_MAX_INVALID	64
 #define PAGODA_VGPU_SPACES	256
-#define PAGODA_VGPU_NOTICES	64	/* last notices kept */
-#define PAGODA_VGPU_NOTICE_SIZE	80	/* bytes kept of a packet */
+#define PAGODA_VGPU_NOTICES	64	/* the device keeps the last so many notices */
+#define PAGODA_VGPU_NOTICE_SIZE	80	/* bytes kept of a notice's packet */
 
 struct dentry;
 struct seq_file;
@@ -38,16 +38,16 @@ struct task_struct;
  * struct pagoda_vgpu_params - Module parameters, checked
  * @vram_size: Bytes of VRAM
  * @visible_size: Bytes from the start of VRAM that the CPU may reach
- * @aperture_pages: Pages of the aperture
- * @engines: Execution engines, each with a queue
+ * @aperture_pages: Number of pages of the aperture
+ * @engines: Number of execution engines, each with a queue
  * @invalid: Sorted, disjoint ranges of VRAM that must not be used
  * @nr_invalid: Entries of @invalid
  * @pt_levels: Levels of page tables
  * @va_bits: Width of virtual addresses
- * @dual_pte: Level-1 entries point to a table of 4 KiB pages and to another of 64 KiB pages
- * @cache_invalid: TLBs keep translations by invalid entries, too
+ * @dual_pte: A level-1 page-table entry points to a table of 4 KiB pages and to one of 64 KiB pages
+ * @cache_invalid: TLBs also cache that a page-table entry is invalid
  * @mmu_pages: Pages that the device MMU can map, 0 = there is no device MMU
- * @ranges: Number of swizzling ranges
+ * @ranges: Number of swizzling ranges: windows that show a tiled surface to the CPU as rows
  * @range_bytes: Bytes of the window of each swizzling range, 0 without ranges
  * @reset_vram: Content of VRAM after RESET_ADAPTER
  * @preserved: VIRTIO_PAGODA_PRESERVED_* flags
@@ -76,10 +76,10 @@ struct pagoda_vgpu_params {
  * struct pagoda_vgpu_vram - Memory that serves as VRAM, or as the windows of swizzling ranges
  * @pages: Pages of the memory, in order
  * @nr_pages: Number of @pages
- * @vaddr: Contiguous mapping of all pages
- * @extents: Extents of the CPU window, in the byte order of GET_EXTENTS
+ * @vaddr: Kernel address of a contiguous mapping of all @pages
+ * @extents: Physically contiguous parts that the CPU may reach, little endian as for GET_EXTENTS
  * @nr_extents: Entries of @extents
- * @touched: The driver may have written to the memory since it was zeroed
+ * @touched: A driver may have written to the memory; false: the memory is all zeros
  */
 struct pagoda_vgpu_vram {
 	struct page **pages;
@@ -92,14 +92,14 @@ struct pagoda_vgpu_vram {
 
 /**
  * struct pagoda_vgpu_ring - The device's side of a split ring
- * @vring: Addresses of the three parts of the ring, read and written as shared memory
- * @next_avail: Available entries taken so far
- * @next_used: Used entries published so far
- * @signalled: @next_used when an interrupt was last considered
+ * @vring: Addresses of the ring's three parts, in memory that the driver may write at any time
+ * @next_avail: Number of available entries that the device has taken, modulo 2^16
+ * @next_used: Number of used entries that the device has published, modulo 2^16
+ * @signalled: Value of @next_used when pagoda_vgpu_ring_interrupts() was last called
  * @event_idx: VIRTIO_RING_F_EVENT_IDX was negotiated
  * @indirect: VIRTIO_RING_F_INDIRECT_DESC was negotiated
  *
- * Used by one thread at a time.
+ * The caller ensures that only one thread at a time uses a ring.
  */
 struct pagoda_vgpu_ring {
 	struct vring vring;
@@ -116,9 +116,9 @@ struct pagoda_vgpu_ring {
  * struct pagoda_vgpu_chain - A descriptor chain that was taken from a ring
  * @head: First descriptor, which identifies the chain in the used ring
  * @nr_writable: Entries of @writable
- * @readable: Bytes that the driver sent, with those that were too many to be copied
+ * @readable: Bytes that the driver sent, including bytes for which the buffer had no room
  * @writable_bytes: Bytes of all entries of @writable
- * @writable: Memory for the answer
+ * @writable: Pieces of contiguous memory for the device's answer
  */
 struct pagoda_vgpu_chain {
 	u16 head;
@@ -131,7 +131,7 @@ struct pagoda_vgpu_chain {
 	} writable[PAGODA_VGPU_CHAIN_WRITABLE];
 };
 
-/** enum pagoda_vgpu_corrupt - Field of a completion that is falsified. */
+/** enum pagoda_vgpu_corrupt - Field of a request's completion that a test has falsified. */
 enum pagoda_vgpu_corrupt {
 	PAGODA_VGPU_CORRUPT_NOTHING,
 	PAGODA_VGPU_CORRUPT_SEQNO,
@@ -144,15 +144,15 @@ enum pagoda_vgpu_corrupt {
 /**
  * struct pagoda_vgpu_mischief - Misbehaviour for one request or reset, see inject.c
  * @delay_us: Microseconds to wait before the execution, or after the answer to a reset
- * @fail_at: Number of the packet or command that fails, from 0 in the buffer
- * @fail_middle: The packet or command fails after half of its effect
- * @hang_at: Number of the packet or command in front of which execution stops until a reset
- * @drop: Execute the request, but never complete it
+ * @fail_at: Index in the buffer of the packet or command that fails, %PAGODA_ENGINE_NEVER = none
+ * @fail_middle: The packet or command at @fail_at fails after half of its effect
+ * @hang_at: Index of the packet or command before which the request hangs until a reset, or NEVER
+ * @drop: Execute the request, but don't complete it before a reset of the queue
  * @lost_interrupt: Complete the request without an interrupt
  * @reorder: Complete the request after the next request
  * @fail_reset: Refuse the reset
- * @corrupt: Field of the completion that is falsified
- * @value: Value that the falsified field gets
+ * @corrupt: Field of the request's completion that is falsified
+ * @value: Value that the field @corrupt gets
  */
 struct pagoda_vgpu_mischief {
 	u32 delay_us;
@@ -168,9 +168,9 @@ struct pagoda_vgpu_mischief {
 };
 
 /**
- * struct pagoda_vgpu_held - A request that wasn't returned to the driver yet
- * @chain: Descriptors of the request
- * @completion: Completion for the driver
+ * struct pagoda_vgpu_held - A request that the device hasn't returned to the driver yet
+ * @chain: Descriptor chain of the request
+ * @completion: Completion that the driver will get for the request
  */
 struct pagoda_vgpu_held {
 	struct pagoda_vgpu_chain chain;
@@ -178,14 +178,14 @@ struct pagoda_vgpu_held {
 };
 
 /**
- * struct pagoda_vgpu_notices - Notices received by the device
+ * struct pagoda_vgpu_notices - Notices: the packets that were passed to pagoda_vgpu_notify()
  * @lock: Protects all members below
- * @counts: Notices by opcode
- * @total: Notices since the device was created
- * @last: Beginnings of the packets of the last notices, notice n at n % %PAGODA_VGPU_NOTICES
+ * @counts: Number of notices since the device was created, by opcode
+ * @total: Number of notices since the device was created
+ * @last: First bytes of the packets of the last notices; notice n is at n % %PAGODA_VGPU_NOTICES
  */
 struct pagoda_vgpu_notices {
-	spinlock_t lock;	/* all members below */
+	spinlock_t lock;	/* protects all members below */
 	u64 counts[VIRTIO_PAGODA_OP_COUNT];
 	u64 total;
 	u64 last[PAGODA_VGPU_NOTICES][PAGODA_VGPU_NOTICE_SIZE / sizeof(u64)];
@@ -196,84 +196,95 @@ struct pagoda_vgpu;
 /**
  * struct pagoda_vgpu_queue - A virtqueue and its thread
  *
- * Members are used by the thread only, unless a member's description says otherwise.
+ * Members are used by the thread @task only, unless a member's description says otherwise. Any
+ * thread may read constants and counters.
  */
 struct pagoda_vgpu_queue {
-	/** @vgpu: Device. */
+	/** @vgpu: Device; constant. */
 	struct pagoda_vgpu *vgpu;
-	/** @index: Virtqueue number. */
+	/** @index: Virtqueue number; constant. */
 	u32 index;
 	/** @name: "control", "paging", "event", "exec0"; constant. */
 	char name[16];
-	/** @vq: The driver's side of the ring; constant while the thread runs. */
+	/** @vq: The driver's side of the ring; constant while @task runs. */
 	struct virtqueue *vq;
-	/** @ring: The device's side of the ring. Event queue: protected by event_lock. */
+	/** @ring: The device's side of the ring; of the event queue, protected by event_lock. */
 	struct pagoda_vgpu_ring ring;
-	/** @task: The thread; the event queue has none. */
+	/** @task: The queue's thread; the event queue has none. */
 	struct task_struct *task;
-	/** @wake: Wait queue of the thread. */
+	/** @wake: Wait queue on which @task sleeps. */
 	wait_queue_head_t wake;
-	/** @kicked: The doorbell was rung. Set by any thread, cleared by @task. */
+	/** @kicked: The driver rang the doorbell. Set by any thread, cleared by @task. */
 	bool kicked;
 	/**
-	 * @stop: Ends the execution before the next packet, and in the middle of a job. Set by
-	 * any thread, cleared by @task.
+	 * @stop: The engine stops the request being executed: before the next packet, and on an
+	 * execution queue in the middle of a packet or command, too. Set by any thread, cleared by
+	 * @task.
 	 */
 	bool stop;
-	/** @reset_wanted: The control queue's thread asked for a reset, and waits. */
+	/**
+	 * @reset_wanted: The control queue's thread wants @task to reset this queue, and waits for
+	 * @reset_done. Set by the control queue's thread, cleared by @task.
+	 */
 	bool reset_wanted;
-	/** @reset_done: Completed when @reset_seqno and @reset_offset are valid. */
+	/** @reset_done: Completed by @task when @reset_seqno and @reset_offset are valid. */
 	struct completion reset_done;
-	/** @reset_seqno: Answer to a reset: number of the last request executed completely. */
+	/** @reset_seqno: Answer to a reset: value of @executed when the reset began. */
 	u64 reset_seqno;
-	/** @reset_offset: Answer to a reset: byte offset reached in the next request. */
+	/** @reset_offset: Answer to a reset: value of @offset when the reset began. */
 	u32 reset_offset;
 	/** @buffer: Private copy of the request being executed. */
 	void *buffer;
-	/** @spans: Scratch memory of the engine, PAGODA_VGPU_MAX_RUNS pointers. */
+	/** @spans: &pagoda_engine_run.spans of the queue's runs, PAGODA_VGPU_MAX_RUNS pointers. */
 	u8 **spans;
-	/** @executed: Number of the last request that was executed, or counts as executed. */
+	/** @executed: Number of the last request that was executed, or counted so by a reset. */
 	u64 executed;
 	/** @offset: Byte offset reached in the request that follows @executed. */
 	u32 offset;
-	/** @given: Value that @executed gets if all requests from the ring are executed. */
+	/**
+	 * @given: Value that @executed would have if all requests taken from the ring were
+	 * executed.
+	 */
 	u64 given;
-	/** @halted: A request faulted: the queue executes nothing until a reset. */
+	/** @halted: A request faulted: @task executes no request until a reset of the queue. */
 	bool halted;
-	/** @held: Requests that a drop or a hang keeps until the next reset, in order. */
+	/**
+	 * @held: Requests to be returned to the driver by the next reset, oldest first: stopped
+	 * before their end, or dropped (failure injection).
+	 */
 	struct pagoda_vgpu_held *held;
 	/** @nr_held: Entries of @held. */
 	u32 nr_held;
-	/** @swapped: Completion kept back until after that of the next request. */
+	/** @swapped: Request to be completed after the next request (failure injection). */
 	struct pagoda_vgpu_held swapped;
-	/** @has_swapped: @swapped is valid. */
+	/** @has_swapped: @swapped holds a request. */
 	bool has_swapped;
 
-	/** @doorbells: Doorbells rung by the driver. */
+	/** @doorbells: Number of doorbells that the driver rang. */
 	atomic64_t doorbells;
-	/** @interrupts: Interrupts raised. */
+	/** @interrupts: Number of interrupts that the device raised. */
 	atomic64_t interrupts;
-	/** @requests: Requests taken from the ring. */
+	/** @requests: Requests (or control commands) taken from the ring to be executed. */
 	atomic64_t requests;
-	/** @jobs: Of @requests, those with an execution context. */
+	/** @jobs: Number of those @requests that named an execution context. */
 	atomic64_t jobs;
-	/** @packets: Packets and commands executed completely. */
+	/** @packets: Number of packets and commands executed completely. */
 	atomic64_t packets;
 	/** @bytes: Bytes that packets copied and filled, and that commands read and wrote. */
 	atomic64_t bytes;
-	/** @busy_ns: Time spent executing. */
+	/** @busy_ns: Nanoseconds spent executing requests, including delays that tests inject. */
 	atomic64_t busy_ns;
-	/** @faults: Requests that faulted. */
+	/** @faults: Number of requests that faulted. */
 	atomic64_t faults;
-	/** @resets: Queue resets. */
+	/** @resets: Number of resets of the queue, alone or together with the adapter. */
 	atomic64_t resets;
 };
 
 /**
- * enum pagoda_vgpu_trouble - Actions of the device that its driver didn't ask for
- * @PAGODA_VGPU_WORKS: none
- * @PAGODA_VGPU_RESETS: a RESET_ADAPTER, with an event for the driver
- * @PAGODA_VGPU_BREAKS: the device needs a reset by the driver, and reports so in its status
+ * enum pagoda_vgpu_trouble - Action of the device that a test asks for, and the driver doesn't
+ * @PAGODA_VGPU_WORKS: no action
+ * @PAGODA_VGPU_RESETS: the device carries out a RESET_ADAPTER and sends the driver an event
+ * @PAGODA_VGPU_BREAKS: the device reports NEEDS_RESET in its status until the driver resets it
  */
 enum pagoda_vgpu_trouble {
 	PAGODA_VGPU_WORKS,
@@ -281,62 +292,70 @@ enum pagoda_vgpu_trouble {
 	PAGODA_VGPU_BREAKS,
 };
 
-/** struct pagoda_vgpu - The device */
+/** struct pagoda_vgpu - A software GPU */
 struct pagoda_vgpu {
-	/** @vdev: The virtio device; its release completes @released. */
+	/** @vdev: The virtio device; the release of its last reference completes @released. */
 	struct virtio_device vdev;
 	/** @pdev: Parent of @vdev. */
 	struct platform_device *pdev;
-	/** @released: The last reference to @vdev was dropped. */
+	/** @released: Completed when the last reference to @vdev was dropped. */
 	struct completion released;
 	/** @params: Module parameters; constant. */
 	const struct pagoda_vgpu_params *params;
-	/** @config: Configuration space; constant once registered. */
+	/** @config: Configuration space; constant once @vdev is registered. */
 	struct virtio_pagoda_config config;
-	/** @features: Features offered; constant once registered. */
+	/** @features: Feature bits that the device offers; constant once @vdev is registered. */
 	u64 features;
 	/** @vram: Video memory. */
 	struct pagoda_vgpu_vram vram;
-	/** @windows: Memory of the windows of the swizzling ranges, one window after another. */
+	/** @windows: Memory of the windows of all swizzling ranges, one window after another. */
 	struct pagoda_vgpu_vram windows;
-	/** @notices: Notices that the engine found in packets. */
+	/** @notices: Notices that the engine passed to pagoda_vgpu_notify(). */
 	struct pagoda_vgpu_notices notices;
-	/** @invalid_extents: The module parameter invalid=, in the byte order of GET_EXTENTS. */
+	/** @invalid_extents: &pagoda_vgpu_params.invalid, little endian as for GET_EXTENTS. */
 	struct virtio_pagoda_extent invalid_extents[PAGODA_VGPU_MAX_INVALID];
-	/** @engine: Executes packets and commands; features only change while no thread runs. */
+	/**
+	 * @engine: Executes packets and commands; its features only change while no thread runs.
+	 */
 	struct pagoda_engine engine;
-	/** @status: Device status, without NEEDS_RESET. Written by the driver. */
+	/** @status: Device status, as the driver wrote it, without NEEDS_RESET. */
 	u8 status;
-	/** @broken: NEEDS_RESET: a ring was invalid, or a test asked. Written by any thread. */
+	/**
+	 * @broken: The device needs a reset by the driver (NEEDS_RESET): a ring was invalid, or a
+	 * test asked for that. Set by any queue's thread, cleared by the driver's reset.
+	 */
 	bool broken;
-	/** @outlives: Bytes of VRAM that resets keep while the device loses its power. */
+	/**
+	 * @outlives: Bytes from the start of VRAM that a reset of the device doesn't zero; 0 except
+	 * while the machine sleeps.
+	 */
 	u64 outlives;
 	/**
-	 * @resetting: A RESET_ADAPTER is under way: queues that were reset wait for its end.
-	 * Written by the control queue's thread.
+	 * @resetting: A RESET_ADAPTER is under way: the thread of a queue that was reset waits
+	 * until RESET_ADAPTER ends. Written by the control queue's thread.
 	 */
 	bool resetting;
-	/** @adapter_resets: RESET_ADAPTERs that ended. Written like @resetting. */
+	/** @adapter_resets: RESET_ADAPTERs that ended. Written by the control queue's thread. */
 	u32 adapter_resets;
-	/** @queues: Indexed by virtqueue number. */
+	/** @queues: Queues, indexed by virtqueue number. */
 	struct pagoda_vgpu_queue queues[PAGODA_VGPU_MAX_QUEUES];
-	/** @nr_queues: Number of @queues. */
+	/** @nr_queues: Number of @queues in use. */
 	u32 nr_queues;
-	/** @event_lock: Protects the event queue's ring, @events_lost. */
+	/** @event_lock: Protects the event queue's ring and @events_lost. */
 	struct mutex event_lock;
-	/** @events_lost: Events dropped since the last one that was sent. */
+	/** @events_lost: Number of events dropped since an event was last sent. */
 	u32 events_lost;
-	/** @events_sent: Events sent since the device was created. */
+	/** @events_sent: Number of events sent since the device was created. */
 	atomic64_t events_sent;
-	/** @events_dropped: Events dropped since the device was created. */
+	/** @events_dropped: Number of events dropped since the device was created. */
 	atomic64_t events_dropped;
-	/** @inject_lock: Protects @injections and their counters. */
+	/** @inject_lock: Protects the list @injections and the counters of its rules. */
 	spinlock_t inject_lock;
-	/** @injections: Rules of misbehaviour, oldest first. */
+	/** @injections: Rules of misbehaviour that tests wrote to debugfs, oldest first. */
 	struct list_head injections;
-	/** @trouble: Action requested by a test; taken by the control queue's thread. */
+	/** @trouble: Action that a test asks for; carried out by the control queue's thread. */
 	enum pagoda_vgpu_trouble trouble;
-	/** @debugfs: Directory of the device. */
+	/** @debugfs: The device's directory in debugfs. */
 	struct dentry *debugfs;
 };
 

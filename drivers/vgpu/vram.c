@@ -3,8 +3,8 @@
  * Memory that the GPU works on: its own VRAM, and system memory.
  *
  * VRAM consists of ordinary pages, allocated in the largest blocks available, 4 MiB at most, so
- * that no boot parameter is needed. The engine uses a contiguous mapping of the pages, the driver
- * the list of extents of the CPU window.
+ * that no boot parameter is needed. The engine accesses VRAM through a contiguous mapping of the
+ * pages, the driver through the list of extents of the CPU window.
  */
 #include <linux/gfp.h>
 #include <linux/memremap.h>
@@ -18,7 +18,10 @@ static_assert(PAGE_SIZE == VIRTIO_PAGODA_PAGE_SIZE, "VRAM is given out page by p
 
 #define PAGODA_VRAM_MAX_ORDER	min(MAX_PAGE_ORDER, 22 - PAGE_SHIFT)
 
-/* Adds a block of @order or less to @vram. Returns the block's order, or -ENOMEM. */
+/*
+ * Adds a block of 2^@order pages, or the largest smaller block that is available, to @vram, up to
+ * @wanted pages in all. Returns the block's order, or -ENOMEM.
+ */
 static int vram_grow(struct pagoda_vgpu_vram *vram, unsigned long wanted, int order)
 {
 	while ((1ul << order) > wanted - vram->nr_pages)
@@ -40,8 +43,8 @@ static int vram_grow(struct pagoda_vgpu_vram *vram, unsigned long wanted, int or
 }
 
 /*
- * Fills the list of extents, unless @extents is NULL, and returns its length. Visible pages that
- * are contiguous in physical memory form one extent.
+ * Stores the extents of the first @visible bytes in @extents, unless @extents is NULL, and returns
+ * their number. Pages that are contiguous in physical memory form one extent.
  */
 static u32 vram_extents(const struct pagoda_vgpu_vram *vram, u64 visible,
 			struct virtio_pagoda_extent *extents)
@@ -68,8 +71,8 @@ static u32 vram_extents(const struct pagoda_vgpu_vram *vram, u64 visible,
 }
 
 /*
- * Allocates zeroed VRAM of @size bytes, a multiple of the page size; the extents describe the first
- * @visible_size bytes. Returns 0 or -ENOMEM. Sleeps for as long as zeroing takes.
+ * Allocates zeroed memory of @size bytes, a multiple of the page size; the extents describe the
+ * first @visible_size bytes. Returns 0 or -ENOMEM. Sleeps for as long as zeroing takes.
  */
 int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, u64 size, u64 visible_size)
 {
@@ -100,7 +103,7 @@ err_fini:
 	return -ENOMEM;
 }
 
-/* Frees VRAM that was allocated completely or in part. */
+/* Frees memory that was allocated completely or in part. */
 void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram)
 {
 	unsigned long i;
@@ -115,8 +118,8 @@ void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram)
 }
 
 /*
- * Zeroes unused VRAM from byte @from on, a multiple of the page size, unless the driver can't have
- * written to it. May sleep.
+ * Zeroes the memory from byte @from on, a multiple of the page size, unless a driver can't have
+ * written to the memory. The device executes nothing meanwhile. May sleep.
  */
 void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 {
@@ -133,20 +136,20 @@ void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 }
 
 /*
- * Numbers of blocks of 2 MiB that consist of memory only, each at the index of its low bits, so
- * that long runs are checked quickly; 0 = none. Any thread reads and writes an entry; each
- * entry is valid on its own, and memory stays memory unless it is unplugged, which pfn_valid()
- * reports.
+ * Blocks of 2 MiB of physical addresses that are known to consist of memory only, so that long runs
+ * are checked quickly: a block's number is at the index that the number's low bits give; 0 = no
+ * block is known. Any thread reads and writes an entry without a lock, since each entry is valid on
+ * its own. Memory stays memory unless it is unplugged, which pfn_valid() reports.
  */
 #define PAGODA_BLOCK_SHIFT	(21 - PAGE_SHIFT)
 #define PAGODA_BLOCK_PAGES	BIT(PAGODA_BLOCK_SHIFT)
 static unsigned long memory_blocks[8192];
 
 /*
- * Reserved pages needn't be mapped for the kernel: holes, firmware and the kernel's own text are
- * among them. Other pages are mapped, except for those that were taken out of the direct map
- * (secretmem, hardware poison, DEBUG_PAGEALLOC): no function tells these apart, and a driver has no
- * such page to name.
+ * Returns whether a page is memory in the kernel's direct map. Reserved pages (holes, firmware, the
+ * kernel's own text) needn't be mapped there. Other pages are, except for those taken out of the
+ * direct map (secretmem, hardware poison, DEBUG_PAGEALLOC): no function identifies such pages, and
+ * a driver has no such page to name.
  */
 static bool pfn_is_memory(unsigned long pfn)
 {
@@ -158,7 +161,10 @@ static bool pfn_is_memory(unsigned long pfn)
 	return !PageReserved(page) && !PageHighMem(page) && !is_zone_device_page(page);
 }
 
-/* Returns whether all pages of a block are memory. */
+/*
+ * Returns whether all pages of the 2 MiB block number @block are memory; may return false for block
+ * 0, as number 0 means an unused entry.
+ */
 static bool block_is_memory(unsigned long block)
 {
 	unsigned long *known = &memory_blocks[block % ARRAY_SIZE(memory_blocks)];
@@ -175,7 +181,7 @@ static bool block_is_memory(unsigned long block)
 	return true;
 }
 
-/* Returns how many pages from @pfn on are known to be memory; 0 if @pfn isn't memory. */
+/* Returns how many pages from page @pfn on are known to be memory; 0 if page @pfn isn't memory. */
 static unsigned long pfn_memory(unsigned long pfn)
 {
 	if (block_is_memory(pfn >> PAGODA_BLOCK_SHIFT))
@@ -185,8 +191,8 @@ static unsigned long pfn_memory(unsigned long pfn)
 
 /*
  * Returns the kernel address of the memory at a bus address below 2^52, which is a physical address
- * because the device has no IOMMU, or NULL if there is no memory. *@got receives the contiguous
- * bytes, which may be more than @want, or fewer.
+ * because the device has no IOMMU, or NULL if no memory is there. *@got receives the number of
+ * contiguous bytes, which may be more than @want, or fewer.
  */
 void *pagoda_vgpu_system_span(void *context, u64 bus, u64 want, u64 *got)
 {

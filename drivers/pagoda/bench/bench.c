@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Measurements inside the kernel: paging operations, the builders of packets, and moves
- * compared with TTM's own copy. Reading a debugfs file runs them; the device should have no
- * other users meanwhile. Not for production (CONFIG_DRM_PAGODA_BENCH).
+ * compared with TTM's own copy. Reading a debugfs file runs the measurements; the device should
+ * have no other users meanwhile. Not for production (CONFIG_DRM_PAGODA_BENCH).
  *
- * Each value is the median of BENCH_RUNS runs, which alternate with the runs of what the value
- * is compared to. A higher ratio is better.
+ * Each value is the median of BENCH_RUNS runs, which alternate with runs of the work that the value
+ * is compared to. A ratio is the time of that work by the measured time: higher is better.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -35,7 +35,7 @@ static void bench_rate(struct bench *b, const char *metric, const char *shape, u
 	pagoda_bench_bandwidth(b, name, size * count, ours, theirs);
 }
 
-/* Returns the nanoseconds of memcpy() between VRAM and pages, in contiguous pieces. */
+/* Returns the nanoseconds of memcpy() from VRAM to pages (@out) or back, in contiguous pieces. */
 static u64 bench_copy(struct bench *b, const struct bench_pages *p, u64 address, u64 size,
 		      bool out)
 {
@@ -95,7 +95,7 @@ out:
 	return ret;
 }
 
-/* Bytes that bench_moves() moves in a run. */
+/* Bytes that bench_moves() moves in a run, unless a single allocation is larger. */
 #define BENCH_MOVED	(32ull << 20)
 
 struct bench_set {
@@ -129,7 +129,7 @@ static int bench_set_alloc(struct bench *b, struct bench_set *set, u64 size)
 	return 0;
 }
 
-/* Times moving all allocations of @set: by the device, or with @cpu by TTM's own copy. */
+/* Times moving all allocations of @set to @mem_type: by the device, or with @cpu by TTM's copy. */
 static int bench_set_move(struct bench *b, struct bench_set *set, u32 mem_type, bool cpu, u64 *ns)
 {
 	u64 start = ktime_get_ns();
@@ -175,7 +175,7 @@ static int bench_moves(struct bench *b, u64 size)
 	return ret;
 }
 
-/* Times a memcpy() and allocating (@out) or freeing pages: the least that a move takes. */
+/* Times a memcpy() and allocating (@out) or freeing pages: the least time that a move takes. */
 static int bench_allocate_and_copy(struct bench *b, u64 address, u64 size, bool out, u64 *ns)
 {
 	struct bench_pages pages;
@@ -230,7 +230,7 @@ static int bench_end_to_end(struct bench *b, u64 size)
 	return ret;
 }
 
-/* Reports the time and the bytes of packets that builders take, in a buffer that is reused. */
+/* Reports the time, bytes and number of commands that the builder makes for a transfer of @size. */
 static int bench_builder(struct bench *b, u64 size, bool scattered)
 {
 	struct pagoda_vidmm *vidmm = b->vidmm;
@@ -350,7 +350,7 @@ static int bench_all(struct bench *b)
 	       bench_latency(b);
 }
 
-/* Show function of all files of the benchmark; the file's data is the function to run. */
+/* Show function of all debugfs files of the benchmark; the file's data is the function to run. */
 static int bench_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Work inside the kernel that the benchmark in user space (selftests/tools) compares jobs with.
- * Reading a debugfs file does its work once, and prints the amount and the nanoseconds that it
- * took, so the benchmark can alternate between this work and its own.
+ * Reading a debugfs file does the file's work once, and prints the amount and the nanoseconds of
+ * the work, so the benchmark can alternate between this work and its jobs.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -17,7 +17,7 @@
 
 #define BESIDE_COPY_BYTES	(32ull << 20)
 
-/* Times an empty round trip through a virtqueue. */
+/* Times a round trip through the control virtqueue with a command that does nothing. */
 int pagoda_bench_trip(struct bench *b)
 {
 	u64 start = ktime_get_ns();
@@ -28,7 +28,7 @@ int pagoda_bench_trip(struct bench *b)
 	return ret;
 }
 
-/* Returns the piece at @done of the copy of an allocation's first half to its second half. */
+/* Returns the operation that copies the piece at @done of @bo's first half to the second half. */
 static struct pagoda_paging_op beside_copy_op(const struct pagoda_bo *bo, u64 done)
 {
 	const struct pagoda_side src = {

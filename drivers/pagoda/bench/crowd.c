@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Work that the benchmark of long residency lists compares its results with (see beside.c): on
- * the allocations on the residency lists of the process that reads the debugfs file, in the
- * order in which they were added.
+ * Work with which the user-space benchmark of long residency lists compares its results (see
+ * beside.c): on the allocations on the residency lists of the process that reads the debugfs file,
+ * in the order in which the allocations were added to the lists.
  */
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -24,7 +24,7 @@
 
 /* Allocations of a measurement; the benchmark in user space uses lists of this length, too. */
 #define CROWD_LIST	1000
-/* Victims chosen in a measurement. */
+/* Most victims chosen in a measurement. */
 #define CROWD_PICKS	1000
 /* Bytes that are written to empty the CPU's caches. */
 #define CROWD_COLD	SZ_64M
@@ -48,7 +48,7 @@ static void crowd_take(struct crowd *crowd, struct pagoda_requirements *reqs, u3
 	mutex_unlock(&reqs->lock);
 }
 
-/* Counts the allocations on the lists of the current process, and adds up to @room to @crowd. */
+/* Counts the allocations on the current process's lists; adds up to @room of these to @crowd. */
 static u32 crowd_look(struct bench *b, struct crowd *crowd, u32 room)
 {
 	struct drm_device *drm = &b->pagoda->drm;
@@ -90,7 +90,7 @@ static int crowd_get(struct bench *b, struct crowd *crowd)
 	return 0;
 }
 
-/* Locks and unlocks all reservations: the least that a call about @bos takes. */
+/* Locks and unlocks all reservations: the least time that an ioctl about @bos takes. */
 static int crowd_lock_list(struct pagoda_bo **bos, u32 count)
 {
 	struct drm_exec exec;
@@ -109,7 +109,7 @@ static int crowd_lock_list(struct pagoda_bo **bos, u32 count)
 	return ret;
 }
 
-/* Reads a member of each allocation: a cache miss each, the least for looking at @bos. */
+/* Reads a member of each allocation, a cache miss each: the least time to look at @bos. */
 static int crowd_walk_list(struct pagoda_bo **bos, u32 count)
 {
 	u32 i;
@@ -121,7 +121,7 @@ static int crowd_walk_list(struct pagoda_bo **bos, u32 count)
 
 typedef int (*crowd_fn)(struct pagoda_bo **bos, u32 count);
 
-/* Runs @run on each CROWD_LIST allocations; @times gets the nanoseconds, sorted. */
+/* Runs @run on each group of CROWD_LIST allocations; @times gets the sorted nanoseconds. */
 static int crowd_time(struct crowd *crowd, crowd_fn run, u64 *times)
 {
 	u32 i, lists = crowd->count / CROWD_LIST;
@@ -136,7 +136,7 @@ static int crowd_time(struct crowd *crowd, crowd_fn run, u64 *times)
 	return ret;
 }
 
-/* Runs @run on the allocations of the process and reports the median time. */
+/* Runs @run on the process's allocations, reports the median time for CROWD_LIST of these. */
 static int crowd_run(struct bench *b, crowd_fn run)
 {
 	struct crowd crowd;
@@ -155,19 +155,19 @@ static int crowd_run(struct bench *b, crowd_fn run)
 	return ret;
 }
 
-/* Times locking all reservations of a list. Returns -ENOENT if the process has no lists. */
+/* Times locking the reservations of CROWD_LIST allocations; -ENOENT if no list has allocations. */
 int pagoda_bench_lock(struct bench *b)
 {
 	return crowd_run(b, crowd_lock_list);
 }
 
-/* Times reading all allocations of a list. Returns -ENOENT if the process has no lists. */
+/* Times reading a member of CROWD_LIST allocations; -ENOENT if no list has allocations. */
 int pagoda_bench_walk(struct bench *b)
 {
 	return crowd_run(b, crowd_walk_list);
 }
 
-/* Empties the CPU's caches, because real searches for victims miss them, too. */
+/* Empties the CPU's caches, because real searches for victims find cold caches, too. */
 static int crowd_chill(void)
 {
 	void *other = vmalloc(CROWD_COLD);
@@ -179,7 +179,7 @@ static int crowd_chill(void)
 	return 0;
 }
 
-/* Times picking victims with empty caches, and makes them candidates again. */
+/* Times picking victims with empty CPU caches, and makes the victims candidates again. */
 int pagoda_bench_pick(struct bench *b)
 {
 	struct pagoda_victims *victims = b->vidmm->victims;

@@ -10,7 +10,7 @@
 #include "vidmm/stream/stream.h"
 #include "lib.h"
 
-/* Order of the blocks of a "contiguous" page list: 2 MiB. */
+/* Largest order of the blocks that the pages of a page list are allocated in: 2 MiB. */
 #define BENCH_ORDER	9
 
 static int bench_compare(const void *a, const void *b)
@@ -31,7 +31,10 @@ u64 pagoda_bench_median(u64 *values)
 	return max(values[BENCH_RUNS / 2], 1ull);
 }
 
-/* Prints the rates of @amount in both median times; returns their ratio in thousandths. */
+/*
+ * Prints @amount per second >> @shift for the median of @ours and for that of @theirs, and the
+ * ratio of the first rate to the second. Returns the ratio in thousandths.
+ */
 static u64 bench_report(struct bench *b, const char *metric, const char *unit, u64 amount,
 			u32 shift, u64 *ours, u64 *theirs)
 {
@@ -81,7 +84,10 @@ void pagoda_bench_pages_free(struct bench_pages *p)
 	kvfree(p->dma);
 }
 
-/* Permutes the pages of a block so that consecutive entries are never adjacent pages. */
+/*
+ * Permutes the pages of each whole 2 MiB block so that consecutive entries are never adjacent
+ * pages; almost all pages of a smaller list keep their place.
+ */
 static u32 bench_scatter(u32 i, u32 count)
 {
 	return (i & ~511u) + ((i & 511u) * 167 & 511u) < count ?
@@ -160,7 +166,10 @@ void pagoda_bench_close(struct pagoda_bo *bo)
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }
 
-/* Returns the piece at @done of a transfer of @size bytes between pages and VRAM at @address. */
+/*
+ * Returns the operation for the piece at @done of a transfer of @size bytes from VRAM at @address
+ * to pages (@out) or from pages to VRAM.
+ */
 struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address, u64 done,
 					u64 size, bool out)
 {
@@ -185,7 +194,7 @@ struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address
 	};
 }
 
-/* Returns the READ_PHYSICAL that ends a move to the pages: all writes to them are done then. */
+/* Returns the READ_PHYSICAL that ends a move to @p: after it all writes to the pages are done. */
 struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p)
 {
 	return (struct pagoda_paging_op) {
@@ -199,7 +208,7 @@ struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p)
 	};
 }
 
-/* Times a transaction from its begin to the end of its last operation. */
+/* Times a transaction of the operations that @emit emits, until the last operation is executed. */
 int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, bench_emit *emit,
 		     void *arg, u64 *ns)
 {
@@ -242,7 +251,7 @@ static int bench_transfer_emit(struct pagoda_stream_txn *txn, void *arg)
 	return ret ?: pagoda_stream_emit(txn, &flush);
 }
 
-/* Times a transfer and the flush operation, in a transaction of their own. */
+/* Times a transaction of a transfer and of pagoda_bench_flush_op(). */
 int pagoda_bench_transfer(struct bench *b, struct bench_transfer *transfer, u64 *ns)
 {
 	struct pagoda_vidmm *vidmm = b->vidmm;

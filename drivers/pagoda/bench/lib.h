@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of the benchmark share: reports, and memory to move. */
+/* What the files of bench/ share: reports, and memory to move. */
 #ifndef PAGODA_BENCH_LIB_H
 #define PAGODA_BENCH_LIB_H
 
@@ -21,7 +21,7 @@ struct bench {
 	struct pagoda_client *client;
 };
 
-/* A page list: contiguous blocks, or no two consecutive entries adjacent pages. */
+/* A list of system pages, in contiguous blocks of 2^order pages or scattered (bench_scatter()). */
 struct bench_pages {
 	u32 nr_pages;
 	u32 order;
@@ -30,7 +30,7 @@ struct bench_pages {
 	struct pagoda_adl adl;
 };
 
-/* A transfer of @size bytes between pages and VRAM; with @layout VRAM has a tiled surface. */
+/* A transfer of @size bytes from VRAM to pages (@out) or back; with @layout VRAM is tiled. */
 struct bench_transfer {
 	const struct bench_pages *pages;
 	u64 address;
@@ -40,10 +40,10 @@ struct bench_transfer {
 	struct pagoda_layout layout;
 };
 
-/* Emits operations into a transaction; @arg is the caller's. */
+/* Emits operations into @txn; @arg is that of pagoda_bench_run(). Returns 0 or an error. */
 typedef int bench_emit(struct pagoda_stream_txn *txn, void *arg);
 
-/* lib.c. @ours, @theirs: BENCH_RUNS times in nanoseconds, which get sorted. Ratio 1 is 1000. */
+/* Defined in lib.c. @ours, @theirs: BENCH_RUNS nanoseconds each, to be sorted. Ratio 1 = 1000. */
 void pagoda_bench_sort(u64 *values, u32 count);
 u64 pagoda_bench_median(u64 *values);
 u64 pagoda_bench_rate(struct bench *b, const char *metric, const char *unit, u64 amount,
@@ -67,17 +67,17 @@ int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, ben
 		     void *arg, u64 *ns);
 int pagoda_bench_transfer(struct bench *b, struct bench_transfer *transfer, u64 *ns);
 
-/* virtual.c, tables.c */
+/* Defined in virtual.c and tables.c */
 int pagoda_bench_virtual(struct bench *b);
 int pagoda_bench_tiled(struct bench *b);
 int pagoda_bench_tables(struct bench *b);
 
-/* beside.c, lib.c */
+/* Defined in beside.c and lib.c */
 void pagoda_bench_report(struct bench *b, u64 amount, u64 ns);
 int pagoda_bench_trip(struct bench *b);
 int pagoda_bench_copy(struct bench *b);
 
-/* crowd.c */
+/* Defined in crowd.c */
 int pagoda_bench_lock(struct bench *b);
 int pagoda_bench_walk(struct bench *b);
 int pagoda_bench_pick(struct bench *b);

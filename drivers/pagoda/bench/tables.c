@@ -27,13 +27,13 @@
 #define BENCH_PTES		((u32)(BENCH_MAPPED >> PAGE_SHIFT))
 /* Bytes of VRAM: half for the tables, half for tables that are written for comparison. */
 #define BENCH_TABLE_BYTES	(16ull << 20)
-/* Number of operations of a single page that are measured. */
+/* Number of operations in a measurement of operations that write one entry each. */
 #define BENCH_SINGLES		4096
-/* Entries of an operation that is given the entries' values: those of a table. */
+/* Entries per operation in a measurement of operations that write a whole table each. */
 #define BENCH_PTES_EACH		VIRTIO_PAGODA_PT_ENTRIES
 
 /*
- * Goal for updates through the queue: their rate divided by memset64()'s, in thousandths. An
+ * Goal for updates through the queue: the updates' rate divided by memset64()'s, in thousandths. An
  * entry is accessed four times: checked, copied into the paging buffer, copied by the device to
  * where the driver can't change it, and stored, atomically for concurrent page-table walks.
  */
@@ -130,7 +130,7 @@ static void bench_table_free(void *owner, void *space_data, struct pagoda_table_
 	kfree(table);
 }
 
-/* Sets a root, but not that of space 0: the device keeps the driver's paging process. */
+/* Sets a space's root table, but not of space 0, which stays the driver's paging process. */
 static int bench_set_root(void *owner, u32 space, const struct pagoda_root *root)
 {
 	const struct pagoda_command command = {
@@ -151,7 +151,7 @@ static const struct pagoda_mmu_ops bench_mmu_ops = {
 	.set_root = bench_set_root,
 };
 
-/* ---- A change ---------------------------------------------------------------- */
+/* ---- A change of page tables -------------------------------------------------- */
 
 /*
  * Permutes a table's pages by triangular numbers, which reach each page once, so that no three
@@ -168,7 +168,7 @@ static u64 bench_shape_va(enum bench_shape shape)
 	return (shape + 1) * 4 * BENCH_MAPPED;
 }
 
-/* Fills in the extents of @shape, at other addresses than in @turn - 1. Returns their number. */
+/* Fills t->extents for @shape, at other addresses than for @turn - 1; returns their number. */
 static u32 bench_shape_fill(struct bench_tables *t, enum bench_shape shape, u32 turn)
 {
 	u64 blocks = t->b->vidmm->paging_limits->vram_size / SZ_2M;
@@ -188,7 +188,7 @@ static u32 bench_shape_fill(struct bench_tables *t, enum bench_shape shape, u32 
 			extent->address = base + (ALIGN_DOWN((u64)i, VIRTIO_PAGODA_PT_ENTRIES) +
 						  tables_scatter(i)) * PAGE_SIZE;
 		else
-			extent->address = base + PAGE_SIZE;	/* no large page fits */
+			extent->address = base + PAGE_SIZE;	/* misaligned for large pages */
 	}
 	return nr;
 }
@@ -249,7 +249,7 @@ static int bench_change(struct bench_tables *t, u64 *ns)
 	return ret;
 }
 
-/* ---- Comparisons ----------------------------------------------------------------- */
+/* ---- Work to compare with ------------------------------------------------------- */
 
 /* Returns the VRAM address of the half of bench_tables.bo that has no tables. */
 static u64 bench_spare(struct bench_tables *t)
@@ -266,7 +266,7 @@ static u64 bench_memset(struct bench_tables *t, u64 ptes, u64 value)
 	return ktime_get_ns() - start;
 }
 
-/* Returns an update of @nr entries of a leaf table that isn't part of the address space. */
+/* Returns an operation that writes @nr entries of a leaf table outside of the address space. */
 static struct pagoda_paging_op bench_update_op(struct bench_tables *t, u32 i, u32 nr,
 					       const u64 *values)
 {
@@ -288,7 +288,7 @@ static struct pagoda_paging_op bench_update_op(struct bench_tables *t, u32 i, u3
 	};
 }
 
-/* @count entries with scattered pages, in operations of @each entries. */
+/* Writes of @count entries for scattered pages, in operations of @each entries. */
 struct bench_updates {
 	struct bench_tables *t;
 	const u64 *values;
@@ -324,7 +324,7 @@ static int bench_updates_run(struct bench_updates *updates, u64 *ns)
 	return pagoda_bench_run(b, &cost, bench_updates_emit, updates, ns);
 }
 
-/* Times writing @count entries, and scales the time to BENCH_PTES entries. */
+/* Times writing @count entries by operations of @each; scales the time to BENCH_PTES entries. */
 static int bench_updates(struct bench_tables *t, u32 count, u32 each, u64 *ns)
 {
 	struct bench_updates updates = { .t = t, .count = count, .each = each };
@@ -344,7 +344,7 @@ static int bench_updates(struct bench_tables *t, u32 count, u32 each, u64 *ns)
 	return ret;
 }
 
-/* ---- Shapes --------------------------------------------------------------------- */
+/* ---- Measuring a shape ----------------------------------------------------------- */
 
 struct bench_table_times {
 	u64 queue[BENCH_RUNS];

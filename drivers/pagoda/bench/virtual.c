@@ -14,11 +14,11 @@
 
 #define BENCH_VIRTUAL_BYTES	(64ull << 20)
 #define BENCH_TILED_BYTES	(16ull << 20)
-/* Goals for the ratio of the slowest variant, in thousandths. */
+/* Goals, in thousandths, for the lowest ratio of all variants to a plain TRANSFER. */
 #define BENCH_VIRTUAL_GOAL	900
 #define BENCH_TILED_GOAL	500
 
-/* An allocation in VRAM, and as many system pages. */
+/* An allocation in VRAM, as many system pages, and a transfer between both. */
 struct bench_pair {
 	struct pagoda_bo *bo;
 	struct bench_pages pages;
@@ -175,7 +175,7 @@ static int bench_virtual_way(struct bench *b, bool scattered, bool out, u64 *wor
 	return ret;
 }
 
-/* Does nothing in CPU_VIRTUAL mode: no moves are by virtual addresses then. */
+/* Does nothing without an MMU or in CPU_VIRTUAL mode: no move uses virtual addresses then. */
 int pagoda_bench_virtual(struct bench *b)
 {
 	struct pagoda_mmu *mmu = b->vidmm->mmu;
@@ -226,11 +226,11 @@ static int bench_tiled_way(struct bench *b, u32 tiling, u32 pitch, bool out, u64
 /*
  * Compares both tile sizes, in narrow and in wide surfaces, with a linear TRANSFER.
  *
- * A tiled copy is slower: a linear copy needs a single translation for a page, whose bytes the
- * CPU prefetches. In a row of a surface each 64 bytes (4 KiB tiles) or 256 bytes (64 KiB tiles)
- * are in another tile, and so in another page. A tile is used again a row later, when in a wide
- * surface the CPU's caches have lost it, because tiles 64 KiB apart share few cache sets. A
- * copy tile by tile would have the problem on the linear side, where rows are a pitch apart.
+ * A tiled copy is slower: a linear copy needs a single address translation for a page, whose bytes
+ * the CPU prefetches. In a row of a surface each 64 bytes (4 KiB tiles) or 256 bytes (64 KiB tiles)
+ * are in another tile, and so in another page. A tile is used again a row later; in a wide surface
+ * the CPU's caches have lost the tile by then, because tiles 64 KiB apart share few cache sets. A
+ * copy tile by tile would lose cache lines of the linear side, where rows are a pitch apart.
  */
 int pagoda_bench_tiled(struct bench *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Checks of ranges, pages and page-table geometry that operations, packets and tables share. */
+/* Helpers for checks, and for the sizes of segments, page tables and page-table entries. */
 #ifndef PAGODA_CORE_CHECK_H
 #define PAGODA_CORE_CHECK_H
 
@@ -31,7 +31,10 @@ static inline bool pagoda_within(u64 start, u64 size, u64 limit)
 	return start <= limit && size <= limit - start;
 }
 
-/* Returns the bytes of a segment; for system memory, the end of the addresses the device has. */
+/*
+ * Returns the bytes of a segment, 0 for an unknown id. Of system memory: the bytes that MAP_MMU can
+ * map if the device has an MMU of its own, else no limit.
+ */
 static inline u64 pagoda_segment_size(const struct pagoda_paging_limits *limits, u32 segment)
 {
 	switch (segment) {
@@ -48,7 +51,7 @@ static inline u64 pagoda_segment_size(const struct pagoda_paging_limits *limits,
 	}
 }
 
-/* Returns the address behind the last virtual address, 0 without virtual addresses. */
+/* Returns the end of the GPU virtual addresses, or 0 if the device has no virtual addresses. */
 static inline u64 pagoda_va_end(const struct pagoda_paging_limits *limits)
 {
 	return limits->va_bits && limits->va_bits < 64 ? 1ull << limits->va_bits : 0;
@@ -64,15 +67,16 @@ static inline bool pagoda_has_dual(const struct pagoda_paging_limits *limits)
 	return limits->features & 1ull << VIRTIO_PAGODA_F_DUAL_PTE;
 }
 
-/* Returns log2 of the bytes that an entry of a level translates. */
+/* Returns log2 of the bytes that an entry of a table at @level translates; level 0: 4 KiB. */
 static inline u32 pagoda_pt_shift(u32 level)
 {
 	return VIRTIO_PAGODA_PAGE_SHIFT + level * VIRTIO_PAGODA_PT_INDEX_BITS;
 }
 
 /*
- * Returns whether @levels levels can translate addresses of @va_bits, with an index of at least
- * one bit in each. With two levels the root may be longer than other tables: 1 GiB at 48 bits.
+ * Returns whether page tables of @levels levels can translate addresses of @va_bits bits, with at
+ * least one bit as index of each level. The root of two levels may have more entries than any
+ * other table: at 48 bits the root has 1 GiB.
  */
 static inline bool pagoda_pt_levels_fit(u32 va_bits, u32 levels)
 {
@@ -84,7 +88,7 @@ static inline bool pagoda_pt_levels_fit(u32 va_bits, u32 levels)
 	return va_bits > pagoda_pt_shift(levels - 1) && va_bits <= pagoda_pt_shift(levels);
 }
 
-/* Returns the bytes of an entry: with dual PTEs an entry of level 1 has two words. */
+/* Returns the bytes of an entry: 16 at level 1 on a device with dual PTEs, else 8. */
 static inline u32 pagoda_pt_stride(const struct pagoda_paging_limits *limits, u32 level)
 {
 	bool two = level == 1 && pagoda_has_dual(limits);
@@ -92,7 +96,10 @@ static inline u32 pagoda_pt_stride(const struct pagoda_paging_limits *limits, u3
 	return two ? 2 * VIRTIO_PAGODA_PT_ENTRY_BYTES : VIRTIO_PAGODA_PT_ENTRY_BYTES;
 }
 
-/* Returns the byte offset, within an entry, of the word that an update writes. */
+/*
+ * Returns the byte offset, within an entry, of the word that an update writes: 8 for the word of
+ * the 64 KiB table in a dual entry of level 1, else 0.
+ */
 static inline u32 pagoda_pt_word(const struct pagoda_paging_limits *limits, u32 level, bool use_64k)
 {
 	bool second = use_64k && level == 1 && pagoda_has_dual(limits);
@@ -100,7 +107,10 @@ static inline u32 pagoda_pt_word(const struct pagoda_paging_limits *limits, u32 
 	return second ? VIRTIO_PAGODA_PT_ENTRY_BYTES : 0;
 }
 
-/* Returns the most entries of a table; only with two levels the root has more than others. */
+/*
+ * Returns the most entries of a table at @level. Only the root of two levels may have more than
+ * VIRTIO_PAGODA_PT_ENTRIES.
+ */
 static inline u64 pagoda_pt_entries(const struct pagoda_paging_limits *limits, u32 level,
 				    bool use_64k)
 {
@@ -113,7 +123,7 @@ static inline u64 pagoda_pt_entries(const struct pagoda_paging_limits *limits, u
 	return min_t(u64, root, VIRTIO_PAGODA_PT_ENTRIES);
 }
 
-/* Returns whether updates of a level may have VIRTIO_PAGODA_UPDATE_USE_64K. */
+/* Returns whether an update of a table at @level may have VIRTIO_PAGODA_UPDATE_USE_64K. */
 static inline bool pagoda_pt_may_use_64k(const struct pagoda_paging_limits *limits, u32 level)
 {
 	if (level)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Interfaces that differ between the kernels the driver is built for. Stable releases backport
- * such changes, so Kbuild probes the headers and no version is compared. No other file may depend
- * on the kernel version.
+ * Kernel interfaces that differ between the kernels the driver is built for. Stable releases
+ * backport changes of interfaces, so Kbuild probes the kernel's headers instead of comparing
+ * versions. No other source file of the driver may depend on the kernel version.
  */
 #ifndef PAGODA_COMPAT_H
 #define PAGODA_COMPAT_H
@@ -23,14 +23,17 @@
 #include <drm/ttm/ttm_resource.h>
 #include <drm/ttm/ttm_tt.h>
 
-/* Namespace of the exported dma-buf functions: an identifier in older kernels, now a string. */
+/* Imports the symbol namespace of dma-buf; older kernels name a namespace by an identifier. */
 #ifdef PAGODA_HAVE_NS_IDENTIFIER
 #define PAGODA_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
 #else
 #define PAGODA_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
 #endif
 
-/* True if importers of dma-bufs are told of moves; if not, buffers they map are pinned. */
+/*
+ * PAGODA_HAVE_MOVE_NOTIFY: whether the kernel has an exporter tell dynamic importers of a dma-buf
+ * that the buffer moves. If not, the buffer is pinned while a device maps the dma-buf.
+ */
 #ifdef PAGODA_HAVE_INVALIDATE_MAPPINGS
 #define PAGODA_HAVE_MOVE_NOTIFY		1
 #else
@@ -73,9 +76,9 @@ static inline bool gpu_buddy_block_is_split(struct gpu_buddy_block *block)
 /* ---- TTM: references, pages, devices and pools -------------------------------- */
 
 /*
- * Where TTM exports no reference of its own, drivers count references of the GEM object and drop
- * TTM's reference with the last GEM reference. Pagoda does so on all kernels: a user-space mapping
- * holds the GEM object too, see pagoda_gem_ttm_mmap().
+ * Drops TTM's only reference to @bo, when the last reference to the GEM object was dropped. Newer
+ * kernels count references in the GEM object only. Pagoda does so on older kernels, too:
+ * pagoda_gem_ttm_mmap() has a mapping of user space hold the GEM object.
  */
 #ifndef PAGODA_HAVE_TTM_BO_FINI
 static inline void ttm_bo_fini(struct ttm_buffer_object *bo)
@@ -85,8 +88,9 @@ static inline void ttm_bo_fini(struct ttm_buffer_object *bo)
 #endif
 
 /*
- * drm_gem_ttm_mmap() of all kernels: on success the caller's reference of @obj belongs to @vma, and
- * the operations of @vma count references of the GEM object. Caller holds mmap_lock for writing.
+ * Does what drm_gem_ttm_mmap() of newer kernels does: on success the caller's reference to @obj
+ * belongs to @vma, and the operations of @vma get and put references to the GEM object. The caller
+ * holds mmap_lock for writing.
  */
 static inline int pagoda_gem_ttm_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
@@ -95,7 +99,7 @@ static inline int pagoda_gem_ttm_mmap(struct drm_gem_object *obj, struct vm_area
 #else
 	int ret = ttm_bo_mmap_obj(vma, drm_gem_ttm_of_gem(obj));
 
-	/* Drop the reference of TTM's that ttm_bo_mmap_obj() took; the caller's reference stays. */
+	/* Drop the TTM reference that ttm_bo_mmap_obj() took; @vma keeps the GEM reference. */
 	if (!ret)
 		ttm_bo_put(drm_gem_ttm_of_gem(obj));
 	return ret;
@@ -109,7 +113,10 @@ static inline int ttm_bo_populate(struct ttm_buffer_object *bo, struct ttm_opera
 }
 #endif
 
-/* ttm_device_init() of all kernels. @dma_alloc: pages come from the DMA API, in reach of @dev. */
+/*
+ * Calls ttm_device_init() with the arguments of this kernel. @dma_alloc: TTM gets pages from the
+ * DMA API, so that @dev can address them.
+ */
 static inline int pagoda_ttm_device_init(struct ttm_device *bdev,
 					 const struct ttm_device_funcs *funcs, struct device *dev,
 					 struct address_space *mapping,
@@ -125,24 +132,24 @@ static inline int pagoda_ttm_device_init(struct ttm_device *bdev,
 }
 
 /*
- * Initializes the zeroed @pool as a TTM pool of its own; ttm_pool_fini() frees the pool's pages.
- * Returns false on kernels that count pooled pages: all devices share a pool there, of which
- * pagoda_pool_reclaimable() tells the size.
+ * Initializes the zeroed @pool as a TTM pool that shares no pages with other pools, so that
+ * ttm_pool_fini() frees all of its pages; returns true. Returns false, with @pool unchanged, on
+ * kernels that count pooled pages, where pagoda_pool_reclaimable() tells their number.
  */
 static inline bool pagoda_pool_init_private(struct ttm_pool *pool, struct device *dev)
 {
 #ifdef PAGODA_HAVE_GPU_RECLAIM
 	return false;
 #else
-	/* A pool with a node doesn't use TTM's global lists. */
+	/* TTM keeps pages of a pool with a NUMA node in lists of that pool, not in global lists. */
 	ttm_pool_init(pool, dev, first_online_node, false, false);
 	return true;
 #endif
 }
 
 /*
- * Returns the number of pages in TTM's pools, which are freed when memory is short, or 0 if the
- * kernel doesn't count them. si_mem_available() doesn't include these pages.
+ * Returns the number of pages in TTM's pools, or 0 if the kernel doesn't count pooled pages. The
+ * kernel frees pooled pages when memory is short, but si_mem_available() doesn't include them.
  */
 static inline unsigned long pagoda_pool_reclaimable(void)
 {
@@ -161,7 +168,10 @@ static inline unsigned long pagoda_pool_reclaimable(void)
 #define PAGODA_DRIVER_GEM_GPUVA		0
 #endif
 
-/* The caller holds the lock of the GEM object's gpuva list, which is the object's reservation. */
+/*
+ * Callers hold the GEM object's reservation, which protects the object's gpuva list; so on older
+ * kernels drm_gpuvm_bo_obtain() does the same.
+ */
 #ifndef PAGODA_HAVE_GPUVM_OBTAIN_LOCKED
 #define drm_gpuvm_bo_obtain_locked	drm_gpuvm_bo_obtain
 #endif
@@ -172,7 +182,7 @@ struct drm_gpuvm_map_req {
 };
 #endif
 
-/* drm_gpuvm_sm_map() of all kernels; called where the gpuvm's callbacks may run. */
+/* Calls drm_gpuvm_sm_map(), which calls the sm_step callbacks of @gpuvm with @priv. */
 static inline int pagoda_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv,
 				      const struct drm_gpuvm_map_req *req)
 {
@@ -187,8 +197,9 @@ static inline int pagoda_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv,
 /* ---- Limits of control groups --------------------------------------------------- */
 
 /*
- * Without the dmem controller no segment is a region: each function returns what the kernel's own
- * stubs return if the controller isn't configured. vidmm/bo/dmem.c is the only caller.
+ * Interface of the dmem controller for vidmm/bo/dmem.c. On kernels without the controller no
+ * segment is a region of the controller: each function below returns what the kernel's own stub
+ * returns if the controller isn't configured.
  */
 #ifdef PAGODA_HAVE_DMEM
 #include <linux/cgroup_dmem.h>
@@ -216,7 +227,7 @@ static inline int ttm_resource_manager_dmem_reclaim(struct dmem_cgroup_pool_stat
 #define pagoda_dmem_register_region	dmem_cgroup_register_region
 #endif
 
-/* Without a common ancestor, memory protection is measured from the root cgroup. */
+/* Returns NULL on older kernels: the caller then measures protection from the root cgroup. */
 #ifndef PAGODA_HAVE_DMEM_ANCESTOR
 static inline struct dmem_cgroup_pool_state *
 dmem_cgroup_get_common_ancestor(struct dmem_cgroup_pool_state *a, struct dmem_cgroup_pool_state *b)
@@ -303,7 +314,7 @@ static inline struct dmem_cgroup_pool_state *pagoda_dmem_of_resource(struct ttm_
 }
 #endif
 
-/* In older kernels kthread_create_worker() starts the worker as well. */
+/* kthread_create_worker() of older kernels also starts the worker that it creates. */
 #ifndef kthread_run_worker
 #define kthread_run_worker	kthread_create_worker
 #endif
@@ -311,15 +322,15 @@ static inline struct dmem_cgroup_pool_state *pagoda_dmem_of_resource(struct ttm_
 /* ---- The scheduler -------------------------------------------------------------- */
 
 /**
- * struct pagoda_sched_args - Parameters of a scheduler
- * @ops: Backend
- * @submit_wq: Ordered work queue that runs jobs
- * @priorities: Number of run queues, from the kernel's priority down
- * @credit_limit: Number of jobs the backend takes at once
- * @name: Name of the timeline; must stay valid as long as a fence may
- * @dev: Device for messages
+ * struct pagoda_sched_args - Parameters of pagoda_sched_init()
+ * @ops: Callbacks that run and free jobs
+ * @submit_wq: Ordered work queue on which the scheduler runs jobs
+ * @priorities: Number of run queues, one for each priority from DRM_SCHED_PRIORITY_KERNEL down
+ * @credit_limit: Number of jobs that may be with the hardware at the same time
+ * @name: Name of the timeline; must stay valid as long as a fence of the scheduler exists
+ * @dev: Device that the scheduler's messages name
  *
- * The scheduler has no timeout.
+ * The scheduler doesn't time out jobs.
  */
 struct pagoda_sched_args {
 	const struct drm_sched_backend_ops *ops;
@@ -330,7 +341,7 @@ struct pagoda_sched_args {
 	struct device *dev;
 };
 
-/* drm_sched_init() of all kernels; @sched is zeroed. Returns 0 or a negative errno. */
+/* Calls drm_sched_init() for the zeroed @sched. Returns 0 or a negative errno. */
 static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched,
 				    const struct pagoda_sched_args *args)
 {
@@ -353,7 +364,7 @@ static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched,
 #endif
 }
 
-/* drm_sched_job_init() of all kernels: one credit, the kernel as client, @owner for traces. */
+/* Calls drm_sched_job_init() for a job of one credit; @owner is only shown by traces. */
 static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 					struct drm_sched_entity *entity, void *owner)
 {
@@ -366,26 +377,29 @@ static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 
 /* ---- Usage by clients -------------------------------------------------------------- */
 
-/* Kernels without the flag always print active memory. */
+/* Kernels without DRM_GEM_OBJECT_ACTIVE print the bytes of active memory always. */
 #ifndef PAGODA_HAVE_GEM_OBJECT_ACTIVE
 #define DRM_GEM_OBJECT_ACTIVE	0
 #endif
 
 /* ---- Work queues ------------------------------------------------------------------ */
 
-/* WQ_PERCPU is the default of older kernels, and has to be set in newer ones. */
+/* A work queue of older kernels is per CPU by default; newer kernels want WQ_PERCPU for that. */
 #ifndef PAGODA_HAVE_WQ_PERCPU
 #define WQ_PERCPU	0
 #endif
 
-/* New name of the unbound work queue; each use of the old name warns of its deprecation. */
+/* system_dfl_wq is the new name; newer kernels warn of each use of system_unbound_wq. */
 #ifndef PAGODA_HAVE_DFL_WQ
 #define system_dfl_wq	system_unbound_wq
 #endif
 
 /* ---- Tests ------------------------------------------------------------------------ */
 
-/* Declares a generator of parameters PAGODA_KUNIT_PARAMS(name), with arguments @prev and @desc. */
+/*
+ * PAGODA_KUNIT_PARAMS() declares the generator @name of a KUnit test's parameters, which uses its
+ * arguments @prev and @desc only.
+ */
 #ifdef PAGODA_HAVE_KUNIT_PARAM_TEST
 #define PAGODA_KUNIT_PARAMS(name) \
 	const void *(name)(struct kunit *test, const void *prev, char *desc)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Control commands to the device, and the size of its VRAM. */
+/* Sends control commands to the device; tells how much VRAM clients may use. */
 #include "core.h"
 #include "info.h"
 #include "transport.h"
@@ -9,7 +9,7 @@
  * @vidmm: The manager
  * @command: Command
  *
- * Context: pagoda_vidmm.control_lock is held; sleeps until the device answered.
+ * Context: pagoda_vidmm.control_lock is held; sleeps until the device answers or a timeout.
  * Return: Result of the transport; -ENODEV once the device is gone.
  */
 int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
@@ -25,7 +25,7 @@ int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_
  * @vidmm: The manager
  * @command: Command
  *
- * Context: Takes pagoda_vidmm.control_lock; sleeps until the device answered.
+ * Context: Takes pagoda_vidmm.control_lock; sleeps until the device answers or a timeout.
  * Return: Result of the transport; -ENODEV once the device is gone.
  */
 int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
@@ -39,7 +39,7 @@ int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command
 }
 
 /**
- * pagoda_vidmm_segment_size() - Size of VRAM without the reserve
+ * pagoda_vidmm_segment_size() - Size of VRAM without &pagoda_vidmm.reserve_size
  * @vidmm: The manager
  *
  * Return: Bytes.
@@ -53,7 +53,7 @@ u64 pagoda_vidmm_segment_size(struct pagoda_vidmm *vidmm)
  * pagoda_vidmm_vram_size() - Size of VRAM that clients can use
  * @vidmm: The manager
  *
- * Return: Bytes; pagoda_vidmm_segment_size() without invalid ranges.
+ * Return: Bytes: pagoda_vidmm_segment_size() less the ranges that the device reported as invalid.
  */
 u64 pagoda_vidmm_vram_size(struct pagoda_vidmm *vidmm)
 {

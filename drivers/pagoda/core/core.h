@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The memory manager of a device, with pointers to its parts, and the order of all locks. */
+/* struct pagoda_vidmm, which has pointers to all parts of the manager; order of all locks. */
 #ifndef PAGODA_CORE_CORE_H
 #define PAGODA_CORE_CORE_H
 
@@ -112,7 +112,10 @@ struct ttm_device;
  * pagoda_ears.lock, then the lock of &pagoda_listener.wait.
  */
 
-/* Statistics; struct drm_pagoda_stats documents each counter. */
+/*
+ * Statistics, documented in struct drm_pagoda_stats; but @overruns is for tests: submissions that a
+ * transaction needed beyond its announced cost.
+ */
 struct pagoda_counters {
 	atomic64_t paged_in;
 	atomic64_t paged_out;
@@ -132,7 +135,7 @@ struct pagoda_counters {
 	atomic64_t range_steals;
 };
 
-/* Orders 0 to 32 of &pagoda_vidmm.nr_populated, because ttm_tt.num_pages has 32 bits. */
+/* Number of entries of &pagoda_vidmm.nr_populated: log2 of a 32-bit number of pages, 0 to 32. */
 #define PAGODA_TT_ORDERS	33
 
 /**
@@ -148,63 +151,69 @@ struct pagoda_counters {
  * @gem_funcs: &drm_gem_object.funcs of allocations; constant
  * @closing_work: Function of &pagoda_closing.work; constant
  * @job_timeout_ms: Milliseconds that a job may run; constant
- * @queue: Paging timeline
+ * @queue: Paging queue, which executes the submissions of @stream in order
  * @vram: Manager of VRAM, segment 1
  * @aperture: Manager of the aperture, segment 2
  * @swizzle: Swizzling ranges
  * @device_mmu: Device addresses of system memory
  * @stream: Emits all paging operations in one order, into paging buffers
  * @journal: The last operations of @stream, for debugfs and coredumps
- * @executor: Memory as the CPU executor sees it; protected by @stream's order
+ * @executor: Memory as the CPU executor sees it; used by one submission of @stream at a time
  * @mmu: Page tables, NULL on a device without address spaces
- * @roots: Root of each address space as the device has it; written with @control_lock held, read
- *	while nothing of the space executes
+ * @roots: Root table that the device has for each address space; written with @control_lock held,
+ *	read while nothing executes in that address space
  * @control_lock: Protects @transport, @deaf and @roots; taken in the dma_fence signalling path
- * @scratch_lock: Protects the paging process' scratch windows against users other than moves
+ * @scratch_lock: Held by a user of the paging process' scratch windows that waits for the device:
+ *	an update of a save area, or an eviction notice in CPU_VIRTUAL mode. A move uses the
+ *	windows within one transaction of @stream, without this lock
  * @transport: Transport for control commands, NULL when the device is gone
- * @deaf: The device failed a command that sets a root: no such command is sent until a reset
- * @dummy: Page behind unmapped aperture addresses
- * @bos: Allocations by id, for packets and debugfs; the xarray's lock keeps an allocation from
- *	going away
- * @next_id: Last allocation id given
+ * @deaf: The device failed a SET_ROOT that was to replace a FLUSH_TLB which the CPU executed: no
+ *	other SET_ROOT is sent for that purpose until the device is reset
+ * @dummy: Page that the device accesses at unmapped aperture addresses
+ * @bos: Allocations by id, for packets and debugfs; no allocation is freed while the xarray's lock
+ *	is held
+ * @next_id: Last allocation id that was given
  * @spaces: Numbers of GPU address spaces in use
- * @next_context: Last context id given
- * @residency: Held while a thread locks a list of allocations; for writing if no other list may
- *	be locked meanwhile
+ * @next_context: Last context id that was given
+ * @residency: Held while a thread locks the reservations of a list of allocations; for writing if
+ *	no other list may be locked meanwhile
  * @settling_calls: Number of the last call of pagoda_settling_begin()
  * @required_lock: Protects &pagoda_bo.wish.requirements of all allocations; nothing is allocated
- *	with it held
- * @taking: Number of threads that place an allocation by evicting others from VRAM
- * @pressing: Number of threads that evict even memory which queued changes of VMs keep in place
- *	(C145), and page tables that only wait for paging: an allocation has no other place
+ *	with this lock held
+ * @taking: Number of threads that evict allocations from VRAM to place an allocation there
+ * @pressing: Number of threads that found no room otherwise. If not 0, allocations that queued
+ *	VM_BINDs will map may be evicted (C145), and page tables and save areas of VMs that have
+ *	paging but no jobs in flight
  * @mfences: Monitored fences
  * @engines: Engines that execute commands, NULL if there are none
  * @resets: Number of resets of the whole device, sleeps included: the epoch
- * @reset: Whether the device is being reset or rebuilt, and sections
+ * @reset: State of the reset or rebuild of the device, and sections
  * @deferred_lock: Protects @deferred; taken from interrupts
  * @deferred: Queues of deferred work that aren't empty
- * @missing: Queues of deferred work that wait for a point of a syncobj
+ * @missing: Queues of deferred work that wait for a point of a syncobj which has no fence yet
  * @points: Points of syncobjs that accepted work will signal
  * @coredump: The last failure of a job or of paging, for the device coredump
- * @losses: Number of times that paging gave up content; see pagoda_lost_mark()
- * @aborts: Number of @losses that a reset caused; counted before @losses
+ * @losses: Number of allocations that lost content because paging was given up; see
+ *	pagoda_lost_mark()
+ * @aborts: Number of the @losses that a reset of the device caused; such a loss is added to @aborts
+ *	before it is added to @losses
  * @offers: Offered allocations
- * @victims: Choice of the allocations that leave VRAM
+ * @victims: Chooses the allocations that leave VRAM when room is needed
  * @promotion: Evicted allocations that come back when there is room in VRAM
- * @bandwidth: Bandwidth of paging, as the queue measures it
+ * @bandwidth: Bandwidth of paging, as measured by @queue
  * @submit_share: Percent of the bandwidth that each client's submissions may evict from VRAM for
  *	allocations that a submission only prefers to have there; 0 = no limit. Constant
  * @defer_jobs: Every job is prepared in a work item, as if its engine were busy. Constant
- * @copies: Copies, in system memory, of allocations in VRAM
+ * @copies: System memory that still has the content of allocations in VRAM
  * @budgets: Usage and budgets of clients
- * @listeners: Clients that receive events
+ * @listeners: Files that clients read their events from
  * @stats: Counters
- * @nr_populated: Allocations that have pages, by log2 of the number of pages, rounded up
- *	(pages.c)
+ * @nr_populated: Number of allocations that have pages, for each log2 of the number of pages,
+ *	rounded up (pages.c)
  * @reaches_part: The device can't address all of the machine's memory; constant
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @limits: Limits of clients and users
- * @moves_by_cpu: Moves are done by TTM's own copy, for the benchmark to compare with
+ * @moves_by_cpu: The CPU copies moved content, by TTM's function; set by the benchmark only
  * @dmem_roots: The root cgroup's share of each segment, by TTM_PL_*; NULL = the segment isn't a
  *	region of the dmem controller. Constant while the segment is a region
  */
@@ -231,8 +240,8 @@ struct pagoda_vidmm {
 	struct pagoda_cpu_executor *executor;
 	struct pagoda_mmu *mmu;
 	struct pagoda_root *roots;
-	struct mutex control_lock;	/* protects transport, deaf, roots */
-	struct mutex scratch_lock;	/* protects scratch windows, outside of moves */
+	struct mutex control_lock;	/* protects @transport, @deaf and @roots */
+	struct mutex scratch_lock;	/* protects scratch windows, but not from moves */
 	struct pagoda_transport *transport;
 	bool deaf;
 	struct pagoda_dummy *dummy;
@@ -242,14 +251,14 @@ struct pagoda_vidmm {
 	atomic64_t next_context;
 	struct rw_semaphore residency;
 	atomic64_t settling_calls;
-	spinlock_t required_lock;	/* protects pagoda_bo.wish.requirements */
+	spinlock_t required_lock;	/* protects &pagoda_bo.wish.requirements */
 	atomic_t taking;
 	atomic_t pressing;
 	struct pagoda_mfences *mfences;
 	struct pagoda_engines *engines;
 	atomic64_t resets;
 	struct pagoda_reset *reset;
-	spinlock_t deferred_lock;	/* protects deferred */
+	spinlock_t deferred_lock;	/* protects @deferred */
 	struct list_head deferred;
 	struct pagoda_missing *missing;
 	struct pagoda_points *points;
@@ -275,7 +284,7 @@ struct pagoda_vidmm {
 	struct dmem_cgroup_pool_state *dmem_roots[TTM_PL_VRAM + 1];
 };
 
-/* Returns whether moves are done by TTM's own copy, which only the benchmark asks for. */
+/* Returns whether the CPU copies moved content, by TTM's function, which the benchmark wants. */
 static inline bool pagoda_vidmm_moves_by_cpu(struct pagoda_vidmm *vidmm)
 {
 #ifdef CONFIG_DRM_PAGODA_BENCH
@@ -290,7 +299,10 @@ static inline struct pagoda_vidmm *pagoda_vidmm_of_ttm(struct ttm_device *bdev)
 	return container_of(bdev, struct pagoda_vidmm, ttm);
 }
 
-/* Returns the opcode that maps aperture pages on this device, which uses only one (C64). */
+/*
+ * Returns the opcode with which aperture pages are always mapped on this device (C64):
+ * MAP_APERTURE_SEGMENT2 if the device has it, else MAP_APERTURE_SEGMENT.
+ */
 static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
 {
 	u32 op = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2;
@@ -314,14 +326,15 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  * @job_timeout_ms: Milliseconds that a job may run on an engine
  * @pin_limit: Bytes of a client's allocations that may be pinned for other devices; 0 = half of
  *	VRAM's size
- * @lru: TTM chooses victims in VRAM, the least recently used first; otherwise the policy does
+ * @lru: TTM chooses the victims in VRAM, the least recently used first; otherwise &pagoda_policy
+ *	chooses by predicted use
  * @promote_ms: Milliseconds that room in VRAM has to last before evicted allocations are promoted;
  *	0 = no promotion
- * @traffic_share: Percent of the bandwidth for promotion while other clients use the device, 1 to
- *	100
- * @submit_share: Percent of the bandwidth at which a client's submissions may evict allocations of
- *	others from VRAM for allocations that could be used elsewhere, 1 to 100; 0 = without a limit
- * @defer_jobs: Prepare every job in a work item
+ * @traffic_share: Percent of the paging bandwidth that promotion may use while clients use the
+ *	device, 1 to 100
+ * @submit_share: Percent of the paging bandwidth at which a client's submissions may evict from
+ *	VRAM for allocations that could be used elsewhere, 1 to 100; 0 = without a limit
+ * @defer_jobs: Prepare every job in a work item, never in SUBMIT
  * @reserve: Bytes of VRAM that only page tables and save areas may use; 0 = none
  */
 struct pagoda_vidmm_args {

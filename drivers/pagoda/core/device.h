@@ -14,21 +14,22 @@ struct pagoda_virtio;
 
 /**
  * struct pagoda_options - The module's parameters, checked
- * @use_cpu: Execute paging buffers on the CPU
- * @timeout_ms: Milliseconds a paging buffer may take
- * @update_mode: enum virtio_pagoda_update_mode
- * @record_kb: KiB of paging buffers to record from the start
- * @job_timeout_ms: Milliseconds a job may run
+ * @use_cpu: The CPU executes paging buffers, not the device
+ * @timeout_ms: Milliseconds that a paging buffer may take
+ * @update_mode: enum virtio_pagoda_update_mode: how page tables are written
+ * @record_kb: KiB of paging buffers to record, from the first one of each device on
+ * @job_timeout_ms: Milliseconds that a job may run
  * @defer_jobs: Every job is prepared in a work item
  * @pin_limit_mb: MiB of a client's allocations that may be pinned for other devices, 0 = half
  *	of VRAM's size
- * @lru: The allocation that is longest unused leaves VRAM; else the policy's choice
+ * @lru: The least recently used allocation leaves VRAM first; else the allocation with the latest
+ *	predicted next use
  * @promote_ms: Milliseconds that room in VRAM must last before evicted allocations come back,
  *	0 = never
- * @traffic_share: Percent of the paging bandwidth at which allocations come back while the
- *	device is in use
- * @submit_share: Percent of the paging bandwidth for evictions on behalf of allocations that a
- *	submission only prefers to have in VRAM, 0 = no limit
+ * @traffic_share: Percent of the paging bandwidth at which evicted allocations come back while
+ *	clients use the device
+ * @submit_share: Percent of the paging bandwidth at which a client's submissions may evict from
+ *	VRAM for allocations that could be used elsewhere, 0 = no limit
  * @reserve_kb: KiB of VRAM for page tables and save areas only; negative: the default share
  */
 struct pagoda_options {
@@ -52,8 +53,9 @@ struct pagoda_options {
  * @info: Properties of the device. A copy: the properties are read as long as a file is open,
  *	longer than the transport exists
  * @vidmm: Memory manager; exists as long as @drm, longer than the hardware
- * @virtio: The hardware; only between drm_dev_enter() and drm_dev_exit()
- * @sleep: Notifier for the machine's sleep, registered while the hardware is there
+ * @virtio: The hardware; used only between drm_dev_enter() and drm_dev_exit()
+ * @sleep: Notifier that is told before and after the machine sleeps; registered while the hardware
+ *	is there
  */
 struct pagoda_device {
 	struct drm_device drm;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the device reported about itself. */
+/* Properties and limits that the device reported, checked and in CPU order. */
 #ifndef PAGODA_CORE_INFO_H
 #define PAGODA_CORE_INFO_H
 
@@ -9,8 +9,9 @@ struct device;
 
 /**
  * struct pagoda_extent - Entry of an extent list, checked and in CPU order
- * @address: CPU window: physical address; invalid ranges: 0
- * @offset: Offset of the first byte in VRAM
+ * @address: Physical address at which the CPU reaches the extent; 0 in the list of invalid ranges
+ * @offset: Offset of the first byte in VRAM; in the list of swizzling windows: offset in the
+ *	windows of all ranges, one after another
  * @size: Bytes, not zero
  */
 struct pagoda_extent {
@@ -21,35 +22,36 @@ struct pagoda_extent {
 
 /**
  * struct pagoda_device_info - Properties that the device reported, all of them checked
- * @dma_dev: Device to map memory for; its DMA mask is set
- * @features: All negotiated features except for virtio's own, as &pagoda_paging_limits.features
+ * @dma_dev: Device that system memory is mapped for by the DMA API; its DMA mask is set
+ * @features: Bit n set: feature n was negotiated; without virtio's own features (bits 24 to 49)
  * @vram_size: Bytes of VRAM, multiple of the page size
  * @visible_size: Bytes from the start of VRAM that @window covers, 0 = none
  * @aperture_pages: Pages of the aperture
  * @max_buffer_bytes: Largest paging buffer, multiple of the page size
  * @max_runs: Most runs of consecutive system pages in one packet, at least 2
  * @num_engines: Execution engines, at least 1
- * @alignment: Bytes VRAM allocations are aligned to; power of two, at least a page
+ * @alignment: Bytes that addresses of allocations in VRAM are aligned to; power of two, at least a
+ *	page
  * @system_address_bits: Width of the bus addresses that the device can emit
- * @va_bits: Width of GPU virtual addresses or 0
- * @pt_levels: Levels of page tables or 0
- * @page_sizes: Bit n set: pages of 2^n bytes
+ * @va_bits: Width of GPU virtual addresses, 0 = there are none
+ * @pt_levels: Levels of page tables, 0 = there are none
+ * @page_sizes: Bit n set: page tables can map pages of 2^n bytes
  * @max_address_spaces: Address spaces that the device holds roots of; space 0 belongs to the
  *	paging process
  * @swizzling_ranges: Number of swizzling ranges
  * @swizzling_bytes: Bytes of the window of each swizzling range
- * @mmu_pages: Pages MAP_MMU can map; 0 = the device has no MMU of its own
- * @dual_pte: A level-1 entry links a 4 KiB and a 64 KiB table
+ * @mmu_pages: Pages that MAP_MMU can map; 0 = the device has no MMU of its own
+ * @dual_pte: A level-1 entry links two tables: of 4 KiB pages and of 64 KiB pages
  * @invalid_not_cached: The device's TLB never holds an invalid entry
- * @coherent: The device snoops CPU caches where a mapping asks for it
+ * @coherent: The device snoops CPU caches where a mapping asks for snooping
  * @vram_zeroed: VRAM reads as zeros after the reset that precedes probe
  * @preserved_standby: Bytes from the start of VRAM that keep their content in standby
  * @preserved_hibernate: Bytes from the start of VRAM that keep their content in hibernation
  * @window: Entries of the CPU window, sorted by offset, covering exactly [0, @visible_size)
  * @nr_window: Entries of @window
- * @invalid: VRAM that must not be used, sorted by offset, not overlapping, page aligned
+ * @invalid: Ranges of VRAM that must not be used, sorted by offset, not overlapping, page aligned
  * @nr_invalid: Entries of @invalid
- * @swizzling: CPU addresses of the swizzling ranges' windows, sorted by offset, covering [0,
+ * @swizzling: Physical addresses of the swizzling ranges' windows, sorted by offset, covering [0,
  *	@swizzling_ranges * @swizzling_bytes)
  * @nr_swizzling: Entries of @swizzling
  */
@@ -87,16 +89,16 @@ struct pagoda_device_info {
 
 /**
  * struct pagoda_paging_limits - Limits of the device that paging needs
- * @features: Negotiated features, as virtio numbers them; used are VIRTIO_PAGODA_F_OP(opcode),
+ * @features: Bit n set: feature n was negotiated. Paging looks at VIRTIO_PAGODA_F_OP(opcode),
  *	F_COHERENT, F_DUAL_PTE and F_DEVICE_MMU
  * @vram_size: Bytes of VRAM
  * @aperture_pages: Pages of the aperture
  * @mmu_pages: Pages that MAP_MMU can map, 0 = none
  * @swizzling_bytes: Bytes of the window of a swizzling range
- * @max_runs: Most runs of one packet, at least 2
+ * @max_runs: Most runs of consecutive system pages in one packet, at least 2
  * @va_bits: Width of GPU virtual addresses, 0 = none
  * @pt_levels: Levels of page tables
- * @page_sizes: Bit n set: pages of 2^n bytes
+ * @page_sizes: Bit n set: page tables can map pages of 2^n bytes
  * @max_address_spaces: Number of address spaces
  * @swizzling_ranges: Number of swizzling ranges
  */
@@ -116,9 +118,9 @@ struct pagoda_paging_limits {
 
 /**
  * struct pagoda_root - Root page table of an address space
- * @address: Offset in the segment or bus address
+ * @address: Address of the table: offset in VRAM, or bus address in system memory
  * @entries: Number of entries, 0 = the space has no root
- * @segment: VRAM or SYSTEM
+ * @segment: VIRTIO_PAGODA_SEGMENT_VRAM or VIRTIO_PAGODA_SEGMENT_SYSTEM
  */
 struct pagoda_root {
 	u64 address;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Geometry of tiled surfaces: checks, and size in bytes. */
+/* Checks the geometry of tiled surfaces, and computes their size. */
 #include <linux/align.h>
 #include <linux/errno.h>
 #include <linux/virtio_pagoda.h>
@@ -14,8 +14,8 @@ static u32 layout_tile(const struct pagoda_layout *layout)
 }
 
 /*
- * Returns the bytes of all mip levels, a multiple of the page size. The levels follow each
- * other, each half as wide and high as the level before, rounded up to whole tiles.
+ * Returns the bytes of all mip levels together, a multiple of the page size. Each level is half as
+ * wide and half as high as the level before, rounded up to whole tiles.
  */
 u64 pagoda_layout_size(const struct pagoda_layout *layout)
 {
@@ -38,8 +38,9 @@ u64 pagoda_layout_size(const struct pagoda_layout *layout)
  * @size: Bytes of the surface
  * @why: Set to a constant text if the geometry is refused
  *
- * Context: any.
- * Return: 0, -EINVAL, or -ERANGE if the mip levels need more than @size.
+ * Context: Any.
+ * Return: 0, -EINVAL for a bad member of @layout, or -ERANGE if the mip levels need more than
+ * @size.
  */
 int pagoda_layout_validate(const struct pagoda_layout *layout, u64 size, const char **why)
 {

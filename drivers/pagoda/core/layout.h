@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Geometry of tiled surfaces. */
+/* struct pagoda_layout: the geometry of a tiled surface, with its check and its size in bytes. */
 #ifndef PAGODA_CORE_LAYOUT_H
 #define PAGODA_CORE_LAYOUT_H
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The device's life: whether it is being reset, and how often it was. */
+/* Tells whether the device is being reset or rebuilt, and how often it was reset. */
 #include "core.h"
 #include "life.h"
 
 /**
- * pagoda_reset_count() - Get the number of resets that cost content, as reported to user space
+ * pagoda_reset_count() - Get the number of resets that user space is told of
  * @vidmm: Manager
  *
  * Context: Any.
- * Return: The number of resets without sleeps.
+ * Return: The number of resets of the device since probe; sleeps of the machine don't count.
  */
 u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
 {
@@ -16,13 +16,13 @@ u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_reset_epoch() - Get the epoch: the number of resets, sleeps included
+ * pagoda_reset_epoch() - Get the epoch: the number of resets and sleeps since probe
  * @vidmm: Manager
  *
- * Content that was written to VRAM in an earlier epoch is lost.
+ * Content that was written to VRAM in an earlier epoch counts as lost.
  *
  * Context: Any.
- * Return: The number of resets.
+ * Return: The number of resets of the device; each sleep of the machine counts as one, too.
  */
 u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm)
 {
@@ -33,16 +33,16 @@ u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm)
  * pagoda_reset_is_hidden() - Tell whether VRAM must not be mapped for the CPU
  * @vidmm: Manager
  *
- * The CPU must not see VRAM between a reset and the end of its rebuild. The caller first makes the
- * mapping, then calls this function: either it returns true, or reset_hide_work() finds the
- * mapping.
+ * The CPU must not see VRAM between a reset of the device and the end of the rebuild. A caller
+ * first makes a CPU mapping, then calls this function: if the function returns false, a later
+ * reset's reset_hide_work() finds the mapping and removes it.
  *
  * Context: Any.
- * Return: True while CPU mappings must show nothing; pagoda_reset_wait() waits for the end.
+ * Return: True while the CPU must not map VRAM; pagoda_reset_wait() waits until the CPU may.
  */
 bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
 {
-	/* Pairs with reset_hide(): the mapping is visible before @hidden is read. */
+	/* Pairs with reset_hide(): the caller's mapping can be found before @hidden is read. */
 	smp_mb();
 	return READ_ONCE(vidmm->reset->hidden);
 }
@@ -51,7 +51,8 @@ bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
  * pagoda_reset_is_pending() - Tell whether the device was reset and isn't rebuilt yet
  * @vidmm: Manager
  *
- * Meanwhile other paging operations are given up, or wait behind those of the rebuild.
+ * From the reset to the end of the rebuild, paging operations that aren't the rebuild's are given
+ * up or wait behind the rebuild's.
  *
  * Context: Any.
  * Return: True from the reset until the end of the rebuild.
@@ -62,10 +63,12 @@ bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_reset_wait() - Wait until the device is rebuilt
+ * pagoda_reset_wait() - Wait until the CPU may map VRAM
  * @vidmm: Manager
  *
- * Context: Sleeps; outside of sections. A fatal signal ends the wait.
+ * Waits for the end of a rebuild, or until the device is given up for good.
+ *
+ * Context: Sleeps; outside of sections. A fatal signal ends the wait, too.
  */
 void pagoda_reset_wait(struct pagoda_vidmm *vidmm)
 {

@@ -2,19 +2,20 @@
 /*
  * Resets of the whole device.
  *
- *	phase 1	reset.c, in the dma_fence signalling path: the engines are held, the device is
- *		reset, jobs and paging that the device had or gets from then on are given up
+ *	phase 1	reset.c, in the dma_fence signalling path: the engines are stopped, the device
+ *		is reset, and jobs and paging that the device had, or would get before the end
+ *		of phase 2, are given up
  *	phase 2	rebuild.c, a work item that allocates, locks and waits without
  *		restrictions: the device's state is rebuilt from the driver's records
  *	section	section.c: operations on the device's memory stay out of phase 2
  *
- * A sleep of the machine is a reset, too. The device has no power between the two phases, and
- * all content that matters leaves VRAM before phase 1 (sleep.c): nothing is lost.
+ * A sleep of the machine is a reset, too. The device loses its power between the two phases, but
+ * content that the device doesn't preserve leaves VRAM before phase 1 (sleep.c): nothing is lost.
  *
  * Content of VRAM that was written before a reset counts as garbage. Each allocation records
  * the epoch in which its content was written to VRAM. An allocation of another epoch than the
- * current one is cleared before the CPU or a job can access the content (lost.c). This rule alone
- * makes evictions and page-ins during a reset correct.
+ * current one is cleared before the CPU or a job can access the content (lost.c). Therefore
+ * evictions and page-ins need no other precaution against a reset that happens meanwhile.
  */
 #ifndef PAGODA_CORE_LIFE_H
 #define PAGODA_CORE_LIFE_H
@@ -31,24 +32,28 @@
 
 struct pagoda_vidmm;
 
-/* One reset more than PAGODA_RESET_LIMIT in PAGODA_RESET_SECONDS, and the device is dead. */
+/*
+ * A device that needs more than PAGODA_RESET_LIMIT resets within PAGODA_RESET_SECONDS, each for a
+ * fault of its own, is never used again.
+ */
 #define PAGODA_RESET_LIMIT	5
 #define PAGODA_RESET_SECONDS	60
 
-/* Value of &pagoda_reset.kept_epoch that no epoch has: VRAM kept nothing. */
+/* Value of &pagoda_reset.kept_epoch if VRAM kept no content in the last reset; never an epoch. */
 #define PAGODA_RESET_KEEPS_NOTHING	U64_MAX
 
-/* Number of resets remembered for debugfs and coredumps. */
+/* Number of the last resets that are remembered, for debugfs and coredumps. */
 #define PAGODA_RESET_NOTES	16
 
 /**
  * enum pagoda_reset_reason - Why the device is reset
- * @PAGODA_RESET_PAGING: The paging queue couldn't be reset (C189)
+ * @PAGODA_RESET_PAGING: The paging queue couldn't be reset (C189), or an operation was emitted in
+ *	part
  * @PAGODA_RESET_ENGINE: An engine couldn't be reset
  * @PAGODA_RESET_DEVICE: The device reported that it was reset, or doesn't work any more
- * @PAGODA_RESET_ASKED: Requested through debugfs; doesn't count for the limit
- * @PAGODA_RESET_SLEEP: The device loses its power, after all content that matters left VRAM;
- *	doesn't count for the limit
+ * @PAGODA_RESET_ASKED: Requested through debugfs; doesn't count for %PAGODA_RESET_LIMIT
+ * @PAGODA_RESET_SLEEP: The device loses its power because the machine sleeps; content that VRAM
+ *	doesn't preserve was evicted before. Doesn't count for %PAGODA_RESET_LIMIT
  * @PAGODA_RESET_REASONS: Number of reasons
  */
 enum pagoda_reset_reason {
@@ -62,12 +67,12 @@ enum pagoda_reset_reason {
 
 /**
  * struct pagoda_reset_note - A remembered reset
- * @begun_ns: CLOCK_MONOTONIC of the reset
- * @rebuilt_ns: CLOCK_MONOTONIC when jobs went on; 0 = not yet, or never
+ * @begun_ns: CLOCK_MONOTONIC time of the reset
+ * @rebuilt_ns: CLOCK_MONOTONIC time when the rebuild was done; 0 = not yet, or never
  * @reasons: A bit for each &enum pagoda_reset_reason
  * @result: 0, or negative errno if the reset failed
- * @given_up: Number of paging submissions given up from probe to the end of this reset's rebuild
- * @lost: Number of allocations that lost their content in VRAM
+ * @given_up: Number of paging submissions given up since probe, as of the end of the rebuild
+ * @lost: Number of allocations that lost their content in VRAM by this reset
  */
 struct pagoda_reset_note {
 	u64 begun_ns;
@@ -81,39 +86,42 @@ struct pagoda_reset_note {
 /**
  * struct pagoda_reset - Resets of a device
  * @vidmm: Manager
- * @sections: Held for reading by a thread in a section, for writing by phase 2
+ * @sections: Held for reading by a thread in a section, for writing by phase 2 and while sections
+ *	are closed or opened
  * @lock: Protects all members from @hidden to @nr_notes. Taken in the dma_fence signalling path:
  *	nothing is allocated under this lock
- * @hidden: CPU mappings show nothing: the device is being reset or isn't rebuilt yet; also read
- *	without @lock
- * @held: The reset holds the engines
+ * @hidden: VRAM must not be mapped for the CPU: the device is being reset or isn't rebuilt yet;
+ *	also read without @lock
+ * @held: The reset has stopped the engines, by pagoda_engines_hold()
  * @pending: The device was reset and isn't rebuilt yet; also read without @lock
- * @shut: Sections are closed: the machine sleeps or is about to; written with @sections held for
- *	writing, read without a lock
- * @asleep: The device has no power: nothing is rebuilt; also read without @lock
- * @kept: Number of bytes from the start of VRAM that outlive the sleep; written while sections are
- *	closed
- * @kept_epoch: pagoda_reset_epoch() of the content in @kept bytes, or %PAGODA_RESET_KEEPS_NOTHING
+ * @shut: Sections are closed: the machine sleeps or is about to sleep; written with @sections held
+ *	for writing, read without a lock
+ * @asleep: The device has no power, or is about to lose it: nothing is rebuilt; also read without
+ *	@lock
+ * @kept: Number of bytes from the start of VRAM that keep their content in the machine's sleep;
+ *	written while sections are closed
+ * @kept_epoch: pagoda_reset_epoch() before the sleep that the first @kept bytes of VRAM outlived,
+ *	or %PAGODA_RESET_KEEPS_NOTHING
  * @dead: The device is never used again
- * @stopped: The hardware is being removed
+ * @stopped: The hardware is being removed: the device isn't reset any more
  * @blaming: The next paging submission that is given up is the one that broke the device (C190)
- * @counted: Number of resets, sleeps excepted, as reported to user space; also read without @lock
- * @times: Jiffies of the last resets that count for the limit, a ring
- * @nr_times: Number of resets that count for the limit
+ * @counted: Number of resets that user space is told of, without sleeps; also read without @lock
+ * @times: Jiffies of the last resets that count for %PAGODA_RESET_LIMIT, a ring
+ * @nr_times: Number of resets that count for %PAGODA_RESET_LIMIT
  * @notes: The last resets, a ring
  * @nr_notes: Number of resets noted so far
- * @hide: Work item that takes CPU mappings away
+ * @hide: Work item that removes all CPU mappings
  * @hid: Completed when @hide has run
- * @told: Work item that handles a reset which the device reported
+ * @told: Work item that resets the device after the device reported a reset
  * @rebuild: Work item of phase 2
- * @rebuilt: Wait queue, woken when neither @pending nor @hidden is set any more
+ * @rebuilt: Wait queue, woken when @pending, @hidden or @shut is cleared, and when @dead is set
  * @vms_lock: Protects @vms
- * @vms: All VMs of clients, &pagoda_vm.entry
+ * @vms: All VMs of clients, linked by &pagoda_vm.entry
  */
 struct pagoda_reset {
 	struct pagoda_vidmm *vidmm;
 	struct rw_semaphore sections;
-	struct mutex lock;	/* protects hidden to nr_notes */
+	struct mutex lock;	/* protects all members from @hidden to @nr_notes */
 	bool hidden;
 	bool held;
 	bool pending;
@@ -134,11 +142,11 @@ struct pagoda_reset {
 	struct work_struct told;
 	struct work_struct rebuild;
 	wait_queue_head_t rebuilt;
-	struct mutex vms_lock;	/* protects vms */
+	struct mutex vms_lock;	/* protects @vms */
 	struct list_head vms;
 };
 
-/* section.c */
+/* Defined in section.c. */
 int pagoda_enter(struct pagoda_vidmm *vidmm);
 void pagoda_enter_anyway(struct pagoda_vidmm *vidmm);
 bool pagoda_try_enter(struct pagoda_vidmm *vidmm);
@@ -148,7 +156,7 @@ void pagoda_sections_open(struct pagoda_vidmm *vidmm);
 void pagoda_sections_drain(struct pagoda_vidmm *vidmm);
 void pagoda_assert_entered(struct pagoda_vidmm *vidmm);
 
-/* life.c */
+/* Defined in life.c. */
 void pagoda_reset_wait(struct pagoda_vidmm *vidmm);
 bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm);
 bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm);

@@ -1,37 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Sections: an operation that touches the device's memory or its queues is in a section. Sections
- * are closed while the device is rebuilt after a reset, and while the machine sleeps. Both first
- * wait for the threads that are in a section.
+ * are closed while the device is rebuilt after a reset, and while the machine sleeps: rebuild and
+ * sleep first wait for the threads that are in a section.
  *
  * So a section is short. A call copies its arguments from user memory before it enters a section,
- * and its results after it left. In a section a thread doesn't wait for what a client decides, as a
- * point or room in a queue: the thread leaves, waits, and enters again. A thread is in one section
- * at a time, which lockdep checks.
+ * and copies its results after it left. To wait for what depends on a client, as a point of a
+ * syncobj or room in a queue, a thread leaves the section, waits, and enters again. A thread is in
+ * one section at a time, which lockdep checks.
  *
  *	calls of user space	enter outside of all locks, and wait while sections are closed
  *	closing			of handles and objects can't fail: it enters without regard to
  *				signals, and also when the device is gone
- *	work items		only try, and try again later: a thread that waits for a work item
- *				may have to be frozen before the machine sleeps
+ *	work items		don't wait for closed sections, but try again later: a thread that
+ *				waits for a work item may have to be frozen before the machine
+ *				sleeps
  *
- * TTM's worker, CPU faults, swapping and dma-buf's calls have no section; rebuild.c says why that
- * is correct.
+ * TTM's worker, CPU faults, swapping and dma-buf's calls enter no section; rebuild.c says why they
+ * needn't.
  */
 #include <linux/sched.h>
 #include <drm/drm_drv.h>
 #include "core.h"
 #include "life.h"
 
-/* A rebuild that is due closes sections, too: paging begun before the rebuild is given up. */
+/*
+ * Sections also count as closed while a rebuild is due but hasn't begun: paging that is emitted
+ * before the rebuild begins would be given up.
+ */
 static bool sections_are_closed(const struct pagoda_reset *reset)
 {
 	return READ_ONCE(reset->pending) || READ_ONCE(reset->shut);
 }
 
 /*
- * A thread that waits here for the machine to wake must be frozen before the machine sleeps, with
- * or without a signal. The thread holds no lock that another thread needs to be frozen.
+ * State of a thread that waits for closed sections and ignores signals. The freezer may freeze the
+ * thread meanwhile, else the machine couldn't sleep; no other thread needs a lock that the waiting
+ * thread holds to be frozen, too.
  */
 #define SECTION_SLEEP	(TASK_UNINTERRUPTIBLE | TASK_FREEZABLE_UNSAFE)
 
@@ -39,8 +44,8 @@ static bool sections_are_closed(const struct pagoda_reset *reset)
  * pagoda_enter() - Enter a section
  * @vidmm: Memory manager
  *
- * Waits while sections are closed. In a section the device is there, isn't rebuilt, and doesn't
- * lose its power.
+ * Waits while sections are closed. Until pagoda_leave() no rebuild of the device begins, the
+ * machine doesn't sleep, and pagoda_sections_drain() waits.
  *
  * Context: May sleep for long. Outside of all locks and sections.
  * Return: 0, to be followed by pagoda_leave(); -ENODEV if the device is gone; or -ERESTARTSYS.
@@ -57,7 +62,7 @@ int pagoda_enter(struct pagoda_vidmm *vidmm)
 			break;
 		up_read(&reset->sections);
 	} while (true);
-	/* pagoda_sections_drain() waits for a thread that finds the device here. */
+	/* pagoda_sections_drain() waits for a thread that finds the device not unplugged here. */
 	if (!drm_dev_is_unplugged(vidmm->drm))
 		return 0;
 	up_read(&reset->sections);
@@ -68,7 +73,8 @@ int pagoda_enter(struct pagoda_vidmm *vidmm)
  * pagoda_enter_anyway() - Enter a section for an operation that can't fail
  * @vidmm: Memory manager
  *
- * As pagoda_enter(), but signals don't end the wait, and the device may be gone.
+ * As pagoda_enter(), but signals don't end the wait for open sections, and the device may be gone.
+ * To be followed by pagoda_leave().
  *
  * Context: May sleep for long. Outside of all locks and sections.
  */
@@ -90,7 +96,8 @@ void pagoda_enter_anyway(struct pagoda_vidmm *vidmm)
  * @vidmm: Memory manager
  *
  * Context: Any but interrupts. Outside of sections.
- * Return: true if the caller is in a section; false if sections are closed or the device is gone.
+ * Return: true if the caller is in a section; false if sections are closed or being closed, or the
+ * device is gone.
  */
 bool pagoda_try_enter(struct pagoda_vidmm *vidmm)
 {
@@ -108,7 +115,7 @@ bool pagoda_try_enter(struct pagoda_vidmm *vidmm)
  * pagoda_leave() - Leave a section
  * @vidmm: Memory manager
  *
- * Context: The thread that entered.
+ * Context: In a section, which the same thread entered.
  */
 void pagoda_leave(struct pagoda_vidmm *vidmm)
 {
@@ -132,7 +139,9 @@ void pagoda_sections_close(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_sections_open() - Undo pagoda_sections_close()
- * @vidmm: Memory manager; the caller kicks deferred work afterwards
+ * @vidmm: Memory manager
+ *
+ * The caller calls pagoda_deferred_kick() afterwards: work items that found sections closed go on.
  *
  * Context: May sleep.
  */
@@ -159,7 +168,7 @@ void pagoda_sections_drain(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_assert_entered() - Check that the caller is in a section, or rebuilds the device
+ * pagoda_assert_entered() - Have lockdep check that the caller is in a section or is the rebuild
  * @vidmm: Memory manager
  */
 void pagoda_assert_entered(struct pagoda_vidmm *vidmm)

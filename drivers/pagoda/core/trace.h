@@ -14,7 +14,7 @@
 #define PAGODA_TRACE_NAMES
 
 #define PAGODA_TRACE_OP(NAME, name, opcode) { opcode, #NAME },
-/* Shows an opcode by name; 0, "none", is no opcode. */
+/* Shows an opcode of a packet by its name; 0, which is no opcode, as "none". */
 #define pagoda_trace_show_op(op) \
 	__print_symbolic(op, VIRTIO_PAGODA_OPS(PAGODA_TRACE_OP) { 0, "none" })
 
@@ -30,7 +30,7 @@
 			 { DRM_PAGODA_SEGMENT_GROUP_LOCAL, "local" }, \
 			 { DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, "non-local" })
 
-/* Reasons for the move of an allocation, with the names that traces show. */
+/* Reasons why an allocation moves, with the names that pagoda_bo_move shows. */
 #define PAGODA_MOVE_REASONS(X) \
 	X(VALIDATE, "validate") \
 	X(EVICT, "evict") \
@@ -48,7 +48,10 @@ enum pagoda_move_reason {
 
 #endif
 
-/* A builder encoded @encoded bytes of an operation; @pass counts its earlier passes. */
+/*
+ * A builder was called for an operation and encoded @encoded bytes of packets; @pass is the number
+ * of earlier calls for the same operation.
+ */
 TRACE_EVENT(pagoda_op,
 	TP_PROTO(const char *dev, u64 bo, u32 op, u64 bytes, u32 src, u32 dst,
 		 u64 seqno, u32 encoded, int pass),
@@ -82,7 +85,10 @@ TRACE_EVENT(pagoda_op,
 		  __entry->encoded, __entry->pass)
 );
 
-/* An allocation changed its segment; size in bytes. */
+/*
+ * An allocation of @size bytes moves: from segment @from, "none" if it had no place, to segment
+ * @to, or within VRAM. The copy may still have to be executed.
+ */
 TRACE_EVENT(pagoda_bo_move,
 	TP_PROTO(const char *dev, u64 bo, u64 size, u32 from, u32 to, bool evict, int reason),
 	TP_ARGS(dev, bo, size, from, to, evict, reason),
@@ -111,7 +117,7 @@ TRACE_EVENT(pagoda_bo_move,
 		  pagoda_trace_show_reason(__entry->reason))
 );
 
-/* The memory of an allocation is freed. */
+/* An allocation of @size bytes is destroyed, and frees its memory in @segment. */
 TRACE_EVENT(pagoda_bo_free,
 	TP_PROTO(const char *dev, u64 bo, u64 size, u32 segment),
 	TP_ARGS(dev, bo, size, segment),
@@ -131,7 +137,10 @@ TRACE_EVENT(pagoda_bo_free,
 		  __entry->size, pagoda_trace_show_segment(__entry->segment))
 );
 
-/* A listening client's budget or usage, in bytes, changed; both are 0 when listening ends. */
+/*
+ * The budget or the usage, in bytes, of a client with a file of events changed; both are 0 when
+ * that file is closed.
+ */
 TRACE_EVENT(pagoda_budget,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 budget, u64 usage),
 	TP_ARGS(dev, pid, group, budget, usage),
@@ -154,7 +163,10 @@ TRACE_EVENT(pagoda_budget,
 		  __entry->usage)
 );
 
-/* A listening client is asked to trim: its usage exceeds the budget by @excess bytes. */
+/*
+ * A client with a file of events is told to trim: its usage exceeds its budget by @excess bytes, by
+ * more than before.
+ */
 TRACE_EVENT(pagoda_trim,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 excess),
 	TP_ARGS(dev, pid, group, excess),
@@ -174,7 +186,10 @@ TRACE_EVENT(pagoda_trim,
 		  pagoda_trace_show_group(__entry->group), __entry->excess)
 );
 
-/* A submission left @bytes out of VRAM: the client has used up its submit_share of evictions. */
+/*
+ * A submission left allocations of @bytes bytes out of VRAM, because the client has no tokens for
+ * evictions: see &drm_pagoda_stats.submit_tokens.
+ */
 TRACE_EVENT(pagoda_left_out,
 	TP_PROTO(const char *dev, u64 context, u64 bytes),
 	TP_ARGS(dev, context, bytes),
@@ -192,7 +207,10 @@ TRACE_EVENT(pagoda_left_out,
 		  __entry->bytes)
 );
 
-/* A CPU page fault; @moved: the allocation had to move to memory that the CPU can access. */
+/*
+ * A CPU page fault at byte @offset of an allocation, which is in @segment now; @moved: the
+ * allocation was moved there because of the fault.
+ */
 TRACE_EVENT(pagoda_cpu_fault,
 	TP_PROTO(const char *dev, u64 bo, u64 offset, u32 segment, bool moved),
 	TP_ARGS(dev, bo, offset, segment, moved),
@@ -215,7 +233,7 @@ TRACE_EVENT(pagoda_cpu_fault,
 		  pagoda_trace_show_segment(__entry->segment), __entry->moved)
 );
 
-/* A paging buffer goes to the device or to the CPU executor. */
+/* A paging buffer is sent to the device or to the CPU executor, for the first time or again. */
 TRACE_EVENT(pagoda_submit,
 	TP_PROTO(const char *dev, u64 seqno, u32 size, u32 start, u32 operations),
 	TP_ARGS(dev, seqno, size, start, operations),
@@ -237,7 +255,7 @@ TRACE_EVENT(pagoda_submit,
 		  __entry->seqno, __entry->size, __entry->start, __entry->operations)
 );
 
-/* A paging buffer was executed, or failed. */
+/* A paging buffer was executed (@error is 0), or was given up with the negative errno @error. */
 TRACE_EVENT(pagoda_complete,
 	TP_PROTO(const char *dev, u64 seqno, int error),
 	TP_ARGS(dev, seqno, error),
@@ -255,7 +273,7 @@ TRACE_EVENT(pagoda_complete,
 		  __entry->error)
 );
 
-/* A job goes to an engine, for the first time or again. */
+/* A job is sent to an engine, for the first time or again; @seqno is new each time. */
 TRACE_EVENT(pagoda_job_submit,
 	TP_PROTO(const char *dev, u32 engine, u64 context, u64 job, u64 seqno),
 	TP_ARGS(dev, engine, context, job, seqno),
@@ -277,7 +295,7 @@ TRACE_EVENT(pagoda_job_submit,
 		  __entry->engine, __entry->context, __entry->job, __entry->seqno)
 );
 
-/* A job has ended, executed or not. */
+/* A job has ended: executed (@error is 0), or with the negative errno @error. */
 TRACE_EVENT(pagoda_job_complete,
 	TP_PROTO(const char *dev, u32 engine, u64 context, u64 job, int error),
 	TP_ARGS(dev, engine, context, job, error),
@@ -301,7 +319,7 @@ TRACE_EVENT(pagoda_job_complete,
 
 #define PAGODA_TRACE_FAULT(NAME, number, text) { number, text },
 
-/* The device refused the packet at byte @offset of a paging buffer. */
+/* The packet at byte @offset of a paging buffer was refused for @reason. */
 TRACE_EVENT(pagoda_fault,
 	TP_PROTO(const char *dev, u64 seqno, u32 reason, u32 op, u32 offset, u64 address),
 	TP_ARGS(dev, seqno, reason, op, offset, address),

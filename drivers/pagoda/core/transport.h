@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Interface between queue/ and the code that carries buffers to the device: virtio/ in the
- * driver, a fake in the KUnit suites. The paging queue and each engine have their own transport.
+ * Transport: the interface by which queue/ sends buffers to the device. virtio/ implements a
+ * transport for the driver, KUnit suites have a fake. The paging queue and each engine have a
+ * transport of their own.
  */
 #ifndef PAGODA_TRANSPORT_H
 #define PAGODA_TRANSPORT_H
@@ -14,13 +15,13 @@ struct pagoda_transport;
 
 /**
  * struct pagoda_fault - struct virtio_pagoda_fault, checked and in CPU order
- * @reason: enum virtio_pagoda_fault_reason, within its range
- * @opcode: Opcode, as reported by the device
- * @offset: Offset in the buffer, within its size
+ * @reason: enum virtio_pagoda_fault_reason, a known value
+ * @opcode: Opcode of the packet or command, as reported by the device, unchecked
+ * @offset: Offset of the packet in the buffer, less than the buffer's size
  * @access: enum virtio_pagoda_access
- * @address: Refused address
- * @level: Page-table level at which the walk stopped, as reported by the device
- * @command: GPU virtual address of the command, 0 for packets, as reported by the device
+ * @address: Address or field value that was refused
+ * @level: Page-table level at which the walk stopped, as reported by the device, unchecked
+ * @command: GPU virtual address of the command, 0 for packets, as reported by the device, unchecked
  */
 struct pagoda_fault {
 	u32 reason;
@@ -34,10 +35,11 @@ struct pagoda_fault {
 
 /**
  * enum pagoda_outcome - Result of a request
- * @PAGODA_OUTCOME_OK: executed completely
- * @PAGODA_OUTCOME_FAULT: refused at fault.offset, the queue is halted
- * @PAGODA_OUTCOME_ABORTED: given back by a reset
- * @PAGODA_OUTCOME_BAD_ANSWER: the device's completion is invalid
+ * @PAGODA_OUTCOME_OK: the device executed the request completely
+ * @PAGODA_OUTCOME_FAULT: the device refused the packet or command that struct pagoda_fault names,
+ *	and halted the queue
+ * @PAGODA_OUTCOME_ABORTED: the request came back because of a reset
+ * @PAGODA_OUTCOME_BAD_ANSWER: the completion that the device wrote is invalid
  */
 enum pagoda_outcome {
 	PAGODA_OUTCOME_OK,
@@ -48,21 +50,22 @@ enum pagoda_outcome {
 
 /**
  * struct pagoda_request - A buffer on its way to the device
- * @header: Head the device reads; filled by pagoda_transport_ops.submit
- * @completion: Tail the device writes; parsed by the transport only
+ * @header: Head that the device reads; filled by &pagoda_transport_ops.submit
+ * @completion: Tail that the device writes; parsed by the transport only
  * @seqno: Number of the request on its queue
  * @data: The buffer; kmalloc or page memory, physically contiguous
- * @size: Bytes built
+ * @size: Bytes of @data that were built
  * @start: Offset in @data of the first byte to execute
- * @context: Execution context, then @data is a struct virtio_pagoda_execute; or 0
- * @complete: Called once by the transport when the device gave the request back; in
- *	interrupt context or with interrupts off, never under a lock of the transport.
- *	On the dma_fence signalling path
+ * @context: Execution context if @data is a struct virtio_pagoda_execute; 0 if @data has packets
+ * @complete: Called once by the transport when the device gave the request back; in any context,
+ *	also with interrupts off, never under a lock of the transport. In the dma_fence signalling
+ *	path
  *
- * Owned by the caller until submit, by the transport until @complete. A transport that could not
- * get a request back calls @complete when the transport is taken down and the device can't reach
- * memory any more, which may be long after a failed reset. Members that the device writes share no
- * cache line with other data.
+ * A request belongs to the caller of &pagoda_transport_ops.submit before that call, and to the
+ * transport from then on until @complete is called. A transport that could not get a request back
+ * calls @complete when the transport is taken down and the device can't reach memory any more,
+ * which may be long after a failed reset. Members that the device writes share no cache line with
+ * other data.
  */
 struct pagoda_request {
 	struct virtio_pagoda_request header;
@@ -78,9 +81,9 @@ struct pagoda_request {
 
 /**
  * struct pagoda_reset_result - Progress of a queue at its reset
- * @seqno: All requests up to this number were executed completely
- * @offset: Byte in the request behind @seqno at which the first packet that wasn't executed
- *	completely begins; paging queue only
+ * @seqno: Number of the last request that was executed completely, as were all requests before
+ * @offset: Paging queue: offset, in the request with number @seqno + 1, of the first packet that
+ *	wasn't executed completely
  */
 struct pagoda_reset_result {
 	u64 seqno;
@@ -91,11 +94,12 @@ struct pagoda_reset_result {
  * struct pagoda_command - A control command, struct virtio_pagoda_control in CPU order
  * @type: SET_ROOT, ACQUIRE_RANGE, RELEASE_RANGE or RESET_ADAPTER of enum
  *	virtio_pagoda_control_type
- * @index: Number of the address space or range
- * @address: Address of the root table or surface
- * @size: Entries of the root table, bytes of the surface, or whether RELEASE_RANGE writes the
- *	range's view back into the surface
- * @segment: Segment of the root table
+ * @index: SET_ROOT: number of the address space. ACQUIRE_RANGE, RELEASE_RANGE: number of the
+ *	swizzling range
+ * @address: SET_ROOT: address of the root table. ACQUIRE_RANGE: offset of the surface in VRAM
+ * @size: SET_ROOT: entries of the root table. ACQUIRE_RANGE: bytes of the surface. RELEASE_RANGE:
+ *	1 = write the range's view back into the surface, 0 = drop the view
+ * @segment: SET_ROOT: segment of the root table
  * @tiling: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
  * @pitch: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
  * @height: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
@@ -115,25 +119,25 @@ struct pagoda_command {
 
 /**
  * struct pagoda_transport_ops - Functions of a transport
- * @submit: Puts a request into the ring without notifying the device.
- *	0, or -ENOSPC when the ring is full (drm_sched's credits prevent that),
- *	-ENODEV when the device is gone. Any context, doesn't sleep or allocate
+ * @submit: Puts a request into the ring without notifying the device. Returns 0, -ENOSPC if the
+ *	ring is full (drm_sched's credits prevent that), or -ENODEV if the device is gone. Any
+ *	context, doesn't sleep or allocate
  * @kick: Notifies the device of new requests. Any context
- * @poll: Handles completions without waiting for an interrupt; calls
- *	request->complete. Any context but interrupt
- * @reset: Halts the queue, takes back every request (request->complete is called for each
- *	request before @reset returns) and asks for the queue's progress. 0, -ETIMEDOUT or
- *	-EIO when the device doesn't answer or its answer is invalid, -ENODEV.
- *	Sleeps, for seconds if the device doesn't answer; doesn't allocate. The paging
- *	queue continues with the number behind pagoda_reset_result.seqno, an engine with
- *	the number behind its last request
- * @control: Executes a control command, which may concern any queue: when 0 is returned the
- *	device has executed the command. -EINVAL when the device refuses, -ETIMEDOUT, -EIO,
- *	-ENODEV. Sleeps, for as long as @reset, RESET_ADAPTER longer; doesn't allocate. After
- *	RESET_ADAPTER the device has no request of any queue any more; @poll of each queue
- *	takes back its requests
- * @depth: Returns the number of requests the ring has room for
- * @doorbells: Returns the number of doorbells rung so far; for statistics
+ * @poll: Handles completions without waiting for an interrupt; calls &pagoda_request.complete. Any
+ *	context but interrupt
+ * @reset: Halts the queue, takes back every request (&pagoda_request.complete of each is called
+ *	before @reset returns 0) and gets the queue's progress. Returns 0, -ETIMEDOUT if the device
+ *	doesn't answer, -EIO if the device refuses, gives an invalid answer or keeps a request, or
+ *	-ENODEV. Sleeps, for seconds if the device doesn't answer; doesn't allocate. The next
+ *	request of the paging queue has the number behind &pagoda_reset_result.seqno, that of an
+ *	engine the number behind its last request
+ * @control: Has the device execute a control command, which may concern any queue. Returns 0 when
+ *	the device has executed the command, -EINVAL if the device refuses, -ETIMEDOUT, -EIO if the
+ *	answer is invalid, or -ENODEV. Sleeps for as long as @reset, for RESET_ADAPTER longer;
+ *	doesn't allocate. After RESET_ADAPTER the device has no request of any queue any more;
+ *	@poll of each queue takes back the queue's requests
+ * @depth: Returns the number of requests that the ring has room for when it is empty
+ * @doorbells: Returns the number of notifications sent to the device so far; for statistics
  */
 struct pagoda_transport_ops {
 	int (*submit)(struct pagoda_transport *transport, struct pagoda_request *request);
@@ -146,8 +150,8 @@ struct pagoda_transport_ops {
 };
 
 /**
- * struct pagoda_transport - Base of a transport; embedded by its implementation
- * @ops: Functions
+ * struct pagoda_transport - A transport; embedded in the struct of its implementation
+ * @ops: Functions of the implementation
  */
 struct pagoda_transport {
 	const struct pagoda_transport_ops *ops;

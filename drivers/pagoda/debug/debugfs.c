@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* debugfs: placement of allocations, recent work of the queue, and switches for tests. */
+/* debugfs files: placement of allocations, work of the paging queue, and switches for tests. */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -70,7 +70,7 @@ static const struct drm_debugfs_info debugfs_files[] = {
 	{ "usage", debugfs_usage },
 };
 
-/* Write: id of an allocation; from then on its moves wait until the allocation is idle. */
+/* Write an allocation's id: from then on each move of that allocation waits until it is idle. */
 static ssize_t debugfs_busy_write(struct file *filp, const char __user *buf, size_t size,
 				  loff_t *pos)
 {
@@ -94,7 +94,7 @@ static const struct file_operations debugfs_busy_fops = {
 	.write = debugfs_busy_write,
 };
 
-/* Write 1: reset the device, and wait for the end of the rebuild. */
+/* Write 1: resets the device, and waits for the end of the rebuild. */
 static ssize_t debugfs_reset_write(struct file *filp, const char __user *buf, size_t size,
 				   loff_t *pos)
 {
@@ -120,7 +120,7 @@ static const struct file_operations debugfs_reset_fops = {
 	.write = debugfs_reset_write,
 };
 
-/* Write: bytes to evict from VRAM. Read: bytes evicted by such writes since probe. */
+/* Write: number of bytes to evict from VRAM. Read: bytes that writes have evicted since probe. */
 static int debugfs_trim_set(void *data, u64 bytes)
 {
 	struct drm_device *drm = data;
@@ -142,7 +142,7 @@ static int debugfs_trim_get(void *data, u64 *bytes)
 
 DEFINE_DEBUGFS_ATTRIBUTE(debugfs_trim_fops, debugfs_trim_get, debugfs_trim_set, "%llu\n");
 
-/* Write: bytes to record at most; 0 stops the recording. */
+/* Write: most bytes of paging buffers to record from now on; 0 stops and frees the recording. */
 static ssize_t debugfs_record_write(struct file *filp, const char __user *buf, size_t size,
 				    loff_t *pos)
 {
@@ -181,7 +181,7 @@ static const struct file_operations debugfs_record_fops = {
 	.llseek = default_llseek,
 };
 
-/* Takes a snapshot of the journal, which reads return. */
+/* Takes a snapshot of the journal of paging; reads of the open file return the snapshot. */
 static int debugfs_journal_open(struct inode *inode, struct file *filp)
 {
 	struct drm_device *drm = inode->i_private;
@@ -235,7 +235,7 @@ static const struct file_operations debugfs_journal_fops = {
  * pagoda_debugfs_init() - drm_driver.debugfs_init
  * @minor: DRM minor
  *
- * Context: Registration; may sleep.
+ * Context: Registration of the DRM device; may sleep.
  */
 void pagoda_debugfs_init(struct drm_minor *minor)
 {

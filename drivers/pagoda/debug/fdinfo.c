@@ -5,12 +5,12 @@
  * The regions are segments, by the names that other drivers use:
  *
  *	vram	VRAM
- *	gtt	system memory the GPU uses, in the aperture or by its own address
+ *	gtt	system memory that the GPU uses, in the aperture or by DMA address
  *	system	allocations that were evicted, or never were resident; drm-resident-system counts
  *		those that have pages
  *
- * The engines are exec0, exec1, ... by the numbers that contexts use: a program sees each engine
- * as separate. The time of a job is from its start on the engine to its end.
+ * The engines are exec0, exec1, ..., by the engine numbers of DRM_PAGODA_CONTEXT_CREATE. The time
+ * of a job is from its start on the engine to its end.
  *
  * Each allocation counts in the segment where it is now, and in no other. The driver's own memory
  * for the client, page tables and context save areas, is in the totals, as in QUERY_MEMORY_INFO.
@@ -21,9 +21,10 @@
  *	pagoda-usage-<region>	what the client is charged for (vram and gtt)
  *	pagoda-spilled-<region>	allocations that the client made resident, that prefer this region
  *				and that are elsewhere (vram and gtt)
- *	pagoda-paged-in		copied to VRAM since the file was opened, for charged allocations
- *	pagoda-paged-out	copied out of VRAM, for charged allocations
- *	pagoda-evictions	how often a charged allocation left VRAM
+ *	pagoda-paged-in		copied to VRAM since the file was opened, for allocations that the
+ *				client is charged for
+ *	pagoda-paged-out	copied out of VRAM, for such allocations
+ *	pagoda-evictions	how often such an allocation left VRAM
  *	pagoda-paced		evicted from VRAM to make room for allocations of the client's jobs
  *				that could be used elsewhere, too (vidmm/residency/pace.c)
  *	pagoda-left-out		allocations left out of VRAM because the client had no tokens for
@@ -48,7 +49,7 @@ static const char * const fdinfo_regions[PAGODA_BUDGET_SEGMENTS] = {
 	[DRM_PAGODA_SEGMENT_APERTURE] = "gtt",
 };
 
-/* Returns the object of the first handle from @handle on, with a reference; sets @handle. */
+/* Returns the object of the first handle from *@handle on, with a reference, and sets *@handle. */
 static struct drm_gem_object *fdinfo_next(struct drm_file *file, int *handle)
 {
 	struct drm_gem_object *obj;

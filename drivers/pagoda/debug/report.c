@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Reports of the memory manager: for ioctls and debugfs. */
+/* Reports of the memory manager, for ioctls, fdinfo and debugfs. */
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
@@ -70,7 +70,7 @@ static bool report_is_resident(const struct pagoda_bo *bo)
 	       (bo->ttm.ttm && ttm_tt_is_populated(bo->ttm.ttm));
 }
 
-/* Returns whether an allocation that is made resident and not offered isn't in preferred[0]. */
+/* Returns true if an allocation was made resident, isn't offered and isn't in preferred[0]. */
 static bool report_is_spilled(const struct pagoda_bo *bo)
 {
 	return (bo->wish.resident || atomic_read(&bo->wish.required)) &&
@@ -79,9 +79,10 @@ static bool report_is_spilled(const struct pagoda_bo *bo)
 }
 
 /*
- * Adds an allocation that @client has a handle of. @shared: other clients have handles, too.
- * &pagoda_memory.total gets only allocations charged to other clients: pagoda_memory_add_client()
- * adds those charged to @client. Takes the reservation.
+ * Adds an allocation that @client has a handle of to @memory, an array by segment. @shared: other
+ * files have handles, too. Only an allocation that is charged to another client is added to
+ * &pagoda_memory.total: pagoda_memory_add_client() adds those charged to @client. Takes the
+ * allocation's reservation.
  */
 void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
 		       struct pagoda_bo *bo, bool shared)
@@ -110,9 +111,9 @@ void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client 
 }
 
 /*
- * Adds the memory that is charged to the client, with handles or without; called after
- * pagoda_memory_add() for all of the client's handles. An allocation that moves between the calls
- * may be counted in one segment and charged in another.
+ * Adds the memory that is charged to the client, with handles or without, to @memory, an array by
+ * segment; called after pagoda_memory_add() for all of the client's handles. An allocation that
+ * moves between the calls may be counted in one segment and charged in another.
  */
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client)
 {
@@ -133,7 +134,7 @@ void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_
 
 /*
  * Returns the nanoseconds that an engine has spent on the client's jobs since the client was
- * created; never less than before. The sum over all clients is the time the engine was busy.
+ * created; never less than before. The sum over all clients so far is the engine's busy time.
  */
 u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *vidmm, u32 engine)
 {
@@ -143,7 +144,7 @@ u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *v
 /**
  * pagoda_vidmm_stats() - Report counters since probe
  * @vidmm: The manager
- * @stats: Filled; the client's members are zeros, for pagoda_client_stats()
+ * @stats: Filled, but for the members about a client, which pagoda_client_stats() fills in
  *
  * Context: Any but interrupts.
  */
@@ -218,7 +219,7 @@ static void report_resource(struct ttm_resource *res, u32 priority, struct drm_p
 	}
 }
 
-/* Prints resources, least recently used first; lru_lock keeps their allocations from going. */
+/* Prints resources, least recently used first; under lru_lock no allocation of these is freed. */
 static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 {
 	struct ttm_lru_item *item;
@@ -232,7 +233,7 @@ static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 	spin_unlock(&man->bdev->lru_lock);
 }
 
-/* Prints allocations by segment, least recently used first, under lru_lock: @p can't sleep. */
+/* Prints allocations by segment, least recently used first, under lru_lock: @p mustn't sleep. */
 void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
 	static const u32 types[] = { TTM_PL_VRAM, TTM_PL_TT, TTM_PL_SYSTEM };
@@ -271,7 +272,7 @@ static void report_buffer(void *arg, const void *data, u32 size, u64 seqno, int 
 	drm_puts(report->p, report->text.data);
 }
 
-/* Prints the last paging buffers decoded. May sleep. */
+/* Decodes and prints the paging buffers that were finished last. May sleep. */
 void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
 	struct report_buffers report = {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changes words and records as maps say, and drops tables that are empty then.
+ * Applies a struct pagoda_map: sets the page-table entries and the struct pagoda_record of a range,
+ * and drops page tables that are left without valid entries.
  *
- * Nothing here allocates: prepare added the tables that may be needed to the tree of tables,
- * not linked. Finish frees tables that aren't used.
+ * No function in this file allocates: the prepare phase of an update has added all tables that may
+ * be needed to the tree of tables, not linked by an entry of their parents. The finish phase frees
+ * tables that stayed unused.
  */
 #include "internal.h"
 
-/* Returns the level-1 table of @va, with all tables above linked. */
+/* Returns the level-1 table of @va, after linking all tables on the path in their parents. */
 struct pagoda_table *pagoda_path_link(struct pagoda_batch *batch, u64 va)
 {
 	struct pagoda_table *table = batch->space->root;
@@ -21,7 +23,10 @@ struct pagoda_table *pagoda_path_link(struct pagoda_batch *batch, u64 va)
 	}
 }
 
-/* Returns the entry of a large page or zeros; only leaf entries have DriverProtection (C98). */
+/*
+ * Returns the level-1 entry for 2 MiB of @map: a large page of the memory at @place, which moves on
+ * by 2 MiB, or zeros. The entry has no DriverProtection, which only level-0 entries have (C98).
+ */
 static u64 large_entry(const struct pagoda_map *map, struct pagoda_map_place *place)
 {
 	struct pagoda_pte pte = { .flags = PAGODA_PTE_VALID | PAGODA_PTE_ZERO };
@@ -59,7 +64,7 @@ static void map_blocks(struct pagoda_batch *batch, const struct pagoda_map *map)
 	}
 }
 
-/* Returns whether the 2 MiB block of an entry has a valid word or a linked table. */
+/* Returns whether a word of level-1 entry @index is valid or has a leaf table that is linked. */
 static bool block_is_used(const struct pagoda_table *parent, u32 index)
 {
 	u32 w;
@@ -87,7 +92,7 @@ static void unmap_block(struct pagoda_batch *batch, struct pagoda_table *parent,
 		pagoda_block_write(batch, parent, va, end - va, &nothing, NULL);
 }
 
-/* Makes all entries of [@va, @end), which @table covers, invalid. Recurses at most six times. */
+/* Makes entries for addresses [@va, @end) in @table and below invalid. Recurses once a level. */
 static void unmap_range(struct pagoda_batch *batch, struct pagoda_table *table, u64 va, u64 end)
 {
 	u32 shift = pagoda_table_shift(table);
@@ -110,14 +115,17 @@ static void unmap_range(struct pagoda_batch *batch, struct pagoda_table *table, 
 	}
 }
 
-/* Makes all entries of a range invalid; pagoda_batch_prune() drops tables, records stay. */
+/*
+ * Makes all entries for a range of addresses invalid. The range's records stay, and tables left
+ * empty stay until pagoda_batch_prune().
+ */
 void pagoda_range_unmap(struct pagoda_batch *batch, u64 va, u64 size)
 {
 	if (batch->space->root)
 		unmap_range(batch, batch->space->root, va, va + size);
 }
 
-/* Changes words and records of a range as @map says. */
+/* Sets the page-table entries and the records of @map's range of addresses to what @map maps. */
 void pagoda_map_apply(struct pagoda_batch *batch, const struct pagoda_map *map)
 {
 	struct pagoda_space *space = batch->space;
@@ -131,7 +139,7 @@ void pagoda_map_apply(struct pagoda_batch *batch, const struct pagoda_map *map)
 		.driver_protection = map->driver_protection,
 	};
 
-	/* Words before records: splitting a large page looks up the record of the page. */
+	/* Change entries before records: splitting a large page needs the page's old record. */
 	if (map->kind != PAGODA_MAP_INVALID)
 		map_blocks(batch, map);
 	else
@@ -177,14 +185,14 @@ static void invalidate_range(struct pagoda_batch *batch, struct pagoda_table *ta
 	}
 }
 
-/* Makes the entries of whole mappings invalid. Tables and records stay. */
+/* Makes all entries for a range of whole mappings invalid. The range's tables and records stay. */
 void pagoda_range_invalidate(struct pagoda_batch *batch, u64 va, u64 size)
 {
 	if (batch->space->root)
 		invalidate_range(batch, batch->space->root, va, va + size);
 }
 
-/* Takes a table out of the tree of tables; the parent's word of a linked table becomes 0. */
+/* Takes @table out of the tree of tables; a linked table's entry in the parent becomes invalid. */
 static void table_drop(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	struct pagoda_table *parent = table->parent;
@@ -203,8 +211,9 @@ static void table_drop(struct pagoda_batch *batch, struct pagoda_table *table)
 }
 
 /*
- * Drops tables of the batch that were replaced and, with @empty_ones, those without valid words
- * and children; from the leaves up, because dropping a table adds its parent to the batch.
+ * Drops the tables of @batch that no parent's entry links any more and, with @empty_ones, those
+ * with neither valid entries nor child tables. Leaf tables come first, because dropping a table
+ * adds the table's parent to @batch.
  */
 void pagoda_batch_prune(struct pagoda_batch *batch, bool empty_ones)
 {

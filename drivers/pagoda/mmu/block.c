@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changes of words. A word is changed at once and marked dirty; emit.c writes dirty words.
+ * Changes of words: a word is the driver's copy of a page-table entry. A change sets the word at
+ * once and marks the word dirty; emit.c later emits operations that write dirty words to the table.
  *
- * The words of a level-1 entry tell the state of its block:
+ * The words of a level-1 entry tell what maps the entry's block, which is 2 MiB of addresses:
  *
- *	invalid		nothing is mapped
- *	large		one large page, or VALID | ZERO
- *	4 KiB table	word 0 links it
- *	64 KiB table	word 0 links it; with dual PTEs word 1 does, and there may be a
- *			4 KiB table as well: a chunk is valid in one of them at most (C93)
+ *	invalid		nothing
+ *	large		the entry itself: one large page, or zeros (VALID | ZERO)
+ *	4 KiB table	a table of 4 KiB entries, which word 0 links
+ *	64 KiB table	a table of 64 KiB entries, which word 0 links; with dual PTEs word 1
+ *			links the table, and word 0 may link a 4 KiB table as well: each
+ *			64 KiB chunk of addresses is valid in at most one of both (C93)
  *
- * A large block of which a part changes is split into 4 KiB entries. Without dual PTEs a
- * 64 KiB table that can't hold a change is replaced by its twin, a 4 KiB table with the same
- * translations that prepare made. Neither is undone later.
+ * If a part of a large block changes, the block is split into 4 KiB entries. Without dual PTEs, a
+ * 64 KiB table that can't hold a change is replaced by its twin, a 4 KiB table that the prepare
+ * phase made and that gets the same translations. 4 KiB entries aren't merged into larger ones
+ * later.
  */
 #include <linux/bitmap.h>
 
 #include "internal.h"
 
-/* Number of entries that leaf_write() builds at a time, on its stack. */
+/* Number of entries for which leaf_write() computes addresses at a time, on its stack. */
 #define LEAF_CHUNK	64
 
-/* Starts a batch; @update is the update being committed, or NULL. */
+/* Makes @batch empty. @update is being committed; NULL for an invalidation or eviction. */
 void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
 		       struct pagoda_pt_update *update)
 {
@@ -36,7 +39,7 @@ void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
 		INIT_LIST_HEAD(&batch->work[level]);
 }
 
-/* Makes &pagoda_table.next, which has garbage in it, the memory of a table. */
+/* Makes the memory &pagoda_table.next, whose content is garbage, the memory of @table. */
 void pagoda_table_settle(struct pagoda_table *table)
 {
 	table->memory = table->next;
@@ -45,7 +48,10 @@ void pagoda_table_settle(struct pagoda_table *table)
 	table->initial = true;
 }
 
-/* Adds @table to the tables that the batch writes. */
+/*
+ * Adds @table to the tables that @batch writes. A table that prepare made and that commit hasn't
+ * used so far gets its memory and counts as used from now on.
+ */
 void pagoda_batch_touch(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	if (table->fresh) {
@@ -57,7 +63,7 @@ void pagoda_batch_touch(struct pagoda_batch *batch, struct pagoda_table *table)
 		list_add_tail(&table->work, &batch->work[table->level]);
 }
 
-/* Makes the flush at the end of the batch cover a range whose translations changed. */
+/* Makes the flush at the end of @batch cover the @size bytes of addresses from @va on. */
 void pagoda_batch_flush(struct pagoda_batch *batch, u64 va, u64 size)
 {
 	batch->start = min(batch->start, va);
@@ -65,9 +71,10 @@ void pagoda_batch_flush(struct pagoda_batch *batch, u64 va, u64 size)
 }
 
 /*
- * Returns whether changing a word from @old to @value needs a flush: yes if @old is valid (C105),
- * or if the TLB may hold invalid entries (C106). A new link to a table needs none: the table's
- * words are tested.
+ * Returns whether changing a word of @table from @old to @value needs a TLB flush: yes if @old is
+ * valid and differs from @value (C105), or if @value maps memory or zeros while the TLB may hold
+ * the invalid @old (C106). A new link to a table needs no flush: the words of the linked table are
+ * tested.
  */
 static bool word_needs_flush(const struct pagoda_table *table, u64 old, u64 value)
 {
@@ -79,7 +86,10 @@ static bool word_needs_flush(const struct pagoda_table *table, u64 old, u64 valu
 	       !table->space->mmu->args.invalid_not_cached;
 }
 
-/* Sets word @w of an entry; @force writes the word even if @value is its value already. */
+/*
+ * Sets word @w of entry @index to @value, marks the word dirty, and notes the flush that the change
+ * needs. Without @force, nothing happens if @value is the word's value already.
+ */
 void pagoda_word_set(struct pagoda_batch *batch, struct pagoda_table *table, u32 w, u32 index,
 		     u64 value, bool force)
 {
@@ -97,7 +107,7 @@ void pagoda_word_set(struct pagoda_batch *batch, struct pagoda_table *table, u32
 				   1ull << pagoda_table_shift(table));
 }
 
-/* Returns the word that links @table, 0 while @table isn't resident. */
+/* Returns the parent's word that links @table; 0 (invalid) if @table isn't resident. */
 static u64 table_link_value(const struct pagoda_table *table)
 {
 	struct pagoda_pte pte = {
@@ -111,7 +121,7 @@ static u64 table_link_value(const struct pagoda_table *table)
 	return table->resident ? pagoda_pte_encode(&pte, 0) : 0;
 }
 
-/* Makes the parent's entry link the memory of @table; the entry is 0 without such memory. */
+/* Marks @table as linked and sets the parent's entry: a link, or invalid if @table is evicted. */
 void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	struct pagoda_table *parent = table->parent;
@@ -124,7 +134,7 @@ void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
 			pagoda_table_index(parent, table->va), table_link_value(table), false);
 }
 
-/* Makes all entries of a table invalid, as one run of dirty words. */
+/* If a leaf table has valid entries, makes all entries invalid and dirty: one run of words. */
 static void table_clear(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	bool any = table->nr_valid;
@@ -134,7 +144,9 @@ static void table_clear(struct pagoda_batch *batch, struct pagoda_table *table)
 		pagoda_word_set(batch, table, 0, i, 0, true);
 }
 
-/* Makes a leaf table unlinked and all entries invalid; the caller changes the parent's word. */
+/*
+ * Makes a leaf table's entries invalid and the table unlinked; the caller sets the parent's word.
+ */
 void pagoda_table_unlink(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	table_clear(batch, table);
@@ -143,7 +155,10 @@ void pagoda_table_unlink(struct pagoda_batch *batch, struct pagoda_table *table)
 	table->linked = false;
 }
 
-/* Makes a 2 MiB block one entry, without leaf tables: a large page, VALID | ZERO, or 0. */
+/*
+ * Makes a 2 MiB block a single level-1 entry with @value: a large page, VALID | ZERO, or 0
+ * (invalid). The block's leaf tables are unlinked.
+ */
 void pagoda_block_set(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index,
 		      u64 value)
 {
@@ -159,7 +174,7 @@ void pagoda_block_set(struct pagoda_batch *batch, struct pagoda_table *parent, u
 	}
 }
 
-/* Returns whether word 0 of an entry maps the 2 MiB block without a table; word 1 never does. */
+/* Returns whether word 0 of level-1 entry @index maps 2 MiB without a leaf table; word 1 can't. */
 static bool block_is_large(const struct pagoda_table *parent, u32 index)
 {
 	const struct pagoda_table *child = parent->words[0].children[index];
@@ -168,7 +183,7 @@ static bool block_is_large(const struct pagoda_table *parent, u32 index)
 	       !(child && child->linked);
 }
 
-/* Returns the 4 KiB entry for @offset within a larger entry. */
+/* Returns the 4 KiB entry for the page @offset bytes into what the larger @entry maps. */
 static u64 entry_part(u64 entry, u64 offset)
 {
 	if (entry & VIRTIO_PAGODA_PTE_ZERO || !(entry & VIRTIO_PAGODA_PTE_VALID))
@@ -176,7 +191,10 @@ static u64 entry_part(u64 entry, u64 offset)
 	return (entry & ~VIRTIO_PAGODA_PTE_LARGE) + offset;
 }
 
-/* Returns the entry of a large page with DriverProtection, which only leaf entries have (C98). */
+/*
+ * Returns @entry, which a large page's entry was turned into, with DriverProtection of the record
+ * at @va: only leaf entries have DriverProtection, so the large page had none (C98).
+ */
 static u64 entry_protect(struct pagoda_space *space, u64 entry, u64 va)
 {
 	struct pagoda_record *record = pagoda_record_find(space, va);
@@ -188,7 +206,7 @@ static u64 entry_protect(struct pagoda_space *space, u64 entry, u64 va)
 	return pagoda_pte_encode(&pte, record->driver_protection);
 }
 
-/* Writes @nr 4 KiB entries from @first on that map the memory of the larger @entry. */
+/* Makes @nr 4 KiB entries of @table, from index @first on, map what the larger @entry maps. */
 static void leaf_spread(struct pagoda_batch *batch, struct pagoda_table *table, u32 first,
 			u32 nr, u64 entry)
 {
@@ -199,7 +217,7 @@ static void leaf_spread(struct pagoda_batch *batch, struct pagoda_table *table, 
 				entry_part(entry, (u64)i << VIRTIO_PAGODA_PAGE_SHIFT), false);
 }
 
-/* Splits the large entry of a block into the 4 KiB entries of @table. */
+/* Replaces large entry @index of @parent by a link to @table, whose 4 KiB entries map the same. */
 static void block_spread(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index,
 			 struct pagoda_table *table)
 {
@@ -210,7 +228,10 @@ static void block_spread(struct pagoda_batch *batch, struct pagoda_table *parent
 	pagoda_table_link(batch, table);
 }
 
-/* Without dual PTEs: replaces a 64 KiB table by its twin, a 4 KiB table, and returns the twin. */
+/*
+ * Without dual PTEs: replaces 64 KiB table @table by its twin, the 4 KiB table that prepare made,
+ * with the same translations, and returns the twin.
+ */
 static struct pagoda_table *block_demote(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	struct pagoda_table *twin = table->twin, *parent = table->parent;
@@ -229,7 +250,11 @@ static struct pagoda_table *block_demote(struct pagoda_batch *batch, struct pago
 	return twin;
 }
 
-/* Without dual PTEs: returns the leaf table, which prepare made, for a write into a block. */
+/*
+ * Without dual PTEs: returns the leaf table for a write into a 2 MiB block. A 64 KiB table is
+ * replaced by its 4 KiB twin unless 64 KiB entries can hold the write (@is_64k); a large entry is
+ * split unless the write covers the @whole block.
+ */
 static struct pagoda_table *block_leaf(struct pagoda_batch *batch, struct pagoda_table *parent,
 				       u32 index, bool whole, bool is_64k)
 {
@@ -243,7 +268,7 @@ static struct pagoda_table *block_leaf(struct pagoda_batch *batch, struct pagoda
 	return table;
 }
 
-/* Returns what all leaf entries of a map have in common: all bits but segment and address. */
+/* Returns what all leaf entries of @map have in common: all bits but segment and address. */
 static u64 map_entry(const struct pagoda_map *map)
 {
 	const struct pagoda_pte pte = { .flags = PAGODA_PTE_VALID | map->flags };
@@ -258,7 +283,7 @@ static u64 map_entry(const struct pagoda_map *map)
 	}
 }
 
-/* Returns whether any of @nr words from @first on isn't @value. */
+/* Returns whether any of @nr words of @table, from index @first on, isn't @value. */
 static bool leaf_differs(const struct pagoda_table *table, u32 first, u32 nr, u64 value)
 {
 	u32 i;
@@ -269,7 +294,10 @@ static bool leaf_differs(const struct pagoda_table *table, u32 first, u32 nr, u6
 	return false;
 }
 
-/* Sets entries from @first on to @entry | @places; the caller marks the entries dirty. */
+/*
+ * Sets @nr words from index @first on to @entry | @places[i], and notes the flush that the changes
+ * need; the caller marks the words dirty.
+ */
 static void leaf_fill(struct pagoda_batch *batch, struct pagoda_table *table, u32 first, u32 nr,
 		      u64 entry, const u64 *places)
 {
@@ -292,7 +320,11 @@ static void leaf_fill(struct pagoda_batch *batch, struct pagoda_table *table, u3
 				   (u64)(end - start) << pagoda_table_shift(table));
 }
 
-/* Writes the part of a map at @va into a leaf table, as one run of dirty words. */
+/*
+ * Sets the entries of leaf table @table for @size bytes of @map from @va on, and marks all of them
+ * dirty, so that they are written as one run. Does nothing if @map isn't MEMORY and no entry
+ * changes.
+ */
 static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u64 va, u64 size,
 		       const struct pagoda_map *map, struct pagoda_map_place *place)
 {
@@ -312,7 +344,10 @@ static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u
 	pagoda_batch_touch(batch, table);
 }
 
-/* Replaces a chunk's 64 KiB entry by 4 KiB entries; by none if all the chunk is overwritten. */
+/*
+ * With dual PTEs: makes the 64 KiB entry of @va in @large invalid and, unless the caller overwrites
+ * the @whole 64 KiB, sets 4 KiB entries in @small that map the same memory.
+ */
 static void chunk_open(struct pagoda_batch *batch, struct pagoda_table *large,
 		       struct pagoda_table *small, u64 va, bool whole)
 {
@@ -328,7 +363,10 @@ static void chunk_open(struct pagoda_batch *batch, struct pagoda_table *large,
 	pagoda_table_link(batch, small);
 }
 
-/* With dual PTEs: writes a part of a map that is within one 64 KiB chunk. */
+/*
+ * With dual PTEs: applies @map to @size bytes from @va on, within one 64 KiB chunk, by an entry of
+ * @large if possible, else by entries of @small.
+ */
 static void chunk_write(struct pagoda_batch *batch, struct pagoda_table *small,
 			struct pagoda_table *large, u64 va, u64 size,
 			const struct pagoda_map *map, struct pagoda_map_place *place)
@@ -375,8 +413,8 @@ static void block_write_dual(struct pagoda_batch *batch, struct pagoda_table *pa
 }
 
 /*
- * Writes a part of a map that is within a 2 MiB block into leaf tables, which prepare made.
- * @place is used, and moved behind the part, only if the map is MEMORY.
+ * Applies @map to @size bytes from @va on, within one 2 MiB block, in leaf tables that existed or
+ * that prepare made. @place is used, and moved behind the @size bytes, only if @map is MEMORY.
  */
 void pagoda_block_write(struct pagoda_batch *batch, struct pagoda_table *parent, u64 va,
 			u64 size, const struct pagoda_map *map, struct pagoda_map_place *place)
@@ -398,7 +436,10 @@ void pagoda_block_write(struct pagoda_batch *batch, struct pagoda_table *parent,
 	pagoda_table_link(batch, table);
 }
 
-/* Splits everything in a block into 4 KiB entries, in the table or twin that prepare made. */
+/*
+ * Turns all entries of a 2 MiB block into 4 KiB entries, in the block's 4 KiB table or in the twin
+ * of its 64 KiB table; prepare made the missing one.
+ */
 void pagoda_block_split(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index)
 {
 	struct pagoda_table *small, *large;

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COPY_PAGE_TABLE_ENTRIES (C108 - C112): copies entries from table to table, as they are when
- * the device executes the operation.
+ * COPY_PAGE_TABLE_ENTRIES (C108 - C112): the device copies entries from page table to page table,
+ * as they are when the device executes the operation.
  *
- * First updates turn everything in the blocks into 4 KiB entries; then come the copies, in
- * order; then the flush. The destination is instead written from the words of the source
- * without the operation (CPU_VIRTUAL mode, C112), while a table isn't resident, and when a copy
- * writes entries that the copy itself or an earlier copy reads: an operation that is executed
- * again after being half done has to find its source unchanged (C137).
+ * A commit first emits updates that turn all entries of the 2 MiB blocks in question into 4 KiB
+ * entries, then the copies in order, then the flush. In these cases updates write the words (the
+ * driver's copy of entries) of the source to the destination instead: in CPU_VIRTUAL mode (C112);
+ * while a table of the space isn't resident; and if a copy writes entries that the copy itself or
+ * an earlier copy reads, because an operation that is executed again after half of it was executed
+ * has to find its source unchanged (C137).
  */
 #include "internal.h"
 
-/* Most ranges in an operation; each takes two table windows. */
+/* Maximum number of ranges in one COPY_PAGE_TABLE_ENTRIES; each range takes two table windows. */
 #define COPY_RANGES	16
-/* Copies that are compared pair by pair; later copies only with the bounds of all sources. */
+/*
+ * Number of copies that copies_overlap() compares pair by pair; the destination of a later copy is
+ * compared only with the lowest and highest address of all sources so far.
+ */
 #define COPY_COMPARED	32
 
-/* Ranges of the next operation; @tables: source and destination table of each of @nr ranges. */
+/* @nr ranges of the next COPY_PAGE_TABLE_ENTRIES; @tables: their sources and destinations. */
 struct copy_ranges {
 	struct pagoda_space *space;
 	const struct pagoda_emit *emit;
@@ -25,7 +29,7 @@ struct copy_ranges {
 	struct pagoda_copy_range ranges[COPY_RANGES];
 };
 
-/* Returns the bytes of a copy from @done on that are in one block in source and destination. */
+/* Returns how many bytes of @copy from byte @done on stay within one 2 MiB block on either side. */
 u64 pagoda_copy_step(const struct pagoda_space_copy *copy, u64 done)
 {
 	u64 src = (copy->src + done) & (PAGODA_BLOCK_BYTES - 1);
@@ -34,7 +38,7 @@ u64 pagoda_copy_step(const struct pagoda_space_copy *copy, u64 done)
 	return min(copy->size - done, PAGODA_BLOCK_BYTES - max(src, dst));
 }
 
-/* Splits all entries of blocks that the update's copies read or write into 4 KiB entries. */
+/* Splits all entries of 2 MiB blocks that the update's copies use into 4 KiB entries. */
 void pagoda_copies_split(struct pagoda_batch *batch)
 {
 	const struct pagoda_pt_update *update = batch->update;
@@ -66,7 +70,10 @@ static struct pagoda_table *copy_leaf(struct pagoda_space *space, u64 va)
 	return table;
 }
 
-/* Sets a word without an update: the device writes the entry when it executes the copy. */
+/*
+ * Sets a word, the driver's copy of an entry, and emits no update: the device writes the entry when
+ * the device executes COPY_PAGE_TABLE_ENTRIES.
+ */
 static void word_book(struct pagoda_table *table, u32 index, u64 value)
 {
 	u64 *word = &table->words[0].values[index];
@@ -127,7 +134,10 @@ static void ranges_add(struct copy_ranges *copies, struct pagoda_table *src, u32
 		ranges_emit(copies);
 }
 
-/* Lets the device copy a part that is in one table in source and destination. */
+/*
+ * Adds a range to @copies by which the device copies the entries of @size bytes of addresses from
+ * @from to @to, each within one leaf table; sets the driver's words likewise.
+ */
 static void copy_part(struct pagoda_batch *batch, struct copy_ranges *copies, u64 from, u64 to,
 		      u64 size)
 {
@@ -138,7 +148,7 @@ static void copy_part(struct pagoda_batch *batch, struct copy_ranges *copies, u6
 
 	for (i = 0; i < nr; i++)
 		word_book(dst, dst_entry + i, src->words[0].values[src_entry + i]);
-	/* The source may change before the copy is executed, so any entry may differ then. */
+	/* Flush all: the source may have changed by the time the copy is executed. */
 	pagoda_batch_flush(batch, to, size);
 	ranges_add(copies, src, src_entry, dst, dst_entry, nr);
 }
@@ -154,7 +164,7 @@ static void copy_by_device(struct pagoda_batch *batch, struct copy_ranges *copie
 	}
 }
 
-/* Copies words page by page, in the order in which no word is overwritten before being read. */
+/* Copies words, the driver's entries, in the order that overwrites no word before reading it. */
 static void copy_by_words(struct pagoda_batch *batch, const struct pagoda_space_copy *copy)
 {
 	bool backward = copy->dst > copy->src;
@@ -172,7 +182,7 @@ static void copy_by_words(struct pagoda_batch *batch, const struct pagoda_space_
 	}
 }
 
-/* Returns whether a copy may write entries that the copy or an earlier copy of @update reads. */
+/* Returns whether a copy of @update may write entries that it or an earlier copy reads. */
 static bool copies_overlap(const struct pagoda_pt_update *update)
 {
 	u64 first_src = U64_MAX, last_src = 0;
@@ -195,7 +205,10 @@ static bool copies_overlap(const struct pagoda_pt_update *update)
 	return false;
 }
 
-/* Makes the copies of the update, after the batch's other changes were emitted. */
+/*
+ * Emits the copies of the batch's update, by COPY_PAGE_TABLE_ENTRIES or by updates. The batch's
+ * other changes were emitted before.
+ */
 void pagoda_copies_commit(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
 	struct pagoda_space *space = batch->space;

@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Turns dirty words into operations.
+ * Emits UPDATE_PAGE_TABLE for dirty words (changed entries in the driver's copy of a table), and
+ * FLUSH_TLB.
  *
  * The order within a batch:
  *
- *	1. tables in new memory, InitialUpdate (C90): every entry invalid; for restored and
- *	   rebuilt tables all entries at once
- *	2. leaf entries, those that become invalid first: with dual PTEs a chunk changes
- *	   from one table to the other (C93)
- *	3. entries above, level by level, so that no table is reachable before it is complete
- *	4. dropped tables: every entry invalid (C107), NotifyEviction (C91)
- *	5. one flush over everything that changed (C105)
+ *	1. level by level, leaf tables first, so that no table is reachable before it is complete:
+ *	   a) first update of a table in new memory, InitialUpdate (C90): every entry invalid; a
+ *	      table that is rewritten (restored, rebuilt, resized) gets all entries at once
+ *	   b) changed entries that are now invalid: before c), because with dual PTEs a chunk
+ *	      may change from one table to the other (C93)
+ *	   c) changed entries that are now valid
+ *	2. last update of dropped tables, NotifyEviction (C91): every entry invalid (C107)
+ *	3. one flush over everything that changed (C105)
  *
- * Dropped tables get no updates before 4, so that their mappings stay until the entry above
- * leads elsewhere; except with dual PTEs, where the new entry may be in a table that is
- * reachable all the time.
+ * Dropped tables get no updates before 2, so that their mappings stay until the entry above leads
+ * elsewhere. With dual PTEs dropped tables are cleared in 1b already, because the new entry may be
+ * in a table that is reachable all the time.
  *
- * In GPU_VIRTUAL mode the tables are shown in the paging process' table windows: all
- * tables of a batch at once if there are enough windows, else in rounds within each step.
+ * In GPU_VIRTUAL mode an update names a table by an address in the paging process' table windows:
+ * all tables of a batch are mapped there at once if there are enough windows, else in rounds within
+ * each step.
  */
 #include <linux/bitmap.h>
 
 #include "internal.h"
 
-/* Steps for each table of a batch, in order; the head of this file explains the order. */
+/*
+ * Steps in which the tables of a batch are written: first update of tables in new memory, changed
+ * entries that are now invalid, changed entries that are now valid, last update of dropped tables.
+ */
 enum emit_step {
 	STEP_INITIAL,
 	STEP_INVALID,
@@ -32,14 +38,17 @@ enum emit_step {
 	STEP_COUNT
 };
 
-/* Entries [@first, @end) that one operation writes, and @record of the mapping there or NULL. */
+/* Entries [@first, @end) that one UPDATE_PAGE_TABLE writes; @record: their record or NULL. */
 struct emit_run {
 	const struct pagoda_record *record;
 	u32 first;
 	u32 end;
 };
 
-/* Returns an update of all entries, with the table named as the update mode requires. */
+/*
+ * Returns an UPDATE_PAGE_TABLE of all @nr_entries entries, yet without values, that names the table
+ * by kernel, physical or window address, as the update mode requires.
+ */
 static struct pagoda_paging_op table_update(const struct pagoda_table *table,
 					    const struct pagoda_table_memory *memory,
 					    u32 nr_entries)
@@ -71,7 +80,7 @@ static struct pagoda_paging_op table_update(const struct pagoda_table *table,
 	return op;
 }
 
-/* Emits updates that make all words of a table invalid. */
+/* Emits updates that make all entries of a table in @memory invalid, one update for each word. */
 static void emit_clear(const struct pagoda_table *table,
 		       const struct pagoda_table_memory *memory, u32 nr_entries, u32 flags,
 		       const struct pagoda_emit *emit)
@@ -86,7 +95,7 @@ static void emit_clear(const struct pagoda_table *table,
 		op.update_page_table.values = &invalid;
 		if (w)
 			op.update_page_table.flags |= VIRTIO_PAGODA_UPDATE_USE_64K;
-		/* INITIAL goes with the table's first update, NOTIFY_EVICTION with the last. */
+		/* Of two updates the first has INITIAL, the last has NOTIFY_EVICTION. */
 		if (flags & VIRTIO_PAGODA_UPDATE_INITIAL ? !w : w == nr_words - 1)
 			op.update_page_table.flags |= flags;
 		emit->emit(emit->arg, &op);
@@ -98,7 +107,7 @@ static bool word_is_valid(const struct pagoda_words *words, u32 index)
 	return words->values[index] & VIRTIO_PAGODA_PTE_VALID;
 }
 
-/* Returns whether a word maps memory, and isn't invalid, zeros or a link to a table. */
+/* Returns whether a word maps memory, so isn't invalid, zeros or a link to a table. */
 static bool word_is_memory(const struct pagoda_table *table, const struct pagoda_words *words,
 			   u32 index)
 {
@@ -109,8 +118,8 @@ static bool word_is_memory(const struct pagoda_table *table, const struct pagoda
 }
 
 /*
- * Returns the entries from @first on, at most to @end, that one record shows in consecutive pages
- * of its allocation (C100), or that lie in front of the next record.
+ * Returns the entries from @first on, before @end, that map consecutive pages of one record's
+ * allocation (C100); if no record covers @first, the entries in front of the next record.
  */
 static struct emit_run run_by_record(const struct pagoda_table *table, u32 first, u32 end)
 {
@@ -128,13 +137,16 @@ static struct emit_run run_by_record(const struct pagoda_table *table, u32 first
 			limit = min(limit, va + record->window -
 				    (pagoda_record_offset(record, va) - record->allocation_offset));
 	}
-	/* No record ends within an entry: the entry would have been split. */
+	/* Round up: no record ends within an entry, because the entry would have been split. */
 	limit = DIV_ROUND_UP_ULL(limit - va, 1ull << pagoda_table_shift(table));
 	run.end = min_t(u64, end, first + limit);
 	return run;
 }
 
-/* Returns the dirty words from @first on that one operation can write. */
+/*
+ * Returns the dirty words from @first on that one update can write: all valid or all invalid, all
+ * mapping memory or none, and of one record.
+ */
 static struct emit_run run_next(const struct pagoda_table *table,
 				const struct pagoda_words *words, u32 first)
 {
@@ -175,7 +187,7 @@ static void emit_run(const struct pagoda_table *table, u32 w, const struct emit_
 	emit->emit(emit->arg, &op);
 }
 
-/* Emits dirty words that are valid, or those that are invalid, and marks them clean. */
+/* Emits the dirty words that are valid if @valid, else those that are invalid; marks them clean. */
 static void emit_dirty(struct pagoda_table *table, bool valid, const struct pagoda_emit *emit)
 {
 	u32 nr_words = pagoda_table_nr_words(table), w, index;
@@ -208,7 +220,7 @@ static struct emit_run run_whole(const struct pagoda_table *table,
 	return memory ? run_by_record(table, first, run.end) : run;
 }
 
-/* Emits all words of a table, invalid ones too, because the memory has garbage in it. */
+/* Emits all words of a table, invalid ones too, because the table's memory has garbage in it. */
 static void emit_whole(struct pagoda_table *table, const struct pagoda_emit *emit)
 {
 	u32 nr_words = pagoda_table_nr_words(table), flags = VIRTIO_PAGODA_UPDATE_INITIAL, w;
@@ -247,7 +259,7 @@ static void table_step(struct pagoda_table *table, enum emit_step step,
 				   VIRTIO_PAGODA_UPDATE_INITIAL, emit);
 		break;
 	case STEP_INVALID:
-		/* STEP_INITIAL made all entries invalid already. */
+		/* STEP_INITIAL has written all invalid entries already. */
 		if (table->initial)
 			break;
 		if (!table->dropped)
@@ -271,7 +283,9 @@ static u32 table_windows(const struct pagoda_table *table)
 	return DIV_ROUND_UP(table->memory.size, PAGODA_TABLE_WINDOW_BYTES);
 }
 
-/* Maps a table into table windows from number @next on; returns false if too few are left. */
+/*
+ * Maps @table into table windows from *@next on, which moves on; returns false if too few are left.
+ */
 static bool window_open(struct pagoda_table *table, u32 *next, const struct pagoda_emit *emit)
 {
 	u32 nr = table_windows(table);
@@ -308,7 +322,7 @@ static bool batch_fits_windows(const struct pagoda_batch *batch)
 	return nr <= PAGODA_TABLE_WINDOWS;
 }
 
-/* Does a step for the tables of a level, in rounds of as many as the table windows hold. */
+/* Does @step for the tables of @level, in rounds of as many tables as the table windows hold. */
 static void step_by_windows(struct pagoda_batch *batch, u32 level, enum emit_step step,
 			    const struct pagoda_emit *emit)
 {
@@ -342,7 +356,7 @@ static void batch_steps(struct pagoda_batch *batch, bool by_windows,
 	enum emit_step step;
 	u32 level;
 
-	/* Leaves first: no table may be reachable before all its entries are written. */
+	/* Leaf tables first: no table may be reachable before all its entries are written. */
 	for (level = 0; level < PAGODA_PT_LEVELS; level++) {
 		for (step = STEP_INITIAL; step < STEP_LAST; step++) {
 			if (by_windows)
@@ -359,7 +373,7 @@ static void batch_steps(struct pagoda_batch *batch, bool by_windows,
 	}
 }
 
-/* Maps all tables of a batch into table windows, of which there are enough. */
+/* Maps all tables of @batch into table windows; the caller checked that the windows suffice. */
 static void windows_open(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
 	struct pagoda_table *table;
@@ -372,7 +386,7 @@ static void windows_open(struct pagoda_batch *batch, const struct pagoda_emit *e
 		pagoda_process_flush(batch->space->mmu, emit);
 }
 
-/* Clears the batch; dropped tables go to the update, for finish to free. */
+/* Makes @batch empty and all words clean; hands dropped tables to finish, to be freed. */
 static void batch_done(struct pagoda_batch *batch)
 {
 	struct pagoda_table *table, *next;
@@ -395,7 +409,10 @@ static void batch_done(struct pagoda_batch *batch)
 	}
 }
 
-/* Emits updates for the batch's dirty words, but no flush; skips tables that are evicted. */
+/*
+ * Emits the updates that write the dirty words of @batch, but not the flush of the space's
+ * translations; skips tables that are evicted. Afterwards @batch holds no tables.
+ */
 void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
 	bool windows = batch->space->mmu->args.mode == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL;
@@ -413,8 +430,8 @@ void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_em
 }
 
 /*
- * Emits a flush of the translations that the batch changed. Without a root of the space the
- * device caches none of its translations, and SetRootPageTable drops all.
+ * Emits a FLUSH_TLB of the translations that @batch changed, if the device has a root of the space.
+ * Without a root the device caches no translation of the space, and setting a root drops all.
  */
 void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
@@ -435,7 +452,7 @@ void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emi
 	emit->emit(emit->arg, &op);
 }
 
-/* Emits the last update of memory that a table is about to lose: all entries invalid. */
+/* Emits the last update of @memory, which @table is about to lose: all entries invalid. */
 void pagoda_emit_last(struct pagoda_table *table, const struct pagoda_table_memory *memory,
 		      u32 nr_entries, const struct pagoda_emit *emit)
 {

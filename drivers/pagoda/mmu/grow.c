@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tables that prepare adds to the tree, and the upper bound of commit's operations. */
+/*
+ * Parts of prepare: adding page tables that commit may need to the tree of tables, and counting an
+ * upper bound of the operations that commit emits.
+ */
 #include <linux/slab.h>
 
 #include "internal.h"
 
-/* Operations that the two ends of a range in a block may add to the operation for the range. */
+/* Operations that may be needed beside the one for a range in a 2 MiB block: one per end. */
 #define PIECES		2
-/* With dual PTEs neighbouring 64 KiB chunks may be in different tables. */
+/* PIECES with dual PTEs, where neighbouring 64 KiB chunks may be in different tables. */
 #define PIECES_DUAL	(4 * (VIRTIO_PAGODA_PT_ENTRIES_64K + 2))
 
-/* Counts operations for @entries consecutive entries, and @more operations of one entry. */
+/*
+ * Adds to the update's bound of operations: those that write @entries consecutive entries, and
+ * @more that write one entry each.
+ */
 void pagoda_update_count(struct pagoda_pt_update *update, u32 entries, u32 more)
 {
 	update->ops[min_t(u32, entries, VIRTIO_PAGODA_PT_ENTRIES)] +=
@@ -17,13 +23,15 @@ void pagoda_update_count(struct pagoda_pt_update *update, u32 entries, u32 more)
 	update->ops[1] += more;
 }
 
-/* Returns how many operations a range in a 2 MiB block may take beside the first. */
+/* Returns how many operations a range in a 2 MiB block may take beside the range's first. */
 u32 pagoda_update_pieces(const struct pagoda_pt_update *update)
 {
 	return pagoda_mmu_is_dual(update->space->mmu) ? PIECES_DUAL : PIECES;
 }
 
-/* Counts @nr table windows for tables that are written; a large root takes several. */
+/*
+ * Adds @nr to the bound of table windows for tables that commit writes; a large root takes several.
+ */
 void pagoda_update_count_tables(struct pagoda_pt_update *update, u32 nr)
 {
 	update->windows += nr;
@@ -36,7 +44,10 @@ static u32 space_levels(const struct pagoda_space *space)
 
 /* ---- Tables ---------------------------------------------------------------- */
 
-/* Adds a table to the tree: as the twin of @twin_of, else below @parent, else as the root. */
+/*
+ * Adds @table to the space's tree of tables: as the twin of @twin_of if that isn't NULL, else below
+ * @parent if that isn't NULL, else as the root.
+ */
 static void update_hang(struct pagoda_pt_update *update, struct pagoda_table *table,
 			struct pagoda_table *parent, struct pagoda_table *twin_of)
 {
@@ -60,7 +71,8 @@ static void update_hang(struct pagoda_pt_update *update, struct pagoda_table *ta
 }
 
 /*
- * Adds a new table for @va below @parent, or as the twin of @twin_of. Returns 0, -ENOMEM or the
+ * Makes a table of the level below @parent for @va, with memory, and adds the table to the tree of
+ * tables: as the twin of @twin_of, or below @parent if @twin_of is NULL. Returns 0, -ENOMEM or the
  * error of table_alloc(). Takes the space's lock.
  */
 int pagoda_update_make_table(struct pagoda_pt_update *update, struct pagoda_table *parent,
@@ -86,8 +98,9 @@ int pagoda_update_make_table(struct pagoda_pt_update *update, struct pagoda_tabl
 }
 
 /*
- * Sets @parent to the level-1 table of @va, and makes missing tables above. Returns 0, -ENOMEM
- * or the error of table_alloc(). The space has a root. Takes the space's lock.
+ * Sets *@parent to the level-1 table of @va, and makes the tables that are missing between the
+ * root, which exists, and level 0. Returns 0, -ENOMEM or the error of table_alloc(). Takes the
+ * space's lock.
  */
 int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_table **parent)
 {
@@ -105,8 +118,9 @@ int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_ta
 		table = child;
 	}
 	/*
-	 * First updates, links and last updates of the tables above: once for calls in a row with
-	 * the same level-1 table, because a batch writes each entry above once.
+	 * Count first updates, links and last updates of the tables from the root to @table once
+	 * for calls in a row with the same level-1 table, because a batch writes each entry above
+	 * once.
 	 */
 	if (update->path != table) {
 		pagoda_update_count(update, 0, 6 * space_levels(update->space));
@@ -119,7 +133,7 @@ int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_ta
 
 /* ---- The root -------------------------------------------------------------- */
 
-/* Returns the number of root entries up to the last that is in use. */
+/* Returns the number of root entries up to the last that has a value or a child table. */
 static u32 root_used(const struct pagoda_table *root)
 {
 	u32 nr = root->nr_entries, w;
@@ -147,7 +161,10 @@ static u64 root_needed(const struct pagoda_pt_update *update)
 	return need;
 }
 
-/* Returns the number of entries the root shall have, for present mappings and @need entries. */
+/*
+ * Returns the number of entries that the root shall have: with two levels a power of two that
+ * suffices for @need entries and for those in use, with more levels a constant.
+ */
 static u32 root_wanted(const struct pagoda_space *space, u64 need)
 {
 	const struct pagoda_paging_limits *limits = space->mmu->args.limits;
@@ -183,7 +200,7 @@ static int root_resize(struct pagoda_pt_update *update, u32 entries)
 	struct pagoda_table *root = update->space->root;
 	int ret;
 
-	/* Memory before words: words can't be made smaller if table_alloc() fails. */
+	/* Words come last: enlarged words couldn't be undone if table_alloc() failed. */
 	ret = pagoda_table_get_memory(root, entries);
 	if (ret)
 		return ret;
@@ -212,9 +229,9 @@ void pagoda_update_count_root(struct pagoda_pt_update *update)
 }
 
 /*
- * Makes or resizes the root for the update's maps and copies. With two levels the root grows as
- * needed, and shrinks where a quarter would do; shrinking may fail silently. Returns 0, -ENOMEM
- * or the error of table_alloc(). Takes the space's lock.
+ * Makes the root if the update's maps and copies need one, or resizes the root. With two levels the
+ * root grows as needed, and shrinks if a quarter of its entries would do; shrinking may fail
+ * silently. Returns 0, -ENOMEM or the error of table_alloc(). Takes the space's lock.
  */
 int pagoda_update_root(struct pagoda_pt_update *update)
 {

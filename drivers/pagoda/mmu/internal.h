@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of mmu/ share with each other, and with no other room.
+ * Declarations for the files of mmu/ and for KUnit suites; the rest of the driver doesn't see them.
  *
- * An entry of a table is one word; with dual PTEs an entry of a level-1 table is two words:
- * word 0 for the 4 KiB table or the large page, word 1 for the 64 KiB table. A struct
+ * A word is the driver's copy of a page-table entry. With dual PTEs an entry of a level-1 table has
+ * two words: word 0 for the 4 KiB table or the large page, word 1 for the 64 KiB table. A struct
  * pagoda_words holds word 0, or word 1, of all entries of a table.
  *
- *	block	the 2 MiB that a leaf table covers, of 4 KiB or of 64 KiB entries
- *	chunk	the 64 KiB that an entry of a 64 KiB table covers
+ *	block	the 2 MiB of addresses that a leaf table covers, of 4 KiB or of 64 KiB entries
+ *	chunk	the 64 KiB of addresses that an entry of a 64 KiB table covers
  *	record	allocation, offset and DriverProtection of a range, for the fields of
  *		UPDATE_PAGE_TABLE besides the entries
  */
@@ -35,11 +35,11 @@ struct pagoda_process;
 /**
  * struct pagoda_mmu - Page tables of a device
  * @args: Arguments of pagoda_mmu_create()
- * @process: The paging process, see process.c
- * @pages: struct page of each page of tables in system memory, by page number of the bus address
+ * @process: The paging process, whose address space has number 0
+ * @pages: struct page pointers of all page tables in system memory; index: bus address in pages
  * @leaving: Protects @gone
- * @gone: Freed tables that operations in flight may still use, &pagoda_table.link
- * @scattered: Entries that no builder can encode as a run, for upper bounds of costs
+ * @gone: List, by &pagoda_table.link, of freed tables that operations in flight may still use
+ * @scattered: Entry values of which no builder can encode several as a run, for bounds of costs
  */
 struct pagoda_mmu {
 	struct pagoda_mmu_args args;
@@ -51,8 +51,8 @@ struct pagoda_mmu {
 };
 
 /**
- * struct pagoda_words - The driver's copy of the entries of a table
- * @values: The words, as hardware entries; links to tables that aren't resident are 0
+ * struct pagoda_words - The driver's copy of one word of each entry of a table
+ * @values: The words in the device's format; 0 where an entry links a table that isn't resident
  * @dirty: A bit for each word that the current batch has to write; clear between batches
  * @children: Table below each entry, or NULL; the array itself is NULL for leaf tables
  */
@@ -66,32 +66,33 @@ struct pagoda_words {
  * struct pagoda_table - A page table
  * @space: Space of the table
  * @parent: Table above, NULL for the root
- * @twin: 4 KiB table that shall replace this 64 KiB table, between prepare and commit
- * @link: In &pagoda_space.tables, later in &pagoda_mmu.gone
- * @work: In &pagoda_batch.work, &pagoda_pt_update.fresh or &pagoda_pt_update.dropped
+ * @twin: 4 KiB table, made by prepare, by which commit may replace this 64 KiB table, or NULL
+ * @link: Node in &pagoda_space.tables, later in &pagoda_mmu.gone
+ * @work: Node in &pagoda_batch.work, &pagoda_pt_update.fresh or &pagoda_pt_update.dropped
  * @fence: For a table in &pagoda_mmu.gone: fence of the flush that makes the table unreachable
- * @words: The entries; words[1] only in level-1 tables with dual PTEs
+ * @words: The driver's copy of the entries; words[1] only in level-1 tables with dual PTEs
  * @va: First address that the table translates
  * @level: 0 = leaf
  * @is_64k: Leaf table of 64 KiB entries
  * @nr_entries: Number of entries that the device may use
  * @room: Number of entries that @words has memory for; differs from @nr_entries only in a root
- * @nr_valid: Number of words with the valid bit
+ * @nr_valid: Number of words, in both elements of @words, with the valid bit
  * @nr_children: Number of tables in &pagoda_words.children of @words
  * @memory: Memory of a table that is @resident
  * @next: Memory that commit puts into @memory, if @has_next
  * @window_va: Address of the table in the table windows, if @has_window
- * @resident: @memory belongs to the table and holds the entries
+ * @resident: The table isn't evicted: @memory belongs to the table and holds the entries
  * @linked: The parent's entry leads to this table, or will once the table is resident
- * @fresh: Made by prepare and not used by commit so far
+ * @fresh: Prepare made the table, and commit hasn't used the table so far
  * @initial: @memory holds garbage: the next update has InitialUpdate
  * @whole: The current batch writes all words, invalid ones too; only if @initial
  * @dropped: The current batch takes the table out of the space
  * @has_next: @next is valid
  * @has_window: @window_va is valid
  *
- * All members are protected by &pagoda_space.lock. An invalidation skips tables that aren't
- * linked, so prepare may fill in a new table without the lock.
+ * &pagoda_space.lock protects all members, &pagoda_mmu.leaving those of tables in &pagoda_mmu.gone.
+ * An invalidation skips tables that aren't linked, so prepare may fill in a new table without the
+ * lock.
  */
 struct pagoda_table {
 	struct pagoda_space *space;
@@ -123,14 +124,14 @@ struct pagoda_table {
 
 /**
  * struct pagoda_record - The allocation that is mapped in a range
- * @node: In &pagoda_space.records, by address
- * @link: In the list of spare records of an update
+ * @node: Node in &pagoda_space.records, by address
+ * @link: Node in the list of an update's spare records
  * @va: First address of the range
  * @size: Bytes of the range
  * @allocation: Number of the allocation
- * @allocation_offset: Byte of the allocation at @va, or the first byte of the window
- * @window: Size of the window that repeats over the range, 0: nothing repeats
- * @first: Byte of the window at @va
+ * @allocation_offset: Byte of the allocation that @va shows, or at which a repeating window begins
+ * @window: Bytes of the window of the allocation that repeats over the range, 0: nothing repeats
+ * @first: Byte of the window that @va shows
  * @driver_protection: DriverProtection of the map call (C98)
  */
 struct pagoda_record {
@@ -149,13 +150,14 @@ struct pagoda_record {
  * struct pagoda_space - An address space
  * @mmu: Page tables of the device
  * @data: The owner's data for the space, an argument of &struct pagoda_mmu_ops
- * @id: Number of the space for the device
+ * @id: Number by which the device knows the space
  * @lock: Protects all members below, and the tables
  * @nr_absent: Number of evicted tables in @tables
  * @root: Root table or NULL
  * @tables: All tables, in no order
  * @records: struct pagoda_record, disjoint, by address
- * @attached: The device has a root table set for the space
+ * @attached: The device has a root table set for the space; finish and pagoda_space_detach() change
+ *	this member without @lock
  */
 struct pagoda_space {
 	struct pagoda_mmu *mmu;
@@ -176,25 +178,25 @@ void pagoda_process_destroy(struct pagoda_mmu *mmu);
 /**
  * struct pagoda_pt_update - A change of a space, from prepare to finish
  * @space: The space
- * @maps: Copy of the maps; extents and lists of pages belong to the caller
- * @copies: Copy of the copies
+ * @maps: Copy of the caller's maps, which point to the caller's extents and page lists
+ * @copies: Copy of the caller's list of copies
  * @nr_maps: Entries of @maps
  * @nr_copies: Entries of @copies
  * @records: Spare struct pagoda_record, from which commit takes what it adds to the space
- * @fresh: Tables made by prepare that commit hasn't used, &pagoda_table.work
- * @dropped: Tables that commit took out of the space, &pagoda_table.work
+ * @fresh: List, by &pagoda_table.work, of tables that prepare made and commit hasn't used
+ * @dropped: List, by &pagoda_table.work, of tables that commit took out of the space
  * @old_root: Memory of the root before commit resized the root
  * @old_entries: Number of entries in @old_root, 0: the root wasn't resized
  * @root_entries: Number of entries the root shall have, 0: no change
  * @counted: Address of the block that block_count_present() counted last, U64_MAX: none
- * @path: Level-1 table whose upper tables pagoda_update_path() counted last
- * @large_start: Lowest address of the maps that may make whole blocks one entry
- * @large_end: Address behind the highest of the maps that may make whole blocks one entry
+ * @path: Level-1 table for which pagoda_update_path() last counted the tables above
+ * @large_start: Lowest address of the maps that may turn whole 2 MiB blocks into one entry each
+ * @large_end: Address behind the last of the maps that may turn whole 2 MiB blocks into one entry
  * @ranges: Number of ranges of COPY_PAGE_TABLE_ENTRIES for @copies
  * @windows: Upper bound of the table windows that commit maps
- * @ops: Element n is an upper bound of the operations that write n entries each
- * @suspended: suspend() was called, or has to be at the end of prepare
- * @set_root: Finish calls SetRootPageTable
+ * @ops: Element n is an upper bound of the number of operations that write n entries each
+ * @suspended: suspend() was called, or, in prepare, has to be called at the end of prepare
+ * @set_root: Finish calls set_root()
  * @restore: Evicted tables get memory and their entries again
  * @rebuild: Resident tables have garbage in their memory and are written again
  * @close: All mappings and tables are removed, the root too
@@ -226,10 +228,10 @@ struct pagoda_pt_update {
 };
 
 /**
- * struct pagoda_batch - Changes of words that are emitted together
+ * struct pagoda_batch - Changes of page-table entries that are emitted together
  * @space: The space, locked
  * @update: The update being committed, NULL for an invalidation or an eviction
- * @work: Tables to be written, by level, &pagoda_table.work
+ * @work: For each level the list, by &pagoda_table.work, of tables to be written
  * @start: First address whose translation changed
  * @end: Address behind the last whose translation changed, 0: none did
  */
@@ -243,7 +245,7 @@ struct pagoda_batch {
 
 /**
  * struct pagoda_map_place - Cursor over the memory of a map
- * @map: The map, MEMORY
+ * @map: The map, of kind PAGODA_MAP_MEMORY
  * @extent: Index of the current extent of @map, or of the current page of its ADL
  * @offset: Byte within the current extent; 0 with an ADL
  * @left: Bytes to the end of @map's repeating window, U64_MAX if nothing repeats
@@ -296,7 +298,7 @@ void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_c
 			 struct list_head *spare);
 void pagoda_records_clear(struct pagoda_space *space);
 
-/* block.c: callers hold the space's lock */
+/* block.c: callers of these functions hold &pagoda_space.lock */
 void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
 		       struct pagoda_pt_update *update);
 void pagoda_table_settle(struct pagoda_table *table);
@@ -357,25 +359,25 @@ static inline bool pagoda_mmu_has_pages(const struct pagoda_mmu *mmu, u64 bytes)
 	return mmu->args.limits->page_sizes & bytes;
 }
 
-/* Returns log2 of the bytes that an entry at @level covers, except in 64 KiB tables. */
+/* Returns log2 of the bytes that an entry at @level translates, except in 64 KiB tables. */
 static inline u32 pagoda_level_shift(u32 level)
 {
 	return VIRTIO_PAGODA_PAGE_SHIFT + level * VIRTIO_PAGODA_PT_INDEX_BITS;
 }
 
-/* Returns log2 of the bytes that an entry of @table covers. */
+/* Returns log2 of the bytes that an entry of @table translates. */
 static inline u32 pagoda_table_shift(const struct pagoda_table *table)
 {
 	return table->is_64k ? ilog2(SZ_64K) : pagoda_level_shift(table->level);
 }
 
-/* Returns how many words an entry of @table has. */
+/* Returns how many words an entry of @table has: two at level 1 with dual PTEs, else one. */
 static inline u32 pagoda_table_nr_words(const struct pagoda_table *table)
 {
 	return table->level == 1 && pagoda_mmu_is_dual(table->space->mmu) ? 2 : 1;
 }
 
-/* Returns the index of the entry that translates @va. */
+/* Returns the index of the entry of @table that translates @va. */
 static inline u32 pagoda_table_index(const struct pagoda_table *table, u64 va)
 {
 	return (va - table->va) >> pagoda_table_shift(table);
@@ -392,7 +394,7 @@ static inline u32 pagoda_table_word(const struct pagoda_table *table)
 	return table->is_64k && pagoda_mmu_is_dual(table->space->mmu);
 }
 
-/* Returns the address behind the last that @table translates. */
+/* Returns the address behind the last address that @table translates. */
 static inline u64 pagoda_table_end(const struct pagoda_table *table)
 {
 	return pagoda_table_entry_va(table, table->nr_entries);

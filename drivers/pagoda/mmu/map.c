@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Checks of maps, and the cursor over the memory of a map. */
+/* Checks of struct pagoda_map, and struct pagoda_map_place, the cursor over the memory of a map. */
 #include <linux/errno.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
@@ -11,9 +11,9 @@
  * pagoda_mmu_reach() - How far page tables can translate
  * @mmu: Page tables of the device
  *
- * A root right above leaf tables grows with the addresses in use. The reach is then limited by a
- * root of half of VRAM, and in GPU_VIRTUAL mode by a root that fills the table windows; not in
- * CPU_VIRTUAL mode, in which tables are in system memory.
+ * With two levels of tables the root grows with the addresses in use. The reach then ends where the
+ * root would take more than half of VRAM or, in GPU_VIRTUAL mode, more than all table windows. Only
+ * va_bits limits the reach with more levels, and in CPU_VIRTUAL mode, with tables in system memory.
  *
  * Return: The address behind the last that can be translated.
  */
@@ -23,10 +23,10 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 	u64 reach = 1ull << limits->va_bits;
 	u64 bytes;
 
-	/* The root of more levels has no more than VIRTIO_PAGODA_PT_ENTRIES entries. */
+	/* With more levels the root has at most VIRTIO_PAGODA_PT_ENTRIES entries. */
 	if (limits->pt_levels > 2 || mmu->args.mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		return reach;
-	/* The root's memory is contiguous and a power of two. */
+	/* At most half of VRAM: the root's memory is contiguous, and its size is a power of two. */
 	bytes = max_t(u64, rounddown_pow_of_two(limits->vram_size) / 2,
 		      pagoda_table_bytes(mmu, 1, VIRTIO_PAGODA_PT_ENTRIES));
 	/* The whole root has to be mapped in the table windows at once. */
@@ -37,7 +37,9 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 	return min(reach, bytes << pagoda_level_shift(1));
 }
 
-/* Returns 0, or -EINVAL for a range of no whole pages, with page 0 or beyond the reach. */
+/*
+ * Returns 0, or -EINVAL if the range is empty, not whole pages, has page 0, or is beyond the reach.
+ */
 int pagoda_range_check(const struct pagoda_space *space, u64 va, u64 size)
 {
 	u64 reach = pagoda_mmu_reach(space->mmu);
@@ -50,13 +52,16 @@ int pagoda_range_check(const struct pagoda_space *space, u64 va, u64 size)
 	return -EINVAL;
 }
 
-/* Returns the bytes that extents or ADL of a map have: the repeating window, or the range. */
+/*
+ * Returns how many bytes the extents or the ADL of @map must have: the repeating window's bytes if
+ * there is a window, else the range's.
+ */
 static u64 map_bytes(const struct pagoda_map *map)
 {
 	return map->window ?: map->size;
 }
 
-/* Returns the bytes of the extents together, 0 if an extent is bad or they exceed the map. */
+/* Returns the sum of the extents' sizes; 0 if an extent is malformed or the sum too large. */
 static u64 extents_size(const struct pagoda_map *map)
 {
 	u64 size = 0;
@@ -89,7 +94,10 @@ static bool memory_is_good(const struct pagoda_map *map)
 	       pages <= map->adl->nr_pages - map->adl_offset;
 }
 
-/* Returns 0, or -EINVAL for a range that can't be mapped or memory of another size. */
+/*
+ * Returns 0, or -EINVAL if @map is malformed, the range can't be mapped, or the memory has another
+ * size than the range or repeating window.
+ */
 int pagoda_map_check(const struct pagoda_space *space, const struct pagoda_map *map)
 {
 	bool memory = map->kind == PAGODA_MAP_MEMORY;
@@ -104,7 +112,7 @@ int pagoda_map_check(const struct pagoda_space *space, const struct pagoda_map *
 	return pagoda_range_check(space, map->va, map->size);
 }
 
-/* Points @place at the memory of the first address of @map. */
+/* Points @place at the memory that the first address of @map shows. */
 void pagoda_place_init(struct pagoda_map_place *place, const struct pagoda_map *map)
 {
 	*place = (struct pagoda_map_place) {
@@ -148,7 +156,10 @@ static u64 extents_run(const struct pagoda_map_place *place, u64 want, u32 *segm
 	return min(bytes, want);
 }
 
-/* Returns how many bytes, at most @want, are consecutive at @place, which isn't at the end. */
+/*
+ * Returns how many bytes of memory from @place on, at most @want, are consecutive, and sets
+ * *@segment and *@address to where the bytes are. @place isn't at the end of the map's memory.
+ */
 u64 pagoda_place_run(const struct pagoda_map_place *place, u64 want, u32 *segment, u64 *address)
 {
 	want = min(want, place->left);
@@ -158,7 +169,11 @@ u64 pagoda_place_run(const struct pagoda_map_place *place, u64 want, u32 *segmen
 	return adl_run(place->map->adl, place->extent, want, address);
 }
 
-/* Jumps to the window's start if @bytes reach its end; returns the bytes to go from there. */
+/*
+ * Part of pagoda_place_advance() for a repeating window: if @bytes from @place on reach the end of
+ * the window, moves @place to the window's start. Returns how many bytes @place has to move on from
+ * there.
+ */
 static u64 place_wrap(struct pagoda_map_place *place, u64 bytes)
 {
 	const struct pagoda_map *map = place->map;
@@ -173,7 +188,7 @@ static u64 place_wrap(struct pagoda_map_place *place, u64 bytes)
 	return bytes;
 }
 
-/* Moves @place by @bytes, a multiple of the page size and at most what is left. */
+/* Moves @place forward by @bytes, a multiple of the page size, at most to the end of the map. */
 void pagoda_place_advance(struct pagoda_map_place *place, u64 bytes)
 {
 	const struct pagoda_map *map = place->map;
@@ -190,7 +205,10 @@ void pagoda_place_advance(struct pagoda_map_place *place, u64 bytes)
 		place->offset -= map->extents[place->extent++].size;
 }
 
-/* Sets up to @nr entries whose memory begins in the current extent; returns their number. */
+/*
+ * Sets at most @nr entries, of 2^@shift bytes each, whose memory begins in the current extent, and
+ * moves @place behind this memory. Returns the number of entries set.
+ */
 static u32 extents_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries)
 {
 	const struct pagoda_map_extent *extent = &place->map->extents[place->extent];
@@ -232,7 +250,10 @@ void pagoda_place_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64
 					extents_entries(place, shift, nr, entries);
 }
 
-/* Returns whether a level-1 entry can map @bytes at @place: 2 MiB, consecutive and aligned. */
+/*
+ * Returns whether one level-1 entry can map @bytes of memory from @place on: the device has 2 MiB
+ * pages, and the memory is 2 MiB, consecutive and aligned to 2 MiB.
+ */
 bool pagoda_place_is_large(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
 			   u64 bytes)
 {
@@ -244,7 +265,11 @@ bool pagoda_place_is_large(const struct pagoda_map_place *place, const struct pa
 	       IS_ALIGNED(address, PAGODA_BLOCK_BYTES);
 }
 
-/* Returns whether 64 KiB entries can map @bytes at @place to @va: aligned chunks of VRAM. */
+/*
+ * Returns whether 64 KiB entries can map @bytes of memory from @place on at address @va: the device
+ * has 64 KiB pages, address and size are multiples of 64 KiB, and so is the address of each 64 KiB
+ * of the memory, which is in VRAM.
+ */
 bool pagoda_place_is_64k(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
 			 u64 va, u64 bytes)
 {

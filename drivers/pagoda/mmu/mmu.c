@@ -6,7 +6,7 @@
 #include "core/check.h"
 #include "internal.h"
 
-/* Returns whether levels fit va_bits, 4 KiB pages exist and the update mode is known. */
+/* Returns whether pt_levels fits va_bits, 4 KiB pages exist and the update mode is known. */
 static bool mmu_args_are_good(const struct pagoda_mmu_args *args)
 {
 	const struct pagoda_paging_limits *limits = args->limits;
@@ -20,7 +20,7 @@ static bool mmu_args_are_good(const struct pagoda_mmu_args *args)
  * pagoda_mmu_create() - Make the page-table subsystem of a device
  * @args: Copied; limits and ops must outlive the subsystem
  *
- * Makes the paging process too, so table_alloc() and set_root() are called.
+ * Makes the paging process (address space 0) too, and so calls table_alloc() and set_root().
  *
  * Context: probe; may sleep.
  * Return: the subsystem; ERR_PTR of -EINVAL for limits that make no sense, -ENOMEM, or
@@ -41,7 +41,7 @@ struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 	xa_init(&mmu->pages);
 	mutex_init(&mmu->leaving);
 	INIT_LIST_HEAD(&mmu->gone);
-	/* Neither consecutive nor equal: no builder can encode several entries as a run. */
+	/* Steps between values all differ: no builder can encode several as a run. */
 	for (i = 0; i < VIRTIO_PAGODA_PT_ENTRIES; i++)
 		mmu->scattered[i] = VIRTIO_PAGODA_PTE_VALID |
 				    (u64)(i * i + i + 1) << VIRTIO_PAGODA_PAGE_SHIFT;
@@ -56,7 +56,7 @@ struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 /**
  * pagoda_mmu_destroy() - Undo pagoda_mmu_create()
  * @mmu: Page tables of the device; all spaces but the paging process' are destroyed, and
- *	nothing is in flight
+ *	no operation is in flight
  *
  * Context: may sleep.
  */
@@ -70,7 +70,7 @@ void pagoda_mmu_destroy(struct pagoda_mmu *mmu)
 	kfree(mmu);
 }
 
-/* Returns the mode in which page tables are written (C89). */
+/* Returns the mode in which the driver writes page tables (C89). */
 enum virtio_pagoda_update_mode pagoda_mmu_mode(const struct pagoda_mmu *mmu)
 {
 	return mmu->args.mode;

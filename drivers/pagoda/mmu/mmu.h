@@ -4,8 +4,8 @@
  *
  * mmu/ knows entries, tables and the order in which tables may change. mmu/ knows neither
  * TTM nor where tables come from: the owner (vidmm) allocates tables and takes operations.
- * Every change of a table is an UPDATE_PAGE_TABLE. Every change of a valid entry is followed
- * by a FLUSH_TLB in the same stream (C105), of which each batch has at most one per space.
+ * Tables change by UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES. Behind every change of a valid
+ * entry comes a FLUSH_TLB in the same stream (C105); each batch has at most one per space.
  *
  * The mappings of a VM are kept in four forms, each for another purpose:
  *
@@ -75,8 +75,9 @@ struct pagoda_table_memory {
  *	64 KiB entries. The content may be garbage. May sleep. Returns 0 or -ENOMEM
  * @table_free: Frees memory that no emitted operation uses once @fence has signalled (NULL:
  *	none uses it now). May sleep
- * @set_root: Executes SetRootPageTable before returning; a root of 0 entries takes the root
- *	away. Nothing of the space executes meanwhile. May sleep. Returns 0 or -errno
+ * @set_root: Has the device execute SetRootPageTable, and returns afterwards; a root of 0 entries
+ *	takes the root away. No job or operation of the space executes meanwhile. May sleep.
+ *	Returns 0 or -errno
  * @written: Called after the CPU wrote entries of a table of the paging process without a
  *	buffer (C76); the operation describes the entries. Called in the dma_fence signalling
  *	path; may be NULL
@@ -108,9 +109,9 @@ struct pagoda_emit {
 /**
  * struct pagoda_mmu_args - How to make the page-table subsystem of a device
  * @limits: va_bits, pt_levels, page_sizes, features of the device; must outlive the subsystem
- * @mode: Update mode of everything but the set-up of the paging process (C89)
+ * @mode: Mode of all updates except those that initialise the paging process' tables (C89)
  * @invalid_not_cached: No flush is needed when an invalid entry becomes valid (C106)
- * @ops: Implemented by the owner
+ * @ops: Functions that the owner implements
  * @owner: First argument of @ops
  */
 struct pagoda_mmu_args {
@@ -128,7 +129,7 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu);
 
 /* ---- Address spaces (space.c, prepare.c, update.c) ------------------------ */
 
-/** enum pagoda_map_kind - What accesses to a range of addresses do. */
+/** enum pagoda_map_kind - What the device's accesses to a range of virtual addresses do. */
 enum pagoda_map_kind {
 	PAGODA_MAP_INVALID,	/* accesses fault */
 	PAGODA_MAP_ZERO,	/* reads give zeros, writes are dropped */
@@ -152,18 +153,19 @@ struct pagoda_map_extent {
  * @va: First address, page aligned
  * @size: Bytes, multiple of the page size, not zero; the range is below 2^va_bits and
  *	doesn't hold page 0 of the space (C77)
- * @kind: enum pagoda_map_kind; members marked MEMORY are for PAGODA_MAP_MEMORY
+ * @kind: enum pagoda_map_kind; members marked MEMORY are only for PAGODA_MAP_MEMORY
  * @flags: MEMORY: PAGODA_PTE_READ_ONLY, NO_EXECUTE, CACHE_COHERENT; else 0
  * @driver_protection: MEMORY: DriverProtection, opaque (C98); else 0
  * @allocation: MEMORY: number of the allocation
  * @allocation_offset: MEMORY: byte of the allocation at which the range begins (C100), or
  *	at which the window begins if @window isn't 0
- * @window: MEMORY: size of a window that repeats over the range (C136), multiple of the page
- *	size; 0: nothing repeats
- * @first: MEMORY: byte of the window at @va, below @window, multiple of the page size
- * @extents: MEMORY: extents of @window bytes in total, or @size if that is 0; NULL with @adl
+ * @window: MEMORY: bytes of a window of the allocation that repeats over the range (C136),
+ *	multiple of the page size; 0: nothing repeats
+ * @first: MEMORY: byte of the window that @va shows, below @window, multiple of the page size
+ * @extents: MEMORY: extents of @window bytes in total, or of @size bytes if @window is 0; NULL
+ *	with @adl
  * @nr_extents: Entries of @extents
- * @adl: MEMORY: pages of system memory instead of @extents
+ * @adl: MEMORY: pages of system memory; NULL with @extents
  * @adl_offset: Index of the page of @adl at which the memory begins
  */
 struct pagoda_map {
@@ -203,9 +205,9 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
 
 /*
  * Eviction and restore of tables (C90, C91). Eviction emits the last update of the table, the
- * update of the parent's entry, and a flush; the memory may be used again once the fence
- * behind the flush has signalled. Restore is an update: prepare allocates memory, commit
- * initialises the tables and links them.
+ * update of the parent's entry, and a flush; the table's memory may be used again once the fence
+ * behind the flush has signalled. Restore is a struct pagoda_pt_update: prepare allocates memory
+ * for evicted tables, commit writes their entries and links the tables.
  */
 struct pagoda_paging_cost pagoda_space_evict_cost(struct pagoda_space *space, u32 buffer_size);
 void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
@@ -214,9 +216,10 @@ bool pagoda_space_is_resident(struct pagoda_space *space);
 int pagoda_space_prepare_restore(struct pagoda_space *space, struct pagoda_pt_update **update);
 
 /*
- * For a device that lost its memory. pagoda_space_forget() notes that the device has no root of
- * the space, so that no flush names the root; it is called for all spaces before anything is
- * emitted. The rebuild, an update, writes resident tables again in place and sets the root.
+ * For a device that lost its memory. pagoda_space_forget() notes that the device has no root of the
+ * space, so that no flush names the root; the owner calls pagoda_space_forget() for all spaces
+ * before emitting any operation. The rebuild, a struct pagoda_pt_update, writes resident tables
+ * again in place and sets the root.
  */
 void pagoda_space_forget(struct pagoda_space *space);
 int pagoda_space_prepare_rebuild(struct pagoda_space *space, struct pagoda_pt_update **update);
@@ -225,9 +228,10 @@ int pagoda_space_detach(struct pagoda_space *space);
 int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_update **update);
 
 /*
- * Copy of the entries of [src, src + size) to dst, with the result of memmove() (C137). The
- * device reads the entries when it executes COPY_PAGE_TABLE_ENTRIES; the driver copies words
- * instead if a copy of a list writes entries that the copy or an earlier copy reads.
+ * Copy of the entries of [src, src + size) to dst, with the result of memmove() (C137). The device
+ * reads the entries when the device executes COPY_PAGE_TABLE_ENTRIES. Updates that the driver makes
+ * from its own copy of the entries replace that operation in CPU_VIRTUAL mode, while a table isn't
+ * resident, and if a copy of a list writes entries that this copy or an earlier copy reads.
  */
 struct pagoda_space_copy {
 	u64 src;
@@ -238,7 +242,7 @@ struct pagoda_space_copy {
 int pagoda_space_prepare_copy(struct pagoda_space *space, const struct pagoda_space_copy *copies,
 			      u32 nr_copies, struct pagoda_pt_update **update);
 
-/* Queries, for tests and measurements. */
+/* Queries, which change nothing. */
 bool pagoda_space_lookup(struct pagoda_space *space, u64 va, u64 *entry, u64 *page_size);
 void pagoda_space_root(struct pagoda_space *space, struct pagoda_root *root);
 u32 pagoda_space_id(const struct pagoda_space *space);
@@ -246,17 +250,17 @@ u64 pagoda_space_table_bytes(struct pagoda_space *space);
 
 /* ---- The paging process (process.c, scratch.c) ---------------------------- */
 
-/** PAGODA_SCRATCH_BYTES: size of a scratch window; larger transfers go in chunks (C70). */
+/** PAGODA_SCRATCH_BYTES: bytes of a scratch window; larger transfers go in chunks (C70). */
 #define PAGODA_SCRATCH_BYTES	(16ull << 20)
-/** PAGODA_TABLE_WINDOWS: number of table windows, for tables mapped for GPU_VIRTUAL. */
+/** PAGODA_TABLE_WINDOWS: number of windows of the paging space for page tables to be written. */
 #define PAGODA_TABLE_WINDOWS	256
 /**
- * PAGODA_TABLE_WINDOW_BYTES: size of a table window, and of the largest table that isn't a
- * resizable root. Windows are adjacent: a larger root takes several in a row.
+ * PAGODA_TABLE_WINDOW_BYTES: bytes of a table window, and of the largest table that isn't a
+ * resizable root. Table windows are adjacent: a larger root takes several in a row.
  */
 #define PAGODA_TABLE_WINDOW_BYTES 8192
 
-/** enum pagoda_scratch - Scratch windows of the paging process, used in stream order. */
+/** enum pagoda_scratch - Ranges of the paging space for an operation's source and destination. */
 enum pagoda_scratch {
 	PAGODA_SCRATCH_SOURCE,
 	PAGODA_SCRATCH_DESTINATION,
@@ -264,13 +268,14 @@ enum pagoda_scratch {
 };
 
 /*
- * pagoda_mmu_create() makes the paging process: its tables are in system memory, written by
- * the CPU without a buffer (C76), and never evicted (C75). Page 0 is never valid (C77).
+ * pagoda_mmu_create() makes the paging process (address space 0): its tables are in system memory,
+ * initialised by the CPU without a buffer (C76), and never evicted (C75). Page 0 of space 0 is
+ * never valid (C77).
  *
- * Windows are mapped, used and unmapped under the stream's lock, in one transaction: the next
- * transaction of the stream can use the windows again. In CPU_VIRTUAL mode entries change at
- * once, so the user of a window waits for the stream before map and before unmap, and
- * keeps other users out meanwhile.
+ * Windows are address ranges of space 0, which are mapped, used and unmapped under the stream's
+ * lock, in one transaction: the next transaction of the stream can use the windows again.
+ * In CPU_VIRTUAL mode the CPU changes entries at once, so the caller waits for the stream before
+ * map and before unmap, and keeps other users of the windows out meanwhile.
  */
 int pagoda_process_rebuild(struct pagoda_mmu *mmu);
 void pagoda_process_root(struct pagoda_mmu *mmu, struct pagoda_root *root);

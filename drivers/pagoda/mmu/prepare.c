@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changes of a space, first part: prepare. grow.c makes the tables, update.c has the rest.
+ * Changes of a space, first part: the prepare phase. grow.c makes the tables, update.c has the
+ * other phases.
  *
- * Prepare walks the tables, adds every table that commit may need to the tree of tables, not
- * linked and so invisible to the device, and reserves records. Tables and records that commit
- * doesn't use are freed by finish. Prepare also counts an upper bound of the operations that
+ * Prepare walks the tables, adds every table that commit may need to the tree of tables, not linked
+ * by a parent's entry and so invisible to the device, and reserves records. Tables and records that
+ * commit doesn't use are freed by finish. Prepare also counts an upper bound of the operations that
  * commit emits.
  *
- * Only prepare, commit and abort change the structure of the tree, and the caller keeps them
- * apart. Prepare takes the space's lock while adding a table, because an invalidation may be
- * walking the tree.
+ * Only prepare, commit and abort change the structure of the tree, and the caller never runs two of
+ * them at a time. Prepare takes the space's lock while adding a table, because an invalidation may
+ * be walking the tree.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -33,7 +34,7 @@ static struct pagoda_pt_update *update_create(struct pagoda_space *space)
 
 /* ---- Blocks ---------------------------------------------------------------- */
 
-/* Returns whether the block of an entry is mapped by the entry alone, without a leaf table. */
+/* Returns whether level-1 entry @index maps the entry's 2 MiB alone, without a leaf table. */
 static bool prepare_is_large(const struct pagoda_table *parent, u32 index)
 {
 	const struct pagoda_table *child = parent->words[0].children[index];
@@ -42,7 +43,7 @@ static bool prepare_is_large(const struct pagoda_table *parent, u32 index)
 	       !(child && child->linked);
 }
 
-/* Notes a map that may make whole 2 MiB blocks one entry each, for block_was_set(). */
+/* Notes a map that may turn whole 2 MiB blocks into one entry each, for block_was_set(). */
 static void update_note_large(struct pagoda_pt_update *update, const struct pagoda_map *map)
 {
 	if (map->kind == PAGODA_MAP_INVALID || map->size < PAGODA_BLOCK_BYTES)
@@ -51,7 +52,7 @@ static void update_note_large(struct pagoda_pt_update *update, const struct pago
 	update->large_end = max(update->large_end, map->va + map->size);
 }
 
-/* Returns whether any of the first @nr_before maps may make the 2 MiB block of @va one entry. */
+/* Returns whether one of the first @nr_before maps may make the 2 MiB block of @va one entry. */
 static bool block_was_set(const struct pagoda_pt_update *update, u32 nr_before, u64 va)
 {
 	u64 start = round_down(va, PAGODA_BLOCK_BYTES);
@@ -70,8 +71,9 @@ static bool block_was_set(const struct pagoda_pt_update *update, u32 nr_before, 
 }
 
 /*
- * Makes a missing 4 KiB table for the block of @va: beside a 64 KiB table with dual PTEs, else as
- * the twin by which commit replaces the 64 KiB table.
+ * Makes the 4 KiB table for the 2 MiB block of @va unless there is one. If a 64 KiB table is in its
+ * place (without dual PTEs), the new table becomes the twin by which commit replaces the 64 KiB
+ * table.
  */
 static int block_make_small(struct pagoda_pt_update *update, struct pagoda_table *parent, u64 va)
 {
@@ -102,7 +104,10 @@ static bool map_is_64k(const struct pagoda_map *map, const struct pagoda_map_pla
 	return IS_ALIGNED(va | size, PAGODA_CHUNK_BYTES);
 }
 
-/* Without dual PTEs: makes a leaf table for @map's range and the rest of the 2 MiB block. */
+/*
+ * Without dual PTEs: makes the leaf table that commit needs for @size bytes of @map at @va, and for
+ * what the rest of the 2 MiB block maps, unless there is such a table.
+ */
 static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_table *parent,
 				u64 va, u64 size, const struct pagoda_map *map,
 				const struct pagoda_map_place *place, bool spread)
@@ -116,13 +121,16 @@ static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_t
 		return block_make_small(update, parent, va);
 	if (table)
 		return 0;
-	/* Zero mappings alone are no reason for a 64 KiB table. */
+	/* A zero mapping alone gets a 4 KiB table even where 64 KiB entries would do. */
 	if (map->kind != PAGODA_MAP_MEMORY)
 		return block_make_small(update, parent, va);
 	return block_make_large(update, parent, va);
 }
 
-/* With dual PTEs: sets whether a range needs a 4 KiB or 64 KiB table, or cuts a 64 KiB chunk. */
+/*
+ * With dual PTEs: sets *@small or *@large if the range needs a table of 4 KiB or of 64 KiB entries,
+ * and *@cut if the range covers only a part of a 64 KiB chunk.
+ */
 static void block_chunks(const struct pagoda_mmu *mmu, u64 va, u64 size,
 			 const struct pagoda_map *map, const struct pagoda_map_place *from,
 			 bool *small, bool *large, bool *cut)
@@ -167,8 +175,9 @@ static int block_prepare_dual(struct pagoda_pt_update *update, struct pagoda_tab
 }
 
 /*
- * Counts the present entries of the block of @va, of which a part changes: commit may write all
- * of them again, but each only once, so consecutive calls for one block count once.
+ * Counts operations for all present entries of the 2 MiB block of @va, of which only a part
+ * changes: commit may write them again. Consecutive calls for one block count once, because commit
+ * writes each entry only once.
  */
 static void block_count_present(struct pagoda_pt_update *update, u64 va)
 {
@@ -182,7 +191,7 @@ static void block_count_present(struct pagoda_pt_update *update, u64 va)
 	pagoda_update_count_tables(update, 3);
 }
 
-/* Returns how often @size bytes of a map may start the map's repeating window anew. */
+/* Returns an upper bound of how often the repeating window of @map starts anew in @size bytes. */
 static u32 piece_wraps(const struct pagoda_map *map, u64 size)
 {
 	return map->window ? size / map->window + 1 : 0;
@@ -207,7 +216,7 @@ static int block_prepare(struct pagoda_pt_update *update, u32 which, struct pago
 	return block_prepare_single(update, parent, va, size, map, place, spread);
 }
 
-/* Counts the operations that may remove the entries and leaf tables of the block of @va. */
+/* Counts the operations that may remove the entries and leaf tables of the 2 MiB block of @va. */
 static void block_count_leaving(struct pagoda_pt_update *update,
 				const struct pagoda_table *parent, u64 va)
 {
@@ -248,7 +257,7 @@ static int map_prepare_blocks(struct pagoda_pt_update *update, u32 which)
 		} else {
 			block_count_leaving(update, parent, va);
 		}
-		/* Large entries next to each other in a table are written by one operation. */
+		/* One operation writes adjacent large entries of a table. */
 		if (run && (!large || parent != last)) {
 			pagoda_update_count(update, run,
 					    pagoda_mmu_is_dual(update->space->mmu) * run);
@@ -343,7 +352,10 @@ static int update_prepare_maps(struct pagoda_pt_update *update, const struct pag
 	return ret;
 }
 
-/* Ends every prepare: returns the update to the caller, or aborts it if @ret is an error. */
+/*
+ * Last step of every prepare: sets *@out to the update and suspends contexts if necessary, or
+ * aborts the update if @ret is an error. Returns @ret.
+ */
 static int update_ready(struct pagoda_pt_update *update, int ret,
 			struct pagoda_pt_update **out)
 {
@@ -373,7 +385,7 @@ static int update_ready(struct pagoda_pt_update *update, int ret,
  * Context: May sleep, and calls table_alloc(); the space's lock isn't held. The caller
  *	keeps other updates of the space out until commit or abort.
  * Return: 0; -EINVAL for a range that can't be mapped or memory that doesn't match the range,
- *	-ENOMEM or the error of table_alloc(). Nothing changed then.
+ *	-ENOMEM or the error of table_alloc(). After an error nothing has changed.
  */
 int pagoda_space_prepare(struct pagoda_space *space, const struct pagoda_map *maps, u32 nr_maps,
 			 struct pagoda_pt_update **update)
@@ -400,7 +412,7 @@ int pagoda_space_prepare(struct pagoda_space *space, const struct pagoda_map *ma
  * Commit invalidates every valid entry (C107) and gives every table its last update;
  * finish takes the root from the device. Only pagoda_space_destroy() may follow.
  *
- * Context: as pagoda_space_prepare(). Nothing of the space executes from finish on.
+ * Context: as pagoda_space_prepare(). No job of the space executes from finish on.
  * Return: 0 or -ENOMEM.
  */
 int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_update **update)
@@ -419,7 +431,7 @@ int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_upda
 	return update_ready(new, ret, update);
 }
 
-/* Counts the operations that write all entries of a table. */
+/* Counts the operations that write all entries of @table. */
 static void update_count_table(struct pagoda_pt_update *update, const struct pagoda_table *table)
 {
 	u32 records = pagoda_records_count(update->space, table->va,
@@ -472,7 +484,7 @@ int pagoda_space_prepare_restore(struct pagoda_space *space, struct pagoda_pt_up
  * @space: Space whose tables lost their content, after pagoda_space_forget()
  * @update: Set to the update, for commit or abort
  *
- * Evicted tables stay evicted.
+ * Tables that are evicted stay evicted.
  *
  * Context: as pagoda_space_prepare().
  * Return: 0 or -ENOMEM.
@@ -492,7 +504,7 @@ int pagoda_space_prepare_rebuild(struct pagoda_space *space, struct pagoda_pt_up
 	return update_ready(new, 0, update);
 }
 
-/* Makes a 4 KiB table for a block that a copy reads or writes. */
+/* Makes the 4 KiB table that the 2 MiB block of @va needs for a copy to or from the block. */
 static int copy_prepare_block(struct pagoda_pt_update *update, u64 va)
 {
 	struct pagoda_table *parent = NULL;
@@ -527,7 +539,7 @@ static int copy_prepare(struct pagoda_pt_update *update, const struct pagoda_spa
 			ret = copy_prepare_block(update, dst);
 		if (ret)
 			return ret;
-		/* In CPU_VIRTUAL mode updates make the copy, in the worst case one per entry. */
+		/* If updates make the copy, as in CPU_VIRTUAL mode, each entry may take one. */
 		pagoda_update_count(update, step >> VIRTIO_PAGODA_PAGE_SHIFT,
 				    8 + (step >> VIRTIO_PAGODA_PAGE_SHIFT));
 		update->ranges++;
@@ -549,7 +561,7 @@ static int update_prepare_copies(struct pagoda_pt_update *update,
 	ret = pagoda_update_root(update);
 	for (i = 0; i < nr_copies && !ret; i++) {
 		ret = copy_prepare(update, &copies[i]);
-		/* Earlier copies of the list may have given each page a record of its own. */
+		/* Earlier copies may give each page of the source its own record. */
 		records = copies[i].size >> VIRTIO_PAGODA_PAGE_SHIFT;
 		if (nr_copies == 1)
 			records = pagoda_records_count(update->space, copies[i].src,
@@ -567,11 +579,11 @@ static int update_prepare_copies(struct pagoda_pt_update *update,
  * @nr_copies: Entries of @copies, at least 1
  * @update: Set to the update, for commit or abort
  *
- * The device copies entries as they are when the operation is executed (C111), unless a copy
- * writes entries that are also read. Only 4 KiB entries are copied: larger entries of the
- * blocks in question are split. Commit sets the words of the destination to the source's words of
- * that time: if the source changes before the device executes the copy, words and table of the
- * destination differ until the caller maps the destination again.
+ * The device copies entries as they are when the operation is executed (C111), except in the cases
+ * that struct pagoda_space_copy names. Only 4 KiB entries are copied: larger entries of the 2 MiB
+ * blocks in question are split. Commit copies the driver's copy of the entries (words) at once: if
+ * the source changes before the device executes the copy, words and table of the destination
+ * differ until the caller maps the destination again.
  *
  * Context: as pagoda_space_prepare().
  * Return: 0; -EINVAL for ranges that can't be mapped, -ENOMEM or the error of table_alloc().

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The paging process: the first address space, in which the device does its
- * paging by virtual addresses. process.h has the layout.
+ * The paging process: address space 0, in which the device does its paging by virtual addresses.
+ * process.h has the layout.
  *
- * All tables of the space are system memory, initialised here by the CPU, at once and without
- * a buffer, whatever the device's mode is (C76, C89). Tables are complete before another table
+ * All tables of the space are system memory, initialised here by the CPU, at once and without a
+ * buffer, whatever the device's update mode is (C76, C89). Tables are complete before another table
  * leads to them (C122): leaves first, the root last, then set_root(). The tables exist from the
- * device's first operation to its last, and are no allocations: nothing can evict them (C75).
- * Later changes are made in the device's mode, with an exception: when a buffer that may have
- * changed window tables is lost, the CPU initialises those tables again. The operations behind
- * the lost buffer are queued already, so an operation of the stream would come too late.
+ * device's first operation to its last, and are no allocations: nothing can evict them (C75). Later
+ * changes are made in the device's update mode, with an exception: when a buffer that may have
+ * changed leaf tables of windows is lost, the CPU makes all their entries invalid. The operations
+ * behind the lost buffer are queued already, so an operation of the stream would come too late.
  */
 #include <linux/array_size.h>
 #include <linux/bug.h>
@@ -19,9 +19,9 @@
 
 #include "process.h"
 
-/* One table at each level above the leaves is enough for all slots. */
+/* A level-1 table has enough entries for all slots, of 2 MiB each: one table a level suffices. */
 static_assert((u64)PAGODA_SLOT_COUNT <= VIRTIO_PAGODA_PT_ENTRIES);
-/* The system page table, a slot, has a page for the leaf table of each slot. */
+/* The slot of the system page table, in which leaf tables are mapped, has a page for each slot. */
 static_assert((u64)PAGODA_SLOT_COUNT * VIRTIO_PAGODA_PAGE_SIZE <= PAGODA_BLOCK_BYTES);
 static_assert(PAGODA_SCRATCH_BYTES % PAGODA_BLOCK_BYTES == 0);
 
@@ -37,7 +37,7 @@ static u32 process_nr_upper(const struct pagoda_mmu *mmu)
 	return mmu->args.limits->pt_levels - 1;
 }
 
-/* Returns the number of entries of the table at @level; the root has only those in use. */
+/* Returns the number of entries of the table at @level; a root has only the entries in use. */
 static u32 process_upper_entries(const struct pagoda_mmu *mmu, u32 level)
 {
 	if (level < process_nr_upper(mmu))
@@ -45,13 +45,13 @@ static u32 process_upper_entries(const struct pagoda_mmu *mmu, u32 level)
 	return level == 1 ? PAGODA_SLOT_COUNT : 1;
 }
 
-/* Returns the number of entries of a slot's leaf table. */
+/* Returns the number of entries of the leaf table of @slot. */
 u32 pagoda_process_entries(const struct pagoda_process *process, u32 slot)
 {
 	return slot < PAGODA_SLOT_LARGE ? VIRTIO_PAGODA_PT_ENTRIES : VIRTIO_PAGODA_PT_ENTRIES_64K;
 }
 
-/* Returns an update of all entries of a table by the CPU, without the new values. */
+/* Returns a CPU_VIRTUAL update of all entries of @table; the caller adds the new values. */
 static struct pagoda_paging_op process_update_cpu(const struct pagoda_table_memory *table,
 						  u32 level, u32 entries, u64 first_va)
 {
@@ -71,7 +71,10 @@ static struct pagoda_paging_op process_update_cpu(const struct pagoda_table_memo
 	};
 }
 
-/* Returns an update of @nr entries of a slot in the device's mode, without the new values. */
+/*
+ * Returns an update, in the device's update mode, of @nr entries from @first on of the leaf table
+ * of @slot; the caller adds the new values.
+ */
 struct pagoda_paging_op pagoda_process_update(struct pagoda_mmu *mmu, u32 slot, u32 first, u32 nr)
 {
 	const struct pagoda_table_memory *table = &mmu->process->leaf[slot];
@@ -105,7 +108,7 @@ static void process_written(struct pagoda_mmu *mmu, const struct pagoda_paging_o
 		mmu->args.ops->written(mmu->args.owner, op);
 }
 
-/* Writes the entries of a CPU_VIRTUAL update at once, without a buffer (C76). */
+/* Has the CPU write the entries of a CPU_VIRTUAL update at once, without a buffer (C76). */
 static int process_write(struct pagoda_mmu *mmu, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = {};
@@ -125,8 +128,9 @@ static int process_write(struct pagoda_mmu *mmu, const struct pagoda_paging_op *
 }
 
 /*
- * Makes all entries of a slot invalid by the CPU, at once and not in the order of the stream
- * (C89). The device uses no entry of the slot. May be called in the dma_fence signalling path.
+ * Has the CPU make all entries of a slot's leaf table invalid at once, not in the order of the
+ * stream (C89). The device must not use the slot's addresses meanwhile. May be called in the
+ * dma_fence signalling path.
  */
 void pagoda_process_wipe(struct pagoda_mmu *mmu, u32 slot)
 {
@@ -148,7 +152,7 @@ void pagoda_process_wipe(struct pagoda_mmu *mmu, u32 slot)
 	process_written(mmu, &op);
 }
 
-/* Makes all entries invalid, as the first update of a table (C90). */
+/* Makes @op a table's first update (C90), which makes all entries invalid, and executes @op. */
 static int process_clear(struct pagoda_mmu *mmu, struct pagoda_paging_op *op)
 {
 	static const struct pagoda_pte invalid;
@@ -183,7 +187,7 @@ static int process_clear_upper(struct pagoda_mmu *mmu, u32 level)
 	return process_clear(mmu, &op);
 }
 
-/* Writes the system page table: a page for the leaf table of each slot. Never changed later. */
+/* Fills the system page table, for good: page n of it maps the leaf table of slot n. */
 static int process_map_tables(struct pagoda_mmu *mmu)
 {
 	struct pagoda_process *process = mmu->process;
@@ -206,7 +210,7 @@ static int process_map_tables(struct pagoda_mmu *mmu)
 	return process_write(mmu, &op);
 }
 
-/* Writes an entry of an upper table that leads to @table. */
+/* Makes entry @entry of the upper table at @level point to @table, of 64 KiB entries if @large. */
 static int process_link(struct pagoda_mmu *mmu, u32 level, u32 entry,
 			const struct pagoda_table_memory *table, bool large)
 {
@@ -259,12 +263,12 @@ static int process_write_upper(struct pagoda_mmu *mmu)
  * pagoda_process_rebuild() - Write the paging space's tables again and set its root
  * @mmu: Page tables of the device
  *
- * For a device that lost its memory (C80), and for probe. Nothing is mapped in the windows
- * afterwards.
+ * For a device that lost its memory (C80), and for probe. Afterwards all entries of the windows are
+ * invalid.
  *
  * Context: No operation that uses the paging space is in flight, or emitted meanwhile. May
  * sleep.
- * Return: 0, or the error of set_root(); then the space can't be used.
+ * Return: 0, or the error of set_root(), after which the paging space can't be used.
  */
 int pagoda_process_rebuild(struct pagoda_mmu *mmu)
 {
@@ -389,7 +393,7 @@ void pagoda_process_destroy(struct pagoda_mmu *mmu)
 {
 	const struct pagoda_root none = {};
 
-	/* May fail: a device that is gone doesn't read tables any more. */
+	/* An error doesn't matter: a device that is gone doesn't read tables any more. */
 	mmu->args.ops->set_root(mmu->args.owner, PAGODA_PROCESS_SPACE, &none);
 	process_free(mmu);
 }
@@ -399,7 +403,10 @@ void pagoda_process_root(struct pagoda_mmu *mmu, struct pagoda_root *root)
 	*root = mmu->process->root;
 }
 
-/* Reads the leaf entry of @va and the bytes that it maps; returns whether the entry is valid. */
+/*
+ * Sets *@entry to the leaf entry of @va, and *@page_size to the bytes that the entry maps; returns
+ * whether the entry is valid.
+ */
 bool pagoda_process_lookup(struct pagoda_mmu *mmu, u64 va, u64 *entry, u64 *page_size)
 {
 	u64 slot = va / PAGODA_BLOCK_BYTES;

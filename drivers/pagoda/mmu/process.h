@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Layout of the paging process' address space. Only process.c, scratch.c and the KUnit suites
- * include this header.
+ * Layout of the paging process' address space. Only process.c, scratch.c and KUnit suites include
+ * this header.
  *
- * The space is divided into slots of one block (2 MiB, a leaf table), all under one level-1
- * table:
+ * The space is divided into slots of 2 MiB, each translated by a leaf table of its own, all under
+ * one level-1 table:
  *
  *	slot	holds
  *	0	nothing, ever: page 0 is never valid (C77), nor is the rest of the slot
- *	1	the system page table: the leaf tables of all slots, that of
+ *	1	the system page table: maps the leaf tables of all slots, that of
  *		slot n at page n, so that GPU_VIRTUAL mode can write scratch entries
  *	2	table windows: tables of other spaces
  *	3-10	scratch source, 4 KiB entries
@@ -16,21 +16,21 @@
  *	19-26	scratch source, 64 KiB entries
  *	27-34	scratch destination, 64 KiB entries
  *
- * Windows for 64 KiB entries have slots of their own because without dual PTEs a leaf table
- * has entries of one size; with dual PTEs sharing addresses would gain nothing. Only slot 1
- * and the tables above the leaves are constant.
+ * Windows for 64 KiB entries have slots of their own because without dual PTEs a leaf table has
+ * entries of one size; with dual PTEs sharing addresses would gain nothing. Only the entries of
+ * slot 1 and of the tables above the leaf tables never change.
  */
 #ifndef PAGODA_MMU_PROCESS_H
 #define PAGODA_MMU_PROCESS_H
 
 #include "internal.h"
 
-/** PAGODA_PROCESS_SPACE: the paging process' address space. */
+/** PAGODA_PROCESS_SPACE: number of the paging process' address space. */
 #define PAGODA_PROCESS_SPACE	0u
-/** PAGODA_SCRATCH_SLOTS: number of slots that a scratch window takes. */
+/** PAGODA_SCRATCH_SLOTS: number of slots, of 2 MiB each, that a scratch window takes. */
 #define PAGODA_SCRATCH_SLOTS	((u32)(PAGODA_SCRATCH_BYTES / PAGODA_BLOCK_BYTES))
 
-/** enum pagoda_slot - First slot of each use; the head of this file lists the uses. */
+/** enum pagoda_slot - First 2 MiB slot of each use of the paging space, in order of address. */
 enum pagoda_slot {
 	PAGODA_SLOT_NEVER,
 	PAGODA_SLOT_TABLES,
@@ -52,7 +52,7 @@ struct pagoda_process_area {
 	bool large;
 };
 
-/** enum pagoda_area - Areas of a process; scratch windows as in enum pagoda_scratch. */
+/** enum pagoda_area - Scratch windows of 4 KiB, then of 64 KiB entries, then all table windows. */
 enum pagoda_area {
 	PAGODA_AREA_SCRATCH,
 	PAGODA_AREA_LARGE = PAGODA_AREA_SCRATCH + PAGODA_SCRATCH_COUNT,
@@ -64,7 +64,7 @@ enum pagoda_area {
  * struct pagoda_process - The paging process
  * @leaf: Leaf table of each slot; of size 0 for a slot without table
  * @upper: Tables above the leaves, level 1 first; that of the highest level is the root
- * @root: The root, as set by set_root()
+ * @root: The root, as set_root() gets it
  * @area: Scratch windows and table windows; protected by the stream's lock
  * @flush_start: First byte whose translation changed since the last flush; protected by the
  *	stream's lock

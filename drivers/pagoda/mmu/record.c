@@ -12,7 +12,10 @@ static struct pagoda_record *record_of(struct rb_node *node)
 	return rb_entry_safe(node, struct pagoda_record, node);
 }
 
-/* Adds @nr records to @spare. Returns 0 or -ENOMEM; allocated records stay in the list. */
+/*
+ * Allocates @nr records and adds them to @spare. Returns 0, or -ENOMEM, after which the records
+ * allocated so far stay in @spare.
+ */
 int pagoda_records_reserve(struct list_head *spare, u32 nr)
 {
 	struct pagoda_record *record;
@@ -26,7 +29,7 @@ int pagoda_records_reserve(struct list_head *spare, u32 nr)
 	return 0;
 }
 
-/* Frees the records of @spare. */
+/* Frees the records in @spare. */
 void pagoda_records_release(struct list_head *spare)
 {
 	struct pagoda_record *record, *next;
@@ -36,7 +39,7 @@ void pagoda_records_release(struct list_head *spare)
 	INIT_LIST_HEAD(spare);
 }
 
-/* Returns the record that covers @va, else the next by address, else NULL. */
+/* Returns the record that covers @va, else the next record by address, else NULL. */
 struct pagoda_record *pagoda_record_find(struct pagoda_space *space, u64 va)
 {
 	struct rb_node *node = space->records.rb_node;
@@ -60,7 +63,7 @@ struct pagoda_record *pagoda_record_next(struct pagoda_record *record)
 	return record_of(rb_next(&record->node));
 }
 
-/* Returns the byte of the allocation that @va, an address in @record, shows. */
+/* Returns the byte of the allocation that @va, an address covered by @record, shows. */
 u64 pagoda_record_offset(const struct pagoda_record *record, u64 va)
 {
 	u64 offset = va - record->va;
@@ -70,7 +73,9 @@ u64 pagoda_record_offset(const struct pagoda_record *record, u64 va)
 	return record->allocation_offset + offset;
 }
 
-/* Returns the most pieces that a range of a record has, each consecutive in the allocation. */
+/*
+ * Returns at most how many pieces, each consecutive in the allocation, @record has in [@va, @end).
+ */
 static u64 record_pieces(const struct pagoda_record *record, u64 va, u64 end)
 {
 	u64 size = min(end, record->va + record->size) - max(va, record->va);
@@ -79,8 +84,9 @@ static u64 record_pieces(const struct pagoda_record *record, u64 va, u64 end)
 }
 
 /*
- * Returns an upper bound of the operations for the records of a range: one for each record, or
- * for each start of the record's window. The space is locked, or prepare and commit are kept out.
+ * Returns an upper bound of the operations for the records of a range: one for each record, or one
+ * for each start of a record's repeating window. The caller holds the space's lock, or keeps other
+ * updates of the space out.
  */
 u32 pagoda_records_count(struct pagoda_space *space, u64 va, u64 size)
 {
@@ -105,7 +111,7 @@ static void record_link(struct pagoda_space *space, struct pagoda_record *record
 	rb_insert_color(&record->node, &space->records);
 }
 
-/* Makes @record start at @va, an address in the record. */
+/* Makes @record start at @va, an address that @record covers. */
 static void record_cut_head(struct pagoda_record *record, u64 va)
 {
 	u64 bytes = va - record->va;
@@ -118,7 +124,7 @@ static void record_cut_head(struct pagoda_record *record, u64 va)
 	record->va = va;
 }
 
-/* Adds a copy of @what, for a range without records; the memory is from @spare. */
+/* Adds a copy of @what, whose range has no records so far; the memory is a record of @spare. */
 void pagoda_records_insert(struct pagoda_space *space, const struct pagoda_record *what,
 			   struct list_head *spare)
 {
@@ -129,7 +135,10 @@ void pagoda_records_insert(struct pagoda_space *space, const struct pagoda_recor
 	record_link(space, record);
 }
 
-/* Removes the records of a range to @spare, from which a record that is split takes another. */
+/*
+ * Cuts the range out of all records. A record that vanishes goes to @spare; if a record is cut in
+ * two, the memory for its tail comes from @spare.
+ */
 void pagoda_records_remove(struct pagoda_space *space, u64 va, u64 size, struct list_head *spare)
 {
 	struct pagoda_record *record = pagoda_record_find(space, va);
@@ -149,7 +158,7 @@ void pagoda_records_remove(struct pagoda_space *space, u64 va, u64 size, struct 
 				pagoda_records_insert(space, &tail, spare);
 			}
 		} else if (record_end > end) {
-			/* The record's start moves within the record: the tree stays sorted. */
+			/* The start moves within the record, so the tree stays sorted. */
 			record_cut_head(record, end);
 		} else {
 			rb_erase(&record->node, &space->records);
@@ -159,7 +168,10 @@ void pagoda_records_remove(struct pagoda_space *space, u64 va, u64 size, struct 
 	}
 }
 
-/* Adds to @copies the records that the destination of a copy shall have. */
+/*
+ * Adds to @copies, with records of @spare, what the destination of @copy shall have: the records of
+ * the source, cut to the range and moved.
+ */
 static void records_collect(struct pagoda_space *space, const struct pagoda_space_copy *copy,
 			    struct list_head *spare, struct list_head *copies)
 {
@@ -179,7 +191,7 @@ static void records_collect(struct pagoda_space *space, const struct pagoda_spac
 	}
 }
 
-/* Gives the destination of a copy the records of the source; the two may overlap. */
+/* Replaces the destination's records by copies of the source's; the ranges may overlap. */
 void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_copy *copy,
 			 struct list_head *spare)
 {

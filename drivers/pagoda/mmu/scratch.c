@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Windows of the paging space: memory that the device reaches by virtual addresses for
- * the time of a transaction.
+ * Windows of the paging space: addresses by which the device reaches memory for the time of a
+ * transaction.
  *
  *	map	writes entries of the window, one operation for each leaf table
  *	flush	drops the device's cached translations of the window (C72)
  *	use	VIRTUAL_TRANSFER, VIRTUAL_FILL and other operations with virtual addresses
  *	unmap	makes the entries invalid again and flushes (C78)
  *
- * All four are in one transaction of the stream, so no other transaction's operations come
- * between, and the next user finds the window empty. But in CPU_VIRTUAL mode entries are
- * written when the operation is built: the user of a window then waits for the last use before
- * the map, and for its own use before the unmap. Moves are physical in that mode and use no
- * windows; synchronous users, one at a time, do.
+ * All four are in one transaction of the stream, so no other transaction's operations come between,
+ * and the next user finds the window empty. But in CPU_VIRTUAL mode the CPU writes entries when the
+ * operation is built: the user of a window then waits for the window's previous use before the map,
+ * and for the present use before the unmap. In that mode moves use physical addresses, and only
+ * synchronous users, one at a time, use windows.
  */
 #include <linux/bug.h>
 #include <linux/build_bug.h>
@@ -24,9 +24,10 @@
 static_assert(PAGODA_TABLE_WINDOWS * PAGODA_TABLE_WINDOW_BYTES == PAGODA_BLOCK_BYTES);
 
 /*
- * Returns whether 64 KiB entries can map @map. The low 16 bits of both addresses are zero then
- * (C127). Unlike in other spaces, system memory may be mapped by 64 KiB entries too: the pages
- * of a big allocation often come in large pieces, which the device then translates much faster.
+ * Returns whether 64 KiB entries can map @map: the size and all addresses of the memory are
+ * multiples of 64 KiB, as the window's virtual address is (C127). Unlike in other spaces, system
+ * memory may be mapped by 64 KiB entries too: the pages of a big allocation often come in large
+ * pieces, which the device then translates much faster.
  */
 static bool scratch_is_large(const struct pagoda_mmu *mmu, const struct pagoda_map *map)
 {
@@ -47,7 +48,7 @@ static bool scratch_is_large(const struct pagoda_mmu *mmu, const struct pagoda_m
 	return true;
 }
 
-/* Makes the next pagoda_process_flush() cover addresses whose translation changed. */
+/* Makes the next pagoda_process_flush() cover the @size bytes of addresses from @start on. */
 static void scratch_changed(struct pagoda_process *process, u64 start, u64 size)
 {
 	if (!process->flush_end || start < process->flush_start)
@@ -56,8 +57,8 @@ static void scratch_changed(struct pagoda_process *process, u64 start, u64 size)
 }
 
 /*
- * Sets @op to an update of the entries for [@offset, @offset + @size) of an area, at most to the
- * end of a leaf table. Returns the bytes covered.
+ * Sets @op to an update, without values, of the entries for [@offset, @offset + @size) of an area,
+ * at most to the end of a leaf table. Returns the bytes that these entries translate.
  */
 static u64 scratch_update(struct pagoda_mmu *mmu, const struct pagoda_process_area *area,
 			  u64 offset, u64 size, struct pagoda_paging_op *op)
@@ -83,7 +84,7 @@ static void scratch_fill_values(struct pagoda_process *process, struct pagoda_ma
 		process->values[i] |= entry;
 }
 
-/* Emits the updates that map memory at byte @offset of an area. */
+/* Emits the updates that map the memory of @map at byte @offset of @area. */
 static void scratch_map(struct pagoda_mmu *mmu, struct pagoda_process_area *area, u64 offset,
 			const struct pagoda_map *map, const struct pagoda_emit *emit)
 {
@@ -113,7 +114,7 @@ static void scratch_map(struct pagoda_mmu *mmu, struct pagoda_process_area *area
  * @mmu: Page tables of the device
  * @window: Window that wasn't mapped since the last pagoda_process_unmap()
  * @map: Memory; va is ignored, size is at most %PAGODA_SCRATCH_BYTES
- * @large: Set to whether 64 KiB entries map the memory (C73), as they do wherever possible
+ * @large: Set to whether 64 KiB entries map the memory (C73), which they do if they can
  * @emit: Where the operations go
  *
  * pagoda_process_flush() comes before the window's use (C72), pagoda_process_unmap() after.
@@ -187,12 +188,12 @@ static struct pagoda_paging_op scratch_flush_op(const struct pagoda_process *pro
 }
 
 /**
- * pagoda_process_flush() - Flush translations that changed since the last flush
+ * pagoda_process_flush() - Flush translations of the paging space that changed since the last flush
  * @mmu: Page tables of the device
  * @emit: Where the operation goes; none if nothing changed
  *
- * Needed also on devices that don't cache invalid entries: a window is used again and again,
- * and the CPU may have changed entries without an operation (C72, C106).
+ * The flush is needed even if the device doesn't cache invalid entries: a window is used again and
+ * again, and the CPU may have changed entries without an operation (C72, C106).
  *
  * Context: Under the stream's lock.
  */
@@ -246,15 +247,15 @@ void pagoda_process_unmap(struct pagoda_mmu *mmu, const struct pagoda_emit *emit
 }
 
 /**
- * pagoda_process_lost() - Invalidate all windows by the CPU, after operations were lost
+ * pagoda_process_lost() - Have the CPU invalidate all windows, after operations were lost
  * @mmu: Page tables of the device
  *
  * The lost operations may include an unmap, and the map of a later use: that use shall fault
  * rather than reach memory of another allocation. The reset dropped the device's cached
  * translations.
  *
- * Context: Any, the dma_fence signalling path included; the device executes nothing
- * meanwhile that uses the paging space.
+ * Context: Any, the dma_fence signalling path included; meanwhile the device executes no operation
+ * that uses the paging space.
  */
 void pagoda_process_lost(struct pagoda_mmu *mmu)
 {
@@ -264,7 +265,7 @@ void pagoda_process_lost(struct pagoda_mmu *mmu)
 		pagoda_process_wipe(mmu, slot);
 }
 
-/* Returns the cost of the flushes behind @times maps and in as many unmaps. */
+/* Returns the cost of the flushes behind @times maps and @times unmaps of windows. */
 static struct pagoda_paging_cost cost_flushes(struct pagoda_mmu *mmu, u32 times, u32 buffer_size)
 {
 	struct pagoda_paging_op op = scratch_flush_op(mmu->process);
@@ -275,7 +276,7 @@ static struct pagoda_paging_cost cost_flushes(struct pagoda_mmu *mmu, u32 times,
 	return sum;
 }
 
-/* Adds @times the cost of writing @nr entries of a table and making them invalid again. */
+/* Adds @times the cost of writing @nr entries of @slot's table and making them invalid again. */
 static void cost_tables(struct pagoda_mmu *mmu, struct pagoda_paging_cost *sum, u32 slot, u32 nr,
 			u32 times, u32 buffer_size)
 {
@@ -291,7 +292,8 @@ static void cost_tables(struct pagoda_mmu *mmu, struct pagoda_paging_cost *sum, 
 }
 
 /**
- * pagoda_process_cost() - Upper bound for a map of both scratch windows, flush and unmap
+ * pagoda_process_cost() - Upper bound of the cost of mapping, flushing and unmapping both scratch
+ *	windows
  * @mmu: Page tables of the device
  * @size: Bytes of each mapping
  * @buffer_size: Bytes of the smallest fresh buffer
@@ -313,7 +315,7 @@ struct pagoda_paging_cost pagoda_process_cost(struct pagoda_mmu *mmu, u64 size, 
 }
 
 /**
- * pagoda_process_table_cost() - Upper bound for mapping and unmapping table windows
+ * pagoda_process_table_cost() - Upper bound of the cost of mapping and unmapping table windows
  * @mmu: Page tables of the device
  * @nr_tables: Number of windows; every %PAGODA_TABLE_WINDOWS are flushed and unmapped together
  * @buffer_size: Bytes of the smallest fresh buffer
@@ -332,9 +334,9 @@ struct pagoda_paging_cost pagoda_process_table_cost(struct pagoda_mmu *mmu, u32 
 }
 
 /*
- * Returns an upper bound for an update whose values aren't known yet; the values of @op are
- * &pagoda_mmu.scattered. Scattered entries take the most bytes, and the bytes make the most
- * packets if all packets are of the smallest size.
+ * Returns an upper bound of the cost of an update whose values aren't known yet; the caller sets
+ * the values of @op to &pagoda_mmu.scattered. Scattered entries take the most bytes, and these
+ * bytes make the most packets if all packets are of the smallest size.
  */
 struct pagoda_paging_cost pagoda_cost_unknown(struct pagoda_mmu *mmu,
 					      const struct pagoda_paging_op *op,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces: creation, destruction, queries, and the changes that need no
- * prepare: invalidation of whole mappings, and eviction of tables.
+ * Address spaces: creation, destruction, queries, and the changes without a prepare phase:
+ * invalidation of whole mappings, and eviction of tables.
  */
 #include <linux/slab.h>
 
@@ -11,7 +11,7 @@
  * pagoda_space_create() - Make an address space
  * @mmu: Page tables of the device
  * @id: Number of the space for the device, not 0
- * @data: Argument for the owner's calls
+ * @data: The owner's data, an argument of functions in &struct pagoda_mmu_ops
  *
  * The space has no table until something is mapped.
  *
@@ -39,7 +39,7 @@ struct pagoda_space *pagoda_space_create(struct pagoda_mmu *mmu, u32 id, void *d
 
 /**
  * pagoda_space_destroy() - Undo pagoda_space_create()
- * @space: Space of which nothing is in flight; no update is under way
+ * @space: Space without jobs and operations in flight, and without an update under way
  *
  * Remaining tables are freed without a last update: unless the device is lost, the caller has
  * closed the space by pagoda_space_prepare_close().
@@ -78,7 +78,7 @@ void pagoda_space_unlock(struct pagoda_space *space)
 
 /* ---- Invalidation ---------------------------------------------------------- */
 
-/* Returns an upper bound of the operations that invalidate a range of a leaf table. */
+/* Returns an upper bound of the operations that invalidate [@va, @end) in a leaf table. */
 static u32 invalidate_count_leaf(const struct pagoda_table *table, u64 va, u64 end)
 {
 	u32 last = min(pagoda_table_index(table, end - 1) + 1, table->nr_entries), i;
@@ -86,7 +86,7 @@ static u32 invalidate_count_leaf(const struct pagoda_table *table, u64 va, u64 e
 	bool before = false;
 	u32 runs = 0;
 
-	/* Zero mappings have no record: each run of words that aren't 0 may be an operation. */
+	/* Zero mappings have no record: each run of nonzero words may be an operation. */
 	for (i = pagoda_table_index(table, va); i < last; i++) {
 		runs += values[i] && !before;
 		before = values[i];
@@ -94,7 +94,10 @@ static u32 invalidate_count_leaf(const struct pagoda_table *table, u64 va, u64 e
 	return runs + 2 * pagoda_records_count(table->space, va, end - va);
 }
 
-/* Adds upper bounds of the operations and table windows that invalidating a range takes. */
+/*
+ * Adds to *@ops and *@windows upper bounds of the operations and table windows that invalidating
+ * addresses [@va, @end) takes in @table and below.
+ */
 static void invalidate_count(struct pagoda_table *table, u64 va, u64 end, u32 *ops, u32 *windows)
 {
 	u32 shift = pagoda_table_shift(table), index, w;
@@ -185,7 +188,7 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
  */
 struct pagoda_paging_cost pagoda_space_evict_cost(struct pagoda_space *space, u32 buffer_size)
 {
-	/* The table's last update and the parent's entry have up to two words each. */
+	/* The table's last update and the parent's entry: an operation for each of two words. */
 	const u32 ops[2] = { 0, 6 };
 
 	lockdep_assert_held(&space->lock);
@@ -205,7 +208,7 @@ static struct pagoda_table *space_find(struct pagoda_space *space, const void *c
 
 /**
  * pagoda_space_evict_table() - Take the memory from a table
- * @space: Space of which nothing executes; detached if the table is the root
+ * @space: Space of which no job executes; detached from the device if the table is the root
  * @cookie: The owner's cookie of the memory; nothing happens if no resident table has it
  * @emit: Where operations go, in a transaction begun with pagoda_space_evict_cost()
  *
@@ -253,7 +256,7 @@ bool pagoda_space_is_resident(struct pagoda_space *space)
 
 /**
  * pagoda_space_detach() - Take the root from the device, so that the root can be evicted
- * @space: Space; nothing of the space executes until a restore was finished, and no emitted
+ * @space: Space; no job of the space executes until a restore was finished, and no emitted
  *	operation is in flight: a flush names the root, and the device checks the root
  *
  * Context: may sleep, calls set_root(), and so outside a transaction; the space's lock may be
@@ -287,7 +290,11 @@ void pagoda_space_forget(struct pagoda_space *space)
 
 /* ---- Queries ---------------------------------------------------------------- */
 
-/* Finds the entry that translates @va; as for the device, a 64 KiB table comes first. */
+/*
+ * Sets *@entry to the entry that translates @va, and *@page_size to the bytes that the entry
+ * covers; as in the device, an entry of a 64 KiB table comes before one of a 4 KiB table. Returns
+ * whether the entry is valid.
+ */
 static bool space_walk(const struct pagoda_space *space, u64 va, u64 *entry, u64 *page_size)
 {
 	const struct pagoda_table *table = space->root, *next;
@@ -337,7 +344,7 @@ u32 pagoda_space_id(const struct pagoda_space *space)
 	return space->id;
 }
 
-/* Returns how many bytes of memory the resident tables of a space take. */
+/* Returns how many bytes of memory the resident tables of @space take. */
 u64 pagoda_space_table_bytes(struct pagoda_space *space)
 {
 	struct pagoda_table *table;

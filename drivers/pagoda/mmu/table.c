@@ -39,7 +39,7 @@ static void words_fini(struct pagoda_words *words)
 	kvfree(words->children);
 }
 
-/* Returns a table of invalid entries with neither memory nor parent; NULL for -ENOMEM. */
+/* Returns a table of invalid entries with neither memory nor parent, NULL if out of memory. */
 struct pagoda_table *pagoda_table_create(struct pagoda_space *space, u32 level, bool is_64k,
 					 u64 va, u32 nr_entries)
 {
@@ -75,7 +75,7 @@ void pagoda_table_destroy(struct pagoda_table *table)
 	kfree(table);
 }
 
-/* Makes room for more words in a root. Returns 0, or -ENOMEM and no change. Locks the space. */
+/* Enlarges a root's words to @room entries. Returns 0, or -ENOMEM. Takes the space's lock. */
 int pagoda_table_widen(struct pagoda_table *root, u32 room)
 {
 	u32 nr_words = pagoda_table_nr_words(root), w;
@@ -122,7 +122,7 @@ err_erase:
 	return -ENOMEM;
 }
 
-/* Undoes pagoda_mmu_register(), once no operation uses the table. */
+/* Undoes pagoda_mmu_register(); no operation uses the table any more. */
 void pagoda_mmu_unregister(struct pagoda_mmu *mmu, const struct pagoda_table_memory *memory)
 {
 	u64 first = memory->address >> VIRTIO_PAGODA_PAGE_SHIFT;
@@ -148,8 +148,8 @@ const void *pagoda_mmu_table_page(struct pagoda_mmu *mmu, u64 bus)
 }
 
 /*
- * Allocates &pagoda_table.next for @nr_entries entries. Returns 0, -ENOMEM or the error of
- * table_alloc(). May sleep; the space's lock isn't held.
+ * Allocates &pagoda_table.next, the memory for @nr_entries entries of @table. Returns 0, -ENOMEM or
+ * the error of table_alloc(). May sleep; the space's lock isn't held.
  */
 int pagoda_table_get_memory(struct pagoda_table *table, u32 nr_entries)
 {
@@ -174,8 +174,8 @@ int pagoda_table_get_memory(struct pagoda_table *table, u32 nr_entries)
 }
 
 /*
- * Unregisters and frees the tables of &pagoda_mmu.gone whose fence has signalled; with @all every
- * table there, because no operation is in flight.
+ * Unregisters and frees the tables of &pagoda_mmu.gone whose fence has signalled. With @all frees
+ * every table of &pagoda_mmu.gone: the caller knows that no operation is in flight.
  */
 void pagoda_mmu_reap(struct pagoda_mmu *mmu, bool all)
 {
@@ -193,7 +193,7 @@ void pagoda_mmu_reap(struct pagoda_mmu *mmu, bool all)
 	mutex_unlock(&mmu->leaving);
 }
 
-/* Unregisters table memory that no operation uses, and frees it. @fence: NULL or signalled. */
+/* Unregisters and frees @memory of a table, which no operation uses. @fence: NULL or signalled. */
 void pagoda_table_put_memory(struct pagoda_space *space, struct pagoda_table_memory *memory,
 			     struct dma_fence *fence)
 {
@@ -204,8 +204,8 @@ void pagoda_table_put_memory(struct pagoda_space *space, struct pagoda_table_mem
 }
 
 /*
- * Frees a table that is out of the tree of tables. @fence is the fence of the flush behind
- * which the device can't reach the table, NULL if the device never could. May sleep; the
+ * Frees @table, which is out of the tree of tables. @fence is the fence of the flush behind which
+ * the device can't reach @table, NULL if the device could never reach @table. May sleep; the
  * space's lock isn't held.
  */
 void pagoda_table_leave(struct pagoda_table *table, struct dma_fence *fence)

@@ -2,9 +2,9 @@
 /*
  * Changes of a space, second part: cost, commit, finish and abort.
  *
- * Commit changes words and records and emits, with memory that prepare allocated. Steps that
- * have to wait for the device are left to finish: setting the root, resuming contexts, freeing
- * tables.
+ * Commit changes words (the driver's copy of entries) and records and emits operations, with memory
+ * that prepare allocated. Steps that have to wait for the device are left to finish: setting the
+ * root, resuming contexts, freeing tables.
  */
 #include <linux/bitmap.h>
 #include <linux/dma-fence.h>
@@ -13,12 +13,15 @@
 
 #include "internal.h"
 
-/* Number of steps of emit.c; each maps all tables if the windows don't hold the whole batch. */
+/*
+ * Number of steps in which emit.c writes tables; each step maps all tables if the table windows
+ * don't hold the whole batch.
+ */
 #define WINDOW_STEPS	4
-/* Windows that each round of a step but the last uses at least, whatever the tables' sizes. */
+/* Minimum number of table windows that each round of a step uses, except the step's last round. */
 #define WINDOW_TABLES	(PAGODA_TABLE_WINDOWS / 2)
 
-/* Takes a table that commit didn't use out of the tree of tables. */
+/* Takes @table, which commit didn't use, out of the tree of tables. */
 static void update_unhang(struct pagoda_table *table)
 {
 	struct pagoda_table *parent = table->parent, **place;
@@ -38,7 +41,7 @@ static void update_unhang(struct pagoda_table *table)
 	}
 }
 
-/* Takes the tables that commit didn't use out of the tree of tables; they stay in @update. */
+/* Takes the tables in &pagoda_pt_update.fresh, unused by commit, out of the tree of tables. */
 static void update_discard(struct pagoda_pt_update *update)
 {
 	struct pagoda_table *table;
@@ -102,7 +105,10 @@ static struct pagoda_paging_cost cost_copy(struct pagoda_mmu *mmu, u32 buffer_si
 	return pagoda_paging_cost(mmu->args.limits, &op, buffer_size);
 }
 
-/* Adds the cost of mapping tables into table windows, in as many rounds as @windows takes. */
+/*
+ * In GPU_VIRTUAL mode: adds the cost of mapping and unmapping @windows table windows, in as many
+ * rounds as there have to be.
+ */
 static void cost_add_windows(struct pagoda_paging_cost *sum, struct pagoda_mmu *mmu, u32 windows,
 			     u32 buffer_size)
 {
@@ -121,8 +127,9 @@ static void cost_add_windows(struct pagoda_paging_cost *sum, struct pagoda_mmu *
 }
 
 /*
- * Returns an upper bound for a batch and its flush: @ops[n] operations of n entries, n up to
- * @most, in at most @windows table windows. @buffer_size: bytes of the smallest buffer.
+ * Returns an upper bound of the cost of a batch and its flush: @ops[n] operations of n entries
+ * each, n up to @most, in at most @windows table windows. @buffer_size: bytes of the smallest
+ * buffer.
  */
 struct pagoda_paging_cost pagoda_cost_batch(struct pagoda_mmu *mmu, const u32 *ops, u32 most,
 					    u32 windows, u32 buffer_size)
@@ -138,7 +145,7 @@ struct pagoda_paging_cost pagoda_cost_batch(struct pagoda_mmu *mmu, const u32 *o
 }
 
 /**
- * pagoda_pt_update_cost() - Upper bound for the operations of a commit
+ * pagoda_pt_update_cost() - Upper bound of the cost of a commit's operations
  * @update: Update
  * @buffer_size: Bytes of the smallest buffer that the transaction may get
  *
@@ -163,9 +170,9 @@ struct pagoda_paging_cost pagoda_pt_update_cost(const struct pagoda_pt_update *u
 /* ---- Commit ---------------------------------------------------------------- */
 
 /*
- * Marks all entries of a table to be written. A table with new memory is written as a whole, so
- * that the number of operations depends on records alone; of a long root only words that aren't
- * 0 are written, one by one.
+ * Marks all entries of a table to be written. A table in new memory is written as a whole, so that
+ * the number of operations depends on records alone; of a longer root only words that aren't 0 are
+ * marked, because all entries are made invalid first.
  */
 static void table_rewrite(struct pagoda_batch *batch, struct pagoda_table *table)
 {
@@ -181,7 +188,10 @@ static void table_rewrite(struct pagoda_batch *batch, struct pagoda_table *table
 				__set_bit(i, table->words[w].dirty);
 }
 
-/* Moves the root to memory of another size. Contexts of the space are suspended. */
+/*
+ * Moves the root to the memory of another size that prepare allocated, if any. Contexts of the
+ * space are suspended.
+ */
 static void commit_root(struct pagoda_batch *batch)
 {
 	struct pagoda_pt_update *update = batch->update;
@@ -197,13 +207,13 @@ static void commit_root(struct pagoda_batch *batch)
 	}
 	pagoda_table_settle(root);
 	root->nr_entries = update->root_entries;
-	/* Until finish sets the root: no context runs, and no flush may name the root. */
+	/* Until finish sets the root, no context runs, and no flush may name the root. */
 	batch->space->attached = false;
 	table_rewrite(batch, root);
 	update->set_root = true;
 }
 
-/* Puts evicted tables into their new memory. */
+/* Moves evicted tables into their new memory, and marks all their entries to be written. */
 static void commit_restore(struct pagoda_batch *batch)
 {
 	struct pagoda_space *space = batch->space;
@@ -229,7 +239,7 @@ static void commit_rebuild(struct pagoda_batch *batch)
 	struct pagoda_space *space = batch->space;
 	struct pagoda_table *table;
 
-	/* Until finish sets the root: no flush may name the root. */
+	/* Until finish sets the root, no flush may name the root. */
 	space->attached = false;
 	list_for_each_entry(table, &space->tables, link) {
 		if (!table->resident || !table->linked)
@@ -324,7 +334,7 @@ static void update_set_root(struct pagoda_pt_update *update)
  * pagoda_pt_update_waits() - Does finish wait for the operations of commit?
  * @update: Update that was committed
  *
- * If so, the owner submits the operations before calling finish.
+ * If finish waits, the owner submits the operations before calling finish.
  *
  * Return: Whether the device gets another root or contexts were suspended.
  */
@@ -338,8 +348,8 @@ bool pagoda_pt_update_waits(const struct pagoda_pt_update *update)
  * @update: Update; freed
  * @fence: Fence behind all operations of commit, NULL if they have been executed
  *
- * Waits for @fence if pagoda_pt_update_waits() says so: contexts can't use addresses of a new
- * root before finish returns. Unreachable tables go back to the owner with @fence.
+ * Waits for @fence if pagoda_pt_update_waits() returns true: contexts can't use addresses of a new
+ * root before finish returns. Tables that the commit dropped go back to the owner with @fence.
  *
  * Context: may sleep, calls set_root(), resume() and table_free(). Neither the space's
  *	nor the stream's lock is held. Other updates of the space are kept out.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT (C52 - C67).
- * @cursor->done counts pages. Both map operations encode the page list as runs, a contiguous list
- * as a single run; MAP_APERTURE_SEGMENT2 also tells the device that the list was given so.
+ * MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT (C52 - C67). @cursor->done
+ * counts pages. Both map operations encode the page list as runs, a contiguous list as a single
+ * run; for a contiguous list MAP_APERTURE_SEGMENT2 also sets VIRTIO_PAGODA_MAP_CONTIGUOUS.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>

@@ -59,8 +59,8 @@ static int init_context_side_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * The runs have to fit into a packet of PAGODA_PAGING_MIN_BUFFER bytes: 28 fit, and a save area
- * of VIRTIO_PAGODA_CONTEXT_BYTES has four at most.
+ * Refuses page lists whose runs don't fit into a packet of PAGODA_PAGING_MIN_BUFFER bytes: 28 runs
+ * fit, and a save area of VIRTIO_PAGODA_CONTEXT_BYTES has four at most.
  */
 int pagoda_init_context_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)

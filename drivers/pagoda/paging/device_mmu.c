@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * MAP_MMU and UNMAP_MMU: give device addresses to system memory, and take them back; @cursor->done
- * counts pages. The page list of MAP_MMU has bus addresses; on a device with an MMU the page lists
- * of all other operations have device addresses.
+ * MAP_MMU and UNMAP_MMU: map device addresses, which the device's own MMU translates, to system
+ * memory, and unmap them. @cursor->done counts pages. The page list of MAP_MMU has bus addresses;
+ * on a device with an MMU the page lists of all other operations have device addresses.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Room in a paging buffer, and checks that several builders share. */
+/* Functions that builders share: room in a paging buffer, heads of packets, and costs. */
 #ifndef PAGODA_PAGING_EMIT_H
 #define PAGODA_PAGING_EMIT_H
 
@@ -14,7 +14,10 @@ static inline bool pagoda_buffer_has(const struct pagoda_paging_buffer *buf, u32
 	return buf->size >= bytes && buf->priv_size >= sizeof(struct pagoda_paging_private);
 }
 
-/* Advances @buf past the packet of @bytes at @buf->pos, and writes the packet's private data. */
+/*
+ * Writes the private data of the packet of @bytes at @buf->pos, and advances @buf past packet and
+ * private data.
+ */
 static inline void pagoda_buffer_commit(struct pagoda_paging_buffer *buf, u32 bytes,
 					const void *src_pages, const void *dst_pages)
 {
@@ -43,16 +46,19 @@ static inline struct virtio_pagoda_packet pagoda_packet_head(u32 opcode, u32 fla
 	};
 }
 
-/* Returns the exact cost of an operation that is always a single packet, of @bytes. */
+/*
+ * Returns the exact cost of an operation that is always a single packet, of @bytes bytes, and that
+ * moves @moved bytes.
+ */
 static inline struct pagoda_paging_cost pagoda_cost_single(u64 moved, u32 bytes)
 {
 	return (struct pagoda_paging_cost) { .moved = moved, .encoded = bytes, .packets = 1 };
 }
 
 /*
- * Returns an upper bound of the cost of @count elements of @unit bytes each, in packets with a head
- * of @head bytes: one packet in the buffer in use, and full packets in buffers of their own. No
- * byte of memory counts as moved.
+ * Returns an upper bound of the cost of encoding @count elements of @unit bytes each, in packets
+ * with a head of @head bytes each: one packet in the rest of the buffer in use, and full packets in
+ * fresh buffers of @buffer_size bytes. No byte of memory counts as moved.
  */
 static inline struct pagoda_paging_cost pagoda_units_cost(u32 buffer_size, u32 head, u32 unit,
 							  u64 count)

@@ -13,7 +13,7 @@ static struct pagoda_paging_ends ends_to(u32 segment, u64 address, u64 size)
 	};
 }
 
-/* Returns ends whose addresses are in no segment, such as virtual addresses. */
+/* Returns a source and a destination that are in no segment, such as virtual addresses. */
 static struct pagoda_paging_ends ends_between(u64 source, u64 address, u64 size)
 {
 	struct pagoda_paging_ends ends = ends_to(VIRTIO_PAGODA_SEGMENT_COUNT, address, size);
@@ -22,7 +22,10 @@ static struct pagoda_paging_ends ends_between(u64 source, u64 address, u64 size)
 	return ends;
 }
 
-/* Returns the address @offset bytes into @side; a page list has no address: nothing is added. */
+/*
+ * Returns the address @offset bytes into @side; for system memory, a list of pages without one
+ * address, just @side->address.
+ */
 static u64 ends_side(const struct pagoda_side *side, u64 offset)
 {
 	return side->address + (side->segment == VIRTIO_PAGODA_SEGMENT_SYSTEM ? 0 : offset);
@@ -120,7 +123,7 @@ struct pagoda_paging_ends pagoda_notify_residency_ends(const struct pagoda_pagin
 		       op->notify_residency.nr_pages);
 }
 
-/* @source is the value that is written. */
+/* Returns the fence's new value as &pagoda_paging_ends.source. */
 struct pagoda_paging_ends pagoda_signal_fence_ends(const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_ends ends = ends_to(op->signal_fence.segment,
@@ -140,7 +143,7 @@ struct pagoda_paging_ends pagoda_map_mmu_ends(const struct pagoda_paging_op *op)
 	return ends_between(0, op->map_mmu.address, op->map_mmu.nr_pages);
 }
 
-/* @source is the offset in the allocation. */
+/* Returns the offset of the range in the allocation as &pagoda_paging_ends.source. */
 struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op *op)
 {
 	return ends_between(op->notify_alloc.offset, op->notify_alloc.address,

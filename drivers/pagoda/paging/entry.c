@@ -31,7 +31,7 @@ static_assert(PAGODA_PTE_SAME ==
 	       VIRTIO_PAGODA_PTE_SEGMENT_MASK | VIRTIO_PAGODA_PTE_LARGE),
 	      "flags mean the same in both forms");
 
-/* Entries of a leaf table that are compared with an accepted entry together. */
+/* Number of leaf entries that are compared together with an entry that was accepted before. */
 #define PAGODA_PT_BLOCK		64
 
 /**
@@ -73,7 +73,10 @@ struct pagoda_pte pagoda_pte_decode(u64 entry)
 	};
 }
 
-/* Checks that @size bytes from the entry's address on are in the entry's segment. */
+/*
+ * Checks that @size bytes from the entry's address on are in the entry's segment, and that the
+ * address is a multiple of @alignment.
+ */
 static int target_validate(const struct pagoda_paging_limits *limits, const struct pagoda_pte *pte,
 			   u64 size, u64 alignment, const char **why)
 {
@@ -90,7 +93,7 @@ static int target_validate(const struct pagoda_paging_limits *limits, const stru
 	return 0;
 }
 
-/* Checks a valid entry that maps a page: of a leaf table, or of a 2 MiB page at level 1. */
+/* Checks a valid entry that maps a page: an entry of a leaf table, or a 2 MiB page's at level 1. */
 static int leaf_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_op_update_page_table *update,
 			 const struct pagoda_pte *pte, const char **why)
@@ -119,7 +122,10 @@ static int large_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* An entry with PAGODA_PTE_ZERO maps zeros: it has no page size and no table, at any level. */
+/*
+ * Checks an entry with PAGODA_PTE_ZERO, at any level: the entry must have no page size, and must
+ * not be read-only.
+ */
 static int zero_validate(const struct pagoda_pte *pte, const char **why)
 {
 	if (pte->flags & (PAGODA_PTE_LARGE_PAGE | PAGODA_PTE_PAGE_SIZE_MASK))
@@ -178,9 +184,9 @@ static int pte_validate(const struct pagoda_paging_limits *limits,
 	return table_entry_validate(limits, update, pte, why);
 }
 
-/* Which entries are accepted because @entry was: most entries differ only in the address. */
+/* Leaf entries that are accepted because they differ from @entry only in the address. */
 struct pagoda_pt_good {
-	u64 entry;	/* an entry that was checked completely */
+	u64 entry;	/* an entry that was checked completely and accepted */
 	u64 bits;	/* bits in which an entry has to be equal to @entry */
 	u64 last;	/* highest address that an entry may have */
 };
@@ -195,9 +201,9 @@ static u64 values_highest(const u64 *values, u32 count)
 }
 
 /*
- * Returns whether @good accepts @count entries: none differs from @good->entry in @good->bits,
- * and no address is above @good->last. For speed the loop has no early exit, and the highest
- * address is computed only if the OR of all address bits is above @good->last.
+ * Returns whether @good accepts all of @count entries: none differs from @good->entry in
+ * @good->bits, and no address is above @good->last. For speed the loop has no early exit, and the
+ * highest address is computed only if the OR of all address bits is above @good->last.
  */
 static inline bool pagoda_values_are_good(const u64 *values, u32 count,
 					  const struct pagoda_pt_good *good)
@@ -215,7 +221,10 @@ static inline bool pagoda_values_are_good(const u64 *values, u32 count,
 	       (any <= good->last || values_highest(values, count) <= good->last);
 }
 
-/* Checks an entry completely, and sets @good so that similar entries are accepted, too. */
+/*
+ * Checks an entry completely, and sets @good to accept entries that differ from this entry only in
+ * the address, as far as the address is valid, too.
+ */
 static int leaf_value_validate(const struct pagoda_paging_limits *limits,
 			       const struct pagoda_op_update_page_table *update, u64 value,
 			       struct pagoda_pt_good *good, const char **why)
@@ -228,13 +237,13 @@ static int leaf_value_validate(const struct pagoda_paging_limits *limits,
 	*good = (struct pagoda_pt_good) { .entry = value, .bits = ~0ull, .last = U64_MAX };
 	if (ret || !(value & VIRTIO_PAGODA_PTE_VALID) || value & VIRTIO_PAGODA_PTE_ZERO)
 		return ret;
-	/* Not negative, because a whole page is inside the segment. */
+	/* Not negative: pte_validate() found a whole page inside the segment. */
 	good->last = pagoda_segment_size(limits, segment) - size;
 	good->bits = ~VIRTIO_PAGODA_PTE_ADDRESS_MASK | (size - 1);
 	return 0;
 }
 
-/* Checks a block of entries that @good doesn't accept as a whole, and updates @good. */
+/* Checks @count entries of which @good doesn't accept all, and updates @good. */
 static int block_validate(const struct pagoda_paging_limits *limits,
 			  const struct pagoda_op_update_page_table *update, const u64 *values,
 			  u32 count, struct pagoda_pt_good *good, const char **why)
@@ -248,7 +257,7 @@ static int block_validate(const struct pagoda_paging_limits *limits,
 		ret = leaf_value_validate(limits, update, values[i], good, why);
 		if (ret)
 			return ret;
-		/* The new @good mostly accepts the rest of the block, too. */
+		/* @good of the first entry mostly accepts the rest of the block, too. */
 		if (!i && pagoda_values_are_good(values, count, good))
 			return 0;
 	}
@@ -256,8 +265,8 @@ static int block_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Checks entries of a leaf table: blocks of them against the last accepted entry, and entry by
- * entry where a block differs in more than addresses.
+ * Checks entries of a leaf table in blocks of PAGODA_PT_BLOCK, against an entry that was accepted
+ * before; entry by entry only in a block that differs from this entry in more than addresses.
  */
 static int leaf_values_validate(const struct pagoda_paging_limits *limits,
 				const struct pagoda_op_update_page_table *update, u32 count,
@@ -279,7 +288,7 @@ static int leaf_values_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Checks the entries of @ptes or @values that the update writes. */
+/* Checks the entries that the update writes, in @update->ptes or @update->values. */
 static int entries_validate(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_op_update_page_table *update, const char **why)
 {

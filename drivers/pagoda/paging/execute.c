@@ -10,7 +10,10 @@
 #include "cpu/cpu.h"
 #include "table.h"
 
-/* Returns the private data of the packet at @offset, or NULL; searches from element *@index on. */
+/*
+ * Returns the private data of the packet at @offset, NULL if there is none. Searches from element
+ * *@index on, and moves *@index forward.
+ */
 static const struct pagoda_paging_private *
 cpu_private(const struct pagoda_paging_private *priv, u32 nr_priv, u32 *index, u32 offset)
 {
@@ -21,7 +24,7 @@ cpu_private(const struct pagoda_paging_private *priv, u32 nr_priv, u32 *index, u
 	return NULL;
 }
 
-/* Returns the fault reason for a packet that pagoda_packet_check() refused. */
+/* Returns the fault reason for a packet whose opcode or length pagoda_packet_check() refused. */
 static u32 cpu_head_reason(const struct virtio_pagoda_packet *packet)
 {
 	return pagoda_paging_row(le16_to_cpu(packet->opcode)) ? VIRTIO_PAGODA_FAULT_BAD_LENGTH :
@@ -30,7 +33,8 @@ static u32 cpu_head_reason(const struct virtio_pagoda_packet *packet)
 
 /*
  * Executes the packets from offset @start on, and sets *@stopped_at to the end of the last packet
- * executed. Returns VIRTIO_PAGODA_FAULT_NONE, or why a packet or @start was refused.
+ * that was executed. Returns VIRTIO_PAGODA_FAULT_NONE, or the fault reason for which a packet or
+ * @start was refused.
  */
 static u32 cpu_buffer_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
 			      u32 start, const struct pagoda_paging_private *priv, u32 nr_priv,
@@ -91,7 +95,7 @@ static int cpu_error(u32 reason)
 
 /**
  * pagoda_cpu_execute() - Execute a paging buffer on the CPU
- * @exec: Memory, and the CPU's copy of the aperture, which MAP and UNMAP change
+ * @exec: Memory, and the CPU's copy of the aperture, which map and unmap operations change
  * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN
  * @size: Bytes of @data that hold packets
  * @start: Offset of the first packet to execute

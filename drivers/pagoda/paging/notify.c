@@ -18,7 +18,10 @@ u64 pagoda_notify_fences_tail(const void *packet)
 	return (u64)le32_to_cpu(notify->nr_fences) * sizeof(struct virtio_pagoda_fence_residency);
 }
 
-/* Checks @offset and @nr_pages, which have to be 0 except in NOTIFY_RESIDENCY2. */
+/*
+ * Checks offset and nr_pages of @op: both have to be 0 in NOTIFY_RESIDENCY; in NOTIFY_RESIDENCY2
+ * they have to be a range that isn't empty.
+ */
 static int residency_pages_validate(const struct pagoda_paging_op *op, const char **why)
 {
 	const struct pagoda_op_notify_residency *notify = &op->notify_residency;
@@ -155,7 +158,7 @@ static bool notify_fences_packet(const struct pagoda_paging_op *op,
 	return true;
 }
 
-/* @cursor->done counts fences. */
+/* &pagoda_paging_cursor.done counts fences. */
 enum pagoda_build pagoda_notify_fences_build(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op,
 					     struct pagoda_paging_cursor *cursor,

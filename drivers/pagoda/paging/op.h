@@ -42,7 +42,8 @@ static inline u64 pagoda_adl_page(const struct pagoda_adl *adl, u64 page)
 /**
  * struct pagoda_side - Source or destination of an operation
  * @segment: enum virtio_pagoda_segment
- * @generation: Aperture: generation that the pages have to be mapped with, 0 = any. Else 0
+ * @generation: Aperture: number (generation) of the mapping that the pages must have, 0 = any.
+ *	Else 0
  * @address: Offset in the segment of the allocation's first byte; unused for system memory
  * @adl: Page list of system memory; unused for VRAM and aperture
  */
@@ -58,7 +59,7 @@ struct pagoda_side {
  * @offset: TransferOffset: bytes, page aligned, added to addresses in VRAM and aperture (C30)
  * @size: TransferSize: bytes to copy; 0 = the content is lost, nothing is encoded (C35)
  * @mdl_offset: MdlOffset: index of the first page to copy in each page list (C30)
- * @flags: VIRTIO_PAGODA_TRANSFER_* and %PAGODA_ALLOCATION_IS_IDLE
+ * @flags: VIRTIO_PAGODA_TRANSFER_* flags and %PAGODA_ALLOCATION_IS_IDLE
  * @src: Source
  * @dst: Destination
  * @range_id: SPECIAL_LOCK_TRANSFER: number of the swizzling range
@@ -257,13 +258,13 @@ struct pagoda_op_init_context {
 	u32 flags;
 };
 
-/* Save area that the CPU may see. */
+/* Property of a context's save area: the CPU may see the save area. */
 #define PAGODA_SAVE_CPU_VISIBLE		0x1u
-/* Save area that only the device may access. */
+/* Property of a context's save area: only the device may access the save area. */
 #define PAGODA_SAVE_PROTECTED		0x2u
-/* Save area that is always in the aperture. */
+/* Property of a context's save area: the save area is always in the aperture. */
 #define PAGODA_SAVE_APERTURE_ONLY	0x4u
-/* All properties that a save area with a CPU address needs (C83). */
+/* All properties that a context's save area must have to have a CPU address (C83). */
 #define PAGODA_SAVE_CPU_ADDRESS \
 	(PAGODA_SAVE_CPU_VISIBLE | PAGODA_SAVE_PROTECTED | PAGODA_SAVE_APERTURE_ONLY)
 
@@ -276,10 +277,10 @@ struct pagoda_op_init_context {
 #define PAGODA_PTE_SEGMENT_SHIFT	5
 #define PAGODA_PTE_SEGMENT_MASK		GENMASK_ULL(9, 5)
 #define PAGODA_PTE_LARGE_PAGE		BIT_ULL(10)
-#define PAGODA_PTE_ADAPTER_MASK		GENMASK_ULL(16, 11)	/* must be 0 */
+#define PAGODA_PTE_ADAPTER_MASK		GENMASK_ULL(16, 11)	/* bits must be 0 */
 #define PAGODA_PTE_PAGE_SIZE_SHIFT	17
 #define PAGODA_PTE_PAGE_SIZE_MASK	GENMASK_ULL(18, 17)	/* 1 = 64 KiB leaf table */
-/* WDDM's unique bit of DriverProtection; not sent to the device. */
+/* WDDM's unique bit in DriverProtection; not sent to the device. */
 #define PAGODA_PROTECTION_UNIQUE	BIT_ULL(63)
 
 /**
@@ -306,10 +307,10 @@ struct pagoda_pte pagoda_pte_decode(u64 entry);
  * @address_space: Id of the address space that the table belongs to
  * @table_entries: Number of entries of the whole table, for checks
  * @table_segment: GPU_PHYSICAL: VRAM or SYSTEM; else 0
- * @table_address: GPU_PHYSICAL: offset or bus address of the table. GPU_VIRTUAL: its address in
- *	the paging space. CPU_VIRTUAL: its bus address, for the journal of CPU writes, or 0
+ * @table_address: Address of the table. GPU_PHYSICAL: offset or bus address. GPU_VIRTUAL: virtual
+ *	address in the paging space. CPU_VIRTUAL: bus address, for the journal of CPU writes, or 0
  * @cpu_table: CPU_VIRTUAL: kernel address of the table; else NULL
- * @table_pages: Table in system memory: its struct page array for the CPU executor; else NULL
+ * @table_pages: struct page array of a table in system memory, for the CPU executor; else NULL
  * @first_va: FirstPteVirtualAddress: what the first entry translates; only shown in traces
  * @allocation_offset: AllocationOffsetInBytes: byte of the allocation that the first entry
  *	maps; only shown in traces, like &pagoda_paging_op.allocation (hAllocation)
@@ -361,7 +362,7 @@ struct pagoda_op_flush_tlb {
  * @data: Driver's private data, written unmodified
  * @data_size: Bytes of @data, multiple of 8
  * @data_offset: Byte of the context allocation to write to, multiple of 8
- * @pages: Context allocation in system memory: its struct page array for the CPU executor; else
+ * @pages: struct page array of a context allocation in system memory, for the CPU executor; else
  *	NULL
  */
 struct pagoda_op_update_context {
@@ -462,7 +463,7 @@ struct pagoda_op_map_mmu {
  * struct pagoda_paging_op - An operation, WDDM's DXGKARG_BUILDPAGINGBUFFER
  * @operation: enum virtio_pagoda_opcode; an unknown value is counted and encodes nothing (C17)
  * @needs_idle: The allocation has state that only the CPU can change: builders of transfers and
- *	DISCARD_CONTENT return allocation busy until it is idle (C11 - C14)
+ *	DISCARD_CONTENT return allocation busy until the allocation is idle (C11 - C14)
  * @allocation: Number by which the driver names the allocation, 0 = none
  * @transfer: TRANSFER, SPECIAL_LOCK_TRANSFER
  * @fill: FILL

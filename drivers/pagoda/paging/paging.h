@@ -34,9 +34,9 @@
 
 struct pagoda_cpu_executor;
 
-/* Bytes of buffer with which each call of a builder encodes at least a packet. */
+/* Bytes of an empty buffer with which each call of a builder encodes at least a packet. */
 #define PAGODA_PAGING_MIN_BUFFER	512
-/* Bytes of private data for a packet. */
+/* Bytes of private data that a builder writes for each packet. */
 #define PAGODA_PAGING_MIN_PRIVATE	sizeof(struct pagoda_paging_private)
 
 /**
@@ -110,7 +110,7 @@ struct pagoda_paging_cost {
 	u32 packets;
 };
 
-/* Adds @times times @cost to @sum. */
+/* Adds the cost @cost, taken @times times, to @sum. */
 static inline void pagoda_cost_add(struct pagoda_paging_cost *sum,
 				   struct pagoda_paging_cost cost, u32 times)
 {

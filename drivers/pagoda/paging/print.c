@@ -59,7 +59,7 @@ void pagoda_text_add(struct pagoda_paging_text *text, const char *format, ...)
 		text->len += min_t(size_t, length, room - 1);
 }
 
-/* Prints a size in the largest unit that leaves a whole number. */
+/* Prints a number of bytes in the largest unit, from B to TiB, that leaves a whole number. */
 void pagoda_print_bytes(struct pagoda_paging_text *text, u64 bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };

@@ -50,7 +50,7 @@ void pagoda_virtual_fill_print(struct pagoda_paging_text *text, const void *pack
 	pagoda_print_flags(text, packet, NULL);
 }
 
-/* Prints the page table's address in the form that the update's mode uses. */
+/* Prints the page table's address: segment and offset, or virtual, as the update's mode says. */
 static void print_table(struct pagoda_paging_text *text,
 			const struct virtio_pagoda_update_page_table *update)
 {
@@ -102,7 +102,7 @@ void pagoda_flush_tlb_print(struct pagoda_paging_text *text, const void *packet)
 	pagoda_print_flags(text, packet, NULL);
 }
 
-/* Prints the number of ranges, and only the first range, because packets can be long. */
+/* Prints the number of ranges, and of the ranges only the first, because packets can be long. */
 void pagoda_copy_entries_print(struct pagoda_paging_text *text, const void *packet)
 {
 	const struct virtio_pagoda_copy_page_table_entries *copy = packet;

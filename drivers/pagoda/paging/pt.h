@@ -12,7 +12,10 @@ static inline bool pagoda_update_is_64k(const struct pagoda_op_update_page_table
 	return update->flags & VIRTIO_PAGODA_UPDATE_USE_64K;
 }
 
-/* Returns the element of @ptes for entry @i: for a 64 KiB page the first of sixteen (C88). */
+/*
+ * Returns the DXGK_PTE for entry @i: with REPEAT the only one; for a 64 KiB page, which has
+ * sixteen, the first of them (C88).
+ */
 static inline const struct pagoda_pte *
 pagoda_update_pte(const struct pagoda_op_update_page_table *update, u32 i)
 {
@@ -23,7 +26,7 @@ pagoda_update_pte(const struct pagoda_op_update_page_table *update, u32 i)
 	return &update->ptes[i];
 }
 
-/* Returns entry @i in the device's format. */
+/* Returns entry @i that the update writes, in the device's format. */
 static inline u64 pagoda_update_entry(const struct pagoda_op_update_page_table *update, u32 i)
 {
 	if (update->values)

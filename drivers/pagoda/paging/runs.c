@@ -52,7 +52,7 @@ int pagoda_adl_validate(const struct pagoda_adl *adl, u64 first, u64 nr_pages, u
 	return 0;
 }
 
-/* Returns the number of pages, at most @nr_pages, of the run that begins at page @first. */
+/* Returns the number of pages, at most @nr_pages, of the run that begins at page @first of @adl. */
 u32 pagoda_run_length(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 {
 	const dma_addr_t *page, *end;
@@ -70,7 +70,7 @@ u32 pagoda_run_length(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 	return page - (adl->pages + first);
 }
 
-/* Returns the number of runs that @nr_pages of @adl from page @first on are. */
+/* Returns how many runs the @nr_pages pages of @adl from page @first on make. */
 u64 pagoda_runs_count(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 {
 	const dma_addr_t *pages;
@@ -87,8 +87,8 @@ u64 pagoda_runs_count(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 }
 
 /*
- * Writes at most @max_runs runs of a range of @adl, and sets *@written to the number of pages in
- * these runs. Returns the number of runs written.
+ * Writes at most @max_runs runs of the @nr_pages pages of @adl from page @first on, and sets
+ * *@written to the number of pages in these runs. Returns the number of runs written.
  */
 u32 pagoda_runs_write(const struct pagoda_adl *adl, u64 first, u64 nr_pages,
 		      struct virtio_pagoda_run *runs, u32 max_runs, u64 *written)
@@ -129,8 +129,8 @@ u32 pagoda_runs_fit(const struct pagoda_paging_limits *limits, u32 bytes, u32 he
 }
 
 /*
- * Writes the runs of the next packet @head bytes behind @buf->pos, and leaves it to the caller to
- * write the head and to advance @buf. Without room for a run, @nr_runs of the result is 0.
+ * Writes the runs of the next packet @head bytes behind @buf->pos. The caller writes the packet's
+ * head and advances @buf. If there is no room for a run, returns a result with nr_runs 0.
  */
 struct pagoda_runs_packet pagoda_runs_put(const struct pagoda_paging_limits *limits,
 					  const struct pagoda_paging_buffer *buf,
@@ -150,14 +150,14 @@ struct pagoda_runs_packet pagoda_runs_put(const struct pagoda_paging_limits *lim
 }
 
 /*
- * Returns upper bounds, with @moved 0, for an operation with @src_runs runs of its source and
- * @dst_runs runs of its destination, 0 if that side isn't a page list.
+ * Returns upper bounds, with no bytes moved, for an operation with @src_runs runs of the source and
+ * @dst_runs runs of the destination, 0 for a side that isn't a page list.
  *
- * Every packet but the operation's last has as many runs as its buffer has room for. These are at
- * least as many as fit into a fresh buffer, except in the last packet of a buffer, in front of
- * which are packets with max_runs runs each, or another operation's. If both sides have runs, the
- * end of a packet may cut a run of either side in two, and room for a run stays unused where
- * runs of both sides end at the same page.
+ * Every packet but the operation's last has as many runs as the buffer has room for, at most
+ * max_runs. These are no fewer than fit into a fresh buffer, except in the last packet of a buffer,
+ * which comes behind packets with max_runs runs each or behind another operation's. If both sides
+ * have runs, the end of a packet may cut a run of either side in two, and room for a run stays
+ * unused where runs of both sides end at the same page.
  */
 struct pagoda_paging_cost pagoda_runs_cost(const struct pagoda_paging_limits *limits,
 					   u32 buffer_size, u32 head, u64 src_runs, u64 dst_runs)

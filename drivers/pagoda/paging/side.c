@@ -4,8 +4,8 @@
 #include "runs.h"
 
 /*
- * Checks that @size bytes of a side exist, from @offset on in a segment, from page @first on in a
- * page list. With @size 0 address and list aren't checked. Returns 0, -EINVAL or -ERANGE.
+ * Checks that a side has @size bytes: from @offset on in a segment, or from page @first on in a
+ * page list. If @size is 0, address and page list aren't checked. Returns 0, -EINVAL or -ERANGE.
  */
 int pagoda_side_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_side *side, u64 offset, u64 first, u64 size,
@@ -30,7 +30,7 @@ int pagoda_side_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Returns the packets' form of @side; @offset is added to an address in VRAM or aperture. */
+/* Returns @side in the packets' form; @offset is added to an address in VRAM or aperture. */
 struct virtio_pagoda_location pagoda_location_make(const struct pagoda_side *side, u64 offset,
 						   u32 nr_runs)
 {
@@ -45,7 +45,7 @@ struct virtio_pagoda_location pagoda_location_make(const struct pagoda_side *sid
 }
 
 /*
- * Returns where the side's struct page array has page @first of the page list; NULL for VRAM and
+ * Returns where the struct page array of the side's page list has page @first; NULL for VRAM and
  * aperture, or if the list has no such array.
  */
 const void *pagoda_side_cpu_pages(const struct pagoda_side *side, u64 first)

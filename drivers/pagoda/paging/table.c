@@ -311,7 +311,7 @@ static const struct pagoda_paging_row paging_table[VIRTIO_PAGODA_OP_COUNT] = {
  * transport uses those bits.
  */
 
-/* Number of builds of operations with an unknown opcode. */
+/* Number of calls of pagoda_paging_build() with an unknown opcode. */
 static atomic64_t paging_unknown = ATOMIC64_INIT(0);
 
 /* Returns the row of the operation with @opcode, NULL for an unknown opcode. */
@@ -336,7 +336,7 @@ const char *pagoda_paging_name(u32 opcode)
 	return row ? row->name : "UNKNOWN";
 }
 
-/* Returns how many builds of unknown opcodes there were since the module was loaded (C17). */
+/* Returns how often unknown opcodes were built since the module was loaded (C17). */
 u64 pagoda_paging_unknown_count(void)
 {
 	return atomic64_read(&paging_unknown);
@@ -401,7 +401,7 @@ enum pagoda_build pagoda_paging_build(const struct pagoda_paging_limits *limits,
  * pagoda_paging_cost() - Upper bounds for the cost of an operation
  * @limits: Limits of the device
  * @op: Operation that pagoda_paging_validate() accepted
- * @buffer_size: Bytes of the smallest fresh buffer, at least %PAGODA_PAGING_MIN_BUFFER is assumed
+ * @buffer_size: Bytes of the smallest fresh buffer; less counts as %PAGODA_PAGING_MIN_BUFFER
  *
  * Context: any. Reads the operation's page lists and page-table entries.
  * Return: upper bounds, zero for an unknown opcode.

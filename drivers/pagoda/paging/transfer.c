@@ -20,7 +20,7 @@
 				 VIRTIO_PAGODA_TRANSFER_UNSWIZZLE)
 #define PAGODA_TRANSFER_ENDS	(VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END)
 
-/* Number of pages that a packet copies, and the numbers of runs of its sides. */
+/* Number of pages that a packet copies, and the numbers of runs of its source and destination. */
 struct pagoda_transfer_runs {
 	u64 pages;
 	u32 nr_src;
@@ -57,7 +57,7 @@ static const struct pagoda_side *transfer_surface(const struct pagoda_paging_op 
 	return transfer->flags & VIRTIO_PAGODA_TRANSFER_SWIZZLE ? &transfer->dst : &transfer->src;
 }
 
-/* Returns the bytes of a packet in front of its runs. */
+/* Returns the bytes of a packet in front of the packet's runs. */
 static u32 transfer_head(const struct pagoda_paging_op *op)
 {
 	if (op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER)
@@ -141,7 +141,7 @@ static bool sides_overlap(const struct pagoda_paging_op *op)
 	return src < dst + dst_size && dst < src + src_size;
 }
 
-/* A transfer of size zero (C35) encodes nothing, and needs neither addresses nor page lists. */
+/* A transfer of size zero (C35) encodes nothing; its addresses and page lists aren't checked. */
 int pagoda_transfer_validate(const struct pagoda_paging_limits *limits,
 			     const struct pagoda_paging_op *op, const char **why)
 {
@@ -178,9 +178,9 @@ int pagoda_special_lock_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Where both sides are page lists, sets @runs to how many pages from @first on a packet with
- * @max_runs runs can copy, and to the runs of each side. Each step goes on to where the next run
- * of either side ends.
+ * If both sides are page lists: sets @runs to the number of pages from @first on that a packet with
+ * @max_runs runs can copy, and to the numbers of runs of source and destination that the packet
+ * needs. Each step goes on to where the next run of either side ends.
  */
 static void transfer_merge(const struct pagoda_op_transfer *transfer, u64 first, u64 nr_pages,
 			   u32 max_runs, struct pagoda_transfer_runs *runs)
@@ -205,7 +205,10 @@ static void transfer_merge(const struct pagoda_op_transfer *transfer, u64 first,
 	}
 }
 
-/* Writes at most @max_runs runs of both sides for at most @nr_pages pages from @first on. */
+/*
+ * Writes to @at the source's runs, then the destination's, at most @max_runs together, for at most
+ * @nr_pages pages from @first on. Returns the number of pages, and the numbers of runs written.
+ */
 static struct pagoda_transfer_runs transfer_runs_write(const struct pagoda_op_transfer *transfer,
 						       u64 first, u64 nr_pages, u32 max_runs,
 						       struct virtio_pagoda_run *at)
@@ -253,7 +256,7 @@ static struct virtio_pagoda_tiled tiled_make(const struct pagoda_op_transfer *tr
 	};
 }
 
-/* Writes the fields of a packet between its struct virtio_pagoda_transfer and its runs. */
+/* Writes the fields that a packet has between struct virtio_pagoda_transfer and the runs. */
 static void transfer_extra(const struct pagoda_paging_op *op, u64 done,
 			   struct virtio_pagoda_transfer *packet)
 {

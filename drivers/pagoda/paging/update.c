@@ -36,7 +36,7 @@ u64 pagoda_update_tail(const void *packet)
 	return (u64)le32_to_cpu(update->nr_values) * VIRTIO_PAGODA_PT_ENTRY_BYTES;
 }
 
-/* Number of entries of a packet, and the values that encode the entries. */
+/* Number of entries that a packet writes, and how the packet encodes them: values, step, REPEAT. */
 struct pagoda_pt_piece {
 	u32 nr_entries;
 	u32 nr_values;
@@ -57,7 +57,7 @@ static inline u64 pagoda_pt_step(u64 entry, u64 next)
 	return step;
 }
 
-/* Returns how many entries the run from @first on has; sets *@step to its step in bytes. */
+/* Returns how many entries the run from @first on has; sets *@step to the run's step in bytes. */
 static u32 pt_run(const struct pagoda_op_update_page_table *update, u32 first, u64 *step)
 {
 	u64 entry = pagoda_update_entry(update, first), next;
@@ -94,7 +94,7 @@ static u32 pt_run_start(const struct pagoda_op_update_page_table *update, u32 fi
 	return at;
 }
 
-/* Returns whether the three entries from @at on are in the same run. */
+/* Returns whether the three entries from @at on are in one run. */
 static bool pt_is_run(const struct pagoda_op_update_page_table *update, u32 at)
 {
 	u64 middle = pagoda_update_entry(update, at + 1);
@@ -104,7 +104,10 @@ static bool pt_is_run(const struct pagoda_op_update_page_table *update, u32 at)
 	       step == pagoda_pt_step(middle, pagoda_update_entry(update, at + 2));
 }
 
-/* Returns whether a run of @length entries is worth a packet of its own. */
+/*
+ * Returns whether a run of @length entries is worth a packet of its own. @at_start: no entries wait
+ * to be encoded before the run; @at_end: the run ends the update.
+ */
 static bool pt_run_pays(u32 length, bool at_start, bool at_end)
 {
 	if (at_end)
@@ -113,8 +116,8 @@ static bool pt_run_pays(u32 length, bool at_start, bool at_end)
 }
 
 /*
- * Does the search of pt_values() faster for as long as no run is found, which is the usual case
- * with scattered memory: values whose distances differ aren't in a run. Returns the new @at.
+ * Skips entries for pt_values() as long as no run is found, which is the usual case with scattered
+ * memory: three values with two different distances aren't in a run. Returns the index to go on at.
  */
 static inline u32 pagoda_pt_skip(const u64 *values, u32 at, u32 end)
 {
@@ -133,8 +136,9 @@ static inline u32 pagoda_pt_skip(const u64 *values, u32 at, u32 end)
  * the end of a buffer doesn't cut them. The caller knows that no such run begins at @first.
  *
  * No such run begins between @first and @at. If such a run begins in the PAGODA_PT_RUN entries from
- * @at on, but not in the last two, it contains the last three; if it is shorter than PAGODA_PT_RUN,
- * it contains the update's last three entries. So checking three entries (@probe) is enough.
+ * @at on, but not in the last two, the run contains the last three of them; if the run is shorter
+ * than PAGODA_PT_RUN, the run contains the update's last three entries. So checking three entries
+ * (@probe) is enough.
  */
 static u32 pt_values(const struct pagoda_op_update_page_table *update, u32 first, u32 fit)
 {
@@ -158,7 +162,7 @@ static u32 pt_values(const struct pagoda_op_update_page_table *update, u32 first
 			at = start;
 			break;
 		}
-		/* Not worth a packet; inside this run only its last entry can begin another run. */
+		/* This run isn't worth a packet; only its last entry can begin another run. */
 		at = start + run == end ? end : start + run - 1;
 	}
 	return min(at - first, fit);
@@ -200,7 +204,10 @@ static void pt_values_write(const struct pagoda_op_update_page_table *update, u3
 		at[i] = cpu_to_le64(pagoda_update_entry(update, first + i));
 }
 
-/* INITIAL is only in the first packet, NOTIFY_EVICTION in the last: the device notes each once. */
+/*
+ * Returns the flags of a packet. INITIAL is only in an update's first packet, NOTIFY_EVICTION only
+ * in the last: the device notes each once.
+ */
 static u32 update_flags(const struct pagoda_op_update_page_table *update, u32 done,
 			const struct pagoda_pt_piece *piece)
 {
@@ -213,7 +220,7 @@ static u32 update_flags(const struct pagoda_op_update_page_table *update, u32 do
 	return piece->repeat ? flags | VIRTIO_PAGODA_UPDATE_REPEAT : flags;
 }
 
-/* Returns the bytes of virtual addresses that each entry of the update translates. */
+/* Returns how many bytes of virtual addresses each entry of the update translates. */
 static u64 update_coverage(const struct pagoda_op_update_page_table *update)
 {
 	if (!update->level && pagoda_update_is_64k(update))
@@ -260,7 +267,7 @@ static bool update_packet(const struct pagoda_paging_op *op, struct pagoda_pagin
 	return true;
 }
 
-/* Stores the entries in the table by the CPU, so that nothing is left to encode (C76). */
+/* Has the CPU store the entries in the table, so that nothing is left to encode (C76). */
 static void update_store(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_op_update_page_table *update)
 {
@@ -274,8 +281,8 @@ static void update_store(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * In CPU_VIRTUAL mode @buf may be NULL: every entry is stored once, by a single 64-bit store, and
- * the memory barrier behind the stores is up to the caller.
+ * In CPU_VIRTUAL mode @buf may be NULL: the CPU stores each entry once, by a single 64-bit store,
+ * and the memory barrier behind the stores is up to the caller.
  */
 enum pagoda_build pagoda_update_build(const struct pagoda_paging_limits *limits,
 				      const struct pagoda_paging_op *op,
@@ -302,9 +309,9 @@ u64 pagoda_update_moved(const struct pagoda_paging_op *op)
 }
 
 /*
- * The bounds are the cost with an endless buffer, plus a packet head for each end of a buffer that
- * can split a packet: of the rest of a used buffer, and of fresh buffers, in which less than a
- * packet with a single value stays free. In CPU_VIRTUAL mode only @moved isn't 0.
+ * Returns upper bounds: the cost with an endless buffer, plus a packet head for each end of a
+ * buffer that can split a packet: of the rest of a used buffer, and of fresh buffers, in which less
+ * than a packet with a single value stays free. In CPU_VIRTUAL mode only the moved bytes aren't 0.
  */
 struct pagoda_paging_cost pagoda_update_cost(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op, u32 buffer_size)

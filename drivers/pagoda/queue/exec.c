@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Engines: one scheduler per engine, with one run queue per priority. */
+/* Creates, stops and destroys engines; each engine has one DRM scheduler. */
 #include <linux/dma-fence.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -84,7 +84,7 @@ static int engines_begin(struct pagoda_engines *engines, u32 *done)
 
 /**
  * pagoda_engines_create() - Create the engines of a device
- * @args: Description of the engines; copied, as well as the list of transports
+ * @args: Description of the engines; copied, with the pointers in its array of transports
  *
  * Context: may sleep and allocate.
  * Return: The engines, ERR_PTR(-EINVAL) for invalid arguments or ERR_PTR(-ENOMEM).
@@ -117,9 +117,9 @@ struct pagoda_engines *pagoda_engines_create(const struct pagoda_engines_args *a
  * @engines: The engines
  *
  * Engines are reset even in the middle of a job. Returns when the fences of all jobs armed so far
- * are signalled: with -ENODEV, except for jobs that were executed completely before. Jobs armed
- * later fail with -ENODEV too. A job with dependencies ends when they are signalled. The transports
- * aren't used any more afterwards.
+ * are signalled: with -ENODEV, except for jobs that were executed completely, or failed, before.
+ * Jobs armed later fail with -ENODEV too. A job with dependencies ends when its dependencies are
+ * signalled. After the return the transports aren't used any more.
  *
  * Context: may sleep; the caller holds no lock that is needed to signal a fence or that the owner's
  * operations take.
@@ -138,7 +138,7 @@ void pagoda_engines_stop(struct pagoda_engines *engines)
 	}
 	for (i = 0; i < engines->count; i++)
 		pagoda_flight_drain(&engines->engine[i].flight);
-	/* The last jobs may end before the work item or the watchdog returns: wait for both. */
+	/* flight.work or the watchdog may still run after the last job was freed: wait for both. */
 	for (i = 0; i < engines->count; i++) {
 		cancel_delayed_work_sync(&engines->engine[i].flight.watchdog);
 		flush_work(&engines->engine[i].flight.work);
@@ -149,7 +149,7 @@ void pagoda_engines_stop(struct pagoda_engines *engines)
  * pagoda_engines_destroy() - Destroy engines
  * @engines: The engines, or NULL; all contexts are destroyed
  *
- * Requests that the transports could not get back stay with the transports.
+ * Requests that the transports couldn't get back from the device stay allocated.
  *
  * Context: may sleep; the caller holds no lock that is needed to signal a fence.
  */
@@ -158,7 +158,7 @@ void pagoda_engines_destroy(struct pagoda_engines *engines)
 	if (!engines)
 		return;
 	pagoda_engines_stop(engines);
-	/* Callbacks of dependencies may still wake the schedulers. */
+	/* Callbacks of the jobs' dependencies may still wake the schedulers: wait for their end. */
 	synchronize_rcu();
 	engines_end(engines, engines->count);
 }

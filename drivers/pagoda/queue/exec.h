@@ -3,19 +3,19 @@
  * The execution part of the queue layer: jobs of contexts on engines.
  *
  * Every engine has a scheduler (drm_sched), every context an entity of one engine's scheduler.
- * A job is one request to execute command buffers in the context's address space. Its life is that
- * of a paging submission (queue.h), with create instead of get.
+ * A job is one request to execute command buffers in the context's address space. A job's life is
+ * that of a paging submission (queue.h: get, add, arm, push, put), with create instead of get.
  *
  * A job that faults, or takes longer than the timeout, costs only its own context: the engine
  * is reset, the guilty context is banned, its other jobs fail with -ECANCELED, and jobs of other
- * contexts that the engine had are submitted again with new numbers (C187). When an engine can't
- * be reset, the owner resets the adapter, that is the whole device: then all jobs that the engines
- * had fail, and only the context of the job that caused the reset is guilty.
+ * contexts that the device had are sent again with new request numbers (C187). When an engine can't
+ * be reset, the owner resets the adapter, that is the whole device: then all jobs in flight on all
+ * engines fail, and at most the context of the job that caused the reset is banned.
  *
  * A job's fence always signals, with an error if the work wasn't done: -EFAULT (fault), -ETIME
- * (hang), -ECANCELED (the context was banned before the job ran, or the job was lost to a reset
- * that another job caused), -ENODEV (the device is gone), -ESRCH (the context was destroyed), or
- * an error of the owner's @image.
+ * (hang), -ECANCELED (the context was banned before the job ran, or the job was lost to a reset of
+ * the adapter), -ENODEV (the device is gone), -ESRCH (the context was destroyed), or an error that
+ * &pagoda_exec_ops.image returned.
  */
 #ifndef PAGODA_EXEC_H
 #define PAGODA_EXEC_H
@@ -32,7 +32,7 @@ struct pagoda_exec_account;
 struct pagoda_exec_context;
 struct pagoda_exec_job;
 
-/* Priorities of contexts, equal to those of the user ABI. */
+/* Priorities of contexts, with the same values as in the user ABI. */
 enum pagoda_exec_priority {
 	PAGODA_EXEC_NORMAL,
 	PAGODA_EXEC_LOW,
@@ -43,7 +43,7 @@ enum pagoda_exec_priority {
  * struct pagoda_exec_report - Why a context was banned, or which job of the context was lost
  * @job: Number of the job in its context, 0 = none
  * @engine: Index of the engine
- * @hung: The job took too long; else @fault has the reason
+ * @hung: The job took too long; if neither @hung nor @reset, the job faulted at @fault
  * @reset: The context isn't guilty: the job was lost to a reset of the adapter
  * @fault: Coordinates of the fault
  */
@@ -57,29 +57,31 @@ struct pagoda_exec_report {
 
 /**
  * struct pagoda_exec_ops - Calls of the engines to their owner (vidmm)
- * @image: Fills in where a context's save area is: only @image_address, @image_segment and the
- *	flags of the request. Called once for a job, when the job goes to the device, in the
- *	scheduler's work item: dma_fence signalling path, doesn't allocate or take a reservation.
- *	The answer stays true until the job's fence signals, because a move of the save area waits
- *	for the fence; there is no second call when the job is submitted again. Returns 0, or an
- *	error with which the job ends unexecuted; -ECANCELED means that the job was lost to a
- *	reset, which @banned is told
- * @banned: A job failed and its context is banned, or a job was lost (@report->reset). Called in
+ * @image: Fills in where the context's save area is: only image_address, image_segment and flags
+ *	of @execute; @mark is &pagoda_exec_job.mark. Called once for a job, when the scheduler runs
+ *	the job, in a work item: dma_fence signalling path, doesn't allocate or take a reservation.
+ *	The save area stays there until the job's fence signals, because a move of the save area
+ *	waits for the fence; there is no second call when the job is sent again. Returns 0, or an
+ *	error with which the job ends unexecuted; for -ECANCELED, which means that the job was lost
+ *	to a reset of the adapter, @banned is called too
+ * @banned: A job failed and its context is banned, or a job was lost (report->reset). Called in
  *	the dma_fence signalling path, before the fence signals; may sleep, but must not allocate,
- *	nor take a lock under which engines are held or a context is destroyed. Not called after
- *	pagoda_exec_context_destroy() has returned. May be NULL
- * @placed: A place is free for a context that asked for one. Called in any context with a lock of
- *	the engine held: takes spinlocks only. Not called after pagoda_exec_context_ban()
- * @done: A job has ended, executed or not, and its fence is about to signal: its writes can be seen
- *	without waiting for the fence. Called in any context, interrupts off; takes spinlocks
- *	only. May be NULL
- * @freed: A job with a &pagoda_exec_job.payer is freed: its fence has signalled. May sleep; not in
- *	the dma_fence signalling path. May be NULL
- * @reset_adapter: An engine couldn't be reset. Holds the engines, resets the whole device, calls
- *	pagoda_engines_lost() and returns 0, and resumes the engines as soon as they may execute
- *	again, then or later; or returns a negative errno if the device is gone. Work item
- *	context, dma_fence signalling path: doesn't allocate or take a reservation. Not called
- *	while the engines are held, because the holder is resetting the device already
+ *	nor take a lock that is held around pagoda_engines_hold() or pagoda_exec_context_destroy().
+ *	Not called after pagoda_exec_context_destroy() has returned. May be NULL
+ * @placed: The engine keeps a place, in which a job may be prepared, for a context whose
+ *	pagoda_exec_context_ask() returned false. Called with a spinlock of the engine held: takes
+ *	spinlocks only. Not called after pagoda_exec_context_ban()
+ * @done: A job has ended, executed or not, and its fence is about to signal: what the job wrote to
+ *	memory can be read already. Called in any context, interrupts off; takes spinlocks only. May
+ *	be NULL
+ * @freed: A job whose &pagoda_exec_job.payer isn't NULL is about to be freed: its fence has
+ *	signalled. May sleep; not in the dma_fence signalling path. May be NULL
+ * @reset_adapter: An engine couldn't be reset: the owner calls pagoda_engines_hold(), resets the
+ *	whole device, calls pagoda_engines_lost() and returns 0, or returns a negative errno if the
+ *	device is gone. As soon as the engines may execute again, before the return or later, the
+ *	owner calls pagoda_engines_resume(). Called in a work item, in the dma_fence signalling
+ *	path: doesn't allocate or take a reservation. Not called while the engines are held, since
+ *	the caller of pagoda_engines_hold() is resetting the device already
  */
 struct pagoda_exec_ops {
 	int (*image)(void *context_owner, u64 mark, struct virtio_pagoda_execute *execute);
@@ -96,7 +98,7 @@ struct pagoda_exec_ops {
  * @transports: Transport of each engine, @count of them; the array may be freed after creation. The
  *	transports aren't used any more once pagoda_engines_stop() has returned
  * @count: Number of engines
- * @timeout_ms: Milliseconds that a job may run
+ * @timeout_ms: Milliseconds that a job may run on the device
  * @ops: Calls to the owner
  * @owner: First argument of done() and reset_adapter() of @ops
  */
@@ -113,9 +115,11 @@ struct pagoda_engines_args {
  * struct pagoda_exec_job - The part of a job that its submitter may use
  * @buffers: Command buffers, filled in by the caller between create and push
  * @nr_buffers: Number of command buffers
- * @mark: Set by the caller between create and push; argument of &pagoda_exec_ops.image
- * @payer: Set by the caller after arm: &pagoda_exec_ops.freed needs it; NULL = no call
- * @fenced: Set by the caller after arm: for &pagoda_exec_ops.freed
+ * @mark: Set by the caller between create and push, passed to &pagoda_exec_ops.image
+ * @payer: Quota that the job was charged to, for &pagoda_exec_ops.freed; set by the caller after
+ *	arm. NULL = freed() isn't called
+ * @fenced: The job counts as a fenced job in the quota, for &pagoda_exec_ops.freed; set by the
+ *	caller after arm
  * @fence: After arm: signals when the job is done; the job's reference, so callers take their own
  * @number: After arm: number of the job in its context, from 1
  */

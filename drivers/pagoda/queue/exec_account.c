@@ -2,10 +2,10 @@
 /*
  * Accounts of the time that engines spend on jobs.
  *
- * An engine executes in order: the time during which the engine has any job is charged to the
- * account of the first job that isn't finished, whichever answer comes next. The time is charged
- * before the next job becomes the first, so that the time of an account never decreases, and the
- * times of all accounts add up to the engine's.
+ * An engine executes its jobs in order: the time during which the device has any job of the engine
+ * is charged to the account of the first job that isn't finished, even if the next answer is for
+ * another job. The time is charged before the next job becomes the first, so that the time of an
+ * account never decreases, and the times of all accounts add up to the engine's.
  */
 #include <linux/slab.h>
 
@@ -32,7 +32,7 @@ static void exec_account_release(struct kref *kref)
 }
 
 /**
- * pagoda_exec_account_put() - Drop a reference of the owner or a context
+ * pagoda_exec_account_put() - Drop a reference to an account
  * @account: Account, or NULL
  *
  * Context: any.
@@ -58,8 +58,8 @@ void pagoda_exec_context_set_account(struct pagoda_exec_context *context,
 }
 
 /*
- * Returns the first job that the device was given and hasn't finished, if the device has executed
- * all requests up to @seqno, or NULL. With @seqno 0 only the device's answers count.
+ * Returns the first job in flight that isn't PAGODA_JOB_DONE and has a request number above @seqno,
+ * or NULL. With @seqno 0 that is the first unfinished job that the device was given.
  */
 struct pagoda_engine_job *pagoda_engine_stuck(struct pagoda_exec_engine *engine, u64 seqno)
 {
@@ -72,7 +72,7 @@ struct pagoda_engine_job *pagoda_engine_stuck(struct pagoda_exec_engine *engine,
 	return NULL;
 }
 
-/* Returns the nanoseconds that pagoda_engine_charge() would charge now. The engine has a job. */
+/* Returns the nanoseconds since engine->busy_since; the device has a job of the engine. */
 u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->flight.lock);
@@ -85,7 +85,7 @@ static void account_add(struct pagoda_exec_account *account, u32 engine, u64 ns)
 	account->turn[engine] += ns;
 }
 
-/* Charges the time since engine->busy_since to the account of the first unfinished job. */
+/* Charges the time since engine->busy_since to the engine and to the first unfinished job. */
 void pagoda_engine_charge(struct pagoda_flight *flight)
 {
 	struct pagoda_exec_engine *engine = pagoda_engine_of(flight);
@@ -102,7 +102,7 @@ void pagoda_engine_charge(struct pagoda_flight *flight)
  * pagoda_exec_account_busy_ns() - Get the time that an engine spent on jobs of an account
  * @account: Account
  * @engines: The engines
- * @engine: Index of the engine, below their number
+ * @engine: Index of the engine in @engines
  *
  * Includes the time spent so far on the job that the engine executes now.
  *

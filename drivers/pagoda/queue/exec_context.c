@@ -27,11 +27,11 @@ void pagoda_exec_context_put(struct pagoda_exec_context *context)
 /**
  * pagoda_exec_context_create() - Create a context
  * @engines: The engines
- * @engine: Index of the engine, below their number
+ * @engine: Index of the engine; -EINVAL if there is no such engine
  * @priority: Priority of the context's jobs over those of other contexts of the engine
- * @id: Device's id of the context, not 0
+ * @id: Id by which the device knows the context, not 0
  * @address_space: Device's number of the address space that the jobs run in
- * @owner: Argument of the owner's operations
+ * @owner: First argument of image(), banned() and placed() of &struct pagoda_exec_ops
  *
  * Context: may sleep and allocate.
  * Return: The context, ERR_PTR(-EINVAL) or ERR_PTR(-ENOMEM).
@@ -71,11 +71,11 @@ struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *en
  * pagoda_exec_context_destroy() - Destroy a context
  * @context: Context, or NULL; no more jobs are submitted, and all jobs were pushed or put
  *
- * Jobs that the engine doesn't have yet fail with -ESRCH when their dependencies are signalled;
- * jobs that the engine has may finish. The owner's operations aren't called for the context any
- * more. A caller that wants the jobs executed waits for them first.
+ * Jobs that the device doesn't have yet fail with -ESRCH when their dependencies are signalled;
+ * jobs that the device has may finish. After the return &struct pagoda_exec_ops isn't called for
+ * @context's owner any more. A caller that wants the jobs executed waits for the jobs first.
  *
- * Context: may sleep, but doesn't wait for jobs; not to be called from an operation of the engines.
+ * Context: may sleep, but doesn't wait for jobs; not to be called in &struct pagoda_exec_ops.
  */
 void pagoda_exec_context_destroy(struct pagoda_exec_context *context)
 {
@@ -106,7 +106,7 @@ void pagoda_exec_context_destroy(struct pagoda_exec_context *context)
 }
 
 /*
- * Tells the owner of a context that a job failed, unless the context is destroyed. May sleep; in
+ * Calls &pagoda_exec_ops.banned with @report, unless the context is destroyed. May sleep; called in
  * the dma_fence signalling path.
  */
 void pagoda_exec_context_tell(struct pagoda_exec_context *context,
@@ -121,11 +121,11 @@ void pagoda_exec_context_tell(struct pagoda_exec_context *context,
 }
 
 /**
- * pagoda_exec_context_ban() - Let all jobs of a context fail from now on
+ * pagoda_exec_context_ban() - Ban a context, whose jobs fail from now on
  * @context: Context
  *
- * Jobs that the engine has may finish; the others fail with -ECANCELED in their turn. The owner
- * isn't told.
+ * Jobs that the device has may finish; the others fail with -ECANCELED, in order. The function
+ * doesn't call &pagoda_exec_ops.banned.
  *
  * Context: any.
  */
@@ -141,7 +141,7 @@ void pagoda_exec_context_ban(struct pagoda_exec_context *context)
 }
 
 /**
- * pagoda_exec_context_is_banned() - Check whether the jobs of a context fail
+ * pagoda_exec_context_is_banned() - Check whether a context is banned: its jobs fail
  * @context: Context
  *
  * Context: any.
@@ -173,15 +173,15 @@ void pagoda_exec_context_progress(struct pagoda_exec_context *context, u64 *subm
 	spin_unlock_irqrestore(&engine->flight.lock, flags);
 }
 
-/* Returns true for a fence of a job of the context: jobs of a context run in order. */
+/* Returns true if @fence is of a job of @context, whose jobs run in order without dependencies. */
 bool pagoda_exec_context_owns(struct pagoda_exec_context *context, struct dma_fence *fence)
 {
 	return pagoda_entity_owns(&context->entity, fence);
 }
 
 /*
- * Waits for all jobs pushed so far, @timeout jiffies at most. Returns 0, -ETIME, or -ERESTARTSYS
- * for a signal. Caller holds no lock that is needed to signal a fence.
+ * Waits for the fences of all jobs of @context pushed so far, @timeout jiffies at most. Returns 0,
+ * -ETIME, or -ERESTARTSYS for a signal. Caller holds no lock that is needed to signal a fence.
  */
 int pagoda_exec_context_wait_idle(struct pagoda_exec_context *context, long timeout)
 {

@@ -5,16 +5,16 @@
  *	exec.c          engines, creation and destruction
  *	exec_reset.c    recovery of an engine that faults, hangs or is lost
  *	exec_send.c     jobs from the scheduler to the signalled fence
- *	exec_job.c      jobs until push
- *	exec_places.c   how many jobs are prepared at once, and whose
+ *	exec_job.c      jobs from creation to push
+ *	exec_places.c   how many jobs are prepared at once, and of which contexts
  *	exec_context.c  contexts
  *	exec_print.c    state and counters of engines, for debugfs
  *	exec_account.c  accounts of the time that engines spend
  *	flight.c        the part in common with the paging queue
  *
- * All work in the dma_fence signalling path that may sleep (polls, resets) runs either in one
- * ordered work queue for all engines of a device, or in the call of an owner that resets the
- * adapter; engine->reset_lock serializes the two.
+ * Polls and resets, which may sleep in the dma_fence signalling path, run either in recover_wq, one
+ * ordered work queue for all engines of a device, or in calls of an owner that resets the adapter;
+ * engine->reset_lock serializes resets in recover_wq with those calls.
  */
 #ifndef PAGODA_EXEC_INTERNAL_H
 #define PAGODA_EXEC_INTERNAL_H
@@ -27,26 +27,27 @@
 #include "flight.h"
 
 /*
- * Requests that an engine's queue has at once. Jobs that go through exec_places.c are fewer; a job
- * that only ends, because its context is banned, doesn't wait for them.
+ * Most jobs of an engine in flight at once: credits of the scheduler. More than PAGODA_EXEC_PLACES,
+ * so that a job that only ends, because its context is banned, needn't wait for jobs with a place.
  */
 #define PAGODA_EXEC_DEPTH	4
-/* Jobs of an engine that are prepared at once: one runs, one is behind it. */
+/* Most jobs of an engine that are prepared or executed at once: one runs, one is next. */
 #define PAGODA_EXEC_PLACES	2
-/* Failures at a job, without a fault or a timeout, after which the engine counts as broken. */
+/* Failures of an engine at one job, other than faults and hangs, that make the engine broken. */
 #define PAGODA_EXEC_FAILURES	3
 
 /**
  * struct pagoda_engine_job - A job of a context with all memory it will ever need
- * @core: Part in common with the paging queue's jobs; first, for its alignment. @core.seqno is the
- *	number of the request that the device has, 0 = the device doesn't have the job
+ * @core: Part in common with the paging queue's jobs; first, for @core's alignment. @core.seqno is
+ *	the number of the request that the device was sent, 0 = the device doesn't have the job
  * @base: Part that the submitter sees
  * @context: Context; a counted reference
- * @faulted: The device refused the job for the reason in @fault
+ * @faulted: The device reported the fault @fault for the job
  * @placed: The job counts in &pagoda_exec_engine.placed
- * @failures: Failures of the engine at this job, for neither a fault nor a timeout
+ * @failures: Failures of the engine at this job, other than faults and timeouts
  * @fault: Coordinates of the fault
- * @turn: Fence that signals when a fenced job gets a place, see exec_places.c; NULL = not fenced
+ * @turn: Fence that signals when the job, armed without a place, gets a place (exec_places.c);
+ *	NULL = the job gets its place before arm
  * @execute: Command for the device
  * @buffers: The command buffers, which follow @execute
  *
@@ -73,31 +74,33 @@ struct pagoda_engine_job {
  * @reset_lock: Held while the engine is reset or its jobs are given up. Taken in the dma_fence
  *	signalling path: no allocation under it
  * @flight: Jobs in flight; flight.lock protects all members from @held on. flight.progress is the
- *	time when the device began with the first request that it has
+ *	time since which the device could work on the first request that the device has
  * @held: Number of calls of pagoda_engines_hold() in effect: above 0 nothing is sent
  * @refusing: Jobs fail instead of waiting while @held
- * @paused: A thread with @reset_lock decides about the jobs in flight, or the engine is @broken
+ * @paused: No job is sent or ended: a thread with @reset_lock decides about the jobs in flight, or
+ *	the engine is @broken
  * @broken: The engine couldn't be reset: the owner has to reset the adapter
  * @stopped: pagoda_engines_stop() was called: all jobs end
  * @gone: The device is gone for good: nothing may be sent any more
  * @suspect_seqno: Number of the request that takes too long, 0 = none
  * @busy_since: Time up to which busy time was charged, or, if later, when an idle engine got a job
- * @stats: Counters, except for polls
- * @placed: Jobs that have a place, see exec_places.c
+ * @stats: Counters; that of polled completions is in @flight
+ * @placed: Number of jobs that have a place, see exec_places.c
  * @nr_granted: Number of @grants
  * @grants: Contexts that a place is kept for
- * @asking: Contexts that wait for a place
- * @turn: Largest &pagoda_exec_context.turn that was granted
- * @slice: Account that has the engine for a while; only compared. NULL = none
- * @slice_turn: &pagoda_exec_context.turn with which @slice began
- * @slice_end: &pagoda_exec_account.turn with which @slice ends
- * @grants_end: Work item that ends grants
+ * @asking: Contexts that wait for a place, the next one to get a place first
+ * @turn: Largest &pagoda_exec_context.turn of a context taken from @asking so far
+ * @slice: Account whose contexts ask with @slice_turn until the account's turn reaches @slice_end;
+ *	the account may be freed: the pointer is only compared. NULL = none
+ * @slice_turn: &pagoda_exec_context.turn of the context that began the slice
+ * @slice_end: Value of &pagoda_exec_account.turn with which the slice ends
+ * @grants_end: Work item that ends unused grants
  */
 struct pagoda_exec_engine {
 	struct pagoda_engines *engines;
 	u32 index;
 	struct mutex kill_lock;		/* held while flight.sched is stopped */
-	struct mutex reset_lock;	/* held in resets, and while jobs are given up */
+	struct mutex reset_lock;	/* held while engine is reset or jobs are given up */
 	struct pagoda_flight flight;
 
 	u32 held;
@@ -124,8 +127,8 @@ struct pagoda_exec_engine {
  * struct pagoda_engines - The engines of a device
  * @kref: References: the owner's, and one per request that a transport owns
  * @args: Arguments of pagoda_engines_create(), without the list of transports
- * @submit_wq: Ordered: runs jobs, frees them
- * @recover_wq: Ordered: resets and watchdogs
+ * @submit_wq: Ordered work queue of the schedulers, which runs and frees jobs
+ * @recover_wq: Ordered work queue of resets and watchdogs
  * @count: Number of engines
  * @engine: The engines
  */
@@ -142,7 +145,8 @@ struct pagoda_engines {
  * struct pagoda_exec_account - Time that engines spent on the jobs of some contexts
  * @kref: References: the owner's, and one per context
  * @busy_ns: Nanoseconds charged so far, by index of the engine, whose flight.lock protects them
- * @turn: @busy_ns by engine, but not behind accounts that used the engine meanwhile; flight.lock
+ * @turn: By index of the engine: grows like @busy_ns, and is raised to &pagoda_exec_engine.turn
+ *	when a context asks, so that idle time isn't saved up; protected by flight.lock, too
  */
 struct pagoda_exec_account {
 	struct kref kref;
@@ -153,21 +157,22 @@ struct pagoda_exec_account {
 /**
  * struct pagoda_exec_context - A context
  * @kref: References: the owner's, and one per job
- * @rcu: Frees after a grace period: a dependency's callback may still use @entity
+ * @rcu: Frees the context after a grace period: a dependency's callback may still use @entity
  * @engine: Engine that runs the context's jobs
- * @entity: Scheduler entity, which holds the jobs that wait
+ * @entity: Scheduler entity, which holds the pushed jobs that the scheduler hasn't run yet
  * @account: Account that the time of jobs is charged to, a reference; NULL = none
  * @id: Device's id of the context
  * @address_space: Address space that the jobs run in
  * @owner_lock: Protects @owner, also during a call of the owner's banned()
- * @owner: Argument of the owner's operations; NULL once the context is destroyed
- * @rank: Order of the context's priority, 0 = first; constant
+ * @owner: Argument of &struct pagoda_exec_ops; NULL once the context is destroyed
+ * @rank: The context's priority, lowest value first; constant
  * @asking: In &pagoda_exec_engine.asking while the context waits for a place
- * @turn: &pagoda_exec_account.turn when the context asked for a place
- * @in_slice: The context asked within the slice of its account
- * @grant: In &pagoda_exec_engine.grants while a place is kept
- * @asked: The owner asked for a place and is to be told
- * @next: Fenced job that waits for a place, or NULL
+ * @turn: Order among contexts of a rank: &pagoda_exec_account.turn when the context asked for a
+ *	place, or &pagoda_exec_engine.slice_turn if @in_slice
+ * @in_slice: The context asked while its account had the slice
+ * @grant: In &pagoda_exec_engine.grants while a place is kept for the context
+ * @asked: The owner waits for a call of &pagoda_exec_ops.placed
+ * @next: Armed job that waits for a place, or NULL
  * @banned: Jobs of the context fail
  * @dead: The context is destroyed
  * @submitted: Number of the last job armed
@@ -184,7 +189,7 @@ struct pagoda_exec_context {
 	struct pagoda_exec_account *account;
 	u64 id;
 	u32 address_space;
-	struct mutex owner_lock;	/* owner */
+	struct mutex owner_lock;	/* protects owner */
 	void *owner;
 	u32 rank;
 	struct rb_node asking;
@@ -210,16 +215,16 @@ static inline struct pagoda_exec_engine *pagoda_engine_of(struct pagoda_flight *
 	return container_of(flight, struct pagoda_exec_engine, flight);
 }
 
-/* exec_context.c */
+/* Defined in exec_context.c */
 void pagoda_exec_context_put(struct pagoda_exec_context *context);
 void pagoda_exec_context_tell(struct pagoda_exec_context *context,
 			      const struct pagoda_exec_report *report);
 
-/* exec_job.c */
+/* Defined in exec_job.c */
 void pagoda_engine_free(struct pagoda_job *core);
 void pagoda_engine_ended(struct pagoda_job *core);
 
-/* exec_places.c */
+/* Defined in exec_places.c */
 struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
 					    struct drm_sched_entity *entity);
 void pagoda_places_fini(struct pagoda_engine_job *job);
@@ -228,7 +233,7 @@ void pagoda_places_leave(struct pagoda_exec_context *context);
 void pagoda_places_add(struct pagoda_engine_job *job);
 void pagoda_places_remove(struct pagoda_engine_job *job);
 
-/* exec_send.c */
+/* Defined in exec_send.c */
 struct dma_fence *pagoda_engine_run_job(struct drm_sched_job *sched_job);
 bool pagoda_engine_send(struct pagoda_exec_engine *engine);
 void pagoda_engine_end(struct pagoda_engine_job *job, int error);
@@ -237,12 +242,12 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			  const struct pagoda_fault *fault);
 void pagoda_engine_retired(struct pagoda_job *core);
 
-/* exec_account.c */
+/* Defined in exec_account.c */
 struct pagoda_engine_job *pagoda_engine_stuck(struct pagoda_exec_engine *engine, u64 seqno);
 u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine);
 void pagoda_engine_charge(struct pagoda_flight *flight);
 
-/* exec_reset.c */
+/* Defined in exec_reset.c */
 void pagoda_engine_work(struct work_struct *work);
 void pagoda_engine_watchdog(struct work_struct *work);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Jobs of engines: their memory, their dependencies, arm and push.
+ * Jobs of engines until they are pushed: their memory, their dependencies, arm and push.
  *
  * pagoda_exec_job_create() allocates all memory that a job will ever need, so that nothing
  * allocates in the dma_fence signalling path.
@@ -24,7 +24,7 @@ void pagoda_engine_ended(struct pagoda_job *core)
 	const struct pagoda_exec_ops *ops = pagoda_engine_of(core->flight)->engines->args.ops;
 	unsigned long flags;
 
-	/* A killed job never retired. */
+	/* A job killed with its context may have its place still: it never retired. */
 	spin_lock_irqsave(&core->flight->lock, flags);
 	pagoda_places_remove(job);
 	spin_unlock_irqrestore(&core->flight->lock, flags);
@@ -37,7 +37,7 @@ void pagoda_engine_ended(struct pagoda_job *core)
  * pagoda_exec_job_create() - Create a job with all memory that it will ever need
  * @context: Context of the job; the job will fail if the context is banned
  * @nr_buffers: Number of command buffers, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFERS; a job with 0
- *	buffers does nothing, in its turn
+ *	buffers does nothing, but in order
  *
  * The caller owns the job until pagoda_exec_job_put() or pagoda_exec_job_push().
  *
@@ -115,9 +115,10 @@ int pagoda_exec_job_add_resv(struct pagoda_exec_job *job, struct dma_resv *resv,
 
 /**
  * pagoda_exec_job_arm() - Publish the job's fence
- * @job: With all its dependencies
+ * @job: Job whose dependencies are all added
  *
- * From here to push no thread that holds the lock may allocate with reclaim (C24).
+ * From here to pagoda_exec_job_push() no thread that holds the caller's lock which orders arm and
+ * push of the context may allocate with reclaim (C24).
  *
  * Context: The caller's lock that orders arm and push of the context is held.
  */
@@ -131,10 +132,11 @@ void pagoda_exec_job_arm(struct pagoda_exec_job *job)
 
 /**
  * pagoda_exec_job_push() - Hand an armed job over to the scheduler
- * @job: Its buffers filled. The job must not be touched afterwards; a caller that needs the
- *	fence takes a reference before
+ * @job: Armed, with its buffers filled. The job must not be touched afterwards; a caller that needs
+ *	the fence takes a reference before
  *
- * Context: The lock that orders arm and push is held. In the dma_fence signalling path.
+ * Context: The caller's lock that orders arm and push of the context is held. In the dma_fence
+ * signalling path.
  */
 void pagoda_exec_job_push(struct pagoda_exec_job *job)
 {

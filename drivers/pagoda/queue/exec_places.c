@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Places of an engine: how many jobs hold memory at once, and whose context prepares the next job.
+ * Places of an engine: how many jobs hold memory at once, and which context prepares the next job.
  *
  * A job holds memory from its preparation until its fence signals. Only as many jobs are prepared
  * as keep the engine busy, PAGODA_EXEC_PLACES: the job that runs and the job behind it. All other
- * jobs wait at their contexts' owners, without memory and without a fence.
+ * jobs, but fenced ones, wait at their contexts' owners, without memory and without a fence.
  *
- *	asking		the context waits for a place, ordered by priority, then by the engine's
- *			time that its account has used
- *	granted		a place is kept for the context, for PLACES_PATIENCE at most
- *	placed		an armed job has the place until the job is done
+ *	asking		the context waits for a place, ordered by priority, then by the time of
+ *			the engine that the context's account has used
+ *	granted		a place is kept for the context, for PLACES_PATIENCE while others ask
+ *	placed		the job has the place, from just before arm until the job is done
  *
- * An account keeps its turn for PLACES_SLICE of the engine's time, as long as its contexts ask:
- * contexts that need the same memory would otherwise page for each job.
+ * An account whose context gets a place keeps its position in this order for PLACES_SLICE of the
+ * engine's time: if accounts that need the same memory alternated, each job would have to page.
  *
  * A preparation may be slow, because it pages or waits for a lock of its client. A grant therefore
- * ends after a while and the next context in order is asked; a context that comes late takes a
- * place that is free, or asks again. No preparation keeps an engine idle for longer than that.
+ * ends after PLACES_PATIENCE, and the next context in order gets the place; a context that is ready
+ * later takes a place that is free, or asks again. No preparation keeps an engine idle for longer
+ * than PLACES_PATIENCE.
  *
- * A fenced job is armed before there is a place. The scheduler asks for its place when all other
- * dependencies have signalled, and waits for the job's turn; the context asks with its other jobs.
+ * A fenced job (pagoda_exec_job_wait_place()) is armed without a place. When all its other
+ * dependencies have signalled, the scheduler asks for a place on behalf of the job's context, in
+ * pagoda_engine_prepare_job(), and waits for the job's turn fence.
  */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
@@ -27,9 +29,9 @@
 #include "core/compat.h"
 #include "exec_internal.h"
 
-/* Jiffies that a place is kept for a context that prepares a job, while other contexts ask. */
+/* Most jiffies that a place is kept for a context that prepares a job, once other contexts ask. */
 #define PLACES_PATIENCE	2
-/* Nanoseconds of an engine's time for which an account keeps its turn. */
+/* Nanoseconds of an engine's time for which an account keeps its position among the accounts. */
 #define PLACES_SLICE	(5 * NSEC_PER_MSEC)
 
 static bool places_free(const struct pagoda_exec_engine *engine)
@@ -38,7 +40,7 @@ static bool places_free(const struct pagoda_exec_engine *engine)
 	return engine->placed + engine->nr_granted < PAGODA_EXEC_PLACES;
 }
 
-/* Returns true if a place is free, and no context asked before. */
+/* Returns true if a place is free and no context waits for a place. */
 static bool places_at_once(const struct pagoda_exec_engine *engine)
 {
 	return RB_EMPTY_ROOT(&engine->asking.rb_root) && places_free(engine);
@@ -59,12 +61,12 @@ static bool asking_less(struct rb_node *a, const struct rb_node *b)
 }
 
 /*
- * Turn of a fenced job. Only the scheduler sees the fence, which is signalled with flight.lock
- * held: unlike those of other fences, its callbacks take no lock of the engine.
+ * Fence of pagoda_engine_job.turn. The fence may be signalled with flight.lock held, because only
+ * the scheduler waits for the fence, with a callback that takes no lock of the engine.
  */
 struct turn_fence {
 	struct dma_fence base;
-	spinlock_t lock; /* for dma_fence_init() */
+	spinlock_t lock; /* of base, for dma_fence_init() */
 };
 
 static const char *turn_fence_name(struct dma_fence *fence)
@@ -92,8 +94,8 @@ static void asking_leave(struct pagoda_exec_context *context)
 }
 
 /*
- * Returns true within the slice that the account began. The account that began it may be gone, and
- * another one at its address: that one's time isn't within the slice.
+ * Returns true if @account began engine->slice and hasn't used the slice up. If @account only has
+ * the address of a freed account that began the slice, @account's turn isn't within the slice.
  */
 static bool slice_is_of(const struct pagoda_exec_engine *engine,
 			const struct pagoda_exec_account *account)
@@ -102,7 +104,7 @@ static bool slice_is_of(const struct pagoda_exec_engine *engine,
 	       engine->slice_end - account->turn[engine->index] - 1 < PLACES_SLICE;
 }
 
-/* An account that was idle doesn't save up its turns: it begins where the others are. */
+/* Puts a context into engine->asking; an account that was idle is raised to the others' turn. */
 static void asking_enter(struct pagoda_exec_context *context)
 {
 	struct pagoda_exec_engine *engine = context->engine;
@@ -120,7 +122,7 @@ static void asking_enter(struct pagoda_exec_context *context)
 	rb_add_cached(&context->asking, &engine->asking, asking_less);
 }
 
-/* Begins a slice, unless the context asked within one. */
+/* Begins a slice for the context's account, if any, unless the context asked within a slice. */
 static void slice_begin(struct pagoda_exec_context *context)
 {
 	struct pagoda_exec_engine *engine = context->engine;
@@ -149,7 +151,7 @@ static void grant_begin(struct pagoda_exec_context *context)
 	engine->nr_granted++;
 }
 
-/* Grants free places to contexts that ask, and watches the grants while other contexts ask. */
+/* Gives free places to the first contexts that ask; while more ask, unused grants will be ended. */
 static void places_grant(struct pagoda_exec_engine *engine)
 {
 	const struct pagoda_exec_ops *ops = engine->engines->args.ops;
@@ -175,7 +177,7 @@ static void places_grant(struct pagoda_exec_engine *engine)
 		queue_delayed_work(system_dfl_wq, &engine->grants_end, PLACES_PATIENCE);
 }
 
-/* Work item: ends the grants that weren't used so far, those of the last moment too. */
+/* Work item: ends all unused grants, however new, and gives the places to contexts that ask. */
 void pagoda_places_work(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(to_delayed_work(work),
@@ -190,8 +192,8 @@ void pagoda_places_work(struct work_struct *work)
 }
 
 /*
- * Lets a context leave that is banned or destroyed: ops->placed isn't called any more, and a fenced
- * job goes on to its end.
+ * Takes a banned or destroyed context out of engine->asking and engine->grants: ops->placed isn't
+ * called for the context any more, and its job that waits for a place may run, to fail.
  */
 void pagoda_places_leave(struct pagoda_exec_context *context)
 {
@@ -204,7 +206,7 @@ void pagoda_places_leave(struct pagoda_exec_context *context)
 	places_grant(context->engine);
 }
 
-/* Counts a job that goes to the device without a place. */
+/* Gives a job a place, unless the job has one; doesn't check whether a place is free. */
 void pagoda_places_add(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
@@ -214,7 +216,7 @@ void pagoda_places_add(struct pagoda_engine_job *job)
 	job->placed = true;
 }
 
-/* Frees the place, or gives up the turn, of a job that is done or killed. */
+/* Frees the place of a job that is done or killed; if the job waits for one, ends the wait. */
 void pagoda_places_remove(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
@@ -233,11 +235,12 @@ void pagoda_places_remove(struct pagoda_engine_job *job)
  * pagoda_exec_context_ask() - Ask whether the next job of a context may be prepared
  * @context: Context
  *
- * With true, a place is kept until pagoda_exec_job_place(), pagoda_exec_context_pass() or for a
- * while. With false, &pagoda_exec_ops.placed is called once, when to ask again.
+ * If true is returned, a place is kept until pagoda_exec_job_place(), pagoda_exec_context_pass() or
+ * for a few jiffies. If false is returned, &pagoda_exec_ops.placed is called once, when a place is
+ * kept: then the owner calls pagoda_exec_context_ask() again.
  *
  * Context: any.
- * Return: True if a place is free, or if the context is banned: its jobs need no place.
+ * Return: True if a place is kept, or if the context is banned or destroyed: its jobs need none.
  */
 bool pagoda_exec_context_ask(struct pagoda_exec_context *context)
 {
@@ -260,7 +263,7 @@ bool pagoda_exec_context_ask(struct pagoda_exec_context *context)
 }
 
 /**
- * pagoda_exec_context_pass() - Give up the place that is kept for a context
+ * pagoda_exec_context_pass() - Give up the place that a context asked for, kept already or not
  * @context: Context that doesn't prepare a job after all
  *
  * Context: any.
@@ -285,7 +288,7 @@ void pagoda_exec_context_pass(struct pagoda_exec_context *context)
  *
  * Context: any.
  * Return: True if the job may be armed; false if the place that was kept went to another context:
- * ask again.
+ * the caller calls pagoda_exec_context_ask() again.
  */
 bool pagoda_exec_job_place(struct pagoda_exec_job *job)
 {
@@ -303,7 +306,7 @@ bool pagoda_exec_job_place(struct pagoda_exec_job *job)
 	return may;
 }
 
-/* Returns whether the device would not be given the job: it needs no place. */
+/* Returns true if the job needs no place, because the job will not be sent to the device. */
 static bool places_are_moot(const struct pagoda_engine_job *job)
 {
 	const struct pagoda_exec_context *context = job->context;
@@ -313,8 +316,9 @@ static bool places_are_moot(const struct pagoda_engine_job *job)
 }
 
 /*
- * Scheduler's prepare_job: returns NULL if the job may run, or the fence of its turn. Called when
- * all other dependencies have signalled. dma_fence signalling path.
+ * Scheduler's prepare_job: returns NULL if the job may run, or a reference to job->turn, which
+ * signals when the job has a place. Called in the dma_fence signalling path when all other
+ * dependencies of the job have signalled.
  */
 struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
 					    struct drm_sched_entity *entity)
@@ -340,7 +344,7 @@ struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
 }
 
 /**
- * pagoda_exec_job_wait_place() - Have a job wait for its place after it was armed
+ * pagoda_exec_job_wait_place() - Let a job be armed without a place, and wait for a place then
  * @job: Not armed
  *
  * Context: may sleep and allocate.
@@ -358,7 +362,7 @@ int pagoda_exec_job_wait_place(struct pagoda_exec_job *job)
 	return 0;
 }
 
-/* Frees the turn of a job without references. */
+/* Signals and puts job->turn; there is no other reference to the job. */
 void pagoda_places_fini(struct pagoda_engine_job *job)
 {
 	if (!job->turn)

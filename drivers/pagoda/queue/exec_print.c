@@ -68,7 +68,7 @@ static void exec_print(struct pagoda_exec_engine *engine, struct drm_printer *p)
  * @engines: The engines
  * @p: Printer; must not sleep
  *
- * Context: any process context, also pagoda_exec_ops.banned.
+ * Context: any process context; may be called in &pagoda_exec_ops.banned.
  */
 void pagoda_engines_print(struct pagoda_engines *engines, struct drm_printer *p)
 {
@@ -82,7 +82,7 @@ void pagoda_engines_print(struct pagoda_engines *engines, struct drm_printer *p)
 }
 
 /**
- * pagoda_engines_busy_ns() - Get the sum of the times that each engine was busy
+ * pagoda_engines_busy_ns() - Get the sum of the busy times of all engines
  * @engines: The engines, or NULL
  *
  * Context: any process context.

@@ -4,18 +4,19 @@
  *
  *	watchdog    no progress for too long: look for completions that came
  *	            without an interrupt; if there are none, the first job hangs
- *	recover     reset the engine, accept the number of executed requests that it
- *	            reports if that number is possible at all (C188), ban the context
+ *	recover     reset the engine, accept the number of the last executed request that
+ *	            the device reports if that number is possible (C188), ban the context
  *	            of the job that faulted or hung, send the unfinished jobs of other
  *	            contexts again (C187)
  *	escalate    the engine can't be reset: the owner resets the adapter and calls
  *	            pagoda_engines_lost()
- *	gone        the adapter can't be reset either: every job ends, from now on
+ *	gone        the adapter can't be reset either: all jobs end, and so do later jobs
  *
- * A fault halts the engine until it is reset, so a fault is handled like a hang, but without the
- * wait and with the guilty job known.
+ * A fault halts the engine until the engine is reset, so a fault is handled like a hang, but
+ * without the wait and with the guilty job known.
  *
- * All of this is in the dma_fence signalling path: it may sleep, but not allocate with reclaim.
+ * All code of this file runs in the dma_fence signalling path: the code may sleep, but not allocate
+ * with reclaim.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
@@ -32,7 +33,7 @@ static void exec_pause(struct pagoda_exec_engine *engine)
 	spin_unlock_irq(&engine->flight.lock);
 }
 
-/* Undoes exec_pause() of an engine that works again: sends waiting jobs, or ends them, in order. */
+/* Undoes exec_pause(): sends the waiting jobs, or ends those that mustn't run, in order. */
 static void exec_go_on(struct pagoda_exec_engine *engine)
 {
 	bool kick;
@@ -48,7 +49,11 @@ static void exec_go_on(struct pagoda_exec_engine *engine)
 	pagoda_flight_retire(&engine->flight);
 }
 
-/* Returns true if @seqno of a reset fits requests sent, acknowledged and refused before (C188). */
+/*
+ * Returns true if @seqno, the last executed request by a reset's report, is possible (C188): sent,
+ * not below the last acknowledged request, and right before any request that faulted. Returns false
+ * if the transport didn't give all requests back, too.
+ */
 static bool exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
 {
 	struct pagoda_engine_job *stuck = pagoda_engine_stuck(engine, seqno);
@@ -63,8 +68,9 @@ static bool exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
 }
 
 /*
- * Counts a failure at the job that the engine stopped at, unless that job faulted or timed out.
- * Returns true if the engine failed too often at any job.
+ * Counts a failure at the first job in flight that wasn't executed (@seqno: the last request that
+ * was), unless that job faulted or the watchdog suspects a job. Returns true if any job in flight
+ * has PAGODA_EXEC_FAILURES failures.
  */
 static bool exec_hopeless(struct pagoda_exec_engine *engine, u64 seqno)
 {
@@ -81,7 +87,7 @@ static bool exec_hopeless(struct pagoda_exec_engine *engine, u64 seqno)
 
 /*
  * Marks jobs as done that were executed before the reset, up to request @seqno. Returns false if
- * the reset reported an impossible @seqno, or if the engine failed too often.
+ * the reset reported an impossible @seqno, or if the engine failed too often at one job.
  */
 static bool exec_apply(struct pagoda_exec_engine *engine, u64 seqno)
 {
@@ -140,7 +146,10 @@ static void exec_blame(struct pagoda_exec_engine *engine, struct pagoda_engine_j
 	pagoda_exec_context_tell(job->context, &report);
 }
 
-/* Resets the paused engine, and bans the guilty context; jobs are waiting or done afterwards. */
+/*
+ * Resets the paused engine, and bans the context of the job that faulted or hung, if any. All jobs
+ * in flight are waiting or done afterwards. Returns 0, or an error if the engine is broken.
+ */
 static int exec_reset(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_transport *transport = engine->flight.transport;
@@ -163,7 +172,7 @@ static int exec_reset(struct pagoda_exec_engine *engine)
 	return ret;
 }
 
-/* Ends all jobs, now and later; the device keeps the requests that it has. */
+/* Ends all jobs in flight and lets later jobs fail; the transport keeps requests of the device. */
 static void exec_gone(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->reset_lock);
@@ -179,10 +188,10 @@ static void exec_gone(struct pagoda_exec_engine *engine)
  * pagoda_engines_gone() - End all jobs because the device is gone for good
  * @engines: The engines, held or not
  *
- * All jobs end with -ENODEV except for those that were executed completely before; the device keeps
- * the requests that it has.
+ * All jobs end with -ENODEV, except for those that were executed completely, or failed, before;
+ * requests that the device has stay with the transports.
  *
- * Context: as pagoda_engines_hold().
+ * Context: may sleep, in the dma_fence signalling path too; not in &pagoda_exec_ops.banned.
  */
 void pagoda_engines_gone(struct pagoda_engines *engines)
 {
@@ -195,7 +204,7 @@ void pagoda_engines_gone(struct pagoda_engines *engines)
 	}
 }
 
-/* Returns true if the owner has to reset the adapter, and isn't doing so already. */
+/* Returns true if the owner has to reset the adapter: the engine is broken, not held, not gone. */
 static bool exec_is_broken(struct pagoda_exec_engine *engine)
 {
 	bool broken;
@@ -206,7 +215,10 @@ static bool exec_is_broken(struct pagoda_exec_engine *engine)
 	return broken;
 }
 
-/* If the engine is broken, has the owner reset the adapter, for which reset_lock must be free. */
+/*
+ * If the engine is broken, has the owner reset the adapter, and ends all jobs if the owner can't.
+ * The caller doesn't hold reset_lock.
+ */
 static void exec_escalate(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engines *engines = engine->engines;
@@ -251,7 +263,10 @@ static struct pagoda_engine_job *exec_next_lost(struct pagoda_exec_engine *engin
 	return NULL;
 }
 
-/* Gives up all jobs. The engine is paused: jobs stay in flight while flight.lock is dropped. */
+/*
+ * Ends all jobs in flight, those that weren't executed or failed before with -ECANCELED. The engine
+ * is paused meanwhile, so that jobs stay in flight while flight.lock is dropped.
+ */
 static void exec_lost(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engine_job *job;
@@ -269,7 +284,7 @@ static void exec_lost(struct pagoda_exec_engine *engine)
 		spin_lock_irq(&engine->flight.lock);
 		job->core.error = -ECANCELED;
 	}
-	/* The reset counts as execution of all requests (C193). */
+	/* The adapter's reset counts as execution of all requests (C193). */
 	engine->flight.acked_seqno = engine->flight.sent_seqno;
 	engine->flight.need_reset = false;
 	spin_unlock_irq(&engine->flight.lock);
@@ -285,7 +300,7 @@ static void exec_refuse(struct pagoda_exec_engine *engine)
 	mutex_unlock(&engine->reset_lock);
 }
 
-/* Resets the engine, even in the middle of a job, and ends all jobs. */
+/* Resets the engine, even in the middle of a job, ends all jobs, and lets later jobs fail. */
 static void exec_shut_down(struct pagoda_exec_engine *engine)
 {
 	mutex_lock(&engine->reset_lock);
@@ -298,7 +313,7 @@ static void exec_shut_down(struct pagoda_exec_engine *engine)
 	mutex_unlock(&engine->reset_lock);
 }
 
-/* Recovers the engine if needed, or ends all jobs. Runs in recover_wq. */
+/* Ends all jobs of an engine that is stopped or refuses jobs; else resets it if needed. */
 void pagoda_engine_work(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(work, struct pagoda_exec_engine,
@@ -314,7 +329,10 @@ void pagoda_engine_work(struct work_struct *work)
 	dma_fence_end_signalling(cookie);
 }
 
-/* Returns the number of the first request if it made no progress for the whole timeout, else 0. */
+/*
+ * Returns the number of the device's first request if the device made no progress for the whole
+ * timeout, else 0; also 0 while no watchdog may act, because the engine is held or being reset.
+ */
 static u64 exec_overdue(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_flight *flight = &engine->flight;
@@ -330,7 +348,7 @@ static u64 exec_overdue(struct pagoda_exec_engine *engine)
 	return seqno;
 }
 
-/* Handles completions for which no interrupt came; they count as polled. */
+/* Handles completions for which no interrupt came, and counts them as polled. */
 static void exec_poll(struct pagoda_exec_engine *engine)
 {
 	spin_lock_irq(&engine->flight.lock);
@@ -342,7 +360,7 @@ static void exec_poll(struct pagoda_exec_engine *engine)
 	spin_unlock_irq(&engine->flight.lock);
 }
 
-/* Checks whether the engine still makes progress. Runs in recover_wq. */
+/* Resets the engine if it made no progress for the whole timeout. Runs in recover_wq. */
 void pagoda_engine_watchdog(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(work, struct pagoda_exec_engine,
@@ -353,7 +371,7 @@ void pagoda_engine_watchdog(struct work_struct *work)
 	if (!suspect)
 		goto out;
 	exec_poll(engine);
-	/* If a completion was found, others may follow: they get the whole timeout. */
+	/* After a completion others may follow: the next request gets the whole timeout. */
 	if (exec_overdue(engine) != suspect)
 		goto out;
 	spin_lock_irq(&engine->flight.lock);
@@ -371,9 +389,9 @@ out:
  *
  * Waits for resets of engines that have begun. Each call is undone by a pagoda_engines_resume().
  *
- * Context: may sleep, a little more than a command may take; also allowed in
- * pagoda_exec_ops.reset_adapter, not in pagoda_exec_ops.banned. Doesn't allocate: may be called in
- * the dma_fence signalling path.
+ * Context: may sleep, a little longer than a control command of the device may take; also allowed
+ * in &pagoda_exec_ops.reset_adapter, not in &pagoda_exec_ops.banned. Doesn't allocate: may be
+ * called in the dma_fence signalling path.
  */
 void pagoda_engines_hold(struct pagoda_engines *engines)
 {
@@ -394,15 +412,15 @@ void pagoda_engines_hold(struct pagoda_engines *engines)
 
 /**
  * pagoda_engines_lost() - Give up all jobs the engines had, because the adapter was reset
- * @engines: The engines, held; the device has none of their requests any more and continues
- *	with the number that follows the last number it was given (C193)
+ * @engines: The engines, held; the device has none of the engines' requests any more, and expects
+ *	the request number that follows the last number sent (C193)
  *
- * Jobs that were executed completely before are done. All others that the scheduler has handed
- * over, including jobs that weren't sent yet, fail with -ECANCELED, and the owners of contexts that
- * aren't banned are told. Jobs handed over later run after pagoda_engines_resume(), unless
- * pagoda_engines_refuse() was called.
+ * Jobs that were executed completely before are done. All others that the schedulers have handed
+ * over, including jobs that weren't sent yet, fail with -ECANCELED, and &pagoda_exec_ops.banned is
+ * called for those of contexts that aren't banned. Jobs handed over later run after
+ * pagoda_engines_resume(), unless pagoda_engines_refuse() was called.
  *
- * Context: as pagoda_engines_hold().
+ * Context: may sleep, in the dma_fence signalling path too; not in &pagoda_exec_ops.banned.
  */
 void pagoda_engines_lost(struct pagoda_engines *engines)
 {
@@ -419,11 +437,12 @@ void pagoda_engines_lost(struct pagoda_engines *engines)
  * pagoda_engines_refuse() - Let jobs fail until pagoda_engines_resume()
  * @engines: The engines, held
  *
- * Jobs fail as those that pagoda_engines_lost() ends, which the caller calls next. For an owner
- * that can resume only after work which the dma_fence signalling path must not wait for: work that
- * allocates memory, or that waits for threads which wait for jobs.
+ * Jobs that the schedulers hand over fail with -ECANCELED, like those that pagoda_engines_lost()
+ * ends; the caller calls pagoda_engines_lost() next. For an owner that can resume the engines only
+ * after work which the dma_fence signalling path must not wait for: work that allocates memory, or
+ * that waits for threads which wait for jobs.
  *
- * Context: as pagoda_engines_hold().
+ * Context: any process context.
  */
 void pagoda_engines_refuse(struct pagoda_engines *engines)
 {
@@ -440,7 +459,7 @@ void pagoda_engines_refuse(struct pagoda_engines *engines)
  * pagoda_engines_resume() - Let jobs run again, unless the engines are still held by another call
  * @engines: The engines, held
  *
- * Context: may sleep; as pagoda_engines_hold().
+ * Context: any process context; not in &pagoda_exec_ops.banned.
  */
 void pagoda_engines_resume(struct pagoda_engines *engines)
 {
@@ -457,7 +476,7 @@ void pagoda_engines_resume(struct pagoda_engines *engines)
 		spin_unlock_irq(&engine->flight.lock);
 		pagoda_flight_kick(&engine->flight, kick);
 		pagoda_flight_retire(&engine->flight);
-		/* A held engine isn't reset: do that now. Jobs just sent need the watchdog. */
+		/* A held engine isn't reset: do so now, if needed. Sent jobs need the watchdog. */
 		pagoda_flight_recover(&engine->flight);
 		pagoda_flight_watch(&engine->flight);
 	}

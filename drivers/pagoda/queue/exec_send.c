@@ -2,7 +2,8 @@
 /*
  * Jobs of engines in flight: which jobs are sent or end, and what the device's answers mean.
  *
- * Nothing here allocates, and only pagoda_engine_run_job() may sleep, in operations of the owner.
+ * No function of this file allocates; only pagoda_engine_run_job() and pagoda_engine_tell_lost()
+ * may sleep, in &struct pagoda_exec_ops.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
@@ -14,7 +15,7 @@ static const char *engine_dev(struct pagoda_exec_engine *engine)
 	return dev_name(engine->engines->args.dev);
 }
 
-/* Marks a job as done, executed or given up; the job's fence signals in its turn. */
+/* Marks a job as done, executed or given up; its fence signals once all jobs before it are done. */
 void pagoda_engine_end(struct pagoda_engine_job *job, int error)
 {
 	lockdep_assert_held(&job->context->engine->flight.lock);
@@ -22,13 +23,13 @@ void pagoda_engine_end(struct pagoda_engine_job *job, int error)
 	job->core.state = PAGODA_JOB_DONE;
 }
 
-/* Returns whether the engine has to be reset because of its answer to a job. */
+/* Returns whether the engine has to be reset, since the device answered a job with @outcome. */
 bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			  const struct pagoda_fault *fault)
 {
 	struct pagoda_engine_job *job = container_of(core, struct pagoda_engine_job, core);
 
-	/* Without a fault: a failure, unless a reset, which pauses the engine, returned the job. */
+	/* No fault: a failure, unless a reset, which pauses the engine, returned the job. */
 	if (outcome != PAGODA_OUTCOME_FAULT)
 		return !job->context->engine->paused;
 	job->faulted = true;
@@ -36,7 +37,7 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 	return true;
 }
 
-/* Notes the context's progress, and calls the owner's done(), before the job's fence signals. */
+/* Notes the context's progress, and calls &pagoda_exec_ops.done, before the job's fence signals. */
 void pagoda_engine_retired(struct pagoda_job *core)
 {
 	struct pagoda_engine_job *job = container_of(core, struct pagoda_engine_job, core);
@@ -49,12 +50,12 @@ void pagoda_engine_retired(struct pagoda_job *core)
 	spin_unlock(&engine->flight.lock);
 	trace_pagoda_job_complete(engine_dev(engine), engine->index, job->context->id,
 				  job->base.number, core->error);
-	/* Call done() first: a waiter on the fence may destroy the owner. */
+	/* The fence signals later: a waiter on the fence may then destroy the owner. */
 	if (args->ops->done)
 		args->ops->done(args->owner);
 }
 
-/* Sends a job with the next request number, also a job that was sent before (C187). */
+/* Sends a job with the next request number, even if the job was sent before (C187). */
 static int job_submit(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
@@ -96,8 +97,8 @@ static int job_verdict(struct pagoda_engine_job *job)
 /*
  * Sends all waiting jobs in order, and ends those that mustn't be executed any more. Does nothing
  * while the engine is paused; sends nothing while the engine is held or needs a reset. A job that
- * can't be sent causes a reset. Returns true if the caller has to ring the doorbell. The caller
- * does so, and calls pagoda_flight_retire(), after dropping the lock.
+ * can't be sent causes a reset. The caller drops flight.lock, then rings the doorbell if the
+ * function returned true, and calls pagoda_flight_retire().
  */
 bool pagoda_engine_send(struct pagoda_exec_engine *engine)
 {
@@ -135,8 +136,9 @@ bool pagoda_engine_send(struct pagoda_exec_engine *engine)
 }
 
 /*
- * Tells the context's owner that a reset of the adapter lost a job, unless the context is banned.
- * May sleep; in the dma_fence signalling path. The job stays in flight meanwhile.
+ * Tells the context's owner, through &pagoda_exec_ops.banned, that a reset of the adapter lost a
+ * job, unless the context is banned. May sleep; called in the dma_fence signalling path. The caller
+ * sees to it that the job isn't freed meanwhile.
  */
 void pagoda_engine_tell_lost(struct pagoda_engine_job *job)
 {
@@ -150,7 +152,7 @@ void pagoda_engine_tell_lost(struct pagoda_engine_job *job)
 		pagoda_exec_context_tell(job->context, &report);
 }
 
-/* Sets where the context's save area is: it doesn't move from now until the job is finished. */
+/* Has the owner set where the context's save area is, which stays there until the job is done. */
 static void job_load(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_context *context = job->context;

@@ -9,11 +9,11 @@
 #define PAGODA_TIMELINE_NAME	16
 
 /*
- * Substitute for a freed scheduler, of which only the name is used. User space may keep a fence in
+ * Stands in for a scheduler that is freed; only sched.name is used. User space may keep a fence in
  * a file and ask for the name of the fence's timeline long after the device and this module are
  * gone, and the DRM core reads the name from the scheduler. A finished job's fence is made to point
- * to a tombstone, so that neither the queue nor the module has to stay. There is a single tombstone
- * for each kind of timeline, never freed.
+ * to a tombstone, so that neither the scheduler nor the module has to stay. There is a single
+ * tombstone for each kind of timeline, never freed.
  */
 struct pagoda_tombstone {
 	struct drm_gpu_scheduler sched;
@@ -25,7 +25,7 @@ static const char * const timeline_names[PAGODA_TIMELINE_COUNT] = {
 	[PAGODA_TIMELINE_EXEC] = "pagoda-exec",
 };
 
-/* Protects the creation of fence_tombstones. */
+/* Serializes the creation of tombstones in fence_tombstones. */
 static DEFINE_MUTEX(pagoda_tombstone_lock);
 static struct pagoda_tombstone *fence_tombstones[PAGODA_TIMELINE_COUNT];
 
@@ -58,7 +58,7 @@ const char *pagoda_timeline_prepare(enum pagoda_timeline timeline)
 	return tombstone ? tombstone->name : NULL;
 }
 
-/* Removes all pointers to queue and module from the signalled fence of a finished job. */
+/* Removes all pointers to the scheduler and the module from a finished job's signalled fence. */
 void pagoda_timeline_detach(enum pagoda_timeline timeline, struct drm_sched_job *job)
 {
 	struct drm_sched_fence *s_fence = job->s_fence;

@@ -2,8 +2,8 @@
 /*
  * Jobs in flight: from run_job to the signalled fence, for the paging queue and the engines.
  *
- * Nothing in the dma_fence signalling path sleeps or allocates here: pagoda_job_init() allocates
- * what a job needs.
+ * No function of this file sleeps or allocates in the dma_fence signalling path: pagoda_job_init()
+ * allocates what a job needs.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
@@ -14,11 +14,12 @@
 /*
  * Fence of the device's work. Only the scheduler sees this fence, and only until free_job: the
  * scheduler's fence, which user space may keep, has no reference into this module then. @base is
- * first, for dma_fence_free(); @lock is of this fence alone: the scheduler may use it anywhere.
+ * first, for dma_fence_free(); @lock protects this fence alone, so the scheduler may use the fence
+ * with any other lock held.
  */
 struct hw_fence {
 	struct dma_fence base;
-	spinlock_t lock; /* for dma_fence_init() */
+	spinlock_t lock; /* of base, for dma_fence_init() */
 };
 
 static const char *hw_fence_driver_name(struct dma_fence *fence)
@@ -53,12 +54,12 @@ static void hw_fence_free(struct dma_fence *fence)
 		kfree(container_of(fence, struct hw_fence, base));
 }
 
-/* Lockdep classes of signal_lock and lock, different for the paging queue and for engines. */
+/* Lockdep classes of pagoda_flight.signal_lock and .lock: the paging queue's, the engines'. */
 static struct lock_class_key flight_keys[PAGODA_TIMELINE_COUNT][2];
 
 /*
  * Initializes all members but those from @ops to @timeout_ms, which the caller has set. @depth is
- * the number of jobs in flight at once. Returns 0 or a negative errno.
+ * the most jobs in flight at once. Returns 0 or a negative errno.
  */
 int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth)
 {
@@ -101,7 +102,7 @@ static u32 flight_count(struct pagoda_flight *flight)
 	return count;
 }
 
-/* Signals the first job in flight. The job must not be used then: the scheduler may free it. */
+/* Signals the first job's fence. The job must not be used then: the scheduler may free it. */
 static void flight_signal_first(struct pagoda_flight *flight)
 {
 	struct pagoda_job *job;
@@ -160,7 +161,7 @@ static void job_returned(struct pagoda_job *job, enum pagoda_job_state state)
 	job->state = state;
 }
 
-/* Makes all sent jobs waiting jobs; later answers to their requests will be ignored. */
+/* Makes all sent jobs waiting jobs; answers to their requests will be ignored from now on. */
 void pagoda_flight_take_back(struct pagoda_flight *flight)
 {
 	struct pagoda_job *job;
@@ -184,8 +185,8 @@ void pagoda_flight_watch(struct pagoda_flight *flight)
 }
 
 /*
- * Returns whether the device made no progress for the whole timeout. If not, arms the watchdog for
- * the rest of the timeout.
+ * Returns true if the device made no progress for the whole timeout. Else arms the watchdog for the
+ * rest of the timeout, and returns false.
  */
 bool pagoda_flight_overdue(struct pagoda_flight *flight)
 {
@@ -242,7 +243,7 @@ bool pagoda_entity_owns(const struct drm_sched_entity *entity, const struct dma_
 	       fence->context == entity->fence_context + 1;
 }
 
-/* Allocates the job's fence and prepares the scheduler's part. Returns 0 or a negative errno. */
+/* Allocates job->hw and initializes the scheduler's job. Returns 0 or a negative errno. */
 int pagoda_job_init(struct pagoda_job *job, struct pagoda_flight *flight,
 		    struct drm_sched_entity *entity, void *owner)
 {
@@ -295,7 +296,7 @@ int pagoda_job_add_resv(struct pagoda_job *job, struct dma_resv *resv, enum dma_
 	return 0;
 }
 
-/* Publishes the job's fence. Returns the job's number, one more than *@last was. */
+/* Publishes the job's scheduler fence. Adds one to *@last and returns it as the job's number. */
 u64 pagoda_job_arm(struct pagoda_job *job, u64 *last)
 {
 	struct pagoda_flight *flight = job->flight;
@@ -310,7 +311,7 @@ u64 pagoda_job_arm(struct pagoda_job *job, u64 *last)
 	return number;
 }
 
-/* Appends the job to the jobs in flight. Returns the job's fence, with a reference. */
+/* Appends the job to the jobs in flight. Returns job->hw with a reference for the scheduler. */
 struct dma_fence *pagoda_job_take(struct pagoda_job *job)
 {
 	struct pagoda_flight *flight = job->flight;
@@ -322,7 +323,7 @@ struct dma_fence *pagoda_job_take(struct pagoda_job *job)
 	return dma_fence_get(job->hw);
 }
 
-/* Returns whether the recovery has to run. An answer to a job that was taken back is ignored. */
+/* Notes the device's answer, unless the job was taken back. Returns whether to run recovery. */
 static bool job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
 		       const struct pagoda_fault *fault)
 {
@@ -345,7 +346,7 @@ static bool job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
 	return true;
 }
 
-/* Called by the transport once per request, from interrupt context. */
+/* The transport calls this once per submitted request, in interrupts, polls or resets. */
 static void job_complete(struct pagoda_request *request, enum pagoda_outcome outcome,
 			 const struct pagoda_fault *fault)
 {
@@ -358,7 +359,7 @@ static void job_complete(struct pagoda_request *request, enum pagoda_outcome out
 	spin_lock_irqsave(&flight->lock, flags);
 	reset = job_answer(job, outcome, fault);
 	spin_unlock_irqrestore(&flight->lock, flags);
-	/* Before the fence signals: pagoda_queue_ended() keeps only jobs without this reference. */
+	/* Put before the fence signals: pagoda_queue_ended() looks for this reference. */
 	pagoda_job_put(job);
 	pagoda_flight_retire(flight);
 	if (reset)
@@ -367,7 +368,7 @@ static void job_complete(struct pagoda_request *request, enum pagoda_outcome out
 	kref_put(flight->owner, flight->ops->release);
 }
 
-/* Sends the request, whose other members the caller has set. Returns 0 or a negative errno. */
+/* Submits job->request, filled by the caller but for complete. Returns 0 or a negative errno. */
 int pagoda_job_send(struct pagoda_job *job)
 {
 	struct pagoda_flight *flight = job->flight;
@@ -395,7 +396,7 @@ void pagoda_job_put(struct pagoda_job *job)
 		job->flight->ops->free(job);
 }
 
-/* Undoes pagoda_job_init(). job->hw is NULL already if that fence was signalled. */
+/* Undoes pagoda_job_init(). job->hw is NULL already if the job was run and its fence signalled. */
 void pagoda_job_fini(struct pagoda_job *job)
 {
 	drm_sched_job_cleanup(&job->sched);
@@ -417,7 +418,7 @@ void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 	pagoda_job_fini(job);
 	flight->ops->ended(job);
 	spin_lock_irqsave(&flight->lock, flags);
-	/* Under the lock, because pagoda_flight_drain()'s caller may free the flight then. */
+	/* Under the lock, after which pagoda_flight_drain()'s caller may free the flight. */
 	if (!--flight->jobs)
 		wake_up_all(&flight->drained);
 	spin_unlock_irqrestore(&flight->lock, flags);

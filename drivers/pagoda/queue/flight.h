@@ -10,14 +10,14 @@
  * the front, with its fence signalled: however jobs end, their fences signal in order (C185).
  * Answers may come in any order, from interrupts and from polls at once.
  *
- * Besides the scheduler side, the transport owns the request while the device may write to it. The
- * two owners are counted by job->refs, so that the memory of a request stays allocated for a device
- * that doesn't answer, although the fence was signalled long ago.
+ * Both the scheduler side and, while the device may write to the request, the transport hold a
+ * reference to a job, counted by job->refs, so that the memory of a request stays allocated for a
+ * device that doesn't answer, although the job's fence was signalled long ago.
  *
- * The scheduler's own timeout is off. It would decide a second time which job is to blame, can't
- * poll for completions without an interrupt or resume a job in its middle, and starts anew with
- * every job that is sent. The watchdog replaces this timeout, and the scheduler sees nothing but
- * fences that signal.
+ * The scheduler's own timeout is off, because the scheduler would decide a second time which job is
+ * to blame, can't poll for completions without an interrupt or resume a job in its middle, and
+ * starts the timeout anew with every job that is sent. The watchdog replaces this timeout, and the
+ * scheduler sees nothing but fences that signal.
  *
  * Lock order: signal_lock, lock, then the transport's locks.
  */
@@ -47,7 +47,7 @@ enum pagoda_timeline {
 
 /**
  * enum pagoda_job_state - State of a job in flight
- * @PAGODA_JOB_WAITING: to be sent to the device, or to be ended unexecuted, in its turn
+ * @PAGODA_JOB_WAITING: to be sent to the device, or to be ended unexecuted
  * @PAGODA_JOB_SENT: the device has the job
  * @PAGODA_JOB_DONE: executed or given up; the fence signals when the job is the first in flight
  */
@@ -60,7 +60,7 @@ enum pagoda_job_state {
 /**
  * struct pagoda_job - A job with all memory it will ever need
  * @request: Request for the transport; first, for its alignment
- * @sched: The scheduler's part
+ * @sched: The scheduler's job
  * @flight: Queue of the device that executes the job; @flight->lock protects @node and the members
  *	from @state on
  * @node: In @flight->inflight from run_job to the signalled fence; else in a list of the paging
@@ -69,9 +69,9 @@ enum pagoda_job_state {
  *	signal_lock
  * @refs: References: the scheduler side's, and the transport's while the transport has @request
  * @state: State of the job, valid in flight
- * @seqno: Number that flight->sent_seqno and flight->acked_seqno refer to
- * @sent_before: The job was sent to the device before
- * @error: Negative errno for the fence, once it is known
+ * @seqno: Number of the job by which flight->sent_seqno and flight->acked_seqno count
+ * @sent_before: The job was sent to the device at least once
+ * @error: Negative errno that the fence will get, 0 = none so far
  */
 struct pagoda_job {
 	struct pagoda_request request;
@@ -89,14 +89,15 @@ struct pagoda_job {
 /**
  * struct pagoda_flight_ops - Where the paging queue and the engines differ
  * @timeline: Kind of timeline
- * @priorities: Run queues of the scheduler
- * @sched: Operations of the scheduler: run_job, which calls pagoda_job_take(), and
- *	pagoda_flight_free_job()
- * @work: The work item that recovers
- * @watchdog: The work item that checks whether the device still makes progress
- * @charge: Charges the device's time so far, before a sent job is returned; lock held. May be NULL
- * @failed: The device returned a job without having executed it; lock held. Returns true if the
- *	recovery has to run
+ * @priorities: Number of run queues of the scheduler
+ * @sched: Operations of the scheduler, with a run_job that calls pagoda_job_take(), and with
+ *	pagoda_flight_free_job() as free_job
+ * @work: Work function that recovers the device's queue
+ * @watchdog: Work function that checks whether the device still makes progress
+ * @charge: Charges the device's time so far, before a sent job is answered or taken back; lock
+ *	held. May be NULL
+ * @failed: The device returned a job without having executed it; lock held. Returns true if @work
+ *	has to run
  * @finished: The first @count jobs in flight, perhaps 0, are done and about to signal; signal_lock
  *	held. May be NULL
  * @retired: A job left the jobs in flight, and its fence is about to signal; signal_lock held
@@ -126,21 +127,22 @@ struct pagoda_flight_ops {
  * @dev: For messages and the scheduler
  * @transport: Transport to the device's queue; NULL if jobs are never sent
  * @owner: References to the embedding struct; one per request that the transport owns
- * @recover_wq: Ordered: @work and @watchdog
+ * @recover_wq: Ordered work queue that runs @work and @watchdog
  * @timeout_ms: Milliseconds without progress after which the watchdog acts
  * @sched: The scheduler
- * @work: Recovery
+ * @work: Recovers the device's queue
  * @watchdog: Checks whether the device still makes progress
- * @hw_context: Fence context of the device fences
- * @signal_lock: Keeps the order of signalling; the locks of the hw fences nest inside
+ * @hw_context: Fence context of &pagoda_job.hw of all jobs
+ * @signal_lock: Held while fences are signalled, to keep their order; their locks nest inside
  * @lock: Protects all members below
  * @inflight: Jobs that the scheduler handed over, in order, until their fence signals
- * @need_reset: The device refused a request, gave an invalid answer or made no progress
+ * @need_reset: The device's queue has to be reset: the device refused a request, gave an invalid
+ *	answer or made no progress, or a request couldn't be submitted
  * @polling: The watchdog is looking for completions
  * @taken: Jobs that the scheduler handed over so far
- * @retired: Jobs whose fence was signalled
- * @sent_seqno: Highest number that the device was sent
- * @acked_seqno: Highest number that the device is known to have finished
+ * @retired: Jobs taken off @inflight so far, to have their fence signalled
+ * @sent_seqno: Highest &pagoda_job.seqno that the device was sent
+ * @acked_seqno: Highest &pagoda_job.seqno that the device is known to have finished
  * @nr_sent: Number of requests that the device has
  * @polled: Completions found by a poll, without an interrupt
  * @progress: jiffies of the device's last progress
@@ -159,8 +161,8 @@ struct pagoda_flight {
 	struct delayed_work watchdog;
 	u64 hw_context;
 
-	spinlock_t signal_lock;	/* order in which fences signal */
-	spinlock_t lock;	/* all members below */
+	spinlock_t signal_lock;	/* keeps fences signalling in order */
+	spinlock_t lock;	/* protects all members below */
 	struct list_head inflight;
 	bool need_reset;
 	bool polling;
@@ -175,7 +177,7 @@ struct pagoda_flight {
 	wait_queue_head_t drained;
 };
 
-/* flight.c */
+/* Defined in flight.c */
 int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth);
 void pagoda_flight_free_job(struct drm_sched_job *sched_job);
 void pagoda_flight_retire(struct pagoda_flight *flight);
@@ -200,7 +202,7 @@ void pagoda_job_put(struct pagoda_job *job);
 void pagoda_job_fini(struct pagoda_job *job);
 const char *pagoda_job_state_name(const struct pagoda_job *job);
 
-/* fence.c */
+/* Defined in fence.c */
 const char *pagoda_timeline_prepare(enum pagoda_timeline timeline);
 void pagoda_timeline_detach(enum pagoda_timeline timeline, struct drm_sched_job *job);
 

@@ -2,7 +2,7 @@
 /*
  * Internals of the paging timeline.
  *
- * A job is a submission. What has the job at each stage of its life:
+ * A job is a submission. The owner of a job from one stage of the job's life to the next:
  *
  *	pool      -> get                     caller, may sleep and allocate
  *	get       -> arm, push               scheduler, waits for dependencies
@@ -10,8 +10,8 @@
  *	free_job  -> history -> pool         queue: kept for debugfs, then reused
  *
  * All work in the dma_fence signalling path that may sleep (reset, the CPU executor, the watchdog)
- * runs in one ordered work queue: no two such work items run at a time, nor need locks against each
- * other.
+ * runs in one ordered work queue: no two such work items run at a time, so that they need no locks
+ * against each other.
  */
 #ifndef PAGODA_QUEUE_INTERNAL_H
 #define PAGODA_QUEUE_INTERNAL_H
@@ -40,11 +40,11 @@ enum pagoda_queue_mode {
  * struct pagoda_paging_job - A submission with all memory it will ever need
  * @core: Part in common with the engines' jobs; first, for its alignment
  * @base: Part that the owner sees
- * @start: Offset of the first byte not executed yet
+ * @start: Offset of the first byte of the buffer that isn't executed yet
  * @refused: Pushed after pagoda_queue_stop(); set before the scheduler sees the job
  * @rescue: The device failed too often: the CPU executes the rest
  * @finished: Executed by the CPU, or lost: nothing is left for the device to execute
- * @begun_ns: CLOCK_MONOTONIC when all dependencies were signalled
+ * @begun_ns: CLOCK_MONOTONIC when run_job was called: all dependencies were signalled
  * @failed_at: Offset at which the device failed last
  * @failures: Failures of the device in a row at @failed_at
  *
@@ -66,10 +66,11 @@ struct pagoda_paging_job {
  * struct pagoda_queue - A paging timeline
  * @kref: References: the owner's, and one per request that the transport owns
  * @args: Arguments of pagoda_queue_create()
- * @flight: Jobs in flight, by sequence number; flight.lock protects all members from @pool on
+ * @flight: Jobs in flight, in the order of their numbers; flight.lock protects all members from
+ *	@pool on
  * @entity: The only entity of the scheduler
- * @submit_wq: Ordered: runs jobs, frees them
- * @recover_wq: Ordered: work item and watchdog of @flight
+ * @submit_wq: Ordered work queue of the scheduler, which runs and frees jobs
+ * @recover_wq: Ordered work queue of the work item and the watchdog of @flight
  * @retired_ns: CLOCK_MONOTONIC when jobs were last found to be finished; protected by
  *	flight.signal_lock
  * @pool: Free jobs
@@ -82,8 +83,8 @@ struct pagoda_paging_job {
  * @adapter_busy: A reset of the whole device is in progress
  * @stopped: No more jobs are accepted
  * @gone: Destroyed; only requests that the transport still owns refer to the queue
- * @adapter_wanted: Reasons of those requests for a reset of the whole device that no reset has
- *	answered yet, 0 = there are none
+ * @adapter_wanted: Reasons of those calls of pagoda_queue_reset_adapter() that no reset of the
+ *	whole device has answered yet, 0 = there are none
  * @adapter_tries: Resets of the whole device that were tried
  * @adapter_result: Result of the last reset of the whole device
  * @doomed_seqno: Jobs up to this number are given up although the queue isn't @closed any more
@@ -91,7 +92,7 @@ struct pagoda_paging_job {
  *	lower than those of their jobs by this amount
  * @next_seqno: Number of the last armed job
  * @last_fence: Fence of the last job pushed
- * @stats: Counters, except for doorbells and polls
+ * @stats: Counters; those of doorbells and polls are in the transport and in @flight
  * @adapter_done: Woken when @adapter_tries changes
  */
 struct pagoda_queue {
@@ -141,7 +142,7 @@ static inline struct pagoda_paging_job *pagoda_queue_first(struct pagoda_queue *
 					core.node);
 }
 
-/* Returns whether the job is given up, because it was pushed before the device was rebuilt. */
+/* Returns whether the job is given up: pushed before the memory of a reset device was rebuilt. */
 static inline bool pagoda_queue_dooms(const struct pagoda_paging_job *job)
 {
 	const struct pagoda_queue *queue = pagoda_queue_of(job);
@@ -150,12 +151,12 @@ static inline bool pagoda_queue_dooms(const struct pagoda_paging_job *job)
 	return queue->closed || job->base.seqno <= queue->doomed_seqno;
 }
 
-/* submission.c */
+/* Defined in submission.c */
 void pagoda_queue_ended(struct pagoda_job *core);
 void pagoda_queue_free(struct pagoda_paging_job *job);
 void pagoda_queue_reuse(struct pagoda_job *core);
 
-/* send.c */
+/* Defined in send.c */
 struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job);
 bool pagoda_queue_send(struct pagoda_queue *queue);
 bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
@@ -163,7 +164,7 @@ bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 void pagoda_queue_finished(struct pagoda_flight *flight, u32 count);
 void pagoda_queue_retired(struct pagoda_job *core);
 
-/* recovery.c */
+/* Defined in recovery.c */
 u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling);
 void pagoda_queue_resume(struct pagoda_queue *queue);
 void pagoda_queue_run_cpu(struct pagoda_queue *queue);

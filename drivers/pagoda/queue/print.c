@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Counters, state and last buffers of the paging queue, for debugfs. */
+/* Prints counters and state of the paging queue, and visits its last buffers, for debugfs. */
 #include <linux/dma-fence.h>
 
 #include <drm/drm_print.h>
@@ -69,7 +69,7 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 /**
  * pagoda_queue_visit_recent() - Visit the last finished submissions
  * @queue: The queue
- * @visit: Called oldest first with buffer, bytes, sequence number and fence error, without a lock
+ * @visit: Called for the oldest first, without a lock, with buffer, bytes, number and fence error
  * @arg: First argument of @visit
  *
  * Context: any process context.

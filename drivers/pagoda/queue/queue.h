@@ -6,20 +6,20 @@
  * submission is one paging buffer with its private data, its dependencies and its fence. The life
  * of a submission:
  *
- *	get   allocates everything it will ever need; may sleep and fail
+ *	get   allocates all that the submission will ever need; may sleep and fail
  *	add   collects dependencies; may sleep and fail
  *	arm   publishes the fence. From here to push the caller must not allocate with
  *	      reclaim, take a reservation lock or wait for a fence of this driver
- *	push  hands the built buffer over; the fence signals in finite time
+ *	push  hands the built buffer over to the queue; the fence signals in finite time
  *	put   instead of arm: frees the submission unused
  *
- * Submissions are armed and pushed in one order, under a lock of the caller; only one submission is
- * armed and not pushed at a time.
+ * Submissions are armed and pushed in the same order, under a lock of the caller; only one
+ * submission at a time is armed and not pushed yet.
  *
- * Operations that never run concurrently (C23): two builds, which hold the caller's lock; and, of
- * the device's queue, submit, poll and reset. A build may run concurrently with any of these three:
- * its buffer belongs to the builder until push, and doesn't change from then on. A submission
- * pushed during a reset is sent after the reset.
+ * Operations that never run concurrently (C23): two builds of buffers, which hold the caller's
+ * lock; and, of the device's queue, submit, poll and reset. A build may run concurrently with
+ * submit, poll or reset: the built buffer belongs to the builder until push, and doesn't change
+ * from then on. A submission pushed during a reset is sent after the reset.
  *
  * When the device refuses or loses a submission, the queue resets the device's queue and continues
  * from the first packet that wasn't executed, with unchanged sequence numbers and before any newer
@@ -46,7 +46,7 @@ struct pagoda_fault;
 struct pagoda_queue;
 struct pagoda_transport;
 
-/** PAGODA_QUEUE_REPLAYS: times that the device gets a packet again that it failed to execute. */
+/** PAGODA_QUEUE_REPLAYS: most times that the device gets a packet again that it failed at. */
 #define PAGODA_QUEUE_REPLAYS	2
 /** PAGODA_QUEUE_HISTORY: number of finished submissions kept with their buffers, for debugfs. */
 #define PAGODA_QUEUE_HISTORY	8
@@ -57,11 +57,11 @@ struct pagoda_transport;
  * @priv: Private data, @priv_size bytes
  * @size: Bytes of @data, a multiple of the page size
  * @priv_size: Bytes of @priv
- * @built: Bytes built; set by the builder's caller before push
- * @priv_built: Bytes of private data built; set by the builder's caller before push
+ * @built: Bytes of @data in use; set by the builder's caller before push
+ * @priv_built: Bytes of @priv in use; set by the builder's caller before push
  * @operations: Operations in the buffer, for traces; set by the builder's caller before push
  * @moved: Bytes of content that the operations move; set by the builder's caller before push
- * @owner: For the caller's use in its pagoda_queue_ops
+ * @owner: For the caller's use in &struct pagoda_queue_ops
  * @fence: After arm: signals when the submission is finished; the submission's reference, so users
  *	of the fence take their own
  * @seqno: After arm: number of the submission, one more than that of the submission before
@@ -83,20 +83,21 @@ struct pagoda_submission {
 /**
  * struct pagoda_queue_ops - Operations of the queue's owner (vidmm)
  * @execute: Run the submission on the CPU from byte @start; 0, or an error with *@stopped_at
- *	the offset of the first packet not executed completely. Called instead of the device if
- *	pagoda_queue_args.use_cpu, and when the device failed although it got the packet again.
- *	Called in a work item in the dma_fence signalling path: must not allocate with reclaim or
- *	take a reservation lock
- * @lost: The submission failed for good with @error from byte @offset on: mark the content of its
- *	allocations as lost, clear memory that user space could see. Returns true if the device
- *	must not continue without the submission's effect: the queue then resets the whole device,
- *	unless the submission was given up because of a reset of the whole device or of
- *	pagoda_queue_stop(). Called in the context of @execute, before the fence signals
- * @reset_adapter: Reset the whole device, because the queue is @broken and couldn't be reset,
- *	because of the reasons in @asked (pagoda_queue_reset_adapter(); 0: there was no request),
- *	or both. Nothing of the queue is sent meanwhile. 0: all requests that the device had are
- *	lost, the owner rebuilds and calls pagoda_queue_restart(); else the device is never used
- *	again. Called in the context of @execute. May be NULL
+ *	the offset of the first packet not executed completely. Called if the device doesn't execute
+ *	(pagoda_queue_args.use_cpu, or a device that can't be reset), and when the device failed at
+ *	a packet more than PAGODA_QUEUE_REPLAYS times. Called in a work item in the dma_fence
+ *	signalling path: must not allocate with reclaim or take a reservation lock
+ * @lost: The submission failed for good with @error from byte @offset on: the owner marks the
+ *	content of its allocations as lost, clears memory that user space could see. Returns true if
+ *	the device must not continue without the submission's effect: the queue then resets the
+ *	whole device, unless the submission was given up because of a reset of the whole device or
+ *	of pagoda_queue_stop(). Called in the context of @execute, before the fence signals
+ * @reset_adapter: Reset the whole device, because the paging queue can't continue otherwise
+ *	(@broken), because of the reasons in @asked (pagoda_queue_reset_adapter(); 0: no call of
+ *	it), or both. The queue sends no submission meanwhile. If the owner returns 0, all requests
+ *	that the device had are lost, and the owner rebuilds the device's memory and calls
+ *	pagoda_queue_restart(); after an error the queue never uses the device again. Called in the
+ *	context of @execute. May be NULL
  * @measured: Submissions that move @bytes were executed, one after the other, within @ns; the
  *	time they waited for dependencies isn't counted. Called in the dma_fence signalling path,
  *	with spinlocks held and interrupts off; one call at a time. May be NULL
@@ -113,13 +114,13 @@ struct pagoda_queue_ops {
 /**
  * struct pagoda_queue_args - Description of a queue
  * @dev: Device for messages and the scheduler
- * @transport: Transport to the device
+ * @transport: Transport to the device; may be NULL with @use_cpu
  * @ops: Owner's operations
  * @owner: First argument of the owner's operations
  * @buffer_size: Bytes of a paging buffer, multiple of the page size
  * @priv_size: Bytes of private data per submission
- * @timeout_ms: Time without progress after which the queue polls and resets the device; well
- *	below TTM's 15 s waits
+ * @timeout_ms: Milliseconds without progress after which the queue polls for completions, and
+ *	resets the device's queue if the poll finds none; well below TTM's 15 s waits
  * @use_cpu: Execute on the CPU, never on the device
  */
 struct pagoda_queue_args {

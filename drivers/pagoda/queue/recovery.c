@@ -5,18 +5,18 @@
  *	watchdog    no progress for too long: look for completions that came
  *	            without an interrupt; if there are none, reset
  *	recover     hold new jobs back, reset, accept the progress that the device
- *	            reports if it is possible at all, and continue from there: with
+ *	            reports if that is possible at all, and continue from there: with
  *	            unchanged numbers, in order, before any newer job
  *	rescue      a packet that the device fails at for the third time is executed
  *	            by the CPU, with the rest of its buffer
  *	lost        the CPU can't execute the job either: the owner marks the content
  *	            lost, and the queue escalates if the owner says that the device must
  *	            not continue without the job's effect
- *	escalate    the queue couldn't be reset, or a reset of the whole device was
- *	            requested: the owner resets the device, and all requests that the
+ *	escalate    the device's queue couldn't be reset, or a reset of the whole device
+ *	            was requested: the owner resets the device, and all requests that the
  *	            device was given count as executed (C193)
- *	closed      jobs that were in flight, and jobs pushed from now on, are given up
- *	            in order: the content of the device's memory is unknown
+ *	closed      jobs that were in flight, and jobs pushed until the restart, are given
+ *	            up in order: the content of the device's memory is unknown
  *	restart     called by the owner once the device's memory is rebuilt
  *	dead        the whole device can't be reset either: the CPU executes everything
  *
@@ -24,8 +24,8 @@
  * numbers stay without gaps and the job's fence keeps its place.
  *
  * All recovery runs in recover_wq, one work item at a time, in the dma_fence signalling path: a
- * work item may sleep, but neither allocates with reclaim nor waits for a thread that does. The
- * owner's rebuild isn't in that path.
+ * work item may sleep, but neither allocates with reclaim nor waits for a thread that does so. The
+ * owner's rebuild of the device's memory isn't in that path.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
@@ -33,8 +33,9 @@
 #include "internal.h"
 
 /*
- * Sends nothing from now on (C23). With @polling, completions count as polled, that is without an
- * interrupt. Returns the completions polled so far. Runs in recover_wq.
+ * Keeps the queue from sending jobs until pagoda_queue_resume() (C23). With @polling, completions
+ * count as polled, that is without an interrupt. Returns the number of completions polled so far.
+ * Runs in recover_wq.
  */
 u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling)
 {
@@ -62,7 +63,7 @@ void pagoda_queue_resume(struct pagoda_queue *queue)
 	pagoda_flight_kick(&queue->flight, kick);
 }
 
-/* Counts failures in a row at the packet at @offset: after too many the CPU takes over. */
+/* Counts failures in a row at the packet at @offset: after too many the CPU gets the job's rest. */
 static void job_failed(struct pagoda_paging_job *job, u32 offset)
 {
 	job->start = max(job->start, offset);
@@ -109,8 +110,8 @@ static bool reset_apply(struct pagoda_queue *queue, const struct pagoda_reset_re
 }
 
 /*
- * Executes the first job in flight on the CPU, or reports the job to the owner as lost. Returns
- * true if the device must not continue without the job's effect.
+ * Executes the first job in flight on the CPU. If that fails or the job is given up, reports the
+ * job to the owner as lost. Returns true if the device must not continue without the job's effect.
  */
 static bool job_finish(struct pagoda_paging_job *job)
 {
@@ -145,7 +146,7 @@ static bool job_finish(struct pagoda_paging_job *job)
 	return fatal;
 }
 
-/* Returns the first job in flight if the CPU has to execute it, else NULL. */
+/* Returns the first job in flight if the CPU has to execute it or give it up, else NULL. */
 static struct pagoda_paging_job *queue_cpu_job(struct pagoda_queue *queue)
 {
 	struct pagoda_paging_job *job;
@@ -160,7 +161,7 @@ static struct pagoda_paging_job *queue_cpu_job(struct pagoda_queue *queue)
 	return job;
 }
 
-/* Counts a given-up job as finished: the device never got it, or finished it in a reset. */
+/* Counts a given-up job as finished: the device never got it, or lost it in a reset (C193). */
 static void job_skip(struct pagoda_paging_job *job)
 {
 	struct pagoda_queue *queue = pagoda_queue_of(job);
@@ -187,7 +188,10 @@ static int queue_reset_device(struct pagoda_queue *queue, u32 asked, bool broken
 	return ret;
 }
 
-/* Closes the queue, then resets the device; pagoda_queue_restart() fails until that is over. */
+/*
+ * Closes the queue, then resets the whole device; pagoda_queue_restart() fails until the reset is
+ * over. Returns 0, or an error, after which the CPU executes everything.
+ */
 static int queue_reset_whole(struct pagoda_queue *queue, bool broken)
 {
 	struct pagoda_transport *transport = queue->flight.transport;
@@ -199,7 +203,7 @@ static int queue_reset_whole(struct pagoda_queue *queue, bool broken)
 	spin_lock_irq(&queue->flight.lock);
 	was_closed = queue->closed;
 	queue->closed = true;
-	/* This reset answers all requests up to now and gets the reasons of all of them. */
+	/* This reset answers all calls of pagoda_queue_reset_adapter() so far. */
 	asked = queue->adapter_wanted;
 	queue->adapter_wanted = 0;
 	queue->adapter_busy = true;
@@ -239,7 +243,7 @@ int pagoda_queue_escalate(struct pagoda_queue *queue)
 }
 
 /*
- * Executes on the CPU, or gives up, jobs in flight until the first is for the device to execute.
+ * Executes on the CPU, or gives up, jobs in flight until the first one left is for the device.
  * The caller resumes the queue, which is held if the whole device was reset. Runs in recover_wq.
  */
 void pagoda_queue_run_cpu(struct pagoda_queue *queue)
@@ -252,7 +256,7 @@ void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 			pagoda_queue_escalate(queue);
 		}
 		spin_lock_irq(&queue->flight.lock);
-		/* The device still gets the job, with nothing to execute, to keep its numbers. */
+		/* The device still gets the job, now empty, so that its numbers have no gaps. */
 		if (queue->mode == PAGODA_QUEUE_DEVICE && !job->refused &&
 		    !pagoda_queue_dooms(job)) {
 			spin_unlock_irq(&queue->flight.lock);
@@ -265,7 +269,7 @@ void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 	}
 }
 
-/* Resets the whole device if that was requested, and returns whether it was. In recover_wq. */
+/* Resets the whole device if a reset was requested; returns whether one was. In recover_wq. */
 static bool queue_answer_asked(struct pagoda_queue *queue)
 {
 	if (!READ_ONCE(queue->adapter_wanted))
@@ -307,7 +311,7 @@ static void queue_recover(struct pagoda_queue *queue)
 	pagoda_queue_resume(queue);
 }
 
-/* Recovers if the device needs it, and runs the CPU's jobs. Runs in recover_wq. */
+/* Resets the device or its queue if needed or requested, runs the CPU's jobs. In recover_wq. */
 void pagoda_queue_work(struct work_struct *work)
 {
 	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, flight.work);
@@ -332,7 +336,7 @@ static bool queue_overdue(struct pagoda_queue *queue)
 	return overdue;
 }
 
-/* Returns true if a poll found completions without an interrupt. Leaves the queue held. */
+/* Returns true if a poll found completions, and no need for a reset. Leaves the queue held. */
 static bool queue_poll(struct pagoda_queue *queue)
 {
 	struct pagoda_transport *transport = queue->flight.transport;
@@ -346,7 +350,7 @@ static bool queue_poll(struct pagoda_queue *queue)
 	return found;
 }
 
-/* Checks whether the device still makes progress. Runs in recover_wq. */
+/* Resets the device's queue if the device made no progress for too long. In recover_wq. */
 void pagoda_queue_watchdog(struct work_struct *work)
 {
 	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, flight.watchdog.work);
@@ -368,10 +372,10 @@ out:
 /**
  * pagoda_queue_reset_adapter() - Reset the whole device
  * @queue: The queue; its owner has a reset_adapter()
- * @reasons: Bits for &pagoda_queue_ops.reset_adapter, not 0
+ * @reasons: Bits to be set in @asked of &pagoda_queue_ops.reset_adapter, not 0
  *
  * Returns when the reset is over; jobs that were in flight are given up then, or soon after.
- * Concurrent requests get a single reset, with the reasons of all of them.
+ * Concurrent calls get a single reset, with the reasons of all calls.
  *
  * Context: may sleep for some seconds, but doesn't allocate: may be called in the dma_fence
  * signalling path. Not to be called from an operation of the queue.
@@ -398,8 +402,8 @@ int pagoda_queue_reset_adapter(struct pagoda_queue *queue, u32 reasons)
  * pagoda_queue_is_closed() - Check whether pushed jobs are given up
  * @queue: The queue
  *
- * Context: any; a closed queue stays closed as long as the lock is held that pagoda_queue_restart()
- * requires. A reset of the device closes the queue without that lock.
+ * Context: any. A closed queue stays closed as long as the caller holds the lock that orders arm
+ * and push; a reset of the device closes the queue without that lock.
  * Return: True if the device was reset and its memory isn't rebuilt yet.
  */
 bool pagoda_queue_is_closed(struct pagoda_queue *queue)
@@ -411,11 +415,11 @@ bool pagoda_queue_is_closed(struct pagoda_queue *queue)
  * pagoda_queue_restart() - Give the device work again after its memory was rebuilt
  * @queue: The queue
  *
- * Jobs pushed before the call are given up, now or later. The next job armed is the first that the
- * device executes, with the number that follows the last number given to the device.
+ * Jobs pushed before the call are given up, before or after the return. The next job armed is the
+ * first that the device executes, with the number that follows the last number sent to the device.
  *
  * Context: doesn't sleep. The lock that orders arm and push is held, and all armed jobs are pushed.
- * Return: False if another reset of the device is in progress.
+ * Return: False if a reset of the device is in progress: the queue stays closed.
  */
 bool pagoda_queue_restart(struct pagoda_queue *queue)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Submissions in flight: which jobs are sent, what the device's answers mean, and how long jobs
- * took. Nothing here sleeps or allocates.
+ * took. No function of this file sleeps or allocates.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
@@ -31,7 +31,7 @@ void pagoda_queue_finished(struct pagoda_flight *flight, u32 count)
 	lockdep_assert_held(&flight->signal_lock);
 	spin_lock(&flight->lock);
 	job = pagoda_queue_first(queue);
-	/* A refused job that is the first in flight now: recovery ends the job. */
+	/* If a refused job is the first in flight now, recovery ends the job. */
 	if (job && !count && job->refused)
 		pagoda_flight_recover(flight);
 	begun_ns = count ? max(job->begun_ns, queue->retired_ns) : 0;
@@ -69,7 +69,7 @@ static void job_fault(struct pagoda_paging_job *job, const struct pagoda_fault *
 			    fault->address);
 }
 
-/* Returns whether the device has to be reset because of its answer to a job. */
+/* Returns whether the device's queue has to be reset, since the device answered @outcome. */
 bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			 const struct pagoda_fault *fault)
 {
@@ -81,7 +81,7 @@ bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 	else if (outcome == PAGODA_OUTCOME_BAD_ANSWER)
 		dev_err_ratelimited(queue->args.dev, "paging request %llu: bad answer\n",
 				    job->base.seqno);
-	else	/* Given back unexecuted, as all requests are by a reset, which holds the queue. */
+	else	/* A reset, which holds the queue without polling, gives all requests back. */
 		return !queue->held || queue->flight.polling;
 	return true;
 }
@@ -126,8 +126,8 @@ static struct pagoda_paging_job *queue_waiting(struct pagoda_queue *queue)
 
 /*
  * Sends all waiting jobs in order, unless the queue is held or needs a reset (C23). A job that
- * can't be sent causes a reset. Returns true if the caller has to ring the doorbell, without the
- * lock.
+ * can't be sent causes a reset. Returns true if the caller has to ring the doorbell, after dropping
+ * flight.lock.
  */
 bool pagoda_queue_send(struct pagoda_queue *queue)
 {

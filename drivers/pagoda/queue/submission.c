@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submissions: their memory, their dependencies, arm and push.
+ * Submissions but for execution: their memory, their dependencies, arm, push, history.
  *
  * pagoda_queue_get() allocates all memory that a submission will ever need, so that nothing
  * allocates in the dma_fence signalling path. Buffers are reused without being cleared: the device
@@ -96,7 +96,7 @@ static void pool_give(struct pagoda_queue *queue, struct pagoda_paging_job *job)
 		pagoda_queue_free(job);
 }
 
-/* Moves a job without references to the pool, or frees the job. */
+/* Moves a job without references to the pool, or frees the job if the pool is full or gone. */
 void pagoda_queue_reuse(struct pagoda_job *core)
 {
 	struct pagoda_paging_job *job = container_of(core, struct pagoda_paging_job, core);
@@ -105,8 +105,8 @@ void pagoda_queue_reuse(struct pagoda_job *core)
 }
 
 /*
- * Moves a finished job, with the scheduler side's reference, into the history for debugfs. If the
- * history is full, drops its oldest job. Takes queue->flight.lock.
+ * Moves a finished job, with the scheduler side's reference, into the history for debugfs, unless
+ * the transport still has a reference to the job. If the history is full, drops its oldest job.
  */
 void pagoda_queue_ended(struct pagoda_job *core)
 {
@@ -209,9 +209,9 @@ bool pagoda_queue_owns(struct pagoda_queue *queue, struct dma_fence *fence)
 }
 
 /*
- * Makes a submission that isn't armed run after @fence, which may be NULL; takes a reference of its
- * own. Signalled fences and fences of the submission's own queue are ignored. Returns 0 or -ENOMEM.
- * May sleep and allocate.
+ * Makes a submission that isn't armed run after @fence, which may be NULL; the submission takes its
+ * own reference. Signalled fences and fences of the submission's own queue are ignored. Returns 0
+ * or -ENOMEM. May sleep and allocate.
  */
 int pagoda_submission_add_fence(struct pagoda_submission *submission,
 				struct dma_fence *fence)
@@ -236,11 +236,11 @@ int pagoda_submission_add_resv(struct pagoda_submission *submission,
 
 /**
  * pagoda_submission_arm() - Publish the submission's fence
- * @submission: With all its dependencies
+ * @submission: Submission whose dependencies are all added
  *
- * From here to pagoda_submission_push() no thread that holds the lock may allocate with reclaim
- * (C24). Another thread than the caller may push the submission, as long as that is sure to happen
- * soon.
+ * From here to pagoda_submission_push() no thread that holds the caller's lock which orders arm and
+ * push may allocate with reclaim (C24). Another thread than the caller may push the submission, as
+ * long as the push is sure to happen soon.
  *
  * Context: The caller's lock that orders arm and push is held.
  */
@@ -258,7 +258,7 @@ void pagoda_submission_arm(struct pagoda_submission *submission)
  * @submission: @built and @priv_built set. The submission must not be touched afterwards; a
  *	caller that needs the fence takes a reference before
  *
- * Context: The lock that orders arm and push is held. In the dma_fence signalling path.
+ * Context: The caller's lock that orders arm and push is held. In the dma_fence signalling path.
  */
 void pagoda_submission_push(struct pagoda_submission *submission)
 {

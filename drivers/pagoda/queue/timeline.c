@@ -102,8 +102,8 @@ err_free:
  * pagoda_queue_stop() - Accept no more submissions and finish those in flight
  * @queue: The queue
  *
- * Returns when all fences armed and pushed so far are signalled. A submission that is pushed later
- * is reported to pagoda_queue_ops.lost and fails with -ENODEV.
+ * Returns when the fences of all submissions pushed so far are signalled. A submission that is
+ * pushed later is reported to &pagoda_queue_ops.lost and fails with -ENODEV.
  *
  * Context: may sleep; the caller holds no lock that is needed to signal a fence.
  */
@@ -134,7 +134,7 @@ static void queue_free_jobs(struct pagoda_queue *queue)
  * @queue: The queue, or NULL; no more submissions are got or pushed, and all that were got are
  *	pushed or put
  *
- * Requests that the transport could not get back stay with the transport.
+ * Requests that the transport couldn't get back from the device stay allocated.
  *
  * Context: may sleep; the caller holds no lock that is needed to signal a fence.
  */
@@ -146,7 +146,7 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 	pagoda_flight_drain(&queue->flight);
 	cancel_delayed_work_sync(&queue->flight.watchdog);
 	cancel_work_sync(&queue->flight.work);
-	/* Callbacks of fences, the last job's included, may still be waking the scheduler. */
+	/* Callbacks of fences, even the last job's, may still wake the scheduler: wait for them. */
 	synchronize_rcu();
 	drm_sched_entity_destroy(&queue->entity);
 	drm_sched_fini(&queue->flight.sched);
@@ -160,7 +160,7 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 /**
  * pagoda_queue_wait_idle() - Wait for all submissions pushed so far
  * @queue: The queue
- * @timeout: Jiffies
+ * @timeout: Jiffies to wait at most
  *
  * Context: may sleep; the caller holds no lock that is needed to signal a fence.
  * Return: 0 or -ETIME.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Arrays in user memory (struct drm_pagoda_array): checked, and answered entry by entry. */
+/* Checks arrays in user memory (struct drm_pagoda_array), and fills answers into their entries. */
 #include <linux/hash.h>
 #include <linux/log2.h>
 #include <linux/uaccess.h>
@@ -9,9 +9,8 @@
 #include "args.h"
 
 /*
- * Checks the count of an array, and its stride, which is at least @entry bytes. Returns 0,
- * -E2BIG or
- * -EINVAL, in the order of errors that the ABI header documents.
+ * Checks the count of an array, and its stride, which must be @entry bytes at least. Returns 0,
+ * -E2BIG or -EINVAL, in the order of errors that the ABI header documents.
  */
 int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry)
 {
@@ -31,7 +30,7 @@ char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index)
 	return (char __user *)u64_to_user_ptr(array->array) + (u64)index * array->stride;
 }
 
-/* Calls @answer for each entry, then writes all answers; if @answer fails, writes none. */
+/* Calls @answer for each entry, then writes all answers; if any @answer fails, writes none. */
 static int array_answer(struct drm_device *drm, struct drm_file *file,
 			const struct drm_pagoda_array *array, u32 entry,
 			pagoda_answer_func answer, char *answers)
@@ -52,9 +51,9 @@ static int array_answer(struct drm_device *drm, struct drm_file *file,
 }
 
 /*
- * Has @answer fill in the entries of an array in user memory, all or none of them. @entry is the
- * number of bytes written to each. Returns 0, the error of @answer, -E2BIG, -EINVAL, -EFAULT,
- * -ENOMEM or -ERESTARTSYS.
+ * Has @answer make an answer of @entry bytes for each entry of an array in user memory, and then
+ * writes all answers; if @answer fails for an entry, writes none. Returns 0, the error of @answer,
+ * -E2BIG, -EINVAL, -EFAULT, -ENOMEM or -ERESTARTSYS.
  */
 int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,
 			const struct drm_pagoda_array *array, u32 entry,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Helpers that the files with ioctls share. */
+/* Functions and types that the files of uapi/ share. */
 #ifndef PAGODA_UAPI_ARGS_H
 #define PAGODA_UAPI_ARGS_H
 
@@ -48,15 +48,15 @@ int pagoda_bo_describe(struct drm_device *drm, struct pagoda_bo *bo,
 /* Layout of drm_pagoda_residency_entry, drm_pagoda_submit_entry and drm_pagoda_priority_entry. */
 struct pagoda_bo_entry {
 	u32 handle;
-	u32 flags;				/* SET_PRIORITY: the priority */
+	u32 flags;				/* in SET_PRIORITY the priority */
 };
 
 /* A caller's list of allocations. */
 struct pagoda_bo_list {
 	struct pagoda_bo **bos;			/* references; NULL until looked up */
-	u32 *flags;				/* of each of @bos */
+	u32 *flags;				/* flags of each of @bos */
 	struct pagoda_bo_entry *entries;	/* as copied from user memory */
-	u32 count;				/* allocations that were looked up */
+	u32 count;				/* number of @bos looked up so far */
 };
 
 int pagoda_bo_list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
@@ -73,7 +73,7 @@ void pagoda_bo_list_put(struct pagoda_bo_list *list);
 /* Point of a timeline syncobj that a call signals. */
 struct pagoda_out_point {
 	struct drm_syncobj *syncobj;	/* a reference; NULL if the caller named none */
-	struct dma_fence_chain *chain;	/* in advance: no error after the work */
+	struct dma_fence_chain *chain;	/* for @point, allocated before the work */
 	u64 point;
 };
 
@@ -105,7 +105,7 @@ int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 int pagoda_evict_queued(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_evict *args);
 
-/* Reads an entry from user memory and fills in @answer. Returns 0 or a negative errno. */
+/* Reads the entry of @stride bytes at @from, fills in @answer. Returns 0 or a negative errno. */
 typedef int (*pagoda_answer_func)(struct drm_device *drm, struct drm_file *file,
 				  const char __user *from, u32 stride, void *answer);
 int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,

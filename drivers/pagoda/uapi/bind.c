@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VM_BIND and VM_STATE: from user memory to the arguments of vidmm/.
+ * VM_BIND and VM_STATE: turns arguments from user space into arguments of vidmm/vm/.
  *
  * All entries are copied and checked, and memory for answers is checked to be writable, before the
  * first side effect. Checks that depend on what is mapped are done by vidmm/vm/bind_plan.c.
@@ -21,8 +21,8 @@
 #define PROTECTION_FLAGS	(DRM_PAGODA_BIND_READ_ONLY | DRM_PAGODA_BIND_NO_EXECUTE)
 
 /*
- * Fields that an entry of a type may use: @flags, a handle (of an allocation or fence), an offset,
- * and with @map driver_protection and window.
+ * Fields that a bind entry of one type may set: the bits in @flags, a handle (of an allocation or
+ * fence) with @handle, an offset with @offset, and driver_protection and window with @map.
  */
 struct bind_rule {
 	u32 flags;
@@ -64,7 +64,7 @@ static int bind_check_fields(struct drm_device *drm, const struct drm_pagoda_bin
 	return 0;
 }
 
-/* With CHOOSE, the address is only a lower bound: bind_plan.c checks the address it chooses. */
+/* With BIND_CHOOSE the entry's address is a lower bound; bind_plan.c checks the chosen address. */
 static int bind_check_range(struct drm_device *drm, struct pagoda_vm *vm,
 			    const struct drm_pagoda_bind_entry *entry)
 {
@@ -92,7 +92,7 @@ static int bind_check_window(struct drm_device *drm, const struct drm_pagoda_bin
 	return 0;
 }
 
-/* Checks an entry by itself, without its allocation and without what the VM maps. */
+/* Checks an entry's own fields, but not its allocation, nor what the VM maps already. */
 static int bind_check_entry(struct drm_device *drm, struct pagoda_vm *vm, bool update,
 			    const struct drm_pagoda_bind_entry *entry)
 {
@@ -151,7 +151,7 @@ static int bind_get_fence(struct drm_device *drm, struct drm_file *file, u32 han
 	return 0;
 }
 
-/* Returns -EFAULT if an address that CHOOSE chooses couldn't be written to the entry. */
+/* Returns -EFAULT if the entry has BIND_CHOOSE and its address isn't writable for the answer. */
 static int bind_check_answer(struct drm_device *drm, const struct drm_pagoda_bind_entry *entry,
 			     char __user *user)
 {
@@ -234,7 +234,7 @@ static int bind_get(struct drm_device *drm, struct drm_file *file, struct pagoda
 	ret = bind_get_entries(drm, file, vm, args, job);
 	if (!ret)
 		ret = pagoda_syncs_get(drm, file, &args->syncs, &job->syncs);
-	/* The point in @args is signalled as those of @args->syncs. */
+	/* args->point is signalled like the points in args->syncs. */
 	if (!ret)
 		ret = pagoda_point_get_sync(drm, file, args->syncobj, args->point, &job->syncs);
 	if (ret)
@@ -245,8 +245,8 @@ static int bind_get(struct drm_device *drm, struct drm_file *file, struct pagoda
 }
 
 /*
- * Unmaps allocations if another thread closed their handles after the lookup: the close did so,
- * too, but maybe before this VM_BIND mapped them.
+ * Unmaps allocations of @job whose handles another thread closed after the lookup: closing a handle
+ * unmaps its allocation, but maybe did so before this VM_BIND mapped the allocation.
  */
 static void bind_forget_closed(struct drm_file *file, struct pagoda_vm *vm,
 			       const struct pagoda_bind_job *job)
@@ -271,7 +271,7 @@ static void bind_forget_closed(struct drm_file *file, struct pagoda_vm *vm,
 	}
 }
 
-/* Writes chosen addresses to the caller's array, up to a page that the process has unmapped. */
+/* Writes chosen addresses to the caller's array; stops at an entry that isn't writable any more. */
 static void bind_answer(const struct drm_pagoda_vm_bind *args, const struct pagoda_bind_job *job)
 {
 	u32 i;

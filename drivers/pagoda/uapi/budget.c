@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* QUERY_MEMORY_INFO, SET_RESERVATION and EVENTS: a client's usage, budget and their changes. */
+/* QUERY_MEMORY_INFO, SET_RESERVATION and EVENTS: a client's memory usage, budget and events. */
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include "core/device.h"

@@ -68,7 +68,7 @@ int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_fi
 	mutex_unlock(&client->lock);
 	if (pagoda_refuse(drm, ret))
 		return ret;
-	/* GPU mappings end with the id, as those of an allocation end with its handle. */
+	/* A fence's GPU mappings end with its id, as an allocation's do with its handle. */
 	pagoda_enter_anyway(vidmm);
 	pagoda_client_forget(client, pagoda_mfence_bo(mfence));
 	pagoda_leave(vidmm);
@@ -76,7 +76,7 @@ int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_fi
 	return 0;
 }
 
-/* Fences and values of a call; holds a reference to each fence. */
+/* Monitored fences and values that an ioctl names; the list has a reference to each fence. */
 struct fence_list {
 	struct pagoda_mfence_value *entries;
 	u32 count;
@@ -175,7 +175,7 @@ static int wait_check(struct drm_device *drm, const struct drm_pagoda_fence_wait
 	return 0;
 }
 
-/* Prepares a wait. Only this step needs the device; the wait doesn't. */
+/* Creates the group of a wait. The creation needs the device; the wait itself doesn't. */
 static struct pagoda_mfence_group *wait_prepare(struct drm_device *drm, struct drm_file *file,
 						const struct drm_pagoda_fence_wait *args)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The end of a client: the objects of a client go when its file is closed. */
+/* The end of a client, whose objects are destroyed when its DRM file is closed. */
 #include <drm/drm_file.h>
 #include "core/device.h"
 #include "vidmm/fence/fence.h"
@@ -14,7 +14,8 @@
  * pagoda_client_kill() - Cancel the jobs of a client before its file is closed
  * @client: Client
  *
- * Only jobs that haven't begun are cancelled. pagoda_client_close() doesn't wait for the others.
+ * Only jobs that haven't begun are cancelled; pagoda_client_close() doesn't wait for jobs that
+ * have.
  *
  * Context: May sleep.
  */
@@ -29,7 +30,7 @@ void pagoda_client_kill(struct pagoda_client *client)
 }
 
 /**
- * pagoda_client_close() - Drop all objects of a closed file but its VMs
+ * pagoda_client_close() - Drop all objects of a closed file, except for the VMs
  * @file: File, after pagoda_client_kill()
  *
  * Doesn't wait for jobs: the VMs are left for pagoda_client_close_vms().
@@ -64,8 +65,8 @@ void pagoda_client_close(struct drm_file *file)
  * @client: Client, after pagoda_client_close()
  * @timeout: Jiffies, for all VMs together
  *
- * Context: Sleeps, outside of sections.
- * Return: true if all of their fences have signalled.
+ * Context: Sleeps. Not between pagoda_enter() and pagoda_leave().
+ * Return: true if all fences in the reservations of these VMs have signalled.
  */
 bool pagoda_client_wait_idle(struct pagoda_client *client, long timeout)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Objects of a client by id: VMs, contexts, monitored fences, paging queues. */
+/* Adds, finds and removes a client's objects by id: VMs, contexts, fences, paging queues. */
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_vma_manager.h>
@@ -10,7 +10,7 @@
 #include "vidmm/vm/vm.h"
 #include "args.h"
 
-/* Largest number of a client's objects of a kind, unless DRM_PAGODA_MAX_* has a smaller number. */
+/* Most objects of one kind that a client may have; DRM_PAGODA_MAX_* may limit a kind further. */
 #define CLIENT_MAX_OBJECTS	65536
 
 /* Gives an object an id, never 0. Returns 0, -ENOMEM, or -EMFILE if all ids are taken. */
@@ -55,7 +55,7 @@ void *pagoda_client_find(struct pagoda_client *client, enum pagoda_object kind, 
 	return object;
 }
 
-/* Removes an id. Returns its object with the reference that the id held, or NULL. */
+/* Removes an id. Returns the object that had the id, with the id's reference; NULL if none. */
 void *pagoda_client_remove(struct pagoda_client *client, enum pagoda_object kind, u32 id)
 {
 	void *object;
@@ -74,8 +74,8 @@ void pagoda_client_drop_fence(struct drm_file *file, struct pagoda_mfence *mfenc
 }
 
 /*
- * Promises that monitored fence @fence gets @value; @signal is NULL if @fence is 0. Returns 0,
- * -ENOENT or an error of pagoda_mfence_promise().
+ * Promises that the monitored fence with id @fence gets @value, and sets *@signal to the promise,
+ * or to NULL if @fence is 0. Returns 0, -ENOENT or an error of pagoda_mfence_promise().
  */
 int pagoda_client_promise(struct drm_device *drm, struct pagoda_client *client, u32 fence,
 			  u64 value, struct pagoda_mfence_signal **signal)

@@ -2,8 +2,8 @@
 /*
  * The file of a listener, in which a client reads its events.
  *
- * The file has references to the DRM device, and with it the manager, and to the client: events can
- * be read after the DRM file was closed.
+ * The file has references to the DRM device, which keeps the memory manager, and to the client, so
+ * that events can be read after the DRM file was closed.
  */
 #include <linux/anon_inodes.h>
 #include <linux/fcntl.h>
@@ -48,11 +48,11 @@ static ssize_t listener_read_now(struct pagoda_listener *listener, char __user *
 
 static bool listener_is_over(struct pagoda_listener *listener)
 {
-	/* Pairs with listener_look_at_device() and pagoda_ears_close(). */
+	/* Pairs with the releases in listener_look_at_device() and pagoda_ears_close(). */
 	return smp_load_acquire(&listener->gone) || smp_load_acquire(&listener->closed);
 }
 
-/* Returns 0, end of file, if the device or the client is gone and all earlier events were read. */
+/* Returns 0, end of file, if the device or the client is gone and all its events were read. */
 static ssize_t listener_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
 {
 	struct pagoda_listener *listener = file->private_data;
@@ -130,8 +130,9 @@ static struct pagoda_listener *listener_create(struct pagoda_vidmm *vidmm,
 }
 
 /*
- * Opens a file that reports a client's events and returns its descriptor; or -EMFILE if the client
- * or its user has too many, or another negative errno. @nonblock: reading doesn't wait.
+ * Opens a file in which a client's events are read. Returns the file's descriptor, or -EMFILE if
+ * the client or its user has too many such files, or another negative errno. @nonblock: read()
+ * doesn't wait for an event.
  */
 int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Handles that a caller names, single or in a list, turned into allocations. */
+/* Turns handles from user space, single or in lists, into allocations. */
 #include <linux/prefetch.h>
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
@@ -12,7 +12,7 @@
 #include "vidmm/ttm/ttm.h"
 #include "args.h"
 
-/* Number of handles that are looked up before drm_file.table_lock is dropped in between. */
+/* Most handles that are looked up before drm_file.table_lock is dropped and taken again. */
 #define LIST_SOME	64
 
 /* Returns the allocation with a reference, for pagoda_bo_put(); or NULL. */
@@ -28,7 +28,10 @@ void pagoda_bo_put(struct pagoda_bo *bo)
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }
 
-/* As pagoda_bo_info(), after a rebuild that is due, which finds out whether content was lost. */
+/*
+ * Calls pagoda_bo_info() in a section, whose begin does a rebuild of the device that is due: the
+ * rebuild finds out whether content was lost. Returns 0 or a negative errno.
+ */
 int pagoda_bo_describe(struct drm_device *drm, struct pagoda_bo *bo,
 		       struct drm_pagoda_allocation_info *info)
 {
@@ -42,7 +45,7 @@ int pagoda_bo_describe(struct drm_device *drm, struct pagoda_bo *bo,
 	return 0;
 }
 
-/* Copies the caller's entries, all at once if their stride is the kernel's. Checks the flags. */
+/* Copies @array from user memory to @entries; fails for a flag that isn't in @known_flags. */
 static int list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
 		     u32 known_flags, struct pagoda_bo_entry *entries)
 {
@@ -74,8 +77,8 @@ void pagoda_bo_list_put(struct pagoda_bo_list *list)
 }
 
 /*
- * Looks up handles; fills in NULL for a handle without an allocation. Prefetches the part of each
- * allocation that is used first: with long lists most of the time is spent waiting for memory.
+ * Looks up handles; sets @bos to NULL for a handle without an allocation. Prefetches the part of
+ * each allocation that is used first: with long lists most of the time is spent waiting for memory.
  */
 static void list_find(struct drm_file *file, const struct pagoda_bo_entry *entries, u32 count,
 		      struct pagoda_bo **bos)
@@ -92,8 +95,9 @@ static void list_find(struct drm_file *file, const struct pagoda_bo_entry *entri
 }
 
 /*
- * Looks up the next @count handles. Allocations that are found get a reference and are counted in
- * @list->count. Returns true if all were found.
+ * Looks up the @count handles behind the first @list->count. Allocations found, up to the first
+ * handle without one, get a reference and are counted in @list->count. Returns true if all were
+ * found.
  */
 static bool list_lookup_some(struct drm_file *file, u32 count, struct pagoda_bo_list *list)
 {
@@ -172,8 +176,9 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 }
 
 /*
- * Looks up handles and has settled.c count the leading allocations that are settled, or with @undo
- * uncount all; returns their number. The lock keeps the allocations from being freed.
+ * Looks up handles and calls pagoda_settling_some(), which returns how many leading allocations are
+ * settled (vidmm/ledger/settled.c); or with @undo pagoda_settling_undo() for all of them.
+ * table_lock keeps the allocations from being freed.
  */
 static u32 list_settle_some(struct drm_file *file, const struct pagoda_bo_entry *entries,
 			    u32 count, struct pagoda_settling *settling, bool undo)
@@ -209,11 +214,11 @@ static bool list_settle(struct drm_file *file, const struct pagoda_bo_entry *ent
 }
 
 /*
- * Returns true if nothing is left to do to make a list resident: all of it is settled
- * (settled.c), and no allocation is named twice; @count isn't 0. With @counted, each allocation
- * must be on the caller's residency list, and true also means that its count there was
- * increased. Takes no reservation and no reference. If false is returned, nothing has changed,
- * and the list may contain errors.
+ * Returns true if nothing is left to do to make a list resident: all of its allocations are settled
+ * (vidmm/ledger/settled.c), and none is named twice; @count isn't 0. With @counted, each allocation
+ * must be on the client's residency list, and if true is returned, each allocation's count on the
+ * residency list was increased. Takes no reservation and no reference. If false is returned,
+ * nothing has changed, and @entries may contain invalid handles.
  */
 bool pagoda_bo_list_is_settled(struct drm_device *drm, struct drm_file *file,
 			       const struct pagoda_bo_entry *entries, u32 count, bool counted)

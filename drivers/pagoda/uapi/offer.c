@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* OFFER, RECLAIM and SET_PRIORITY: how much a client needs its allocations. */
+/* OFFER, RECLAIM and SET_PRIORITY: a client tells how much it needs its allocations. */
 #include <linux/dma-fence.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
@@ -14,7 +14,7 @@
 #include "vidmm/vm/vm.h"
 #include "args.h"
 
-/* pagoda_bo_list_get() reads the priority of an entry as its flags. */
+/* pagoda_bo_list_get() reads the priority in a drm_pagoda_priority_entry as flags. */
 static_assert(sizeof(struct drm_pagoda_priority_entry) ==
 	      sizeof(struct drm_pagoda_residency_entry));
 static_assert(offsetof(struct drm_pagoda_priority_entry, priority) ==
@@ -39,7 +39,7 @@ int pagoda_ioctl_offer(struct drm_device *drm, void *data, struct drm_file *file
 	return ret;
 }
 
-/* Returns 0 if the array for results is empty, or valid and its memory writable. */
+/* Returns 0 if args->results is empty, or valid and writable; else -EINVAL, -E2BIG or -EFAULT. */
 static int reclaim_check_results(struct drm_device *drm, const struct drm_pagoda_reclaim *args)
 {
 	const struct drm_pagoda_array *results = &args->results;
@@ -75,8 +75,8 @@ static int reclaim_answer(const struct drm_pagoda_array *array, const u32 *resul
 }
 
 /*
- * Reclaims a list. Ignores a failure to make GPU mappings valid: the next submission that uses such
- * a mapping makes the mapping valid.
+ * Reclaims the offered allocations of a list. Ignores a failure to make GPU mappings valid again:
+ * the next submission that uses such a mapping makes the mapping valid.
  */
 static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *list, u32 *results,
 		   bool all, struct dma_fence **fence)
@@ -93,7 +93,7 @@ static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *li
 	return ret;
 }
 
-/* Reclaims a list and writes the results. */
+/* Reclaims a list, adds the fence of the paging to @out, and writes the results to user memory. */
 static int reclaim_list(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_reclaim *args, const struct pagoda_bo_list *list,
 			struct pagoda_out_point *out)

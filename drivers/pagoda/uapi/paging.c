@@ -13,7 +13,7 @@
 #include "vidmm/submit/submit.h"
 #include "args.h"
 
-/* ---- Paging queues ---------------------------------------------------------------- */
+/* ---- ioctls of paging queues ---------------------------------------------------------------- */
 
 static int paging_queue_publish(struct drm_device *drm, struct drm_file *file,
 				struct drm_pagoda_paging_queue_create *args,
@@ -27,7 +27,7 @@ static int paging_queue_publish(struct drm_device *drm, struct drm_file *file,
 					   args->priority, syncobj);
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
-	/* Under the lock no other thread finds the queue: its id may have to be removed again. */
+	/* client->lock hides the queue's id, which may have to be removed, from other threads. */
 	mutex_lock(&client->lock);
 	ret = pagoda_client_add(client, PAGODA_OBJECT_PAGING_QUEUE, queue, &args->queue);
 	if (!ret) {
@@ -87,9 +87,9 @@ int pagoda_ioctl_paging_queue_state(struct drm_device *drm, void *data, struct d
 	return 0;
 }
 
-/* ---- Lists -------------------------------------------------------------------------- */
+/* ---- Residency lists ---------------------------------------------------------------- */
 
-/* A MAKE_RESIDENT or EVICT with a paging queue; holds a reference to @queue. */
+/* A MAKE_RESIDENT or EVICT ioctl with a paging queue; has a reference to @queue. */
 struct paging_call {
 	struct drm_device *drm;
 	struct drm_file *file;
@@ -143,7 +143,7 @@ static int paging_call_lookup(struct paging_call *call, u32 count)
 	return ret;
 }
 
-/* Returns true if a handle still names the allocation that the lookup found. */
+/* Returns true if the handle at @index still names the allocation that its lookup found. */
 static bool paging_call_is_open(struct paging_call *call, u32 index)
 {
 	struct drm_gem_object *obj;
@@ -156,7 +156,8 @@ static bool paging_call_is_open(struct paging_call *call, u32 index)
 
 /*
  * Takes allocations off the client's residency list if another thread closed their handles after
- * the lookup: the close did so, too, but maybe before this call put them on the list.
+ * the lookup: closing a handle takes its allocation off the list, but maybe did so before this call
+ * put the allocation on the list.
  */
 static void paging_call_forget_closed(struct paging_call *call)
 {
@@ -172,7 +173,7 @@ static int paging_call_make(struct paging_call *call, u32 count)
 	struct pagoda_client *client = call->file->driver_priv;
 	int ret;
 
-	/* Usually all of the list is resident already. */
+	/* Usually all allocations of the list are resident already. */
 	if (!READ_ONCE(client->error) &&
 	    pagoda_bo_list_is_settled(call->drm, call->file, call->list.entries, count, true)) {
 		pagoda_paging_is_made(call->queue, &call->args);

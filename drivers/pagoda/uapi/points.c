@@ -17,9 +17,9 @@ void pagoda_point_put(struct pagoda_out_point *out)
 }
 
 /*
- * Looks up the syncobj and allocates what signalling a point of it needs; pagoda_point_put() frees
- * that. @handle and @point are both 0 (no point) or both set. Returns 0, -EINVAL, -ENOENT or
- * -ENOMEM.
+ * Looks up the syncobj @handle and allocates the fence chain that signalling @point needs; on
+ * success the caller calls pagoda_point_put(). @handle and @point are both 0 (no point) or both
+ * set. Returns 0, -EINVAL, -ENOENT or -ENOMEM.
  */
 int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
 		     struct pagoda_out_point *out)
@@ -39,7 +39,7 @@ int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, 
 	return -ENOMEM;
 }
 
-/* pagoda_point_get(), but adds the point, if there is any, to @syncs. */
+/* Does pagoda_point_get(), but adds the point, unless @handle is 0, to @syncs. */
 int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
 			  struct pagoda_syncs *syncs)
 {
@@ -54,7 +54,7 @@ int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 han
 	return ret;
 }
 
-/* Adds the fence of the submitted work to the point; NULL is a signalled fence. */
+/* Adds @fence, that of the work, to the syncobj as @out's point; NULL is a signalled fence. */
 void pagoda_point_add(struct pagoda_vidmm *vidmm, struct pagoda_out_point *out,
 		      struct dma_fence *fence)
 {

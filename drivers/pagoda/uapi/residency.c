@@ -19,7 +19,7 @@ static_assert(sizeof(struct pagoda_bo_entry) == sizeof(struct drm_pagoda_submit_
 
 #define EVICT_FLAGS	(DRM_PAGODA_EVICT_ONLY_IF_NECESSARY | DRM_PAGODA_EVICT_NOT_WRITTEN_TO)
 
-/* Refuses flags without a paging queue: the residency list, which they concern, isn't used then. */
+/* Checks @args. Flags concern the residency list, which is used only with a paging queue. */
 static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_make_resident *args)
 {
 	bool deny = args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET;
@@ -37,7 +37,7 @@ static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_m
 	return 0;
 }
 
-/* Makes a list resident. Usually all of it is resident already, and nothing is left to do. */
+/* Makes a list resident. Checks first, without reservations, whether nothing is left to do. */
 static int make_resident(struct drm_device *drm, struct drm_file *file, u32 count,
 			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)
 {

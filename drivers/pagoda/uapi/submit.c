@@ -83,7 +83,7 @@ int pagoda_ioctl_context_state(struct drm_device *drm, void *data, struct drm_fi
 	context = pagoda_client_find(file->driver_priv, PAGODA_OBJECT_CONTEXT, args->context);
 	if (pagoda_refuse(drm, !context))
 		return -ENOENT;
-	/* A rebuild that is due finds out which contexts a reset concerns. */
+	/* pagoda_enter() does a due rebuild, which finds out which contexts a reset concerns. */
 	ret = pagoda_enter(vidmm);
 	if (!ret) {
 		pagoda_context_state(context, args);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Makes a struct pagoda_sync with references of each struct drm_pagoda_sync in user memory. */
+/* Turns each struct drm_pagoda_sync in user memory into a struct pagoda_sync with references. */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <drm/drm_device.h>
@@ -11,7 +11,7 @@
 #include "args.h"
 #include "uapi.h"
 
-/* Prepares a wait for a value, which is armed if the work that has it is deferred. */
+/* Prepares a wait for @value of @mfence; the wait is armed later, if its work is deferred. */
 static int sync_get_wait(struct pagoda_mfence *mfence, u64 value, struct pagoda_sync *sync)
 {
 	struct pagoda_mfence_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
@@ -86,9 +86,9 @@ static int sync_copy(struct drm_device *drm, const struct drm_pagoda_array *arra
 }
 
 /*
- * Copies and checks a list of struct drm_pagoda_sync, which may be empty; pagoda_syncs_put() frees
- * @syncs. The caller keeps the device from going away. Returns 0, -E2BIG, -EINVAL, -EFAULT,
- * -ENOENT, -ENOMEM, -EPERM, -EDQUOT or -ERESTARTSYS.
+ * Copies and checks a list of struct drm_pagoda_sync, which may be empty; on success the caller
+ * frees @syncs with pagoda_syncs_put(). Returns 0, -E2BIG, -EINVAL, -EFAULT, -ENOENT, -ENOMEM,
+ * -EPERM, -EDQUOT or -ERESTARTSYS.
  */
 int pagoda_syncs_get(struct drm_device *drm, struct drm_file *file,
 		     const struct drm_pagoda_array *array, struct pagoda_syncs *syncs)

@@ -2,8 +2,9 @@
 /*
  * The table of ioctls, and the ioctls about a single allocation or the device.
  *
- * All arguments from user space are copied and checked before the first lock, and all memory for
- * answers is checked to be writable before the first side effect: a refused call changes nothing.
+ * All arguments from user space are copied and checked, without a lock of the driver held, and all
+ * memory for answers is checked to be writable before the first side effect of an ioctl: a refused
+ * ioctl changes nothing.
  */
 #include <linux/compat.h>
 #include <linux/pagemap.h>
@@ -316,7 +317,8 @@ const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS] = {
 
 /*
  * Refuses a struct with unknown members that aren't 0 (-E2BIG), or where the answer couldn't be
- * written (-EFAULT). drm_ioctl() ignores the former, and notices the latter after the work.
+ * written (-EFAULT). drm_ioctl() would ignore such members, and would notice that the answer can't
+ * be written only after the work.
  */
 static int ioctl_check_struct(unsigned int known, unsigned int cmd, char __user *arg)
 {
@@ -334,7 +336,7 @@ static int ioctl_check_struct(unsigned int known, unsigned int cmd, char __user 
 	return ret ? 0 : -E2BIG;
 }
 
-/* Returns true if an ioctl of the DRM core can give a syncobj a fence that deferred work needs. */
+/* Returns true if the DRM core's ioctl @cmd can give a syncobj a fence that deferred work needs. */
 static bool ioctl_signals(unsigned int cmd)
 {
 	switch (_IOC_NR(cmd)) {
@@ -347,7 +349,7 @@ static bool ioctl_signals(unsigned int cmd)
 	return false;
 }
 
-/* Runs an ioctl of the DRM core by @ioctl, which is drm_ioctl() or drm_compat_ioctl(). */
+/* Calls @ioctl, drm_ioctl() or drm_compat_ioctl(), and wakes deferred work if @cmd signals. */
 static long ioctl_core(struct file *filp, unsigned int cmd, unsigned long arg,
 		       long (*ioctl)(struct file *filp, unsigned int cmd, unsigned long arg))
 {
@@ -372,8 +374,9 @@ static bool ioctl_is_ours(unsigned int cmd)
  * @cmd: Number, with the size of the caller's struct
  * @arg: The caller's struct
  *
- * Neither a removal of the device nor its rebuild or sleep waits for a call that copies from or to
- * user memory: what a call does to the device is in sections (core/section.c).
+ * Neither a removal of the device nor its rebuild or sleep waits for an ioctl that copies from or
+ * to user memory: an ioctl uses the device only in sections (core/section.c), in which it doesn't
+ * copy.
  *
  * Context: May sleep.
  * Return: See include/uapi/drm/pagoda_drm.h.

@@ -45,10 +45,10 @@ int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file 
 	vm = pagoda_client_find(client, PAGODA_OBJECT_VM, args->vm);
 	if (pagoda_refuse(drm, !vm))
 		return -ENOENT;
-	/* Paging may hold the VM's lock for long: don't hold the client's lock then. */
+	/* Without client->lock, because paging may hold the VM's lock for long. */
 	ret = pagoda_vm_retire(vm);
 	if (!pagoda_refuse(drm, ret)) {
-		/* Only one thread can retire the VM, so no other thread removes the id. */
+		/* pagoda_vm_retire() succeeds once for a VM: no other thread removes the id. */
 		pagoda_client_remove(client, PAGODA_OBJECT_VM, args->vm);
 		pagoda_vm_close(vm);
 		pagoda_vm_put(vm);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checks of the device's answers while it works: completions, events, control answers. Each
- * function gets the driver's own copy and the number of bytes that the device claims to have
- * written.
+ * Checks of what a working device writes: completions, events, answers to control commands. Each
+ * check gets the driver's own copy and the number of bytes that the device claims to have written.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -28,8 +27,9 @@ static bool fault_check(const struct virtio_pagoda_fault *raw, struct pagoda_fau
 }
 
 /*
- * Returns whether a completion's count of packets is possible: each takes room in the buffer,
- * but commands can be executed any number of times.
+ * Returns whether a completion's count of packets is possible: each packet takes room in a paging
+ * buffer, but commands of a context (@request->context isn't 0) may be executed any number of
+ * times.
  */
 static bool packets_check(u32 packets, const struct pagoda_request *request)
 {
@@ -37,7 +37,7 @@ static bool packets_check(u32 packets, const struct pagoda_request *request)
 	       packets <= request->size / sizeof(struct virtio_pagoda_packet);
 }
 
-/* Returns whether a fault's coordinates belong to this request. */
+/* Returns whether a fault's offset, queue, number and context are possible for @request. */
 static bool fault_is_of(const struct virtio_pagoda_fault *raw, u32 queue,
 			const struct pagoda_request *request)
 {
@@ -109,8 +109,9 @@ int pagoda_event_check(const struct virtio_pagoda_event *raw, u32 len,
 }
 
 /*
- * Checks the head of the driver's copy of a control answer; @len includes the extents. Returns 0,
- * -EINVAL if the device refused the command, or -EPROTO for an impossible answer.
+ * Checks the driver's copy of the head of a control answer; @len, the bytes that the device wrote,
+ * includes the extents behind the head. Returns 0, -EINVAL if the device refused the command, or
+ * -EPROTO for an impossible answer.
  */
 int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len)
 {
@@ -133,9 +134,10 @@ int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len)
 }
 
 /*
- * Switches on the interrupts of a virtqueue that was found empty. Caller holds the lock that
- * serializes users of @vq. Returns false if a buffer arrived meanwhile, for which no interrupt
- * is raised: the caller looks again. Returns true for a broken device, which sends nothing.
+ * Switches on the interrupts of a virtqueue in which no used buffer was found. Caller holds the
+ * lock that serializes users of @vq. Returns false if a buffer arrived meanwhile, for which no
+ * interrupt is raised: the caller looks again. Returns true for a broken device, which sends
+ * nothing.
  */
 bool pagoda_virtio_listen(struct virtqueue *vq)
 {

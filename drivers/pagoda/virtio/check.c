@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Checks of the properties that the device reports: features, configuration, extent lists. The
- * driver uses no property before the checks.
+ * driver uses no property before its check.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>
@@ -22,21 +22,21 @@
 
 #define PAGODA_F_BIT(NAME)	BIT_ULL(VIRTIO_PAGODA_F_##NAME)
 
-/* Operations without which video memory can't be managed. */
+/* Operations that every device must have: without them video memory can't be managed. */
 #define PAGODA_OPS_REQUIRED \
 	(PAGODA_OP_BIT(TRANSFER) | PAGODA_OP_BIT(FILL) | PAGODA_OP_BIT(DISCARD_CONTENT) | \
 	 PAGODA_OP_BIT(READ_PHYSICAL) | PAGODA_OP_BIT(WRITE_PHYSICAL) | \
 	 PAGODA_OP_BIT(UNMAP_APERTURE_SEGMENT) | PAGODA_OP_BIT(SIGNAL_MONITORED_FENCE) | \
 	 PAGODA_OP_BIT(NOTIFY_ALLOC))
-/* Operations that map pages into the aperture: either is sufficient. */
+/* Operations that map pages into the aperture: a device needs one of the two. */
 #define PAGODA_OPS_MAP \
 	(PAGODA_OP_BIT(MAP_APERTURE_SEGMENT) | PAGODA_OP_BIT(MAP_APERTURE_SEGMENT2))
-/* Operations that the driver needs for page tables, and for a device MMU. */
+/* Operations needed for page tables (_TABLES), and for a device MMU (_MMU). */
 #define PAGODA_OPS_TABLES	(PAGODA_OP_BIT(UPDATE_PAGE_TABLE) | PAGODA_OP_BIT(FLUSH_TLB))
 #define PAGODA_OPS_MMU		(PAGODA_OP_BIT(MAP_MMU) | PAGODA_OP_BIT(UNMAP_MMU))
-/* Feature bits from 24 on belong to the transport. */
+/* Feature bits from 24 on aren't the device type's, but virtio's own. */
 static_assert(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1) < 24);
-/* Feature bits of all operations, each of which has a builder. */
+/* Feature bits of all operations; the driver has a packet builder for each. */
 #define PAGODA_OPS_KNOWN	GENMASK_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1), 0)
 #define PAGODA_PAGE_SIZES	(SZ_4K | SZ_64K | SZ_2M)
 
@@ -57,7 +57,7 @@ static int refuse_field(struct pagoda_refusal *refusal, const char *field, u64 v
 	return -EINVAL;
 }
 
-/* Returns the mask of the feature bits that the driver supports, without the transport's. */
+/* Returns the mask of the device type's feature bits that the driver supports. */
 u64 pagoda_features_wanted(void)
 {
 	return PAGODA_OPS_KNOWN | PAGODA_F_BIT(CPU_WINDOW) | PAGODA_F_BIT(VRAM_ZEROED) |
@@ -91,7 +91,7 @@ int pagoda_features_check(u64 features, bool translated, struct pagoda_refusal *
 		refuse_field(refusal, "MAP_APERTURE_SEGMENT", features, "feature missing");
 		return -ENODEV;
 	}
-	/* System memory is cached, and its caches are never flushed for the device. */
+	/* The CPU's cached writes to system memory are never flushed for the device. */
 	if (!(features & PAGODA_F_BIT(COHERENT))) {
 		refuse_field(refusal, "COHERENT", features, "feature missing");
 		return -ENODEV;
@@ -206,7 +206,7 @@ static int config_check_mmu(const struct pagoda_device_info *info, u64 features,
 	return 0;
 }
 
-/* Returns whether flags go together (C199): what hibernation preserves, standby preserves. */
+/* Returns whether flags are consistent (C199): what hibernation preserves, so does standby. */
 static bool preserved_valid(u32 preserved)
 {
 	switch (preserved) {
@@ -291,9 +291,9 @@ static void config_read(const struct virtio_pagoda_config *config, u64 features,
 }
 
 /*
- * Reads the driver's copy of the configuration space into @info, except for lists and DMA device,
- * and the lengths of the lists into @counts. Returns 0, or -EINVAL with @refusal filled for the
- * first invalid field.
+ * Reads the driver's copy of the configuration space into @info, except for the extent lists and
+ * the DMA device, and the lengths of the lists into @counts, and checks both. Returns 0, or -EINVAL
+ * with @refusal filled for the first invalid field.
  */
 int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
 			struct pagoda_device_info *info,
@@ -310,7 +310,7 @@ int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
 	       config_check_counts(info, counts, refusal);
 }
 
-/* Returns true if the extent lies between @from and @to, in whole pages. */
+/* Returns true if the extent's offsets lie between @from and @to, in whole pages. */
 static bool extent_valid(const struct pagoda_extent *extent, u64 from, u64 to)
 {
 	u64 end;
@@ -321,8 +321,9 @@ static bool extent_valid(const struct pagoda_extent *extent, u64 from, u64 to)
 }
 
 /*
- * Checks a list of CPU-reachable memory named @name, which must cover @size bytes from 0 on without
- * a gap. Returns 0, or -EINVAL with @refusal filled, including the entry's number.
+ * Checks a list of CPU-reachable memory named @name, whose offsets must cover @size bytes from 0 on
+ * in order and without a gap. Returns 0, or -EINVAL with @refusal filled, including the entry's
+ * number.
  */
 int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count, u64 size,
 				const char *name, struct pagoda_refusal *refusal)
@@ -368,7 +369,7 @@ static bool extent_is_foreign(const struct pagoda_extent *extent)
 	if (region_intersects(extent->address, extent->size, IORESOURCE_SYSTEM_RAM,
 			      IORES_DESC_NONE) != REGION_DISJOINT)
 		return false;
-	/* Some memory isn't a resource. A reserved page may be a hole beside memory: ignored. */
+	/* Some RAM isn't a resource. A reserved page may be a hole beside RAM: ignored. */
 	for (; pfn < end; pfn++) {
 		struct page *page = pfn_to_online_page(pfn);
 
@@ -400,8 +401,8 @@ int pagoda_extents_check_memory(const struct pagoda_extent *extents, u32 count, 
 }
 
 /*
- * Checks the list of VRAM that must not be used. Returns 0, or -EINVAL with @refusal filled,
- * including the entry's number.
+ * Checks the list of VRAM that must not be used: ordered offsets within VRAM, without addresses.
+ * Returns 0, or -EINVAL with @refusal filled, including the entry's number.
  */
 int pagoda_extents_check_invalid(const struct pagoda_extent *extents, u32 count,
 				 u64 vram_size, struct pagoda_refusal *refusal)

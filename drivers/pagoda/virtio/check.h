@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Checks of all data from the device, as pure functions: raw bytes in, checked values in CPU order
- * or a refusal out. The callers copy the data out of memory that the device can write before they
- * have it checked.
+ * or a refusal out. Before a check, the caller copies the data out of memory that the device can
+ * write.
  */
 #ifndef PAGODA_VIRTIO_CHECK_H
 #define PAGODA_VIRTIO_CHECK_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control queue: one command at a time, waiting for its answer.
+ * The control queue: one command at a time, and the caller sleeps until the answer comes.
  *
  * The answer's interrupt may be lost, so the wait polls the ring every few milliseconds. A command
  * that the device doesn't answer in time keeps its memory, a slot, until the device returns the
@@ -16,7 +16,7 @@
 
 #define PAGODA_CONTROL_LOOK_MS	10
 
-/* Stores the lengths of all answers that arrived, and frees their slots. */
+/* Stores the lengths of all answers that arrived, and marks their slots as not busy. */
 static void control_drain(struct pagoda_control *control)
 {
 	struct pagoda_control_slot *slot;
@@ -24,7 +24,7 @@ static void control_drain(struct pagoda_control *control)
 	u32 len;
 
 	spin_lock_irqsave(&control->vq_lock, flags);
-	/* An answer that arrives while interrupts are off raises no interrupt. */
+	/* Look again: an answer that arrives while interrupts are off raises no interrupt. */
 	do {
 		while ((slot = virtqueue_get_buf(control->vq, &len))) {
 			slot->len = min_t(u32, len, sizeof(slot->reply));
@@ -34,7 +34,7 @@ static void control_drain(struct pagoda_control *control)
 	spin_unlock_irqrestore(&control->vq_lock, flags);
 }
 
-/* Virtqueue callback: a command was answered. */
+/* Virtqueue callback: wakes the thread that waits for the answer to a command. */
 void pagoda_control_interrupt(struct virtqueue *vq)
 {
 	struct pagoda_virtio *virtio = vq->vdev->priv;
@@ -107,7 +107,7 @@ static int control_wait(struct pagoda_control *control, struct pagoda_control_sl
 
 /*
  * Sends a command and waits for its answer. The head of the answer is copied to control->answer;
- * the extents stay in the slot, which belongs to the caller as long as the caller holds
+ * its extents stay in the slot *@answered, which belongs to the caller as long as the caller holds
  * control->lock. Returns 0, -ENODEV, -ETIMEDOUT, -EINVAL if the device refused the command, or
  * -EPROTO for an impossible answer.
  */
@@ -160,9 +160,9 @@ int pagoda_virtio_nop(struct pagoda_virtio *virtio)
 }
 
 /*
- * Halts the queue with virtqueue number @index and gets its progress. Returns 0, -ETIMEDOUT,
- * -ENODEV, or -EIO for a refusal or an impossible answer. Sleeps for %PAGODA_CONTROL_TIMEOUT_MS at
- * most; doesn't allocate.
+ * Has the device halt the queue with virtqueue number @index and report the queue's progress in
+ * @result. Returns 0, -ETIMEDOUT, -ENODEV, or -EIO for a refusal or an impossible answer. Sleeps
+ * for %PAGODA_CONTROL_TIMEOUT_MS at most; doesn't allocate.
  */
 int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 			       struct pagoda_reset_result *result)
@@ -186,9 +186,9 @@ int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 
 /*
  * Has the device execute SET_ROOT, ACQUIRE_RANGE, RELEASE_RANGE or RESET_ADAPTER. Returns 0 when
- * the device has done so, -EINVAL when it refuses, -ETIMEDOUT, -ENODEV, or -EIO for an impossible
- * answer. Sleeps for %PAGODA_CONTROL_TIMEOUT_MS at most, for RESET_ADAPTER
- * %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
+ * the device has executed @command, -EINVAL when the device refuses @command, -ETIMEDOUT, -ENODEV,
+ * or -EIO for an impossible answer. Sleeps for %PAGODA_CONTROL_TIMEOUT_MS at most, for
+ * RESET_ADAPTER %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
  */
 int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_command *command)
 {
@@ -216,8 +216,8 @@ int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_com
 
 /*
  * Reads @count entries of an extent list (enum virtio_pagoda_extents), converted to CPU order but
- * unchecked. Returns 0, -EPROTO when the list is shorter, or the error of a command. Sleeps;
- * doesn't allocate.
+ * unchecked. Returns 0, -EPROTO when the list is shorter or an answer is impossible, -EINVAL,
+ * -ETIMEDOUT or -ENODEV. Sleeps; doesn't allocate.
  */
 int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 			       struct pagoda_extent *extents, u32 count)
@@ -249,7 +249,7 @@ int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 	return ret;
 }
 
-/* Initializes the control queue, whose vq is set. Returns 0 or -ENOMEM. */
+/* Initializes virtio->control, but for vq, which is set already. Returns 0 or -ENOMEM. */
 int pagoda_control_init(struct pagoda_virtio *virtio)
 {
 	struct pagoda_control *control = &virtio->control;
@@ -271,8 +271,8 @@ void pagoda_control_detach(struct pagoda_control *control)
 }
 
 /*
- * Sets the virtqueue of a device that has power again and has no command, or removes it with @vq
- * NULL: then commands fail.
+ * Sets the virtqueue of a device that has power again and has no command. With @vq NULL, removes
+ * the virtqueue: from then on commands fail with -ENODEV.
  */
 void pagoda_control_attach(struct pagoda_control *control, struct virtqueue *vq)
 {

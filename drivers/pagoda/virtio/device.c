@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Functions that probe, sleep, wake-up and removal of a device share. */
+/* Functions that are used at probe, sleep, wake-up and removal of a device. */
 #include <linux/slab.h>
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
@@ -13,8 +13,8 @@ void pagoda_virtio_read_space(struct virtio_device *vdev, struct virtio_pagoda_c
 }
 
 /*
- * Creates the virtqueues, %PAGODA_MAX_QUEUES at most, of a device without any. Returns 0 or a
- * negative error code. May sleep and allocate.
+ * Creates the virtqueues, %PAGODA_MAX_QUEUES at most, of a device that has no virtqueues. Returns 0
+ * or a negative error code. May sleep and allocate.
  */
 int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 {
@@ -56,8 +56,8 @@ int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 }
 
 /*
- * Resets the device, which can't reach memory any more afterwards, and takes all requests back.
- * Called in any state of the device; may sleep.
+ * Resets the device, which can't reach memory any more afterwards, and takes all requests, event
+ * buffers and commands back. Called in any state of the device; may sleep.
  */
 void pagoda_virtio_quiet(struct pagoda_virtio *virtio)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The virtio driver: initializes a device, announces it to the top of the driver, and takes the
- * device down again.
+ * The virtio driver: initializes a device, calls probe() of struct pagoda_virtio_callbacks for the
+ * device, and takes the device down again.
  */
 #include <linux/cc_platform.h>
 #include <linux/dma-mapping.h>
@@ -111,7 +111,7 @@ static int virtio_check_memory(struct pagoda_virtio *virtio,
 			       struct pagoda_refusal *refusal)
 {
 	struct device *parent = virtio->vdev->dev.parent;
-	/* Tells pagoda_vgpu by the parent's name, which the kernel gave, not the device. */
+	/* The name of a vgpu's parent device is the kernel's, so no other device can claim it. */
 	bool in_kernel = dev_is_platform(parent) && strstarts(dev_name(parent), "pagoda-vgpu");
 
 	return pagoda_extents_check_memory(virtio->window, counts->window, in_kernel, "CPU window",
@@ -244,7 +244,7 @@ static void virtio_remove(struct virtio_device *vdev)
 	virtio_free(virtio);
 }
 
-/* Indirect descriptors would be allocated in the dma_fence signalling path. */
+/* Refuses indirect descriptors, which would be allocated in the dma_fence signalling path. */
 static int virtio_validate(struct virtio_device *vdev)
 {
 	__virtio_clear_bit(vdev, VIRTIO_RING_F_INDIRECT_DESC);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The event queue: notifications of the device. All buffers lie in the ring, and each is put back
- * into the ring as soon as its event is copied.
+ * The event queue: notifications from the device. All buffers lie in the ring, and each is put back
+ * into the ring as soon as the event in the buffer was handled.
  */
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
@@ -10,7 +10,7 @@
 #include "check.h"
 #include "internal.h"
 
-/* Callbacks of the top of the driver; constant while the virtio driver is registered. */
+/* Callbacks into the upper layers; constant while the virtio driver is registered. */
 const struct pagoda_virtio_callbacks *pagoda_virtio_top;
 
 static int event_post(struct pagoda_event_queue *events, struct virtio_pagoda_event *buffer)
@@ -56,7 +56,7 @@ void pagoda_event_interrupt(struct virtqueue *vq)
 		virtqueue_disable_cb(vq);
 		while ((buffer = virtqueue_get_buf(vq, &len))) {
 			event_take(virtio, buffer, len);
-			/* Can't fail, unless the ring is broken: the buffer just left it. */
+			/* Fails only if the ring is broken: the buffer just left the ring. */
 			event_post(events, buffer);
 		}
 	} while (!pagoda_virtio_listen(vq));
@@ -67,8 +67,9 @@ void pagoda_event_interrupt(struct virtqueue *vq)
 }
 
 /*
- * Tells the top of the driver that the device doesn't work. Breaks the virtqueues before, so
- * that threads don't wait for the device any more and a reset by the top fails at once.
+ * Work item: tells the upper layers, by a RESET event, that the device doesn't work. Breaks the
+ * virtqueues before, so that no thread waits for the device any more, and so that a reset which the
+ * upper layers request because of the event fails at once.
  */
 static void events_broken_work(struct work_struct *work)
 {
@@ -85,8 +86,8 @@ static void events_broken_work(struct work_struct *work)
 
 /*
  * &virtio_driver.config_changed. The configuration is constant, so that only the status can have
- * changed: the device needs a reset. The rest is deferred to a work item, because virtio's list of
- * queues isn't locked against interrupts.
+ * changed: the device may need a reset. Breaking the virtqueues is deferred to a work item, because
+ * virtio's list of queues isn't locked against interrupts.
  */
 void pagoda_events_config_changed(struct virtio_device *vdev)
 {
@@ -96,7 +97,7 @@ void pagoda_events_config_changed(struct virtio_device *vdev)
 		schedule_work(&virtio->broken);
 }
 
-/* Initializes the lock and the work item before the device is used. */
+/* Initializes events.lock and the work item virtio->broken before the device is used. */
 void pagoda_events_prepare(struct pagoda_virtio *virtio)
 {
 	spin_lock_init(&virtio->events.lock);
@@ -104,8 +105,8 @@ void pagoda_events_prepare(struct pagoda_virtio *virtio)
 }
 
 /*
- * Begins or ends passing events to the top of the driver. When the function returns with @enable
- * false, no callback runs.
+ * Begins, or with @enable false ends, calling &pagoda_virtio_callbacks.event. After a call with
+ * @enable false has returned, the callback neither runs nor will be called.
  */
 void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable)
 {
@@ -115,8 +116,8 @@ void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable)
 }
 
 /*
- * Sets the virtqueue of a ready device and adds all buffers, or removes the virtqueue with @vq
- * NULL. Returns 0 or -ENODEV.
+ * Sets the virtqueue of a ready device and adds all buffers to the virtqueue; with @vq NULL,
+ * removes the virtqueue. Returns 0 or -ENODEV.
  */
 int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq)
 {

@@ -48,7 +48,7 @@ int pagoda_exec_init(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 	return 0;
 }
 
-/* Completes the requests that engines of a device that was reset still had. */
+/* After a reset of the device, completes the requests that its engines still had. */
 void pagoda_exec_detach(struct pagoda_virtio *virtio)
 {
 	u32 i;
@@ -71,7 +71,7 @@ int pagoda_exec_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 	return ret;
 }
 
-/* Frees the queues, to which no request is submitted any more. */
+/* Frees the engines' rings, to which no request is submitted any more. */
 void pagoda_exec_fini(struct pagoda_virtio *virtio)
 {
 	kfree(virtio->engines);

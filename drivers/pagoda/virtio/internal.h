@@ -2,18 +2,19 @@
 /*
  * Internals of the virtio layer.
  *
- *	driver.c   finds devices, brings them up and down
- *	power.c    down and up again while the machine sleeps and wakes
+ *	driver.c   finds devices, brings devices up and down
+ *	device.c   functions that driver.c and power.c share
+ *	power.c    brings devices down and up when the machine sleeps and wakes
  *	check.c    checks of the properties that a device reports
  *	answer.c   checks of a working device's answers
- *	control.c  commands that wait for their answer
+ *	control.c  control commands, and the waits for their answers
  *	ring.c     requests: the transport of the paging queue and of each engine
  *	exec.c     the engines' queues
  *	event.c    notifications of the device
  *
  * Calls to the upper layers are made without a lock of this layer, except for events, which are
- * passed up under pagoda_event_queue.lock. Memory that the device may write is copied before its
- * content is used.
+ * passed up under pagoda_event_queue.lock. What the device wrote to memory is copied before it is
+ * checked and used.
  */
 #ifndef PAGODA_VIRTIO_INTERNAL_H
 #define PAGODA_VIRTIO_INTERNAL_H
@@ -27,8 +28,8 @@
 #define PAGODA_MAX_QUEUES	(VIRTIO_PAGODA_QUEUE_EXEC0 + VIRTIO_PAGODA_MAX_ENGINES)
 
 /**
- * PAGODA_CONTROL_TIMEOUT_MS: time after which a command counts as unanswered. An unanswered reset
- * of a queue causes a reset of the device, so that the time must be enough on a busy machine.
+ * PAGODA_CONTROL_TIMEOUT_MS: time after which a control command counts as unanswered. An unanswered
+ * reset of a queue causes a reset of the device, so the time must be enough on a busy machine.
  */
 #define PAGODA_CONTROL_TIMEOUT_MS	3000
 /**
@@ -37,20 +38,21 @@
  * commands.
  */
 #define PAGODA_RESET_TIMEOUT_MS		10000
-/** PAGODA_CONTROL_SLOTS: most commands at once, with those that the device never answered. */
+/** PAGODA_CONTROL_SLOTS: most commands that the device has, with those it never answered. */
 #define PAGODA_CONTROL_SLOTS		4
 /** PAGODA_EVENT_BUFFERS: events that the device can send before the driver handles the first. */
 #define PAGODA_EVENT_BUFFERS		64
 
 /**
- * struct pagoda_ring - A queue of requests: paging or an engine's
+ * struct pagoda_ring - A queue of requests: the paging queue or an engine's queue
  * @base: Transport
  * @virtio: Device
  * @vq: Virtqueue; NULL while the device has no power
  * @lock: Protects @vq, @last and @before
  * @depth: Requests that fit into the ring
  * @last: Number of the last request given to the device
- * @before: Value of @last when the device last lost its power; added to the device's numbers
+ * @before: Value of @last when the device last lost its power, since when the device counts
+ *	requests from 1: added to numbers from the device, subtracted from numbers to the device
  * @outstanding: Requests submitted of which complete() hasn't returned
  * @doorbells: Doorbells rung
  */
@@ -58,7 +60,7 @@ struct pagoda_ring {
 	struct pagoda_transport base;
 	struct pagoda_virtio *virtio;
 	struct virtqueue *vq;
-	spinlock_t lock;	/* vq, last, before */
+	spinlock_t lock;	/* protects vq, last, before */
 	u32 depth;
 	u64 last;
 	u64 before;
@@ -87,18 +89,18 @@ struct pagoda_control_slot {
 
 /**
  * struct pagoda_control - The control queue
- * @vq: Virtqueue; NULL while the device has no power
+ * @vq: Virtqueue; NULL while the device has no power; set with @lock held
  * @lock: Serializes commands. Taken in the dma_fence signalling path (reset): no allocation
- *	under it
- * @vq_lock: Protects @vq and the slots' @busy
+ *	under @lock
+ * @vq_lock: Serializes uses of the virtqueue; protects the slots' @busy
  * @answered: Completed by the interrupt of the control queue
  * @answer: The driver's copy of the head of the last answer; protected by @lock
- * @slots: Commands; a slot that timed out stays busy until the device returns it
+ * @slots: Commands; the slot of a command that timed out stays busy until the device returns it
  */
 struct pagoda_control {
 	struct virtqueue *vq;
 	struct mutex lock;	/* one command at a time */
-	spinlock_t vq_lock;	/* vq, slots */
+	spinlock_t vq_lock;	/* uses of vq, slots' busy */
 	struct completion answered;
 	struct virtio_pagoda_answer answer;
 	struct pagoda_control_slot *slots;
@@ -106,15 +108,15 @@ struct pagoda_control {
 
 /**
  * struct pagoda_event_queue - The event queue
- * @vq: Virtqueue
- * @lock: Protects @vq and @enabled; held during the callback
- * @enabled: Events are passed to the top of the driver
+ * @vq: Virtqueue; NULL while the device has no power
+ * @lock: Protects @vq and @enabled; held during &pagoda_virtio_callbacks.event
+ * @enabled: Events are passed to &pagoda_virtio_callbacks.event
  * @buffers: Buffers that the device writes
  * @count: Number of @buffers
  */
 struct pagoda_event_queue {
 	struct virtqueue *vq;
-	spinlock_t lock;	/* vq, enabled */
+	spinlock_t lock;	/* protects vq, enabled */
 	bool enabled;
 	struct virtio_pagoda_event *buffers;
 	u32 count;
@@ -125,15 +127,15 @@ struct pagoda_event_queue {
  * @vdev: virtio device
  * @config: Copy of the configuration space at probe
  * @info: Properties that the device reported; constant after probe
- * @window: Memory of pagoda_device_info.window
- * @invalid: Memory of pagoda_device_info.invalid
- * @swizzling: Memory of pagoda_device_info.swizzling
+ * @window: Array to which pagoda_device_info.window points
+ * @invalid: Array to which pagoda_device_info.invalid points
+ * @swizzling: Array to which pagoda_device_info.swizzling points
  * @control: Control queue
  * @paging: Paging queue
  * @events: Event queue
  * @engines: Execution queues, of which there are pagoda_device_info.num_engines
- * @broken: Work for a device that reported NEEDS_RESET
- * @priv: Pointer of the top of the driver; constant from probe to remove
+ * @broken: Work item that runs when the device has reported NEEDS_RESET
+ * @priv: Argument of &struct pagoda_virtio_callbacks; constant from probe to remove
  */
 struct pagoda_virtio {
 	struct virtio_device *vdev;
@@ -150,18 +152,18 @@ struct pagoda_virtio {
 	void *priv;
 };
 
-/* driver.c */
+/* Defined in device.c */
 void pagoda_virtio_read_space(struct virtio_device *vdev, struct virtio_pagoda_config *config);
 int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 			    struct pagoda_extent **extents);
 void pagoda_virtio_quiet(struct pagoda_virtio *virtio);
 
-/* power.c */
+/* Defined in power.c */
 int pagoda_power_freeze(struct virtio_device *vdev);
 int pagoda_power_restore(struct virtio_device *vdev);
 
-/* control.c */
+/* Defined in control.c */
 int pagoda_control_init(struct pagoda_virtio *virtio);
 void pagoda_control_detach(struct pagoda_control *control);
 void pagoda_control_attach(struct pagoda_control *control, struct virtqueue *vq);
@@ -173,7 +175,7 @@ int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_com
 int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 			       struct pagoda_extent *extents, u32 count);
 
-/* ring.c */
+/* Defined in ring.c, but pagoda_virtio_listen() in answer.c */
 bool pagoda_virtio_listen(struct virtqueue *vq);
 void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
 		      struct virtqueue *vq);
@@ -182,14 +184,14 @@ void pagoda_ring_detach(struct pagoda_ring *ring);
 int pagoda_ring_attach(struct pagoda_ring *ring, struct virtqueue *vq);
 void pagoda_paging_interrupt(struct virtqueue *vq);
 
-/* exec.c */
+/* Defined in exec.c */
 int pagoda_exec_init(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 void pagoda_exec_detach(struct pagoda_virtio *virtio);
 int pagoda_exec_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 void pagoda_exec_fini(struct pagoda_virtio *virtio);
 void pagoda_exec_interrupt(struct virtqueue *vq);
 
-/* event.c */
+/* Defined in event.c */
 int pagoda_events_init(struct pagoda_virtio *virtio);
 void pagoda_events_detach(struct pagoda_event_queue *events);
 int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq);
@@ -199,7 +201,7 @@ void pagoda_events_config_changed(struct virtio_device *vdev);
 void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable);
 void pagoda_event_interrupt(struct virtqueue *vq);
 
-/* driver.c */
+/* Defined in event.c */
 extern const struct pagoda_virtio_callbacks *pagoda_virtio_top;
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Sleep and wake-up of the machine: the device loses its power, and all its state, without
- * being removed. Transports and limits that the top of the driver refers to stay valid.
+ * being removed. Transports and limits that the upper layers refer to stay valid.
  *
- * Waking allocates only the virtqueues and the lists for comparison. A device with other
- * properties after waking than before isn't used.
+ * Waking allocates only the virtqueues, and the extent lists to be compared with those read at
+ * probe. A device whose properties after waking differ from those before isn't used any more.
  */
 #include <linux/slab.h>
 #include <linux/virtio.h>
@@ -13,7 +13,7 @@
 #include "core/info.h"
 #include "internal.h"
 
-/* Attaches the virtqueues, or detaches them with @vqs NULL. Returns 0 or -ENODEV. */
+/* Attaches all virtqueues but the event queue's, or detaches them with @vqs NULL. 0 or -ENODEV. */
 static int power_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 {
 	int ret;
@@ -44,7 +44,7 @@ static int power_check_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 	return ret;
 }
 
-/* Returns 0 if the device has the properties that it had before it lost its power. */
+/* Returns 0 if the device has the same properties as at probe, else a negative errno. */
 static int power_check(struct pagoda_virtio *virtio)
 {
 	const struct pagoda_device_info *info = &virtio->info;
@@ -83,8 +83,8 @@ static int power_up(struct pagoda_virtio *virtio)
 }
 
 /*
- * &virtio_driver.freeze. Returns 0, or an error if the machine mustn't sleep; then nothing has
- * changed. May sleep.
+ * &virtio_driver.freeze. Returns 0, or an error if the machine mustn't sleep; then the device is as
+ * before. May sleep.
  */
 int pagoda_power_freeze(struct virtio_device *vdev)
 {
@@ -94,7 +94,7 @@ int pagoda_power_freeze(struct virtio_device *vdev)
 	if (ret)
 		return ret;
 	pagoda_events_enable(virtio, false);
-	/* There is no virtqueue if the machine sleeps again before the device was restored. */
+	/* Without virtqueues, because the last wake-up failed, the device is down already. */
 	if (virtio->control.vq)
 		power_down(virtio);
 	return 0;

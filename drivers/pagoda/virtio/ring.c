@@ -6,8 +6,8 @@
  * negotiated, so that nothing is allocated in the dma_fence signalling path and the number of
  * requests that fit into the ring is known beforehand.
  *
- * A device that lost its power counts requests from 1 again. Only this file adds and subtracts the
- * difference.
+ * A device that lost its power counts requests from 1 again. Only this file converts between the
+ * device's numbers and the queue layer's, by pagoda_ring.before.
  */
 #include <linux/delay.h>
 #include <linux/iopoll.h>
@@ -25,7 +25,7 @@ static struct pagoda_ring *ring_of(struct pagoda_transport *transport)
 	return container_of(transport, struct pagoda_ring, base);
 }
 
-/* Checks a completion of @len bytes, as the device claims, and completes its request. */
+/* Checks the completion, of which the device says it wrote @len bytes; calls complete(). */
 static void ring_complete(struct pagoda_ring *ring, struct pagoda_request *request, u32 len)
 {
 	struct virtio_pagoda_completion completion = request->completion;
@@ -46,7 +46,7 @@ static struct pagoda_request *ring_take(struct pagoda_ring *ring, u32 *len)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ring->lock, flags);
-	/* Requests that came back before interrupts were on again raise no interrupt. */
+	/* Look again: requests that came back before interrupts were on raise no interrupt. */
 	while (ring->vq && !(request = virtqueue_get_buf(ring->vq, len)))
 		if (pagoda_virtio_listen(ring->vq))
 			break;
@@ -136,8 +136,8 @@ static void ring_kick(struct pagoda_transport *transport)
 }
 
 /*
- * Halts the queue, takes all requests back, and gets the device's progress. The queue layer, not
- * this function, compares the progress with the requests submitted.
+ * &pagoda_transport_ops.reset: halts the queue, takes all requests back, and gets the device's
+ * progress. The queue layer compares the progress with the requests submitted.
  */
 static int ring_reset(struct pagoda_transport *transport, struct pagoda_reset_result *result)
 {
@@ -165,8 +165,8 @@ static int ring_reset(struct pagoda_transport *transport, struct pagoda_reset_re
 }
 
 /*
- * Completes as aborted the requests that the device still had when it was reset; the device
- * can't reach memory any more. The ring may be zeroed, never initialised.
+ * Completes, as PAGODA_OUTCOME_ABORTED, the requests that the device still had when the device was
+ * reset; the device can't reach memory any more. The ring may be zeroed, never initialised.
  */
 void pagoda_ring_detach(struct pagoda_ring *ring)
 {
@@ -182,9 +182,9 @@ void pagoda_ring_detach(struct pagoda_ring *ring)
 }
 
 /*
- * Sets the virtqueue of a device that has power again, or removes it with @vq NULL. The device has
- * no request of the ring, and no request is submitted. Returns 0, or -ENODEV if the new virtqueue
- * has less room than the old one.
+ * Sets the virtqueue of a device that has power again; with @vq NULL, removes the virtqueue. The
+ * device has no request of the ring, and no request is submitted meanwhile. Returns 0, or -ENODEV
+ * if the new virtqueue has less room than the ring's depth.
  */
 int pagoda_ring_attach(struct pagoda_ring *ring, struct virtqueue *vq)
 {
@@ -227,7 +227,7 @@ static const struct pagoda_transport_ops ring_transport_ops = {
 	.doorbells = ring_doorbells,
 };
 
-/* Sets up a zeroed ring before the device is ready. */
+/* Sets up a zeroed ring for @vq, before virtio_device_ready(). */
 void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
 		      struct virtqueue *vq)
 {

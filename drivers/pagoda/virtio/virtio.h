@@ -4,8 +4,8 @@
  * buffers to the device. No other part of the driver includes virtio headers, or parses data from
  * a device.
  *
- * The top of the driver registers its callbacks; from then on calls go down only, except for those
- * callbacks and the completion of requests.
+ * The top of the driver (driver.c) registers its callbacks; from then on the upper layers call this
+ * layer, and this layer calls only those callbacks and &pagoda_request.complete.
  */
 #ifndef PAGODA_VIRTIO_VIRTIO_H
 #define PAGODA_VIRTIO_VIRTIO_H
@@ -22,7 +22,7 @@ struct pagoda_virtio;
 /**
  * struct pagoda_event - struct virtio_pagoda_event, checked and in CPU order
  * @type: enum virtio_pagoda_event_type
- * @lost: Events the device dropped before this one
+ * @lost: Number of events that the device dropped before this event
  * @value: FENCE: the value written
  * @queue: FAULT: virtqueue number
  * @seqno: FAULT: request number on that queue
@@ -40,18 +40,17 @@ struct pagoda_event {
 };
 
 /**
- * struct pagoda_virtio_callbacks - Calls to the top of the driver
- * @probe: A device was found and works; *@priv is passed to the other callbacks. May sleep; 0
- *	or a negative error code, which undoes everything
+ * struct pagoda_virtio_callbacks - Calls to the top of the driver (driver.c)
+ * @probe: A device was found and works; *@priv is passed to the other callbacks. May sleep; 0,
+ *	or a negative error code, with which the device's probe fails
  * @remove: The device is being removed. After the return nothing of @priv may use the device;
- *	work in flight still executes until then if the device is alive. May sleep
+ *	until the return the device, if alive, still executes requests. May sleep
  * @sleep: The device will lose its power. May sleep. After a return of 0 nothing of @priv uses
  *	the device until @wake; after an error the device keeps its power
- * @wake: The device has its power back after @sleep, or the argument is the error for which
- *	the device can't be used again. May sleep; 0, or a negative error code if the top won't use
- *	the device
+ * @wake: The device has its power back after @sleep, or, if @error isn't 0, can't be used again.
+ *	May sleep; 0, or a negative error code if the upper layers won't use the device any more
  * @event: The device sent an event. Called with interrupts off; never before @probe returned 0,
- *	between @sleep and @wake, nor after @remove began. May be NULL
+ *	while the device has no power, nor after @remove began. May be NULL
  */
 struct pagoda_virtio_callbacks {
 	int (*probe)(struct pagoda_virtio *virtio, void **priv);
@@ -61,18 +60,18 @@ struct pagoda_virtio_callbacks {
 	void (*event)(void *priv, const struct pagoda_event *event);
 };
 
-/* driver.c */
+/* Defined in driver.c */
 int pagoda_virtio_register(const struct pagoda_virtio_callbacks *callbacks);
 void pagoda_virtio_unregister(void);
 struct device *pagoda_virtio_device(struct pagoda_virtio *virtio);
 const struct pagoda_device_info *pagoda_virtio_info(struct pagoda_virtio *virtio);
 struct pagoda_transport *pagoda_virtio_transport(struct pagoda_virtio *virtio);
 
-/* exec.c */
+/* Defined in exec.c */
 struct pagoda_transport *pagoda_virtio_engine_transport(struct pagoda_virtio *virtio,
 							u32 engine);
 
-/* control.c */
+/* Defined in control.c */
 int pagoda_virtio_nop(struct pagoda_virtio *virtio);
 
 #endif

@@ -5,7 +5,7 @@
  * An aperture page's entry is a 64-bit word, the bus page number in the low bits and the generation
  * of the mapping in the high bits, always stored and loaded with a single access. No lock is
  * needed: a page switches at once and neighbouring pages don't change (C53), so that other queues
- * continue to use them (C54).
+ * continue to use neighbouring pages (C54).
  *
  *	zero				never mapped, never unmapped: faults
  *	page, generation 0		unmapped: the dummy page (C57, C58)
@@ -34,15 +34,17 @@ static u32 entry_generation(u64 entry)
 	return entry >> PAGODA_ENTRY_PAGE_BITS;
 }
 
-/* Returns whether a page is snooped: mapped as CACHE_COHERENT, or unmapped (dummy page). */
+/*
+ * Returns whether an aperture page is snooped: mapped as CACHE_COHERENT, or unmapped (dummy page).
+ */
 static bool page_snooped(const struct pagoda_engine *engine, u64 page)
 {
 	return !engine->aperture_snoops || READ_ONCE(engine->aperture_snoops[page]);
 }
 
 /*
- * Stores what page_snooped() returns, before the page's entry is written: another queue uses an
- * entry with a wrong flag at most until the end of a packet.
+ * Stores whether an aperture page is snooped, before the caller writes the page's entry: another
+ * queue may use the old entry with the new value, at most until its packet or command ends.
  */
 static void page_snoop(struct pagoda_engine *engine, u64 page, bool snooped)
 {
@@ -50,7 +52,10 @@ static void page_snoop(struct pagoda_engine *engine, u64 page, bool snooped)
 		WRITE_ONCE(engine->aperture_snoops[page], snooped);
 }
 
-/* Accepts a dummy page, and a page mapped with @generation, or with any if @generation is 0. */
+/*
+ * Checks a page's entry: accepts a dummy page, and a page mapped with @generation, or with any
+ * generation if @generation is 0. Refuses a page that was never mapped nor unmapped.
+ */
 static u32 entry_check(struct pagoda_exec *exec, u64 entry, u64 address, u32 generation, u32 access)
 {
 	u32 mapped = entry_generation(entry);
@@ -63,7 +68,7 @@ static u32 entry_check(struct pagoda_exec *exec, u64 entry, u64 address, u32 gen
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks the entry and the memory of each page of a range; @generation 0 accepts any. */
+/* Checks the entry and the memory of each aperture page of a range; @generation 0 accepts any. */
 u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size,
 				 u32 generation, u32 access)
 {
@@ -92,9 +97,9 @@ u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size
 }
 
 /*
- * Moves a cursor to its next span in the aperture: a page, and the following pages as long as
- * their bus addresses are contiguous. The first entry is checked again, because another queue may
- * have changed it since the packet was validated.
+ * Moves a cursor to its next span in the aperture: a page, and the following pages as long as their
+ * bus addresses are contiguous. The first page's entry is checked again, because another queue may
+ * have changed the entry since the packet was validated.
  */
 u32 pagoda_engine_aperture_span(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -134,7 +139,7 @@ u64 pagoda_engine_map_tail(const void *packet)
 	return (u64)le32_to_cpu(map->nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-/* Checks the range of aperture pages that a MAP or UNMAP changes (C63). */
+/* Checks the aperture pages that a MAP_ or UNMAP_APERTURE_SEGMENT changes (C63). */
 static u32 aperture_range_check(struct pagoda_exec *exec, u32 segment, u64 first, u64 pages)
 {
 	u64 limit = exec->engine->aperture_pages;
@@ -189,7 +194,7 @@ u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet)
 	u32 generation = le32_to_cpu(map->generation);
 	u64 page = le64_to_cpu(map->first_page);
 
-	/* The driver may free replaced pages after this packet: write their lines back first. */
+	/* Write back the combiner: after this packet the driver may free the replaced pages. */
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	for (; left; run++) {
 		u64 value = entry_make(le64_to_cpu(run->address), generation);
@@ -221,7 +226,7 @@ u32 pagoda_engine_unmap_validate(struct pagoda_exec *exec, const void *packet)
 				      le64_to_cpu(unmap->first_page), le64_to_cpu(unmap->nr_pages));
 	if (reason)
 		return reason;
-	/* Bus address 0 can't be a dummy page: the entry would be zero, as if never mapped. */
+	/* Bus address 0 can't be the dummy page: a zero entry is that of a page never mapped. */
 	if (!dummy)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, dummy);
 	return pagoda_engine_runs_check(exec, &run, 1, 1, VIRTIO_PAGODA_ACCESS_NONE);

@@ -24,7 +24,7 @@
 
 #define PAGODA_LINE	((u64)PAGODA_ENGINE_LINE_BYTES)
 
-/* Returns the run's combiner; NULL for packets of execution queues, which write to memory. */
+/* Returns the run's combiner; NULL if writes aren't combined, as by packets of execution queues. */
 static struct pagoda_engine_combiner *combiner_of(const struct pagoda_exec *exec)
 {
 	if (!pagoda_engine_combines(exec))
@@ -32,7 +32,7 @@ static struct pagoda_engine_combiner *combiner_of(const struct pagoda_exec *exec
 	return &exec->engine->combiners[exec->run->tlb];
 }
 
-/* Returns a mask with 0xff for each byte in which two words differ. */
+/* Returns a mask with 0xff for each byte in which @a and @b differ, and 0 for the other bytes. */
 static u64 line_mask(u64 a, u64 b)
 {
 	u64 mask = 0;
@@ -44,7 +44,9 @@ static u64 line_mask(u64 a, u64 b)
 	return mask;
 }
 
-/* Writes back the bytes that were written since the line was loaded or last written back. */
+/*
+ * Writes to memory the bytes that the queue changed since the line was loaded or last written back.
+ */
 static void line_write(struct pagoda_engine_line *line)
 {
 	__le64 *memory = (__le64 *)line->here;
@@ -78,7 +80,10 @@ static void line_load(struct pagoda_engine_line *line)
 	line->loaded = true;
 }
 
-/* Returns the line of @here, for which the oldest line may be written back and replaced. */
+/*
+ * Returns the line for @here, the address of a line's memory. If no line has it, the next line in
+ * turn is written back and replaced.
+ */
 static struct pagoda_engine_line *line_find(struct pagoda_engine_combiner *combiner, u8 *here)
 {
 	struct pagoda_engine_line *line;
@@ -97,8 +102,9 @@ static struct pagoda_engine_line *line_find(struct pagoda_engine_combiner *combi
 }
 
 /*
- * Returns the address in a line at which to write instead of @here. An address returned earlier may
- * have been used to write to a line that isn't loaded: that is written back before it's loaded.
+ * Returns the address in a line at which to write instead of @here. A line that isn't loaded may
+ * still have been written to, at an address returned earlier: the line is written back, then
+ * loaded.
  */
 static u8 *line_place(struct pagoda_engine_combiner *combiner, u8 *here)
 {
@@ -113,8 +119,9 @@ static u8 *line_place(struct pagoda_engine_combiner *combiner, u8 *here)
 }
 
 /*
- * Writes back the lines that overlap memory which is about to be read, or written directly, and has
- * them loaded again before the queue's next write to them. Pointers into lines stay valid.
+ * Writes back those lines of the run's combiner that overlap memory which is about to be read, or
+ * written directly. The lines are loaded again before the queue's next write to them. Pointers into
+ * lines stay valid.
  */
 void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 size)
 {
@@ -132,10 +139,10 @@ void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 si
 }
 
 /*
- * Prepares a write to a span that isn't snooped; @last: the write ends with this span. *@here is
- * redirected to a line of the combiner for a span within a line. A larger span is written to
- * memory; if @last, *@size excludes its last line, for a second call. Other spans of scattered
- * pages leave no line in the combiner, because a line costs more than a copy.
+ * Prepares a write to a span that isn't snooped; @last: the write ends with this span. If the span
+ * lies within a line, *@here is redirected to that line of the combiner. A larger span is written
+ * to memory directly: if @last, *@size is reduced by the span's last line, for which the caller
+ * calls again; else nothing of the span is combined, because a line costs more than a copy.
  */
 void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last)
 {
@@ -153,7 +160,7 @@ void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size,
 	pagoda_engine_combine_meet(exec, *here, *size);
 }
 
-/* Writes back and frees the lines of combiner @number, while no pointer into a line is in use. */
+/* Writes back and frees all lines of combiner @number; pointers into the lines become invalid. */
 void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number)
 {
 	struct pagoda_engine_combiner *combiner;
@@ -170,7 +177,9 @@ void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number)
 	combiner->used = false;
 }
 
-/* Drains the combiners with numbers from @first on, while no access is in progress. */
+/*
+ * Drains the combiners with numbers from @first on, while no access by their queues is in progress.
+ */
 void pagoda_engine_combine_drain_all(struct pagoda_engine *engine, u32 first)
 {
 	for (; first < PAGODA_ENGINE_COMBINERS; first++)

@@ -3,16 +3,17 @@
  * The loop over the commands of a job, and the table of commands.
  *
  * Commands are in memory of a program, which may change them at any time: each word of a command is
- * read once, and the copy is checked and executed. Fields are checked before the first effect;
- * memory isn't checked, but faults when it is accessed.
+ * read once, and the copy is checked and executed. A command's fields are checked before its first
+ * effect; memory isn't checked, but faults when it is accessed.
  *
  * The translation lock is held for reading from the first command to the last, and released for a
- * moment after each chunk of work and while a command waits. Page-table entries found by a command
- * aren't used by the next command; only entries of TLBs and the memory of the commands stay valid.
+ * moment after each PAGODA_CHUNK of work and while a command waits. Page-table entries found by a
+ * command aren't used by the next command; only entries of TLBs and the memory of the commands stay
+ * valid.
  */
 #include "command.h"
 
-/* Most bytes of command memory that are looked up at once. */
+/* Most bytes of memory of commands that job_fetch_span() looks up at once. */
 #define PAGODA_FETCH_AHEAD	0x10000u
 
 #define PAGODA_COMMAND(NAME, type, ...) \
@@ -122,8 +123,9 @@ const char *pagoda_engine_command_name(u32 opcode)
 }
 
 /*
- * Finds the memory of commands from @va on, for job_fetch(). An aperture page may be unmapped at
- * any time, so that job_fetch() looks up each word there. Returns a fault reason, or 0.
+ * Finds the memory of commands from @va on, for job_fetch(). As an aperture page may be unmapped at
+ * any time, job_fetch() looks up each word of commands in the aperture. Returns a fault reason, or
+ * 0.
  */
 static u32 job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 {
@@ -141,11 +143,11 @@ static u32 job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 	job->fetch = span.here;
 	job->fetch_changes = job->exec.engine->changes;
 	if (span.segment == VIRTIO_PAGODA_SEGMENT_APERTURE)
-		job->fetch_changes--;	/* not equal to engine->changes: not valid */
+		job->fetch_changes--;	/* never equal to engine->changes: @fetch isn't valid */
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Reads words @first to @last (excluded) of the current command, each word once. */
+/* Reads words @first to @last (excluded) of the current command to job->command, each word once. */
 static u32 job_fetch(struct pagoda_job *job, u32 first, u32 last)
 {
 	u32 reason;
@@ -168,7 +170,7 @@ static u32 job_fetch(struct pagoda_job *job, u32 first, u32 last)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Fetches a command and checks its head; *@length receives the command's length. */
+/* Fetches a command; checks its head. *@row gets its row of the table, *@length its length. */
 static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command_row **row,
 			     u32 *length)
 {
@@ -176,7 +178,7 @@ static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command
 	u32 reason, opcode;
 	u16 flags;
 
-	/* job->left is a multiple of 8 and not 0: the head of a command fits. */
+	/* job->left is a multiple of 8 and not 0: the buffer has a command's head of 8 bytes. */
 	reason = job_fetch(job, 0, 1);
 	if (reason)
 		return reason;
@@ -196,7 +198,7 @@ static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command
 	return job_fetch(job, 1, (*row)->size / sizeof(u64));
 }
 
-/* Carries out an injected failure: without effect, or with half of it if row->halves. */
+/* Carries out an injected failure, after half of the effect if row->halves and run->fail_middle. */
 static u32 command_fail(struct pagoda_job *job, const struct pagoda_command_row *row)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -214,7 +216,10 @@ static bool job_stops(const struct pagoda_job *job)
 	return job->exec.run->packets == job->exec.run->stop_at || pagoda_stopped(&job->exec);
 }
 
-/* Executes the next command. Drops the translation lock for a moment if a chunk of work is done. */
+/*
+ * Executes the next command of a job. Before that, releases the translation lock for a moment if a
+ * PAGODA_CHUNK of work is done.
+ */
 static u32 job_command(struct pagoda_job *job)
 {
 	struct pagoda_engine_run *run = job->exec.run;
@@ -251,7 +256,7 @@ static u32 job_command(struct pagoda_job *job)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Carries out an injected failure or stop of a job without commands. */
+/* Carries out an injected failure, or stops, for a job that has no command buffers. */
 static u32 job_nothing(struct pagoda_job *job)
 {
 	if (job_stops(job))
@@ -277,7 +282,7 @@ static u32 job_buffers(struct pagoda_job *job)
 	return reason;
 }
 
-/* Executes a job's commands and saves the context's registers, also after a fault. */
+/* Executes a job's commands, then saves the context's registers, even after a fault or a stop. */
 static u32 job_execute(struct pagoda_job *job)
 {
 	struct pagoda_engine_run *run = job->exec.run;

@@ -5,30 +5,30 @@
 
 #include "internal.h"
 
-/* Bytes of work that each command counts as, besides the memory that it reads or writes. */
+/* Bytes of work as which each command counts, in addition to the bytes that it reads or writes. */
 #define PAGODA_COMMAND_COST	1024u
-/* Words of the largest command except for NOP. */
+/* 64-bit words of the largest command except for NOP. */
 #define PAGODA_COMMAND_WORDS	(sizeof(struct virtio_pagoda_copy_rect) / sizeof(u64))
-/* Index of the number of jobs in a save area: behind the registers. */
+/* Index in virtio_pagoda_context_image.saved of the number of jobs, behind the registers. */
 #define PAGODA_SAVED_JOBS	VIRTIO_PAGODA_REGISTERS
 
 /*
- * struct pagoda_job - Commands being executed, on the stack of their queue's thread
+ * struct pagoda_job - A job being executed, on the stack of its queue's thread
  * @exec: state of page-table walks; engine->translation is held for reading, except while the
  *	job pauses
- * @execute: request that the job came in
- * @space: address space of @execute
+ * @execute: the job's buffer: its parameters and list of command buffers
+ * @space: address space that @execute names
  * @address: virtual address of the command to fetch; while a command executes, of its successor
  * @left: bytes of the command buffer from @address on
  * @fetch_va: virtual address of @fetch
  * @fetch_size: bytes of @fetch, 0 = no memory was found
- * @fetch: memory that commands are read from, NULL = zeros
- * @fetch_changes: engine->changes when @fetch was found: valid until they differ
+ * @fetch: memory that commands are read from, NULL = a page of zeros
+ * @fetch_changes: engine->changes when @fetch was found; @fetch is invalid if they differ
  * @command: private copy of the current command, to be checked and executed: a program may change
  *	the original at any time
- * @registers: registers of the context
+ * @registers: registers of the job's context
  * @jobs: number of the context's jobs that ended before this job
- * @counts: commands executed completely, by opcode
+ * @counts: number of the job's commands executed completely, by opcode
  */
 struct pagoda_job {
 	struct pagoda_exec exec;
@@ -49,9 +49,9 @@ struct pagoda_job {
 /*
  * struct pagoda_command_row - A row of the table of commands
  * @size: bytes of the command; NOP may be longer
- * @flags: flags that may be set
+ * @flags: flags that may be set in the command
  * @halves: @execute stops after half of its effect if exec->half is set
- * @validate: checks the fields, not the memory; NULL = there is nothing to refuse
+ * @validate: checks the command's fields, not memory; NULL = there is nothing to refuse
  * @execute: carries out the effect. Like @validate returns a fault reason,
  *	%VIRTIO_PAGODA_FAULT_NONE for success; @execute may also return PAGODA_STOPPED
  */
@@ -117,13 +117,13 @@ static inline u32 pagoda_job_aligned(struct pagoda_job *job, u64 va, u64 alignme
 	return pagoda_engine_refuse(&job->exec, VIRTIO_PAGODA_FAULT_MISALIGNED, va, access);
 }
 
-/* Returns whether two ranges of addresses overlap; they may wrap around. Neither size is 0. */
+/* Returns whether two ranges of addresses, which may wrap around, overlap. Neither size is 0. */
 static inline bool pagoda_ranges_meet(u64 a, u64 a_size, u64 b, u64 b_size)
 {
 	return b - a < a_size || a - b < b_size;
 }
 
-/* Returns the position of an access to @va in the job's address space. */
+/* Returns a source or destination at @va in the job's address space, without memory found yet. */
 static inline struct pagoda_span_side pagoda_job_side(const struct pagoda_job *job, u64 va,
 						      u32 access)
 {
@@ -137,9 +137,9 @@ static inline void pagoda_job_drain(struct pagoda_job *job)
 }
 
 /*
- * Counts @bytes of work, about a PAGODA_CHUNK at most, and pauses after each PAGODA_CHUNK; the
- * caller must look up memory again. Before a pause the write combiner is written back, so that the
- * writes of an endless job are seen. Returns PAGODA_STOPPED if the job has to stop.
+ * Counts @bytes of work, about a PAGODA_CHUNK at most, and pauses after each PAGODA_CHUNK; memory
+ * found before the call mustn't be used after it. Before a pause the write combiner is written
+ * back, so that the writes of an endless job are seen. Returns PAGODA_STOPPED if the job must stop.
  */
 static inline u32 pagoda_job_progress(struct pagoda_job *job, u32 bytes)
 {

@@ -5,12 +5,12 @@
  */
 #include "command.h"
 
-/* Elements of array_zeros, which is read instead of a page of zeros, piece by piece. */
+/* Number of elements of array_zeros, which is read instead of a page of zeros, piece by piece. */
 #define PAGODA_ZEROS		1024u
 
 static const __le32 array_zeros[PAGODA_ZEROS];
 
-/* Indices of COMPUTE's arrays. The result may be an operand, too. */
+/* Indices of COMPUTE's arrays: operands, and the result, whose memory may be an operand's. */
 #define PAGODA_OPERAND_A	0
 #define PAGODA_OPERAND_B	1
 #define PAGODA_OPERAND_C	2
@@ -18,7 +18,7 @@ static const __le32 array_zeros[PAGODA_ZEROS];
 #define PAGODA_RESULT		3
 #define PAGODA_ARRAYS		4
 
-/* Returns the bytes of an array of @count elements, ~0 if they exceed 64 bits of address. */
+/* Returns the bytes of an array of @count elements; ~0 if that number doesn't fit into 64 bits. */
 static u64 array_bytes(u64 count)
 {
 	return count >> 62 ? ~0ull : count * sizeof(__le32);
@@ -35,8 +35,8 @@ static u32 array_check(struct pagoda_job *job, u64 count, u32 reserved)
 
 /*
  * Finds the next contiguous elements of a side's array, at most *@want, and stores their number
- * (not 0) in *@want. Returns the elements' address; NULL after a fault, which *@reason receives,
- * and for writes to a page of zeros, which are dropped.
+ * (not 0) in *@want. Returns the elements' memory; NULL after a fault, whose reason *@reason
+ * receives, and for writes to a page of zeros, which the caller drops.
  */
 static const __le32 *array_next(struct pagoda_job *job, struct pagoda_span_side *side, u64 *want,
 				u32 *reason)
@@ -102,7 +102,9 @@ u32 pagoda_command_compute_validate(struct pagoda_job *job, const void *command)
 	return reason ? reason : compute_address_check(job, compute);
 }
 
-/* Computes @count elements. @dst may be @a, @b or @c: each element is read before it's written. */
+/*
+ * Computes @count elements. @dst may equal @a, @b or @c: each element is read before it's written.
+ */
 static void compute_elements(u32 operation, __le32 *dst, const __le32 *a, const __le32 *b,
 			     const __le32 *c, u64 count)
 {
@@ -208,7 +210,10 @@ static u64 reduce_elements(u32 operation, u64 r, const __le32 *src, u64 count)
 	return r;
 }
 
-/* Reduces the next @left elements of @src, at most a PAGODA_CHUNK of bytes, into *@r. */
+/*
+ * Adds or hashes the next @left elements of @src, at most a PAGODA_CHUNK of bytes, into *@r.
+ * Returns a fault reason, or 0.
+ */
 static u32 reduce_chunk(struct pagoda_job *job, u32 operation, struct pagoda_span_side *src,
 			u64 left, u64 *r)
 {
@@ -250,7 +255,7 @@ u32 pagoda_command_reduce_execute(struct pagoda_job *job, const void *command)
 		return reason;
 	reason = pagoda_engine_virtual_store_resolve(&job->exec, job->space,
 						     le64_to_cpu(reduce->dst), 8, &here);
-	if (!reason && here)	/* NULL = a page of zeros */
+	if (!reason && here)	/* @here is NULL for a page of zeros */
 		WRITE_ONCE(*(__le64 *)here, cpu_to_le64(r));
 	return reason;
 }

@@ -4,7 +4,8 @@
  * the context.
  *
  * The save area has a physical address, so that it can be accessed whatever happens to the address
- * space. Its memory is looked up twice, to load and to save, because a job may take long.
+ * space. The save area's memory is looked up twice, to load and to save: the memory found at first
+ * doesn't stay valid when the job pauses.
  */
 #include "command.h"
 
@@ -31,7 +32,7 @@ static u32 job_check_buffers(struct pagoda_job *job, u32 nr_buffers)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks a request's fields and list of command buffers, not its save area nor its commands. */
+/* Checks a job's fields and list of command buffers, but not its save area nor its commands. */
 u32 pagoda_engine_job_check(struct pagoda_job *job)
 {
 	const struct pagoda_engine_run *run = job->exec.run;
@@ -59,7 +60,7 @@ u32 pagoda_engine_job_check(struct pagoda_job *job)
 	return job_check_buffers(job, nr_buffers);
 }
 
-/* Finds the save area's image, which is contiguous because it starts at a page. */
+/* Finds the memory of the save area's image, which is contiguous, as it lies within a page. */
 static u32 image_find(struct pagoda_job *job, u32 access, u8 **here)
 {
 	u64 address = le64_to_cpu(job->execute->image_address);
@@ -76,8 +77,9 @@ static u32 image_find(struct pagoda_job *job, u32 access, u8 **here)
 }
 
 /*
- * Returns whether a save area names the job's context (C81) and the current root of its address
- * space (C84). An address space without a root is accepted: accesses in it fault.
+ * Returns whether the image of a save area names the job's context (C81) and the current root of
+ * the job's address space (C84). A root without entries is accepted: accesses in the space then
+ * fault.
  */
 static bool image_matches(const struct pagoda_job *job,
 			  const struct virtio_pagoda_context_image *image)
@@ -92,7 +94,7 @@ static bool image_matches(const struct pagoda_job *job,
 	       le32_to_cpu(image->root_segment) == root->segment;
 }
 
-/* Checks the save area, and loads the registers and the number of jobs. */
+/* Checks the save area and loads the registers and the number of jobs from it. */
 u32 pagoda_engine_job_load(struct pagoda_job *job)
 {
 	struct virtio_pagoda_context_image image;
@@ -100,7 +102,7 @@ u32 pagoda_engine_job_load(struct pagoda_job *job)
 	u8 *here;
 
 	pagoda_shim_assert_held(&job->exec.engine->translation);
-	/* The job's end writes the image: refuse a read-only image before the first command. */
+	/* The job's end writes the image: refuse a read-only one before the first command. */
 	reason = image_find(job, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
 		return reason;

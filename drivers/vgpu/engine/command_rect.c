@@ -5,12 +5,15 @@
  */
 #include "command.h"
 
-/* Most bytes of a surface looked up at once: tiles and rows have consecutive addresses. */
+/*
+ * Most bytes of a surface looked up at once, before they are copied: the rows and tiles that follow
+ * a byte have consecutive addresses.
+ */
 #define PAGODA_RECT_AHEAD	0x10000u
 
 /*
  * struct pagoda_rect - A surface while rows of it are copied
- * @side: memory of the surface that was found last; copying doesn't advance @side
+ * @side: memory of the surface that was found last; copies don't advance @side
  * @address: virtual address of the surface's first byte
  * @pitch: bytes from a row of the surface to the next row
  * @x: offset of the rectangle in a row, in bytes
@@ -47,7 +50,7 @@ static bool surface_valid(const struct virtio_pagoda_surface *surface)
 	return IS_ALIGNED(pitch, width) && IS_ALIGNED(height, width);
 }
 
-/* Checks a source or destination surface, and that the rectangle lies within it. */
+/* Checks a source or destination surface, and that the rectangle @rect lies within the surface. */
 static u32 surface_check(struct pagoda_job *job, const struct virtio_pagoda_surface *surface,
 			 const struct virtio_pagoda_copy_rect *rect, u32 access)
 {
@@ -107,8 +110,8 @@ static struct pagoda_rect rect_make(const struct pagoda_job *job,
 }
 
 /*
- * Finds byte @column of the surface's current row, and reduces *@size to the row's bytes that are
- * contiguous there. *@here is NULL for a page of zeros.
+ * Finds the memory of byte @column of the surface's current row, and reduces *@size to the bytes of
+ * the row that are contiguous there. *@here is NULL for a page of zeros.
  */
 static u32 rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 column, u64 *size,
 		     u8 **here)
@@ -137,7 +140,7 @@ static u32 rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 colum
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Copies @width bytes of a row and moves both surfaces to the next row. */
+/* Copies @width bytes of the current row from @src to @dst and moves both to their next row. */
 static u32 rect_row(struct pagoda_job *job, struct pagoda_rect *src, struct pagoda_rect *dst,
 		    u64 width)
 {
@@ -178,7 +181,7 @@ u32 pagoda_command_rect_execute(struct pagoda_job *job, const void *command)
 			break;
 		left--;
 		since += width;
-		/* A row is at most MAX_PITCH bytes, so that @since is about a chunk at most. */
+		/* A row has at most MAX_PITCH bytes: @since is about a PAGODA_CHUNK at most. */
 		if (since < PAGODA_CHUNK && left)
 			continue;
 		src.side.span.size = 0;

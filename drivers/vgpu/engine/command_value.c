@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Commands on single values. A value of 4 or 8 bytes, aligned to its size, is read and written by a
- * single access, so that no other thread ever sees half of a value.
+ * single access each, so that no other thread ever sees half of a value.
  */
 #include "command.h"
 
-/* Returns the bytes of the value of a STORE, COMPARE or ATOMIC_ADD. */
+/* Returns the size in bytes of the value that a STORE, COMPARE or ATOMIC_ADD accesses. */
 static u32 value_size(const void *command)
 {
 	const struct virtio_pagoda_command *head = command;
@@ -13,7 +13,7 @@ static u32 value_size(const void *command)
 	return le16_to_cpu(head->flags) & VIRTIO_PAGODA_COMMAND_WIDE ? 8 : 4;
 }
 
-/* Refuses a value that doesn't fit into the bytes that the command accesses. */
+/* Refuses a @value in the command that doesn't fit into the bytes that the command accesses. */
 static u32 value_check(struct pagoda_job *job, const void *command, u64 value)
 {
 	if (value_size(command) == 4 && value >> 32)
@@ -21,7 +21,7 @@ static u32 value_check(struct pagoda_job *job, const void *command, u64 value)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Reads a value. @here is NULL for a page of zeros. */
+/* Reads the value at @here; 0 if @here is NULL, a page of zeros. */
 static u64 value_read(const u8 *here, u32 size)
 {
 	if (!here)
@@ -30,7 +30,7 @@ static u64 value_read(const u8 *here, u32 size)
 			   le32_to_cpu(READ_ONCE(*(const __le32 *)here));
 }
 
-/* Writes a value. @here is NULL for a page of zeros: the write is dropped (C94). */
+/* Writes @value at @here; dropped if @here is NULL, a page of zeros (C94). */
 static void value_write(u8 *here, u32 size, u64 value)
 {
 	if (here && size == 8)
@@ -39,7 +39,7 @@ static void value_write(u8 *here, u32 size, u64 value)
 		WRITE_ONCE(*(__le32 *)here, cpu_to_le32(value));
 }
 
-/* Adds @value atomically, and returns the value before. @here is NULL for a page of zeros. */
+/* Atomically adds @value at @here and returns the old value; 0 if @here is NULL (page of zeros). */
 static u64 value_add(u8 *here, u32 size, u64 value)
 {
 	u64 old = value_read(here, size);
@@ -62,7 +62,7 @@ static u64 value_add(u8 *here, u32 size, u64 value)
 	return le32_to_cpu(narrow);
 }
 
-/* Finds a value's memory and counts its bytes in run->bytes. */
+/* Finds the memory of a value at @va and adds its @size to run->bytes. */
 static u32 value_resolve(struct pagoda_job *job, u64 va, u32 size, u32 access, u8 **here)
 {
 	u32 reason = pagoda_engine_virtual_address_resolve(&job->exec, job->space, va, size,
@@ -173,7 +173,7 @@ u32 pagoda_command_wait_validate(struct pagoda_job *job, const void *command)
 	return pagoda_job_aligned(job, le64_to_cpu(wait->address), 8, VIRTIO_PAGODA_ACCESS_READ);
 }
 
-/* Waits without the translation lock, which the packets that the job waits for may need. */
+/* Pauses a WAIT without the translation lock, which packets that the job waits for may need. */
 static void wait_idle(struct pagoda_job *job)
 {
 	struct pagoda_engine *engine = job->exec.engine;
@@ -194,7 +194,7 @@ u32 pagoda_command_wait_execute(struct pagoda_job *job, const void *command)
 	u32 reason;
 	u8 *here;
 
-	/* The awaited value may depend on this job's writes. */
+	/* Write back this job's combined writes: the awaited value may depend on them. */
 	pagoda_job_drain(job);
 	job->exec.run->looks = 0;
 	for (;;) {
@@ -209,7 +209,7 @@ u32 pagoda_command_wait_execute(struct pagoda_job *job, const void *command)
 			return PAGODA_STOPPED;
 		wait_idle(job);
 	}
-	smp_mb();	/* the job's later reads come after the read of the value */
+	smp_mb();	/* the job's later reads come after the read of the awaited value */
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
@@ -231,12 +231,12 @@ u32 pagoda_command_signal_execute(struct pagoda_job *job, const void *command)
 	u8 *here;
 
 	pagoda_job_drain(job);
-	smp_mb();	/* the job's earlier writes are visible before the value */
+	smp_mb();	/* the job's earlier writes are visible before the fence's value */
 	reason = value_resolve(job, address, 8, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
 		return reason;
-	value_write(here, 8, value);	/* C117: by a single access */
-	smp_mb();	/* the value is visible before the event */
+	value_write(here, 8, value);	/* C117: the fence's value is written by a single access */
+	smp_mb();	/* the fence's value is visible before the event */
 	if (le16_to_cpu(signal->command.flags) & VIRTIO_PAGODA_COMMAND_EVENT)
 		engine->ops->fence(engine->context, job->exec.run, address, value);
 	return VIRTIO_PAGODA_FAULT_NONE;

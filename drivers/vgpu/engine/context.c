@@ -18,7 +18,7 @@ u64 pagoda_engine_init_context_tail(const void *packet)
 	return (u64)le32_to_cpu(init->dst.nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-/* Checks a range of virtual addresses of the paging process. */
+/* Checks a range of virtual addresses of the paging process; the range must begin at a page. */
 static u32 context_address_check(struct pagoda_exec *exec, u64 address, u64 size)
 {
 	u64 limit = 1ull << exec->engine->va_bits;
@@ -74,7 +74,7 @@ u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *pac
 		}
 		size = min_t(u64, cursor.here_size, PAGODA_CHUNK);
 		memset(cursor.here, 0, size);
-		if (first)	/* fits: the first span is half a page or more */
+		if (first)	/* the image fits: the first span is half a page or more */
 			memcpy(cursor.here, &image, sizeof(image));
 		first = false;
 		cursor.here += size;
@@ -98,7 +98,10 @@ u64 pagoda_engine_update_context_tail(const void *packet)
 			  VIRTIO_PAGODA_PACKET_ALIGN);
 }
 
-/* Refuses padding behind the data that isn't zero: like reserved fields it may get a meaning. */
+/*
+ * Refuses a byte other than zero in the padding behind the packet's data: like a reserved field,
+ * the padding may get a meaning later.
+ */
 static u32 update_padding_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_update_context_allocation *update)
 {

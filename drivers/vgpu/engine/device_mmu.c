@@ -5,8 +5,8 @@
  * A page of device addresses has a 64-bit entry: the bus page number in the low bits, the permitted
  * access in the high bits; zero is a page that isn't mapped. Entries change with the engine's
  * translation lock held for writing, and an access that uses an entry holds the lock for reading
- * until the access has ended. So when UNMAP_MMU is complete no access reaches the page, and no
- * translation is kept for another packet (C121).
+ * until the access has ended. So when UNMAP_MMU is complete no access reaches the unmapped
+ * page, and no packet uses a translation that an earlier packet found (C121).
  */
 #include "internal.h"
 
@@ -20,7 +20,7 @@ bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine)
 	       engine->mmu_pages <= VIRTIO_PAGODA_MAX_MMU_PAGES;
 }
 
-/* Returns the end of system memory; *@reason receives the fault of an access beyond that end. */
+/* Returns the end of system memory's addresses; *@reason gets the fault of accesses beyond. */
 u64 pagoda_engine_mmu_limit(const struct pagoda_exec *exec, u32 *reason)
 {
 	if (pagoda_translates(exec->engine) && !exec->bus) {
@@ -32,8 +32,8 @@ u64 pagoda_engine_mmu_limit(const struct pagoda_exec *exec, u32 *reason)
 }
 
 /*
- * Translates a device address to *@bus. *@size receives the number of bytes, at most @want, that
- * have contiguous bus addresses and equal permissions. Returns a fault reason, or 0.
+ * Translates a device address to bus address *@bus. *@size receives the number of bytes, at most
+ * @want, that have contiguous bus addresses and equal permissions. Returns a fault reason, or 0.
  */
 u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64 want,
 				u32 access, u64 *bus, u64 *size, bool *read_only)
@@ -147,7 +147,7 @@ u32 pagoda_engine_mmu_unmap_execute(struct pagoda_exec *exec, const void *packet
  * pagoda_engine_mmu_lookup() - Get the translation of a page of device addresses
  * @engine: Engine
  * @page: Number of the page
- * @address: Receives the bus address
+ * @address: Receives the page's bus address
  * @read_only: Receives whether the device may only read the page
  *
  * Context: any; the entry may change at any time.

@@ -4,8 +4,8 @@
  * that the engine's caller provides.
  *
  * The engine knows neither virtio nor threads. Its caller copies a buffer to memory that the
- * submitter can't write to, fills struct pagoda_engine_run and calls pagoda_engine_execute(), for
- * several queues concurrently if there are several.
+ * submitter of the buffer can't write to, fills struct pagoda_engine_run and calls
+ * pagoda_engine_execute(), for several queues concurrently if there are several.
  */
 #ifndef PAGODA_VGPU_ENGINE_H
 #define PAGODA_VGPU_ENGINE_H
@@ -33,25 +33,25 @@ struct pagoda_engine_run;
 struct pagoda_engine_ops {
 	/**
 	 * @system_span: Returns the memory at bus address @bus (below 2^52), for reading and
-	 * writing, or NULL if no memory is there. *@got receives how many bytes are contiguous,
-	 * as many of @want (not 0) as possible, at least up to the end of the page. The pointer
-	 * is as aligned as @bus, up to 8 bytes: values of fences and page-table entries are
-	 * single accesses. It stays valid until the run ends. With
-	 * %VIRTIO_PAGODA_F_WRITE_COMBINER it stays valid until lines of this memory are written
-	 * back, and is as aligned as @bus up to a line.
+	 * writing, or NULL if no memory is there. *@got receives how many bytes are contiguous: at
+	 * least up to the end of the page, as many of @want (not 0) as possible, and perhaps more.
+	 * The pointer is as aligned as @bus, up to 8 bytes, so that values of fences and page-table
+	 * entries can be accessed by a single load or store. The pointer stays valid until the run
+	 * ends; with %VIRTIO_PAGODA_F_WRITE_COMBINER until lines of this memory are written back,
+	 * and is as aligned as @bus up to a line.
 	 */
 	void *(*system_span)(void *context, u64 bus, u64 want, u64 *got);
 
 	/**
-	 * @fence: A packet or command that asks for an event wrote @value to the fence at
-	 * @address. @run->offset, @run->fault.opcode and .command identify the writer.
+	 * @fence: A packet or command that asks for an event wrote @value to the fence at @address.
+	 * @run->offset, @run->fault.opcode and @run->fault.command identify the packet or command.
 	 */
 	void (*fence)(void *context, const struct pagoda_engine_run *run, u64 address,
 		      u64 value);
 
 	/**
-	 * @idle: @run waits until another queue or the CPU writes a value, which was checked
-	 * @run->looks times. May sleep briefly, but not while *@run->stop is true. The engine
+	 * @idle: A WAIT command of @run has checked @run->looks times whether another queue or the
+	 * CPU has written a value. May sleep briefly, but not while *@run->stop is true. The engine
 	 * holds no lock. NULL: the engine checks the value again at once.
 	 */
 	void (*idle)(void *context, const struct pagoda_engine_run *run);
@@ -68,7 +68,7 @@ struct pagoda_engine_ops {
  * @address: Offset in VRAM, or address in system memory: a device address if the device MMU is on,
  *	else a bus address
  * @entries: Entries of the root table, 0 = the space has no root
- * @segment: VRAM or SYSTEM
+ * @segment: Segment of the root table: VRAM or SYSTEM
  *
  * Changed with &pagoda_engine.translation held for writing.
  */
@@ -84,8 +84,8 @@ struct pagoda_engine_space {
 /**
  * struct pagoda_engine_tlb_entry - A cached translation
  * @tag: Address space and first virtual address, in a format private to tlb.c; 0 = empty
- * @entry: Page-table entry, 0 = the addresses are known to be invalid
- * @size: Bytes of virtual addresses that @entry translates
+ * @entry: Page-table entry in CPU byte order, 0 = the addresses are known to be invalid
+ * @size: Bytes of virtual addresses that @entry translates, a power of two
  */
 struct pagoda_engine_tlb_entry {
 	u64 tag;
@@ -102,23 +102,23 @@ struct pagoda_engine_tlb_entry {
 struct pagoda_engine_tlb {
 	/** @sizes: Bit n set: @entries may hold a translation of 2^n bytes. */
 	u64 sizes;
-	/** @entries: Direct mapped: space, address and size select the entry. */
+	/** @entries: Direct mapped: address space, address and size select the one entry to use. */
 	struct pagoda_engine_tlb_entry entries[PAGODA_ENGINE_TLB_ENTRIES];
 };
 
 /** PAGODA_ENGINE_LINE_BYTES: bytes of a line of a write combiner, a power of two. */
 #define PAGODA_ENGINE_LINE_BYTES	64
-/** PAGODA_ENGINE_LINES: lines of each queue's write combiner. */
+/** PAGODA_ENGINE_LINES: number of lines of each queue's write combiner. */
 #define PAGODA_ENGINE_LINES		4
-/** PAGODA_ENGINE_COMBINERS: write combiners: the paging queue's and each possible engine's. */
+/** PAGODA_ENGINE_COMBINERS: number of write combiners: the paging queue's and each engine's. */
 #define PAGODA_ENGINE_COMBINERS		(1 + VIRTIO_PAGODA_MAX_ENGINES)
 
 /**
  * struct pagoda_engine_line - Line of a write combiner: writes that may not be in memory yet
  * @here: Memory that the line stands for, aligned to a line's size; NULL = the line is free
  * @loaded: false: memory is read into @now and @found before the queue's next write to the line
- * @now: Content as the queue wrote it
- * @found: Content when memory was read or the line was last written back
+ * @now: Content of the memory as the queue wrote it
+ * @found: Content of the memory when it was read, or when the line was last written back
  */
 struct pagoda_engine_line {
 	u8 *here;
@@ -129,13 +129,13 @@ struct pagoda_engine_line {
 
 /**
  * struct pagoda_engine_combiner - Writes of one queue to memory that isn't snooped
- * @used: Some of @lines aren't free
- * @next: Counter, modulo the number of lines the index of the line to be replaced next
+ * @used: false: all of @lines are free
+ * @next: Counter: @next modulo the number of lines is the index of the line to be replaced next
  * @lines: Lines, replaced in turn
  *
  * The paging queue's combiner is used by the queue's thread only. An engine's combiner is used by
  * the engine's thread with &pagoda_engine.translation held for reading, and written back by other
- * threads with that lock held for writing.
+ * threads with that lock held for writing. While no queue executes, no lock is needed.
  */
 struct pagoda_engine_combiner {
 	bool used;
@@ -145,12 +145,12 @@ struct pagoda_engine_combiner {
 
 /**
  * struct pagoda_engine_swizzling - Swizzling range: shows a tiled surface to the CPU as rows
- * @window: Memory with the rows, &pagoda_engine.swizzling_bytes long
+ * @window: Memory that holds the rows, &pagoda_engine.swizzling_bytes long
  * @address: Offset of the surface in VRAM
  * @size: Bytes of the surface, 0 = the range is not bound to a surface
  * @layout: Layout of the surface
  *
- * Changed with &pagoda_engine.swizzling_lock held for writing.
+ * Changed with &pagoda_engine.swizzling_lock held for writing, except for the content of @window.
  */
 struct pagoda_engine_swizzling {
 	u8 *window;
@@ -162,7 +162,7 @@ struct pagoda_engine_swizzling {
 /**
  * struct pagoda_engine - Memory, limits and counters of a GPU
  *
- * Members are constant while the engine executes, except for members with a lock, the entries of
+ * Members are constant while the engine executes, except for what a lock protects, the entries of
  * @aperture and @aperture_snoops, @poison_discarded and the counters.
  */
 struct pagoda_engine {
@@ -174,30 +174,31 @@ struct pagoda_engine {
 	const struct pagoda_engine_range *invalid;
 	/** @nr_invalid: Entries of @invalid. */
 	u32 nr_invalid;
-	/** @max_runs: Most runs in a packet. */
+	/** @max_runs: Most runs of pages in a packet. */
 	u32 max_runs;
 	/** @max_buffer: Most bytes in a buffer. */
 	u32 max_buffer;
 	/** @system_bits: Width of bus addresses in bits, 32 to 52. */
 	u32 system_bits;
 	/**
-	 * @aperture: A word for each aperture page. MAP and UNMAP write a word with a single
-	 * store, and other users read it with a single load: no lock.
+	 * @aperture: A word for each aperture page. MAP_APERTURE_SEGMENT and UNMAP_APERTURE_SEGMENT
+	 * write a word with a single store, and other operations read it with a single load,
+	 * without a lock.
 	 */
 	u64 *aperture;
 	/** @aperture_pages: Entries of @aperture. */
 	u64 aperture_pages;
-	/** @aperture_snoops: Aperture pages that the device snoops; NULL = all of them. */
+	/** @aperture_snoops: Whether the device snoops an aperture page; NULL = it snoops all. */
 	bool *aperture_snoops;
 	/**
 	 * @mmu: A word for each page of device addresses, NULL = no device MMU. Unused unless
-	 * %VIRTIO_PAGODA_F_DEVICE_MMU was negotiated. UNMAP_MMU holds @translation for writing,
-	 * so that no access in progress uses an old page when UNMAP_MMU is complete.
+	 * %VIRTIO_PAGODA_F_DEVICE_MMU was negotiated. Changed with @translation held for writing,
+	 * so that no access uses an old word any more when MAP_MMU or UNMAP_MMU is complete.
 	 */
 	u64 *mmu;
 	/** @mmu_pages: Entries of @mmu. */
 	u64 mmu_pages;
-	/** @spaces: Address spaces, the first is the paging process's; NULL = none. */
+	/** @spaces: Address spaces; space 0 is the paging process's. NULL = none. */
 	struct pagoda_engine_space *spaces;
 	/** @nr_spaces: Entries of @spaces. */
 	u32 nr_spaces;
@@ -218,9 +219,9 @@ struct pagoda_engine {
 	struct pagoda_engine_combiner combiners[PAGODA_ENGINE_COMBINERS];
 	/**
 	 * @translation: Held for reading by a packet that translates addresses, while the packet is
-	 * checked and executed, and by jobs; held for writing by FLUSH_TLB, MAP_MMU, UNMAP_MMU and
-	 * SET_ROOT, which thus wait for accesses with old translations (C103, C121). Taken before
-	 * @swizzling_lock.
+	 * checked and executed, and by jobs; held for writing by FLUSH_TLB, MAP_MMU, UNMAP_MMU,
+	 * SET_ROOT and resets, which thus wait for accesses with old translations (C103, C121).
+	 * Taken before @swizzling_lock.
 	 */
 	struct pagoda_shim_rwlock translation;
 	/** @changes: Number of times that @translation was held for writing; under that lock. */
@@ -231,25 +232,25 @@ struct pagoda_engine {
 	u32 nr_ranges;
 	/** @swizzling_bytes: Bytes of each range's window. */
 	u64 swizzling_bytes;
-	/** @swizzling_lock: Held for reading to use @ranges, for writing to bind them. */
+	/** @swizzling_lock: Held for reading to use @ranges, for writing to bind or free them. */
 	struct pagoda_shim_rwlock swizzling_lock;
 	/** @features: Negotiated feature bits. */
 	u64 features;
 	/** @poison_discarded: DISCARD_CONTENT fills its VRAM with %PAGODA_ENGINE_POISON. */
 	bool poison_discarded;
-	/** @ops: Callbacks. */
+	/** @ops: Callbacks to the engine's environment. */
 	const struct pagoda_engine_ops *ops;
-	/** @context: First argument of @ops. */
+	/** @context: First argument of the callbacks in @ops. */
 	void *context;
-	/** @executed: Packets executed completely, by opcode. */
+	/** @executed: Number of packets executed completely, by opcode. */
 	atomic64_t executed[VIRTIO_PAGODA_OP_COUNT];
-	/** @commands: Commands executed completely, by opcode; counted when their job ends. */
+	/** @commands: Number of commands executed completely, by opcode; added when a job ends. */
 	atomic64_t commands[VIRTIO_PAGODA_COMMAND_COUNT];
-	/** @faults: Runs that ended with a fault, by fault reason. */
+	/** @faults: Number of runs that ended with a fault, by fault reason. */
 	atomic64_t faults[VIRTIO_PAGODA_FAULT_COUNT];
 };
 
-/** PAGODA_ENGINE_POISON: Words that show that the content of VRAM was lost. */
+/** PAGODA_ENGINE_POISON: 32-bit word that fills VRAM whose content is lost. */
 #define PAGODA_ENGINE_POISON	0xd15ca4d1u
 
 /** enum pagoda_engine_vram - Content of VRAM after pagoda_engine_reset_adapter(). */
@@ -267,16 +268,16 @@ enum pagoda_engine_queue {
 
 /** enum pagoda_engine_outcome - How a run ended. */
 enum pagoda_engine_outcome {
-	PAGODA_ENGINE_DONE,	/* all packets were executed */
+	PAGODA_ENGINE_DONE,	/* all packets or commands were executed */
 	PAGODA_ENGINE_FAULT,	/* a packet, command or buffer faulted: pagoda_engine_run.fault */
-	PAGODA_ENGINE_STOPPED,	/* stopped by pagoda_engine_run.stop or .stop_at */
+	PAGODA_ENGINE_STOPPED,	/* ended early by pagoda_engine_run.stop or .stop_at */
 };
 
 /**
  * struct pagoda_engine_page - Translation of a virtual address
- * @segment: Segment of the memory
+ * @segment: Segment of the memory that the virtual address leads to
  * @level: Level of the page-table entry that translates the address or at which the lookup faulted
- * @address: Address of the byte within @segment
+ * @address: Address of that memory within @segment
  * @flags: VIRTIO_PAGODA_PTE_* bits of the page-table entry
  */
 struct pagoda_engine_page {
@@ -287,12 +288,12 @@ struct pagoda_engine_page {
 };
 
 /**
- * struct pagoda_engine_fault - Reason why a packet or command was refused, and its coordinates
+ * struct pagoda_engine_fault - Why a packet or command was refused, and where it was
  * @reason: enum virtio_pagoda_fault_reason
  * @opcode: Opcode as found in the packet or command
- * @offset: Offset in the buffer: of the packet, or of the entry that names the command's memory
- * @access: enum virtio_pagoda_access
- * @address: Address or value that was refused; of an access by virtual address: that address
+ * @offset: Offset in the buffer of the packet, or of the entry that names the command's memory
+ * @access: Kind of the access that was refused, enum virtio_pagoda_access
+ * @address: Address (the virtual address if there is one) or value that was refused
  * @level: Page-table level that the translation stopped at, 0 without a translation
  * @command: Virtual address of the command, 0 for packets
  */
@@ -306,7 +307,7 @@ struct pagoda_engine_fault {
 	u64 command;
 };
 
-/** PAGODA_ENGINE_NEVER: No packet, as a value of pagoda_engine_run.stop_at and .fail_at. */
+/** PAGODA_ENGINE_NEVER: Value of pagoda_engine_run.stop_at and .fail_at for no packet at all. */
 #define PAGODA_ENGINE_NEVER	0xffffffffu
 
 /**
@@ -315,7 +316,7 @@ struct pagoda_engine_fault {
  * For a job (see @context), "packets" are the commands in the memory that the buffer names.
  */
 struct pagoda_engine_run {
-	/** @kind: Kind of the queue, decides which opcodes are allowed. */
+	/** @kind: Kind of the buffer's queue; decides which opcodes are allowed. */
 	enum pagoda_engine_queue kind;
 	/** @queue: Virtqueue number, for the callbacks. */
 	u32 queue;
@@ -335,32 +336,35 @@ struct pagoda_engine_run {
 	/** @start: Offset of the first packet to execute. */
 	u32 start;
 	/**
-	 * @stop: *@stop is read between packets; true ends the run there. Commands, and packets of
-	 * an execution queue, also end in the middle. May be NULL.
+	 * @stop: If *@stop becomes true, the run ends before the next packet or command; commands,
+	 * and packets of an execution queue, also end in the middle. May be NULL.
 	 */
 	const bool *stop;
-	/** @stop_at: Test: the run stops before the packet of this index in the buffer. */
+	/** @stop_at: Failure injection: the run stops before the packet with this index. */
 	u32 stop_at;
-	/** @fail_at: Test: the packet of this index in the buffer fails with DEVICE_FAILURE. */
+	/** @fail_at: Failure injection: the packet with this index in the buffer (from 0) fails. */
 	u32 fail_at;
-	/** @fail_middle: Test: packet @fail_at has half of its effect before it fails. */
+	/** @fail_middle: Failure injection: packet @fail_at fails after half of its effect. */
 	bool fail_middle;
 
 	/**
-	 * @spans: Room for &pagoda_engine.max_runs pointers, so that the execution of a packet
-	 * uses the memory that the packet's check found. NULL = memory is looked up twice.
+	 * @spans: Room for &pagoda_engine.max_runs pointers, in which the check of a packet notes
+	 * the memory that it found, for the packet's execution. NULL = memory is looked up twice.
 	 */
 	u8 **spans;
 
-	/** @fault: Out: why the run faulted, else zero. */
+	/** @fault: Out: why and where the run faulted; zero if it didn't. */
 	struct pagoda_engine_fault fault;
-	/** @offset: Out: offset of the packet, or the job's entry, that isn't done; else @size. */
+	/**
+	 * @offset: Out: offset in the buffer of the packet, or of the entry of the job, that isn't
+	 * done; @size if all is done.
+	 */
 	u32 offset;
-	/** @packets: Out: packets executed completely. */
+	/** @packets: Out: number of packets executed completely. */
 	u32 packets;
-	/** @bytes: Out: bytes that were copied, filled, read or written. */
+	/** @bytes: Out: number of bytes that were copied, filled, read or written. */
 	u64 bytes;
-	/** @looks: Number of times that the current WAIT found its value too small. */
+	/** @looks: Number of times that the current WAIT found the awaited value too small. */
 	u32 looks;
 };
 

@@ -2,9 +2,9 @@
 /*
  * The loop over the packets of a buffer, and the table of operations.
  *
- * A packet is checked in three steps, each of which reports the value that it refuses: the packet's
- * head (opcode, feature, queue, length, flags), its fields, its memory. Only then does the packet
- * have an effect.
+ * A packet is checked in three steps, each of which reports the value that it refuses: first the
+ * packet's head (opcode, feature, queue, length, flags), then the other fields, then the memory
+ * that the fields name. Only then does the packet have an effect.
  */
 #include "internal.h"
 
@@ -175,10 +175,10 @@ const char *pagoda_engine_fault_name(u32 reason)
 
 /**
  * pagoda_engine_init() - Check the parameters of an engine and initialize its locks
- * @engine: Engine; all members set by the caller, counters zero
+ * @engine: Engine; the caller has set all members except for locks, and counters to zero
  *
  * Context: before the engine executes.
- * Return: false when a limit, an alignment or an entry of @invalid is wrong.
+ * Return: false when a member is missing or wrong, like an entry of &pagoda_engine.invalid.
  */
 bool pagoda_engine_init(struct pagoda_engine *engine)
 {
@@ -229,7 +229,7 @@ static void engine_forget(struct pagoda_engine *engine)
 }
 
 /**
- * pagoda_engine_reset() - Clear mappings, address spaces, bound ranges and features
+ * pagoda_engine_reset() - Clear mappings, address spaces, TLBs, bound ranges and features
  * @engine: Engine that executes nothing, initialized
  *
  * Write combiners are emptied without being written back. VRAM and the windows of swizzling ranges
@@ -293,7 +293,7 @@ void pagoda_engine_run_init(struct pagoda_engine_run *run,
 	run->fail_at = PAGODA_ENGINE_NEVER;
 }
 
-/* Checks a packet's head. *@op receives the operation, and *@length the packet's bytes. */
+/* Checks the head of the packet at run->offset. *@op receives its operation, *@length its bytes. */
 static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32 *length)
 {
 	const struct pagoda_engine_run *run = exec->run;
@@ -310,7 +310,7 @@ static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_UNSUPPORTED, opcode);
 	if (run->kind == PAGODA_ENGINE_QUEUE_EXEC && !(*op)->exec)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_FORBIDDEN, opcode);
-	/* At least 8 bytes of the buffer are left, so that packet->length can be read. */
+	/* Buffer and packets have multiples of 8 bytes: 8 are left, among them packet->length. */
 	*length = le32_to_cpu(packet->length);
 	if (*length > left || *length < (*op)->size ||
 	    *length != (*op)->size + ((*op)->tail ? (*op)->tail(packet) : 0))
@@ -321,7 +321,7 @@ static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Carries out an injected failure: without effect, or with half of the effect. */
+/* Carries out an injected failure: without an effect, or with half of it for run->fail_middle. */
 static u32 packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op, const void *packet)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -334,7 +334,7 @@ static u32 packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op, con
 	return reason ? reason : pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 }
 
-/* Takes the translation lock as @op needs it. Returns the use of the lock for packet_unlock(). */
+/* Takes the translation lock as @op requires. Returns the lock's mode for packet_unlock(). */
 static enum pagoda_hold packet_lock(struct pagoda_engine *engine, const struct pagoda_op *op)
 {
 	enum pagoda_hold hold = op->hold;
@@ -344,7 +344,7 @@ static enum pagoda_hold packet_lock(struct pagoda_engine *engine, const struct p
 	if (hold == PAGODA_HOLD_CHANGE) {
 		pagoda_shim_write_lock(&engine->translation);
 		engine->changes++;
-		/* No write through an old translation may reach memory later (C103, C121). */
+		/* Drain combiners: no write by an old translation comes later (C103, C121). */
 		pagoda_engine_combine_drain_all(engine, 0);
 	} else if (hold == PAGODA_HOLD_VIRTUAL) {
 		pagoda_shim_read_lock(&engine->translation);
@@ -375,7 +375,7 @@ static u32 packet_execute(struct pagoda_exec *exec)
 	hold = packet_lock(exec->engine, op);
 	exec->spans = run->spans;
 	exec->bus = op->bus;
-	/* Translations of the previous packet may have changed while no lock was held. */
+	/* Translations found by the previous packet may be old: no lock was held since. */
 	pagoda_engine_translation_forget(exec);
 	reason = op->validate(exec, packet);
 	if (!reason) {
@@ -394,8 +394,8 @@ static u32 packet_execute(struct pagoda_exec *exec)
 }
 
 /*
- * Returns whether a packet begins at run->start. *@skipped receives the number of packets before
- * that offset.
+ * Returns whether a packet of the buffer begins, or the last packet ends, at run->start. *@skipped
+ * receives the number of packets before that offset.
  */
 static bool start_valid(const struct pagoda_engine_run *run, u32 *skipped)
 {
@@ -446,8 +446,8 @@ static u32 buffer_execute(struct pagoda_exec *exec)
 	while (!reason && run->offset < run->size)
 		reason = run_stops(exec) ? PAGODA_STOPPED : packet_execute(exec);
 	/*
-	 * The packets that weren't executed may include those that write back the combiner. Packets
-	 * of execution queues combine no writes.
+	 * Packets that weren't executed may include a packet that writes back the paging queue's
+	 * combiner. Packets of execution queues combine no writes.
 	 */
 	if (reason && run->kind == PAGODA_ENGINE_QUEUE_PAGING)
 		pagoda_engine_combine_drain(exec->engine, run->tlb);
@@ -460,8 +460,8 @@ static u32 buffer_execute(struct pagoda_exec *exec)
  * @run: Buffer and parameters; receives the progress and the fault
  *
  * Packets are executed in order. A packet that is refused has no effect at all. A packet stops
- * halfway only by a failure of the device, by @run->stop on an execution queue, and if an aperture
- * page or a page-table entry that the packet uses is changed meanwhile, by another queue or by the
+ * halfway only by an injected failure, by @run->stop on an execution queue, or if an aperture page
+ * or a page-table entry that the packet uses is changed meanwhile, by another queue or by the
  * packet itself.
  *
  * The commands of a job are executed in order, too, but memory is checked when a command accesses

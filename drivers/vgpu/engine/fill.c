@@ -2,7 +2,7 @@
 /* FILL and DISCARD_CONTENT: operations on VRAM without a source. */
 #include "internal.h"
 
-/* Checks a range of VRAM, the only segment that can be filled or discarded (C41). */
+/* Checks a range to be filled or discarded, which must be in VRAM (C41). */
 static u32 memory_check(struct pagoda_exec *exec, u32 segment, u64 address, u64 size)
 {
 	if (segment != VIRTIO_PAGODA_SEGMENT_VRAM)
@@ -22,7 +22,7 @@ static u32 alignment_check(struct pagoda_exec *exec, u64 address, u64 size, u64 
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Fills memory with @pattern; @here and @size (bytes, not 0) are multiples of 4. */
+/* Fills memory with the 32-bit @pattern; @here and @size (bytes, not 0) are multiples of 4. */
 void pagoda_engine_fill_words(u8 *here, u32 size, u32 pattern)
 {
 	__le32 word = cpu_to_le32(pattern);

@@ -5,11 +5,11 @@
 #include "engine.h"
 
 #define PAGODA_PAGE		((u64)VIRTIO_PAGODA_PAGE_SIZE)
-/* Bytes copied or filled between two points where other threads may run. */
+/* Bytes of work after which a packet or job yields the CPU, or releases a lock for a moment. */
 #define PAGODA_CHUNK		0x100000u
-/* Used like a fault reason: the run was asked to stop. */
+/* Returned instead of a fault reason when a run ends because it was asked to stop. */
 #define PAGODA_STOPPED		VIRTIO_PAGODA_FAULT_COUNT
-/* Most page-table entries that UPDATE_PAGE_TABLE looks up, and writes, at once. */
+/* Most page-table entries that UPDATE_PAGE_TABLE looks up, and then writes, without a pause. */
 #define PAGODA_UPDATE_CHUNK	0x10000u
 
 /*
@@ -25,10 +25,10 @@ struct pagoda_translation {
 };
 
 /*
- * struct pagoda_leaf - Level-1 entry found by the last page-table walk, cached for its 2 MiB
- * @tag: address space and number of the 2 MiB range, 0 = nothing is cached
- * @table: the 4 KiB and the 64 KiB leaf table; NULL = @side alone translates the 2 MiB
- * @side: translation by the level-1 entry's word for 4 KiB and by its word for 64 KiB pages
+ * struct pagoda_leaf - Level-1 entry found by the last page-table walk, kept for the entry's 2 MiB
+ * @tag: address space and number of the 2 MiB range, 0 = no entry is kept
+ * @table: [0] leaf table of 4 KiB pages, [1] of 64 KiB pages; NULL = @side translates the 2 MiB
+ * @side: translation by the level-1 entry itself, of [0] its 4 KiB side, [1] its 64 KiB side
  */
 struct pagoda_leaf {
 	u64 tag;
@@ -37,8 +37,8 @@ struct pagoda_leaf {
 };
 
 /*
- * struct pagoda_ahead - Translation of the address behind a span, kept for the next span
- * @va: virtual address behind the span
+ * struct pagoda_ahead - Translation of the address that follows a span, kept for the next span
+ * @va: virtual address that follows the span
  * @space: address space of @va
  * @access: access that was translated, VIRTIO_PAGODA_ACCESS_NONE = no translation is kept
  * @found: translation of @va
@@ -51,9 +51,9 @@ struct pagoda_ahead {
 };
 
 /*
- * struct pagoda_notes - Spans of memory that the check of a virtual range found
- * @next: pair of pointers for the next span to use: first byte, and the byte behind the last
- * @end: end of the pairs; spans of the range behind the noted spans are looked up
+ * struct pagoda_notes - Spans of memory found in advance for a range of virtual addresses
+ * @next: next span to use, a pair of pointers: to its first byte, and behind its last byte
+ * @end: end of the pairs; spans that follow in the range are looked up when they are used
  * @limit: end of the room for pairs, NULL = no more spans are noted
  * @combined: accesses to all noted spans use the write combiner, else to none of them
  */
@@ -65,17 +65,17 @@ struct pagoda_notes {
 };
 
 /*
- * struct pagoda_exec - A packet being executed, on the stack of its queue's thread
+ * struct pagoda_exec - A packet or job being executed, on the stack of its queue's thread
  * @window_*: memory found by the last lookup of system memory, so that a run that is checked, then
- *	used, and contiguous runs need a single lookup; with a device MMU dropped after the packet
+ *	used, and contiguous runs need a single lookup; with a device MMU dropped before each packet
  * @bus: the packet names system memory by bus addresses, even with a device MMU
- * @spans: room for the memory of the next run of pages, NULL = the check notes no memory
- * @half: stop after half of the effect (failure injection)
- * @since: bytes worked on since the last pagoda_shim_yield()
+ * @spans: place in run->spans where the check of the next run of pages notes memory, or NULL
+ * @half: the packet stops after half of its effect (failure injection)
+ * @since: bytes of work since the last pause (PAGODA_CHUNK)
  * @skipped: number of packets in the buffer before run->start
- * @leaves: last level-1 entries, of walks for reads and of walks for writes
- * @ahead: translations behind the last span, of reads and of writes
- * @notes: spans noted for the source and for the destination, in the room of run->spans
+ * @leaves: level-1 entries of the last page-table walks: [0] for reads, [1] for writes
+ * @ahead: translations of the addresses that follow the last span: [0] of reads, [1] of writes
+ * @notes: spans noted in run->spans: [0] of the source, [1] of the destination
  */
 struct pagoda_exec {
 	struct pagoda_engine *engine;
@@ -112,10 +112,10 @@ enum pagoda_hold {
 /*
  * struct pagoda_op - A row of the operation table
  * @size: bytes of the packet without its variable part
- * @flags: flags that may be set
- * @exec: allowed on execution queues, not only on the paging queue
+ * @flags: flags that may be set in the packet
+ * @exec: the operation is allowed on execution queues, not only on the paging queue
  * @bus: the packet's runs name bus addresses, even with a device MMU
- * @hold: use of engine->translation
+ * @hold: how the packet uses engine->translation
  * @tail: returns the bytes of the packet's variable part; NULL = there is none
  * @validate: checks everything that can be refused before the first effect
  * @execute: carries out the effect; NULL = not supported. Like @validate returns a fault
@@ -139,14 +139,14 @@ struct pagoda_cursor {
 	u32 access;
 	u32 generation;
 	bool combines;				/* use the write combiner unless @snooped */
-	bool snooped;				/* current span is VRAM or mapped as coherent */
-	u64 address;				/* next byte's offset: in the segment or in @run */
+	bool snooped;				/* current span: VRAM or snooped aperture page */
+	u64 address;				/* offset of the next byte in segment or @run */
 	u64 left;				/* bytes that follow the current span */
 	const struct virtio_pagoda_run *run;	/* next run of pages in system memory */
 	u8 *const *span;			/* memory of @run, NULL = not noted by the check */
 	u8 *here;				/* unused rest of the current span */
 	u64 here_size;
-	u8 *tail;				/* next span: rest that the combiner cut off */
+	u8 *tail;				/* next span: last line, cut off for the combiner */
 	u64 tail_size;
 };
 
@@ -193,10 +193,10 @@ u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet);
 
 /*
  * struct pagoda_virtual_span - Memory behind virtual addresses
- * @here: address of the first byte; NULL = zeros: reads return zeros, writes are dropped
+ * @here: address of the first byte; NULL = a page of zeros: reads get zeros, writes are dropped
  * @size: contiguous bytes, of a page or of consecutive pages
- * @page_size: bytes of each page
- * @segment: segment of the memory; SYSTEM for zeros
+ * @page_size: bytes of virtual addresses that each page-table entry translates
+ * @segment: segment of the memory; SYSTEM for a page of zeros
  * @combined: the memory isn't snooped: accesses to @here use the write combiner
  */
 struct pagoda_virtual_span {
@@ -207,15 +207,15 @@ struct pagoda_virtual_span {
 	bool combined;
 };
 
-/* What an operation requires of its source's or destination's pages; zeros fit any segment. */
-#define PAGODA_VIRTUAL_64K	0x1u	/* 64 KiB or larger pages (C73) */
-#define PAGODA_VIRTUAL_NOT_64K	0x2u	/* any but 64 KiB pages (C73) */
-#define PAGODA_VIRTUAL_LOCAL	0x4u	/* in VRAM (C74) */
-#define PAGODA_VIRTUAL_SYSTEM	0x8u	/* in system memory or the aperture (C74) */
+/* Requirements for the pages of a source or destination; a page of zeros fits any segment. */
+#define PAGODA_VIRTUAL_64K	0x1u	/* pages of 64 KiB or more (C73) */
+#define PAGODA_VIRTUAL_NOT_64K	0x2u	/* pages of any size but 64 KiB (C73) */
+#define PAGODA_VIRTUAL_LOCAL	0x4u	/* pages in VRAM (C74) */
+#define PAGODA_VIRTUAL_SYSTEM	0x8u	/* pages in system memory or the aperture (C74) */
 
 /*
- * walk.c: lookup in address spaces, with the translation lock held for reading. The memory found is
- * valid until the packet or command ends or pauses (pagoda_engine_translation_pause()).
+ * walk.c: finds memory by virtual addresses, with the translation lock held for reading. The memory
+ * found is valid until the packet or command ends or pauses (pagoda_engine_translation_pause()).
  */
 u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 want,
 			       u32 access, struct pagoda_virtual_span *span);
@@ -293,7 +293,7 @@ u64 pagoda_engine_update_context_tail(const void *packet);
 u32 pagoda_engine_update_context_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_update_context_execute(struct pagoda_exec *exec, const void *packet);
 
-/* notify.c: pagoda_engine_notify_execute() serves all notices */
+/* notify.c; pagoda_engine_notify_execute() executes all kinds of notices */
 u32 pagoda_engine_notify_execute(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_residency_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_residency2_validate(struct pagoda_exec *exec, const void *packet);
@@ -305,9 +305,9 @@ u32 pagoda_engine_notify_alloc_validate(struct pagoda_exec *exec, const void *pa
  * struct pagoda_span_side - Position of a source or destination in an address space
  * @va: virtual address of the first byte of @span
  * @space: address space
- * @access: kind of access
+ * @access: kind of the accesses to @space
  * @span: memory found at @va and not used yet; valid until the packet or command pauses
- * @notes: spans noted from @va + span.size on, NULL = none are noted
+ * @notes: spans noted for the addresses from @va + span.size on, NULL = none are noted
  */
 struct pagoda_span_side {
 	u64 va;
@@ -337,10 +337,10 @@ u64 pagoda_engine_copy_entries_tail(const void *packet);
 u32 pagoda_engine_copy_entries_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_copy_entries_execute(struct pagoda_exec *exec, const void *packet);
 
-/* command.c: executes a job's commands. Returns a fault reason or PAGODA_STOPPED. */
+/* command.c: executes a job's commands. Returns 0, a fault reason or PAGODA_STOPPED. */
 u32 pagoda_engine_job(struct pagoda_exec *exec);
 
-/* Advances a side by @size bytes, at most side->span.size. */
+/* Advances a source or destination by @size bytes, at most side->span.size. */
 static inline void pagoda_side_advance(struct pagoda_span_side *side, u64 size)
 {
 	side->va += size;
@@ -350,8 +350,9 @@ static inline void pagoda_side_advance(struct pagoda_span_side *side, u64 size)
 }
 
 /*
- * Returns the offset of byte @column of @row in a tiled mip level of @pitch bytes; the bytes that
- * follow in the tile's row are contiguous. Tiles are 2^@shift bytes wide and 2^@shift rows high.
+ * Returns the offset of byte @column of row @row in a tiled mip level with rows of @pitch bytes;
+ * the bytes that follow in the tile's row are contiguous. Tiles are 2^@shift bytes wide and
+ * 2^@shift rows high.
  */
 static inline u64 pagoda_tile_offset(u64 pitch, u32 shift, u64 row, u64 column)
 {
@@ -361,20 +362,20 @@ static inline u64 pagoda_tile_offset(u64 pitch, u32 shift, u64 row, u64 column)
 	       ((column & ~inside) << shift) + (column & inside);
 }
 
-/* Returns log2 of a tile's width in bytes; @tiling isn't linear. */
+/* Returns log2 of the width in bytes of a tile of @tiling, which isn't linear. */
 static inline u32 pagoda_tile_shift(u32 tiling)
 {
 	return __builtin_ctz(tiling == VIRTIO_PAGODA_TILING_4K ? VIRTIO_PAGODA_TILE_4K_WIDTH :
 								VIRTIO_PAGODA_TILE_64K_WIDTH);
 }
 
-/* Returns whether the device MMU is on: it translates device addresses to bus addresses. */
+/* Returns whether the device MMU is on, which translates device addresses to bus addresses. */
 static inline bool pagoda_translates(const struct pagoda_engine *engine)
 {
 	return engine->mmu && engine->features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU;
 }
 
-/* Returns whether writes of the run to memory that isn't snooped use a write combiner. */
+/* Returns whether the run's writes to memory that isn't snooped use the write combiner. */
 static inline bool pagoda_engine_combines(const struct pagoda_exec *exec)
 {
 	const struct pagoda_engine_run *run = exec->run;
@@ -405,7 +406,7 @@ static inline u32 pagoda_refuse(struct pagoda_exec *exec, u32 reason, u64 value)
 	return pagoda_engine_refuse(exec, reason, value, VIRTIO_PAGODA_ACCESS_NONE);
 }
 
-/* Copies memory that may overlap: checks accept that two addresses lead to a single page. */
+/* Copies memory that may overlap, as addresses of source and destination may lead to one page. */
 static inline void pagoda_copy(u8 *dst, const u8 *src, size_t size)
 {
 	if (likely(dst + size <= src || src + size <= dst))
@@ -415,8 +416,8 @@ static inline void pagoda_copy(u8 *dst, const u8 *src, size_t size)
 }
 
 /*
- * Counts @bytes of work, and yields the CPU after each PAGODA_CHUNK. Returns PAGODA_STOPPED if an
- * execution queue has to stop in the middle of a packet; the paging queue stops between packets.
+ * Counts @bytes of work, and yields the CPU after each PAGODA_CHUNK. Returns PAGODA_STOPPED if a
+ * packet of an execution queue has to stop in the middle; the paging queue stops between packets.
  */
 static inline u32 pagoda_progress(struct pagoda_exec *exec, u32 bytes)
 {
@@ -431,16 +432,20 @@ static inline u32 pagoda_progress(struct pagoda_exec *exec, u32 bytes)
 }
 
 /*
- * Finds the memory at a device or bus address of the system segment; *@got receives how many of
- * @want bytes (not zero) are contiguous. Returns a fault reason, which isn't stored in the run. All
- * accesses to system memory begin here; memory found by the last lookup needs no other lookup.
+ * Finds the memory at @address of the system segment, a device address or bus address. *@here
+ * receives the memory, and *@got how many of @want bytes (not zero) are contiguous. Returns a fault
+ * reason, which isn't stored in the run, or 0. All accesses to system memory begin here; memory
+ * within the last lookup's result isn't looked up again.
  */
 static inline u32 pagoda_system_span(struct pagoda_exec *exec, u64 address, u64 want,
 				     u32 access, u8 **here, u64 *got)
 {
 	u64 skip = address - exec->window_bus;
 
-	/* Contiguous memory may follow the window, which ends where the last lookup ended. */
+	/*
+	 * The window ends where the last lookup ended. More contiguous memory may follow, so that
+	 * an access beyond the window is looked up.
+	 */
 	if (likely(skip < exec->window_size) && likely(want <= exec->window_size - skip) &&
 	    likely(!exec->window_read_only || access != VIRTIO_PAGODA_ACCESS_WRITE)) {
 		*got = want;
@@ -450,7 +455,7 @@ static inline u32 pagoda_system_span(struct pagoda_exec *exec, u64 address, u64 
 	return pagoda_engine_system_lookup(exec, address, want, access, here, got);
 }
 
-/* Drops translations and notes outside of the TLBs; with a device MMU the window, too. */
+/* Drops the translations and notes in @exec, but not in TLBs; with a device MMU the window, too. */
 static inline void pagoda_engine_translation_forget(struct pagoda_exec *exec)
 {
 	exec->leaves[0].tag = 0;
@@ -463,8 +468,8 @@ static inline void pagoda_engine_translation_forget(struct pagoda_exec *exec)
 }
 
 /*
- * Releases the translation lock for a moment, so that threads can change translations. If they do,
- * the translations and the memory that the packet or command has found are dropped.
+ * Releases the translation lock for a moment, so that other threads can change translations. If
+ * translations were changed, drops those, and the memory, that the packet or command has found.
  */
 static inline void pagoda_engine_translation_pause(struct pagoda_exec *exec)
 {
@@ -488,13 +493,13 @@ static inline void pagoda_virtual_progress(struct pagoda_exec *exec, u32 bytes)
 	}
 }
 
-/* Returns whether a level-1 entry has two words: for a 4 KiB and for a 64 KiB leaf table. */
+/* Returns whether a level-1 page-table entry has two words: for a 4 KiB and a 64 KiB leaf table. */
 static inline bool pagoda_engine_dual(const struct pagoda_engine *engine)
 {
 	return engine->features & 1ull << VIRTIO_PAGODA_F_DUAL_PTE;
 }
 
-/* Returns log2 of the bytes of virtual addresses that an entry of @level translates. */
+/* Returns log2 of the bytes of virtual addresses that a page-table entry of @level translates. */
 static inline u32 pagoda_engine_level_shift(u32 level)
 {
 	return VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS * level;

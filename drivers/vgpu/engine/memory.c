@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From (segment, address) and run lists to memory that the CPU can access.
+ * Finds the memory, as the CPU accesses it, of a segment's addresses and of run lists.
  *
  * A span is memory that is contiguous for the CPU. A cursor goes through the source or destination
- * of a packet span by span. Checks come first and access nothing; memory that they accept is then
- * accessed without a fault, except for aperture pages that another queue remaps meanwhile.
+ * of a packet span by span. Checks come first and access nothing; memory that the checks accept is
+ * then accessed without a fault, except for aperture pages that another queue remaps meanwhile.
  */
 #include "internal.h"
 
-/* Stores the fault of the packet or command in the run. Returns @reason. */
+/* Stores @reason, @address and @access as the fault of the packet or command. Returns @reason. */
 u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 access)
 {
 	exec->run->fault.reason = reason;
@@ -19,7 +19,8 @@ u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 
 
 /*
  * Translates an address of system memory, gets the span there from ops->system_span() and keeps it
- * as exec->window. The callback isn't trusted: a span of no bytes is refused.
+ * as exec->window. The callback isn't trusted: a span of no bytes is refused. Returns a fault
+ * reason, which isn't stored in the run, or 0.
  */
 u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want, u32 access,
 				u8 **here, u64 *got)
@@ -42,7 +43,7 @@ u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want,
 	found = engine->ops->system_span(engine->context, bus, limit, &size);
 	if (!found || !size)
 		return VIRTIO_PAGODA_FAULT_UNREACHABLE;
-	/* Memory that is contiguous for the CPU may be mapped elsewhere by the device MMU. */
+	/* The device MMU may map memory elsewhere that follows for the CPU: limit the window. */
 	if (translated)
 		size = min(size, limit);
 	exec->window_bus = address;
@@ -55,8 +56,9 @@ u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want,
 }
 
 /*
- * Returns whether a range of VRAM is inside of the segment and outside of ranges published as
- * invalid. If not, *@bad receives the first invalid address, or @address if outside.
+ * Returns whether a range of VRAM is inside of the segment and outside of the ranges published as
+ * invalid. If not, *@bad receives the range's first invalid address, or @address for a range that
+ * isn't inside of the segment.
  */
 bool pagoda_engine_vram_valid(const struct pagoda_engine *engine, u64 address, u64 size, u64 *bad)
 {
@@ -87,7 +89,10 @@ u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u3
 	return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, bad, access);
 }
 
-/* Checks that a run can be reached. *@span receives its memory if that is contiguous, else NULL. */
+/*
+ * Checks that a run of @size bytes begins at a page and can be reached. *@span, unless NULL,
+ * receives the run's memory if that is contiguous, else NULL.
+ */
 static u32 run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access, u8 **span)
 {
 	u8 *here = NULL;
@@ -110,7 +115,7 @@ static u32 run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access
 	return reason ? pagoda_engine_refuse(exec, reason, address, access) : reason;
 }
 
-/* Checks that runs are whole pages, can be reached, and have exactly @nr_pages together. */
+/* Checks that runs are whole pages, can be reached, and have exactly @nr_pages pages together. */
 u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagoda_run *runs,
 			     u32 nr_runs, u64 nr_pages, u32 access)
 {
@@ -140,7 +145,7 @@ u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagod
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks the fields of a location: those that its segment doesn't use must be zero. */
+/* Checks the fields of a location; fields that the location's segment doesn't use must be zero. */
 static u32 location_fields(struct pagoda_exec *exec, const struct virtio_pagoda_location *location,
 			   u32 access)
 {
@@ -194,8 +199,8 @@ u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 }
 
 /*
- * Puts a cursor before @size bytes at a location that was checked. @spans has the memory that the
- * check of @runs noted, or is NULL.
+ * Sets a cursor to the first of @size bytes at a location that was checked. @spans holds the memory
+ * that the check of @runs noted, or is NULL.
  */
 void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 			       const struct virtio_pagoda_location *location,
@@ -213,7 +218,7 @@ void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 	cursor->snooped = cursor->segment == VIRTIO_PAGODA_SEGMENT_VRAM;
 }
 
-/* Moves to the next run as a single span. Returns false if the check didn't note its memory. */
+/* Moves the cursor to the next run, as one span; returns false if the run's memory isn't noted. */
 static bool system_noted(struct pagoda_cursor *cursor)
 {
 	u64 size = le32_to_cpu(cursor->run->nr_pages) * PAGODA_PAGE;
@@ -227,8 +232,8 @@ static bool system_noted(struct pagoda_cursor *cursor)
 }
 
 /*
- * Moves to the next span of a run list that was checked. If the span ends inside of a run,
- * cursor->address keeps the offset of the run's rest.
+ * Moves the cursor to the next span of a run list that was checked. If the span ends inside of a
+ * run, cursor->address keeps the offset of the rest in the run.
  */
 static u32 system_next(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -254,8 +259,9 @@ static u32 system_next(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 }
 
 /*
- * Prepares the access to a span that isn't snooped. A write may be redirected to a line of the
- * write combiner. If the combiner cuts the span's last line off, that becomes cursor->tail.
+ * Prepares the access to the cursor's span, if the span isn't snooped. For a read, the combiner's
+ * lines of this memory are written back. For a write, the span may be redirected to a line of the
+ * combiner; if the combiner cuts off the span's last line, that line becomes cursor->tail.
  */
 static void cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -273,7 +279,7 @@ static void cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *curso
 	cursor->tail_size = size - cursor->here_size;
 }
 
-/* Moves to the next span, when all of the current span was used and bytes are left. */
+/* Moves the cursor to the next span, when all of the current span was used and bytes are left. */
 u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -298,8 +304,8 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 }
 
 /*
- * Checks bytes within a page and finds their memory. In system memory the page is checked as a
- * whole. 1 to 8 bytes, aligned to their size, can be read or written by a single access.
+ * Checks @size bytes within a page; *@here receives their memory. In system memory the whole page
+ * is checked. 1 to 8 bytes, aligned to their number, can be accessed by a single load or store.
  */
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
 				  u32 size, u32 access, u8 **here)

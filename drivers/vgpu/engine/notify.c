@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Notices, operations that only notify the GPU: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2,
- * NOTIFY_FENCE_RESIDENCY and NOTIFY_ALLOC. This GPU caches no state of allocations and fences: the
- * engine checks a notice and passes it to ops->notify().
+ * Notices: operations that tell the GPU of something and do nothing else: NOTIFY_RESIDENCY,
+ * NOTIFY_RESIDENCY2, NOTIFY_FENCE_RESIDENCY and NOTIFY_ALLOC. This GPU caches no state of
+ * allocations and fences: the engine checks a notice and passes it to ops->notify().
  */
 #include "internal.h"
 
-/* Passes a notice to ops->notify(), unless exec->half is set: a notice can't be halved. */
+/* Passes a notice to ops->notify(), but not if exec->half is set: a notice can't be halved. */
 u32 pagoda_engine_notify_execute(struct pagoda_exec *exec, const void *packet)
 {
 	struct pagoda_engine *engine = exec->engine;
@@ -45,7 +45,7 @@ static u32 notify_place_check(struct pagoda_exec *exec, u32 segment, u64 address
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks a NOTIFY_RESIDENCY or NOTIFY_RESIDENCY2; @nr_pages pages are checked if resident. */
+/* Checks a NOTIFY_RESIDENCY or NOTIFY_RESIDENCY2, and @nr_pages pages if they are resident. */
 static u32 residency_check(struct pagoda_exec *exec,
 			   const struct virtio_pagoda_notify_residency *notify, u64 nr_pages)
 {
@@ -73,7 +73,7 @@ u32 pagoda_engine_residency_validate(struct pagoda_exec *exec, const void *packe
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     le64_to_cpu(notify->offset ? notify->offset :
 								  notify->nr_pages));
-	/* The notice doesn't have the number of pages: check the first page only. */
+	/* NOTIFY_RESIDENCY doesn't tell the number of pages: check the first page only. */
 	return residency_check(exec, notify, 1);
 }
 
@@ -97,7 +97,7 @@ u64 pagoda_engine_fence_residency_tail(const void *packet)
 	return (u64)le32_to_cpu(notify->nr_fences) * sizeof(struct virtio_pagoda_fence_residency);
 }
 
-/* Checks the bus address of a fence's value, which is 0 for a value that isn't resident. */
+/* Checks the system memory address of a fence's value; 0 = the value isn't resident. */
 static u32 fence_value_check(struct pagoda_exec *exec, u64 address, u32 access)
 {
 	u8 *here;
@@ -144,7 +144,7 @@ u32 pagoda_engine_notify_alloc_validate(struct pagoda_exec *exec, const void *pa
 	u64 value = 0;
 
 	if (flags != VIRTIO_PAGODA_NOTIFY_EVICTION && flags != VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP) {
-		reason = VIRTIO_PAGODA_FAULT_BAD_FLAGS;		/* C118: exactly one flag */
+		reason = VIRTIO_PAGODA_FAULT_BAD_FLAGS;		/* C118: exactly one flag is set */
 		value = flags;
 	} else if (flags == VIRTIO_PAGODA_NOTIFY_EVICTION && notify->process) {
 		reason = VIRTIO_PAGODA_FAULT_RESERVED;

@@ -34,7 +34,7 @@ u32 pagoda_engine_physical_validate_write(struct pagoda_exec *exec, const void *
 			(void)READ_ONCE(*(type *)(here)); \
 	} while (0)
 
-/* Makes a single access of @size bytes: ignores the value read, or writes zero. */
+/* Reads (and ignores the value) or, for @write, writes zero: one access of @size bytes. */
 static void physical_touch(u8 *here, u32 size, bool write)
 {
 	switch (size) {
@@ -67,7 +67,7 @@ static u32 physical_execute(struct pagoda_exec *exec, const void *packet, u32 ac
 		return reason;
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	physical_touch(here, size, access == VIRTIO_PAGODA_ACCESS_WRITE);
-	smp_mb();	/* C51: the queue's earlier writes are visible to the CPU */
+	smp_mb();	/* C51: the CPU sees the queue's earlier writes from here on */
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
@@ -113,8 +113,8 @@ u32 pagoda_engine_signal_validate(struct pagoda_exec *exec, const void *packet)
 }
 
 /*
- * Writes a fence's value with a single access (C117). With @forward a greater value stays, even if
- * the CPU writes the fence concurrently.
+ * Writes a fence's value with a single access (C117). With @forward the fence never decreases: a
+ * greater value stays, even if the CPU writes it concurrently.
  */
 static void signal_store(__le64 *here, __le64 value, bool forward)
 {
@@ -126,7 +126,7 @@ static void signal_store(__le64 *here, __le64 value, bool forward)
 		forward = !pagoda_shim_swap64(here, &old, value);
 }
 
-/* Has no effect for exec->half, an injected failure: a single write can't be halved. */
+/* Writes the fence and sends the event, unless exec->half is set: one write can't be halved. */
 u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_signal_monitored_fence *signal = packet;
@@ -138,10 +138,10 @@ u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet)
 	if (reason || exec->half)
 		return reason;
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
-	smp_mb();	/* C116: the queue's earlier writes are visible before the value */
+	smp_mb();	/* C116: the queue's earlier writes are visible before the fence's value */
 	if (here)
 		signal_store((__le64 *)here, signal->value, flags & VIRTIO_PAGODA_SIGNAL_FORWARD);
-	smp_mb();	/* the value is visible before the event */
+	smp_mb();	/* the fence's value is visible before the event */
 	if (flags & VIRTIO_PAGODA_SIGNAL_EVENT)
 		exec->engine->ops->fence(exec->engine->context, exec->run,
 					 le64_to_cpu(signal->address),

@@ -2,7 +2,10 @@
 /* Root page tables of address spaces, which SET_ROOT changes. */
 #include "internal.h"
 
-/* Returns the most entries of a root: enough for the address bits above those of lower levels. */
+/*
+ * Returns the most entries that a root table may have: enough for the address bits that the levels
+ * below don't translate, and with more than two levels at most 512.
+ */
 u64 pagoda_engine_root_limit(const struct pagoda_engine *engine)
 {
 	u32 below = pagoda_engine_level_shift(engine->pt_levels - 1);
@@ -11,7 +14,7 @@ u64 pagoda_engine_root_limit(const struct pagoda_engine *engine)
 	return engine->pt_levels > 2 ? min_t(u64, limit, VIRTIO_PAGODA_PT_ENTRIES) : limit;
 }
 
-/* Returns the bytes of a root of @entries: dual level-1 entries have two words. */
+/* Returns the bytes of a root of @entries entries; each has two words in a dual level-1 table. */
 static u64 root_bytes(const struct pagoda_engine *engine, u64 entries)
 {
 	bool dual = engine->pt_levels == 2 && pagoda_engine_dual(engine);
@@ -44,7 +47,7 @@ static u32 root_check(const struct pagoda_engine *engine, u32 segment, u64 addre
 	return inside ? VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-/* Checks the engine's members for address spaces, of which all or none are set. */
+/* Returns whether the engine's members for address spaces are valid: all or none are set. */
 bool pagoda_engine_roots_valid(const struct pagoda_engine *engine)
 {
 	u32 sizes = 1u << 12 | 1u << 16 | 1u << 21;
@@ -95,7 +98,7 @@ u32 pagoda_engine_root_set(struct pagoda_engine *engine, u32 space, u32 segment,
 		.address = address, .entries = entries, .segment = segment,
 	};
 	pagoda_engine_tlb_forget(engine, engine->nr_tlbs, space, 0, ~0ull);
-	/* Only the paging queue's thread may drain combiner 0, which is that queue's. */
+	/* Combiner 0 is left out: the paging queue's thread may be using it without the lock. */
 	pagoda_engine_combine_drain_all(engine, 1);
 	pagoda_shim_write_unlock(&engine->translation);
 	return VIRTIO_PAGODA_FAULT_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The engine's only access to kernel functions. In a process the shim provides equal names on top
- * of the C library, so that a fuzzer links exactly the sources that the module is built from.
+ * The engine's only access to kernel functions. For a user process the shim provides equal names on
+ * top of the C library, so that a fuzzer links exactly the sources that the module is built from.
  */
 #ifndef PAGODA_VGPU_ENGINE_SHIM_H
 #define PAGODA_VGPU_ENGINE_SHIM_H
@@ -28,13 +28,16 @@ static inline void pagoda_shim_yield(void)
 	cond_resched();
 }
 
-/* Returns the value of TIMESTAMP: nanoseconds that never decrease, in any thread. */
+/* Returns the value that TIMESTAMP stores: nanoseconds, which never decrease in any thread. */
 static inline u64 pagoda_shim_now(void)
 {
 	return ktime_get_ns();
 }
 
-/* Replaces *@here by @new if *@here equals *@old, else stores *@here in *@old. A full barrier. */
+/*
+ * Replaces *@here by @new and returns true if *@here equals *@old, with a full barrier; else stores
+ * *@here in *@old and returns false.
+ */
 static inline bool pagoda_shim_swap32(__le32 *here, __le32 *old, __le32 new)
 {
 	return try_cmpxchg(here, old, new);
@@ -49,7 +52,7 @@ struct pagoda_shim_rwlock {
 	struct rw_semaphore sem;
 };
 
-/* A macro: lockdep distinguishes locks by the place where they are initialized. */
+/* A macro, because lockdep distinguishes locks by the place where they are initialized. */
 #define pagoda_shim_rwlock_init(lock)	init_rwsem(&(lock)->sem)
 
 static inline void pagoda_shim_read_lock(struct pagoda_shim_rwlock *lock)
@@ -82,7 +85,7 @@ static inline void pagoda_shim_assert_held_write(struct pagoda_shim_rwlock *lock
 	lockdep_assert_held_write(&lock->sem);
 }
 
-#else /* in a process */
+#else /* in a user process */
 
 #include <assert.h>
 #include <endian.h>
@@ -109,7 +112,7 @@ static inline void pagoda_shim_assert_held_write(struct pagoda_shim_rwlock *lock
 #define atomic64_inc(a)		__atomic_fetch_add(a, 1, __ATOMIC_RELAXED)
 #define atomic64_add(n, a)	__atomic_fetch_add(a, n, __ATOMIC_RELAXED)
 #define atomic64_read(a)	__atomic_load_n(a, __ATOMIC_RELAXED)
-/* A full barrier, like the kernel's. */
+/* A full barrier, like the kernel's smp_mb(). */
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 #define IS_ALIGNED(x, a)	(((x) & ((__typeof__(x))(a) - 1)) == 0)
@@ -129,7 +132,7 @@ static inline void pagoda_shim_yield(void)
 {
 }
 
-/* Returns the number of calls instead of a time, so that runs of a fuzzer are repeatable. */
+/* Returns a count of calls instead of the time, so that runs of a fuzzer are repeatable. */
 static inline u64 pagoda_shim_now(void)
 {
 	static u64 now;
@@ -149,7 +152,7 @@ static inline bool pagoda_shim_swap64(__le64 *here, __le64 *old, __le64 new)
 					   __ATOMIC_SEQ_CST);
 }
 
-/* A process that links the engine has a single thread: locks only assert their own use. */
+/* A process that links the engine has a single thread: locks only assert their correct use. */
 struct pagoda_shim_rwlock {
 	int readers;
 	bool writer;
@@ -197,7 +200,7 @@ static inline void pagoda_shim_assert_held_write(struct pagoda_shim_rwlock *lock
 
 #endif
 
-/* Aperture entries and fences need single 64-bit accesses (C53, C117). */
+/* Aperture entries and fences must be read and written by single 64-bit accesses (C53, C117). */
 static_assert(sizeof(long) == 8, "the engine needs 64-bit loads and stores");
 
 #endif

@@ -9,7 +9,7 @@
  */
 #include "internal.h"
 
-/* Bytes of each copy by tile_rows(): a copy of a constant length is inlined. */
+/* Bytes of each single copy by tile_rows(): the compiler inlines a copy of a constant length. */
 #define PAGODA_LINE	64u
 
 /*
@@ -22,7 +22,7 @@
  * @row: row of the next byte
  * @column: offset of the next byte in @row; if @mips is 0, in the linear rest
  * @shift: log2 of a tile's width in bytes and of its height in rows
- * @mips: number of levels that remain, with the current level
+ * @mips: number of levels that remain, including the current level
  */
 struct pagoda_tiles {
 	u8 *surface;
@@ -38,8 +38,8 @@ struct pagoda_tiles {
 /*
  * struct pagoda_view - Tiled and linear view of a surface while a piece of it is copied
  * @tiles: position in the tiled surface
- * @window: next byte in the window of a swizzling range, NULL = copies use no range
- * @swizzle: the piece is copied into the surface, else out of it
+ * @window: next byte in the window of a swizzling range, NULL = the copy uses no range
+ * @swizzle: true: the piece is copied into the surface, false: out of the surface
  */
 struct pagoda_view {
 	struct pagoda_tiles tiles;
@@ -94,7 +94,7 @@ static u64 tiles_size(const struct virtio_pagoda_layout *layout)
 	return tiles.level;
 }
 
-/* Returns whether a layout is valid and fits into @size bytes. */
+/* Returns whether a layout is valid and all its mip levels fit into @size bytes. */
 static bool layout_valid(const struct virtio_pagoda_layout *layout, u64 size)
 {
 	u32 tiling = le32_to_cpu(layout->tiling);
@@ -109,7 +109,7 @@ static bool layout_valid(const struct virtio_pagoda_layout *layout, u64 size)
 	       mips && mips <= VIRTIO_PAGODA_MAX_MIPS && tiles_size(layout) <= size;
 }
 
-/* Copies into or out of a tile. Inlined, so that a copy of constant size needs no call. */
+/* Copies @linear to @tiled if @swizzle, else back. Inlined: a constant size needs no call. */
 static __always_inline void swizzle_move(u8 *tiled, u8 *linear, u64 size, bool swizzle)
 {
 	if (swizzle)
@@ -119,10 +119,10 @@ static __always_inline void swizzle_move(u8 *tiled, u8 *linear, u64 size, bool s
 }
 
 /*
- * Copies a row of @count adjacent tiles, of @width bytes in each tile; @width and @swizzle are
- * compile-time constants. These parts are a tile apart, which no CPU predicts, so the next row of
- * each tile is prefetched. Slower than a linear copy, which needs a translation by the CPU every
- * 4096 bytes instead of every @width bytes.
+ * Copies one row of bytes through @count adjacent tiles, @width bytes in each tile; @width and
+ * @swizzle are compile-time constants. In @tiled these bytes are a tile apart, which no CPU
+ * predicts, so the next row of each tile is prefetched. Still slower than a linear copy, for which
+ * the CPU translates an address every 4096 bytes instead of every @width bytes.
  */
 static __always_inline void tile_rows(u8 *tiled, u8 *linear, u64 count, u32 width, bool swizzle)
 {
@@ -141,7 +141,7 @@ static __always_inline void tile_rows(u8 *tiled, u8 *linear, u64 count, u32 widt
 	}
 }
 
-/* Copies the next @size bytes of a row of the surface, beginning at a tile's border. */
+/* Copies the next @size bytes of a surface's row to or from @linear, from a tile's border on. */
 static void tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
 {
 	u64 width = 1ull << tiles->shift;
@@ -195,7 +195,10 @@ static void view_init(struct pagoda_view *view, u8 *surface,
 	view->swizzle = swizzle;
 }
 
-/* Copies @size bytes from the view, or into it: then to the surface and to the window, if any. */
+/*
+ * Copies @size bytes between the view and @linear. Out of the view: from the window, or from the
+ * surface if there is no window. Into the view: to the surface, and to the window if there is one.
+ */
 static void view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 {
 	if (view->window) {
@@ -206,7 +209,7 @@ static void view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 		tiles_copy(&view->tiles, linear, size, view->swizzle);
 }
 
-/* Copies @left bytes between the position of @view and the memory at @cursor. */
+/* Copies @left bytes between @view, from its position on, and the memory at @cursor. */
 static u32 view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 		      struct pagoda_cursor *cursor, u64 left)
 {
@@ -230,7 +233,10 @@ static u32 view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 	return reason;
 }
 
-/* Checks the surface at @location, and that its linear view has a piece of @size bytes. */
+/*
+ * Checks the surface at @location, and that its linear view has a piece of @size bytes at
+ * @tiled->offset.
+ */
 u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_location *location,
 			      const struct virtio_pagoda_tiled *tiled, u64 size, u32 access)
@@ -275,7 +281,7 @@ bool pagoda_engine_ranges_valid(const struct pagoda_engine *engine)
 	return true;
 }
 
-/* Returns the fault reason for a surface that a swizzling range can't show, or 0. */
+/* Returns 0 if a swizzling range can show the surface, else a fault reason. */
 static u32 swizzle_range_check(const struct pagoda_engine *engine, u64 address, u64 size,
 			       const struct virtio_pagoda_layout *layout)
 {
@@ -290,7 +296,10 @@ static u32 swizzle_range_check(const struct pagoda_engine *engine, u64 address, 
 					    VIRTIO_PAGODA_FAULT_BAD_LAYOUT;
 }
 
-/* Copies a whole surface: from the range's window if @swizzle, else to the window. */
+/*
+ * Copies the whole surface that is bound to a range: from the range's window to the surface if
+ * @swizzle, else from the surface to the window.
+ */
 static void range_copy(struct pagoda_engine *engine, struct pagoda_engine_swizzling *range,
 		       bool swizzle)
 {
@@ -322,10 +331,10 @@ static void range_bind(struct pagoda_engine_swizzling *range, u64 address, u64 s
  * @size: Bytes of the surface, a multiple of the page size, at most the engine's @swizzling_bytes
  * @layout: Layout of the surface
  *
- * The view is copied into the range's window; the content of a surface shown before is dropped
- * without being written back. After an error the range is unchanged.
+ * The view is copied into the range's window; what the window showed before is dropped without
+ * being written back. After an error the range is unchanged.
  *
- * Context: may sleep, also while buffers execute; takes &pagoda_engine.swizzling_lock.
+ * Context: may be called while buffers execute; may sleep; takes &pagoda_engine.swizzling_lock.
  * Return: %VIRTIO_PAGODA_FAULT_NONE, %VIRTIO_PAGODA_FAULT_MISALIGNED,
  * %VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, or %VIRTIO_PAGODA_FAULT_BAD_LAYOUT for an invalid layout or a
  * range that doesn't exist.
@@ -353,9 +362,9 @@ u32 pagoda_engine_range_acquire(struct pagoda_engine *engine, u32 range, u64 add
  * @range: Number of the range
  * @write_back: Copy the range's window into the surface first
  *
- * Context: may sleep, also while buffers execute; takes &pagoda_engine.swizzling_lock.
+ * Context: may be called while buffers execute; may sleep; takes &pagoda_engine.swizzling_lock.
  * Return: %VIRTIO_PAGODA_FAULT_NONE, or %VIRTIO_PAGODA_FAULT_BAD_LAYOUT for a range that doesn't
- * exist or is free.
+ * exist or shows no surface.
  */
 u32 pagoda_engine_range_release(struct pagoda_engine *engine, u32 range, bool write_back)
 {
@@ -374,7 +383,7 @@ u32 pagoda_engine_range_release(struct pagoda_engine *engine, u32 range, bool wr
 	return reason;
 }
 
-/* Returns whether a SPECIAL_LOCK_TRANSFER copies out of the surface in VRAM, else into it. */
+/* Returns true if a SPECIAL_LOCK_TRANSFER copies out of the surface in VRAM, false if into it. */
 static bool lock_out(const struct virtio_pagoda_special_lock_transfer *lock)
 {
 	return le32_to_cpu(lock->transfer.src.segment) == VIRTIO_PAGODA_SEGMENT_VRAM;
@@ -405,8 +414,8 @@ u64 pagoda_engine_lock_tail(const void *packet)
 }
 
 /*
- * For the first piece (TRANSFER_START) of a copy into VRAM, binds the range to the surface if
- * @bind. Refuses any other piece unless the range is bound to the piece's surface.
+ * Refuses a packet whose range isn't bound to the packet's surface, except for the first piece
+ * (TRANSFER_START) of a copy into VRAM, which binds the range to the surface if @bind.
  */
 static u32 lock_bind(struct pagoda_exec *exec,
 		     const struct virtio_pagoda_special_lock_transfer *lock, bool bind)
@@ -470,7 +479,10 @@ u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet)
 	return reason ? reason : lock_range_check(exec, lock);
 }
 
-/* Copies a piece, unless the range was released after the packet was validated. */
+/*
+ * Copies the packet's piece of the surface, unless the range was bound or released otherwise after
+ * the packet was validated. The last piece (TRANSFER_END) out of VRAM releases the range.
+ */
 static u32 lock_copy(struct pagoda_exec *exec,
 		     const struct virtio_pagoda_special_lock_transfer *lock)
 {

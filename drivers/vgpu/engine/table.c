@@ -2,9 +2,9 @@
 /*
  * UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES: writes to page tables.
  *
- * Entries are stored unchecked: the walk in walk.c checks them, since memory of a table can be
- * written in other ways, too. An entry is a single store, so that a walk of another queue sees
- * either its old or its new value.
+ * Entries are stored unchecked: the walk in walk.c checks them, since the memory of a table can be
+ * written in other ways, too. An entry is written by a single store, so that a walk by another
+ * queue sees either the entry's old or its new value.
  */
 #include "internal.h"
 
@@ -42,7 +42,7 @@ static u64 update_address(const struct pagoda_exec *exec,
 	       (le32_to_cpu(update->first_entry) + index) * stride + second * PAGODA_PTE_BYTES;
 }
 
-/* Returns the most entries of a table of the packet's level, for 4 KiB or 64 KiB pages. */
+/* Returns the most entries that a table of the packet's level, for its page size, can have. */
 static u64 update_limit(const struct pagoda_exec *exec,
 			const struct virtio_pagoda_update_page_table *update)
 {
@@ -54,7 +54,10 @@ static u64 update_limit(const struct pagoda_exec *exec,
 					      VIRTIO_PAGODA_PT_ENTRIES;
 }
 
-/* Returns whether entries for 64 KiB pages exist at @level: leaves, or words of dual tables. */
+/*
+ * Returns whether entries for 64 KiB pages exist at @level: in leaf tables if the device has such
+ * pages, at level 1 as the second words of dual tables.
+ */
 static bool update_64k_valid(const struct pagoda_exec *exec, u32 level)
 {
 	if (level)
@@ -93,7 +96,7 @@ static u32 update_table_check(struct pagoda_exec *exec,
 	if (update_64k(update) && !update_64k_valid(exec, level))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS,
 				     VIRTIO_PAGODA_UPDATE_USE_64K);
-	if (level && update->driver_protection)		/* C98: only leaf tables have it */
+	if (level && update->driver_protection)		/* C98: only leaves have a protection */
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     le64_to_cpu(update->driver_protection));
 	return VIRTIO_PAGODA_FAULT_NONE;
@@ -121,7 +124,7 @@ static u32 update_values_check(struct pagoda_exec *exec,
 	if ((u64)increment * (entries - 1) > mask - (le64_to_cpu(values[0]) & mask))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
 				     le64_to_cpu(values[0]));
-	/* Addresses of a large root's entries must not wrap around. */
+	/* The addresses of the entries of a large root mustn't wrap around. */
 	if (update_address(exec, update, entries - 1) + PAGODA_PTE_BYTES <
 	    le64_to_cpu(update->table_address))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
@@ -130,7 +133,7 @@ static u32 update_values_check(struct pagoda_exec *exec,
 }
 
 /*
- * Finds the memory of the table's entries from @index on. *@got receives how many of @want entries
+ * Finds the memory of the packet's entries from @index on. *@got receives how many of @want entries
  * are contiguous. *@here is NULL for a page of zeros, to which nothing is written.
  */
 static u32 update_memory(struct pagoda_exec *exec,
@@ -245,7 +248,7 @@ u64 pagoda_engine_copy_entries_tail(const void *packet)
 	return le32_to_cpu(copy->nr_ranges) * (u64)sizeof(struct virtio_pagoda_copy_range);
 }
 
-/* Checks that entries lie in a table of a page, and that their memory can be accessed. */
+/* Checks that the entries lie in a table of one page, and that their memory can be accessed. */
 static u32 copy_table_check(struct pagoda_exec *exec, u64 table, u32 first, u32 entries, u32 access)
 {
 	u64 va = table + first * PAGODA_PTE_BYTES;
@@ -289,7 +292,10 @@ u32 pagoda_engine_copy_entries_validate(struct pagoda_exec *exec, const void *pa
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Copies entries by single accesses, each before it's overwritten. @src NULL: stores zeros. */
+/*
+ * Copies @count entries by single accesses, in an order in which an overlapping @dst overwrites no
+ * entry before it is copied. If @src is NULL, a page of zeros, stores zeros.
+ */
 static void entries_move(__le64 *dst, const __le64 *src, u64 count)
 {
 	u64 i;
@@ -306,7 +312,7 @@ static void entries_move(__le64 *dst, const __le64 *src, u64 count)
 	}
 }
 
-/* Copies @count entries, which lie within a page at source and destination, so within a span. */
+/* Copies @count entries, which lie within a page, and so a span, at source and destination. */
 static u32 copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_range *range,
 		      u64 count)
 {
@@ -331,7 +337,7 @@ static u32 copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_
 }
 
 /*
- * Copies ranges in order (C109), and reads a range's entries only after the previous range was
+ * Copies the packet's ranges in order (C109): a range is read only after the previous range was
  * written (C111). An injected failure copies half of the ranges, or half of a single range.
  */
 u32 pagoda_engine_copy_entries_execute(struct pagoda_exec *exec, const void *packet)

@@ -3,11 +3,11 @@
  * Translations cached by queues, and FLUSH_TLB, which drops them.
  *
  * Writes to page tables don't change a TLB: a driver that changes a page table without FLUSH_TLB
- * may still see the old page, as on real hardware. Invalid page-table entries are cached as well
- * (a size without an entry) unless INVALID_NOT_CACHED was negotiated (C106).
+ * may still see the old page, as on real hardware. Unless INVALID_NOT_CACHED was negotiated, a TLB
+ * also caches that addresses are invalid, as a size with entry 0 (C106).
  *
- * A queue's thread alone changes its TLB, with the translation lock held for reading; with that
- * lock held for writing all TLBs may be changed.
+ * With the translation lock held for reading, only a queue's own thread changes the queue's TLB;
+ * with the lock held for writing, a thread may change all TLBs.
  */
 #include "internal.h"
 
@@ -34,7 +34,7 @@ static u64 tag_first(u64 tag)
 	return (tag & PAGODA_TAG_PAGE_MASK) << VIRTIO_PAGODA_PAGE_SHIFT;
 }
 
-/* Mixes bits, so that addresses of two spaces, or 4 MiB apart, mostly have different slots. */
+/* Mixes bits, so that addresses of two spaces, or 4 MiB apart, mostly have different entries. */
 static struct pagoda_engine_tlb_entry *tlb_slot(struct pagoda_engine_tlb *tlb, u32 space, u64 va,
 						u32 shift)
 {
@@ -51,7 +51,7 @@ static struct pagoda_engine_tlb *tlb_of(struct pagoda_exec *exec)
 	return number < exec->engine->nr_tlbs ? &exec->engine->tlbs[number] : NULL;
 }
 
-/* Looks @va up in the TLB of the run's queue, small pages first. Returns whether it was found. */
+/* Looks @va up in the TLB of the run's queue, small pages first. Returns whether the TLB has it. */
 bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 			    struct pagoda_translation *found)
 {
@@ -72,7 +72,7 @@ bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 	return false;
 }
 
-/* Caches a translation in the run's TLB, if there is one. */
+/* Caches a translation in the TLB of the run's queue, if the queue has one. */
 void pagoda_engine_tlb_keep(struct pagoda_exec *exec, u32 space, u64 va,
 			    const struct pagoda_translation *translation)
 {
@@ -129,7 +129,10 @@ void pagoda_engine_tlb_clear(struct pagoda_engine *engine)
 		memset(engine->tlbs, 0, engine->nr_tlbs * sizeof(*engine->tlbs));
 }
 
-/* Returns false if the packet names a wrong root: the driver has lost track of its tables. */
+/*
+ * Returns false if the packet names another root than the address space has: the driver has lost
+ * track of its tables. An address space without a root fits any packet.
+ */
 static bool flush_root_matches(const struct pagoda_exec *exec,
 			       const struct virtio_pagoda_flush_tlb *flush)
 {
@@ -156,7 +159,10 @@ u32 pagoda_engine_flush_validate(struct pagoda_exec *exec, const void *packet)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Drops translations, while no access is in progress; from half of the TLBs if exec->half. */
+/*
+ * Drops the packet's range of translations from all TLBs; from half of the TLBs if exec->half
+ * (failure injection). The translation lock is held for writing: no access is in progress.
+ */
 u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_flush_tlb *flush = packet;
@@ -166,7 +172,7 @@ u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
 
 	pagoda_shim_assert_held_write(&exec->engine->translation);
 	if (!first && !last)
-		last = ~0ull;		/* C104: 0 to 0 is the whole space */
+		last = ~0ull;		/* C104: the range 0 to 0 is the whole address space */
 	pagoda_engine_tlb_forget(exec->engine, nr_tlbs, le32_to_cpu(flush->address_space), first,
 				 last);
 	return VIRTIO_PAGODA_FAULT_NONE;

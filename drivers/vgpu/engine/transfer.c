@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* TRANSFER: copies from any segment to any segment, in spans contiguous at source and target. */
+/* TRANSFER: copies from any segment to any segment, in pieces that are contiguous on both sides. */
 #include "internal.h"
 
 static bool transfer_is_tiled(const struct virtio_pagoda_transfer *transfer)
@@ -55,7 +55,8 @@ static bool runs_overlap(const struct virtio_pagoda_run *a, const struct virtio_
 
 /*
  * Returns whether the run lists of source and destination share a page; *@address receives the
- * address of the destination's run. Copies within system memory are too rare to sort the lists.
+ * address of the first such run of the destination. Copies within system memory are too rare to
+ * sort the lists.
  */
 static bool transfer_runs_overlap(struct pagoda_exec *exec,
 				  const struct virtio_pagoda_transfer *transfer, u64 *address)
@@ -79,9 +80,9 @@ static bool transfer_runs_overlap(struct pagoda_exec *exec,
 }
 
 /*
- * Returns whether source and destination overlap according to the packet's addresses. Two aperture
- * pages, or an aperture page and a run, that are a single page of memory don't count: all unmapped
- * aperture pages are the dummy page (C58).
+ * Returns whether source and destination overlap by the addresses in the packet. Addresses that
+ * only lead to the same page of memory, of two aperture pages or of an aperture page and a run,
+ * don't count: all unmapped aperture pages lead to the dummy page (C58).
  */
 static bool transfer_overlaps(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_transfer *transfer, u64 *address)
@@ -120,7 +121,7 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Accepts SWIZZLE or UNSWIZZLE, not both, and only if the device has tiled surfaces. */
+/* Accepts SWIZZLE or UNSWIZZLE, not both, and only if SPECIAL_LOCK_TRANSFER is negotiated. */
 static u32 transfer_flags_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_transfer *transfer)
 {

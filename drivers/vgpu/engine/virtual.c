@@ -2,10 +2,10 @@
 /*
  * VIRTUAL_TRANSFER and VIRTUAL_FILL: paging in the address space of the paging process.
  *
- * Every page is checked before the first byte changes, and its memory is noted as far as there is
- * room. The translation lock is released after each chunk, so that no FLUSH_TLB waits long. If
- * translations change meanwhile, the notes are dropped, and the rest of the packet uses the new
- * pages or faults.
+ * Every page is checked before the first byte changes, and the page's memory is noted as far as
+ * there is room. The translation lock is released for a moment after each PAGODA_CHUNK, so that no
+ * FLUSH_TLB waits long. If translations change meanwhile, the notes are dropped, and the rest of
+ * the packet uses the new pages or faults.
  */
 #include "internal.h"
 
@@ -16,8 +16,8 @@ static struct pagoda_notes *notes_of(struct pagoda_exec *exec, u32 access)
 }
 
 /*
- * Checks the range of a source or destination, and notes its memory in the unused part of
- * run->spans; leaves @spare pointers unused.
+ * Checks the range of a source or destination, and notes the range's memory in the unused part of
+ * run->spans, except for the last @spare pointers.
  */
 static u32 side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u32 wants, u32 spare)
 {
@@ -31,7 +31,9 @@ static u32 side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u3
 			.limit = exec->run->spans + exec->engine->max_runs - spare,
 		};
 	reason = pagoda_engine_virtual_check(exec, 0, va, size, access, wants, notes);
-	/* NULL if translations changed, and so the notes were dropped: nothing more is noted. */
+	/*
+	 * If translations changed, the notes were dropped: exec->spans gets NULL, no more is noted.
+	 */
 	exec->spans = notes->end;
 	return reason;
 }
@@ -104,7 +106,9 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 			       VIRTIO_PAGODA_SYSTEM_TO_LOCAL);
 	dst_wants = side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_DST_64K,
 			       VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
-	/* A scattered source leaves room to the destination, which mostly is contiguous then. */
+	/*
+	 * Leave room for notes of the destination, which mostly is contiguous if the source isn't.
+	 */
 	reason = side_check(exec, le64_to_cpu(transfer->src_address), size,
 			    VIRTIO_PAGODA_ACCESS_READ, src_wants, exec->engine->max_runs / 16);
 	if (reason)
@@ -114,8 +118,9 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 }
 
 /*
- * Prepares the access to a side's span that isn't snooped. For a write, the span may be redirected
- * to a line of the write combiner; if no bytes of @want follow the span, its last line stays there.
+ * Prepares the access to a side's span that isn't snooped. For a read, the combiner's lines of this
+ * memory are written back. For a write, the span may be redirected to a line of the combiner; if
+ * the write ends with this span (@want bytes), the combiner may cut off the span's last line.
  */
 static void side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
@@ -126,7 +131,7 @@ static void side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side
 		pagoda_engine_combine_meet(exec, side->span.here, side->span.size);
 }
 
-/* Finds the side's next span, at most @want bytes, if all of the current span was used. */
+/* Finds the side's next span, at most @want bytes, unless bytes of the current span are left. */
 u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
 	struct pagoda_notes *notes = side->notes;
@@ -154,9 +159,9 @@ u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side 
 }
 
 /*
- * Notes the memory of the next @size bytes of a side, up to the first fault, in half of the room of
- * run->spans. To look up all pages first is faster than to look up each page after a copy, which
- * fills the CPU's store buffer.
+ * Notes the memory of the next @size bytes of a source or destination, up to the first fault, in
+ * half of the room of run->spans. To look up all pages first is faster than to look up each page
+ * after a copy, which fills the CPU's store buffer.
  */
 void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 size)
 {
@@ -173,14 +178,17 @@ void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side 
 	side->notes = notes;
 	*notes = (struct pagoda_notes) { .next = room, .end = room, .limit = room + half };
 	for (; size && notes->limit; va += span.size, size -= span.size) {
-		/* The copy gets this fault again, after copying the memory before @va. */
+		/* The copy gets the same fault, after copying the memory before @va. */
 		if (pagoda_engine_virtual_span(exec, side->space, va, size, side->access, &span))
 			break;
 		pagoda_engine_note(notes, &span);
 	}
 }
 
-/* Copies @left bytes. The spans of both sides end there: no memory is kept for the next call. */
+/*
+ * Copies @left bytes from @src to @dst. The spans of both sides end with these bytes: no memory
+ * that was found is kept for the next call.
+ */
 u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side *src,
 			       struct pagoda_span_side *dst, u64 left)
 {
@@ -231,7 +239,7 @@ u32 pagoda_engine_virtual_transfer_execute(struct pagoda_exec *exec, const void 
 	return reason;
 }
 
-/* Fills the next contiguous memory of @dst, at most @want bytes; *@size receives its bytes. */
+/* Fills the next contiguous memory of @dst, at most @want bytes; *@size gets their number. */
 u32 pagoda_engine_virtual_fill(struct pagoda_exec *exec, struct pagoda_span_side *dst, u64 want,
 			       u32 pattern, u64 *size)
 {

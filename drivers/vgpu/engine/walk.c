@@ -22,7 +22,7 @@
 /* Bits that may be set in an entry that points to a table. */
 #define PAGODA_PTE_POINTER	(VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_SEGMENT_MASK | \
 				 VIRTIO_PAGODA_PTE_ADDRESS_MASK)
-/* Bits that are defined only at level 1, and there not in an entry of zeros. */
+/* Bits that are defined only in entries of level 1, but not in entries for a page of zeros. */
 #define PAGODA_PTE_LEVEL1	(VIRTIO_PAGODA_PTE_LARGE | VIRTIO_PAGODA_PTE_TABLE_64K)
 
 static_assert(VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS == PAGODA_LARGE_SHIFT,
@@ -38,7 +38,7 @@ static u64 pte_address(u64 entry)
 	return entry & VIRTIO_PAGODA_PTE_ADDRESS_MASK;
 }
 
-/* Returns the level of an entry that translates @size bytes: 0 for 4 KiB and 64 KiB pages. */
+/* Returns the level of a page-table entry that translates @size bytes; 0 for 4 KiB and 64 KiB. */
 static u32 level_of(u64 size)
 {
 	return (__builtin_ctzll(size) - VIRTIO_PAGODA_PAGE_SHIFT) / VIRTIO_PAGODA_PT_INDEX_BITS;
@@ -65,7 +65,7 @@ static bool system_inside(const struct pagoda_exec *exec, u64 address, u64 size)
 	return size <= limit && address <= limit - size;
 }
 
-/* Returns @size bytes of a table in VRAM or within a page of system memory, or NULL if invalid. */
+/* Returns @size bytes of a table, in VRAM or within a page of system memory, or NULL if invalid. */
 static const u64 *table_at(struct pagoda_exec *exec, u32 segment, u64 address, u64 size)
 {
 	u8 *here;
@@ -80,7 +80,7 @@ static const u64 *table_at(struct pagoda_exec *exec, u32 segment, u64 address, u
 	return got == size ? (const u64 *)here : NULL;
 }
 
-/* Returns whether an entry points to a valid table of @size bytes, aligned to its size. */
+/* Returns whether an entry may point to a table of @size bytes: aligned, and in usable memory. */
 static bool pointer_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 {
 	u64 address = pte_address(entry);
@@ -94,8 +94,8 @@ static bool pointer_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 }
 
 /*
- * Returns whether an entry translates to a valid page of @size bytes: all bytes are in the segment,
- * or the page is zeros.
+ * Returns whether an entry may translate to a page of @size bytes: the page is aligned and all
+ * bytes are in the segment, or it is a page of zeros. COHERENT may be set only if negotiated.
  */
 static bool page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 {
@@ -124,7 +124,8 @@ static bool page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 
 /*
  * Decodes the word of a level-1 entry for @side (4 KiB or 64 KiB pages) into @leaf: an invalid
- * entry, zeros, a large page, or a leaf table. Returns a fault reason if the word is malformed.
+ * entry, a page of zeros, a large page, or a leaf table. Returns BAD_TABLE if the word is
+ * malformed.
  */
 static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda_leaf *leaf)
 {
@@ -148,13 +149,13 @@ static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda
 	if (side == PAGODA_SIDE_64K && !(page_sizes & 1u << PAGODA_PAGE_64K_SHIFT))
 		return bad_table(found, 1);
 	if (!pagoda_engine_dual(exec->engine))
-		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* has selected @side */
+		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* this bit selected @side */
 	if (pointer_valid(exec, word, bytes))
 		leaf->table[side] = table_at(exec, pte_segment(word), pte_address(word), bytes);
 	return leaf->table[side] ? VIRTIO_PAGODA_FAULT_NONE : bad_table(found, 1);
 }
 
-/* Decodes a level-1 entry: with dual tables a word for each side, else a word for one side. */
+/* Decodes a level-1 entry into @leaf: a word for each side of dual tables, else for one side. */
 static u32 walk_level1(struct pagoda_exec *exec, const u64 *words, struct pagoda_leaf *leaf)
 {
 	u32 side, reason;
@@ -170,7 +171,7 @@ static u32 walk_level1(struct pagoda_exec *exec, const u64 *words, struct pagoda
 	return walk_side(exec, words[0], side, leaf);
 }
 
-/* Stores a side's translation of @va, by the leaf table or else by the level-1 entry. */
+/* Stores a side's translation of @va in *@found: by the leaf table, or by the level-1 entry. */
 static u32 walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u32 side, u64 va,
 		     struct pagoda_translation *found)
 {
@@ -191,7 +192,7 @@ static u32 walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u
 }
 
 /*
- * Returns whether the leaf table of @side has a valid entry for addresses that @found, the other
+ * Returns whether the leaf table of @side has a valid entry for any address that @found, the other
  * side's translation of @va, translates. A TLB that caches @found would hide that entry.
  */
 static bool side_overlaps(const struct pagoda_leaf *leaf, u32 side, u64 va,
@@ -210,7 +211,7 @@ static bool side_overlaps(const struct pagoda_leaf *leaf, u32 side, u64 va,
 	return false;
 }
 
-/* Combines the translations of both sides: at most one side may be valid (C93). */
+/* Stores the translation of @va in *@found. At most one side may have a valid entry (C93). */
 static u32 walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u64 va,
 		      struct pagoda_translation *found)
 {
@@ -231,8 +232,9 @@ static u32 walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, 
 }
 
 /*
- * Walks down from the root. At level 1 stores the entry's words in @words and 0 in @found->size. An
- * invalid entry, or an entry of zeros, above level 1 ends the walk and is stored in *@found.
+ * Walks the tables from the root down to level 1, whose entry's words are stored in @words, with 0
+ * in @found->size. An invalid entry, or one for a page of zeros, above level 1 ends the walk and is
+ * stored in *@found.
  */
 static u32 walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
 		     struct pagoda_translation *found)
@@ -281,7 +283,7 @@ static u32 walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
 	}
 }
 
-/* Translates @va by the page tables, without the TLB. */
+/* Translates @va by the page tables, without the TLB. Returns a fault reason or 0. */
 static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 		       struct pagoda_translation *found)
 {
@@ -291,7 +293,7 @@ static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 	u32 reason;
 
 	pagoda_shim_assert_held(&exec->engine->translation);
-	/* No tag is 0: a 63-bit address has a 42-bit number of 2 MiB; bit 42 is always set. */
+	/* No valid tag is 0: bit 42 is set, above the number of the 2 MiB, which has 42 bits. */
 	tag |= 1ull << (63 - PAGODA_LARGE_SHIFT);
 	if (leaf->tag != tag) {
 		leaf->tag = 0;
@@ -340,7 +342,7 @@ static u32 walk_translate(struct pagoda_exec *exec, u32 space, u64 va, u32 acces
  * For debugging: TLBs, counters and faults are unchanged.
  *
  * Context: May sleep.
- * Return: %VIRTIO_PAGODA_FAULT_NONE, or the reason for which an access would fault.
+ * Return: %VIRTIO_PAGODA_FAULT_NONE, or the reason why the address has no translation.
  */
 u32 pagoda_engine_lookup(struct pagoda_engine *engine, u32 space, u64 va,
 			 struct pagoda_engine_page *page)
@@ -375,8 +377,9 @@ static u32 walk_refuse(struct pagoda_exec *exec, u32 reason, u64 va, u32 access,
 }
 
 /*
- * Returns the number of bytes from @va on, at most @want, that are contiguous in the segment. The
- * translation of the address behind those bytes is kept in exec->ahead for the next span.
+ * Returns the number of bytes from @va on, at most @want, whose addresses in the segment are
+ * consecutive. If these bytes end before @want because the next translation doesn't follow on, that
+ * translation is kept in exec->ahead for the next span.
  */
 static u64 walk_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 want, u32 access,
 			    const struct pagoda_translation *first)
@@ -402,8 +405,8 @@ static u64 walk_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 wan
 }
 
 /*
- * Translates the first address of a span, without a walk if that address lies behind the last span
- * and exec->ahead has its translation. Returns a fault reason, or 0.
+ * Translates the first address of a span, without a look-up if exec->ahead has its translation,
+ * because the address follows the last span. Returns a fault reason, or 0.
  */
 static u32 translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 			   struct pagoda_translation *found)
@@ -416,7 +419,10 @@ static u32 translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 acce
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Finds the memory at @address of span->segment. Reduces span->size to contiguous bytes. */
+/*
+ * Finds the memory at @address of span->segment for span->here. Reduces span->size to the bytes
+ * that are contiguous for the CPU.
+ */
 static u32 span_memory(struct pagoda_exec *exec, u64 address, u32 access,
 		       struct pagoda_virtual_span *span)
 {
@@ -482,8 +488,8 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 }
 
 /*
- * Finds 1 to 8 bytes, aligned to their size, for a single access. *@here is NULL for a page of
- * zeros, to which nothing is written, else memory, not a line of the write combiner.
+ * Finds the memory of 1 to 8 bytes, aligned to their number, for a single access. *@here is NULL
+ * for a page of zeros, to which nothing is written; it is never a line of the write combiner.
  */
 u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u64 va,
 					  u32 size, u32 access, u8 **here)
@@ -501,8 +507,8 @@ u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u
 }
 
 /*
- * Finds up to 8 bytes for a write that may be combined: *@here may be in a line of the write
- * combiner, and is NULL for a page of zeros. The caller writes before the packet or command ends.
+ * Finds the memory of up to 8 bytes for a write that may be combined: *@here may be in a line of
+ * the write combiner, and is NULL for a page of zeros. The caller writes before the command ends.
  */
 u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64 va, u32 size,
 					u8 **here)
@@ -534,7 +540,10 @@ static u32 wants_check(struct pagoda_exec *exec, u64 va, u32 access, u32 wants,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Appends a span to @notes. Zeros, another span->combined and a lack of room end @notes. */
+/*
+ * Appends a span to @notes. A page of zeros, a change of span->combined, or a lack of room ends the
+ * notes: later spans aren't noted either.
+ */
 void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_span *span)
 {
 	if (!notes->limit)
@@ -555,7 +564,7 @@ void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_
 
 /*
  * Checks that every page of a range can be accessed and meets the requirements in @wants, without
- * accessing the pages. Notes the memory in @notes unless @notes is NULL. May release the
+ * accessing the pages. Notes their memory in @notes, unless @notes is NULL. May release the
  * translation lock for a moment.
  */
 u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64 size,

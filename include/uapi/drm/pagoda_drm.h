@@ -81,9 +81,10 @@ extern "C" {
  * DOC: Closing objects that accepted work names
  *
  * Work that is *held up* was accepted, but waits for a point or a value that doesn't exist yet
- * (struct drm_pagoda_sync). A job that is *queued* was accepted, but isn't prepared: it is held
- * up, or what it waits for hasn't signalled, or its engine has two other jobs. Queued work has
- * no fence yet and holds no memory; only a fenced job has both (%DRM_PAGODA_SUBMIT_FENCED).
+ * (struct drm_pagoda_sync). A job that is *queued* was accepted, but isn't prepared: the job is
+ * held up, or what the job waits for hasn't signalled, or its engine has two other jobs. Queued
+ * work has no fence yet and holds no memory; a prepared job has both, and a fenced job
+ * (%DRM_PAGODA_SUBMIT_FENCED) is prepared by SUBMIT.
  *
  *  ================== ==========================================================
  *  allocation handle  GEM_CLOSE ends the client's addresses and residency counts of the
@@ -98,9 +99,9 @@ extern "C" {
  *  paging queue       accepted requests are carried out, and the client's residency list stays
  *  context            a running job may end, within the time limit. Jobs that haven't begun
  *                     aren't executed: their fences signal with an error, see "Failures"
- *  VM                 VM_DESTROY answers EBUSY while the VM has contexts. Afterwards VM_DESTROY
- *                     waits for jobs of destroyed contexts that still run, and cancels VM_BINDs
- *                     that wait (ECANCELED)
+ *  VM                 VM_DESTROY answers EBUSY while the VM has contexts. Without contexts
+ *                     VM_DESTROY waits for jobs of destroyed contexts that still run, and
+ *                     cancels VM_BINDs that wait (ECANCELED)
  *  the file           closing doesn't wait for jobs. Running jobs may end, within the time
  *                     limit; memory that they use isn't free until then. Jobs that haven't
  *                     begun, VM_BINDs and paging requests that wait are cancelled. Eventfds of
@@ -160,9 +161,8 @@ extern "C" {
  *  ================= ================================ ===================================
  *
  * A hang or fault costs only the context. A reset of the device, needed when an engine or the
- * paging queue can't be reset alone, loses the content of VRAM, the jobs that are
- * prepared, and fenced jobs that become ready until the device is rebuilt; queued jobs run
- * afterwards. A device
+ * paging queue can't be reset alone, loses the content of VRAM, the jobs that are prepared, and
+ * fenced jobs that become ready before the device is rebuilt; queued jobs run afterwards. A device
  * that needs a sixth reset within a minute, each for a fault of the device, is given up. Until
  * a device that was given up is removed, the CPU does the paging, and jobs end with ENODEV
  * unexecuted; after the removal calls answer ENODEV.
@@ -178,7 +178,7 @@ extern "C" {
  * and content for both (C34). Tiled: see enum drm_pagoda_tiling.
  */
 
-/** DRM_PAGODA_MAX_ENTRIES: most entries of an array. */
+/** DRM_PAGODA_MAX_ENTRIES: most entries of a struct drm_pagoda_array. */
 #define DRM_PAGODA_MAX_ENTRIES		65536
 /** DRM_PAGODA_MAX_ALLOCATION: most bytes of one allocation. */
 #define DRM_PAGODA_MAX_ALLOCATION	(1ull << 40)
@@ -239,7 +239,7 @@ extern "C" {
 
 /** enum drm_pagoda_ioctl_id - Numbers of the ioctls, from DRM_COMMAND_BASE. */
 enum drm_pagoda_ioctl_id {
-	/** @DRM_PAGODA_QUERY: device, segments, usage, statistics */
+	/** @DRM_PAGODA_QUERY: get properties of the device or of a segment, usage, statistics */
 	DRM_PAGODA_QUERY = 0,
 	/** @DRM_PAGODA_ALLOCATION_CREATE: make an allocation */
 	DRM_PAGODA_ALLOCATION_CREATE,
@@ -249,17 +249,17 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_ALLOCATION_INFO,
 	/** @DRM_PAGODA_ALLOCATION_WAIT: wait until an allocation is idle */
 	DRM_PAGODA_ALLOCATION_WAIT,
-	/** @DRM_PAGODA_MAKE_RESIDENT: bring a list to where the GPU can use it */
+	/** @DRM_PAGODA_MAKE_RESIDENT: bring listed allocations to where the GPU can use them */
 	DRM_PAGODA_MAKE_RESIDENT,
-	/** @DRM_PAGODA_EVICT: give up residency of a list */
+	/** @DRM_PAGODA_EVICT: listed allocations needn't be resident any more: evict them */
 	DRM_PAGODA_EVICT,
-	/** @DRM_PAGODA_QUERY_RESIDENCY: where the allocations of a list are */
+	/** @DRM_PAGODA_QUERY_RESIDENCY: get where listed allocations are */
 	DRM_PAGODA_QUERY_RESIDENCY,
-	/** @DRM_PAGODA_VM_CREATE: make an address space */
+	/** @DRM_PAGODA_VM_CREATE: make a VM, which is a GPU address space */
 	DRM_PAGODA_VM_CREATE,
 	/** @DRM_PAGODA_VM_DESTROY: unmap everything and destroy a VM */
 	DRM_PAGODA_VM_DESTROY,
-	/** @DRM_PAGODA_VM_BIND: change what a VM's addresses show */
+	/** @DRM_PAGODA_VM_BIND: map, unmap or reserve addresses of a VM */
 	DRM_PAGODA_VM_BIND,
 	/** @DRM_PAGODA_CONTEXT_CREATE: make an execution context */
 	DRM_PAGODA_CONTEXT_CREATE,
@@ -269,13 +269,13 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_FENCE_CREATE,
 	/** @DRM_PAGODA_FENCE_DESTROY: destroy a monitored fence */
 	DRM_PAGODA_FENCE_DESTROY,
-	/** @DRM_PAGODA_SUBMIT: execute command buffers */
+	/** @DRM_PAGODA_SUBMIT: have an engine execute command buffers as a job of a context */
 	DRM_PAGODA_SUBMIT,
-	/** @DRM_PAGODA_CONTEXT_STATE: progress and failures of a context */
+	/** @DRM_PAGODA_CONTEXT_STATE: get the progress and failures of a context */
 	DRM_PAGODA_CONTEXT_STATE,
-	/** @DRM_PAGODA_VM_STATE: whether a VM is usable, or broken for good by a failed change */
+	/** @DRM_PAGODA_VM_STATE: get whether a VM is usable, or unusable after a failed VM_BIND */
 	DRM_PAGODA_VM_STATE,
-	/** @DRM_PAGODA_FENCE_SIGNAL: give monitored fences values from the CPU */
+	/** @DRM_PAGODA_FENCE_SIGNAL: have the CPU set the values of monitored fences */
 	DRM_PAGODA_FENCE_SIGNAL,
 	/** @DRM_PAGODA_FENCE_WAIT: wait for values of monitored fences */
 	DRM_PAGODA_FENCE_WAIT,
@@ -283,21 +283,21 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_PAGING_QUEUE_CREATE,
 	/** @DRM_PAGODA_PAGING_QUEUE_DESTROY: destroy a paging queue */
 	DRM_PAGODA_PAGING_QUEUE_DESTROY,
-	/** @DRM_PAGODA_PAGING_QUEUE_STATE: progress and failures of a paging queue */
+	/** @DRM_PAGODA_PAGING_QUEUE_STATE: get the progress and failures of a paging queue */
 	DRM_PAGODA_PAGING_QUEUE_STATE,
-	/** @DRM_PAGODA_QUERY_RESIDENCY_LIST: counts of allocations on the client's list */
+	/** @DRM_PAGODA_QUERY_RESIDENCY_LIST: get allocations' counts on the residency list */
 	DRM_PAGODA_QUERY_RESIDENCY_LIST,
-	/** @DRM_PAGODA_OFFER: the content of a list isn't needed for now */
+	/** @DRM_PAGODA_OFFER: allow that the content of listed allocations is dropped */
 	DRM_PAGODA_OFFER,
-	/** @DRM_PAGODA_RECLAIM: offered content is needed again, if it is still there */
+	/** @DRM_PAGODA_RECLAIM: end an offer, and tell whether the content was dropped */
 	DRM_PAGODA_RECLAIM,
-	/** @DRM_PAGODA_SET_PRIORITY: which allocations leave memory later */
+	/** @DRM_PAGODA_SET_PRIORITY: set residency priorities: the lowest leave memory first */
 	DRM_PAGODA_SET_PRIORITY,
-	/** @DRM_PAGODA_QUERY_MEMORY_INFO: the client's usage and budget of a segment group */
+	/** @DRM_PAGODA_QUERY_MEMORY_INFO: get the client's usage and budget of a segment group */
 	DRM_PAGODA_QUERY_MEMORY_INFO,
-	/** @DRM_PAGODA_SET_RESERVATION: bytes of a segment group that the client needs at least */
+	/** @DRM_PAGODA_SET_RESERVATION: set how much of a group other clients' budgets leave */
 	DRM_PAGODA_SET_RESERVATION,
-	/** @DRM_PAGODA_EVENTS: a file that tells of events of the client */
+	/** @DRM_PAGODA_EVENTS: get a file from which the client reads its events */
 	DRM_PAGODA_EVENTS,
 };
 
@@ -306,7 +306,7 @@ enum drm_pagoda_ioctl_id {
  * @array: Pointer to the first entry
  * @count: Entries, at most %DRM_PAGODA_MAX_ENTRIES
  * @stride: Bytes from one entry to the next, which is the size of the caller's entry struct; at
- *	least that of the struct's first version, at most a page, multiple of 8
+ *	least the size of the struct's first version, at most a page, multiple of 8
  */
 struct drm_pagoda_array {
 	__u64 array;
@@ -314,26 +314,26 @@ struct drm_pagoda_array {
 	__u32 stride;
 };
 
-/** enum drm_pagoda_segment_id - Ids of segments, as the device has them. */
+/** enum drm_pagoda_segment_id - Ids of segments; the device uses the same numbers. */
 enum drm_pagoda_segment_id {
-	/** @DRM_PAGODA_SEGMENT_SYSTEM: system memory the GPU has no address for */
+	/** @DRM_PAGODA_SEGMENT_SYSTEM: system memory that jobs can't access, for eviction */
 	DRM_PAGODA_SEGMENT_SYSTEM = 0,
 	/** @DRM_PAGODA_SEGMENT_VRAM: memory of the device */
 	DRM_PAGODA_SEGMENT_VRAM = 1,
-	/** @DRM_PAGODA_SEGMENT_APERTURE: system memory the GPU uses in place */
+	/** @DRM_PAGODA_SEGMENT_APERTURE: system memory that jobs access */
 	DRM_PAGODA_SEGMENT_APERTURE = 2,
 };
 
-/** DRM_PAGODA_SEGMENT_BIT() - Bit of a segment in a segment set. */
+/** DRM_PAGODA_SEGMENT_BIT() - Bit that stands for segment @id in a set of segments. */
 #define DRM_PAGODA_SEGMENT_BIT(id)	(1u << ((id) - 1))
 
-/** enum drm_pagoda_query_type - What DRM_PAGODA_QUERY is asked for. */
+/** enum drm_pagoda_query_type - The struct that DRM_PAGODA_QUERY answers. */
 enum drm_pagoda_query_type {
-	/** @DRM_PAGODA_QUERY_DEVICE: struct drm_pagoda_device_info */
+	/** @DRM_PAGODA_QUERY_DEVICE: get struct drm_pagoda_device_info */
 	DRM_PAGODA_QUERY_DEVICE = 1,
-	/** @DRM_PAGODA_QUERY_SEGMENT: struct drm_pagoda_segment_info of @index */
+	/** @DRM_PAGODA_QUERY_SEGMENT: get struct drm_pagoda_segment_info of segment @index */
 	DRM_PAGODA_QUERY_SEGMENT = 2,
-	/** @DRM_PAGODA_QUERY_STATS: struct drm_pagoda_stats */
+	/** @DRM_PAGODA_QUERY_STATS: get struct drm_pagoda_stats */
 	DRM_PAGODA_QUERY_STATS = 3,
 };
 
@@ -341,10 +341,10 @@ enum drm_pagoda_query_type {
  * struct drm_pagoda_query - Argument of DRM_PAGODA_QUERY
  * @type: enum drm_pagoda_query_type
  * @index: QUERY_SEGMENT: segment id. Else MBZ
- * @size: In: bytes at @pointer; 0 asks for the size only. Out: bytes the
- *	kernel's struct has
+ * @size: In: bytes of the caller's memory at @pointer; 0 asks for the size only. Out: bytes of the
+ *	kernel's struct
  * @pad: MBZ
- * @pointer: Address of the answer: the smaller of both sizes is written
+ * @pointer: Address that the answer is written to, as many bytes as the smaller of both sizes
  */
 struct drm_pagoda_query {
 	__u32 type;
@@ -356,25 +356,26 @@ struct drm_pagoda_query {
 
 /**
  * struct drm_pagoda_device_info - The device
- * @features: Bit n set: the device has virtio feature n, see below
+ * @features: Bit n set: feature n was negotiated with the device, see below
  * @page_size: Bytes of a page: sizes of allocations are rounded up to pages
- * @alignment: Bytes VRAM addresses are aligned to
- * @num_segments: Segments; ids are 1 to this
+ * @alignment: Bytes that addresses of allocations in VRAM are aligned to
+ * @num_segments: Number of segments, which have the ids 1 to @num_segments
  * @num_engines: Execution engines, 1 to 16. All are alike: each executes every command
  * @max_entries: %DRM_PAGODA_MAX_ENTRIES
  * @job_timeout_ms: Time limit of a job in milliseconds. A job that has been the first of its
  *	engine's jobs for so long is taken for hung, even if it waits in a WAIT command, and its
  *	context is banned. The driver's parameter job_timeout_ms sets the limit, 2000 by default
- * @swizzling_ranges: Tiled allocations the CPU can see at the same time while they are
- *	in VRAM, see enum drm_pagoda_tiling; 0 = the device has no tiling
+ * @swizzling_ranges: Number of tiled allocations that the CPU can access at the same time while
+ *	they are in VRAM, see enum drm_pagoda_tiling; 0 = the device has no tiling
  * @pad2: Zero
- * @swizzling_bytes: Bytes of the largest tiled allocation that the CPU can see in VRAM
+ * @swizzling_bytes: Bytes of the largest tiled allocation that the CPU can access in VRAM
  *
- * Features are the numbers VIRTIO_PAGODA_F_* of include/uapi/linux/virtio_pagoda.h and virtio's
- * own (24 to 49). Of interest to programs: bits 0 to 22, paging operation n + 1 is executed; 50
- * (CPU_WINDOW), the CPU reaches VRAM or a part of it; 53 (DUAL_PTE), page tables of 4 KiB and
- * 64 KiB pages side by side; 54 (DEVICE_MMU), the device translates addresses of system memory;
- * 56 (EXECUTE), engines execute commands, without it SUBMIT answers EOPNOTSUPP.
+ * Features are the numbers VIRTIO_PAGODA_F_* of include/uapi/linux/virtio_pagoda.h; virtio's own
+ * features, 24 to 49, aren't told. Of interest to programs: bit n of 0 to 22, the device executes
+ * the paging operation with opcode n + 1; 50 (CPU_WINDOW), the CPU reaches VRAM or a part of VRAM;
+ * 53 (DUAL_PTE), page tables of 4 KiB and 64 KiB pages side by side; 54 (DEVICE_MMU), the device
+ * translates addresses of system memory; 56 (EXECUTE), engines execute commands, without this bit
+ * SUBMIT answers EOPNOTSUPP.
  */
 struct drm_pagoda_device_info {
 	__u64 features;
@@ -389,30 +390,31 @@ struct drm_pagoda_device_info {
 	__u64 swizzling_bytes;
 };
 
-#define DRM_PAGODA_SEGMENT_APERTURE_FLAG	(1u << 0) /* the segment maps system memory */
+#define DRM_PAGODA_SEGMENT_APERTURE_FLAG	(1u << 0) /* the segment is system memory */
 #define DRM_PAGODA_SEGMENT_CPU_VISIBLE		(1u << 1) /* the CPU reaches the whole segment */
 #define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* the CPU reaches visible_size bytes */
-#define DRM_PAGODA_SEGMENT_CACHE_COHERENT	(1u << 3) /* the GPU can snoop the CPU's caches */
+#define DRM_PAGODA_SEGMENT_CACHE_COHERENT	(1u << 3) /* the GPU can snoop CPU caches */
 
 /**
  * struct drm_pagoda_segment_info - One segment and its usage
  * @id: Segment id
  * @flags: DRM_PAGODA_SEGMENT_* flags
- * @size: Bytes that allocations can have, without the reserve
- * @visible_size: Bytes the CPU can reach
- * @usage: Bytes in use, by all clients
+ * @size: Bytes of the segment, without the reserve
+ * @visible_size: Bytes of @size that the CPU can reach
+ * @usage: Bytes of @size in use, by all clients
  * @visible_usage: Bytes of @visible_size in use
- * @client_usage: Bytes of this client's allocations in the segment
+ * @client_usage: Bytes in the segment of allocations that the calling client made, of its VMs' page
+ *	tables and of its contexts' save areas
  * @mapped: Aperture: bytes of system memory that have an address in the aperture
  * @largest_free: Bytes of the largest contiguous free range
- * @client_pinned: Bytes of this client's allocations that stay in the segment because other
- *	devices use them
+ * @client_pinned: Bytes of allocations that the calling client made which can't leave the segment,
+ *	because other devices use them
  * @pin_limit: Largest possible @client_pinned
- * @reserve_size: VRAM: bytes that only page tables and save areas of contexts can have, after
- *	evictions have left no other place for them. Only @client_usage counts these bytes
+ * @reserve_size: VRAM: bytes of the reserve, which only page tables and save areas of contexts get,
+ *	if evictions made no other room for them. Of all usages here only @client_usage counts these
  * @reserve_usage: Bytes of the reserve in use
- * @reserve_refused: Times there was no room in the reserve either: the call answered ENOMEM, or
- *	waited for other clients
+ * @reserve_refused: Times that the reserve had no room for a page table or save area either: the
+ *	call answered ENOMEM, or waited for other clients
  */
 struct drm_pagoda_segment_info {
 	__u32 id;
@@ -439,9 +441,10 @@ struct drm_pagoda_segment_info {
  * @moved: Bytes moved within VRAM
  * @filled: Bytes filled
  * @discarded: Bytes of content dropped instead of moved
- * @evictions: Allocations that left VRAM to make room or because a client asked for it
- * @page_ins: Allocations that came into VRAM with content
- * @cpu_waits: Times the CPU waited for paging work in a move
+ * @evictions: Times that an allocation left VRAM: to make room, for a CPU access, for a sleep of
+ *	the machine, or because a client asked for the eviction
+ * @page_ins: Times that an allocation came into VRAM with content
+ * @cpu_waits: Times that a move waited for paging and for jobs that use the allocation
  * @busy_retries: Times an operation had to wait until its allocation was idle (WDDM's
  *	ALLOCATION_BUSY)
  * @insufficient: Times a paging buffer was full before its operation was encoded (WDDM's
@@ -451,26 +454,27 @@ struct drm_pagoda_segment_info {
  * @submissions: Paging buffers submitted
  * @doorbells: Notifications sent to the device
  * @faults: CPU page faults that moved an allocation
- * @lost: Allocations with lost content
- * @range_acquires: Times a CPU page fault took a swizzling range for an allocation
- * @range_steals: Times the range taken was another allocation's
- * @bandwidth: Bytes a second that paging was measured to move; 0 = not known yet, and no
- *	bucket limits anything
- * @promote_tokens: Bytes that may come back to VRAM without a request now; negative: debt, paid
- *	first
+ * @lost: Times that an allocation lost its content
+ * @range_acquires: Times that a CPU access took a swizzling range for an allocation
+ * @range_steals: Times that the range taken was another allocation's
+ * @bandwidth: Bytes a second that paging was measured to move; 0 = not known yet, and tokens don't
+ *	limit anything
+ * @promote_tokens: Bytes that may come back to VRAM without a request now; if negative, as many
+ *	bytes have to be added to get to 0
  * @promote_rate: Bytes a second added to @promote_tokens; 0 = no limit. A share of @bandwidth while
- *	other clients use the device
- * @promote_spent: Tokens spent, one for each byte paged
+ *	any client uses the device
+ * @promote_spent: Bytes taken from @promote_tokens, one for each byte paged
  * @promote_refused: Times an allocation had to wait for tokens
  * @promoted: Bytes that came back to VRAM without a request
  * @promotions: Allocations that came back to VRAM without a request
- * @submit_tokens: Of the calling client: bytes that its submissions may bring to VRAM now by
- *	evicting other allocations; negative: debt. At most VRAM's size, which is the first value
+ * @submit_tokens: Bytes that the calling client's submissions may bring to VRAM now by evicting
+ *	other allocations; may be negative. At most VRAM's size without the reserve, the first value
  * @submit_rate: Bytes a second added to @submit_tokens; 0 = no limit
- * @submit_spent: Bytes evicted from VRAM because submissions of the client used allocations that
- *	could be used elsewhere and aren't on a residency list
- * @submit_held: Submissions of the client that left allocations out of VRAM for want of tokens
- * @submit_left: Bytes of these allocations, counted at each submission
+ * @submit_spent: Bytes that the calling client's submissions brought to VRAM by evicting others, of
+ *	allocations that could be used elsewhere and aren't on a residency list
+ * @submit_held: Submissions of the calling client that left allocations out of VRAM for want of
+ *	tokens
+ * @submit_left: Bytes of the allocations that were left out, counted at each such submission
  */
 struct drm_pagoda_stats {
 	__u64 paged_in;
@@ -506,35 +510,52 @@ struct drm_pagoda_stats {
 };
 
 /*
- * The CPU may see the allocation in VRAM, too. Without CPU_VISIBLE, an allocation that is
- * supported in the aperture may be mapped, and a CPU access brings the allocation to system
- * memory; an allocation that is supported in VRAM only can't be mapped (C175)
+ * ALLOCATION_CPU_VISIBLE: the CPU may access the allocation in VRAM as well as in system memory.
+ * Without this flag, an allocation that is supported in the aperture may be mapped, and a CPU
+ * access moves the allocation to system memory; an allocation that is supported in VRAM only can't
+ * be mapped (C175)
  */
 #define DRM_PAGODA_ALLOCATION_CPU_VISIBLE	(1u << 0)
 /*
- * The CPU's mappings are cached; needs CPU_VISIBLE. Mappings of an allocation with CPU_VISIBLE
- * alone are write-combined, mappings of an allocation without CPU_VISIBLE are cached
+ * ALLOCATION_CACHED: CPU mappings of the allocation are cached; needs CPU_VISIBLE. Mappings of an
+ * allocation with CPU_VISIBLE alone are write-combined, mappings of an allocation without
+ * CPU_VISIBLE are cached
  */
 #define DRM_PAGODA_ALLOCATION_CACHED		(1u << 1)
-/* One contiguous range wherever the allocation is in VRAM */
+/* ALLOCATION_CONTIGUOUS: in VRAM the allocation is one contiguous range */
 #define DRM_PAGODA_ALLOCATION_CONTIGUOUS	(1u << 2)
-/* One contiguous range, of VRAM or of the aperture (C162); implies CONTIGUOUS */
+/*
+ * ALLOCATION_ACCESSED_PHYSICALLY: where the GPU can use the allocation, in VRAM or in the aperture,
+ * the allocation is one contiguous range of addresses of the segment (C162); implies CONTIGUOUS
+ */
 #define DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY (1u << 3)
-/* Room in VRAM is looked for from the end of VRAM */
+/* ALLOCATION_FROM_END: the allocation is placed as near to the end of VRAM as possible */
 #define DRM_PAGODA_ALLOCATION_FROM_END		(1u << 4)
-/* The GPU is sent NOTIFY_ALLOC before the allocation leaves the aperture or system memory */
+/*
+ * ALLOCATION_NOTIFY_EVICTION: the GPU gets NOTIFY_ALLOC before the allocation goes from the
+ * aperture to plain system memory, or loses its address in the aperture
+ */
 #define DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION	(1u << 5)
-/* MAP_APERTURE_SEGMENT2 of the allocation has a CPU address (C67) */
+/*
+ * ALLOCATION_APERTURE_CPU_VISIBLE: before MAP_APERTURE_SEGMENT2 maps the allocation's pages for the
+ * GPU, the driver maps them into the kernel's address space, too (C67)
+ */
 #define DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE (1u << 6)
-/* The GPU is told the allocation's place when the allocation becomes resident and leaves (C113) */
+/*
+ * ALLOCATION_RESIDENCY_NOTIFICATION: the GPU is told when the allocation becomes resident, with its
+ * address, and when it isn't resident any more (C113)
+ */
 #define DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION (1u << 7)
-/* The GPU is told before its IOMMU unmaps the pages (C121); no effect on a GPU without one */
+/*
+ * ALLOCATION_NOTIFY_IOMMU_UNMAP: the GPU gets NOTIFY_ALLOC before UNMAP_MMU unmaps the allocation's
+ * pages (C121); no effect on a GPU without DEVICE_MMU
+ */
 #define DRM_PAGODA_ALLOCATION_NOTIFY_IOMMU_UNMAP (1u << 8)
-/* Out only: memory of another device, or of no device, see "Sharing" */
+/* ALLOCATION_IMPORTED, out only: the allocation is the imported dma-buf of another exporter */
 #define DRM_PAGODA_ALLOCATION_IMPORTED		(1u << 9)
 
 /**
- * enum drm_pagoda_tiling - How an allocation is laid out in VRAM; the device's values
+ * enum drm_pagoda_tiling - How an allocation is laid out in VRAM; the values are the device's
  *
  * A tiled allocation is a surface of @pitch bytes by @height rows and its mip levels: level n +
  * 1 has half the pitch and half the rows of level n, each rounded up to whole tiles, and
@@ -568,7 +589,7 @@ enum drm_pagoda_tiling {
 	DRM_PAGODA_TILING_64K = 2,
 };
 
-/** DRM_PAGODA_MAX_PREFERRED: entries of the preference list. */
+/** DRM_PAGODA_MAX_PREFERRED: entries of &drm_pagoda_allocation_create.preferred. */
 #define DRM_PAGODA_MAX_PREFERRED	4
 
 /**
@@ -580,8 +601,8 @@ enum drm_pagoda_tiling {
  * @eviction: Set of segments the allocation is evicted to: 0 = plain system memory, or
  *	the aperture (C37), which must then be in @supported
  * @handle: Out: GEM handle, not 0
- * @preferred: Segment ids in the order they are tried (C161), then zeros; each
- *	must be in @supported. Supported segments not named come last
+ * @preferred: Segment ids in the order they are tried (C161), none twice, then zeros; each
+ *	must be in @supported. Supported segments that aren't named are tried last
  * @alignment: Bytes the VRAM address is aligned to; 0 or a power of two from the
  *	page size to 2 MiB. Guaranteed only with CONTIGUOUS
  * @pad: MBZ
@@ -622,10 +643,10 @@ struct drm_pagoda_allocation_create {
  *	(C34)
  *
  * An allocation without memory gets memory at the first CPU access, as at MAKE_RESIDENT. A reserve
- * is kept for other uses of the machine: a sixteenth of memory and swap together, plus the size of
- * the largest allocation that any client has now. When no more than the reserve is free, in memory
- * and swap, the access raises SIGBUS and MAKE_RESIDENT answers ENOMEM. Swapped content comes back
- * even then.
+ * is kept for other uses of the machine: a sixteenth of its RAM, plus the size of the largest
+ * allocation that has pages now, rounded up to a power of two. If less than the reserve would
+ * remain available, of RAM and swap together, the access raises SIGBUS and MAKE_RESIDENT answers
+ * ENOMEM. Swapped content comes back even then.
  */
 struct drm_pagoda_allocation_mmap_offset {
 	__u32 handle;
@@ -674,9 +695,9 @@ struct drm_pagoda_allocation_mmap_offset {
 enum drm_pagoda_residency {
 	/** @DRM_PAGODA_RESIDENT_IN_GPU_MEMORY: in VRAM */
 	DRM_PAGODA_RESIDENT_IN_GPU_MEMORY = 1,
-	/** @DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY: in system memory the GPU uses */
+	/** @DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY: in system memory that jobs access (aperture) */
 	DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY = 2,
-	/** @DRM_PAGODA_NOT_RESIDENT: evicted, or never placed */
+	/** @DRM_PAGODA_NOT_RESIDENT: evicted, or never made resident */
 	DRM_PAGODA_NOT_RESIDENT = 3,
 };
 
@@ -686,7 +707,7 @@ enum drm_pagoda_residency {
  * memory outlives a reset, and a loss of imported content is never reported.
  */
 #define DRM_PAGODA_CONTENT_LOST		(1u << 0)
-/** DRM_PAGODA_CONTENT_OFFERED: the content may be dropped until the allocation is reclaimed. */
+/** DRM_PAGODA_CONTENT_OFFERED: the allocation is offered, so its content may be dropped. */
 #define DRM_PAGODA_CONTENT_OFFERED	(1u << 1)
 
 /**
@@ -699,7 +720,7 @@ enum drm_pagoda_residency {
  * @segment: Out: enum drm_pagoda_segment_id of the segment that the allocation is in
  * @residency: Out: enum drm_pagoda_residency
  * @state: Out: %DRM_PAGODA_CONTENT_LOST and %DRM_PAGODA_CONTENT_OFFERED
- * @num_ranges: Out: contiguous ranges of the segment that the allocation occupies
+ * @num_ranges: Out: number of contiguous ranges of the segment that the allocation occupies
  * @address: Out: offset of the allocation's first byte in the segment; 0 in system memory
  * @tiling: Out: enum drm_pagoda_tiling
  * @pitch: Out: bytes from row to row, 0 = not tiled
@@ -723,19 +744,19 @@ struct drm_pagoda_allocation_info {
 	__u32 mips;
 };
 
-/* Acknowledge the loss: %DRM_PAGODA_CONTENT_LOST is cleared, the lost content is zeros */
+/* Flag of ALLOCATION_WAIT: clear %DRM_PAGODA_CONTENT_LOST; the lost content is zeros */
 #define DRM_PAGODA_ALLOCATION_WAIT_ACKNOWLEDGE	(1u << 0)
 
 /**
  * struct drm_pagoda_allocation_wait - Argument of ALLOCATION_WAIT
  * @handle: Allocation
  * @flags: DRM_PAGODA_ALLOCATION_WAIT_* flags
- * @timeout_ns: CLOCK_MONOTONIC time to give up at (ETIME); 0 = only look
+ * @timeout_ns: CLOCK_MONOTONIC time at which the wait ends with ETIME; 0 = only look
  *
  * EIO: the allocation is idle, and its content was lost after any client last acknowledged a
  * loss. The kernel doesn't know when content was made anew: a client acknowledges the loss
- * before it writes new content. The call that acknowledges the loss is the last that answers
- * EIO for it.
+ * before it writes new content. The call that acknowledges a loss still answers EIO, later calls
+ * don't.
  */
 struct drm_pagoda_allocation_wait {
 	__u32 handle;
@@ -745,7 +766,7 @@ struct drm_pagoda_allocation_wait {
 
 /**
  * struct drm_pagoda_residency_entry - An allocation of a list
- * @handle: Allocation; a list may not name it twice
+ * @handle: Allocation; a list may not name an allocation twice
  * @flags: MBZ
  */
 struct drm_pagoda_residency_entry {
@@ -797,14 +818,15 @@ struct drm_pagoda_residency_entry {
  * closed (C151).
  */
 
-/* The client can't make its list shorter: want of room puts the client in error */
+/* Flag of MAKE_RESIDENT: a failure for want of memory or room puts the client in error */
 #define DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER	(1u << 0)
-/* As CANT_TRIM_FURTHER, which has to be set, too, but for any failure (C150) */
+/* Flag of MAKE_RESIDENT, beside CANT_TRIM_FURTHER: any failure puts the client in error (C150) */
 #define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
 /*
- * ENOMEM, and nothing is done, if the request would bring the client over its budget (C167),
- * see "Budgets". Allocations count that aren't on the client's list and not in the segment they
- * prefer, and those that earlier requests are still to bring. Not with the other flags
+ * Flag of MAKE_RESIDENT: the call answers ENOMEM and does nothing if the request would bring the
+ * client over its budget (C167). Added to the usage are the entries that aren't on the client's
+ * list nor in the segment they prefer, and allocations that earlier requests still have to bring.
+ * Can't be combined with other flags
  */
 #define DRM_PAGODA_RESIDENT_DENY_OVERBUDGET	(1u << 2)
 
@@ -818,16 +840,17 @@ struct drm_pagoda_residency_entry {
  * @pad: MBZ
  * @point: Point of @syncobj that signals when all of the list can be used; not 0
  *	with a syncobj, MBZ without
- * @bytes_to_trim: Out on ENOMEM: bytes that stand in the way, with DENY_OVERBUDGET bytes over
- *	the budget. Else 0
- * @num_resident: Out: entries that are resident, with @paging_queue: on the list: all or
- *	none (C147)
+ * @bytes_to_trim: Out on ENOMEM: bytes by which the list is too long, with DENY_OVERBUDGET bytes
+ *	over the budget. Else 0
+ * @num_resident: Out: number of entries that are resident, with @paging_queue on the client's
+ *	list: all or none (C147)
  * @pending: Out: 1 = wait for @point (or the allocations, or @paging_value) before use;
  *	0 = all can be used now. The point is signalled in either case
  * @fence: Monitored fence that gets @fence_value after all of the paging (WDDM's paging
  *	fence), or 0
  * @pad2: MBZ
- * @fence_value: Value for @fence, larger than all that it was given before. MBZ without @fence
+ * @fence_value: Value for @fence, larger than all values promised for @fence before. MBZ without
+ *	@fence
  * @paging_value: Out: value of @paging_queue to wait for; 0 = none: all can be used now
  *
  * All entries are in a supported segment together when the call returns 0, with @paging_queue
@@ -852,11 +875,11 @@ struct drm_pagoda_make_resident {
 	__u64 paging_value;
 };
 
-/* Entries stay where they are until their place is needed (C153); not for entries on a list */
+/* Flag of EVICT: the entries stay in place until another allocation needs the place (C153) */
 #define DRM_PAGODA_EVICT_ONLY_IF_NECESSARY	(1u << 0)
 /*
- * The caller states that no job wrote to the entries since they were made resident (C155). When
- * an allocation on a residency list comes to VRAM, the driver may keep the system pages that
+ * Flag of EVICT: no job wrote to the entries since they were made resident (C155). When an
+ * allocation on a residency list comes to VRAM, the driver may keep the system pages that
  * the content came from. An allocation that is evicted with the flag then gets these pages
  * back, and nothing is copied out of VRAM. If a job did write, what it wrote is lost when the
  * allocation leaves. The flag has no effect, and the content is copied, where the driver kept
@@ -873,8 +896,8 @@ struct drm_pagoda_make_resident {
  * @syncobj: Timeline syncobj, or 0
  * @point: Point of @syncobj that signals when the list has left; not 0 with a syncobj, MBZ
  *	without
- * @bytes_to_trim: Out: bytes by which the client is over its budgets, see "Budgets";
- *	allocations that haven't left yet count
+ * @bytes_to_trim: Out: bytes by which the client's usage exceeds its budgets, see "Budgets";
+ *	entries that haven't left yet still count as usage
  * @paging_queue: Paging queue: takes one from the count of each entry, and entries that are on no
  *	client's list then leave; ENOENT, and nothing is done, if an entry isn't on this
  *	client's list. 0: entries leave that are on no client's list
@@ -898,7 +921,7 @@ struct drm_pagoda_evict {
 	__u64 paging_value;
 };
 
-/** DRM_PAGODA_MAX_QUEUED_PAGING: most requests of a client that wait for the worker. */
+/** DRM_PAGODA_MAX_QUEUED_PAGING: most requests that a client's paging queues hold together. */
 #define DRM_PAGODA_MAX_QUEUED_PAGING	128
 
 /**
@@ -931,8 +954,8 @@ struct drm_pagoda_paging_queue_destroy {
  * struct drm_pagoda_paging_queue_state - Argument of PAGING_QUEUE_STATE
  * @queue: In: paging queue
  * @error: Out: positive errno of the last request that failed after it was accepted, else 0
- * @failed: Out: queue's value of the request with @error, else 0
- * @given: Out: last value the queue gave
+ * @failed: Out: value of @queue that the request with @error was given, else 0
+ * @given: Out: last value of @queue that was given to a request
  * @client_error: Out: positive errno that put the client in error, else 0
  * @pad: MBZ
  */
@@ -946,7 +969,7 @@ struct drm_pagoda_paging_queue_state {
 };
 
 /**
- * struct drm_pagoda_list_status - An answer of QUERY_RESIDENCY_LIST
+ * struct drm_pagoda_list_status - An entry of QUERY_RESIDENCY_LIST
  * @handle: In: allocation
  * @count: Out: the allocation's count on the client's list, 0 = not on the list
  * @residency: Out: enum drm_pagoda_residency
@@ -972,7 +995,7 @@ struct drm_pagoda_query_residency_list {
 };
 
 /**
- * struct drm_pagoda_residency_status - An answer of QUERY_RESIDENCY
+ * struct drm_pagoda_residency_status - An entry of QUERY_RESIDENCY
  * @handle: In: allocation
  * @residency: Out: enum drm_pagoda_residency
  * @segment: Out: enum drm_pagoda_segment_id
@@ -998,25 +1021,26 @@ struct drm_pagoda_query_residency {
 };
 
 /**
- * enum drm_pagoda_offer_priority - Which offered content is taken first
+ * enum drm_pagoda_offer_priority - Which offered content is dropped first
  *
- * Of content with the same priority, the content that was offered first is taken first.
+ * Of content with the same priority, the content that was offered first is dropped first.
  */
 enum drm_pagoda_offer_priority {
-	/** @DRM_PAGODA_OFFER_LOW: before all others: easy to make again */
+	/** @DRM_PAGODA_OFFER_LOW: content that is easy to make again, and is dropped first */
 	DRM_PAGODA_OFFER_LOW = 1,
-	/** @DRM_PAGODA_OFFER_NORMAL: after LOW */
+	/** @DRM_PAGODA_OFFER_NORMAL: content that is dropped after content offered with LOW */
 	DRM_PAGODA_OFFER_NORMAL = 2,
-	/** @DRM_PAGODA_OFFER_HIGH: after all others: hard to make again */
+	/** @DRM_PAGODA_OFFER_HIGH: content that is hard to make again, and is dropped last */
 	DRM_PAGODA_OFFER_HIGH = 3,
 	/**
 	 * @DRM_PAGODA_OFFER_AUTO: by the allocation's residency priority at the time of the
-	 * offer: LOW below the default, HIGH from %DRM_PAGODA_RESIDENCY_HIGH on, else NORMAL
+	 * offer: LOW below %DRM_PAGODA_RESIDENCY_NORMAL, HIGH from %DRM_PAGODA_RESIDENCY_HIGH
+	 * on, else NORMAL
 	 */
 	DRM_PAGODA_OFFER_AUTO = 4,
 };
 
-/* Under pressure pages in system memory are given up, too, instead of being swapped out */
+/* Flag of OFFER: if memory is short, content in system memory is dropped, not swapped out */
 #define DRM_PAGODA_OFFER_ALLOW_DECOMMIT	(1u << 0)
 
 /**
@@ -1054,14 +1078,14 @@ struct drm_pagoda_offer {
 enum drm_pagoda_reclaim_result {
 	/** @DRM_PAGODA_RECLAIM_OK: the content is as it was when it was offered (C172) */
 	DRM_PAGODA_RECLAIM_OK = 0,
-	/** @DRM_PAGODA_RECLAIM_DISCARDED: the content is gone, and zeros now */
+	/** @DRM_PAGODA_RECLAIM_DISCARDED: the content was dropped: the allocation reads as zeros */
 	DRM_PAGODA_RECLAIM_DISCARDED = 1,
-	/** @DRM_PAGODA_RECLAIM_NOT_COMMITTED: no memory: the allocation is still offered */
+	/** @DRM_PAGODA_RECLAIM_NOT_COMMITTED: no memory for the allocation, which stays offered */
 	DRM_PAGODA_RECLAIM_NOT_COMMITTED = 2,
 };
 
 /**
- * struct drm_pagoda_reclaim_result_entry - An answer of RECLAIM
+ * struct drm_pagoda_reclaim_result_entry - What RECLAIM answers for an entry
  * @result: Out: enum drm_pagoda_reclaim_result
  * @pad: Out: 0
  */
@@ -1081,8 +1105,10 @@ struct drm_pagoda_reclaim_result_entry {
  *	not 0 with a syncobj, MBZ without
  * @pending: Out: 1 = wait for @point (or the allocations) before the GPU uses the entries; 0 = the
  *	GPU can use the entries now. The point is signalled in either case
- * @fence: Monitored fence that the GPU sets to @fence_value when @point signals, or 0
- * @fence_value: Value for @fence, larger than all that it was given before. MBZ without @fence
+ * @fence: Monitored fence that the GPU sets to @fence_value after all paging emitted so far, which
+ *	includes the paging of this call; or 0
+ * @fence_value: Value for @fence, larger than all values promised for @fence before. MBZ without
+ *	@fence
  *
  * When the call returns, all entries that the CPU may map have memory, without a wait for the
  * GPU (C173). Allocations that had been made resident and not evicted since are brought back to
@@ -1113,21 +1139,20 @@ struct drm_pagoda_reclaim {
  *
  * so that its default of 0.5 is NORMAL; vkSetDeviceMemoryPriorityEXT() is SET_PRIORITY.
  *
- * TTM's lists have four ranks, from which victims are taken in this order, the least recently
- * used first: below LOW and offered allocations; below NORMAL; below HIGH; the rest. The
- * driver's own choice, which allocations that are private to a VM make room for the VM, goes
- * by 17 steps, four from level to level. The priority is a hint: memory that is in use doesn't
- * leave.
+ * The driver chooses which allocations leave VRAM by 17 ranks, four from level to level. Where
+ * TTM chooses, in the aperture or with the driver's parameter policy=lru, there are four ranks, of
+ * each the least recently used first: below LOW and offered allocations; below NORMAL; below HIGH;
+ * the rest. The priority is a hint: memory that is in use doesn't leave.
  */
 #define DRM_PAGODA_RESIDENCY_MINIMUM	0x28000000u
 #define DRM_PAGODA_RESIDENCY_LOW	0x50000000u
-#define DRM_PAGODA_RESIDENCY_NORMAL	0x78000000u	/* of a new allocation */
+#define DRM_PAGODA_RESIDENCY_NORMAL	0x78000000u	/* default of allocations */
 #define DRM_PAGODA_RESIDENCY_HIGH	0xa0000000u
 #define DRM_PAGODA_RESIDENCY_MAXIMUM	0xc8000000u
 
 /**
  * struct drm_pagoda_priority_entry - An allocation and its residency priority
- * @handle: Allocation; a list may not name it twice
+ * @handle: Allocation; a list may not name an allocation twice
  * @priority: %DRM_PAGODA_RESIDENCY_MINIMUM to %DRM_PAGODA_RESIDENCY_MAXIMUM
  */
 struct drm_pagoda_priority_entry {
@@ -1137,11 +1162,12 @@ struct drm_pagoda_priority_entry {
 
 /**
  * struct drm_pagoda_set_priority - Argument of SET_PRIORITY
- * @entries: struct drm_pagoda_priority_entry; all of them or none
+ * @entries: struct drm_pagoda_priority_entry; all priorities are set, or none
  * @flags: MBZ
  * @pad: MBZ
  *
- * A priority stays until the next SET_PRIORITY, wherever the allocation is. Nothing is moved.
+ * An allocation keeps its priority until the next SET_PRIORITY, also when it moves. The call moves
+ * nothing.
  */
 struct drm_pagoda_set_priority {
 	struct drm_pagoda_array entries;
@@ -1171,8 +1197,9 @@ enum drm_pagoda_segment_group {
 	/** @DRM_PAGODA_SEGMENT_GROUP_LOCAL: VRAM */
 	DRM_PAGODA_SEGMENT_GROUP_LOCAL = 0,
 	/**
-	 * @DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL: the aperture: system memory the GPU uses, with or
-	 * without an address there. Half of the machine's memory, at least 64 MiB
+	 * @DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL: the aperture: system memory that jobs access,
+	 * with or without an address in the aperture. The size of the group is half of the
+	 * machine's memory, at least 64 MiB
 	 */
 	DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL = 1,
 };
@@ -1181,7 +1208,7 @@ enum drm_pagoda_segment_group {
  * struct drm_pagoda_query_memory_info - Argument of QUERY_MEMORY_INFO
  * @group: In: enum drm_pagoda_segment_group (else ENOENT)
  * @flags: MBZ
- * @budget: Out: bytes the client should not exceed
+ * @budget: Out: bytes that @current_usage should not exceed
  * @current_usage: Out: bytes in the group of the allocations that the client made (C165), of the
  *	page tables of its VMs and of the save areas of its contexts. An allocation counts for the
  *	client that made it; an imported allocation for the first client that has a handle
@@ -1213,7 +1240,7 @@ struct drm_pagoda_set_reservation {
 	__u64 reservation;
 };
 
-/** enum drm_pagoda_event_type - Events that a client is told of. */
+/** enum drm_pagoda_event_type - Events that a client reads from a file of EVENTS. */
 enum drm_pagoda_event_type {
 	/** @DRM_PAGODA_EVENT_BUDGET_CHANGED: the client's budget of a group is @value bytes now */
 	DRM_PAGODA_EVENT_BUDGET_CHANGED = 1,
@@ -1223,20 +1250,20 @@ enum drm_pagoda_event_type {
 	 */
 	DRM_PAGODA_EVENT_TRIM = 2,
 	/**
-	 * @DRM_PAGODA_EVENT_CONTENT_LOST: an allocation the client made lost its content;
-	 * QUERY_RESIDENCY says which
+	 * @DRM_PAGODA_EVENT_CONTENT_LOST: an allocation that the client made lost its content;
+	 * QUERY_RESIDENCY tells of which allocations the content is lost
 	 */
 	DRM_PAGODA_EVENT_CONTENT_LOST = 3,
 	/**
-	 * @DRM_PAGODA_EVENT_DEVICE_LOST: the device was reset, @value times since probe, or
-	 * the device is gone: then this event is the last, and poll() says POLLHUP
+	 * @DRM_PAGODA_EVENT_DEVICE_LOST: the device was reset, @value times since probe; or the
+	 * device is gone or can't be used any more: then poll() tells POLLHUP, too
 	 */
 	DRM_PAGODA_EVENT_DEVICE_LOST = 4,
 	/**
 	 * @DRM_PAGODA_EVENT_EVICTED: @value bytes of allocations on the client's residency list had
 	 * to leave a group since the event was read the last time, because other allocations
-	 * needed the room. Jobs bring these allocations back, and others leave for them; a
-	 * client that evicts as many bytes from its list ends this exchange
+	 * needed the room. Jobs bring these allocations back, for which others have to leave,
+	 * until the client takes as many bytes from its list by EVICT
 	 */
 	DRM_PAGODA_EVENT_EVICTED = 5,
 };
@@ -1261,7 +1288,7 @@ struct drm_pagoda_event {
 	__u64 value;
 };
 
-/* read() doesn't wait */
+/* Flag of EVENTS: read() of the file doesn't wait, but fails with EAGAIN if there is no event */
 #define DRM_PAGODA_EVENTS_NONBLOCK	(1u << 0)
 
 /**
@@ -1269,7 +1296,8 @@ struct drm_pagoda_event {
  * @flags: DRM_PAGODA_EVENTS_* flags
  * @fd: Out: file, closed on exec, that can be polled and read, and outlives the DRM file
  *
- * The file tells of events of this client from this call on. Each file tells of all events.
+ * The file tells of events of the calling client that happen after this call. If a client has
+ * several files, each of them tells of all events.
  */
 struct drm_pagoda_events {
 	__u32 flags;
@@ -1292,7 +1320,7 @@ struct drm_pagoda_vm_create {
 
 /**
  * struct drm_pagoda_vm_destroy - Argument of VM_DESTROY
- * @vm: VM. Its contexts are destroyed before it (else EBUSY)
+ * @vm: VM, of which all contexts were destroyed before (else EBUSY)
  * @pad: MBZ
  */
 struct drm_pagoda_vm_destroy {
@@ -1302,34 +1330,37 @@ struct drm_pagoda_vm_destroy {
 
 /** enum drm_pagoda_bind_type - Changes that an entry of VM_BIND makes to its range. */
 enum drm_pagoda_bind_type {
-	/** @DRM_PAGODA_BIND_MAP: the range shows an allocation */
+	/** @DRM_PAGODA_BIND_MAP: accesses to the range reach an allocation */
 	DRM_PAGODA_BIND_MAP = 1,
-	/** @DRM_PAGODA_BIND_UNMAP: accesses to the range fault */
+	/** @DRM_PAGODA_BIND_UNMAP: accesses to the range fault, and the range becomes free */
 	DRM_PAGODA_BIND_UNMAP = 2,
-	/** @DRM_PAGODA_BIND_MAP_ZERO: reads give zeros, writes are dropped */
+	/** @DRM_PAGODA_BIND_MAP_ZERO: reads of the range give zeros, writes are dropped */
 	DRM_PAGODA_BIND_MAP_ZERO = 3,
 	/**
-	 * @DRM_PAGODA_BIND_COPY: the range shows what another range shows when the
-	 * GPU gets to the entry (tiled resources)
+	 * @DRM_PAGODA_BIND_COPY: the range maps what the source range at @offset maps when the
+	 * change is made (for tiled resources)
 	 */
 	DRM_PAGODA_BIND_COPY = 4,
-	/** @DRM_PAGODA_BIND_NO_ACCESS: accesses fault, and the range isn't free */
+	/** @DRM_PAGODA_BIND_NO_ACCESS: accesses to the range fault, and the range isn't free */
 	DRM_PAGODA_BIND_NO_ACCESS = 5,
 	/**
 	 * @DRM_PAGODA_BIND_RESERVE: the range, free until now, is reserved: accesses fault,
 	 * and MAP, MAP_ZERO, NO_ACCESS and COPY may change the range (C133)
 	 */
 	DRM_PAGODA_BIND_RESERVE = 6,
-	/** @DRM_PAGODA_BIND_MAP_FENCE: the page shows a monitored fence's value, writable */
+	/** @DRM_PAGODA_BIND_MAP_FENCE: the page's first word is a fence's value, writable */
 	DRM_PAGODA_BIND_MAP_FENCE = 7,
 };
 
 #define DRM_PAGODA_BIND_READ_ONLY	(1u << 0)
 #define DRM_PAGODA_BIND_NO_EXECUTE	(1u << 1)
-/* MAP, MAP_ZERO, MAP_FENCE, RESERVE: the kernel chooses @address and writes @address back */
+/*
+ * BIND_CHOOSE, for MAP, MAP_ZERO, MAP_FENCE and RESERVE: the kernel chooses the address, not below
+ * &drm_pagoda_bind_entry.address, and stores it there
+ */
 #define DRM_PAGODA_BIND_CHOOSE		(1u << 2)
 
-/** DRM_PAGODA_RESERVE_ALIGN: address and size of RESERVE are multiples of this constant. */
+/** DRM_PAGODA_RESERVE_ALIGN: address and size of a BIND_RESERVE are multiples of this constant. */
 #define DRM_PAGODA_RESERVE_ALIGN	65536
 
 /**
@@ -1362,9 +1393,15 @@ struct drm_pagoda_bind_entry {
 	__u64 window;
 };
 
-/* The work signals @handle when it is done; without SIGNAL the work waits for @handle first */
+/*
+ * Flag of struct drm_pagoda_sync: the work signals @handle when the work is done. Without the flag,
+ * the work first waits for @handle
+ */
 #define DRM_PAGODA_SYNC_SIGNAL		(1u << 0)
-/* @handle is a monitored fence and @point its value; else a syncobj, binary with point 0 */
+/*
+ * Flag of struct drm_pagoda_sync: @handle is a monitored fence and @point a value of the fence.
+ * Without the flag, @handle is a syncobj, binary if @point is 0
+ */
 #define DRM_PAGODA_SYNC_FENCE		(1u << 1)
 
 /**
@@ -1390,12 +1427,12 @@ struct drm_pagoda_sync {
 };
 
 /*
- * VM_BIND: the entries change one reserved range, as UpdateGpuVirtualAddress (C134): all
- * destinations are in one reservation and so are all sources of COPY (else EINVAL), there
- * is no RESERVE and no CHOOSE, and an unmapped range stays reserved
+ * Flag of VM_BIND: the entries change one reserved range, as UpdateGpuVirtualAddress (C134): all
+ * destinations are in one reservation, all sources of COPY are in one reservation (else EINVAL),
+ * there is no RESERVE and no CHOOSE, and an unmapped range stays reserved
  */
 #define DRM_PAGODA_VM_BIND_UPDATE	(1u << 0)
-/** DRM_PAGODA_MAX_QUEUED_BINDS: most changes of a VM that wait; VM_BIND waits for room (C144). */
+/** DRM_PAGODA_MAX_QUEUED_BINDS: most queued VM_BINDs of a VM; a further VM_BIND waits (C144). */
 #define DRM_PAGODA_MAX_QUEUED_BINDS	128
 
 /**
@@ -1441,7 +1478,7 @@ struct drm_pagoda_vm_bind {
 enum drm_pagoda_vm_condition {
 	/** @DRM_PAGODA_VM_USABLE: the VM can be used */
 	DRM_PAGODA_VM_USABLE = 0,
-	/** @DRM_PAGODA_VM_BIND_FAILED: a change that had been accepted could not be made */
+	/** @DRM_PAGODA_VM_BIND_FAILED: the VM is unusable for good: an accepted VM_BIND failed */
 	DRM_PAGODA_VM_BIND_FAILED = 1,
 };
 
@@ -1459,13 +1496,13 @@ struct drm_pagoda_vm_state {
 	__u32 pad;
 };
 
-/** enum drm_pagoda_priority - Which contexts go first on an engine. */
+/** enum drm_pagoda_priority - Order in which an engine takes the jobs of contexts. */
 enum drm_pagoda_priority {
-	/** @DRM_PAGODA_PRIORITY_NORMAL: the default */
+	/** @DRM_PAGODA_PRIORITY_NORMAL: jobs go after those of HIGH, before those of LOW */
 	DRM_PAGODA_PRIORITY_NORMAL = 0,
-	/** @DRM_PAGODA_PRIORITY_LOW: after all others */
+	/** @DRM_PAGODA_PRIORITY_LOW: jobs go after those of NORMAL and HIGH contexts */
 	DRM_PAGODA_PRIORITY_LOW = 1,
-	/** @DRM_PAGODA_PRIORITY_HIGH: before all others; CAP_SYS_NICE, else EPERM */
+	/** @DRM_PAGODA_PRIORITY_HIGH: jobs go first; needs CAP_SYS_NICE, else EPERM */
 	DRM_PAGODA_PRIORITY_HIGH = 2,
 };
 
@@ -1516,23 +1553,24 @@ struct drm_pagoda_command_buffer {
 #define DRM_PAGODA_MAX_COMMAND_BUFFERS	64
 
 /*
- * The job waits for other users of the allocation, and others for the job (implicit sync): the
- * allocation has the job's fence when SUBMIT has returned. The job is fenced
+ * Flag of struct drm_pagoda_submit_entry: the job waits for earlier users of the allocation, and
+ * later users wait for the job (implicit sync): the allocation has the job's fence when SUBMIT has
+ * returned. The job is fenced, see %DRM_PAGODA_SUBMIT_FENCED
  */
 #define DRM_PAGODA_SUBMIT_IMPLICIT	(1u << 0)
-/* The job writes to the allocation; only with IMPLICIT */
+/* Flag of struct drm_pagoda_submit_entry, with IMPLICIT only: the job writes to the allocation */
 #define DRM_PAGODA_SUBMIT_WRITE		(1u << 1)
 
 /*
- * Of struct drm_pagoda_submit: the job is fenced, for sync_files and binary syncobjs. It is
- * prepared, and what it signals has a fence, when SUBMIT returns; its memory stays until it is
- * done. So are the jobs before it in its context. EINVAL if the job, or one of those, is held up
+ * Flag of struct drm_pagoda_submit: the job is fenced. When SUBMIT returns, the job and all jobs
+ * before it in its context are prepared: what they signal has a fence, as sync_files and binary
+ * syncobjs need, and their memory stays until they are done. EINVAL if one of these jobs is held up
  */
 #define DRM_PAGODA_SUBMIT_FENCED	(1u << 0)
 
 /**
- * struct drm_pagoda_submit_entry - An allocation a job uses that isn't private to the VM
- * @handle: Allocation; a list may not name it twice
+ * struct drm_pagoda_submit_entry - An allocation that a job uses and that isn't private to the VM
+ * @handle: Allocation; a list may not name an allocation twice
  * @flags: DRM_PAGODA_SUBMIT_* flags
  */
 struct drm_pagoda_submit_entry {
@@ -1618,11 +1656,11 @@ struct drm_pagoda_submit {
  * and accesses NONE 0, READ 1, WRITE 2, FETCH 3 (of commands).
  */
 #define DRM_PAGODA_CONTEXT_BANNED	(1u << 0)
-#define DRM_PAGODA_CONTEXT_FAULTED	(1u << 1) /* a job faulted; @reason and others say where */
-#define DRM_PAGODA_CONTEXT_HUNG		(1u << 2) /* a job took too long */
-/* a job, or content of its VM that was being moved, was lost to a reset of the device */
+#define DRM_PAGODA_CONTEXT_FAULTED	(1u << 1) /* a job faulted: see CONTEXT_STATE's @job */
+#define DRM_PAGODA_CONTEXT_HUNG		(1u << 2) /* a job exceeded its time limit */
+/* CONTEXT_RESET: a reset lost a job of the context, or paging of what its VM has mapped */
 #define DRM_PAGODA_CONTEXT_RESET	(1u << 3)
-/* the client is in error: a MAKE_RESIDENT failed that had to succeed, see "Residency lists" */
+/* CONTEXT_CLIENT_ERROR: a failed MAKE_RESIDENT put the client in error, see "Residency lists" */
 #define DRM_PAGODA_CONTEXT_CLIENT_ERROR	(1u << 4)
 
 /**
@@ -1632,12 +1670,13 @@ struct drm_pagoda_submit {
  * @submitted: Out: number of the context's last job
  * @completed: Out: all jobs up to this number are done, executed or not
  * @resets: Out: resets of the device since it was probed
- * @job: Out: number of the job that faulted or hung; 0 = none, and all fields below are 0
+ * @job: Out: number of the job that faulted or hung; 0 = none, and all fields below are 0. If the
+ *	job hung, @address to @level are 0
  * @address: Out: GPU virtual address that was refused
- * @command: Out: GPU virtual address of the command that was executed
+ * @command: Out: GPU virtual address of the command that faulted
  * @reason: Out: enum virtio_pagoda_fault_reason
  * @access: Out: enum virtio_pagoda_access
- * @level: Out: page-table level the walk stopped at
+ * @level: Out: page-table level at which the walk stopped, 0 = leaf table
  * @engine: Out: engine that executed the job
  */
 struct drm_pagoda_context_state {
@@ -1677,8 +1716,8 @@ struct drm_pagoda_context_state {
  */
 #define DRM_PAGODA_FENCE_NO_SIGNAL	(1u << 0) /* FENCE_SIGNAL is refused (C183) */
 #define DRM_PAGODA_FENCE_NO_WAIT	(1u << 1) /* all waits are refused (C183) */
-#define DRM_PAGODA_FENCE_NO_MAX_ON_RESET (1u << 2) /* a reset leaves the value alone (C184) */
-#define DRM_PAGODA_FENCE_ALLOW_REWIND	(1u << 3) /* smaller values may follow larger ones */
+#define DRM_PAGODA_FENCE_NO_MAX_ON_RESET (1u << 2) /* a reset keeps the value (C184) */
+#define DRM_PAGODA_FENCE_ALLOW_REWIND	(1u << 3) /* a signal may lower the value */
 
 /**
  * struct drm_pagoda_fence_create - Argument of FENCE_CREATE
@@ -1710,8 +1749,8 @@ struct drm_pagoda_fence_destroy {
 };
 
 /**
- * struct drm_pagoda_fence_value - A monitored fence and a value
- * @fence: Fence; a list may not name it twice
+ * struct drm_pagoda_fence_value - A monitored fence, and a value to signal or to wait for
+ * @fence: Fence; a list may not name a fence twice
  * @pad: MBZ
  * @value: Value
  */
@@ -1723,8 +1762,8 @@ struct drm_pagoda_fence_value {
 
 /**
  * struct drm_pagoda_fence_signal - Argument of FENCE_SIGNAL
- * @entries: struct drm_pagoda_fence_value: all of them or none; each value is larger than the
- *	fence's value unless the fence was made with ALLOW_REWIND (else EINVAL)
+ * @entries: struct drm_pagoda_fence_value: all fences get their values, or none; each value is
+ *	larger than the fence's value unless the fence was made with ALLOW_REWIND (else EINVAL)
  * @flags: MBZ
  * @pad: MBZ
  */
@@ -1734,9 +1773,9 @@ struct drm_pagoda_fence_signal {
 	__u32 pad;
 };
 
-/* Return when the first of the values is reached, instead of all (C181) */
+/* Flag of FENCE_WAIT: the wait is over when any fence has its value, not when all have (C181) */
 #define DRM_PAGODA_FENCE_WAIT_ANY	(1u << 0)
-/* Don't wait: signal the eventfd when the wait would have been over */
+/* Flag of FENCE_WAIT: the call returns at once, and signals the eventfd when the wait is over */
 #define DRM_PAGODA_FENCE_WAIT_EVENTFD	(1u << 1)
 
 /**
@@ -1745,7 +1784,7 @@ struct drm_pagoda_fence_signal {
  *	least the entry's (C180)
  * @flags: DRM_PAGODA_FENCE_WAIT_* flags
  * @eventfd: EVENTFD: eventfd that is signalled when the wait is over. Else MBZ
- * @timeout_ns: CLOCK_MONOTONIC time to give up at (ETIME); 0 = only look. MBZ with
+ * @timeout_ns: CLOCK_MONOTONIC time at which the wait ends with ETIME; 0 = only look. MBZ with
  *	EVENTFD
  * @first: Out: index of a satisfied entry
  * @pad: MBZ
@@ -1759,7 +1798,7 @@ struct drm_pagoda_fence_wait {
 	__u32 pad;
 };
 
-/** DRM_IOCTL_PAGODA() - Build the number of an ioctl (in and out). */
+/** DRM_IOCTL_PAGODA() - Number of ioctl @id, which reads and writes a struct drm_pagoda_##type. */
 #define DRM_IOCTL_PAGODA(id, type) \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_PAGODA_##id, struct drm_pagoda_##type)
 

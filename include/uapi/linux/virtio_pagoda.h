@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * The device ABI of the Pagoda GPU: a virtio device with memory segments of
- * its own, which moves, fills and maps memory as paging buffers say.
+ * The device ABI of the Pagoda GPU: a virtio device with memory segments of its own. The device
+ * moves, fills and maps memory as told by the packets in paging buffers.
  *
  * Driver and device are both built from this header and share nothing else. The header holds
  * every number: opcodes, feature bits, packet layouts, page-table format, limits.
@@ -9,8 +9,8 @@
  * Rules of evolution
  *  - Everything is little endian. Sizes are multiples of 8. There are no
  *    unions and no implicit padding.
- *  - Reserved fields and unknown flags must be zero; the device refuses a
- *    packet with others, so that fields and flags can be given a meaning later.
+ *  - Reserved fields and unknown flags must be zero; the device refuses a packet where they
+ *    aren't, so that they can be given a meaning later.
  *  - An opcode works if and only if its feature bit was negotiated. A new field
  *    or behaviour gets a feature bit of its own, never a version number.
  *  - Structures grow at their end only; the length of a packet tells which
@@ -20,9 +20,8 @@
  *  segment     A range of GPU-addressable memory with an id. 0 is system
  *              memory (described by runs), 1 is VRAM, 2 is the aperture.
  *  run         Consecutive pages of system memory: bus address and count.
- *  generation  Number given by the driver to every aperture mapping. An access
- *              that names a generation is refused when the page has since been
- *              mapped with another generation.
+ *  generation  Number that the driver gives to every aperture mapping. A packet that names a
+ *              generation is refused if a page is mapped with another generation.
  *  seqno       Number of a request on its queue. Starts at 1 and grows by 1.
  */
 #ifndef _LINUX_VIRTIO_PAGODA_H
@@ -90,11 +89,11 @@ enum virtio_pagoda_opcode {
  * with %VIRTIO_PAGODA_FAULT_UNSUPPORTED.
  */
 #define VIRTIO_PAGODA_F_OP(opcode)	((opcode) - 1)
-/** VIRTIO_PAGODA_F_CPU_WINDOW: part of VRAM can be reached by the CPU. */
+/** VIRTIO_PAGODA_F_CPU_WINDOW: the CPU can reach VRAM, or a part that begins at its start. */
 #define VIRTIO_PAGODA_F_CPU_WINDOW	50
 /**
- * VIRTIO_PAGODA_F_VRAM_ZEROED: VRAM reads as zeros after device reset, except the part that is
- * preserved when the device lost its power before.
+ * VIRTIO_PAGODA_F_VRAM_ZEROED: VRAM reads as zeros after a reset of the virtio device. If the
+ * device lost its power before, the part of VRAM that it preserves keeps its content instead.
  */
 #define VIRTIO_PAGODA_F_VRAM_ZEROED	51
 /**
@@ -104,18 +103,18 @@ enum virtio_pagoda_opcode {
  */
 #define VIRTIO_PAGODA_F_COHERENT	52
 /**
- * VIRTIO_PAGODA_F_DUAL_PTE: level-1 entries hold a 4 KiB and a 64 KiB table. A device
- * without 64 KiB pages doesn't offer it.
+ * VIRTIO_PAGODA_F_DUAL_PTE: a level-1 entry links two tables: of 4 KiB and of 64 KiB pages. A
+ * device without 64 KiB pages doesn't offer this feature.
  */
 #define VIRTIO_PAGODA_F_DUAL_PTE	53
-/** VIRTIO_PAGODA_F_DEVICE_MMU: system addresses go through MAP_MMU mappings. */
+/** VIRTIO_PAGODA_F_DEVICE_MMU: the device accesses system memory by mappings of MAP_MMU only. */
 #define VIRTIO_PAGODA_F_DEVICE_MMU	54
-/** VIRTIO_PAGODA_F_INVALID_NOT_CACHED: the TLB never holds an invalid entry. */
+/** VIRTIO_PAGODA_F_INVALID_NOT_CACHED: the TLB never caches an invalid page-table entry. */
 #define VIRTIO_PAGODA_F_INVALID_NOT_CACHED 55
-/** VIRTIO_PAGODA_F_EXECUTE: engines execute command buffers, and there is RESET_ADAPTER. */
+/** VIRTIO_PAGODA_F_EXECUTE: engines execute command buffers; RESET_ADAPTER is supported. */
 #define VIRTIO_PAGODA_F_EXECUTE		56
 /**
- * VIRTIO_PAGODA_F_WRITE_COMBINER: writes to system memory that isn't snooped are combined.
+ * VIRTIO_PAGODA_F_WRITE_COMBINER: writes to system memory that don't snoop are combined.
  *
  * Each queue has a write combiner of a few lines of a few bytes. A line is kept until other
  * writes need the room. Only accesses of the same queue see the content of lines that are not
@@ -134,11 +133,12 @@ enum virtio_pagoda_opcode {
  *
  * All combined writes of a queue are in memory
  *
- *  - for the paging queue, after READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE, each
- *    before it has its own effect, MAP_APERTURE_SEGMENT and 2, and UNMAP_APERTURE_SEGMENT;
- *  - for an engine, after READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE on its
- *    queue; when a job with %VIRTIO_PAGODA_EXECUTE_DRAIN ends; before SIGNAL writes its value
- *    and before WAIT reads the value it waits for; and within reasonable time while a job runs;
+ *  - for the paging queue, before READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE have
+ *    their own effect, and after MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and
+ *    UNMAP_APERTURE_SEGMENT;
+ *  - for an engine, before READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE on its queue
+ *    have their own effect; when a job with %VIRTIO_PAGODA_EXECUTE_DRAIN ends; before SIGNAL writes
+ *    its value and before WAIT reads the value it waits for; and soon while a job runs;
  *  - for every queue, after FLUSH_TLB, MAP_MMU and UNMAP_MMU; for engines after SET_ROOT;
  *  - when a request ends by a fault or is stopped, and when RESET_QUEUE or RESET_ADAPTER is
  *    answered.
@@ -146,12 +146,12 @@ enum virtio_pagoda_opcode {
  * A reset of the device drops the remaining lines: their memory may have been given back by
  * then. No line is written to memory that the driver gives back after the operations that end
  * the memory's mapping. Memory that is named by runs has no mapping: between TRANSFER and the
- * time when it gives such memory back, the driver sends one of the operations above. A combined
- * write changes no byte beside its own.
+ * time when the driver gives such memory back, it sends one of the operations above. A combined
+ * write changes only the bytes that the operation or command writes.
  */
 #define VIRTIO_PAGODA_F_WRITE_COMBINER	57
 
-/** enum virtio_pagoda_queue - Virtqueue numbers; engine i is EXEC0 + i. */
+/** enum virtio_pagoda_queue - Virtqueue numbers; execution engine i has queue EXEC0 + i. */
 enum virtio_pagoda_queue {
 	VIRTIO_PAGODA_QUEUE_CONTROL = 0,
 	VIRTIO_PAGODA_QUEUE_PAGING = 1,
@@ -167,28 +167,28 @@ enum virtio_pagoda_queue {
 #define VIRTIO_PAGODA_MIN_BUFFER	4096u
 /** VIRTIO_PAGODA_MAX_VRAM: upper bound of &virtio_pagoda_config.vram_size. */
 #define VIRTIO_PAGODA_MAX_VRAM		(1ull << 40)
-/** VIRTIO_PAGODA_MAX_APERTURE_PAGES: upper bound of aperture_pages: 64 GiB. */
+/** VIRTIO_PAGODA_MAX_APERTURE_PAGES: upper bound of aperture_pages: pages of 64 GiB. */
 #define VIRTIO_PAGODA_MAX_APERTURE_PAGES (1ull << 24)
-/** VIRTIO_PAGODA_MAX_EXTENTS: most entries of a list, and of one answer to GET_EXTENTS. */
+/** VIRTIO_PAGODA_MAX_EXTENTS: most entries of an extent list; _PER_ANSWER: of one answer. */
 #define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
 #define VIRTIO_PAGODA_MAX_EXTENTS	(1u << 18)
 
-/** VIRTIO_PAGODA_MAX_MMU_PAGES: upper bound of mmu_pages: 64 GiB. */
+/** VIRTIO_PAGODA_MAX_MMU_PAGES: upper bound of mmu_pages: pages of 64 GiB. */
 #define VIRTIO_PAGODA_MAX_MMU_PAGES	(1ull << 24)
 /** VIRTIO_PAGODA_MIN_VA_BITS: lower bound of &virtio_pagoda_config.va_bits, unless 0. */
 #define VIRTIO_PAGODA_MIN_VA_BITS	47
 /** VIRTIO_PAGODA_MAX_VA_BITS: upper bound of &virtio_pagoda_config.va_bits. */
 #define VIRTIO_PAGODA_MAX_VA_BITS	63
-/** VIRTIO_PAGODA_MAX_VA_BITS_2: upper bound of va_bits with two levels: 2^27 root entries. */
+/** VIRTIO_PAGODA_MAX_VA_BITS_2: upper bound of va_bits if pt_levels is 2: 2^27 root entries. */
 #define VIRTIO_PAGODA_MAX_VA_BITS_2	48
 /** VIRTIO_PAGODA_PT_MAX_LEVELS: upper bound of &virtio_pagoda_config.pt_levels. */
 #define VIRTIO_PAGODA_PT_MAX_LEVELS	6
-/** VIRTIO_PAGODA_MAX_SPACES: upper bound of max_address_spaces. */
+/** VIRTIO_PAGODA_MAX_SPACES: upper bound of &virtio_pagoda_config.max_address_spaces. */
 #define VIRTIO_PAGODA_MAX_SPACES	4096
-/** VIRTIO_PAGODA_MAX_SWIZZLING_RANGES: upper bound of swizzling_ranges. */
+/** VIRTIO_PAGODA_MAX_SWIZZLING_RANGES: upper bound of &virtio_pagoda_config.swizzling_ranges. */
 #define VIRTIO_PAGODA_MAX_SWIZZLING_RANGES 64
 
-/** VIRTIO_PAGODA_MAX_GENERATION: last generation, which is followed by 1. */
+/** VIRTIO_PAGODA_MAX_GENERATION: last generation of aperture mappings; the next one is 1. */
 #define VIRTIO_PAGODA_MAX_GENERATION	((1u << 24) - 1)
 
 /** enum virtio_pagoda_segment - Segment ids. */
@@ -200,15 +200,15 @@ enum virtio_pagoda_segment {
 };
 
 /**
- * struct virtio_pagoda_config - Configuration space: every limit of the device. The driver
- *	reads it by aligned accesses of 32 bits, as virtio asks for
+ * struct virtio_pagoda_config - Configuration space: every limit of the device. The driver reads
+ *	the space by aligned accesses of 32 bits, as virtio asks for
  * @vram_size: Bytes in segment 1; multiple of the page size, not zero
  * @visible_size: Bytes from the start of VRAM that the CPU window covers;
  *	0 without %VIRTIO_PAGODA_F_CPU_WINDOW, at most @vram_size
- * @aperture_pages: Pages in segment 2; not zero
+ * @aperture_pages: Pages of 4 KiB in segment 2; not zero
  * @max_buffer_bytes: Largest paging buffer; %VIRTIO_PAGODA_MIN_BUFFER to
  *	%VIRTIO_PAGODA_MAX_BUFFER, multiple of the page size
- * @max_runs: Most runs in one packet, both sides together; at least 2
+ * @max_runs: Most runs in one packet, source and destination together; at least 2
  * @num_engines: Execution queues, 1 to %VIRTIO_PAGODA_MAX_ENGINES
  * @alignment: Alignment in bytes of VRAM addresses an allocation may start
  *	at; a power of two from the page size to 2 MiB
@@ -218,19 +218,19 @@ enum virtio_pagoda_segment {
  * @va_bits: Width of GPU virtual addresses, 0 or %VIRTIO_PAGODA_MIN_VA_BITS to
  *	%VIRTIO_PAGODA_MAX_VA_BITS
  * @pt_levels: Levels of GPU page tables: 0 exactly when @va_bits is 0; 2 or 4 for 47 and 48
- *	bits, 5 for 49 to 57, 6 for 58 to 63. Each level's index has 1 to 9 bits of the address,
- *	that of the root of two levels more
- * @page_sizes: Bit n set: pages of 2^n bytes in GPU page tables
+ *	bits, 5 for 49 to 57, 6 for 58 to 63. Each level's index has 1 to 9 bits of the address;
+ *	with two levels the root's index has more
+ * @page_sizes: Bit n set: GPU page tables can map pages of 2^n bytes
  * @max_address_spaces: Address spaces the device can hold roots of; space 0 belongs to the
  *	paging process. 0 exactly when @va_bits is 0
  * @swizzling_ranges: Swizzling ranges, 0 without SPECIAL_LOCK_TRANSFER
- * @mmu_pages: Device addresses that MAP_MMU can map, in pages; 0 exactly without
+ * @mmu_pages: Pages of device addresses that MAP_MMU can map; 0 exactly without
  *	%VIRTIO_PAGODA_F_DEVICE_MMU
  * @swizzling_bytes: Bytes of the linear window of each range, multiple of 64 KiB; 0
  *	exactly when @swizzling_ranges is 0
- * @swizzling_extents: Entries of the list of the ranges' windows
- * @preserved: VIRTIO_PAGODA_PRESERVED_* flags: when VRAM outlives a loss of the device's
- *	power. None, STANDBY, STANDBY with HIBERNATE, or STANDBY with HIBERNATE_PART
+ * @swizzling_extents: Entries of the list of the swizzling ranges' windows
+ * @preserved: VIRTIO_PAGODA_PRESERVED_* flags: in which sleep of the machine VRAM keeps its
+ *	content. None, STANDBY, STANDBY with HIBERNATE, or STANDBY with HIBERNATE_PART
  * @preserved_bytes: HIBERNATE_PART: bytes from the start of VRAM, multiple of the page size,
  *	less than @vram_size and not zero; else 0
  */
@@ -257,18 +257,17 @@ struct virtio_pagoda_config {
 	__le64 preserved_bytes;
 };
 
-/** VIRTIO_PAGODA_PRESERVED_STANDBY: all VRAM is kept in a sleep that keeps system memory. */
+/** VIRTIO_PAGODA_PRESERVED_STANDBY: all VRAM keeps its content in a suspend to RAM or to idle. */
 #define VIRTIO_PAGODA_PRESERVED_STANDBY		(1u << 0)
-/** VIRTIO_PAGODA_PRESERVED_HIBERNATE: all VRAM is kept in a hibernation, too. */
+/** VIRTIO_PAGODA_PRESERVED_HIBERNATE: all VRAM keeps its content in a hibernation, too. */
 #define VIRTIO_PAGODA_PRESERVED_HIBERNATE	(1u << 1)
-/** VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART: a part of VRAM is kept in a hibernation. */
+/** VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART: preserved_bytes keep their content in a hibernation. */
 #define VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART	(1u << 2)
 
-/* ------------------------------------------------------------------------ */
-/* Faults, completions, events                                               */
+/* ---- Faults, completions, events ----------------------------------------- */
 
 /**
- * VIRTIO_PAGODA_FAULTS() - Reasons why a packet or command was refused or stopped
+ * VIRTIO_PAGODA_FAULTS() - Reasons for which the device refuses or stops a packet or command
  * @X: Macro called with (NAME, number, text)
  */
 #define VIRTIO_PAGODA_FAULTS(X) \
@@ -298,7 +297,7 @@ struct virtio_pagoda_config {
 	X(COMPARE, 23, "memory isn't what COMPARE wants") \
 	X(BAD_COMMAND, 24, "unknown or malformed command")
 
-/** enum virtio_pagoda_fault_reason - Reasons, see VIRTIO_PAGODA_FAULTS(). */
+/** enum virtio_pagoda_fault_reason - Reasons of faults, listed by VIRTIO_PAGODA_FAULTS(). */
 enum virtio_pagoda_fault_reason {
 #define VIRTIO_PAGODA_FAULT_ENUM(NAME, number, text) VIRTIO_PAGODA_FAULT_##NAME = (number),
 	VIRTIO_PAGODA_FAULTS(VIRTIO_PAGODA_FAULT_ENUM)
@@ -306,7 +305,7 @@ enum virtio_pagoda_fault_reason {
 	VIRTIO_PAGODA_FAULT_COUNT
 };
 
-/** enum virtio_pagoda_access - Kind of the access that faulted; FETCH: of commands. */
+/** enum virtio_pagoda_access - Kind of the access that faulted; FETCH reads commands. */
 enum virtio_pagoda_access {
 	VIRTIO_PAGODA_ACCESS_NONE = 0,
 	VIRTIO_PAGODA_ACCESS_READ = 1,
@@ -315,16 +314,16 @@ enum virtio_pagoda_access {
 };
 
 /**
- * struct virtio_pagoda_fault - Coordinates of a refused packet
+ * struct virtio_pagoda_fault - Where and why a packet or command was refused
  * @reason: enum virtio_pagoda_fault_reason
  * @opcode: Opcode found in the packet or command
  * @offset: Byte offset of the packet from the start of the buffer; for a command the offset of
  *	the struct virtio_pagoda_command_buffer that names the command's buffer
  * @queue: Virtqueue number
- * @seqno: Request that holds the packet
+ * @seqno: Number of the request with the packet or command
  * @address: Address or field value that was refused, 0 if there is none
  * @access: enum virtio_pagoda_access
- * @level: Page-table level the walk stopped at (0 = leaf), 0 for other faults
+ * @level: Page-table level at which the walk stopped (0 = leaf), 0 for other faults
  * @context: Execution context, 0 for paging
  * @command: GPU virtual address of the command that was executed, 0 for packets
  */
@@ -343,7 +342,7 @@ struct virtio_pagoda_fault {
 
 /**
  * enum virtio_pagoda_status - Outcome of a request; 0 is never valid.
- * @VIRTIO_PAGODA_STATUS_OK: every packet was executed
+ * @VIRTIO_PAGODA_STATUS_OK: every packet or command was executed
  * @VIRTIO_PAGODA_STATUS_FAULT: the packet at @fault.offset faulted. Earlier packets are
  *	executed whole, that packet may be executed in part, later packets are not executed.
  *	The queue is halted: it executes nothing until RESET_QUEUE
@@ -359,8 +358,8 @@ enum virtio_pagoda_status {
 /**
  * struct virtio_pagoda_request - Head of a request on the paging or an
  *	execution queue; device-readable, followed by the buffer's bytes
- * @seqno: One more than the request before it on this queue; a request that is
- *	submitted again after RESET_QUEUE keeps its number
+ * @seqno: One more than the number of the request before on this queue; a request that is submitted
+ *	again to the paging queue after RESET_QUEUE keeps its number
  * @size: Bytes of the buffer, multiple of 8, at most max_buffer_bytes
  * @start: Offset of the first packet to execute; not 0 only in a request that is submitted again
  * @context: Execution context; 0 on the paging queue
@@ -396,8 +395,8 @@ struct virtio_pagoda_command_buffer {
  *	offset in VRAM, or address of its first page in system memory
  * @image_segment: VRAM or SYSTEM
  * @address_space: Address space to run in, not 0
- * @nr_buffers: Entries that follow, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFERS; a job without
- *	entries has no effect
+ * @nr_buffers: Number of struct virtio_pagoda_command_buffer that follow, at most
+ *	%VIRTIO_PAGODA_MAX_COMMAND_BUFFERS; a job without any executes no commands
  * @flags: %VIRTIO_PAGODA_EXECUTE_DRAIN
  *
  * The save area must have been initialised for the request's context (C81) and name the root
@@ -424,7 +423,7 @@ struct virtio_pagoda_execute {
  * @seqno: Number of the request
  * @status: enum virtio_pagoda_status
  * @packets: Packets or commands executed whole, at most 2^32 - 1
- * @fault: Filled for STATUS_FAULT, else zero
+ * @fault: Filled if @status is %VIRTIO_PAGODA_STATUS_FAULT, else zero
  */
 struct virtio_pagoda_completion {
 	__le64 seqno;
@@ -435,18 +434,18 @@ struct virtio_pagoda_completion {
 
 /** enum virtio_pagoda_event_type - Events of the event queue. */
 enum virtio_pagoda_event_type {
-	VIRTIO_PAGODA_EVENT_FAULT = 1,		/* a packet was refused */
+	VIRTIO_PAGODA_EVENT_FAULT = 1,		/* a packet or command was refused */
 	VIRTIO_PAGODA_EVENT_FENCE = 2,		/* a monitored fence was written */
-	VIRTIO_PAGODA_EVENT_RESET = 3,		/* the device did a RESET_ADAPTER unasked */
+	VIRTIO_PAGODA_EVENT_RESET = 3,		/* the device reset itself, as RESET_ADAPTER does */
 };
 
 /**
  * struct virtio_pagoda_event - Device-writable buffer of the event queue
  * @type: enum virtio_pagoda_event_type
- * @lost: Events dropped since the event before because the queue had no buffer
+ * @lost: Number of events dropped since the last event, because the queue had no buffer
  * @value: FENCE: the 64-bit value written; else 0
- * @fault: FAULT: the fault; FENCE: @fault.address is the fence's address; if a command
- *	signalled, a virtual address of @fault.context
+ * @fault: FAULT: the fault. FENCE: @fault.address is the address that was written: if a command
+ *	wrote the value, a GPU virtual address of the context @fault.context
  */
 struct virtio_pagoda_event {
 	__le32 type;
@@ -455,8 +454,7 @@ struct virtio_pagoda_event {
 	struct virtio_pagoda_fault fault;
 };
 
-/* ------------------------------------------------------------------------ */
-/* Control queue                                                             */
+/* ---- Control queue -------------------------------------------------------- */
 
 /** enum virtio_pagoda_control_type - Commands of the control queue. */
 enum virtio_pagoda_control_type {
@@ -469,7 +467,7 @@ enum virtio_pagoda_control_type {
 	VIRTIO_PAGODA_CONTROL_RESET_ADAPTER = 7,
 };
 
-/** enum virtio_pagoda_control_status - Answers of the control queue. */
+/** enum virtio_pagoda_control_status - Whether a control command was executed or refused. */
 enum virtio_pagoda_control_status {
 	VIRTIO_PAGODA_CONTROL_OK = 1,
 	VIRTIO_PAGODA_CONTROL_EINVAL = 2,
@@ -490,8 +488,8 @@ enum virtio_pagoda_tiling {
 	VIRTIO_PAGODA_TILING_COUNT
 };
 
-#define VIRTIO_PAGODA_TILE_4K_WIDTH	64u	/* bytes; as many rows */
-#define VIRTIO_PAGODA_TILE_64K_WIDTH	256u	/* bytes; as many rows */
+#define VIRTIO_PAGODA_TILE_4K_WIDTH	64u	/* bytes of a row; a tile has as many rows */
+#define VIRTIO_PAGODA_TILE_64K_WIDTH	256u	/* bytes of a row; a tile has as many rows */
 /** VIRTIO_PAGODA_MAX_PITCH: most bytes from row to row of a surface. */
 #define VIRTIO_PAGODA_MAX_PITCH		65536u
 /** VIRTIO_PAGODA_MAX_MIPS: most mip levels of a surface. */
@@ -539,8 +537,8 @@ struct virtio_pagoda_layout {
  * has this root already, with as many entries. SET_ROOT drops all translations cached for the
  * space, and an access with a top-level index that isn't below @size faults. When SET_ROOT is
  * answered, no access of any queue uses the old translations: with the same root SET_ROOT is a
- * FLUSH_TLB of the whole space, which the driver sends when its CPU executor executed a
- * FLUSH_TLB after the paging queue was reset.
+ * FLUSH_TLB of the whole space. The driver sends such a SET_ROOT when its CPU executor executed
+ * a FLUSH_TLB after the paging queue was reset.
  *
  * ACQUIRE_RANGE is WDDM's AcquireSwizzlingRange: the linear view of the surface is copied
  * into the window of the range, where the CPU reads and writes the view; until the
@@ -575,8 +573,8 @@ struct virtio_pagoda_control {
  * @count: GET_EXTENTS: entries that follow. Else 0
  * @seqno: RESET_QUEUE: number of the last request that was executed whole, as were all before.
  *	All requests that the queue held were given back before this answer
- * @offset: RESET_QUEUE: offset of the first packet not executed whole in the
- *	request after @seqno; 0 if that request wasn't started
+ * @offset: RESET_QUEUE of the paging queue: offset of the first packet that wasn't executed whole,
+ *	in the request with number @seqno + 1; 0 if that request wasn't started
  * @reserved: Zero
  */
 struct virtio_pagoda_answer {
@@ -606,15 +604,14 @@ struct virtio_pagoda_extent {
 	__le64 size;
 };
 
-/* ------------------------------------------------------------------------ */
-/* Packets                                                                   */
+/* ---- Packets -------------------------------------------------------------- */
 
 /**
  * struct virtio_pagoda_packet - Head of every packet
  * @opcode: enum virtio_pagoda_opcode
- * @flags: Flags of that opcode; all others must be zero
- * @length: Bytes of the packet, with this head and all runs or entries behind the
- *	struct; multiple of 8, and exactly as many as the counts in the packet make
+ * @flags: Flags that @opcode has; all other bits must be zero
+ * @length: Bytes of the packet, with this head and all runs or entries behind the struct; multiple
+ *	of 8, and exactly as many as the struct and the counts in it need
  * @allocation: Driver's name for the allocation, quoted in faults and traces and
  *	not interpreted; 0 = none (C25, C31, C43, C60)
  */
@@ -643,9 +640,8 @@ struct virtio_pagoda_run {
  * @nr_runs: SYSTEM: runs that describe the memory, at least 1, together exactly the
  *	pages that the size needs. Else 0
  * @address: Offset in the segment in bytes, page aligned. SYSTEM: 0
- * @generation: APERTURE: generation the pages must be mapped with; 0 = any.
- *	A page that isn't mapped reads and writes the dummy page whatever the
- *	generation (C58). Else 0
+ * @generation: APERTURE: generation with which the pages must be mapped; 0 = any. Accesses to a
+ *	page that isn't mapped reach the dummy page, whatever the generation (C58). Else 0
  * @reserved: Zero
  */
 struct virtio_pagoda_location {
@@ -656,7 +652,7 @@ struct virtio_pagoda_location {
 	__le32 reserved;
 };
 
-/* Flags of TRANSFER and SPECIAL_LOCK_TRANSFER; values are WDDM's. */
+/* Flags of TRANSFER and SPECIAL_LOCK_TRANSFER, with WDDM's values. */
 #define VIRTIO_PAGODA_TRANSFER_SWIZZLE		(1u << 0)
 #define VIRTIO_PAGODA_TRANSFER_UNSWIZZLE	(1u << 1)
 #define VIRTIO_PAGODA_TRANSFER_START		(1u << 3)
@@ -673,9 +669,9 @@ struct virtio_pagoda_location {
  * Runs of @src follow, then runs of @dst. With SWIZZLE (linear source, tiled destination) or
  * UNSWIZZLE (the reverse) a struct virtio_pagoda_tiled stands before the runs. Both flags
  * together are refused, and so is each flag unless SPECIAL_LOCK_TRANSFER was negotiated. The
- * tiled side is in VRAM and has the address of the whole surface's first byte; the linear side
- * is the piece that is copied. With allocation 0 the copy is linear whatever the flags say
- * (C31): the tiled side is then the piece at address + offset.
+ * tiled side is in VRAM, and its address is that of the whole surface's first byte; the linear
+ * side is the piece that is copied. With allocation 0 the copy is linear whatever the flags say
+ * (C31), and copies from or to the tiled side's address + &virtio_pagoda_tiled.offset.
  */
 struct virtio_pagoda_transfer {
 	struct virtio_pagoda_packet packet;
@@ -685,8 +681,8 @@ struct virtio_pagoda_transfer {
 };
 
 /**
- * struct virtio_pagoda_tiled - The surface of SWIZZLE and UNSWIZZLE
- * @offset: First byte of the piece in the linear view of the surface, page aligned
+ * struct virtio_pagoda_tiled - The tiled surface of SWIZZLE, UNSWIZZLE and SPECIAL_LOCK_TRANSFER
+ * @offset: First byte of the copied piece in the linear view of the surface, page aligned
  * @surface_size: Bytes of the whole surface, at least what @layout takes
  * @layout: Geometry
  */
@@ -713,7 +709,7 @@ struct virtio_pagoda_fill {
 };
 
 /**
- * struct virtio_pagoda_discard_content - DISCARD_CONTENT: the content won't be read
+ * struct virtio_pagoda_discard_content - DISCARD_CONTENT: the content isn't needed any more
  * @packet: Head, no flags
  * @size: Bytes, not zero, multiple of the page size
  * @address: Offset in the segment, page aligned
@@ -737,9 +733,9 @@ struct virtio_pagoda_discard_content {
  * @segment: enum virtio_pagoda_segment
  * @size: 1, 2, 4 or 8 bytes
  *
- * One access. The value read is dropped; the value written is the device's choice (the software
- * GPU writes zeros), so WRITE_PHYSICAL names memory with content that isn't needed. All earlier
- * writes of the queue are visible to the CPU afterwards (C51), combined writes
+ * The device makes one access. The value read is dropped; the value written is the device's choice
+ * (the software GPU writes zeros), so WRITE_PHYSICAL names memory with content that isn't needed.
+ * All earlier writes of the queue are visible to the CPU afterwards (C51), combined writes
  * (%VIRTIO_PAGODA_F_WRITE_COMBINER) as well.
  */
 struct virtio_pagoda_access_physical {
@@ -750,15 +746,15 @@ struct virtio_pagoda_access_physical {
 };
 
 /*
- * Flags of MAP_APERTURE_SEGMENT and MAP_APERTURE_SEGMENT2. CACHE_COHERENT: accesses snoop,
- * writes aren't combined (C55).
+ * Flag of MAP_APERTURE_SEGMENT and MAP_APERTURE_SEGMENT2: accesses to the pages snoop CPU caches,
+ * and writes to the pages aren't combined (C55).
  */
 #define VIRTIO_PAGODA_MAP_CACHE_COHERENT	(1u << 0)
-/* MAP_APERTURE_SEGMENT2: the packet has one run, because the pages are consecutive. */
+/* Flag of MAP_APERTURE_SEGMENT2: the pages are consecutive, so the packet has one run. */
 #define VIRTIO_PAGODA_MAP_CONTIGUOUS		(1u << 1)
 
 /**
- * struct virtio_pagoda_map_aperture_segment - MAP_APERTURE_SEGMENT and 2
+ * struct virtio_pagoda_map_aperture_segment - MAP_APERTURE_SEGMENT and MAP_APERTURE_SEGMENT2
  * @packet: Head
  * @first_page: First page of the aperture
  * @nr_pages: Pages, not zero; exactly the sum of the runs
@@ -789,7 +785,8 @@ struct virtio_pagoda_map_aperture_segment {
  * @segment: %VIRTIO_PAGODA_SEGMENT_APERTURE
  * @reserved: Zero
  *
- * Idempotent (C61). Accesses to pages that were never mapped nor unmapped fault as UNREACHABLE.
+ * The pages may be unmapped already (C61). Accesses to pages that were never mapped nor unmapped
+ * fault as UNREACHABLE.
  *
  * Packets that name the aperture use the dummy page once the unmap is complete. An access
  * through a page-table entry with segment APERTURE may have been translated before the unmap,
@@ -811,14 +808,14 @@ struct virtio_pagoda_unmap_aperture_segment {
  * @transfer: As TRANSFER, without SWIZZLE and UNSWIZZLE; one side is the surface in
  *	VRAM, the other side a piece in system memory or the aperture. Runs follow the
  *	whole struct
- * @range_id: Swizzling range acquired for the lock
+ * @range_id: Number of the swizzling range through which the CPU accesses the surface
  * @range_data: Driver's value for that range, quoted in traces
- * @tiled: Surface; all pieces have equal geometry
+ * @tiled: The surface; all pieces of a copy have equal geometry
  *
  * Out of VRAM: the range must be bound to the surface; the piece gets the bytes that
  * the CPU saw in the range's window, and with TRANSFER_END the range is free afterwards.
- * Into VRAM: with TRANSFER_START the range is bound to the surface; the piece is copied
- * into the range's window and, tiled, into the surface. WDDM says only that the copy is
+ * Into VRAM: TRANSFER_START binds the range to the surface, later pieces need it bound; the piece
+ * is copied into the range's window and, tiled, into the surface. WDDM says only that the copy is
  * between the segment and the alternate view; the details are Pagoda's.
  */
 struct virtio_pagoda_special_lock_transfer {
@@ -828,14 +825,14 @@ struct virtio_pagoda_special_lock_transfer {
 	struct virtio_pagoda_tiled tiled;
 };
 
-/* Flags of VIRTUAL_TRANSFER; values are WDDM's. */
+/* Flags of VIRTUAL_TRANSFER, with WDDM's values. */
 #define VIRTIO_PAGODA_VIRTUAL_SRC_64K		(1u << 0)
 #define VIRTIO_PAGODA_VIRTUAL_DST_64K		(1u << 1)
 
 /** VIRTIO_PAGODA_MAX_VIRTUAL: most bytes of one VIRTUAL_TRANSFER or VIRTUAL_FILL. */
 #define VIRTIO_PAGODA_MAX_VIRTUAL		(1ull << 30)
 
-/** enum virtio_pagoda_direction - Direction of a VIRTUAL_TRANSFER; WDDM's. */
+/** enum virtio_pagoda_direction - Direction of a VIRTUAL_TRANSFER, with WDDM's values. */
 enum virtio_pagoda_direction {
 	VIRTIO_PAGODA_LOCAL_TO_SYSTEM = 0,
 	VIRTIO_PAGODA_SYSTEM_TO_LOCAL = 1,
@@ -849,7 +846,7 @@ enum virtio_pagoda_direction {
  * @src_address: GPU virtual address in the paging address space, multiple of 4
  * @dst_address: GPU virtual address in the paging address space, multiple of 4; both addresses
  *	are used unchanged (C69)
- * @allocation_offset: Byte of the allocation the piece starts at; informational
+ * @allocation_offset: Byte of the allocation that the piece starts at, for traces only
  * @direction: enum virtio_pagoda_direction
  * @reserved: Zero
  *
@@ -857,7 +854,7 @@ enum virtio_pagoda_direction {
  * mapped by 64 KiB or larger entries, a side without the flag by entries of 4 KiB or
  * 2 MiB (C73), else BAD_TABLE; the sides' segments must match @direction
  * (C74), where system memory and aperture are SYSTEM, else BAD_SEGMENT. A page of
- * zeros matches both directions. The sides' addresses must not overlap; different addresses of
+ * zeros matches LOCAL and SYSTEM. The sides' addresses must not overlap; different addresses of
  * the same memory are legal, and the result then depends on the order of copying.
  * The paging queue alone takes this operation and VIRTUAL_FILL.
  */
@@ -876,7 +873,7 @@ struct virtio_pagoda_virtual_transfer {
  * @packet: Head, no flags
  * @size: Bytes, not zero, multiple of 4, at most %VIRTIO_PAGODA_MAX_VIRTUAL
  * @address: GPU virtual address in the paging address space, multiple of 4
- * @allocation_offset: Byte of the allocation that @address maps; informational
+ * @allocation_offset: Byte of the allocation that @address maps, for traces only
  * @pattern: Value of every 32-bit word
  * @reserved: Zero
  */
@@ -893,14 +890,14 @@ struct virtio_pagoda_virtual_fill {
  * struct virtio_pagoda_init_context_resource - INIT_CONTEXT_RESOURCE
  * @packet: Head, no flags
  * @size: Bytes of the save area, multiple of the page size
- * @context: Context that the save area belongs to, 0 = per device
- * @gpu_address: GPU virtual address of the save area, 0 = not mapped; unused: save areas are
- *	reached by @dst
+ * @context: Context that the save area belongs to, 0 = none: the save area is the device's
+ * @gpu_address: GPU virtual address of the save area, 0 = not mapped. The device doesn't use this
+ *	address: it reaches the save area by @dst
  * @dst: Place of the save area; runs follow
  *
  * The save area is zeroed and gets a struct virtio_pagoda_context_image at its start, with
  * @magic and @context set and the rest zero (WDDM leaves the content to the device).
- * @dst is in the aperture only if the save area is mapped there.
+ * @dst is in the aperture only if the save area's pages are mapped there.
  */
 struct virtio_pagoda_init_context_resource {
 	struct virtio_pagoda_packet packet;
@@ -910,7 +907,7 @@ struct virtio_pagoda_init_context_resource {
 	struct virtio_pagoda_location dst;
 };
 
-/** VIRTIO_PAGODA_CONTEXT_MAGIC: "PGDACTX1", first word of a context image. */
+/** VIRTIO_PAGODA_CONTEXT_MAGIC: "PGDACTX1", first word of struct virtio_pagoda_context_image. */
 #define VIRTIO_PAGODA_CONTEXT_MAGIC	0x3158544341444750ull
 /** VIRTIO_PAGODA_CONTEXT_BYTES: bytes of a context's save area. */
 #define VIRTIO_PAGODA_CONTEXT_BYTES	16384u
@@ -940,26 +937,25 @@ struct virtio_pagoda_context_image {
 };
 
 /*
- * GPU page tables. Entries are 64 bits. A virtual address is, from the top:
- * one index a level, %VIRTIO_PAGODA_PT_INDEX_BITS each, then the page offset.
- * A leaf table of 64 KiB pages has a sixteenth of the entries of a leaf table of 4 KiB pages,
- * and covers the same 2 MiB.
+ * GPU page tables. Entries have 64 bits. A virtual address has, from the top bit down, an index for
+ * each level, %VIRTIO_PAGODA_PT_INDEX_BITS bits each, then the offset in the page. A leaf table of
+ * 64 KiB pages has a sixteenth of the entries of a leaf table of 4 KiB pages: both cover 2 MiB.
  *
- * With F_DUAL_PTE a level-1 entry is two words: that of the 4 KiB table (or of the large page),
- * then that of the 64 KiB table. A level-1 table is twice as large; UPDATE_USE_64K chooses the
- * word that is written. An address that a valid entry below one word translates may not be
+ * With F_DUAL_PTE a level-1 entry has two words: first the word of the 4 KiB table (or of the large
+ * page), then the word of the 64 KiB table. A level-1 table is twice as large; UPDATE_USE_64K has
+ * the second word written. An address that a valid entry below one word translates may not be
  * translated by a valid entry below the other word as well. Where two such entries overlap,
  * even in part, an access anywhere in the larger of the two entries is BAD_TABLE (C93).
  *
  * Without F_DUAL_PTE, TABLE_64K in the level-1 entry says that the entry points to a 64 KiB
  * table.
  *
- * A table is aligned to its size and is in VRAM or, for the paging process and in
- * CPU_VIRTUAL mode, in system memory (consecutive pages if it has more than one).
- * The root may have fewer entries than an index can count (SET_ROOT); with two levels it
- * may have more than 512.
+ * A table is aligned to its size and is in VRAM or, for the paging process and in CPU_VIRTUAL
+ * mode, in system memory (consecutive pages if the table has more than one). The root may have
+ * fewer entries than an index can count (SET_ROOT); with two levels the root may have more than
+ * 512.
  *
- * An entry above the leaves has VALID, SEGMENT and address of the next table; with LARGE, at
+ * An entry above the leaves has VALID, and SEGMENT and address of the next table; with LARGE, at
  * level 1 only, the entry maps 2 MiB of memory. In leaves SEGMENT is VRAM or APERTURE, with an
  * offset in that segment as address, or SYSTEM, with a bus address. VALID | ZERO at any level:
  * reads give zeros, writes are dropped (C94). COHERENT, in leaves only: accesses snoop and
@@ -968,7 +964,7 @@ struct virtio_pagoda_context_image {
  * are.
  *
  * All virtual addresses of a packet are translated before the packet has an effect, and some of
- * them again while it has. So a packet that writes to the tables of its own addresses
+ * them again during its execution. So a packet that writes to the tables of its own addresses
  * (VIRTUAL_TRANSFER, VIRTUAL_FILL, UPDATE_PAGE_TABLE with GPU_VIRTUAL, UPDATE_CONTEXT_ALLOCATION,
  * COPY_PAGE_TABLE_ENTRIES) may go on by the old or by the new entries, and may be refused
  * halfway for the new ones.
@@ -988,16 +984,16 @@ struct virtio_pagoda_context_image {
 #define VIRTIO_PAGODA_PTE_LARGE		(1ull << 10)
 #define VIRTIO_PAGODA_PTE_TABLE_64K	(1ull << 11)
 #define VIRTIO_PAGODA_PTE_ADDRESS_MASK	(((1ull << 52) - 1) & ~0xfffull)
-#define VIRTIO_PAGODA_PTE_DRIVER_SHIFT	52	/* low 12 bits of DriverProtection */
+#define VIRTIO_PAGODA_PTE_DRIVER_SHIFT	52	/* holds the low 12 bits of DriverProtection */
 
-/** enum virtio_pagoda_update_mode - How a page table is addressed; WDDM's. */
+/** enum virtio_pagoda_update_mode - How page tables are written; WDDM's values. */
 enum virtio_pagoda_update_mode {
-	VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL = 0,	/* the CPU writes tables, no packet */
+	VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL = 0,	/* the CPU writes page tables, without packets */
 	VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL = 1,
 	VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL = 2,
 };
 
-/* Flags of UPDATE_PAGE_TABLE; values are WDDM's. */
+/* Flags of UPDATE_PAGE_TABLE, with WDDM's values. */
 #define VIRTIO_PAGODA_UPDATE_REPEAT		(1u << 0)
 #define VIRTIO_PAGODA_UPDATE_INITIAL		(1u << 1)
 #define VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION	(1u << 2)
@@ -1006,26 +1002,27 @@ enum virtio_pagoda_update_mode {
 /**
  * struct virtio_pagoda_update_page_table - UPDATE_PAGE_TABLE
  * @packet: Head
- * @table_address: Address of the table: GPU virtual, or offset in @table_segment
- * @first_va: GPU virtual address translated by entry @first_entry; informational
- * @allocation_offset: Byte of the allocation that the first entry maps; informational
- * @driver_protection: Opaque value of the map call; 0 above level 0 (C98)
- * @table_segment: GPU_PHYSICAL: segment; else 0
+ * @table_address: Address of the table, page aligned: GPU virtual, or offset in @table_segment (bus
+ *	address in SYSTEM)
+ * @first_va: GPU virtual address that entry @first_entry translates, for traces only
+ * @allocation_offset: Byte of the allocation that entry @first_entry maps, for traces only
+ * @driver_protection: Opaque value of the call that maps the range; 0 above level 0 (C98)
+ * @table_segment: GPU_PHYSICAL: segment of the table; else 0
  * @mode: enum virtio_pagoda_update_mode
- * @level: 0 = leaf
- * @first_entry: First entry written
- * @nr_entries: Entries written
- * @nr_values: Hardware entries that follow, each an __le64: 1 with REPEAT or if @increment isn't
- *	0, else @nr_entries
- * @increment: Bytes added to the address from entry to entry, multiple of the page
- *	size; a contiguous range is one value. 0 with REPEAT
+ * @level: Level of the table, 0 = leaf
+ * @first_entry: Index of the first entry that is written
+ * @nr_entries: Number of entries that are written
+ * @nr_values: Number of entry values that follow, each an __le64: 1 with REPEAT or if @increment
+ *	isn't 0, else @nr_entries
+ * @increment: Bytes added to the address in the value from entry to entry, multiple of the page
+ *	size: a contiguous range needs one value. 0 with REPEAT
  * @address_space: Address space that the table belongs to. With GPU_VIRTUAL
  *	@table_address is nevertheless an address of space 0
  *
  * Each entry is written in one 64-bit store. INITIAL and NOTIFY_EVICTION are hints, which the
- * software GPU only counts. Tables are named by page aligned addresses. USE_64K names the 64
- * KiB leaf table at level 0, the second word of the entries at level 1 of dual tables, and is
- * refused elsewhere. Values are stored unchecked and checked when the table is walked.
+ * software GPU only counts. USE_64K says at level 0 that the table is of 64 KiB pages, at level 1
+ * with F_DUAL_PTE that the second word of the entries is written, and is refused elsewhere. Values
+ * are stored unchecked and checked when the table is walked.
  */
 struct virtio_pagoda_update_page_table {
 	struct virtio_pagoda_packet packet;
@@ -1046,17 +1043,17 @@ struct virtio_pagoda_update_page_table {
 /**
  * struct virtio_pagoda_flush_tlb - FLUSH_TLB
  * @packet: Head, no flags
- * @root_address: Offset of the root table in @root_segment
- * @start: First address; 0 with @end 0: the whole space (C104)
- * @end: Byte after the last; the page at @end is flushed as well (Pagoda's rule). OUT_OF_RANGE if
- *	below @start, and so is 0 if @start isn't 0
- * @root_segment: Segment of the root
- * @address_space: Address space
+ * @root_address: Address of the root table in @root_segment
+ * @start: First address that is flushed; 0 with @end 0: the whole space (C104)
+ * @end: Address behind the range; the page at @end is flushed as well (Pagoda's rule). An @end
+ *	below @start, or beyond the virtual addresses, is OUT_OF_RANGE
+ * @root_segment: Segment of the root table
+ * @address_space: Address space whose cached translations are dropped
  *
  * Pagoda's rules: a root that isn't the space's root is refused as BAD_CONTEXT; for a space
- * without a root the packet has no effect. Translations that overlap the range in part are
- * dropped as a whole. When the packet is complete no access of any queue uses the old
- * translations.
+ * without a root the packet has no effect. A cached translation that overlaps the range in part is
+ * dropped as a whole. When the packet is complete, no access of any queue uses a translation that
+ * was cached before.
  */
 struct virtio_pagoda_flush_tlb {
 	struct virtio_pagoda_packet packet;
@@ -1070,13 +1067,13 @@ struct virtio_pagoda_flush_tlb {
 /**
  * struct virtio_pagoda_update_context_allocation - UPDATE_CONTEXT_ALLOCATION
  * @packet: Head, no flags
- * @address: GPU virtual address in the paging address space, page aligned
+ * @address: GPU virtual address of the context allocation in the paging address space, page aligned
  * @size: Bytes of the context allocation
- * @data_size: Bytes of driver data that follow, not zero, padded to 8 with zeros; they
- *	are written at @data_offset
- * @data_offset: Byte of the context allocation to write at; all data fits behind it
+ * @data_size: Bytes of driver data that follow the struct, not zero, padded to 8 with zeros
+ * @data_offset: Byte of the context allocation at which the data is written; all of the data fits
+ *	into @size
  *
- * Only the bytes written must be mapped. The device doesn't interpret the data.
+ * Only the bytes that are written must be mapped. The device doesn't interpret the data.
  */
 struct virtio_pagoda_update_context_allocation {
 	struct virtio_pagoda_packet packet;
@@ -1090,9 +1087,9 @@ struct virtio_pagoda_update_context_allocation {
  * struct virtio_pagoda_copy_range - A range of COPY_PAGE_TABLE_ENTRIES
  * @src_table: GPU virtual address of the source table in the paging address space
  * @dst_table: GPU virtual address of the destination table in the paging address space
- * @src_entry: First entry read
- * @dst_entry: First entry written
- * @nr_entries: Entries
+ * @src_entry: Index of the first entry that is read
+ * @dst_entry: Index of the first entry that is written
+ * @nr_entries: Number of entries, not zero
  * @reserved: Zero
  */
 struct virtio_pagoda_copy_range {
@@ -1107,12 +1104,12 @@ struct virtio_pagoda_copy_range {
 /**
  * struct virtio_pagoda_copy_page_table_entries - COPY_PAGE_TABLE_ENTRIES
  * @packet: Head, no flags
- * @nr_ranges: struct virtio_pagoda_copy_range that follow, applied in order
- * @address_space: Address space the tables belong to
+ * @nr_ranges: Number of struct virtio_pagoda_copy_range that follow, copied in order; not zero
+ * @address_space: Address space that the tables belong to
  *
- * The privileged space in which the tables are mapped is space 0, and the tables are aligned to
- * pages (Pagoda's rules). Entries are read when the packet is executed, not before (C111). Both
- * tables are leaf tables of the same kind; overlapping ranges of one table behave as memmove.
+ * The addresses of the tables are addresses of space 0, aligned to pages (Pagoda's rules). Entries
+ * are read when the packet is executed, not before (C111). Both tables of a range are leaf tables
+ * of pages of the same size; where source and destination overlap the copy behaves as memmove().
  */
 struct virtio_pagoda_copy_page_table_entries {
 	struct virtio_pagoda_packet packet;
@@ -1120,23 +1117,23 @@ struct virtio_pagoda_copy_page_table_entries {
 	__le32 address_space;
 };
 
-/* Flags of NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2. */
+/* Flag of NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2; without it the allocation was evicted. */
 #define VIRTIO_PAGODA_NOTIFY_RESIDENT		(1u << 0)
 
 /**
- * struct virtio_pagoda_notify_residency - NOTIFY_RESIDENCY and 2
+ * struct virtio_pagoda_notify_residency - NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2
  * @packet: Head; the allocation must not be 0
- * @address: Present address in @segment; 0 when evicted
+ * @address: Address of the memory in @segment; 0 when evicted
  * @offset: NOTIFY_RESIDENCY2: first page of the allocation that the notice is about; else 0
- * @nr_pages: NOTIFY_RESIDENCY2: number of these pages; else 0
- * @segment: Segment; 0 when evicted
+ * @nr_pages: NOTIFY_RESIDENCY2: number of pages that the notice is about; else 0
+ * @segment: Segment in which the memory is; 0 when evicted
  * @reserved: Zero
  *
- * NOTIFY_RESIDENCY is for allocations that are accessed physically and asked for
- * notices: one notice a commit, one an eviction (C113 - C115). NOTIFY_RESIDENCY2 is for other
- * allocations that asked: a notice for each contiguous range when committed, together covering
- * every page once, and one notice for all pages when evicted. These details are Pagoda's: WDDM
- * documents none.
+ * Only allocations that asked for notices have them. NOTIFY_RESIDENCY is for allocations that are
+ * accessed physically: one notice when the allocation becomes resident, one when it is evicted
+ * (C113 - C115). NOTIFY_RESIDENCY2 is for other allocations: when the allocation becomes resident,
+ * a notice for each contiguous range, together covering every page once; when it is evicted, one
+ * notice for all pages. These details are Pagoda's: WDDM documents none.
  */
 struct virtio_pagoda_notify_residency {
 	struct virtio_pagoda_packet packet;
@@ -1148,25 +1145,25 @@ struct virtio_pagoda_notify_residency {
 };
 
 /*
- * SIGNAL_MONITORED_FENCE: the address is a GPU virtual address of the paging space. The driver
- * doesn't use the flag: it names fences by segment and address.
+ * Flag of SIGNAL_MONITORED_FENCE: the address is a GPU virtual address of the paging space. The
+ * driver doesn't use the flag, because it names fences by segment and address.
  */
 #define VIRTIO_PAGODA_SIGNAL_VIRTUAL		(1u << 0)
-/* SIGNAL_MONITORED_FENCE: send an EVENT_FENCE too, because a thread waits for the value. */
+/* Flag of SIGNAL_MONITORED_FENCE: the device sends EVENT_FENCE after the store of the value. */
 #define VIRTIO_PAGODA_SIGNAL_EVENT		(1u << 1)
-/* SIGNAL_MONITORED_FENCE: store only if the old value is smaller, atomically. */
+/* Flag of SIGNAL_MONITORED_FENCE: store only if memory has a smaller value, in one atomic step. */
 #define VIRTIO_PAGODA_SIGNAL_FORWARD		(1u << 2)
-/* SIGNAL_MONITORED_FENCE: all its flags. */
+/* All flags of SIGNAL_MONITORED_FENCE. */
 #define VIRTIO_PAGODA_SIGNAL_FLAGS \
 	(VIRTIO_PAGODA_SIGNAL_VIRTUAL | VIRTIO_PAGODA_SIGNAL_EVENT | VIRTIO_PAGODA_SIGNAL_FORWARD)
 
 /**
  * struct virtio_pagoda_signal_monitored_fence - SIGNAL_MONITORED_FENCE
  * @packet: Head
- * @address: Address of the value, aligned to 8: offset in the segment, or bus
- *	address for SYSTEM, or virtual with SIGNAL_VIRTUAL (@segment is 0 then)
- * @value: Written in one access (C117), after all earlier work (C116)
- * @segment: enum virtio_pagoda_segment
+ * @address: Address of the fence's value, aligned to 8: offset in @segment, bus address for SYSTEM,
+ *	or GPU virtual address with SIGNAL_VIRTUAL
+ * @value: Value that is written in one access (C117), after all earlier work of the queue (C116)
+ * @segment: enum virtio_pagoda_segment; 0 with SIGNAL_VIRTUAL
  * @reserved: Zero
  */
 struct virtio_pagoda_signal_monitored_fence {
@@ -1180,9 +1177,9 @@ struct virtio_pagoda_signal_monitored_fence {
 /**
  * struct virtio_pagoda_fence_residency - An entry of NOTIFY_FENCE_RESIDENCY
  * @fence: Driver's name for the fence
- * @current_value: Bus address of the current value, 0 = not resident
- * @monitored_value: Bus address of the monitored value, 0 = not resident; unused: no
- *	event depends on a monitored value
+ * @current_value: Bus address of the fence's current value, 0 = not resident
+ * @monitored_value: Bus address of the fence's monitored value, 0 = not resident. The device
+ *	doesn't use the monitored value
  */
 struct virtio_pagoda_fence_residency {
 	__le64 fence;
@@ -1193,7 +1190,7 @@ struct virtio_pagoda_fence_residency {
 /**
  * struct virtio_pagoda_notify_fence_residency - NOTIFY_FENCE_RESIDENCY
  * @packet: Head, no flags
- * @nr_fences: Entries that follow
+ * @nr_fences: Number of struct virtio_pagoda_fence_residency that follow, not zero
  * @reserved: Zero
  */
 struct virtio_pagoda_notify_fence_residency {
@@ -1202,23 +1199,23 @@ struct virtio_pagoda_notify_fence_residency {
 	__le32 reserved;
 };
 
-/* Flag of MAP_MMU: the device may not write. */
+/* Flag of MAP_MMU: writes of the device to these addresses fault. */
 #define VIRTIO_PAGODA_MAP_MMU_READ_ONLY		(1u << 0)
 
 /**
  * struct virtio_pagoda_map_mmu - MAP_MMU and UNMAP_MMU, not WDDM's: mappings of the device MMU
  * @packet: Head
- * @address: Device address the first page appears at, page aligned
+ * @address: Device address of the first page, page aligned
  * @nr_pages: Pages, not zero; exactly the sum of the runs. UNMAP_MMU: no runs
  * @mmu: Id of the MMU, 0
  * @nr_runs: Runs of bus addresses that follow; 0 for UNMAP_MMU
  *
- * With %VIRTIO_PAGODA_F_DEVICE_MMU every address of system memory in every other packet and in
- * page tables and the aperture is a device address below mmu_pages pages, and is translated at
- * each access; an address that isn't mapped faults with NOT_MAPPED, a write to a read-only
- * address with READ_ONLY. MAP_MMU replaces earlier mappings of its addresses. UNMAP_MMU of
- * addresses that aren't mapped does nothing. When UNMAP_MMU is complete, no access of any queue
- * reaches the old pages any more (C121).
+ * With %VIRTIO_PAGODA_F_DEVICE_MMU every bus address in all other packets, in page tables and in
+ * the aperture is a device address, less than mmu_pages pages, which is translated at each access;
+ * an address that isn't mapped faults with NOT_MAPPED, a write to a read-only address with
+ * READ_ONLY. MAP_MMU replaces earlier mappings of its addresses. UNMAP_MMU of addresses that aren't
+ * mapped does nothing. When UNMAP_MMU is complete, no access of any queue reaches the old pages any
+ * more (C121).
  */
 struct virtio_pagoda_map_mmu {
 	struct virtio_pagoda_packet packet;
@@ -1228,7 +1225,7 @@ struct virtio_pagoda_map_mmu {
 	__le32 nr_runs;
 };
 
-/* Flags of NOTIFY_ALLOC; exactly one is set (C118). */
+/* Flags of NOTIFY_ALLOC, of which exactly one is set (C118). */
 #define VIRTIO_PAGODA_NOTIFY_EVICTION		(1u << 0)
 #define VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP	(1u << 1)
 
@@ -1237,8 +1234,9 @@ struct virtio_pagoda_map_mmu {
  * @packet: Head; the allocation must not be 0
  * @offset: First byte of the allocation that the notice is about, page aligned
  * @size: Bytes, multiple of the page size, not zero
- * @address: GPU virtual address of @offset, 0 while there is no page table
- * @process: Driver's name for the owning process, 0 for EVICTION
+ * @address: GPU virtual address in the paging address space at which @offset is mapped; 0 = not
+ *	mapped
+ * @process: Driver's name for the owning process, 0 = none; 0 for EVICTION
  */
 struct virtio_pagoda_notify_alloc {
 	struct virtio_pagoda_packet packet;

@@ -3,19 +3,19 @@
  * Commands of the Pagoda GPU's execution engines: what a program writes into a
  * command buffer.
  *
- * A command buffer is memory of the program's address space: commands, one after
- * another, each aligned to 8. The engine fetches and executes them in order, with
- * every address translated by the page tables of that address space; no command can
- * name memory in any other way. Everything is little endian.
+ * A command buffer is memory in the program's GPU address space (VM) with commands, one after
+ * another, each aligned to 8. The engine fetches and executes the commands in order, and translates
+ * every address by the page tables of that address space; no command can name memory in any other
+ * way. Everything is little endian.
  *
- * The accesses of a command are not checked in advance: an access that isn't
- * allowed stops the engine in the middle of the command, with a fault that names
- * the address, and bytes written before stay written. Unknown opcodes, lengths and
- * flags, and reserved fields that aren't zero, are faults before any effect: BAD_COMMAND
- * for an opcode or operation, else the reason named after the wrong field. A command
- * is fetched once: changing its memory while it is executed changes nothing.
+ * The accesses of a command are not checked in advance: an access that isn't allowed stops the
+ * engine in the middle of the command, with a fault that names the address, and bytes written
+ * before stay written. Unknown opcodes, lengths and flags, and reserved fields that aren't zero,
+ * are faults before the command has any effect: BAD_COMMAND for an opcode or operation, else the
+ * reason named after the wrong field. A command is fetched once: writes to its memory while it is
+ * executed don't change what it does.
  *
- * All engines execute all commands. The commands are Pagoda's own: WDDM leaves them to the
+ * All engines execute all commands. The commands are Pagoda's own: WDDM leaves commands to the
  * hardware.
  */
 #ifndef _LINUX_VIRTIO_PAGODA_COMMANDS_H
@@ -56,12 +56,12 @@ enum virtio_pagoda_command_opcode {
 #define VIRTIO_PAGODA_COMMAND_ALIGN	8u
 /** VIRTIO_PAGODA_MAX_COMMAND_BUFFER: most bytes of a command buffer. */
 #define VIRTIO_PAGODA_MAX_COMMAND_BUFFER (1ull << 30)
-/** VIRTIO_PAGODA_REGISTERS: 64-bit registers of a context; kept in its save area. */
+/** VIRTIO_PAGODA_REGISTERS: number of a context's 64-bit registers, kept in its save area. */
 #define VIRTIO_PAGODA_REGISTERS		8u
 
-/* Flag of STORE, COMPARE, ATOMIC_ADD: 8 bytes, aligned to 8; without WIDE 4, aligned to 4. */
+/* Flag of STORE, COMPARE, ATOMIC_ADD: the value has 8 bytes, without the flag 4; aligned so. */
 #define VIRTIO_PAGODA_COMMAND_WIDE	(1u << 0)
-/* Flag of SIGNAL: send an EVENT_FENCE too, because a thread waits for the value. */
+/* Flag of SIGNAL: the device sends EVENT_FENCE after the store, for threads that wait. */
 #define VIRTIO_PAGODA_COMMAND_EVENT	(1u << 0)
 /* Flag of SET_REGISTER: add the value to the register instead of setting the register. */
 #define VIRTIO_PAGODA_COMMAND_ADD	(1u << 0)
@@ -69,9 +69,8 @@ enum virtio_pagoda_command_opcode {
 /**
  * struct virtio_pagoda_command - Head of every command
  * @opcode: enum virtio_pagoda_command_opcode
- * @flags: Flags of that opcode; all others must be zero
- * @length: Bytes of the command with this head: exactly those of its struct, but
- *	for NOP
+ * @flags: Flags that @opcode has; all other bits must be zero
+ * @length: Bytes of the command with this head: exactly the size of its struct, except for NOP
  */
 struct virtio_pagoda_command {
 	__le16 opcode;
@@ -81,17 +80,17 @@ struct virtio_pagoda_command {
 
 /**
  * struct virtio_pagoda_nop - NOP: no effect, of any length
- * @command: Head; any length that is a multiple of 8, the bytes behind the head are skipped unread
+ * @command: Head; any length that is a multiple of 8: the bytes behind the head are skipped unread
  */
 struct virtio_pagoda_nop {
 	struct virtio_pagoda_command command;
 };
 
 /**
- * struct virtio_pagoda_copy - COPY: bytes from one place to another
+ * struct virtio_pagoda_copy - COPY: copy bytes from one place to another
  * @command: Head, no flags
  * @src: Address of the source
- * @dst: Address of the destination; the ranges must not overlap
+ * @dst: Address of the destination; the ranges of addresses must not overlap
  * @size: Bytes, not zero
  */
 struct virtio_pagoda_copy {
@@ -102,7 +101,7 @@ struct virtio_pagoda_copy {
 };
 
 /**
- * struct virtio_pagoda_fill_words - FILL: a 32-bit word, repeated
+ * struct virtio_pagoda_fill_words - FILL: store a 32-bit word repeatedly
  * @command: Head, no flags
  * @dst: Address of the destination, multiple of 4
  * @size: Bytes, multiple of 4, not zero
@@ -118,7 +117,7 @@ struct virtio_pagoda_fill_words {
 };
 
 /**
- * struct virtio_pagoda_store - STORE: one value, in one access
+ * struct virtio_pagoda_store - STORE: store one value, in one access
  * @command: Head; WIDE
  * @address: Address of the value, multiple of its size
  * @value: The value; without WIDE its upper half is zero
@@ -130,11 +129,11 @@ struct virtio_pagoda_store {
 };
 
 /**
- * struct virtio_pagoda_compare - COMPARE: fault unless memory holds a value
+ * struct virtio_pagoda_compare - COMPARE: fault unless memory has a value
  * @command: Head; WIDE
  * @address: Address of the value that is read, multiple of its size
- * @value: Bits that the value must have where @mask has ones; the rest is zero
- * @mask: Bits that count; without WIDE its upper half is zero
+ * @value: Bits that the value read must have where @mask has ones; zero where @mask has zeros
+ * @mask: Bits that are compared; without WIDE its upper half is zero
  *
  * The fault is %VIRTIO_PAGODA_FAULT_COMPARE at @address.
  */
@@ -146,11 +145,12 @@ struct virtio_pagoda_compare {
 };
 
 /**
- * struct virtio_pagoda_atomic_add - ATOMIC_ADD: add, and store the old value
+ * struct virtio_pagoda_atomic_add - ATOMIC_ADD: add to a value, and store the old value elsewhere
  * @command: Head; WIDE
- * @address: Address of the value, multiple of its size; no other engine or CPU gets in between
+ * @address: Address of the value that is changed, multiple of its size; the addition is atomic
+ *	towards other engines and CPUs
  * @value: The addend; without WIDE its upper half is zero
- * @result: Address the old value is stored at, in as many bytes; 0 = not stored
+ * @result: Address at which the old value is stored, in as many bytes; 0 = not stored
  */
 struct virtio_pagoda_atomic_add {
 	struct virtio_pagoda_command command;
@@ -166,12 +166,12 @@ struct virtio_pagoda_atomic_add {
  * @pitch: Bytes from row to row, not zero, at most %VIRTIO_PAGODA_MAX_PITCH; tiled:
  *	multiple of the tile's width
  * @height: Rows, not zero; tiled: multiple of the tile's rows
- * @x: First byte of each row
- * @y: First row
+ * @x: Offset in bytes of the rectangle in each of its rows
+ * @y: First row of the rectangle
  * @reserved: Zero
  *
- * Mip level 0 as in struct virtio_pagoda_layout, seen through the page tables in the layout that
- * it has in VRAM: a tiled allocation must be resident there.
+ * The surface is mip level 0 of a struct virtio_pagoda_layout. The page tables show an allocation
+ * as it is laid out at its place: a tiled allocation has its tiles only while it is in VRAM.
  */
 struct virtio_pagoda_surface {
 	__le64 address;
@@ -184,12 +184,13 @@ struct virtio_pagoda_surface {
 };
 
 /**
- * struct virtio_pagoda_copy_rect - COPY_RECT: a rectangle, between any two layouts
+ * struct virtio_pagoda_copy_rect - COPY_RECT: copy a rectangle between two surfaces of any tiling
  * @command: Head, no flags
  * @src: Source
  * @dst: Destination; the surfaces must not overlap
- * @width: Bytes of each row, not zero; @x + @width is at most the pitch on both sides
- * @rows: Rows, not zero; @y + @rows is at most the height on both sides
+ * @width: Bytes of each row of the rectangle, not zero; x + @width is at most the pitch on both
+ *	sides
+ * @rows: Rows of the rectangle, not zero; y + @rows is at most the height on both sides
  */
 struct virtio_pagoda_copy_rect {
 	struct virtio_pagoda_command command;
@@ -200,13 +201,13 @@ struct virtio_pagoda_copy_rect {
 };
 
 /**
- * struct virtio_pagoda_wait - WAIT: until a 64-bit value is reached
+ * struct virtio_pagoda_wait - WAIT: wait until memory has at least a 64-bit value
  * @command: Head, no flags
- * @address: Address of the value, multiple of 8; usually a monitored fence's
- * @value: The engine goes on when the value at @address is at least this
+ * @address: Address of the value, multiple of 8; usually that of a monitored fence
+ * @value: The engine goes on when the value at @address is at least @value
  *
- * Nothing else runs on the engine meanwhile; the job hangs if the wait is longer than a job may
- * take.
+ * The engine executes no other job meanwhile, and the driver takes the job for hung if the wait is
+ * longer than a job may run.
  */
 struct virtio_pagoda_wait {
 	struct virtio_pagoda_command command;
@@ -215,7 +216,7 @@ struct virtio_pagoda_wait {
 };
 
 /**
- * struct virtio_pagoda_signal - SIGNAL: store a 64-bit value after all earlier work
+ * struct virtio_pagoda_signal - SIGNAL: store a 64-bit value after all earlier writes of the job
  * @command: Head; EVENT
  * @address: Address of the value, multiple of 8; written in one access (C117)
  * @value: The value
@@ -229,10 +230,10 @@ struct virtio_pagoda_signal {
 /**
  * struct virtio_pagoda_timestamp - TIMESTAMP: store the time
  * @command: Head, no flags
- * @address: Address the 64-bit time is stored at, multiple of 8
+ * @address: Address at which the 64-bit time is stored, multiple of 8
  *
- * The time is in nanoseconds and never decreases, on all engines together. Its zero is the
- * device's choice. The software GPU (pagoda_vgpu) stores CLOCK_MONOTONIC of the kernel it runs in.
+ * The time is in nanoseconds and never decreases, on all engines together. The device chooses when
+ * the time is zero. The software GPU (pagoda_vgpu) stores CLOCK_MONOTONIC of the kernel it runs in.
  */
 struct virtio_pagoda_timestamp {
 	struct virtio_pagoda_command command;
@@ -244,9 +245,9 @@ struct virtio_pagoda_timestamp {
  * @command: Head, no flags
  * @address: Address of the other buffer's first command, multiple of 8
  * @size: Bytes of the other buffer, multiple of 8, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFER;
- *	0 = none
+ *	0 = there is no other buffer: this command buffer ends
  *
- * The commands behind BRANCH in this buffer aren't executed.
+ * The commands behind BRANCH in the present buffer aren't executed.
  */
 struct virtio_pagoda_branch {
 	struct virtio_pagoda_command command;
@@ -254,7 +255,7 @@ struct virtio_pagoda_branch {
 	__le64 size;
 };
 
-/** enum virtio_pagoda_compute_operation - Operations of COMPUTE on 32-bit elements. */
+/** enum virtio_pagoda_compute_operation - Operations of COMPUTE on each 32-bit element. */
 enum virtio_pagoda_compute_operation {
 	VIRTIO_PAGODA_COMPUTE_ADD = 1,		/* dst = a + b */
 	VIRTIO_PAGODA_COMPUTE_MULTIPLY_ADD = 2,	/* dst = a * b + c */
@@ -262,12 +263,13 @@ enum virtio_pagoda_compute_operation {
 };
 
 /**
- * struct virtio_pagoda_compute - COMPUTE: element by element, modulo 2^32
+ * struct virtio_pagoda_compute - COMPUTE: arithmetic on arrays of 32-bit elements, modulo 2^32
  * @command: Head, no flags
  * @operation: enum virtio_pagoda_compute_operation
  * @reserved: Zero
- * @count: Elements, not zero
- * @dst: Address of the result, multiple of 4: that of an operand, or the arrays don't overlap
+ * @count: Number of elements of each array, not zero
+ * @dst: Address of the result's array, multiple of 4: the address of an operand's array, or the
+ *	result's array overlaps no operand's
  * @a: Address of the first operand's array, multiple of 4
  * @b: Address of the second operand's array, multiple of 4
  * @c: MULTIPLY_ADD: address of the third operand's array, multiple of 4. Else 0
@@ -285,22 +287,22 @@ struct virtio_pagoda_compute {
 
 /** enum virtio_pagoda_reduce_operation - Operations of REDUCE on 32-bit elements. */
 enum virtio_pagoda_reduce_operation {
-	VIRTIO_PAGODA_REDUCE_SUM = 1,	/* r = r + element, modulo 2^64 */
-	VIRTIO_PAGODA_REDUCE_HASH = 2,	/* r = (r ^ element) * HASH_PRIME, modulo 2^64 */
+	VIRTIO_PAGODA_REDUCE_SUM = 1,	/* result = result + element, modulo 2^64 */
+	VIRTIO_PAGODA_REDUCE_HASH = 2,	/* result = (result ^ element) * HASH_PRIME, modulo 2^64 */
 };
 
 /** VIRTIO_PAGODA_HASH_PRIME: multiplier of REDUCE_HASH. */
 #define VIRTIO_PAGODA_HASH_PRIME	0x100000001b3ull
 
 /**
- * struct virtio_pagoda_reduce - REDUCE: many elements to 64 bits
+ * struct virtio_pagoda_reduce - REDUCE: compute a 64-bit result from an array of 32-bit elements
  * @command: Head, no flags
  * @operation: enum virtio_pagoda_reduce_operation
  * @reserved: Zero
- * @count: Elements, not zero
+ * @count: Number of elements, not zero
  * @src: Address of the first element, multiple of 4
- * @dst: Address of the 64-bit result, multiple of 8
- * @initial: The first value of the result
+ * @dst: Address at which the 64-bit result is stored, multiple of 8
+ * @initial: Value of the result before the first element
  */
 struct virtio_pagoda_reduce {
 	struct virtio_pagoda_command command;
@@ -313,13 +315,13 @@ struct virtio_pagoda_reduce {
 };
 
 /**
- * struct virtio_pagoda_set_register - SET_REGISTER: give a register a value
+ * struct virtio_pagoda_set_register - SET_REGISTER: set a register, or add to it
  * @command: Head; ADD
- * @number: Register, below %VIRTIO_PAGODA_REGISTERS
+ * @number: Number of the register, below %VIRTIO_PAGODA_REGISTERS
  * @reserved: Zero
- * @value: The register's value, or the number added to it modulo 2^64
+ * @value: The register's new value, or with ADD the number that is added to it modulo 2^64
  *
- * Registers begin as zeros and keep their values from job to job.
+ * A new context's registers are zeros; they keep their values from job to job of the context.
  */
 struct virtio_pagoda_set_register {
 	struct virtio_pagoda_command command;
@@ -329,9 +331,9 @@ struct virtio_pagoda_set_register {
 };
 
 /**
- * struct virtio_pagoda_store_register - STORE_REGISTER: a register's value to memory
+ * struct virtio_pagoda_store_register - STORE_REGISTER: store a register's 64-bit value
  * @command: Head, no flags
- * @number: Register, below %VIRTIO_PAGODA_REGISTERS
+ * @number: Number of the register, below %VIRTIO_PAGODA_REGISTERS
  * @reserved: Zero
  * @address: Address of the destination, multiple of 8
  */

@@ -81,7 +81,9 @@ struct pagoda_cpu_runs {
 u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 			  const struct pagoda_cpu_runs *list);
 
-/* Maps the page @done bytes into @side, up to pagoda_cpu_side_unmap(); returns its address. */
+/*
+ * Maps the page @done bytes into @side, until pagoda_cpu_side_unmap(). Returns the page's address.
+ */
 static inline u8 *pagoda_cpu_side_map(const struct pagoda_cpu_side *side, u64 done)
 {
 	if (side->vram)

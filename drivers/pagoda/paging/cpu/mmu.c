@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU executor: MAP_MMU and UNMAP_MMU, which change pagoda_cpu_executor.mmu. The CPU needs no MMU
- * to reach pages; @mmu is for refusing what the device would refuse.
+ * CPU executor: MAP_MMU and UNMAP_MMU, which change &pagoda_cpu_executor.mmu. The CPU needs no MMU
+ * to reach pages; the executor uses that array only to refuse accesses that the device would
+ * refuse.
  */
 #include "internal.h"
 

@@ -6,7 +6,7 @@
 #include <linux/minmax.h>
 #include "internal.h"
 
-/* Checks that the range is page aligned and inside the segment, mapped or not. */
+/* Checks that the range of pages is page aligned and inside the segment, whether mapped or not. */
 static u32 place_check(const struct pagoda_cpu_executor *exec, u32 segment, u64 address,
 		       u64 nr_pages)
 {
@@ -35,7 +35,10 @@ static u32 place_check(const struct pagoda_cpu_executor *exec, u32 segment, u64 
 	       VIRTIO_PAGODA_FAULT_NONE : reason;
 }
 
-/* Checks @offset and @nr_pages, which have to be 0 except in NOTIFY_RESIDENCY2. */
+/*
+ * Checks offset and nr_pages of @notify: both have to be 0 in NOTIFY_RESIDENCY; in
+ * NOTIFY_RESIDENCY2 they have to be a range that isn't empty.
+ */
 static u32 notify_pages_check(const struct virtio_pagoda_notify_residency *notify)
 {
 	u64 nr_pages = le64_to_cpu(notify->nr_pages), most = U64_MAX >> VIRTIO_PAGODA_PAGE_SHIFT;

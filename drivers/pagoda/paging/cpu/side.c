@@ -2,7 +2,7 @@
 /* CPU executor: checks of memory that a packet names, and struct pagoda_cpu_side. */
 #include "internal.h"
 
-/* Checks that the CPU can reach a range of VRAM, not empty. Returns a fault reason. */
+/* Checks that a range of VRAM isn't empty and that the CPU can reach the range. */
 u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size)
 {
 	if (!exec->vram)
@@ -12,9 +12,9 @@ u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u
 }
 
 /*
- * Checks that all pages of an aperture range have been mapped or unmapped before (unmapped pages
- * are the dummy page), and that none is mapped with another generation than @generation; 0 matches
- * any generation. Returns a fault reason.
+ * Checks that all pages of an aperture range have been mapped or unmapped before (an unmapped page
+ * leads to the dummy page), and that no page is mapped with a generation other than @generation;
+ * @generation 0 matches any. Returns a fault reason.
  */
 u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			      u32 generation)
@@ -40,8 +40,8 @@ u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 addres
 }
 
 /*
- * Checks that MAP_MMU mapped @size bytes, not 0, of system memory for this access. Returns
- * VIRTIO_PAGODA_FAULT_NONE (always if the device has no MMU), NOT_MAPPED or READ_ONLY.
+ * If the device has an MMU, checks that MAP_MMU mapped @size bytes (not 0) of system memory from
+ * @address on, for writing if @write. Returns VIRTIO_PAGODA_FAULT_NONE, NOT_MAPPED or READ_ONLY.
  */
 u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			    bool write)
@@ -96,8 +96,8 @@ static u32 run_check(const struct pagoda_cpu_executor *exec, const struct pagoda
 }
 
 /*
- * Checks that runs are well-formed and have struct pages, and that the device's MMU, if there is
- * an MMU, allows the access. Returns a fault reason.
+ * Checks that the runs of @list are well-formed and have struct pages, and that the device's MMU,
+ * if there is one, allows the access. Returns a fault reason.
  */
 u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 			  const struct pagoda_cpu_runs *list)
@@ -116,7 +116,7 @@ u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 	return sum == list->nr_pages ? VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_RUNS;
 }
 
-/* Checks a location by itself; fields that its segment doesn't use have to be zero. */
+/* Checks the fields of a location; fields that its segment doesn't use have to be zero. */
 static u32 location_check(const struct virtio_pagoda_location *location)
 {
 	u32 segment = le32_to_cpu(location->segment);
@@ -136,8 +136,8 @@ static u32 location_check(const struct virtio_pagoda_location *location)
 }
 
 /*
- * Checks a source or destination (@write) of a packet and sets @side; @runs and @pages are for
- * system memory only. Returns a fault reason.
+ * Checks the source or, if @write, the destination of a packet, and sets @side; @runs and @pages
+ * are used only for system memory. Returns a fault reason.
  */
 u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
 			    const struct virtio_pagoda_location *location, u64 size,
@@ -174,7 +174,7 @@ u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
 	}
 }
 
-/* Checks sizes and number of runs of TRANSFER and SPECIAL_LOCK_TRANSFER. Returns a fault reason. */
+/* Checks size and number of runs of a TRANSFER or SPECIAL_LOCK_TRANSFER. Returns a fault reason. */
 u32 pagoda_cpu_transfer_size_check(const struct pagoda_cpu_executor *exec,
 				   const struct virtio_pagoda_transfer *transfer)
 {

@@ -37,7 +37,10 @@ static u64 tiled_offset(const struct pagoda_layout *layout, u64 offset, u64 *run
 	       x % tile;
 }
 
-/* Copies @left bytes between @linear and the surface's linear view from @offset on. */
+/*
+ * Copies @left bytes between @linear and the surface's linear view from @offset on; with @swizzle
+ * into the surface.
+ */
 static void swizzle_page(u8 *surface, const struct pagoda_layout *layout, u64 offset, u8 *linear,
 			 u64 left, bool swizzle)
 {

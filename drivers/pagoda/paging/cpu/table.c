@@ -6,7 +6,7 @@
 
 #define PAGODA_ENTRY		VIRTIO_PAGODA_PT_ENTRY_BYTES
 
-/* A page table to write: @memory if its address is virtual, else @side. */
+/* The page table that an update writes: @memory if the table's address is virtual, else @side. */
 struct pagoda_cpu_table {
 	struct pagoda_cpu_virtual memory;
 	struct pagoda_cpu_side side;
@@ -75,7 +75,10 @@ static u32 update_values_check(const struct pagoda_paging_limits *limits,
 	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-/* Checks that a table in system memory can be written; returns the first bad page's fault. */
+/*
+ * Checks that the CPU may write bytes [@address, @end) of a table in system memory; returns the
+ * fault reason of the first bad page.
+ */
 static u32 table_system_check(const struct pagoda_cpu_packet *cpu, u64 address, u64 end)
 {
 	u64 next;
@@ -88,7 +91,7 @@ static u32 table_system_check(const struct pagoda_cpu_packet *cpu, u64 address, 
 	return reason || cpu->dst_pages ? reason : VIRTIO_PAGODA_FAULT_UNREACHABLE;
 }
 
-/* Checks that bytes [@first, @end) of the table are memory that can be written; sets @table. */
+/* Checks that the CPU may write bytes [@first, @end) of the update's table; sets @table. */
 static u32 table_prepare(const struct pagoda_cpu_packet *cpu,
 			 const struct virtio_pagoda_update_page_table *update, u64 first, u64 end,
 			 struct pagoda_cpu_table *table)
@@ -230,14 +233,17 @@ u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
 	if (start > end || end > pagoda_va_end(cpu->exec->limits))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
-	/* A flush of a root that the space doesn't have: the driver lost track of the tables. */
+	/*
+	 * If the flush names a root that the space doesn't have, the driver lost track of the
+	 * tables.
+	 */
 	root = &cpu->exec->roots[le32_to_cpu(flush->address_space)];
 	return !root->entries || (root->segment == le32_to_cpu(flush->root_segment) &&
 				  root->address == le64_to_cpu(flush->root_address)) ?
 	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
 }
 
-/* Checks source (or destination: @write) of a range of COPY_PAGE_TABLE_ENTRIES. */
+/* Checks the source or, if @write, the destination of a range of COPY_PAGE_TABLE_ENTRIES. */
 static u32 range_table_check(const struct pagoda_cpu_packet *cpu, u64 table, u32 first,
 			     u32 nr_entries, bool write)
 {
@@ -270,7 +276,7 @@ static u32 range_check(const struct pagoda_cpu_packet *cpu,
 					  le32_to_cpu(range->dst_entry), nr_entries, true);
 }
 
-/* memmove() with a single 64-bit access per entry; without @from writes zeros. */
+/* memmove() with a single 64-bit access per entry; if @from is NULL, writes zeros. */
 static void entries_move(__le64 *to, const __le64 *from, u32 nr_entries)
 {
 	u32 i;

@@ -13,7 +13,7 @@ static bool runs_meet(const struct virtio_pagoda_run *a, const struct virtio_pag
 				 a_page - b_page < le32_to_cpu(b->nr_pages);
 }
 
-/* Where the parts of a TRANSFER behind its struct virtio_pagoda_transfer are. */
+/* Where the parts of a TRANSFER packet behind struct virtio_pagoda_transfer are. */
 struct pagoda_cpu_transfer {
 	const struct virtio_pagoda_tiled *tiled;	/* NULL = neither side is tiled */
 	const struct virtio_pagoda_run *src_runs;
@@ -38,7 +38,7 @@ static void transfer_parse(const struct virtio_pagoda_transfer *transfer,
 	parts->dst_runs = parts->src_runs + le32_to_cpu(transfer->src.nr_runs);
 }
 
-/* Returns whether source and destination overlap by the addresses in the packet. */
+/* Returns whether source and destination overlap, judged by the addresses in the packet. */
 static bool transfer_overlaps(const struct virtio_pagoda_transfer *transfer,
 			      const struct pagoda_cpu_transfer *parts)
 {
@@ -101,7 +101,10 @@ static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda
 	}
 }
 
-/* Checks source, then destination; sets @surface for a tiled side, @src or @dst for others. */
+/*
+ * Checks the source, then the destination; sets @surface for the tiled side, if there is one, and
+ * @src or @dst for a side that isn't tiled.
+ */
 static u32 transfer_prepare(const struct pagoda_cpu_packet *cpu,
 			    const struct pagoda_cpu_transfer *parts,
 			    struct pagoda_cpu_surface *surface, struct pagoda_cpu_side *src,
@@ -186,7 +189,7 @@ u32 pagoda_fill_execute(const struct pagoda_cpu_packet *cpu)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Only checks the packet: discarded content is undefined, so that VRAM may stay as it is (C46). */
+/* Only checks the packet: discarded content is undefined, so the content of VRAM may stay (C46). */
 u32 pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_discard_content *discard = cpu->data;

@@ -31,7 +31,7 @@ static u32 side_check(const struct pagoda_cpu_virtual *side, u64 size, bool is_6
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks size and addresses of a side without reading page tables. */
+/* Checks size and address of a side without reading page tables. */
 static u32 virtual_range_check(const struct pagoda_cpu_virtual *side, u64 size)
 {
 	if (!side->exec->limits->max_address_spaces)
@@ -73,7 +73,7 @@ static u32 virtual_transfer_check(const struct virtio_pagoda_virtual_transfer *t
 				   direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
 }
 
-/* Copies @bytes bytes, within a page of the source and a page of the destination. */
+/* Copies @bytes bytes, which are within one page of the source and one page of the destination. */
 static u32 piece_copy(const struct pagoda_cpu_virtual *dst, const struct pagoda_cpu_virtual *src,
 		      u64 done, u64 bytes)
 {

@@ -125,7 +125,7 @@ static u32 word_4k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 						   VIRTIO_PAGODA_FAULT_BAD_TABLE;
 }
 
-/* Resolves a word of level 1 that points to a table of 64 KiB pages, or maps zeros. */
+/* Resolves a level-1 word that points to a table of 64 KiB pages, or maps zeros. */
 static u32 word_64k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 		    struct pagoda_found *found)
 {
@@ -142,8 +142,9 @@ static u32 word_64k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 }
 
 /*
- * Returns whether the leaf table that @word points to, with pages of @size bytes, has a valid or
- * unreadable entry in the range that is translated by @found, from the other word of the entry.
+ * Of a level-1 entry with dual tables, one word translates @va by @found. Returns whether the leaf
+ * table that the other @word points to, with pages of @size bytes, has a valid or unreadable entry
+ * in the range that @found translates.
  */
 static bool word_overlaps(const struct pagoda_cpu_executor *exec, u64 word, u64 size, u64 va,
 			  const struct pagoda_found *found)
@@ -163,7 +164,10 @@ static bool word_overlaps(const struct pagoda_cpu_executor *exec, u64 word, u64 
 	return false;
 }
 
-/* Resolves a level-1 entry; of dual tables' two words not both may translate an address (C93). */
+/*
+ * Resolves a level-1 entry. With dual tables the entry has two words, and an address that both
+ * words translate is refused (C93).
+ */
 static u32 level1_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 address, u64 va,
 		       struct pagoda_found *found)
 {
@@ -175,7 +179,7 @@ static u32 level1_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 
 	if (reason)
 		return reason;
 	if (!dual && word & VIRTIO_PAGODA_PTE_TABLE_64K) {
-		/* An entry of zeros keeps TABLE_64K, for which it is refused. */
+		/* A word of zeros keeps TABLE_64K, for which word_64k() refuses it. */
 		if (!(word & VIRTIO_PAGODA_PTE_ZERO))
 			word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;
 		return word_64k(exec, word, va, found);
@@ -199,7 +203,7 @@ static u32 level1_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 
 
 /*
  * Walks the page tables from the root of @space, and sets @found to the entry that ends the walk.
- * Returns a fault reason for malformed tables only.
+ * Returns a fault reason only for malformed or unreadable tables.
  */
 static u32 tables_read(const struct pagoda_cpu_executor *exec, u32 space, u64 va,
 		       struct pagoda_found *found)
@@ -236,9 +240,9 @@ static u32 tables_read(const struct pagoda_cpu_executor *exec, u32 space, u64 va
 }
 
 /*
- * Translates @va of address space @space, with @write for writing, and sets @leaf. Returns
+ * Translates @va of address space @space, for writing if @write, and sets @leaf. Returns
  * VIRTIO_PAGODA_FAULT_NONE, BAD_CONTEXT, OUT_OF_RANGE, BAD_TABLE, INVALID_ENTRY, READ_ONLY, or
- * UNSUPPORTED without page tables.
+ * UNSUPPORTED if the device has no page tables.
  */
 u32 pagoda_cpu_walk(const struct pagoda_cpu_executor *exec, u32 space, u64 va, bool write,
 		    struct pagoda_cpu_leaf *leaf)
@@ -284,8 +288,8 @@ static const void *virtual_page(const struct pagoda_cpu_virtual *memory, u64 va,
 }
 
 /*
- * Translates @va, not less than @memory->base, and checks that the CPU can access the byte. Returns
- * a fault reason.
+ * Translates @va, not less than @memory->base, and checks that the CPU can access the byte at @va.
+ * Returns a fault reason.
  */
 u32 pagoda_cpu_virtual_find(const struct pagoda_cpu_virtual *memory, u64 va,
 			    struct pagoda_cpu_leaf *leaf)

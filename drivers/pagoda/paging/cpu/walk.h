@@ -55,7 +55,7 @@ u32 pagoda_cpu_virtual_map(const struct pagoda_cpu_virtual *memory, u64 va,
 void pagoda_cpu_virtual_unmap(const struct pagoda_cpu_virtual *memory,
 			      const struct pagoda_cpu_mapping *mapping);
 
-/* Returns the number of bytes from @va up to the end of its 4 KiB page. */
+/* Returns the number of bytes from @va up to the end of the 4 KiB page that @va is in. */
 static inline u64 pagoda_page_left(u64 va)
 {
 	return VIRTIO_PAGODA_PAGE_SIZE - (va & PAGODA_PAGE_MASK);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocations: creation, accounting, description, mapping.
+ * Allocations: creation, charging to budgets, description, waiting for fences.
  *
- * An allocation starts in the system segment without backing pages. The segments that it may
- * live in, the order in which they are tried, and the segments that it is evicted to are fixed
- * at its creation. placement.c turns them into placements for TTM.
+ * An allocation starts in the system segment without backing pages. The segments that an
+ * allocation may be in, the order in which these are tried, and the segments that the allocation
+ * is evicted to are fixed at its creation. placement.c makes TTM placements of these segments.
  */
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
@@ -27,8 +27,9 @@
 #include "bo.h"
 
 /*
- * Charges an allocation to a segment; before an imported allocation has its first handle no
- * client is charged for it.
+ * Charges the allocation's bytes, in the budget of &pagoda_bo.client, to @segment instead of the
+ * segment charged before. An imported allocation has no client before its first handle: then only
+ * &pagoda_bo.part.segment is set.
  */
 void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment)
 {
@@ -39,8 +40,8 @@ void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment)
 }
 
 /*
- * Returns whether a resource is VRAM that the CPU can see; false on devices where all of VRAM is
- * visible, because there the policy needs no distinction.
+ * Returns whether a resource is in VRAM and the CPU can reach all of it. Returns false on devices
+ * where the CPU can reach all of VRAM: there victims needn't be chosen by visibility.
  */
 static bool is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 {
@@ -50,14 +51,15 @@ static bool is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 }
 
 /**
- * pagoda_bo_account() - Charge an allocation's bytes to the segment it is in now
+ * pagoda_bo_account() - Charge an allocation's bytes to the segment that the allocation is in now
  * @bo: Allocation; its reservation is held, or no other reference is left
- * @to: Resource that the allocation has; NULL when the allocation goes away
+ * @to: Resource that the allocation has from now on; NULL if it has none
  *
- * The old charge is in &pagoda_bo.part, because TTM may gut an object without asking the driver for
- * a move.
+ * Also tells the choice of victims of the new resource, and frees the kept copy of an allocation
+ * outside of VRAM. &pagoda_bo.part says which segment was charged before: TTM may free an object's
+ * resource without asking the driver for a move.
  *
- * Context: Any but interrupts.
+ * Context: May sleep for long if a kept copy is freed.
  */
 void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *to)
 {
@@ -73,7 +75,10 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *to)
 /**
  * pagoda_bo_set_resident() - Note that an allocation was made resident, or evicted on request
  * @bo: Allocation, already moved; reservation held
- * @resident: Whether it was made resident
+ * @resident: true: the allocation was made resident; false: a client evicted the allocation
+ *
+ * Clears &pagoda_bo.wish.released, and tells promotion, which brings resident allocations back to
+ * VRAM. An evicted allocation doesn't count as settled any more (ledger/settled.c).
  *
  * Context: Any but interrupts.
  */
@@ -82,13 +87,13 @@ void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident)
 	if (!resident)
 		pagoda_settled_clear(bo);
 	WRITE_ONCE(bo->wish.resident, resident);
-	/* Pairs with paging_let_go(): a requirement is counted before @released is cleared. */
+	/* Pairs with paging_let_go(): @wish.required is raised before @released is cleared. */
 	smp_mb();
 	WRITE_ONCE(bo->wish.released, false);
 	pagoda_promote_look(bo);
 }
 
-/* Returns the requested flags and the flags that they imply. */
+/* Returns @params->flags, plus CONTIGUOUS if the allocation is tiled or accessed physically. */
 static u32 bo_flags(const struct pagoda_bo_params *params)
 {
 	u32 flags = params->flags;
@@ -98,7 +103,7 @@ static u32 bo_flags(const struct pagoda_bo_params *params)
 	return flags;
 }
 
-/* Returns the supported segments that could hold the allocation if they were empty. */
+/* Returns the bits of those supported segments that, when empty, could hold the allocation. */
 static u32 bo_usable_segments(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params)
 {
 	const struct ttm_place vram = {
@@ -128,9 +133,9 @@ bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 }
 
 /*
- * Orders the segments: those that the client prefers, then other supported segments, VRAM
- * before the aperture. A segment that could never hold the allocation is left out, because TTM
- * would evict everything else from it first.
+ * Fills @bo->preferred: the segments that the client prefers, in the client's order, then other
+ * supported segments, VRAM before the aperture. Leaves out segments that could never hold the
+ * allocation: TTM would evict all other allocations from such a segment before it gives up.
  */
 static void bo_set_order(struct pagoda_bo *bo, const struct pagoda_bo_params *params)
 {
@@ -194,8 +199,11 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 }
 
 /*
- * struct bo_origin - object type, object that shares its reservation, imported dma-buf (both
- * reservations are held), and the VM of a page table; each pointer may be NULL
+ * struct bo_origin - what a new allocation is made from. Each pointer may be NULL.
+ * @type: type of the TTM object
+ * @shared: GEM object whose reservation, which is held, the allocation uses
+ * @imported: dma-buf whose memory and reservation, which is held, the allocation uses
+ * @table_of: VM that the allocation will be a page table of
  */
 struct bo_origin {
 	enum ttm_bo_type type;
@@ -238,7 +246,7 @@ static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	drm_gem_private_object_init(vidmm->drm, &bo->ttm.base, params->size);
 	pagoda_victims_add(bo);
 
-	/* On failure ttm_bo_init_reserved() calls @bo_destroy. */
+	/* On failure ttm_bo_init_reserved() calls @vidmm->bo_destroy, which frees @bo. */
 	ret = ttm_bo_init_reserved(&vidmm->ttm, &bo->ttm, origin->type, &placement,
 				   params->alignment >> PAGE_SHIFT, &ctx, NULL, resv,
 				   vidmm->bo_destroy);
@@ -248,10 +256,10 @@ static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 /**
  * pagoda_bo_create_kernel() - Create an allocation for the driver's own use
  * @vidmm: The manager
- * @client: Client that is charged
+ * @client: Client whose budget the allocation is charged to
  * @params: Parameters of the allocation
- * @shared: Object that shares its reservation with the allocation; the reservation is held
- * @table_of: VM of which the allocation will be a page table, or NULL
+ * @shared: GEM object whose reservation, which is held, the allocation uses as its own; not NULL
+ * @table_of: VM that the allocation will be a page table of, or NULL
  *
  * Context: May sleep and allocate.
  * Return: The allocation with one GEM reference, without backing pages, or ERR_PTR.
@@ -276,8 +284,8 @@ struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
  * @dma_buf: The dma-buf; its reservation becomes the allocation's
  *
  * Context: May sleep and allocate. Takes the reservation.
- * Return: The allocation with one GEM reference, not attached, or ERR_PTR: -E2BIG if the dma-buf is
- * larger than the aperture.
+ * Return: The allocation with one GEM reference, not attached to the dma-buf yet, or ERR_PTR:
+ * -E2BIG if the dma-buf is larger than the aperture.
  */
 struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
@@ -299,12 +307,12 @@ struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma
 }
 
 /**
- * pagoda_bo_adl() - Describe an allocation's system pages as the device reaches them
+ * pagoda_bo_adl() - List the addresses at which the device reaches an allocation's system pages
  * @bo: Allocation with a populated tt, reservation held
  * @adl: Filled; valid while the reservation is held or a fence keeps the pages
  *
- * Behind a device MMU the pages are one contiguous range of device addresses, and their bus
- * addresses aren't used.
+ * If the device has an MMU, the list is a contiguous range of device addresses, and the bus
+ * addresses of the pages aren't used.
  */
 void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl)
 {
@@ -321,8 +329,9 @@ void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl)
 }
 
 /*
- * Returns whether the device shall snoop accesses to an allocation's tt: its pages are cached,
- * and the device can snoop (WDDM 3.5). The reservation is held.
+ * Returns whether the device shall snoop the CPU's caches when it accesses the pages of an
+ * allocation's tt: the CPU maps these pages cached, and the device can snoop (WDDM 3.5). The
+ * reservation is held.
  */
 bool pagoda_bo_is_coherent(struct pagoda_bo *bo)
 {
@@ -333,10 +342,10 @@ bool pagoda_bo_is_coherent(struct pagoda_bo *bo)
 /**
  * pagoda_bo_create() - Create an allocation
  * @vidmm: The manager
- * @client: Client that is charged
+ * @client: Client whose budget the allocation is charged to
  * @params: Parameters of the allocation; checked by the caller
  *
- * An allocation that is private to a VM shares the VM's reservation.
+ * An allocation that is private to a VM uses the VM's reservation as its own.
  *
  * Context: May sleep and allocate.
  * Return: The allocation with one GEM reference, in the system segment, without backing pages, or
@@ -361,7 +370,8 @@ struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 
 /*
  * Returns enum drm_pagoda_residency of an allocation. TTM_PL_TT holds allocations that were made
- * resident in shared memory as well as evicted allocations: only wish.resident tells them apart.
+ * resident in shared memory as well as evicted ones: only &pagoda_bo.wish.resident tells these two
+ * kinds apart. The reservation is held.
  */
 static u32 bo_residency(struct pagoda_bo *bo)
 {
@@ -423,11 +433,12 @@ void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *inf
  * @bo: Allocation
  * @timeout_ns: Absolute CLOCK_MONOTONIC time at which the wait ends; 0 or less doesn't wait
  *
- * Commands that other threads have collected in the stream are sent first, because those threads
- * may go on collecting for a while. Every fence of the driver signals, with or without a device.
+ * First queues the open paging buffer: a thread that collects operations there may not queue the
+ * buffer soon, and the allocation's fences may be behind these operations. Every fence of the
+ * driver signals in the end, also when the device is gone.
  *
- * Context: Sleeps. Outside of reservations.
- * Return: 0, -ETIME or -ERESTARTSYS.
+ * Context: Sleeps. No reservation is held.
+ * Return: 0 if all fences have signalled, -ETIME if the time is over, or -ERESTARTSYS.
  */
 int pagoda_bo_wait(struct pagoda_bo *bo, s64 timeout_ns)
 {
@@ -447,12 +458,13 @@ int pagoda_bo_wait(struct pagoda_bo *bo, s64 timeout_ns)
 }
 
 /**
- * pagoda_bo_next() - Walk all allocations by number
+ * pagoda_bo_next() - Find the next allocation in a walk over all allocations
  * @vidmm: Manager
- * @id: In: smallest number; out: number of the allocation found
+ * @id: In: smallest &pagoda_bo.id to look for; out: that of the allocation found
  *
  * Context: Any but interrupts.
- * Return: The allocation with the smallest number from *@id on, a reference; or NULL.
+ * Return: A reference to the allocation with the smallest &pagoda_bo.id that isn't below *@id; or
+ * NULL.
  */
 struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
 {
@@ -460,9 +472,9 @@ struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
 
 	xa_lock(&vidmm->bos);
 	/*
-	 * An allocation without a reference is being freed, maybe deferred until idle. Such an
-	 * allocation is neither moved nor mapped for user space any more, and needs no mapping
-	 * on a device that was reset.
+	 * Skips allocations without a reference, which TTM frees now or once their fences have
+	 * signalled: such an allocation is neither moved nor mapped for user space any more, and
+	 * needs no mapping on a device that was reset.
 	 */
 	bo = xa_find(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
 	while (bo && !kref_get_unless_zero(&bo->ttm.base.refcount))
@@ -472,8 +484,8 @@ struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
 }
 
 /*
- * Returns whether an allocation is imported and its memory isn't mapped: then its pages have no
- * bus addresses, wherever TTM has the allocation. The reservation is held.
+ * Returns whether an allocation is imported and its dma-buf isn't mapped for the device: then the
+ * allocation has no bus addresses, whatever its TTM resource. The reservation is held.
  */
 bool pagoda_import_is_away(const struct pagoda_bo *bo)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Allocations: creation, placement, eviction of others, offers, kept copies, lost content. */
+/* Allocations: creation, placement, eviction to make room, offers, kept copies, lost content. */
 #ifndef PAGODA_VIDMM_BO_BO_H
 #define PAGODA_VIDMM_BO_BO_H
 
@@ -29,14 +29,15 @@ struct ttm_resource_manager;
 
 /**
  * struct pagoda_dmem_claim - Which cgroups' memory may be evicted to make room for an allocation
- * @pool: Share of the segment that the caller's cgroup has, a reference; NULL = no limits
- * @limit: Share that is at its maximum, of the caller's cgroup or of an ancestor, a reference;
- *	NULL = no such share is
- * @root: The root cgroup's share of the segment
- * @low: Allocations that dmem.low protects may be taken, too
- * @hit_low: A victim was left alone because of dmem.low
- * @refused: A victim was left alone, for any reason
- * @taken: A victim was evicted since pagoda_dmem_claim_again() last had all victims tried anew
+ * @pool: Pool of the segment that the current task's cgroup has, a reference; NULL = the segment
+ *	has no pools, or that cgroup is above its maximum
+ * @limit: Pool at its maximum, of the current task's cgroup or of an ancestor, a reference: only
+ *	memory charged to this pool or below may be evicted; NULL = no pool is at its maximum
+ * @root: The root cgroup's pool of the segment
+ * @low: Allocations that dmem.low protects may be evicted, too
+ * @hit_low: pagoda_dmem_may_take() refused a victim because of dmem.low
+ * @refused: pagoda_dmem_may_take() refused a victim, because of dmem.min, dmem.low or @limit
+ * @taken: A victim was evicted since the last call of pagoda_dmem_claim_again()
  * @interrupted: A signal ended a victim's move: no other victim is tried
  */
 struct pagoda_dmem_claim {
@@ -120,7 +121,7 @@ u64 pagoda_vidmm_trimmed(struct pagoda_vidmm *vidmm);
 
 /* placement.c */
 void pagoda_priority_apply(struct pagoda_bo *bo);
-/* Each of these fills @places, an array of at least 4, and returns the number of places filled. */
+/* pagoda_bo_placement_*() fill @places, of at least 4 entries, and return the number filled. */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places);

@@ -3,30 +3,32 @@
  * Copies: the system pages that an allocation was brought to VRAM from, kept while the allocation
  * is in VRAM.
  *
- * A client that evicts the allocation with NOT_WRITTEN_TO gets these pages back as they are:
+ * An allocation that its client evicts with NOT_WRITTEN_TO gets these pages back as they are:
  * nothing is copied out, and the device is told that the content in VRAM is discarded (C155).
- * Copies are kept for allocations on a residency list, unless the last EVICT came without this
- * flag: for an allocation that is written anyway a copy would only cost memory.
+ * Copies are kept for allocations on a residency list, unless the last EVICT of the allocation came
+ * without this flag: if the allocation is written anyway, a copy would only cost memory.
  *
- * Clients and jobs decide what a copy is worth, in order:
+ * Events, and what the copy holds afterwards:
  *
- *	the allocation comes to VRAM			as good as the content there
- *	it leaves a list, and isn't said to be unwritten	nothing: it may have been written
- *	a job uses it while it is on no list		nothing: a later statement covers
- *	or, if it is private, its VM has a job		only the time since it was made resident
- *	the CPU writes, or may from now on		nothing
- *	its content is lost				nothing
- *	it leaves the last list, said to be unwritten	clean: until it is used or made
- *							resident again, it leaves without a copy
+ *	The allocation comes to VRAM.			The content of VRAM.
+ *	EVICT without NOT_WRITTEN_TO, or the allocation	Outdated content, as the allocation may
+ *	leaves a residency list for another reason.	have been written.
+ *	A job uses the allocation while it is on no	Outdated content: a NOT_WRITTEN_TO later
+ *	residency list. Any job of the VM uses an	covers only the time since the allocation
+ *	allocation that is private to the VM.		was made resident.
+ *	The CPU may write from now on.			Outdated content.
+ *	The content in VRAM is lost.			Outdated content.
+ *	EVICT with NOT_WRITTEN_TO takes the allocation	The content of VRAM ("clean"): until the
+ *	off the last residency list.			allocation is used or made resident again,
+ *							it leaves VRAM without being copied.
  *
- * If the GPU writes in spite of the client's statement, the data is gone when the allocation
- * leaves, as with WDDM: the content is that client's own. No client knows what the other
- * clients' jobs wrote to an allocation that several clients have handles of, so it has no copy.
+ * If the GPU writes in spite of NOT_WRITTEN_TO, the written data is gone when the allocation leaves
+ * VRAM, as with WDDM: the content is that client's own. If several clients have handles of an
+ * allocation, none knows what jobs of the others wrote: such an allocation has no copy.
  *
- * A copy is an object of TTM's own around the pages: TTM frees them when their readers are
- * through, and takes them before all other pages when too many are in use. Where memory is
- * short, the oldest copies are given up. The pages of a worthless copy are still those that the
- * content is copied out to.
+ * A copy is a TTM object of its own, in the LRU list from which TTM swaps out first. The shrinker
+ * gives up the oldest copies when the kernel needs memory. When an allocation leaves VRAM, its
+ * content is copied out to the pages of its copy even if these hold outdated content.
  */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
@@ -39,7 +41,13 @@
 #include "bo.h"
 #include "internal.h"
 
-/* struct pagoda_copy - kept pages, in an object with a reservation of its own */
+/*
+ * struct pagoda_copy - kept pages
+ * @ttm: object with the pages and a reservation of its own
+ * @bo: allocation that the copy is for; NULL once the copy is created
+ * @link: entry in &pagoda_copies.list or &pagoda_copies.unwanted
+ * @charged: the pages count in &pagoda_copies.bytes
+ */
 struct pagoda_copy {
 	struct ttm_buffer_object ttm;
 	struct pagoda_vidmm *vidmm;
@@ -53,7 +61,7 @@ static struct pagoda_copy *copy_of_ttm(struct ttm_buffer_object *bo)
 	return container_of(bo, struct pagoda_copy, ttm);
 }
 
-/* ---- Pages -------------------------------------------------------------------- */
+/* ---- Copies and their pages ----------------------------------------------------- */
 
 static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 {
@@ -65,7 +73,7 @@ static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 	return false;
 }
 
-/* Counts the pages of a copy no longer, because they were freed. */
+/* Subtracts the size of a copy, whose pages were freed, from &pagoda_copies.bytes, only once. */
 static void copy_uncharge(struct pagoda_copy *copy)
 {
 	if (copy->charged)
@@ -97,14 +105,14 @@ static void copy_gem_free(struct drm_gem_object *obj)
 	ttm_bo_fini(drm_gem_ttm_of_gem(obj));
 }
 
-/* A copy has no handle; GEM counts its references. */
+/* A copy is a GEM object only for its reference count: no client has a handle of a copy. */
 static const struct drm_gem_object_funcs copy_gem_funcs = {
 	.free = copy_gem_free,
 };
 
 /*
- * Unlinks the copy first: TTM frees the object only after its fences, and until then the
- * shrinker finds nothing to give up in it.
+ * Drops the reference to a copy. The copy is unlinked first: TTM frees the pages only once the
+ * copy's fences have signalled, and until then the shrinker must not find the copy.
  */
 static void copy_free(struct pagoda_copy *copy)
 {
@@ -121,7 +129,10 @@ const struct pagoda_bo *pagoda_copy_owner(struct ttm_buffer_object *bo)
 	return bo->destroy == copy_destroy ? copy_of_ttm(bo)->bo : NULL;
 }
 
-/* Returns a copy without pages, with its reservation held and room for a fence, or NULL. */
+/*
+ * Returns a new copy without pages, with its reservation held and room for a fence; NULL without
+ * memory, or if @bo doesn't fit into &pagoda_copies.limit any more.
+ */
 static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 {
 	static const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
@@ -153,9 +164,10 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether to keep a copy. Outside of residency lists no client says whether an allocation
- * was written. A copy in rows isn't what a tiled allocation has in VRAM; an import, and an
- * allocation that other clients have handles of, aren't the client's alone to evict.
+ * Returns whether to keep a copy of an allocation: the allocation is on a residency list, because
+ * only then clients say whether they wrote. The content isn't lost, and the last EVICT, if any, had
+ * NOT_WRITTEN_TO. The allocation isn't tiled, because rows in a copy differ from tiles in VRAM,
+ * isn't imported or made by the driver itself, and never had several handles.
  */
 static bool copy_is_wanted(const struct pagoda_bo *bo)
 {
@@ -170,8 +182,8 @@ static bool copy_is_wanted(const struct pagoda_bo *bo)
  * @bo: Allocation with populated pages, reservation held; TTM isn't told of the move yet
  * @reader: Fence of the move to VRAM, which reads the pages
  *
- * If a copy is wanted and not too many pages are kept already, @bo has a new, unpopulated tt
- * afterwards.
+ * If a copy is wanted and not too many pages are kept already, the pages of @bo become
+ * &pagoda_bo.content.copy, and @bo gets a new tt without pages. Otherwise nothing changes.
  *
  * Context: May sleep and allocate.
  */
@@ -201,8 +213,9 @@ void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
  * @bo: Allocation, reservation held
  *
  * Context: Any but interrupts.
- * Return: The copy, which now has the pages that TTM made for @bo, to be released with
- * pagoda_copy_put() or pagoda_copy_put_back(); NULL if there is none, or TTM has freed its pages.
+ * Return: The copy, locked, which now has the tt that @bo had, to be released with
+ * pagoda_copy_put() or pagoda_copy_put_back(); NULL if @bo has no copy, or the copy's pages are
+ * freed already or by another thread now.
  */
 struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo)
 {
@@ -221,8 +234,8 @@ struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_put_back() - Undo pagoda_copy_take(): the allocation stays, and its pages weren't
- * written
+ * pagoda_copy_put_back() - Undo pagoda_copy_take(): the allocation stays in VRAM, and the kept
+ * pages weren't written
  * @bo: Allocation, reservation held
  * @copy: From pagoda_copy_take()
  *
@@ -239,9 +252,9 @@ void pagoda_copy_put_back(struct pagoda_bo *bo, struct pagoda_copy *copy)
 /**
  * pagoda_copy_put() - Free a copy that pagoda_copy_take() returned
  * @bo: Allocation, reservation held
- * @copy: Copy; the pages that it has now are unused
- * @left: The allocation left VRAM with the kept pages; else their content is lost, and they are
- *	freed with the copy
+ * @copy: Copy with the tt that pagoda_copy_take() took from @bo
+ * @left: The allocation left VRAM and has the kept pages now; else the move failed, and the kept
+ *	pages, which may be half written, are swapped back to be freed with the copy
  *
  * Context: May sleep for long: TTM may wait for the device.
  */
@@ -250,8 +263,8 @@ void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left)
 	if (!left)
 		swap(copy->ttm.ttm, bo->ttm.ttm);
 	/*
-	 * The fences say when the pages are idle: TTM takes pages of idle objects without
-	 * waiting for the device.
+	 * TTM frees the pages of an object without fences at once: give the copy the fences
+	 * of @bo, which signal when the device doesn't use the pages any more.
 	 */
 	dma_resv_copy_fences(copy->ttm.base.resv, bo->ttm.base.resv);
 	dma_resv_unlock(copy->ttm.base.resv);
@@ -259,8 +272,8 @@ void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left)
 }
 
 /*
- * Frees the copy of an allocation, if it has any. May sleep for long: TTM may wait for the
- * device. The reservation is held, or no reference is left.
+ * Frees the copy of an allocation, if there is a copy. May sleep for long: TTM may wait for the
+ * device. The allocation's reservation is held, or the allocation has no reference any more.
  */
 void pagoda_copy_drop(struct pagoda_bo *bo)
 {
@@ -276,7 +289,8 @@ void pagoda_copy_drop(struct pagoda_bo *bo)
  * pagoda_copy_swap_notify() - ttm_device_funcs.swap_notify for objects that aren't allocations
  * @bo: TTM object that shall give up its pages; reservation held
  *
- * The content is in VRAM: the pages of a copy are freed, and TTM finds nothing to swap.
+ * If @bo is a copy, frees its pages, so that TTM finds nothing to swap out: the content is in VRAM.
+ * Otherwise does nothing.
  *
  * Context: May sleep.
  */
@@ -289,7 +303,7 @@ void pagoda_copy_swap_notify(struct ttm_buffer_object *bo)
 		copy_uncharge(copy_of_ttm(bo));
 }
 
-/* ---- Shrinker ------------------------------------------------------------------ */
+/* ---- Shrinker of copies --------------------------------------------------------- */
 
 static unsigned long copies_shrinkable(struct shrinker *shrinker, struct shrink_control *sc)
 {
@@ -298,7 +312,7 @@ static unsigned long copies_shrinkable(struct shrinker *shrinker, struct shrink_
 	return atomic64_read(&vidmm->copies->bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
 }
 
-/* Moves copies to the list of the worker: reclaim may take no reservation. */
+/* Has copies_work() free the pages of the oldest copies: reclaim may take no reservation. */
 static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct pagoda_vidmm *vidmm = shrinker->private_data;
@@ -320,7 +334,10 @@ static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_contro
 	return pages;
 }
 
-/* Returns the next copy to give up, with a reference; a copy without references is being freed. */
+/*
+ * Takes a copy off @unwanted and returns the copy with a reference, or NULL if there is none. Skips
+ * copies without references, which are being freed.
+ */
 static struct pagoda_copy *copies_next(struct pagoda_copies *copies)
 {
 	struct pagoda_copy *copy;
@@ -348,7 +365,7 @@ static void copies_work(struct work_struct *work)
 	}
 }
 
-/* Sets up the copies of a device, with none kept. Returns 0 or -ENOMEM. */
+/* Sets up &pagoda_vidmm.copies, without any copy, and the shrinker. Returns 0 or -ENOMEM. */
 int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_copies *copies;
@@ -361,7 +378,7 @@ int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	INIT_LIST_HEAD(&copies->list);
 	INIT_LIST_HEAD(&copies->unwanted);
 	INIT_WORK(&copies->work, copies_work);
-	/* A quarter of the pages that TTM may use. */
+	/* An eighth of RAM: a quarter of the pages that TTM uses at most. */
 	copies->limit = (u64)totalram_pages() << PAGE_SHIFT >> 3;
 	copies->shrinker = shrinker_alloc(0, "drm-pagoda-copies");
 	if (!copies->shrinker)
@@ -373,7 +390,7 @@ int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	return 0;
 }
 
-/* Unregisters the shrinker: no copy is given up any more. May sleep. */
+/* Unregisters the shrinker: copies aren't given up for want of memory any more. May sleep. */
 void pagoda_copies_stop(struct pagoda_vidmm *vidmm)
 {
 	shrinker_free(vidmm->copies->shrinker);

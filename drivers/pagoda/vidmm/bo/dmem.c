@@ -7,27 +7,29 @@
  * GPU uses, and may exceed the region's capacity. TTM charges the cgroup of the current task when
  * it creates a resource, and uncharges when the resource is freed, after the move.
  *
- *	max	a caller in a cgroup that is at its maximum, or has an ancestor that is, takes
- *		victims only of that cgroup and its descendants (&pagoda_dmem_claim.limit).
- *		Without such a victim it is as if VRAM were full: the next supported segment, or
- *		-ENOMEM
- *	min	memory of a cgroup below its minimum is never taken for another cgroup
- *	low	memory below it is taken last, when offers and the policy give no other victim
- *	lowered	writing a maximum below the current usage evicts, in the policy's order first
+ *	max	if the caller's cgroup or an ancestor is at its maximum, the caller evicts only
+ *		victims of that cgroup and its descendants (&pagoda_dmem_claim.limit). Without
+ *		such a victim the allocation is placed as if VRAM were full: in the next
+ *		supported segment; or the caller gets -ENOMEM
+ *	min	memory of a cgroup that uses less than its minimum is never evicted for another
+ *		cgroup
+ *	low	memory of a cgroup that uses less than its dmem.low is evicted last, when offers
+ *		and the policy give no other victim
+ *	lowered	writing a maximum below the current usage evicts, first what the policy chooses
  *
  * Protection counts from the closest common ancestor of both cgroups, as in TTM. Given the root
  * cgroup as ancestor, the kernel finds nothing protected; if the root is the closest, the kernel is
  * therefore asked without an ancestor. TTM's own search for victims comes last and asks the
- * kernel in its own way; pagoda_dmem_protects() keeps it off memory that a minimum protects.
+ * kernel in its own way; pagoda_dmem_protects() keeps TTM off memory that a minimum protects.
  *
- * The charge of a move is right if the current task is in the cgroup that wants the move:
+ * A move is charged to the right cgroup if the current task is in the cgroup that wants the move:
  *
  *	ioctls, page faults	the caller's cgroup, also in a process that was given the file
  *	work items for a	run by a thread in the cgroup of the client's last call
  *	client, promotion	(&pagoda_payer.worker). After its file is closed a client has no
  *				thread: allocations still shared are charged to the root
- *	evictions for others	leave the aperture out if the victim is another cgroup's: in
- *				the system segment nothing is charged
+ *	evictions for others	a victim of another cgroup goes to the system segment, not to
+ *				the aperture: in the system segment nothing is charged
  *	imports by other	the cgroup of the importer's process
  *	devices
  */
@@ -43,9 +45,9 @@
 #include "bo.h"
 #include "internal.h"
 
-/* ---- Regions ------------------------------------------------------------------- */
+/* ---- Segments as regions of the dmem controller --------------------------------- */
 
-/* Query of the root cgroup's share of @region, by a work item, because work items run in it. */
+/* Query of the root cgroup's pool of @region by @work: work items run in the root cgroup. */
 struct dmem_root {
 	struct work_struct work;
 	struct dmem_cgroup_region *region;
@@ -73,7 +75,10 @@ static int dmem_find_root(struct pagoda_vidmm *vidmm, struct dmem_cgroup_region 
 	return root.ret;
 }
 
-/* Evicts victims of the policy; TTM's search for victims follows only if none could be evicted. */
+/*
+ * Evicts at least @bytes of VRAM that are charged to @pool or below, if there are as many: victims
+ * that the policy chooses or, only if none of these could be evicted, victims that TTM finds.
+ */
 static int dmem_reclaim_vram(struct pagoda_vidmm *vidmm, struct dmem_cgroup_pool_state *pool,
 			     u64 bytes)
 {
@@ -109,8 +114,9 @@ static const struct dmem_cgroup_ops dmem_ops = {
 };
 
 /*
- * Makes segment @type a region of the dmem cgroup controller, before @man is used. Returns 0, also
- * on kernels without the controller, or a negative errno. May sleep and allocate.
+ * Makes the segment of @man (@type: TTM_PL_VRAM or TTM_PL_TT) a region of the dmem cgroup
+ * controller, before @man is used. Returns 0, also on kernels without the controller, or a negative
+ * errno. May sleep and allocate.
  */
 int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man, u32 type)
 {
@@ -136,8 +142,9 @@ int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager
 }
 
 /*
- * Undoes pagoda_dmem_register(); resources of @man may still be charged. Waits for reclaim that is
- * under way, while the segment can still evict. Charges hold their own references to the region.
+ * Undoes pagoda_dmem_register(); resources of @man may still be charged, because each charge holds
+ * a reference to the region. Waits for calls of dmem_reclaim(), so it is called while allocations
+ * can still be evicted from the segment.
  */
 void pagoda_dmem_unregister(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man,
 			    u32 type)
@@ -152,9 +159,12 @@ void pagoda_dmem_unregister(struct pagoda_vidmm *vidmm, struct ttm_resource_mana
 	vidmm->dmem_roots[type] = NULL;
 }
 
-/* ---- Claims -------------------------------------------------------------------- */
+/* ---- Claims: which cgroups' memory may be evicted -------------------------------- */
 
-/* Returns a reference to the current task's share of a segment; NULL = no limits. */
+/*
+ * Returns a reference to the pool of a segment that the current task's cgroup has. Returns NULL if
+ * the segment isn't a region, the cgroup is above its maximum, or memory is missing.
+ */
 static struct dmem_cgroup_pool_state *dmem_own_pool(struct ttm_resource_manager *man)
 {
 	struct dmem_cgroup_region *region = pagoda_dmem_region(man);
@@ -172,9 +182,10 @@ static void dmem_put_pool(struct dmem_cgroup_pool_state *pool)
 }
 
 /*
- * Finds out from which cgroups the current task may take @size bytes of a segment without room.
- * The claim is zeroed before the first call. Called again after each victim, because the limit
- * may not be reached any more. May sleep and allocate.
+ * Finds out from which cgroups the current task may evict memory to get @size bytes of a segment,
+ * and fills @claim->root, pool and limit. The caller zeroes the claim before the first call, calls
+ * again after each victim, because the limit may not be reached any more, and at last calls
+ * pagoda_dmem_claim_end(). May sleep and allocate.
  */
 void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
 			    u64 size)
@@ -192,7 +203,7 @@ void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource
 		dmem_cgroup_uncharge(pool, size);
 }
 
-/* Drops the references of a claim; keeps what it noted about victims. */
+/* Drops the references of a claim; its flags, such as @taken, stay. */
 void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim)
 {
 	dmem_put_pool(claim->pool);
@@ -203,8 +214,9 @@ void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim)
 }
 
 /*
- * Returns whether to try all victims again, when no victim is left that the claim allows: after
- * evictions the limit may have changed, and in the last round dmem.low doesn't count.
+ * Called when no victim is left that the claim allows. Returns whether to try all victims once
+ * more: some were refused but others evicted, so that the limit may have changed; or else some were
+ * refused because of dmem.low, which is ignored from now on (@claim->low).
  */
 bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim)
 {
@@ -221,8 +233,10 @@ bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim)
 }
 
 /*
- * Returns whether a claim allows to take memory of the cgroup with the share @victim. See the top
- * of the file: protection counts from the closest common ancestor, and NULL stands for the root.
+ * Returns whether a claim allows to evict memory that is charged to the pool @victim; sets
+ * *@hit_low if dmem.low forbids that. Protection counts from the closest common ancestor of both
+ * cgroups; the kernel is given NULL instead of the root cgroup, below which it would find none
+ * protected.
  */
 static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
 			  struct dmem_cgroup_pool_state *victim, bool *hit_low)
@@ -230,7 +244,7 @@ static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
 	struct dmem_cgroup_pool_state *ancestor = NULL, *from = claim->limit;
 	bool may;
 
-	/* Memory of the caller's own cgroup may be taken, protected from other cgroups or not. */
+	/* A cgroup's memory is protected from other cgroups only, not from its own tasks. */
 	if (!from && victim == claim->pool)
 		return true;
 	if (!from)
@@ -244,8 +258,8 @@ static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
 }
 
 /*
- * Returns whether a claim allows to evict an allocation, and notes the reason of a refusal in
- * the claim. The reservation is held. May sleep and allocate.
+ * Returns whether a claim allows to evict an allocation. Sets @claim->refused if not, and
+ * @claim->hit_low if dmem.low is the reason. The reservation is held. May sleep and allocate.
  */
 bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
 {
@@ -263,10 +277,11 @@ bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
 /**
  * pagoda_dmem_protects() - Test whether dmem.min protects an allocation from the current task
  * @bo: Allocation, reservation held
- * @place: Place that is wanted; NULL if a limit was lowered: no allocation is protected then
+ * @place: Place that TTM wants to make room in; NULL if TTM evicts because a cgroup's maximum was
+ *	lowered: no allocation is protected then
  *
- * An allocation in the aperture segment is protected only if @place asks for addresses: not
- * when TTM swaps the pages out, nor for a place without addresses (&ttm_place.lpfn is 0).
+ * An allocation in the aperture segment is protected only if @place asks for aperture addresses
+ * (&ttm_place.lpfn isn't 0), so neither when TTM swaps the pages out, nor from other places.
  *
  * Context: May sleep and allocate.
  * Return: true if @bo must stay.
@@ -290,8 +305,9 @@ bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place)
 }
 
 /*
- * Returns true if the current task's cgroup is charged for an allocation, or none is: then a
- * move charges the same cgroup. The reservation is held. May sleep and allocate.
+ * Returns true if the current task's cgroup is charged for an allocation, or no cgroup is: then a
+ * move by the current task doesn't charge its cgroup for another cgroup's memory. The reservation
+ * is held. May sleep and allocate.
  */
 bool pagoda_dmem_is_own(struct pagoda_bo *bo)
 {
@@ -307,9 +323,9 @@ bool pagoda_dmem_is_own(struct pagoda_bo *bo)
 	return same;
 }
 
-/* ---- The cgroup that is charged ------------------------------------------------- */
+/* ---- Threads in the cgroups of clients, so that these are charged --------------- */
 
-/* A call of @run(@arg) by a client's thread. */
+/* A call of @run(@arg) in &pagoda_payer.worker, a client's thread. */
 struct payer_turn {
 	struct kthread_work work;
 	void (*run)(void *arg);
@@ -332,8 +348,9 @@ static void payer_stop(struct pagoda_payer *payer)
 }
 
 /*
- * Moves a client's thread to the current task's cgroup; ends the thread if that is the root cgroup,
- * where work items run. @pool is the cgroup's share, or NULL if the cgroup is above its maximum.
+ * Moves a client's thread, created if there is none, to the current task's cgroup; ends the thread
+ * if that is the root cgroup, where work items run. @pool is the pool of VRAM that the cgroup has,
+ * or NULL if the cgroup is above its maximum.
  */
 static int payer_move(struct pagoda_vidmm *vidmm, struct pagoda_payer *payer,
 		      struct dmem_cgroup_pool_state *pool)
@@ -379,15 +396,15 @@ static int payer_follow_locked(struct pagoda_vidmm *vidmm, struct pagoda_payer *
 }
 
 /**
- * pagoda_payer_follow() - Charge a client's work to the cgroup of the current call
+ * pagoda_payer_follow() - Charge what a client's work items allocate to the current task's cgroup
  * @vidmm: Memory manager
  * @client: Client
  *
- * Moves the client's thread if the cgroup has changed, which takes long; else does nothing. Two
- * cgroups that are above their maximum can't be told apart: then an existing thread stays in its
- * cgroup.
+ * Moves the client's thread, &pagoda_payer.worker, if the current task's cgroup isn't that of the
+ * last call, which takes long; else does nothing. While the cgroup is above its maximum it can't be
+ * compared: an existing thread then stays in its cgroup.
  *
- * Context: May sleep and allocate. Outside of all locks and sections.
+ * Context: May sleep and allocate. Outside of all locks and of pagoda_enter() sections.
  * Return: 0 or a negative errno.
  */
 int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
@@ -417,7 +434,7 @@ int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client
  *
  * The thread leaves its cgroup, which may then be removed.
  *
- * Context: Sleeps. Outside of all locks and sections.
+ * Context: Sleeps. Outside of all locks and of pagoda_enter() sections.
  */
 void pagoda_payer_end(struct pagoda_client *client)
 {
@@ -433,10 +450,10 @@ void pagoda_payer_end(struct pagoda_client *client)
 /**
  * pagoda_payer_run() - Call a function in the cgroup of a client
  * @payer: The client's thread
- * @run: Function, called with no lock of the caller held
+ * @run: Function; the client's thread calls it, or the caller if the client has no thread
  * @arg: Argument of @run
  *
- * Context: In a work item; holds no lock that @run takes. Sleeps until @run has returned.
+ * Context: In a work item that holds no lock which @run takes. Sleeps until @run has returned.
  */
 void pagoda_payer_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files about allocations share. */
+/* Declarations that only the files of bo/ use. */
 #ifndef PAGODA_VIDMM_BO_INTERNAL_H
 #define PAGODA_VIDMM_BO_INTERNAL_H
 
@@ -20,25 +20,34 @@ struct ttm_place;
 struct ttm_placement;
 struct ttm_resource_manager;
 
-/* All copies of allocations in VRAM (copy.c). */
+/* All copies, in system memory, of the content of allocations in VRAM (copy.c). */
 struct pagoda_copies {
-	atomic64_t bytes;		/* sizes of all copies whose pages aren't freed yet */
-	u64 limit;			/* largest value of @bytes; constant */
-	spinlock_t lock;		/* list, unwanted; also taken by the shrinker */
-	struct list_head list;		/* struct pagoda_copy, oldest first */
-	struct list_head unwanted;	/* copies whose pages @work is to free */
+	atomic64_t bytes;		/* sum of the sizes of copies that have pages */
+	u64 limit;			/* largest value that @bytes may have; constant */
+	spinlock_t lock;		/* protects list, unwanted; taken in reclaim, too */
+	struct list_head list;		/* struct pagoda_copy not in @unwanted, oldest first */
+	struct list_head unwanted;	/* struct pagoda_copy whose pages @work is to free */
 	struct work_struct work;
-	struct shrinker *shrinker;	/* fills @unwanted; NULL when the hardware is gone */
+	struct shrinker *shrinker;	/* fills @unwanted; NULL once unregistered */
 };
 
-/* Offered allocations in VRAM. */
+/* Offered allocations in VRAM, whose content may be discarded (offer.c). */
 struct pagoda_offers {
-	spinlock_t lock;	/* ranks, count */
-	struct list_head ranks[PAGODA_OFFER_RANKS];	/* oldest offers first */
-	u32 count;		/* allocations in all of @ranks */
+	spinlock_t lock;	/* protects ranks, count */
+	struct list_head ranks[PAGODA_OFFER_RANKS];	/* by rank, oldest offer first */
+	u32 count;		/* allocations in @ranks, or taken out to be tried */
 };
 
-/** typedef pagoda_take_fn - Evicts a victim; see pagoda_bo_place_taking() */
+/**
+ * typedef pagoda_take_fn - Evicts one victim from @place, if @claim allows, to make room for @want
+ * @want: Allocation that needs room, reservation held
+ * @place: Place in VRAM where @want needs room
+ * @ctx: Whether waits may be interrupted, and which reservation a victim may share
+ * @claim: Says which victims may be evicted; notes refusals
+ * @tried: Gets the victims that the caller isn't to try again
+ *
+ * Return: true if a victim was evicted; false if none is left.
+ */
 typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *place,
 			       const struct ttm_operation_ctx *ctx,
 			       struct pagoda_dmem_claim *claim, struct list_head *tried);

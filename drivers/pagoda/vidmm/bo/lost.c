@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lost content: the case that neither the device nor the CPU could finish a copy or a fill.
+ * Lost content: neither the device nor the CPU could finish a copy or a fill of an allocation.
  *
- * The dma_fence signalling path can only set &pagoda_bo.content.unclean. Page faults, ptrace
- * and moves clear the memory before they show or move the content. A reset of the device needs
- * no flag for VRAM: the content belongs to an earlier reset epoch then.
+ * The dma_fence signalling path can only mark the allocation (pagoda_bo_mark_lost()). Submissions,
+ * page faults, ptrace, dma-buf and moves clear the memory before they use the content. A reset of
+ * the device sets no flag: after a reset &pagoda_bo.content.epoch of an allocation in VRAM is old.
  */
 #include <linux/highmem.h>
 #include "core/core.h"
@@ -17,19 +17,18 @@
 #include "bo.h"
 
 /**
- * pagoda_lost_mark() - Get the numbers of losses by failed paging and of resets so far
+ * pagoda_lost_mark() - Get the numbers of losses of content and of resets so far
  * @vidmm: The manager
  *
  * A loss is counted when the allocation is marked, before the fence of the lost operation signals.
- * A reset of the device is counted at once. Operations that the device refused because of a reset
- * count as resets, too, but may be counted much later: all paging is given up until the device is
- * rebuilt.
+ * A reset of the device is counted at once. A loss that a reset caused counts as a reset, too, but
+ * may be counted much later: all paging is given up until the device is rebuilt.
  *
  * Return: A mark for pagoda_lost_since().
  */
 u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
 {
-	/* Pairs with stream_lost_packet(): the losses of a reset are counted after the reset. */
+	/* Pairs with stream_lost_content(): a reset, and @aborts, is counted before its losses. */
 	u32 losses = atomic64_read_acquire(&vidmm->losses);
 	u64 resets = pagoda_reset_epoch(vidmm) + atomic64_read(&vidmm->aborts);
 
@@ -42,11 +41,11 @@ u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
  * @mark: From pagoda_lost_mark(), taken before allocations were looked at
  *
  * Content is lost if a packet that moves or clears an allocation wasn't executed: the allocation's
- * memory may then hold what another allocation left there. A caller waits for the fences of the
- * paging operations emitted before, then tests: with 0, no allocation shows what another left.
+ * memory may then hold what another allocation left there. A caller first waits for the fences of
+ * the paging of its allocations: if 0 is returned then, that paging lost no content.
  *
- * Return: 0 if no loss was counted; -ECANCELED if resets, or losses to a reset, were counted, too;
- * else -EIO.
+ * Return: 0 if no loss was counted since @mark; -ECANCELED if losses and resets were counted; -EIO
+ * if only losses were counted.
  */
 int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
 {
@@ -66,7 +65,7 @@ bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
 	return pagoda_bo_is_in_vram(bo) && bo->content.epoch != pagoda_reset_epoch(bo->vidmm);
 }
 
-/* Emits the notice of lost content: a transfer without size and destination (C35, C192). */
+/* Tells the device that content was lost: a TRANSFER without size and target (C35, C192). */
 static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 {
 	struct pagoda_paging_op op = {
@@ -81,13 +80,13 @@ static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 	return pagoda_stream_emit(txn, &op);
 }
 
-/* Returns the size of the next fill, which takes no longer than a piece of a move. */
+/* Returns the size of the next FILL: the rest of the range, at most PAGODA_PIECE_BYTES. */
 static u64 lost_piece(const struct pagoda_vram_cursor *cur)
 {
 	return min_t(u64, cur->size, PAGODA_PIECE_BYTES);
 }
 
-/* Returns the cost of fills of the first @size bytes, and of lost_tell(). */
+/* Returns an upper bound of the cost of FILLs of the first @size bytes, and of lost_tell(). */
 static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 {
 	struct pagoda_vram_cursor cur;
@@ -103,7 +102,10 @@ static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 	};
 }
 
-/* Clears an allocation in VRAM, after lost_tell() if @tell. Page tables are written anew. */
+/*
+ * Has the device fill an allocation in VRAM with zeros, after lost_tell() if @tell is set. A page
+ * table isn't filled, because its entries are written anew.
+ */
 static int lost_fill(struct pagoda_bo *bo, bool tell)
 {
 	struct dma_resv *resv = bo->ttm.base.resv;
@@ -155,11 +157,12 @@ static void lost_clear_pages(struct ttm_tt *tt)
  * pagoda_lost_clear() - Clear an allocation with lost content
  * @bo: Allocation, reservation held
  *
- * Does nothing unless content was lost since the last call. A copy under way may lose content, too:
- * callers that show content wait for the copy first.
+ * Does nothing unless content was lost since the last call. Doesn't wait until the device has
+ * cleared VRAM. A copy that is still under way may lose content, too: a caller that shows the
+ * content waits for the copy before the call.
  *
  * Context: May sleep and allocate.
- * Return: 0 or a negative errno; after an error the allocation is still to be cleared.
+ * Return: 0 or a negative errno; after an error the allocation still has to be cleared.
  */
 int pagoda_lost_clear(struct pagoda_bo *bo)
 {
@@ -170,7 +173,7 @@ int pagoda_lost_clear(struct pagoda_bo *bo)
 	dma_resv_assert_held(bo->ttm.base.resv);
 	if (stale)
 		pagoda_bo_mark_lost(bo);
-	/* Pairs with pagoda_bo_mark_lost(). */
+	/* Pairs with pagoda_bo_mark_lost(): sees losses by paging whose fence has signalled. */
 	if (!smp_load_acquire(&bo->content.unclean))
 		return 0;
 	if (!stale)
@@ -178,7 +181,7 @@ int pagoda_lost_clear(struct pagoda_bo *bo)
 	WRITE_ONCE(bo->content.unclean, false);
 	pagoda_settled_clear(bo);
 	pagoda_copy_written(bo);
-	/* Zeros are the same in rows and in tiles. */
+	/* Zeros are the same in rows and in tiles: no swizzling range is needed from now on. */
 	pagoda_swizzle_drop(bo);
 	if (pagoda_bo_is_in_vram(bo)) {
 		bo->content.epoch = pagoda_reset_epoch(bo->vidmm);
@@ -199,11 +202,11 @@ static int lost_acknowledge(struct pagoda_bo *bo)
 
 	if (ret)
 		return -ERESTARTSYS;
-	/* Clear now: content that is cleared later would count as lost once more. */
+	/* Clear now: clearing content from before a reset later would set @lost once more. */
 	ret = pagoda_lost_clear(bo);
 	if (!ret && READ_ONCE(bo->content.lost)) {
 		WRITE_ONCE(bo->content.lost, false);
-		/* Pairs with pagoda_bo_mark_lost(). */
+		/* Pairs with pagoda_bo_mark_lost(): content lost meanwhile stays marked. */
 		smp_mb();
 		if (READ_ONCE(bo->content.unclean))
 			WRITE_ONCE(bo->content.lost, true);
@@ -214,12 +217,12 @@ static int lost_acknowledge(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_lost_acknowledge() - Report lost content to the client and reset the flag
+ * pagoda_lost_acknowledge() - Report lost content to the client and clear &pagoda_bo.content.lost
  * @bo: Allocation
  *
- * Context: May sleep and allocate. Outside of sections and reservations.
- * Return: 0 if no content was lost; -EIO if it was: the flag is reset; another negative errno: the
- * flag stays.
+ * Context: May sleep and allocate. Outside of pagoda_enter() sections; no reservation is held.
+ * Return: 0 if @lost wasn't set; -EIO if @lost was set and is cleared now; another negative errno:
+ * @lost isn't cleared.
  */
 int pagoda_lost_acknowledge(struct pagoda_bo *bo)
 {
@@ -236,16 +239,17 @@ int pagoda_lost_acknowledge(struct pagoda_bo *bo)
  * pagoda_lost_settle() - Make sure that an allocation's content can be shown
  * @bo: Allocation, reservation held
  *
- * As pagoda_lost_clear(), but waits until the memory is cleared.
+ * As pagoda_lost_clear(), but waits until the memory is cleared. Doesn't wait for a copy that was
+ * under way before the call, unless content was lost already.
  *
  * Context: May sleep and allocate.
- * Return: 0, a negative errno, or -EIO if the clearing was lost too.
+ * Return: 0, a negative errno, or -EIO if the clearing was lost, too.
  */
 int pagoda_lost_settle(struct pagoda_bo *bo)
 {
 	int ret;
 
-	/* Pairs with pagoda_bo_mark_lost(). */
+	/* Pairs with pagoda_bo_mark_lost(): sees losses by paging whose fence has signalled. */
 	if (!smp_load_acquire(&bo->content.unclean) && !pagoda_lost_is_stale(bo))
 		return 0;
 	ret = pagoda_lost_clear(bo);
@@ -256,10 +260,11 @@ int pagoda_lost_settle(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_swizzle_use() - Bring the CPU's writes into the tiles before a job uses them
+ * pagoda_swizzle_use() - Bring the CPU's writes into an allocation's tiles before a job uses these
  * @bo: Allocation listed by the job; reservation held until the job's fence is added
  *
- * If the device fails to write the window back, the content is lost and the allocation cleared.
+ * Releases the allocation's swizzling range, if there is one: the device writes the content from
+ * the range's window to the tiles. If that fails, the content is lost, and the allocation cleared.
  *
  * Context: May sleep and allocate.
  * Return: 0, or a negative errno if lost content can't be cleared.
@@ -270,7 +275,7 @@ int pagoda_swizzle_use(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_swizzle_use_private() - pagoda_swizzle_use() for a VM's private allocations
+ * pagoda_swizzle_use_private() - Call pagoda_swizzle_use() for a VM's private allocations
  * @vidmm: Memory manager
  * @vm: VM of the job; its reservation is held until the job's fence is added
  *

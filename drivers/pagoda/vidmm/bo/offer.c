@@ -2,21 +2,22 @@
 /*
  * Offered content, which may be discarded without asking its client.
  *
- * An offer is a mark. It has an effect when another allocation needs the place:
+ * OFFER only marks the allocation. The mark has an effect in three cases:
  *
- *	in VRAM		an allocation that is placed there takes room from offered and idle ones,
- *			by rank and age, before TTM looks for victims; those that aren't idle are
- *			in the list TTM looks at first. Either way it is a move to the system
- *			segment without content: DISCARD_CONTENT instead of a copy, in the
- *			stream behind the work that uses the allocation (C170). Nothing waits
- *	system pages	are swapped out as any others; with decommit they are freed instead
- *	a reset		an offered allocation in VRAM leaves it: there is nothing to build anew
+ *	VRAM is needed	for another allocation: first the offered allocations in VRAM that are
+ *			idle leave, by rank and age, before the policy or TTM choose victims; TTM
+ *			has the others in the LRU list that it looks at first. The content isn't
+ *			copied to the system segment: DISCARD_CONTENT is emitted instead, behind
+ *			the work that uses the allocation (C170), and no thread waits
+ *	swap-out	of system pages: an offered allocation is swapped out as any other, but
+ *			with decommit its pages are freed instead
+ *	a reset		offered allocations leave VRAM: their content isn't restored or cleared
  *
- * A discarded allocation is in the system segment without pages; pages that it gets later are
- * zeros. reclaim.c takes an offer back.
+ * An allocation with discarded content is in the system segment without pages; the pages that the
+ * allocation gets later are zeros. residency/reclaim.c takes offers back.
  *
  * Every job of a VM uses the allocations that are private to the VM and bound. If such an
- * allocation is offered, its addresses are made invalid by the VM's next submission, not by OFFER,
+ * allocation is offered, the VM's next submission invalidates the page table entries, not OFFER,
  * because page tables change in the order of paging, behind the jobs.
  */
 #include <drm/drm_device.h>
@@ -62,7 +63,7 @@ bool pagoda_offer_refuses(const struct pagoda_bo *bo)
 	return true;
 }
 
-/* Undoes pagoda_offer_prevent(). */
+/* Undoes pagoda_offer_prevent() for the first @count allocations of @bos. */
 void pagoda_offer_allow(struct pagoda_bo **bos, u32 count)
 {
 	while (count)
@@ -86,7 +87,7 @@ int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
 
 	for (i = 0; i < count; i++) {
 		atomic_inc(&bos[i]->wish.queued);
-		/* Pairs with offer_mark_all(). */
+		/* Pairs with offer_mark_all(): raise @queued, then look for an offer. */
 		smp_mb__after_atomic();
 		if (pagoda_offer_refuses(bos[i])) {
 			pagoda_offer_allow(bos, i + 1);
@@ -96,11 +97,11 @@ int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
 	return 0;
 }
 
-/* ---- Discarding --------------------------------------------------------------- */
+/* ---- Discarding offered content ----------------------------------------------- */
 
 /*
- * Fills the system segment. A move there without a copy needs no pages; pages that the allocation
- * gets later are zeros.
+ * Fills in the place that an allocation goes to when its content is discarded: the system segment.
+ * The move copies nothing and needs no pages; pages that the allocation gets later are zeros.
  */
 static u32 offer_placement(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -110,10 +111,11 @@ static u32 offer_placement(struct pagoda_bo *bo, struct ttm_place *places)
 
 /**
  * pagoda_offer_can_discard() - Test whether a move discards offered content
- * @bo: Allocation, reservation held; TTM made its tt for @to
- * @to: Resource it moves to
+ * @bo: Allocation, reservation held; TTM has created its tt
+ * @to: Resource that the allocation moves to
  *
- * Return: Whether nothing has to be copied.
+ * Return: true if the allocation is offered and goes from VRAM to the system segment, where it has
+ * no pages yet: DISCARD_CONTENT is emitted instead of a copy.
  */
 bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to)
 {
@@ -121,7 +123,10 @@ bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to)
 	       pagoda_move_place(&bo->ttm, to) == PAGODA_PLACE_SYSTEM_EMPTY;
 }
 
-/* Notes that the content is zeros from now on, which are the same in rows and in tiles. */
+/*
+ * Notes that the content is zeros from now on. Zeros are the same in rows and in tiles, so the
+ * swizzling range is dropped.
+ */
 static void offer_forget_content(struct pagoda_bo *bo)
 {
 	bo->offer.discarded = true;
@@ -133,7 +138,8 @@ static void offer_forget_content(struct pagoda_bo *bo)
  * pagoda_offer_discarded() - Note that a move discards an allocation's content
  * @bo: Allocation, reservation held; still in VRAM
  *
- * TTM expects a copy to fill the pages of the new place; they are zeroed instead.
+ * Has TTM zero the pages that the allocation gets later. TTM doesn't do so by itself, because after
+ * a move out of VRAM it expects that a copy fills the pages.
  *
  * Context: May sleep.
  */
@@ -144,15 +150,17 @@ void pagoda_offer_discarded(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_torn() - Note that an allocation stays although some of its content may be discarded
+ * pagoda_offer_torn() - Note that a discard failed: an allocation stays in VRAM, but some of its
+ * content may be gone
  * @bo: Allocation, reservation held
  *
- * The allocation is cleared before its content is shown.
+ * All of the allocation is cleared before its content is shown, and reclaiming the offer reports
+ * that the content was discarded.
  */
 void pagoda_offer_torn(struct pagoda_bo *bo)
 {
 	bo->offer.discarded = true;
-	/* Pairs with pagoda_lost_clear(). */
+	/* Pairs with pagoda_lost_clear(), which clears the allocation. */
 	smp_store_release(&bo->content.unclean, true);
 }
 
@@ -177,8 +185,8 @@ void pagoda_offer_left_vram(struct pagoda_bo *bo)
 }
 
 /*
- * Returns the next offered allocation, by rank and age, with a reference, and moves it to @tried;
- * NULL if there is none.
+ * Moves the offered allocation in VRAM of the lowest rank, and there the one offered first, to
+ * @tried and returns it with a reference; NULL if no allocation is left.
  */
 static struct pagoda_bo *offer_next(struct pagoda_offers *offers, struct list_head *tried)
 {
@@ -188,7 +196,7 @@ static struct pagoda_bo *offer_next(struct pagoda_offers *offers, struct list_he
 	spin_lock(&offers->lock);
 	for (rank = PAGODA_OFFER_LOW; rank < PAGODA_OFFER_RANKS && !found; rank++) {
 		list_for_each_entry(bo, &offers->ranks[rank], offer.entry) {
-			/* An allocation without references is being destroyed. */
+			/* Skip allocations without references, which are being destroyed. */
 			if (!kref_get_unless_zero(&bo->ttm.base.refcount))
 				continue;
 			list_move_tail(&bo->offer.entry, tried);
@@ -201,8 +209,9 @@ static struct pagoda_bo *offer_next(struct pagoda_offers *offers, struct list_he
 }
 
 /*
- * Evicts an offered allocation without its content, unless it has unsignalled fences: work
- * submitted before the offer still uses the content.
+ * Evicts an offered allocation without its content and returns true. Returns false if @claim or
+ * @place rule the allocation out, the move fails, or the allocation has unsignalled fences: work
+ * submitted before the offer still uses the content then.
  */
 static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *place,
 			      const struct ttm_operation_ctx *ctx,
@@ -244,8 +253,9 @@ static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *plac
 }
 
 /*
- * Brings an allocation to VRAM in room that offered allocations leave, without waiting for the
- * device. Returns as pagoda_bo_place_taking(). The caller holds the reservation.
+ * Brings an allocation to VRAM, to room that offered allocations make by leaving VRAM, without
+ * waiting for the device. Returns what pagoda_bo_place_taking() returns; -ENOMEM if no allocation
+ * is offered. The caller holds the reservation.
  */
 int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 		       struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
@@ -258,7 +268,7 @@ int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placeme
 	if (!READ_ONCE(offers->count))
 		return -ENOMEM;
 	ret = pagoda_bo_place_taking(bo, placement, ctx, offer_take_next, claim, &tried);
-	/* Put tried allocations back at the front of their ranks, in the order they had there. */
+	/* Put allocations that stayed back to the front of their ranks, in their former order. */
 	spin_lock(&offers->lock);
 	list_for_each_entry_safe_reverse(each, next, &tried, offer.entry)
 		list_move(&each->offer.entry, &offers->ranks[each->offer.rank]);
@@ -267,11 +277,11 @@ int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placeme
 }
 
 /**
- * pagoda_offer_drop() - Move an offered allocation out of VRAM when VRAM loses or has lost its
- * content
+ * pagoda_offer_drop() - Move an offered allocation out of VRAM, because of a reset or a sleep
  * @bo: Allocation, offered or not, reservation held
  *
- * Nothing is copied (C198).
+ * Discards the content instead of copying it (C198). Does nothing if the allocation isn't offered
+ * or isn't in VRAM.
  *
  * Context: May sleep and allocate.
  * Return: 0 or a negative errno.
@@ -289,7 +299,8 @@ int pagoda_offer_drop(struct pagoda_bo *bo)
  * pagoda_offer_swap_notify() - ttm_device_funcs.swap_notify for allocations
  * @bo: Allocation in the system segment, idle, about to be swapped out; reservation held
  *
- * The pages of an allocation offered with decommit are freed, and TTM finds nothing to swap.
+ * Frees the pages of an allocation that was offered with decommit, so that TTM finds nothing to
+ * swap out. Does nothing for other allocations.
  *
  * Context: May sleep and allocate.
  */
@@ -304,13 +315,14 @@ void pagoda_offer_swap_notify(struct pagoda_bo *bo)
 		return;
 	offer_forget_content(bo);
 	atomic64_add(bo->ttm.base.size, &bo->vidmm->stats.discarded);
-	/* If this move fails, the allocation has no resource until reclaim_commit() places it. */
+	/* If this move fails, @bo has no resource until reclaim_commit() gives it one. */
 	if (pagoda_bo_move(bo, offer_placement, &ctx))
 		pagoda_bo_account(bo, NULL);
 }
 
 /**
- * pagoda_offer_enter() - Add an offered allocation in VRAM to those that are discarded first
+ * pagoda_offer_enter() - Add an offered allocation in VRAM to &pagoda_offers.ranks, at the end of
+ * its rank
  * @bo: Allocation, reservation held
  */
 void pagoda_offer_enter(struct pagoda_bo *bo)

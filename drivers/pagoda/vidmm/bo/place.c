@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Room for an allocation: offered allocations leave first, then victims of the policy. */
+/* Brings an allocation to a place; to make room, offered allocations leave VRAM before others. */
 #include "core/core.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/segment/segment.h"
@@ -9,12 +9,13 @@
 /**
  * pagoda_bo_place() - Bring an allocation to a placement
  * @bo: Allocation, reservation held
- * @where: Fills a placement, as pagoda_bo_placement_resident(). No place at all is refused, because
- *	TTM would drop the content
+ * @where: Fills the placement and returns the number of places, as pagoda_bo_placement_resident().
+ *	0 is refused, because TTM would drop the content
  * @ctx: Whether waits may be interrupted, or happen at all
  *
- * Room in VRAM is made by evicting offered allocations, then victims that the policy chooses, then
- * both kinds once more if dmem.low protects them; at last TTM chooses.
+ * If the first place is in VRAM and isn't restricted to free room, offered allocations are evicted
+ * to make room, then victims that the policy chooses, then allocations of both kinds that dmem.low
+ * protects. If all that isn't enough, TTM makes room or uses the next place.
  *
  * Context: May sleep and allocate.
  * Return: 0, -ENOSPC if @where fills no place, or the result of ttm_bo_validate().

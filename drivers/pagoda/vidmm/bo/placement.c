@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Placements: the only place where the segments that an allocation was created with become
- * placements for TTM.
+ * TTM placements that bring an allocation to its supported, preferred or eviction segments, and
+ * moves to such placements.
  */
 #include "core/core.h"
 #include "core/info.h"
@@ -12,8 +12,8 @@
 #include "internal.h"
 
 /*
- * Only an allocation that the GPU reaches by physical address gets an address in the aperture
- * (C162, C163).
+ * Returns the place of an allocation in the aperture segment. Only an allocation that the GPU
+ * reaches by physical address gets an address in the aperture (lpfn isn't 0; C162, C163).
  */
 static struct ttm_place place_aperture(struct pagoda_bo *bo)
 {
@@ -24,14 +24,17 @@ static struct ttm_place place_aperture(struct pagoda_bo *bo)
 	return place;
 }
 
-/* A pinned allocation stays in its segment, whatever placement is asked for. */
+/* Fills in the present segment of a pinned allocation, whatever placement was asked for. */
 static u32 place_pinned(struct pagoda_bo *bo, struct ttm_place *places)
 {
 	places[0] = (struct ttm_place) { .mem_type = bo->ttm.resource->mem_type };
 	return 1;
 }
 
-/* Fills the place where other devices can reach an allocation that the aperture supports. */
+/*
+ * Fills in the place where devices that import the allocation reach it: the aperture segment, which
+ * must be supported.
+ */
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
 {
 	places[0] = place_aperture(bo);
@@ -39,9 +42,9 @@ u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Fills the places where the GPU can use an allocation: supported segments (C160) in the order
- * of preference (C161). A segment after the first is used only if evictions made no room in the
- * segments before; TTM evicts in that segment, too.
+ * Fills in the places where the GPU can use an allocation: supported segments (C160) in the order
+ * of preference (C161). A later segment is used only if evictions made no room in the segments
+ * before it; TTM evicts from a later segment, too. A pinned allocation stays in its segment.
  */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -64,8 +67,8 @@ u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Fills free room of VRAM for an allocation that prefers VRAM: no other allocation is evicted.
- * Returns 0 if the allocation prefers another segment.
+ * Fills in a single place for an allocation that prefers VRAM: free room in VRAM, for which no
+ * other allocation is evicted. Returns 0 if the allocation prefers another segment.
  */
 u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -76,8 +79,8 @@ u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Fills free room in VRAM, then the other segments in the order of preference, for an allocation
- * that prefers VRAM and could be used in another segment: no other allocation is evicted from VRAM.
+ * Fills in the places of pagoda_bo_placement_resident() for an allocation that prefers VRAM and has
+ * another supported segment, but allows only free room in VRAM: no allocation is evicted from VRAM.
  */
 u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -88,10 +91,11 @@ u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Fills the places that an allocation is evicted to: the eviction segment (C37), then the
- * system segment, which always has room. An offered allocation goes to the system segment
- * without its content. An allocation that is charged to another cgroup than the caller's
- * doesn't go to the aperture, because TTM would charge the caller for it.
+ * Fills in the places that an allocation in VRAM is evicted to: the aperture if it is an eviction
+ * segment of the allocation (C37), then the system segment, which always has room. An offered
+ * allocation goes to the system segment without its content. An allocation that is charged to
+ * another cgroup than the current task's goes there, too: in the aperture TTM would charge the
+ * current task's cgroup.
  */
 u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -107,10 +111,10 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Fills the places where the CPU can reach an allocation: the visible part of VRAM if there
- * is such a part with enough free room, else system memory, in the aperture segment if that is
- * supported. No other allocation is evicted for a CPU access. A tiled surface isn't shown in
- * VRAM, nor is an allocation that isn't declared CPU-visible (C175).
+ * Fills in the places where the CPU can reach an allocation: free room in the visible part of VRAM,
+ * then the aperture segment if it is supported, then the system segment. No other allocation is
+ * evicted for a CPU access. VRAM is left out for a tiled surface, which the CPU can't read there as
+ * rows, and for an allocation that isn't declared CPU-visible (C175).
  */
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -132,8 +136,8 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Returns as ttm_bo_validate(), but tells two cases of its -ENOMEM apart: -ENOSPC is a lack of
- * room in the segment, which evictions could end; -ENOMEM is a lack of system memory, which
+ * Calls ttm_bo_validate() and returns its result, but splits its -ENOMEM: -ENOSPC for a lack of
+ * room in the segment, which evictions could end; -ENOMEM for a lack of system memory, which
  * evictions would make worse.
  */
 static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
@@ -152,11 +156,12 @@ static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
 }
 
 /*
- * Brings an allocation to VRAM. While there is no room, @take evicts a victim from @place that
- * @claim allows, or returns false; @take adds victims that aren't to be tried again to @tried.
- * Doesn't wait for the device. Returns -ENOMEM if there isn't enough room or memory, or if
- * @placement doesn't evict from VRAM, -ERESTARTSYS if a victim's move was interrupted, else the
- * result of ttm_bo_validate(). The caller holds the reservation.
+ * Brings an allocation to VRAM, the first place of @placement. While there is no room, @take evicts
+ * a victim that @claim allows from that place, or returns false if none is left; @take adds the
+ * victims that aren't to be tried again to @tried. Doesn't wait for the device. Returns -ENOMEM if
+ * there isn't enough room or memory, or if the first place isn't in VRAM or allows only free room;
+ * -ERESTARTSYS if a signal ended a victim's move; else the result of ttm_bo_validate(). The caller
+ * holds the reservation.
  */
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
@@ -170,7 +175,7 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 
 	if (place->mem_type != TTM_PL_VRAM || place->flags & TTM_PL_FLAG_DESIRED)
 		return -ENOMEM;
-	/* TTM evicts nothing by itself: place_try() fails without free room. */
+	/* With this flag TTM evicts nothing: place_try() fails if there is no free room. */
 	calm.flags |= TTM_PL_FLAG_DESIRED;
 	atomic_inc(&bo->vidmm->taking);
 	do {
@@ -185,8 +190,9 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 }
 
 /*
- * Returns the bulk move with which each job moves its VM's private allocations to the end of the
- * LRU list, or NULL if the allocation isn't in it: not private, without handle, or offered.
+ * Returns the bulk move that an allocation belongs in: that of the VM that the allocation is
+ * private to, with which each job moves all private allocations of its VM to the end of the LRU
+ * list; or NULL if the allocation isn't private, has no handle, or is offered.
  */
 static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
 {
@@ -199,8 +205,8 @@ static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
  * pagoda_priority_apply() - Note that an allocation's priority, handle or offer changed
  * @bo: Allocation, reservation held
  *
- * Tells the policy and promotion. If the change puts the allocation into another LRU list or bulk
- * move of TTM, the allocation goes to the end there.
+ * Tells the policy, which chooses victims, and promotion, which brings allocations back to VRAM. If
+ * the allocation now belongs in another LRU list or bulk move of TTM, it is moved to the end there.
  *
  * Context: Takes TTM's LRU lock.
  */
@@ -222,8 +228,9 @@ void pagoda_priority_apply(struct pagoda_bo *bo)
 }
 
 /*
- * Moves an allocation to a placement that @where fills, without making room. Returns 0, -ENOSPC if
- * @where fills no place, or the result of ttm_bo_validate(). The caller holds the reservation.
+ * Moves an allocation to the placement that @where fills. Unlike pagoda_bo_place(), doesn't evict
+ * other allocations first: only TTM makes room. Returns 0, -ENOSPC if @where fills no place, or the
+ * result of ttm_bo_validate(). The caller holds the reservation.
  */
 int pagoda_bo_move(struct pagoda_bo *bo,
 		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),

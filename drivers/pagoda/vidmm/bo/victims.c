@@ -2,20 +2,22 @@
 /*
  * Victims in VRAM: the policy chooses them before TTM takes the least recently used.
  *
- * The policy (policy.c) knows neither locks nor allocations. This file tells it of events:
+ * The policy (ledger/policy.c) knows neither locks nor allocations. This file asks the policy for
+ * victims and evicts them. ledger/candidates.c tells the policy of events:
  *
- *	an allocation came to VRAM or left it		pagoda_victims_moved()
+ *	an allocation came to VRAM or left VRAM		pagoda_victims_moved()
  *	a submission lists allocations			pagoda_victims_used()
  *	a call needs allocations at the same time	pagoda_victims_keep()
  *	a priority or an offer changed			pagoda_victims_changed()
  *
- * A job uses every bound allocation that is private to its VM, without listing it. Telling the
- * policy of each of them would make a submission more expensive the more there are. The VM notes
- * the time of its last job instead, and the policy is told when it chooses such an allocation.
+ * A job uses every bound allocation that is private to its VM, without listing it. If the policy
+ * were told of each of these, a submission would cost more the more of them there are. Instead the
+ * VM notes the time of its last job, and the policy is told of that use when it chooses such an
+ * allocation as a victim.
  *
- * A victim stays, set aside, while another thread holds its reservation. TTM comes last, with an
- * order of its own: it waits for reservations, and evicts page tables and save areas too, which
- * the policy isn't told of because their VM decides when they may leave.
+ * A victim whose reservation another thread holds is passed over. TTM comes last, with an order of
+ * its own: TTM waits for reservations, and also evicts page tables and save areas, which the policy
+ * isn't told of because their VM decides when they may leave.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -30,15 +32,17 @@
 #include "internal.h"
 
 /*
- * Limit of private allocations that a choice of a victim passes over because jobs of their VM used
- * them after the last use that the policy was told of. Otherwise allocations of a VM in use would
- * leave before those of an idle VM; allocations of the same VM are equally good victims.
+ * Most private allocations that a search for one victim passes over because jobs of their VM used
+ * them after the last use that the policy was told of. Without passing over, allocations of a VM in
+ * use would leave before those of an idle VM. There is a limit, because allocations of the same VM
+ * are equally good victims.
  */
 #define LATE_MAX	64
 
 /*
- * Returns whether jobs of its VM used a private allocation, which they needn't list, after the last
- * use that the policy knows of. The policy then knows of that use, too.
+ * Returns whether jobs of the VM that @bo is private to, which don't list @bo, used it after the
+ * last use that the policy was told of. If so, tells the policy of that use. Also notes that a copy
+ * of @bo is outdated (written.c) if such jobs may have written to @bo.
  */
 static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
@@ -67,9 +71,9 @@ static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
 }
 
 /*
- * Returns the next victim with a reference and adds it to @tried, or returns NULL. Skips
- * allocations without references, and those in another caller's list of tried victims: that
- * caller puts them back.
+ * Returns the policy's next victim with a reference and adds it to @tried; NULL if none is left.
+ * Skips allocations without references, and those in another caller's list of tried victims, which
+ * that caller makes candidates again.
  */
 static struct pagoda_bo *victims_next(struct pagoda_victims *victims,
 				      enum pagoda_policy_need need, struct list_head *tried)
@@ -88,8 +92,8 @@ static struct pagoda_bo *victims_next(struct pagoda_victims *victims,
 }
 
 /*
- * A victim that could not be evicted becomes a candidate again, behind the candidates that were
- * before it. Drops the references.
+ * Empties @tried: makes victims that are still in VRAM candidates of the policy again, and drops
+ * the references that victims_next() took.
  */
 static void victims_put_back(struct pagoda_victims *victims, struct list_head *tried)
 {
@@ -105,9 +109,9 @@ static void victims_put_back(struct pagoda_victims *victims, struct list_head *t
 }
 
 /*
- * Returns whether the reservation of a victim is locked, without waiting. @mine is the
- * reservation of the allocation that needs room, which is held; a victim may share it, and then
- * @ctx says whether the victim may be evicted.
+ * Tries to lock a victim's reservation, without waiting; returns whether the victim may be evicted
+ * now. @mine is the reservation of the allocation that needs room, which is held. If the victim
+ * shares @mine, nothing is locked, and @ctx says whether the victim may be evicted.
  */
 bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 			 const struct ttm_operation_ctx *ctx)
@@ -124,8 +128,9 @@ void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine)
 }
 
 /*
- * Returns whether a victim was evicted. An allocation with content that isn't needed is no
- * victim here: TTM discards its content instead of moving it.
+ * Evicts a victim, whose reservation is held, from VRAM and returns whether that succeeded. Refuses
+ * allocations that are pinned, that @claim or @place rule out, or whose content isn't needed
+ * (@discardable): TTM discards such content instead of moving it.
  */
 static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 			  const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
@@ -149,8 +154,8 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 }
 
 /*
- * Evicts a victim although no allocation waits for the room: &pagoda_bo.wish.released keeps
- * promotion from bringing the victim back.
+ * Evicts a victim although no allocation needs the room now, and returns whether that succeeded.
+ * Sets &pagoda_bo.wish.released, so that promotion doesn't bring the victim back.
  */
 static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
 			 const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
@@ -165,8 +170,9 @@ static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
 }
 
 /*
- * Returns the victim that was evicted, with the reference that @tried holds, or NULL if no
- * victim can be evicted. @mine: reservation that the caller holds, or NULL.
+ * Evicts the policy's next victim that can be evicted. Returns that victim, to which @tried holds a
+ * reference, or NULL if no victim can be evicted. @mine is the held reservation of the allocation
+ * that needs room; NULL if no allocation does, see victims_trim().
  */
 static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct dma_resv *mine,
 				      const struct ttm_place *place,
@@ -197,8 +203,9 @@ static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *pl
 }
 
 /*
- * Brings an allocation to VRAM in room that the policy's victims leave, without waiting for the
- * device. Returns as pagoda_bo_place_taking(). The caller holds the reservation.
+ * Brings an allocation to VRAM, to room that the policy's victims make by leaving VRAM, without
+ * waiting for the device. Returns what pagoda_bo_place_taking() returns; -ENOMEM if TTM chooses all
+ * victims (&pagoda_victims.asked isn't set). The caller holds the reservation.
  */
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			 struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
@@ -235,10 +242,10 @@ static u64 victims_trim_pass(struct pagoda_vidmm *vidmm, u64 bytes,
 }
 
 /*
- * Evicts victims that @claim allows until at least @bytes have left VRAM, there is no victim
- * left, or a signal is pending; returns the number of bytes. The policy chooses even if TTM
- * chooses in other cases; memory that dmem.low protects comes last. Called in a section;
- * locks one reservation at a time and doesn't wait for the device.
+ * Evicts victims that @claim allows until at least @bytes have left VRAM, no victim is left, or a
+ * signal is pending; returns the number of bytes that left. The policy chooses the victims even if
+ * &pagoda_victims.asked isn't set; memory that dmem.low protects comes last. Called in a
+ * pagoda_enter() section; locks one reservation at a time and doesn't wait for the device.
  */
 u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim)
 {
@@ -254,14 +261,14 @@ u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dme
 /**
  * pagoda_vidmm_trim() - Evict allocations as if the caller needed their VRAM
  * @vidmm: The manager
- * @bytes: Minimum number of bytes; fewer if no victim is left
+ * @bytes: Number of bytes that leave VRAM at least; fewer if no victim is left
  *
  * A victim stays out of VRAM until it is used or made resident.
  *
- * Context: Outside of sections and reservations. May sleep and allocate; doesn't wait for the
- * device.
- * Return: 0, or -EINTR or -ERESTARTSYS after a signal; victims evicted before the signal stay out;
- * -ENODEV.
+ * Context: Outside of pagoda_enter() sections; no reservation is held. May sleep and allocate;
+ * doesn't wait for the device.
+ * Return: 0; -EINTR or -ERESTARTSYS after a signal, but victims evicted before the signal stay out;
+ * -ENODEV if the device is gone.
  */
 int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Work that can't be made yet, see sync.h.
+ * Queues of deferred work: accepted work that can't be submitted yet, see sync.h.
  *
- * The worker of a queue looks at the first item only. It runs again when that for which the item
- * waits tells so: a callback of a dma_fence, the value of a monitored fence, a point that comes
- * (missing.c), or the owner (pagoda_deferred_again()).
+ * The worker of a queue looks at the first item only. The worker runs again when a dma_fence that
+ * the item waits for signals, a monitored fence gets the value, a syncobj gets the point
+ * (missing.c), or the owner of the queue calls pagoda_deferred_again().
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/ktime.h>
@@ -18,7 +18,7 @@
 #include "internal.h"
 #include "sync.h"
 
-/* Shortest and longest interval between two lookups by the worker, in jiffies. */
+/* Shortest and longest delay, in jiffies, after which an item is tried again after -EAGAIN. */
 #define PATIENCE_MIN	1
 #define PATIENCE_MAX	(HZ / 20 ?: 1)
 
@@ -27,8 +27,8 @@
  * @item: Item; @item->is_paging is set
  * @syncs: Fences that the item waits for and signals
  *
- * User space may keep the fence of a failed item until after this module is unloaded. The fence
- * therefore has the operations of the dma-buf core.
+ * Allocates the fence that is published if the item fails. User space may keep that fence until
+ * after this module is unloaded, so it has the operations of the dma-buf core.
  *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -44,7 +44,10 @@ int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syn
 	return 0;
 }
 
-/* Frees an item that was removed from the queue; publishes its failure fence first if @error. */
+/*
+ * Frees an item that was removed from its queue. If @error, first publishes the item's failure
+ * fence, with the error, in all that the item signals.
+ */
 static void deferred_end(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
 			 int error)
 {
@@ -74,8 +77,9 @@ static void deferred_drop_fence(struct pagoda_deferred *queue)
 }
 
 /*
- * Returns true if a fence, and all points before it on its timeline, have signalled or are of the
- * queue's own work. Else the callback of an unsignalled one starts the worker again.
+ * Returns true if a fence, and all points before the fence on its timeline, have signalled or
+ * belong to the queue's own work. Else the worker runs again when one of these fences has
+ * signalled.
  */
 static bool deferred_fence_is_done(struct pagoda_deferred *queue, struct dma_fence *fence)
 {
@@ -95,7 +99,10 @@ static bool deferred_fence_is_done(struct pagoda_deferred *queue, struct dma_fen
 	return true;
 }
 
-/* Returns true if the next item doesn't wait for a dma_fence or for its owner. */
+/*
+ * Returns true if the next item needn't wait until a dma_fence signals or
+ * &pagoda_deferred_ops.ready returns true.
+ */
 static bool deferred_is_ready(struct pagoda_deferred *queue, const struct pagoda_syncs *syncs)
 {
 	struct dma_fence *fence;
@@ -121,7 +128,7 @@ static struct pagoda_deferred_item *deferred_first(struct pagoda_deferred *queue
 	return item;
 }
 
-/* Removes an item, and a queue without items from those that pagoda_deferred_kick() kicks. */
+/* Removes an item from its queue; and the queue, if empty now, from &pagoda_vidmm.deferred. */
 static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_vidmm *vidmm = queue->vidmm;
@@ -137,11 +144,11 @@ static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferre
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 }
 
-/* A call of &pagoda_deferred_ops.make in the owner's cgroup. */
+/* Argument of deferred_turn(): a call of &pagoda_deferred_ops.make in the client's cgroup. */
 struct deferred_turn {
 	struct pagoda_deferred *queue;
 	struct pagoda_deferred_item *item;
-	int error;	/* out: 0 or a negative errno; -EAGAIN = later */
+	int error;	/* out: result of the call, or -EAGAIN or -ENODEV */
 };
 
 static void deferred_turn(void *arg)
@@ -156,17 +163,23 @@ static void deferred_turn(void *arg)
 	pagoda_leave(queue->vidmm);
 }
 
-/* Returns whether all that an item waits for exists; if not, the queue hears of what is missing. */
+/*
+ * Returns whether all fences and values that an item waits for exist. If not, the worker runs again
+ * when a missing one comes.
+ */
 static bool deferred_look(struct pagoda_deferred *queue, struct pagoda_syncs *syncs)
 {
 	if (pagoda_syncs_look(syncs))
 		return true;
 	pagoda_missing_note(queue, pagoda_syncs_missing(syncs));
-	/* The point may have come before the note. */
+	/* Look again: the point may have come before pagoda_missing_note(). */
 	return pagoda_syncs_look(syncs);
 }
 
-/* Returns true if the worker is to look again after a delay. */
+/*
+ * Submits items, or ends them with an error, in order, until one has to wait. Returns true if the
+ * worker has to run again after &pagoda_deferred.patience.
+ */
 static bool deferred_run(struct pagoda_deferred *queue)
 {
 	struct deferred_turn turn = { .queue = queue };
@@ -174,7 +187,7 @@ static bool deferred_run(struct pagoda_deferred *queue)
 	int error;
 
 	WRITE_ONCE(queue->runs, queue->runs + 1);
-	/* Order the counter before the lookup. Pairs with pagoda_deferred_settle(). */
+	/* Count the run before looking up points. Pairs with pagoda_deferred_settle(). */
 	smp_mb();
 	deferred_drop_fence(queue);
 	while ((turn.item = deferred_first(queue, &error))) {
@@ -219,7 +232,7 @@ static void deferred_work(struct work_struct *work)
  * @vidmm: Manager
  * @payer: The client's payer, which outlives the queue
  * @ops: Functions of the owner
- * @until_done: Dma_fences must have signalled before an item is made
+ * @until_done: Dma_fences that an item waits for must have signalled before the item is submitted
  */
 void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vidmm,
 			  struct pagoda_payer *payer, const struct pagoda_deferred_ops *ops,
@@ -239,13 +252,16 @@ void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vi
 	init_waitqueue_head(&queue->room);
 }
 
-/* Returns true if no item waits. Takes no lock: the caller excludes threads that add items. */
+/* Returns true if the queue has no item. Takes no lock: the caller keeps items from being added. */
 bool pagoda_deferred_is_empty(struct pagoda_deferred *queue)
 {
 	return !READ_ONCE(queue->count);
 }
 
-/* Inserts an item by priority, even before an item that is being made. */
+/*
+ * Inserts an item behind all items of equal or higher priority. An item of lower priority that is
+ * being submitted at the moment may then follow it.
+ */
 static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_deferred_item *before;
@@ -261,8 +277,9 @@ static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferre
  * @queue: Queue; the caller excludes pagoda_deferred_cancel()
  * @item: Prepared item, owned by the queue afterwards
  *
- * Empties the binary syncobjs that the item signals, and therefore can't fail: if the queue was
- * stopped meanwhile, the item ends with the queue's error and signals its syncobjs.
+ * Empties the binary syncobjs that the item signals, and therefore mustn't fail: if the queue was
+ * stopped before, the item is added, too, and the worker signals its syncobjs with the queue's
+ * error.
  *
  * Context: Takes spinlocks.
  */
@@ -284,8 +301,8 @@ void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_i
 }
 
 /*
- * Returns true if a run of the worker that began after @before runs found the next item held up.
- * pagoda_deferred_flush() alone doesn't guarantee such a run.
+ * Returns true if a run of the worker that began when &pagoda_deferred.runs was @before or more
+ * found that a point or value that the next item waits for doesn't exist.
  */
 static bool deferred_is_held_up(struct pagoda_deferred *queue, u32 before)
 {
@@ -295,8 +312,8 @@ static bool deferred_is_held_up(struct pagoda_deferred *queue, u32 before)
 }
 
 /*
- * Waits for the end of a run that is queued or going on. Finds nothing to wait for while another
- * thread is queueing the work.
+ * Waits for the end of a run of the worker that is queued or going on. Doesn't wait if another
+ * thread is just queueing the worker.
  */
 VISIBLE_IF_KUNIT void pagoda_deferred_flush(struct pagoda_deferred *queue)
 {
@@ -304,7 +321,9 @@ VISIBLE_IF_KUNIT void pagoda_deferred_flush(struct pagoda_deferred *queue)
 	flush_delayed_work(&queue->work);
 }
 
-/* Has the items that are in the queue made as soon as the dma_fences exist. */
+/*
+ * Has the present items submitted once the dma_fences exist, signalled or not, that they wait for.
+ */
 static void deferred_hurry(struct pagoda_deferred *queue)
 {
 	unsigned long flags;
@@ -316,22 +335,23 @@ static void deferred_hurry(struct pagoda_deferred *queue)
 }
 
 /**
- * pagoda_deferred_settle() - Have all items made that can be made
+ * pagoda_deferred_settle() - Have all items submitted that can be submitted
  * @queue: Queue
  *
- * Items don't wait for dma_fences to signal, nor for their owner. Afterwards the queue is empty, or
- * its first item waits for a point or value that doesn't exist.
+ * Items are submitted without waiting for dma_fences to signal or for &pagoda_deferred_ops.ready.
+ * Afterwards the queue is empty, or its first item waits for a point or value that doesn't exist.
  *
  * Context: Sleeps, outside of locks and sections; waits for a rebuild and a sleep of the machine.
- * Return: 0 if the queue was empty; -EBUSY if its first item is held up; or -ERESTARTSYS.
+ * Return: 0 if the queue is empty; -EBUSY if the first item's point or value doesn't exist; or
+ * -ERESTARTSYS.
  */
 int pagoda_deferred_settle(struct pagoda_deferred *queue)
 {
 	u32 before;
 
 	/*
-	 * Order the caller's signals before the counter: only a run that begins now must have
-	 * seen them.
+	 * Read the counter after what the caller signalled: a run that begins from now on sees the
+	 * signals. Pairs with deferred_run().
 	 */
 	smp_mb();
 	before = READ_ONCE(queue->runs);
@@ -362,9 +382,10 @@ int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most)
 /**
  * pagoda_deferred_stop() - End all items of a queue with an error
  * @queue: Queue
- * @error: Negative errno for items that wait or are added later; the first error of a queue counts
+ * @error: Negative errno for items that are in the queue or added later; only the first call for a
+ *	queue sets the error
  *
- * Doesn't wait: &pagoda_deferred_ops.make may call this function.
+ * Doesn't wait until the items have ended: &pagoda_deferred_ops.make may call this function.
  *
  * Context: Any, the dma_fence signalling path included.
  */
@@ -375,7 +396,7 @@ void pagoda_deferred_stop(struct pagoda_deferred *queue, int error)
 	spin_lock_irqsave(&queue->lock, flags);
 	if (!queue->error)
 		queue->error = error;
-	/* A queue without items may be freed soon, after pagoda_deferred_cancel(). */
+	/* Queue no work for an empty queue: after pagoda_deferred_cancel() it may be freed. */
 	if (queue->count)
 		mod_delayed_work(system_dfl_wq, &queue->work, 0);
 	spin_unlock_irqrestore(&queue->lock, flags);
@@ -386,7 +407,7 @@ void pagoda_deferred_stop(struct pagoda_deferred *queue, int error)
  * @queue: Queue
  * @error: Negative errno, as for pagoda_deferred_stop()
  *
- * Waits for an item that is being made.
+ * Waits also for an item that is being submitted.
  *
  * Context: Sleeps, outside of sections. The caller holds no lock that &pagoda_deferred_ops.make
  * takes.
@@ -395,10 +416,10 @@ void pagoda_deferred_cancel(struct pagoda_deferred *queue, int error)
 {
 	pagoda_deferred_stop(queue, error);
 	/*
-	 * A flush may find nothing while another thread is queueing the work, and items would be
-	 * left to a run that finds the queue freed.
+	 * A flush may find no run while another thread is queueing the work, and items would be
+	 * left to a run after the queue was freed.
 	 */
 	wait_event(queue->room, pagoda_deferred_is_empty(queue));
-	/* Ends the run that emptied the queue, and a run that deferred_callback() queued. */
+	/* Wait for the run that emptied the queue; cancel one that deferred_callback() queued. */
 	cancel_delayed_work_sync(&queue->work);
 }

@@ -43,8 +43,8 @@ static void mfence_store(struct pagoda_mfence *mfence, struct page *page, u64 va
 }
 
 /*
- * Returns the value of a held fence. While the device is lost, and when it is gone, this is the
- * maximum value, unless the fence was created with NO_MAX_ON_RESET (C184).
+ * Returns the value of a held fence. While the device is being reset, and when the device is gone,
+ * returns U64_MAX, unless the fence was created with NO_MAX_ON_RESET (C184).
  */
 u64 pagoda_mfence_read(struct pagoda_mfence *mfence)
 {
@@ -62,8 +62,9 @@ u64 pagoda_mfence_read(struct pagoda_mfence *mfence)
 }
 
 /*
- * Stores a value in a held fence. A value that isn't larger changes nothing, unless the fence may
- * rewind.
+ * Stores a value in the page of a held fence; or in &pagoda_mfence.saved while the fence shows the
+ * maximum value or the device is gone. A value that isn't larger than the stored one changes
+ * nothing, unless the fence may rewind.
  */
 void pagoda_mfence_write(struct pagoda_mfence *mfence, u64 value)
 {
@@ -75,8 +76,8 @@ void pagoda_mfence_write(struct pagoda_mfence *mfence, u64 value)
 }
 
 /*
- * Stores a value in a held fence unconditionally, and returns the previous value. The device is
- * there: &pagoda_mfence.page isn't NULL.
+ * Stores a value in the page of a held fence, larger or not, and returns the previous value. The
+ * caller checks that &pagoda_mfence.page isn't NULL.
  */
 u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value)
 {
@@ -89,7 +90,10 @@ u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value)
 	return old;
 }
 
-/* Records in &pagoda_mfence.last a value that FENCE_SIGNAL stores. */
+/*
+ * Sets &pagoda_mfence.last to a value that FENCE_SIGNAL stores, if the value is larger or the fence
+ * may rewind.
+ */
 void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value)
 {
 	lockdep_assert_held(&mfence->lock);
@@ -176,8 +180,8 @@ struct pagoda_mfence *pagoda_mfence_get(struct pagoda_mfence *mfence)
 }
 
 /*
- * Drops a reference. The page stays allocated as long as the page is mapped or the GPU may write
- * to the page. May sleep.
+ * Drops a reference; the last one frees the fence. Its page stays allocated as long as a process
+ * has the page mapped or the GPU may write to the page. May sleep.
  */
 void pagoda_mfence_put(struct pagoda_mfence *mfence)
 {
@@ -195,7 +199,7 @@ static void mfence_uncharge(struct pagoda_mfence *mfence)
 	pagoda_quota_uncharge(mfence->bo->client->quota, PAGODA_LIMIT_FENCES, 1);
 }
 
-/* Pins the page of a fence for the first hold. Returns as pagoda_mfence_hold(). */
+/* Charges and pins the page of a fence for the first hold. Returns 0 or a negative errno. */
 static int mfence_pin(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;
@@ -220,7 +224,7 @@ static int mfence_pin(struct pagoda_mfence *mfence)
 	atomic_set(&mfence->holds, 1);
 	mutex_unlock(&mfences->lock);
 	/*
-	 * Order the list before the caller's look at the value. Pairs with
+	 * Add the fence to the list before the caller reads the value. Pairs with
 	 * pagoda_mfences_changed().
 	 */
 	smp_mb();
@@ -242,8 +246,8 @@ static int mfence_hold_first(struct pagoda_mfence *mfence)
 
 /*
  * Keeps the page of a fence in place until pagoda_mfence_unhold(). May sleep and allocate; outside
- * of sections and reservations. Returns 0, -EDQUOT (the client that created the fence, or its
- * user, has too many pinned), -ENOMEM, -ENODEV or -ERESTARTSYS.
+ * of sections and reservations. Returns 0, -EDQUOT if the client that created the fence, or that
+ * client's user, has too many fences held, -ENOMEM, -ENODEV or -ERESTARTSYS.
  */
 int pagoda_mfence_hold(struct pagoda_mfence *mfence)
 {
@@ -261,8 +265,8 @@ int pagoda_mfence_hold(struct pagoda_mfence *mfence)
 }
 
 /*
- * Records the value that CPU mappings show after the device is gone. Called when the last hold
- * ends and when the device goes.
+ * Records the present value of a fence with NO_MAX_ON_RESET in the allocation, because CPU mappings
+ * show it after the device is gone. Called when the last hold ends and when the device goes.
  */
 void pagoda_mfence_leave(struct pagoda_mfence *mfence)
 {
@@ -271,7 +275,7 @@ void pagoda_mfence_leave(struct pagoda_mfence *mfence)
 		WRITE_ONCE(mfence->bo->fence_left, pagoda_mfence_read(mfence));
 }
 
-/* Ends a hold. After the last hold the page may move. Takes the page's reservation; may sleep. */
+/* Ends a hold. After the last hold the page may move. May take the page's reservation and sleep. */
 void pagoda_mfence_unhold(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;

@@ -4,14 +4,14 @@
  * reads, and threads and jobs wait for (WDDM 2.0; C180 - C184).
  *
  * The value is the first word of a page, which is an allocation like any other. The page may be
- * swapped and come back elsewhere. A wait for a value and a promise of a value hold the fence: the
- * page stays in place meanwhile.
+ * swapped and come back elsewhere. Each wait for a value and each promise of a value holds the
+ * fence: the page stays in place as long as the fence is held.
  *
  * A value isn't a dma_fence and is never turned into a dma_fence: no value is guaranteed to
  * come in finite time.
  *
  * To signal, in the order of calls:
- *	pagoda_mfence_promise		checks the value and allocates what signalling needs
+ *	pagoda_mfence_promise		checks the value, and allocates what signalling needs
  *	then one of
  *	pagoda_mfence_take_back		the work was refused: the value may be promised again
  *	pagoda_mfence_signal_paging	the GPU stores the value behind all paging so far (C116)
@@ -20,7 +20,8 @@
  * To wait:
  *	pagoda_mfence_wait_init		checks that the fence may be waited for, and holds it
  *	pagoda_mfence_wait_arm		has the function called once, when the fence has the value
- *	pagoda_mfence_wait_fini		instead or afterwards: the function isn't called any more
+ *	pagoda_mfence_wait_fini		releases the wait, armed or not: the function isn't
+ *					called any more
  *
  * The order of all locks is in core/core.h.
  */
@@ -56,14 +57,14 @@ struct pagoda_mfence_value {
  * struct pagoda_mfence_wait - A wait for a value of a monitored fence; embedded
  * @node: In &pagoda_mfence.waits while the wait is armed and not satisfied
  * @waiter: In &pagoda_mfence.waiters
- * @left: &pagoda_mfence_group.left: at 0 the group needs this wait no more. NULL = no group
- * @mfence: Fence, a reference, held
+ * @left: &pagoda_mfence_group.left: at 0 the group doesn't need this wait any more. NULL = no group
+ * @mfence: Fence, a reference and a hold
  * @value: Value that the fence must have at least
  * @func: Called once, with 0 when the fence has at least @value, or with -ENODEV if the device is
  *	gone and the value won't come. Called in any context, with interrupts off and
  *	&pagoda_mfence.lock held: takes spinlocks only, calls no function of monitored fences
  * @arg: For @func
- * @came: Set by the owner's @func, for the owner
+ * @came: For the owner of the wait, set by its @func
  */
 struct pagoda_mfence_wait {
 	struct rb_node node;

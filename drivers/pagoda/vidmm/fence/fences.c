@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All monitored fences of a device. Waits for fences whose page is pinned are tested when the
- * device may have stored values. These fences get their last value when the device is gone.
+ * All monitored fences of a device: when the device may have stored values, the waits for all held
+ * fences are tested; when the device is gone, held fences get their last value.
  */
 #include <linux/slab.h>
 #include <drm/drm_managed.h>
@@ -69,8 +69,9 @@ int pagoda_mfences_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
  * pagoda_mfences_stop() - End all waits because the device is gone
  * @vidmm: Manager; all work has ended, no wait begins
  *
- * Waits are released by the maximum value, or end with -ENODEV if the fence was created with
- * NO_MAX_ON_RESET (C184). The pages aren't accessed any more.
+ * A wait ends with success, because its fence has the maximum value; or with -ENODEV if the fence
+ * was created with NO_MAX_ON_RESET and doesn't have the value (C184). The driver doesn't access the
+ * pages any more.
  *
  * Context: May sleep.
  */

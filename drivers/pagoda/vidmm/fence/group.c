@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waits for several monitored fences, all or any of them (C181): by a thread that sleeps, or with
- * an eventfd that is signalled when the thread would have woken up.
+ * Groups of waits for several monitored fences, all or any of them (C181): a thread sleeps until
+ * the group is over, or an eventfd is signalled then.
  *
- * A group with an eventfd has no owner that waits: the group frees itself when it is over, or is
- * freed with the client.
+ * A group with an eventfd has no thread that waits: a work item frees the group when it is over, or
+ * the group is freed when its client is closed.
  */
 #include <linux/completion.h>
 #include <linux/eventfd.h>
@@ -18,15 +18,15 @@
 
 #define GROUP_NO_WAIT	U32_MAX
 
-/* Waits for several fences, all or any of which have to end. */
+/* A group of waits for monitored fences; over when all of the waits have ended, or any of them. */
 struct pagoda_mfence_group {
 	struct pagoda_vidmm *vidmm;
-	struct completion over;		/* the group is over */
-	atomic_t left;			/* waits that must still end before the group is over */
-	u32 first;			/* index of a satisfied wait, or GROUP_NO_WAIT */
-	bool any;			/* the end of any wait suffices */
-	int error;			/* error of a wait, or 0 */
-	struct eventfd_ctx *event;	/* signalled when over without an error, or NULL */
+	struct completion over;		/* completed when the group is over, unless @event is set */
+	atomic_t left;			/* number of waits that must end until the group is over */
+	u32 first;			/* index of the wait satisfied first, or GROUP_NO_WAIT */
+	bool any;			/* over when any wait has ended, else when all have */
+	int error;			/* first error with which a wait ended, or 0 */
+	struct eventfd_ctx *event;	/* signalled when over without @error, or NULL */
 	struct pagoda_client *client;	/* with an eventfd: a reference */
 	struct list_head link;		/* in &pagoda_client.groups, under the client's lock */
 	struct work_struct work;	/* with an eventfd: frees the group */
@@ -34,7 +34,10 @@ struct pagoda_mfence_group {
 	struct pagoda_mfence_wait waits[] __counted_by(count);
 };
 
-/* Called with &pagoda_mfence.lock of the last wait held. */
+/*
+ * Wakes the waiting thread; or signals the eventfd, unless a wait failed, and has group_work() free
+ * the group. Called with &pagoda_mfence.lock of the last wait held.
+ */
 static void group_over(struct pagoda_mfence_group *group)
 {
 	if (!group->event) {
@@ -75,7 +78,9 @@ void pagoda_mfence_group_destroy(struct pagoda_mfence_group *group)
 	kvfree(group);
 }
 
-/* Frees the group, unless client_take_group() took the group: its caller cancels this work item. */
+/*
+ * Frees a group that is over, unless pagoda_mfence_client_close() has taken the group to free it.
+ */
 static void group_work(struct work_struct *work)
 {
 	struct pagoda_mfence_group *group = container_of(work, struct pagoda_mfence_group, work);
@@ -91,7 +96,7 @@ static void group_work(struct work_struct *work)
 }
 
 /**
- * pagoda_mfence_group_create() - Prepare to wait for several values
+ * pagoda_mfence_group_create() - Prepare to wait for the values of several fences
  * @list: Fences and values
  * @count: Number of entries, not 0
  * @any: Wait until any of the fences has its value, else until all have
@@ -144,8 +149,8 @@ static void group_arm(struct pagoda_mfence_group *group)
 /**
  * pagoda_mfence_group_wait() - Wait for the values of a group
  * @group: Group that wasn't waited for yet; the caller destroys it
- * @timeout: Jiffies; 0 only looks
- * @first: Out: index of an entry with a satisfied wait
+ * @timeout: Jiffies; 0 = only test whether the values have come
+ * @first: Out with 0: index of an entry whose fence has its value
  *
  * Context: Sleeps. If the device goes away meanwhile, the wait ends.
  * Return: 0; -ETIME; -ENODEV if the device is gone and a value won't come; or -ERESTARTSYS.
@@ -180,8 +185,8 @@ void pagoda_mfence_group_notify(struct pagoda_mfence_group *group, struct pagoda
 	kref_get(&client->kref);
 	group->client = client;
 	/*
-	 * group_work() takes the lock: a group that is over at once isn't freed before its last
-	 * wait is armed.
+	 * The client's lock, which group_work() takes, keeps a group that is over at once from
+	 * being freed before its last wait is armed.
 	 */
 	mutex_lock(&client->lock);
 	list_add(&group->link, &client->groups);
@@ -206,7 +211,7 @@ static struct pagoda_mfence_group *client_take_group(struct pagoda_client *clien
  * @vidmm: Manager
  * @client: Client, closed
  *
- * Afterwards no eventfd of the client is signalled any more.
+ * Afterwards no group of the client signals an eventfd any more.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -221,6 +226,6 @@ void pagoda_mfence_client_close(struct pagoda_vidmm *vidmm, struct pagoda_client
 		cancel_work_sync(&group->work);
 		pagoda_mfence_group_destroy(group);
 	}
-	/* Work items free the groups that were over before. */
+	/* Wait for group_work() of groups that were over before and left the list themselves. */
 	flush_workqueue(vidmm->mfences->wq);
 }

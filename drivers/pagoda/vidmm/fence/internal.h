@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Monitored fences: structs and functions that the files about them share. */
+/* Monitored fences: declarations that the files in fence/ share. */
 #ifndef PAGODA_VIDMM_FENCE_INTERNAL_H
 #define PAGODA_VIDMM_FENCE_INTERNAL_H
 
@@ -22,12 +22,12 @@ struct workqueue_struct;
 
 /* All monitored fences of a device. */
 struct pagoda_mfences {
-	struct mutex lock;		/* held; taken in the dma_fence signalling path */
-	struct list_head held;		/* fences whose page is pinned */
-	struct llist_head kept;		/* promises that were kept and are to be freed */
+	struct mutex lock;		/* protects held; taken in the dma_fence signalling path */
+	struct list_head held;		/* fences whose page is pinned, by &pagoda_mfence.held */
+	struct llist_head kept;		/* kept promises, by &pagoda_mfence_signal.done */
 	struct work_struct look;	/* ends satisfied waits of all fences in @held */
 	struct work_struct reap;	/* frees @kept */
-	struct workqueue_struct *wq;	/* for both, and to free groups that have an eventfd */
+	struct workqueue_struct *wq;	/* runs @look, @reap and &pagoda_mfence_group.work */
 };
 
 /**
@@ -40,13 +40,15 @@ struct pagoda_mfences {
  * @held: In &pagoda_mfences.held while @holds isn't 0
  * @lock: Protects @last, @page, @waits, @waiters, @closed, @saved, @lost and @gone; taken in
  *	interrupts and in the dma_fence signalling path
- * @last: Last value that the fence was told to take; the largest, unless the fence may rewind
+ * @last: Last value that was promised, or stored by FENCE_SIGNAL; the largest of them unless the
+ *	fence may rewind
  * @page: Page with the value while the fence is held and the device is there, else NULL
  * @waits: Armed waits by value
  * @waiters: All waits, armed or not
  * @closed: The fence has no id any more: no new wait is accepted
- * @saved: With @lost, the value that the fence gets back; with @gone, its last value
- * @lost: The fence shows the maximum value until the adapter is restored; held during that time
+ * @saved: If @lost, the value that the fence will get back; if @gone, the fence's last value
+ * @lost: The fence shows the maximum value because the device is being reset, and is held until
+ *	pagoda_mfence_restore_all()
  * @gone: The device is gone, and the page with it
  */
 struct pagoda_mfence {
@@ -55,7 +57,7 @@ struct pagoda_mfence {
 	u32 flags;
 	atomic_t holds;
 	struct list_head held;
-	spinlock_t lock;	/* all below */
+	spinlock_t lock;	/* protects all below */
 	u64 last;
 	struct page *page;
 	struct rb_root_cached waits;

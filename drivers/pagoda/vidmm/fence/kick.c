@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Deferred work is looked at again after anything that it may wait for. */
+/* Functions that run the workers of queues of deferred work, to test the next item again. */
 #include <linux/workqueue.h>
 #include "core/compat.h"
 #include "core/core.h"
 #include "fence.h"
 #include "sync.h"
 
-/* Has the worker look at the next item again. Any context; not after pagoda_deferred_cancel(). */
+/* Runs the queue's worker, for the next item. Any context; not after pagoda_deferred_cancel(). */
 void pagoda_deferred_again(struct pagoda_deferred *queue)
 {
 	mod_delayed_work(system_dfl_wq, &queue->work, 0);
 }
 
 /**
- * pagoda_deferred_kick() - Have all queues look up again what their next items wait for
+ * pagoda_deferred_kick() - Run the workers of all queues that have items
  * @vidmm: Manager
  *
  * Context: Any.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queues whose next item waits for a point that no work was submitted for yet.
+ * Queues of deferred work whose next item waits for a timeline point that doesn't exist yet.
  *
- * A syncobj doesn't tell the kernel when it gets a point. Calls of this driver that give a syncobj
- * a point look up the queues that miss one there; for points from elsewhere one poller has the
- * queues look again. The poller's work in a tick is bounded, and clients take turns: a client with
- * many waiting queues makes its own points late, not those of other clients.
+ * A syncobj doesn't tell the driver when it gets a point. Functions of this driver that give a
+ * syncobj a point run the workers of the queues that miss a point of this syncobj; for points that
+ * are added elsewhere, one poller runs the workers. The poller runs a limited number of
+ * workers per tick, and clients take turns: a client with many waiting queues delays its own
+ * queues, not those of other clients.
  */
 #include <linux/hash.h>
 #include <linux/list.h>
@@ -17,23 +18,23 @@
 #include "fence.h"
 #include "sync.h"
 
-/* Jiffies between two ticks of the poller, and queues that a tick has look again. */
+/* Jiffies between two ticks of the poller, and most queues whose worker a tick runs. */
 #define MISSING_TICK	(HZ / 100 ?: 1)
 #define MISSING_TURNS	16
-/* Longest interval between two looks of a queue, in jiffies. */
+/* Longest interval between two runs of a queue's worker by the poller, in jiffies. */
 #define MISSING_PATIENCE	(HZ / 20 ?: 1)
 
 #define MISSING_BITS	8
 
 /**
- * struct pagoda_missing - Queues that miss a point
+ * struct pagoda_missing - Queues whose next item misses a point
  * @lock: Protects all members below and &pagoda_deferred.missing; taken in process context
- * @by_syncobj: Queues, hashed by the syncobj
- * @clients: Clients that have such queues, the next one to be polled first
- * @poll: The poller
+ * @by_syncobj: &pagoda_deferred.by_syncobj of the queues, hashed by &pagoda_deferred.missing
+ * @clients: &pagoda_payer.turn of clients that have such queues, the next one to be polled first
+ * @poll: The poller: runs the workers of the queues, in turn
  */
 struct pagoda_missing {
-	spinlock_t lock;	/* all below */
+	spinlock_t lock;	/* protects all below */
 	struct hlist_head by_syncobj[1 << MISSING_BITS];
 	struct list_head clients;
 	struct delayed_work poll;
@@ -57,7 +58,10 @@ static void missing_leave(struct pagoda_missing *missing, struct pagoda_deferred
 	queue->missing = NULL;
 }
 
-/* Has the first queue of the first client look again if it is time; both go to the end. */
+/*
+ * Moves the first client, and its first queue, to the end of their lists. Runs the worker of that
+ * queue if &pagoda_deferred.due has come.
+ */
 static void missing_turn(struct pagoda_missing *missing)
 {
 	struct pagoda_payer *payer = list_first_entry(&missing->clients, struct pagoda_payer, turn);
@@ -110,8 +114,9 @@ int pagoda_missing_init(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Notes that the next item of a queue misses a point of @syncobj, NULL = no point. The caller
- * looks for the point once more afterwards: it may have come in between. Called by the worker only.
+ * Notes that the next item of a queue misses a point of @syncobj; NULL = misses none. The caller
+ * looks for the point once more afterwards, because the point may have come before the note. Called
+ * by the queue's worker only.
  */
 void pagoda_missing_note(struct pagoda_deferred *queue, struct drm_syncobj *syncobj)
 {
@@ -134,7 +139,7 @@ void pagoda_missing_note(struct pagoda_deferred *queue, struct drm_syncobj *sync
 	spin_unlock(&missing->lock);
 }
 
-/* Has the queues look again that miss a point of @syncobj, which got one. May sleep. */
+/* Runs the workers of queues that miss a point of @syncobj, which got a point. Process context. */
 void pagoda_missing_came(struct pagoda_vidmm *vidmm, struct drm_syncobj *syncobj)
 {
 	struct pagoda_missing *missing = vidmm->missing;
@@ -147,7 +152,7 @@ void pagoda_missing_came(struct pagoda_vidmm *vidmm, struct drm_syncobj *syncobj
 	spin_unlock(&missing->lock);
 }
 
-/* Has all queues of a client look again that miss a point: the client signalled some. May sleep. */
+/* Runs the workers of a client's queues that miss a point, which may have come. Process context. */
 void pagoda_missing_kick(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
 	struct pagoda_missing *missing = vidmm->missing;

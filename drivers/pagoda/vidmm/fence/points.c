@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Points of timeline syncobjs get their fences in the order of their values.
+ * Points of a timeline syncobj get their fences in the order of their values.
  *
- * A syncobj takes points as they come: a waiter for point 1 would end with the fence of point 2 if
- * the work of point 2, of another context, is made first. A fence that comes too early is therefore
- * kept until all smaller points of the syncobj that accepted work will signal have theirs. (The
- * order of calls is no such order: work that signals 2 and waits for 1 may be submitted first.)
+ * A syncobj takes points in any order: if the work of point 2, in another context, got its fence
+ * first, a wait for point 1 would end with the fence of point 2. The fence of a point is therefore
+ * kept until all smaller points of the syncobj that accepted work will signal have their fences.
+ * (The order in which work is accepted doesn't help: work that signals point 2 and waits for
+ * point 1 may be accepted first.)
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/rbtree.h>
@@ -16,12 +17,12 @@
 #include "sync.h"
 
 /**
- * struct pagoda_points - Points that are promised
+ * struct pagoda_points - Promised points: accepted work will signal them
  * @lock: Protects &pagoda_point.node and &pagoda_point.fence; taken in process context
  * @promised: The points, by syncobj, value and arrival
  */
 struct pagoda_points {
-	spinlock_t lock;	/* all below */
+	spinlock_t lock;	/* protects promised */
 	struct rb_root promised;
 };
 
@@ -31,7 +32,7 @@ struct pagoda_points {
  * @syncobj: Syncobj, a reference
  * @chain: Chain node for @value
  * @value: Point
- * @fence: Fence of the work, a reference, if the work was made before the point's turn
+ * @fence: Fence of the work, a reference; NULL until the work is submitted
  */
 struct pagoda_point {
 	struct rb_node node;
@@ -41,7 +42,7 @@ struct pagoda_point {
 	struct dma_fence *fence;
 };
 
-/* Sets up the tree. Returns 0 or -ENOMEM. */
+/* Allocates the tree of promised points. Returns 0 or -ENOMEM. */
 int pagoda_points_init(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_points *points = drmm_kzalloc(vidmm->drm, sizeof(*points), GFP_KERNEL);
@@ -105,7 +106,9 @@ static int point_of(const void *key, const struct rb_node *node)
 	return syncobj < point->syncobj ? -1 : 1;
 }
 
-/* Promises a point: larger points of its syncobj wait for it. Takes a spinlock. */
+/*
+ * Promises a point: larger points of its syncobj get their fences only after it. Takes a spinlock.
+ */
 void pagoda_point_promise(struct pagoda_vidmm *vidmm, struct pagoda_point *point)
 {
 	struct pagoda_points *points = vidmm->points;
@@ -116,8 +119,8 @@ void pagoda_point_promise(struct pagoda_vidmm *vidmm, struct pagoda_point *point
 }
 
 /*
- * Publishes the smallest promised point of a syncobj and removes it, if it has its fence. Returns
- * the point, or NULL.
+ * If the smallest promised point of a syncobj has its fence, adds the point to the syncobj, removes
+ * it from the tree and returns it. Else returns NULL.
  */
 static struct pagoda_point *points_publish_first(struct pagoda_points *points,
 						 struct drm_syncobj *syncobj)
@@ -139,9 +142,10 @@ static struct pagoda_point *points_publish_first(struct pagoda_points *points,
 }
 
 /*
- * Gives a point its fence, as soon as all smaller points that are promised have theirs. Frees the
- * point. The lock is released between any two points, so that a client with many of them delays
- * no other client. Takes spinlocks, can't fail.
+ * Gives a point its fence. Then adds promised points to the syncobj and frees them, smallest first,
+ * up to the first that has no fence yet; @point may be left to a later call. The lock is released
+ * between two points, so that a client with many points delays no other client. Takes spinlocks,
+ * can't fail.
  */
 void pagoda_point_signal(struct pagoda_vidmm *vidmm, struct pagoda_point *point,
 			 struct dma_fence *fence)
@@ -149,7 +153,7 @@ void pagoda_point_signal(struct pagoda_vidmm *vidmm, struct pagoda_point *point,
 	struct drm_syncobj *syncobj = point->syncobj;
 	struct pagoda_points *points = vidmm->points;
 
-	/* Another thread may publish and free the point. */
+	/* Keep the syncobj: another thread may free the point. */
 	drm_syncobj_get(syncobj);
 	spin_lock(&points->lock);
 	if (RB_EMPTY_NODE(&point->node))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Monitored fences get values: from the GPU behind paging, from the CPU behind a dma_fence, and
- * from FENCE_SIGNAL at once.
+ * How monitored fences get values: the GPU stores a value behind earlier paging, the CPU stores a
+ * value when a dma_fence has signalled, and FENCE_SIGNAL stores a value at once.
  *
  * FENCE_SIGNAL doesn't wait for values that the GPU still has to store, because the GPU doesn't
  * store a smaller value over a larger one (FORWARD). If the work fails, the CPU stores the
@@ -21,9 +21,9 @@
 
 /* A promise that a monitored fence gets a value. */
 struct pagoda_mfence_signal {
-	struct dma_fence_cb callback;	/* on the fence of the work */
-	struct llist_node done;		/* in &pagoda_mfences.kept once it is kept */
-	struct pagoda_mfence *mfence;	/* a reference, held */
+	struct dma_fence_cb callback;	/* on the dma_fence of the work */
+	struct llist_node done;		/* in &pagoda_mfences.kept once the promise is kept */
+	struct pagoda_mfence *mfence;	/* a reference and a hold */
 	u64 value;
 	u64 before;			/* &pagoda_mfence.last before the promise */
 	bool by_gpu;			/* the GPU stores the value, unless the work fails */
@@ -36,7 +36,7 @@ static void signal_free(struct pagoda_mfence_signal *signal)
 	kfree(signal);
 }
 
-/* Frees the promises that were kept. Work item. */
+/* Work item &pagoda_mfences.reap: frees the promises that were kept. */
 void pagoda_mfences_reap(struct work_struct *work)
 {
 	struct pagoda_mfences *mfences = container_of(work, struct pagoda_mfences, reap);
@@ -47,7 +47,7 @@ void pagoda_mfences_reap(struct work_struct *work)
 }
 
 /**
- * pagoda_mfence_promise() - Check a value and allocate all that signalling it needs
+ * pagoda_mfence_promise() - Promise a value: check the value, allocate what its signalling needs
  * @mfence: Fence
  * @value: Value that will be signalled
  *
@@ -102,7 +102,7 @@ void pagoda_mfence_take_back(struct pagoda_mfence_signal *signal)
 	signal_free(signal);
 }
 
-/* Keeps a promise: the CPU stores the value unless the GPU did. dma_fence signalling path. */
+/* Keeps a promise: stores the value, unless the GPU has stored it. dma_fence signalling path. */
 static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callback)
 {
 	struct pagoda_mfence_signal *signal = container_of(callback, struct pagoda_mfence_signal,
@@ -112,20 +112,20 @@ static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callba
 	unsigned long flags;
 
 	spin_lock_irqsave(&mfence->lock, flags);
-	/* A value that the GPU stores while the fence shows the maximum value is lost. */
+	/* If the fence shows the maximum value, a value that the GPU stored isn't in @saved. */
 	if (!signal->by_gpu || fence->error || mfence->lost)
 		pagoda_mfence_write(mfence, signal->value);
 	pagoda_mfence_look(mfence);
 	spin_unlock_irqrestore(&mfence->lock, flags);
-	/* Last: the manager may be destroyed once the promise is freed. */
+	/* Do this last: once the promise is freed, the manager may be destroyed. */
 	if (llist_add(&signal->done, &vidmm->mfences->kept))
 		queue_work(vidmm->mfences->wq, &vidmm->mfences->reap);
 }
 
 /*
- * Has the CPU store the promised value when @fence has signalled, at once if @fence is NULL. The
- * value is also stored if the work ends with an error, so that no waiter waits for ever. Frees
- * the promise, can't fail, may be called in any context.
+ * Keeps a promise when @fence has signalled, at once if @fence is NULL: the CPU stores the value,
+ * unless the GPU has stored it. The value is also stored if @fence signals with an error, so that
+ * no waiter waits for ever. Consumes the promise, can't fail, may be called in any context.
  */
 void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_fence *fence)
 {
@@ -165,7 +165,10 @@ static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value)
 	return pagoda_stream_end(&txn);
 }
 
-/* Returns a fence, with a reference; or NULL without memory or device. */
+/*
+ * Has the GPU store the value. Returns the store's fence, a reference; NULL without memory or
+ * device.
+ */
 static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal)
 {
 	struct pagoda_bo *bo = signal->mfence->bo;
@@ -189,8 +192,8 @@ static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal)
  * pagoda_mfence_signal_paging() - Have the GPU store a value behind all paging work so far (C116)
  * @signal: Promise; freed
  *
- * Can't fail: without memory this function waits for the paging, and the CPU stores the value.
- * Readers of the page through a CPU mapping don't wait for the GPU.
+ * Can't fail: without memory or device this function waits for the paging, and the CPU stores the
+ * value. A CPU that reads the mapped page doesn't wait for the GPU's store.
  *
  * Context: May sleep and allocate. Outside of sections and reservations.
  */
@@ -243,8 +246,8 @@ static void signal_store(const struct pagoda_mfence_value *entry)
  * order of the list.
  *
  * Context: May sleep and allocate. Outside of sections and reservations.
- * Return: 0; -EPERM if a fence was created with NO_SIGNAL; -EINVAL if a value isn't larger than the
- * fence's and the fence may not rewind; -EDQUOT, -ENOMEM, -ENODEV or -ERESTARTSYS.
+ * Return: 0; -EPERM if a fence was created with NO_SIGNAL; -EINVAL if a value isn't larger than its
+ * fence's value and the fence may not rewind; -EDQUOT, -ENOMEM, -ENODEV or -ERESTARTSYS.
  */
 int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence_value *list,
 			  u32 count)
@@ -257,7 +260,7 @@ int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence
 			return -EPERM;
 	for (held = 0; held < count && !ret; held += !ret)
 		ret = pagoda_mfence_hold(list[held].mfence);
-	/* Exclude other callers: a checked value is still valid when it is stored. */
+	/* Exclude other callers of this function between check and store of the values. */
 	mutex_lock(&vidmm->mfences->lock);
 	for (i = 0; i < count && !ret; i++)
 		ret = signal_check(&list[i]);

@@ -2,9 +2,9 @@
 /*
  * Fences that work waits for and signals: binary syncobjs, timeline points and monitored fences.
  *
- * A wait is looked up until the lookup succeeds: the dma_fence found then counts, even if the
- * syncobj is reused later. A value that a monitored fence had once counts, too, even if the fence
- * rewinds.
+ * What work waits for is looked up until the lookup succeeds. The work then waits for the dma_fence
+ * that was found, even if the syncobj is reused later. A monitored fence's value that was reached
+ * once counts, even if the fence rewinds later.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
@@ -32,13 +32,13 @@ static void sync_put(struct pagoda_sync *sync)
  * pagoda_syncs_put() - Release a list of fences that work waits for and signals
  * @syncs: Filled by pagoda_syncs_get(); empty afterwards
  *
- * Values of monitored fences that weren't signalled may be promised again.
+ * Promised values of monitored fences that weren't signalled may be promised again.
  *
  * Context: May sleep. Outside of reservations.
  */
 void pagoda_syncs_put(struct pagoda_syncs *syncs)
 {
-	/* Last first: &pagoda_mfence.last is restored if several promises are of the same fence. */
+	/* Last first, to restore &pagoda_mfence.last if several promises are of one fence. */
 	while (syncs->count)
 		sync_put(&syncs->list[--syncs->count]);
 	kvfree(syncs->list);
@@ -123,10 +123,10 @@ static bool sync_look(struct pagoda_sync *sync)
  * pagoda_syncs_look() - Look up the fences and values that the work waits for
  * @syncs: List
  *
- * Entries that were found once are kept, for pagoda_syncs_next(), and aren't looked up again.
+ * A dma_fence that was found is kept for pagoda_syncs_next(), and its entry isn't looked up again.
  *
  * Context: Takes spinlocks. One thread at a time.
- * Return: true if all these dma_fences exist and all values have come.
+ * Return: true if all dma_fences that the work waits for exist, and all values have come.
  */
 bool pagoda_syncs_look(struct pagoda_syncs *syncs)
 {
@@ -170,7 +170,7 @@ bool pagoda_syncs_are_done(const struct pagoda_syncs *syncs)
 	return true;
 }
 
-/* Returns true if an entry is waited for. */
+/* Returns true if the work waits for any entry of the list. */
 bool pagoda_syncs_wait(const struct pagoda_syncs *syncs)
 {
 	u32 i;
@@ -200,9 +200,9 @@ struct dma_fence *pagoda_syncs_next(const struct pagoda_syncs *syncs, u32 *index
 }
 
 /*
- * Empties the binary syncobjs that work signals, because the work was accepted and will be made
- * later: a wait that begins now doesn't find an old fence. Promises the timeline points in order.
- * Takes spinlocks.
+ * Called when work was accepted that will be submitted later. Empties the binary syncobjs that the
+ * work signals, so that a wait that begins now doesn't find an old fence. Promises the timeline
+ * points that get their fences in order. Takes spinlocks.
  */
 void pagoda_syncs_promise(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs)
 {
@@ -219,10 +219,10 @@ void pagoda_syncs_promise(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs
 }
 
 /**
- * pagoda_syncs_signal() - Publish the fence of work in all that the work signals
+ * pagoda_syncs_signal() - Give the fence of work to all syncobjs and monitored fences of its list
  * @vidmm: Manager
  * @syncs: List
- * @fence: Fence of the work; NULL = signalled
+ * @fence: Fence of the work; NULL = the work is done
  *
  * Context: Takes spinlocks, can't fail.
  */
@@ -268,7 +268,7 @@ struct drm_syncobj *pagoda_syncs_missing(const struct pagoda_syncs *syncs)
 	return NULL;
 }
 
-/* &pagoda_mfence_wait.func of a queue's item. */
+/* A &pagoda_mfence_wait.func: runs the worker of the queue whose item waits for the value. */
 static void sync_value_came(struct pagoda_mfence_wait *wait, int error)
 {
 	WRITE_ONCE(wait->came, true);
@@ -276,8 +276,8 @@ static void sync_value_came(struct pagoda_mfence_wait *wait, int error)
 }
 
 /*
- * Has a queue look again when a value comes that a list waits for. The list is released with
- * pagoda_syncs_put() before the queue is. Takes spinlocks.
+ * Has the worker of @queue run when a monitored fence gets a value that @syncs waits for. The
+ * caller releases @syncs with pagoda_syncs_put() before @queue. Takes spinlocks.
  */
 void pagoda_syncs_arm(struct pagoda_syncs *syncs, struct pagoda_deferred *queue)
 {
@@ -295,8 +295,8 @@ void pagoda_syncs_arm(struct pagoda_syncs *syncs, struct pagoda_deferred *queue)
 }
 
 /*
- * Returns true if a dma_fence, or timeline point, is the failure fence of a paging request. May
- * be called in any context.
+ * Returns true if a dma_fence, or the fence in a timeline point, is &pagoda_deferred_item.failure
+ * of a paging request that failed. May be called in any context.
  */
 bool pagoda_deferred_is_failed_paging(struct dma_fence *fence)
 {
@@ -304,7 +304,7 @@ bool pagoda_deferred_is_failed_paging(struct dma_fence *fence)
 	bool is_stub;
 
 	fence = dma_fence_chain_contained(fence);
-	/* Only in stub fences, with the dma-buf core's operations, is the flag the driver's. */
+	/* In a fence with other operations the flag's bit has another meaning. */
 	is_stub = fence->ops == stub->ops;
 	dma_fence_put(stub);
 	return is_stub && fence->error && test_bit(PAGODA_DEFERRED_IS_PAGING, &fence->flags);

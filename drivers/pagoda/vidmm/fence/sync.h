@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Fences that work (a job, a VM_BIND array, a paging request) waits for and signals, and work that
- * can't be made yet.
+ * Fences that work (a job, a VM_BIND array, a paging request) waits for and signals; and deferred
+ * work: accepted work that can't be submitted yet.
  *
- * A dma_fence is published only for work that will be done in finite time. Work that waits for
- * a timeline point without a fence, or for a value of a monitored fence, has no such bound. It is
- * kept without a fence in the queue of its context, VM or client. A worker makes it, i.e. submits
- * it with a fence, when all that it waits for exists. Later work in the queue waits behind it.
+ * A dma_fence is published only for work that will be done in finite time. Work that waits for a
+ * timeline point without a fence, or for a value of a monitored fence, has no such bound. Such work
+ * is kept without a fence in the queue of its context, VM or client. When all that the work waits
+ * for exists, the queue's worker, a work item, submits the work and publishes its fence. Later work
+ * in the queue waits behind.
  *
- *	pagoda_syncs_get	copies and checks; takes references, allocates to signal later
- *	pagoda_syncs_look	looks up what is waited for; true if all of it exists
- *	pagoda_syncs_signal	publishes the fence of the work that was made
+ *	pagoda_syncs_get	copies and checks a list from user space; takes references, and
+ *				allocates what signalling needs
+ *	pagoda_syncs_look	looks up what the work waits for; true if all of it exists
+ *	pagoda_syncs_signal	publishes the fence of the work that was submitted
  *	pagoda_syncs_put	releases the list, signalled or not
  */
 #ifndef PAGODA_VIDMM_FENCE_SYNC_H
@@ -40,7 +42,7 @@ struct pagoda_vidmm;
 /**
  * struct pagoda_sync_source - Owner of a timeline syncobj, which knows which points failed
  * @failed: Returns true if the work that a point stands for failed. Any context
- * @put: Drops a reference. May sleep
+ * @put: Drops a reference to the owner. May sleep
  */
 struct pagoda_sync_source {
 	bool (*failed)(struct pagoda_sync_source *source, u64 point);
@@ -52,14 +54,15 @@ struct pagoda_sync_source {
  * @syncobj: Syncobj, a reference; NULL for a monitored fence
  * @point: Point of the syncobj's timeline, 0 = binary
  * @signal: The work signals the entry; else the work waits for it
- * @found: Wait: what is waited for exists: @fence is final, or the value was reached
- * @fence: Wait: the dma_fence that was found, a reference; NULL = signalled, or a monitored fence
+ * @found: Wait: what the work waits for exists: @fence is final, or the value was reached
+ * @fence: Wait: the dma_fence that was found, a reference; NULL = none yet, signalled already, or
+ *	a monitored fence
  * @source: Wait: owner of the timeline that knows which points failed, a reference, or NULL
  * @failed: Wait: @found, and the entry stands for a paging request that failed
- * @ordered: Signal of a point in the order of points, instead of @chain
+ * @ordered: Signal: point that gets its fence in the order of points (points.c), instead of @chain
  * @chain: Signal: chain node for @point, allocated in advance
- * @value: Wait for a monitored fence, owned; else NULL
- * @promise: Signal of a monitored fence: promise of its value, owned; else NULL
+ * @value: Wait: the wait for a monitored fence's value, owned; else NULL
+ * @promise: Signal: promise of a monitored fence's value, owned; else NULL
  */
 struct pagoda_sync {
 	struct drm_syncobj *syncobj;
@@ -86,12 +89,12 @@ struct pagoda_syncs {
 };
 
 /**
- * struct pagoda_deferred_item - Work that can't be made yet; embedded
+ * struct pagoda_deferred_item - Work that can't be submitted yet; embedded
  * @entry: In &pagoda_deferred.items
- * @priority: Items of higher priority are made first; 0 in queues without priorities
+ * @priority: Items of higher priority are submitted first; 0 in queues without priorities
  * @syncs: Fences that the item waits for and signals; part of the struct that embeds the item
  * @is_paging: The item is a paging request: if it fails, work that waits for it is cancelled
- * @failure: Fence that is signalled, with an error, if the item can't be made
+ * @failure: Fence that is signalled, with an error, if submitting the item fails
  */
 struct pagoda_deferred_item {
 	struct list_head entry;
@@ -103,12 +106,12 @@ struct pagoda_deferred_item {
 
 /**
  * struct pagoda_deferred_ops - Calls of a queue to its owner
- * @ready: Returns whether the next item may be made now; if not, the owner calls
+ * @ready: Returns whether the next item may be submitted now; if not, the owner calls
  *	pagoda_deferred_again() when it may. Any context. NULL = always
  * @owns: Returns whether a fence is of the queue's own work, which is done in order and isn't
  *	waited for here. Any context. NULL = none is
- * @make: Makes the work of an item; all that the item waits for exists. Calls pagoda_syncs_signal()
- *	with the fence of the work and returns 0; -EAGAIN to be called again later; -ERESTART to
+ * @make: Submits an item; all that the item waits for exists. Calls pagoda_syncs_signal() with the
+ *	fence of the work and returns 0; or returns -EAGAIN to be called again later; -ERESTART to
  *	be called when @ready returns true again; or another negative errno: then the queue
  *	signals @syncs of the item with this error. Process context, in a section, without locks
  * @put: Frees an item that isn't used any more
@@ -121,35 +124,36 @@ struct pagoda_deferred_ops {
 };
 
 /**
- * struct pagoda_deferred - Work that can't be made yet, in order of priority and then of arrival;
- * embedded
+ * struct pagoda_deferred - Queue of work that can't be submitted yet, in order of priority and then
+ * of arrival; embedded
  * @vidmm: Manager
- * @payer: Runs @make of the items in the owner's cgroup, which is charged
+ * @payer: Runs &pagoda_deferred_ops.make in the client's cgroup, which is charged
  * @ops: Functions of the owner
- * @until_done: Dma_fences that an item waits for must have signalled before the item is made; else
- *	they need only exist
+ * @until_done: Dma_fences that an item waits for must have signalled before the item is
+ *	submitted; if false, they need only exist
  * @entry: In &pagoda_vidmm.deferred while there are items; protected by &pagoda_vidmm.deferred_lock
  * @lock: Protects @items, @count, @hurried and @error
- * @items: Items, the next one first; an item stays in the list until it is made
+ * @items: Items, the next one first; an item stays in the list until it is submitted
  * @count: Number of @items
- * @hurried: Number of items from the first one on that are made as soon as the dma_fences that they
- *	wait for exist, without regard to @until_done and to &pagoda_deferred_ops.ready
- * @error: Negative errno with which all items end, or 0: items are made
+ * @hurried: Number of items from the first one on that are submitted as soon as the dma_fences that
+ *	they wait for exist, without regard to @until_done and to &pagoda_deferred_ops.ready
+ * @error: Negative errno with which all items end, or 0: items are submitted
  * @fence: Dma_fence that the next item waits for with @callback, a reference, or NULL; used by the
  *	worker only
  * @callback: Callback on @fence
- * @work: Worker: makes items; runs again after @patience, because syncobjs tell of no new points
- * @patience: Jiffies until @work runs again; used by the worker only
+ * @work: Worker: submits items; runs again after @patience if &pagoda_deferred_ops.make returned
+ *	-EAGAIN
+ * @patience: Jiffies until @work runs again after -EAGAIN; used by the worker only
  * @runs: Number of runs that the worker began; written by the worker
  * @held_up: Value of @runs when the worker last found that the next item waits for a point or value
- *	that doesn't exist; 0 = the item can be made; written by the worker
+ *	that doesn't exist; 0 = all that the item waits for exists; written by the worker
  * @missing: Syncobj of which the next item misses a point, or NULL; like the four members below
  *	protected by &pagoda_missing.lock
  * @by_syncobj: In &pagoda_missing.by_syncobj while @missing is set
  * @polled: In &pagoda_payer.missing while @missing is set
- * @due: Jiffies when the poller has the queue look again
- * @interval: Jiffies from @due to the next such time
- * @room: Woken when an item leaves the queue
+ * @due: Jiffies from which on &pagoda_missing.poll has @work run again
+ * @interval: Jiffies from a run by the poller to the next @due; grows with each of these runs
+ * @room: Wait queue, woken when an item leaves the queue
  */
 struct pagoda_deferred {
 	struct pagoda_vidmm *vidmm;
@@ -157,7 +161,7 @@ struct pagoda_deferred {
 	const struct pagoda_deferred_ops *ops;
 	bool until_done;
 	struct list_head entry;
-	spinlock_t lock;	/* items, count, hurried, error */
+	spinlock_t lock;	/* protects items, count, hurried, error */
 	struct list_head items;
 	u32 count;
 	u32 hurried;

@@ -2,9 +2,9 @@
 /*
  * Waits for values of monitored fences.
  *
- * A store by the CPU looks at the waits at once. The GPU tells of its stores by an event, if the
- * operation asked for one and the event isn't lost, and commands of a job may store values
- * without an event: pagoda_mfences_changed() therefore looks at all fences that are held.
+ * Functions that store a value by the CPU test the waits at once. The GPU tells of its stores by an
+ * event, if the operation asked for one and the event isn't lost, and commands of a job may store
+ * values without an event: pagoda_mfences_changed() therefore tests the waits for all held fences.
  */
 #include "core/core.h"
 #include "fence.h"
@@ -23,7 +23,7 @@ static struct pagoda_mfence_wait *wait_first(struct pagoda_mfence *mfence)
 	return rb_entry_safe(rb_first_cached(&mfence->waits), struct pagoda_mfence_wait, node);
 }
 
-/* Ends the waits of a held fence that its value satisfies; all waits if the device is gone. */
+/* Ends the armed waits that the value of a held fence satisfies; all if the device is gone. */
 void pagoda_mfence_look(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfence_wait *wait = wait_first(mfence);
@@ -41,7 +41,7 @@ void pagoda_mfence_look(struct pagoda_mfence *mfence)
 		wait_end(mfence, wait, -ENODEV);
 }
 
-/* Returns true if a wait belongs to a group that needs no further waits to end. */
+/* Returns true if a wait belongs to a group that is over already, without this wait. */
 static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
 {
 	const atomic_t *left = READ_ONCE(wait->left);
@@ -50,8 +50,8 @@ static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
 }
 
 /*
- * Returns true if any wait for a fence isn't satisfied. The maximum value that fences show
- * while the adapter is lost doesn't satisfy a wait here: the saved value comes back.
+ * Returns true if any wait for a fence isn't satisfied. The maximum value that a fence shows while
+ * the device is being reset satisfies no wait here, because the saved value comes back.
  */
 static bool mfence_is_awaited(struct pagoda_mfence *mfence)
 {
@@ -69,7 +69,7 @@ static bool mfence_is_awaited(struct pagoda_mfence *mfence)
 }
 
 /**
- * pagoda_mfence_close() - Close a fence that loses its id and can't be given a value any more
+ * pagoda_mfence_close() - Refuse new waits for a fence that is about to lose its id
  * @mfence: Fence
  *
  * Context: Takes a spinlock.
@@ -138,8 +138,8 @@ static bool wait_less(struct rb_node *a, const struct rb_node *b)
 }
 
 /*
- * Arms an initialised wait, once. If the fence has the value, the wait's function is called
- * before this function returns. May be called in any context.
+ * Arms an initialised wait, once: &pagoda_mfence_wait.func is called when the fence has the value,
+ * before this function returns if it has the value already. May be called in any context.
  */
 void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 {
@@ -153,8 +153,8 @@ void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 }
 
 /*
- * Disarms a wait. Afterwards its function isn't running and won't be called. May be called in any
- * context.
+ * Disarms a wait, if armed. Afterwards &pagoda_mfence_wait.func of this wait isn't running and
+ * won't be called. May be called in any context.
  */
 void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait)
 {
@@ -169,8 +169,8 @@ void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait)
 }
 
 /*
- * Undoes pagoda_mfence_wait_init() for a wait, armed or not. Afterwards its function isn't
- * running and won't be called. May sleep; outside of reservations.
+ * Undoes pagoda_mfence_wait_init() for a wait, armed or not. Afterwards &pagoda_mfence_wait.func of
+ * this wait isn't running and won't be called. May sleep; outside of reservations.
  */
 void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait)
 {
@@ -184,7 +184,7 @@ void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait)
 	pagoda_mfence_put(mfence);
 }
 
-/* Returns true if a wait's fence has at least the value (C180), armed or not. Any context. */
+/* Returns true if the fence of a wait, armed or not, has at least the value (C180). Any context. */
 bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 {
 	struct pagoda_mfence *mfence = wait->mfence;
@@ -198,7 +198,7 @@ bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 }
 
 /**
- * pagoda_mfences_changed() - End satisfied waits after the GPU may have stored values
+ * pagoda_mfences_changed() - Have satisfied waits ended, because the GPU may have stored values
  * @vidmm: Manager, not destroyed
  *
  * To be called when the device reports a store, when reports were lost, and when a job is done.
@@ -207,15 +207,16 @@ bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
  */
 void pagoda_mfences_changed(struct pagoda_vidmm *vidmm)
 {
-	/* Pairs with mfence_pin(): a fence that isn't in the list yet is looked at once it is. */
+	/* Pairs with mfence_pin(): a thread that adds a fence to the list later reads the value. */
 	smp_mb();
 	if (!list_empty(&vidmm->mfences->held))
 		queue_work(vidmm->mfences->wq, &vidmm->mfences->look);
 }
 
 /*
- * Saves a fence's value and shows the maximum value instead. The extra hold keeps the fence in
- * &pagoda_mfences.held until mfences_next_lost() finds the fence there.
+ * Saves the value of a fence and stores the maximum value instead, unless the fence was created
+ * with NO_MAX_ON_RESET. An extra hold keeps the fence in &pagoda_mfences.held until
+ * mfences_next_lost() finds it there.
  */
 static void mfence_lose(struct pagoda_mfence *mfence)
 {
@@ -231,11 +232,11 @@ static void mfence_lose(struct pagoda_mfence *mfence)
 }
 
 /**
- * pagoda_mfence_device_lost() - Show the maximum value while the adapter is being reset
+ * pagoda_mfence_device_lost() - Have held fences show the maximum value while the device is reset
  * @vidmm: Manager
  *
  * The maximum value ends all waits, unless the fence was created with NO_MAX_ON_RESET (C184).
- * Fences have the maximum value until pagoda_mfence_restore_all().
+ * These fences have the maximum value until pagoda_mfence_restore_all().
  *
  * Context: dma_fence signalling path; may sleep, doesn't allocate or take reservations.
  */
@@ -271,11 +272,11 @@ static struct pagoda_mfence *mfences_next_lost(struct pagoda_mfences *mfences)
 }
 
 /**
- * pagoda_mfence_restore_all() - Give fences their values back after a reset of the adapter
+ * pagoda_mfence_restore_all() - Give fences their values back after a reset of the device
  * @vidmm: Manager; the fences of lost work have signalled
  *
- * Every lost fence gets the value it had before the reset, or the last value promised by lost work:
- * the CPU keeps the promise. This function doesn't access the device.
+ * Every fence that shows the maximum value gets &pagoda_mfence.saved: its value before the reset,
+ * or the last value that was stored or promised by lost work since. Doesn't access the device.
  *
  * Context: May sleep. Outside of reservations.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Properties of an allocation that the rooms above ask for. */
+/* Queries about the state of an allocation, for all of the driver's memory management. */
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
 #include <drm/drm_file.h>
@@ -50,8 +50,8 @@ struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo)
  * pagoda_bo_is_ours() - Test whether a TTM object is an allocation of this driver
  * @bo: TTM object
  *
- * TTM creates objects of its own (ghosts) for resources that a move leaves behind: these are
- * part of no struct pagoda_bo.
+ * The objects (ghosts) that TTM creates to hold the resource that a move leaves behind are part of
+ * no struct pagoda_bo.
  *
  * Return: Whether pagoda_bo_of_ttm() may be used.
  */
@@ -60,13 +60,13 @@ bool pagoda_bo_is_ours(struct ttm_buffer_object *bo)
 	return bo->destroy == pagoda_vidmm_of_ttm(bo->bdev)->bo_destroy;
 }
 
-/* Returns false if the allocation is private to another VM. */
+/* Returns false if the allocation is private to a VM other than @vm. */
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm)
 {
 	return !bo->vm.private_to || bo->vm.private_to == vm;
 }
 
-/* Returns whether an allocation is offered; changes only with the reservation held. */
+/* Returns whether an allocation is offered; the offer changes only with the reservation held. */
 bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
 {
 	return READ_ONCE(bo->offer.rank) != PAGODA_OFFER_NONE;
@@ -90,16 +90,25 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 	if (news)
 		atomic64_inc(&bo->vidmm->stats.lost);
 	WRITE_ONCE(bo->content.lost, true);
-	/* Pairs with pagoda_lost_clear(): a thread that saw the fence signal sees @unclean. */
+	/*
+	 * Pairs with pagoda_lost_clear(): a thread that found the fence of the lost paging
+	 * signalled finds @unclean set, too.
+	 */
 	smp_store_release(&bo->content.unclean, true);
-	/* Pairs with pagoda_lost_acknowledge(), which may have cleared @lost in between. */
+	/*
+	 * Pairs with lost_acknowledge(), which may have cleared @lost, set above, before
+	 * @unclean was set: set @lost again.
+	 */
 	smp_mb();
 	WRITE_ONCE(bo->content.lost, true);
 	if (news && bo->client)
 		pagoda_ears_content_lost(&bo->client->ears);
 }
 
-/* Notes that an allocation isn't settled any more (settled.c). The reservation is held. */
+/*
+ * Notes that the next MAKE_RESIDENT of an allocation can't take the fast path of settled.c. The
+ * caller holds the reservation.
+ */
 void pagoda_settled_clear(struct pagoda_bo *bo)
 {
 	WRITE_ONCE(bo->wish.settled, 0);
@@ -108,7 +117,7 @@ void pagoda_settled_clear(struct pagoda_bo *bo)
 /**
  * pagoda_access_user() - Find unfinished work that uses an allocation
  * @bo: Allocation, reservation held
- * @usage: Usage of the fences to look at
+ * @usage: Fences of this and all lower usages are looked at, as by dma_resv_for_each_fence()
  *
  * Return: A reference to any of the fences that aren't signalled, or NULL.
  */
@@ -127,8 +136,8 @@ struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage u
  * pagoda_bo_may_be_mapped() - Test whether the CPU may map an allocation (C175)
  * @bo: Allocation
  *
- * An allocation that isn't declared CPU-visible is mapped in system memory only, so the GPU
- * must be able to use it in the aperture segment, too.
+ * An allocation that isn't declared CPU-visible is mapped while it is in system memory only, so
+ * the GPU must be able to use that allocation in the aperture segment, too.
  *
  * Return: Whether the allocation may be mapped.
  */

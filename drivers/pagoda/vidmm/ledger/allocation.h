@@ -54,27 +54,31 @@ enum pagoda_offer {
 #define PAGODA_APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
 /* Flags of &pagoda_bo.content.aborted: how a reset of the device ended paging of an allocation. */
-#define PAGODA_ABORTED_BY_RESET	BIT(0)	/* paging of the allocation's content was given up */
+#define PAGODA_ABORTED_BY_RESET	BIT(0)	/* a reset ended paging of the content */
 #define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* paging of the allocation made the device fail (C190) */
 
 /**
  * struct pagoda_bo_content - Content of an allocation, and what the device was told of the
  * content
- * @epoch: pagoda_reset_epoch() when the content got into VRAM
+ * @epoch: pagoda_reset_epoch() when the content got into VRAM: once that function returns another
+ *	value, a reset of the device has lost that content, unless a rebuild finds it preserved
  * @copy: Copy of the content in system memory, kept while the allocation is in VRAM (copy.c);
  *	or NULL
- * @keeps_copy: Keep @copy while the allocation is on a residency list: it was never taken off a
- *	list, or the client that did so last said that the content wasn't written
- * @told: The device got a notice that the allocation is where it is, and none since that it
- *	left
- * @discardable: The content isn't needed: an eviction is a DISCARD_CONTENT instead of a copy
- * @needs_idle: Fault injection: the allocation counts as having set-up that can't be queued, so
- *	that paging waits until the allocation is idle
+ * @keeps_copy: A move to VRAM of an allocation on a residency list keeps the pages as @copy: true
+ *	until a count on such a list is lowered, then whether the client that last lowered a count
+ *	said that the content wasn't written. Changed with pagoda_victims.lock held
+ * @told: The device was notified that the allocation is resident, and hasn't been notified since
+ *	that the allocation isn't resident any more
+ * @discardable: The content isn't needed: an eviction emits DISCARD_CONTENT instead of a copy. Set
+ *	by KUnit tests only
+ * @needs_idle: Fault injection: while the allocation isn't idle, builders of transfers and
+ *	DISCARD_CONTENT answer that the allocation is busy
  * @lost: Content was lost to a device failure, and the client hasn't acknowledged that; set in
  *	the dma_fence signalling path
- * @unclean: Content was lost, and the memory wasn't cleared since; set in the dma_fence
- *	signalling path
- * @aborted: PAGODA_ABORTED_* bits; set in the dma_fence signalling path, taken by the rebuild
+ * @unclean: Content was lost or partly discarded, and the allocation hasn't been cleared since; set
+ *	in the dma_fence signalling path
+ * @aborted: PAGODA_ABORTED_* bits; set in the dma_fence signalling path, read and cleared when the
+ *	device is rebuilt after a reset
  *
  * Protected by the reservation but for what is said above.
  */
@@ -91,14 +95,14 @@ struct pagoda_bo_content {
 };
 
 /**
- * struct pagoda_bo_tiling - Geometry of a tiled surface, and the range in which the CPU sees it
- * as rows
+ * struct pagoda_bo_tiling - Geometry of a tiled surface, and the swizzling range through which the
+ * CPU sees the surface in rows (swizzle.c)
  * @layout: Geometry, all zeros for an allocation that isn't tiled; constant
  * @range: Swizzling range of the allocation while in VRAM, or NULL; changed with the
  *	reservation and pagoda_swizzle.lock held
  * @is_tiled_in_system: The evicted content is tiled as in VRAM, not in rows
- * @alternate_view: The content was evicted from a swizzling range that the CPU could see, and
- *	comes back to a range if a range is free
+ * @alternate_view: The content was evicted from the window of a swizzling range, and comes back to
+ *	the window of a range if a range is free at the move to VRAM
  *
  * Protected by the reservation but for what is said above.
  */
@@ -110,17 +114,17 @@ struct pagoda_bo_tiling {
 };
 
 /**
- * struct pagoda_bo_choice - What the policy knows of an allocation
+ * struct pagoda_bo_choice - State of an allocation for the choice of victims in VRAM (policy.c)
  * @item: The allocation, as the policy sees it
  * @tried: Entry in the list of victims that a search for room has tried to evict
- * @jobs: &pagoda_vm_uses.jobs when @written or &pagoda_policy_item.clean was last set; 0 if the
- *	allocation isn't private to a VM
+ * @jobs: &pagoda_vm_uses.jobs of the VM that the allocation is private to, when the allocation was
+ *	last noted as written, as clean or as just copied; 0 if the allocation isn't private
  * @in_vram: The policy was told that the allocation is in VRAM
  * @written: The content in VRAM may differ from &pagoda_bo.content.copy, or there is no copy
  * @handed_out: The allocation had several handles at some time, so that other clients may have
  *	used it
- * @keep: The call that holds the reservation needs the allocation: it isn't evicted. Changed
- *	with the reservation held, too
+ * @keep: The allocation isn't evicted, because the call that holds its reservation needs it.
+ *	Changed with both the reservation and pagoda_victims.lock held
  * @makes_room: The allocation is being evicted to make room for another allocation; protected
  *	by the reservation
  *
@@ -139,18 +143,19 @@ struct pagoda_bo_choice {
 
 /**
  * struct pagoda_bo_wish - Where clients want an allocation to be
- * @resident: The allocation was made resident, and no client has evicted it since
- * @released: The last client took the allocation off its residency list: it stays until its
- *	place is needed, and isn't promoted once it left. Set without a lock
+ * @resident: The allocation was made resident on request, and no EVICT has moved it since
+ * @released: The allocation is on no residency list any more, or was evicted to trim VRAM: it isn't
+ *	promoted after an eviction, until it is made resident again. Set without a lock
  * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM
  * @promote: Entry among the allocations that wait for promotion to VRAM
  * @queued: Number of deferred jobs that list the allocation, and of waiting requests that will
- *	make it resident: above 0 it can't be offered
- * @waits: Number of waiting VM_BIND entries that map the allocation: above 0 it is evicted only if
- *	nothing else can be
- * @required: Number of clients that have the allocation on their residency lists: above 0 it is
- *	evicted only if nothing else can be
- * @requirements: struct pagoda_requirement, an entry for each of those clients; protected by
+ *	make the allocation resident: above 0 the allocation can't be offered
+ * @waits: Number of entries of queued VM_BIND arrays that will map the allocation: above 0 the
+ *	allocation can't be offered, EVICT leaves it where it is, and it is evicted to make room
+ *	only while &pagoda_vidmm.pressing isn't 0
+ * @required: Number of clients that have the allocation on their residency lists: above 0 EVICT
+ *	leaves the allocation where it is, but the allocation may be evicted to make room
+ * @requirements: List of struct pagoda_requirement, one for each client in @required; protected by
  *	pagoda_vidmm.required_lock
  * @owned: The allocation's entry in the residency list of &pagoda_bo.client, or NULL; protected
  *	by &pagoda_requirements.lock of that client
@@ -178,8 +183,8 @@ struct pagoda_bo_wish {
 /**
  * struct pagoda_bo_offer - Offer of an allocation's content
  * @rank: %PAGODA_OFFER_NONE while the content isn't offered; read without a lock
- * @decommit: The offer includes the pages in system memory
- * @discarded: The content was dropped since it was offered
+ * @decommit: The pages of the offered content in system memory may be freed instead of swapped out
+ * @discarded: The content, or a part of it, was dropped since the content was offered
  * @entry: Entry in pagoda_offers.ranks while the allocation is offered and in VRAM; protected
  *	by pagoda_offers.lock
  *
@@ -194,9 +199,9 @@ struct pagoda_bo_offer {
 
 /**
  * struct pagoda_vm_uses - Uses of a VM's private allocations, which jobs don't list one by one
- * @gpuvm: The VM's mappings, which hold the VM; constant
- * @bulk: Private allocations with a handle in LRU order; each job moves all of them to the tail
- *	at once
+ * @gpuvm: The VM's struct drm_gpuvm; a reference to it keeps the VM. Constant
+ * @bulk: Private allocations with a handle that aren't offered; each job moves all of them at once
+ *	to the tail of TTM's LRU lists
  * @used_at: &pagoda_policy.clock after the VM's last submission; protected by
  *	pagoda_victims.lock
  * @jobs: Number of the VM's submissions so far; protected by pagoda_victims.lock
@@ -211,19 +216,20 @@ struct pagoda_vm_uses {
 /**
  * struct pagoda_bo_vm - Ties of an allocation to address spaces
  * @private_to: VM that the allocation is private to, a reference; or NULL. Constant
- * @uses: Uses of @private_to, or NULL. Constant
+ * @uses: &pagoda_vm.uses of @private_to, or NULL. Constant
  * @shared: GEM object with the reservation that the allocation uses, or NULL; a reference,
  *	because the resource that a move leaves behind may keep the allocation longer than its
  *	VM. Constant
  * @table_of: VM that the allocation is a page table of, or NULL
  * @save_of: VM of the context that the allocation is the save area of, or NULL
- * @evicted: Entry in &pagoda_vm.evicted of @private_to, or in another list of that VM
- * @left_out: @evicted is in &pagoda_vm.left_out, if in any list
+ * @evicted: Entry in &pagoda_vm.evicted, &pagoda_vm.offered or &pagoda_vm.left_out of @private_to
+ * @left_out: If @evicted is an entry in any list, that list is &pagoda_vm.left_out
  * @unique: The allocation was mapped with unique driver protection at some time
  * @opened: The allocation has a handle; kept for private allocations only
  * @had_handle: The allocation has or had a handle; kept for private allocations only
  *
- * Protected by the reservation, which is the VM's for all but @unique.
+ * Protected by the reservation; private allocations, page tables and save areas use that of their
+ * VM.
  */
 struct pagoda_bo_vm {
 	struct pagoda_vm *private_to;
@@ -244,7 +250,7 @@ struct pagoda_bo_vm {
  * @import: Attachment to @imported, a reference; NULL while not attached. Detached with the DRM
  *	core's object_name_lock held
  * @exported: dma-buf that exports the allocation, or NULL
- * @detach: Work that detaches @import
+ * @detach: Work that detaches @import and frees the allocation, when the last reference is dropped
  *
  * Protected by the reservation but for what is said above.
  */
@@ -290,20 +296,22 @@ struct pagoda_bo_params {
  * @eviction: Bits of the segments that evictions may choose before system memory
  * @preferred: Supported segments that can hold the allocation, most preferred first, then zeros
  * @alignment: Bytes
- * @is_fence: The allocation is the page of a monitored fence: the device is told where it is
- * @fence_left: Value that the fence page shows when the device is gone (C184)
+ * @is_fence: The allocation is the page of a monitored fence: the device is told each new place of
+ *	the page
+ * @fence_left: Value that the CPU reads from the fence page once the device is gone (C184)
  * @content: Content, and what the device was told of it
  * @tiling: Geometry of a tiled surface
- * @choice: What the policy knows of the allocation
+ * @choice: State for the choice of victims
  * @wish: Where clients want the allocation to be
  * @offer: Offer of the content
  * @vm: Ties to address spaces
  * @share: Sharing with other devices
  * @part: Part of the budget of @client that the allocation uses; @part.segment is changed with the
- *	reservation held
+ *	reservation held, too
  * @evict_places: Placement that TTM was last given for an eviction; protected by the reservation
  *
- * Members without a lock of their own are constant once there is a handle.
+ * A member for which no lock is named, here or in the member's struct, is constant once the
+ * allocation has a handle.
  */
 struct pagoda_bo {
 	struct ttm_buffer_object ttm;
@@ -334,7 +342,7 @@ static inline struct pagoda_bo *pagoda_bo_of_ttm(struct ttm_buffer_object *bo)
 	return container_of(bo, struct pagoda_bo, ttm);
 }
 
-/* Returns whether an allocation is in VRAM. Caller holds its reservation. */
+/* Returns whether an allocation is in VRAM. The caller holds the allocation's reservation. */
 static inline bool pagoda_bo_is_in_vram(const struct pagoda_bo *bo)
 {
 	return bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM;

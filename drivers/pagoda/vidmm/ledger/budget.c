@@ -3,8 +3,8 @@
  * Budgets of clients by the rule in budget.h, and the usage that the rule needs.
  *
  * Usage and expected growth change together when an allocation moves, so that no byte counts as
- * both. Page tables that the CPU writes are counted without the lock, so each client's usage is
- * read once only while a budget is found.
+ * both. Page tables that the CPU writes are charged without pagoda_budgets.lock, so budget_find()
+ * reads the usage of each client only once.
  */
 #include <linux/errno.h>
 #include <linux/math64.h>
@@ -76,7 +76,7 @@ static void budget_set_reservation(struct pagoda_budget *budget, u32 group, u64 
 	budget->reservation[group] = bytes;
 }
 
-/* Drops a closed client's reservations; its usage stays until its allocations are freed. */
+/* Drops a closed client's reservations; an allocation counts as used until it is freed. */
 void pagoda_budget_close(struct pagoda_budget *budget)
 {
 	u32 group;
@@ -108,7 +108,10 @@ static u64 part_expected(const struct pagoda_budget_part *part)
 	return part->requests && part_is_missing(part) ? part->bytes : 0;
 }
 
-/* Call part_leave() before, part_enter() after a change that can change part_expected(). */
+/*
+ * Called before a change of a part, and part_enter() after the change: together they keep
+ * &pagoda_budget.expected the sum of part_expected() over the client's parts.
+ */
 static void part_leave(struct pagoda_budget *budget, const struct pagoda_budget_part *part)
 {
 	lockdep_assert_held(&budget->budgets->lock);
@@ -156,7 +159,7 @@ void pagoda_budget_charge_tables(struct pagoda_budget *budget, s64 bytes)
 	budgets_changed(budget->budgets);
 }
 
-/* ---- The rule ------------------------------------------------------------------- */
+/* ---- How a budget is found ------------------------------------------------------- */
 
 static u64 budget_reserved_by_others(const struct pagoda_budget *budget, u32 group)
 {
@@ -165,8 +168,8 @@ static u64 budget_reserved_by_others(const struct pagoda_budget *budget, u32 gro
 
 /*
  * Subtracts from @left the claims of the other clients that claim at most @level. Returns an
- * equal share of the rest for @budget and the remaining clients, which is at least @level if
- * @level was such a share or 0.
+ * equal share of the rest for @budget and each client that claims more than @level. The share is at
+ * least @level if @level is 0 or a share that an earlier call returned.
  */
 static u64 budget_raise(const struct pagoda_budget *budget, u64 left, u64 level)
 {
@@ -185,9 +188,10 @@ static u64 budget_raise(const struct pagoda_budget *budget, u64 left, u64 level)
 }
 
 /*
- * Returns the budget: the size that is left of the pool if other clients keep their claims up
- * to this size. Each pass of the loop but the last finds a client whose whole claim fits, and
- * adds less than the pass before, so there are few passes.
+ * Returns the budget: the size that is left of the pool if each other client keeps its claim, but
+ * at most this size. From the second pass of the loop on, a pass raises @level only if the pass
+ * before raised @level to at least the claim of another client, so the loop ends; there are few
+ * passes.
  */
 static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 {
@@ -197,7 +201,7 @@ static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 	u64 level = 0, next;
 
 	lockdep_assert_held(&budgets->lock);
-	/* Read the usage once: page tables may be counted meanwhile. */
+	/* Read each usage only once: page tables are charged without the lock. */
 	list_for_each_entry(each, &budgets->clients, link)
 		each->claim = budget_beyond(pagoda_budget_usage(each, group),
 					    each->reservation[group]);
@@ -206,14 +210,14 @@ static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 	return round_down(level, PAGE_SIZE);
 }
 
-/* Returns the largest reservation: all reservations take at most half of the pool. */
+/* Returns the client's largest reservation: all clients reserve at most half of the pool. */
 static u64 budget_available(const struct pagoda_budget *budget, u32 group)
 {
 	return budget_beyond(budget->budgets->pool[group] / 2,
 			     budget_reserved_by_others(budget, group));
 }
 
-/* ---- Requests of clients --------------------------------------------------------- */
+/* ---- Calls for a client ---------------------------------------------------------- */
 
 /**
  * pagoda_budget_info() - Report a client's budget and usage
@@ -302,12 +306,12 @@ static void growth_count(struct pagoda_budget *budget, const struct pagoda_budge
  * pagoda_budget_expect() - Note that a client's usage will grow
  * @budget: The client's budget
  * @growth: Allocations that a request brings; not freed before pagoda_budget_arrived()
- * @deny: Refuse if the allocations newly asked for exceed the budget of their group (C167)
+ * @deny: Refuse if the allocations newly asked for would take the usage over a budget (C167)
  *
  * Context: Takes a spinlock, held for a time proportional to @growth->count; with @deny to the
  * number of clients, too.
- * Return: 0, and pagoda_budget_arrived() has to follow; or with @deny the number of bytes over
- * the budget, and nothing has changed.
+ * Return: 0, and pagoda_budget_arrived() has to follow; or with @deny the number of bytes by which
+ * the usage would exceed budgets, and nothing has changed.
  */
 u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budget_growth *growth,
 			 bool deny)

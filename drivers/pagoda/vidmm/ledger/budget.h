@@ -10,10 +10,9 @@
  *	the rest is the budget.
  *
  * So all clients have equal shares of what isn't reserved, and the unused part of a share is
- * lent to the others: a client that is alone has the pool. A budget depends on what other
- * clients use and reserve, never on the client itself: its own reservation changes nothing
- * (C166), and its usage takes nothing from it. A client that uses nothing takes nothing from
- * other budgets.
+ * lent to the others: a client that is alone has the pool. A client's budget depends on what
+ * other clients use and reserve, never on the client's own usage or reservation (C166). A client
+ * that uses and reserves nothing takes nothing from other clients' budgets.
  *
  * No allocation is evicted for a budget: a client over its budget is told how much to trim.
  *
@@ -43,8 +42,8 @@
 
 /**
  * struct pagoda_budgets - Budgets of all clients of a device
- * @lock: Protects all members below
- * @clients: struct pagoda_budget
+ * @lock: Protects @clients, @pool and @reserved
+ * @clients: List of the clients' struct pagoda_budget
  * @pool: Bytes of each group that clients share
  * @reserved: Sum of the clients' reservations in bytes, by group
  * @owner: Argument of @changed; constant
@@ -52,7 +51,7 @@
  *	be NULL
  */
 struct pagoda_budgets {
-	spinlock_t lock;	/* all below */
+	spinlock_t lock;	/* protects clients, pool, reserved */
 	struct list_head clients;
 	u64 pool[PAGODA_BUDGET_GROUPS];
 	u64 reserved[PAGODA_BUDGET_GROUPS];
@@ -104,12 +103,11 @@ struct pagoda_budget_part {
 };
 
 /**
- * struct pagoda_budget_growth - Allocations that a request will bring
- * @parts: &pagoda_bo.part of allocations of a single client, each only once; the first @asked
- *	are new
- * @count: Number of parts
- * @asked: Number of allocations that the client newly asks for: only these are checked against
- *	the budget
+ * struct pagoda_budget_growth - Allocations that a request will bring to &pagoda_budget_part.wanted
+ * @parts: &pagoda_bo.part of allocations of a single client, each only once
+ * @count: Number of entries of @parts
+ * @asked: Number of leading entries of @parts that the client newly asks for: only these are
+ *	checked against the budget
  */
 struct pagoda_budget_growth {
 	struct pagoda_budget_part **parts;

@@ -15,7 +15,7 @@
 
 /*
  * Returns whether an allocation has unsignalled fences. A fence may be found signalled here and
- * run its callbacks, which must not take pagoda_victims.lock: it is held.
+ * run its callbacks, which must not take pagoda_victims.lock, because the caller holds that lock.
  */
 static bool victims_is_busy(struct pagoda_policy_item *item)
 {
@@ -45,13 +45,13 @@ void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
 	kvfree(vidmm->victims);
 }
 
-/* Returns whether the policy is told of an allocation: no page table, save area or import. */
+/* Returns false for page tables, save areas and imports, which the policy never chooses. */
 static bool victims_knows(const struct pagoda_bo *bo)
 {
 	return bo->ttm.type == ttm_bo_type_device;
 }
 
-/* Tells the policy of a new allocation, which has no place yet. */
+/* Tells the policy of a new allocation, which has no TTM resource yet. */
 void pagoda_victims_add(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -61,7 +61,7 @@ void pagoda_victims_add(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/* Tells the policy that an allocation without references is destroyed. */
+/* Tells the policy that an allocation is destroyed after its last reference was dropped. */
 void pagoda_victims_remove(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -73,7 +73,7 @@ void pagoda_victims_remove(struct pagoda_bo *bo)
 
 /*
  * Makes an allocation a candidate for eviction if it is in VRAM, unless &pagoda_bo.choice.keep
- * is set: then pagoda_victims_keep() does that later.
+ * is set: then pagoda_victims_keep() makes it a candidate when @keep is cleared.
  */
 void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
@@ -185,7 +185,10 @@ void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses
 	spin_unlock(&victims->lock);
 }
 
-/* Returns &pagoda_policy.clock at the last use of an allocation, by its VM's jobs, too. */
+/*
+ * Returns &pagoda_policy.clock at an allocation's last use. A job uses the allocations that it
+ * lists and all private allocations of its VM.
+ */
 u64 pagoda_victims_last_use(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -219,7 +222,8 @@ u32 pagoda_priority_level(const struct pagoda_bo *bo)
  * pagoda_priority_step() - Rank of an allocation's residency priority
  * @bo: Allocation, reservation held
  *
- * Return: Below %PAGODA_PRIORITY_STEPS; lower ranks are evicted first, 0 = offered.
+ * Return: Below %PAGODA_PRIORITY_STEPS; lower ranks leave VRAM first and are promoted last, 0 =
+ * offered.
  */
 u32 pagoda_priority_step(const struct pagoda_bo *bo)
 {

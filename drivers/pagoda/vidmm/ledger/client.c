@@ -18,8 +18,8 @@
 #include "traffic.h"
 
 /*
- * Returns the client of a new DRM file, to be released with pagoda_client_put(), or NULL
- * without memory. May sleep; the manager outlives the client.
+ * Returns the client of a new DRM file, to be released with pagoda_client_put(), or NULL if out
+ * of memory. May sleep; @vidmm outlives the client.
  */
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 {
@@ -52,7 +52,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	INIT_LIST_HEAD(&client->closing.handles);
 	INIT_DELAYED_WORK(&client->closing.work, vidmm->closing_work);
 	pagoda_ears_init(&client->ears);
-	/* The full bucket lets a client's jobs replace all of VRAM at once. */
+	/* A full bucket has a token for each byte of VRAM: jobs may replace all of VRAM at once. */
 	pagoda_traffic_init(&client->pace.traffic, vidmm->bandwidth, vidmm->submit_share,
 			    vidmm->submit_share, pagoda_vidmm_segment_size(vidmm), ktime_get_ns());
 	pagoda_budget_join(vidmm->budgets, &client->budget);

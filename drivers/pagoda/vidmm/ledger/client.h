@@ -36,8 +36,8 @@ struct pagoda_client_traffic {
 };
 
 /**
- * struct pagoda_client_pace - Limit of what a client's jobs evict (pace.c)
- * @traffic: Token bucket that jobs pay for evictions from
+ * struct pagoda_client_pace - Limit of the bytes that leave VRAM for a client's jobs (pace.c)
+ * @traffic: Token bucket: a job's allocation for which other allocations leave VRAM costs tokens
  * @held: Number of jobs that had allocations left out of VRAM for want of tokens
  * @left: Bytes of the allocations that jobs left out, added up over all jobs
  */
@@ -48,17 +48,19 @@ struct pagoda_client_pace {
 };
 
 /**
- * struct pagoda_payer - Thread that executes work in the client's cgroup, so that its memory is
- * charged there (dmem.c)
+ * struct pagoda_payer - Thread that executes work in the client's cgroup, so that memory which the
+ * work allocates is charged to that cgroup (dmem.c)
  * @lock: Protects @worker and @pool; only one work item uses @worker at a time
  * @worker: Thread in the cgroup of the client's last call; NULL = none is needed, because work
  *	items are in that cgroup anyway or no segment is a region of the dmem controller
  * @pool: VRAM's pool of that cgroup, a reference; also compared without @lock
- * @missing: The client's queues that miss a point; &pagoda_missing.lock
- * @turn: In &pagoda_missing.clients while @missing isn't empty; &pagoda_missing.lock
+ * @missing: Queues of the client whose next item waits for a syncobj point that doesn't exist yet;
+ *	protected by &pagoda_missing.lock
+ * @turn: Entry in &pagoda_missing.clients while @missing isn't empty; protected by
+ *	&pagoda_missing.lock
  */
 struct pagoda_payer {
-	struct mutex lock;	/* worker, pool */
+	struct mutex lock;	/* protects worker, pool */
 	struct kthread_worker *worker;
 	struct dmem_cgroup_pool_state *pool;
 	struct list_head missing;
@@ -66,19 +68,21 @@ struct pagoda_payer {
 };
 
 /**
- * struct pagoda_closing - Closed handles with allocations that deferred jobs need (closing.c)
+ * struct pagoda_closing - Closed handles of allocations that deferred jobs, which were accepted but
+ * have no fence yet, need (closing.c)
  * @vidmm: The manager
- * @lock: Protects all members below
+ * @lock: Protects @next, @ends, @jobs and @handles
  * @next: Number that the next deferred job gets
  * @ends: The client's file is being closed: handles are not kept in @handles, because the VMs
  *	are destroyed with all mappings
- * @jobs: &pagoda_submit.held_up of the deferred jobs, by number
- * @handles: struct closing_handle, in the order in which they were closed
- * @work: Unmaps the allocations of handles that no job in @jobs needs any more
+ * @jobs: List of the deferred jobs, by &pagoda_submit.held_up, in the order of their numbers
+ * @handles: List of struct closing_handle, in the order in which the handles were closed
+ * @work: Takes allocations whose handle is in @handles off the residency list and out of the VMs,
+ *	once no job in @jobs needs them
  */
 struct pagoda_closing {
 	struct pagoda_vidmm *vidmm;
-	struct mutex lock;	/* next, ends, jobs, handles */
+	struct mutex lock;	/* protects next, ends, jobs, handles */
 	u64 next;
 	bool ends;
 	struct list_head jobs;
@@ -99,10 +103,10 @@ enum pagoda_object {
  * struct pagoda_client - State of an open DRM file
  * @budget: Usage, reservation and expected growth of video memory
  * @traffic: Moves of the client's allocations
- * @pace: Limit of what the client's jobs evict
+ * @pace: Limit of the bytes that leave VRAM for the client's jobs
  * @ears: Event listeners of the client
  * @account: Time that engines spent for the client; may outlive the client
- * @quota: Limited things that the client has
+ * @quota: Counts of the limited things that the client has (limits.h)
  * @kref: References of the DRM file and of the client's allocations, VMs, waits and listeners,
  *	which may outlive the file
  * @lock: Protects @groups, and an entry of @objects between lookup and reference
@@ -126,7 +130,7 @@ struct pagoda_client {
 	struct pagoda_ears ears;
 	struct pagoda_exec_account *account;
 	struct pagoda_quota *quota;
-	struct mutex lock;	/* objects, groups */
+	struct mutex lock;	/* protects objects, groups */
 	struct xarray objects[PAGODA_OBJECTS];
 	struct list_head groups;
 	struct pagoda_requirements *requirements;

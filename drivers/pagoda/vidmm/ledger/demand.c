@@ -18,13 +18,13 @@ static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo
 	if (bo->supported == PAGODA_VRAM_BIT)
 		return &demand->only_vram;
 	if (!(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY))
-		return NULL; /* needs no address: system pages will do */
+		return NULL; /* the GPU can use scattered system pages */
 	if (bo->supported == PAGODA_APERTURE_BIT)
 		return &demand->only_aperture;
 	return &demand->either;
 }
 
-/* Adds an allocation's size to a demand, unless system pages without an address will do. */
+/* Adds an allocation's size to a demand, unless the GPU can use scattered system pages. */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
 	u64 *part = demand_part(demand, bo);
@@ -47,7 +47,7 @@ void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *
  * @vidmm: The manager
  * @demand: Demand of allocations that are needed at the same time
  *
- * Return: The largest of these; 0 = the demand fits.
+ * Return: The largest of the three numbers of bytes; 0 = the demand fits.
  */
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events that clients receive without asking, see events.h.
+ * Events that are reported to clients through files (listeners), see events.h.
  *
  * A listener's file has references to the client and to the DRM device, which keeps the
  * manager: the client's budget can be read after the DRM file was closed.
@@ -42,7 +42,7 @@ static const struct {
 
 static_assert(ARRAY_SIZE(listener_slots) == PAGODA_LISTENER_SLOTS);
 
-/* ---- Reporting ---------------------------------------------------------------------- */
+/* ---- Reporting events to listeners -------------------------------------------------- */
 
 static bool listener_adds_up(u32 type)
 {
@@ -67,7 +67,7 @@ static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group,
 	spin_unlock_irqrestore(&listener->wait.lock, flags);
 }
 
-/* Traces each change of the budget or the usage, reported to the client or not. */
+/* Traces each change of the budget or the usage, also a change that is no event. */
 static void listener_trace(struct pagoda_listener *listener, u32 group,
 			   const struct pagoda_budget_info *info)
 {
@@ -134,7 +134,7 @@ static void listeners_work(struct work_struct *work)
  */
 void pagoda_listeners_kick(struct pagoda_listeners *all)
 {
-	/* Pairs with pagoda_listener_join(): a listener not yet counted will see the change. */
+	/* Pairs with pagoda_listener_join(): a listener not counted yet will read the new state. */
 	smp_mb();
 	if (atomic_read(&all->count))
 		queue_work(system_dfl_wq, &all->work);
@@ -151,22 +151,22 @@ static void ears_tell(struct pagoda_ears *ears, u32 type, u32 group, u64 value)
 	spin_unlock_irqrestore(&ears->lock, flags);
 }
 
-/* Reports that a client lost content. Any context, including the dma_fence signalling path. */
+/* Reports a loss of content to a client. Any context, including the dma_fence signalling path. */
 void pagoda_ears_content_lost(struct pagoda_ears *ears)
 {
 	ears_tell(ears, DRM_PAGODA_EVENT_CONTENT_LOST, 0, 0);
 }
 
 /*
- * Reports that an allocation on the client's residency list is evicted for want of room; @group
- * is the enum drm_pagoda_segment_group that the allocation leaves, @bytes its size.
+ * Reports to a client that an allocation on its residency list is evicted for want of room; @group
+ * is the enum drm_pagoda_segment_group that the allocation leaves, @bytes the allocation's size.
  */
 void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes)
 {
 	ears_tell(ears, DRM_PAGODA_EVENT_EVICTED, group, bytes);
 }
 
-/* Reports the end of a client's events when its file is closed. Any context. */
+/* Wakes readers: no event follows, because the client's DRM file is closed. Any context. */
 void pagoda_ears_close(struct pagoda_ears *ears)
 {
 	struct pagoda_listener *listener;
@@ -181,7 +181,7 @@ void pagoda_ears_close(struct pagoda_ears *ears)
 	spin_unlock_irqrestore(&ears->lock, flags);
 }
 
-/* Sets up the list of listeners. Returns 0 or -ENOMEM. */
+/* Sets up the device's list of listeners, empty. Returns 0 or -ENOMEM. */
 int pagoda_listeners_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_listeners *all = drmm_kzalloc(vidmm->drm, sizeof(*all), GFP_KERNEL);
@@ -195,14 +195,14 @@ int pagoda_listeners_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_
 	return 0;
 }
 
-/* Reports that the device is gone or unusable. Also in the dma_fence signalling path. */
+/* Reports that the device is gone or unusable. Any context, also the dma_fence signalling path. */
 void pagoda_listeners_gone(struct pagoda_listeners *all)
 {
 	WRITE_ONCE(all->gone, true);
 	pagoda_listeners_kick(all);
 }
 
-/* Reports that the device is gone, and waits until all clients have been told. */
+/* Reports that the device is gone; waits until all listeners have the event. May sleep. */
 void pagoda_listeners_stop(struct pagoda_listeners *all)
 {
 	pagoda_listeners_gone(all);
@@ -222,9 +222,9 @@ void pagoda_ears_init(struct pagoda_ears *ears)
 	INIT_LIST_HEAD(&ears->listeners);
 }
 
-/* ---- Listening ------------------------------------------------------------------------ */
+/* ---- Adding listeners, and reading their events --------------------------------------- */
 
-/* Reports events to a listener from now on, which must have its references. May sleep. */
+/* Has events reported to a listener, which already holds its references. May sleep. */
 void pagoda_listener_join(struct pagoda_listener *listener)
 {
 	struct pagoda_listeners *all = listener->vidmm->listeners;
@@ -234,9 +234,9 @@ void pagoda_listener_join(struct pagoda_listener *listener)
 
 	mutex_lock(&all->lock);
 	atomic_inc(&all->count);
-	/* Pairs with pagoda_listeners_kick(): @work sees the listener, or this sees the change. */
+	/* Pairs with pagoda_listeners_kick(): @work is queued, or the change is seen below. */
 	smp_mb__after_atomic();
-	/* The present budgets are recorded, not reported. */
+	/* Record the present budgets as reported: only later changes are events. */
 	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++) {
 		pagoda_budget_info(&listener->client->budget, group, &info);
 		listener_trace(listener, group, &info);
@@ -287,8 +287,9 @@ bool pagoda_listener_has_news(struct pagoda_listener *listener)
 }
 
 /*
- * Copies up to @room events into @news, most important first, and returns their number. They
- * stay unread until pagoda_listener_consume(), because the copy to user space may fail.
+ * Copies up to @room unread events into @news, most important first, and returns their number.
+ * The copied events stay unread until pagoda_listener_consume(), because the copy to user space
+ * may fail.
  */
 u32 pagoda_listener_peek(struct pagoda_listener *listener, struct drm_pagoda_event *news, u32 room)
 {
@@ -310,7 +311,10 @@ u32 pagoda_listener_peek(struct pagoda_listener *listener, struct drm_pagoda_eve
 	return n;
 }
 
-/* Takes @news, copied by pagoda_listener_peek(), out of the slots; later events stay unread. */
+/*
+ * Removes the events that pagoda_listener_peek() copied to @news from the slots; events that came
+ * after the peek stay unread.
+ */
 void pagoda_listener_consume(struct pagoda_listener *listener,
 			     const struct drm_pagoda_event *news, u32 count)
 {

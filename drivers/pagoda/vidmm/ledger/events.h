@@ -30,13 +30,13 @@ struct pagoda_vidmm_args;
 /**
  * struct pagoda_listeners - All listeners of a device
  * @lock: Protects @list; nothing is allocated with @lock held
- * @list: struct pagoda_listener
- * @count: Number of listeners, read without the lock
+ * @list: List of struct pagoda_listener
+ * @count: Number of listeners, read without @lock
  * @work: Reports changed budgets, resets and @gone to all listeners
  * @gone: The device is gone, or won't be used again
  */
 struct pagoda_listeners {
-	struct mutex lock;	/* list */
+	struct mutex lock;	/* protects list */
 	struct list_head list;
 	atomic_t count;
 	struct work_struct work;
@@ -46,18 +46,18 @@ struct pagoda_listeners {
 /**
  * struct pagoda_ears - The listeners of a client
  * @lock: Protects @listeners; taken in the dma_fence signalling path
- * @listeners: struct pagoda_listener of the client
+ * @listeners: List of struct pagoda_listener of the client
  */
 struct pagoda_ears {
-	spinlock_t lock;	/* listeners */
+	spinlock_t lock;	/* protects listeners */
 	struct list_head listeners;
 };
 
-/* Number of kinds of events, each with its slot. */
+/* Number of slots of a listener: one for each kind of event, by type and segment group. */
 #define PAGODA_LISTENER_SLOTS	8
 
 /**
- * struct pagoda_listener_slot - Unread events of a kind
+ * struct pagoda_listener_slot - Unread events of a kind, by type and segment group
  * @count: Number of unread events
  * @value: Value of the last event; for EVICTED the sum of the bytes of all unread events
  */
@@ -76,11 +76,11 @@ struct pagoda_listener_slot {
  * @wait: Wait queue of readers; the wait queue's lock protects @slots
  * @slots: Unread events by kind
  * @pid: Process that opened the file, for traces
- * @budget: Reported budgets; all members from here to @gone are protected by
+ * @budget: Budget last reported, by segment group; all members from here to @gone are protected by
  *	&pagoda_listeners.lock
- * @usage: Usage that was traced last
- * @excess: Reported excess of usage over the budget
- * @resets: Reported number of resets
+ * @usage: Usage last traced, by segment group
+ * @excess: Bytes of usage beyond the budget when that was last looked at, by segment group
+ * @resets: Number of resets of the device last reported
  * @gone: The device's loss was reported
  * @closed: The client's DRM file was closed: no event follows
  */

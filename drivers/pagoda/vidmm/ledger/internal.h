@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of the ledger share. */
+/* Functions of the ledger that only files of this directory call. */
 #ifndef PAGODA_VIDMM_LEDGER_INTERNAL_H
 #define PAGODA_VIDMM_LEDGER_INTERNAL_H
 
@@ -8,16 +8,16 @@
 struct pagoda_bo;
 struct pagoda_demand;
 
-/* written.c */
+/* Defined in written.c */
 void pagoda_copy_moved(struct pagoda_bo *bo);
 void pagoda_copy_used(struct pagoda_bo *bo);
 void pagoda_copy_required(struct pagoda_bo *bo);
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten);
 
-/* demand.c */
+/* Defined in demand.c */
 void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 
-/* candidates.c */
+/* Defined in candidates.c */
 u64 pagoda_victims_last_use(struct pagoda_bo *bo);
 
 #endif

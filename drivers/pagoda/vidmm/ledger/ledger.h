@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ledger: what the driver knows about allocations and clients. Its functions move no
- * content; the rooms above act on what the ledger says.
+ * The ledger: what the driver knows about allocations and clients. The ledger's functions move no
+ * content; the other directories of vidmm/ act on what the ledger says.
  */
 #ifndef PAGODA_VIDMM_LEDGER_LEDGER_H
 #define PAGODA_VIDMM_LEDGER_LEDGER_H
@@ -23,9 +23,9 @@ struct ttm_resource;
 
 /**
  * struct pagoda_demand - Bytes that allocations need at the same time, by segment
- * @only_vram: of allocations that must be in VRAM
- * @only_aperture: of allocations that must have an address in the aperture
- * @either: of allocations that must have an address, in VRAM or in the aperture
+ * @only_vram: Bytes of allocations that must be in VRAM
+ * @only_aperture: Bytes of allocations that must have an address in the aperture
+ * @either: Bytes of allocations that must have an address, in VRAM or in the aperture
  */
 struct pagoda_demand {
 	u64 only_vram;
@@ -34,7 +34,7 @@ struct pagoda_demand {
 };
 
 /**
- * struct pagoda_victims - Choice of the allocations that leave VRAM
+ * struct pagoda_victims - Choice of the allocations that leave VRAM to make room
  * @lock: Protects @policy and the items of all allocations. Fences may be found signalled under
  *	this lock, and their callbacks run
  * @policy: Policy that chooses victims; its items are &pagoda_bo.choice.item
@@ -43,14 +43,15 @@ struct pagoda_demand {
  * @trimmed: Bytes that pagoda_victims_trim() has evicted
  */
 struct pagoda_victims {
-	spinlock_t lock;	/* policy, items */
+	spinlock_t lock;	/* protects policy, items */
 	struct pagoda_policy policy;
 	bool asked;
 	atomic64_t trimmed;
 };
 
 /**
- * struct pagoda_settling - MAKE_RESIDENT while it looks for settled allocations (settled.c)
+ * struct pagoda_settling - State of a MAKE_RESIDENT call that looks for allocations which need no
+ * work, called settled (settled.c)
  * @client: Client; &pagoda_requirements.lock of its residency list is held
  * @counted: The call raises &pagoda_requirement.count of its allocations
  * @settled: Value of &pagoda_bo.wish.settled that means settled: 1 + pagoda_reset_epoch()
@@ -64,22 +65,22 @@ struct pagoda_settling {
 	u64 call;
 };
 
-/* written.c */
+/* Defined in written.c */
 void pagoda_copy_shared(struct pagoda_bo *bo);
 void pagoda_copy_begin(struct pagoda_bo *bo);
 bool pagoda_copy_is_clean(struct pagoda_bo *bo);
 void pagoda_copy_settle(struct pagoda_bo *bo);
 void pagoda_copy_written(struct pagoda_bo *bo);
 
-/* demand.c */
+/* Defined in demand.c */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand);
 
-/* client.c */
+/* Defined in client.c */
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm);
 void pagoda_client_put(struct pagoda_client *client);
 
-/* allocation.c */
+/* Defined in allocation.c */
 struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj);
 struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo);
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm);
@@ -90,7 +91,7 @@ void pagoda_settled_clear(struct pagoda_bo *bo);
 u32 pagoda_segment_of(const struct ttm_resource *res);
 bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo);
 
-/* candidates.c */
+/* Defined in candidates.c */
 int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_victims_fini(struct pagoda_vidmm *vidmm);
 void pagoda_victims_add(struct pagoda_bo *bo);
@@ -105,7 +106,7 @@ void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses
 u32 pagoda_priority_level(const struct pagoda_bo *bo);
 u32 pagoda_priority_step(const struct pagoda_bo *bo);
 
-/* settled.c */
+/* Defined in settled.c */
 void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch);
 bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm *vidmm,
 			   struct pagoda_client *client, bool counted);
@@ -113,13 +114,13 @@ u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bo
 void pagoda_settling_undo(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count);
 void pagoda_settling_end(struct pagoda_settling *settling);
 
-/* require.c */
+/* Defined in require.c */
 void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo);
 u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo);
 u32 pagoda_require_clients(const struct pagoda_bo *bo);
 void pagoda_require_left(struct pagoda_bo *bo, u32 group);
 
-/* waiting.c */
+/* Defined in waiting.c */
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm);
 void pagoda_promote_look(struct pagoda_bo *bo);
 void pagoda_promote_forget(struct pagoda_bo *bo);

@@ -3,16 +3,17 @@
  * Limits of clients and users, see limits.h.
  *
  *	client	a fixed number of each thing
- *	user	a fixed number, larger than a client's, because all files of a user count
- *		together. Of a scarce resource half of what other users have left, so that there
- *		is always some left for the next user
+ *	user	of a scarce resource half of what other users have left, so that there is
+ *		always some left for the next user; of other things a fixed number, larger than
+ *		a client's, because all files of a user count together
  *
- * A user is the real user id of the process that opened the file: a file that is passed on is
- * still charged to the user that opened it, and a program that runs with another effective id
- * can't change the real id. The kernel's own limits of users work the same way. In a user
- * namespace a process can have many subordinate ids, all given by the user that made the
- * namespace: so that user counts, of the outermost namespace. If root made the namespace, as
- * for a container, the namespace's own root counts instead.
+ * A user is the real user id of the process that opened the file: a file that is passed to another
+ * process is still charged to the user that opened the file, and a set-user-id program can't
+ * change the real id. The kernel's own limits of users go by the real id, too. In a user namespace
+ * a process can have many subordinate ids, all given by the user that made the namespace.
+ * Therefore such a process counts for the user that made the outermost of its namespaces, except
+ * for the initial namespace. If global root made that namespace, as for a container, the process
+ * counts for the id that root of that namespace is mapped to.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -26,13 +27,13 @@
 #include "core/core.h"
 #include "limits.h"
 
-/* Divisor of the machine's pages: a quarter, half of TTM's limit, may be pinned for clients. */
+/* Pages of RAM divided by this may be pinned for clients: a quarter, half of TTM's limit. */
 #define LIMITS_PINNED_PART	4
 
 /*
- * struct limit_row - a limit: most that a client may have (0 = &pagoda_limits.most_shared),
- * most that a user may have, the error beyond either, the scarce resource that the limited
- * things are part of, and the error beyond the user's share of that resource
+ * struct limit_row - a limit. @client: most that a client may have, 0 = &pagoda_limits.most_shared;
+ * @user: most that a user may have; @error: error beyond either number; @scarce: resource that the
+ * limited things are part of; @scarce_error: error beyond the user's share of that resource
  */
 struct limit_row {
 	const char *name;
@@ -73,7 +74,7 @@ static const struct limit_row limit_rows[PAGODA_LIMITS] = {
 	},
 };
 
-/* struct pagoda_user - a user; the counts are sums over the quotas of the user's files */
+/* struct pagoda_user - a user. @counts, @scarce: sums over the user's quotas, @quotas of them */
 struct pagoda_user {
 	struct list_head link;
 	kuid_t uid;
@@ -112,8 +113,8 @@ int pagoda_limits_init(struct pagoda_vidmm *vidmm, u64 spaces, u64 shared_bytes)
 }
 
 /*
- * Returns the real user id; in user namespaces the owner of the outermost namespace, or that
- * namespace's root if the machine's root made it.
+ * Returns the id to charge: the real user id; inside of user namespaces the owner of the outermost
+ * namespace below the initial one, or the id of that namespace's root if global root owns it.
  */
 static kuid_t limits_uid(const struct cred *cred)
 {
@@ -137,8 +138,8 @@ static struct pagoda_user *limits_find(struct pagoda_limits *limits, kuid_t uid)
 }
 
 /*
- * Adds a quota to the user with the id and returns the user. If there is none, @fresh becomes
- * that user and is set to NULL.
+ * Counts a further quota of the user with id @uid and returns the user. If there is no such user,
+ * *@fresh becomes the user, and *@fresh is set to NULL.
  */
 static struct pagoda_user *limits_join(struct pagoda_limits *limits, kuid_t uid,
 				       struct pagoda_user **fresh)
@@ -158,7 +159,7 @@ static struct pagoda_user *limits_join(struct pagoda_limits *limits, kuid_t uid,
 	return user;
 }
 
-/* Returns the quota of a file that the current task opens, or NULL without memory. */
+/* Returns a new quota for a file that the current task opens, or NULL if out of memory. */
 struct pagoda_quota *pagoda_quota_create(struct pagoda_limits *limits)
 {
 	struct pagoda_quota *quota = kzalloc(sizeof(*quota), GFP_KERNEL_ACCOUNT);
@@ -200,7 +201,10 @@ void pagoda_quota_put(struct pagoda_quota *quota)
 		kref_put(&quota->kref, quota_release);
 }
 
-/* Returns true if the user would have more than half of what other users have left, rounded up. */
+/*
+ * Returns true if with @count more the user would have more than half, rounded up, of what other
+ * users have left.
+ */
 static bool limits_share_is_used(const struct pagoda_limits *limits, const struct pagoda_user *user,
 				 enum pagoda_scarce scarce, u64 count)
 {
@@ -225,7 +229,10 @@ static int quota_check(const struct pagoda_quota *quota, enum pagoda_limit limit
 	return 0;
 }
 
-/* Adds @count to all counts of the limit, modulo 2^64, so that -@count subtracts. */
+/*
+ * Adds @count to the counts of the client, the user and the device, modulo 2^64, so that -@count
+ * subtracts.
+ */
 static void quota_add(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
 {
 	enum pagoda_scarce scarce = limit_rows[limit].scarce;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Limits of clients and users: how many VMs, contexts, jobs and other things that take kernel
- * memory or are scarce each may have at once. The numbers and their errors are in
+ * memory or are scarce a client or user may have at once. The numbers and errors are in
  * include/uapi/drm/pagoda_drm.h, "Limits".
  *
  * A quota counts what a client has; a user's counts are the sums over the quotas of the user's
@@ -24,9 +24,10 @@ struct pagoda_vidmm;
  * enum pagoda_limit - Limited things
  * @PAGODA_LIMIT_VMS: VMs, each with an address space of the device
  * @PAGODA_LIMIT_CONTEXTS: contexts
- * @PAGODA_LIMIT_JOBS: jobs accepted and not finished
- * @PAGODA_LIMIT_WAITING: accepted jobs that wait for work that isn't submitted yet
- * @PAGODA_LIMIT_FENCED: accepted jobs that were armed before an engine had a place for them
+ * @PAGODA_LIMIT_JOBS: jobs that were accepted and aren't finished
+ * @PAGODA_LIMIT_WAITING: accepted jobs that wait for a syncobj point or fence value for which no
+ *	work was submitted yet, and jobs behind these in the same context
+ * @PAGODA_LIMIT_FENCED: accepted jobs that got a fence before an engine had a place for the job
  * @PAGODA_LIMIT_LISTENERS: files from the EVENTS ioctl, each an event listener
  * @PAGODA_LIMIT_FENCES: pages of monitored fences that are pinned
  * @PAGODA_LIMIT_SHARED: pages of allocations that are pinned for other devices
@@ -69,7 +70,7 @@ enum pagoda_scarce {
  */
 struct pagoda_limits {
 	struct drm_device *drm;
-	spinlock_t lock;	/* users, used, counts */
+	spinlock_t lock;	/* protects users, used, counts of users and quotas */
 	struct list_head users;
 	u64 most_shared;
 	u64 total[PAGODA_SCARCES];
@@ -81,7 +82,7 @@ struct pagoda_limits {
  * @kref: A reference of the client, and a reference for each successful pagoda_quota_charge()
  * @limits: Limits of the device
  * @user: User that opened the client's file
- * @counts: By enum pagoda_limit; protected by &pagoda_limits.lock
+ * @counts: Number of each limited thing, by enum pagoda_limit; protected by &pagoda_limits.lock
  */
 struct pagoda_quota {
 	struct kref kref;

@@ -4,14 +4,15 @@
  *
  * Real programs use the same items in the same order each frame. When these don't fit into
  * VRAM, the least recently used item is just the item needed next, and plain LRU moves
- * everything in every frame. So an item's next use is predicted from its last intervals, and
- * the item with the latest next use leaves: an approximation of Belady's optimum, which knows
- * the future. The distance to the next use of an item that was used a pages ago is
+ * everything in every frame. So an item's next use is predicted from the last intervals between
+ * its uses, and the item with the latest next use leaves: an approximation of Belady's optimum,
+ * which knows the future. The distance to the next use of an item that was last used a pages of
+ * the clock ago, and has the predicted interval p, is
  *
- *	predicted interval p:	a <= p		p - a
- *				a <= p + p/8	0, the use is due
- *				a > p + p/8	2 a, overdue
- *	no interval yet:			2 a
+ *	a <= p			p - a
+ *	p < a <= p + p/8	0: the use is due
+ *	a > p + p/8		2 a: the use is overdue
+ *	no interval yet		2 a
  *
  * An overdue item, or an item used only once, may never be used again. Without a model of the
  * program the best guess is that it isn't used for another a pages. Its eviction probably costs
@@ -22,15 +23,16 @@
  * their distances differ by less than an eighth. If a factor of two was allowed, a program that
  * keeps all of VRAM busy moved 5 % more, and up to 10 % more in a simulation.
  *
- * A pick doesn't look at all candidates. Each row has the items with predicted intervals of the
- * same power of two, in the order of last use: near its end is the item whose next use is
- * farthest away, near its beginning the item that is longest overdue. There are 33 rows, so the
- * cost of a pick doesn't depend on the number of candidates.
+ * A pick doesn't look at all candidates. The candidates of a rank are in rows, each for the items
+ * with predicted intervals of the same power of two, in the order of last use: near the end of a
+ * row is the item whose next use is farthest away, near the beginning the item that is longest
+ * overdue. Only the ends are looked at, so the cost of a pick doesn't depend on the number of
+ * candidates.
  *
- * Programs may defy prediction. A list has the items that would be in VRAM with plain LRU,
- * which tells how many pages plain LRU would have moved. When predictions have moved more by
- * more than chance explains, plain LRU is used for a while, twice as long each time that
- * happens again.
+ * Programs may defy prediction. &pagoda_policy.recent lists the items that would be in VRAM with
+ * plain LRU, which tells how many pages plain LRU would have moved. When predictions have moved so
+ * many pages more that chance doesn't explain the difference, plain LRU is used for a while: after
+ * each further such failure for twice as long.
  */
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
@@ -63,12 +65,12 @@ static_assert(PAGODA_POLICY_RANKS <= 32, "a rank is a bit of pagoda_policy.fille
  */
 #define CHANCE(policy)	(2 * (policy)->capacity)
 
-/* Most doublings of the time without predictions; then trials cost next to nothing. */
+/* Most doublings of the time without predictions: so long that trials cost next to nothing. */
 #define FAILURES_MAX	16u
 
 /*
- * struct policy_choice - best candidate so far; @key: policy_step() of @distance, then a bit
- * each for idle, clean and not visible; the highest key is the best
+ * struct policy_choice - best victim found so far; @key: policy_step() of @distance, then, in the
+ * low bits, a bit each for idle, clean and not visible; the highest key is the best
  */
 struct policy_choice {
 	struct pagoda_policy_item *item;
@@ -96,7 +98,7 @@ static bool interval_alternates(const struct pagoda_policy_item *item)
 }
 
 /*
- * Returns the shortest of the last three intervals: an item that is used after a long time is
+ * Returns the shortest of up to three last intervals: an item that is used after a long time is
  * often used more often from then on, so a single long interval isn't believed.
  */
 static u32 interval_shortest(const struct pagoda_policy_item *item)
@@ -122,8 +124,9 @@ static bool policy_is_offered(const struct pagoda_policy_item *item)
 }
 
 /*
- * Returns the distance to the predicted next use in pages, doubled where eviction costs less;
- * or the time since the last use, if predictions are distrusted or the item is offered.
+ * Returns how many pages an item's predicted next use is away, or twice the item's age (pages since
+ * its last use) if there is no prediction or the use is overdue; doubled for a clean item. Returns
+ * the age alone if predictions are distrusted or the item is offered.
  */
 static u64 policy_distance(const struct pagoda_policy *policy,
 			   const struct pagoda_policy_item *item)
@@ -138,7 +141,7 @@ static u64 policy_distance(const struct pagoda_policy *policy,
 	return (interval - min(age, interval)) << item->clean;
 }
 
-/* Returns a logarithm of @distance: the values differ if distances differ by over an eighth. */
+/* Returns a logarithm of @distance; differs for distances that differ by over an eighth. */
 static u32 policy_step(u64 distance)
 {
 	u32 shift = max(fls64(distance), SAME_SHIFT + 1) - SAME_SHIFT - 1;
@@ -162,7 +165,7 @@ static void policy_consider(const struct pagoda_policy *policy, struct policy_ch
 	u64 distance = policy_distance(policy, item);
 	u32 key;
 
-	/* is_busy() is expensive: skip an item whose distance alone makes it worse. */
+	/* is_busy() is expensive: skip an item whose distance alone makes it worse than @best. */
 	if (best->item && policy_step(distance) < best->key >> 3)
 		return;
 	key = policy_key(policy, item, distance);
@@ -171,7 +174,7 @@ static void policy_consider(const struct pagoda_policy *policy, struct policy_ch
 	*best = (struct policy_choice){ item, key, distance };
 }
 
-/* Considers LOOKED_AT candidates at each end of a row; those of a short row twice. */
+/* Considers LOOKED_AT candidates at each end of a row; in a short row some of them twice. */
 static void policy_consider_row(const struct pagoda_policy *policy, struct policy_choice *best,
 				struct list_head *row)
 {
@@ -213,8 +216,8 @@ static void policy_unlink(struct pagoda_policy *policy, struct pagoda_policy_ite
 }
 
 /*
- * Links an item at the end of its row, or at the beginning if its last use is the oldest. The
- * right place in between would take a search, and only items at the ends are considered.
+ * Links an item at the end of its row, or at the beginning if its last use is the oldest. To find
+ * its right place in between would take a search, and only items at the ends are considered.
  */
 static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -233,7 +236,7 @@ static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item 
 	policy->filled |= 1u << item->rank;
 }
 
-/* Does @change, which the item's row depends on, while the item is in no row. */
+/* Unlinks a candidate, does @change, on which the candidate's row depends, and links it again. */
 #define POLICY_RELINK(policy, item, change) do { \
 	bool was_candidate = policy_is_candidate(item); \
 	\
@@ -243,9 +246,12 @@ static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item 
 		policy_link(policy, item); \
 } while (0)
 
-/* ---- Whether predictions are worth it ---------------------------------------- */
+/* ---- Comparison of predictions with plain LRU --------------------------------- */
 
-/* Stops predictions for as long as the loss took to show, times two for each earlier failure. */
+/*
+ * Stops predictions until plain LRU has moved as many pages as it took to notice the loss, or
+ * CHANCE() if that is more, doubled for each earlier failure in a row.
+ */
 static void judge_distrust(struct pagoda_policy *policy)
 {
 	u64 rest = max(policy->lru_moved, CHANCE(policy));
@@ -268,7 +274,7 @@ static void judge(struct pagoda_policy *policy)
 	} else if (!policy->distrusts && policy->behind > chance) {
 		judge_distrust(policy);
 	} else if (!policy->distrusts && policy->behind < -chance) {
-		/* Limit the gain that is remembered: an old gain must not hide a new loss. */
+		/* Limit the gain that is remembered, because an old gain would hide a new loss. */
 		policy->behind = -chance;
 		policy->lru_moved = 0;
 		policy->failures = 0;
@@ -300,8 +306,8 @@ static void judge_lru_evicts(struct pagoda_policy *policy)
 }
 
 /*
- * Counts a used item as copied in: by predictions if it was evicted as a victim, by plain LRU
- * if plain LRU would have evicted it.
+ * Counts the pages of a used item as copied in: by predictions if the item was evicted as a
+ * victim, by plain LRU if plain LRU would have evicted the item.
  */
 static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -319,9 +325,12 @@ static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *i
 	judge(policy);
 }
 
-/* ---- Interface ---------------------------------------------------------------- */
+/* ---- Functions for the memory manager ------------------------------------------- */
 
-/* Sets up a policy for empty VRAM of @vram_size bytes; the caller may set @is_busy. */
+/*
+ * Sets up a policy for empty VRAM of @vram_size bytes; the caller may set &pagoda_policy.is_busy
+ * afterwards.
+ */
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size)
 {
 	u32 rank, side, class;
@@ -423,7 +432,7 @@ void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item
 {
 	policy_unlink(policy, item);
 	if (!item->picked) {
-		/* The item isn't a victim: it would have left VRAM with plain LRU, too. */
+		/* An item that isn't a victim would have left VRAM with plain LRU, too. */
 		judge_forget(policy, item);
 		item->lru_evicted = false;
 		return;
@@ -448,13 +457,13 @@ void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item
 		      item->rank = min(priority, PAGODA_POLICY_OFFERS - 1u));
 }
 
-/* Notes that an item isn't offered, or not any more: its residency priority counts. */
+/* Notes that an item isn't offered, or not any more: its rank is that of its residency priority. */
 void pagoda_policy_reclaim(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	POLICY_RELINK(policy, item, item->rank = item->home_rank);
 }
 
-/* Sets an item's residency priority, clamped; it counts once the item isn't offered. */
+/* Sets an item's residency priority, clamped; has no effect while the item is offered. */
 void pagoda_policy_set_priority(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 				u32 priority)
 {
@@ -477,7 +486,7 @@ void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_
 	item->clean = clean;
 }
 
-/* Considers a rank's candidates; for visible room only those that the CPU can see. */
+/* Considers a rank's candidates; with NEED_VISIBLE only those that the CPU can see. */
 static void policy_pick_rank(struct pagoda_policy *policy, struct policy_choice *best,
 			     struct pagoda_policy_rank *rank, enum pagoda_policy_need need)
 {
@@ -494,8 +503,8 @@ static void policy_pick_rank(struct pagoda_policy *policy, struct policy_choice 
  * @policy: Policy
  * @need: Kind of room that is needed
  *
- * The victim is no candidate until the caller calls pagoda_policy_leave(), because it left
- * VRAM, or pagoda_policy_enter(), because it stays.
+ * The victim isn't a candidate any more: the caller calls pagoda_policy_leave() when the victim has
+ * left VRAM, or pagoda_policy_enter() if the victim stays.
  *
  * Return: The item, or NULL if there is no candidate.
  */

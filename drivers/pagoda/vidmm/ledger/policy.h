@@ -6,11 +6,11 @@
  * freed, and asks for victims. The policy allocates nothing and uses no locks or objects of the
  * driver: the simulator is built from this source, too.
  *
- * The victim is chosen among the offered items of the lowest offer priority (C169); without
- * offered items, among those of the lowest residency priority (C168). Of these the item with
- * the latest predicted use leaves. Clean items count as twice as far from their next use.
- * Between items with about equal next uses, idle goes before busy, clean before dirty, and
- * items that the CPU can't see before those that it can.
+ * The victim is chosen among the offered items of the lowest offer priority (C169): the least
+ * recently used of them; without offered items, among those of the lowest residency priority
+ * (C168): the item with the latest predicted use. Clean items count as twice as far from their
+ * next use. Between items that are about equally far, idle goes before busy, clean before dirty,
+ * and items that the CPU can't see before those that the CPU can.
  *
  * An item is an allocation as the policy sees it: a candidate if it is in VRAM and may be
  * picked, held if it is in VRAM and may not. Clean means that system memory has the content,
@@ -43,18 +43,18 @@
 	(PAGODA_POLICY_OFFERS + \
 	 (DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST + 1)
 
-/** PAGODA_POLICY_SIDES: number of sides: items that the CPU can't see, and items that it can. */
+/** PAGODA_POLICY_SIDES: number of sides: 0 for items that the CPU can't see, 1 for the others. */
 #define PAGODA_POLICY_SIDES	2
 
 /**
- * PAGODA_POLICY_CLASSES: number of classes: fls() of the predicted interval, 0 if there is
- * none.
+ * PAGODA_POLICY_CLASSES: number of classes; an item's class is fls() of its predicted interval, or
+ * 0 without a prediction.
  */
 #define PAGODA_POLICY_CLASSES	33
 
 /**
- * PAGODA_POLICY_HISTORY: intervals remembered of an item; shows two alternating intervals
- * twice.
+ * PAGODA_POLICY_HISTORY: number of intervals remembered for each item: enough to see each of two
+ * alternating intervals twice.
  */
 #define PAGODA_POLICY_HISTORY	4
 
@@ -74,9 +74,9 @@ enum pagoda_policy_need {
  * @recent: Entry in &pagoda_policy.recent while plain LRU would have the item in VRAM
  * @last: &pagoda_policy.clock at the last use
  * @pages: Size of the allocation, by which a use advances the clock
- * @intervals: Times between the last uses in pages, newest first
+ * @intervals: Pages by which &pagoda_policy.clock advanced between the last uses, newest first
  * @nr_intervals: Number of valid entries in @intervals
- * @class: fls() of the predicted interval, 0 if there is none
+ * @class: fls() of the predicted interval, 0 without a prediction or while offered
  * @rank: Offer priority, or rank of the residency priority; a lower rank leaves first
  * @home_rank: @rank while the allocation isn't offered
  * @visible: The allocation is where the CPU can see it
@@ -126,8 +126,8 @@ struct pagoda_policy_rank {
  *	lock
  * @recent: Items that plain LRU would have in VRAM, the least recently used first
  * @recent_pages: Pages of the items in @recent
- * @behind: Pages that predictions have moved more than plain LRU would have moved; negative:
- *	fewer
+ * @behind: Number of pages by which predictions have moved more than plain LRU would have moved;
+ *	negative if predictions have moved less
  * @lru_moved: Pages that plain LRU would have moved since @distrusts changed, or since
  *	predictions last were ahead by more than chance
  * @rest: Value of @lru_moved at which predictions are tried again

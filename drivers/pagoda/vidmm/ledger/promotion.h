@@ -14,13 +14,13 @@
 struct dma_fence;
 struct pagoda_vidmm;
 
-/** PAGODA_PROMOTE_SLICES: most slices, each a millisecond of promotion's paging, under way */
+/** PAGODA_PROMOTE_SLICES: most slices of promotion's paging, of a millisecond each, at a time */
 #define PAGODA_PROMOTE_SLICES	2
 
 /**
  * struct pagoda_promote_key - Sort key of allocations that wait for promotion
  * @step: pagoda_priority_step(); a higher value is promoted first
- * @used: &pagoda_policy.clock of the last use; a higher value is promoted first
+ * @used: &pagoda_policy.clock at the last use; a higher value is promoted first
  * @id: &pagoda_bo.id; a lower value is promoted first
  */
 struct pagoda_promote_key {
@@ -30,12 +30,12 @@ struct pagoda_promote_key {
 };
 
 /**
- * struct pagoda_promote_item - An allocation that waits for promotion
+ * struct pagoda_promote_item - Place of an allocation among those that wait for promotion
  * @node: Entry in &pagoda_promotion.waiting, cleared while the allocation doesn't wait
  * @key: Key of @node
  *
  * Changed with the allocation's reservation and pagoda_promotion.lock held, or while the
- * allocation is destroyed; either is enough for pagoda_promote_waits().
+ * allocation is destroyed; for pagoda_promote_waits() the reservation or the lock is enough.
  */
 struct pagoda_promote_item {
 	struct rb_node node;
@@ -62,9 +62,9 @@ struct pagoda_promote_slice {
  * @waiting: Allocations that wait: &pagoda_bo.wish.promote by key
  * @count: Number of entries in @waiting; also read without the lock
  * @bytes: Sum of the sizes of the waiting allocations
- * @period: Jiffies that there must be room before a walk; 0 = no promotion. Constant
+ * @period: Jiffies that room in VRAM has to last before a walk; 0 = no promotion. Constant
  * @work: The walk: brings waiting allocations to VRAM, in the order of their keys. Only this
- *	work item uses the members below, except as said there
+ *	work item uses the members below, unless something else is said at the member
  * @patience: Jiffies until the next walk, longer after walks that promoted nothing. Any thread
  *	may read it, and set it to @period when there is much room
  * @news: There may be room for a waiting allocation; set by any thread
@@ -73,7 +73,7 @@ struct pagoda_promote_slice {
  * @at: Key of the last allocation that the walk looked at
  * @slices: Slices under way, a ring
  * @sent: Number of slices sent so far
- * @ended: Number of slices known to have ended
+ * @ended: Number of slices whose end was noticed so far
  * @commands: &pagoda_counters.commands at the last look, to notice commands of other clients
  * @busy_ns: pagoda_engines_busy_ns() at the last look, to notice jobs
  * @traffic: Bucket that promotion pays from
@@ -82,7 +82,7 @@ struct pagoda_promote_slice {
  */
 struct pagoda_promotion {
 	struct pagoda_vidmm *vidmm;
-	spinlock_t lock;	/* waiting, count, bytes */
+	spinlock_t lock;	/* protects waiting, count, bytes */
 	struct rb_root waiting;
 	u32 count;
 	u64 bytes;
@@ -103,7 +103,10 @@ struct pagoda_promotion {
 	atomic64_t promotions;
 };
 
-/* Longest wait of promotion for tokens, in jiffies: other clients may stop paging earlier. */
+/*
+ * Most jiffies until promotion looks for tokens again: tokens come faster than expected if other
+ * clients stop using the device.
+ */
 #define PAGODA_PROMOTE_POOR		(HZ / 20 ?: 1)
 
 bool pagoda_promote_is_before(const struct pagoda_promote_key *a,

@@ -4,11 +4,11 @@
  * each with the number of calls that asked for it.
  *
  * A call changes the counts of all of its allocations or of none (C147): all steps that can
- * fail come first. New entries have a count of 0, and are counted or removed before the lock is
- * dropped. The demand of all entries is kept as a sum, so that the cost of a call doesn't
- * depend on the length of the list.
+ * fail come first. New entries have a count of 0, and are counted or removed before
+ * pagoda_requirements.lock is dropped. The demand of all entries is kept as a sum, so that the
+ * cost of a call doesn't depend on the length of the list.
  *
- * Nothing is moved here. EVICT leaves out allocations that are still on a list of any client
+ * No allocation is moved here. EVICT moves no allocation that is still on a list of any client
  * (&pagoda_bo.wish.required).
  */
 #include <linux/slab.h>
@@ -21,7 +21,7 @@
 #include "ledger.h"
 #include "require.h"
 
-/* Returns an empty residency list, or NULL without memory. */
+/* Returns an empty residency list, or NULL if out of memory. */
 struct pagoda_requirements *pagoda_requirements_create(void)
 {
 	struct pagoda_requirements *reqs = kzalloc(sizeof(*reqs), GFP_KERNEL_ACCOUNT);
@@ -74,7 +74,7 @@ static int require_prepare_one(struct pagoda_client *client, struct pagoda_bo *b
 	return ret;
 }
 
-/* Removes the entries of allocations with a count of 0. */
+/* Frees the entries of allocations in @bos that require_prepare_one() made: their count is 0. */
 static void require_unprepare(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_requirement *req;
@@ -117,7 +117,10 @@ static void require_count(struct pagoda_requirements *reqs, struct pagoda_requir
 	pagoda_demand_add(&reqs->demand, req->bo);
 }
 
-/* Moves an entry to @gone. After the lock require_free() drops its reference, maybe the last. */
+/*
+ * Moves an entry from the residency list to @gone. require_free() drops the entry's reference to
+ * the allocation after @reqs was unlocked, because that reference may be the last.
+ */
 static void require_remove(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
 			   struct list_head *gone)
 {
@@ -152,7 +155,10 @@ static void require_free(struct list_head *gone)
 	}
 }
 
-/* Raises the counts of leading allocations that are on the list already; returns how many. */
+/*
+ * Raises the counts of leading allocations in @bos that are on the list already, up to the first
+ * that isn't; returns the number of counts raised.
+ */
 static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_requirement *req;
@@ -201,7 +207,7 @@ static int require_anew(struct pagoda_client *client, struct pagoda_bo **bos, u3
  * @bos: Allocations, each only once; the caller has references
  * @count: Number of allocations, not 0
  * @bytes_to_trim: Set with -ENOMEM: bytes by which the client's list would exceed the device's
- *	memory; 0 if there was no memory for entries
+ *	memory, or 0 if the kernel had no memory for entries
  *
  * Context: May sleep and allocate.
  * Return: 0, -ENOMEM or -EOVERFLOW; on failure no count has changed.
@@ -225,12 +231,13 @@ int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 cou
 }
 
 /**
- * pagoda_require_release() - Lower the counts of allocations by 1; at 0 they leave the list
+ * pagoda_require_release() - Lower the counts of allocations by 1; at 0 an allocation leaves the
+ * list
  * @client: Client
  * @bos: Allocations, each only once; the caller has references
  * @count: Number of allocations
  * @unwritten: The content hasn't changed since the allocations were made resident (C155)
- * @until: Queued jobs with smaller numbers still have the allocations resident; 0 = there are none
+ * @until: Queued jobs with smaller numbers still need the allocations resident; 0 = no queued job
  *
  * Context: May sleep.
  * Return: 0, -ENOENT if an allocation isn't on the client's list, or -ENOMEM; then no count has
@@ -303,7 +310,7 @@ void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 	require_free(&gone);
 }
 
-/* Forgets the allocations that left the list: no job is queued any more. May sleep. */
+/* Empties &pagoda_requirements.left, because no job of the client is queued any more. May sleep. */
 void pagoda_require_purge(struct pagoda_client *client)
 {
 	struct pagoda_requirements *reqs = client->requirements;
@@ -375,7 +382,7 @@ void pagoda_require_left(struct pagoda_bo *bo, u32 group)
 /**
  * pagoda_require_select() - Select the allocations of an array that are on a client's list
  * @client: Client
- * @bos: Array; allocations on the list are moved to the front, in their order
+ * @bos: Array; allocations on the list are moved to the front and stay in order
  * @count: Number of allocations in @bos
  *
  * Context: May sleep.

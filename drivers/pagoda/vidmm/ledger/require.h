@@ -19,7 +19,8 @@ struct pagoda_client;
  * @client: Client that has the list
  * @bo: Allocation; a reference while @count isn't 0
  * @count: Number of MAKE_RESIDENT calls for the allocation, minus that of EVICT calls
- * @named: bound.c skips the entry: the job that needs the list names the allocation itself
+ * @named: pagoda_require_bound() skips the entry, because the job that it collects allocations for
+ *	names the allocation itself
  */
 struct pagoda_requirement {
 	struct list_head entry;
@@ -35,13 +36,14 @@ struct pagoda_requirement {
  * @lock: Protects all members below
  * @by_id: &struct pagoda_requirement by id of the allocation
  * @left: Allocations that left the list while jobs were queued, by id: number of the first job that
- *	doesn't have the allocation resident any more; marked: skip the entry in the present walk
- * @list: struct pagoda_requirement in the order in which they were added
+ *	doesn't need the allocation resident any more. A mark has pagoda_require_bound() skip the
+ *	entry, as @named does
+ * @list: List of struct pagoda_requirement in the order in which they were added
  * @count: Number of entries in @list; also read without @lock, to test for an empty list
  * @demand: Bytes that the allocations of all entries need together
  */
 struct pagoda_requirements {
-	struct mutex lock;	/* all below */
+	struct mutex lock;	/* protects all members below */
 	struct xarray by_id;
 	struct xarray left;
 	struct list_head list;

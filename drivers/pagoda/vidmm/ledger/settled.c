@@ -3,21 +3,21 @@
  * Settled allocations: a fast path for MAKE_RESIDENT of allocations that are resident already,
  * which programs ask for every frame.
  *
- * An allocation is settled when MAKE_RESIDENT found nothing left to do for it: the allocation
- * is in the segment that it prefers, its paging is done, and all VMs that map it map it there.
- * This is noted with the reservation held, and ends with the reservation held: at a move, an
- * offer, an eviction on request, a loss of content. A reset ends it for all allocations at
- * once, because &pagoda_bo.wish.settled has the reset epoch.
+ * An allocation is settled when MAKE_RESIDENT has nothing to do for the allocation but to count
+ * the call: the allocation is in the segment that it prefers, its paging is done, and all VMs that
+ * map it map it there. &pagoda_bo.wish.settled is set with the reservation held, and is cleared
+ * with the reservation held at a move, an offer, an eviction on request or a loss of content. A
+ * reset makes all values invalid at once, because each contains the reset epoch.
  *
- * A call about settled allocations takes no reservations and no references. It holds the lock
- * of the client's residency list, which serializes the calls of a client, and the lock of the
- * handle table, which keeps the allocations. If an allocation moves after the call has looked
- * at it, the result is the same as if it had moved after the call.
+ * A MAKE_RESIDENT call whose allocations are all settled takes no reservations and no references.
+ * The call holds the lock of the client's residency list, which serializes the calls of a client,
+ * and the lock of the handle table, which keeps the allocations. If an allocation moves after the
+ * call has looked at it, the result is the same as if the allocation had moved after the call.
  *
  * An allocation with several handles never counts as settled: a call that names an allocation
  * twice is noticed by &pagoda_bo.wish.named, which calls of a second client would overwrite.
  *
- * Such a call doesn't move allocations in TTM's LRU lists. If TTM chooses the victims
+ * The fast path doesn't move allocations in TTM's LRU lists. Therefore, if TTM chooses the victims
  * (policy=lru), no allocation counts as settled.
  */
 #include <linux/xarray.h>
@@ -29,7 +29,7 @@
 #include "ledger.h"
 #include "require.h"
 
-/* Returns whether all VMs that map the allocation map it at its present place. */
+/* Returns whether all VMs that map an allocation map it at its present place. */
 static bool settled_is_shown(struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;
@@ -41,7 +41,7 @@ static bool settled_is_shown(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_settled_mark() - Note that an allocation is settled, if it is
+ * pagoda_settled_mark() - Note that MAKE_RESIDENT has nothing left to do for an allocation, if so
  * @bo: Allocation, reservation held; its paging is done
  * @epoch: pagoda_reset_epoch() before the caller placed the allocation
  */
@@ -61,7 +61,7 @@ void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch)
  * @counted: Raise the count of each settled allocation on the client's residency list
  *
  * Context: May sleep. Takes the lock of the client's residency list.
- * Return: Whether any allocation may be settled at all.
+ * Return: false if no allocation ever counts as settled, because TTM chooses the victims.
  */
 bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm *vidmm,
 			   struct pagoda_client *client, bool counted)
@@ -117,15 +117,15 @@ static bool settling_one(struct pagoda_settling *settling, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_settling_some() - Test whether allocations are settled, up to the first that isn't
+ * pagoda_settling_some() - Test and count settled allocations, up to the first that isn't settled
  * @settling: From pagoda_settling_begin()
  * @bos: Allocations that aren't freed meanwhile; NULL counts as not settled
  * @count: Number of allocations
  *
  * Context: Any but interrupts.
- * Return: Number of leading allocations that are settled, weren't named before in this call
- * and, with &pagoda_settling.counted, are on the client's residency list; their counts were
- * raised.
+ * Return: Number of leading allocations that are settled, have a single handle, weren't named
+ * before in the same MAKE_RESIDENT call and, with &pagoda_settling.counted, are on the client's
+ * residency list; with that flag the counts of these allocations on the list were raised.
  */
 u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count)
 {
@@ -139,7 +139,7 @@ u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bo
 }
 
 /**
- * pagoda_settling_undo() - Lower the counts again, because not all allocations are settled
+ * pagoda_settling_undo() - Lower the counts that pagoda_settling_some() raised
  * @settling: From pagoda_settling_begin()
  * @bos: Allocations that pagoda_settling_some() found settled, NULL for those freed since
  * @count: Number of allocations

@@ -7,10 +7,10 @@
  *			no client made resident (pace.c); one bucket a client
  *
  * A token is a byte. A bucket is filled at a percentage of the bandwidth that paging was
- * measured to have. For promotion that is 125 percent while no other client uses the device,
- * and a small share while another client pages or has jobs executed; saved tokens are dropped
- * then. With a token left a whole allocation may move, which can make the number of tokens
- * negative; the next allocation waits until it is positive.
+ * measured to have. For promotion the percentage is 125 while no client uses the device, and
+ * small while a client pages or has jobs executed; saved tokens are dropped then. With a token
+ * left a whole allocation may move, which can make the number of tokens negative; the next
+ * allocation waits until the number is positive.
  *
  * Paging that clients ask for takes no tokens.
  *
@@ -25,7 +25,7 @@
 #define MEASURE_SHIFT	3
 /* Limit of a sample, as a multiple of the average bandwidth so far. */
 #define MEASURE_TIMES	2
-/* Nanoseconds that a client counts as using the device after a use: longer than a frame. */
+/* Nanoseconds after a use of the device for which the device counts as used: over a frame. */
 #define OTHERS_NS	(50 * NSEC_PER_MSEC)
 /* Most nanoseconds that a bucket is filled for at once, so that no product overflows. */
 #define FILL_NS_MAX	(10ull * NSEC_PER_SEC)
@@ -57,9 +57,9 @@ void pagoda_bandwidth_measure(struct pagoda_bandwidth *bandwidth, u64 bytes, u64
  * @traffic: Filled
  * @bandwidth: Measured bandwidth; outlives the bucket
  * @share: Percent of the bandwidth while other clients use the device, up to 100
- * @alone: Percent of the bandwidth while no other client does; 0 = no limit. More than 100 lets
- *	a bandwidth that was measured too low recover
- * @burst: Number of tokens that the bucket holds
+ * @alone: Percent of the bandwidth while no other client uses the device; 0 = no limit. More than
+ *	100 lets a bandwidth that was measured too low recover
+ * @burst: Most tokens that the bucket holds
  * @now: Time in nanoseconds
  */
 void pagoda_traffic_init(struct pagoda_traffic *traffic, const struct pagoda_bandwidth *bandwidth,
@@ -111,7 +111,7 @@ static u64 traffic_rate(const struct pagoda_traffic *traffic, u64 now)
 }
 
 /*
- * Adds the tokens for the time since the bucket was filled last. A @now before that adds
+ * Adds the tokens for the time since the bucket was filled last. If that was after @now, adds
  * nothing: another thread may have filled the bucket after the caller read the clock.
  */
 static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
@@ -136,7 +136,8 @@ static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
  * @traffic: Bucket
  * @now: Time in nanoseconds
  *
- * Return: 0 if there is a token, else nanoseconds until a token comes at the present rate.
+ * Return: 0 if there is a token or no limit, else nanoseconds until a token comes at the present
+ * rate.
  */
 u64 pagoda_traffic_wait(struct pagoda_traffic *traffic, u64 now)
 {

@@ -7,7 +7,7 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-/** PAGODA_TRAFFIC_ALONE: percent of the bandwidth for promotion while no client does anything */
+/** PAGODA_TRAFFIC_ALONE: percent of the bandwidth for promotion while no client uses the device */
 #define PAGODA_TRAFFIC_ALONE	125
 
 /**
@@ -25,7 +25,8 @@ struct pagoda_bandwidth {
  * @lock: Protects all members below
  * @fixed: Tokens per second that fill the bucket, whatever @bandwidth is; 0 = by @bandwidth
  * @share: Percent of @bandwidth that fills the bucket while other clients use the device
- * @alone: Percent of @bandwidth that fills the bucket while no other client does; 0 = no limit
+ * @alone: Percent of @bandwidth that fills the bucket while no other client uses the device; 0 = no
+ *	limit
  * @burst: Most tokens that the bucket holds
  * @tokens: Tokens in the bucket; negative: spent in advance
  * @filled_ns: Time when the bucket was filled last, in nanoseconds
@@ -35,7 +36,7 @@ struct pagoda_bandwidth {
  */
 struct pagoda_traffic {
 	const struct pagoda_bandwidth *bandwidth;
-	spinlock_t lock;	/* all below */
+	spinlock_t lock;	/* protects all members below */
 	u64 fixed;
 	u32 share;
 	u32 alone;

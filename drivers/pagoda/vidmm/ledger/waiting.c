@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocations that wait for promotion to VRAM, in the order in which residency/promote.c brings
+ * Allocations that wait for promotion to VRAM, in the order in which residency/promote.c promotes
  * them.
  */
 #include <linux/ktime.h>
@@ -16,7 +16,7 @@
 #include "ledger.h"
 #include "promotion.h"
 
-/* Free room of VRAM's size divided by this starts a walk soon, even if the last walks failed. */
+/* With VRAM's size divided by this free, a walk starts soon, even if the last walks failed. */
 #define PROMOTE_LARGE		8
 
 bool pagoda_promote_is_before(const struct pagoda_promote_key *a,
@@ -38,8 +38,9 @@ bool pagoda_promote_waits(const struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether an allocation should be promoted: resident by request, not in VRAM but
- * preferring VRAM, and movable. The caller holds the reservation.
+ * Returns whether an allocation should be promoted: made resident on request and not released
+ * since, not in VRAM but preferring VRAM, not offered, and movable. The caller holds the
+ * reservation.
  */
 bool pagoda_promote_is_wanted(const struct pagoda_bo *bo)
 {
@@ -76,7 +77,7 @@ static void promote_erase(struct pagoda_promotion *promotion, struct pagoda_bo *
 	promotion->bytes -= bo->ttm.base.size;
 }
 
-/* Queues the walk in @delay jiffies, unless it is queued already. */
+/* Has the walk start in @delay jiffies, unless the walk is queued already. */
 void pagoda_promote_again(struct pagoda_promotion *promotion, unsigned long delay)
 {
 	queue_delayed_work(system_dfl_wq, &promotion->work, delay);
@@ -89,7 +90,10 @@ static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
 	       min(READ_ONCE(vidmm->promotion->bytes), vidmm->info->vram_size / PROMOTE_LARGE);
 }
 
-/* Makes an allocation wait for promotion or not, after a change. The reservation is held. */
+/*
+ * Called after a change of an allocation, reservation held: adds the allocation to those that wait
+ * for promotion, or removes it from them, as pagoda_promote_is_wanted() says.
+ */
 void pagoda_promote_look(struct pagoda_bo *bo)
 {
 	struct pagoda_promotion *promotion = bo->vidmm->promotion;
@@ -127,14 +131,14 @@ void pagoda_promote_forget(struct pagoda_bo *bo)
 	spin_unlock(&promotion->lock);
 }
 
-/* Queues a walk, because there may be room for a waiting allocation. Any context. */
+/* Queues the walk, because VRAM may have room for a waiting allocation. Any context. */
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;
 
 	if (!READ_ONCE(promotion->count))
 		return;
-	/* Pairs with promote_begin(). */
+	/* Pairs with promote_begin(): a walk that began sees the new room, or another follows. */
 	xchg(&promotion->news, true);
 	if (READ_ONCE(promotion->patience) > promotion->period && promote_room_is_large(vidmm)) {
 		WRITE_ONCE(promotion->patience, promotion->period);

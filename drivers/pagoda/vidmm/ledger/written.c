@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whether an allocation in VRAM was written since its copy in system memory was made
- * (bo/copy.c).
+ * Tracks whether an allocation in VRAM may have been written since its copy in system memory was
+ * made (bo/copy.c): if not, the allocation is clean.
  */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
@@ -13,7 +13,7 @@
 #include "ledger.h"
 #include "policy.h"
 
-/* Returns the number of jobs that may have used an allocation that is private to a VM; else 0. */
+/* Returns the number of jobs of the VM that an allocation is private to; 0 if not private. */
 static u64 copy_jobs(const struct pagoda_bo *bo)
 {
 	return bo->vm.uses ? bo->vm.uses->jobs : 0;
@@ -68,7 +68,7 @@ bool pagoda_copy_is_clean(struct pagoda_bo *bo)
  * marked clean
  * @bo: Allocation; pagoda_victims.lock is held
  *
- * Jobs don't list the private allocations of their VM: such uses are noticed here.
+ * Jobs don't list the private allocations of their VM: a use by such a job is noticed here.
  */
 void pagoda_copy_settle(struct pagoda_bo *bo)
 {
@@ -78,7 +78,7 @@ void pagoda_copy_settle(struct pagoda_bo *bo)
 }
 
 /*
- * Notes that an allocation came to VRAM or left: it counts as written until
+ * Notes that an allocation came to VRAM or left VRAM: the allocation counts as written until
  * pagoda_copy_begin().
  */
 void pagoda_copy_moved(struct pagoda_bo *bo)
@@ -86,7 +86,7 @@ void pagoda_copy_moved(struct pagoda_bo *bo)
 	copy_set_written(bo);
 }
 
-/* Notes that a job uses an allocation that it lists. */
+/* Notes that a job lists an allocation: it counts as written, unless on a residency list. */
 void pagoda_copy_used(struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&bo->vidmm->victims->lock);
@@ -112,7 +112,10 @@ void pagoda_copy_written(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/* Notes that a client put the allocation on its residency list; @required was raised before. */
+/*
+ * Notes that a client put the allocation on its residency list; &pagoda_bo.wish.required was raised
+ * before.
+ */
 void pagoda_copy_required(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -126,8 +129,9 @@ void pagoda_copy_required(struct pagoda_bo *bo)
 }
 
 /*
- * Notes that the allocation's count on a residency list was lowered; @required is up to date.
- * @unwritten: the client said that it wrote nothing since the allocation was made resident.
+ * Notes that the allocation's count on a residency list was lowered; &pagoda_bo.wish.required is
+ * up to date. @unwritten: the client said that it wrote nothing since the allocation was made
+ * resident.
  */
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 {
@@ -142,7 +146,7 @@ void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 	spin_unlock(&victims->lock);
 }
 
-/* Notes that another client may use the allocation: its copy never counts as clean again. */
+/* Notes that another client may use the allocation, which never counts as clean again. */
 void pagoda_copy_shared(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -153,7 +157,7 @@ void pagoda_copy_shared(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/* Notes that the copy was just made and equals the content in VRAM. */
+/* Notes that &pagoda_bo.content.copy was just made and equals the content in VRAM. */
 void pagoda_copy_begin(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The memory manager as a whole: created at probe, stopped when the device is removed, destroyed
- * when the last file is closed.
+ * when the last DRM file is closed.
  */
 #include <linux/delay.h>
 #include <linux/device.h>
@@ -37,7 +37,7 @@
 #include "vidmm/vm/vm.h"
 #include "manager.h"
 
-/* Mark in pagoda_vidmm.bos: pagoda_vidmm_stop() has a reference to the allocation. */
+/* Mark of an entry in &pagoda_vidmm.bos: pagoda_vidmm_stop() has a reference to the allocation. */
 #define VIDMM_HELD	XA_MARK_0
 
 static void *executor_map_page(const void *pages, u64 index)
@@ -67,10 +67,11 @@ static void executor_fini(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Sets up the CPU executor, which executes paging buffers on the CPU. The executor has an aperture
- * and device addresses of its own only if it executes all buffers: those of a device it can't
- * change, and must not report that it did. Without its own the executor takes any address of system
- * memory, because the private data of packets names the pages.
+ * Sets up the CPU executor, which executes paging buffers on the CPU. Only if the CPU executes all
+ * buffers (@use_cpu), the executor has an aperture and device addresses of its own: it can't change
+ * those of a device, and must not report that it did. Without device addresses of its own, the
+ * executor accepts any address of system memory, because the private data of packets names the
+ * pages.
  */
 static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -103,7 +104,10 @@ static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_a
 	return -ENOMEM;
 }
 
-/* Without page tables there are no engines, because jobs need page tables. */
+/*
+ * Creates the engines of a device that executes command buffers; none if the device has no page
+ * tables, which jobs need.
+ */
 static int engines_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	const struct pagoda_engines_args engines = {
@@ -126,7 +130,7 @@ static int engines_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return ret;
 }
 
-/* Returns true if the device executes command buffers, and has page tables for them. */
+/* Returns true if the manager has engines: the device executes jobs, and has page tables. */
 bool pagoda_vidmm_has_engines(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->engines;
@@ -136,7 +140,7 @@ static void engines_stop(struct pagoda_vidmm *vidmm)
 {
 	if (vidmm->engines)
 		pagoda_engines_stop(vidmm->engines);
-	/* Wake up deferred work, which fails from now on. */
+	/* Run deferred work again, which fails now that the engines are stopped. */
 	pagoda_deferred_kick(vidmm);
 }
 
@@ -154,7 +158,10 @@ static void manager_budgets_changed(void *owner)
 	pagoda_promote_kick(vidmm);
 }
 
-/* Graphics may use half of the system memory, as with WDDM (7.5), and at least 64 MiB. */
+/*
+ * Sets up the budgets. The local group has all of VRAM that clients can use. The non-local group
+ * has half of the system memory, as with WDDM (7.5), and at least 64 MiB.
+ */
 static int budgets_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	const u64 sizes[PAGODA_BUDGET_GROUPS] = {
@@ -190,7 +197,10 @@ static int control_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	vidmm->job_timeout_ms = args->job_timeout_ms;
 	vidmm->submit_share = args->submit_share;
 	vidmm->defer_jobs = args->defer_jobs;
-	/* Has TTM allocate pages by the DMA API: bounced pages would have two contents. */
+	/*
+	 * If set, TTM allocates pages by the DMA API, which the device reaches: a bounce buffer
+	 * would hold a second copy of the content.
+	 */
 	vidmm->reaches_part = drm_need_swiotlb(vidmm->info->system_address_bits);
 	mutex_init(&vidmm->control_lock);
 	mutex_init(&vidmm->scratch_lock);
@@ -222,7 +232,7 @@ static void control_fini(struct pagoda_vidmm *vidmm)
 
 static int limits_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
-	/* Address space 0 belongs to the paging process. */
+	/* Clients can't have address space 0, which belongs to the paging process. */
 	const u64 spaces = max(vidmm->info->max_address_spaces, 1u) - 1;
 
 	vidmm->pin_limit = args->pin_limit ?: pagoda_vidmm_segment_size(vidmm) / 2;
@@ -272,7 +282,10 @@ static void dmem_fini(struct pagoda_vidmm *vidmm)
 	pagoda_dmem_unregister(vidmm, ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM), TTM_PL_VRAM);
 }
 
-/* Begins before the stream's first paging buffer: a recording from debugfs would begin later. */
+/*
+ * Starts a recording of paging buffers, if asked for, before the stream's first buffer: a recording
+ * that debugfs starts lacks the first buffers.
+ */
 static int recording_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	return pagoda_vidmm_record(vidmm, (u64)args->record_kb << 10);
@@ -305,8 +318,9 @@ static int mapped_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 }
 
 /*
- * Moves allocations that are still in a segment to system memory, for which the stream is needed.
- * After that the device executes nothing, and page tables are freed without being unmapped.
+ * Evicts the allocations that are still in VRAM or the aperture segment, for which the stream is
+ * needed, then stops the stream. After that the device executes nothing, and system pages, such as
+ * those of page tables, are freed without being unmapped from the device.
  */
 static void content_fini(struct pagoda_vidmm *vidmm)
 {
@@ -320,7 +334,7 @@ static void content_fini(struct pagoda_vidmm *vidmm)
 
 static void recovery_stop(struct pagoda_vidmm *vidmm)
 {
-	/* First, so that readers of events needn't wait for the rest of the shutdown. */
+	/* Wake readers of events first: they needn't wait for the rest of the shutdown. */
 	pagoda_listeners_gone(vidmm->listeners);
 	pagoda_promote_stop(vidmm);
 	pagoda_reset_stop(vidmm);
@@ -333,9 +347,10 @@ static void recovery_fini(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * The parts of the manager, bottom to top: set up in this order, stopped from the top down when the
- * device is removed, freed from the top down when the last file is closed. If a part can't be set
- * up, the parts before it are freed from the top down.
+ * The parts of the manager. pagoda_vidmm_create() sets them up in this order. pagoda_vidmm_stop(),
+ * when the device is removed, and pagoda_vidmm_destroy(), when the last DRM file is closed, stop
+ * and free them in reverse order. If a part can't be set up, the parts before it are freed, the
+ * last one first.
  */
 static const struct vidmm_part {
 	const char *name;
@@ -412,7 +427,7 @@ struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args)
 		return ERR_PTR(-ENOMEM);
 	vidmm->drm = args->drm;
 	vidmm->info = args->info;
-	/* First, because the parts ask how much of VRAM is left beside the reserve. */
+	/* Plan the reserve in VRAM first: the parts ask how much of VRAM is left beside it. */
 	ret = pagoda_reserve_plan(vidmm, args->reserve);
 	if (!ret)
 		ret = vidmm_init_parts(vidmm, args);
@@ -423,8 +438,8 @@ struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args)
 }
 
 /*
- * Takes a reference to every allocation. Returns false if another thread has dropped the last
- * reference to an allocation that isn't freed yet.
+ * Takes a reference to every allocation, and marks it VIDMM_HELD. Returns false if an allocation is
+ * still in &pagoda_vidmm.bos whose last reference another thread has dropped.
  */
 static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 {
@@ -447,7 +462,8 @@ static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_vidmm_stop() - Stop the manager because the device is removed
- * @vidmm: The manager; its DRM device is unplugged: no section is entered and no fault will come
+ * @vidmm: The manager; its DRM device is unplugged: no thread enters a pagoda_enter() section any
+ *	more, and no CPU page fault looks at content
  *
  * Afterwards all work is done or given up, and no page is mapped for the device. Allocations have
  * lost their content and can only be closed.
@@ -464,7 +480,7 @@ void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 	while (n--)
 		if (vidmm_parts[n].stop)
 			vidmm_parts[n].stop(vidmm);
-	/* ttm_device_clear_dma_mappings() must not race with freeing: hold all allocations. */
+	/* No allocation may be freed during ttm_device_clear_dma_mappings(): hold them all. */
 	while (!vidmm_hold_all(vidmm)) {
 		flush_workqueue(vidmm->ttm.wq);
 		fsleep(USEC_PER_MSEC);
@@ -492,11 +508,12 @@ void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_set_needs_idle() - Fault injection: make an allocation's set-up impossible to queue
+ * pagoda_vidmm_set_needs_idle() - Fault injection: make moves wait until the allocation is idle
  * @vidmm: The manager
  * @id: Allocation id
  *
- * Moves of the allocation are answered ALLOCATION_BUSY while it isn't idle (C11 - C14).
+ * From now on the builder answers ALLOCATION_BUSY to moves of the allocation while it isn't idle,
+ * as if the allocation had set-up that can't be queued (C11 - C14).
  *
  * Context: Takes the reservation; may sleep.
  * Return: 0 or -ENOENT.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The memory manager as a whole: its parts set up, stopped and taken apart. */
+/* Creates, stops and destroys the memory manager with all of its parts. */
 #ifndef PAGODA_VIDMM_MANAGER_MANAGER_H
 #define PAGODA_VIDMM_MANAGER_MANAGER_H
 

@@ -6,11 +6,12 @@
  *	take	where the failure happens, in the dma_fence signalling path: writes the current
  *		state as text into memory that was allocated at probe
  *	offer	in a work item: adds parts that need locks or memory, then hands the journal,
- *		followed by the text, to devcoredump, which keeps one dump until it is read
+ *		followed by the text, to devcoredump, which ignores later dumps until user space
+ *		deletes this one or some minutes have passed
  *
- * The first step writes the map of a guilty VM if the VM's lock is free, else the second step
- * does, and says so. All parts are bounded, the most important parts come first. At most one
- * failure per second is written down.
+ * The first step writes the address map of the VM of a failed job if the VM's lock is free, else
+ * the second step writes the map with the words "a moment later". The size of each part is limited,
+ * and the most important parts come first. At most one failure per second is written down.
  */
 #include <linux/devcoredump.h>
 #include <linux/jiffies.h>
@@ -35,13 +36,13 @@
 #include "internal.h"
 #include "recover.h"
 
-/* Bytes of the text, of its parts without a fixed length, and of one paging buffer. */
+/* Most bytes of the whole text, of its parts of variable length, and of one paging buffer. */
 #define COREDUMP_TEXT		(256u << 10)
 #define COREDUMP_MAP		(64u << 10)
 #define COREDUMP_ENGINES	(32u << 10)
 #define COREDUMP_QUEUE		(16u << 10)
 #define COREDUMP_BUFFER		(8u << 10)
-/* Bytes at the end of the text that are reserved for coredump_complete(). */
+/* Bytes at the end of the text that only coredump_complete() fills. */
 #define COREDUMP_RESETS		(4u << 10)
 #define COREDUMP_CUT		"...\n"
 
@@ -59,7 +60,7 @@ static const char * const coredump_accesses[] = {
 	[VIRTIO_PAGODA_ACCESS_FETCH] = "fetch",
 };
 
-/* ---- Text ------------------------------------------------------------------------ */
+/* ---- Printing into the text of a dump ----------------------------------------------- */
 
 static void coredump_vprint(struct drm_printer *p, struct va_format *vaf)
 {
@@ -75,7 +76,7 @@ static void coredump_puts(struct drm_printer *p, const char *string)
 	text->len += scnprintf(text->data + text->len, text->size - text->len, "%s", string);
 }
 
-/* Returns a printer that neither sleeps nor allocates. */
+/* Returns a printer that appends to @text, and neither sleeps nor allocates. */
 static struct drm_printer coredump_printer(struct pagoda_paging_text *text)
 {
 	return (struct drm_printer) {
@@ -85,7 +86,7 @@ static struct drm_printer coredump_printer(struct pagoda_paging_text *text)
 	};
 }
 
-/* Returns the unused rest of a text, at most @size bytes, as a text of its own. */
+/* Returns the unused rest of @text, at most @size bytes of it, as an empty text of its own. */
 static struct pagoda_paging_text coredump_part(struct pagoda_paging_text *text, size_t size)
 {
 	size_t left = text->size - text->len;
@@ -96,7 +97,10 @@ static struct pagoda_paging_text coredump_part(struct pagoda_paging_text *text, 
 	};
 }
 
-/* Appends a part; marks a part that was cut off. */
+/*
+ * Adds the length of @part, from coredump_part(), to @text. Replaces the end of a part that was cut
+ * off by COREDUMP_CUT.
+ */
 static void coredump_part_end(struct pagoda_paging_text *text,
 			      const struct pagoda_paging_text *part)
 {
@@ -194,7 +198,7 @@ static void coredump_buffer(void *arg, const void *data, u32 size, u64 seqno, in
 	coredump_part_end(text, &part);
 }
 
-/* ---- Taking a dump ---------------------------------------------------------------- */
+/* ---- Writing a dump where the failure happens ---------------------------------------- */
 
 static void coredump_release(struct pagoda_coredump *dump)
 {
@@ -202,7 +206,10 @@ static void coredump_release(struct pagoda_coredump *dump)
 	wake_up_all(&dump->released);
 }
 
-/* Returns false if the last failure was less than a second ago or is still being written. */
+/*
+ * Begins a dump. Returns false if the last dump was taken less than a second ago, or while another
+ * thread or the work item owns the dump.
+ */
 static bool coredump_begin(struct pagoda_coredump *dump)
 {
 	struct drm_printer p = coredump_printer(&dump->text);
@@ -231,8 +238,8 @@ static void coredump_end(struct pagoda_coredump *dump, struct pagoda_vidmm *vidm
 }
 
 /*
- * Writes a dump about a job that faulted or hung. dma_fence signalling path
- * (&pagoda_exec_ops.banned): takes only spinlocks, and tries the VM's lock.
+ * Writes a dump about a job that faulted or hung. Called in the dma_fence signalling path
+ * (&pagoda_exec_ops.banned): waits for spinlocks only, and takes the VM's lock only if it is free.
  */
 void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exec_report *report)
 {
@@ -253,8 +260,8 @@ void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exe
 }
 
 /*
- * Writes a dump about a paging submission that failed for good with @error; byte @offset is the
- * first that wasn't executed. dma_fence signalling path (&pagoda_queue_ops.lost).
+ * Writes a dump about a paging submission that was given up with @error; byte @offset is the first
+ * that wasn't executed. Called in the dma_fence signalling path (&pagoda_queue_ops.lost).
  */
 void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, int error)
 {
@@ -269,8 +276,8 @@ void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, i
 }
 
 /*
- * Writes a dump about a reset of the device that is about to happen. dma_fence signalling path
- * (&pagoda_queue_ops.reset_adapter).
+ * Writes a dump about a reset of the device, before the reset. Called in the dma_fence signalling
+ * path (&pagoda_queue_ops.reset_adapter).
  */
 void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason)
 {
@@ -283,9 +290,9 @@ void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason)
 	coredump_end(dump, vidmm);
 }
 
-/* ---- Offering a dump -------------------------------------------------------------- */
+/* ---- Completing a dump and handing it to devcoredump ---------------------------------- */
 
-/* Writes the parts that need locks which the signalling path must not wait for. */
+/* Adds the parts that need mutexes: the map of &pagoda_coredump.vm, if any, and the last resets. */
 static void coredump_complete(struct pagoda_coredump *dump, struct pagoda_vidmm *vidmm)
 {
 	struct drm_printer p = coredump_printer(&dump->text);
@@ -313,7 +320,7 @@ static void coredump_offer(struct pagoda_coredump *dump, struct pagoda_vidmm *vi
 	head = pagoda_vidmm_journal(vidmm, &size);
 	if (!head)
 		return;
-	/* dev_coredumpv() takes vmalloc() memory over. */
+	/* dev_coredumpv() frees the memory later, by vfree(). */
 	data = vmalloc(size + dump->text.len);
 	if (data) {
 		memcpy(data, head, size);
@@ -335,7 +342,7 @@ static void coredump_work(struct work_struct *work)
 	coredump_release(dump);
 }
 
-/* Waits until neither another thread nor the work item owns the dump, then owns it. */
+/* Waits until neither another thread nor the work item owns the dump; then the caller owns it. */
 static void coredump_own(struct pagoda_coredump *dump)
 {
 	wait_event(dump->released,
@@ -344,7 +351,8 @@ static void coredump_own(struct pagoda_coredump *dump)
 }
 
 /**
- * pagoda_vidmm_print_coredump() - Print the text about the last failure
+ * pagoda_vidmm_print_coredump() - Print the text about the last failure, and the state of the dummy
+ * page
  * @vidmm: Manager
  * @p: Printer
  *
@@ -361,7 +369,7 @@ void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer 
 }
 
 /**
- * pagoda_coredump_init() - Set up a coredump
+ * pagoda_coredump_init() - Set up device coredumps
  * @vidmm: Manager
  * @args: Unused
  *
@@ -387,8 +395,9 @@ int pagoda_coredump_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_a
  * pagoda_coredump_stop() - Write no further dumps because the hardware is being removed
  * @vidmm: Manager
  *
- * Owns the dump from then on. Nothing waits for it: later failures aren't written down, readers of
- * debugfs have left the device (drm_dev_unplug()), and devcoredump has a copy, which is withdrawn.
+ * The caller owns the dump for ever, so later failures aren't written down. No other thread waits
+ * for the dump: readers of debugfs have left the device (drm_dev_unplug()). The copy that
+ * devcoredump has is deleted.
  *
  * Context: May sleep.
  */

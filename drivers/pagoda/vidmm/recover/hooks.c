@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Callbacks of the paging queue: execute a submission on the CPU, account a submission that is
- * lost, reset the device, measure paging. Callbacks of the engines: reports about jobs of contexts.
+ * lost, reset the device, measure paging. Callbacks of the engines: complete a job of a context
+ * before the job is sent, handle reports about jobs, reset the device.
  */
 #include "core/core.h"
 #include "core/info.h"
@@ -23,10 +24,13 @@
 #include "internal.h"
 #include "recover.h"
 
-/* Smallest submission, in bytes moved, that counts as a sample of the bandwidth. */
+/* Fewest bytes that submissions must have moved to count as a sample of the paging bandwidth. */
 #define STREAM_MEASURE		(PAGODA_PIECE_BYTES / 8)
 
-/* Executes a submission on the CPU, one at a time, in order. dma_fence signalling path. */
+/*
+ * Executes a submission on the CPU from byte @start on. The queue calls this function for one
+ * submission at a time, in order, in the dma_fence signalling path.
+ */
 static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 			  u32 *stopped_at)
 {
@@ -40,8 +44,8 @@ static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 }
 
 /*
- * A paging submission that is lost. @aborts: PAGODA_ABORTED_* bits for the allocations that its
- * packets name; @mappings: mappings of the device are wrong now
+ * Account of a lost paging submission. @aborts: PAGODA_ABORTED_* bits for the allocations that the
+ * submission's packets name; @mappings: set if the device now has wrong mappings
  */
 struct stream_loss {
 	struct pagoda_vidmm *vidmm;
@@ -64,10 +68,10 @@ static bool stream_is_content(u32 opcode)
 }
 
 /*
- * Returns true if the device would use a wrong mapping without the packet: of memory that belongs
- * to another allocation by then, or of memory that was never mapped. The paging process' own
- * windows don't count: the CPU initialises them anew. Neither does the device MMU, which maps on
- * demand (device_mmu.c).
+ * Returns true if the device would use a wrong mapping because the packet is lost: a mapping of
+ * memory that belongs to another allocation by then, or an entry that was never written. Packets
+ * for the paging process, address space 0, don't count, because the CPU invalidates the entries of
+ * its windows (pagoda_process_lost()). Packets for the device MMU don't count (device_mmu.c).
  */
 static bool stream_is_mapping(const struct virtio_pagoda_packet *packet)
 {
@@ -92,9 +96,9 @@ static bool stream_is_mapping(const struct virtio_pagoda_packet *packet)
 }
 
 /*
- * Returns true if page tables may map an allocation for jobs that don't list it. Listed, required
- * and private allocations are cleared before a job runs; for others the mapping is as wrong as a
- * mapping that was lost.
+ * Returns true if jobs that don't list the allocation may reach its memory through page tables. An
+ * allocation with lost content is cleared before a job that lists the allocation runs, or a job of
+ * the VM to which it is private; for other jobs the mapping is as wrong as a lost mapping.
  */
 static bool stream_shows(const struct pagoda_bo *bo)
 {
@@ -108,14 +112,14 @@ static void stream_lost_content(struct stream_loss *loss, struct pagoda_bo *bo)
 	loss->mappings |= stream_shows(bo);
 	if (loss->aborts)
 		atomic64_inc(&loss->vidmm->aborts);
-	/* Pairs with pagoda_lost_mark(). */
+	/* Count the loss after the marks above: pairs with pagoda_lost_mark(). */
 	atomic64_inc_return_release(&loss->vidmm->losses);
 }
 
 /*
- * Marks the allocation of a lost packet. Only lost content counts as aborted by a reset, because
- * mappings are rebuilt and flushed state is gone anyway; a packet that is to blame for the reset
- * counts whatever it was (C190).
+ * Marks the allocation that a lost packet names. PAGODA_ABORTED_BY_RESET is set only if the packet
+ * writes content, because a rebuild repairs mappings. PAGODA_ABORTED_TO_BLAME, which only the
+ * submission that broke the device has, is set whatever the packet does (C190).
  */
 static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *packet)
 {
@@ -138,10 +142,10 @@ static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *pac
 }
 
 /*
- * Accounts a submission that is lost from @offset on. Jobs and CPUs must not see the former
- * content of memory that couldn't be written: allocations are marked here, where no lock can be
- * taken, and cleared before they are used (lost.c). Returns true if the device needs a reset,
- * because its mappings are wrong. dma_fence signalling path.
+ * Accounts a submission that is lost from @offset on. Jobs and CPUs must not see the former content
+ * of memory that couldn't be written: this function, which can't take reservations, marks the
+ * allocations, and they are cleared before they are used (lost.c). Returns true if the device has
+ * wrong mappings and therefore needs a reset. Called in the dma_fence signalling path.
  */
 static bool stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, int error)
 {
@@ -161,7 +165,7 @@ static int stream_reset_adapter(void *owner, u32 asked, bool broken)
 	return pagoda_reset_device(owner, asked | (broken ? BIT(PAGODA_RESET_PAGING) : 0));
 }
 
-/* Ignores small submissions, which measure the latency of the device, not its bandwidth. */
+/* Less than STREAM_MEASURE bytes would measure the device's latency, not the bandwidth. */
 static void stream_measured(void *owner, u64 bytes, u64 ns)
 {
 	struct pagoda_vidmm *vidmm = owner;
@@ -177,7 +181,10 @@ const struct pagoda_queue_ops pagoda_stream_queue_ops = {
 	.measured = stream_measured,
 };
 
-/* Notes why a context was banned: the first report counts. dma_fence signalling path. */
+/*
+ * Notes in &pagoda_context.state that a context was banned, and keeps the first such report; or
+ * that a job of the context was lost in a reset of the device. dma_fence signalling path.
+ */
 static void context_banned(void *owner, const struct pagoda_exec_report *report)
 {
 	struct pagoda_context *context = owner;
@@ -198,16 +205,17 @@ static void context_banned(void *owner, const struct pagoda_exec_report *report)
 		pagoda_deferred_stop(&context->deferred, -ECANCELED);
 }
 
-/* Commands of the job may have stored values of monitored fences without an event. */
+/* Has waits tested: commands of the ended job may have stored values of monitored fences. */
 static void context_done(void *owner)
 {
 	pagoda_mfences_changed(owner);
 }
 
 /*
- * Fills in the place of a context's save area before a job is sent; or returns an error if paging
- * lost content since @mark, so that the job doesn't see what other allocations left. dma_fence
- * signalling path, without the reservation: a save area doesn't move while a job is in flight.
+ * Writes the address of the context's save area into a job's request before the request is sent. If
+ * paging lost content since @mark, returns an error instead, and the job doesn't run: it could see
+ * what other allocations left in memory. Called in the dma_fence signalling path, without the save
+ * area's reservation, because a save area doesn't move while a job of its context is in flight.
  */
 static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *execute)
 {
@@ -218,7 +226,9 @@ static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *ex
 
 	if (ret)
 		return ret;
-	/* Consumers of the job's writes wait for the job's fence only. */
+	/*
+	 * Have the write combiner drained at the job's end: readers wait only for the job's fence.
+	 */
 	if (context->vm->vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER))
 		execute->flags = cpu_to_le32(VIRTIO_PAGODA_EXECUTE_DRAIN);
 	side = pagoda_save_side(context->save.bo, &adl);
@@ -228,7 +238,7 @@ static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *ex
 	return 0;
 }
 
-/* Resets the device because the reset of an engine failed. dma_fence signalling path. */
+/* Resets the device, because an engine couldn't be reset. dma_fence signalling path. */
 static int context_reset_adapter(void *owner)
 {
 	return pagoda_reset_request(owner, PAGODA_RESET_ENGINE);
@@ -241,7 +251,7 @@ static void context_job_freed(struct pagoda_exec_job *job)
 	pagoda_quota_uncharge(job->payer, PAGODA_LIMIT_JOBS, 1);
 }
 
-/* Any context. */
+/* Has the context's next deferred job submitted: its engine has a place free. Any context. */
 static void context_placed(void *owner)
 {
 	struct pagoda_context *context = owner;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files about recovery share. */
+/* Declarations that the files in recover/ share. */
 #ifndef PAGODA_VIDMM_RECOVER_INTERNAL_H
 #define PAGODA_VIDMM_RECOVER_INTERNAL_H
 
@@ -15,22 +15,22 @@ struct pagoda_vidmm;
 struct pagoda_vm;
 struct work_struct;
 
-/* Owner of a coredump. */
+/* Values of &pagoda_coredump.state: which thread or work item owns the dump. */
 enum pagoda_coredump_state {
-	PAGODA_COREDUMP_IDLE,	/* none; the text is that of the last failure */
-	PAGODA_COREDUMP_BUSY,	/* the thread that set this state: it writes or reads the text */
-	PAGODA_COREDUMP_TAKEN,	/* &pagoda_coredump.work */
+	PAGODA_COREDUMP_IDLE,	/* no owner; the text is about the last failure */
+	PAGODA_COREDUMP_BUSY,	/* the thread that uses the text */
+	PAGODA_COREDUMP_TAKEN,	/* the work item &pagoda_coredump.work */
 };
 
-/* Text about the last failure that was written down. */
+/* Device coredump: text about the last failure that was written down. */
 struct pagoda_coredump {
 	struct pagoda_vidmm *vidmm;
-	atomic_t state;			/* pagoda_coredump_state: owner of @after, @text, @vm */
-	wait_queue_head_t released;	/* woken when @state is IDLE again */
+	atomic_t state;			/* pagoda_coredump_state: owner of @after, @text and @vm */
+	wait_queue_head_t released;	/* woken when @state becomes IDLE */
 	unsigned long after;		/* jiffies before which failures aren't written down */
 	struct pagoda_paging_text text;
-	struct pagoda_vm *vm;		/* its map is still to be written; a reference, or NULL */
-	struct work_struct work;	/* completes the text, hands it to devcoredump */
+	struct pagoda_vm *vm;		/* VM whose map @work will add, a reference; or NULL */
+	struct work_struct work;	/* completes @text and hands a copy to devcoredump */
 };
 
 /* reset.c */
@@ -45,7 +45,7 @@ void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, i
 void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason);
 
 /* notes.c */
-/* Bytes that pagoda_reset_names() writes at most. */
+/* Size of the buffer that pagoda_reset_names() needs, in bytes. */
 #define PAGODA_RESET_NAMES	64
 
 void pagoda_reset_names(u32 reasons, char *names);

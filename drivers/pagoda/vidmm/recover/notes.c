@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The last resets, for debugfs and coredumps. */
+/* Prints the last resets of the device, for debugfs and coredumps. */
 #include <linux/mutex.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
@@ -8,7 +8,7 @@
 #include "recover.h"
 
 /**
- * pagoda_vidmm_print_resets() - Print the last resets
+ * pagoda_vidmm_print_resets() - Print the number of resets, and when and why the last ones happened
  * @vidmm: Manager
  * @p: Printer
  *
@@ -44,7 +44,7 @@ static const char * const reset_reasons[PAGODA_RESET_REASONS] = {
 	[PAGODA_RESET_SLEEP] = "sleep",
 };
 
-/* Writes the names of the reasons into @names, which has room for %PAGODA_RESET_NAMES bytes. */
+/* Writes the names of the bits in @reasons into @names, which has %PAGODA_RESET_NAMES bytes. */
 void pagoda_reset_names(u32 reasons, char *names)
 {
 	int i, len = 0;

@@ -3,20 +3,21 @@
  * Resets of the whole device, phase 2: the device's state is rebuilt from the driver's records.
  *
  *	1. sections	no thread is in a section, no address space has a root
- *	2. stream	the driver's own pages in the device MMU, the paging process and its
- *			root (C80); from then on paging works
- *	3. allocations	device addresses of their pages; mappings of the aperture, each
- *			unmapped first (C192); content that was in VRAM: one notice that it is
- *			lost, zeros (C195); offered allocations leave VRAM
- *	4. spaces	page tables where they are, roots, save areas of contexts
- *	5. fences	monitored fences get their promised values, and the engines go on
+ *	2. stream	the driver's own pages are mapped in the device MMU, the paging process
+ *			gets its page tables and root (C80); from then on paging works
+ *	3. allocations	their pages are mapped in the device MMU, and in the aperture, unmapped
+ *			there first (C192); content that was in VRAM: one notice that it is lost,
+ *			then zeros (C195); offered allocations leave VRAM
+ *	4. spaces	page tables are written again at their present addresses; roots and save
+ *			areas of contexts
+ *	5. fences	monitored fences get their values back, and the engines go on
  *
- * TTM's worker, page faults, swapping and dma-buf's calls have no section. These take
+ * TTM's worker, page faults, swapping and dma-buf's calls enter no section. These take
  * reservations, locks of address spaces and the stream one by one as always. Their paging is
  * correct because step 1 comes before step 2, and because a move before step 3 maps the
  * moved pages in the device MMU itself.
  *
- * Jobs and paging of before the reset never wait for the rebuild, which allocates memory.
+ * Fences of jobs and paging from before the reset never wait for the rebuild, which allocates.
  */
 #include <linux/delay.h>
 #include <drm/drm_device.h>
@@ -38,18 +39,18 @@
 #include "internal.h"
 #include "recover.h"
 
-/* Number of tries of a rebuild that fails, and milliseconds between two tries. */
+/* Most tries of a rebuild that fails, not counting -EAGAIN; milliseconds between two tries. */
 #define REBUILD_TRIES	200
 #define REBUILD_WAIT_MS	10
 
 /*
- * The paging operations that give one allocation back its mapping in the aperture after a reset of
- * the device, and repeat its residency notices. Content isn't moved.
+ * The paging operations that map one allocation in the aperture again after a reset of the device,
+ * and repeat the allocation's residency notices. Content isn't moved.
  */
 struct rebuild {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_bo *bo;			/* reservation held */
-	struct pagoda_stream_txn *txn;		/* NULL while costs are added up */
+	struct pagoda_stream_txn *txn;		/* NULL in the pass that adds up @cost */
 	struct pagoda_paging_cost cost;
 };
 
@@ -81,7 +82,7 @@ static int rebuild_aperture(struct rebuild *r)
 	return ret ?: rebuild_op(r, &op);
 }
 
-/* Repeats the residency notices of an allocation, which the device forgot in the reset. */
+/* Repeats the notices that the allocation is resident: the device forgot them in the reset. */
 static int rebuild_notices(struct rebuild *r)
 {
 	if (!r->bo->content.told)
@@ -112,8 +113,8 @@ static int rebuild_mappings(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 }
 
 /*
- * If paging of an allocation was given up, has rebuild_tell() mark the contexts of all VMs that map
- * the allocation as reset, or ban them (C190).
+ * If paging of an allocation was given up because of a reset, has rebuild_tell() mark the contexts
+ * of all VMs that map the allocation as reset, or ban these contexts (C190).
  */
 static void rebuild_blame(struct pagoda_bo *bo)
 {
@@ -135,7 +136,7 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 
 	dma_resv_assert_held(bo->ttm.base.resv);
 	stale = pagoda_lost_is_stale(bo);
-	/* Content of the epoch that a sleep ended is still in VRAM only if it was preserved. */
+	/* A sleep of the machine preserved VRAM content of &pagoda_reset.kept_epoch. */
 	if (stale && bo->content.epoch == READ_ONCE(vidmm->reset->kept_epoch)) {
 		bo->content.epoch = pagoda_reset_epoch(vidmm);
 		stale = pagoda_lost_is_stale(bo);
@@ -149,7 +150,7 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 	ret = pagoda_device_mmu_remap(vidmm, bo->ttm.ttm);
 	if (!ret && bo->ttm.resource)
 		ret = rebuild_mappings(vidmm, bo);
-	/* The next CPU access faults and waits for the zeros. */
+	/* Have the next CPU access fault and wait until the zeros are written. */
 	if (!ret && clear)
 		ttm_bo_unmap_virtual(&bo->ttm);
 	if (!ret && clear)
@@ -175,9 +176,9 @@ static int rebuild_allocations(struct pagoda_vidmm *vidmm, u32 *lost)
 }
 
 /*
- * Tells all contexts of a VM that paging of an allocation which the VM maps was given up. If
- * that paging broke the device, the contexts are banned (C190). Done even if the rebuild fails
- * afterwards, because a repeated rebuild finds &pagoda_vm.aborted cleared.
+ * Marks all contexts of a VM as reset if paging of an allocation that the VM maps was given up.
+ * Bans the contexts if that paging broke the device (C190). The marks are set even if the rebuild
+ * fails afterwards, because a repeated rebuild finds &pagoda_vm.aborted cleared.
  */
 static void rebuild_tell(struct pagoda_vm *vm)
 {
@@ -215,7 +216,7 @@ static int rebuild_spaces(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/* Forgets roots and mappings that the device lost: no operation names a lost root afterwards. */
+/* Removes roots and mappings that the device lost in the reset from the driver's records. */
 static void rebuild_forget(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vm *vm;
@@ -235,11 +236,11 @@ static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
 
 	rebuild_forget(vidmm);
 	cost = pagoda_device_mmu_own_cost(vidmm);
-	/* The fence page, which every buffer writes at its end, is mapped before all others. */
+	/* Map the driver's pages first: each paging buffer writes the fence page at its end. */
 	ret = pagoda_stream_restart(vidmm, &cost, pagoda_device_mmu_remap_own);
 	if (ret)
 		return ret;
-	/* Submissions of before the reset are given up now, and have marked their allocations. */
+	/* Wait until earlier submissions are given up and have marked their allocations. */
 	pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
 	pagoda_device_mmu_drop_kept(vidmm);
 	pagoda_stream_plug(vidmm);
@@ -253,7 +254,7 @@ static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
 	return ret;
 }
 
-/* Returns true if the rebuild is to be tried again. */
+/* Tries a rebuild. Returns true if the rebuild has to be tried again. */
 static bool rebuild_try(struct pagoda_vidmm *vidmm, u32 *tries)
 {
 	u64 epoch = pagoda_reset_epoch(vidmm);
@@ -271,7 +272,7 @@ static bool rebuild_try(struct pagoda_vidmm *vidmm, u32 *tries)
 	return !pagoda_reset_end(vidmm, epoch, lost, ret);
 }
 
-/* Phase 2: work item of &pagoda_reset.rebuild. */
+/* Work item &pagoda_reset.rebuild: phase 2 of a reset. */
 static void reset_rebuild(struct work_struct *work)
 {
 	struct pagoda_reset *reset = container_of(work, struct pagoda_reset, rebuild);
@@ -279,7 +280,7 @@ static void reset_rebuild(struct work_struct *work)
 	u32 tries = REBUILD_TRIES;
 
 	down_write(&reset->sections);
-	/* Nothing may be left to do: a reset during a rebuild queues the work once more. */
+	/* May find nothing to rebuild: a reset during a rebuild queues the work item again. */
 	while (pagoda_reset_is_pending(vidmm) && !READ_ONCE(reset->asleep) &&
 	       rebuild_try(vidmm, &tries))
 		;
@@ -287,7 +288,7 @@ static void reset_rebuild(struct work_struct *work)
 }
 
 /**
- * pagoda_rebuild_init() - Set up the rebuild after a reset
+ * pagoda_rebuild_init() - Set up the work item that rebuilds the device after a reset
  * @vidmm: Manager, after pagoda_reset_init()
  * @args: Unused
  *

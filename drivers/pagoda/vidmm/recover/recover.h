@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Recovery: resets of the device, its rebuild, sleep, and reports of failures. */
+/* Recovery: resets of the device, the rebuild after a reset, sleep of the machine, coredumps. */
 #ifndef PAGODA_VIDMM_RECOVER_RECOVER_H
 #define PAGODA_VIDMM_RECOVER_RECOVER_H
 
@@ -13,8 +13,9 @@ struct pagoda_vidmm_args;
 
 /**
  * enum pagoda_sleep - Kind of sleep of the machine
- * @PAGODA_SLEEP_STANDBY: memory is kept
- * @PAGODA_SLEEP_HIBERNATE: only an image of memory is kept; also if both are done at once
+ * @PAGODA_SLEEP_STANDBY: system memory keeps its content
+ * @PAGODA_SLEEP_HIBERNATE: only an image of system memory on a disk is kept; also for a standby
+ *	that writes such an image first, and before an image is loaded
  */
 enum pagoda_sleep {
 	PAGODA_SLEEP_STANDBY,

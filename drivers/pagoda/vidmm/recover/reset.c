@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resets of the whole device: phase 1, and the requests for a reset.
+ * Resets of the whole device: phase 1, and the requests for a reset. Each cause and its request:
  *
  *	an engine can't be reset	&pagoda_exec_ops.reset_adapter
  *	the paging queue can't be	requested by the queue, before the CPU executes
- *	reset				paging: submissions in flight are aborted (C189). A
- *					submission that is lost although the queue works
- *					costs only its allocations
+ *	reset, or a lost submission	paging: submissions in flight are aborted (C189). Any
+ *	left wrong mappings		other lost submission costs only its allocations
  *	the device			reports that it was reset, or doesn't work any more
  *	a user or a test		debugfs
  *	the machine sleeps		sleep.c; the loss of power resets the device
@@ -17,8 +16,8 @@
  * reset of its own, because the rebuild after another reset uses the device: where a sleep meets
  * other requests, the sleep is left out and sleep.c requests it again.
  *
- * A device that needs more than five resets in a minute is dead, as is a device that can't be
- * reset: its engines refuse all jobs, and the CPU executes paging.
+ * A device is dead if it needs more than five resets in a minute that are its own fault, or can't
+ * be reset: then its engines refuse all jobs, and the CPU executes paging.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -41,9 +40,9 @@
 #include "internal.h"
 #include "recover.h"
 
-/* Longest wait of a reset for the removal of CPU mappings, in jiffies. */
+/* Longest time, in jiffies, that a reset waits until CPU mappings are removed. */
 #define RESET_HIDE_WAIT		HZ
-/* Reasons that are the device's fault. */
+/* Bits of the reset reasons that are the device's fault. */
 #define RESET_FAULTS \
 	(BIT(PAGODA_RESET_PAGING) | BIT(PAGODA_RESET_ENGINE) | BIT(PAGODA_RESET_DEVICE))
 
@@ -53,8 +52,9 @@ static bool reset_is_sleep(u32 reasons)
 }
 
 /*
- * Returns the PAGODA_ABORTED_* bits for allocations of a paging submission that is given up; 0 if
- * no reset is the cause. Called by the paging queue only, one call at a time.
+ * Returns the PAGODA_ABORTED_* bits for allocations of a paging submission that is given up: 0 if
+ * no reset is the cause; TO_BLAME for the first submission after a reset that paging caused. Called
+ * by the paging queue only, one call at a time.
  */
 u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
 {
@@ -69,8 +69,8 @@ u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Counts a reset for the limit if a reason is the device's fault. Returns true if the limit was
- * reached before.
+ * Counts a reset if a reason is the device's fault. Returns true, and doesn't count the reset, if
+ * the last PAGODA_RESET_SECONDS had PAGODA_RESET_LIMIT counted resets already.
  */
 static bool reset_is_too_many(struct pagoda_reset *reset, u32 reasons)
 {
@@ -91,7 +91,7 @@ static int reset_command(struct pagoda_vidmm *vidmm, u32 reasons)
 {
 	const struct pagoda_command command = { .type = VIRTIO_PAGODA_CONTROL_RESET_ADAPTER };
 
-	/* The loss of power will reset the device, which is idle. */
+	/* For a sleep no command is sent: the device is idle, and the loss of power resets it. */
 	if (reset_is_sleep(reasons))
 		return 0;
 	if (!(vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)))
@@ -114,9 +114,9 @@ static void reset_hide_work(struct work_struct *work)
 }
 
 /*
- * Has all CPU mappings removed by a work item, and waits for at most RESET_HIDE_WAIT:
- * unmap_mapping_range() may wait for MMU notifiers of other drivers, and these for fences behind
- * this reset.
+ * Has a work item remove all CPU mappings, and waits for at most RESET_HIDE_WAIT:
+ * unmap_mapping_range() may wait for MMU notifiers of other drivers, and the notifiers may wait for
+ * fences that don't signal before this reset is done.
  */
 static void reset_hide(struct pagoda_vidmm *vidmm)
 {
@@ -124,7 +124,7 @@ static void reset_hide(struct pagoda_vidmm *vidmm)
 
 	lockdep_assert_held(&reset->lock);
 	WRITE_ONCE(reset->hidden, true);
-	/* Order the flag before the search for mappings. Pairs with pagoda_reset_is_hidden(). */
+	/* Set @hidden before mappings are searched for. Pairs with pagoda_reset_is_hidden(). */
 	smp_mb();
 	reinit_completion(&reset->hid);
 	queue_work(system_dfl_wq, &reset->hide);
@@ -162,7 +162,7 @@ static void reset_died(struct pagoda_vidmm *vidmm)
 	reset_show(vidmm->reset);
 }
 
-/* Phase 1 after the reset: the device holds no work of the driver any more and is quiet (C191). */
+/* The rest of phase 1, after the reset: the device has no work any more and is quiet (C191). */
 static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 {
 	struct pagoda_reset *reset = vidmm->reset;
@@ -172,7 +172,7 @@ static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 	reset->blaming = reasons & BIT(PAGODA_RESET_PAGING);
 	WRITE_ONCE(reset->pending, true);
 	if (sleep) {
-		/* There was nothing to lose, and nothing is rebuilt until the device wakes. */
+		/* VRAM had no content to lose, and nothing is rebuilt until the device wakes. */
 		WRITE_ONCE(reset->asleep, true);
 		reset->kept_epoch = reset->kept ? pagoda_reset_epoch(vidmm) :
 						  PAGODA_RESET_KEEPS_NOTHING;
@@ -180,7 +180,7 @@ static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 	atomic64_inc_return_release(&vidmm->resets);
 	pagoda_journal_reset(vidmm->journal);
 	if (!sleep) {
-		/* Content was lost, and maybe values of monitored fences. */
+		/* The reset lost content of VRAM, and maybe values of monitored fences. */
 		reset->kept_epoch = PAGODA_RESET_KEEPS_NOTHING;
 		atomic64_inc(&reset->counted);
 		pagoda_listeners_kick(vidmm->listeners);
@@ -233,10 +233,10 @@ static int reset_perform(struct pagoda_vidmm *vidmm, u32 reasons)
 }
 
 /*
- * Performs phase 1, see &pagoda_queue_ops.reset_adapter; does nothing while the device is asleep.
- * @reasons has a bit for each &enum pagoda_reset_reason. Returns 0, or a negative errno if the
- * device is never used again. dma_fence signalling path: allocates nothing. Takes
- * pagoda_reset.lock.
+ * Performs phase 1 of a reset, see &pagoda_queue_ops.reset_adapter; does nothing while the device
+ * is asleep. @reasons has a bit for each &enum pagoda_reset_reason; a sleep counts only if it is
+ * the only reason. Returns 0, or a negative errno if the device is never used again. Called in the
+ * dma_fence signalling path: allocates nothing. Takes pagoda_reset.lock.
  */
 int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons)
 {
@@ -254,12 +254,12 @@ int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons)
 }
 
 /**
- * pagoda_reset_request() - Have the device reset, up to the end of phase 1
+ * pagoda_reset_request() - Have the device reset, and wait until phase 1 of the reset is over
  * @vidmm: Manager
  * @reason: Reason
  *
- * Simultaneous requests get one reset, unless @reason is a sleep, which may be left out:
- * &pagoda_reset.asleep says whether the device fell asleep.
+ * Simultaneous requests share one reset. A sleep that is requested together with another reason is
+ * left out: &pagoda_reset.asleep tells whether the device fell asleep.
  *
  * Context: As pagoda_queue_reset_adapter(): may sleep for some seconds, doesn't allocate, may be in
  * the dma_fence signalling path.
@@ -281,8 +281,9 @@ static void reset_told_work(struct work_struct *work)
  * pagoda_reset_told() - Handle the device's report that it was reset or doesn't work any more
  * @vidmm: Manager
  *
- * The device lost all work that it had. A work item resets it once more, so that it keeps no work
- * that was sent before the driver knew. If that isn't possible, the device is never used again.
+ * The device lost all work that it had. A work item resets the device once more, so that the device
+ * keeps no work that was sent before the driver knew of the report. A device that can't be reset is
+ * never used again.
  *
  * Context: Any.
  */
@@ -292,9 +293,10 @@ void pagoda_reset_told(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Ends phase 2: jobs go on, or the device is never used again if @failed. @epoch is the epoch
- * when phase 2 began, @lost the number of allocations that lost their content. Returns false if
- * the device was reset meanwhile and must be rebuilt once more. Takes pagoda_reset.lock.
+ * Ends phase 2 of a reset: jobs go on, or the device is never used again if @failed. @epoch is
+ * pagoda_reset_epoch() when phase 2 began, @lost the number of allocations that lost their content.
+ * Returns false, and ends nothing, if the device was reset meanwhile and must be rebuilt once more.
+ * Takes pagoda_reset.lock.
  */
 bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed)
 {
@@ -325,9 +327,9 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 }
 
 /*
- * Rebuilds a device that has power again, or never uses it again if @error. Does nothing if the
- * device isn't asleep. Returns 0, or -ENODEV if the device is never used again. Sleeps for as
- * long as a rebuild takes; outside of sections.
+ * Wakes a sleeping device: has the device rebuilt and waits for the rebuild if @error is 0, else
+ * never uses the device again. Does nothing if the device isn't asleep. Returns 0, or -ENODEV if
+ * the device is never used again. The caller is outside of sections.
  */
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
 {
@@ -355,7 +357,7 @@ int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
  * For debugfs. All content of VRAM and all jobs of the engines are lost.
  *
  * Context: Sleeps for long; outside of sections. A fatal signal ends the wait for the rebuild.
- * Return: 0, or a negative errno if the device is never used again.
+ * Return: 0; or a negative errno if the device couldn't be reset and is never used again.
  */
 int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm)
 {
@@ -367,7 +369,7 @@ int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_reset_init() - Set up resets
+ * pagoda_reset_init() - Set up &struct pagoda_reset
  * @vidmm: Manager
  * @args: Unused
  *

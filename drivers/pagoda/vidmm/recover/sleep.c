@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sleep of the machine: VRAM loses its content, allocations don't.
+ * Sleep of the machine: VRAM loses its content, but allocations keep theirs.
  *
  *	prepare		user space still runs, or is about to be frozen, and memory can be
  *			allocated: sections are closed, jobs end, allocations in VRAM are evicted
@@ -15,9 +15,9 @@
  *
  * Evicted allocations come back as after any eviction: with the next submission that lists
  * them, or by promotion when sections are open (promote.c); a page fault maps them where they
- * are. Offered allocations are dropped instead (C198). Page tables are gutted, because mmu/ can
- * write their entries again. VRAM that the device preserves isn't evicted (C197); its content
- * belongs to the new epoch when the device wakes.
+ * are. The content of offered allocations is discarded instead of evicted (C198), and so is that of
+ * page tables, because mmu/ can write their entries again. VRAM that the device preserves isn't
+ * evicted (C197); its content belongs to the new epoch when the device wakes.
  *
  * Deferred work (deferred.c) stays queued: its workers can't enter a section.
  */
@@ -37,8 +37,8 @@
 #include "recover.h"
 
 /*
- * Longest wait for accepted jobs to end. The job timeout ends a hung job much earlier; jobs that
- * wait for other devices may take their time.
+ * Longest wait, in jiffies, for jobs to end. The job timeout ends a hung job much earlier; only
+ * jobs that wait for other devices can take that long.
  */
 #define SUSPEND_JOBS_WAIT	(60 * HZ)
 
@@ -49,7 +49,7 @@ static u64 suspend_preserved(const struct pagoda_vidmm *vidmm, enum pagoda_sleep
 	return vidmm->info->preserved_hibernate;
 }
 
-/* Returns true if all of the allocation is in VRAM that outlives the sleep. */
+/* Returns true if the device preserves all of the allocation's VRAM during the sleep. */
 static bool suspend_keeps(struct pagoda_bo *bo)
 {
 	u64 kept = bo->vidmm->reset->kept;
@@ -66,7 +66,7 @@ static bool suspend_must_leave(struct pagoda_bo *bo)
 	return pagoda_bo_is_in_vram(bo) && !suspend_keeps(bo);
 }
 
-/* Evicts an allocation to where ttm_device_funcs.evict_flags has TTM evict it. */
+/* Evicts an allocation to the placement that ttm_device_funcs.evict_flags chooses. */
 static int suspend_evict(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = {};
@@ -83,7 +83,7 @@ static int suspend_leave(struct pagoda_bo *bo)
 {
 	int ret;
 
-	/* CPU writes to a window of a tiled allocation aren't in VRAM yet: copy them there. */
+	/* The allocation stays: bring CPU writes to its swizzling window into its tiles. */
 	if (!suspend_must_leave(bo))
 		return pagoda_swizzle_release(bo);
 	ret = bo->ttm.pin_count ? -EBUSY : pagoda_offer_drop(bo);
@@ -110,8 +110,8 @@ static int suspend_leave_all(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Waits for the rebuild after a reset, if the device was reset: before the sleep, or by an eviction
- * for the sleep that broke the device.
+ * Waits until the device is rebuilt, if it was reset: before the sleep, or because an eviction for
+ * the sleep made the device fail.
  */
 static void suspend_settle(struct pagoda_vidmm *vidmm)
 {
@@ -119,8 +119,8 @@ static void suspend_settle(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Evicts allocations, then waits until all copies are executed and TTM's worker has freed the
- * buffer objects that were deferred until idle.
+ * Evicts allocations from VRAM that the device doesn't preserve. Waits until all copies are
+ * executed and TTM's worker has freed the buffer objects whose release was deferred until idle.
  */
 static int suspend_empty(struct pagoda_vidmm *vidmm)
 {
@@ -136,7 +136,7 @@ static int suspend_empty(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/* Opens sections and has promotion bring evicted allocations back, for which VRAM is free. */
+/* Opens sections, has deferred work submitted and evicted allocations promoted back to VRAM. */
 static void suspend_go_on(struct pagoda_vidmm *vidmm)
 {
 	pagoda_sections_open(vidmm);
@@ -163,10 +163,10 @@ static int suspend_prepare(struct pagoda_vidmm *vidmm)
  * @vidmm: Manager
  * @kind: How the machine will sleep; determines which part of VRAM the device preserves (C197)
  *
- * Afterwards sections are closed, all jobs have ended, and VRAM contains only what outlives the
- * sleep.
+ * Afterwards sections are closed, all jobs have ended, and the part of VRAM that the device doesn't
+ * preserve has no content that matters.
  *
- * Context: Sleeps for long, allocates, waits for disks: to be called before other devices sleep.
+ * Context: Sleeps for long, allocates, may wait for disks: to be called before other devices sleep.
  * Outside of sections and of reservations.
  * Return: 0, to be undone with pagoda_vidmm_end_sleep(); or an error after which only the places of
  * allocations have changed: -EBUSY if jobs don't end or an allocation is pinned, or -ENOMEM.
@@ -190,8 +190,8 @@ int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kin
  * Afterwards nothing is sent to the device until pagoda_vidmm_wake().
  *
  * Context: Sleeps; allocates only for allocations that came back to VRAM. User space is frozen.
- * Return: 0; or an error, and nothing is lost: -EBUSY if the manager isn't prepared, or an error of
- * pagoda_vidmm_prepare_sleep() for allocations that came back to VRAM.
+ * Return: 0; or an error, and nothing is lost: -EBUSY if the manager isn't prepared, an error of
+ * pagoda_vidmm_prepare_sleep() for allocations that came back to VRAM, or -ENODEV.
  */
 int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 {
@@ -201,10 +201,10 @@ int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 		drm_err(vidmm->drm, "the sleep of the machine wasn't prepared\n");
 		return -EBUSY;
 	}
-	/* Still asleep from the last call. */
+	/* The device is still asleep from the last call. */
 	if (READ_ONCE(vidmm->reset->asleep))
 		return 0;
-	/* Repeat if a reset for another reason comes first: its rebuild uses the device again. */
+	/* Repeat if the device was reset for another reason: the rebuild may have filled VRAM. */
 	do {
 		ret = suspend_empty(vidmm);
 		/* A device that is never used again holds nothing that it could lose. */
@@ -218,12 +218,12 @@ int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 /**
  * pagoda_vidmm_wake() - Rebuild the device after it got power again
  * @vidmm: Manager
- * @error: 0; or negative errno if the device can't be used, and then never is again
+ * @error: 0; or a negative errno if the device doesn't work: then the device is never used again
  *
  * To be called even if the machine didn't sleep in the end. Does nothing unless
  * pagoda_vidmm_sleep() put the device to sleep.
  *
- * Context: Sleeps for as long as a rebuild takes; allocates, without disks.
+ * Context: Sleeps for as long as a rebuild takes; allocates, but waits for no disk.
  * Return: 0, or -ENODEV if the device is never used again.
  */
 int pagoda_vidmm_wake(struct pagoda_vidmm *vidmm, int error)
@@ -235,7 +235,8 @@ int pagoda_vidmm_wake(struct pagoda_vidmm *vidmm, int error)
  * pagoda_vidmm_end_sleep() - Open sections after a sleep of the machine
  * @vidmm: Manager, prepared, whether it slept or not
  *
- * A device that is still asleep is never used again, so that no thread waits for ever.
+ * A device that is still asleep wasn't woken: it is never used again, so that no thread waits for
+ * its rebuild for ever.
  *
  * Context: May sleep.
  */

@@ -8,7 +8,10 @@
 #include "vidmm/vm/vm.h"
 #include "residency.h"
 
-/* Returns whether @job has the allocation resident although its submitter doesn't name it. */
+/*
+ * Returns whether the residency list makes @job need @bo: the allocation is on the list, or left
+ * the list when @job was queued already; and bound_name() hasn't marked it as named by the caller.
+ */
 static bool bound_is_wanted(struct pagoda_requirements *reqs, u64 job, struct pagoda_bo *bo)
 {
 	struct pagoda_requirement *req = pagoda_require_find(reqs, bo);
@@ -21,8 +24,8 @@ static bool bound_is_wanted(struct pagoda_requirements *reqs, u64 job, struct pa
 }
 
 /*
- * Returns the number of allocations that @job needs because of the list, that aren't private to
- * the VM and aren't named; with @bos fills in up to @room of them, each with a reference.
+ * Returns the number of allocations that the VM maps, that aren't private to the VM, and for which
+ * bound_is_wanted() is true; with @bos fills in up to @room of them, each with a reference.
  */
 static u32 bound_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm, u64 job,
 			 struct pagoda_bo **bos, u32 room)
@@ -82,13 +85,13 @@ static void bound_name(struct pagoda_requirements *reqs, struct pagoda_bo **bos,
 /**
  * pagoda_require_bound() - Collect the allocations on a client's residency list that a VM maps
  * @vm: VM, locked: nothing is bound meanwhile
- * @job: Number of the queued job (&pagoda_submit.number): it also needs allocations that left the
- *	list since it was queued; %U64_MAX for another caller
- * @named: Allocations that the caller knows already
+ * @job: Number of a queued job (&pagoda_submit.number): allocations that left the list since the
+ *	job was queued are collected, too; %U64_MAX = none of these
+ * @named: Allocations that the caller names itself: they aren't collected
  * @nr_named: Number of @named
- * @bos: Set to an array for kvfree() with @named, then what was collected, with references; to NULL
- *	if nothing was collected
- * @count: Set to the length of *@bos, or to @nr_named
+ * @bos: Out: array of @named, followed by the collected allocations with a reference each, to be
+ *	freed by kvfree(); NULL if nothing was collected
+ * @count: Out: length of *@bos; @nr_named if *@bos is NULL
  *
  * Allocations that are private to the VM are left out: they share its reservation.
  *

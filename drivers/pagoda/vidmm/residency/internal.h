@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of this room share. */
+/* Declarations that the files in residency/ share. */
 #ifndef PAGODA_VIDMM_RESIDENCY_INTERNAL_H
 #define PAGODA_VIDMM_RESIDENCY_INTERNAL_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Offers: content that its client does without for a while. bo/offer.c discards it when its
- * place is needed.
+ * Offers: a client offers allocations whose content the client does without for a while.
+ * bo/offer.c discards the content when its memory is needed.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
@@ -19,21 +19,21 @@ static int offer_refuse(const struct pagoda_bo *bo, const char *why, int error)
 	return error;
 }
 
-/* Returns true if jobs of the VM to which the allocation is private are queued. */
+/* Returns true if the allocation is private to a VM with submissions that wait as deferred work. */
 static bool offer_is_queued(const struct pagoda_bo *bo)
 {
 	return bo->vm.private_to && atomic_read(&bo->vm.private_to->queued);
 }
 
 /*
- * Returns 0 if the allocation may be offered: accepted work needs the allocations that it
- * names.
+ * Returns 0 if the allocation may be offered. Returns an error if it is offered already or shared,
+ * or if accepted work that still waits will map or use it.
  */
 static int offer_check(const struct pagoda_bo *bo)
 {
 	if (pagoda_bo_is_offered(bo))
 		return offer_refuse(bo, "is offered already", -EALREADY);
-	/* A global name (GEM_FLINK) lasts as long as the allocation has a handle. */
+	/* A global name (GEM_FLINK) counts as sharing: it lasts as long as there is a handle. */
 	if (bo->share.imported || bo->share.exported || READ_ONCE(bo->ttm.base.name))
 		return offer_refuse(bo, "is shared", -EPERM);
 	if (atomic_read(&bo->wish.waits))
@@ -60,8 +60,8 @@ static enum pagoda_offer offer_rank(const struct pagoda_bo *bo, u32 priority)
 }
 
 /*
- * struct offer_list - allocations to be offered, enum drm_pagoda_offer_priority, and whether their
- * system pages may be freed
+ * struct offer_list - allocations to be offered; @priority: enum drm_pagoda_offer_priority;
+ * @decommit: system pages of the allocations may be freed
  */
 struct offer_list {
 	struct pagoda_bo **bos;
@@ -71,8 +71,8 @@ struct offer_list {
 };
 
 /*
- * Marks all allocations as offered, or none if a request that was accepted after offer_check()
- * needs an allocation.
+ * Marks all allocations of the list as offered; or none, and returns -EBUSY, if work that was
+ * accepted after offer_check() needs one of them.
  */
 static int offer_mark_all(const struct offer_list *list)
 {
@@ -81,7 +81,7 @@ static int offer_mark_all(const struct offer_list *list)
 
 	for (i = 0; i < list->count; i++)
 		WRITE_ONCE(list->bos[i]->offer.rank, offer_rank(list->bos[i], list->priority));
-	/* Pairs with pagoda_offer_prevent(). */
+	/* Mark before looking for accepted work: pairs with pagoda_offer_prevent(). */
 	smp_mb();
 	for (i = 0; i < list->count && !ret; i++)
 		if (atomic_read(&list->bos[i]->wish.queued) || offer_is_queued(list->bos[i]))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pace: how many bytes of other allocations leave VRAM for the allocations of submissions.
+ * Pace: limits how many bytes of other allocations leave VRAM for the allocations of submissions.
  *
  * Each client has a token bucket (traffic.c) that holds as many tokens as VRAM has bytes without
- * the reserve: a client that comes to the foreground may have all of it at once. The bucket is
- * filled with a part of the bandwidth.
+ * the reserve: a client that comes to the foreground may get all of VRAM at once. A percentage of
+ * the paging bandwidth fills the bucket.
  *
  *	limited		an allocation that prefers VRAM, could be used elsewhere, and is on no
  *			residency list. Without a token no other allocation leaves VRAM for it: it
@@ -13,14 +13,15 @@
  *			resident: it is on a residency list, and has to be where it was promised to
  *			be (C152). It costs no token either: there is no choice, and its cost would
  *			keep the client's limited allocations out
- *	cost		a token for each byte of a limited allocation that others left VRAM for;
- *			about as many bytes left
+ *	cost		a token for each byte of a limited allocation that came to VRAM in the
+ *			place of others, of which about as many bytes left
  *
  * An allocation that was left out comes later: by promotion (promote.c) if room gets free, or with
  * a submission that finds tokens. Each submission looks at the allocations it lists anyway; the
  * VM remembers private allocations, and submissions try as many of these again as there are tokens.
  *
- * A place at all comes first: if the other segments are full, VRAM is used without a token.
+ * If the other segments have no room, VRAM is used without a token, because any place is better
+ * than none.
  */
 #include <linux/ktime.h>
 #include <drm/drm_device.h>
@@ -42,8 +43,7 @@ static bool pace_limits(const struct pagoda_bo *bo)
 }
 
 /*
- * Brings an allocation to free room in VRAM; or to room that other allocations leave, which costs
- * tokens.
+ * Brings an allocation to free room in VRAM; or, for tokens, to room that other allocations leave.
  */
 static int pace_bring(struct pagoda_pace *pace, struct pagoda_bo *bo,
 		      struct ttm_operation_ctx *ctx)
@@ -74,7 +74,7 @@ static int pace_leave_out(struct pagoda_pace *pace, struct pagoda_bo *bo,
  * pagoda_pace_place() - Bring an allocation to where the GPU can use it, for a submission
  * @pace: Pace of the submission
  * @bo: Allocation, reservation held
- * @ctx: Whether waits may be interrupted, or happen at all
+ * @ctx: Context for TTM: whether waits may be interrupted, and whether to wait at all
  *
  * Context: May sleep and allocate.
  * Return: As pagoda_bo_place().
@@ -93,7 +93,8 @@ int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
  * pagoda_pace_again() - Have a submission try again what earlier submissions left out of VRAM
  * @vm: VM, its reservation held
  *
- * Moves as many bytes of allocations as there are tokens to &pagoda_vm.evicted.
+ * Moves private allocations, as many bytes as the client has tokens, from &pagoda_vm.left_out to
+ * &pagoda_vm.evicted.
  *
  * Context: Any but interrupts.
  */
@@ -137,10 +138,10 @@ static void pace_remember(struct pagoda_pace *pace, struct pagoda_vm *vm)
  * pagoda_pace_settle() - Finish placing the allocations that a submission uses
  * @pace: Pace of the submission
  * @vm: VM of the submission, its reservation held
- * @context: Number of its context
+ * @context: Number of the submission's context, for the trace
  *
- * Private allocations of the VM that had moved are in no list afterwards, or in
- * &pagoda_vm.left_out if they are out of VRAM for want of tokens.
+ * Empties &pagoda_vm.evicted: its allocations are in no list afterwards, or in &pagoda_vm.left_out
+ * if they stayed out of VRAM for want of tokens. Counts what stayed out, for statistics.
  *
  * Context: Any but interrupts.
  */
@@ -157,7 +158,7 @@ void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_vm *vm, u64 cont
 }
 
 /**
- * pagoda_client_stats() - Report a client's submission traffic
+ * pagoda_client_stats() - Report tokens, and what submissions of a client left out of VRAM
  * @client: Client
  * @stats: The members about submissions are filled
  */

@@ -4,7 +4,7 @@
  *
  * TTM takes victims from four LRU lists, one after another: offered allocations share the first
  * list with the lowest priorities. TTM itself puts an allocation that moves into the right list.
- * The driver's policy uses finer steps (pagoda_priority_step()).
+ * The driver's own choice of victims uses finer steps (pagoda_priority_step()).
  */
 #include <drm/drm_exec.h>
 #include "vidmm/bo/bo.h"
@@ -29,9 +29,10 @@ static int bos_lock(struct drm_exec *exec, struct pagoda_bo **bos, u32 count)
 }
 
 /*
- * Calls @run once with all reservations of a list held, and returns its result, -EINTR,
- * -ERESTARTSYS or -ENOMEM. Moves in @run may lock victims with the ww ticket. Each allocation is in
- * the list only once, and the caller holds no reservation.
+ * Calls @run once with the reservations of all allocations held. Returns the result of @run; or
+ * -EINTR, -ERESTARTSYS or -ENOMEM if the reservations couldn't be locked. Moves in @run may lock
+ * victims with the ww ticket. Each allocation is in the list only once, and the caller holds no
+ * reservation.
  */
 int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg)
 {
@@ -76,7 +77,7 @@ static int priority_set_all(void *arg)
  * pagoda_set_priority() - Set residency priorities
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
- * @priorities: New priority of each allocation, checked
+ * @priorities: New priority of each allocation, checked by the caller
  * @count: Number of allocations
  *
  * Context: May sleep. Outside of reservations.

@@ -2,26 +2,26 @@
 /*
  * Promotion: allocations that were evicted from VRAM come back by themselves when there is room.
  *
- *	waits	an allocation that was made resident, prefers VRAM, isn't there, and wasn't told
- *		to leave since: evicted on request, released or offered. Looked at whenever any
- *		of this changes
+ *	waits	an allocation that was made resident, prefers VRAM, isn't in VRAM, and wasn't
+ *		evicted on request, released or offered since. Tested whenever any of this
+ *		changes
  *	order	residency priority, then the latest use
- *	room	free VRAM. No allocation is evicted for a promotion, not even if it is offered:
- *		the policy isn't asked
+ *	room	free VRAM. No allocation is evicted for a promotion, not even if it is offered
  *	when	room appears (VRAM is freed, a budget grows, the device is rebuilt) and lasts for
- *		a period; again after a while for allocations that were in use
+ *		a period; a later walk tries allocations again that were in use
  *
- * A work item walks through the waiting allocations, in order. It waits for nothing that a
- * client may hold or wait for: it only tries to lock reservations and the semaphore of lists,
- * and leaves alone what the GPU uses, because its copy would hold up all paging behind it. The
- * next submission that uses the allocation brings it back. The work pages in slices of about a
- * millisecond, of which two are under way, so that other paging comes in between, and pays for
- * them from the paging-traffic budget (traffic.c): all that the device can do while no client
- * uses it, a small share while any client pages or has jobs executed.
+ * A work item walks through the waiting allocations, in order. The work item waits for nothing that
+ * a client may hold or wait for: it only tries to lock reservations and &pagoda_vidmm.residency. It
+ * leaves out an allocation that the GPU uses, because the copy would hold up all paging behind the
+ * copy; the next submission that uses the allocation brings it back. The work item pages in slices
+ * of about a millisecond, of which at most two are under way, so that other paging comes in
+ * between. The slices are paid from a token bucket (traffic.c): the whole bandwidth of the device
+ * while no client uses the device, a small share while any client pages or has jobs executed.
  *
  * The cgroup of the client is charged, as for a move in a call of the client (dmem.c).
  *
- * Addresses become valid with the next submission, as after any move: no job uses them before.
+ * GPU addresses of a promoted allocation become valid with the next submission, as after any move:
+ * no job uses them before.
  */
 #include <linux/ktime.h>
 #include <drm/drm_drv.h>
@@ -40,11 +40,11 @@
 #include "vidmm/stream/stream.h"
 #include "residency.h"
 
-/* Tokens (bytes) that the bucket holds: the slices under way, and as many that follow at once. */
+/* Most tokens (bytes) in the bucket: for the slices under way, and for as many that follow. */
 #define PROMOTE_BURST		(2 * PAGODA_PROMOTE_SLICES * (s64)PAGODA_PIECE_BYTES)
-/* Number of waiting allocations that are looked at before the lock is dropped in between. */
+/* Most allocations that are looked at before &pagoda_promotion.lock is dropped for a moment. */
 #define PROMOTE_LOOK		64
-/* Longest time between two walks that bring nothing back, in periods of promotion. */
+/* Longest time between two walks that bring nothing back, in units of &pagoda_promotion.period. */
 #define PROMOTE_PATIENCE	32
 
 /* The key that is before all others in the order of promotion. */
@@ -71,8 +71,8 @@ static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
 }
 
 /*
- * Looks at the next few waiting allocations. Returns the first of them that fits in @room bytes,
- * with a reference, or NULL. Sets @end if none was found and there are no more.
+ * Looks at the next few waiting allocations of the walk. Returns the first of them that fits in
+ * @room bytes, with a reference, or NULL. Sets *@end to whether none was found and none is left.
  */
 static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 room, bool *end)
 {
@@ -114,7 +114,7 @@ static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
 	return bo;
 }
 
-/* Returns as pagoda_bo_place(), or -EDQUOT if the client would be over its budget. */
+/* Moves an allocation to free VRAM. Returns -EDQUOT if that exceeds the client's budget. */
 static int promote_place(struct pagoda_bo *bo)
 {
 	struct pagoda_budget_part *part = &bo->part;
@@ -129,7 +129,10 @@ static int promote_place(struct pagoda_bo *bo)
 	return ret;
 }
 
-/* Brings an allocation back. Returns -EBUSY if it can't be moved now, -ESTALE if it needn't be. */
+/*
+ * Brings an allocation back to VRAM, and replaces *@fence by a fence behind the copy. Returns
+ * -EBUSY if jobs use the allocation or it can't move now, -ESTALE if it needn't move any more.
+ */
 static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 {
 	struct pagoda_vidmm *vidmm = bo->vidmm;
@@ -148,9 +151,9 @@ static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 }
 
 /*
- * struct promote_turn - an allocation, placed where its client's cgroup is charged; @fence: fence
- * behind all paging of this slice so far, a reference, or NULL; @stop: sections are closed, or a
- * list that needs to be alone runs; @ret: result of promote_locked()
+ * struct promote_turn - try to promote @bo; @fence: fence behind all paging of this slice so far, a
+ * reference, or NULL; @stop: sections are closed, or a thread holds &pagoda_vidmm.residency for
+ * writing; @ret: result of promote_locked(), or -EBUSY if @bo couldn't be locked
  */
 struct promote_turn {
 	struct pagoda_bo *bo;
@@ -159,7 +162,7 @@ struct promote_turn {
 	int ret;
 };
 
-/* Runs in the thread of struct pagoda_payer, if there is any. */
+/* Tries to lock and promote an allocation. Runs in the thread of struct pagoda_payer, if any. */
 static void promote_turn(void *arg)
 {
 	struct promote_turn *turn = arg;
@@ -180,8 +183,8 @@ leave:
 }
 
 /*
- * Brings an allocation back, if possible, and adds the number of bytes that came back to *@bytes.
- * Returns false if no other allocation would come back now.
+ * Brings an allocation back to VRAM, if possible, and adds its size to *@bytes. Replaces *@fence by
+ * a fence behind the copy. Returns false if no other allocation could come back now either.
  */
 static bool promote_one(struct pagoda_bo *bo, struct dma_fence **fence, u64 *bytes)
 {
@@ -209,7 +212,7 @@ static void promote_signalled(struct dma_fence *fence, struct dma_fence_cb *call
 	mod_delayed_work(system_dfl_wq, &slice->vidmm->promotion->work, 0);
 }
 
-/* Drops the fence of a slice. Waits for its callback, if running: it may have just signalled. */
+/* Drops the fence of a slice. Waits for the fence's callback, if that is running. */
 static void promote_drop(struct pagoda_promote_slice *slice)
 {
 	dma_fence_remove_callback(slice->fence, &slice->callback);
@@ -249,9 +252,9 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
 }
 
 /*
- * Sends a slice: about %PAGODA_PIECE_BYTES of paging. Sets @sent if any was sent. Returns false if
- * nothing can be promoted now: a rebuild or a list that needs to be alone runs, or an allocation
- * evicts others: promotion would fill the room meant for that allocation.
+ * Sends a slice: about %PAGODA_PIECE_BYTES of paging. Sets *@sent to whether any was sent. Returns
+ * false if nothing can be promoted now: sections are closed, a thread holds &pagoda_vidmm.residency
+ * for writing, or an allocation is evicting others, whose room promotion would fill.
  */
 static bool promote_slice_send(struct pagoda_vidmm *vidmm, bool *sent)
 {
@@ -275,8 +278,8 @@ static bool promote_slice_send(struct pagoda_vidmm *vidmm, bool *sent)
 }
 
 /*
- * Returns whether clients used the device since the last call: paging of theirs waits behind
- * promotion, and jobs of theirs share the bandwidth with it.
+ * Returns whether clients used the device since the last call, for paging, which waits behind
+ * promotion, or for jobs, which share the bandwidth with promotion.
  */
 static bool promote_has_others(struct pagoda_vidmm *vidmm)
 {
@@ -290,7 +293,7 @@ static bool promote_has_others(struct pagoda_vidmm *vidmm)
 	return others;
 }
 
-/* Returns the nanoseconds until there is a token. */
+/* Returns 0 if promotion has a token, else the nanoseconds until it gets one. */
 static u64 promote_wait(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_traffic *traffic = &vidmm->promotion->traffic;
@@ -311,7 +314,7 @@ static bool promote_begin(struct pagoda_vidmm *vidmm)
 	if (promotion->walking)
 		return true;
 	/*
-	 * Clear the flag first: a change that happens during the walk sets it again. Pairs with
+	 * Clear @news first: a change that happens during the walk sets @news again. Pairs with
 	 * pagoda_promote_kick().
 	 */
 	if (!xchg(&promotion->news, false) || !READ_ONCE(promotion->count))
@@ -326,7 +329,10 @@ static bool promote_begin(struct pagoda_vidmm *vidmm)
 	return true;
 }
 
-/* Ends the walk, or gives it up: the next walk comes after &pagoda_promotion.patience. */
+/*
+ * Ends the walk. If the walk left out an allocation, is given up, or room appeared meanwhile, the
+ * next walk comes after &pagoda_promotion.patience.
+ */
 static void promote_end(struct pagoda_promotion *promotion)
 {
 	if (promotion->skipped || promotion->walking)
@@ -355,7 +361,7 @@ static void promote_walk(struct pagoda_vidmm *vidmm)
 		if (!promote_slice_send(vidmm, &sent))
 			break;
 	}
-	/* If the walk goes on, the end of a slice under way queues the work again. */
+	/* While the walk goes on, promote_signalled() queues the work when a slice ends. */
 	if (!promotion->walking || promotion->sent == promotion->ended)
 		promote_end(promotion);
 }
@@ -400,7 +406,10 @@ int pagoda_promote_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return 0;
 }
 
-/* Ends promotion for good; may be called again. Paging under way isn't waited for. May sleep. */
+/*
+ * Ends promotion for good; may be called more than once. Waits for the work item, but not for
+ * paging under way. May sleep.
+ */
 void pagoda_promote_stop(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;

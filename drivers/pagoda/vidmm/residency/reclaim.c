@@ -4,7 +4,7 @@
  *
  * Everything that may fail comes first, while all of the list is still offered: memory for
  * allocations that the CPU may access, and a place for those that had been made resident. Then all
- * offers end. A failure before leaves some allocations in other places, and nothing to be undone.
+ * offers end. An earlier failure may have moved some allocations, but nothing has to be undone.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
@@ -22,8 +22,8 @@
 
 /*
  * struct reclaim - allocations that are reclaimed; @results: enum drm_pagoda_reclaim_result of
- * each; @all: lack of memory for an allocation fails the call; @fence: fence behind their
- * paging, or NULL
+ * each; @all: lack of memory for one allocation fails the whole call; @fence: fence behind the
+ * paging of the allocations, a reference, or NULL
  */
 struct reclaim {
 	struct pagoda_vidmm *vidmm;
@@ -41,8 +41,8 @@ static u32 reclaim_system(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Gives an allocation system pages if the CPU may access the content at once (C173); others need no
- * memory before they are resident.
+ * Gives an allocation outside of VRAM system pages if the CPU may access the content at once
+ * (C173); other allocations need no memory before they are made resident.
  */
 static int reclaim_commit(struct pagoda_bo *bo)
 {
@@ -58,8 +58,8 @@ static int reclaim_commit(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether the content is gone: discarded, or lost by a failure or a reset. Lost
- * content is cleared before it is shown.
+ * Returns whether the content is gone: discarded, or lost by a failure or a reset. The allocation
+ * is cleared before lost content could be seen.
  */
 static bool reclaim_is_discarded(const struct pagoda_bo *bo)
 {
@@ -105,8 +105,8 @@ static int reclaim_bring(struct pagoda_bo *bo)
 }
 
 /*
- * Brings back allocations that were resident when they were offered: their clients take them for
- * resident still (C174).
+ * Makes those allocations resident that were resident when they were offered: their clients still
+ * count on that (C174).
  */
 static int reclaim_bring_all(struct reclaim *list)
 {
@@ -125,7 +125,7 @@ static int reclaim_bring_all(struct reclaim *list)
 	return ret;
 }
 
-/* Has a VM's next submission make those addresses of the allocation valid that are invalid. */
+/* Has the next submission of the VM make GPU addresses of a private allocation valid again. */
 static void reclaim_show(struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;
@@ -164,8 +164,8 @@ static int reclaim_locked(void *arg)
 }
 
 /*
- * Makes an attempt, SHARED or ALONE. EMPTIED isn't used: it moves the list out of VRAM, and offered
- * content would be discarded.
+ * Tries to reclaim the list with %PAGODA_ATTEMPT_SHARED or ALONE. EMPTIED isn't used, because it
+ * moves the list out of VRAM, which would discard the offered content.
  */
 static int reclaim_try(struct reclaim *list, enum pagoda_attempt attempt)
 {
@@ -184,13 +184,15 @@ static int reclaim_try(struct reclaim *list, enum pagoda_attempt attempt)
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
  * @results: Filled on success: enum drm_pagoda_reclaim_result of each
- * @all: The call fails if there is no memory for an allocation; else only its result tells that
+ * @all: The call fails if there is no memory for an allocation; else the allocation's entry in
+ *	@results tells that
  * @fence: Out: fence that signals when the GPU can use the allocations that had been made resident,
  *	a reference; NULL = now
  *
- * Context: In a section, outside of reservations. May sleep and allocate; waits for no copy.
+ * Context: In a section, outside of reservations. May sleep and allocate; waits for paging only if
+ * lost content has to be cleared.
  * Return: 0; -EINVAL if an allocation isn't offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after
- * an error all are offered as before.
+ * an error all allocations are offered as before.
  */
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
 		   bool all, struct dma_fence **fence)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Residency of lists: all or nothing (C147).
+ * Residency of lists: either all allocations of a list are made resident, or none (C147).
  *
- * A list is locked as a whole, then brought in piece by piece. None of its allocations can be
- * evicted meanwhile: TTM first tries to lock a reservation, then waits for it with the ticket
- * of the list, and recognizes a reservation that the ticket holds already. Allocations private
+ * A list is locked as a whole, then brought in one allocation after the other. None of its
+ * allocations can be evicted meanwhile: TTM locks a victim's reservation with the ww ticket of the
+ * list, and recognizes a reservation that the ticket holds already. Allocations private
  * to one VM share one reservation: those outside of the list may be evicted, and those in it
  * are marked (&pagoda_bo.choice.keep).
  *
- * When TTM finds no room although the list fits, other lists are in the way, or allocations
- * that were closed but aren't freed yet (enum pagoda_attempt). The list is tried again with no
- * other list locked, after TTM's deferred work. The last attempt first moves the list's own
- * allocations out of VRAM, because they may lie where a contiguous allocation has to go, and
- * waits for all jobs, because jobs keep page tables in place.
+ * When TTM finds no room although the list fits into the segments, allocations of other locked
+ * lists take the room, or allocations that were closed but aren't freed yet. The list is tried
+ * again with no other list locked, after TTM has freed what it deferred (enum pagoda_attempt). The
+ * last attempt first waits for all jobs, because jobs keep page tables in place, and moves the
+ * list's own allocations out of VRAM, because they may lie where a contiguous allocation has to go.
  */
 #include <drm/drm_exec.h>
 #include "core/life.h"
@@ -24,7 +24,7 @@
 #include "vidmm/vm/vm.h"
 #include "residency.h"
 
-/* struct residency_list - list being made resident or evicted; @process moves an allocation */
+/* struct residency_list - list to be made resident, or evicted; @process moves one allocation */
 struct residency_list {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_bo **bos;
@@ -85,7 +85,7 @@ static int residency_process_all(struct residency_list *list)
 	return ret;
 }
 
-/* Moves all of a list. Moves share paging buffers while the stream is plugged. */
+/* Moves all allocations of a list, with the stream plugged so that moves share paging buffers. */
 static int residency_process(struct residency_list *list)
 {
 	bool empty = list->attempt == PAGODA_ATTEMPT_EMPTIED;
@@ -104,8 +104,8 @@ static int residency_process(struct residency_list *list)
 }
 
 /*
- * Notes that a list is made resident, or evicted: the point of no return. Returns the fence behind
- * the paging of the list, or NULL.
+ * Notes in all allocations that they are resident, or evicted; nothing fails afterwards. Returns
+ * the fence behind the paging of the list, or NULL.
  */
 static struct dma_fence *residency_commit(struct residency_list *list)
 {
@@ -137,7 +137,7 @@ static int residency_lock_list(struct drm_exec *exec, struct residency_list *lis
 	return ret;
 }
 
-/* Locks and moves a list. Moves inside of the loop, where the ww ticket may still lock victims. */
+/* Locks and moves a list: inside of the loop, because there the ww ticket may lock victims. */
 static int residency_run_locked(struct residency_list *list, struct dma_fence **fence)
 {
 	struct drm_exec exec;
@@ -192,12 +192,13 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
  * @fence: Out: fence that signals when the GPU can use all of them, a reference; NULL = now
- * @bytes_to_trim: Out with -ENOMEM: bytes that don't fit even without other allocations
+ * @bytes_to_trim: Out: bytes of the list that don't fit even without other allocations; 0 = it fits
  *
  * On failure no allocation becomes resident that wasn't resident before, although some allocations
  * may have been moved or evicted.
  *
- * Context: In a section, outside of reservations. May sleep and allocate; waits for no copy.
+ * Context: In a section, outside of reservations. May sleep and allocate; doesn't wait for the
+ * copies, but the last attempt waits for all jobs.
  * Return: 0, -ENODATA if an allocation is offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
@@ -219,16 +220,17 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
 }
 
 /**
- * pagoda_residency_evict() - Give up residency of a list
+ * pagoda_residency_evict() - Evict a list of allocations, which aren't resident any more afterwards
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
- * @fence: Out: fence that signals when all of them have left, a reference; NULL = they have
+ * @fence: Out: fence that signals when all of them have left, a reference; NULL = they have left
  *
  * An allocation goes to its eviction segment (C37), unless it is in the system segment, on a
  * residency list, or about to be mapped by a VM_BIND that waits (C145).
  *
- * Context: In a section, outside of reservations. May sleep and allocate; waits for no copy.
+ * Context: In a section, outside of reservations. May sleep and allocate; doesn't wait for the
+ * copies, but the last attempt waits for all jobs.
  * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
@@ -259,7 +261,7 @@ static bool residency_is_placed(const struct pagoda_bo *bo)
 	       pagoda_aperture_has_address(res);
 }
 
-/* Returns whether the client's GPU addresses of the allocation are mapped to its present place. */
+/* Returns whether all VMs of the client that map the allocation map it at its present place. */
 static bool residency_is_shown(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;
@@ -297,17 +299,17 @@ static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo
 }
 
 /**
- * pagoda_residency_is_made() - Test whether nothing is left to do to make a list resident
+ * pagoda_residency_is_made() - Test whether a list is resident already, without anything left to do
  * @client: Client that wants to use the list
  * @bos: Allocations
  * @count: Number of allocations
  * @again: Require that each allocation was made resident before and is in the segment that it
- *	prefers: then only the order of last use changes, whatever the result
+ *	prefers
  *
- * Allocations that are resident count as used now. Returns false if another thread holds one of the
- * reservations.
+ * Notes each allocation that passes the test as resident and used now. An allocation whose
+ * reservation another thread holds doesn't pass.
  *
- * Context: Takes reservations, one after another; waits for none.
+ * Context: Tries to lock the reservations, one after another.
  * Return: Whether the GPU can use all of them now.
  */
 bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,

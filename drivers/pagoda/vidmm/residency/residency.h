@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Residency: lists made resident, evicted, reclaimed; promotion; the pace of evictions for jobs. */
+/*
+ * Residency: makes lists resident, evicts, offers, reclaims, promotes; limits evictions for jobs.
+ */
 #ifndef PAGODA_VIDMM_RESIDENCY_RESIDENCY_H
 #define PAGODA_VIDMM_RESIDENCY_RESIDENCY_H
 
@@ -16,9 +18,9 @@ struct pagoda_vm;
 struct ttm_operation_ctx;
 
 /**
- * struct pagoda_pace - Pace of a submission: how many other allocations it evicts (pace.c)
+ * struct pagoda_pace - Pace: limit of what a submission evicts from VRAM (pace.c)
  * @client: Client whose tokens the submission spends
- * @left: Bytes of allocations that stayed out of VRAM because there was no token
+ * @left: Bytes of the submission's allocations that stayed out of VRAM because @client had no token
  */
 struct pagoda_pace {
 	struct pagoda_client *client;

@@ -5,9 +5,9 @@
  * Only a placement with an upper limit (lpfn) gets a range of aperture addresses (C163).
  * Without an address an allocation is limited only by TTM's limit for system pages.
  *
- * A range is free as soon as TTM frees the resource. Its UNMAP was emitted before, and a MAP of
- * the next owner follows on the paging timeline, so the range may be given out at once. A
- * kernel address of the resource's pages (C67) stays valid until the UNMAP was executed.
+ * A range is free as soon as TTM frees the resource. The range may be given out at once, because
+ * its UNMAP was emitted before, and the MAP for the next resource follows on the paging timeline.
+ * A kernel address of the resource's pages (C67) stays valid until the UNMAP was executed.
  *
  * pagoda_aperture.lock protects the ranges, the number of mapped pages and the last generation.
  */
@@ -39,7 +39,7 @@ static u64 aperture_pages(struct pagoda_aperture *aperture)
 	return aperture->manager.size >> PAGE_SHIFT;
 }
 
-/* Returns whether a resource has aperture addresses; its start is the first page then. */
+/* Returns whether a resource has aperture addresses, from page &ttm_resource.start on. */
 bool pagoda_aperture_has_address(struct ttm_resource *res)
 {
 	return res->mem_type == TTM_PL_TT &&
@@ -52,7 +52,7 @@ VISIBLE_IF_KUNIT struct pagoda_aperture_resource *pagoda_aperture_new_resource(v
 	return kzalloc(sizeof(struct pagoda_aperture_resource), GFP_KERNEL_ACCOUNT);
 }
 
-/* Gives a resource a range of addresses that the placement allows (C63). */
+/* Gives a resource a range of aperture addresses that the placement allows (C63). */
 static int aperture_assign(struct pagoda_aperture *aperture, struct ttm_buffer_object *bo,
 			   const struct ttm_place *place, struct pagoda_aperture_resource *ares)
 {
@@ -82,8 +82,8 @@ unlock:
 
 /*
  * Returns -ENOSPC if TTM should evict a victim and try again, -E2BIG if no eviction can help. A
- * bounce between VRAM and system memory (TTM_PL_FLAG_TEMPORARY) needs no address and gets
- * neither.
+ * resource for a bounce between VRAM and system memory (TTM_PL_FLAG_TEMPORARY) needs no aperture
+ * address and gets none.
  */
 static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
 			  const struct ttm_place *place, struct ttm_resource **res)
@@ -106,7 +106,7 @@ static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_ob
 	ares->base.start = ares->node.start;
 	/*
 	 * Keep TTM from moving the resource when contiguous memory is asked for: an aperture
-	 * range is contiguous, and pages without addresses can't be.
+	 * range is contiguous already, and a move can't make pages without addresses contiguous.
 	 */
 	ares->base.placement |= TTM_PL_FLAG_CONTIGUOUS;
 	*res = &ares->base;
@@ -144,7 +144,7 @@ static void aperture_release_work(struct work_struct *work)
 	aperture_release(container_of(work, struct pagoda_aperture_resource, work));
 }
 
-/* vunmap() may sleep, the callback of a fence may not. */
+/* Leaves the release to a work item: vunmap() may sleep, the callback of a fence may not. */
 static void aperture_release_later(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct pagoda_aperture_resource *ares =
@@ -153,7 +153,7 @@ static void aperture_release_later(struct dma_fence *fence, struct dma_fence_cb 
 	queue_work(ares->wq, &ares->work);
 }
 
-/* May run on TTM's work queue. May sleep, but allocates nothing. */
+/* Frees a resource and its addresses, also on TTM's work queue. May sleep, allocates nothing. */
 static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource *res)
 {
 	struct pagoda_aperture *aperture = aperture_of_manager(man);
@@ -173,7 +173,10 @@ static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource 
 		aperture_release(ares);
 }
 
-/* Returns false for a resource without an address if the placement needs an address. */
+/*
+ * Returns whether evicting @res can help @place: always if the placement needs no address, else if
+ * @res has an address in the placement's range.
+ */
 static bool aperture_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
 				const struct ttm_place *place, size_t size)
 {
@@ -244,7 +247,7 @@ int pagoda_aperture_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_a
  * @vidmm: Memory manager, after pagoda_aperture_init()
  *
  * Called after pagoda_vram_fini(), because allocations that leave VRAM may bounce through the
- * aperture. Evicts what is left, so the device must still answer. If the segment can't be
+ * aperture. Evicts all allocations left, so the device must still answer. If the segment can't be
  * emptied, an error is logged and the segment isn't taken down.
  *
  * Context: May sleep; the segment has no other users any more.
@@ -287,7 +290,7 @@ enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_res
 	return PAGODA_PLACE_SYSTEM_EMPTY;
 }
 
-/* Fills in @info, zeroed but for its id, for the aperture. May sleep. */
+/* Fills in @info, in which the caller has set the id only, for the aperture. May sleep. */
 void pagoda_aperture_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
 {
 	struct pagoda_aperture *aperture = vidmm->aperture;

@@ -6,15 +6,16 @@
  * UNMAP_MMU. A range of device addresses is contiguous even if its pages are scattered, so an
  * operation names a first address and a length instead of a page list.
  *
- *	pages of an allocation	mapped in the stream when TTM populates the tt, before any
- *				operation that uses the pages; unmapped when TTM unpopulates
- *				the tt (swap-out, eviction, free), with a wait: no page is
- *				freed that the device still reaches (C62, C121)
- *	pages of the driver	mapped and unmapped with a wait: page tables may be walked
- *				for jobs that don't wait for the stream
+ *	pages of an allocation	MAP_MMU is emitted when TTM populates the tt, before any
+ *				operation that uses the pages, and isn't waited for; UNMAP_MMU
+ *				is emitted when TTM unpopulates the tt (swap-out, eviction,
+ *				free), and waited for: no page is freed that the device still
+ *				reaches (C62, C121)
+ *	pages of the driver	both are waited for, because page tables may be walked for
+ *				jobs that don't wait for paging operations
  *
  * A range is freed when its UNMAP_MMU was executed. If UNMAP_MMU fails, pages and range are
- * kept until the device is gone or was reset. Page 0 is never given out.
+ * kept until the device is gone or was reset. Page 0 of the device addresses is never given out.
  *
  * A device without an MMU takes bus addresses, and the functions here do nothing.
  */
@@ -35,7 +36,7 @@
 
 /* Number of tries of UNMAP_MMU, which may be given up because other paging in its buffer fails. */
 #define UNMAP_TRIES	2
-/* Number of waits for ranges of finished moves, which TTM frees a little later. */
+/* Most waits for device addresses of finished moves, which TTM frees a little later. */
 #define ROOM_TRIES	50
 
 static bool mmu_is_used(const struct pagoda_vidmm *vidmm)
@@ -43,7 +44,7 @@ static bool mmu_is_used(const struct pagoda_vidmm *vidmm)
 	return vidmm->info->mmu_pages;
 }
 
-/* Returns the alignment, in pages, with which page tables can map the range by large pages. */
+/* Returns the alignment of a range, in pages, that lets the device map it by large pages. */
 static u64 mmu_alignment(u64 nr_pages)
 {
 	if (nr_pages >= SZ_2M >> PAGE_SHIFT)
@@ -89,7 +90,7 @@ static struct pagoda_paging_op mmu_op(u32 operation, u64 allocation,
 	};
 }
 
-/* Emits @op, without memory too, and waits for its end. Returns 0 or the error of @op. */
+/* Emits @op, even if out of memory, and waits until @op has ended. Returns 0 or @op's error. */
 static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cost cost = pagoda_stream_cost(vidmm, op);
@@ -102,13 +103,13 @@ static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op
 	return ret ?: done;
 }
 
-/* Returns whether the device has forgotten mappings that were made in reset epoch @epoch. */
+/* Returns whether the device is gone, or has forgotten the mappings made in reset epoch @epoch. */
 static bool mmu_is_past(struct pagoda_vidmm *vidmm, u64 epoch)
 {
 	return pagoda_device_mmu_is_gone(vidmm) || epoch != pagoda_reset_epoch(vidmm);
 }
 
-/* Unmaps a range, mapped in reset epoch @epoch. At success no access reaches its pages (C121). */
+/* Unmaps a range, mapped in reset epoch @epoch. Returns 0 if the device can't use it now (C121). */
 static int mmu_unmap(struct pagoda_vidmm *vidmm, u64 allocation, const struct drm_mm_node *node,
 		     u64 epoch)
 {
@@ -120,13 +121,13 @@ static int mmu_unmap(struct pagoda_vidmm *vidmm, u64 allocation, const struct dr
 	return mmu_is_past(vidmm, epoch) ? 0 : ret;
 }
 
-/* ---- Allocations ---------------------------------------------------------- */
+/* ---- Pages of allocations -------------------------------------------------- */
 
 /*
- * Emits a NOTIFY_ALLOC, if the allocation asked for it, that the pages leave the device's
- * address space, and waits, so that all paging of the pages is finished before (C121). The
- * notice has a transaction of its own (C118), names no process, because the MMU serves all, and
- * may fail.
+ * If the allocation asked for it, tells the device by NOTIFY_ALLOC that the pages will leave its
+ * address space, and waits for that, so that all paging of the pages is finished before they leave
+ * (C121). The NOTIFY_ALLOC has a transaction of its own (C118), names no process, because the MMU
+ * serves all processes, and may fail.
  */
 static void mmu_notify(struct pagoda_vidmm *vidmm, const struct pagoda_tt *tt)
 {
@@ -162,7 +163,7 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
 	if (ret)
 		return ret;
-	/* The stream's lock is held, so that no restart comes in between. */
+	/* The stream's lock is held: the stream isn't restarted before MAP_MMU is emitted. */
 	tt->epoch = pagoda_reset_epoch(vidmm);
 	tt->restarts = pagoda_stream_restarts(vidmm);
 	ret = pagoda_stream_emit(&txn, &op);
@@ -197,7 +198,7 @@ static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 			return -ENOMEM;
 		if (ret)
 			continue;
-		/* TTM's worker frees the ranges of finished moves; it needs no lock held here. */
+		/* TTM's worker frees ranges of finished moves; that takes no lock held here. */
 		pagoda_stream_wait_idle(vidmm, HZ);
 		fsleep(2 * USEC_PER_MSEC);
 	}
@@ -265,13 +266,13 @@ err_node:
 }
 
 /**
- * pagoda_device_mmu_is_stale() - Whether the device has forgotten an allocation's MAP_MMU
+ * pagoda_device_mmu_is_stale() - Whether a restart of the stream made an allocation's MAP_MMU void
  * @vidmm: Memory manager
  * @ttm: Pages of an allocation, or NULL; the allocation's reservation is held
  *
- * A MAP_MMU emitted before the stream was restarted is forgotten by the device, or was given
- * up. Operations emitted between a reset and the restart are given up, so they need no new
- * MAP_MMU.
+ * The device forgot a MAP_MMU emitted before the stream was restarted, or that MAP_MMU was given
+ * up. Operations emitted between a reset and the restart are given up, so this function needn't
+ * return true before the restart.
  *
  * Context: Any; the result doesn't change while the stream's lock is held.
  * Return: true if pagoda_device_mmu_repair() has to map the pages.
@@ -326,7 +327,7 @@ int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 
 #define KEEP_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
 
-/* Frees both arrays, a single block that starts at @pages, or without @pages at @dma_address. */
+/* Frees both arrays, one block: at &ttm_tt.pages or, if that is NULL, at &ttm_tt.dma_address. */
 static void tt_free_arrays(struct ttm_tt *tt)
 {
 	if (tt->pages)
@@ -336,10 +337,10 @@ static void tt_free_arrays(struct ttm_tt *tt)
 }
 
 /*
- * Keeps pages that the device may still reach, and their range, in pagoda_device_mmu.kept,
- * until the device is gone or was reset; @tt gets new, empty arrays. __GFP_NOFAIL, because
- * without this the range would be given to other pages while the device maps the old pages
- * there.
+ * Moves pages that the device may still reach, and their range, from @tt to pagoda_device_mmu.kept,
+ * until the device is gone or was reset; @tt gets new, empty arrays. Allocates with __GFP_NOFAIL,
+ * because after a failure the range would be given to other pages while the device maps the old
+ * pages there.
  */
 static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 {
@@ -370,7 +371,7 @@ static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 /**
  * pagoda_device_mmu_unmap() - Unmap pages from the device
  * @vidmm: Memory manager
- * @tt: Pages that the device doesn't use any more
+ * @tt: Pages that no operation of the device uses any more
  *
  * Context: May sleep for long: waits for the device.
  * Return: true if the caller may free the pages; false if they were kept and taken out of @tt.
@@ -395,8 +396,8 @@ bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 /**
  * pagoda_device_mmu_unpopulate() - ttm_device_funcs.ttm_tt_unpopulate
  * @bdev: TTM's device
- * @ttm: Pages that this device doesn't use any more. Pages that are pinned for other devices stay
- *	until they are unpinned
+ * @ttm: Pages that this device doesn't use any more. Pages that are pinned for other devices aren't
+ *	freed here, but with @ttm (&pagoda_tt.left)
  *
  * The allocation may be gone already: only @ttm is used.
  *
@@ -535,15 +536,18 @@ void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_strea
 	mutex_unlock(&vidmm->device_mmu->lock);
 }
 
-/* Keeps pages in kept_own until the device is gone or was reset; returns false if it was. */
+/*
+ * Keeps pages in &pagoda_device_mmu.kept_own until the device is gone or was reset. Returns false,
+ * and keeps nothing, if the device is gone or was reset already.
+ */
 static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
 	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
 	bool keep;
 
 	/*
-	 * drop_kept_own() takes the lock after a reset: it finds @mem, or @mem isn't added
-	 * here.
+	 * drop_kept_own() takes the lock after a reset: either drop_kept_own() finds @mem, or the
+	 * reset is noticed here.
 	 */
 	mutex_lock(&mmu->lock);
 	keep = !mmu_is_past(vidmm, mem->epoch);
@@ -559,8 +563,8 @@ static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
  * pagoda_sysmem_release() - Free device addresses and pages of the driver
  * @vidmm: Memory manager
  * @mem: Reserved, mapped or not
- * @free: Frees @mem and its pages. Called at once or, if UNMAP_MMU failed, when the device is
- *	gone or was reset
+ * @free: Frees the pages of @mem, and @mem unless it is part of another struct. Called at once or,
+ *	if UNMAP_MMU failed, when the device is gone or was reset
  *
  * Context: May sleep; waits for the device.
  */
@@ -597,7 +601,7 @@ int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 	dma_addr_t dma;
 	int ret;
 
-	/* The DMA API zeroes these pages and never bounces them. */
+	/* The DMA API zeroes these pages and uses no bounce buffer for them. */
 	page = dma_alloc_pages(vidmm->info->dma_dev, PAGE_SIZE, &dma, DMA_BIDIRECTIONAL,
 			       GFP_KERNEL);
 	if (!page)
@@ -609,7 +613,7 @@ int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 	return ret;
 }
 
-/* Frees the page of pagoda_sysmem_alloc(); passed to pagoda_sysmem_release() as @free. */
+/* Frees the page of pagoda_sysmem_alloc(); an argument for @free of pagoda_sysmem_release(). */
 void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
 	dma_free_pages(vidmm->info->dma_dev, PAGE_SIZE, mem->page, mem->dma, DMA_BIDIRECTIONAL);
@@ -685,7 +689,7 @@ void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_device_mmu_stop() - Note that the device never uses system memory again
+ * pagoda_device_mmu_stop() - Note that the device never accesses system memory again
  * @vidmm: Memory manager; its device is gone or never executes anything again
  *
  * From now on pages are freed without UNMAP_MMU; pages that were kept are freed here.

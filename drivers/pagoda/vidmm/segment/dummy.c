@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The dummy page, which unmapped addresses of the aperture lead to. Only work that uses an
- * address after its UNMAP accesses the page, and without a fault (C58): a word in it that isn't
- * 0 shows a bug. The page is inspected when an address is unmapped and when the device is
- * removed (C59); debugfs `failure` shows the result.
+ * The dummy page, to which unmapped addresses of the aperture lead, so that an access to such an
+ * address doesn't fault (C58). Only work that uses an address after its UNMAP writes to the dummy
+ * page: a word in the page that isn't 0 shows a bug. The page is inspected when an address is
+ * unmapped and when the device is removed (C59); debugfs `failure` shows the result.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
@@ -42,7 +42,7 @@ err_mem:
 }
 
 /**
- * pagoda_dummy_map() - Map the three pages for a device with an MMU
+ * pagoda_dummy_map() - Map the dummy, the flush and the fence page for a device with an MMU
  * @vidmm: The manager; its stream works
  *
  * The fence page is mapped first, because every buffer ends with a write to it.
@@ -134,7 +134,7 @@ void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 			   found, value, offset);
 }
 
-/* Inspects the dummy page and frees all pages, after the device's last work. May sleep. */
+/* Inspects the dummy page and frees all three pages, after the device's last work. May sleep. */
 void pagoda_dummy_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_dummy *dummy = vidmm->dummy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What only the files of segment/ use. */
+/* Structs and functions that only files of segment/ use. */
 #ifndef PAGODA_VIDMM_SEGMENT_INTERNAL_H
 #define PAGODA_VIDMM_SEGMENT_INTERNAL_H
 
@@ -38,15 +38,15 @@ struct pagoda_dummy {
 	struct pagoda_sysmem mem;
 	struct pagoda_sysmem flush;
 	struct pagoda_sysmem fence;
-	spinlock_t lock;	/* found, offset, value */
+	spinlock_t lock;	/* protects found, offset, value */
 	u64 found;
 	u32 offset;
 	u64 value;
 };
 
 /**
- * struct pagoda_swizzle_range - A swizzling range: a window that shows a tiled allocation as
- * rows
+ * struct pagoda_swizzle_range - A swizzling range: a window of the device through which the CPU
+ * sees a tiled allocation in rows
  * @link: Entry in pagoda_swizzle.lru
  * @id: Number of the range; constant
  * @bo: Allocation that the range is assigned to, or NULL; also protected by the allocation's
@@ -72,14 +72,14 @@ struct pagoda_swizzle_range {
 /**
  * struct pagoda_swizzle - All swizzling ranges
  * @lock: Protects the ranges and @lru. Not held while a command waits for the device
- * @lru: Ranges: free ranges first, the range with the latest page fault last
+ * @lru: List of the ranges: free ranges first, the range with the latest page fault last
  * @ranges: Array of all ranges
  * @cpu: Ranges as the CPU executor sees them; an entry changes only while no packet that names
  *	the range is under way
  * @window: Kernel address of the first window; the windows are contiguous
  */
 struct pagoda_swizzle {
-	struct mutex lock;	/* ranges, lru */
+	struct mutex lock;	/* protects ranges, lru */
 	struct list_head lru;
 	struct pagoda_swizzle_range *ranges;
 	struct pagoda_cpu_range *cpu;
@@ -91,13 +91,13 @@ struct pagoda_swizzle {
  * @lock: Protects @mm, @own, @kept and @kept_own. Taken under the stream's lock: no memory is
  *	allocated with @lock held
  * @mm: Device addresses in pages; page 0 is never given out
- * @own: struct pagoda_sysmem that are mapped, in the order of mapping
- * @kept: struct pagoda_tt with a failed UNMAP_MMU
- * @kept_own: struct pagoda_sysmem with a failed UNMAP_MMU
+ * @own: List of struct pagoda_sysmem that are mapped, in the order of mapping
+ * @kept: List of struct pagoda_tt with a failed UNMAP_MMU
+ * @kept_own: List of struct pagoda_sysmem with a failed UNMAP_MMU
  * @gone: The device is gone or never executes anything again
  */
 struct pagoda_device_mmu {
-	struct mutex lock;	/* mm, own, kept, kept_own */
+	struct mutex lock;	/* protects mm, own, kept, kept_own */
 	struct drm_mm mm;
 	struct list_head own;
 	struct list_head kept;
@@ -112,8 +112,8 @@ struct pagoda_device_mmu {
  * @size: Bytes of the reserve, 0 = no reserve; constant
  * @mm: Buddy allocator of the reserve; VRAM outside of the reserve is allocated for good
  * @outside: Blocks of @mm outside of the reserve, sorted by address
- * @placed: Number of allocations placed in the reserve since probe
- * @refused: Number of allocations that found no room in the reserve, nor elsewhere
+ * @placed: Number of times since probe that an allocation was placed in the reserve
+ * @refused: Number of times that an allocation couldn't be placed in the reserve
  */
 struct pagoda_reserve {
 	u64 start;
@@ -132,7 +132,7 @@ struct pagoda_reserve {
  * @mm: Buddy allocator of VRAM; pages that the device reports as invalid and the reserve are
  *	allocated for good
  * @reserved: Blocks of invalid pages and of the reserve, sorted by address
- * @reserve: Room for page tables and save areas that find no other place
+ * @reserve: Part of VRAM for page tables and save areas that find no other place
  * @visible_size: Bytes from offset 0 that the CPU can reach
  * @visible_used: CPU-visible bytes in use, without those of the reserve
  * @window: Kernel address of VRAM's visible part, virtually contiguous, or NULL
@@ -140,7 +140,7 @@ struct pagoda_reserve {
 struct pagoda_vram {
 	struct pagoda_vidmm *vidmm;
 	struct ttm_resource_manager manager;
-	struct mutex lock;	/* mm, visible_used, block lists */
+	struct mutex lock;	/* protects mm, visible_used, block lists */
 	struct gpu_buddy mm;
 	struct list_head reserved;
 	struct pagoda_reserve reserve;
@@ -149,7 +149,7 @@ struct pagoda_vram {
 	u8 *window;
 };
 
-/* Returns whether @address is in the reserve. */
+/* Returns whether @address, an offset in VRAM, is in the reserve. */
 static inline bool pagoda_reserve_has(const struct pagoda_reserve *reserve, u64 address)
 {
 	return address >= reserve->start && address - reserve->start < reserve->size;
@@ -162,30 +162,30 @@ static inline bool pagoda_reserve_has(const struct pagoda_reserve *reserve, u64 
  * @lock: Protects @mm, @mapped and @generation
  * @mm: Addresses in pages
  * @mapped: Pages that have an address, never more than the segment's size (C68)
- * @generation: Generation of the last mapping. The device refuses an access that names another
- *	generation than that of the page's present mapping
+ * @generation: Generation given to the last range, 0 if none was given out yet. The device refuses
+ *	an operation that names another generation than that with which the page was mapped
  */
 struct pagoda_aperture {
 	struct ttm_resource_manager manager;
-	struct mutex lock;	/* mm, mapped, generation */
+	struct mutex lock;	/* protects mm, mapped, generation */
 	struct drm_mm mm;
 	u64 mapped;
 	u32 generation;
 };
 
-/* pages.c */
+/* Defined in pages.c */
 int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 		       const struct ttm_operation_ctx *ctx);
 
-/* reserve.c */
+/* Defined in reserve.c */
 int pagoda_reserve_init(struct pagoda_vram *vram);
 void pagoda_reserve_fini(struct pagoda_vram *vram);
 u64 pagoda_reserve_used(struct pagoda_vram *vram);
 
-/* vram_walk.c */
+/* Defined in vram_walk.c */
 u64 pagoda_vram_chunk(const struct pagoda_device_info *info);
 
-/* window.c */
+/* Defined in window.c */
 int pagoda_vram_map_window(struct pagoda_vidmm *vidmm);
 void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm);
 unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset);
@@ -193,7 +193,7 @@ int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window)
 void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *window);
 
 #if IS_ENABLED(CONFIG_KUNIT)
-/* Allocate a zeroed resource; NULL without memory. KUnit redirects these. */
+/* Each returns a new, zeroed resource, or NULL if out of memory. KUnit tests redirect the calls. */
 struct pagoda_vram_resource *pagoda_vram_new_resource(void);
 struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
 #endif

@@ -12,12 +12,12 @@
  * for a moment the allocation exists twice. So the memory that must remain includes the size of
  * the largest allocation that has pages, rounded up to a power of two. Swapping an allocation
  * in frees as much shared memory as it takes, and may use what must remain. That suffices for a
- * single allocation at a time, so threads populate allocations one after the other while memory
- * is short.
+ * single allocation at a time, so while memory is short threads populate allocations one after
+ * the other.
  *
- * Nothing is reserved: between check and allocation the rest of the machine may take pages. The
- * margin allows for that, and the page allocator is told to fail rather than to invoke the OOM
- * killer.
+ * No memory is reserved: between check and allocation the rest of the machine may take pages. The
+ * memory that must remain allows for that, and the page allocator is told to fail rather than to
+ * invoke the OOM killer.
  */
 #include <kunit/static_stub.h>
 #include <linux/log2.h>
@@ -67,7 +67,7 @@ static long pages_kept(struct pagoda_vidmm *vidmm)
 	return (totalram_pages() >> PAGES_MARGIN) + pages_largest(vidmm);
 }
 
-/* Returns whether @tt may get pages; always if swapped out, as it takes memory already. */
+/* Returns whether @tt may get pages; always if its content is in shared memory (swapped out). */
 static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
 {
 	long available = pages_available();
@@ -102,8 +102,8 @@ int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 
 /*
  * Gives uncached or write-combined pages back to the kernel, through a pool that only exists
- * during this call: TTM's pool would keep them, and some kernels count pooled pages as used.
- * Returns false if nothing was freed and the caller has to use TTM's pool.
+ * during this call: TTM's pool would keep the pages, and some kernels count pooled pages as used.
+ * Returns false if no page was freed and the caller has to free the pages to TTM's pool.
  */
 static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 {
@@ -126,8 +126,8 @@ static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 /**
  * pagoda_pages_populate() - Give an allocation its pages, or swap it in
  * @bo: Allocation, reservation held
- * @ctx: TTM's context; if interruptible, a signal ends the wait for another thread that
- *	populates
+ * @ctx: TTM's context; if interruptible, a signal ends the wait for another thread that populates
+ *	an allocation
  *
  * Context: May sleep and allocate; swaps other allocations out.
  * Return: 0, also if there is nothing to do; -ENOMEM, -EINTR or -ERESTARTSYS.
@@ -155,7 +155,7 @@ int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
  * @tt: Page array; its pages have no users any more
  *
  * While less than half of memory is available, the pages go back to the kernel, not to TTM's
- * pool.
+ * pool, unless they came from the DMA API.
  *
  * Context: May sleep.
  */

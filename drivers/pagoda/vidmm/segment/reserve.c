@@ -7,10 +7,11 @@
  * a job that needs all of VRAM at once. The reserve is for a page table or save area that fits
  * nowhere else when no eviction can make more room (vm/room.c).
  *
- * The reserve is a contiguous range near the end of VRAM, which is the least likely part to be
- * CPU-visible, without ranges that the device reports as invalid. The reserve has a buddy
- * allocator of its own with VRAM's addresses, in which the rest of VRAM is allocated for good,
- * as the reserve is in VRAM's allocator. So no other allocation gets into the reserve.
+ * The reserve is the last contiguous range of its size in VRAM without ranges that the device
+ * reports as invalid: the end of VRAM is the least likely to be CPU-visible. The reserve has a
+ * buddy allocator of its own with VRAM's addresses, in which the rest of VRAM is allocated for
+ * good. In VRAM's allocator the reserve is allocated for good. So no other allocation gets into
+ * the reserve.
  *
  * For TTM the reserve is VRAM: resources in the reserve move out when VRAM is emptied, and idle
  * resources are evicted for others in the reserve, but not for an allocation elsewhere in VRAM
@@ -35,7 +36,7 @@
 /* The reserve is at most VRAM divided by this. */
 #define RESERVE_LIMIT	2
 
-/* Returns the start of the last valid range of @size in VRAM, or U64_MAX. */
+/* Returns the start of the last range of @size in VRAM without invalid parts, or U64_MAX. */
 static u64 reserve_find(const struct pagoda_device_info *info, u64 size)
 {
 	u64 chunk = pagoda_vram_chunk(info);
@@ -73,7 +74,7 @@ u64 pagoda_reserve_default(const struct pagoda_device_info *info)
 /**
  * pagoda_reserve_plan() - Decide where the reserve will be
  * @vidmm: Memory manager; its drm and info are set
- * @size: Size wanted in bytes; 0 = no reserve
+ * @size: Size of the reserve in bytes, rounded up to the granularity of VRAM; 0 = no reserve
  *
  * Sets &pagoda_vidmm.reserve_start and &pagoda_vidmm.reserve_size for good.
  *
@@ -107,7 +108,7 @@ static int reserve_take(struct pagoda_reserve *reserve, u64 start, u64 end)
 }
 
 /*
- * Sets up the reserve's allocator, after VRAM's allocator has given out the reserve. Returns 0
+ * Sets up the reserve's allocator, after the reserve was allocated in VRAM's allocator. Returns 0
  * or -ENOMEM; on failure nothing is left behind.
  */
 int pagoda_reserve_init(struct pagoda_vram *vram)
@@ -149,7 +150,7 @@ u64 pagoda_reserve_used(struct pagoda_vram *vram)
 
 /**
  * pagoda_reserve_place() - Place a page table or save area in the reserve
- * @bo: Page table or save area, in no memory that the device reaches; reservation held
+ * @bo: Page table or save area for which there was no other room; reservation held
  * @ctx: Whether waits may be interrupted, or happen at all
  *
  * Idle page tables and save areas in the reserve are evicted for @bo.

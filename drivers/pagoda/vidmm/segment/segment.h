@@ -38,7 +38,7 @@ struct ttm_tt;
 struct workqueue_struct;
 
 /**
- * enum pagoda_place - Places of content in the decision table of moves
+ * enum pagoda_place - Places of content, for the table that tells which operations a move needs
  * @PAGODA_PLACE_NONE: no resource yet
  * @PAGODA_PLACE_SYSTEM_EMPTY: TTM_PL_SYSTEM without content: no pages, none swapped out
  * @PAGODA_PLACE_SYSTEM: TTM_PL_SYSTEM with content
@@ -70,7 +70,8 @@ enum pagoda_place {
  * @link: Entry in pagoda_device_mmu.own while mapped, or in pagoda_device_mmu.kept_own after a
  *	failed UNMAP_MMU
  * @epoch: pagoda_reset_epoch() when the pages were mapped
- * @free: Frees the pages and the struct that contains this one; see pagoda_sysmem_release()
+ * @free: Argument @free of pagoda_sysmem_release(), for pages that are kept in
+ *	pagoda_device_mmu.kept_own
  */
 struct pagoda_sysmem {
 	u64 address;
@@ -99,7 +100,7 @@ struct pagoda_sysmem {
  * @release_import: Drops @import of a struct in pagoda_device_mmu.kept, once the device doesn't
  *	reach the memory any more
  * @pinned: Other devices use the pages
- * @left: TTM unpopulated the pages while they were @pinned: they are freed with this struct
+ * @left: TTM unpopulated the pages while they were @pinned: the pages are freed with this struct
  *
  * Protected by the allocation's reservation until the allocation is freed.
  */
@@ -118,7 +119,7 @@ struct pagoda_tt {
 	bool left;
 };
 
-/* Returns the struct pagoda_tt of a struct ttm_tt, which pagoda_ttm_funcs created. */
+/* Returns the struct pagoda_tt that contains @tt, which pagoda_ttm_funcs created. */
 static inline struct pagoda_tt *pagoda_tt_of(struct ttm_tt *tt)
 {
 	return container_of(tt, struct pagoda_tt, base);
@@ -145,7 +146,7 @@ struct pagoda_vram_resource {
  * @split: Ranges also end where cleared blocks meet blocks that aren't cleared
  * @resource: Resource that is walked
  * @block: Last block of the current range
- * @left: Bytes of the walk that are left, including the current range
+ * @left: Bytes that are left to walk, including those of the current range
  */
 struct pagoda_vram_cursor {
 	u64 address;
@@ -190,7 +191,7 @@ static inline struct pagoda_aperture_resource *pagoda_aperture_of(struct ttm_res
 	return container_of(res, struct pagoda_aperture_resource, base);
 }
 
-/* aperture.c */
+/* Defined in aperture.c */
 enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res);
 int pagoda_aperture_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_aperture_fini(struct pagoda_vidmm *vidmm);
@@ -198,7 +199,7 @@ void pagoda_aperture_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segmen
 bool pagoda_aperture_has_address(struct ttm_resource *res);
 void pagoda_aperture_unmapped(struct ttm_resource *res, struct dma_fence *fence);
 
-/* dummy.c */
+/* Defined in dummy.c */
 int pagoda_dummy_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 int pagoda_dummy_map(struct pagoda_vidmm *vidmm);
 struct pagoda_sysmem *pagoda_dummy_mem(struct pagoda_vidmm *vidmm);
@@ -208,12 +209,12 @@ void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm);
 void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_dummy_fini(struct pagoda_vidmm *vidmm);
 
-/* reserve.c */
+/* Defined in reserve.c */
 u64 pagoda_reserve_default(const struct pagoda_device_info *info);
 int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size);
 int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 
-/* swizzle.c */
+/* Defined in swizzle.c */
 int pagoda_swizzle_validate(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params,
 			    const char **why);
 int pagoda_swizzle_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
@@ -237,7 +238,7 @@ void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
 			  const struct pagoda_paging_op *copy, struct dma_fence *fence);
 void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to);
 
-/* vram.c */
+/* Defined in vram.c */
 int pagoda_vram_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_vram_fini(struct pagoda_vidmm *vidmm);
 void pagoda_vram_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info);
@@ -246,7 +247,7 @@ u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm);
 bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			    u64 size, u64 align);
 
-/* device_mmu.c */
+/* Defined in device_mmu.c */
 int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm);
 void pagoda_device_mmu_fini(struct pagoda_vidmm *vidmm);
@@ -272,11 +273,11 @@ int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 			   void (*free)(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem));
 
-/* pages.c */
+/* Defined in pages.c */
 int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt);
 
-/* vram_walk.c */
+/* Defined in vram_walk.c */
 u32 pagoda_bo_vram_flags(u32 flags);
 bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res);
 bool pagoda_vram_is_contiguous(struct ttm_resource *res);
@@ -287,7 +288,7 @@ void pagoda_vram_first_clean(struct pagoda_vram_cursor *cur, struct ttm_resource
 			     u64 size, u64 epoch);
 void pagoda_vram_next(struct pagoda_vram_cursor *cur, u64 size);
 
-/* window.c */
+/* Defined in window.c */
 unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *res,
 			      unsigned long page_offset);
 

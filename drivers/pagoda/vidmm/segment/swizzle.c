@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled allocations, and the swizzling ranges in which the CPU sees them as rows.
+ * Tiled allocations, and the swizzling ranges through which the CPU sees them in rows.
  *
  * A range is a window of the device with an allocation's bytes in rows. Once the window was
  * shown to the CPU, the content is in the window and not in the tiles in VRAM. The allocation
@@ -21,8 +21,8 @@
  *
  * There are few ranges. A range is assigned with the allocation's reservation and
  * pagoda_swizzle.lock held. To take a range from another allocation, that allocation's
- * reservation is only tried, because the caller holds a reservation already. A free range stays
- * bound in the device until its next binding.
+ * reservation is only try-locked, because the caller holds a reservation already. A free range
+ * stays bound to its last surface in the device until it is bound to another one.
  */
 #include <linux/slab.h>
 #include <drm/drm_managed.h>
@@ -42,7 +42,7 @@ static bool swizzle_in_vram(const struct ttm_resource *res)
 	return res && res->mem_type == TTM_PL_VRAM;
 }
 
-/* Returns whether content outside of VRAM must be in rows, for the CPU or the aperture. */
+/* Returns whether content must be in rows in system memory, for the CPU or the aperture. */
 static bool swizzle_wants_rows(const struct pagoda_bo *bo)
 {
 	return bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE ||
@@ -55,7 +55,7 @@ static struct pagoda_cpu_range *swizzle_cpu(struct pagoda_vidmm *vidmm,
 	return &vidmm->swizzle->cpu[range->id];
 }
 
-/* ---- Assignment of ranges --------------------------------------------------- */
+/* ---- Assignment of swizzling ranges to allocations ---------------------------- */
 
 static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle_range *range,
 			   struct pagoda_bo *bo)
@@ -70,8 +70,9 @@ static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle
 }
 
 /*
- * Takes @bo's range away; the range is free once its fence has signalled. @dead: the device
- * left a command unanswered and may still execute it, so the range isn't used until a reset.
+ * Takes @bo's range away; the range is free once its fence has signalled. @dead: the device left a
+ * command about the range unanswered and may still execute it, so the range isn't used again until
+ * the device was reset.
  */
 static void swizzle_put(struct pagoda_bo *bo, bool dead)
 {
@@ -102,7 +103,7 @@ static bool swizzle_is_ready(const struct pagoda_swizzle_range *range)
 	return !range->fence || dma_fence_is_signaled(range->fence);
 }
 
-/* Returns a range without an allocation, or NULL. @wait: its fence need not have signalled. */
+/* Returns a range without an allocation, or NULL; without @wait only one with a signalled fence. */
 static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swizzle, bool wait)
 {
 	struct pagoda_swizzle_range *range;
@@ -116,9 +117,9 @@ static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swi
 
 /*
  * Returns the range with the oldest page fault whose allocation can be reserved and whose
- * window no copy uses, with that allocation reserved and referenced; or NULL. An allocation
- * that is being freed gives its range back under the lock, so it isn't freed while the lock is
- * held. @busy is set to the first range with a window that a copy uses.
+ * window no copy uses, with that allocation reserved and referenced; or NULL. The allocations seen
+ * here aren't freed meanwhile: before that they give their range back with pagoda_swizzle.lock
+ * held. *@busy, if NULL, is set to the first range with a window that a copy uses.
  */
 static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *swizzle,
 							struct pagoda_swizzle_range **busy)
@@ -148,7 +149,7 @@ static bool swizzle_answered(int ret)
 	return !ret || ret == -EINVAL || ret == -ENOMEM;
 }
 
-/* Tells the CPU executor which surface the range shows; the device was told before. */
+/* Tells the CPU executor which surface the range of @bo shows; the device knows already. */
 static void swizzle_tell_cpu(struct pagoda_bo *bo)
 {
 	struct pagoda_cpu_range *cpu = swizzle_cpu(bo->vidmm, bo->tiling.range);
@@ -181,9 +182,9 @@ static int swizzle_bind(struct pagoda_bo *bo)
 }
 
 /*
- * Moves content from a shown window to the tiles, and removes the window's CPU mappings. No
- * work of the device uses tiles or window then. If the device fails or doesn't answer, the
- * content is lost.
+ * Moves content from a shown window to the tiles, and removes the window's CPU mappings. While a
+ * window is shown, no work of the device uses the tiles or the window. If the device fails or
+ * doesn't answer, the content is lost.
  */
 static int swizzle_write_back(struct pagoda_bo *bo)
 {
@@ -203,7 +204,7 @@ static int swizzle_write_back(struct pagoda_bo *bo)
 	return ret;
 }
 
-/* ---- For the CPU ----------------------------------------------------------- */
+/* ---- Showing windows to the CPU ---------------------------------------------- */
 
 /* Moves @range from its allocation, which is reserved and referenced, to @bo. */
 static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *range)
@@ -228,8 +229,8 @@ static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *rang
 
 /*
  * Gives @bo a free range, or another allocation's range. Returns 0 or the device's error;
- * -EAGAIN if the caller has to wait for @busy, the fence of a copy; -EBUSY if no range can be
- * had.
+ * -EAGAIN if the caller has to wait for *@busy, the fence of a copy through the window of a range;
+ * -EBUSY if no range can be had.
  */
 static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 {
@@ -253,9 +254,9 @@ static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 }
 
 /*
- * Shows the window of @bo's range. The device bound the range when it executed the
- * SPECIAL_LOCK_TRANSFER into the window; if the CPU executor did that, the device has to be
- * told.
+ * Shows the window of @bo's range. If the device executed the SPECIAL_LOCK_TRANSFER into the
+ * window, the device bound the range; if the CPU executor did, a command has to bind the range in
+ * the device.
  */
 static int swizzle_show(struct pagoda_bo *bo)
 {
@@ -284,15 +285,15 @@ bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
 /**
  * pagoda_swizzle_acquire() - Give a tiled allocation a range and show its window to the CPU
  * @bo: Tiled allocation in VRAM, reservation held; its content isn't lost
- * @busy: Out: reference to the fence of a job or of another client's copy, to be waited for
- *	without any lock held
+ * @busy: Out: reference to the fence of work that uses @bo, or of a copy through the window of
+ *	another allocation, to be waited for without any lock held
  *
  * If no range is free or about to be free, another allocation's range is taken. Without a range
  * the CPU can access the allocation in system memory only.
  *
  * Context: May sleep; also called under mmap_lock. Waits for the device's answer only.
- * Return: 0, -EAGAIN with @busy set, -E2BIG if no range is large enough, -EBUSY if all ranges
- * belong to allocations that are reserved by other threads, or the device's error.
+ * Return: 0, -EAGAIN with @busy set, -E2BIG if no range is large enough, -EBUSY if all ranges that
+ * can be used belong to allocations that are reserved by other threads, or the device's error.
  */
 int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
 {
@@ -320,7 +321,7 @@ int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
 }
 
 /**
- * pagoda_swizzle_release() - Bring the content of an allocation into its tiles in VRAM
+ * pagoda_swizzle_release() - Bring an allocation's content from the window to its tiles in VRAM
  * @bo: Allocation, reservation held
  *
  * Called before a use of the tiles. Removes the CPU's mappings of the window and frees the
@@ -342,7 +343,7 @@ int pagoda_swizzle_release(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_swizzle_drop() - Forget the content of a tiled allocation
+ * pagoda_swizzle_drop() - Forget a tiled allocation's content, and give up its swizzling range
  * @bo: Allocation; reservation held, or no other user is left
  *
  * The allocation's range, if any, becomes free when a copy through its window is finished.
@@ -375,9 +376,9 @@ u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
 	return swizzle_cpu(bo->vidmm, bo->tiling.range)->window;
 }
 
-/* ---- For jobs --------------------------------------------------------------- */
+/* ---- Giving ranges back for jobs --------------------------------------------- */
 
-/* Notes that @bo is brought to VRAM for a job, which uses the tiles: the move needs no range. */
+/* Has the next move of @bo to VRAM fill the tiles, not a window, because a job uses the tiles. */
 void pagoda_swizzle_expect_job(struct pagoda_bo *bo)
 {
 	bo->tiling.alternate_view = false;
@@ -408,7 +409,7 @@ struct pagoda_bo *pagoda_swizzle_find_private(struct pagoda_vidmm *vidmm,
 	return found;
 }
 
-/* ---- For moves -------------------------------------------------------------- */
+/* ---- Moves of tiled allocations ----------------------------------------------- */
 
 /* Gives @bo a range that is free without waiting; returns whether there is such a range. */
 static bool swizzle_claim(struct pagoda_bo *bo)
@@ -450,7 +451,7 @@ static void swizzle_plan_in(struct pagoda_bo *bo, struct pagoda_paging_op *copy)
  * @copy: Filled in; the caller adds source, destination and the members that differ between pieces
  *
  * Followed by pagoda_swizzle_moved() or pagoda_swizzle_undo(). A move within VRAM copies tiles
- * as they are. If the range is shown, that operation is busy until pagoda_swizzle_make_idle().
+ * as they are; if a window is shown, that copy is answered busy until pagoda_swizzle_make_idle().
  *
  * Context: May sleep.
  */
@@ -485,8 +486,8 @@ void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
  * @bo: Allocation, reservation held
  * @operation: VIRTIO_PAGODA_OP_* that is to copy or discard the content
  *
- * Before tiles are used or discarded, a shown range is released by a command, which can't be
- * queued as a packet can. SPECIAL_LOCK_TRANSFER copies from the window, so the range stays.
+ * Before tiles are used or discarded, a shown range is released, which can't be queued as a packet
+ * can. SPECIAL_LOCK_TRANSFER copies from the window, so for this operation the range stays.
  *
  * Context: Any.
  * Return: Value for &pagoda_paging_op.needs_idle.
@@ -559,8 +560,8 @@ void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to)
  * pagoda_swizzle_forget() - Make all ranges usable after a reset of the device
  * @vidmm: Memory manager
  *
- * After a reset the device doesn't execute unanswered commands any more. An allocation gives up
- * its range when its lost content is cleared.
+ * After a reset the device doesn't execute unanswered commands any more. Ranges that belong to
+ * allocations stay; pagoda_lost_clear() has an allocation with lost content give up its range.
  *
  * Context: May sleep.
  */

@@ -2,9 +2,10 @@
 /*
  * The VRAM segment: TTM's resource manager for the device's memory.
  *
- * Blocks come from a buddy allocator that also knows which blocks read as zeros: none that was
- * ever used. A freed range may be allocated again while the device still copies from it for a
- * move, because the next use of the range comes later on the paging timeline.
+ * Blocks come from a buddy allocator that also knows which blocks read as zeros; a block that was
+ * ever allocated doesn't count as zeros again. A freed range may be allocated again while the
+ * device still copies from that range for a move, because the next use of the range comes later on
+ * the paging timeline.
  *
  * The blocks of a resource don't change until the resource is freed, so a caller that holds the
  * allocation's reservation may look at them without pagoda_vram.lock.
@@ -84,7 +85,7 @@ static struct vram_range vram_place_range(struct pagoda_vram *vram, const struct
 	return (struct vram_range){ start, max(start, end) };
 }
 
-/* ---- Free ranges ----------------------------------------------------------- */
+/* ---- Search for free ranges -------------------------------------------------- */
 
 static struct gpu_buddy_block *vram_first_leaf(struct gpu_buddy_block *block)
 {
@@ -114,7 +115,7 @@ static void vram_first_hole(struct vram_holes *holes, struct gpu_buddy *mm)
 	holes->leaf = vram_first_leaf(mm->roots[0]);
 }
 
-/* Finds the next hole: adjacent free blocks, merged or not. Returns false if there is none. */
+/* Finds the next hole, a run of adjacent free blocks. Returns false if there is no further hole. */
 static bool vram_next_hole(struct vram_holes *holes, struct vram_range *hole)
 {
 	while (holes->leaf && !gpu_buddy_block_is_free(holes->leaf))
@@ -143,7 +144,7 @@ static u64 vram_fit(struct vram_range hole, u64 size, u64 align, bool from_end)
 	return start;
 }
 
-/* Returns a start in the smallest hole in @range that fits, to keep large holes; or U64_MAX. */
+/* Returns a start in the smallest hole that has room for @size, to keep large holes; or U64_MAX. */
 static u64 vram_best_fit(struct gpu_buddy *mm, struct vram_range range, u64 size, u64 align,
 			 bool from_end)
 {
@@ -186,14 +187,14 @@ u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vram_could_hold() - Whether a placement could be met if VRAM were empty
+ * pagoda_vram_could_hold() - Whether an allocation would fit in a placement if VRAM were empty
  * @vidmm: Memory manager
  * @place: Placement in VRAM: range, and whether contiguous
  * @size: Size in bytes
  * @align: Alignment of a contiguous range in bytes; a power of two or 0
  *
- * If this function returns false, vram_alloc() fails with -E2BIG, at which TTM tries no other
- * placement: a caller that has a choice of segments leaves VRAM out.
+ * If this function returns false, vram_alloc() fails with -E2BIG, after which TTM tries no other
+ * placement: a caller that has a choice of segments has to leave VRAM out of the placements.
  *
  * Context: Any; takes no lock.
  * Return: false if invalid ranges of VRAM, the reserve or VRAM's size are in the way.
@@ -225,11 +226,12 @@ bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *
 	return sum + hole.end - hole.start >= size;
 }
 
-/* ---- TTM's calls ----------------------------------------------------------- */
+/* ---- Functions that TTM calls ------------------------------------------------ */
 
 /*
- * Returns whether no content will be copied in: only then clear blocks are asked for, because
- * each saves a FILL. @bo may be a ghost of TTM's, without a struct pagoda_bo.
+ * Returns whether no content will be copied to the new resource of @bo: only then blocks known to
+ * be zeros are asked for, because each such block saves a FILL. @bo may be a ghost of TTM's, which
+ * is part of no struct pagoda_bo.
  */
 static bool vram_wants_zeros(struct ttm_buffer_object *bo)
 {
@@ -242,8 +244,8 @@ static bool vram_wants_zeros(struct ttm_buffer_object *bo)
 
 /*
  * Allocates exactly @size, without rounding up to a power of two. The largest power of two that
- * divides @size is tried as alignment first: that takes fewer blocks and leaves no gaps between
- * allocations of equal size.
+ * divides @size is tried as alignment first: that takes fewer buddy blocks and leaves no gaps
+ * between allocations of equal size.
  */
 static int vram_alloc_contiguous(struct gpu_buddy *mm, struct vram_range range, u64 size,
 				 u64 align, bool from_end, struct list_head *blocks)
@@ -366,7 +368,7 @@ static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object
 	return 0;
 }
 
-/* May run on TTM's work queue. May sleep, but allocates nothing. */
+/* Frees a resource and its blocks, also on TTM's work queue. May sleep, allocates nothing. */
 static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res)
 {
 	struct pagoda_vram *vram = vram_of_manager(man);
@@ -402,8 +404,8 @@ static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resourc
 }
 
 /*
- * Returns whether @res lies within @place; TTM compares the flag for contiguity. The reserve
- * counts as VRAM, so a resource in it may stay there.
+ * Returns whether @res lies within the range of @place; TTM itself compares the flag for
+ * contiguity. The reserve counts as VRAM, so a resource in the reserve may stay there.
  */
 static bool vram_compatible(struct ttm_resource_manager *man, struct ttm_resource *res,
 			    const struct ttm_place *place, size_t size)
@@ -456,7 +458,7 @@ static const struct ttm_resource_manager_func vram_manager_func = {
 
 /* ---- Init and fini --------------------------------------------------------- */
 
-/* Marks all blocks of a device that starts with zeroed VRAM as clear: saves FILL at first use. */
+/* Marks all of VRAM, which the device has zeroed, as zeros: no FILL is needed at the first use. */
 static int vram_mark_all_clean(struct pagoda_vram *vram)
 {
 	struct gpu_buddy *mm = &vram->mm;
@@ -469,7 +471,7 @@ static int vram_mark_all_clean(struct pagoda_vram *vram)
 	return ret;
 }
 
-/* Takes a range for good. If an invalid range before it shares a chunk, takes chunk by chunk. */
+/* Allocates all of @range for good, chunk by chunk if some chunks were allocated before. */
 static int vram_reserve(struct pagoda_vram *vram, struct vram_range range)
 {
 	struct gpu_buddy *mm = &vram->mm;
@@ -523,7 +525,7 @@ static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 	return 0;
 }
 
-/* Takes invalid ranges and the reserve out of VRAM's allocator; sets up the reserve's. */
+/* Allocates invalid ranges and the reserve for good, and sets up the reserve's allocator. */
 static int vram_reserve_all(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vram *vram = vidmm->vram;
@@ -574,7 +576,7 @@ static int vram_init_blocks(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/* Returns the kernel address of VRAM's visible part, contiguous; or NULL. */
+/* Returns the kernel address of the CPU-visible part of VRAM, or NULL if no part is visible. */
 u8 *pagoda_vram_window(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->vram->window;
@@ -630,7 +632,7 @@ err_lock:
  * pagoda_vram_fini() - Empty the VRAM segment and take it down
  * @vidmm: Memory manager, after pagoda_vram_init()
  *
- * Evicts what is left in VRAM, so the device must still answer. If VRAM can't be emptied, an
+ * Evicts all allocations left in VRAM, so the device must still answer. If that fails, an
  * error is logged and the segment isn't taken down.
  *
  * Context: May sleep; the segment has no other users any more.
@@ -652,7 +654,7 @@ void pagoda_vram_fini(struct pagoda_vidmm *vidmm)
 	mutex_destroy(&vram->lock);
 }
 
-/* Returns the size of visible VRAM without the reserve. */
+/* Returns the bytes of VRAM that the CPU can reach, without those of the reserve. */
 static u64 vram_visible_size(const struct pagoda_vram *vram)
 {
 	const struct pagoda_reserve *reserve = &vram->reserve;
@@ -661,7 +663,7 @@ static u64 vram_visible_size(const struct pagoda_vram *vram)
 	return size - (min(size, end) - min(size, reserve->start));
 }
 
-/* Fills in @info, zeroed but for its id, for VRAM. May sleep. */
+/* Fills in @info, in which the caller has set the id only, for VRAM. May sleep. */
 void pagoda_vram_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
 {
 	struct pagoda_vram *vram = vidmm->vram;

@@ -67,7 +67,7 @@ static bool walk_clean(const struct pagoda_vram_cursor *cur, struct gpu_buddy_bl
 
 /*
  * Sets the current range to @block from byte @skip on, and the blocks that follow without a
- * gap; with @split only blocks that are cleared, or not, as @block is.
+ * gap; with &pagoda_vram_cursor.split only those that are cleared if @block is, or not if not.
  */
 static void walk_load(struct pagoda_vram_cursor *cur, struct gpu_buddy_block *block,
 		      u64 skip)
@@ -145,7 +145,7 @@ void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
  * @epoch: pagoda_reset_epoch() when the move into the resource began
  *
  * A range also ends where cleared blocks meet others, so the walk can have more ranges than
- * pagoda_vram_count_ranges(). @cur->clean is true of the blocks when they were allocated: only
+ * pagoda_vram_count_ranges(). @cur->clean tells how the blocks were when they were allocated: only
  * the first writer of the resource may rely on @cur->clean.
  *
  * Context: Caller holds the reservation of the allocation.

@@ -49,7 +49,7 @@ unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *r
 	return pagoda_extents_pfn(vidmm->info->window, vidmm->info->nr_window, cur.address);
 }
 
-/* Maps extents that are RAM with struct pages, cached. */
+/* Maps extents of RAM, which has struct pages, cached. Returns the kernel address or NULL. */
 static void *window_map_pages(const struct pagoda_extent *list, u32 count, u64 nr_pages)
 {
 	struct page **pages = kvmalloc_array(nr_pages, sizeof(*pages), GFP_KERNEL);
@@ -65,7 +65,7 @@ static void *window_map_pages(const struct pagoda_extent *list, u32 count, u64 n
 	return window;
 }
 
-/* Maps several extents of I/O memory; NULL without vmap_pfn(), which few configurations have. */
+/* Maps I/O memory. Returns the kernel address or NULL, always without CONFIG_VMAP_PFN. */
 static void *window_map_pfns(const struct pagoda_extent *list, u32 count, u64 nr_pages)
 {
 #ifdef CONFIG_VMAP_PFN
@@ -96,9 +96,9 @@ static u32 window_count_ram(const struct pagoda_extent *list, u32 count)
 }
 
 /*
- * Maps the extents in @list for the kernel as a single range; they are sorted, begin at offset
- * 0 and have no gaps. Returns 0, -EINVAL if only some are RAM with struct pages, or -ENOMEM; on
- * failure @window is NULL.
+ * Maps the extents in @list, which are sorted, begin at offset 0 and have no gaps, for the kernel
+ * as a single range. Returns 0, -EINVAL if some but not all extents are RAM with struct pages, or
+ * -ENOMEM; on failure *@window is NULL.
  */
 int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window)
 {
@@ -117,7 +117,7 @@ int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window)
 	return *window ? 0 : -ENOMEM;
 }
 
-/* Undoes pagoda_extents_map(), which set @window; may sleep. */
+/* Undoes pagoda_extents_map(), which returned @window; may sleep. */
 void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *window)
 {
 	if (count == 1 && !window_count_ram(list, count))
@@ -127,8 +127,8 @@ void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *windo
 }
 
 /*
- * Maps the visible part of VRAM for the kernel; vram.window stays NULL if nothing is visible.
- * Returns the errors of pagoda_extents_map().
+ * Maps the CPU-visible part of VRAM for the kernel; &pagoda_vram.window stays NULL if no part is
+ * visible. Returns 0 or an error of pagoda_extents_map().
  */
 int pagoda_vram_map_window(struct pagoda_vidmm *vidmm)
 {

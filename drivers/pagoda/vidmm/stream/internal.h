@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the stream and its journal share. */
+/* Declarations that the stream and its journal share. */
 #ifndef PAGODA_VIDMM_STREAM_INTERNAL_H
 #define PAGODA_VIDMM_STREAM_INTERNAL_H
 
@@ -18,39 +18,39 @@ struct pagoda_submission;
 struct pagoda_vidmm;
 struct workqueue_struct;
 
-/* Bytes at the end of each paging buffer for the packet that writes the buffer's number. */
+/* Bytes kept free at the end of each paging buffer for the packet that writes the fence page. */
 #define PAGODA_STREAM_TAIL	sizeof(struct virtio_pagoda_signal_monitored_fence)
 
 /**
  * struct pagoda_stream - The stream of paging buffers
  * @vidmm: Manager
  * @limits: Limits of the device, which builders of packets obey
- * @lock: Protects the members below. Taken on the dma_fence signalling path
- * @open: Open submission: operations are appended to it, and its fence is published; or NULL
+ * @lock: Protects the members below. Taken in the dma_fence signalling path
+ * @open: Submission to which operations are appended, and whose fence is published already; or NULL
  * @reserve: Spare submission for small operations, or NULL
  * @buf: Write position in @open
  * @open_cost: Bytes that the operations in @open move
- * @plugs: Number of pagoda_stream_plug() calls not undone: @open stays open between
+ * @plugs: Number of pagoda_stream_plug() calls not undone; if not 0, @open stays open between
  *	transactions
  * @in_transfer: A transaction waits between two pieces of a transfer, without @lock: no other
- *	may begin
- * @turn: Waits for @in_transfer to be cleared
+ *	transaction may begin
+ * @turn: Wait queue, woken when @in_transfer is cleared
  * @restarts: Number of times that paging was started again after a reset; see
  *	pagoda_stream_restarts()
- * @flush: Submits @open after @patience at the latest, because its fence is published
- * @overrun: Calls @args.overrun(), which requests a reset
- * @patience: Jiffies until @flush; constant
+ * @flush: Work item that queues @open if no thread has done so in @patience jiffies
+ * @overrun: Work item that calls @args.overrun(), which requests a reset
+ * @patience: Longest time that @open stays open after a transaction, in jiffies; constant
  * @wq: Work queue of @flush, usable in reclaim
  * @args: Arguments of pagoda_stream_init()
  * @room: Bytes of the smallest paging buffer that operations may use: all but
  *	%PAGODA_STREAM_TAIL
- * @packets: Packets that fit into the smallest submission's private data, without the fence
- *	write
+ * @packets: Packets that fit into the smallest submission's private data, besides the write of
+ *	the fence page
  */
 struct pagoda_stream {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_paging_limits limits;
-	struct mutex lock;	/* all below */
+	struct mutex lock;	/* protects all below */
 	struct pagoda_submission *open;
 	struct pagoda_submission *reserve;
 	struct pagoda_paging_buffer buf;
@@ -81,20 +81,20 @@ struct pagoda_journal_loss {
 };
 
 /**
- * struct pagoda_journal - The last operations, and a recording of all paging buffers
+ * struct pagoda_journal - Journal of the last operations, and a recording of all paging buffers
  * @vidmm: Manager
  * @entries: Ring; written under the stream's lock, read without a lock
- * @recorded: Number of the last entry
+ * @recorded: Number of the last entry of the journal
  * @losses: Ring of the last submissions that were given up
  * @nr_losses: Number of submissions that were given up so far
- * @recording_mutex: Held by readers, keeps @recording from being freed
+ * @recording_mutex: Readers hold it to keep @recording from being freed
  * @recording_lock: Protects the members below
  * @recording: Buffer of recorded items, without gaps; NULL = not recording
  * @recording_size: Size of @recording in bytes
  * @recording_used: Bytes of @recording that have items
- * @recording_dropped: Number of items left out for want of room
+ * @recording_dropped: Number of items left out because @recording had no room
  * @recording_missed: &pagoda_recording_head.missed
- * @last_seqno: Number of the last submission
+ * @last_seqno: Number of the last submission that was queued
  */
 struct pagoda_journal {
 	struct pagoda_vidmm *vidmm;
@@ -102,8 +102,8 @@ struct pagoda_journal {
 	u64 recorded;
 	struct pagoda_journal_loss losses[64];
 	u32 nr_losses;
-	struct mutex recording_mutex;	/* life of recording */
-	spinlock_t recording_lock;	/* all below */
+	struct mutex recording_mutex;	/* keeps recording from being freed */
+	spinlock_t recording_lock;	/* protects all below */
 	u8 *recording;
 	u64 recording_size;
 	u64 recording_used;

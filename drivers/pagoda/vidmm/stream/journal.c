@@ -44,8 +44,9 @@ static void journal_describe(const struct pagoda_paging_op *op, struct pagoda_jo
 }
 
 /*
- * Adds an entry for a pass of a builder over @op, which wrote @encoded bytes at @offset of
- * submission @seqno. The stream's lock is held, in the dma_fence signalling path.
+ * Adds an entry for pass number @pass of a builder over @op. The pass wrote @encoded bytes at byte
+ * offset @offset of submission @seqno. The caller holds the stream's lock and is in the dma_fence
+ * signalling path.
  */
 void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
 			 u64 seqno, u32 offset, u32 encoded, int pass)
@@ -72,8 +73,9 @@ void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_pag
 }
 
 /*
- * Returns where the content of the next item goes, or NULL without room. After the first item
- * without room no other is recorded, because a recording with gaps can't be understood.
+ * Returns where the content of the next item goes, and sets *@room to the bytes there; or NULL if
+ * there is no recording or no room for an item. After the first item without room no other item is
+ * recorded, because a recording with gaps can't be understood.
  */
 static void *journal_item_room(struct pagoda_journal *journal, u32 *room)
 {
@@ -121,7 +123,7 @@ static bool journal_item_copy(struct pagoda_journal *journal, u32 kind, u64 seqn
 	return false;
 }
 
-/* Records the paging buffer of @sub. Doesn't allocate. */
+/* Records the paging buffer of @sub, if a recording runs and has room. Doesn't allocate. */
 void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub)
 {
 	lockdep_assert_held(&journal->vidmm->stream->lock);
@@ -131,7 +133,7 @@ void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_s
 	spin_unlock(&journal->recording_lock);
 }
 
-/* Builds GPU_PHYSICAL packets for the entries that the CPU wrote. */
+/* Builds into @buf the packets by which the device would write what the CPU wrote. */
 static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
 					      const struct pagoda_paging_op *op,
 					      struct pagoda_paging_buffer *buf)
@@ -143,8 +145,8 @@ static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
 	u32 before;
 
 	/*
-	 * Builds until the operation ends or a pass adds no packet because the buffer is full.
-	 * Packets' private data isn't recorded, so all passes write it to @priv.
+	 * Build until the operation ends or a pass adds no packet because @buf is full. Private
+	 * data of packets isn't recorded, so all passes write it to @priv.
 	 */
 	do {
 		before = buf->write_offset;
@@ -160,10 +162,10 @@ static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
  * @journal: Journal
  * @op: UPDATE_PAGE_TABLE in CPU_VIRTUAL mode, with the table's bus address
  *
- * The item is in the right place among the submissions, because the writer has waited for all
- * earlier users of the entries.
+ * The order of the items is right although the CPU writes at once, because the caller has waited
+ * for all submissions that use the old entries.
  *
- * Context: Any, the dma_fence signalling path included.
+ * Context: Any but interrupts; may be in the dma_fence signalling path.
  */
 void pagoda_journal_written(struct pagoda_journal *journal, const struct pagoda_paging_op *op)
 {
@@ -192,7 +194,7 @@ unlock:
  * pagoda_journal_root() - Record that an address space has a new root table
  * @journal: Journal
  * @space: Address space
- * @root: New root table; @entries is 0 if the address space has no root any more
+ * @root: New root table; &pagoda_root.entries is 0 if the address space has no root any more
  *
  * Context: May sleep.
  */
@@ -216,7 +218,7 @@ void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
  * pagoda_journal_reset() - Record that the device was reset
  * @journal: Journal
  *
- * Unfinished submissions are recorded by pagoda_journal_lost() later, when they are given up.
+ * For unfinished submissions pagoda_journal_lost() adds LOST items later, when they are given up.
  *
  * Context: In the dma_fence signalling path; doesn't sleep or allocate.
  */
@@ -228,7 +230,7 @@ void pagoda_journal_reset(struct pagoda_journal *journal)
 }
 
 /**
- * pagoda_journal_lost() - Note and record that a submission was given up
+ * pagoda_journal_lost() - Note for the journal, and record, that a submission was given up
  * @journal: Journal
  * @seqno: Number of the submission
  * @offset: Offset of the first byte that wasn't executed
@@ -246,7 +248,7 @@ void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, 
 	struct pagoda_journal_loss *loss;
 
 	spin_lock(&journal->recording_lock);
-	/* The recording may have the submission's buffer, but no room for the LOST item. */
+	/* Tell readers that a recorded buffer may not have been executed completely. */
 	if (!journal_item_copy(journal, PAGODA_RECORDING_LOST, seqno, &item, sizeof(item)))
 		journal->recording_missed++;
 	spin_unlock(&journal->recording_lock);
@@ -256,13 +258,13 @@ void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, 
 		.offset = offset,
 		.error = error,
 	};
-	/* Pairs with journal_result(). */
+	/* Count the loss after it was written: pairs with journal_result(). */
 	smp_store_release(&journal->nr_losses, journal->nr_losses + 1);
 }
 
 static int journal_result(struct pagoda_journal *journal, u64 seqno, u32 offset, u64 completed)
 {
-	/* Pairs with pagoda_journal_lost(). */
+	/* Read the count before the losses: pairs with pagoda_journal_lost(). */
 	u32 count = smp_load_acquire(&journal->nr_losses);
 	u32 i;
 
@@ -272,7 +274,7 @@ static int journal_result(struct pagoda_journal *journal, u64 seqno, u32 offset,
 	return seqno <= completed ? 0 : PAGODA_JOURNAL_PENDING;
 }
 
-/* Returns the number that the last completed submission wrote into the stream's fence page. */
+/* Returns the number of the last completed submission, which wrote it into the fence page. */
 static u64 journal_completed(struct pagoda_journal *journal)
 {
 	u64 *here = kmap_local_page(journal->vidmm->stream->args.fence_page);
@@ -288,11 +290,11 @@ static bool journal_copy(struct pagoda_journal *journal, u64 number, u64 complet
 	struct pagoda_journal_entry *entry;
 
 	entry = &journal->entries[number % PAGODA_JOURNAL_ENTRIES];
-	/* Pairs with pagoda_journal_note(). */
+	/* Read the number before the fields: pairs with pagoda_journal_note(). */
 	if (le64_to_cpu(smp_load_acquire(&entry->number)) != number)
 		return false;
 	*copy = *entry;
-	/* Copy before the number is read again: pairs with pagoda_journal_note(), too. */
+	/* Read the fields before the number again: pairs with pagoda_journal_note(). */
 	smp_rmb();
 	if (le64_to_cpu(READ_ONCE(entry->number)) != number)
 		return false;
@@ -302,12 +304,13 @@ static bool journal_copy(struct pagoda_journal *journal, u64 number, u64 complet
 }
 
 /**
- * pagoda_vidmm_journal() - Copy the journal in the format of debugfs and coredumps
+ * pagoda_vidmm_journal() - Copy the journal in the format of debugfs `journal_raw` and coredumps
  * @vidmm: Memory manager
  * @size: Out: size in bytes
  *
  * Context: May sleep and allocate.
- * Return: struct pagoda_journal_head and its entries, to be freed by kvfree(); or NULL.
+ * Return: struct pagoda_journal_head, followed by the entries, to be freed by kvfree(); or NULL
+ * without memory.
  */
 void *pagoda_vidmm_journal(struct pagoda_vidmm *vidmm, size_t *size)
 {
@@ -390,9 +393,9 @@ void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *
 }
 
 /**
- * pagoda_vidmm_record() - Start or stop recording paging buffers
+ * pagoda_vidmm_record() - Start a new recording of paging buffers, or stop recording
  * @vidmm: Memory manager
- * @size: Most bytes to record, up to %PAGODA_RECORDING_MAX; 0 = stop and free the recording
+ * @size: Most bytes to record, up to %PAGODA_RECORDING_MAX; 0 = stop. The old recording is freed
  *
  * Context: May sleep and allocate.
  * Return: 0, -EINVAL or -ENOMEM.
@@ -455,10 +458,10 @@ static struct pagoda_recording_head recording_head(struct pagoda_vidmm *vidmm)
  * @vidmm: Memory manager
  * @buf: User memory
  * @size: Size of @buf in bytes
- * @pos: Position in the file: struct pagoda_recording_head and items; advanced
+ * @pos: Position in struct pagoda_recording_head, followed by the items; advanced
  *
  * Context: May sleep.
- * Return: Bytes read, -ENODATA if nothing is recorded, or -EFAULT.
+ * Return: Bytes read; -ENODATA behind the head if there is no recording; or -EFAULT.
  */
 ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf, size_t size,
 				    loff_t *pos)
@@ -468,7 +471,7 @@ ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf
 	loff_t inside = *pos - (loff_t)sizeof(head);
 	ssize_t ret;
 
-	/* Keeps the recording from being replaced before it is copied. */
+	/* The mutex keeps the recording from being freed while it is copied. */
 	mutex_lock(&journal->recording_mutex);
 	head = recording_head(vidmm);
 	if (inside < 0)
@@ -484,7 +487,7 @@ ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf
 	return ret;
 }
 
-/* Makes the journal, without a recording. Probe; may sleep. Returns 0 or -ENOMEM. */
+/* Allocates the journal, without a recording, at probe. May sleep. Returns 0 or -ENOMEM. */
 int pagoda_journal_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_journal *journal;

@@ -14,8 +14,8 @@
 #define PAGODA_JOURNAL_ENTRIES	4096
 
 /**
- * PAGODA_JOURNAL_PENDING: result while an operation isn't known to be executed or to have
- * failed.
+ * PAGODA_JOURNAL_PENDING: &pagoda_journal_entry.result while it isn't known whether the operation
+ * was executed or failed.
  */
 #define PAGODA_JOURNAL_PENDING	1
 
@@ -24,7 +24,7 @@
  * @magic: %PAGODA_JOURNAL_MAGIC
  * @count: Number of entries that follow, oldest first
  * @entry_bytes: Size of an entry in bytes
- * @recorded: Number of the last entry, which is the number of passes since probe
+ * @recorded: Number of the last entry: entries are numbered from 1 since probe
  * @completed: Number of the last submission known to be executed
  * @clock_ns: CLOCK_MONOTONIC when the journal was copied
  *
@@ -42,7 +42,7 @@ struct pagoda_journal_head {
 /**
  * struct pagoda_journal_entry - One pass of a builder over an operation
  * @number: Number of the entry, from 1
- * @time_ns: CLOCK_MONOTONIC of the pass
+ * @time_ns: CLOCK_MONOTONIC at the end of the pass
  * @seqno: Number of the submission that the pass wrote packets into
  * @allocation: Id of the allocation, or 0
  * @address: Destination; an offset, address or first page, depending on @operation
@@ -97,8 +97,8 @@ struct pagoda_journal_entry {
  * @bytes: Bytes of the items that follow
  * @dropped: Number of items left out for want of room: the first that had no room, and all
  *	after it
- * @missed: Number of submissions before the recording began, plus LOST items that had no room:
- *	if not 0, the items don't describe all of the device's state
+ * @missed: Number of submissions before the recording began, plus number of LOST items that had
+ *	no room: if not 0, the items don't describe all of the device's state
  */
 struct pagoda_recording_head {
 	__le64 magic;
@@ -140,7 +140,7 @@ enum pagoda_recording_kind {
 /**
  * struct pagoda_recording_item - Head of an item in a recording; @size bytes follow
  * @seqno: Number of the submission (BUFFER, LOST), or of the last submission before the item
- * @size: Bytes of the item that follow, a multiple of 8
+ * @size: Bytes that follow this head, a multiple of 8
  * @kind: enum pagoda_recording_kind
  */
 struct pagoda_recording_item {

@@ -4,8 +4,8 @@
  *
  * Several moves may share a submission, and so a fence and a doorbell: while a caller has
  * plugged the stream, the submission stays open between moves. The fence of an open submission
- * is published, so a work item, which allocates nothing, queues the submission after a while,
- * whatever the caller does, even if it sleeps in reclaim.
+ * is published, so a work item, which allocates nothing, queues the submission after a while, even
+ * if the caller that plugged the stream sleeps in reclaim.
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
@@ -20,7 +20,7 @@
 #include "internal.h"
 #include "stream.h"
 
-/* Longest time that a submission stays open: long for a move, short for a waiter on the fence. */
+/* Milliseconds that a submission stays open: long for a move, short for waiters on its fence. */
 #define PAGODA_PLUG_MS		10
 
 /*
@@ -41,7 +41,7 @@ void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie)
 	dma_fence_end_signalling(cookie);
 }
 
-/* Appends the fence write that ends each submission to the open submission, and queues it. */
+/* Ends the open submission by the packet that writes the fence page, and queues the submission. */
 void pagoda_stream_push(struct pagoda_stream *stream)
 {
 	struct pagoda_submission *sub = stream->open;
@@ -77,7 +77,7 @@ void pagoda_stream_push(struct pagoda_stream *stream)
  * pagoda_stream_flush() - Queue the open submission, if there is one
  * @vidmm: Memory manager
  *
- * Does so even if the stream is plugged, because the caller may have plugged the stream itself.
+ * Queues it even if the stream is plugged, because the caller may have plugged the stream itself.
  *
  * Context: May sleep. The caller has no open transaction.
  */
@@ -117,7 +117,7 @@ void pagoda_stream_wait_fence(struct pagoda_vidmm *vidmm, struct dma_fence *fenc
 }
 
 /**
- * pagoda_stream_wait_resv() - pagoda_stream_wait_fence() for the fences of a reservation
+ * pagoda_stream_wait_resv() - Wait for fences of a reservation that may need the open submission
  * @vidmm: Memory manager
  * @resv: Reservation
  * @usage: Usage of the fences to wait for
@@ -158,15 +158,15 @@ static void stream_overrun_work(struct work_struct *work)
 }
 
 /**
- * pagoda_stream_has_foreign() - Whether a reservation has unsignalled fences other than
- * paging's
+ * pagoda_stream_has_foreign() - Whether a reservation has unsignalled fences that aren't the paging
+ * queue's
  * @vidmm: Memory manager
  * @resv: Reservation, held
  * @usage: Usage of the fences to look at
  *
- * Fences of paging don't count, because the stream executes in order anyway.
+ * Fences of the paging queue don't count, because the stream executes in order anyway.
  *
- * Return: true if an unsignalled fence isn't the paging queue's.
+ * Return: true if there is such a fence, for example of a job or of another device.
  */
 bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			       enum dma_resv_usage usage)
@@ -196,7 +196,7 @@ void pagoda_stream_plug(struct pagoda_vidmm *vidmm)
 	pagoda_stream_unlock(stream, cookie);
 }
 
-/* Undoes a pagoda_stream_plug(); the last call queues the open submission. May sleep. */
+/* Undoes one pagoda_stream_plug(); undoing the last one queues the open submission. May sleep. */
 void pagoda_stream_unplug(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_stream *stream = vidmm->stream;
@@ -207,7 +207,7 @@ void pagoda_stream_unplug(struct pagoda_vidmm *vidmm)
 	pagoda_stream_unlock(stream, cookie);
 }
 
-/* Returns the bytes that operations may use of the smallest paging buffer. */
+/* Returns how many bytes of the smallest paging buffer operations may use. */
 u32 pagoda_stream_room(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->stream->room;
@@ -221,8 +221,8 @@ struct pagoda_paging_cost pagoda_stream_cost(struct pagoda_vidmm *vidmm,
 }
 
 /*
- * Returns the number of times that paging was started again after a reset of the device. The
- * device has not executed, or has forgotten, operations emitted before the last of these.
+ * Returns the number of times that paging was started again after a reset of the device. The device
+ * has not executed, or has forgotten, operations emitted before the last of these restarts.
  */
 u64 pagoda_stream_restarts(struct pagoda_vidmm *vidmm)
 {
@@ -230,7 +230,7 @@ u64 pagoda_stream_restarts(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_stream_init() - Set up the stream and its queue
+ * pagoda_stream_init() - Set up the stream and the paging queue
  * @vidmm: Memory manager with @info set
  * @args: Parameters of the memory manager
  * @stream_args: Callbacks and the fence page; copied
@@ -320,14 +320,14 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_residency_later() - Collect the last paging fence of several allocations
+ * pagoda_residency_later() - Find the last paging fence of several allocations, one per call
  * @vidmm: The manager
  * @latest: Result of the call for the previous allocation, a reference that is consumed; or
  *	NULL
  * @resv: Reservation of the next allocation, held
  *
- * Kernel fences on the paging timeline signal in order, so the latest stands for all. Kernel
- * fences of other devices that share the allocation are waited for.
+ * Kernel fences of the paging queue signal in order, so the latest stands for all. This function
+ * waits for kernel fences of other devices that share the allocation.
  *
  * Context: May sleep.
  * Return: A reference to the latest paging fence; NULL if all have signalled.

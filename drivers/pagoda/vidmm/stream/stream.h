@@ -22,16 +22,17 @@ struct pagoda_vidmm_args;
 #define PAGODA_PIECE_BYTES	(8u << 20)
 
 /**
- * struct pagoda_stream_args - What the stream is given by the rooms above it
+ * struct pagoda_stream_args - Callbacks of the stream, and its fence page
  * @ops: Functions that the paging queue calls
- * @needs_idle: Returns &pagoda_paging_op.needs_idle for an operation on an allocation;
- *	reservation held
- * @make_idle: Does set-up of an idle allocation that can't be queued as packets; reservation
- *	held. May sleep; returns 0 or a negative errno
+ * @needs_idle: Returns whether a VIRTIO_PAGODA_OP_* on an allocation is busy until the allocation
+ *	is idle (&pagoda_paging_op.needs_idle); reservation held
+ * @make_idle: Does what can't be queued as packets, once an allocation is idle, before a busy
+ *	operation is built again; reservation held. May sleep; returns 0 or a negative errno
  * @overrun: Called when operations were lost, because a transaction exceeded its cost and there
- *	was no memory for more. May sleep
- * @fence_address: Address at which each submission writes its number at its end
- * @fence_page: Fence page, which has @fence_address
+ *	was no memory for another submission. May sleep
+ * @fence_address: Address of the fence page for the device: each submission writes its number
+ *	there at its end
+ * @fence_page: Fence page, for the CPU
  */
 struct pagoda_stream_args {
 	const struct pagoda_queue_ops *ops;
@@ -51,11 +52,11 @@ struct pagoda_stream_args {
  * @only: Array of a single entry for @spare to point to
  * @fence: Fence of the submission with the last operation
  * @nr_spare: Number of entries of @spare; the last is used first
- * @failed: -ENOMEM: the operations exceeded the transaction's cost, and there was no memory for
- *	more; all further operations fail
- * @fresh: The next operation must not be put into the open submission: it needs the last entry
- *	of @spare, which has dependencies
- * @in_transfer: Another piece of a transfer has to follow the last operation
+ * @failed: 0; or -ENOMEM if the operations exceeded the transaction's cost, and there was no
+ *	memory for another submission: all further operations fail
+ * @fresh: The next operation must not go into the open submission, but into the last entry of
+ *	@spare, which waits for fences
+ * @in_transfer: The last operation was a piece of a transfer that other pieces have to follow
  * @no_wait: pagoda_stream_emit() returns -EBUSY instead of waiting for a busy allocation
  * @cookie: Returned by dma_fence_begin_signalling(): the transaction is a fence signalling
  *	section

@@ -31,8 +31,8 @@
 
 /*
  * Takes the stream's lock, but not while another transaction waits between two pieces of a
- * transfer, because transfers can't overlap in the stream (C28). That wait ends without this
- * transaction.
+ * transfer, because transfers can't overlap in the stream (C28). What the other transaction waits
+ * for doesn't depend on this transaction.
  */
 static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
 {
@@ -45,15 +45,15 @@ static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream
 	}
 }
 
-/* Returns the number of packets that fit into a submission besides the fence write. */
+/* Returns how many packets fit into a submission besides the packet that writes the fence page. */
 static u32 stream_sub_packets(const struct pagoda_submission *sub)
 {
 	return sub->priv_size / PAGODA_PAGING_MIN_PRIVATE - 1;
 }
 
 /*
- * Gets a submission beyond the transaction's cost, which is a bug of the driver: from the
- * memory reserves, because the fence signalling path can't wait.
+ * Allocates another submission for a transaction that exceeds its cost, which is a bug of the
+ * driver. May use the memory reserves, because reclaim isn't allowed in the fence signalling path.
  */
 static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 {
@@ -68,9 +68,9 @@ static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 }
 
 /*
- * Opens a spare submission; its fence is published from here on. If there is no spare and no
- * memory, an operation may be emitted in part: a reset is requested, because only a rebuilt
- * device is in the state that the driver expects.
+ * Opens a spare submission of the transaction; its fence is published from here on. If there is
+ * neither a spare nor memory, the current operation may have been emitted in part: requests a
+ * reset, because only a rebuilt device is in the state that the driver expects.
  */
 static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
 {
@@ -108,8 +108,8 @@ static void txn_drop_spares(struct pagoda_stream_txn *txn)
 }
 
 /*
- * Returns whether the operations fit into the open submission and pagoda_stream.reserve, the
- * usual case: then no submission has to be allocated.
+ * Returns whether the operations fit into the open submission or into &pagoda_stream.reserve, which
+ * the transaction then gets as its spare: usually no submission has to be allocated.
  */
 static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			    const struct pagoda_paging_cost *cost)
@@ -132,9 +132,9 @@ static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream 
 }
 
 /*
- * Allocates submissions for the worst case: the open submission has no room, and each
- * submission is queued when full of bytes or packets, or at PAGODA_PIECE_BYTES moved. Buffers
- * are smaller when memory is fragmented, but have at least stream->room bytes for operations.
+ * Allocates submissions for the worst case: the open submission has no room, and a submission is
+ * queued when it has no room for bytes or packets, or moves PAGODA_PIECE_BYTES. When memory is
+ * fragmented buffers are smaller, but have at least &pagoda_stream.room bytes for operations.
  */
 static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			  const struct pagoda_paging_cost *cost)
@@ -172,8 +172,8 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
  * @usage: Usage of the fences to wait for
  * @cost: Upper bound of the sum of all operations
  *
- * Takes the stream's lock: no other thread emits operations until pagoda_stream_end(), so the
- * pieces of a transfer stay together (C28).
+ * Takes the stream's lock: no other thread emits operations until pagoda_stream_end(), except while
+ * pagoda_stream_emit() waits between two transfers. The pieces of a transfer stay together (C28).
  *
  * Context: May sleep and allocate. Not in a fence signalling section.
  * Return: 0 or -ENOMEM; on failure nothing has happened.
@@ -210,15 +210,15 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 }
 
 /**
- * pagoda_stream_begin_must() - pagoda_stream_begin() that can't fail
+ * pagoda_stream_begin_must() - Begin a transaction, without failing
  * @txn: Filled in
  * @vidmm: Memory manager
  * @bo: Allocation, or NULL
  * @resv: Reservation with fences of any usage to wait for, held; or NULL
  * @cost: Upper bound of the sum of all operations
  *
- * For operations that free memory. Without memory the function waits until a submission in
- * flight is finished, which can be used again.
+ * For operations that free memory. Without memory the function waits for submissions in flight,
+ * whose memory can be used again, and retries.
  *
  * Context: May sleep for long. Not in a fence signalling section.
  */
@@ -236,10 +236,10 @@ void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm
  * pagoda_stream_restart() - Start paging again on a device that was reset
  * @vidmm: Memory manager; no address space of the device has a root
  * @cost: Upper bound of what @first emits
- * @first: Emits the first new operations
+ * @first: Called to emit the first operations after the reset
  *
- * Operations of the open submission are given up. The paging process is rebuilt before any new
- * operation can use it (C80).
+ * Operations of the open submission are given up. The page tables of the paging process are rebuilt
+ * before any new operation can use them (C80).
  *
  * Context: May sleep and allocate.
  * Return: 0, also if paging works already; -ENOMEM; -EAGAIN if the device is being reset again;
@@ -271,7 +271,7 @@ int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging
 	return ret;
 }
 
-/* Waits for the transaction's operations so far, and for all fences of its allocation. */
+/* Waits for the transaction's operations so far, and for all fences on its allocation. */
 static int txn_wait_fences(struct pagoda_stream_txn *txn)
 {
 	long ret = 1;
@@ -285,7 +285,7 @@ static int txn_wait_fences(struct pagoda_stream_txn *txn)
 	return ret > 0 ? 0 : ret ?: -EBUSY;
 }
 
-/* Allocates a spare for the submission that was queued for a wait before it was full. */
+/* Allocates a spare, if none is left, for the submission that txn_wait_idle() queued half full. */
 static int txn_get_spare(struct pagoda_stream_txn *txn)
 {
 	struct pagoda_submission *sub;
@@ -300,8 +300,9 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
 }
 
 /*
- * Waits, without the stream's lock, until the transaction's allocation is idle, and does its
- * set-up. Between pieces of a transfer txn_lock() keeps other transactions out meanwhile.
+ * Waits, without the stream's lock, until the transaction's allocation is idle, and calls
+ * &pagoda_stream_args.make_idle. Between pieces of a transfer txn_lock() keeps other transactions
+ * out meanwhile. Returns -EBUSY if the transaction mustn't wait or has waited too long.
  */
 static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 {
@@ -381,15 +382,15 @@ static enum pagoda_build stream_build(struct pagoda_stream *stream,
 /**
  * pagoda_stream_emit() - Append an operation to the stream, in as many submissions as needed
  * @txn: Transaction
- * @op: Operation; only AllocationIsIdle changes between the builder's passes (C6 - C8): set
- *	after a wait. The next operation must begin without it, because @op uses the allocation
- *	(C15)
+ * @op: Operation; only its flag AllocationIsIdle changes between the builder's passes (C6 - C8):
+ *	set after a wait. The caller's next operation must begin without the flag, because @op
+ *	makes the allocation busy (C15)
  *
- * Context: Between begin and end. Sleeps if the allocation is busy (C14).
+ * Context: Between begin and end of @txn. Sleeps if the allocation is busy (C14).
  * Return: 0; -EINVAL, -ERANGE or -EOPNOTSUPP if the operation is refused; -EBUSY if the
- * allocation is busy and the transaction must not wait, or waited too long: nothing of @op was
- * encoded. -ENOMEM if the transaction's cost was too low and there is no memory: the device
- * will be reset.
+ * allocation is busy and the transaction must not wait, or waited too long, or an error of
+ * &pagoda_stream_args.make_idle: nothing of @op was encoded; -ENOMEM without memory: if the
+ * transaction's cost was too low, the device will be reset.
  */
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op)
 {
@@ -443,11 +444,11 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 }
 
 /**
- * pagoda_stream_emit_valid() - &pagoda_emit.emit for an operation that can't be refused
+ * pagoda_stream_emit_valid() - Append an operation that can't be refused (&pagoda_emit.emit)
  * @txn: Transaction, a struct pagoda_stream_txn
  * @op: Operation that is always valid and never busy
  *
- * Context: Between begin and end; never waits.
+ * Context: Between begin and end of @txn; never waits.
  */
 void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
 {
@@ -472,7 +473,7 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
 		pagoda_stream_push(stream);
 	else if (stream->open)
 		queue_delayed_work(stream->wq, &stream->flush, stream->patience);
-	/* A submission with dependencies must not be kept for another transaction. */
+	/* A spare that waits for fences must not be kept for another transaction. */
 	if (!stream->reserve && txn->nr_spare && !txn->fresh)
 		stream->reserve = txn->spare[--txn->nr_spare];
 	pagoda_stream_unlock(stream, txn->cookie);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submissions until they are made: checked against limits, made at once, or queued in the context
- * without memory and without a fence until all that they wait for has signalled and their engine
- * has a place (queue/exec_places.c).
+ * Accepting submissions: a submission is checked against limits. Then its job is made (submit.c),
+ * that is prepared, armed and pushed: either at once; or later, when all that the job waits for has
+ * signalled and the engine has a place for the job (queue/exec_places.c). Until then the submission
+ * is queued in its context, and the job has neither memory nor a fence.
  */
 #include <drm/drm_print.h>
 #include "core/core.h"
@@ -18,8 +19,10 @@
 #include "submit.h"
 
 /*
- * Makes a deferred job; gives up its context if that fails. If paging that the job waits for
- * failed, only the job is cancelled: the client asked for that paging, and the job would fault.
+ * Makes the job of a deferred submission, and bans the context if that fails. If a paging request
+ * that the job waits for has failed, only this job, which would fault, is cancelled. While
+ * &pagoda_deferred.hurried is set, the job counts as a fenced job; returns -EAGAIN if there are too
+ * many of those.
  */
 static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
@@ -58,7 +61,10 @@ static bool submit_owns(struct pagoda_deferred *queue, struct dma_fence *fence)
 	return pagoda_exec_context_owns(submit_context(queue)->exec, fence);
 }
 
-/* The caller of pagoda_deferred_cancel() still has a reference to the context. */
+/*
+ * Frees a submission, and with it a reference to the context, which contains @queue: the caller of
+ * pagoda_deferred_cancel() still has a reference.
+ */
 static void submit_put_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	pagoda_submit_free(container_of(item, struct pagoda_submit, item));
@@ -71,7 +77,11 @@ static const struct pagoda_deferred_ops submit_deferred_ops = {
 	.put = submit_put_deferred,
 };
 
-/* Charges a job that waits for a point or value that doesn't exist, or is behind such a job. */
+/*
+ * Charges PAGODA_LIMIT_WAITING for a job that waits for a timeline point or a value of a monitored
+ * fence that doesn't exist yet, or that is queued behind such a job. Returns 0 or the limit's
+ * error.
+ */
 static int submit_charge_held(struct pagoda_submit *submit)
 {
 	struct pagoda_context *context = submit->context;
@@ -87,7 +97,7 @@ static int submit_charge_held(struct pagoda_submit *submit)
 	return 0;
 }
 
-/* Queues a job without memory and without a fence. */
+/* Queues a submission in its context; its job gets memory and a fence when the job is made. */
 static int submit_defer(struct pagoda_submit *submit)
 {
 	int ret = submit_charge_held(submit);
@@ -103,7 +113,10 @@ static int submit_defer(struct pagoda_submit *submit)
 	return 0;
 }
 
-/* Returns true if later jobs synchronise with the job's fence, which must exist then. */
+/*
+ * Returns true if other work synchronises implicitly with the job, which therefore needs a fence at
+ * once.
+ */
 static bool submit_has_implicit(const struct pagoda_submit *submit)
 {
 	u32 i;
@@ -116,8 +129,9 @@ static bool submit_has_implicit(const struct pagoda_submit *submit)
 }
 
 /*
- * Checks that a fenced job can be armed now. Returns -EAGAIN if queued jobs of the context must be
- * armed first, -EBUSY if those are too many, or -EINVAL.
+ * Checks that a fenced job can be armed now. Returns 0, also for a job that isn't fenced; -EINVAL
+ * if the job waits for a point or value that doesn't exist; -EAGAIN if queued jobs of the context
+ * must be armed first; or -EBUSY if too many jobs are queued for that.
  */
 static int submit_check_fenced(struct pagoda_submit *submit)
 {
@@ -138,7 +152,7 @@ static int submit_check_fenced(struct pagoda_submit *submit)
 	return -EBUSY;
 }
 
-/* Charges a submission, unless an attempt that ended with -EAGAIN did. */
+/* Charges the client's quota for a submission, unless an earlier attempt has done so already. */
 static int submit_charge(struct pagoda_submit *submit)
 {
 	struct pagoda_quota *quota = submit->context->vm->client->quota;
@@ -158,7 +172,10 @@ static int submit_charge(struct pagoda_submit *submit)
 	return ret;
 }
 
-/* Returns true if nothing has to be waited for before the job is prepared. */
+/*
+ * Returns true if the job can be made now: no job is queued before it and all fences that it waits
+ * for exist; and, unless the job is fenced, all have signalled and the engine has a place.
+ */
 static bool submit_is_due(struct pagoda_submit *submit)
 {
 	struct pagoda_context *context = submit->context;
@@ -172,7 +189,7 @@ static bool submit_is_due(struct pagoda_submit *submit)
 	       pagoda_exec_context_ask(context->exec);
 }
 
-/* Makes the job if it is due, or queues it. */
+/* Makes the job if submit_is_due() allows that, else queues the submission. */
 static int submit_make_or_defer(struct pagoda_submit *submit)
 {
 	int ret = submit_is_due(submit) ? pagoda_submit_make(submit, true) : -ERESTART;
@@ -181,13 +198,13 @@ static int submit_make_or_defer(struct pagoda_submit *submit)
 		pagoda_submit_free(submit);
 	else if (ret == -ERESTART)
 		ret = submit_defer(submit);
-	/* Queued jobs ask for places of their own. */
+	/* Give back the place that was asked for, unless queued jobs of the context need it. */
 	if (ret && pagoda_deferred_is_empty(&submit->context->deferred))
 		pagoda_exec_context_pass(submit->context->exec);
 	return ret;
 }
 
-/* Enters a section and locks the context. Returns 0, -ENODEV, -EINTR or -ERESTARTSYS. */
+/* Calls pagoda_enter() and locks the context. Returns 0, -ENODEV, -EINTR or -ERESTARTSYS. */
 static int submit_begin(struct pagoda_context *context)
 {
 	struct pagoda_vidmm *vidmm = context->vm->vidmm;
@@ -207,7 +224,10 @@ static void submit_end(struct pagoda_context *context)
 	pagoda_leave(context->vm->vidmm);
 }
 
-/* Accepts a submission, which is consumed if 0 is returned; else as submit_check_fenced(). */
+/*
+ * Accepts a submission: sets *@job, consumes @submit and returns 0. Returns -EAGAIN if queued jobs
+ * of the context must be armed first, or another errno, as pagoda_submit().
+ */
 static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
 {
 	struct pagoda_context *context = submit->context;
@@ -240,16 +260,17 @@ static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
  * @submit: Checked submission; consumed
  * @job: Out: number of the job in its context
  *
- * The job is made when all that it waits for has signalled and a place of its engine is free;
- * until then it waits in the context's queue, without memory and without a fence. A fenced job is
- * made at once, with a fence that waits for the others.
+ * The job is made, that is prepared, armed and pushed, when all that the job waits for has
+ * signalled and a place of the engine is free; until then the submission waits in the context's
+ * queue, without memory and without a fence. A fenced job (&pagoda_submit.fenced) is made at once;
+ * it has memory and a fence while it waits.
  *
- * Context: May sleep and allocate. Outside of sections and reservations.
+ * Context: May sleep and allocate. Outside of pagoda_enter() sections and reservations.
  * Return: 0; -ENOMEM if an allocation can't be made resident; -ENODATA if a listed allocation is
- * offered; -EBUSY if too many jobs are queued; -EINVAL if the job is fenced and something it waits
- * for, or a job before it, has no fence and can't get one; -ECANCELED if the context is banned, the
- * client in error or the VM unusable; -ENOENT if the context is destroyed; -ENODEV, -EINTR or
- * -ERESTARTSYS.
+ * offered; -EBUSY if too many jobs are queued; -EINVAL if the job is fenced, and something
+ * that it waits for has no fence yet, or a job before it can't get a fence; -ECANCELED if the
+ * context is banned, the client in error or the VM unusable; -ENOENT if the context is destroyed;
+ * -ENODEV, -EINTR or -ERESTARTSYS.
  */
 int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 {
@@ -278,14 +299,15 @@ int pagoda_submit(struct pagoda_submit *submit, u64 *job)
  * @engine: Execution engine, checked
  * @priority: enum drm_pagoda_priority, checked
  *
- * When this function returns, the save area is initialised and names the VM's page tables. A reset
- * during the creation isn't reported to the new context, which had no content to lose (C190).
+ * When this function returns, the save area is initialised and contains the root of the VM's page
+ * tables. A reset of the device during the creation isn't reported to the new context, which had no
+ * content to lose (C190).
  *
- * Context: May sleep and allocate; for as long as a rebuild takes. Outside of sections and
- * reservations.
+ * Context: May sleep, for as long as a rebuild of the device takes, and allocate. Outside of
+ * pagoda_enter() sections and reservations.
  * Return: The context, to be released with pagoda_context_destroy(); or ERR_PTR: -ENOMEM; -ENOENT
  * if the VM was closed; -EIO if the device failed without a reset; -EMFILE if the client or its
- * user has too many contexts; -EINTR.
+ * user has too many contexts; -ENODEV, -EINTR or -ERESTARTSYS.
  */
 struct pagoda_context *pagoda_context_create(struct pagoda_vm *vm, u32 engine, u32 priority)
 {

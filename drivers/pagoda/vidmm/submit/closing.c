@@ -4,15 +4,15 @@
  *
  * Before paging takes an allocation from a job that was armed, paging waits for the job's fence. A
  * deferred job has no fence yet. An allocation that deferred jobs need when its handle is closed
- * therefore keeps its addresses and its counts on the residency list until all these jobs were
- * armed or given up; from then on the order of the stream protects the jobs. Jobs need
+ * therefore keeps its GPU addresses and its count on the residency list until all these jobs were
+ * armed or given up; from then on the fences protect the jobs. Jobs need
  *
  *	listed allocations		the job names them
  *	private allocations of their VM	every job of the VM has them resident
  *	the client's residency list	every job has resident what its VM maps (C152)
  *
  * Jobs submitted after the handle was closed don't count, because they can't name the allocation.
- * If the client gets a new handle of the allocation first, addresses and counts stay.
+ * If the client gets a new handle before these jobs were armed, addresses and count stay.
  */
 #include <linux/slab.h>
 #include <drm/drm_file.h>
@@ -29,14 +29,14 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Jiffies until &pagoda_closing.work tries again to enter a section. */
+/* Jiffies until &pagoda_closing.work calls pagoda_try_enter() again. */
 #define CLOSING_PATIENCE	(HZ / 50 ?: 1)
 
-/* A handle that was closed. */
+/* A handle that was closed while deferred jobs needed the allocation. */
 struct closing_handle {
 	struct list_head entry;		/* in &pagoda_closing.handles, by @until */
 	struct pagoda_bo *bo;		/* a reference */
-	u64 until;			/* jobs with smaller numbers may need the allocation */
+	u64 until;			/* deferred jobs with smaller numbers may need @bo */
 };
 
 /* Unmaps an allocation from the client's VMs, and takes it off the client's residency list. */
@@ -66,7 +66,7 @@ static struct closing_handle *closing_due(struct pagoda_closing *closing)
 	return handle && (!first || first->number >= handle->until) ? handle : NULL;
 }
 
-/* Work item: forgets allocations that no deferred job needs any more. */
+/* Work item: calls closing_forget() for closed handles that no deferred job needs any more. */
 void pagoda_closing_work(struct work_struct *work)
 {
 	struct pagoda_closing *closing = container_of(to_delayed_work(work),
@@ -91,8 +91,8 @@ void pagoda_closing_work(struct work_struct *work)
  * pagoda_closing_begin_end() - Keep no further handles, because the client's file is being closed
  * @client: Client
  *
- * Handles that are closed from now on don't unmap their allocations, which would have to wait for
- * jobs: the close of the VMs unmaps all allocations at once.
+ * Closing a handle doesn't unmap the allocation any more, because the unmapping would have to wait
+ * for jobs: pagoda_vm_close() unmaps all allocations of a VM at once.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -107,7 +107,7 @@ void pagoda_closing_begin_end(struct pagoda_client *client)
  * pagoda_closing_end() - Free the closed handles of a client that has no contexts any more
  * @client: Client, after pagoda_closing_begin_end()
  *
- * Context: May sleep. Outside of sections and reservations.
+ * Context: May sleep. Outside of pagoda_enter() sections and reservations.
  */
 void pagoda_closing_end(struct pagoda_client *client)
 {
@@ -123,7 +123,7 @@ void pagoda_closing_end(struct pagoda_client *client)
 	mutex_unlock(&closing->lock);
 }
 
-/* Undoes pagoda_closing_hold_up(), if it was called: the job is armed, or given up. */
+/* Undoes pagoda_closing_hold_up(), if that was called: the job was armed, or is given up. */
 void pagoda_closing_let_go(struct pagoda_submit *submit)
 {
 	struct pagoda_vm *vm;
@@ -147,8 +147,9 @@ void pagoda_closing_let_go(struct pagoda_submit *submit)
 }
 
 /*
- * Counts a job that is deferred in its VM and its allocations, which can't be offered meanwhile.
- * May sleep. Returns 0 or -ENODATA.
+ * Counts a deferred job in &pagoda_vm.queued and in &pagoda_bo.wish.queued of its allocations,
+ * which can't be offered meanwhile; enters the job into &pagoda_closing.jobs. May sleep. Returns 0,
+ * or -ENODATA if an allocation is offered.
  */
 int pagoda_closing_hold_up(struct pagoda_submit *submit)
 {
@@ -172,8 +173,9 @@ int pagoda_closing_hold_up(struct pagoda_submit *submit)
 }
 
 /*
- * Returns the number of the next job that is queued, or 0 if no job of the client is. A job that
- * another thread submits or prepares at this moment may count or not. Any context.
+ * Returns the number that the client's next deferred job will get, or 0 if the client has no
+ * deferred job now. A job that another thread submits or makes at this moment may count or not. Any
+ * context.
  */
 u64 pagoda_closing_next(struct pagoda_client *client)
 {
@@ -182,7 +184,7 @@ u64 pagoda_closing_next(struct pagoda_client *client)
 	return list_empty_careful(&closing->jobs) ? 0 : READ_ONCE(closing->next);
 }
 
-/* Returns true if a deferred job of the client needs the allocation, or may need it. */
+/* Returns true if a deferred job of the client may need the allocation. */
 static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&client->closing.lock);
@@ -192,7 +194,10 @@ static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo
 	       (bo->vm.private_to && atomic_read(&bo->vm.private_to->queued));
 }
 
-/* Keeps an allocation. Returns false without memory: deferred jobs lose the allocation then. */
+/*
+ * Adds an allocation to &pagoda_closing.handles. Returns false without memory for that: then
+ * deferred jobs lose the allocation.
+ */
 static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 {
 	struct closing_handle *handle = kmalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
@@ -208,8 +213,9 @@ static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 }
 
 /*
- * Forgets an allocation of which the client closes its handle, or keeps it while deferred jobs
- * need it. May sleep and allocate; in a section, outside of reservations.
+ * Unmaps an allocation of which the client closes its handle; or has that done later if deferred
+ * jobs need the allocation; or leaves that to pagoda_vm_close() if &pagoda_closing.ends is set. May
+ * sleep and allocate; in a pagoda_enter() section, outside of reservations.
  */
 void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 {
@@ -227,8 +233,8 @@ void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 }
 
 /*
- * Frees the closed handles of an allocation of which the client gets a handle again: addresses
- * and counts that weren't taken away yet stay. May sleep.
+ * Removes an allocation from &pagoda_closing.handles when the client gets a handle again: GPU
+ * addresses and the count on the residency list stay if they weren't taken away yet. May sleep.
  */
 void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo)
 {
@@ -242,8 +248,8 @@ void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo)
 }
 
 /*
- * An imported allocation has no client before its first handle: the first client to open it is
- * charged.
+ * Charges @client for an imported allocation, unless another client is charged already: an imported
+ * allocation has no client before its first handle.
  */
 static void handle_set_client(struct pagoda_bo *bo, struct pagoda_client *client)
 {
@@ -273,7 +279,7 @@ int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file)
 	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
 	int ret = -EPERM;
 
-	/* A handle by a global name (GEM_FLINK): an offered allocation has no other users. */
+	/* An offered allocation can only be opened by a GEM_FLINK name: refuse new users. */
 	if (!pagoda_bo_is_offered(bo))
 		ret = pagoda_vm_bo_opened(bo, true);
 	if (ret) {
@@ -283,7 +289,7 @@ int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file)
 	pagoda_closing_undo(file->driver_priv, bo);
 	if (bo->share.imported)
 		handle_set_client(bo, file->driver_priv);
-	/* The count includes the handle that is being opened. */
+	/* &drm_gem_object.handle_count includes the handle that is being opened. */
 	if (READ_ONCE(obj->handle_count) > 1)
 		pagoda_copy_shared(bo);
 	return 0;
@@ -294,10 +300,10 @@ int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file)
  * @obj: Allocation
  * @file: File that loses its last handle
  *
- * GPU addresses and counts on the residency list end with the handle (in WDDM: with the
- * allocation), or as soon as no deferred job needs them.
+ * The allocation's GPU addresses and count on the client's residency list end with the handle (in
+ * WDDM: with the allocation), or as soon as no deferred job needs the allocation.
  *
- * Context: May sleep. Outside of sections and reservations.
+ * Context: May sleep. Outside of pagoda_enter() sections and reservations.
  */
 void pagoda_handle_close(struct drm_gem_object *obj, struct drm_file *file)
 {

@@ -95,7 +95,7 @@ void pagoda_context_get(struct pagoda_context *context)
 	kref_get(&context->kref);
 }
 
-/* Drops a reference. May sleep. */
+/* Drops a reference; the last one frees the context. May sleep. */
 void pagoda_context_put(struct pagoda_context *context)
 {
 	kref_put(&context->kref, context_release);
@@ -120,13 +120,13 @@ leave:
 	return ret;
 }
 
-/* Returns true if the device was reset since @epoch. context_try() then waits for its rebuild. */
+/* Returns true if the device was reset since @epoch: the next context_try() awaits the rebuild. */
 static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
 {
 	return pagoda_reset_is_pending(vidmm) || epoch != pagoda_reset_epoch(vidmm);
 }
 
-/* Does pagoda_context_create(); @ops are the functions of &pagoda_context.deferred. */
+/* As pagoda_context_create(); @ops are the functions of the queue &pagoda_context.deferred. */
 struct pagoda_context *pagoda_context_make(struct pagoda_vm *vm, u32 engine, u32 priority,
 					   const struct pagoda_deferred_ops *ops)
 {
@@ -156,8 +156,8 @@ struct pagoda_vm *pagoda_context_vm(struct pagoda_context *context)
  * pagoda_context_kill() - Refuse and cancel further work of a context
  * @context: Context
  *
- * Jobs that haven't begun are cancelled, jobs that run may end. Waits for none of them: a caller
- * that destroys many contexts kills all of them first.
+ * Jobs that haven't begun are cancelled, jobs that run may end. Doesn't wait for any job: a caller
+ * that destroys many contexts first kills all these contexts.
  *
  * Context: May sleep.
  */
@@ -177,7 +177,7 @@ void pagoda_context_kill(struct pagoda_context *context)
  *
  * Jobs that run may end: their fences keep the save area and the VM's page tables in place.
  *
- * Context: May sleep. Outside of sections and reservations.
+ * Context: May sleep. Outside of pagoda_enter() sections and reservations.
  */
 void pagoda_context_destroy(struct pagoda_context *context)
 {
@@ -200,8 +200,8 @@ void pagoda_context_destroy(struct pagoda_context *context)
 /* ---- States ------------------------------------------------------------------------ */
 
 /**
- * pagoda_context_give_up() - Ban a context because an accepted job can't be made
- * @context: Context
+ * pagoda_context_give_up() - Ban a context: a job of it can't be made, or its client failed
+ * @context: Context; all its jobs that haven't begun are cancelled
  *
  * Context: May sleep.
  */
@@ -252,7 +252,7 @@ static void context_progress(struct pagoda_context *context,
 
 	mutex_lock(&context->lock);
 	waiting = !pagoda_deferred_is_empty(&context->deferred);
-	/* After pagoda_context_kill(), @exec may be destroyed. */
+	/* After pagoda_context_kill(), &pagoda_context.exec may be destroyed. */
 	if (context->exec && !context->dead)
 		pagoda_exec_context_progress(context->exec, &state->submitted, &state->completed);
 	if (!waiting && state->completed == state->submitted)
@@ -262,8 +262,8 @@ static void context_progress(struct pagoda_context *context,
 }
 
 /*
- * Returns the number of jobs of a context, which isn't dead, that were accepted and aren't done. A
- * deferred job that is being made may count twice.
+ * Returns the number of jobs that were accepted and aren't done; &pagoda_context.dead isn't set. A
+ * deferred job that is being made at this moment may count twice. Caller holds pagoda_context.lock.
  */
 u64 pagoda_context_queued(struct pagoda_context *context)
 {

@@ -25,11 +25,12 @@ struct pagoda_vm;
  * @id: Number, never 0, never reused
  * @engine: Execution engine
  * @exec: The context in queue/, with its jobs; NULL if the device has no engines
- * @lock: Held during a submission; protects @accepted and @dead
+ * @lock: Held while a submission is accepted; protects @accepted and @dead
  * @accepted: Number of jobs accepted so far
- * @held: Jobs in @deferred that were held up when they were accepted
- * @dead: The context was destroyed: no job is accepted any more
- * @deferred: Submissions that wait for fences or values that don't exist yet
+ * @held: Number of submissions in @deferred that, when they were accepted, waited for a timeline
+ *	point or fence value that didn't exist, or were behind such a submission
+ * @dead: The context is being destroyed: no job is accepted any more
+ * @deferred: Submissions that wait for fences, for fence values or for a place of the engine
  * @state_lock: Protects @state and @report; taken in the dma_fence signalling path
  * @state: DRM_PAGODA_CONTEXT_* flags
  * @report: Fault or hang that the context was banned for
@@ -41,12 +42,12 @@ struct pagoda_context {
 	u64 id;
 	u32 engine;
 	struct pagoda_exec_context *exec;
-	struct mutex lock;	/* accepted, dead */
+	struct mutex lock;	/* protects accepted, dead */
 	u64 accepted;
 	atomic_t held;
 	bool dead;
 	struct pagoda_deferred deferred;
-	spinlock_t state_lock;	/* state, report */
+	spinlock_t state_lock;	/* protects state, report */
 	u32 state;
 	struct pagoda_exec_report report;
 };

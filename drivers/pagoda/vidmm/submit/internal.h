@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files about submissions share. */
+/* Declarations that the files of this directory, about submissions, share. */
 #ifndef PAGODA_VIDMM_SUBMIT_INTERNAL_H
 #define PAGODA_VIDMM_SUBMIT_INTERNAL_H
 

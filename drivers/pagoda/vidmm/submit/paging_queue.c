@@ -2,18 +2,19 @@
 /*
  * Paging queues: MAKE_RESIDENT and EVICT with WDDM's semantics.
  *
- * A call changes the client's residency list (require.c). If the allocations are where they
- * shall be, the call is done. Else it queues a request for the client's pager, which is one
- * queue of work for all paging queues of the client. The pager runs requests by priority, then
- * in the order of arrival; a request that has begun isn't overtaken, and the requests of one
- * paging queue run in order. A value becomes a point of the queue's timeline when its request
- * has been given to the GPU: every fence that can be waited for has work behind it, and the
- * timeline signals in order even if requests fail.
+ * A call changes the client's residency list (require.c). If the allocations are already where the
+ * call wants them, the call is done. Else the call queues a request for the client's pager, which
+ * is one queue of work for all paging queues of the client. The pager runs requests by priority,
+ * then in the order of arrival; a request that has begun isn't overtaken, and the requests of one
+ * paging queue run in order. Each request has a value. The value becomes a point of the paging
+ * queue's timeline syncobj when the request's paging operations have been given to the device:
+ * every fence that can be waited for has work behind it, and the timeline signals in order even if
+ * requests fail.
  *
- * A request that fails for want of memory is repeated for a bounded time, because residency
- * lists of other clients may have been in the way. A request that fails for good sets the error
- * of its point, takes its counts back from the residency list, and puts the client in error if
- * the request had to succeed.
+ * A request that fails for want of memory is repeated for a bounded time, because the residency
+ * lists of other clients may have been in the way. A request that fails for good sets the error of
+ * its point, takes the counts that it added back from the residency list, and puts the client in
+ * error if the request had to succeed (MUST_SUCCEED).
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/jiffies.h>
@@ -35,7 +36,7 @@
 #include "paging_queue.h"
 #include "submit.h"
 
-/* Jiffies for which a request that finds no memory is repeated, also with MUST_SUCCEED. */
+/* Jiffies for which a request that finds no memory is repeated: without and with MUST_SUCCEED. */
 #define PATIENCE	(HZ / 2)
 #define PATIENCE_MUST	(5 * HZ)
 
@@ -51,8 +52,8 @@ struct paging_request {
 	u32 flags;				/* DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* */
 	u64 value;				/* point of the queue's timeline */
 	struct pagoda_budget_growth growth;	/* expected growth of the client's usage */
-	bool tried;				/* failed before, @give_up is set */
-	unsigned long give_up;			/* jiffies */
+	bool tried;				/* failed before, so that @give_up is set */
+	unsigned long give_up;			/* jiffies at which repetitions end */
 };
 
 static struct paging_request *request_of(struct pagoda_deferred_item *item)
@@ -62,13 +63,19 @@ static struct paging_request *request_of(struct pagoda_deferred_item *item)
 
 /* ---- Requests ------------------------------------------------------------------- */
 
-/* Ends the growth that the budget expects, before the point signals: a waiter may query it next. */
+/*
+ * Ends the growth that the client's budget expects of the request. Called before the point signals:
+ * a waiter may query the budget next.
+ */
 static void request_settle(struct paging_request *request)
 {
 	pagoda_budget_arrived(&request->queue->client->budget, &request->growth);
 }
 
-/* Allows OFFER again, before the point signals: a waiter may offer the allocations next. */
+/*
+ * Undoes pagoda_offer_prevent(). Called before the point signals: a waiter may offer the
+ * allocations next.
+ */
 static void request_let_go(struct paging_request *request)
 {
 	if (request->held)
@@ -89,7 +96,7 @@ static void request_free(struct paging_request *request)
 	kfree(request);
 }
 
-/* Adds the point of the queue's timeline as last entry; paging_enqueue() fills in the value. */
+/* Adds a point of @queue->syncobj to the end of @syncs; paging_enqueue() fills in the value. */
 static int request_add_point(struct pagoda_paging_queue *queue, struct pagoda_syncs *syncs)
 {
 	struct dma_fence_chain *chain = dma_fence_chain_alloc();
@@ -106,7 +113,10 @@ static int request_add_point(struct pagoda_paging_queue *queue, struct pagoda_sy
 	return ret;
 }
 
-/* Takes the caller's allocations, and its syncs after the last step that can fail. 0 or -ENOMEM. */
+/*
+ * Copies @args->bos with references; after the last step that can fail, moves @args->syncs to the
+ * request. Returns 0 or -ENOMEM.
+ */
 static int request_fill(struct paging_request *request, struct pagoda_paging_args *args)
 {
 	int ret;
@@ -155,7 +165,7 @@ static bool paging_lacks_memory(int error)
 	return error == -ENOMEM || error == -EBUSY;
 }
 
-/* Returns true if the failure of a request with @flags puts the client in error. */
+/* Returns true if the failure of a MAKE_RESIDENT with @flags puts the client in error. */
 static bool paging_is_fatal(u32 flags, bool lacks_memory)
 {
 	if (flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED)
@@ -163,7 +173,7 @@ static bool paging_is_fatal(u32 flags, bool lacks_memory)
 	return flags & DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER && lacks_memory;
 }
 
-/* Pages as the request asks. Callees reorder the array of allocations, hence the copy. */
+/* Does the paging that the request asks for, on a copy of @request->bos, which callees reorder. */
 static int request_run(struct paging_request *request, struct dma_fence **fence)
 {
 	struct pagoda_client *client = request->queue->client;
@@ -189,7 +199,7 @@ static int request_run(struct paging_request *request, struct dma_fence **fence)
 	return ret;
 }
 
-/* Returns true if a request that found no memory is to be repeated. */
+/* Returns true if a request that found no memory is to be repeated: until @request->give_up. */
 static bool request_may_wait(struct paging_request *request)
 {
 	bool must = request->make && request->flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED;
@@ -202,8 +212,9 @@ static bool request_may_wait(struct paging_request *request)
 }
 
 /*
- * Takes back counts on the residency list that a failed request added: all of them if memory lacks;
- * after any other error, which an entry causes, those of entries that can't be made resident alone.
+ * Takes back counts that a failed request added to the residency list: for lack of memory those of
+ * all its allocations; after any other error, which single allocations cause, those of allocations
+ * that can't be made resident even alone.
  */
 static void request_take_back(struct paging_request *request, int error)
 {
@@ -234,7 +245,7 @@ static void request_fail(struct paging_request *request, int error)
 	drm_dbg_driver(queue->vidmm->drm, "value %llu of a paging queue failed: %d\n",
 		       request->value, error);
 	request_settle(request);
-	/* Note the failure before the point exists: waiters that find the point look for it. */
+	/* Note the value before its point exists, for paging_queue_failed() to find the value. */
 	spin_lock(&queue->failures_lock);
 	queue->failures[queue->nr_failures++ % PAGODA_PAGING_FAILURES] = request->value;
 	spin_unlock(&queue->failures_lock);
@@ -281,10 +292,10 @@ static const struct pagoda_deferred_ops paging_ops = {
 };
 
 /**
- * pagoda_client_drop_lists() - Stop the pager of a client and empty its residency list
+ * pagoda_client_drop_lists() - Stop the pager of a client and empty the client's residency list
  * @client: Client that uses its paging queues and residency list no more
  *
- * Requests that the pager hasn't begun are given up.
+ * Requests that the pager hasn't begun end with -ECANCELED.
  *
  * Context: Sleeps. Outside of all locks that paging takes.
  */
@@ -298,8 +309,9 @@ void pagoda_client_drop_lists(struct pagoda_client *client)
 /* ---- Paging queues ------------------------------------------------------------------ */
 
 /*
- * &pagoda_sync_source.failed. Returns true if the request of point @value is among the last
- * %PAGODA_PAGING_FAILURES that failed. A timeline loses the error of a point when it gets another.
+ * &pagoda_sync_source.failed of a paging queue. Returns true if the request with @value is among
+ * the last PAGODA_PAGING_FAILURES requests that failed. The fences don't tell: a timeline syncobj
+ * loses the error of a point when the timeline gets another point.
  */
 static bool paging_queue_failed(struct pagoda_sync_source *source, u64 value)
 {
@@ -317,7 +329,7 @@ static bool paging_queue_failed(struct pagoda_sync_source *source, u64 value)
 	return failed;
 }
 
-/* &pagoda_sync_source.put */
+/* &pagoda_sync_source.put of a paging queue: drops a reference to the queue. */
 static void paging_queue_put(struct pagoda_sync_source *source)
 {
 	pagoda_paging_queue_put(container_of(source, struct pagoda_paging_queue, source));
@@ -384,16 +396,16 @@ void pagoda_paging_queue_get(struct pagoda_paging_queue *queue)
 	kref_get(&queue->kref);
 }
 
-/* May sleep. */
+/* Drops a reference; the last one frees the queue. May sleep. */
 void pagoda_paging_queue_put(struct pagoda_paging_queue *queue)
 {
 	kref_put(&queue->kref, paging_queue_release);
 }
 
 /**
- * pagoda_paging_queue_of() - Find the paging queue that a timeline belongs to
+ * pagoda_paging_queue_of() - Find the client's paging queue that a timeline belongs to
  * @client: Client
- * @syncobj: Timeline
+ * @syncobj: Timeline syncobj
  *
  * Context: May sleep. Takes the client's lock.
  * Return: &pagoda_paging_queue.source of the queue, with a reference to the queue; or NULL.
@@ -436,8 +448,8 @@ void pagoda_paging_queue_state(struct pagoda_paging_queue *queue,
 }
 
 /*
- * Queues a request: MAKE_RESIDENT if @growth isn't NULL, else EVICT. On success the request owns
- * @growth.
+ * Queues a request for the pager: MAKE_RESIDENT if @growth isn't NULL, else EVICT. Sets
+ * @args->value. Returns 0, and the request owns what @growth points to; or -ENOMEM.
  */
 static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args,
 			  const struct pagoda_budget_growth *growth)
@@ -450,7 +462,7 @@ static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_pagin
 		request->growth = *growth;
 		request->held = true;
 	}
-	/* The lock gives values and requests the same order. */
+	/* The lock keeps the requests of the queue in the order of their values. */
 	mutex_lock(&queue->lock);
 	request->value = ++queue->given;
 	request->syncs.list[request->syncs.count - 1].point = request->value;
@@ -461,10 +473,10 @@ static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_pagin
 }
 
 /*
- * Collects the allocations that the request may move to their preferred segment. The first @asked
- * parts are new on the residency list. The other allocations of the list are resident, on their
- * way, or were evicted for others; their growth was checked when they entered the list. Returns 0
- * or -ENOMEM.
+ * Collects in @growth->parts the client's own allocations in @args, unless pinned: the request may
+ * move these to their preferred segment. The first @growth->asked parts are of allocations that
+ * aren't on the residency list yet. The budget isn't checked for the other ones: that was done when
+ * they entered the list. Returns 0 or -ENOMEM.
  */
 static int paging_growth(struct pagoda_client *client, const struct pagoda_paging_args *args,
 			 struct pagoda_budget_growth *growth)
@@ -492,9 +504,9 @@ static int paging_growth(struct pagoda_client *client, const struct pagoda_pagin
 }
 
 /**
- * pagoda_paging_is_made() - Signal a request that leaves the pager nothing to do
+ * pagoda_paging_is_made() - Signal the syncobjs of a call that leaves the pager nothing to do
  * @queue: Paging queue
- * @args: Request; its list of allocations isn't used
+ * @args: The call; @args->syncs is signalled and released
  *
  * Context: May sleep.
  */
@@ -505,8 +517,9 @@ void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_pagi
 }
 
 /*
- * Adds the allocations to the residency list and queues a request. Returns 1 if the allocations
- * are resident already, else as pagoda_paging_make_resident().
+ * Adds allocations, which can't be offered meanwhile, to the residency list and queues a request.
+ * Returns 1, without a request, if the allocations are resident already; else 0 or an errno, as
+ * pagoda_paging_make_resident().
  */
 static int paging_try_unoffered(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args)
@@ -541,7 +554,11 @@ free_growth:
 	return ret;
 }
 
-/* paging_try_unoffered(), and prevents OFFER until a queued request is done. Returns 0 or errno. */
+/*
+ * Calls paging_try_unoffered() with OFFER of the allocations prevented, which lasts until the
+ * queued request is done. If the allocations are resident already, signals @args->syncs. Returns 0
+ * or a negative errno.
+ */
 static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
 {
 	int ret = pagoda_offer_prevent(args->bos, args->count);
@@ -565,10 +582,10 @@ static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_pagi
  *
  * Context: May sleep and allocate; waits for other requests only if too many are queued. Outside of
  * reservations.
- * Return: 0; -ENOMEM, with @args->bytes_to_trim not 0 if the list would be too long or the client
- * would exceed its budget with DENY_OVERBUDGET; -EOVERFLOW; -ENODATA if an allocation is offered,
- * which never puts the client in error; -ECANCELED if the client is in error; -ERESTARTSYS. After
- * an error no count has changed.
+ * Return: 0; -ENOMEM, with @args->bytes_to_trim not 0 if the list would exceed the device's memory
+ * or, with DENY_OVERBUDGET, the client its budget; -EOVERFLOW if a count would overflow; -ENODATA
+ * if an allocation is offered, which never puts the client in error; -ECANCELED if the client is in
+ * error; -ERESTARTSYS. After an error no count has changed.
  */
 int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args)
@@ -589,7 +606,10 @@ int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
 	return ret;
 }
 
-/* Returns true if EVICT has a request queued, because no client requires an allocation any more. */
+/*
+ * Returns true if EVICT has to queue a request: without ONLY_IF_NECESSARY, if an allocation is on
+ * no client's residency list any more.
+ */
 static bool paging_must_leave(const struct pagoda_paging_args *args)
 {
 	u32 i;
@@ -603,9 +623,10 @@ static bool paging_must_leave(const struct pagoda_paging_args *args)
 }
 
 /*
- * Marks allocations that no client requires any more, so that they don't come back once they were
- * evicted. Another client that requires an allocation meanwhile counts it, then clears the mark: if
- * that came before the mark is set here, the second look finds the count.
+ * Sets &pagoda_bo.wish.released of allocations that are on no client's residency list any more:
+ * promotion doesn't bring them back once they were evicted. A client that makes an allocation
+ * resident meanwhile first raises &pagoda_bo.wish.required, then clears @released: if the clearing
+ * comes before @released is set here, the second pagoda_require_clients() finds the raised count.
  */
 static void paging_let_go(const struct pagoda_paging_args *args)
 {
@@ -629,13 +650,13 @@ static void paging_let_go(const struct pagoda_paging_args *args)
  * @queue: Paging queue
  * @args: Allocations, flags and syncs; @args->value and @args->bytes_to_trim are filled
  *
- * If there is no memory for a request, the allocations stay until their memory is needed, as EVICT
- * permits anyway.
+ * If there is no memory for a request, the allocations stay in place until their VRAM is needed, as
+ * the rules of EVICT permit anyway.
  *
  * Context: May sleep and allocate; waits for other requests only if too many are queued. Outside of
  * reservations.
- * Return: 0; -ENOENT if an allocation isn't on the list; -ERESTARTSYS. After an error no count has
- * changed.
+ * Return: 0; -ENOENT if an allocation isn't on the list; -ENOMEM; -ERESTARTSYS. After an error no
+ * count has changed.
  */
 int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
 {

@@ -16,13 +16,14 @@ struct pagoda_vidmm;
 
 /**
  * struct pagoda_paging_args - A MAKE_RESIDENT or EVICT with a paging queue, and its results
- * @bos: Allocations, each once; the caller's
+ * @bos: Allocations, each once; the array and the references are the caller's
  * @count: Number of allocations, not 0
  * @flags: DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* flags, checked
- * @syncs: Syncobjs that are signalled besides the queue's own. Consumed if 0 is returned
- * @bytes_to_trim: Out with -ENOMEM: bytes by which the client's list would be too long, or the
- *	client over its budget; 0: another reason. Out of an eviction: bytes by which the client is
- *	over its budgets
+ * @syncs: Syncobjs that are signalled besides the queue's own. Consumed if the call returns 0
+ * @bytes_to_trim: Set by a MAKE_RESIDENT that fails with -ENOMEM: bytes by which the allocations on
+ *	the client's residency list would exceed the device's memory, or by which the client would
+ *	exceed its budget; 0: another reason. Set by EVICT: bytes by which the client exceeds its
+ *	budgets
  * @value: Out: point of the queue's timeline to wait for; 0 = there is nothing to wait for
  */
 struct pagoda_paging_args {
@@ -39,8 +40,8 @@ struct pagoda_paging_args {
 
 /**
  * struct pagoda_paging_queue - A paging queue
- * @source: What lists of syncs know of the queue as the owner of @syncobj
- * @kref: References of the client's handle and of requests
+ * @source: The queue as &pagoda_sync.source of waits for points of @syncobj
+ * @kref: References of the client's handle, of requests, and of &pagoda_sync.source
  * @vidmm: Manager
  * @client: Client that has the queue; no reference
  * @syncobj: Timeline of the queue's values, a reference
@@ -66,8 +67,8 @@ struct pagoda_paging_queue {
 	unsigned long patience_must;
 	u64 failures[PAGODA_PAGING_FAILURES];
 	u64 nr_failures;
-	spinlock_t failures_lock;	/* failures, nr_failures */
-	struct mutex lock;	/* all below */
+	spinlock_t failures_lock;	/* protects failures, nr_failures */
+	struct mutex lock;	/* protects all members below */
 	u64 given;
 	int error;
 	u64 failed;

@@ -8,17 +8,18 @@
  *	   submission is refused. The victims evicted from VRAM for allocations that could be
  *	   used elsewhere are limited (pace.c).
  *	3. Invalid mappings become valid again. If steps 1 to 3 find no memory, the last attempt
- *	   takes all the allocations out of VRAM and places them anew.
+ *	   takes all these allocations out of VRAM and places them anew.
  *	4. CPU windows onto tiled allocations are taken away.
- *	5. The job gets its dependencies, is armed, its fence is published, and it is pushed.
+ *	5. The job gets its dependencies and is armed, the job's fence is published, and the job is
+ *	   pushed to the scheduler.
  *
  * Until the job is armed, a submission that fails has changed nothing visible but the places of
  * allocations. The cost of a submission doesn't depend on the number of private allocations:
  * those that didn't move aren't visited, whether they are on the residency list or not.
  *
- * Paging waits for the job's fence before it moves an allocation that the job may use. The
- * fence is in the VM's reservation for private allocations, page tables and the save area, and
- * in its own reservation for each listed allocation that isn't private.
+ * Paging that moves an allocation which the job may use first waits for the job's fence. For
+ * private allocations, page tables and the save area the fence is in the VM's reservation; for each
+ * other allocation, in the reservation of the allocation.
  */
 #include <linux/slab.h>
 #include <drm/drm_device.h>
@@ -42,33 +43,36 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Fence slots that a job needs per reservation, which several of its allocations may share. */
+/*
+ * Most slots that the job's fence takes in one reservation: allocations that share the reservation
+ * may differ in usage.
+ */
 #define SUBMIT_SLOTS	3
 
 /* A submission that is being made. */
 struct submit_run {
 	struct pagoda_submit *submit;
-	struct pagoda_vm *vm;			/* locked */
-	struct pagoda_bo **bos;			/* listed allocations, then @required's */
+	struct pagoda_vm *vm;			/* its pagoda_vm.lock is held */
+	struct pagoda_bo **bos;			/* listed allocations, then the residency list's */
 	u32 nr_bos;
-	struct pagoda_bo **required;		/* @bos if the residency list adds any */
+	struct pagoda_bo **required;		/* @bos if allocated for the run, else NULL */
 	struct pagoda_exec_job *job;
 	enum pagoda_attempt attempt;
-	struct pagoda_room room;		/* private allocations that made room */
+	struct pagoda_room room;		/* how private allocations make room */
 	struct pagoda_pace pace;
 	struct pagoda_rebind rebind;
-	struct dma_fence *tables;		/* behind the page table updates, or NULL */
+	struct dma_fence *tables;		/* fence of page table updates, or NULL */
 	struct ttm_operation_ctx ctx;
 	u64 losses;				/* pagoda_lost_mark() before validation */
-	struct dma_fence *fence;		/* out: the job's, a reference */
+	struct dma_fence *fence;		/* out: the job's fence, a reference */
 };
 
 /**
  * pagoda_submit_free() - Free a submission
- * @submit: Submission; members that were not filled yet are zero
+ * @submit: Submission; members that were not filled in yet are zero
  *
- * Drops the references to allocations and the context, the charges, and the promises of monitored
- * fences that weren't signalled.
+ * Drops the references to allocations and the context, takes back the charges of the quota that the
+ * submission still has, and takes back promised values of monitored fences that weren't signalled.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -130,9 +134,9 @@ static bool submit_is_bound(struct pagoda_bo *bo)
 }
 
 /*
- * Clears private allocations with lost content. The validation doesn't visit a private allocation
- * that didn't move, but its content may be another allocation's if paging lost a fill or copy
- * since the last job of the VM.
+ * Clears the VM's private allocations with lost content. submit_place() doesn't visit private
+ * allocations that didn't move, but such an allocation may show another allocation's content if
+ * paging lost a fill or copy since the VM's last job.
  */
 static int submit_clear_lost(struct submit_run *run)
 {
@@ -189,7 +193,10 @@ static int submit_bring_all(struct submit_run *run)
 	return 0;
 }
 
-/* Makes mappings valid. All allocations are placed, and stay while the reservations are held. */
+/*
+ * Makes the invalid mappings of the job's allocations valid. All these allocations have been
+ * placed, and stay in place while the reservations are held.
+ */
 static int submit_rebind_all(struct submit_run *run)
 {
 	struct pagoda_bo *bo;
@@ -217,8 +224,9 @@ static void submit_keep(struct submit_run *run, enum pagoda_vm_keep keep)
 }
 
 /*
- * Repeats a step as long as private allocations of the VM can make room. Private allocations may
- * fill VRAM, and TTM evicts none with mappings while &pagoda_vm.keep is set.
+ * Repeats @step while it fails with -ENOMEM and pagoda_room_make() can make room: private
+ * allocations of the VM may fill VRAM, and TTM evicts none of them that has mappings while
+ * &pagoda_vm.keep isn't PAGODA_VM_KEEP_NOTHING.
  */
 static int submit_in_room(struct submit_run *run, int (*step)(struct submit_run *run))
 {
@@ -236,7 +244,7 @@ static int submit_bring_tables(struct submit_run *run)
 	       pagoda_save_validate(&run->submit->context->save);
 }
 
-/* Returns -ENOSPC if all that the job needs wouldn't fit even with no other allocation resident. */
+/* Returns 0, or -ENOSPC if what the job needs wouldn't fit even with nothing else resident. */
 static int submit_check_demand(struct submit_run *run)
 {
 	struct pagoda_demand demand = {};
@@ -250,7 +258,7 @@ static int submit_check_demand(struct submit_run *run)
 	return pagoda_demand_misfit(run->vm->vidmm, &demand) ? -ENOSPC : 0;
 }
 
-/* Places page tables and allocations, and makes their mappings valid. */
+/* Places page tables, the save area and the job's allocations, and makes the mappings valid. */
 static int submit_place(struct submit_run *run)
 {
 	int ret = 0;
@@ -282,7 +290,10 @@ static int submit_place(struct submit_run *run)
 	return ret ?: submit_in_room(run, submit_rebind_all);
 }
 
-/* Steps 1 to 3. The stream is plugged so that many moves share paging buffers. */
+/*
+ * Makes resident all that the job needs, and makes mappings valid. Plugs the stream of paging
+ * operations, so that many moves share paging buffers.
+ */
 static int submit_validate(struct submit_run *run)
 {
 	struct pagoda_vm *vm = run->vm;
@@ -317,20 +328,25 @@ static int submit_validate(struct submit_run *run)
 
 /* ---- The job ---------------------------------------------------------------- */
 
-/* Allocations of the residency list have no flags. */
+/* Returns the DRM_PAGODA_SUBMIT_* flags of an allocation, 0 if only the residency list adds it. */
 static u32 submit_flags(const struct submit_run *run, u32 index)
 {
 	return index < run->submit->nr_bos ? run->submit->flags[index] : 0;
 }
 
-/* Returns false for a private allocation: no other VM uses it, so there is nothing to wait for. */
+/*
+ * Returns true if the job synchronises implicitly with other users of an allocation; false for a
+ * private allocation, which no other VM uses.
+ */
 static bool submit_is_implicit(const struct submit_run *run, u32 index)
 {
 	return submit_flags(run, index) & DRM_PAGODA_SUBMIT_IMPLICIT &&
 	       !run->bos[index]->vm.private_to;
 }
 
-/* Adds the job's dependencies: page table updates, allocations, and fences of the submission. */
+/*
+ * Adds the job's dependencies: page table updates, allocations' fences, and &pagoda_submit.syncs.
+ */
 static int submit_depend(struct submit_run *run)
 {
 	struct dma_fence *fence;
@@ -358,7 +374,7 @@ static int submit_depend(struct submit_run *run)
 	return ret;
 }
 
-/* Arms the job, publishes its fence and pushes it. The point of no return. */
+/* Arms the job, publishes the job's fence and pushes the job to the scheduler; can't fail. */
 static void submit_push(struct submit_run *run)
 {
 	u32 i;
@@ -375,7 +391,7 @@ static void submit_push(struct submit_run *run)
 				   !submit_is_implicit(run, i) ? DMA_RESV_USAGE_BOOKKEEP :
 				   write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
 	}
-	/* From here on the job holds the charge. */
+	/* From here on the job has the charge of the quota, not the submission. */
 	run->job->payer = run->submit->quota;
 	run->job->fenced = run->submit->fenced;
 	run->submit->quota = NULL;
@@ -383,7 +399,11 @@ static void submit_push(struct submit_run *run)
 	run->job = NULL;
 }
 
-/* Steps 1 to 5 (see above). The caller holds the VM's lock and all reservations. */
+/*
+ * Makes resident all that the job needs, and makes and pushes the job. The caller holds the VM's
+ * lock and all reservations. Returns -ERESTART if the place that the engine kept for the job has
+ * gone to another context.
+ */
 static int submit_locked(struct submit_run *run)
 {
 	const struct pagoda_submit *submit = run->submit;
@@ -392,7 +412,7 @@ static int submit_locked(struct submit_run *run)
 
 	if (ret)
 		return ret;
-	/* Copy what the CPU wrote to windows into the tiles; its next access waits for the job. */
+	/* Copy the CPU's writes from windows into the tiles; its next access waits for the job. */
 	ret = pagoda_swizzle_use_private(run->vm->vidmm, run->vm);
 	for (i = 0; i < run->nr_bos && !ret; i++)
 		ret = pagoda_swizzle_use(run->bos[i]);
@@ -419,7 +439,10 @@ static int submit_locked(struct submit_run *run)
 	return ret;
 }
 
-/* Locks all reservations, and makes the job in the drm_exec loop: its ticket also locks victims. */
+/*
+ * Locks all reservations and makes the job inside of the drm_exec loop, in which TTM can lock
+ * victims with the ticket of the drm_exec.
+ */
 static int submit_in_vm(struct submit_run *run)
 {
 	u32 flags = run->ctx.interruptible ? DRM_EXEC_INTERRUPTIBLE_WAIT : 0;
@@ -445,7 +468,7 @@ static int submit_in_vm(struct submit_run *run)
 	return ret;
 }
 
-/* Makes one attempt. The mappings of the VM don't change while the VM's lock is held. */
+/* Makes one attempt to make the job, with pagoda_vm.lock held: no mapping is added or removed. */
 static int submit_try(struct submit_run *run)
 {
 	const struct pagoda_submit *submit = run->submit;
@@ -460,7 +483,7 @@ static int submit_try(struct submit_run *run)
 		mutex_lock(&vm->lock);
 	if (ret)
 		goto leave;
-	/* No list is allocated if the residency list adds nothing. */
+	/* &submit_run.required stays NULL if the residency list adds no allocation. */
 	ret = vm->error ? -ECANCELED :
 			  pagoda_require_bound(vm, submit->queued ? submit->number : U64_MAX,
 					       submit->bos, submit->nr_bos, &run->required,
@@ -481,9 +504,11 @@ leave:
 }
 
 /*
- * Makes the job of a submission; all fences and values that the job waits for exist. Each
- * attempt disturbs more (enum pagoda_attempt): other residency lists, or the places of resident
- * allocations, may be in the way of an allocation that would fit.
+ * Makes the job of a submission; all fences and values that the job waits for exist. Without
+ * memory, makes further attempts, of which each disturbs more (enum pagoda_attempt): lists of
+ * allocations that other threads have locked, or the places of resident allocations, may be in the
+ * way of an allocation that would fit. Returns 0 or a negative errno; -ERESTART if the job has to
+ * ask for a place of the engine again.
  */
 int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 {

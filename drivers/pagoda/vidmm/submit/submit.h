@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Submission: commands of a context, executed when all allocations that the commands need are
- * resident. The order of all locks is in core/core.h.
+ * Submission: a job has commands of a context, which are executed when all allocations that the
+ * commands need are resident. The order of all locks is in core/core.h.
  */
 #ifndef PAGODA_VIDMM_SUBMIT_SUBMIT_H
 #define PAGODA_VIDMM_SUBMIT_SUBMIT_H
@@ -37,13 +37,14 @@ struct virtio_pagoda_command_buffer;
  * @flags: DRM_PAGODA_SUBMIT_* flags of each allocation
  * @nr_bos: Number of allocations, may be 0
  * @syncs: Fences and points that the job waits for and signals
- * @quota: Quota charged for the job until the job takes the charge over; NULL before and after
- * @held: The quota is also charged for a job that is held up
- * @fenced: The job is armed at once; the quota is also charged for that
- * @queued: The submission is counted as waiting in its VM and allocations
+ * @quota: Quota charged for the submission; NULL before, and after the job took the charge over
+ * @held: %PAGODA_LIMIT_WAITING is charged, too: when accepted, the submission waited, or was behind
+ *	one that waited, for a point or value that didn't exist
+ * @fenced: The job is armed before the engine has a place; %PAGODA_LIMIT_FENCED is charged, too
+ * @queued: The submission is counted in &pagoda_vm.queued and is in &pagoda_closing.jobs
  * @nr_queued: Number of @bos that count this submission in &pagoda_bo.wish.queued
  * @held_up: In &pagoda_closing.jobs while @queued
- * @number: Sequence number in &pagoda_closing.jobs
+ * @number: Number of the deferred job, in the order of &pagoda_closing.jobs
  */
 struct pagoda_submit {
 	struct pagoda_deferred_item item;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Access to content by ptrace and /proc/<pid>/mem.
+ * Reads and writes of an allocation's content for ptrace and /proc/<pid>/mem.
  *
- * The CPU copies VRAM that it can reach through the CPU window. The device copies other VRAM
- * page by page to a bounce page, and back after a write; likewise the rows of tiled allocations
- * that aren't shown to the CPU.
+ * The CPU accesses system pages, VRAM in the CPU window, and tiled allocations whose swizzling
+ * range is shown. The device copies other VRAM, page by page, to a bounce page, and after a write
+ * back; so it does with tiled allocations that aren't shown, converting tiles to rows and back.
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
@@ -19,7 +19,7 @@
 #include "internal.h"
 #include "ttm.h"
 
-/* struct bounce - page that the device copies to or from; @adl lists this page only */
+/* struct bounce - system page that the device copies to or from; @adl lists this page only */
 struct bounce {
 	struct pagoda_sysmem mem;
 	struct pagoda_adl adl;
@@ -56,7 +56,10 @@ static struct bounce *bounce_create(struct pagoda_vidmm *vidmm)
 	return ERR_PTR(ret);
 }
 
-/* Returns the read that has the device write back the last bytes of a copy (C51). */
+/*
+ * Returns a READ_PHYSICAL of the bounce page: before the read the device's write combiner writes
+ * the last bytes of a copy to the page (C51).
+ */
 static struct pagoda_paging_op bounce_flush_op(struct bounce *b)
 {
 	return (struct pagoda_paging_op) {
@@ -70,7 +73,10 @@ static struct pagoda_paging_op bounce_flush_op(struct bounce *b)
 	};
 }
 
-/* Has the device copy a page from or to VRAM, and waits for the end of the copy. */
+/*
+ * Has the device copy a page of the allocation, at @address in VRAM and @offset in the allocation,
+ * to the bounce page, or from the bounce page if @to_vram; waits for the end of the copy.
+ */
 static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 offset,
 		       bool to_vram)
 {
@@ -159,7 +165,10 @@ static int access_memory(u8 *memory, void *buf, u32 len, bool write)
 	return 0;
 }
 
-/* Returns whether the CPU gets content only by copies of the device, executed behind jobs. */
+/*
+ * Returns whether the CPU can't reach the content itself, but only by copies that the device makes
+ * after the jobs that use the allocation.
+ */
 static bool access_is_bounced(struct pagoda_bo *bo)
 {
 	return pagoda_bo_is_in_vram(bo) &&
@@ -168,8 +177,8 @@ static bool access_is_bounced(struct pagoda_bo *bo)
 }
 
 /*
- * Returns a reference to a fence that pagoda_move_access() would wait for, uninterruptibly, or
- * NULL. The caller holds the reservation.
+ * Returns a reference to an unsignalled fence for which pagoda_move_access() would wait, and not
+ * interruptibly; or NULL. The caller holds the reservation.
  */
 struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo)
 {
@@ -177,7 +186,10 @@ struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo)
 							      DMA_RESV_USAGE_KERNEL);
 }
 
-/* Copies bytes of a single page, which lie in a single range of VRAM. */
+/*
+ * Copies @len bytes, all in one page, from the allocation to @buf, or to the allocation if @write.
+ * Bytes of one page are also contiguous in VRAM.
+ */
 static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, bool write)
 {
 	const struct pagoda_device_info *info = bo->vidmm->info;
@@ -210,10 +222,10 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 		return -ENODATA;
 	pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	ret = pagoda_lost_settle(bo);
-	/* A swizzling range that isn't shown to the CPU would miss writes below: release it. */
+	/* Release a swizzling range that isn't shown: the writes below don't change its window. */
 	if (!ret && !pagoda_swizzle_is_shown(bo))
 		ret = pagoda_swizzle_release(bo);
-	/* Content that stayed tiled when it was evicted can't be read as rows. */
+	/* Content that was evicted as tiles, not converted to rows, can't be read as rows. */
 	if (!ret && bo->tiling.is_tiled_in_system)
 		ret = -EACCES;
 	if (!ret && bo->ttm.resource->mem_type != TTM_PL_VRAM)

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU page faults. A mapping shows the allocation wherever it is (C34): TTM removes the entries
- * before a move, and the next fault adds them again. An allocation in VRAM that the CPU can't
- * reach is moved first. A tiled allocation is shown in a swizzling range, or moved if there is
- * no free range.
+ * CPU page faults. A mapping shows the allocation wherever the allocation is (C34): TTM removes the
+ * page table entries before a move, and the next fault adds entries again. An allocation in VRAM
+ * that the CPU can't reach is moved first. A tiled allocation in VRAM is shown in the window of a
+ * swizzling range, or moved if there is no free range.
  *
  * mmap_lock is held, so the reservation is only tried to be locked. Where TTM drops mmap_lock
  * to wait, the fault ends in VM_FAULT_RETRY with the reservation dropped, and neither the area
  * nor the object may be touched again.
  *
- * A tiled allocation is shown in VRAM when no job uses it. Jobs may take as long as their
- * client wants: the fault waits for jobs without any lock, but for FAULT_LINGER.
+ * A swizzling range is shown only while no job uses the allocation. Jobs may take as long as their
+ * client wants: the fault waits for jobs without holding a lock, except that a fault which was
+ * retried waits up to FAULT_LINGER with locks held.
  */
 #include <linux/mm.h>
 #include <drm/drm_drv.h>
@@ -28,12 +29,12 @@
 #include "ttm.h"
 
 /*
- * Longest wait for jobs with locks held: a client that always has jobs queued would otherwise queue
- * the next jobs before the fault is tried again.
+ * Longest wait in jiffies for jobs with locks held, when a fault is tried again. Without this wait
+ * a client that always has jobs queued would queue the next jobs before each new try.
  */
 #define FAULT_LINGER	(HZ / 10 ?: 1)
 
-/* Returns whether the allocation has to move before the CPU can be shown its content. */
+/* Returns whether an allocation has to leave its present place before the CPU can map it. */
 static bool fault_must_move(struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
@@ -54,7 +55,7 @@ static int fault_validate(struct pagoda_bo *bo, bool interruptible)
 }
 
 /*
- * Brings an allocation to where the CPU can be shown its content. Returns 0, -ENOMEM, -EBUSY,
+ * Moves an allocation, if necessary, to where the CPU can map it. Returns 0, -ENOMEM, -EBUSY,
  * -EINTR or -ERESTARTSYS. The caller holds the reservation.
  */
 int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
@@ -63,8 +64,8 @@ int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
 }
 
 /*
- * Moves the allocation to where the CPU reaches it. Signals don't end the move: the fault can't
- * be undone halfway.
+ * Moves an allocation to where the CPU can map it. Signals don't end the move: the fault can't be
+ * undone halfway.
  */
 static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
@@ -82,8 +83,9 @@ static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf)
 }
 
 /*
- * Waits for paging of the allocation. TTM would wait, too, but content that the paging loses
- * has to be cleared before the CPU is shown it.
+ * Waits for paging of the allocation, before content that the paging may lose is cleared; TTM waits
+ * only afterwards. Returns 0 with the reservation held; VM_FAULT_RETRY with the reservation and
+ * mmap_lock dropped, but with both held under FAULT_FLAG_RETRY_NOWAIT; or VM_FAULT_NOPAGE.
  */
 static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
@@ -117,8 +119,9 @@ static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
 }
 
 /*
- * Returns the fence of a job that uses the allocation, or NULL. A fault that was tried before
- * waits a short time for the jobs first.
+ * Returns a reference to the unsignalled fence of a job that uses the allocation; NULL if there is
+ * none, or the swizzling range is shown already. A fault that was tried before first waits for the
+ * jobs, up to FAULT_LINGER.
  */
 static struct dma_fence *fault_find_user(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
@@ -131,8 +134,8 @@ static struct dma_fence *fault_find_user(struct pagoda_bo *bo, struct vm_fault *
 }
 
 /*
- * Returns true while the device is reset and rebuilt: nothing can be shown then. Fences stay
- * visible: their values tell of the reset.
+ * Returns true while the device is reset and rebuilt: then the CPU must map no allocation, except
+ * for the pages of monitored fences, whose values tell clients of the reset.
  */
 static bool fault_is_hidden(struct ttm_buffer_object *ttm_bo)
 {
@@ -142,8 +145,9 @@ static bool fault_is_hidden(struct ttm_buffer_object *ttm_bo)
 }
 
 /*
- * Makes sure that the content can be shown. If a reset loses the clearing of lost content, the
- * access faults anew, and waits for the rebuild.
+ * Clears lost content and waits until that is done. Returns 0 if the content can be shown;
+ * VM_FAULT_NOPAGE if a reset ended the clearing, so that the access faults anew and waits for the
+ * rebuild; else VM_FAULT_SIGBUS.
  */
 static vm_fault_t fault_settle(struct pagoda_bo *bo)
 {
@@ -156,8 +160,9 @@ static vm_fault_t fault_settle(struct pagoda_bo *bo)
 }
 
 /*
- * Shows a tiled allocation in a swizzling range, once paging of the allocation has ended. Sets
- * @move if there is no free range. With VM_FAULT_RETRY and @busy set no lock was dropped yet.
+ * Shows a tiled allocation in VRAM in a swizzling range, once paging of the allocation has ended.
+ * Sets *@move if the allocation gets no range and has to be moved. If VM_FAULT_RETRY is returned
+ * and *@busy set, no lock was dropped: the caller has to wait for *@busy.
  */
 static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *move,
 			     struct dma_fence **busy)
@@ -182,8 +187,9 @@ static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *m
 }
 
 /*
- * Waits for a job, or for the copy of another allocation, with the reservation dropped. If the
- * fault can be tried again mmap_lock is dropped, too; if not, the access faults anew.
+ * Drops the reservation, then waits for @busy, the fence of a job, or of another allocation's copy
+ * through a swizzling range. If the fault can be retried drops mmap_lock, too, before the wait;
+ * else returns VM_FAULT_NOPAGE, so that the access faults anew.
  */
 static vm_fault_t fault_wait_busy(struct pagoda_bo *bo, struct vm_fault *vmf,
 				  struct dma_fence *busy)
@@ -201,7 +207,10 @@ static vm_fault_t fault_wait_busy(struct pagoda_bo *bo, struct vm_fault *vmf,
 	return retry ? VM_FAULT_RETRY : VM_FAULT_NOPAGE;
 }
 
-/* Calls pagoda_pages_populate(), which TTM doesn't; returns what TTM's fault code returns. */
+/*
+ * Populates an allocation in system memory by pagoda_pages_populate(): while memory is short,
+ * threads take turns there, but not in TTM's fault code. Returns errors as TTM's fault code does.
+ */
 static vm_fault_t fault_populate(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = { .interruptible = true };
@@ -222,7 +231,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 	bool move;
 
 	dma_resv_assert_held(bo->ttm.base.resv);
-	/* Offering an allocation promises that its content isn't looked at (C171). */
+	/* A client that offers an allocation promises not to access its content (C171). */
 	if (pagoda_offer_refuses(bo))
 		return VM_FAULT_SIGBUS;
 	move = fault_must_move(bo);
@@ -243,7 +252,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 	ret = fault_settle(bo);
 	if (ret)
 		return ret;
-	/* From now on the CPU may write without a call of the driver: a kept copy is outdated. */
+	/* From now on the CPU may write without the driver noticing: a kept copy is outdated. */
 	if (vmf->vma->vm_flags & VM_MAYWRITE)
 		pagoda_copy_written(bo);
 	ret = fault_populate(bo);
@@ -258,8 +267,8 @@ static void fault_free_page(struct drm_device *drm, void *page)
 }
 
 /*
- * Shows a page with the fence's last value when the device is gone: a program that polls the
- * fence must notice.
+ * Maps a new page with the last value of a monitored fence when the device is gone, so that a
+ * program which polls the fence's value notices.
  */
 static vm_fault_t fault_gone_fence(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
@@ -317,7 +326,7 @@ static vm_fault_t bo_fault(struct vm_fault *vmf)
 	dma_fence_put(busy);
 	if (ret == VM_FAULT_RETRY && !nowait)
 		return ret;
-	/* A reset that began before the entries were added may not have removed them. */
+	/* A reset that began before the page table entries were added may have missed these. */
 	if (fault_is_hidden(ttm_bo))
 		ttm_bo_unmap_virtual(ttm_bo);
 	dma_resv_unlock(ttm_bo->base.resv);
@@ -325,8 +334,8 @@ static vm_fault_t bo_fault(struct vm_fault *vmf)
 }
 
 /*
- * Locks the reservation once pagoda_move_access() has no fence to wait for. Copies of the
- * device may be behind jobs, for which this function waits without a lock.
+ * Returns 0 with the reservation locked, when pagoda_move_access() has no fence to wait for; or a
+ * negative errno. Waits for such fences, which may be those of jobs, without holding a lock.
  */
 static int fault_access_lock(struct pagoda_bo *bo)
 {
@@ -348,8 +357,8 @@ static int fault_access_lock(struct pagoda_bo *bo)
 }
 
 /*
- * Serves ptrace and /proc/<pid>/mem. TTM's own function reads pages without waiting for the
- * copy that fills them.
+ * Reads or writes a mapping for ptrace and /proc/<pid>/mem. ttm_bo_vm_access() isn't used, because
+ * it reads system pages without waiting for the copy that fills them.
  */
 static int bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len, int write)
 {
@@ -361,7 +370,7 @@ static int bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, 
 	if (len < 1 || offset + len > ttm_bo->base.size)
 		return -EIO;
 	/*
-	 * A debugger may write to a read-only mapping, unless VM_MAYWRITE is clear, too (C182).
+	 * A debugger may write to a read-only mapping, but not if VM_MAYWRITE is clear (C182).
 	 */
 	if (write && !(vma->vm_flags & VM_MAYWRITE))
 		return -EACCES;

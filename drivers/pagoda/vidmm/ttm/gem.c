@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* GEM's calls: the end of an allocation, CPU mappings, export. */
+/* GEM's callbacks: an allocation is freed, mapped by the CPU, exported as a dma-buf. */
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
@@ -44,8 +44,9 @@ static void bo_detach_work(struct work_struct *work)
 }
 
 /*
- * Frees an allocation. A work item detaches an import, because that takes the reservation of
- * the dma-buf, which the caller that drops the last reference may hold.
+ * &ttm_buffer_object.destroy: frees an allocation that has no reference any more. An imported
+ * allocation is detached and freed by a work item: detaching takes the reservation of the dma-buf,
+ * which the thread that dropped the last reference may hold.
  */
 void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo)
 {
@@ -68,7 +69,7 @@ void pagoda_bo_gem_free(struct drm_gem_object *obj)
 	ttm_bo_fini(drm_gem_ttm_of_gem(obj));
 }
 
-/* The exporter of the dma-buf makes the mapping, which holds the dma-buf instead of the object. */
+/* Has the exporter map the dma-buf. The mapping references the dma-buf, not the GEM object. */
 static int bo_mmap_imported(struct pagoda_bo *bo, struct vm_area_struct *vma)
 {
 	int ret;

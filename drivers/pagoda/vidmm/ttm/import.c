@@ -2,15 +2,16 @@
 /*
  * Sharing: allocations around the memory of other devices.
  *
- * An import is an allocation in the aperture without pages of its own. It shares the reservation of
- * its dma-buf: all users have one lock and one set of fences. The memory of an import is
+ * An import is an allocation that can be used in the aperture segment only and has no pages of its
+ * own. The reservation of its dma-buf is also that of the import: all users have one lock and one
+ * set of fences. The memory of an import is
  *
- *	mapped		when the import moves to where the GPU uses it. Bus addresses come from the
- *			attachment; behind a device MMU they get device addresses, so that the
- *			device reaches mapped memory only
+ *	mapped		when the import moves to the aperture segment. Bus addresses come from the
+ *			attachment; on a device with an MMU they are mapped at device addresses, so
+ *			that the device reaches mapped memory only
  *	unmapped	when the exporter moves the memory, when the import is freed, when the
  *			device goes; always after all work that uses the memory has ended, and
- *			all mappings of it are gone
+ *			no page table of the GPU maps the memory any more
  *
  * Eviction alone doesn't unmap the memory. The CPU doesn't reach the memory through this driver: a
  * CPU mapping of an import is a mapping of the dma-buf.
@@ -36,17 +37,17 @@
 
 /*
  * struct pagoda_import - attachment to a dma-buf
- * @ref: References of the allocation until it is detached, and of the pages while they are mapped:
- *	the device may keep the pages longer than the allocation exists
- * @attach: Attachment; its importer_priv is the allocation, or NULL once the device keeps the
- *	pages: then no allocation is told of the exporter's moves
+ * @ref: One reference of the allocation until it is detached, one of the mapped memory until it is
+ *	unmapped: the device may keep the memory longer than the allocation exists
+ * @attach: Attachment; its importer_priv is the allocation's GEM object, or NULL once the device
+ *	keeps the memory though it should be unmapped: then the exporter's moves are ignored
  */
 struct pagoda_import {
 	struct kref ref;
 	struct dma_buf_attachment *attach;
 };
 
-/* Ends the attachment; dma_buf_detach() takes the reservation of the dma-buf. */
+/* Detaches from the dma-buf, which takes its reservation, and frees the struct pagoda_import. */
 static void import_free(struct kref *ref)
 {
 	struct pagoda_import *import = container_of(ref, struct pagoda_import, ref);
@@ -62,7 +63,7 @@ static void import_put(struct pagoda_import *import)
 	kref_put(&import->ref, import_free);
 }
 
-/* &pagoda_tt.release_import: unmaps memory that the device kept longer than the allocation. */
+/* &pagoda_tt.release_import: unmaps memory that the device kept because UNMAP_MMU failed. */
 static void import_release(struct pagoda_tt *tt)
 {
 	dma_buf_unmap_attachment_unlocked(tt->import->attach, tt->base.sg, DMA_BIDIRECTIONAL);
@@ -74,7 +75,10 @@ static bool import_is_mapped(const struct pagoda_bo *bo)
 	return bo->share.imported && bo->ttm.ttm && bo->ttm.ttm->sg;
 }
 
-/* Stores bus addresses in the tt. -EINVAL: not whole pages, or out of the device's reach. */
+/*
+ * Stores the bus address of each page in the allocation's tt. Returns 0, or -EINVAL if the memory
+ * isn't whole pages, is less than the allocation, or is out of the device's reach.
+ */
 static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt)
 {
 	u64 end = BIT_ULL(bo->vidmm->info->system_address_bits);
@@ -95,9 +99,10 @@ static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt
 }
 
 /*
- * Maps the memory of an import that isn't mapped yet; does nothing for other allocations. The
- * reservation is held, and there is a tt. Returns 0, -ENODEV, -ENOMEM, -EINVAL if the memory
- * isn't whole pages, or the exporter's error. May sleep and allocate.
+ * Maps the memory of an import for the device, if it isn't mapped yet; does nothing for other
+ * allocations. The reservation is held, and the allocation has a tt. Returns 0, -ENODEV, -ENOMEM,
+ * -EINVAL if the memory isn't whole pages or out of the device's reach, another errno of
+ * pagoda_device_mmu_map(), or the exporter's error. May sleep and allocate.
  */
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {
@@ -133,11 +138,11 @@ int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 }
 
 /*
- * Unmaps the memory of an import that is mapped; does nothing for other allocations. Waits
- * until nothing uses the memory: page tables don't show it any more, or won't once the fences
- * in the reservation have signalled. When TTM deletes the allocation, the fence of the
- * operation that unmapped it from the aperture is in a reservation of its own,
- * &drm_gem_object._resv. The reservation is held. May sleep for long.
+ * Unmaps the memory of an import that is mapped; does nothing for other allocations. The caller has
+ * removed the allocation from all page tables, or has emitted operations that do. Waits for these
+ * and for all uses of the memory: for all fences in the reservation, and in &drm_gem_object._resv,
+ * which has the fence of the UNMAP_APERTURE_SEGMENT if TTM deletes the allocation. The reservation
+ * is held. May sleep for long.
  */
 void pagoda_import_unmap(struct pagoda_bo *bo)
 {
@@ -153,7 +158,7 @@ void pagoda_import_unmap(struct pagoda_bo *bo)
 		dma_buf_unmap_attachment(tt->import->attach, tt->base.sg, DMA_BIDIRECTIONAL);
 		import_put(tt->import);
 	} else {
-		/* The device keeps the mapping, and no allocation is told of moves any more. */
+		/* The device keeps the mapping: from now on the exporter's moves are ignored. */
 		tt->import->attach->importer_priv = NULL;
 	}
 	tt->base.sg = NULL;
@@ -161,9 +166,10 @@ void pagoda_import_unmap(struct pagoda_bo *bo)
 }
 
 /*
- * Takes a reference of TTM's to the object. If none is left, another thread is releasing it,
- * without the reservation: TTM takes a reference of its own until it deletes the object, and
- * from then on the object changes with the reservation held only.
+ * Takes a reference to the TTM object (&ttm_buffer_object.kref). If its count is 0, another thread
+ * is in ttm_bo_release(), without the reservation: waits until TTM has taken the reference that it
+ * keeps until it deletes the object. From then on the object changes only with the reservation
+ * held.
  */
 static void import_hold(struct pagoda_bo *bo)
 {
@@ -172,10 +178,9 @@ static void import_hold(struct pagoda_bo *bo)
 }
 
 /*
- * Moves the allocation out of the aperture and so out of all page tables; tries again as long
- * as memory for the move is missing, because the move gives memory back. If the allocation
- * can't leave, the exporter takes the memory away all the same: then it is removed from the
- * page tables only.
+ * Moves the allocation to the system segment and so out of all page tables. Tries again as long as
+ * the move fails with -ENOMEM or -EBUSY, because the exporter can't be refused. If the move fails
+ * otherwise, only removes the allocation from the page tables.
  */
 static void import_leave(struct pagoda_bo *bo)
 {
@@ -193,8 +198,9 @@ static void import_leave(struct pagoda_bo *bo)
 }
 
 /*
- * Called before the exporter moves the memory. An object that TTM deletes has left all page
- * tables with its handle, and isn't moved any more: only its fences are waited for.
+ * Called before the exporter moves the memory, with the reservation held: takes the allocation out
+ * of all page tables and unmaps the memory. An object that TTM deletes left all page tables when
+ * its last handle was closed, and isn't moved any more: only its fences are waited for.
  */
 static void import_invalidate_mappings(struct dma_buf_attachment *attach)
 {
@@ -209,7 +215,7 @@ static void import_invalidate_mappings(struct dma_buf_attachment *attach)
 	if (!bo->ttm.deleted)
 		import_leave(bo);
 	pagoda_import_unmap(bo);
-	/* TTM doesn't need the reservation to release an import. */
+	/* Drops the reference of import_hold(). TTM releases imports without their reservation. */
 	ttm_bo_fini(&bo->ttm);
 }
 
@@ -253,7 +259,7 @@ static struct pagoda_import *import_attach(struct pagoda_vidmm *vidmm, struct dm
 	return import;
 }
 
-/* Returns a new import, whose object is complete before the attachment reports moves to it. */
+/* Returns a new import; its GEM object is complete before the attachment can report moves. */
 static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
 	struct pagoda_import *import;
@@ -280,12 +286,12 @@ static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct d
 /**
  * pagoda_prime_import() - Create an allocation around the memory of a dma-buf
  * @vidmm: The manager
- * @dma_buf: dma-buf; for a dma-buf of this device's own the result is the exported allocation
+ * @dma_buf: dma-buf; if this device exported the dma-buf, the exported allocation is returned
  *
  * Context: May sleep and allocate; the DRM core's locks of names and handles are held.
  * Return: The GEM object with a reference, or ERR_PTR: -ENODEV, -ENOMEM, -EINVAL if the memory
- * isn't whole pages, -E2BIG if it is larger than the aperture, -EOPNOTSUPP if the device can't
- * reach it, or the exporter's error.
+ * isn't whole pages, -E2BIG if the memory is larger than the aperture, -EOPNOTSUPP if the device
+ * can't reach all memory or the CPU executes for the device, or the exporter's error.
  */
 struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
@@ -305,15 +311,15 @@ struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dm
 }
 
 /*
- * Ends the attachment of an import that isn't mapped; for others a no-op. No reservation is
- * held.
+ * Detaches an import, whose memory isn't mapped, from its dma-buf; does nothing for other
+ * allocations, and for detached imports. No reservation is held.
  */
 void pagoda_import_detach(struct pagoda_bo *bo)
 {
 	struct drm_gem_object *obj = &bo->ttm.base;
 	struct pagoda_import *import;
 
-	/* object_name_lock: the DRM core looks for the dma-buf of an import in import_attach. */
+	/* The DRM core reads &drm_gem_object.import_attach under object_name_lock. */
 	mutex_lock(&obj->dev->object_name_lock);
 	import = bo->share.import;
 	WRITE_ONCE(bo->share.import, NULL);
@@ -327,9 +333,10 @@ void pagoda_import_detach(struct pagoda_bo *bo)
  * pagoda_prime_stop() - End the sharing of an allocation when the device goes
  * @bo: Allocation, which the device doesn't use any more
  *
- * Gives imported memory back, and tells devices that import the allocation that it moves.
+ * Unmaps and detaches imported memory. Tells devices that import the allocation to give up their
+ * mappings, as before a move.
  *
- * Context: May sleep. Outside of reservations.
+ * Context: May sleep. No reservation is held.
  */
 void pagoda_prime_stop(struct pagoda_bo *bo)
 {

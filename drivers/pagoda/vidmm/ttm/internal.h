@@ -30,22 +30,23 @@ struct ttm_operation_ctx;
 struct ttm_place;
 struct ttm_resource;
 
-/* Steps of a move, in the order they are emitted. */
-#define PAGODA_STEP_POPULATE	BIT(0)		/* give the tt its pages, or swap them in */
-#define PAGODA_STEP_NOTIFY	BIT(1)		/* NOTIFY_ALLOC, if the allocation asks */
-#define PAGODA_STEP_MAP		BIT(2)		/* MAP_APERTURE_SEGMENT(2) of the target */
-#define PAGODA_STEP_FILL	BIT(3)		/* FILL VRAM that may not hold zeros */
-#define PAGODA_STEP_TRANSFER	BIT(4)		/* TRANSFER the content */
-#define PAGODA_STEP_FLUSH	BIT(5)		/* READ_ or WRITE_PHYSICAL: write back */
-#define PAGODA_STEP_UNMAP	BIT(6)		/* UNMAP_APERTURE_SEGMENT of the source */
-#define PAGODA_STEP_NEVER	BIT(7)		/* a move that TTM never asks for */
-#define PAGODA_STEP_DISCARD	BIT(8)		/* DISCARD_CONTENT instead of a copy */
+/* Steps of a move, bits of &pagoda_move.steps. pagoda_move_run() has their order. */
+#define PAGODA_STEP_POPULATE	BIT(0)		/* populate the tt, before all other steps */
+#define PAGODA_STEP_NOTIFY	BIT(1)		/* emit NOTIFY_ALLOC, if it was asked for */
+#define PAGODA_STEP_MAP		BIT(2)		/* map the destination in the aperture */
+#define PAGODA_STEP_FILL	BIT(3)		/* fill new VRAM that may not hold zeros */
+#define PAGODA_STEP_TRANSFER	BIT(4)		/* copy the content by TRANSFER operations */
+#define PAGODA_STEP_FLUSH	BIT(5)		/* drain the device's write combiner */
+#define PAGODA_STEP_UNMAP	BIT(6)		/* unmap the source from the aperture */
+#define PAGODA_STEP_NEVER	BIT(7)		/* TTM never asks for such a move */
+#define PAGODA_STEP_DISCARD	BIT(8)		/* discard VRAM content instead of copying */
 
 /**
  * struct pagoda_move_side - Walk over the source or the destination of a move
- * @res: Resource
- * @vram: Cursor if @res is VRAM
- * @extents: Room for all ranges of @res if it is VRAM and moved by virtual addresses; else NULL
+ * @res: Resource that is walked
+ * @vram: Position of the walk if @res is in VRAM
+ * @extents: Array with an entry for each contiguous range of @res, if @res is in VRAM and the move
+ *	is by virtual addresses; else NULL
  */
 struct pagoda_move_side {
 	struct ttm_resource *res;
@@ -55,10 +56,10 @@ struct pagoda_move_side {
 
 /**
  * struct pagoda_virtual - State of a move by virtual addresses
- * @unique: Bytes that are mapped with unique driver protection, sorted
+ * @unique: Ranges of the allocation's bytes that are mapped with unique driver protection, sorted
  * @nr_unique: Number of entries in @unique
  * @at_unique: Index of the first entry of @unique that ends after the bytes moved so far
- * @ret: First error of mapping or unmapping; there should be none
+ * @ret: First error of mapping or unmapping a scratch window; there should be none
  */
 struct pagoda_virtual {
 	struct pagoda_unique *unique;
@@ -72,22 +73,23 @@ struct pagoda_virtual {
  * @vidmm: Manager
  * @bo: Allocation
  * @src: Resource that the allocation has; may be NULL
- * @dst: Resource that it moves to
+ * @dst: Resource that the allocation moves to
  * @side: Walks over @src and @dst: entries PAGODA_SCRATCH_SOURCE and _DESTINATION
  * @steps: PAGODA_STEP_* bits
- * @stays: The pages don't move, and the device knows that they are resident: no notice
+ * @stays: The content stays in its pages, and the device was told that these are resident: the move
+ *	has no notice
  * @was_told: &pagoda_bo.content.told before the move
  * @epoch: pagoda_reset_epoch() before anything was emitted
- * @pages: Pages in system memory, if the allocation has a tt
- * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER with the fields that all pieces share
+ * @pages: System pages of the allocation, if it has a tt
+ * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER with the members that are equal in all of its pieces
  * @kept: Copy in system memory that gave its pages to the allocation, which leaves VRAM, and holds
  *	the pages that TTM allocated instead; or NULL
- * @torn: A DISCARD_CONTENT of some of the content was emitted
- * @unflushed: The device's write combiner may hold bytes of @dst; cleared by the flush
+ * @torn: A DISCARD_CONTENT of at least some of the content was emitted
+ * @unflushed: The device's write combiner may hold bytes written to @dst; cleared by the flush
  * @virtual: State of the move by virtual addresses, if @is_virtual
- * @is_virtual: Copies and fills use the paging process' address space
- * @txn: Transaction, or NULL in the run that adds up costs
- * @cost: Sum of the costs
+ * @is_virtual: Copies and fills use addresses in the paging process' address space
+ * @txn: Transaction that operations are emitted to; NULL in the run that adds up their costs
+ * @cost: Sum of the costs of all operations
  */
 struct pagoda_move {
 	struct pagoda_vidmm *vidmm;
@@ -115,7 +117,7 @@ static inline bool pagoda_move_leaves_vram(const struct pagoda_move *m)
 	return m->src && m->src->mem_type == TTM_PL_VRAM && m->dst->mem_type != TTM_PL_VRAM;
 }
 
-/* Returns whether a move is into VRAM, from elsewhere or from no place. */
+/* Returns whether an allocation outside of VRAM, or without a resource yet, moves to VRAM. */
 static inline bool pagoda_move_is_page_in(const struct pagoda_move *m)
 {
 	return m->dst->mem_type == TTM_PL_VRAM && !(m->src && m->src->mem_type == TTM_PL_VRAM);

@@ -2,13 +2,15 @@
 /*
  * Moves: TTM's decisions as paging operations.
  *
- * One table holds the steps of a move from one place to another. The steps (move_steps.c) run
- * twice through the same code: the first run adds up their costs, so that all memory is allocated
- * before the first operation is encoded, and the second run emits the operations. A move copies
- * nothing by the CPU, and doesn't wait, unless the builder answers that the allocation is busy.
+ * One table holds the steps of a move from one place to another. The steps (move_steps.c) run twice
+ * through the same code: the first run adds up their costs, so that all memory is allocated before
+ * the first operation is encoded, and the second run emits the operations. The CPU copies nothing,
+ * except in a benchmark. A move doesn't wait for the device, unless the builder answers that the
+ * allocation is busy, or the allocation asked for NOTIFY_ALLOC in CPU_VIRTUAL mode.
  *
- * The point of no return is pagoda_stream_begin(): a failure before it changes nothing; after it
- * the operations run, and TTM learns of the move.
+ * If a move fails before pagoda_stream_begin() has succeeded, no step is emitted. Afterwards a move
+ * fails only if an operation can't be emitted; pagoda_move_undo() then undoes the operations
+ * before.
  *
  * Called by TTM with the allocation's reservation held.
  */
@@ -30,7 +32,7 @@
 #include "internal.h"
 #include "ttm.h"
 
-/* Steps, as the table spells them. */
+/* Short names of PAGODA_STEP_* for move_table. */
 #define POPULATE	PAGODA_STEP_POPULATE
 #define NOTIFY		PAGODA_STEP_NOTIFY
 #define MAP		PAGODA_STEP_MAP
@@ -42,11 +44,11 @@
 #define DISCARD		PAGODA_STEP_DISCARD
 
 /*
- * The decision table. Rows: place that the allocation is in. Columns: place that TTM wants; the
- * two system columns have equal steps. 0: only the state of TTM changes.
+ * The steps of each move. Rows: place that the allocation is in. Columns: place that TTM wants;
+ * moves to the two system places have equal steps. 0: no step, only the state of TTM changes.
  *
- * Before a move to the aperture, but not to the system segment, TTM has populated the tt. VRAM
- * to VRAM happens when the CPU needs the allocation in the visible part.
+ * Before a move to the aperture, but not to the system segment, TTM has populated the tt. A move
+ * within VRAM happens when the CPU needs the allocation in the visible part of VRAM.
  */
 static const u8 move_table[PAGODA_PLACE_COUNT][PAGODA_PLACE_COUNT] = {
 #define ROW(from, system, aperture, bound, vram) \
@@ -58,7 +60,7 @@ static const u8 move_table[PAGODA_PLACE_COUNT][PAGODA_PLACE_COUNT] = {
 		[PAGODA_PLACE_APERTURE_BOUND] = (bound), \
 		[PAGODA_PLACE_VRAM] = (vram), \
 	}
-	/*  from            system          aperture        bound        vram */
+	/* from / to:       system          aperture        bound        vram */
 	ROW(NONE,           0,              0,              MAP,         FILL),
 	ROW(SYSTEM_EMPTY,   0,              0,              MAP,         FILL),
 	ROW(SYSTEM,         0,              0,              MAP,         POPULATE | TRANSFER),
@@ -69,15 +71,16 @@ static const u8 move_table[PAGODA_PLACE_COUNT][PAGODA_PLACE_COUNT] = {
 #undef ROW
 };
 
-/* Returns the steps of a move as PAGODA_STEP_* bits. */
+/* Returns the steps of a move from one place to another, as PAGODA_STEP_* bits. */
 u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to)
 {
 	return move_table[from][to];
 }
 
 /*
- * Begins the transaction, during which the stream isn't restarted. If a rebuild restarted it
- * just before, the device doesn't reach the pages that were mapped earlier: map them again.
+ * Begins the transaction, during which a rebuild can't restart the stream. If a rebuild restarted
+ * the stream just before, the device has forgotten MAP_MMU of the allocation's pages: emits MAP_MMU
+ * again before the transaction. Returns 0 or -ENOMEM.
  */
 static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn, struct dma_resv *resv,
 		      enum dma_resv_usage usage)
@@ -99,9 +102,9 @@ static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn, stru
  * Returns which fences of the reservation the first operation waits for: those of all uses, so that
  * the allocation is idle when its content is copied, filled (C42), discarded or unmapped. The
  * reservation of an allocation that is private to a VM has the fences of all of the VM's jobs. A
- * fill doesn't wait for these: a job before the fill can't use memory that the allocation doesn't
- * have yet, and if the allocation had memory earlier, the DISCARD_CONTENT of that memory came
- * before in the stream and waited.
+ * fill doesn't wait for these jobs, only for DMA_RESV_USAGE_KERNEL: a job before the fill can't use
+ * memory that the allocation doesn't have yet, and if the allocation had memory earlier, the
+ * DISCARD_CONTENT of that memory came before in the stream and waited.
  */
 static enum dma_resv_usage move_usage(const struct pagoda_move *m)
 {
@@ -117,8 +120,8 @@ static enum dma_resv_usage move_usage(const struct pagoda_move *m)
  * Adds up the costs of the steps, then emits the operations. Sets *@fence to the last operation's
  * fence, or to NULL if there was nothing to emit.
  *
- * When an operation can't be emitted, the operations before it are waited for: they have changed
- * nothing but the target, which the caller frees.
+ * When an operation can't be emitted, pagoda_move_undo() undoes those before it, and this function
+ * waits for them: after that the destination, which TTM frees, isn't in use. The allocation stays.
  */
 static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wait,
 		       struct dma_fence **fence)
@@ -135,7 +138,7 @@ static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wai
 	ret = move_begin(m, &txn, resv, move_usage(m));
 	if (ret)
 		return ret;
-	/* The device was reset since the content was checked: the copy will be garbage. */
+	/* The device was reset after pagoda_lost_clear(): the content to be copied is garbage. */
 	if (m->steps & TRANSFER && pagoda_lost_is_stale(m->bo))
 		pagoda_bo_mark_lost(m->bo);
 	txn.no_wait = no_wait;
@@ -143,7 +146,7 @@ static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wai
 	ret = pagoda_move_run(m);
 	if (ret)
 		pagoda_move_undo(m);
-	/* A discard that failed halfway: the allocation stays, but some of its content is lost. */
+	/* The discard failed: the allocation stays in VRAM, where some content may be discarded. */
 	if (ret && m->steps & DISCARD && !m->kept)
 		pagoda_offer_torn(m->bo);
 	else if (ret && m->steps & DISCARD && m->torn)
@@ -182,7 +185,10 @@ static void move_count(struct pagoda_move *m)
 	atomic64_add(out, &client->traffic.evictions);
 }
 
-/* Tells clients with the allocation on their lists of its eviction, unless it is offered. */
+/*
+ * Tells clients that have the allocation on their residency lists that it is evicted to another
+ * segment group. An offered allocation isn't reported.
+ */
 static void move_tell(struct pagoda_move *m, bool evict)
 {
 	u32 group = m->src ? pagoda_budget_group(pagoda_segment_of(m->src)) :
@@ -203,11 +209,13 @@ static int move_reason(const struct pagoda_move *m, bool evict)
 }
 
 /*
- * Tells TTM of the move. The old resource of a copy stays allocated until the copy's fence, but
- * that of an eviction or a discard, which happen to make room, is freed at once: TTM has the
- * next user wait for the fence. Otherwise the pages stay, and only the state of TTM changes.
+ * Tells TTM of the move. After a copy, TTM frees the old resource when @fence signals. After an
+ * eviction or a discard, which make room, TTM frees the old resource at once, and the next user of
+ * its memory waits for @fence. If content was neither copied nor discarded, the pages stay, and
+ * only the state of TTM changes.
  *
- * The next move out of VRAM overwrites all of the tt: its pages needn't be zeroed.
+ * The tt of an allocation in VRAM needn't get zeroed pages: the next move out of VRAM overwrites
+ * all.
  */
 static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fence)
 {
@@ -232,7 +240,10 @@ static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fenc
 	return 0;
 }
 
-/* Chooses virtual addresses, but not to convert between tiles and rows. Returns 0 or -ENOMEM. */
+/*
+ * Decides whether copies and fills of the move use virtual addresses, which they can't if the copy
+ * converts between tiles and rows, and prepares for that. Returns 0 or -ENOMEM.
+ */
 static int move_plan_virtual(struct pagoda_move *m)
 {
 	m->is_virtual = pagoda_virtual_wanted(m->vidmm, m->bo) && !m->copy.transfer.flags &&
@@ -241,8 +252,9 @@ static int move_plan_virtual(struct pagoda_move *m)
 }
 
 /*
- * Gives the allocation the pages that were kept when it came to VRAM instead of those that TTM
- * allocated. If the kept pages still have the current content, nothing is copied.
+ * When an allocation is to be copied out of VRAM, gives it the pages that were kept when it came to
+ * VRAM, if any, instead of those that TTM allocated. If the kept pages still have the current
+ * content, DISCARD replaces TRANSFER: nothing is copied.
  */
 static void move_take_copy(struct pagoda_move *m)
 {
@@ -254,8 +266,9 @@ static void move_take_copy(struct pagoda_move *m)
 }
 
 /*
- * Ends the use of kept pages. After a failed move they are put back only if nothing was copied
- * to them and no content in VRAM was discarded.
+ * Undoes move_take_copy() after a failed move, or frees the rest of the copy after a successful
+ * one. After a failed move the kept pages are put back only if the move was to discard instead of
+ * copying to these pages, and no DISCARD_CONTENT was emitted; else they are freed.
  */
 static void move_end_copy(struct pagoda_move *m, int error)
 {
@@ -268,8 +281,9 @@ static void move_end_copy(struct pagoda_move *m, int error)
 }
 
 /*
- * Maps the pages for MAP_APERTURE_SEGMENT2's kernel address, which is never derived from bus
- * addresses (C66), for allocations with APERTURE_CPU_VISIBLE only (C67).
+ * Maps the pages of an allocation with APERTURE_CPU_VISIBLE for the kernel (C67), because
+ * MAP_APERTURE_SEGMENT2 tells their kernel address, which isn't derived from bus addresses (C66).
+ * Returns 0 or -ENOMEM.
  */
 static int move_map_cpu(struct pagoda_move *m)
 {
@@ -283,7 +297,11 @@ static int move_map_cpu(struct pagoda_move *m)
 	return to->cpu ? 0 : -ENOMEM;
 }
 
-/* Does all that allocates, waits or may fail, before the first operation is emitted. */
+/*
+ * Populates and maps the pages that the move needs, tells the device in CPU_VIRTUAL mode that
+ * content leaves shared memory, and plans the copy. May allocate and wait. If it fails, the
+ * allocation's mappings are still valid.
+ */
 static int move_prepare(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 {
 	struct ttm_buffer_object *ttm_bo = &m->bo->ttm;
@@ -318,7 +336,7 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 
 	if (ret)
 		return ret;
-	/* If the move fails after this, mappings of VMs stay invalid until the next validation. */
+	/* Invalidates the VMs' mappings: after a failed move they are invalid until validated. */
 	pagoda_move_begins(bo);
 	ret = move_plan_virtual(m);
 	if (!ret)
@@ -348,9 +366,10 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 }
 
 /*
- * ttm_device_funcs.move for allocations. Returns 0, or a negative errno; the allocation then stays
- * where it is. Caller holds the reservation and has reserved one fence slot. @hop isn't used: the
- * device reaches unbound pages, so that no move needs two steps (C37).
+ * ttm_device_funcs.move for allocations. Returns 0, or a negative errno: the allocation then stays
+ * where it is. The caller holds the reservation and has reserved one fence slot. @hop isn't used:
+ * the device copies to and from pages without an address in the aperture, so no move needs two
+ * steps (C37).
  */
 int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operation_ctx *ctx,
 		struct ttm_resource *new_mem, struct ttm_place *hop)
@@ -393,7 +412,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	move_take_copy(&m);
 	ret = move_perform(&m, evict, ctx);
 	move_end_copy(&m, ret);
-	/* An evicted allocation becomes a candidate for promotion; one in VRAM ceases to be. */
+	/* An evicted allocation may now wait for promotion; one that came to VRAM doesn't. */
 	if (!ret && (evict || pagoda_bo_is_in_vram(bo)))
 		pagoda_promote_look(bo);
 	return ret;

@@ -14,7 +14,7 @@
 #include "internal.h"
 #include "ttm.h"
 
-/* Emits an operation, or adds its cost on the first run. */
+/* Emits an operation if the move has a transaction, else adds its cost to @m->cost. */
 static int move_op(struct pagoda_move *m, struct pagoda_paging_op *op)
 {
 	struct pagoda_vidmm *vidmm = m->vidmm;
@@ -26,7 +26,10 @@ static int move_op(struct pagoda_move *m, struct pagoda_paging_op *op)
 	return 0;
 }
 
-/* Emits the notice that residency ends, before any operation on the content (C115). */
+/*
+ * Emits the notice that the allocation isn't resident any more, if the device was told that it is;
+ * comes before any operation on the content (C115).
+ */
 static int move_notice_left(struct pagoda_move *m)
 {
 	struct pagoda_paging_op op;
@@ -58,7 +61,7 @@ static int move_notice_arrived(struct pagoda_move *m, struct ttm_resource *res)
  * pagoda_move_map_op() - Fill in the operation that maps an aperture range
  * @bo: Allocation with a populated tt; reservation held
  * @res: Aperture resource with an address
- * @pages: Pages of the allocation; not freed before the operation was emitted
+ * @pages: Pages of the allocation; must stay valid until the operation is emitted
  *
  * Return: MAP_APERTURE_SEGMENT or MAP_APERTURE_SEGMENT2 of the whole range.
  */
@@ -108,7 +111,7 @@ static int move_unmap(struct pagoda_move *m, struct ttm_resource *res)
 	return ret;
 }
 
-/* Fills the target with zeros, except for blocks that are known to hold zeros already (C45). */
+/* Fills the new place in VRAM with zeros, but not blocks that are known to hold zeros (C45). */
 static int move_fill(struct pagoda_move *m)
 {
 	struct pagoda_move_side *dst = &m->side[PAGODA_SCRATCH_DESTINATION];
@@ -165,8 +168,9 @@ static void side_next(struct pagoda_move_side *side, u64 size)
 }
 
 /*
- * Returns how the device reaches the piece that begins @done bytes into the allocation. The
- * address in a segment is @offset less, because the device adds TransferOffset (C30).
+ * Returns how the device reaches the piece that begins @done bytes into the allocation. An address
+ * in VRAM or in the aperture is @offset less than that of the piece, because the device adds
+ * TransferOffset, which is @offset (C30).
  */
 static struct pagoda_side side_describe(struct pagoda_move *m,
 					const struct pagoda_move_side *side, u64 done, u64 offset)
@@ -245,8 +249,9 @@ static int move_transfer(struct pagoda_move *m)
 }
 
 /*
- * Returns whether the device snoops its writes to the destination: entries of page tables and
- * of the aperture have a flag for snooping, runs of pages have none.
+ * Returns whether the device snoops CPU caches when it writes to the destination: entries of page
+ * tables and of the aperture have a flag that asks for it, a list of pages in an operation has
+ * none.
  */
 static bool move_is_snooped(const struct pagoda_move *m)
 {
@@ -255,8 +260,8 @@ static bool move_is_snooped(const struct pagoda_move *m)
 }
 
 /*
- * Flushes without reading the allocation's pages, which aren't cached: a write to a page that
- * has no other use drains the device's write combiner, too.
+ * Drains the device's write combiner, if the CPU doesn't cache the allocation's pages: not by
+ * reading these, but by a write to pagoda_dummy_flush(), a page that has no other use.
  */
 static int move_flush_write(struct pagoda_move *m)
 {
@@ -291,9 +296,9 @@ static int move_flush_read(struct pagoda_move *m)
 }
 
 /*
- * The device's write combiner keeps the last bytes written to pages that aren't snooped, until a
- * read or a write drains it. After the flush's fence the CPU may read the pages (C51), and the
- * pages may be freed.
+ * Drains the device's write combiner, which keeps the last bytes written to pages that aren't
+ * snooped until a READ_PHYSICAL or WRITE_PHYSICAL. After that operation's fence the CPU may read
+ * the pages (C51), and the pages may be freed.
  */
 static int move_flush(struct pagoda_move *m)
 {
@@ -318,8 +323,8 @@ static int move_discard_op(void *arg, struct pagoda_paging_op *op)
 }
 
 /*
- * Discards the content in VRAM instead of copying it: the allocation was offered (C170: after all
- * uses of it have ended), or its kept pages in system memory have the current content (C155).
+ * Discards the content in VRAM instead of copying it, because the allocation is offered (C170: the
+ * discard waits for all uses of the allocation), or its kept system pages have the content (C155).
  */
 static int move_discard(struct pagoda_move *m)
 {
@@ -330,7 +335,7 @@ static int move_discard(struct pagoda_move *m)
 	return ret;
 }
 
-/* Tells the device the address of the page of a monitored fence, or 0 when the page leaves. */
+/* Tells the device the address of a monitored fence's page, or 0 if that leaves the aperture. */
 static int move_notify_fence(struct pagoda_move *m)
 {
 	struct pagoda_fence_residency fence = { .fence = m->bo->id };
@@ -347,8 +352,8 @@ static int move_notify_fence(struct pagoda_move *m)
 }
 
 /*
- * Runs all steps once: emits their operations if @m->txn is set, else adds up their costs and those
- * of pagoda_move_undo(). Returns 0 or a negative errno.
+ * Runs all steps once, except POPULATE: emits their operations if @m->txn is set, else adds up the
+ * costs of these and of pagoda_move_undo(). Returns 0 or a negative errno.
  */
 int pagoda_move_run(struct pagoda_move *m)
 {
@@ -376,8 +381,8 @@ int pagoda_move_run(struct pagoda_move *m)
 	if (!ret && !m->stays)
 		ret = move_notice_arrived(m, m->dst);
 	/*
-	 * Costs of pagoda_move_undo(), which repeats the notices that the allocation is
-	 * resident.
+	 * Add the cost of pagoda_move_undo(), which repeats the notices that the allocation is
+	 * resident in its source.
 	 */
 	if (!ret && !m->txn && m->was_told)
 		ret = move_notice_arrived(m, m->src);
@@ -385,9 +390,9 @@ int pagoda_move_run(struct pagoda_move *m)
 }
 
 /*
- * Undoes a move of which some operations were emitted; the allocation stays in its source. A target
- * that was mapped already is unmapped, and the device's write combiner drained, before the target's
- * pages are freed (C62). Caller is in the move's transaction.
+ * Undoes a move of which some operations were emitted; the allocation stays in its source. Drains
+ * the device's write combiner, and unmaps the destination from the aperture if it was mapped,
+ * before the caller frees the destination's pages (C62). Called in the move's transaction.
  */
 void pagoda_move_undo(struct pagoda_move *m)
 {

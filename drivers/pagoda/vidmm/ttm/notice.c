@@ -3,17 +3,17 @@
  * Notices: operations that tell the device where allocations are.
  *
  *	NOTIFY_RESIDENCY	an allocation that is accessed physically and asked for notices
- *				(C113) is at this address now, or nowhere
- *	NOTIFY_RESIDENCY2	the same for an allocation that is accessed by virtual addresses:
- *				one notice for each contiguous range
- *	NOTIFY_ALLOC		content is about to leave shared memory
+ *				(C113) is resident at an address now, or isn't resident any more
+ *	NOTIFY_RESIDENCY2	the same for an allocation that is accessed by virtual addresses
+ *				and asked for notices: a notice for each contiguous range
+ *	NOTIFY_ALLOC		content of an allocation is about to leave shared memory
  *
- * An arrival and a departure are told once, however many pieces the content moves in (C114). A
- * move from one place of the GPU's to another is both. System pages without an address in the
- * aperture are a place that only virtual addresses reach: for NOTIFY_RESIDENCY they are nowhere,
- * for NOTIFY_RESIDENCY2 they are ranges of the system segment.
+ * An arrival and a departure are told once, however many pieces the content moves in (C114). A move
+ * from one resident place to another is a departure and an arrival. System pages without an address
+ * in the aperture are reached by virtual addresses only: there an allocation isn't resident for
+ * NOTIFY_RESIDENCY, but for NOTIFY_RESIDENCY2 it is resident in ranges of the system segment.
  *
- * A device without the opcode of a notice isn't told.
+ * A device that doesn't support the opcode of a notice doesn't get the notice.
  */
 #include <linux/slab.h>
 #include "core/core.h"
@@ -38,7 +38,7 @@ static bool notice_wanted(const struct pagoda_bo *bo)
 	       bo->vidmm->paging_limits->features & BIT_ULL(VIRTIO_PAGODA_F_OP(notice_opcode(bo)));
 }
 
-/* Returns whether the GPU can use the allocation in @res in the way it is accessed. */
+/* Returns whether the addresses, physical or virtual, that the GPU uses for @bo reach @res. */
 static bool notice_is_resident(const struct pagoda_bo *bo, struct ttm_resource *res)
 {
 	if (!res || res->mem_type == TTM_PL_SYSTEM)
@@ -48,10 +48,11 @@ static bool notice_is_resident(const struct pagoda_bo *bo, struct ttm_resource *
 }
 
 /*
- * Fills in the notice that an allocation isn't resident any more, and returns whether there is
- * one to give. The notice is emitted before any operation on the content (C115), also before
- * DISCARD_CONTENT; the caller that emits it clears &pagoda_bo.content.told. The reservation is
- * held, or no other user is left.
+ * Fills in the notice that an allocation isn't resident any more, and returns whether the caller
+ * has to emit the notice, because the device was told that the allocation is resident. The notice
+ * comes before any operation on the content (C115), also before DISCARD_CONTENT; a caller that
+ * emits the notice clears &pagoda_bo.content.told. The reservation is held, or no other user is
+ * left.
  */
 bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op)
 {
@@ -65,8 +66,8 @@ bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op)
 }
 
 /*
- * struct notice_place - walk over the ranges of a resource: cursor @vram if @res is VRAM,
- * @pages if @res has no address in the aperture
+ * struct notice_place - walk over the contiguous ranges of a resource: @vram is the position if
+ * @res is in VRAM; @pages lists the system pages otherwise
  */
 struct notice_place {
 	struct pagoda_bo *bo;
@@ -75,7 +76,7 @@ struct notice_place {
 	struct pagoda_adl pages;
 };
 
-/* Returns the number of pages with consecutive addresses from page @first on. */
+/* Returns how many pages from page @first on have consecutive addresses; at least 1. */
 static u64 notice_run(const struct pagoda_adl *pages, u64 first)
 {
 	u64 next = first + 1;
@@ -86,7 +87,7 @@ static u64 notice_run(const struct pagoda_adl *pages, u64 first)
 	return next - first;
 }
 
-/* Fills in the place of page @first. Returns the number of contiguous pages from there on. */
+/* Fills in where page @first is. Returns the number of contiguous pages that begin with it. */
 static u64 notice_range(struct notice_place *place, u64 first,
 			struct pagoda_op_notify_residency *notice)
 {
@@ -112,13 +113,14 @@ static u64 notice_range(struct notice_place *place, u64 first,
 /**
  * pagoda_notice_arrived() - Emit the notices that an allocation is resident
  * @bo: Allocation, reservation held
- * @res: Its place; the operations that brought the content were emitted before (C115)
- * @emit: Called with each operation
+ * @res: Resource with the content; operations that brought content there were emitted before (C115)
+ * @emit: Called with each notice; emits it or adds up its cost
  * @arg: First argument of @emit
  *
- * A caller that emits notices sets &pagoda_bo.content.told.
+ * A caller whose @emit emits notices sets &pagoda_bo.content.told if there were any.
  *
- * Return: Number of operations, 0 if there is nothing to tell; or the error of @emit.
+ * Return: Number of notices; 0 if the device isn't to be told, or the allocation isn't resident in
+ * @res; or the error of @emit.
  */
 int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 			  int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg)
@@ -145,7 +147,7 @@ int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 			op.notify_residency.offset = first;
 			op.notify_residency.nr_pages = run;
 		} else {
-			/* An allocation accessed physically is in one range. */
+			/* An allocation that is accessed physically is in a single range. */
 			run = nr_pages;
 		}
 		ret = emit(arg, &op);
@@ -156,9 +158,9 @@ int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 	return count;
 }
 
-/* ---- Eviction out of shared memory ------------------------------------------ */
+/* ---- NOTIFY_ALLOC: content leaves shared memory ------------------------------ */
 
-/* Returns the bytes of the next piece, at most what a scratch window shows at once. */
+/* Returns the size of the next piece: @left, with page tables at most a scratch window. */
 static u64 eviction_piece(struct pagoda_vidmm *vidmm, u64 left)
 {
 	return vidmm->mmu ? min(left, PAGODA_SCRATCH_BYTES) : left;
@@ -198,8 +200,9 @@ static struct pagoda_paging_cost eviction_piece_cost(struct pagoda_bo *bo, u64 s
 }
 
 /*
- * Emits the notice of a piece, with the piece mapped in the scratch window: the device may read
- * the content while it executes the notice (C120).
+ * Emits NOTIFY_ALLOC for a piece of the allocation. If the device has page tables, first maps the
+ * piece in a scratch window, because the device may read the content while it executes the notice
+ * (C120); eviction_unmap() unmaps the piece.
  */
 static int eviction_tell(struct pagoda_bo *bo, u64 offset, u64 size,
 			 struct pagoda_stream_txn *txn)
@@ -236,10 +239,10 @@ static void eviction_unmap(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 }
 
 /*
- * Emits the notices that content leaves shared memory, or adds up their cost without @txn. The
- * pieces together are the allocation, each byte once (C120). Does nothing in CPU_VIRTUAL mode,
- * see pagoda_notice_eviction_wait(). The reservation is held, the tt populated. Returns 0 or
- * the error of pagoda_stream_emit().
+ * Emits the notices that an allocation's content leaves shared memory, if the allocation asked for
+ * these; without @txn adds their cost to @cost. The notices cover each byte of the allocation once
+ * (C120). Does nothing in CPU_VIRTUAL mode, see pagoda_notice_eviction_wait(). The reservation is
+ * held, the tt populated. Returns 0 or the error of pagoda_stream_emit().
  */
 int pagoda_notice_eviction(struct pagoda_bo *bo, struct pagoda_stream_txn *txn,
 			   struct pagoda_paging_cost *cost)
@@ -284,12 +287,12 @@ static int eviction_wait_piece(struct pagoda_bo *bo, u64 offset, u64 size)
 }
 
 /*
- * Tells the device that content leaves shared memory in CPU_VIRTUAL mode, where page table
- * entries change while operations are built: the scratch window must not change until the
- * device executed the notice. So each piece, 16 MiB, costs two waits for the device, but only
- * allocations that asked for notices pay. If the move fails afterwards the device was told in
- * vain, which is allowed: a notice is no order. The reservation is held, the tt populated.
- * Returns 0, -ENOMEM, or -EBUSY with @no_wait. May sleep and allocate.
+ * In CPU_VIRTUAL mode tells the device that an allocation's content leaves shared memory, if the
+ * allocation asked for that. In this mode the CPU changes page table entries while operations are
+ * built, but the scratch window must not change until the device has executed the notice: so each
+ * piece of 16 MiB costs two waits for the device. If the move fails afterwards, the device was told
+ * in vain, which is allowed. The reservation is held, the tt populated. Returns 0, -ENOMEM, or
+ * -EBUSY if a wait is necessary and @no_wait is set. May sleep and allocate.
  */
 int pagoda_notice_eviction_wait(struct pagoda_bo *bo, bool no_wait)
 {

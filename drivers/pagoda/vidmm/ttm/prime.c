@@ -6,12 +6,13 @@
  * dma-buf core knows two kinds of importers:
  *
  *	told of moves	an allocation that such an importer maps is brought to system memory, and
- *			may leave again. The importer is told before (pagoda_move_begins()); its
- *			fences in the reservation, and those of the move, order the accesses
+ *			may leave it again. Before a move the importer is told
+ *			(pagoda_move_begins()); the fences of the importer's work and of the move
+ *			in the reservation order the accesses
  *	all others	the allocation is pinned in system memory as long as such an importer has
- *			it mapped; on older kernels from attaching to detaching. TTM's pin count is
- *			used for that only. The bytes are charged to the client that made the
- *			allocation, up to a limit
+ *			the dma-buf mapped; on older kernels from attaching to detaching. TTM's pin
+ *			count is used for that only. The bytes are charged to the client that made
+ *			the allocation, up to a limit
  *
  * The dma-buf holds references to the GEM object and the DRM device, so that all functions here
  * work as long as there is a file descriptor, a mapping or an attachment. When the hardware is gone
@@ -47,7 +48,10 @@ static struct pagoda_bo *prime_bo(const struct dma_buf *dma_buf)
 	return pagoda_bo_of_gem(dma_buf->priv);
 }
 
-/* Returns 0 if other devices can use the allocation; they know no tiles, and reach no VRAM. */
+/*
+ * Returns 0 if other devices can use the allocation; -EOPNOTSUPP if it is tiled, which they can't
+ * read, or must be in VRAM, which they don't reach; -ENODEV if this device is gone.
+ */
 static int prime_check(struct pagoda_bo *bo)
 {
 	const char *why = NULL;
@@ -73,7 +77,10 @@ static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *atta
 	return prime_check(bo);
 }
 
-/* Brings the allocation to where other devices reach it, with content that may be shown. */
+/*
+ * Moves the allocation to the aperture segment, where other devices reach it, and clears lost
+ * content. Returns 0, -ENODATA if the allocation is offered, or another negative errno.
+ */
 static int prime_bring(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = { .interruptible = true };
@@ -83,7 +90,7 @@ static int prime_bring(struct pagoda_bo *bo)
 	return pagoda_bo_place(bo, pagoda_bo_placement_shared, &ctx) ?: pagoda_lost_settle(bo);
 }
 
-/* ---- Pins ------------------------------------------------------------------- */
+/* ---- Pins for importers that aren't told of moves ----------------------------- */
 
 static int prime_charge(struct pagoda_bo *bo)
 {
@@ -128,8 +135,8 @@ static void prime_bo_unpin(struct pagoda_bo *bo)
 }
 
 /*
- * Returns -EAGAIN for -EBUSY, of which the dma-buf core warns, as if the content were kept from
- * importers for good.
+ * dma_buf_ops.pin: pins the allocation. Returns -EAGAIN instead of -EBUSY: the dma-buf core warns
+ * of -EBUSY, as if the exporter had made a buffer inaccessible to a device that is attached.
  */
 static int prime_pin(struct dma_buf_attachment *attach)
 {
@@ -143,7 +150,7 @@ static void prime_unpin(struct dma_buf_attachment *attach)
 	prime_bo_unpin(prime_bo(attach->dmabuf));
 }
 
-/* ---- Mappings ---------------------------------------------------------------- */
+/* ---- Mappings of importers and of the CPU ------------------------------------- */
 
 static struct sg_table *prime_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
 {
@@ -176,8 +183,9 @@ static void prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 }
 
 /*
- * Brings content that the CPU is going to read to where the CPU reaches it, all at once, so
- * that page faults needn't. The dma-buf core waits for the implicit fences.
+ * Moves an allocation that the CPU is going to read to where the CPU can map it, so that no page
+ * fault has to, and clears lost content. Doesn't wait for the implicit fences: the dma-buf core
+ * does.
  */
 static int prime_show(struct pagoda_bo *bo, enum dma_data_direction dir)
 {
@@ -206,7 +214,7 @@ static int prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data_directi
 	return ret;
 }
 
-/* Pins the allocation, because the kernel address that is returned must stay valid. */
+/* Maps the allocation for the kernel. Pins it, because the address in @map must stay valid. */
 static int prime_vmap(struct dma_buf *dma_buf, struct iosys_map *map)
 {
 	struct pagoda_bo *bo = prime_bo(dma_buf);
@@ -231,7 +239,7 @@ static void prime_vunmap(struct dma_buf *dma_buf, struct iosys_map *map)
 	prime_bo_unpin(bo);
 }
 
-/* dma_buf_ops.release: all attachments are gone, and the GEM object still exists. */
+/* dma_buf_ops.release: the dma-buf has no attachment any more, the GEM object still exists. */
 static void prime_release(struct dma_buf *dma_buf)
 {
 	struct pagoda_bo *bo = prime_bo(dma_buf);
@@ -256,9 +264,9 @@ static const struct dma_buf_ops prime_ops = {
 };
 
 /*
- * Returns a new dma-buf of an allocation without one, or ERR_PTR: -EPERM if the allocation is
- * private to a VM, whose reservation other devices must not lock, -ENODATA if it is offered,
- * -ENOMEM. The DRM core's locks of names and handles are held.
+ * Returns a new dma-buf of an allocation that has none, or ERR_PTR: -EPERM if the allocation is
+ * private to a VM, whose reservation other devices must not lock; -ENODATA if the allocation is
+ * offered; -ENOMEM. The DRM core's locks of names and handles are held.
  */
 struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags)
 {
@@ -289,7 +297,7 @@ struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags)
 	return dma_buf;
 }
 
-/* Returns whether a dma-buf was made of an allocation of @drm; its priv then is a GEM object. */
+/* Returns whether an allocation of @drm was exported as @dma_buf, whose priv is its GEM object. */
 bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm)
 {
 	const struct drm_gem_object *obj = dma_buf->priv;
@@ -298,9 +306,9 @@ bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device
 }
 
 /*
- * Tells importing devices that an allocation is about to move. They give up their mappings, now
- * or behind fences in the reservation, which is held. May sleep and allocate; not in a stream
- * transaction.
+ * Tells devices that import an allocation that it is about to move: these give up their mappings,
+ * at once or after fences that they add to the reservation. The reservation is held. May sleep and
+ * allocate; not in a stream transaction.
  */
 void pagoda_prime_moves(struct pagoda_bo *bo)
 {
@@ -309,9 +317,9 @@ void pagoda_prime_moves(struct pagoda_bo *bo)
 }
 
 /*
- * Invalidates the addresses of an allocation that is about to move in all VMs. Tells importing
- * devices first, because the move has to wait for the fences that these add. The reservation is
- * held. May sleep and allocate; not in a stream transaction.
+ * Called before an allocation moves: tells devices that import the allocation, so that the move
+ * waits for fences that they add, and invalidates the allocation's mappings in all VMs. The
+ * reservation is held. May sleep and allocate; not in a stream transaction.
  */
 void pagoda_move_begins(struct pagoda_bo *bo)
 {

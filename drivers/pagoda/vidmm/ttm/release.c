@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Places that are left without a copy: memory of a closed allocation, and content that isn't
+ * Allocations that leave their place without a copy: because they are freed, or their content isn't
  * needed any more.
  *
- * A VRAM range needs no fence when its content is discarded: the next owner of the range writes
- * it on the same timeline, behind DISCARD_CONTENT. An aperture range does: its pages must not
- * be freed while the device can reach them (C62).
+ * A VRAM range whose content is discarded can be given out without a fence: the next owner writes
+ * the range on the same paging timeline, behind DISCARD_CONTENT. For an aperture range a fence is
+ * needed: its pages must not be freed while the device can reach them (C62).
  */
 #include <linux/delay.h>
 #include "core/core.h"
@@ -41,7 +41,10 @@ struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 	};
 }
 
-/* Tells the device that the allocation isn't resident any more, before it leaves its place. */
+/*
+ * If the device was told that the allocation is resident, emits the notice that the allocation
+ * isn't resident any more. The device executes the notice after the fences in @resv.
+ */
 static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
 {
 	struct pagoda_vidmm *vidmm = bo->vidmm;
@@ -58,7 +61,10 @@ static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
 	dma_fence_put(pagoda_stream_end(&txn));
 }
 
-/* Calls @emit with a DISCARD_CONTENT for every range of @res in VRAM. Returns 0 or its error. */
+/*
+ * Calls @emit with a DISCARD_CONTENT for every contiguous range of @res, which is in VRAM. Returns
+ * 0 or the error of @emit.
+ */
 int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg)
 {
@@ -110,7 +116,10 @@ static void release_discard(struct pagoda_bo *bo, struct dma_resv *resv)
 	dma_fence_put(pagoda_stream_end(&txn));
 }
 
-/* Unmaps an aperture range; the fence keeps its pages from being freed before that. */
+/*
+ * Unmaps an allocation from the aperture, after the fences in @resv. Makes sure that TTM frees the
+ * pages only after that: adds the UNMAP's fence to @resv, or waits for the fence.
+ */
 static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 {
 	struct ttm_resource *res = bo->ttm.resource;
@@ -128,10 +137,9 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 		pagoda_aperture_of(res)->bound = false;
 	fence = pagoda_stream_end(&txn);
 	/*
-	 * TTM waits for @resv if @resv is the allocation's reservation; an import waits for
-	 * both reservations before its memory is unmapped, see pagoda_import_unmap(). Otherwise
-	 * TTM, for want of memory, left the allocation with a shared reservation, and waits for
-	 * its fences only: wait here.
+	 * TTM waits for @resv if @resv is the allocation's reservation; pagoda_import_unmap()
+	 * waits for @resv, too. Otherwise TTM, for want of memory, couldn't give the allocation
+	 * @resv instead of a shared reservation, and waits for the shared one only: wait here.
 	 */
 	if (fence && (bo->share.imported || bo->ttm.base.resv == resv) &&
 	    !dma_resv_reserve_fences(resv, 1))
@@ -141,7 +149,10 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 	dma_fence_put(fence);
 }
 
-/* Returns whether a resource is mapped in the aperture. Reservation held, or no user left. */
+/*
+ * Returns whether a resource has an address in the aperture that is mapped (MAP emitted, no UNMAP).
+ * The allocation's reservation is held, or the allocation has no user.
+ */
 bool pagoda_release_is_mapped(struct ttm_resource *res)
 {
 	return res->mem_type == TTM_PL_TT && pagoda_aperture_has_address(res) &&
@@ -149,9 +160,9 @@ bool pagoda_release_is_mapped(struct ttm_resource *res)
 }
 
 /*
- * Discards the content of an allocation that is about to be gutted: DISCARD_CONTENT in VRAM
- * (C46 - C48), else the pages leave the aperture. The reservation is held; may sleep and
- * allocate.
+ * Tells the device that the content of an allocation is gone, before TTM frees its memory: emits
+ * DISCARD_CONTENT in VRAM (C46 - C48), or unmaps the allocation from the aperture. The reservation
+ * is held; may sleep and allocate.
  */
 void pagoda_move_discard(struct pagoda_bo *bo)
 {
@@ -169,11 +180,11 @@ void pagoda_move_discard(struct pagoda_bo *bo)
 }
 
 /*
- * Releases the place of an allocation without references, in ttm_device_funcs.release_notify.
- * TTM has given the allocation a reservation of its own by now, which only a walk over the LRU
- * list may lock for a moment, to find that there is no reference to take. The loop, rather than
- * a lock, is no inversion of the order with reservations that the caller may hold. May sleep
- * and allocate.
+ * Releases the place of an allocation without references, in ttm_device_funcs.release_notify: emits
+ * DISCARD_CONTENT in VRAM, or unmaps the allocation from the aperture. The allocation has its own
+ * reservation &drm_gem_object._resv by now. Only a walk over an LRU list may hold _resv, for a
+ * moment, to find that there is no reference to take. To lock _resv in the order of reservations
+ * isn't possible, because the caller may hold others: tries in a loop. May sleep and allocate.
  */
 void pagoda_move_release(struct pagoda_bo *bo)
 {

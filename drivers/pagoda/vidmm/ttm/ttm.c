@@ -3,8 +3,8 @@
  * Callbacks of TTM, except for the moves of allocations (move.c).
  *
  * TTM also passes ghost objects, which it creates itself for the resource that a move leaves
- * behind: every callback asks pagoda_bo_is_ours() before it uses an allocation. Only
- * access_memory needn't, because it is reached through an allocation's mapping.
+ * behind, and struct pagoda_copy: a callback asks pagoda_bo_is_ours() before it takes an object for
+ * an allocation. Only access_memory needn't: TTM calls it for mapped allocations only.
  */
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
@@ -20,8 +20,9 @@
 #include "ttm.h"
 
 /*
- * Without CPU_VISIBLE the backing pages are hardly used but by the device, and changing the caching
- * of pages is expensive: the pages, and the CPU's mappings of them, stay cached.
+ * Returns how the CPU maps an allocation's backing pages: cached with CACHED, and also without
+ * CPU_VISIBLE, because then hardly anything but the device uses the pages, and to change the
+ * caching of pages is expensive; else write-combined.
  */
 static enum ttm_caching tt_caching(const struct pagoda_bo *bo)
 {
@@ -46,7 +47,7 @@ static struct ttm_tt *tt_create(struct ttm_buffer_object *ttm_bo, u32 page_flags
 		tt->notify = bo->flags & DRM_PAGODA_ALLOCATION_NOTIFY_IOMMU_UNMAP;
 		caching = tt_caching(bo);
 	}
-	/* An sg tt has an array of bus addresses, which TTM's pool then fills. */
+	/* ttm_sg_tt_init() allocates an array of bus addresses, too, which TTM's pool fills. */
 	if (ttm_sg_tt_init(&tt->base, ttm_bo, page_flags, caching)) {
 		kfree(tt);
 		return NULL;
@@ -63,9 +64,9 @@ static void tt_destroy(struct ttm_device *bdev, struct ttm_tt *tt)
 }
 
 /*
- * TTM is about to wait for all fences of an object. A caller that makes room may have plugged the
- * stream, and operations behind these fences may be collected there: send them now, because no
- * other thread sends them soon.
+ * Called before TTM waits for all fences of an object. Operations whose fence TTM waits for may be
+ * in the open paging buffer, which a caller that makes room for several allocations keeps open
+ * (pagoda_stream_plug()): queues the buffer now, because no other thread does so soon.
  */
 static void ttm_is_going_to_wait(struct ttm_buffer_object *bo)
 {
@@ -96,9 +97,9 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 }
 
 /*
- * Allocations in VRAM are evicted to the eviction segment, all others to the system segment. The
- * content of discardable allocations, and of TTM's ghost objects, isn't needed: without a
- * placement TTM waits for the object and frees its memory.
+ * Says where TTM evicts an object to: an allocation in VRAM to its eviction segments, others to the
+ * system segment. Page tables, discardable allocations and TTM's ghost objects get no place: their
+ * content isn't needed, and TTM waits for the object and frees its memory.
  */
 static void ttm_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement *placement)
 {
@@ -110,9 +111,9 @@ static void ttm_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement *
 }
 
 /*
- * Moves an allocation, or a ghost: TTM unlocks a move's ghost before TTM drops its reference,
- * and another eviction or a swap-out may come in between. The ghost's content isn't read again:
- * it needs no paging, but operations that still read the content have to end before.
+ * Moves an allocation; or gives a new struct pagoda_copy its place; or moves a ghost, which another
+ * eviction or a swap-out may find before TTM frees it. Only an allocation's content is copied. A
+ * ghost's content isn't needed any more, but operations that still read it have to end before.
  */
 static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operation_ctx *ctx,
 		    struct ttm_resource *new_mem, struct ttm_place *hop)
@@ -128,7 +129,10 @@ static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operati
 	return ret;
 }
 
-/* Returns whether evicting @bo gains memory: always for a ghost, which TTM is about to free. */
+/*
+ * Returns whether @bo may be evicted and that helps to make room at @place: always for a ghost,
+ * which TTM is about to free; not for an allocation that a VM or dmem.min keeps in place.
+ */
 static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
 	if (!pagoda_bo_is_ours(bo))
@@ -140,9 +144,10 @@ static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place 
 }
 
 /*
- * A placement with TTM_PL_FLAG_DESIRED asks for free room only, but TTM evicts for it all the same
- * while the caller is below its dmem.min or dmem.low: refuse, the driver's own victims come first.
- * A deleted object isn't moved any more, but TTM waits for its fences.
+ * Returns whether TTM may evict @bo to make room at @place. A place with TTM_PL_FLAG_DESIRED asks
+ * for free room only, but TTM evicts for it all the same while the caller's cgroup is below its
+ * dmem.min or dmem.low: returns false, because victims that the driver chooses come first. TTM
+ * doesn't move a deleted object any more, but waits for its fences.
  */
 static bool ttm_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
@@ -155,9 +160,10 @@ static bool ttm_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm
 }
 
 /*
- * The last reference to the object is gone. While its fences are pending TTM takes a reference of
- * its own, waits for them, and only then locks the object and frees its memory. From here on no
- * thread may find the allocation to move it, because TTM wouldn't wait for a later fence.
+ * Called when the last reference to the object is gone. If the object's fences are pending, TTM
+ * takes a reference, waits for the fences, and only then locks the object and frees its memory.
+ * From here on no thread may find the allocation and move it, because TTM wouldn't wait for the
+ * move's fence.
  */
 static void ttm_release_notify(struct ttm_buffer_object *bo)
 {
@@ -169,8 +175,10 @@ static void ttm_release_notify(struct ttm_buffer_object *bo)
 }
 
 /*
- * Pages that a lost copy should have written are cleared before they are swapped out: afterwards
- * there are no pages to clear, and the swapped content would be stale data of another client.
+ * Called before the object's pages are swapped out. Clears pages that a lost copy should have
+ * written: after the swap-out there would be no pages to clear, and the swapped content would be
+ * what another client left in the pages. Frees the pages of kept copies and of offers with
+ * decommit.
  */
 static void ttm_swap_notify(struct ttm_buffer_object *ttm_bo)
 {
@@ -201,7 +209,10 @@ static bool io_mem_is_tiled(struct ttm_buffer_object *bo)
 	return pagoda_bo_is_ours(bo) && pagoda_bo_of_ttm(bo)->tiling.layout.tiling;
 }
 
-/* The CPU maps VRAM of this device cached, like RAM; io_mem_pfn returns its pages. */
+/*
+ * Prepares a resource for a CPU mapping; -EINVAL if the CPU can't reach it. The CPU maps VRAM of
+ * this device cached, like RAM; ttm_io_mem_pfn() returns the page frames.
+ */
 static int ttm_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *res)
 {
 	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(bdev);
@@ -209,7 +220,7 @@ static int ttm_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *res)
 	if (res->mem_type != TTM_PL_VRAM)
 		return 0;
 	if (io_mem_is_tiled(res->bo)) {
-		/* A tiled resource has no address of its own, but that of its swizzling range. */
+		/* The CPU maps the window of a tiled allocation's swizzling range, not its VRAM. */
 		if (!pagoda_swizzle_is_shown(pagoda_bo_of_ttm(res->bo)))
 			return -EINVAL;
 	} else if (!pagoda_vram_is_visible(vidmm, res)) {

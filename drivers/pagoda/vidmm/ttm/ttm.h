@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What TTM, GEM, page faults and dma-buf call. */
+/* Functions of ttm/ that other directories use, and callbacks of TTM, GEM and page faults. */
 #ifndef PAGODA_VIDMM_TTM_TTM_H
 #define PAGODA_VIDMM_TTM_TTM_H
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moves by virtual addresses: TRANSFER and FILL in GPU_VIRTUAL mode. move_steps.c walks over the
- * pieces.
+ * Moves by virtual addresses: in GPU_VIRTUAL mode VIRTUAL_TRANSFER and VIRTUAL_FILL replace
+ * TRANSFER and FILL. move_steps.c walks over the pieces.
  *
- * A piece is mapped into the scratch windows of the paging process, used, and unmapped again, all
- * in the move's transaction:
+ * The memory of a piece is mapped into the scratch windows of the paging process, one for the
+ * source and one for the destination, copied or filled there, and unmapped, all in the move's
+ * transaction:
  *
  *	UPDATE_PAGE_TABLE	source, destination
  *	FLUSH_TLB		(C72)
@@ -12,17 +13,17 @@
  *	UPDATE_PAGE_TABLE	both invalid
  *	FLUSH_TLB		(C78)
  *
- * In the windows a piece is consecutive, however fragmented the memory is (C71). Memory with an
- * address in the aperture is mapped by its pages, not through the aperture: so the CPU executor
- * reaches the memory, too, and a single translation is enough.
+ * In the windows a piece has consecutive addresses, however fragmented its memory is (C71). Memory
+ * with an address in the aperture is mapped by its pages, not through the aperture: so the CPU
+ * executor reaches the memory, too, and a single translation is enough.
  *
  * Every packet may be repeated with the same result, so a buffer can be resumed at any packet. When
  * the rest of a buffer is given up the CPU invalidates the windows (pagoda_process_lost()): later
  * operations don't find mappings that were meant for the lost part.
  *
- * Where an allocation is mapped with unique driver protection, so are the windows (C143): a piece
- * ends where that protection begins, ends or changes. Elsewhere the protection is 0, because an
- * allocation may be mapped with several values.
+ * Bytes of an allocation that are mapped with a unique driver protection have this protection in
+ * the windows, too (C143): a piece ends where such a protection begins, ends or changes. Other
+ * bytes may be mapped with several protections, and have protection 0 in the windows.
  *
  * A virtual operation can't report that the allocation is busy, so TRANSFER is used for allocations
  * with set-up that can't be queued (pagoda_swizzle_needs_idle()).
@@ -62,7 +63,10 @@ static int side_init(struct pagoda_move_side *side, struct ttm_resource *res)
 	return side->extents ? 0 : -ENOMEM;
 }
 
-/* Allocates arrays; pagoda_virtual_fini() is called in any case. Returns 0 or -ENOMEM. */
+/*
+ * Allocates the arrays that a move by virtual addresses needs. Returns 0 or -ENOMEM; the caller
+ * calls pagoda_virtual_fini() in any case.
+ */
 int pagoda_virtual_init(struct pagoda_move *m)
 {
 	int ret = pagoda_unique_of(m->bo, &m->virtual.unique, &m->virtual.nr_unique);
@@ -71,7 +75,7 @@ int pagoda_virtual_init(struct pagoda_move *m)
 	return ret ?: side_init(&m->side[PAGODA_SCRATCH_DESTINATION], m->dst);
 }
 
-/* Undoes pagoda_virtual_init(), if that was called. */
+/* Frees the arrays of pagoda_virtual_init(), if that was called. */
 void pagoda_virtual_fini(struct pagoda_move *m)
 {
 	u32 i;
@@ -81,7 +85,10 @@ void pagoda_virtual_fini(struct pagoda_move *m)
 	kvfree(m->virtual.unique);
 }
 
-/* Operations on the windows are valid and never busy: there should be no error. */
+/*
+ * &pagoda_emit.emit for operations that map or unmap a scratch window. These are valid and never
+ * busy, so there should be no error; the first error is kept in @virtual.ret of the move.
+ */
 static void virtual_emit(void *arg, struct pagoda_paging_op *op)
 {
 	struct pagoda_move *m = arg;
@@ -91,7 +98,10 @@ static void virtual_emit(void *arg, struct pagoda_paging_op *op)
 	m->virtual.ret = m->virtual.ret ?: ret;
 }
 
-/* Returns the flags of the entries that map a side: the device snoops cached pages, not VRAM. */
+/*
+ * Returns the flags of the page table entries that map source or destination in @window. The device
+ * snoops system pages that the CPU caches, but not VRAM; the source is read-only.
+ */
 static u64 side_flags(struct pagoda_move *m, u32 window)
 {
 	u64 flags = PAGODA_PTE_NO_EXECUTE;
@@ -103,7 +113,10 @@ static u64 side_flags(struct pagoda_move *m, u32 window)
 	return flags;
 }
 
-/* Fills @extents with the next @size bytes of VRAM, advances, and returns the number of extents. */
+/*
+ * Fills @side->extents with the ranges of the next @size bytes in VRAM, advances @side->vram behind
+ * these, and returns the number of extents.
+ */
 static u32 side_collect(struct pagoda_move_side *side, u64 size)
 {
 	u32 nr = 0;
@@ -146,8 +159,9 @@ static u64 virtual_protection(struct pagoda_virtual *virtual, u64 done, u64 *siz
 }
 
 /*
- * Maps bytes [@done, @done + @size) of the allocation in a window and returns their address there.
- * VRAM is mapped from the side's cursor on.
+ * Emits operations that map bytes [@done, @done + @size) of the source or the destination in its
+ * window, and returns the bytes' address there. In VRAM the bytes begin at the position of the
+ * side's walk, which advances. Sets *@large if the mapping uses large pages.
  */
 static u64 virtual_map(struct pagoda_move *m, u32 window, u64 done, u64 size,
 		       const struct pagoda_emit *emit, bool *large)
@@ -189,7 +203,10 @@ static u32 virtual_direction(const struct pagoda_move *m)
 	return side_is_vram(m->dst) ? VIRTIO_PAGODA_LOCAL_TO_LOCAL : VIRTIO_PAGODA_LOCAL_TO_SYSTEM;
 }
 
-/* Emits the operation of a piece; on the first run, adds its cost and that of its mappings. */
+/*
+ * Emits the copy or fill of a piece, of @size bytes, if the move has a transaction; else adds to
+ * @m->cost the cost of @op and of mapping and unmapping the windows.
+ */
 static int virtual_op(struct pagoda_move *m, struct pagoda_paging_op *op, u64 size)
 {
 	struct pagoda_vidmm *vidmm = m->vidmm;
@@ -207,8 +224,9 @@ static int virtual_op(struct pagoda_move *m, struct pagoda_paging_op *op, u64 si
 }
 
 /*
- * Transfers bytes from @done on, at most @size, which is reduced to the size of the piece. Pieces
- * follow each other and cover the allocation once (C70). Returns 0 or a negative errno.
+ * Transfers a piece of the allocation that begins at byte @done: at most *@size bytes; reduces
+ * *@size to the piece's size. Calls follow each other and cover the allocation once (C70). Returns
+ * 0 or a negative errno. Without a transaction only adds up the cost.
  */
 int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size)
 {
@@ -243,9 +261,10 @@ int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size)
 }
 
 /*
- * Fills bytes of the destination with zeros, from @done on, where the destination's cursor is:
- * a piece at most, up to the next block that is known to hold zeros (C45). Advances the cursor
- * behind the bytes. Returns 0 or a negative errno.
+ * Fills a part of the destination with zeros, from byte @done on, which is the position of the
+ * destination's walk: at most a piece, up to the next block that is known to hold zeros (C45).
+ * Advances the walk behind that part. Returns 0 or a negative errno. Without a transaction only
+ * adds up the cost.
  */
 int pagoda_virtual_fill(struct pagoda_move *m, u64 done)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VM_BIND: application of an array of entries to the page tables.
+ * VM_BIND: application of an array of entries to the page tables and the gpuva tree.
  *
- * An array is one change: all memory the array can need is allocated first, then the page
- * tables for all entries are staged, and only then do gpuva tree and tables change, which can't
- * fail. The plan (bind_plan.c) has decided before whether the array may be accepted.
+ * An array is applied as a whole or not at all: all memory that the array can need is allocated
+ * first, then the change of the page tables for all entries is staged, and only then do page tables
+ * and gpuva tree change, which can't fail. Before, the plan (bind_plan.c) has accepted the array.
  */
 #include <linux/slab.h>
 #include <drm/drm_exec.h>
@@ -16,9 +16,10 @@
 #include "vm.h"
 
 /*
- * An array that is being applied to @vm, of which pagoda_vm.lock is held. Either all entries are
- * COPY and use @copies, or none is: then they use @maps and, for entries that map an allocation,
- * @places and @vm_bos. Each has one element per entry.
+ * Array of entries, @binds, that is being applied to @vm, of which pagoda_vm.lock is held. If all
+ * entries are COPY, @copies has one element per entry. Else no entry is COPY, and @maps, @places
+ * and @vm_bos have one element per entry; entries that map no allocation don't use @places and
+ * @vm_bos.
  */
 struct bind {
 	struct pagoda_vm *vm;
@@ -131,7 +132,7 @@ static int bind_describe(struct bind *bind)
 	return ret;
 }
 
-/* Drops the references to drm_gpuvm_bos: from now on only mappings in the VM keep them. */
+/* Frees the extents of @places, and drops the references of @vm_bos: mappings have their own. */
 static void bind_put_places(struct bind *bind)
 {
 	u32 i;
@@ -143,7 +144,7 @@ static void bind_put_places(struct bind *bind)
 	}
 }
 
-/* Stages the array's change of the page tables in *@update. On failure no mapping has changed. */
+/* Sets *@update to the array's staged change of the page tables; on failure none is staged. */
 static int bind_prepare(struct bind *bind, struct pagoda_pt_update **update)
 {
 	struct pagoda_space *space = bind->vm->space;
@@ -198,7 +199,7 @@ static int bind_try(struct bind *bind, struct dma_fence **fence)
 	return ret;
 }
 
-/* Without room for page tables, moves some of the VM's own allocations out of VRAM and retries. */
+/* Applies the array. While page tables find no room, moves private allocations out of VRAM. */
 static int bind_apply(struct bind *bind, struct dma_fence **fence)
 {
 	struct pagoda_room room = { .vm = bind->vm, .away = true, .last = true };
@@ -230,7 +231,7 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 		if (ret)
 			break;
 	}
-	/* Unmapped allocations keep their memory until the TLB flush has completed (C101). */
+	/* Keep the memory of unmapped allocations until the TLB flush has completed (C101). */
 	for (i = 0; !ret && *fence && (obj = drm_exec_obj(&exec, i)); i++)
 		dma_resv_add_fence(obj->resv, *fence, DMA_RESV_USAGE_BOOKKEEP);
 	drm_exec_fini(&exec);
@@ -239,9 +240,9 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 
 /*
  * Applies all entries, or none, of an array that pagoda_plan_array() accepted. Sets *@fence to the
- * fence after which the addresses can be used, with a reference; to NULL if they can be used at
- * once. Caller holds pagoda_vm.lock and no reservation. Returns 0, -EINVAL (driver protection that
- * isn't unique), -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ * fence after which the addresses can be used, with a reference; to NULL if the addresses can be
+ * used at once. Caller holds pagoda_vm.lock and no reservation. Returns 0, -EINVAL (driver
+ * protection that isn't unique), -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_bind_run(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		    struct dma_fence **fence)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The gpuva tree of a VM: mappings that the page tables show, or would show if their
+ * The gpuva tree of a VM: mappings that the page tables show, or would show if the mapped
  * allocations were resident.
  *
- * Ranges that fault on purpose, or that are only reserved, aren't in the tree: the plan
- * (bind_plan.c) has them. Nothing here fails: the callbacks of drm_gpuvm take their nodes from a
- * list of spare nodes, three per entry, the most that an entry can need. COPY entries need a
- * further node for each mapping that they make.
+ * Address ranges that fault on purpose, or that are only reserved, are in the plan (bind_plan.c),
+ * not in the tree. No change of the tree fails: the callbacks of drm_gpuvm take nodes from a list
+ * of spare nodes that were allocated before, three per entry, the most that an entry can need. COPY
+ * entries need a further node for each mapping that they make.
  *
- * A mapping with a window that repeats keeps the offset of the window, wherever the mapping was
- * cut; &pagoda_va.first says at which byte of the window the mapping begins.
+ * If a mapping with a repeating window is split, each part keeps the offset of the window in the
+ * allocation; &pagoda_va.first says at which byte of the window the part begins.
  */
 #include <linux/slab.h>
 #include "core/compat.h"
@@ -24,11 +24,12 @@
 /* Most nodes for one array: COPY entries that read each other's results multiply mappings. */
 #define BOOKS_MOST_SPARES	1000000
 
-/* ---- Nodes ------------------------------------------------------------------- */
+/* ---- Allocating and freeing nodes ---------------------------------------------- */
 
 /*
- * Returns the most mappings that COPY entry @index can make: one for each mapping in its source by
- * then, but at most one per page. @pieces has the results for the entries before.
+ * Returns the most mappings that COPY entry @index can make: one for each mapping that its source
+ * range can have when the entry is applied, but at most one per page. @pieces has what
+ * copy_pieces() returned for the entries before @index.
  */
 static u64 copy_pieces(struct pagoda_vm *vm, const struct pagoda_bind *binds, const u64 *pieces,
 		       u32 index)
@@ -43,14 +44,17 @@ static u64 copy_pieces(struct pagoda_vm *vm, const struct pagoda_bind *binds, co
 	for (i = 0; i < index && sum < most; i++) {
 		const struct pagoda_bind *other = &binds[i];
 
-		/* Either end of the other entry's destination may split a mapping of the source. */
+		/* Two more: each end of the other destination may split a mapping of the source. */
 		if (other->address < end && entry->offset < other->address + other->size)
 			sum += pieces[i] + 2;
 	}
 	return min(sum, most);
 }
 
-/* Adds to *@wanted the most nodes that COPY entries need; quadratic. Returns 0 or -ENOMEM. */
+/*
+ * Adds to *@wanted the most nodes that COPY entries can need, in time quadratic in @count. Returns
+ * 0; or -ENOMEM, also if there would be more than BOOKS_MOST_SPARES nodes.
+ */
 static int copies_count(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 			u64 *wanted)
 {
@@ -69,7 +73,7 @@ static int copies_count(struct pagoda_vm *vm, const struct pagoda_bind *binds, u
 }
 
 /*
- * Initializes @books and allocates all nodes that the entries can need; @count is 0 if only
+ * Initializes @books and allocates all nodes that the entries can need. @count may be 0 if only
  * whole mappings will be unmapped. Caller holds pagoda_vm.lock, and calls pagoda_books_fini()
  * also on failure. Returns 0 or -ENOMEM.
  */
@@ -95,8 +99,9 @@ int pagoda_books_init(struct pagoda_books *books, struct pagoda_vm *vm,
 }
 
 /*
- * Frees spare and dropped nodes, and drops the references of dropped nodes to allocations. Called
- * without reservations held, because the last reference to an allocation may be dropped.
+ * Frees the nodes in &pagoda_books.spares and &pagoda_books.dropped, and drops the references that
+ * the latter have to allocations. Called without reservations held, because a reference may be the
+ * last one to its allocation.
  */
 void pagoda_books_fini(struct pagoda_books *books)
 {
@@ -127,7 +132,7 @@ static void books_drop(struct pagoda_books *books, struct drm_gpuva *base)
 	list_add(&pagoda_va_of(base)->entry, &books->dropped);
 }
 
-/* ---- Steps ------------------------------------------------------------------- */
+/* ---- Callbacks of drm_gpuvm ------------------------------------------------------ */
 
 static int books_step_map(struct drm_gpuva_op *op, void *priv)
 {
@@ -145,19 +150,19 @@ static int books_step_map(struct drm_gpuva_op *op, void *priv)
 	return 0;
 }
 
-/* Returns the offset in the repeating window that @address of a mapping shows, or 0. */
+/* Returns the byte of the repeating window that mapping @va shows at @address; 0 without window. */
 static u64 books_first(const struct pagoda_va *va, u64 address)
 {
 	return va->window ? (va->first + address - va->base.va.addr) % va->window : 0;
 }
 
-/* Returns gem.offset for the part of a mapping that begins at @address. */
+/* Returns &drm_gpuva.gem.offset for the part of mapping @va that begins at @address. */
 static u64 books_offset(const struct pagoda_va *va, u64 address)
 {
 	return va->base.gem.offset + (va->window ? 0 : address - va->base.va.addr);
 }
 
-/* Returns a node for the part of @from that begins at @address, without range and allocation. */
+/* Returns a node for the part of @from from @address on; the caller sets range and allocation. */
 static struct pagoda_va *books_part(struct pagoda_books *books, const struct pagoda_va *from,
 				    u64 address)
 {
@@ -171,7 +176,7 @@ static struct pagoda_va *books_part(struct pagoda_books *books, const struct pag
 	return va;
 }
 
-/* drm_gpuva_remap() sets no flags, and an offset that is wrong if a window repeats. */
+/* Links a part after drm_gpuva_remap(), which sets no flags and, with a window, a wrong offset. */
 static void books_link_part(struct pagoda_va *part, enum drm_gpuva_flags flags, u64 offset,
 			    struct drm_gpuvm_bo *vm_bo)
 {
@@ -230,15 +235,18 @@ const struct drm_gpuvm_ops pagoda_vm_ops = {
 	.sm_step_unmap = books_step_unmap,
 };
 
-/* ---- Entries ----------------------------------------------------------------- */
+/* ---- Applying an entry of VM_BIND to the tree --------------------------------------- */
 
-/* Removes all mappings of a range from the gpuva tree, splitting those that reach beyond. */
+/* Unmaps a range in the gpuva tree; a mapping that reaches beyond keeps its parts outside. */
 void pagoda_books_unmap(struct pagoda_books *books, u64 address, u64 size)
 {
 	WARN_ON_ONCE(drm_gpuvm_sm_unmap(&books->vm->base, books, address, size));
 }
 
-/* Returns a node for the copy that COPY @entry makes of @from, with a drm_gpuvm_bo reference. */
+/*
+ * Returns a node, with a drm_gpuvm_bo reference, for the mapping that COPY @entry makes from the
+ * part of mapping @from that is in the entry's source range.
+ */
 static struct pagoda_va *copy_piece(struct pagoda_books *books, const struct pagoda_bind *entry,
 				    const struct pagoda_va *from)
 {
@@ -255,7 +263,7 @@ static struct pagoda_va *copy_piece(struct pagoda_books *books, const struct pag
 	return piece;
 }
 
-/* All mappings of the source are read before those of the destination are removed (C137). */
+/* Reads the source's mappings before removing the destination's: both may overlap (C137). */
 static void books_copy(struct pagoda_books *books, const struct pagoda_bind *entry)
 {
 	struct drm_gpuvm *base = &books->vm->base;
@@ -297,8 +305,9 @@ static void books_map(struct pagoda_books *books, const struct pagoda_bind *entr
 }
 
 /*
- * Changes the gpuva tree as @entry has changed the page tables. MAP: @vm_bo connects the VM with
- * the allocation; @shown: the allocation is resident, so the page tables show it.
+ * Changes the gpuva tree as @entry has changed the page tables. For MAP and MAP_FENCE: @vm_bo
+ * connects the VM with the allocation; @shown is true if the page tables show the allocation,
+ * because the GPU can use the allocation where it is.
  */
 void pagoda_books_note(struct pagoda_books *books, const struct pagoda_bind *entry,
 		       struct drm_gpuvm_bo *vm_bo, bool shown)

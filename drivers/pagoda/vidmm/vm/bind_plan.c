@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The addresses of a VM as they will be after all VM_BIND arrays that were accepted so far.
+ * The plan: use of a VM's addresses as it will be after all VM_BIND arrays accepted so far.
  *
- * Arrays that have to wait are accepted or refused when they are submitted. The rules about
- * free, reserved and mapped addresses are therefore checked against the plan, not against the
- * gpuva tree: an accepted array can't break a rule later, and addresses that a queued UNMAP
- * will free can be planned with at once (C138).
+ * Arrays that have to wait are accepted or refused when they are submitted. The rules about free,
+ * reserved and mapped addresses are therefore checked against the plan, not against the gpuva tree:
+ * an accepted array can't break a rule later, and an array may use addresses that a queued UNMAP
+ * will free (C138).
  *
  * The plan is two maps of pages, both protected by pagoda_vm.lock:
  *
  *	taken		state of a page: shows an allocation, shows zeros, faults on
  *			purpose, or is reserved only. No entry: the page is free
- *	reserved	number of the range, reserved by RESERVE, with the page; such pages
- *			are taken, too. No entry: the page isn't reserved
+ *	reserved	number of the RESERVE range that has the page; such a page is taken,
+ *			too. No entry: the page isn't reserved
  *
  * An array is planned entry by entry, each on top of the entries before (C135). Overwritten
  * values go to an undo log, so that an array can be taken back as a whole.
@@ -26,10 +26,13 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Flags for all memory of the plan: undoing an array must not fail, nor logging how to undo it. */
+/* Flags for all memory of the plan: neither undoing an array nor writing the undo log must fail. */
 #define PLAN_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
 
-/* Low bits of an entry of pagoda_vm_plan.taken; the bits above: for MAP, the allocation's id. */
+/*
+ * Use of a page: the low bits of an entry of &pagoda_vm_plan.taken. The bits above are, for MAP,
+ * the allocation's id.
+ */
 enum plan_kind {
 	PLAN_MAP,
 	PLAN_ZERO,
@@ -39,7 +42,7 @@ enum plan_kind {
 
 #define PLAN_KIND_BITS	2
 
-/* Pages @first to @last, which have the entry @value in @map; NULL = they have no entry. */
+/* Pages @first to @last with the entry @value in @map; @value NULL = the pages have no entry. */
 struct plan_range {
 	struct list_head entry;
 	struct maple_tree *map;
@@ -89,8 +92,9 @@ static void plan_collect(struct list_head *list, struct maple_tree *map, unsigne
 }
 
 /*
- * Stores @value for a range of pages. Logs in @undo, if not NULL, the old entries, then the whole
- * range without entry: the log is read backwards, so undoing clears the range first.
+ * Stores @value for a range of pages. Appends to the log @undo, if not NULL, the old entries, then
+ * the whole range without an entry: pagoda_plan_undo() reads the log backwards, and so clears the
+ * range first.
  */
 static void plan_set(struct maple_tree *map, unsigned long first, unsigned long last, void *value,
 		     struct list_head *undo)
@@ -127,8 +131,8 @@ void pagoda_plan_fini(struct pagoda_vm *vm)
 
 /*
  * Takes an array out of the plan again and empties @undo. CHOOSE entries get back the address that
- * the caller wanted, so that the array can be planned again. Caller holds pagoda_vm.lock. May
- * allocate; can't fail.
+ * they had before pagoda_plan_array(), so that the array can be planned again. Caller holds
+ * pagoda_vm.lock. May allocate; can't fail.
  */
 void pagoda_plan_undo(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count,
 		      struct list_head *undo)
@@ -150,7 +154,7 @@ void pagoda_plan_keep(struct list_head *undo)
 	plan_drop(undo);
 }
 
-/* ---- Questions --------------------------------------------------------------- */
+/* ---- Looking pages up in the plan --------------------------------------------- */
 
 static bool plan_is_free(struct pagoda_vm *vm, unsigned long first, unsigned long last)
 {
@@ -183,7 +187,7 @@ static bool plan_is_one_place(struct pagoda_vm *vm, unsigned long first, unsigne
 	*number = all ? xa_to_value(all) : 0;
 	if (!all)
 		return true;
-	/* After pagoda_plan_undo() a reserved range may be in several entries of one number. */
+	/* After pagoda_plan_undo() one reserved range may have several adjacent tree entries. */
 	while (value == all && mas.index <= first && mas.last < last) {
 		first = mas.last + 1;
 		value = mas_find(&mas, last);
@@ -191,9 +195,12 @@ static bool plan_is_one_place(struct pagoda_vm *vm, unsigned long first, unsigne
 	return value == all && mas.index <= first;
 }
 
-/* ---- Entries ----------------------------------------------------------------- */
+/* ---- Planning an entry of VM_BIND --------------------------------------------- */
 
-/* Returns the alignment for CHOOSE: for large pages if possible, for RESERVE 64 KiB at least. */
+/*
+ * Returns the alignment of a CHOOSE address: 2 MiB or 64 KiB if the entry is as large, so that
+ * large pages can be used; for RESERVE 64 KiB at least.
+ */
 static u64 plan_alignment(const struct pagoda_bind *entry)
 {
 	if (entry->size >= SZ_2M)
@@ -203,7 +210,9 @@ static u64 plan_alignment(const struct pagoda_bind *entry)
 	return PAGE_SIZE;
 }
 
-/* Moves *@start to the next free @size bytes below @end, aligned or not; false: there are none. */
+/*
+ * Moves *@start to the next @size free bytes below @end, aligned or not. Returns false without any.
+ */
 static bool plan_next_gap(struct pagoda_vm *vm, u64 *start, u64 end, u64 size)
 {
 	MA_STATE(mas, &vm->plan.taken, 0, 0);
@@ -221,7 +230,9 @@ static int plan_choose(struct pagoda_vm *vm, struct pagoda_bind *entry)
 
 	pagoda_vm_range(vm, &start, &end);
 	start = max(start, entry->address);
-	/* Each round skips taken pages, or goes to the next multiple of the alignment. */
+	/*
+	 * Each round goes to the next gap, and if that is unaligned, to the next aligned address.
+	 */
 	while (plan_next_gap(vm, &start, end, entry->size)) {
 		if (IS_ALIGNED(start, align)) {
 			entry->address = start;
@@ -234,7 +245,7 @@ static int plan_choose(struct pagoda_vm *vm, struct pagoda_bind *entry)
 	return -ENOMEM;
 }
 
-/* Marks pages free; those in a reserved range are marked as reserved only. */
+/* Marks pages free; pages that are in a reserved range get PLAN_RESERVED instead. */
 static void plan_free(struct pagoda_vm *vm, unsigned long first, unsigned long last,
 		      struct list_head *undo)
 {
@@ -276,7 +287,7 @@ static void plan_apply(struct pagoda_vm *vm, const struct pagoda_bind *entry, bo
 		plan_copy(vm, entry, undo);
 		return;
 	case DRM_PAGODA_BIND_UNMAP:
-		/* Without UPDATE, unmapped addresses aren't reserved any more. */
+		/* Without UPDATE, an UNMAP also ends the reservation of the addresses. */
 		if (!update)
 			plan_set(&vm->plan.reserved, first, last, NULL, undo);
 		plan_free(vm, first, last, undo);
@@ -298,8 +309,9 @@ static void plan_apply(struct pagoda_vm *vm, const struct pagoda_bind *entry, bo
 }
 
 /*
- * Numbers of the reserved range of addresses that an UPDATE array changes, and of the reserved
- * range that its COPY entries read; 0 = not known yet.
+ * Numbers of the one reserved range that an array with DRM_PAGODA_VM_BIND_UPDATE may change (@dst),
+ * and of the one reserved range that the array's COPY entries may read (@src); 0 until an entry has
+ * set the number.
  */
 struct plan_update {
 	u64 dst;
@@ -313,7 +325,11 @@ static bool plan_is_same(u64 number, u64 *all)
 	return number && number == *all;
 }
 
-/* Returns -EINVAL if the entry leaves the reserved ranges of the UPDATE array in @update (C134). */
+/*
+ * Checks an entry of an array with DRM_PAGODA_VM_BIND_UPDATE; @dst is the number of the reserved
+ * range that the entry changes. Returns 0, or -EINVAL if the entry changes or reads another
+ * reserved range than the entries before, or none (C134).
+ */
 static int plan_check_update(struct pagoda_vm *vm, const struct pagoda_bind *entry, u64 dst,
 			     struct plan_update *update)
 {
@@ -329,7 +345,7 @@ static int plan_check_update(struct pagoda_vm *vm, const struct pagoda_bind *ent
 	return 0;
 }
 
-/* Returns 0 if the plan allows the entry, else -EEXIST or -EINVAL. */
+/* Returns 0 if the plan allows the entry, else -EEXIST or -EINVAL. @update: NULL without UPDATE. */
 static int plan_check(struct pagoda_vm *vm, const struct pagoda_bind *entry,
 		      struct plan_update *update)
 {
@@ -371,11 +387,12 @@ static int plan_entry(struct pagoda_vm *vm, struct pagoda_bind *entry, struct pl
 }
 
 /*
- * Enters an array into the plan, if its entries, each valid by itself, break no rule there. CHOOSE
- * entries get their address. @update: the array changes one reserved range of addresses. @undo: an
- * empty list for pagoda_plan_undo() or pagoda_plan_keep(), which has to be called also on failure.
- * Caller holds pagoda_vm.lock. May sleep and allocate. Returns 0, -EEXIST (C131, C132, C133),
- * -EINVAL (C134), or -ENOMEM if CHOOSE found no free range.
+ * Enters an array, whose entries are each valid by themselves, into the plan if no entry breaks a
+ * rule of the plan. CHOOSE entries get their address. @update: all entries have to be in one
+ * reserved range of addresses. @undo: an empty list, in which the changes of the plan are logged;
+ * the caller gives the list to pagoda_plan_keep(), or on failure to pagoda_plan_undo(). Caller
+ * holds pagoda_vm.lock. May sleep and allocate. Returns 0, -EEXIST (C131, C132, C133), -EINVAL
+ * (C134), or -ENOMEM if CHOOSE found no free range.
  */
 int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count, bool update,
 		      struct list_head *undo)
@@ -397,8 +414,9 @@ int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count
 }
 
 /*
- * Marks free, in the plan, the addresses in a range that show @bo (C139), unless a later array has
- * given them another use. Caller holds pagoda_vm.lock. May allocate; can't fail.
+ * Marks free those addresses of a range that show @bo according to the plan (C139); addresses to
+ * which a later array gave another use stay as they are. Caller holds pagoda_vm.lock. May allocate;
+ * can't fail.
  */
 void pagoda_plan_forget(struct pagoda_vm *vm, u64 address, u64 size, const struct pagoda_bo *bo)
 {

@@ -2,15 +2,16 @@
 /*
  * Arrays of VM_BIND: applied at once, or queued until the fences they wait for have signalled.
  *
- * An array is accepted or refused when it is submitted: the plan (bind_plan.c) has the addresses as
- * queued arrays will leave them. An accepted array is applied at once if it waits for no fence and
- * the queue is empty. Otherwise the queue's worker applies it in its turn; the worker takes
- * pagoda_vm.lock, as ioctls do, but doesn't wait for fences with the lock held. The fence that an
- * array signals is published when the operations on page tables are in the stream, so that no
- * thread waits for a fence without work behind it.
+ * An array is accepted or refused when the array is submitted: the plan (bind_plan.c) has the use
+ * of the addresses as queued arrays will leave it. An accepted array is applied at once if it waits
+ * for no fence and the queue is empty. Otherwise the worker of the queue (&pagoda_vm.queue) applies
+ * the array after the arrays before it. The worker takes pagoda_vm.lock, as ioctls do, but doesn't
+ * wait for fences with the lock held. The fence that an array signals is published when the array's
+ * operations on page tables are in the stream of paging operations, so that no thread waits for a
+ * fence without work behind it.
  *
- * An accepted array that can't be applied leaves the VM unusable: arrays queued behind it, and
- * all later arrays, get ECANCELED.
+ * An accepted array that can't be applied leaves the VM unusable: arrays queued behind it, and all
+ * later arrays, end with ECANCELED.
  */
 #include <linux/slab.h>
 #include <drm/drm_device.h>
@@ -24,10 +25,13 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Attempts to apply a queued array while no other thread has a list of allocations locked. */
+/* Most attempts to apply a queued array while no other thread has a list of allocations locked. */
 #define QUEUE_TRIES	8
 
-/* Returns true if the array may succeed once no other thread has a list of allocations locked. */
+/*
+ * Returns true if an array that failed with @error may succeed while no other thread has a list of
+ * allocations locked.
+ */
 static bool bind_may_work(int error)
 {
 	return error == -ENOMEM || error == -EBUSY;
@@ -38,7 +42,7 @@ static bool bind_may_work(int error)
  * @count: Number of entries, not 0
  *
  * Context: May sleep.
- * Return: The array with zeroed entries, for pagoda_bind_job_put(); or NULL.
+ * Return: The array with zeroed entries, for pagoda_bind_job_put(); or NULL without memory.
  */
 struct pagoda_bind_job *pagoda_bind_job_create(u32 count)
 {
@@ -95,8 +99,8 @@ static struct pagoda_bind_job *queue_job(struct pagoda_deferred_item *item)
 }
 
 /*
- * Applies a queued array. An error other than -ENOMEM or -EBUSY, and any error if @last, makes the
- * VM unusable: all queued arrays end with -ECANCELED.
+ * Applies a queued array. -ENOMEM and -EBUSY, unless @last is set, leave the array for another
+ * attempt. Any other error makes the VM unusable: all queued arrays end with -ECANCELED.
  */
 static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool last)
 {
@@ -141,7 +145,7 @@ static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item
 	return ret;
 }
 
-/* Adds @add to wish.waits of the allocations: closing a handle searches queues only if above 0. */
+/* Adds @add to &pagoda_bo.wish.waits, the number of queued entries, of each entry's allocation. */
 static void job_count_waits(struct pagoda_bind_job *job, int add)
 {
 	u32 i;
@@ -195,7 +199,7 @@ void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo
 	}
 }
 
-/* ---- Asking for a change ------------------------------------------------------ */
+/* ---- Submitting an array ------------------------------------------------------ */
 
 /* Returns true if a fence that the array waits for doesn't exist yet or hasn't signalled. */
 static bool job_waits(struct pagoda_bind_job *job)
@@ -248,9 +252,9 @@ static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool wa
 }
 
 /*
- * Waits a quarter of a second at most for room in the VM's queue; the caller repeats the call until
- * there is room, a signal or no device (C144): fences that queued arrays wait for may never signal.
- * Returns 0, also if there is no room yet, or -ERESTARTSYS.
+ * Waits for room in the VM's queue, but only for a quarter of a second, because fences that queued
+ * arrays wait for may never signal. The caller repeats the call until there is room, a signal comes
+ * or the device is gone (C144). Returns 0, also if there is no room yet, or -ERESTARTSYS.
  */
 static int queue_wait_room(struct pagoda_vm *vm)
 {
@@ -260,7 +264,10 @@ static int queue_wait_room(struct pagoda_vm *vm)
 						    DRM_PAGODA_MAX_QUEUED_BINDS, HZ / 4), 0l);
 }
 
-/* Returns true if the array needs the queue and the queue is full. */
+/*
+ * Sets *@waits to whether the array has to be queued. Returns true if so and the queue is full;
+ * false if the VM is closed or unusable.
+ */
 static bool job_needs_room(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *waits)
 {
 	*waits = !pagoda_deferred_is_empty(&vm->queue) || job_waits(job);
@@ -268,7 +275,10 @@ static bool job_needs_room(struct pagoda_vm *vm, struct pagoda_bind_job *job, bo
 	       READ_ONCE(vm->queue.count) >= DRM_PAGODA_MAX_QUEUED_BINDS;
 }
 
-/* Makes or queues an array. Returns -EBUSY and sets @full if the queue has no room for it. */
+/*
+ * Applies or queues an array. Returns -EBUSY and sets *@full if the array has to be queued and the
+ * queue is full.
+ */
 static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full,
 		   struct dma_fence **fence)
 {
@@ -289,7 +299,10 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
 	return ret;
 }
 
-/* Keeps other threads' lists out. Doesn't wait for room meanwhile: user space has to retry. */
+/*
+ * Calls job_try() while no other thread has a list of allocations locked. Doesn't wait for room in
+ * the queue, but returns -EBUSY.
+ */
 static int job_try_alone(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 			 struct dma_fence **fence)
 {
@@ -304,18 +317,18 @@ static int job_try_alone(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 }
 
 /**
- * pagoda_vm_bind_job() - Submit an array of VM_BIND
+ * pagoda_vm_bind_job() - Submit an array of VM_BIND entries
  * @vm: The VM
  * @job: Array; each entry was checked by pagoda_vm_range_valid() and against its allocation;
  *	all entries are COPY or none is. CHOOSE entries get their addresses
  * @fence: Set to the fence after which the addresses can be used, with a reference; to NULL if they
  *	can be used at once, or the array was queued
  *
- * The array is accepted as a whole or not at all. The syncobjs of an accepted @job are
- * signalled in any case, if need be with an error.
+ * The array is accepted as a whole or not at all. The syncobjs of an accepted @job are signalled in
+ * any case, if need be with an error.
  *
- * Context: May sleep and allocate; waits for room in the VM's queue. Outside of sections and
- * reservations.
+ * Context: May sleep and allocate; waits for room in the VM's queue. Outside of pagoda_enter()
+ * sections and reservations.
  * Return: 0; -EEXIST or -EINVAL (the plan, or driver protection that isn't unique), -ENOENT
  * (the VM was closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or
  * -ERESTARTSYS.
@@ -400,8 +413,9 @@ static bool forget_next(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 *address
  * @vm: One of the client's VMs
  * @bo: Allocation; the caller has a reference
  *
- * Invalidates the mappings, which needs no memory, and removes them from the gpuva tree: addresses
- * are freed with the allocation (C139). Queued arrays don't map the allocation any more.
+ * Invalidates the mappings of @bo in @vm, which needs no memory, removes the mappings from the
+ * gpuva tree and marks their addresses free (C139). MAP entries of @bo in queued arrays become
+ * UNMAP.
  *
  * Context: May sleep and allocate. Outside of reservations.
  */

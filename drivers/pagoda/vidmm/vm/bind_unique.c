@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Driver protection with the unique bit: no mapping with another value may show the bytes of a
- * mapping that has the bit, until the range with the bit was made no-access (C142, WDDM 5.11).
+ * Driver protection with the unique bit (PAGODA_PROTECTION_UNIQUE): no mapping with another driver
+ * protection may show the bytes of a mapping that has the bit, until that mapping's range was made
+ * no-access or unmapped (C142, WDDM 5.11).
  *
- * Only allocations that were ever mapped with the bit are checked. All present mappings that
- * the array leaves, and all mappings it makes, are sorted by the bytes they show; two
- * overlapping mappings with different values, of which at least one has the bit, are a clash.
+ * Only allocations that were ever mapped with the bit, or that the array maps with the bit, are
+ * checked. All mappings that the array makes, and all present mappings but for pages that the array
+ * unmaps or makes no-access, are sorted by the bytes of the allocation that they show. Two
+ * overlapping mappings with different driver protection, of which at least one has the bit, are a
+ * clash.
  */
 #include <linux/maple_tree.h>
 #include <linux/slab.h>
@@ -20,8 +23,9 @@
 #include "vm.h"
 
 /*
- * Bytes [@start, @end) of an allocation, and the value of driver protection that a mapping of these
- * bytes has in its page table entries. With UNIQUE, no other mapping may give them another value.
+ * Bytes [@start, @end) of an allocation, and the driver protection, @value, that a mapping of these
+ * bytes has in its page table entries. If @value has the unique bit, no mapping of these bytes may
+ * have another value.
  */
 struct unique_part {
 	const struct pagoda_bo *bo;
@@ -31,9 +35,10 @@ struct unique_part {
 };
 
 /*
- * Check of one VM_BIND array. @owner has, by page number of the VM, the index of the last entry
- * that changes the page; @freed has the pages of all entries but MAP: mappings that the VM has
- * there aren't compared. @parts are the mappings to compare, with space for @room of them.
+ * Check of one VM_BIND array. @owner has, by page number of the VM's addresses, the index of the
+ * last entry that changes the page. @freed has the pages of all entries but MAP and MAP_FENCE:
+ * mappings that the VM has at these pages aren't compared. @parts are the mappings to compare, with
+ * space for @room of them.
  */
 struct unique {
 	struct pagoda_vm *vm;
@@ -86,7 +91,7 @@ static int unique_add_mapping(struct unique *unique, const struct pagoda_bo *bo,
 	return bind_unique_add(unique, bo, offset + skip, size, value);
 }
 
-/* Fills unique.owner and unique.freed from the array. */
+/* Fills @unique->owner and @unique->freed from the array. Returns 0 or -ENOMEM. */
 static int unique_plan(struct unique *unique)
 {
 	u32 i;
@@ -108,7 +113,10 @@ static int unique_plan(struct unique *unique)
 	return 0;
 }
 
-/* Adds the bytes that @entry maps at the pages around @page that no later entry changes. */
+/*
+ * Adds to @unique->parts what @entry maps at the pages of the range around @page in @unique->owner,
+ * in which @entry is the last to change the pages.
+ */
 static int unique_add_piece(struct unique *unique, const struct pagoda_bind *entry,
 			    unsigned long page)
 {
@@ -123,7 +131,10 @@ static int unique_add_piece(struct unique *unique, const struct pagoda_bind *ent
 				  PFN_PHYS(mas.last + 1 - mas.index), entry->driver_protection);
 }
 
-/* Adds the mappings that the array makes, but for parts that its own later entries change. */
+/*
+ * Adds to @unique->parts the mappings that the array makes, without pages that a later entry of the
+ * array changes.
+ */
 static int unique_add_array(struct unique *unique)
 {
 	unsigned long index = 0;
@@ -140,7 +151,7 @@ static int unique_add_array(struct unique *unique)
 	return ret;
 }
 
-/* Adds the parts of a mapping of the VM that are outside of unique.freed. */
+/* Adds to @unique->parts the pages of a present mapping of the VM that aren't in @unique->freed. */
 static int unique_add_left(struct unique *unique, const struct pagoda_va *va)
 {
 	const struct pagoda_bo *bo = pagoda_bo_of_gem(va->base.gem.obj);
@@ -198,7 +209,7 @@ static int unique_compare(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Adds the mappings, in all VMs, of each allocation with parts: once for each allocation. */
+/* Adds to @unique->parts the present mappings, in all VMs, of each allocation with a part. */
 static int unique_add_all_present(struct unique *unique)
 {
 	u32 nr = unique->nr_parts, i;
@@ -216,7 +227,7 @@ static int unique_add_all_present(struct unique *unique)
 	return ret;
 }
 
-/* Furthest end, in the allocation, of the parts so far that have this value. */
+/* Furthest end, in the allocation, of the parts so far that have driver protection @value. */
 struct unique_reach {
 	u64 end;
 	u64 value;
@@ -246,7 +257,10 @@ static bool unique_reaches(const struct unique_reach *reach, const struct unique
 	return reach->end > part->start && reach->value != part->value;
 }
 
-/* Returns true if two parts overlap, have different values, and at least one is unique. */
+/*
+ * Returns true if two parts of an allocation overlap and have different values, of which at least
+ * one has the unique bit.
+ */
 static bool unique_clashes(struct unique *unique)
 {
 	struct unique_reach any[2] = {}, only[2] = {};
@@ -289,8 +303,9 @@ static int unique_run(struct unique *unique)
 }
 
 /*
- * Returns 0 if an array keeps unique driver protection unique, else -EINVAL; or -ENOMEM. Caller
- * holds pagoda_vm.lock and the reservations of the entries' allocations.
+ * Returns 0 if no mapping that an array makes clashes with the driver protection of another mapping
+ * (C142), else -EINVAL; or -ENOMEM. Caller holds pagoda_vm.lock and the reservations of the
+ * entries' allocations.
  */
 int pagoda_unique_check(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count)
 {
@@ -319,7 +334,10 @@ static int unique_by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Joins sorted ranges that overlap or touch and have equal values. Returns the number left. */
+/*
+ * Joins adjacent elements of a sorted @list that overlap or touch and have equal values. Returns
+ * the number of elements left.
+ */
 static u32 unique_join(struct pagoda_unique *list, u32 count)
 {
 	u32 kept = 0, i;
@@ -358,7 +376,7 @@ static u32 unique_list(struct pagoda_bo *bo, struct pagoda_unique *list)
 }
 
 /**
- * pagoda_unique_of() - List the bytes of an allocation that have unique driver protection
+ * pagoda_unique_of() - List the bytes of an allocation that a VM maps with unique driver protection
  * @bo: Allocation, reservation held
  * @list: Set to an array of disjoint ranges sorted by offset, for kvfree(); NULL if there are
  *	none

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Changes of a VM's page tables: places of allocations, commits, invalidation. */
+/* Changes of a VM's page tables: memory that mappings show, commits, invalidation of mappings. */
 #include <linux/slab.h>
 #include "core/core.h"
 #include "core/life.h"
@@ -14,8 +14,8 @@
 #include "vm.h"
 
 /*
- * Waits for the fences of @resv in CPU_VIRTUAL mode, where the CPU changes entries at once instead
- * of in stream order: all jobs that use the entries must have completed first.
+ * In CPU_VIRTUAL mode, waits for the fences of @resv: there the CPU changes page table entries at
+ * once instead of behind earlier work, and all jobs that use the entries must have completed first.
  */
 static void vm_wait_for_users(struct pagoda_vm *vm, struct dma_resv *resv)
 {
@@ -26,8 +26,9 @@ static void vm_wait_for_users(struct pagoda_vm *vm, struct dma_resv *resv)
 }
 
 /*
- * Adds @fence, that of a TLB flush, to an allocation's reservation: before the flush, no other
- * allocation may get the memory (C101). Two slots are reserved: a move adds its fence, too.
+ * Adds @fence, that of a TLB flush, to an allocation's reservation @resv: before the flush, no
+ * other allocation may get the memory (C101). Reserves two slots, because the move that follows
+ * adds its fence, too; without memory for slots, waits for @fence.
  */
 static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dma_fence *fence)
 {
@@ -40,8 +41,9 @@ static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dm
 }
 
 /*
- * Invalidates the page table entries of a range. The allocation that they show has the reservation
- * @resv and keeps its memory until the TLB flush; @resv may be NULL. Can't fail.
+ * Invalidates the page table entries of a range. @resv is the reservation of the allocation that
+ * the entries show, which keeps its memory until the TLB flush has completed; NULL = no memory has
+ * to be kept. Can't fail.
  */
 void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64 va, u64 size)
 {
@@ -70,7 +72,7 @@ void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64
  * @vm_bo: Mappings of the allocation in one VM; the reservation of the allocation is held
  *
  * A private allocation that isn't offered gets into &pagoda_vm.evicted: the next submission to the
- * VM tries to make it resident again.
+ * VM tries to make the allocation resident again.
  */
 void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 {
@@ -110,12 +112,12 @@ void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_vm_bo_moves() - Invalidate the mappings of an allocation that is about to move
+ * pagoda_vm_bo_moves() - Invalidate all mappings of an allocation that is about to move
  * @bo: Allocation, reservation held
  *
- * The invalidation is in the stream before the move: a job that uses one of the addresses
- * afterwards faults instead of reaching memory that belongs to another allocation by then
- * (C101, C105).
+ * The device executes the invalidation before the move: a job that uses one of the addresses
+ * afterwards faults instead of reaching memory that may belong to another allocation by then (C101,
+ * C105).
  *
  * Context: May sleep and allocate. Not in a stream transaction.
  */
@@ -130,9 +132,9 @@ void pagoda_vm_bo_moves(struct pagoda_bo *bo)
 }
 
 /*
- * Carries out a staged change and consumes @update, also on failure. Replaces *@fence, which
- * may be NULL, by the fence behind the change if operations were emitted. Caller holds the VM's
- * reservation. Returns 0, or -ENOMEM if nothing has changed.
+ * Carries out the staged change @update, which is consumed also on failure. If the change emits
+ * paging operations, replaces *@fence, which may be NULL, by the fence that signals when these have
+ * completed. Caller holds the VM's reservation. Returns 0; or -ENOMEM, and nothing has changed.
  */
 int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 		     struct dma_fence **fence)
@@ -197,7 +199,7 @@ int pagoda_vm_make_tables_resident(struct pagoda_vm *vm)
 	return ret;
 }
 
-/* Remembers @fence, if not NULL, of the last operation on the space, whose lock is held. */
+/* Stores @fence, if not NULL, as that of the last operation on @vm->space, whose lock is held. */
 void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
 {
 	if (!fence)
@@ -207,11 +209,11 @@ void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
 }
 
 /*
- * Describes in @map the bytes [@offset, @offset + @size) of @bo as a mapping needs them (if a
- * window repeats, the bytes of the window). Fills in kind, allocation and memory, and completes the
- * flags; while the GPU can't use the allocation, the kind is INVALID. Caller holds the
- * reservation of @bo, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0
- * or -ENOMEM.
+ * Describes in @map the present memory of the bytes [@offset, @offset + @size) of @bo, for a
+ * mapping that shows these bytes (or, if a window repeats, of the window). Fills in @map->kind, the
+ * allocation and the memory, and completes @map->flags. While the GPU can't use the allocation
+ * where it is, @map->kind is PAGODA_MAP_INVALID. Caller holds the reservation of @bo, and calls
+ * pagoda_vm_place_put() on @place once @map was used. Returns 0 or -ENOMEM.
  */
 int pagoda_vm_place_get(struct pagoda_bo *bo, u64 offset, u64 size,
 			struct pagoda_vm_place *place, struct pagoda_map *map)
@@ -290,7 +292,7 @@ bool pagoda_vm_range_valid(const struct pagoda_vm *vm, u64 address, u64 size)
 
 /*
  * Fills @map with what page tables have to show for mapping @va. Caller holds the reservation of
- * its allocation, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0 or
+ * the mapped allocation, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0 or
  * -ENOMEM.
  */
 int pagoda_vm_va_place_get(struct pagoda_va *va, struct pagoda_vm_place *place,

@@ -2,12 +2,12 @@
 /*
  * Declarations that the files about address spaces share. The files about VM_BIND:
  *
- *	bind.c		applies an array of entries to the page tables
- *	bind_plan.c	decides whether an array is accepted: addresses as they will be after
- *			all arrays accepted before
- *	bind_books.c	the gpuva tree: mappings that the page tables show
- *	bind_unique.c	driver protection that no other mapping may contradict
- *	bind_queue.c	arrays that wait for fences
+ *	bind.c		applies an array of entries to the page tables and the gpuva tree
+ *	bind_plan.c	decides whether an array is accepted, by the use of the addresses as it
+ *			will be after all arrays that were accepted before
+ *	bind_books.c	changes the gpuva tree, which has the mappings
+ *	bind_unique.c	checks driver protection that no other mapping may contradict
+ *	bind_queue.c	accepts arrays, and queues those that wait for fences
  */
 #ifndef PAGODA_VIDMM_VM_INTERNAL_H
 #define PAGODA_VIDMM_VM_INTERNAL_H
@@ -32,8 +32,8 @@ struct pagoda_table_memory;
  * @spares: Nodes allocated in advance for mappings that the change makes
  * @dropped: Nodes removed from the tree, each with a reference to its allocation, which may be the
  *	last: such a reference must not be dropped with the allocation's reservation held
- * @now: For books_step_map(): members of the node of the mapping that is being made, whether the
- *	page tables don't show the mapping, and the drm_gpuvm_bo
+ * @now: Arguments of books_step_map() for the mapping that is being made: members of its node,
+ *	whether the page tables don't show the mapping (invalidated), and its drm_gpuvm_bo
  */
 struct pagoda_books {
 	struct pagoda_vm *vm;

@@ -2,8 +2,8 @@
 /*
  * Mappings that become valid again: mappings of allocations that moved are in the gpuva tree, but
  * not in the page tables. Such mappings of a VM are collected, whatever allocations they show, and
- * the page tables for them are changed at once, with one flush. Only after the commit the gpuva
- * tree marks the mappings valid.
+ * written to the page tables in batches, each with one TLB flush at most. The mappings are marked
+ * valid in the gpuva tree only after the page tables were changed.
  */
 #include <linux/slab.h>
 #include "mmu/mmu.h"
@@ -13,7 +13,7 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Most mappings per change of page tables: arrays with one element per mapping are allocated. */
+/* Most mappings in one batch, for which arrays with one element per mapping are allocated. */
 #define REBIND_BATCH	1024
 
 static int rebind_grow(struct pagoda_rebind *rebind)
@@ -33,8 +33,8 @@ static int rebind_grow(struct pagoda_rebind *rebind)
 /**
  * pagoda_rebind_add() - Collect the invalid mappings of an allocation
  * @rebind: Mappings collected so far
- * @vm_bo: Mappings of the allocation; nothing is collected if the GPU can't use the allocation
- *	where it is
+ * @vm_bo: Mappings of the allocation in the VM; nothing is collected if the allocation is offered
+ *	or is where the GPU can't use the allocation
  *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -104,8 +104,8 @@ static int rebind_batch(struct pagoda_rebind *rebind, struct drm_gpuva **vas, u3
 /**
  * pagoda_rebind_run() - Make the collected mappings valid
  * @rebind: Collected mappings; their allocations haven't moved since
- * @fence: *@fence, which may be NULL, is replaced by the fence behind the updates, if there
- *	were any
+ * @fence: *@fence, which may be NULL, is replaced by the fence that signals when the page tables
+ *	are updated, if paging operations were emitted
  *
  * Context: May sleep and allocate. The VM's page tables are resident.
  * Return: 0 or -ENOMEM; on failure some mappings may be valid.
@@ -131,9 +131,10 @@ void pagoda_rebind_fini(struct pagoda_rebind *rebind)
 }
 
 /*
- * Makes all of the VM's mappings of resident allocations valid. Replaces *@fence, which may be
- * NULL, by the fence behind the updates, if there were any. Caller holds the reservations of the
- * VM and of all mapped allocations; page tables are resident. Returns 0 or -ENOMEM.
+ * Makes valid the VM's invalid mappings of those allocations that the GPU can use at their present
+ * place. Replaces *@fence, which may be NULL, by the fence that signals when the page tables are
+ * updated, if paging operations were emitted. Caller holds the reservations of the VM and of all
+ * mapped allocations; page tables are resident. Returns 0 or -ENOMEM.
  */
 int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 {
@@ -141,7 +142,7 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 	struct drm_gpuvm_bo *vm_bo, *next;
 	int ret = 0;
 
-	/* evict.list doesn't change: a change needs a reservation that the caller holds. */
+	/* No other thread changes the list: a change needs a reservation that the caller holds. */
 	list_for_each_entry_safe(vm_bo, next, &vm->base.evict.list, list.entry.evict) {
 		ret = pagoda_rebind_add(&rebind, vm_bo);
 		if (ret)
@@ -156,6 +157,8 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 /**
  * pagoda_offer_hide() - Invalidate the mappings of allocations offered since the last submission
  * @vm: VM, its reservation held
+ *
+ * The allocations are those in &pagoda_vm.offered, which is empty afterwards.
  *
  * Context: May sleep and allocate. Not in a stream transaction.
  */

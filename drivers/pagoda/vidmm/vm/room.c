@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Room in VRAM for a VM that fills VRAM by itself.
+ * Room in VRAM for a VM whose own allocations fill VRAM.
  *
- * Private allocations share the reservation of their VM. A change of the VM holds the
- * reservation and relies on where the allocations are: allocations with mappings don't leave
- * VRAM meanwhile (&pagoda_vm.keep). When nothing is staged, some of them may leave, to make
- * room for page tables or for allocations that can't be used elsewhere. Allocations that the
- * GPU can use at their new place go first; then, if the caller executes nothing, allocations
- * that the next submission brings back. When no candidate is left, page tables and save areas
- * are placed in the reserve (reserve.c).
+ * Private allocations share the reservation of their VM. A thread that changes the VM's mappings
+ * holds this reservation and relies on the places of the allocations: private allocations with
+ * mappings don't leave VRAM meanwhile (&pagoda_vm.keep). Only while no change of page tables is
+ * staged may pagoda_room_make() move such allocations out of VRAM, to make room for page tables or
+ * for allocations that the GPU can use only in VRAM. Allocations that the GPU can use at their new
+ * place go first; then, for VM_BIND only, allocations that the next submission brings back. When no
+ * such allocation is left, page tables and save areas are placed in the reserve (reserve.c).
  */
 #include "core/core.h"
 #include "core/life.h"
@@ -18,7 +18,7 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Bytes that the first pagoda_room_make() tries to free; page tables are small. */
+/* Bytes of VRAM that the first pagoda_room_make() tries to free: page tables need little. */
 #define ROOM_FIRST	SZ_64K
 
 /* Returns true if VRAM is the only place where the GPU can use the allocation. */
@@ -43,7 +43,7 @@ u32 pagoda_room_rank(const struct pagoda_bo *bo)
 	return bo->flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS ? 0 : 1;
 }
 
-/* Fills in the place other than VRAM where the GPU can use @bo. Returns how many: 0 or 1. */
+/* Sets places[0] to a place outside of VRAM where the GPU can use @bo. Returns 1; 0 without one. */
 static u32 room_elsewhere(struct pagoda_bo *bo, struct ttm_place *places)
 {
 	u32 n = pagoda_bo_placement_resident(bo, places);
@@ -75,7 +75,7 @@ static struct pagoda_bo *room_private(struct pagoda_vm *vm, struct drm_gpuva *va
 	       bo : NULL;
 }
 
-/* Returns BIT(step) of the pagoda_priority_step() of each private allocation in VRAM, ORed. */
+/* Returns the pagoda_priority_step() of all mapped private allocations in VRAM, as a bit mask. */
 static u32 room_steps(struct pagoda_vm *vm)
 {
 	struct drm_gpuva *va;
@@ -107,7 +107,11 @@ static u64 room_spill_step(struct pagoda_vm *vm, u32 step, u64 bytes, bool away)
 	return done;
 }
 
-/* Moves private allocations out of VRAM: first offered, then low priorities (C168). */
+/*
+ * Moves mapped private allocations out of VRAM until @bytes have left: offered ones first, then by
+ * priority, lowest first (C168). Without @away, only offered ones are moved to where the GPU can't
+ * use them. Returns the number of bytes that left.
+ */
 static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
 {
 	unsigned long steps = room_steps(vm);
@@ -124,11 +128,12 @@ static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
 
 /**
  * pagoda_room_make() - Move private allocations out of VRAM, each time more of them
- * @room: The VM and how to make room; @room->bytes is 0 the first time. The VM's reservation
- *	and &pagoda_vm.lock are held, nothing is being staged
+ * @room: The VM and how to make room; @room->bytes is 0 the first time. The VM's reservation and
+ *	&pagoda_vm.lock are held, and no change of page tables is staged
  *
- * Moves only allocations with mappings: TTM evicts the others. When nothing could be moved, the
- * reserve is opened to page tables and save areas if one of them found no place.
+ * Moves only allocations with mappings: TTM evicts the others. If no allocation could be moved and
+ * @room->last is set, the reserve is opened to page tables and save areas if one of these has found
+ * no place in VRAM.
  *
  * Context: May sleep and allocate.
  * Return: true if allocations were moved or the reserve was opened: a retry may find room.
@@ -152,10 +157,11 @@ bool pagoda_room_make(struct pagoda_room *room)
 }
 
 /*
- * Makes a page table or save area of the VM resident. Caller holds the VM's reservation. The VM's
- * own allocations are evicted only with PAGODA_VM_KEEP_BOUND, and then only private allocations
- * without mappings. The reserve is used with PAGODA_VM_KEEP_NOTHING, or once pagoda_room_make()
- * has opened it. Returns 0, -ENOMEM, or another error of pagoda_bo_place().
+ * Makes @bo, a page table or save area of the VM, resident. Caller holds the VM's reservation. Of
+ * the VM's own allocations, only private ones without mappings are evicted for @bo, and only with
+ * PAGODA_VM_KEEP_BOUND. If there is no other room, @bo is placed in the reserve with
+ * PAGODA_VM_KEEP_NOTHING, or once pagoda_room_make() has opened the reserve. Returns 0, -ENOMEM, or
+ * another error of pagoda_bo_place().
  */
 int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {
@@ -183,7 +189,8 @@ int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 /**
  * pagoda_room_keep() - Set which of a VM's allocations don't leave VRAM, and shut the reserve
  * @vm: VM, its reservation held
- * @keep: Kinds of allocations; pagoda_room_make() may be called unless %PAGODA_VM_KEEP_NOTHING
+ * @keep: New value of &pagoda_vm.keep; unless it is %PAGODA_VM_KEEP_NOTHING, the caller may call
+ *	pagoda_room_make() afterwards
  */
 void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep)
 {
@@ -193,7 +200,7 @@ void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep)
 }
 
 /**
- * pagoda_room_leave() - Evict an allocation from VRAM, if it is there
+ * pagoda_room_leave() - Evict an allocation from VRAM, unless it is elsewhere
  * @bo: Allocation, reservation held
  *
  * Context: May sleep and allocate.
@@ -208,7 +215,7 @@ int pagoda_room_leave(struct pagoda_bo *bo)
  * pagoda_room_leave_all() - Evict all private allocations with mappings from VRAM
  * @vm: VM, locked, its reservation held
  *
- * The next submission brings them back.
+ * The next submission to the VM brings the allocations back.
  *
  * Context: May sleep and allocate.
  * Return: 0 or a negative errno.
@@ -231,7 +238,7 @@ int pagoda_room_leave_all(struct pagoda_vm *vm)
 /**
  * pagoda_room_demand_all() - Add up the memory that private allocations with mappings need
  * @vm: VM, locked, its reservation held
- * @demand: Sum to which all of these allocations are added that aren't offered
+ * @demand: Sum to which those of the allocations are added that aren't offered
  */
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
 {
@@ -251,8 +258,8 @@ void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
  * @interruptible: Signals end the wait
  * @timeout: Jiffies, for all VMs together
  *
- * Page tables and save areas stay while a job of their VM executes (C85, C123), and may be
- * evicted afterwards.
+ * Page tables and save areas stay in place while a job of their VM executes (C85, C123). Waits
+ * until all fences in the reservations of all VMs have signalled.
  *
  * Context: Sleeps, as long as jobs last. Outside of reservations.
  * Return: 0, -ERESTARTSYS or -ETIME.
@@ -274,12 +281,15 @@ int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long t
 }
 
 /**
- * pagoda_residency_enter() - Lock pagoda_vidmm.residency as an attempt needs it
+ * pagoda_residency_enter() - Lock pagoda_vidmm.residency as an attempt needs the lock
  * @vidmm: The manager
  * @attempt: Attempt that follows
- * @interruptible: Signals end the wait
+ * @interruptible: Signals end the wait, but only fatal signals a wait for the lock for writing
  *
- * Context: May sleep; for EMPTIED as long as jobs last. Outside of reservations and VMs' locks.
+ * SHARED locks for reading. ALONE and EMPTIED lock for writing and raise &pagoda_vidmm.pressing;
+ * EMPTIED then waits until the jobs of all VMs have ended.
+ *
+ * Context: May sleep, for EMPTIED as long as jobs last. Outside of reservations and pagoda_vm.lock.
  * Return: 0, -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Save areas of contexts: a save area is the allocation in which an engine keeps a context's
- * registers between jobs. A save area names the root of the VM's page tables (C84), and stays in
- * place while a job of its context is in flight (C85).
+ * registers between jobs. A save area contains the address of the root of the VM's page tables
+ * (C84), and stays in place while a job of the VM is in flight (C85).
  */
 #include "core/core.h"
 #include "mmu/mmu.h"
@@ -14,7 +14,7 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Root fields of struct virtio_pagoda_context_image, written by one operation as private data. */
+/* Root fields of struct virtio_pagoda_context_image; one UPDATE_CONTEXT_ALLOCATION writes all. */
 struct save_root {
 	__le64 root_address;
 	__le64 root_entries;
@@ -56,7 +56,10 @@ static u32 save_flags(const struct pagoda_bo *save)
 	return flags;
 }
 
-/* Waits until the device has initialized the area: jobs may follow as soon as this returns. */
+/*
+ * Has the device initialise the save area, and waits for that: jobs may follow at once. Returns 0
+ * or a negative errno.
+ */
 static int save_init(struct pagoda_save *save)
 {
 	struct pagoda_vidmm *vidmm = save->vm->vidmm;
@@ -110,9 +113,10 @@ static struct pagoda_map save_map(struct pagoda_bo *save, struct pagoda_map_exte
 }
 
 /*
- * Has the device write @root into the save area, through a scratch window of the paging process. In
- * CPU_VIRTUAL mode the CPU changes the window's entries at once: before that the device has to have
- * executed earlier uses of the window, and this use before scratch_lock is dropped.
+ * Has the device write @root into the save area, through a scratch window of the paging process,
+ * and waits for the write. In CPU_VIRTUAL mode the CPU changes the window's page table entries at
+ * once: the device must have executed all earlier uses of the window before the save area is mapped
+ * there, and this write before the save area is unmapped.
  */
 static void save_update_root(struct pagoda_save *save, const struct save_root *root)
 {
@@ -162,7 +166,7 @@ static bool save_root_is(const struct pagoda_root *a, const struct pagoda_root *
 	return a->address == b->address && a->entries == b->entries && a->segment == b->segment;
 }
 
-/* Has the save area, which is resident, name the root of the VM's page tables (C84). */
+/* Writes the root of the VM's page tables into a resident save area that has another root (C84). */
 static void save_name_root(struct pagoda_save *save)
 {
 	struct pagoda_vm *vm = save->vm;
@@ -183,8 +187,8 @@ static void save_name_root(struct pagoda_save *save)
  * pagoda_save_validate() - Make the save area of a context resident
  * @save: Save area, the VM's lock and reservation held
  *
- * The save area names the root of the VM's page tables afterwards, also if it couldn't be
- * resident when the root moved.
+ * Afterwards the save area contains the present root of the VM's page tables, even if the save area
+ * couldn't be made resident when the root changed.
  *
  * Context: May sleep, allocate and evict other allocations.
  * Return: 0, -ENOMEM, or another error of pagoda_bo_place().
@@ -202,9 +206,9 @@ int pagoda_save_validate(struct pagoda_save *save)
 }
 
 /*
- * Has the save areas of the VM name the current root of the VM's page tables (C84). A save area
- * that can't be made resident names the root when its context is next validated. Caller holds the
- * VM's lock and reservation.
+ * If the root of the VM's page tables has changed, writes the new root into all save areas of the
+ * VM (C84). A save area that can't be made resident gets the root in its next
+ * pagoda_save_validate(). Caller holds the VM's lock and reservation.
  */
 void pagoda_save_update_roots(struct pagoda_vm *vm)
 {
@@ -219,7 +223,10 @@ void pagoda_save_update_roots(struct pagoda_vm *vm)
 		pagoda_save_validate(save);
 }
 
-/* If its content was lost, initialises the save area with registers of zero. */
+/*
+ * Initialises a save area whose content was lost: the context's registers are zero afterwards.
+ * Returns 0 or a negative errno.
+ */
 static int save_rebuild(struct pagoda_save *save)
 {
 	int ret;
@@ -240,9 +247,10 @@ static int save_rebuild(struct pagoda_save *save)
 }
 
 /*
- * Rebuilds the save areas of the VM after a reset of the device. Afterwards all of them name the
- * root, which an update that was given up may have missed. Caller holds the VM's lock and
- * reservation; the VM's page tables are rebuilt. Returns 0, -ENOMEM or -EIO.
+ * After a reset of the device, initialises those save areas of the VM that have lost their content,
+ * and writes the root of the page tables into all save areas, because the reset may have prevented
+ * an earlier write. Caller holds the VM's lock and reservation; the VM's page tables are rebuilt.
+ * Returns 0, -ENOMEM or -EIO.
  */
 int pagoda_save_rebuild(struct pagoda_vm *vm)
 {
@@ -277,7 +285,7 @@ static struct pagoda_bo *save_create_bo(struct pagoda_vm *vm)
 
 /**
  * pagoda_save_drop() - Free a save area that isn't in &pagoda_vm.saves
- * @save: Save area; no job of its context runs: pagoda_vm_may_evict() needn't protect it any more
+ * @save: Save area; no job of its context runs, so pagoda_vm_may_evict() needn't keep it in place
  *
  * Context: May sleep.
  */
@@ -288,14 +296,15 @@ void pagoda_save_drop(struct pagoda_save *save)
 }
 
 /**
- * pagoda_save_create() - Make the save area of a context
+ * pagoda_save_create() - Allocate the save area of a context, and make it resident
  * @save: Filled in
  * @vm: VM that the context runs in; its lock and reservation are held
  * @context: Number of the context
  *
- * The caller makes the VM's tables resident and calls pagoda_save_enter(), or pagoda_save_drop().
+ * The caller then makes the VM's page tables resident and calls pagoda_save_enter(), or gives up by
+ * pagoda_save_drop().
  *
- * Context: May sleep, allocate and evict other allocations; waits for the device.
+ * Context: May sleep, allocate and evict other allocations.
  * Return: 0 or a negative errno.
  */
 int pagoda_save_create(struct pagoda_save *save, struct pagoda_vm *vm, u64 context)
@@ -317,7 +326,7 @@ int pagoda_save_create(struct pagoda_save *save, struct pagoda_vm *vm, u64 conte
 }
 
 /**
- * pagoda_save_enter() - Initialize a save area and add it to those of the VM
+ * pagoda_save_enter() - Initialise a save area and add it to &pagoda_vm.saves
  * @save: Save area from pagoda_save_create(), still resident
  * @vm: VM, its lock and reservation held; its page tables are resident
  *

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page tables as allocations: each table is a kernel allocation in VRAM with the reservation of
- * its VM, contiguous and aligned to its size. Only eviction moves a table, and copies nothing,
- * because mmu/ keeps the content of each table.
+ * Page tables as allocations: each table is a kernel allocation in VRAM with the reservation of its
+ * VM, contiguous and aligned to its size. A table leaves its place only by eviction, which copies
+ * nothing, because mmu/ has a copy of the content of each table.
  */
 #include "core/core.h"
 #include "mmu/mmu.h"
@@ -46,9 +46,9 @@ int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_me
 }
 
 /*
- * Frees a page table at once, although the device may reach the table until @fence signals: only
- * paging operations write to the VRAM next, and the device executes them behind the flush before
- * @fence. Caller holds the VM's reservation.
+ * Frees a page table at once, although the device may read the table until @fence, that of a TLB
+ * flush, signals. This is safe because only paging operations write to the freed VRAM next, and the
+ * device executes these operations after the flush. Caller holds the VM's reservation.
  */
 void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
 			  struct dma_fence *fence)
@@ -61,9 +61,9 @@ void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memo
 }
 
 /*
- * Returns true if no job of the VM is in flight, nor paging of its tables and save areas. While
- * &pagoda_vidmm.pressing isn't 0, because an operation can't be served otherwise, only jobs count,
- * and the eviction of a table waits for the paging.
+ * Returns true if no job of the VM is in flight, nor paging of the VM's page tables and save areas.
+ * While &pagoda_vidmm.pressing isn't 0, because another operation finds no room otherwise, only
+ * jobs count: the eviction of a table then waits for the paging.
  */
 static bool vm_is_idle(struct pagoda_vm *vm)
 {
@@ -76,15 +76,16 @@ static bool vm_is_idle(struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_vm_may_evict() - Tell whether VMs allow to evict an allocation now
+ * pagoda_vm_may_evict() - Tell whether VMs allow an allocation to be evicted now
  * @bo: Allocation, reservation held
  *
- * Page tables and save areas may move only while no job of their VM executes (WDDM 5.4, C85): a
+ * Page tables and save areas may move only while no job of their VM is in flight (WDDM 5.4, C85): a
  * submitted job finds both where they were at submission. Allocations that queued VM_BIND arrays
- * will map stay for these arrays (C145) unless an operation can't be served otherwise, because the
- * fences that an array waits for may never signal.
+ * will map stay for these arrays (C145); but not while &pagoda_vidmm.pressing isn't 0, because the
+ * fences that an array waits for may never signal. &pagoda_vm.keep may forbid more.
  *
- * Return: false if a VM keeps @bo in place, or @bo may not move at all (&pagoda_bo.choice.keep).
+ * Return: false if a VM keeps @bo in place, or if the call that holds the reservation does
+ * (&pagoda_bo.choice.keep).
  */
 bool pagoda_vm_may_evict(struct pagoda_bo *bo)
 {
@@ -101,9 +102,10 @@ bool pagoda_vm_may_evict(struct pagoda_bo *bo)
 }
 
 /*
- * Takes the root of the VM's page tables from the device, which refuses flushes that name the root
- * from then on: flushes in the stream have to complete first, and the space's lock, which the
- * caller holds, keeps further flushes back. A dma_fence signalling path never takes that lock.
+ * Has the device forget the root of the VM's page tables, and so refuse TLB flushes that name the
+ * root. First waits for the flushes that were emitted before; the space's lock, which the caller
+ * holds, keeps further flushes back. The dma_fence signalling path never takes the space's lock, so
+ * the wait ends.
  */
 static void vm_table_detach(struct pagoda_vm *vm)
 {
@@ -117,9 +119,9 @@ static void vm_table_detach(struct pagoda_vm *vm)
  * pagoda_vm_table_evict() - Unlink a page table whose memory is about to be dropped
  * @bo: Allocation, reservation held; nothing is done unless @bo is a page table
  *
- * Puts the last update of the table, the update of its parent's entry and a flush into the
- * stream (C91). Drops the reference that the address space had to @bo: a table that is restored
- * gets a new allocation.
+ * Emits the last update of the table, the update of the entry in the parent table, and a TLB flush
+ * (C91); a root is first taken from the device. Drops the reference that the VM had to @bo: a table
+ * that is restored gets a new allocation.
  *
  * Context: May sleep and allocate.
  */

@@ -3,9 +3,10 @@
  * Calls of mmu/ to the memory manager: memory for page tables, and commands that tell the device
  * the roots of page tables.
  *
- * Tables of the paging process are system memory that the device reaches by a bus address for
- * as long as the device exists. These tables are no allocations: TTM doesn't know them and can't
- * evict them (C75). In CPU_VIRTUAL mode all tables are system memory, because the CPU writes them.
+ * Page tables of the paging process (address space 0) are system memory that the device reaches by
+ * a bus address for as long as the device exists. These tables are no allocations: TTM doesn't know
+ * them and can't evict them (C75). In CPU_VIRTUAL mode the tables of all spaces are system memory,
+ * because the CPU writes them.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
@@ -74,7 +75,7 @@ static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 	queue_work(table->vidmm->ttm.wq, &table->work);
 }
 
-/* The bus address is aligned to @size, as page tables require: dma_alloc_pages() does that. */
+/* Allocates a page table in system memory; dma_alloc_pages() aligns the bus address to @size. */
 static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 size,
 			       struct pagoda_table_memory *memory)
 {
@@ -158,7 +159,7 @@ static int tables_command_root(struct pagoda_vidmm *vidmm, u32 space,
 	return pagoda_vidmm_command_locked(vidmm, &command);
 }
 
-/* Sets the root on the device and in vidmm->roots, where page walks of the CPU executor begin. */
+/* Sets the root on the device and in &pagoda_vidmm.roots, for page walks of the CPU executor. */
 static int tables_set_root(void *owner, u32 space, const struct pagoda_root *root)
 {
 	struct pagoda_vidmm *vidmm = owner;
@@ -182,8 +183,9 @@ static void tables_written(void *owner, const struct pagoda_paging_op *op)
 }
 
 /*
- * Waits until all jobs of the VM have completed: their fences signal although the caller holds the
- * VM's reservation, which keeps further jobs from being submitted.
+ * Waits until all jobs of the VM have completed; @space_data is the VM, or NULL for the paging
+ * process, which has no jobs. The caller holds the VM's reservation, which keeps further jobs from
+ * being submitted and is needed by no job to complete.
  */
 static void tables_suspend(void *owner, void *space_data)
 {
@@ -222,13 +224,16 @@ static bool tables_possible(const struct pagoda_vidmm *vidmm)
 	return vidmm->info->va_bits && tables_has_ops(vidmm, OP(UPDATE_PAGE_TABLE) | OP(FLUSH_TLB));
 }
 
-/* Returns 0 if the device supports the update mode, else -ENODEV and an error in the log. */
+/*
+ * Returns 0 if the device supports the update mode, or has no address spaces and the mode is the
+ * default; else logs an error and returns -ENODEV.
+ */
 static int tables_check_mode(struct pagoda_vidmm *vidmm, enum virtio_pagoda_update_mode mode)
 {
 	const char *name = pagoda_vidmm_mode_name(mode);
 
 	if (!tables_possible(vidmm)) {
-		/* gpu_physical is the default: don't fail if the user asked for nothing else. */
+		/* gpu_physical is the default: don't fail if the user may not have asked for it. */
 		if (mode == VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL)
 			return 0;
 		drm_err(vidmm->drm, "update_mode=%s: the device has no address spaces\n", name);
@@ -278,8 +283,9 @@ static void tables_note_flush(void *arg, const struct virtio_pagoda_packet *pack
  * @sub: Submission with the packets
  * @start: Offset of the first packet that the CPU executed
  *
- * A FLUSH_TLB among the packets didn't reach the device, which still caches translations.
- * Setting a root again makes the device drop the translations of the space.
+ * A FLUSH_TLB among the packets that the CPU executed didn't reach the device, which still caches
+ * translations. If there is one, the roots of all address spaces are set again: then the device
+ * drops the translations of these spaces.
  *
  * Context: dma_fence signalling path: doesn't allocate. The device executes nothing of the
  * paging queue meanwhile.
@@ -291,7 +297,7 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 	u32 space, count = vidmm->info->max_address_spaces;
 	int ret = 0;
 
-	/* An executor with an aperture executes all buffers: then the device has no TLB. */
+	/* A CPU executor with an aperture executes all paging buffers: the device has no TLB. */
 	if (!vidmm->mmu || vidmm->executor->aperture)
 		return;
 	pagoda_paging_walk(sub->data, sub->built, start, tables_note_flush, &flushes);
@@ -306,7 +312,7 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 }
 
 /**
- * pagoda_tables_forget() - Note that the device was reset and has no roots
+ * pagoda_tables_forget() - Note that the device was reset and has no roots of page tables
  * @vidmm: The manager
  *
  * Context: May sleep.
@@ -329,8 +335,8 @@ void pagoda_tables_forget(struct pagoda_vidmm *vidmm)
  * If the device has no address spaces, &pagoda_vidmm.mmu stays NULL.
  *
  * Context: Probe; may sleep.
- * Return: 0; -ENODEV if the device doesn't support the update mode; -ENOMEM; or the device's
- * answer to SET_ROOT.
+ * Return: 0; -ENODEV if the device doesn't support the update mode; -ENOMEM; or the errno with
+ * which the device refused SET_ROOT.
  */
 int pagoda_tables_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {

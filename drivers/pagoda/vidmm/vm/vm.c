@@ -4,12 +4,13 @@
  * mappings.
  *
  * Page tables are allocations in VRAM (table_memory.c), or system memory in CPU_VIRTUAL mode. The
- * tables of an idle VM may be evicted; the next change of the VM's mappings brings them back.
+ * tables of an idle VM may be evicted; the next change of mappings, or the next job of the VM,
+ * brings the tables back.
  *
- * The mappings of an allocation are invalidated before the allocation moves, earlier in the
- * stream than the move. The mappings become valid again in a MAKE_RESIDENT, VM_BIND or SUBMIT that
- * finds the allocation where the GPU can use it, not in the move: page tables may have to be
- * allocated, which a move must not do.
+ * The mappings of an allocation are invalidated before the allocation moves: the device executes
+ * the invalidation before the move. The mappings become valid again in a MAKE_RESIDENT, RECLAIM or
+ * SUBMIT that finds the allocation where the GPU can use it, not in the move: page tables may have
+ * to be allocated, which a move must not do.
  */
 #include <linux/slab.h>
 #include <drm/drm_exec.h>
@@ -30,7 +31,7 @@
 #define VM_START	SZ_2M
 
 /**
- * pagoda_vm_bo_opened() - Note that an allocation got a handle, or lost its last
+ * pagoda_vm_bo_opened() - Note that an allocation gets a handle, or has lost its last handle
  * @bo: Allocation
  * @opened: True if a handle is created, false if the last handle is closed
  *
@@ -53,7 +54,7 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	}
 	bo->vm.had_handle = true;
 	bo->vm.opened = opened;
-	/* Leave lists here: pagoda_client_forget() finds only allocations that have mappings. */
+	/* pagoda_client_forget() takes only allocations that have mappings off the VM's lists. */
 	if (!opened)
 		list_del_init(&bo->vm.evicted);
 	pagoda_priority_apply(bo);
@@ -62,9 +63,9 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 }
 
 /*
- * Makes the VM's mappings of resident allocations valid again, and replaces *@fence by the fence
- * behind the updates if there were any. Called without reservations held. Returns 0, -ENOMEM,
- * -EBUSY, -EINTR or -ERESTARTSYS.
+ * Makes the VM's mappings of resident allocations valid again. Replaces *@fence by the fence that
+ * signals when the page tables are updated, if paging operations were emitted. Called without
+ * reservations held. Returns 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 {
@@ -170,7 +171,7 @@ static int vm_init_space(struct pagoda_vm *vm)
 	return PTR_ERR(vm->space);
 }
 
-/* Makes the VM's space, and has rebuilds find it. */
+/* Creates the VM's page tables, and adds the VM to &pagoda_reset.vms for rebuilds. */
 static int vm_begin(struct pagoda_vm *vm)
 {
 	struct pagoda_reset *reset = vm->vidmm->reset;
@@ -195,8 +196,9 @@ static int vm_begin(struct pagoda_vm *vm)
  *
  * Context: May sleep and allocate.
  * Return: The VM, to be given up by pagoda_vm_close() and pagoda_vm_put(); or ERR_PTR:
- * -EOPNOTSUPP if the device has no page tables, -EMFILE if the client has too many VMs, -ENOSPC
- * if the client's user has its share of the device's spaces, -ENOMEM, -ENODEV, -ERESTARTSYS.
+ * -EOPNOTSUPP if the device has no page tables, -EMFILE if the client has too many VMs, -ENOSPC if
+ * the client's user has used up a share of the device's address spaces, -ENOMEM, -ENODEV,
+ * -ERESTARTSYS.
  */
 struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
@@ -242,7 +244,7 @@ struct pagoda_vm *pagoda_vm_get(struct pagoda_vm *vm)
 	return vm;
 }
 
-/* Drops a reference; without references, frees the VM. May sleep. */
+/* Drops a reference; the last one frees the VM. May sleep. */
 void pagoda_vm_put(struct pagoda_vm *vm)
 {
 	drm_gpuvm_put(&vm->base);
@@ -250,7 +252,8 @@ void pagoda_vm_put(struct pagoda_vm *vm)
 
 /*
  * Makes every page table entry invalid before the tables are freed (C107), and waits until the
- * stream is idle. Without memory for an update, invalidates the range: that needs no memory.
+ * device has executed all paging operations. Without memory for a staged update, invalidates the
+ * whole range of addresses instead, which needs no memory.
  */
 static void vm_empty_tables(struct pagoda_vm *vm)
 {
@@ -286,7 +289,7 @@ static void vm_empty_books(struct pagoda_vm *vm)
 	}
 }
 
-/* Waits for jobs of the VM and paging that its reservation has. */
+/* Waits until all fences in the VM's reservation have signalled: those of jobs and of paging. */
 static void vm_wait_idle(struct pagoda_vm *vm)
 {
 	pagoda_stream_flush(vm->vidmm);
@@ -294,7 +297,7 @@ static void vm_wait_idle(struct pagoda_vm *vm)
 			      MAX_SCHEDULE_TIMEOUT);
 }
 
-/* Frees the VM's space. No job of the VM is left, maybe paging. */
+/* Frees the VM's mappings and page tables. No job of the VM is in flight; paging may be. */
 static void vm_end(struct pagoda_vm *vm)
 {
 	mutex_lock(&vm->vidmm->reset->vms_lock);
@@ -302,7 +305,7 @@ static void vm_end(struct pagoda_vm *vm)
 	mutex_unlock(&vm->vidmm->reset->vms_lock);
 	mutex_lock(&vm->lock);
 	pagoda_plan_fini(vm);
-	/* Remove mappings last: by them a move finds the valid page table entries to invalidate. */
+	/* Empty page tables first: by the mappings, a move finds an allocation's valid entries. */
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	vm_wait_idle(vm);
 	vm_empty_tables(vm);
@@ -320,10 +323,11 @@ static void vm_end(struct pagoda_vm *vm)
  * pagoda_vm_close() - Destroy an address space that has no handle any more
  * @vm: VM without contexts
  *
- * Frees mappings and page tables, and cancels queued VM_BIND arrays. What still has a reference
- * finds the VM closed.
+ * Frees mappings and page tables, and cancels queued VM_BIND arrays. Threads that still have a
+ * reference find &pagoda_vm.closed set.
  *
- * Context: May sleep; as long as jobs of the VM last. Outside of sections and reservations.
+ * Context: May sleep, as long as jobs of the VM last. Outside of pagoda_enter() sections and
+ * reservations.
  */
 void pagoda_vm_close(struct pagoda_vm *vm)
 {
@@ -331,7 +335,7 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 	vm->closed = true;
 	mutex_unlock(&vm->lock);
 	pagoda_deferred_cancel(&vm->queue, -ECANCELED);
-	/* A rebuild or a sleep doesn't wait for the jobs. */
+	/* Wait before pagoda_enter_anyway(): a rebuild or a sleep waits for threads in sections. */
 	vm_wait_idle(vm);
 	pagoda_enter_anyway(vm->vidmm);
 	vm_end(vm);
@@ -358,9 +362,10 @@ static struct pagoda_vm *client_next_vm(struct pagoda_client *client, unsigned l
 /**
  * pagoda_client_validate() - Make mappings of resident allocations valid in all VMs
  * @client: Client
- * @fence: *@fence is replaced by the fence behind the updates, if there were any
+ * @fence: *@fence is replaced by the fence that signals when the page tables are updated, if paging
+ *	operations were emitted
  *
- * Context: In a section, outside of reservations. May sleep and allocate.
+ * Context: In a pagoda_enter() section, outside of reservations. May sleep and allocate.
  * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fence)
@@ -395,7 +400,7 @@ static struct pagoda_vm *client_vm_mapping(struct pagoda_client *client, struct 
 	return found;
 }
 
-/* Forgets @bo in all VMs with queued arrays: no list tells which arrays name an allocation. */
+/* Calls pagoda_vm_forget() for all VMs with queued arrays: no list tells which arrays name @bo. */
 static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_vm *vm;
@@ -413,7 +418,8 @@ static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo
  * @client: Client
  * @bo: Allocation
  *
- * Visits only the VMs that map the allocation, unless queued VM_BIND arrays name it.
+ * Calls pagoda_vm_forget() for the client's VMs that map the allocation, and, if queued VM_BIND
+ * arrays name the allocation, for all VMs with queued arrays.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -430,7 +436,7 @@ void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_vm_retire() - Refuse further bindings and contexts
+ * pagoda_vm_retire() - Have a VM refuse further VM_BIND arrays and contexts
  * @vm: VM; pagoda_vm_close() follows
  *
  * Ioctls that still have a reference can't create contexts in the VM any more.

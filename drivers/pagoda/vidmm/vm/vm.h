@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Address spaces of clients, as ioctls use them.
+ * GPU address spaces (VMs) of clients, as ioctls use them.
  *
  * A VM is a drm_gpuvm, which has the mappings, and a struct pagoda_space of mmu/, which has the
- * page tables. A thread that adds or removes mappings holds pagoda_vm.lock; a move, which only
- * invalidates mappings, doesn't. core/core.h has the order of all locks.
+ * page tables. A thread that adds or removes mappings holds pagoda_vm.lock. A thread that moves an
+ * allocation only invalidates mappings, without pagoda_vm.lock. core/core.h has the order of locks.
  */
 #ifndef PAGODA_VIDMM_VM_VM_H
 #define PAGODA_VIDMM_VM_VM_H
@@ -41,7 +41,7 @@ struct pagoda_vidmm_args;
  * struct pagoda_unique - Bytes of an allocation that are mapped with unique driver protection
  * @start: Offset in the allocation of the first byte
  * @end: Offset behind the last byte
- * @value: Driver protection; no mapping of the bytes may have another value
+ * @value: Driver protection; no mapping of these bytes may have another driver protection
  */
 struct pagoda_unique {
 	u64 start;
@@ -50,11 +50,12 @@ struct pagoda_unique {
 };
 
 /**
- * enum pagoda_attempt - Attempts to make a list of allocations resident, in order
- * @PAGODA_ATTEMPT_SHARED: other threads may have lists of their own locked
+ * enum pagoda_attempt - Attempts to make a list of allocations resident, made in this order
+ * @PAGODA_ATTEMPT_SHARED: other threads may have lists of allocations locked at the same time
  * @PAGODA_ATTEMPT_ALONE: no other thread has a list locked, and allocations that queued VM_BIND
  *	arrays will map may be evicted, too
- * @PAGODA_ATTEMPT_EMPTIED: as ALONE, but first all jobs end, and the list's allocations leave VRAM
+ * @PAGODA_ATTEMPT_EMPTIED: as ALONE, but the attempt first waits until all jobs have ended, and
+ *	moves the allocations of its list out of VRAM
  * @PAGODA_ATTEMPTS: number of attempts
  */
 enum pagoda_attempt {
@@ -65,10 +66,10 @@ enum pagoda_attempt {
 };
 
 /**
- * struct pagoda_vm_plan - Addresses as they will be after all accepted VM_BIND arrays
- * @taken: By page number: what the page shows; no entry = the page is free
- * @reserved: By page number: number of the range of addresses, reserved by RESERVE, with the page
- * @last: Number of the range that was reserved last
+ * struct pagoda_vm_plan - Use of a VM's addresses as it will be after all accepted VM_BIND arrays
+ * @taken: By page number: enum plan_kind, and for MAP an allocation's id; no entry = page is free
+ * @reserved: By page number: number of the RESERVE range that has the page; no entry = none has it
+ * @last: Number that the last RESERVE range got
  *
  * See bind_plan.c; protected by &pagoda_vm.lock.
  */
@@ -79,12 +80,15 @@ struct pagoda_vm_plan {
 };
 
 /**
- * enum pagoda_vm_keep - Allocations of a VM that stay in VRAM while its reservation is held
- * @PAGODA_VM_KEEP_NOTHING: page tables and save areas, while a job of the VM is in flight
- * @PAGODA_VM_KEEP_PRIVATE: private allocations with mappings, too
- * @PAGODA_VM_KEEP_BOUND: all page tables and save areas, too
+ * enum pagoda_vm_keep - Allocations of a VM that pagoda_vm_may_evict() keeps in VRAM
+ * @PAGODA_VM_KEEP_NOTHING: page tables and save areas, but only while a job of the VM, or paging of
+ *	these, is in flight
+ * @PAGODA_VM_KEEP_PRIVATE: also private allocations with mappings
+ * @PAGODA_VM_KEEP_BOUND: also private allocations with mappings, and page tables and save areas
+ *	even if no job is in flight
  *
- * TTM may evict allocations of which the caller holds the reservation: here the VM's own.
+ * A thread that holds the VM's reservation needs this: TTM may evict allocations with a reservation
+ * that the evicting thread itself holds (&ttm_operation_ctx.allow_res_evict).
  */
 enum pagoda_vm_keep {
 	PAGODA_VM_KEEP_NOTHING,
@@ -93,9 +97,10 @@ enum pagoda_vm_keep {
 };
 
 /**
- * enum pagoda_vm_reserve - Whether page tables and save areas of a VM may be put into the reserve
+ * enum pagoda_vm_reserve - Whether page tables and save areas of a VM may be put into the reserve,
+ * the part of VRAM that has no other allocations
  * @PAGODA_VM_RESERVE_SHUT: no: pagoda_room_make() may still move allocations out of VRAM
- * @PAGODA_VM_RESERVE_MISSED: no, but a table or save area found no place outside of the reserve
+ * @PAGODA_VM_RESERVE_MISSED: no, but a page table or save area found no other place in VRAM
  * @PAGODA_VM_RESERVE_OPEN: yes: pagoda_room_make() found no more allocations to move
  */
 enum pagoda_vm_reserve {
@@ -114,29 +119,31 @@ enum pagoda_vm_reserve {
  * @lock: Held while mappings are added or removed; also protects @saves, @closed, @error, @plan and
  *	@waiting
  * @saves: Save areas of the contexts that run in the VM
- * @root: Root of the page tables that save areas have to name; protected by the VM's reservation
- * @keep: Kinds of allocations that may not leave VRAM now; protected by the VM's reservation
+ * @root: Root of the page tables, which all save areas must contain; protected by the VM's
+ *	reservation
+ * @keep: Allocations of the VM that may not leave VRAM now; protected by the VM's reservation
  * @reserve: Whether page tables and save areas may be put into the reserve while @keep isn't
  *	%PAGODA_VM_KEEP_NOTHING; protected by the VM's reservation
- * @evicted: Private allocations with mappings that became invalid since the last submission, by
+ * @evicted: Private allocations whose mappings became invalid since the last submission, linked by
  *	&pagoda_bo.vm.evicted; protected by the VM's reservation
- * @offered: Private allocations that were offered since the last submission, by
+ * @offered: Private allocations that were offered since the last submission, linked by
  *	&pagoda_bo.vm.evicted; protected by the VM's reservation
- * @left_out: Private allocations that a submission couldn't bring to VRAM because its client
- *	lacked tokens (pace.c), by &pagoda_bo.vm.evicted; protected by the VM's reservation
- * @queued: Number of submissions to the VM that wait as deferred work
- * @uses: LRU bulk and counters of use that the private allocations share
+ * @left_out: Private allocations that a submission didn't bring to VRAM because the client had no
+ *	tokens for evictions (pace.c), linked by &pagoda_bo.vm.evicted; protected by the VM's
+ *	reservation
+ * @queued: Number of submissions to the VM that wait in &pagoda_context.deferred
+ * @uses: LRU bulk move and counters of use that the private allocations share
  * @entry: In pagoda_reset.vms until the VM is closed
  * @aborted: PAGODA_ABORTED_* bits of allocations that the VM maps or that are private to it
  * @last: Fence of the last paging operation on @space, or NULL; protected by the space's lock
- * @losses: pagoda_lost_mark() when last no private allocation had lost content; protected by the
- *	VM's reservation
- * @closed: The VM has no handle any more: further bindings are refused
- * @error: Negative errno of an accepted VM_BIND array that couldn't be applied: further bindings
- *	and jobs are refused; else 0
- * @plan: Addresses as they will be after all accepted VM_BIND arrays
- * @waiting: Queued VM_BIND arrays by &pagoda_bind_job.entry, in order
- * @queue: The arrays of @waiting as deferred work
+ * @losses: pagoda_lost_mark() before private allocations with lost content were last cleared;
+ *	protected by the VM's reservation
+ * @closed: The VM has no handle any more: further VM_BIND arrays and contexts are refused
+ * @error: Negative errno of an accepted VM_BIND array that couldn't be applied: further VM_BIND
+ *	arrays and jobs are refused; else 0
+ * @plan: Use of the addresses as it will be after all accepted VM_BIND arrays
+ * @waiting: Queued VM_BIND arrays in order, linked by &pagoda_bind_job.entry
+ * @queue: Applies the arrays of @waiting in order, each when the fences it waits for have signalled
  */
 struct pagoda_vm {
 	struct drm_gpuvm base;
@@ -144,7 +151,7 @@ struct pagoda_vm {
 	struct pagoda_client *client;
 	struct pagoda_space *space;
 	u32 id;
-	struct mutex lock;	/* gpuva tree, saves, closed, error, plan, waiting */
+	struct mutex lock;	/* protects gpuva tree, saves, closed, error, plan, waiting */
 	struct list_head saves;
 	struct pagoda_root root;
 	enum pagoda_vm_keep keep;
@@ -209,7 +216,7 @@ static inline struct dma_resv *pagoda_vm_resv(struct pagoda_vm *vm)
  * @entry: In &pagoda_vm.saves
  * @bo: Allocation of the save area, a reference; not evicted while a job of the VM is in flight
  * @context: Number of the context; constant
- * @root: Root that the save area names; protected by the VM's reservation
+ * @root: Root of page tables that the save area contains; protected by the VM's reservation
  */
 struct pagoda_save {
 	struct pagoda_vm *vm;
@@ -223,7 +230,7 @@ struct pagoda_save {
  * struct pagoda_vm_place - Memory that a mapping of an allocation shows
  * @extents: Ranges of VRAM; NULL = the allocation is outside of VRAM
  * @nr_extents: Entries of @extents
- * @adl: Pages of an allocation outside of VRAM
+ * @adl: Bus addresses of the pages of an allocation outside of VRAM
  */
 struct pagoda_vm_place {
 	struct pagoda_map_extent *extents;
@@ -232,7 +239,7 @@ struct pagoda_vm_place {
 };
 
 /**
- * struct pagoda_rebind - Invalidated mappings that become valid again in one change of page tables
+ * struct pagoda_rebind - Invalidated mappings that pagoda_rebind_run() makes valid again
  * @vm: VM; its reservation and those of the mapped allocations are held
  * @vas: Mappings collected so far
  * @count: Number of mappings in @vas
@@ -250,10 +257,11 @@ struct pagoda_rebind {
 
 /**
  * struct pagoda_room - How pagoda_room_make() makes room in VRAM for a change of a VM
- * @vm: The VM
+ * @vm: The VM, whose private allocations make room
  * @away: Allocations may be moved to where the GPU can't use them
- * @last: The caller won't retry with fewer other lists locked: page tables may use the reserve
- * @bytes: Bytes that the last call tried to free, 0 before the first call
+ * @last: No later attempt will find fewer allocations locked by other threads: if need be, page
+ *	tables and save areas use the reserve
+ * @bytes: Bytes that the last call tried to move out of VRAM, 0 before the first call
  */
 struct pagoda_room {
 	struct pagoda_vm *vm;
@@ -270,7 +278,7 @@ struct pagoda_room {
  * @bo: MAP, MAP_FENCE: allocation; a reference
  * @address: First address; CHOOSE: least address wanted, then the address chosen
  * @size: Bytes of addresses
- * @offset: MAP: first byte of the allocation; COPY: first source address
+ * @offset: MAP: first byte of the allocation to map; COPY: first source address
  * @driver_protection: MAP: client's opaque value for the page table entries
  * @window: MAP: bytes of the allocation, from @offset on, that repeat over the range; 0 = @size
  * @wanted: @address before pagoda_plan_array() chose an address
@@ -289,7 +297,7 @@ struct pagoda_bind {
 };
 
 /**
- * struct pagoda_bind_job - An array of VM_BIND and its syncobjs
+ * struct pagoda_bind_job - An array of VM_BIND entries and its syncobjs
  * @kref: References: the caller's, and that of &pagoda_vm.queue while the array waits
  * @binds: Entries, for the caller to fill after creation
  * @count: Number of entries
