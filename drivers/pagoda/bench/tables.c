@@ -251,7 +251,10 @@ static int bench_change(struct bench_tables *t, u64 *ns)
 
 /* ---- Work to compare with ------------------------------------------------------- */
 
-/* Returns the VRAM address of the half of bench_tables.bo that has no tables. */
+/*
+ * Returns the address in VRAM of the second half of bench_tables.bo, which is written only for
+ * comparison: bench_table_alloc() takes tables of the address space from the first half.
+ */
 static u64 bench_spare(struct bench_tables *t)
 {
 	return pagoda_bench_address(t->bo) + BENCH_TABLE_BYTES / 2;

@@ -14,8 +14,8 @@
  *
  * Content of VRAM that was written before a reset counts as garbage. Each allocation records
  * the epoch in which its content was written to VRAM. An allocation of another epoch than the
- * current one is cleared before the CPU or a job can access the content (lost.c). Therefore
- * evictions and page-ins need no other precaution against a reset that happens meanwhile.
+ * current one is filled with zeros before the CPU or a job can access the content (lost.c).
+ * Therefore evictions and page-ins need no other precaution against a reset that happens meanwhile.
  */
 #ifndef PAGODA_CORE_LIFE_H
 #define PAGODA_CORE_LIFE_H

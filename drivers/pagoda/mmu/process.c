@@ -388,7 +388,11 @@ err_free:
 	return ret;
 }
 
-/* Undoes pagoda_process_create(). No operation of the paging space is in flight. May sleep. */
+/*
+ * Takes the root of the paging space from the device and frees the page tables of that space, which
+ * pagoda_process_create() made. Called when no operation that uses the paging space is in flight
+ * any more. May sleep.
+ */
 void pagoda_process_destroy(struct pagoda_mmu *mmu)
 {
 	const struct pagoda_root none = {};
@@ -404,8 +408,9 @@ void pagoda_process_root(struct pagoda_mmu *mmu, struct pagoda_root *root)
 }
 
 /*
- * Sets *@entry to the leaf entry of @va, and *@page_size to the bytes that the entry maps; returns
- * whether the entry is valid.
+ * Looks up @va in the paging space: sets *@entry to the leaf entry of @va, and *@page_size to the
+ * bytes that the entry maps. Returns whether the entry is valid; false with *@entry and *@page_size
+ * unchanged if there is no leaf table for @va.
  */
 bool pagoda_process_lookup(struct pagoda_mmu *mmu, u64 va, u64 *entry, u64 *page_size)
 {

@@ -238,11 +238,11 @@ void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
 }
 
 /**
- * pagoda_space_is_resident() - Are all tables of a space resident?
+ * pagoda_space_is_resident() - Test whether all tables of a space are resident
  * @space: Space
  *
  * Context: may sleep, takes the space's lock.
- * Return: true if so; contexts of the space can't run otherwise.
+ * Return: true if all tables are resident; contexts of the space can't run otherwise.
  */
 bool pagoda_space_is_resident(struct pagoda_space *space)
 {
@@ -293,7 +293,7 @@ void pagoda_space_forget(struct pagoda_space *space)
 /*
  * Sets *@entry to the entry that translates @va, and *@page_size to the bytes that the entry
  * covers; as in the device, an entry of a 64 KiB table comes before one of a 4 KiB table. Returns
- * whether the entry is valid.
+ * whether the entry is valid; false with *@entry and *@page_size unchanged if no table covers @va.
  */
 static bool space_walk(const struct pagoda_space *space, u64 va, u64 *entry, u64 *page_size)
 {
@@ -323,8 +323,8 @@ static bool space_walk(const struct pagoda_space *space, u64 va, u64 *entry, u64
  * pagoda_space_lookup() - Look up the translation of an address
  * @space: Space
  * @va: Address
- * @entry: Set to the hardware entry that translates @va
- * @page_size: Set to the bytes that @entry covers
+ * @entry: Set to the hardware entry that translates @va; unchanged if no table covers @va
+ * @page_size: Set to the bytes that @entry covers; unchanged if no table covers @va
  *
  * Context: may sleep, takes the space's lock.
  * Return: whether @va is translated; the tables needn't be resident.

@@ -122,7 +122,10 @@ err_erase:
 	return -ENOMEM;
 }
 
-/* Undoes pagoda_mmu_register(); no operation uses the table any more. */
+/*
+ * Undoes pagoda_mmu_register(). The caller knows that no operation needs the pages of the table any
+ * more.
+ */
 void pagoda_mmu_unregister(struct pagoda_mmu *mmu, const struct pagoda_table_memory *memory)
 {
 	u64 first = memory->address >> VIRTIO_PAGODA_PAGE_SHIFT;

@@ -58,8 +58,8 @@ static void hw_fence_free(struct dma_fence *fence)
 static struct lock_class_key flight_keys[PAGODA_TIMELINE_COUNT][2];
 
 /*
- * Initializes all members but those from @ops to @timeout_ms, which the caller has set. @depth is
- * the most jobs in flight at once. Returns 0 or a negative errno.
+ * Initializes @flight, in which the caller has set the members from @ops to @timeout_ms, and zeroed
+ * all others. @depth is the most jobs in flight at once. Returns 0 or a negative errno.
  */
 int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth)
 {

@@ -795,9 +795,9 @@ struct drm_pagoda_residency_entry {
  * of calls, except that queues of higher priority go first (C157); an allocation that isn't on
  * the list any more when its turn comes isn't brought. Each request that has to wait for paging
  * gets the next value of its queue, which is the point of the queue's timeline syncobj that
- * signals when all entries of the request can be used, or have left (C149, C156). The point has
- * a fence when the worker has given the paging to the GPU: wait with
- * DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT.
+ * signals when all entries of a MAKE_RESIDENT can be used, or when the entries that an EVICT
+ * evicts have left (C149, C156). The point has a fence when the worker has given the paging to
+ * the GPU: wait with DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT.
  *
  * A request that finds no memory or no room is repeated for half a second. If the request fails
  * in the end, its point signals with an error, and PAGING_QUEUE_STATE tells the error. A
@@ -838,10 +838,11 @@ struct drm_pagoda_residency_entry {
  *	the entries, which may leave whenever their place is needed
  * @syncobj: Timeline syncobj, or 0
  * @pad: MBZ
- * @point: Point of @syncobj that signals when all of the list can be used; not 0
- *	with a syncobj, MBZ without
- * @bytes_to_trim: Out on ENOMEM: bytes by which the list is too long, with DENY_OVERBUDGET bytes
- *	over the budget. Else 0
+ * @point: Point of @syncobj that signals when all entries can be used; not 0 with a syncobj, MBZ
+ *	without
+ * @bytes_to_trim: Out on ENOMEM: with @paging_queue bytes by which the client's residency list
+ *	would be too long, or with DENY_OVERBUDGET bytes over the budget; without @paging_queue
+ *	bytes of the entries that don't fit into the segments together. Else 0
  * @num_resident: Out: number of entries that are resident, with @paging_queue on the client's
  *	list: all or none (C147)
  * @pending: Out: 1 = wait for @point (or the allocations, or @paging_value) before use;
@@ -894,21 +895,23 @@ struct drm_pagoda_make_resident {
  * @entries: struct drm_pagoda_residency_entry
  * @flags: DRM_PAGODA_EVICT_* flags; MBZ without @paging_queue
  * @syncobj: Timeline syncobj, or 0
- * @point: Point of @syncobj that signals when the list has left; not 0 with a syncobj, MBZ
- *	without
+ * @point: Point of @syncobj that signals when the entries that the call evicts have left; entries
+ *	that stay aren't waited for. Not 0 with a syncobj, MBZ without
  * @bytes_to_trim: Out: bytes by which the client's usage exceeds its budgets, see "Budgets";
  *	entries that haven't left yet still count as usage
- * @paging_queue: Paging queue: takes one from the count of each entry, and entries that are on no
- *	client's list then leave; ENOENT, and nothing is done, if an entry isn't on this
- *	client's list. 0: entries leave that are on no client's list
+ * @paging_queue: Paging queue: takes one from the count of each entry on this client's residency
+ *	list, and then evicts the entries that are on no client's list; ENOENT, and nothing is
+ *	done, if an entry isn't on this client's list. 0: evicts the entries that are on no
+ *	client's list, and changes no count
  * @pad: MBZ
- * @paging_value: Out: value of @paging_queue that is reached when the entries have left; 0 = there
- *	is nothing to wait for
+ * @paging_value: Out: value of @paging_queue that is reached when the entries that the call evicts
+ *	have left; 0 = there is nothing to wait for
  *
  * Evicting an allocation that queued work uses doesn't disturb that work. A job that is prepared
  * keeps its memory until the job is done, and the eviction waits for the job. A queued job brings
- * back what it uses when it is prepared. An allocation that a waiting VM_BIND will map leaves
- * when the VM_BIND is done, or when the allocation's place is needed.
+ * back what it uses when it is prepared. An allocation that a waiting VM_BIND will map isn't
+ * evicted: it stays, also when the VM_BIND is done, until its place is needed or another EVICT
+ * evicts it.
  */
 struct drm_pagoda_evict {
 	struct drm_pagoda_array entries;

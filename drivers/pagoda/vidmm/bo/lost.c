@@ -3,8 +3,9 @@
  * Lost content: neither the device nor the CPU could finish a copy or a fill of an allocation.
  *
  * The dma_fence signalling path can only mark the allocation (pagoda_bo_mark_lost()). Submissions,
- * page faults, ptrace, dma-buf and moves clear the memory before they use the content. A reset of
- * the device sets no flag: after a reset &pagoda_bo.content.epoch of an allocation in VRAM is old.
+ * page faults, ptrace, dma-buf and moves fill the memory with zeros before they use the content. A
+ * reset of the device sets no flag: after a reset &pagoda_bo.content.epoch of an allocation in VRAM
+ * is old.
  */
 #include <linux/highmem.h>
 #include "core/core.h"
@@ -154,15 +155,15 @@ static void lost_clear_pages(struct ttm_tt *tt)
 }
 
 /**
- * pagoda_lost_clear() - Clear an allocation with lost content
+ * pagoda_lost_clear() - Replace the lost content of an allocation by zeros
  * @bo: Allocation, reservation held
  *
  * Does nothing unless content was lost since the last call. Doesn't wait until the device has
- * cleared VRAM. A copy that is still under way may lose content, too: a caller that shows the
+ * filled VRAM. A copy that is still under way may lose content, too: a caller that shows the
  * content waits for the copy before the call.
  *
  * Context: May sleep and allocate.
- * Return: 0 or a negative errno; after an error the allocation still has to be cleared.
+ * Return: 0 or a negative errno; after an error the allocation still has to be filled.
  */
 int pagoda_lost_clear(struct pagoda_bo *bo)
 {
@@ -239,11 +240,11 @@ int pagoda_lost_acknowledge(struct pagoda_bo *bo)
  * pagoda_lost_settle() - Make sure that an allocation's content can be shown
  * @bo: Allocation, reservation held
  *
- * As pagoda_lost_clear(), but waits until the memory is cleared. Doesn't wait for a copy that was
- * under way before the call, unless content was lost already.
+ * As pagoda_lost_clear(), but waits until the memory is filled with zeros. Doesn't wait for a copy
+ * that was under way before the call, unless content was lost already.
  *
  * Context: May sleep and allocate.
- * Return: 0, a negative errno, or -EIO if the clearing was lost, too.
+ * Return: 0, a negative errno, or -EIO if the zeros were lost, too.
  */
 int pagoda_lost_settle(struct pagoda_bo *bo)
 {
@@ -264,10 +265,10 @@ int pagoda_lost_settle(struct pagoda_bo *bo)
  * @bo: Allocation listed by the job; reservation held until the job's fence is added
  *
  * Releases the allocation's swizzling range, if there is one: the device writes the content from
- * the range's window to the tiles. If that fails, the content is lost, and the allocation cleared.
+ * the range's window to the tiles. If that fails, the content is lost and replaced by zeros.
  *
  * Context: May sleep and allocate.
- * Return: 0, or a negative errno if lost content can't be cleared.
+ * Return: 0, or a negative errno if lost content can't be replaced by zeros.
  */
 int pagoda_swizzle_use(struct pagoda_bo *bo)
 {
@@ -283,7 +284,7 @@ int pagoda_swizzle_use(struct pagoda_bo *bo)
  * wait for a VM_BIND that maps the allocation later.
  *
  * Context: May sleep and allocate.
- * Return: 0, or a negative errno if lost content can't be cleared.
+ * Return: 0, or a negative errno if lost content can't be replaced by zeros.
  */
 int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_vm *vm)
 {

@@ -3,8 +3,9 @@
  * Queues of deferred work: accepted work that can't be submitted yet, see sync.h.
  *
  * The worker of a queue looks at the first item only. The worker runs again when a dma_fence that
- * the item waits for signals, a monitored fence gets the value, a syncobj gets the point
- * (missing.c), or the owner of the queue calls pagoda_deferred_again().
+ * the item waits for signals, a monitored fence reaches a value that the item waits for, a syncobj
+ * gets a point that the item waits for (missing.c), or the owner of the queue calls
+ * pagoda_deferred_again().
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/ktime.h>

@@ -276,8 +276,9 @@ static void sync_value_came(struct pagoda_mfence_wait *wait, int error)
 }
 
 /*
- * Has the worker of @queue run when a monitored fence gets a value that @syncs waits for. The
- * caller releases @syncs with pagoda_syncs_put() before @queue. Takes spinlocks.
+ * Has the worker of @queue run for each entry of @syncs that waits for a value of a monitored fence
+ * and isn't &pagoda_sync.found: once the fence has at least that value, or at once if the fence has
+ * it already. The caller releases @syncs with pagoda_syncs_put() before @queue. Takes spinlocks.
  */
 void pagoda_syncs_arm(struct pagoda_syncs *syncs, struct pagoda_deferred *queue)
 {

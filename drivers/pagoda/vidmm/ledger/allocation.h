@@ -75,8 +75,8 @@ enum pagoda_offer {
  *	DISCARD_CONTENT answer that the allocation is busy
  * @lost: Content was lost to a device failure, and the client hasn't acknowledged that; set in
  *	the dma_fence signalling path
- * @unclean: Content was lost or partly discarded, and the allocation hasn't been cleared since; set
- *	in the dma_fence signalling path
+ * @unclean: Content was lost or partly discarded, and the allocation hasn't been filled with zeros
+ *	since; set in the dma_fence signalling path
  * @aborted: PAGODA_ABORTED_* bits; set in the dma_fence signalling path, read and cleared when the
  *	device is rebuilt after a reset
  *

@@ -39,7 +39,7 @@ int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return 0;
 }
 
-/* Undoes pagoda_victims_init(); no allocation is left. */
+/* Undoes pagoda_victims_init(), after the last allocation was freed. */
 void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
 {
 	kvfree(vidmm->victims);

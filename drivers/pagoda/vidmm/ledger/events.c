@@ -209,7 +209,7 @@ void pagoda_listeners_stop(struct pagoda_listeners *all)
 	flush_work(&all->work);
 }
 
-/* Undoes pagoda_listeners_init(); there are no listeners any more. */
+/* Undoes pagoda_listeners_init(), after the last listener has left the list. */
 void pagoda_listeners_fini(struct pagoda_listeners *all)
 {
 	cancel_work_sync(&all->work);

@@ -41,9 +41,14 @@ static bool settled_is_shown(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_settled_mark() - Note that MAKE_RESIDENT has nothing left to do for an allocation, if so
- * @bo: Allocation, reservation held; its paging is done
- * @epoch: pagoda_reset_epoch() before the caller placed the allocation
+ * pagoda_settled_mark() - Mark an allocation as settled
+ * @bo: Allocation, reservation held; all fences of its paging have signalled
+ * @epoch: Result of pagoda_reset_epoch() before the caller tested the allocation's place and
+ *	fences: the mark doesn't count if the device was reset since then
+ *
+ * An allocation isn't marked if MAKE_RESIDENT may have something left to do for it: if it isn't
+ * resident, is imported or offered, is outside of the segment that it prefers, or isn't mapped at
+ * its present place by all VMs that map it.
  */
 void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch)
 {

@@ -96,9 +96,9 @@ static bool stream_is_mapping(const struct virtio_pagoda_packet *packet)
 }
 
 /*
- * Returns true if jobs that don't list the allocation may reach its memory through page tables. An
- * allocation with lost content is cleared before a job that lists the allocation runs, or a job of
- * the VM to which it is private; for other jobs the mapping is as wrong as a lost mapping.
+ * Returns true if jobs that don't list the allocation may reach its memory through page tables.
+ * Lost content is replaced by zeros before a job that lists the allocation runs, or a job of the VM
+ * to which the allocation is private; for other jobs the mapping is as wrong as a lost mapping.
  */
 static bool stream_shows(const struct pagoda_bo *bo)
 {
@@ -144,8 +144,8 @@ static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *pac
 /*
  * Accounts a submission that is lost from @offset on. Jobs and CPUs must not see the former content
  * of memory that couldn't be written: this function, which can't take reservations, marks the
- * allocations, and they are cleared before they are used (lost.c). Returns true if the device has
- * wrong mappings and therefore needs a reset. Called in the dma_fence signalling path.
+ * allocations, and they are filled with zeros before they are used (lost.c). Returns true if the
+ * device has wrong mappings and therefore needs a reset. Called in the dma_fence signalling path.
  */
 static bool stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, int error)
 {

@@ -59,7 +59,7 @@ static int reclaim_commit(struct pagoda_bo *bo)
 
 /*
  * Returns whether the content is gone: discarded, or lost by a failure or a reset. The allocation
- * is cleared before lost content could be seen.
+ * is filled with zeros before lost content could be seen.
  */
 static bool reclaim_is_discarded(const struct pagoda_bo *bo)
 {
@@ -190,7 +190,7 @@ static int reclaim_try(struct reclaim *list, enum pagoda_attempt attempt)
  *	a reference; NULL = now
  *
  * Context: In a section, outside of reservations. May sleep and allocate; waits for paging only if
- * lost content has to be cleared.
+ * lost content has to be replaced by zeros.
  * Return: 0; -EINVAL if an allocation isn't offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after
  * an error all allocations are offered as before.
  */

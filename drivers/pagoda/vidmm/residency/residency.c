@@ -224,7 +224,7 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
- * @fence: Out: fence that signals when all of them have left, a reference; NULL = they have left
+ * @fence: Out: fence that signals when all that leave have left, a reference; NULL = they have left
  *
  * An allocation goes to its eviction segment (C37), unless it is in the system segment, on a
  * residency list, or about to be mapped by a VM_BIND that waits (C145).

@@ -134,9 +134,9 @@ static bool submit_is_bound(struct pagoda_bo *bo)
 }
 
 /*
- * Clears the VM's private allocations with lost content. submit_place() doesn't visit private
- * allocations that didn't move, but such an allocation may show another allocation's content if
- * paging lost a fill or copy since the VM's last job.
+ * Replaces the lost content of the VM's private allocations by zeros. submit_place() doesn't visit
+ * private allocations that didn't move, but such an allocation may show another allocation's
+ * content if paging lost a fill or copy since the VM's last job.
  */
 static int submit_clear_lost(struct submit_run *run)
 {

@@ -83,9 +83,10 @@ static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf)
 }
 
 /*
- * Waits for paging of the allocation, before content that the paging may lose is cleared; TTM waits
- * only afterwards. Returns 0 with the reservation held; VM_FAULT_RETRY with the reservation and
- * mmap_lock dropped, but with both held under FAULT_FLAG_RETRY_NOWAIT; or VM_FAULT_NOPAGE.
+ * Waits for paging of the allocation, before the caller replaces content that this paging lost by
+ * zeros; TTM waits only afterwards. Returns 0, or VM_FAULT_NOPAGE if a signal ended the wait, with
+ * the reservation and mmap_lock held. Returns VM_FAULT_RETRY with both dropped, but with both held
+ * under FAULT_FLAG_RETRY_NOWAIT.
  */
 static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
@@ -145,9 +146,9 @@ static bool fault_is_hidden(struct ttm_buffer_object *ttm_bo)
 }
 
 /*
- * Clears lost content and waits until that is done. Returns 0 if the content can be shown;
- * VM_FAULT_NOPAGE if a reset ended the clearing, so that the access faults anew and waits for the
- * rebuild; else VM_FAULT_SIGBUS.
+ * Replaces lost content by zeros and waits until that is done. Returns 0 if the content can be
+ * shown; VM_FAULT_NOPAGE if a reset came meanwhile, so that the access faults anew and waits for
+ * the rebuild; else VM_FAULT_SIGBUS.
  */
 static vm_fault_t fault_settle(struct pagoda_bo *bo)
 {

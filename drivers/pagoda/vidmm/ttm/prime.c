@@ -78,8 +78,8 @@ static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *atta
 }
 
 /*
- * Moves the allocation to the aperture segment, where other devices reach it, and clears lost
- * content. Returns 0, -ENODATA if the allocation is offered, or another negative errno.
+ * Moves the allocation to the aperture segment, where other devices reach it, and replaces lost
+ * content by zeros. Returns 0, -ENODATA if the allocation is offered, or another negative errno.
  */
 static int prime_bring(struct pagoda_bo *bo)
 {
@@ -184,8 +184,8 @@ static void prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 
 /*
  * Moves an allocation that the CPU is going to read to where the CPU can map it, so that no page
- * fault has to, and clears lost content. Doesn't wait for the implicit fences: the dma-buf core
- * does.
+ * fault has to, and replaces lost content by zeros. Doesn't wait for the implicit fences: the
+ * dma-buf core does.
  */
 static int prime_show(struct pagoda_bo *bo, enum dma_data_direction dir)
 {

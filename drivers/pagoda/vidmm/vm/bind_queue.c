@@ -265,8 +265,8 @@ static int queue_wait_room(struct pagoda_vm *vm)
 }
 
 /*
- * Sets *@waits to whether the array has to be queued. Returns true if so and the queue is full;
- * false if the VM is closed or unusable.
+ * Sets *@waits to whether the array has to be queued. Returns true if the array has to be queued,
+ * the queue is full, and the VM is neither closed nor unusable.
  */
 static bool job_needs_room(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *waits)
 {

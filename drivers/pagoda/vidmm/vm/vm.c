@@ -297,7 +297,10 @@ static void vm_wait_idle(struct pagoda_vm *vm)
 			      MAX_SCHEDULE_TIMEOUT);
 }
 
-/* Frees the VM's mappings and page tables. No job of the VM is in flight; paging may be. */
+/*
+ * Frees the VM's mappings and page tables. The caller has waited for the VM's jobs; paging may
+ * still be in flight.
+ */
 static void vm_end(struct pagoda_vm *vm)
 {
 	mutex_lock(&vm->vidmm->reset->vms_lock);

@@ -136,8 +136,8 @@ enum pagoda_vm_reserve {
  * @entry: In pagoda_reset.vms until the VM is closed
  * @aborted: PAGODA_ABORTED_* bits of allocations that the VM maps or that are private to it
  * @last: Fence of the last paging operation on @space, or NULL; protected by the space's lock
- * @losses: pagoda_lost_mark() before private allocations with lost content were last cleared;
- *	protected by the VM's reservation
+ * @losses: pagoda_lost_mark() before the lost content of private allocations was last replaced by
+ *	zeros; protected by the VM's reservation
  * @closed: The VM has no handle any more: further VM_BIND arrays and contexts are refused
  * @error: Negative errno of an accepted VM_BIND array that couldn't be applied: further VM_BIND
  *	arrays and jobs are refused; else 0
