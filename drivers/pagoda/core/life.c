@@ -42,7 +42,10 @@ u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm)
  */
 bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
 {
-	/* Pairs with reset_hide(): the caller's mapping can be found before @hidden is read. */
+	/*
+	 * The caller's mapping can be found before @hidden is read: this barrier pairs with that in
+	 * reset_hide().
+	 */
 	smp_mb();
 	return READ_ONCE(vidmm->reset->hidden);
 }

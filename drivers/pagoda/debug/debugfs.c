@@ -120,7 +120,11 @@ static const struct file_operations debugfs_reset_fops = {
 	.write = debugfs_reset_write,
 };
 
-/* Write: number of bytes to evict from VRAM. Read: bytes that writes have evicted since probe. */
+/*
+ * Write: evicts allocations until at least as many bytes as written have left VRAM, or no victim is
+ * left. Read: bytes evicted since probe by such writes and by the reclaim of dmem cgroups, which
+ * evicts allocations in the same way.
+ */
 static int debugfs_trim_set(void *data, u64 bytes)
 {
 	struct drm_device *drm = data;

@@ -408,9 +408,9 @@ void pagoda_process_root(struct pagoda_mmu *mmu, struct pagoda_root *root)
 }
 
 /*
- * Looks up @va in the paging space: sets *@entry to the leaf entry of @va, and *@page_size to the
- * bytes that the entry maps. Returns whether the entry is valid; false with *@entry and *@page_size
- * unchanged if there is no leaf table for @va.
+ * Looks up @va in the paging space: sets *@entry to the leaf entry of @va, valid or not, and
+ * *@page_size to the bytes that the entry covers. Returns whether the entry is valid; false with
+ * *@entry and *@page_size unchanged if there is no leaf table for @va.
  */
 bool pagoda_process_lookup(struct pagoda_mmu *mmu, u64 va, u64 *entry, u64 *page_size)
 {

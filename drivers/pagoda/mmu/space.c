@@ -291,9 +291,10 @@ void pagoda_space_forget(struct pagoda_space *space)
 /* ---- Queries ---------------------------------------------------------------- */
 
 /*
- * Sets *@entry to the entry that translates @va, and *@page_size to the bytes that the entry
- * covers; as in the device, an entry of a 64 KiB table comes before one of a 4 KiB table. Returns
- * whether the entry is valid; false with *@entry and *@page_size unchanged if no table covers @va.
+ * Sets *@entry to the entry for @va, valid or not, of the lowest linked table that covers @va, and
+ * *@page_size to the bytes that the entry covers; as in the device, an entry of a 64 KiB table that
+ * isn't 0 comes before one of a 4 KiB table. Returns whether the entry is valid, as an entry that
+ * maps zeros is, too; false with *@entry and *@page_size unchanged if no table covers @va.
  */
 static bool space_walk(const struct pagoda_space *space, u64 va, u64 *entry, u64 *page_size)
 {
@@ -323,11 +324,15 @@ static bool space_walk(const struct pagoda_space *space, u64 va, u64 *entry, u64
  * pagoda_space_lookup() - Look up the translation of an address
  * @space: Space
  * @va: Address
- * @entry: Set to the hardware entry that translates @va; unchanged if no table covers @va
- * @page_size: Set to the bytes that @entry covers; unchanged if no table covers @va
+ * @entry: Set to the hardware entry, valid or not, of the lowest linked table that covers @va;
+ *	unchanged if the space has no table that covers @va
+ * @page_size: Set to the bytes that @entry covers; unchanged if @entry is
+ *
+ * The driver's copies of the tables are read, so that the tables needn't be resident.
  *
  * Context: may sleep, takes the space's lock.
- * Return: whether @va is translated; the tables needn't be resident.
+ * Return: true if that entry is valid: @va is mapped to memory, or to zeros (VALID | ZERO); else
+ * false.
  */
 bool pagoda_space_lookup(struct pagoda_space *space, u64 va, u64 *entry, u64 *page_size)
 {

@@ -178,9 +178,10 @@ int pagoda_special_lock_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * If both sides are page lists: sets @runs to the number of pages from @first on that a packet with
- * @max_runs runs can copy, and to the numbers of runs of source and destination that the packet
- * needs. Each step goes on to where the next run of either side ends.
+ * If both sides are page lists: sets @runs to the number of pages, at most @nr_pages from index
+ * @first of both lists on, that a packet with @max_runs runs can copy, and to the numbers of runs
+ * of source and destination that the packet needs. Each step goes on to where the next run of
+ * either side ends.
  */
 static void transfer_merge(const struct pagoda_op_transfer *transfer, u64 first, u64 nr_pages,
 			   u32 max_runs, struct pagoda_transfer_runs *runs)
@@ -207,7 +208,9 @@ static void transfer_merge(const struct pagoda_op_transfer *transfer, u64 first,
 
 /*
  * Writes to @at the source's runs, then the destination's, at most @max_runs together, for at most
- * @nr_pages pages from @first on. Returns the number of pages, and the numbers of runs written.
+ * @nr_pages pages. @first is the index of the first of these pages in the page list of each side; a
+ * side outside of system memory has no page list, and so no runs. Returns the number of pages, and
+ * the numbers of runs written.
  */
 static struct pagoda_transfer_runs transfer_runs_write(const struct pagoda_op_transfer *transfer,
 						       u64 first, u64 nr_pages, u32 max_runs,

@@ -42,9 +42,9 @@ static struct pagoda_tombstone *tombstone_create(const char *name)
 }
 
 /*
- * Creates the tombstone of a timeline, before the timeline's scheduler is initialized. Returns the
- * name that the scheduler must have, valid for ever, or NULL without memory. May sleep and
- * allocate.
+ * Creates the tombstone of a kind of timeline, unless it exists, before the scheduler of such a
+ * timeline is initialized. Returns the name that the scheduler must have, valid for ever, or NULL
+ * without memory. May sleep and allocate.
  */
 const char *pagoda_timeline_prepare(enum pagoda_timeline timeline)
 {

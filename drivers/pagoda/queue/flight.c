@@ -54,7 +54,10 @@ static void hw_fence_free(struct dma_fence *fence)
 		kfree(container_of(fence, struct hw_fence, base));
 }
 
-/* Lockdep classes of pagoda_flight.signal_lock and .lock: the paging queue's, the engines'. */
+/*
+ * Lockdep classes of &pagoda_flight.signal_lock and &pagoda_flight.lock, for each kind of timeline:
+ * all engines have the same two classes.
+ */
 static struct lock_class_key flight_keys[PAGODA_TIMELINE_COUNT][2];
 
 /*

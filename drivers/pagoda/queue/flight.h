@@ -38,7 +38,10 @@ struct device;
 struct dma_fence;
 struct pagoda_flight;
 
-/* Kinds of timelines: the paging queue's, and those of engines. fence.c has their names. */
+/*
+ * Kinds of timelines: PAGODA_TIMELINE_PAGING is the kind of the paging queue's timeline,
+ * PAGODA_TIMELINE_EXEC that of the timelines of all engines. fence.c has a name for each kind.
+ */
 enum pagoda_timeline {
 	PAGODA_TIMELINE_PAGING,
 	PAGODA_TIMELINE_EXEC,

@@ -37,7 +37,11 @@ static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_m
 	return 0;
 }
 
-/* Makes a list resident. Checks first, without reservations, whether nothing is left to do. */
+/*
+ * Makes a list resident. Checks first, without reservations, whether nothing is left to do: then
+ * *@fence and *@trim are unchanged. Else *@fence receives the fence of the last paging, or NULL if
+ * there was none, and *@trim is set as by pagoda_residency_make().
+ */
 static int make_resident(struct drm_device *drm, struct drm_file *file, u32 count,
 			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)
 {

@@ -170,7 +170,10 @@ static u32 job_fetch(struct pagoda_job *job, u32 first, u32 last)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Fetches a command; checks its head. *@row gets its row of the table, *@length its length. */
+/*
+ * Fetches the job's next command and checks the command's head. *@row gets the command's row of the
+ * table, *@length the command's bytes. Returns a fault reason, or 0.
+ */
 static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command_row **row,
 			     u32 *length)
 {

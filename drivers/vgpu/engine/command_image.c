@@ -60,7 +60,10 @@ u32 pagoda_engine_job_check(struct pagoda_job *job)
 	return job_check_buffers(job, nr_buffers);
 }
 
-/* Finds the memory of the save area's image, which is contiguous, as it lies within a page. */
+/*
+ * Sets *@here to the memory of the save area's image, which is contiguous, as the image lies within
+ * a page. Returns a fault reason, or 0.
+ */
 static u32 image_find(struct pagoda_job *job, u32 access, u8 **here)
 {
 	u64 address = le64_to_cpu(job->execute->image_address);

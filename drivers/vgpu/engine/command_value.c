@@ -62,7 +62,10 @@ static u64 value_add(u8 *here, u32 size, u64 value)
 	return le32_to_cpu(narrow);
 }
 
-/* Finds the memory of a value at @va and adds its @size to run->bytes. */
+/*
+ * Sets *@here to the memory of a value at @va, NULL for a page of zeros, and adds the value's @size
+ * to run->bytes. Returns a fault reason, and has added nothing, or 0.
+ */
 static u32 value_resolve(struct pagoda_job *job, u64 va, u32 size, u32 access, u8 **here)
 {
 	u32 reason = pagoda_engine_virtual_address_resolve(&job->exec, job->space, va, size,

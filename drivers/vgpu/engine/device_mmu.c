@@ -33,7 +33,8 @@ u64 pagoda_engine_mmu_limit(const struct pagoda_exec *exec, u32 *reason)
 
 /*
  * Translates a device address to bus address *@bus. *@size receives the number of bytes, at most
- * @want, that have contiguous bus addresses and equal permissions. Returns a fault reason, or 0.
+ * @want, that have contiguous bus addresses and equal permissions, and *@read_only whether the
+ * device may only read them. Returns a fault reason, or 0.
  */
 u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64 want,
 				u32 access, u64 *bus, u64 *size, bool *read_only)

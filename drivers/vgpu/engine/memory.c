@@ -19,8 +19,9 @@ u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 
 
 /*
  * Translates an address of system memory, gets the span there from ops->system_span() and keeps it
- * as exec->window. The callback isn't trusted: a span of no bytes is refused. Returns a fault
- * reason, which isn't stored in the run, or 0.
+ * as exec->window. *@here receives where the span begins, and *@got how many bytes of the span the
+ * caller may use, at most @want. The callback isn't trusted: a span of no bytes is refused. Returns
+ * a fault reason, which isn't stored in the run, or 0.
  */
 u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want, u32 access,
 				u8 **here, u64 *got)

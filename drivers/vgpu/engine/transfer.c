@@ -54,9 +54,10 @@ static bool runs_overlap(const struct virtio_pagoda_run *a, const struct virtio_
 }
 
 /*
- * Returns whether the run lists of source and destination share a page; *@address receives the
- * address of the first such run of the destination. Copies within system memory are too rare to
- * sort the lists.
+ * Returns whether the run lists of source and destination share a page. If they do, *@address
+ * receives the address of a run of the destination: the first that overlaps the first run of the
+ * source that any run of the destination overlaps. Copies within system memory are too rare to sort
+ * the lists.
  */
 static bool transfer_runs_overlap(struct pagoda_exec *exec,
 				  const struct virtio_pagoda_transfer *transfer, u64 *address)
@@ -82,7 +83,9 @@ static bool transfer_runs_overlap(struct pagoda_exec *exec,
 /*
  * Returns whether source and destination overlap by the addresses in the packet. Addresses that
  * only lead to the same page of memory, of two aperture pages or of an aperture page and a run,
- * don't count: all unmapped aperture pages lead to the dummy page (C58).
+ * don't count: all unmapped aperture pages lead to the dummy page (C58). After true, *@address is
+ * the address at which the destination begins, even if the overlap begins later; in system memory,
+ * the address of the destination's run that transfer_runs_overlap() found.
  */
 static bool transfer_overlaps(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_transfer *transfer, u64 *address)

@@ -29,7 +29,10 @@
  */
 u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
 {
-	/* Pairs with stream_lost_content(): a reset, and @aborts, is counted before its losses. */
+	/*
+	 * This acquire pairs with the release in stream_lost_content(): a reset, and @aborts, is
+	 * counted before its losses.
+	 */
 	u32 losses = atomic64_read_acquire(&vidmm->losses);
 	u64 resets = pagoda_reset_epoch(vidmm) + atomic64_read(&vidmm->aborts);
 

@@ -87,7 +87,10 @@ int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
 
 	for (i = 0; i < count; i++) {
 		atomic_inc(&bos[i]->wish.queued);
-		/* Pairs with offer_mark_all(): raise @queued, then look for an offer. */
+		/*
+		 * The look for an offer comes after @queued is raised: this barrier pairs with that
+		 * in offer_mark_all().
+		 */
 		smp_mb__after_atomic();
 		if (pagoda_offer_refuses(bos[i])) {
 			pagoda_offer_allow(bos, i + 1);

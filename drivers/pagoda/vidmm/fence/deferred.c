@@ -188,7 +188,10 @@ static bool deferred_run(struct pagoda_deferred *queue)
 	int error;
 
 	WRITE_ONCE(queue->runs, queue->runs + 1);
-	/* Count the run before looking up points. Pairs with pagoda_deferred_settle(). */
+	/*
+	 * The increment of @runs, the number of runs begun so far, comes before this run looks
+	 * for points and values. This barrier pairs with that in pagoda_deferred_settle().
+	 */
 	smp_mb();
 	deferred_drop_fence(queue);
 	while ((turn.item = deferred_first(queue, &error))) {
@@ -351,8 +354,8 @@ int pagoda_deferred_settle(struct pagoda_deferred *queue)
 	u32 before;
 
 	/*
-	 * Read the counter after what the caller signalled: a run that begins from now on sees the
-	 * signals. Pairs with deferred_run().
+	 * The read of @runs comes after what the caller signalled: a run that @before doesn't
+	 * count sees the signals. This barrier pairs with that in deferred_run().
 	 */
 	smp_mb();
 	before = READ_ONCE(queue->runs);

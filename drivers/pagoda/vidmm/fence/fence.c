@@ -224,8 +224,8 @@ static int mfence_pin(struct pagoda_mfence *mfence)
 	atomic_set(&mfence->holds, 1);
 	mutex_unlock(&mfences->lock);
 	/*
-	 * Add the fence to the list before the caller reads the value. Pairs with
-	 * pagoda_mfences_changed().
+	 * The fence is in the list before the caller reads the value: this barrier pairs with that
+	 * in pagoda_mfences_changed().
 	 */
 	smp_mb();
 	return 0;

@@ -50,8 +50,10 @@ static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
 }
 
 /*
- * Returns true if any wait for a fence isn't satisfied. The maximum value that a fence shows while
- * the device is being reset satisfies no wait here, because the saved value comes back.
+ * Returns true if any wait, armed or not, is for a larger value than the fence has. A wait of a
+ * group that is over already doesn't count. While the fence shows the maximum value, because the
+ * device is being reset, the waits are compared with &pagoda_mfence.saved, the value that comes
+ * back.
  */
 static bool mfence_is_awaited(struct pagoda_mfence *mfence)
 {
@@ -73,7 +75,9 @@ static bool mfence_is_awaited(struct pagoda_mfence *mfence)
  * @mfence: Fence
  *
  * Context: Takes a spinlock.
- * Return: 0, and no new wait is accepted; or -EBUSY if a wait isn't satisfied yet.
+ * Return: 0, and no new wait is accepted; or -EBUSY if a wait, other than those of a group that is
+ * over already, is for a larger value than the fence has. During a reset of the device the value
+ * that comes back after the reset counts.
  */
 int pagoda_mfence_close(struct pagoda_mfence *mfence)
 {
@@ -207,7 +211,10 @@ bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
  */
 void pagoda_mfences_changed(struct pagoda_vidmm *vidmm)
 {
-	/* Pairs with mfence_pin(): a thread that adds a fence to the list later reads the value. */
+	/*
+	 * A thread that adds a fence to the list later reads the value: this barrier pairs with
+	 * that in mfence_pin().
+	 */
 	smp_mb();
 	if (!list_empty(&vidmm->mfences->held))
 		queue_work(vidmm->mfences->wq, &vidmm->mfences->look);

@@ -40,7 +40,8 @@ struct pagoda_demand {
  * @policy: Policy that chooses victims; its items are &pagoda_bo.choice.item
  * @asked: @policy chooses the victims; if false @policy is only told of uses, and TTM evicts
  *	the least recently used allocation
- * @trimmed: Bytes that pagoda_victims_trim() has evicted
+ * @trimmed: Bytes that pagoda_victims_trim() has evicted, for debugfs `trim` and for the reclaim of
+ *	dmem cgroups
  */
 struct pagoda_victims {
 	spinlock_t lock;	/* protects policy, items */

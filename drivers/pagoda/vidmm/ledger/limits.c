@@ -86,7 +86,7 @@ struct pagoda_user {
 /**
  * pagoda_limits_init() - Set up limits without users
  * @vidmm: Manager
- * @spaces: Number of address spaces that clients can have
+ * @spaces: Number of address spaces that all clients together can have
  * @shared_bytes: Bytes of one client's allocations that may be pinned for other devices
  *
  * Context: Probe; may sleep.

@@ -28,8 +28,9 @@
 #define STREAM_MEASURE		(PAGODA_PIECE_BYTES / 8)
 
 /*
- * Executes a submission on the CPU from byte @start on. The queue calls this function for one
- * submission at a time, in order, in the dma_fence signalling path.
+ * Executes a submission on the CPU from byte @start on: &pagoda_queue_ops.execute, which tells what
+ * *@stopped_at and the result are. The queue calls this function for one submission at a time, in
+ * order, in the dma_fence signalling path.
  */
 static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 			  u32 *stopped_at)
@@ -112,7 +113,10 @@ static void stream_lost_content(struct stream_loss *loss, struct pagoda_bo *bo)
 	loss->mappings |= stream_shows(bo);
 	if (loss->aborts)
 		atomic64_inc(&loss->vidmm->aborts);
-	/* Count the loss after the marks above: pairs with pagoda_lost_mark(). */
+	/*
+	 * The loss is counted after the marks above: this release pairs with the acquire in
+	 * pagoda_lost_mark().
+	 */
 	atomic64_inc_return_release(&loss->vidmm->losses);
 }
 

@@ -254,7 +254,11 @@ static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
 	return ret;
 }
 
-/* Tries a rebuild. Returns true if the rebuild has to be tried again. */
+/*
+ * Tries a rebuild. A failure lowers *@tries, the number of tries left, unless it is -EAGAIN or the
+ * device was reset meanwhile; at 0 the rebuild is given up. Returns true if the rebuild has to be
+ * tried again.
+ */
 static bool rebuild_try(struct pagoda_vidmm *vidmm, u32 *tries)
 {
 	u64 epoch = pagoda_reset_epoch(vidmm);

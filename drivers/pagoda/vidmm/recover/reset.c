@@ -124,7 +124,10 @@ static void reset_hide(struct pagoda_vidmm *vidmm)
 
 	lockdep_assert_held(&reset->lock);
 	WRITE_ONCE(reset->hidden, true);
-	/* Set @hidden before mappings are searched for. Pairs with pagoda_reset_is_hidden(). */
+	/*
+	 * @hidden is set before mappings are searched for: this barrier pairs with that in
+	 * pagoda_reset_is_hidden().
+	 */
 	smp_mb();
 	reinit_completion(&reset->hid);
 	queue_work(system_dfl_wq, &reset->hide);

@@ -81,7 +81,10 @@ static int offer_mark_all(const struct offer_list *list)
 
 	for (i = 0; i < list->count; i++)
 		WRITE_ONCE(list->bos[i]->offer.rank, offer_rank(list->bos[i], list->priority));
-	/* Mark before looking for accepted work: pairs with pagoda_offer_prevent(). */
+	/*
+	 * The marks come before the look for accepted work: this barrier pairs with that in
+	 * pagoda_offer_prevent().
+	 */
 	smp_mb();
 	for (i = 0; i < list->count && !ret; i++)
 		if (atomic_read(&list->bos[i]->wish.queued) || offer_is_queued(list->bos[i]))

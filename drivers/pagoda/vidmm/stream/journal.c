@@ -57,7 +57,10 @@ void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_pag
 	KUNIT_STATIC_STUB_REDIRECT(pagoda_journal_note, journal, op, seqno, offset, encoded, pass);
 	entry = &journal->entries[number % PAGODA_JOURNAL_ENTRIES];
 	WRITE_ONCE(entry->number, 0);
-	/* Invalidate the number before any field changes: pairs with journal_copy(). */
+	/*
+	 * The number is 0 before any field changes: this barrier pairs with that in
+	 * journal_copy().
+	 */
 	smp_wmb();
 	entry->time_ns = cpu_to_le64(ktime_get_ns());
 	entry->seqno = cpu_to_le64(seqno);
@@ -67,7 +70,7 @@ void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_pag
 	entry->operation = cpu_to_le32(op->operation);
 	entry->pass = cpu_to_le16(pass);
 	journal_describe(op, entry);
-	/* Set the number after all fields: pairs with journal_copy(). */
+	/* The number is set after all fields: pairs with the acquire in journal_copy(). */
 	smp_store_release(&entry->number, cpu_to_le64(number));
 	WRITE_ONCE(journal->recorded, number);
 }
@@ -258,13 +261,19 @@ void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, 
 		.offset = offset,
 		.error = error,
 	};
-	/* Count the loss after it was written: pairs with journal_result(). */
+	/*
+	 * A reader that sees the new number of losses also sees the loss: this release pairs with
+	 * the acquire in journal_result().
+	 */
 	smp_store_release(&journal->nr_losses, journal->nr_losses + 1);
 }
 
 static int journal_result(struct pagoda_journal *journal, u64 seqno, u32 offset, u64 completed)
 {
-	/* Read the count before the losses: pairs with pagoda_journal_lost(). */
+	/*
+	 * The losses are read after their number: this acquire pairs with the release in
+	 * pagoda_journal_lost().
+	 */
 	u32 count = smp_load_acquire(&journal->nr_losses);
 	u32 i;
 
@@ -290,11 +299,14 @@ static bool journal_copy(struct pagoda_journal *journal, u64 number, u64 complet
 	struct pagoda_journal_entry *entry;
 
 	entry = &journal->entries[number % PAGODA_JOURNAL_ENTRIES];
-	/* Read the number before the fields: pairs with pagoda_journal_note(). */
+	/* The fields are read after the number: pairs with the release in pagoda_journal_note(). */
 	if (le64_to_cpu(smp_load_acquire(&entry->number)) != number)
 		return false;
 	*copy = *entry;
-	/* Read the fields before the number again: pairs with pagoda_journal_note(). */
+	/*
+	 * The number is read again after the fields: this barrier pairs with that in
+	 * pagoda_journal_note().
+	 */
 	smp_rmb();
 	if (le64_to_cpu(READ_ONCE(entry->number)) != number)
 		return false;

@@ -173,7 +173,10 @@ static bool paging_is_fatal(u32 flags, bool lacks_memory)
 	return flags & DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER && lacks_memory;
 }
 
-/* Does the paging that the request asks for, on a copy of @request->bos, which callees reorder. */
+/*
+ * Does the paging that the request asks for, on a copy of @request->bos, which callees reorder. The
+ * caller has set *@fence to NULL; *@fence receives the fence of the last paging, if there is any.
+ */
 static int request_run(struct paging_request *request, struct dma_fence **fence)
 {
 	struct pagoda_client *client = request->queue->client;

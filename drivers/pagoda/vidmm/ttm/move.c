@@ -99,12 +99,16 @@ static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn, stru
 }
 
 /*
- * Returns which fences of the reservation the first operation waits for: those of all uses, so that
- * the allocation is idle when its content is copied, filled (C42), discarded or unmapped. The
- * reservation of an allocation that is private to a VM has the fences of all of the VM's jobs. A
- * fill doesn't wait for these jobs, only for DMA_RESV_USAGE_KERNEL: a job before the fill can't use
- * memory that the allocation doesn't have yet, and if the allocation had memory earlier, the
- * DISCARD_CONTENT of that memory came before in the stream and waited.
+ * Returns which fences of the reservation the first operation waits for.
+ *
+ * A move that copies, discards or unmaps waits for the fences of all uses, that is for
+ * DMA_RESV_USAGE_BOOKKEEP, so that the allocation is idle then. A fill of an allocation with a
+ * reservation of its own waits for the same fences (C42). A fill of an allocation that shares its
+ * VM's reservation waits only for DMA_RESV_USAGE_KERNEL, because that reservation has the fences of
+ * all of the VM's jobs, which the fill needn't wait for: a job before the fill can't use memory
+ * that the allocation doesn't have yet, and if the allocation had memory earlier, the
+ * DISCARD_CONTENT of that memory came before in the stream and waited. All other moves wait only
+ * for DMA_RESV_USAGE_KERNEL.
  */
 static enum dma_resv_usage move_usage(const struct pagoda_move *m)
 {

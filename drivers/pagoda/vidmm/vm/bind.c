@@ -199,7 +199,10 @@ static int bind_try(struct bind *bind, struct dma_fence **fence)
 	return ret;
 }
 
-/* Applies the array. While page tables find no room, moves private allocations out of VRAM. */
+/*
+ * Applies the array. While page tables find no room, moves private allocations out of VRAM. The
+ * caller has set *@fence to NULL; pagoda_vm_commit() may replace *@fence.
+ */
 static int bind_apply(struct bind *bind, struct dma_fence **fence)
 {
 	struct pagoda_room room = { .vm = bind->vm, .away = true, .last = true };

@@ -228,7 +228,10 @@ static int job_queue(struct pagoda_vm *vm, struct pagoda_bind_job *job)
 	return 0;
 }
 
-/* Enters an array into the plan, then queues the array if it @waits, or applies it now. */
+/*
+ * Enters an array into the plan, then queues the array if it @waits, or applies the array now. Only
+ * an array that is applied changes *@fence, as pagoda_bind_run() does.
+ */
 static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool waits,
 		      struct dma_fence **fence)
 {
@@ -277,7 +280,7 @@ static bool job_needs_room(struct pagoda_vm *vm, struct pagoda_bind_job *job, bo
 
 /*
  * Applies or queues an array. Returns -EBUSY and sets *@full if the array has to be queued and the
- * queue is full.
+ * queue is full. Only an array that is applied changes *@fence, as pagoda_bind_run() does.
  */
 static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full,
 		   struct dma_fence **fence)
