@@ -340,13 +340,13 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * A WAIT command checks the value PAGODA_IDLE_LOOKS times without a pause, then pauses between two
+ * A WAIT command checks the value PAGODA_IDLE_LOOKS times without a sleep, then sleeps between two
  * checks for longer and longer, at most PAGODA_IDLE_MAX_US microseconds.
  */
 #define PAGODA_IDLE_LOOKS	64
 #define PAGODA_IDLE_MAX_US	200
 
-/* Pauses a WAIT command after run->looks checks of the value. Runs in the queue's thread. */
+/* Sleeps, if at all, between two checks of a WAIT command's value. Runs in the queue's thread. */
 void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run)
 {
 	struct pagoda_vgpu *vgpu = context;

@@ -30,7 +30,7 @@ void pagoda_vgpu_ring_init(struct pagoda_vgpu_ring *ring, struct virtqueue *vq)
 	ring->indirect = __virtio_test_bit(vq->vdev, VIRTIO_RING_F_INDIRECT_DESC);
 }
 
-/* A descriptor, read once from the ring and converted to CPU byte order. */
+/* The device's copy of a descriptor that the driver may change: read once, in CPU byte order. */
 struct pagoda_ring_desc {
 	u64 address;
 	u32 length;

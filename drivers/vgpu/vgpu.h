@@ -27,8 +27,8 @@
 #define PAGODA_VGPU_MAX_RUNS	4064
 #define PAGODA_VGPU_MAX_INVALID	64
 #define PAGODA_VGPU_SPACES	256
-#define PAGODA_VGPU_NOTICES	64	/* the device keeps the last so many notices */
-#define PAGODA_VGPU_NOTICE_SIZE	80	/* bytes kept of a notice's packet */
+#define PAGODA_VGPU_NOTICES	64	/* number of the last notices that are kept */
+#define PAGODA_VGPU_NOTICE_SIZE	80	/* most bytes kept of the packet of a notice */
 
 struct dentry;
 struct seq_file;

@@ -14,8 +14,8 @@
 
 /*
  * struct pagoda_job - A job being executed, on the stack of its queue's thread
- * @exec: state of page-table walks; engine->translation is held for reading, except while the
- *	job pauses
+ * @exec: state of page-table walks; engine->translation is held for reading, except for moments
+ *	after each PAGODA_CHUNK and while a WAIT waits
  * @execute: the job's buffer: its parameters and list of command buffers
  * @space: address space that @execute names
  * @address: virtual address of the command to fetch; while a command executes, of its successor
@@ -137,9 +137,10 @@ static inline void pagoda_job_drain(struct pagoda_job *job)
 }
 
 /*
- * Counts @bytes of work, about a PAGODA_CHUNK at most, and pauses after each PAGODA_CHUNK; memory
- * found before the call mustn't be used after it. Before a pause the write combiner is written
- * back, so that the writes of an endless job are seen. Returns PAGODA_STOPPED if the job must stop.
+ * Counts @bytes of work, about a PAGODA_CHUNK at most, and after each PAGODA_CHUNK releases the
+ * translation lock for a moment: memory found before the call mustn't be used after it. Before each
+ * release the write combiner is written back, so that the writes of an endless job are seen.
+ * Returns PAGODA_STOPPED if the job must stop.
  */
 static inline u32 pagoda_job_progress(struct pagoda_job *job, u32 bytes)
 {

@@ -5,7 +5,7 @@
  *
  * The save area has a physical address, so that it can be accessed whatever happens to the address
  * space. The save area's memory is looked up twice, to load and to save: the memory found at first
- * doesn't stay valid when the job pauses.
+ * doesn't stay valid when the job releases the translation lock for a moment.
  */
 #include "command.h"
 

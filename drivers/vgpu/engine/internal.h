@@ -9,7 +9,10 @@
 #define PAGODA_CHUNK		0x100000u
 /* Returned instead of a fault reason when a run ends because it was asked to stop. */
 #define PAGODA_STOPPED		VIRTIO_PAGODA_FAULT_COUNT
-/* Most page-table entries that UPDATE_PAGE_TABLE looks up, and then writes, without a pause. */
+/*
+ * Most page-table entries whose memory a step of UPDATE_PAGE_TABLE finds and then writes. The
+ * translation lock may be released for a moment only between two steps.
+ */
 #define PAGODA_UPDATE_CHUNK	0x10000u
 
 /*
@@ -68,10 +71,11 @@ struct pagoda_notes {
  * struct pagoda_exec - A packet or job being executed, on the stack of its queue's thread
  * @window_*: memory found by the last lookup of system memory, so that a run that is checked, then
  *	used, and contiguous runs need a single lookup; with a device MMU dropped before each packet
- * @bus: the packet names system memory by bus addresses, even with a device MMU
+ * @bus: the packet is a MAP_MMU, whose runs have bus addresses; other packets name system memory by
+ *	device addresses, if the device has an MMU of its own
  * @spans: place in run->spans where the check of the next run of pages notes memory, or NULL
  * @half: the packet stops after half of its effect (failure injection)
- * @since: bytes of work since the last pause (PAGODA_CHUNK)
+ * @since: bytes of work; set to 0 when they reach PAGODA_CHUNK and the thread yields the CPU
  * @skipped: number of packets in the buffer before run->start
  * @leaves: level-1 entries of the last page-table walks: [0] for reads, [1] for writes
  * @ahead: translations of the addresses that follow the last span: [0] of reads, [1] of writes
@@ -208,10 +212,10 @@ struct pagoda_virtual_span {
 };
 
 /* Requirements for the pages of a source or destination; a page of zeros fits any segment. */
-#define PAGODA_VIRTUAL_64K	0x1u	/* pages of 64 KiB or more (C73) */
-#define PAGODA_VIRTUAL_NOT_64K	0x2u	/* pages of any size but 64 KiB (C73) */
-#define PAGODA_VIRTUAL_LOCAL	0x4u	/* pages in VRAM (C74) */
-#define PAGODA_VIRTUAL_SYSTEM	0x8u	/* pages in system memory or the aperture (C74) */
+#define PAGODA_VIRTUAL_64K	0x1u	/* requires pages of 64 KiB or more (C73) */
+#define PAGODA_VIRTUAL_NOT_64K	0x2u	/* requires pages of any size but 64 KiB (C73) */
+#define PAGODA_VIRTUAL_LOCAL	0x4u	/* requires pages in VRAM (C74) */
+#define PAGODA_VIRTUAL_SYSTEM	0x8u	/* requires pages in system memory or the aperture (C74) */
 
 /*
  * walk.c: finds memory by virtual addresses, with the translation lock held for reading. The memory
@@ -306,7 +310,7 @@ u32 pagoda_engine_notify_alloc_validate(struct pagoda_exec *exec, const void *pa
  * @va: virtual address of the first byte of @span
  * @space: address space
  * @access: kind of the accesses to @space
- * @span: memory found at @va and not used yet; valid until the packet or command pauses
+ * @span: memory found at @va and not used yet; valid until the translation lock is released
  * @notes: spans noted for the addresses from @va + span.size on, NULL = none are noted
  */
 struct pagoda_span_side {

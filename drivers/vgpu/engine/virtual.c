@@ -188,8 +188,8 @@ void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side 
 /*
  * Copies @left bytes from @src to @dst, whose spans (&pagoda_span_side.span) are empty before the
  * call. The spans are empty again after a call that returns no fault, because this function takes
- * no span that reaches beyond the @left bytes. So the caller may pause between two calls, although
- * a pause makes spans invalid. Returns a fault reason, or 0.
+ * no span that reaches beyond the @left bytes. So the caller may release the translation lock
+ * between two calls, although a release makes spans invalid. Returns a fault reason, or 0.
  */
 u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side *src,
 			       struct pagoda_span_side *dst, u64 left)

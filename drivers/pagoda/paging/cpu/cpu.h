@@ -57,8 +57,8 @@ struct pagoda_cpu_range {
  * @limits: Limits of the device. If NULL, packets with virtual addresses, page tables or swizzling
  *	ranges are refused as UNSUPPORTED
  * @roots: Root of each address space, limits->max_address_spaces elements, or NULL
- * @mmu: Struct page pointer of every device page, NULL if MAP_MMU hasn't mapped the page. Without
- *	this array (no device MMU) addresses of system memory aren't checked
+ * @mmu: Struct page pointer for every page of device addresses, NULL if MAP_MMU hasn't mapped the
+ *	page. Without this array (no device MMU) addresses of system memory aren't checked
  * @mmu_pages: Elements of @mmu
  * @mmu_read_only: Whether each page of @mmu is read-only; not checked if NULL
  * @ranges: Swizzling ranges, limits->swizzling_ranges elements, or NULL

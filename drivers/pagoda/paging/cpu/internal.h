@@ -64,10 +64,11 @@ u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address,
  * struct pagoda_cpu_runs - Runs of a packet, to be checked
  * @runs: The runs
  * @nr_runs: Number of runs
- * @nr_pages: Pages that all runs together have to have
- * @pages: struct page array of these pages, or NULL
+ * @nr_pages: Exact number of pages that all runs together must have
+ * @pages: struct page array of these pages, or NULL: then the packet is refused
  * @write: The packet is going to write the pages
- * @bus: The runs have bus addresses even if the device has an MMU, as those of MAP_MMU
+ * @bus: The packet is a MAP_MMU, whose runs have bus addresses. If the device has an MMU, the runs
+ *	of other packets have device addresses, which MAP_MMU must have mapped
  */
 struct pagoda_cpu_runs {
 	const struct virtio_pagoda_run *runs;

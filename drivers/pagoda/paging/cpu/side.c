@@ -40,8 +40,9 @@ u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 addres
 }
 
 /*
- * If the device has an MMU, checks that MAP_MMU mapped @size bytes (not 0) of system memory from
- * @address on, for writing if @write. Returns VIRTIO_PAGODA_FAULT_NONE, NOT_MAPPED or READ_ONLY.
+ * If the device has an MMU, checks that MAP_MMU mapped the @size (not 0) bytes of device addresses
+ * from @address on, for writing if @write. Returns VIRTIO_PAGODA_FAULT_NONE, NOT_MAPPED or
+ * READ_ONLY.
  */
 u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			    bool write)
@@ -97,7 +98,7 @@ static u32 run_check(const struct pagoda_cpu_executor *exec, const struct pagoda
 
 /*
  * Checks that the runs of @list are well-formed and have struct pages, and that the device's MMU,
- * if there is one, allows the access. Returns a fault reason.
+ * if there is one, allows the access, unless @list->bus is set. Returns a fault reason.
  */
 u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 			  const struct pagoda_cpu_runs *list)

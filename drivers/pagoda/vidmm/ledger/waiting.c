@@ -138,7 +138,7 @@ void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
 
 	if (!READ_ONCE(promotion->count))
 		return;
-	/* Pairs with promote_begin(): a walk that began sees the new room, or another follows. */
+	/* Pairs with promote_begin(): a walk that may miss the new room is followed by another. */
 	xchg(&promotion->news, true);
 	if (READ_ONCE(promotion->patience) > promotion->period && promote_room_is_large(vidmm)) {
 		WRITE_ONCE(promotion->patience, promotion->period);

@@ -283,8 +283,8 @@ static void dmem_fini(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Starts a recording of paging buffers, if asked for, before the stream's first buffer: a recording
- * that debugfs starts lacks the first buffers.
+ * Starts a recording of paging buffers, unless @args->record_kb is 0, before the stream's first
+ * buffer: a recording that debugfs starts lacks the first buffers.
  */
 static int recording_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {

@@ -124,10 +124,10 @@ static int mmu_unmap(struct pagoda_vidmm *vidmm, u64 allocation, const struct dr
 /* ---- Pages of allocations -------------------------------------------------- */
 
 /*
- * If the allocation asked for it, tells the device by NOTIFY_ALLOC that the pages will leave its
- * address space, and waits for that, so that all paging of the pages is finished before they leave
- * (C121). The NOTIFY_ALLOC has a transaction of its own (C118), names no process, because the MMU
- * serves all processes, and may fail.
+ * If the allocation was created with NOTIFY_IOMMU_UNMAP, tells the device by NOTIFY_ALLOC that the
+ * pages will lose their device addresses, and waits until NOTIFY_ALLOC has ended: so all paging of
+ * the pages is finished before they lose the addresses (C121). NOTIFY_ALLOC has a transaction of
+ * its own (C118), names no process, because the MMU serves all processes, and may fail.
  */
 static void mmu_notify(struct pagoda_vidmm *vidmm, const struct pagoda_tt *tt)
 {

@@ -54,7 +54,7 @@ static void closing_free(struct closing_handle *handle)
 	kfree(handle);
 }
 
-/* Returns the first handle, if no deferred job needs its allocation any more; else NULL. */
+/* Returns the first closed handle if no deferred job needs its allocation any more; else NULL. */
 static struct closing_handle *closing_due(struct pagoda_closing *closing)
 {
 	struct closing_handle *handle;

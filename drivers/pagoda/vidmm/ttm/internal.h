@@ -31,15 +31,15 @@ struct ttm_place;
 struct ttm_resource;
 
 /* Steps of a move, bits of &pagoda_move.steps. pagoda_move_run() has their order. */
-#define PAGODA_STEP_POPULATE	BIT(0)		/* populate the tt, before all other steps */
-#define PAGODA_STEP_NOTIFY	BIT(1)		/* emit NOTIFY_ALLOC, if it was asked for */
-#define PAGODA_STEP_MAP		BIT(2)		/* map the destination in the aperture */
-#define PAGODA_STEP_FILL	BIT(3)		/* fill new VRAM that may not hold zeros */
-#define PAGODA_STEP_TRANSFER	BIT(4)		/* copy the content by TRANSFER operations */
-#define PAGODA_STEP_FLUSH	BIT(5)		/* drain the device's write combiner */
-#define PAGODA_STEP_UNMAP	BIT(6)		/* unmap the source from the aperture */
+#define PAGODA_STEP_POPULATE	BIT(0)		/* a move populates the tt before other steps */
+#define PAGODA_STEP_NOTIFY	BIT(1)		/* a move emits NOTIFY_ALLOC if bo->flags want it */
+#define PAGODA_STEP_MAP		BIT(2)		/* a move maps the destination in the aperture */
+#define PAGODA_STEP_FILL	BIT(3)		/* a move fills new VRAM that may not hold zeros */
+#define PAGODA_STEP_TRANSFER	BIT(4)		/* a move copies the content by TRANSFER */
+#define PAGODA_STEP_FLUSH	BIT(5)		/* a move drains the device's write combiner */
+#define PAGODA_STEP_UNMAP	BIT(6)		/* a move unmaps the source from the aperture */
 #define PAGODA_STEP_NEVER	BIT(7)		/* TTM never asks for such a move */
-#define PAGODA_STEP_DISCARD	BIT(8)		/* discard VRAM content instead of copying */
+#define PAGODA_STEP_DISCARD	BIT(8)		/* a move discards VRAM content, copies nothing */
 
 /**
  * struct pagoda_move_side - Walk over the source or the destination of a move

@@ -6,7 +6,7 @@
  * through the same code: the first run adds up their costs, so that all memory is allocated before
  * the first operation is encoded, and the second run emits the operations. The CPU copies nothing,
  * except in a benchmark. A move doesn't wait for the device, unless the builder answers that the
- * allocation is busy, or the allocation asked for NOTIFY_ALLOC in CPU_VIRTUAL mode.
+ * allocation is busy, or NOTIFY_ALLOC has to be emitted in CPU_VIRTUAL mode.
  *
  * If a move fails before pagoda_stream_begin() has succeeded, no step is emitted. Afterwards a move
  * fails only if an operation can't be emitted; pagoda_move_undo() then undoes the operations

@@ -239,10 +239,10 @@ static void eviction_unmap(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 }
 
 /*
- * Emits the notices that an allocation's content leaves shared memory, if the allocation asked for
- * these; without @txn adds their cost to @cost. The notices cover each byte of the allocation once
- * (C120). Does nothing in CPU_VIRTUAL mode, see pagoda_notice_eviction_wait(). The reservation is
- * held, the tt populated. Returns 0 or the error of pagoda_stream_emit().
+ * Emits the notices that an allocation's content leaves shared memory, if NOTIFY_EVICTION is set in
+ * @bo->flags; without @txn adds their cost to @cost. The notices cover each byte of the allocation
+ * once (C120). Does nothing in CPU_VIRTUAL mode, see pagoda_notice_eviction_wait(). The reservation
+ * is held, the tt populated. Returns 0 or the error of pagoda_stream_emit().
  */
 int pagoda_notice_eviction(struct pagoda_bo *bo, struct pagoda_stream_txn *txn,
 			   struct pagoda_paging_cost *cost)
@@ -287,12 +287,12 @@ static int eviction_wait_piece(struct pagoda_bo *bo, u64 offset, u64 size)
 }
 
 /*
- * In CPU_VIRTUAL mode tells the device that an allocation's content leaves shared memory, if the
- * allocation asked for that. In this mode the CPU changes page table entries while operations are
- * built, but the scratch window must not change until the device has executed the notice: so each
- * piece of 16 MiB costs two waits for the device. If the move fails afterwards, the device was told
- * in vain, which is allowed. The reservation is held, the tt populated. Returns 0, -ENOMEM, or
- * -EBUSY if a wait is necessary and @no_wait is set. May sleep and allocate.
+ * In CPU_VIRTUAL mode tells the device that an allocation's content leaves shared memory, if
+ * NOTIFY_EVICTION is set in @bo->flags. In this mode the CPU changes page table entries while
+ * operations are built, but the scratch window must not change until the device has executed the
+ * notice: so each piece of 16 MiB costs two waits for the device. If the move fails afterwards, the
+ * device was told in vain, which is allowed. The reservation is held, the tt populated. Returns 0,
+ * -ENOMEM, or -EBUSY if a wait is necessary and @no_wait is set. May sleep and allocate.
  */
 int pagoda_notice_eviction_wait(struct pagoda_bo *bo, bool no_wait)
 {
