@@ -16,17 +16,22 @@
 
 struct evictor {
 	struct pagoda_bo *bo;
-	bool mapped;
+	int (*move)(struct pagoda_bo *bo);	/* NULL: to the system segment */
 	struct completion done;
 	int ret;
 };
+
+static int to_mapped(struct pagoda_bo *bo)
+{
+	return pagoda_rig_to_aperture(bo, true);
+}
 
 static int evictor_run(void *data)
 {
 	struct evictor *evictor = data;
 
-	evictor->ret = evictor->mapped ? pagoda_rig_to_aperture(evictor->bo, true) :
-					 pagoda_rig_to_system(evictor->bo);
+	evictor->ret = evictor->move ? evictor->move(evictor->bo) :
+				       pagoda_rig_to_system(evictor->bo);
 	complete(&evictor->done);
 	return 0;
 }
@@ -115,7 +120,7 @@ static void stream_busy_own(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU | PHYSICAL, VRAM | APERTURE, 0);
-	struct evictor evictor = { .bo = bo, .mapped = true };
+	struct evictor evictor = { .bo = bo, .move = to_mapped };
 	const struct pagoda_rig_note *map, *copy;
 
 	pagoda_rig_write_vram(rig, bo, 1);
@@ -179,6 +184,7 @@ static void stream_fill_waits(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
 	struct pagoda_bo *old = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	struct evictor mover = { .bo = bo, .move = pagoda_rig_to_vram };
 	struct dma_fence *fence;
 
 	/* No clean blocks are left. */
@@ -187,12 +193,15 @@ static void stream_fill_waits(struct kunit *test)
 	pagoda_rig_settle_freed(rig);
 	fence = pagoda_test_fence(test);
 	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_KERNEL);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	init_completion(&mover.done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(evictor_run, &mover, "pagoda-mover")));
 	msleep(50);
 	PAGODA_PROVES(C42);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id), 0);
 	dma_fence_signal(fence);
 	dma_fence_put(fence);
+	KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&mover.done, 30 * HZ));
+	KUNIT_EXPECT_EQ(test, 0, mover.ret);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
 	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id), 0);
 	pagoda_rig_close(bo);

@@ -69,7 +69,7 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 static int evict(struct drm_device *drm, struct pagoda_bo_list *list, struct dma_fence **fence)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
-	int ret = pagoda_enter(vidmm);
+	int ret = pagoda_residency_await(list->bos, list->count) ?: pagoda_enter(vidmm);
 
 	if (ret)
 		return ret;

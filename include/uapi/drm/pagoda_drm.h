@@ -908,10 +908,11 @@ struct drm_pagoda_make_resident {
  *	have left; 0 = there is nothing to wait for
  *
  * Evicting an allocation that queued work uses doesn't disturb that work. A job that is prepared
- * keeps its memory until the job is done, and the eviction waits for the job. A queued job brings
- * back what it uses when it is prepared. An allocation that a waiting VM_BIND will map isn't
- * evicted: it stays, also when the VM_BIND is done, until its place is needed or another EVICT
- * evicts it.
+ * keeps its memory until the job is done: the request, or without @paging_queue the call, waits
+ * for the jobs that use the entries when its turn comes. An entry that other jobs use by then
+ * stays, until its place is needed. A queued job brings back what it uses when it is prepared.
+ * An allocation that a waiting VM_BIND will map isn't evicted: it stays, also when the VM_BIND is
+ * done, until its place is needed or another EVICT evicts it.
  */
 struct drm_pagoda_evict {
 	struct drm_pagoda_array entries;

@@ -128,7 +128,9 @@ static int lost_fill(struct pagoda_bo *bo, bool tell)
 	ret = dma_resv_reserve_fences(resv, 1);
 	if (ret)
 		return ret;
-	ret = pagoda_stream_begin(&txn, bo->vidmm, bo, resv, DMA_RESV_USAGE_BOOKKEEP, &cost);
+	ret = pagoda_stream_await(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP, false);
+	if (!ret)
+		ret = pagoda_stream_begin(&txn, bo->vidmm, bo, NULL, 0, &cost);
 	if (ret)
 		return ret;
 	if (tell)

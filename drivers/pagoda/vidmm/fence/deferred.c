@@ -101,20 +101,32 @@ static bool deferred_fence_is_done(struct pagoda_deferred *queue, struct dma_fen
 }
 
 /*
+ * For &pagoda_deferred_ops.ready: returns true if a dma_fence has signalled. Else its callback has
+ * the worker look at the item again.
+ */
+bool pagoda_deferred_is_signalled(struct pagoda_deferred *queue, struct dma_fence *fence)
+{
+	if (dma_fence_add_callback(fence, &queue->callback, deferred_callback))
+		return true;
+	queue->fence = dma_fence_get(fence);
+	return false;
+}
+
+/*
  * Returns true if the next item needn't wait until a dma_fence signals or
  * &pagoda_deferred_ops.ready returns true.
  */
-static bool deferred_is_ready(struct pagoda_deferred *queue, const struct pagoda_syncs *syncs)
+static bool deferred_is_ready(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct dma_fence *fence;
 	u32 index = 0;
 
 	if (READ_ONCE(queue->hurried))
 		return true;
-	while (queue->until_done && (fence = pagoda_syncs_next(syncs, &index)))
+	while (queue->until_done && (fence = pagoda_syncs_next(item->syncs, &index)))
 		if (!deferred_fence_is_done(queue, fence))
 			return false;
-	return !queue->ops->ready || queue->ops->ready(queue);
+	return !queue->ops->ready || queue->ops->ready(queue, item);
 }
 
 static struct pagoda_deferred_item *deferred_first(struct pagoda_deferred *queue, int *error)
@@ -200,7 +212,7 @@ static bool deferred_run(struct pagoda_deferred *queue)
 			WRITE_ONCE(queue->held_up, there ? 0 : queue->runs);
 			if (!there)
 				return false;
-			if (!deferred_is_ready(queue, turn.item->syncs))
+			if (!deferred_is_ready(queue, turn.item))
 				return false;
 		}
 		if (!error) {

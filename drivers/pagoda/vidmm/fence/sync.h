@@ -106,8 +106,9 @@ struct pagoda_deferred_item {
 
 /**
  * struct pagoda_deferred_ops - Calls of a queue to its owner
- * @ready: Returns whether the next item may be submitted now; if not, the owner calls
- *	pagoda_deferred_again() when it may. Any context. NULL = always
+ * @ready: Returns whether the next item may be submitted now; if not, the owner has called
+ *	pagoda_deferred_is_signalled(), or calls pagoda_deferred_again() when the item may be
+ *	submitted. Process context, outside of sections. NULL = always
  * @owns: Returns whether a fence is of the queue's own work, which is done in order and isn't
  *	waited for here. Any context. NULL = none is
  * @make: Submits an item; all that the item waits for exists. Calls pagoda_syncs_signal() with the
@@ -117,7 +118,7 @@ struct pagoda_deferred_item {
  * @put: Frees an item that isn't used any more
  */
 struct pagoda_deferred_ops {
-	bool (*ready)(struct pagoda_deferred *queue);
+	bool (*ready)(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
 	bool (*owns)(struct pagoda_deferred *queue, struct dma_fence *fence);
 	int (*make)(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
 	void (*put)(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
@@ -217,6 +218,7 @@ void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vi
 bool pagoda_deferred_is_empty(struct pagoda_deferred *queue);
 int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syncs *syncs);
 void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
+bool pagoda_deferred_is_signalled(struct pagoda_deferred *queue, struct dma_fence *fence);
 int pagoda_deferred_settle(struct pagoda_deferred *queue);
 int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most);
 bool pagoda_deferred_is_failed_paging(struct dma_fence *fence);

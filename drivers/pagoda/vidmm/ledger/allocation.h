@@ -69,6 +69,7 @@ enum pagoda_offer {
  *	said that the content wasn't written. Changed with pagoda_victims.lock held
  * @told: The device was notified that the allocation is resident, and hasn't been notified since
  *	that the allocation isn't resident any more
+ * @released: The last reference is gone, and the operations that release the memory were emitted
  * @discardable: The content isn't needed: an eviction emits DISCARD_CONTENT instead of a copy. Set
  *	by KUnit tests only
  * @needs_idle: Fault injection: while the allocation isn't idle, builders of transfers and
@@ -87,6 +88,7 @@ struct pagoda_bo_content {
 	struct pagoda_copy *copy;
 	bool keeps_copy;
 	bool told;
+	bool released;
 	bool discardable;
 	bool needs_idle;
 	bool lost;
@@ -127,6 +129,8 @@ struct pagoda_bo_tiling {
  *	Changed with both the reservation and pagoda_victims.lock held
  * @makes_room: The allocation is being evicted to make room for another allocation; protected
  *	by the reservation
+ * @pipelined: The caller has the allocation moved, and the move waits for jobs in the stream as an
+ *	eviction does, not in the call; protected by the reservation
  *
  * Protected by pagoda_victims.lock but for what is said above.
  */
@@ -139,6 +143,7 @@ struct pagoda_bo_choice {
 	bool handed_out;
 	bool keep;
 	bool makes_room;
+	bool pipelined;
 };
 
 /**

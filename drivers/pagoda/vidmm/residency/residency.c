@@ -62,13 +62,14 @@ static int residency_process_make(struct pagoda_bo *bo)
 }
 
 /*
- * Evicts an allocation, unless it is in the system segment, on a residency list, or to be mapped by
- * a VM_BIND that waits (C145).
+ * Evicts an allocation, unless the allocation is in the system segment, on a residency list, used
+ * by a job, or to be mapped by a VM_BIND that waits (C145).
  */
 static int residency_process_evict(struct pagoda_bo *bo)
 {
 	if (!bo->ttm.resource || bo->ttm.resource->mem_type == TTM_PL_SYSTEM ||
-	    atomic_read(&bo->wish.waits) || atomic_read(&bo->wish.required))
+	    atomic_read(&bo->wish.waits) || atomic_read(&bo->wish.required) ||
+	    pagoda_vm_bo_is_used(bo))
 		return 0;
 	return residency_validate(bo, pagoda_bo_placement_evicted);
 }
@@ -227,7 +228,7 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
  * @fence: Out: fence that signals when all that leave have left, a reference; NULL = they have left
  *
  * An allocation goes to its eviction segment (C37), unless it is in the system segment, on a
- * residency list, or about to be mapped by a VM_BIND that waits (C145).
+ * residency list, used by a job, or about to be mapped by a VM_BIND that waits (C145).
  *
  * Context: In a section, outside of reservations. May sleep and allocate; doesn't wait for the
  * copies, but the last attempt waits for all jobs.
@@ -244,6 +245,34 @@ int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u
 	};
 
 	return residency_run(&list, fence);
+}
+
+/**
+ * pagoda_residency_await() - Wait for the jobs that use the allocations of a list before EVICT
+ * @bos: Allocations; references held
+ * @count: Number of allocations
+ *
+ * Jobs that begin to use an allocation after its turn aren't waited for.
+ *
+ * Context: Sleeps, as long as a client lets work wait. Outside of sections and all locks.
+ * Return: 0, -ENOMEM or -ERESTARTSYS.
+ */
+int pagoda_residency_await(struct pagoda_bo **bos, u32 count)
+{
+	struct dma_fence *users;
+	long ret = 0;
+	u32 i;
+
+	for (i = 0; i < count && !ret; i++) {
+		ret = dma_resv_get_singleton(bos[i]->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP,
+					     &users);
+		if (ret || !users)
+			continue;
+		pagoda_stream_flush(bos[i]->vidmm);
+		ret = dma_fence_wait(users, true);
+		dma_fence_put(users);
+	}
+	return ret;
 }
 
 /* Returns whether the GPU can use the allocation in its present place. */

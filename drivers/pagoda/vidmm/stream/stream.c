@@ -157,6 +157,12 @@ static void stream_overrun_work(struct work_struct *work)
 	stream->args.overrun(stream->vidmm);
 }
 
+/* Returns true if a fence is unsignalled and not the paging queue's. */
+static bool stream_is_foreign(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
+{
+	return !pagoda_queue_owns(vidmm->queue, fence) && !dma_fence_is_signaled(fence);
+}
+
 /**
  * pagoda_stream_has_foreign() - Whether a reservation has unsignalled fences that aren't the paging
  * queue's
@@ -175,10 +181,59 @@ bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv
 	struct dma_fence *fence;
 
 	dma_resv_for_each_fence(&cursor, resv, usage, fence)
-		if (!pagoda_queue_owns(vidmm->queue, fence) &&
-		    !dma_fence_is_signaled(fence))
+		if (stream_is_foreign(vidmm, fence))
 			return true;
 	return false;
+}
+
+/* pagoda_stream_has_foreign() for all usages of a reservation that isn't held. Any context. */
+bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+	bool found = false;
+
+	dma_resv_iter_begin(&cursor, resv, DMA_RESV_USAGE_BOOKKEEP);
+	dma_resv_for_each_fence_unlocked(&cursor, fence) {
+		/* A restarted walk looks again at all fences. */
+		found = stream_is_foreign(vidmm, fence);
+		if (found)
+			break;
+	}
+	dma_resv_iter_end(&cursor);
+	return found;
+}
+
+/**
+ * pagoda_stream_await() - Wait for jobs before a transaction that isn't a victim's
+ * @vidmm: Memory manager
+ * @resv: Reservation, held
+ * @usage: Usage of the fences to wait for
+ * @interruptible: Signals end the wait
+ *
+ * Fences of paging aren't waited for, because the stream executes in order anyway.
+ *
+ * Context: Sleeps. The caller has no open transaction.
+ * Return: 0 or -ERESTARTSYS.
+ */
+int pagoda_stream_await(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+			enum dma_resv_usage usage, bool interruptible)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+	long ret;
+
+	if (!pagoda_stream_has_foreign(vidmm, resv, usage))
+		return 0;
+	pagoda_stream_flush(vidmm);
+	dma_resv_for_each_fence(&cursor, resv, usage, fence) {
+		if (!stream_is_foreign(vidmm, fence))
+			continue;
+		ret = dma_fence_wait(fence, interruptible);
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 /**

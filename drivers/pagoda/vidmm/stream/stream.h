@@ -18,6 +18,23 @@ struct pagoda_submission;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
 
+/*
+ * What may wait for jobs in the stream. All clients' operations are in one order: an operation that
+ * waits for a job holds up all operations behind it.
+ *
+ *	eviction for room	in the stream: the first operation of the victim's transaction waits
+ *				for jobs that use the victim
+ *	EVICT			the pager, outside of sections. What other jobs use by then stays
+ *	allocation that another	in the stream, as an eviction does
+ *	device maps
+ *	other moves, access	the caller, before the transaction (pagoda_stream_await())
+ *	of a CPU, lost content
+ *	memory that is freed	TTM, in a work item: operations are emitted when the memory is idle
+ *	unmapping		nothing waits: a job that uses the address faults
+ *	closed handles		a work item of the client: the addresses end when jobs that may use
+ *				them have ended
+ */
+
 /* Most bytes of a single TRANSFER or FILL, which take about a millisecond. */
 #define PAGODA_PIECE_BYTES	(8u << 20)
 
@@ -94,14 +111,17 @@ void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			     enum dma_resv_usage usage);
 bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			       enum dma_resv_usage usage);
+bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv);
+int pagoda_stream_await(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+			enum dma_resv_usage usage, bool interruptible);
 int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout);
 
 /* transaction.c */
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			struct pagoda_bo *bo, struct dma_resv *resv,
+			struct pagoda_bo *bo, struct dma_resv *victim,
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost);
 void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			      struct pagoda_bo *bo, struct dma_resv *resv,
+			      struct pagoda_bo *bo, struct dma_resv *victim,
 			      const struct pagoda_paging_cost *cost);
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op);
 void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op);

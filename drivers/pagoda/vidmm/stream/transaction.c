@@ -168,7 +168,8 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
  * @txn: Filled in; ended by pagoda_stream_end() if 0 is returned
  * @vidmm: Memory manager
  * @bo: Allocation that the operations are about, reservation held; or NULL (C25)
- * @resv: Reservation with fences to wait for before the first operation runs, held; or NULL
+ * @victim: Reservation of an allocation that is evicted to make room, held: the first operation
+ *	waits for its fences. NULL in all other cases: see "What may wait for jobs in the stream"
  * @usage: Usage of the fences to wait for
  * @cost: Upper bound of the sum of all operations
  *
@@ -179,11 +180,11 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
  * Return: 0 or -ENOMEM; on failure nothing has happened.
  */
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			struct pagoda_bo *bo, struct dma_resv *resv,
+			struct pagoda_bo *bo, struct dma_resv *victim,
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost)
 {
 	struct pagoda_stream *stream = vidmm->stream;
-	bool foreign = resv && pagoda_stream_has_foreign(vidmm, resv, usage);
+	bool foreign = victim && pagoda_stream_has_foreign(vidmm, victim, usage);
 	int ret;
 
 	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo };
@@ -198,7 +199,7 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 		return ret;
 
 	if (foreign) {
-		ret = pagoda_submission_add_resv(txn->spare[txn->nr_spare - 1], resv, usage);
+		ret = pagoda_submission_add_resv(txn->spare[txn->nr_spare - 1], victim, usage);
 		if (ret) {
 			txn_drop_spares(txn);
 			return ret;
@@ -214,7 +215,7 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
  * @txn: Filled in
  * @vidmm: Memory manager
  * @bo: Allocation, or NULL
- * @resv: Reservation with fences of any usage to wait for, held; or NULL
+ * @victim: As for pagoda_stream_begin(): fences of any usage are waited for; or NULL
  * @cost: Upper bound of the sum of all operations
  *
  * For operations that free memory. Without memory the function waits for submissions in flight,
@@ -223,10 +224,10 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
  * Context: May sleep for long. Not in a fence signalling section.
  */
 void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			      struct pagoda_bo *bo, struct dma_resv *resv,
+			      struct pagoda_bo *bo, struct dma_resv *victim,
 			      const struct pagoda_paging_cost *cost)
 {
-	while (pagoda_stream_begin(txn, vidmm, bo, resv, DMA_RESV_USAGE_BOOKKEEP, cost)) {
+	while (pagoda_stream_begin(txn, vidmm, bo, victim, DMA_RESV_USAGE_BOOKKEEP, cost)) {
 		pagoda_stream_wait_idle(vidmm, HZ);
 		fsleep(USEC_PER_MSEC);
 	}

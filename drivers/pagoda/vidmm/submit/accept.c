@@ -51,7 +51,7 @@ static struct pagoda_context *submit_context(struct pagoda_deferred *queue)
 	return container_of(queue, struct pagoda_context, deferred);
 }
 
-static bool submit_ready(struct pagoda_deferred *queue)
+static bool submit_ready(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	return pagoda_exec_context_ask(submit_context(queue)->exec);
 }

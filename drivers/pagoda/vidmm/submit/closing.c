@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Handles that are closed while deferred jobs need the allocation.
+ * Handles that are closed while jobs need the allocation.
  *
- * Before paging takes an allocation from a job that was armed, paging waits for the job's fence. A
- * deferred job has no fence yet. An allocation that deferred jobs need when its handle is closed
- * therefore keeps its GPU addresses and its count on the residency list until all these jobs were
- * armed or given up; from then on the fences protect the jobs. Jobs need
+ * The end of a GPU address doesn't wait for jobs: a job that used the address would fault. An
+ * allocation that jobs may need when its handle is closed therefore keeps its GPU addresses and its
+ * count on the residency list until all deferred jobs that may need the allocation were armed or
+ * given up, and then until all jobs have ended that were armed by then. Jobs need
  *
  *	listed allocations		the job names them
  *	private allocations of their VM	every job of the VM has them resident
@@ -24,6 +24,7 @@
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/require.h"
+#include "vidmm/stream/stream.h"
 #include "vidmm/vm/vm.h"
 #include "context.h"
 #include "internal.h"
@@ -35,8 +36,12 @@
 /* A handle that was closed while deferred jobs needed the allocation. */
 struct closing_handle {
 	struct list_head entry;		/* in &pagoda_closing.handles, by @until */
+	struct pagoda_closing *closing;
 	struct pagoda_bo *bo;		/* a reference */
 	u64 until;			/* deferred jobs with smaller numbers may need @bo */
+	struct dma_fence *users;	/* fences of armed jobs, a reference; or NULL */
+	struct dma_fence_cb callback;	/* of @users */
+	bool looked;			/* @users was looked up, when no deferred job needed @bo */
 };
 
 /* Unmaps an allocation from the client's VMs, and takes it off the client's residency list. */
@@ -50,6 +55,9 @@ static void closing_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 static void closing_free(struct closing_handle *handle)
 {
 	list_del(&handle->entry);
+	if (handle->users)
+		dma_fence_remove_callback(handle->users, &handle->callback);
+	dma_fence_put(handle->users);
 	drm_gem_object_put(pagoda_bo_gem(handle->bo));
 	kfree(handle);
 }
@@ -66,7 +74,34 @@ static struct closing_handle *closing_due(struct pagoda_closing *closing)
 	return handle && (!first || first->number >= handle->until) ? handle : NULL;
 }
 
-/* Work item: calls closing_forget() for closed handles that no deferred job needs any more. */
+static void closing_users_ended(struct dma_fence *fence, struct dma_fence_cb *callback)
+{
+	struct closing_handle *handle = container_of(callback, struct closing_handle, callback);
+
+	mod_delayed_work(system_dfl_wq, &handle->closing->work, 0);
+}
+
+/*
+ * Returns true if no armed job uses the allocation of a closed handle, or if all those have ended
+ * that did when this function was first called for the handle. Else the work item runs again when
+ * they have. Without memory to look the fences up returns true. May sleep and allocate.
+ */
+static bool closing_is_idle(struct closing_handle *handle)
+{
+	struct dma_resv *resv = handle->bo->ttm.base.resv;
+
+	lockdep_assert_held(&handle->closing->lock);
+	if (handle->users)
+		return dma_fence_is_signaled(handle->users);
+	if (handle->looked)
+		return true;
+	handle->looked = true;
+	if (dma_resv_get_singleton(resv, DMA_RESV_USAGE_BOOKKEEP, &handle->users) || !handle->users)
+		return true;
+	return dma_fence_add_callback(handle->users, &handle->callback, closing_users_ended);
+}
+
+/* Work item: calls closing_forget() for closed handles that no job needs any more. */
 void pagoda_closing_work(struct work_struct *work)
 {
 	struct pagoda_closing *closing = container_of(to_delayed_work(work),
@@ -79,7 +114,7 @@ void pagoda_closing_work(struct work_struct *work)
 		return;
 	}
 	mutex_lock(&closing->lock);
-	while ((handle = closing_due(closing))) {
+	while ((handle = closing_due(closing)) && closing_is_idle(handle)) {
 		closing_forget(client, handle->bo);
 		closing_free(handle);
 	}
@@ -114,13 +149,14 @@ void pagoda_closing_end(struct pagoda_client *client)
 	struct pagoda_closing *closing = &client->closing;
 	struct closing_handle *handle, *next;
 
-	cancel_delayed_work_sync(&closing->work);
 	mutex_lock(&closing->lock);
 	list_for_each_entry_safe(handle, next, &closing->handles, entry) {
 		pagoda_vm_bo_opened(handle->bo, false);
 		closing_free(handle);
 	}
 	mutex_unlock(&closing->lock);
+	/* No handle has a callback any more that queues the work. */
+	cancel_delayed_work_sync(&closing->work);
 }
 
 /* Undoes pagoda_closing_hold_up(), if that was called: the job was armed, or is given up. */
@@ -184,10 +220,12 @@ u64 pagoda_closing_next(struct pagoda_client *client)
 	return list_empty_careful(&closing->jobs) ? 0 : READ_ONCE(closing->next);
 }
 
-/* Returns true if a deferred job of the client may need the allocation. */
+/* Returns true if a job of the client may need the allocation. */
 static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&client->closing.lock);
+	if (pagoda_stream_is_awaited(client->closing.vidmm, bo->ttm.base.resv))
+		return true;
 	if (list_empty(&client->closing.jobs))
 		return false;
 	return pagoda_require_count(client, bo) || atomic_read(&bo->wish.queued) ||
@@ -195,27 +233,30 @@ static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo
 }
 
 /*
- * Adds an allocation to &pagoda_closing.handles. Returns false without memory for that: then
- * deferred jobs lose the allocation.
+ * Adds an allocation to &pagoda_closing.handles. Returns false without memory for that: then jobs
+ * lose the allocation.
  */
 static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 {
-	struct closing_handle *handle = kmalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
+	struct closing_handle *handle = kzalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
 
 	lockdep_assert_held(&closing->lock);
 	if (!handle)
 		return false;
 	drm_gem_object_get(pagoda_bo_gem(bo));
+	handle->closing = closing;
 	handle->bo = bo;
 	handle->until = closing->next;
 	list_add_tail(&handle->entry, &closing->handles);
+	if (list_empty(&closing->jobs))
+		queue_delayed_work(system_dfl_wq, &closing->work, 0);
 	return true;
 }
 
 /*
- * Unmaps an allocation of which the client closes its handle; or has that done later if deferred
- * jobs need the allocation; or leaves that to pagoda_vm_close() if &pagoda_closing.ends is set. May
- * sleep and allocate; in a pagoda_enter() section, outside of reservations.
+ * Unmaps an allocation of which the client closes its handle; or has that done later if jobs need
+ * the allocation; or leaves that to pagoda_vm_close() if &pagoda_closing.ends is set. May sleep and
+ * allocate; in a pagoda_enter() section, outside of reservations.
  */
 void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 {
@@ -301,7 +342,7 @@ int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file)
  * @file: File that loses its last handle
  *
  * The allocation's GPU addresses and count on the client's residency list end with the handle (in
- * WDDM: with the allocation), or as soon as no deferred job needs the allocation.
+ * WDDM: with the allocation), or as soon as no job needs the allocation.
  *
  * Context: May sleep. Outside of pagoda_enter() sections and reservations.
  */

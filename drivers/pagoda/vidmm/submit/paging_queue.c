@@ -11,6 +11,9 @@
  * every fence that can be waited for has work behind it, and the timeline signals in order even if
  * requests fail.
  *
+ * An EVICT first waits, outside of sections, for the jobs that use its allocations. An allocation
+ * that other jobs use by then stays, as one of the first to be evicted when room is needed.
+ *
  * A request that fails for want of memory is repeated for a bounded time, because the residency
  * lists of other clients may have been in the way. A request that fails for good sets the error of
  * its point, takes the counts that it added back from the residency list, and puts the client in
@@ -54,6 +57,8 @@ struct paging_request {
 	struct pagoda_budget_growth growth;	/* expected growth of the client's usage */
 	bool tried;				/* failed before, so that @give_up is set */
 	unsigned long give_up;			/* jiffies at which repetitions end */
+	u32 idle;				/* EVICT: number of @bos that were waited for */
+	struct dma_fence *users;		/* EVICT: fences of @bos[@idle], a reference */
 };
 
 static struct paging_request *request_of(struct pagoda_deferred_item *item)
@@ -90,6 +95,7 @@ static void request_free(struct paging_request *request)
 	while (request->count)
 		drm_gem_object_put(pagoda_bo_gem(request->bos[--request->count]));
 	kvfree(request->bos);
+	dma_fence_put(request->users);
 	kvfree(request->growth.parts);
 	pagoda_syncs_put(&request->syncs);
 	pagoda_paging_queue_put(request->queue);
@@ -284,12 +290,35 @@ static int paging_make(struct pagoda_deferred *pager, struct pagoda_deferred_ite
 	return ret;
 }
 
+/*
+ * Returns true if the jobs have ended that used the allocations of an EVICT when the turn of each
+ * came. Without memory for the question an allocation isn't waited for.
+ */
+static bool paging_ready(struct pagoda_deferred *pager, struct pagoda_deferred_item *item)
+{
+	struct paging_request *request = request_of(item);
+
+	for (; !request->make && request->idle < request->count; request->idle++) {
+		struct dma_resv *resv = request->bos[request->idle]->ttm.base.resv;
+
+		if (!request->users &&
+		    dma_resv_get_singleton(resv, DMA_RESV_USAGE_BOOKKEEP, &request->users))
+			continue;
+		if (request->users && !pagoda_deferred_is_signalled(pager, request->users))
+			return false;
+		dma_fence_put(request->users);
+		request->users = NULL;
+	}
+	return true;
+}
+
 static void paging_put(struct pagoda_deferred *pager, struct pagoda_deferred_item *item)
 {
 	request_free(request_of(item));
 }
 
 static const struct pagoda_deferred_ops paging_ops = {
+	.ready = paging_ready,
 	.make = paging_make,
 	.put = paging_put,
 };

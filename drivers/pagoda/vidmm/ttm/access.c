@@ -114,8 +114,8 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 
 					       VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
 	cost = pagoda_stream_cost(vidmm, &op);
 	pagoda_cost_add(&cost, pagoda_stream_cost(vidmm, &flush), 1);
-	ret = pagoda_stream_begin(&txn, bo->vidmm, bo, bo->ttm.base.resv,
-				  DMA_RESV_USAGE_BOOKKEEP, &cost);
+	pagoda_stream_wait_resv(vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
+	ret = pagoda_stream_begin(&txn, vidmm, bo, NULL, 0, &cost);
 	if (ret)
 		return ret;
 	ret = pagoda_stream_emit(&txn, &op);

@@ -194,7 +194,7 @@ static void import_leave(struct pagoda_bo *bo)
 	if (!ret)
 		return;
 	drm_err(bo->vidmm->drm, "allocation %llu is imported and can't leave (%d)\n", bo->id, ret);
-	pagoda_move_begins(bo);
+	pagoda_move_begins(bo, true);
 }
 
 /*

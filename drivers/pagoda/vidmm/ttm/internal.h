@@ -7,6 +7,7 @@
 #define PAGODA_VIDMM_TTM_INTERNAL_H
 
 #include <linux/bits.h>
+#include <linux/dma-resv.h>
 #include <linux/types.h>
 #include <drm/ttm/ttm_placement.h>
 #include <drm/ttm/ttm_resource.h>
@@ -76,6 +77,9 @@ struct pagoda_virtual {
  * @dst: Resource that the allocation moves to
  * @side: Walks over @src and @dst: entries PAGODA_SCRATCH_SOURCE and _DESTINATION
  * @steps: PAGODA_STEP_* bits
+ * @pipelined: The move waits for jobs in the stream: the room is needed, or
+ *	&pagoda_bo_choice.pipelined is set
+ * @usage: Fences of the allocation's reservation that signal before the move is executed
  * @stays: The content stays in its pages, and the device was told that these are resident: the move
  *	has no notice
  * @was_told: &pagoda_bo.content.told before the move
@@ -98,6 +102,8 @@ struct pagoda_move {
 	struct ttm_resource *dst;
 	struct pagoda_move_side side[PAGODA_SCRATCH_COUNT];
 	u32 steps;
+	bool pipelined;
+	enum dma_resv_usage usage;
 	bool stays;
 	bool was_told;
 	u64 epoch;
@@ -143,6 +149,7 @@ int pagoda_notice_eviction_wait(struct pagoda_bo *bo, bool no_wait);
 
 /* release.c */
 void pagoda_move_release(struct pagoda_bo *bo);
+void pagoda_move_release_idle(struct pagoda_bo *bo);
 void pagoda_move_discard(struct pagoda_bo *bo);
 int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
@@ -159,7 +166,7 @@ int pagoda_move_run(struct pagoda_move *m);
 void pagoda_move_undo(struct pagoda_move *m);
 
 /* prime.c */
-void pagoda_move_begins(struct pagoda_bo *bo);
+void pagoda_move_begins(struct pagoda_bo *bo, bool pipelined);
 void pagoda_prime_moves(struct pagoda_bo *bo);
 struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags);
 bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm);

@@ -5,8 +5,9 @@
  * One table holds the steps of a move from one place to another. The steps (move_steps.c) run twice
  * through the same code: the first run adds up their costs, so that all memory is allocated before
  * the first operation is encoded, and the second run emits the operations. The CPU copies nothing,
- * except in a benchmark. A move doesn't wait for the device, unless the builder answers that the
- * allocation is busy, or NOTIFY_ALLOC has to be emitted in CPU_VIRTUAL mode.
+ * except in a benchmark. An eviction to make room doesn't wait for the device, unless the builder
+ * answers that the allocation is busy, or NOTIFY_ALLOC has to be emitted in CPU_VIRTUAL mode;
+ * before any other move the caller waits for jobs that use the allocation.
  *
  * If a move fails before pagoda_stream_begin() has succeeded, no step is emitted. Afterwards a move
  * fails only if an operation can't be emitted; pagoda_move_undo() then undoes the operations
@@ -78,18 +79,37 @@ u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to)
 }
 
 /*
+ * Returns which fences of the reservation signal before the first operation is executed.
+ *
+ * Those of all uses, that is of DMA_RESV_USAGE_BOOKKEEP, if jobs can reach the allocation, so that
+ * the allocation is idle when its content is copied, filled (C42), discarded or unmapped. No job
+ * can reach an allocation that is private to a VM and has no valid mapping, because the
+ * invalidation of the mappings waited for jobs: the fences of all of the VM's jobs, which share the
+ * reservation, aren't waited for then.
+ */
+static enum dma_resv_usage move_usage(const struct pagoda_move *m)
+{
+	bool own = m->bo->ttm.base.resv == &m->bo->ttm.base._resv;
+
+	if (pagoda_vm_bo_is_shown(m->bo))
+		return DMA_RESV_USAGE_BOOKKEEP;
+	return own && m->steps & (TRANSFER | FILL | UNMAP | DISCARD) ? DMA_RESV_USAGE_BOOKKEEP :
+								       DMA_RESV_USAGE_KERNEL;
+}
+
+/*
  * Begins the transaction, during which a rebuild can't restart the stream. If a rebuild restarted
  * the stream just before, the device has forgotten MAP_MMU of the allocation's pages: emits MAP_MMU
  * again before the transaction. Returns 0 or -ENOMEM.
  */
-static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn, struct dma_resv *resv,
-		      enum dma_resv_usage usage)
+static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn)
 {
+	struct dma_resv *victim = m->pipelined ? m->bo->ttm.base.resv : NULL;
 	struct ttm_tt *tt = m->bo->ttm.ttm;
 	int ret;
 
 	do {
-		ret = pagoda_stream_begin(txn, m->vidmm, m->bo, resv, usage, &m->cost);
+		ret = pagoda_stream_begin(txn, m->vidmm, m->bo, victim, m->usage, &m->cost);
 		if (ret || !pagoda_device_mmu_is_stale(m->vidmm, tt))
 			return ret;
 		dma_fence_put(pagoda_stream_end(txn));
@@ -99,36 +119,13 @@ static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn, stru
 }
 
 /*
- * Returns which fences of the reservation the first operation waits for.
- *
- * A move that copies, discards or unmaps waits for the fences of all uses, that is for
- * DMA_RESV_USAGE_BOOKKEEP, so that the allocation is idle then. A fill of an allocation with a
- * reservation of its own waits for the same fences (C42). A fill of an allocation that shares its
- * VM's reservation waits only for DMA_RESV_USAGE_KERNEL, because that reservation has the fences of
- * all of the VM's jobs, which the fill needn't wait for: a job before the fill can't use memory
- * that the allocation doesn't have yet, and if the allocation had memory earlier, the
- * DISCARD_CONTENT of that memory came before in the stream and waited. All other moves wait only
- * for DMA_RESV_USAGE_KERNEL.
- */
-static enum dma_resv_usage move_usage(const struct pagoda_move *m)
-{
-	const struct dma_resv *resv = m->bo->ttm.base.resv;
-
-	if (m->steps & (TRANSFER | UNMAP | DISCARD) ||
-	    (m->steps & FILL && resv == &m->bo->ttm.base._resv))
-		return DMA_RESV_USAGE_BOOKKEEP;
-	return DMA_RESV_USAGE_KERNEL;
-}
-
-/*
  * Adds up the costs of the steps, then emits the operations. Sets *@fence to the last operation's
  * fence, or to NULL if there was nothing to emit.
  *
  * When an operation can't be emitted, pagoda_move_undo() undoes those before it, and this function
  * waits for them: after that the destination, which TTM frees, isn't in use. The allocation stays.
  */
-static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wait,
-		       struct dma_fence **fence)
+static int move_submit(struct pagoda_move *m, bool no_wait, struct dma_fence **fence)
 {
 	struct pagoda_stream_txn txn;
 	int ret;
@@ -139,7 +136,7 @@ static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wai
 		return ret;
 	if (!m->cost.packets)
 		return 0;
-	ret = move_begin(m, &txn, resv, move_usage(m));
+	ret = move_begin(m, &txn);
 	if (ret)
 		return ret;
 	/* The device was reset after pagoda_lost_clear(): the content to be copied is garbage. */
@@ -341,10 +338,10 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 	if (ret)
 		return ret;
 	/* Invalidates the VMs' mappings: after a failed move they are invalid until validated. */
-	pagoda_move_begins(bo);
+	pagoda_move_begins(bo, m->pipelined);
 	ret = move_plan_virtual(m);
 	if (!ret)
-		ret = move_submit(m, bo->ttm.base.resv, ctx->no_wait_gpu, &fence);
+		ret = move_submit(m, ctx->no_wait_gpu, &fence);
 	pagoda_virtual_fini(m);
 	if (ret) {
 		pagoda_swizzle_undo(bo, m->dst);
@@ -367,6 +364,18 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 	ret = move_finish(m, evict, fence);
 	dma_fence_put(fence);
 	return ret;
+}
+
+/* Waits for jobs that use the allocation, unless it is a victim. Returns 0 or a negative errno. */
+static int move_await(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
+{
+	struct dma_resv *resv = m->bo->ttm.base.resv;
+
+	if (m->pipelined || !pagoda_stream_has_foreign(m->vidmm, resv, m->usage))
+		return 0;
+	if (ctx->no_wait_gpu)
+		return -EBUSY;
+	return pagoda_stream_await(m->vidmm, resv, m->usage, ctx->interruptible);
 }
 
 /*
@@ -402,12 +411,17 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		m.steps &= ~FILL;
 	if (pagoda_offer_can_discard(bo, new_mem))
 		m.steps = DISCARD;
+	m.pipelined = evict || bo->choice.pipelined;
+	m.usage = move_usage(&m);
+	ret = move_await(&m, ctx);
+	if (ret)
+		return ret;
 	if (m.steps & TRANSFER) {
 		ret = pagoda_lost_clear(bo);
 		if (ret)
 			return ret;
 		if (pagoda_vidmm_moves_by_cpu(bo->vidmm) && !bo->tiling.layout.tiling) {
-			pagoda_move_begins(bo);
+			pagoda_move_begins(bo, m.pipelined);
 			pagoda_copy_drop(bo);
 			bo->content.epoch = m.epoch;
 			return ttm_bo_move_memcpy(ttm_bo, ctx, new_mem);

@@ -84,10 +84,15 @@ static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *atta
 static int prime_bring(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = { .interruptible = true };
+	int ret;
 
 	if (pagoda_offer_refuses(bo))
 		return -ENODATA;
-	return pagoda_bo_place(bo, pagoda_bo_placement_shared, &ctx) ?: pagoda_lost_settle(bo);
+	/* The other device waits for the move's fence, not the caller for jobs. */
+	bo->choice.pipelined = true;
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_shared, &ctx);
+	bo->choice.pipelined = false;
+	return ret ?: pagoda_lost_settle(bo);
 }
 
 /* ---- Pins for importers that aren't told of moves ----------------------------- */
@@ -318,11 +323,12 @@ void pagoda_prime_moves(struct pagoda_bo *bo)
 
 /*
  * Called before an allocation moves: tells devices that import the allocation, so that the move
- * waits for fences that they add, and invalidates the allocation's mappings in all VMs. The
+ * waits for fences that they add, and invalidates the allocation's mappings in all VMs. If
+ * @pipelined, the invalidation waits for jobs in the stream; else no job uses the allocation. The
  * reservation is held. May sleep and allocate; not in a stream transaction.
  */
-void pagoda_move_begins(struct pagoda_bo *bo)
+void pagoda_move_begins(struct pagoda_bo *bo, bool pipelined)
 {
 	pagoda_prime_moves(bo);
-	pagoda_vm_bo_moves(bo);
+	pagoda_vm_bo_moves(bo, pipelined);
 }

@@ -179,9 +179,23 @@ void pagoda_move_discard(struct pagoda_bo *bo)
 		release_unmap(bo, bo->ttm.base.resv);
 }
 
+/* Releases the place of an allocation without references; @resv is held. */
+static void release_place(struct pagoda_bo *bo, struct dma_resv *resv)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+
+	release_tell(bo, resv);
+	if (pagoda_release_is_mapped(res))
+		release_unmap(bo, resv);
+	else if (res->mem_type == TTM_PL_VRAM)
+		release_discard(bo, resv);
+	bo->content.released = true;
+}
+
 /*
  * Releases the place of an allocation without references, in ttm_device_funcs.release_notify: emits
- * DISCARD_CONTENT in VRAM, or unmaps the allocation from the aperture. The allocation has its own
+ * DISCARD_CONTENT in VRAM, or unmaps the allocation from the aperture. If jobs still use the
+ * allocation, pagoda_move_release_idle() does so when they have ended. The allocation has its own
  * reservation &drm_gem_object._resv by now. Only a walk over an LRU list may hold _resv, for a
  * moment, to find that there is no reference to take. To lock _resv in the order of reservations
  * isn't possible, because the caller may hold others: tries in a loop. May sleep and allocate.
@@ -190,21 +204,34 @@ void pagoda_move_release(struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 	struct dma_resv *resv = &bo->ttm.base._resv;
-	bool mapped;
 
 	pagoda_swizzle_drop(bo);
 	if (!res)
 		return;
-	mapped = pagoda_release_is_mapped(res);
-	if (res->mem_type != TTM_PL_VRAM && !mapped && !bo->content.told)
+	if (res->mem_type != TTM_PL_VRAM && !pagoda_release_is_mapped(res) && !bo->content.told) {
+		bo->content.released = true;
 		return;
-
+	}
 	while (!dma_resv_trylock(resv))
 		fsleep(10);
-	release_tell(bo, resv);
-	if (mapped)
-		release_unmap(bo, resv);
-	else if (res->mem_type == TTM_PL_VRAM)
-		release_discard(bo, resv);
+	if (!pagoda_stream_has_foreign(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))
+		release_place(bo, resv);
 	dma_resv_unlock(resv);
+}
+
+/*
+ * Releases the place of an allocation that jobs used when its last reference was dropped, in
+ * ttm_device_funcs.delete_mem_notify: TTM has waited for them, holds the reservation, and frees
+ * the memory next. Pages that the aperture shows have to wait until they are unmapped. May sleep
+ * and allocate.
+ */
+void pagoda_move_release_idle(struct pagoda_bo *bo)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+
+	if (bo->content.released)
+		return;
+	release_place(bo, resv);
+	if (bo->ttm.resource->mem_type == TTM_PL_TT)
+		pagoda_stream_wait_resv(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP);
 }

@@ -84,7 +84,7 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 		pagoda_vm_table_evict(bo);
 		pagoda_bo_account(bo, NULL);
 	} else if (bo->content.discardable) {
-		pagoda_move_begins(bo);
+		pagoda_move_begins(bo, true);
 		pagoda_move_discard(bo);
 		pagoda_bo_account(bo, NULL);
 	} else if (res->mem_type == TTM_PL_VRAM) {
@@ -200,6 +200,7 @@ static void ttm_delete_mem_notify(struct ttm_buffer_object *ttm_bo)
 		return;
 	trace_pagoda_bo_free(dev_name(bo->vidmm->drm->dev), bo->id, ttm_bo->base.size,
 			     pagoda_segment_of(ttm_bo->resource));
+	pagoda_move_release_idle(bo);
 	pagoda_import_unmap(bo);
 	pagoda_bo_account(bo, NULL);
 }

@@ -43,9 +43,11 @@ static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dm
 /*
  * Invalidates the page table entries of a range. @resv is the reservation of the allocation that
  * the entries show, which keeps its memory until the TLB flush has completed; NULL = no memory has
- * to be kept. Can't fail.
+ * to be kept. If @pipelined, the invalidation waits in the stream for jobs that use the allocation;
+ * else a job that uses the range faults. Can't fail.
  */
-void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64 va, u64 size)
+void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, bool pipelined, u64 va,
+				u64 size)
 {
 	struct pagoda_vidmm *vidmm = vm->vidmm;
 	struct pagoda_paging_cost cost;
@@ -53,11 +55,12 @@ void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64
 	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
 	struct dma_fence *fence;
 
-	vm_wait_for_users(vm, resv);
+	if (pipelined)
+		vm_wait_for_users(vm, resv);
 	pagoda_space_lock(vm->space);
 	cost = pagoda_space_invalidate_cost(vm->space, va, size, pagoda_stream_room(vidmm));
 	if (cost.packets) {
-		pagoda_stream_begin_must(&txn, vm->vidmm, NULL, resv, &cost);
+		pagoda_stream_begin_must(&txn, vm->vidmm, NULL, pipelined ? resv : NULL, &cost);
 		pagoda_space_invalidate(vm->space, va, size, &emit);
 		fence = pagoda_stream_end(&txn);
 		pagoda_vm_note_last(vm, fence);
@@ -88,32 +91,63 @@ void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 	}
 }
 
-static void vm_bo_invalidate(struct pagoda_vm *vm, struct drm_gpuvm_bo *vm_bo)
+/*
+ * Returns true if jobs can reach an allocation: a mapping is valid, or the allocation is a page
+ * table or a save area. The reservation is held.
+ */
+bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo;
+	struct drm_gpuva *va;
+
+	if (bo->vm.table_of || bo->vm.save_of)
+		return true;
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo))
+		drm_gpuvm_bo_for_each_va(va, vm_bo)
+			if (!drm_gpuva_invalidated(va))
+				return true;
+	return false;
+}
+
+/* Returns true if a job that hasn't ended may use an allocation, whose reservation is held. */
+bool pagoda_vm_bo_is_used(struct pagoda_bo *bo)
+{
+	return (!bo->vm.private_to || pagoda_vm_bo_is_shown(bo)) &&
+	       pagoda_stream_has_foreign(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+static void vm_bo_invalidate(struct pagoda_vm *vm, struct drm_gpuvm_bo *vm_bo, bool pipelined)
 {
 	struct drm_gpuva *va;
 
 	drm_gpuvm_bo_for_each_va(va, vm_bo) {
 		if (drm_gpuva_invalidated(va))
 			continue;
-		pagoda_vm_invalidate_range(vm, vm_bo->obj->resv, va->va.addr, va->va.range);
+		pagoda_vm_invalidate_range(vm, vm_bo->obj->resv, pipelined, va->va.addr,
+					   va->va.range);
 		drm_gpuva_invalidate(va, true);
 	}
 }
 
-/* Invalidates all mappings of @bo, whose reservation is held, in @vm. May sleep and allocate. */
+/*
+ * Invalidates all mappings of @bo, whose reservation is held, in @vm, without waiting for jobs. May
+ * sleep and allocate.
+ */
 void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo = drm_gpuvm_bo_find(&vm->base, pagoda_bo_gem(bo));
 
 	if (!vm_bo)
 		return;
-	vm_bo_invalidate(vm, vm_bo);
+	vm_bo_invalidate(vm, vm_bo, false);
 	drm_gpuvm_bo_put(vm_bo);
 }
 
 /**
  * pagoda_vm_bo_moves() - Invalidate all mappings of an allocation that is about to move
  * @bo: Allocation, reservation held
+ * @pipelined: The invalidation waits in the stream for jobs that use the allocation. Otherwise no
+ *	job does
  *
  * The device executes the invalidation before the move: a job that uses one of the addresses
  * afterwards faults instead of reaching memory that may belong to another allocation by then (C101,
@@ -121,12 +155,12 @@ void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
  *
  * Context: May sleep and allocate. Not in a stream transaction.
  */
-void pagoda_vm_bo_moves(struct pagoda_bo *bo)
+void pagoda_vm_bo_moves(struct pagoda_bo *bo, bool pipelined)
 {
 	struct drm_gpuvm_bo *vm_bo;
 
 	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo)) {
-		vm_bo_invalidate(pagoda_vm_of(vm_bo->vm), vm_bo);
+		vm_bo_invalidate(pagoda_vm_of(vm_bo->vm), vm_bo, pipelined);
 		pagoda_vm_bo_evicted(vm_bo);
 	}
 }

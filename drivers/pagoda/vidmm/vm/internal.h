@@ -120,6 +120,7 @@ int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo);
 
 /* vm.c */
 int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence);
-void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64 va, u64 size);
+void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, bool pipelined, u64 va,
+				u64 size);
 
 #endif

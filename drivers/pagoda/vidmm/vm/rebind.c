@@ -10,6 +10,7 @@
 #include "vidmm/bo/bo.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
+#include "vidmm/stream/stream.h"
 #include "internal.h"
 #include "vm.h"
 
@@ -158,7 +159,8 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
  * pagoda_offer_hide() - Invalidate the mappings of allocations offered since the last submission
  * @vm: VM, its reservation held
  *
- * The allocations are those in &pagoda_vm.offered, which is empty afterwards.
+ * The allocations are those in &pagoda_vm.offered, which is empty afterwards. Waits for the VM's
+ * jobs before, which may use the allocations.
  *
  * Context: May sleep and allocate. Not in a stream transaction.
  */
@@ -166,8 +168,11 @@ void pagoda_offer_hide(struct pagoda_vm *vm)
 {
 	struct pagoda_bo *bo, *next;
 
+	if (list_empty(&vm->offered))
+		return;
+	pagoda_stream_await(vm->vidmm, pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, false);
 	list_for_each_entry_safe(bo, next, &vm->offered, vm.evicted) {
 		list_del_init(&bo->vm.evicted);
-		pagoda_vm_bo_moves(bo);
+		pagoda_vm_bo_moves(bo, false);
 	}
 }

@@ -58,8 +58,11 @@ static u32 room_elsewhere(struct pagoda_bo *bo, struct ttm_place *places)
 static int room_move(struct pagoda_bo *bo, bool away)
 {
 	struct ttm_operation_ctx ctx = {};
-	int ret = pagoda_bo_place(bo, away ? pagoda_bo_placement_evicted : room_elsewhere, &ctx);
+	int ret;
 
+	bo->choice.pipelined = true;
+	ret = pagoda_bo_place(bo, away ? pagoda_bo_placement_evicted : room_elsewhere, &ctx);
+	bo->choice.pipelined = false;
 	pagoda_promote_look(bo);
 	return ret;
 }

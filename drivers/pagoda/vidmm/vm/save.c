@@ -79,8 +79,7 @@ static int save_init(struct pagoda_save *save)
 	int ret, done;
 
 	cost = pagoda_stream_cost(vidmm, &op);
-	ret = pagoda_stream_begin(&txn, vidmm, NULL, save->bo->ttm.base.resv,
-				  DMA_RESV_USAGE_KERNEL, &cost);
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, 0, &cost);
 	if (ret)
 		return ret;
 	ret = pagoda_stream_emit(&txn, &op);

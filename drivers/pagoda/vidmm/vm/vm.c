@@ -262,7 +262,7 @@ static void vm_empty_tables(struct pagoda_vm *vm)
 
 	dma_resv_assert_held(pagoda_vm_resv(vm));
 	if (pagoda_space_prepare_close(vm->space, &update) || pagoda_vm_commit(vm, update, &fence))
-		pagoda_vm_invalidate_range(vm, NULL, vm->base.mm_start, vm->base.mm_range);
+		pagoda_vm_invalidate_range(vm, NULL, false, vm->base.mm_start, vm->base.mm_range);
 	dma_fence_put(fence);
 	pagoda_stream_wait_idle(vm->vidmm, MAX_SCHEDULE_TIMEOUT);
 }

@@ -341,7 +341,9 @@ int pagoda_room_leave_all(struct pagoda_vm *vm);
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand);
 
 /* change.c */
-void pagoda_vm_bo_moves(struct pagoda_bo *bo);
+void pagoda_vm_bo_moves(struct pagoda_bo *bo, bool pipelined);
+bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo);
+bool pagoda_vm_bo_is_used(struct pagoda_bo *bo);
 int pagoda_vm_make_tables_resident(struct pagoda_vm *vm);
 void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo);
 void pagoda_vm_range(const struct pagoda_vm *vm, u64 *start, u64 *end);

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Only the eviction of a victim waits for jobs in the stream ("What may wait for jobs in the
+ * stream"): whatever else is done with memory that a running job uses, paging of other memory goes
+ * on.
+ */
+#include <linux/delay.h>
+#include <drm/drm_syncobj.h>
+#include "submit_helpers.h"
+#include "vm/vm_helpers.h"
+#include "vidmm/submit/internal.h"
+
+#define HERE	SZ_64M		/* the only mapping of its page tables */
+#define PAGES	4u
+#define AT_ONCE	(5 * HZ)
+#define SURELY	(HZ / 5)
+
+/*
+ * struct timeline_world - @client has a job on an engine that is held; the job lists @shared and
+ * may use @own, both of which are in VRAM
+ */
+struct timeline_world {
+	struct kunit *test;
+	struct pagoda_rig *rig;
+	struct submit_client *client;
+	struct submit_args args;
+	struct pagoda_bo *shared;
+	struct pagoda_bo *own;
+	struct pagoda_bo *other;	/* used by no job */
+};
+
+static struct timeline_world timeline_world(struct kunit *test)
+{
+	struct timeline_world w = { .test = test, .rig = submit_rig(test) };
+
+	w.client = submit_client(w.rig, 0);
+	w.shared = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
+	w.other = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
+	w.own = submit_private(w.client, PAGES, SUBMIT_VRAM, 2 * HERE);
+	w.args.bos[0] = w.shared;
+	w.args.nr_bos = 1;
+	KUNIT_ASSERT_EQ(test, 0, submit_map(w.client, w.shared, HERE));
+	pagoda_rig_write_vram(w.rig, w.other, 3);
+	submit_store(w.client, HERE, 0);
+	submit_store(w.client, 2 * HERE, 1);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(w.client, &w.args));
+	KUNIT_ASSERT_EQ(test, 0, submit_wait(w.client));
+	pagoda_rig_hold(w.rig, 0, true);
+	submit_add(w.client, HERE, 7);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(w.client, &w.args));
+	return w;
+}
+
+static void timeline_world_end(struct timeline_world *w)
+{
+	if (w->shared)
+		submit_close(w->client, w->shared);
+	if (w->own)
+		submit_close(w->client, w->own);
+	pagoda_rig_close(w->other);
+	submit_client_end(w->client);
+}
+
+/* Returns true if memory that no job uses moves within the time. */
+static bool timeline_goes_on(struct timeline_world *w, long time)
+{
+	struct dma_resv *resv = w->other->ttm.base.resv;
+
+	KUNIT_EXPECT_EQ(w->test, 0, pagoda_bo_is_in_vram(w->other) ?
+				    pagoda_rig_to_system(w->other) : pagoda_rig_to_vram(w->other));
+	pagoda_stream_flush(w->rig->vidmm);
+	return dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false, time) > 0;
+}
+
+static void timeline_let_go(struct timeline_world *w)
+{
+	pagoda_rig_hold(w->rig, 0, false);
+	submit_wait(w->client);
+	pagoda_rig_settle(w->rig);
+}
+
+static void timeline_unmap(struct timeline_world *w)
+{
+	KUNIT_EXPECT_EQ(w->test, 0, vmt_set(w->client->vm, DRM_PAGODA_BIND_UNMAP, HERE,
+					    PAGES * PAGE_SIZE));
+}
+
+static void timeline_forget(struct timeline_world *w)
+{
+	pagoda_vm_forget(w->client->vm, w->shared);
+}
+
+static void timeline_free(struct timeline_world *w)
+{
+	submit_close(w->client, w->own);
+	w->own = NULL;
+	submit_close(w->client, w->shared);
+	w->shared = NULL;
+}
+
+static void timeline_evict(struct timeline_world *w)
+{
+	struct pagoda_bo *bos[] = { w->shared, w->own };
+	struct dma_fence *fence;
+
+	KUNIT_EXPECT_EQ(w->test, 0, pagoda_rig_evict(w->rig, bos, 2, &fence));
+	dma_fence_put(fence);
+	KUNIT_EXPECT_TRUE(w->test, pagoda_bo_is_in_vram(w->shared));
+	KUNIT_EXPECT_TRUE(w->test, pagoda_bo_is_in_vram(w->own));
+}
+
+/* Nothing that a client asks for while its job runs holds up the paging of other memory. */
+static void timeline_isnt_held(struct kunit *test, void (*act)(struct timeline_world *w))
+{
+	struct timeline_world w = timeline_world(test);
+
+	act(&w);
+	KUNIT_EXPECT_TRUE(test, timeline_goes_on(&w, AT_ONCE));
+	timeline_let_go(&w);
+	timeline_world_end(&w);
+}
+
+static void timeline_unmaps(struct kunit *test)
+{
+	timeline_isnt_held(test, timeline_unmap);
+}
+
+static void timeline_forgets(struct kunit *test)
+{
+	timeline_isnt_held(test, timeline_forget);
+}
+
+static void timeline_frees(struct kunit *test)
+{
+	timeline_isnt_held(test, timeline_free);
+}
+
+static void timeline_evicts(struct kunit *test)
+{
+	timeline_isnt_held(test, timeline_evict);
+}
+
+/* The eviction of a victim does wait in the stream: the job finds the victim, then others do. */
+static void timeline_victim_waits(struct kunit *test)
+{
+	struct timeline_world w = timeline_world(test);
+
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(w.rig->vidmm, w.rig->engine.vram_size));
+	KUNIT_EXPECT_FALSE(test, pagoda_bo_is_in_vram(w.shared));
+	KUNIT_EXPECT_FALSE(test, timeline_goes_on(&w, SURELY));
+	pagoda_rig_hold(w.rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	pagoda_rig_settle(w.rig);
+	KUNIT_EXPECT_EQ(test, 7ull, submit_word(w.rig, w.shared, 0));
+	timeline_world_end(&w);
+}
+
+/* EVICT waits for the job and then takes the allocation; paging of other memory goes on. */
+static void timeline_evict_waits(struct kunit *test)
+{
+	struct timeline_world w = timeline_world(test);
+	struct drm_syncobj *points = submit_syncobj(test);
+	struct pagoda_paging_queue *queue = pagoda_paging_queue_create(w.rig->vidmm, w.rig->client,
+								       0, points);
+	struct pagoda_paging_args args = { .bos = &w.shared, .count = 1 };
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(queue));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_paging_make_resident(queue, &args));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_paging_evict(queue, &args));
+	KUNIT_ASSERT_NE(test, 0ull, args.value);
+	KUNIT_EXPECT_TRUE(test, timeline_goes_on(&w, AT_ONCE));
+	KUNIT_EXPECT_TRUE(test, pagoda_bo_is_in_vram(w.shared));
+	KUNIT_EXPECT_FALSE(test, submit_point(points, args.value, &fence));
+	pagoda_rig_hold(w.rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(points, args.value));
+	KUNIT_EXPECT_FALSE(test, pagoda_bo_is_in_vram(w.shared));
+	KUNIT_EXPECT_EQ(test, 7ull, submit_word(w.rig, w.shared, 0));
+	pagoda_client_drop_lists(w.rig->client);
+	pagoda_paging_queue_put(queue);
+	timeline_world_end(&w);
+}
+
+static bool timeline_is_shown(struct timeline_world *w)
+{
+	void *here;
+
+	return vmt_reach(w->rig, w->client->vm->id, HERE, 8, VIRTIO_PAGODA_ACCESS_READ, &here) ==
+	       VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* A job that runs finds an allocation whose handle was closed; the address ends with the job. */
+static void timeline_close_waits(struct kunit *test)
+{
+	struct timeline_world w = timeline_world(test);
+	unsigned long end;
+
+	pagoda_enter_anyway(w.rig->vidmm);
+	pagoda_closing_handle(w.rig->client, w.shared);
+	pagoda_leave(w.rig->vidmm);
+	KUNIT_EXPECT_TRUE(test, timeline_goes_on(&w, AT_ONCE));
+	KUNIT_EXPECT_TRUE(test, timeline_is_shown(&w));
+	pagoda_rig_hold(w.rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	for (end = jiffies + AT_ONCE; timeline_is_shown(&w) && time_before(jiffies, end);) {
+		pagoda_rig_settle(w.rig);
+		fsleep(USEC_PER_MSEC);
+	}
+	KUNIT_EXPECT_FALSE(test, timeline_is_shown(&w));
+	KUNIT_EXPECT_EQ(test, 7ull, submit_word(w.rig, w.shared, 0));
+	timeline_world_end(&w);
+}
+
+static struct kunit_case timeline_tests[] = {
+	KUNIT_CASE(timeline_unmaps),
+	KUNIT_CASE(timeline_forgets),
+	KUNIT_CASE(timeline_frees),
+	KUNIT_CASE(timeline_evicts),
+	KUNIT_CASE(timeline_victim_waits),
+	KUNIT_CASE(timeline_evict_waits),
+	KUNIT_CASE(timeline_close_waits),
+	{}
+};
+
+static struct kunit_suite timeline_suite = {
+	.name = "pagoda_timeline",
+	.test_cases = timeline_tests,
+};
+
+kunit_test_suite(timeline_suite);
