@@ -103,6 +103,8 @@ void pagoda_mfences_stop(struct pagoda_vidmm *vidmm)
  */
 void pagoda_mfences_fini(struct pagoda_vidmm *vidmm)
 {
+	/* The last call of signal_callback() may still use the work queue. */
+	synchronize_rcu();
 	destroy_workqueue(vidmm->mfences->wq);
 	mutex_destroy(&vidmm->mfences->lock);
 }

@@ -117,9 +117,14 @@ static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callba
 		pagoda_mfence_write(mfence, signal->value);
 	pagoda_mfence_look(mfence);
 	spin_unlock_irqrestore(&mfence->lock, flags);
-	/* Do this last: once the promise is freed, the manager may be destroyed. */
+	/*
+	 * Do this last: once the promise is freed, by an earlier run of the work item, too, the
+	 * manager may be destroyed. pagoda_mfences_fini() waits for the section's end.
+	 */
+	rcu_read_lock();
 	if (llist_add(&signal->done, &vidmm->mfences->kept))
 		queue_work(vidmm->mfences->wq, &vidmm->mfences->reap);
+	rcu_read_unlock();
 }
 
 /*
