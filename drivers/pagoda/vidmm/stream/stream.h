@@ -25,8 +25,8 @@ struct pagoda_vidmm_args;
  *	eviction for room	in the stream: the first operation of the victim's transaction waits
  *				for jobs that use the victim
  *	EVICT			the pager, outside of sections. What other jobs use by then stays
- *	allocation that another	in the stream, as an eviction does
- *	device maps
+ *	allocation that is	in the stream, as an eviction does
+ *	exported or imported
  *	other moves, access	the caller, before the transaction (pagoda_stream_await())
  *	of a CPU, lost content
  *	memory that is freed	TTM, in a work item: operations are emitted when the memory is idle

@@ -189,8 +189,11 @@ static void import_leave(struct pagoda_bo *bo)
 	struct ttm_operation_ctx ctx = {};
 	int ret;
 
+	/* The exporter waits for the move's fence, not here for this device's jobs. */
+	bo->choice.pipelined = true;
 	while ((ret = ttm_bo_validate(&bo->ttm, &placement, &ctx)) == -ENOMEM || ret == -EBUSY)
 		fsleep(USEC_PER_MSEC);
+	bo->choice.pipelined = false;
 	if (!ret)
 		return;
 	drm_err(bo->vidmm->drm, "allocation %llu is imported and can't leave (%d)\n", bo->id, ret);
