@@ -382,6 +382,8 @@ static void job_of_victim(struct kunit *test)
 	pagoda_vidmm_stats(world.rig->vidmm, &stats);
 	KUNIT_EXPECT_EQ(test, stats.range_steals, 0);
 	pagoda_rig_hold(world.rig, 0, false);
+	/* An access waits for prepared jobs, of which there are two, not for the queued ones. */
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(world.client));
 	for (i = 0; i < world.nr; i++) {
 		KUNIT_EXPECT_EQ(test, i, cpu_get(&world, i, 0));
 		KUNIT_EXPECT_EQ(test, i, cpu_get(&world, i, 8));
