@@ -266,8 +266,8 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Returns to the driver the request that was kept back, the requests in queue->held, and, as
- * aborted, the requests that are still in the ring.
+ * Returns to the driver the request that was kept back, the requests in queue->held, of which those
+ * stopped before their end are aborted, and, all aborted, the requests that are still in the ring.
  */
 static void request_return_all(struct pagoda_vgpu_queue *queue)
 {

@@ -149,7 +149,7 @@ struct pagoda_map_extent {
 };
 
 /**
- * struct pagoda_map - A range of addresses and the memory to be mapped there
+ * struct pagoda_map - A range of addresses, to be mapped to memory or zeros, or to be unmapped
  * @va: First address, page aligned
  * @size: Bytes, multiple of the page size, not zero; the range is below 2^va_bits and
  *	doesn't hold page 0 of the space (C77)

@@ -230,7 +230,7 @@ static void block_count_leaving(struct pagoda_pt_update *update,
 	}
 }
 
-/* ---- Maps ------------------------------------------------------------------ */
+/* ---- Ranges to be mapped or unmapped (struct pagoda_map) ------------------- */
 
 static int map_prepare_blocks(struct pagoda_pt_update *update, u32 which)
 {
@@ -373,8 +373,8 @@ static int update_ready(struct pagoda_pt_update *update, int ret,
 /**
  * pagoda_space_prepare() - Prepare a change of some ranges
  * @space: Space
- * @maps: Maps to be made, in this order; copied, but extents and lists of pages must stay
- *	until commit
+ * @maps: Ranges to be mapped or unmapped, in this order; copied, but extents and lists of pages
+ *	must stay until commit
  * @nr_maps: Entries of @maps, at least 1
  * @update: Set to the update, for commit or abort
  *

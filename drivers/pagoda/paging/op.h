@@ -64,9 +64,9 @@ struct pagoda_side {
  * @dst: Destination
  * @range_id: SPECIAL_LOCK_TRANSFER: number of the swizzling range
  * @range_data: SPECIAL_LOCK_TRANSFER: driver's value for the range, which the device only traces
- * @layout: SPECIAL_LOCK_TRANSFER, SWIZZLE and UNSWIZZLE: geometry of the tiled surface, which
- *	begins at the address of its side
- * @surface_size: SPECIAL_LOCK_TRANSFER, SWIZZLE and UNSWIZZLE: bytes of the whole surface
+ * @layout: SPECIAL_LOCK_TRANSFER, or TRANSFER with flag SWIZZLE or UNSWIZZLE: geometry of the tiled
+ *	surface, which begins at the address of its side
+ * @surface_size: SPECIAL_LOCK_TRANSFER or such a TRANSFER: bytes of the whole surface
  */
 struct pagoda_op_transfer {
 	u64 offset;
@@ -152,7 +152,7 @@ struct pagoda_op_map_aperture {
  * @device: Owner of the mapping, 0 = none (C60); not encoded: all owners share one aperture
  * @first_page: First aperture page to unmap
  * @nr_pages: Number of pages to unmap
- * @dummy_page: Bus or device address of the dummy page, which all unmapped pages lead to
+ * @dummy_page: Bus or device address of the dummy page, which the pages lead to afterwards
  * @cpu_pages: struct page array with @dummy_page as the only entry, for the CPU executor, valid
  *	until the buffer was executed; or NULL
  */

@@ -66,8 +66,8 @@ enum pagoda_job_state {
  * @sched: The scheduler's job
  * @flight: Queue of the device that executes the job; @flight->lock protects @node and the members
  *	from @state on
- * @node: In @flight->inflight from run_job to the signalled fence; else in a list of the paging
- *	queue
+ * @node: In @flight->inflight from run_job to the signalled fence; a paging job that is free or
+ *	finished is in the pool or the history of the paging queue
  * @hw: Fence of the device's work; a reference of the job until the fence is signalled under
  *	signal_lock
  * @refs: References: the scheduler side's, and the transport's while the transport has @request

@@ -83,9 +83,9 @@ static bool transfer_runs_overlap(struct pagoda_exec *exec,
 /*
  * Returns whether source and destination overlap by the addresses in the packet. Addresses that
  * only lead to the same page of memory, of two aperture pages or of an aperture page and a run,
- * don't count: all unmapped aperture pages lead to the dummy page (C58). After true, *@address is
- * the address at which the destination begins, even if the overlap begins later; in system memory,
- * the address of the destination's run that transfer_runs_overlap() found.
+ * don't count: aperture pages after their UNMAP lead to the dummy page (C58). After true, *@address
+ * is the address at which the destination begins, even if the overlap begins later; in system
+ * memory, the address of the destination's run that transfer_runs_overlap() found.
  */
 static bool transfer_overlaps(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_transfer *transfer, u64 *address)
@@ -124,7 +124,7 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Accepts SWIZZLE or UNSWIZZLE, not both, and only if SPECIAL_LOCK_TRANSFER is negotiated. */
+/* Accepts flag SWIZZLE or UNSWIZZLE, not both, only if SPECIAL_LOCK_TRANSFER is negotiated. */
 static u32 transfer_flags_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_transfer *transfer)
 {

@@ -640,8 +640,8 @@ struct virtio_pagoda_run {
  * @nr_runs: SYSTEM: runs that describe the memory, at least 1, together exactly the
  *	pages that the size needs. Else 0
  * @address: Offset in the segment in bytes, page aligned. SYSTEM: 0
- * @generation: APERTURE: generation with which the pages must be mapped; 0 = any. Accesses to a
- *	page that isn't mapped reach the dummy page, whatever the generation (C58). Else 0
+ * @generation: APERTURE: generation with which the pages must be mapped; 0 = any. A page that
+ *	UNMAP_APERTURE_SEGMENT unmapped leads to the dummy page, whatever generation (C58). Else 0
  * @reserved: Zero
  */
 struct virtio_pagoda_location {
@@ -681,7 +681,8 @@ struct virtio_pagoda_transfer {
 };
 
 /**
- * struct virtio_pagoda_tiled - The tiled surface of SWIZZLE, UNSWIZZLE and SPECIAL_LOCK_TRANSFER
+ * struct virtio_pagoda_tiled - The tiled surface of a TRANSFER with flag SWIZZLE or UNSWIZZLE, or
+ * of a SPECIAL_LOCK_TRANSFER
  * @offset: First byte of the copied piece in the linear view of the surface, page aligned
  * @surface_size: Bytes of the whole surface, at least what @layout takes
  * @layout: Geometry

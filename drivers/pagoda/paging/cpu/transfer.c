@@ -93,7 +93,7 @@ static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda
 		u8 *from = pagoda_cpu_side_map(src, done);
 		u8 *to = pagoda_cpu_side_map(dst, done);
 
-		/* Unmapped aperture pages are all the same page, the dummy page (C58). */
+		/* Aperture pages after their UNMAP are all the same page, the dummy page (C58). */
 		if (from != to)
 			memcpy(to, from, bytes);
 		pagoda_cpu_side_unmap(dst, to);

@@ -164,8 +164,8 @@ static void lost_clear_pages(struct ttm_tt *tt)
  * @bo: Allocation, reservation held
  *
  * Does nothing unless content was lost since the last call. Doesn't wait until the device has
- * filled VRAM. A copy that is still under way may lose content, too: a caller that shows the
- * content waits for the copy before the call.
+ * filled VRAM. A copy that is still under way may lose content, too: a caller that gives
+ * access to the content waits for the copy before the call.
  *
  * Context: May sleep and allocate.
  * Return: 0 or a negative errno; after an error the allocation still has to be filled.
@@ -242,7 +242,7 @@ int pagoda_lost_acknowledge(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_lost_settle() - Make sure that an allocation's content can be shown
+ * pagoda_lost_settle() - Replace the lost content of an allocation by zeros, and wait for them
  * @bo: Allocation, reservation held
  *
  * As pagoda_lost_clear(), but waits until the memory is filled with zeros. Doesn't wait for a copy

@@ -157,8 +157,8 @@ void pagoda_offer_discarded(struct pagoda_bo *bo)
  * content may be gone
  * @bo: Allocation, reservation held
  *
- * All of the allocation is filled with zeros before its content is shown, and reclaiming the offer
- * reports that the content was discarded.
+ * All of the allocation is filled with zeros before the CPU or a job can access the content, and
+ * reclaiming the offer reports that the content was discarded.
  */
 void pagoda_offer_torn(struct pagoda_bo *bo)
 {

@@ -182,9 +182,9 @@ static int swizzle_bind(struct pagoda_bo *bo)
 }
 
 /*
- * Moves content from a shown window to the tiles, and removes the window's CPU mappings. While a
- * window is shown, no work of the device uses the tiles or the window. If the device fails or
- * doesn't answer, the content is lost.
+ * If the window is shown to the CPU, moves the content from there to the tiles, and removes the
+ * window's CPU mappings. While a window is shown, no work of the device uses the tiles or the
+ * window. If the device fails or doesn't answer, the content is lost.
  */
 static int swizzle_write_back(struct pagoda_bo *bo)
 {
@@ -360,7 +360,7 @@ void pagoda_swizzle_drop(struct pagoda_bo *bo)
 	swizzle_put(bo, false);
 }
 
-/* Returns the page frame of a page of the window of @bo, which is shown. */
+/* Returns the page frame of a page of the window of @bo, which is shown to the CPU. */
 unsigned long pagoda_swizzle_pfn(struct pagoda_bo *bo, unsigned long page_offset)
 {
 	const struct pagoda_device_info *info = bo->vidmm->info;
@@ -370,7 +370,7 @@ unsigned long pagoda_swizzle_pfn(struct pagoda_bo *bo, unsigned long page_offset
 				  ((u64)page_offset << PAGE_SHIFT));
 }
 
-/* Returns the kernel address of the window of @bo, which is shown. */
+/* Returns the kernel address of the window of @bo, which is shown to the CPU. */
 u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
 {
 	return swizzle_cpu(bo->vidmm, bo->tiling.range)->window;
@@ -427,7 +427,7 @@ static bool swizzle_claim(struct pagoda_bo *bo)
 	return range;
 }
 
-/* Plans a copy out of VRAM: from a shown window, else from the tiles. */
+/* Plans a move out of VRAM: from the window if it is shown to the CPU, else from tiles in VRAM. */
 static void swizzle_plan_out(struct pagoda_bo *bo, struct pagoda_paging_op *copy)
 {
 	if (pagoda_swizzle_is_shown(bo))
@@ -450,8 +450,8 @@ static void swizzle_plan_in(struct pagoda_bo *bo, struct pagoda_paging_op *copy)
  * @to: Destination of the move
  * @copy: Filled in; the caller adds source, destination and the members that differ between pieces
  *
- * Followed by pagoda_swizzle_moved() or pagoda_swizzle_undo(). A move within VRAM copies tiles
- * as they are; if a window is shown, that copy is answered busy until pagoda_swizzle_make_idle().
+ * Followed by pagoda_swizzle_moved() or pagoda_swizzle_undo(). A move within VRAM copies tiles as
+ * they are; that copy is answered busy until pagoda_swizzle_make_idle() if the CPU sees a window.
  *
  * Context: May sleep.
  */
@@ -486,8 +486,8 @@ void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
  * @bo: Allocation, reservation held
  * @operation: VIRTIO_PAGODA_OP_* that is to copy or discard the content
  *
- * Before tiles are used or discarded, a shown range is released, which can't be queued as a packet
- * can. SPECIAL_LOCK_TRANSFER copies from the window, so for this operation the range stays.
+ * Before tiles are used or discarded, a range shown to the CPU is released, which can't be queued
+ * as a packet can. SPECIAL_LOCK_TRANSFER copies from the window: for it the range stays.
  *
  * Context: Any.
  * Return: Value for &pagoda_paging_op.needs_idle.
@@ -499,7 +499,7 @@ bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation)
 }
 
 /**
- * pagoda_swizzle_make_idle() - Release or drop a shown range for an operation that was busy
+ * pagoda_swizzle_make_idle() - Release or drop a range shown to the CPU, for a busy operation
  * @bo: Idle allocation, reservation held
  * @operation: VIRTIO_PAGODA_OP_* of that operation
  *
