@@ -73,8 +73,8 @@ struct pagoda_payer {
  * @vidmm: The manager
  * @lock: Protects @next, @ends, @jobs and @handles
  * @next: Number that the next deferred job gets
- * @ends: The client's file is being closed: handles are not kept in @handles, because the VMs
- *	are destroyed with all mappings
+ * @ends: The client's file is being closed: a handle that is closed now isn't entered into
+ *	@handles, because the VMs are destroyed with all mappings
  * @jobs: List of the deferred jobs, by &pagoda_submit.held_up, in the order of their numbers
  * @handles: List of struct closing_handle, in the order in which the handles were closed
  * @work: Takes allocations whose handle is in @handles off the residency list and out of the VMs,

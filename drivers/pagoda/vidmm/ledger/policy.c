@@ -24,10 +24,10 @@
  * keeps all of VRAM busy moved 5 % more, and up to 10 % more in a simulation.
  *
  * A pick doesn't look at all candidates. The candidates of a rank are in rows, each for the items
- * with predicted intervals of the same power of two, in the order of last use: near the end of a
- * row is the item whose next use is farthest away, near the beginning the item that is longest
- * overdue. Only the ends are looked at, so the cost of a pick doesn't depend on the number of
- * candidates.
+ * with predicted intervals of the same power of two, roughly in the order of last use, oldest use
+ * first: near the end of a row is the item whose next use is farthest away, near the beginning the
+ * item that is longest overdue. Only the ends are looked at, so the cost of a pick doesn't depend
+ * on the number of candidates.
  *
  * Programs may defy prediction. &pagoda_policy.recent lists the items that would be in VRAM with
  * plain LRU, which tells how many pages plain LRU would have moved. When predictions have moved so

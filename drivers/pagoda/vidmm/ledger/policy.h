@@ -108,7 +108,7 @@ struct pagoda_policy_item {
 
 /**
  * struct pagoda_policy_rank - Candidates of one rank
- * @rows: Candidates by side and class, each list in the order of last use
+ * @rows: Candidates by side and class, each list roughly in the order of last use, oldest use first
  * @filled: By side, a bit for each class that has candidates
  */
 struct pagoda_policy_rank {

@@ -33,7 +33,7 @@
 /* Jiffies until &pagoda_closing.work calls pagoda_try_enter() again. */
 #define CLOSING_PATIENCE	(HZ / 50 ?: 1)
 
-/* A handle that was closed while deferred jobs needed the allocation. */
+/* A handle that was closed while jobs needed the allocation. */
 struct closing_handle {
 	struct list_head entry;		/* in &pagoda_closing.handles, by @until */
 	struct pagoda_closing *closing;
@@ -123,11 +123,12 @@ void pagoda_closing_work(struct work_struct *work)
 }
 
 /**
- * pagoda_closing_begin_end() - Keep no further handles, because the client's file is being closed
+ * pagoda_closing_begin_end() - Note that a client's file is being closed
  * @client: Client
  *
- * Closing a handle doesn't unmap the allocation any more, because the unmapping would have to wait
- * for jobs: pagoda_vm_close() unmaps all allocations of a VM at once.
+ * A handle that is closed from now on isn't entered into &pagoda_closing.handles, and the closing
+ * doesn't unmap the allocation, because the unmapping would have to wait for jobs:
+ * pagoda_vm_close() unmaps all allocations of a VM at once.
  *
  * Context: May sleep. Outside of reservations.
  */
