@@ -235,7 +235,7 @@ struct pagoda_vgpu_queue {
 	u32 reset_offset;
 	/** @buffer: Private copy of the request being executed. */
 	void *buffer;
-	/** @spans: &pagoda_engine_run.spans of the queue's runs, PAGODA_VGPU_MAX_RUNS pointers. */
+	/** @spans: Array that each request in turn uses as &pagoda_engine_run.spans. */
 	u8 **spans;
 	/** @executed: Number of the last request that was executed, or counted so by a reset. */
 	u64 executed;
@@ -312,7 +312,7 @@ struct pagoda_vgpu {
 	struct pagoda_vgpu_vram windows;
 	/** @notices: Notices that the engine passed to pagoda_vgpu_notify(). */
 	struct pagoda_vgpu_notices notices;
-	/** @invalid_extents: &pagoda_vgpu_params.invalid, little endian as for GET_EXTENTS. */
+	/** @invalid_extents: Little-endian copy of &pagoda_vgpu_params.invalid for GET_EXTENTS. */
 	struct virtio_pagoda_extent invalid_extents[PAGODA_VGPU_MAX_INVALID];
 	/**
 	 * @engine: Executes packets and commands; its features only change while no thread runs.

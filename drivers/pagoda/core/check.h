@@ -76,7 +76,7 @@ static inline u32 pagoda_pt_shift(u32 level)
 /*
  * Returns whether page tables of @levels levels can translate addresses of @va_bits bits, with at
  * least one bit as index of each level. The root of two levels may have more entries than any
- * other table: at 48 bits the root has 1 GiB.
+ * other table: 2^27 at 48 bits.
  */
 static inline bool pagoda_pt_levels_fit(u32 va_bits, u32 levels)
 {

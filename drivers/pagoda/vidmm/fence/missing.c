@@ -29,8 +29,8 @@
 /**
  * struct pagoda_missing - Queues whose next item misses a point
  * @lock: Protects all members below and &pagoda_deferred.missing; taken in process context
- * @by_syncobj: &pagoda_deferred.by_syncobj of the queues, hashed by &pagoda_deferred.missing
- * @clients: &pagoda_payer.turn of clients that have such queues, the next one to be polled first
+ * @by_syncobj: Queues, linked by &pagoda_deferred.by_syncobj, hashed by &pagoda_deferred.missing
+ * @clients: Clients that have such queues, linked by &pagoda_payer.turn, the next to poll first
  * @poll: The poller: runs the workers of the queues, in turn
  */
 struct pagoda_missing {

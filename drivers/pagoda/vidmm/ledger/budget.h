@@ -104,7 +104,7 @@ struct pagoda_budget_part {
 
 /**
  * struct pagoda_budget_growth - Allocations that a request will bring to &pagoda_budget_part.wanted
- * @parts: &pagoda_bo.part of allocations of a single client, each only once
+ * @parts: Pointers to &pagoda_bo.part of allocations of a single client, each only once
  * @count: Number of entries of @parts
  * @asked: Number of leading entries of @parts that the client newly asks for: only these are
  *	checked against the budget

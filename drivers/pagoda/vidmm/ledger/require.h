@@ -37,7 +37,7 @@ struct pagoda_requirement {
  * @by_id: &struct pagoda_requirement by id of the allocation
  * @left: Allocations that left the list while jobs were queued, by id: number of the first job that
  *	doesn't need the allocation resident any more. A mark has pagoda_require_bound() skip the
- *	entry, as @named does
+ *	entry, as @named does. Also read without @lock, to test if @left is empty
  * @list: List of struct pagoda_requirement in the order in which they were added
  * @count: Number of entries in @list; also read without @lock, to test for an empty list
  * @demand: Bytes that the allocations of all entries need together

@@ -152,8 +152,8 @@ static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 
 /*
  * struct promote_turn - try to promote @bo; @fence: fence behind all paging of this slice so far, a
- * reference, or NULL; @stop: sections are closed, or a thread holds &pagoda_vidmm.residency for
- * writing; @ret: result of promote_locked(), or -EBUSY if @bo couldn't be locked
+ * reference, or NULL; @stop: no section can be entered, or a thread holds &pagoda_vidmm.residency
+ * for writing or waits to do so; @ret: result of promote_locked(), or -EBUSY if it wasn't called
  */
 struct promote_turn {
 	struct pagoda_bo *bo;
@@ -254,7 +254,7 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
 /*
  * Sends a slice: about %PAGODA_PIECE_BYTES of paging. Sets *@sent to whether any was sent. Returns
  * false if nothing can be promoted now: sections are closed, a thread holds &pagoda_vidmm.residency
- * for writing, or an allocation is evicting others, whose room promotion would fill.
+ * for writing or waits to do so, or an allocation evicts others, whose room promotion would fill.
  */
 static bool promote_slice_send(struct pagoda_vidmm *vidmm, bool *sent)
 {

@@ -93,7 +93,7 @@ struct pagoda_journal_loss {
  * @recording_size: Size of @recording in bytes
  * @recording_used: Bytes of @recording that have items
  * @recording_dropped: Number of items left out because @recording had no room
- * @recording_missed: &pagoda_recording_head.missed
+ * @recording_missed: Value for &pagoda_recording_head.missed
  * @last_seqno: Number of the last submission that was queued
  */
 struct pagoda_journal {
