@@ -235,7 +235,7 @@ TEST_F(reset, waits_for_no_page)
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
 		ret = withheld_open(&caller.page, self->dev.page);
 		if (ret == -EOPNOTSUPP)
-			SKIP(break, "no userfaultfd");
+			SKIP(return, "no userfaultfd");
 		ASSERT_EQ(0, ret);
 		if (calls[i].fill)
 			calls[i].fill(&caller);
