@@ -409,8 +409,8 @@ int pagoda_space_prepare(struct pagoda_space *space, const struct pagoda_map *ma
  * @space: Space
  * @update: Set to the update, for commit or abort
  *
- * Commit invalidates every valid entry (C107) and gives every table its last update;
- * finish takes the root from the device. Only pagoda_space_destroy() may follow.
+ * Commit invalidates every valid entry (C107), then emits updates that make all entries of every
+ * table invalid; finish takes the root from the device. Only pagoda_space_destroy() may follow.
  *
  * Context: as pagoda_space_prepare(). No job of the space executes from finish on.
  * Return: 0 or -ENOMEM.

@@ -41,8 +41,8 @@ struct pagoda_space *pagoda_space_create(struct pagoda_mmu *mmu, u32 id, void *d
  * pagoda_space_destroy() - Undo pagoda_space_create()
  * @space: Space without jobs and operations in flight, and without an update under way
  *
- * Remaining tables are freed without a last update: unless the device is lost, the caller has
- * closed the space by pagoda_space_prepare_close().
+ * Remaining tables are freed without an update that makes their entries invalid: unless the device
+ * is lost, the caller has closed the space by pagoda_space_prepare_close().
  *
  * Context: may sleep, calls set_root() and table_free().
  */
@@ -188,7 +188,7 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
  */
 struct pagoda_paging_cost pagoda_space_evict_cost(struct pagoda_space *space, u32 buffer_size)
 {
-	/* The table's last update and the parent's entry: an operation for each of two words. */
+	/* Enough: an update per word of an entry clears the table, one sets the parent's entry. */
 	const u32 ops[2] = { 0, 6 };
 
 	lockdep_assert_held(&space->lock);

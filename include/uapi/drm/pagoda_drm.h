@@ -329,11 +329,11 @@ enum drm_pagoda_segment_id {
 
 /** enum drm_pagoda_query_type - The struct that DRM_PAGODA_QUERY answers. */
 enum drm_pagoda_query_type {
-	/** @DRM_PAGODA_QUERY_DEVICE: get struct drm_pagoda_device_info */
+	/** @DRM_PAGODA_QUERY_DEVICE: QUERY type for struct drm_pagoda_device_info */
 	DRM_PAGODA_QUERY_DEVICE = 1,
-	/** @DRM_PAGODA_QUERY_SEGMENT: get struct drm_pagoda_segment_info of segment @index */
+	/** @DRM_PAGODA_QUERY_SEGMENT: QUERY type for struct drm_pagoda_segment_info of @index */
 	DRM_PAGODA_QUERY_SEGMENT = 2,
-	/** @DRM_PAGODA_QUERY_STATS: get struct drm_pagoda_stats */
+	/** @DRM_PAGODA_QUERY_STATS: QUERY type for struct drm_pagoda_stats */
 	DRM_PAGODA_QUERY_STATS = 3,
 };
 

@@ -173,8 +173,9 @@ static int submit_charge(struct pagoda_submit *submit)
 }
 
 /*
- * Returns true if the job can be made now: no job is queued before it and all fences that it waits
- * for exist; and, unless the job is fenced, all have signalled and the engine has a place.
+ * Returns true if the job can be made now: no job is queued before it, all fences that it waits for
+ * exist, and no paging request that it waits for failed; and, unless the job is fenced, all fences
+ * have signalled, the engine has a place, and &pagoda_vidmm.defer_jobs isn't set.
  */
 static bool submit_is_due(struct pagoda_submit *submit)
 {

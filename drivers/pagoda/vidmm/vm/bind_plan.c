@@ -211,7 +211,8 @@ static u64 plan_alignment(const struct pagoda_bind *entry)
 }
 
 /*
- * Moves *@start to the next @size free bytes below @end, aligned or not. Returns false without any.
+ * Moves *@start to the first @size free bytes at or above *@start and below @end, aligned or not.
+ * Returns false without any.
  */
 static bool plan_next_gap(struct pagoda_vm *vm, u64 *start, u64 end, u64 size)
 {
@@ -230,9 +231,7 @@ static int plan_choose(struct pagoda_vm *vm, struct pagoda_bind *entry)
 
 	pagoda_vm_range(vm, &start, &end);
 	start = max(start, entry->address);
-	/*
-	 * Each round goes to the next gap, and if that is unaligned, to the next aligned address.
-	 */
+	/* An unaligned gap's @start is rounded up; the next round looks for a gap from there on. */
 	while (plan_next_gap(vm, &start, end, entry->size)) {
 		if (IS_ALIGNED(start, align)) {
 			entry->address = start;

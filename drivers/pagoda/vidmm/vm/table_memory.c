@@ -119,9 +119,9 @@ static void vm_table_detach(struct pagoda_vm *vm)
  * pagoda_vm_table_evict() - Unlink a page table whose memory is about to be dropped
  * @bo: Allocation, reservation held; nothing is done unless @bo is a page table
  *
- * Emits the last update of the table, the update of the entry in the parent table, and a TLB flush
- * (C91); a root is first taken from the device. Drops the reference that the VM had to @bo: a table
- * that is restored gets a new allocation.
+ * Emits updates that make all entries of the table invalid, the update of the parent's entry, and a
+ * TLB flush (C91); a root is first taken from the device. Drops the reference that the VM had to
+ * @bo: a table that is restored gets a new allocation.
  *
  * Context: May sleep and allocate.
  */
