@@ -16,11 +16,11 @@
  *	action=hang [packet=N]		stop before packet or command N until the queue
  *					is reset
  *	action=fail_reset		refuse RESET_QUEUE of the queue, or with
- *					queue=control RESET_ADAPTER; nth and count
- *					count these commands instead of requests
+ *					queue=control RESET_ADAPTER; count and nth
+ *					number these commands instead of requests
  *	action=late_reset us=N		the queue's thread sleeps for N microseconds after
- *					it answered its part of a reset; nth and count
- *					count these answers instead of requests
+ *					it answered its part of a reset; count and nth
+ *					number these answers instead of requests
  *	nth=N		the rule applies to the Nth request after it was written (default 1)
  *	count=N		the rule applies to N requests from the nth on (default 1); for fail
  *			and hang: to the nth request only, the first N times that it is sent

@@ -14,8 +14,8 @@
  *	EVICT without NOT_WRITTEN_TO, or the allocation	Outdated content, as the allocation may
  *	leaves a residency list for another reason.	have been written.
  *	A job uses the allocation while it is on no	Outdated content: a NOT_WRITTEN_TO later
- *	residency list. Any job of the VM uses an	covers only the time since the allocation
- *	allocation that is private to the VM.		was made resident.
+ *	residency list. Any job of a VM uses all	covers only the time since the allocation
+ *	private allocations of the VM.			was made resident.
  *	The CPU may write from now on.			Outdated content.
  *	The content in VRAM is lost.			Outdated content.
  *	EVICT with NOT_WRITTEN_TO takes the allocation	The content of VRAM ("clean"): until the
