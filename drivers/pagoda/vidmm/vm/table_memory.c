@@ -47,8 +47,8 @@ int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_me
 
 /*
  * Frees a page table at once, although the device may read the table until @fence, that of a TLB
- * flush, signals. This is safe because only paging operations use the freed VRAM next, and the device
- * executes these operations after the flush. Caller holds the VM's reservation.
+ * flush, signals. This is safe because only paging operations use the freed VRAM next, and the
+ * device executes these operations after the flush. Caller holds the VM's reservation.
  */
 void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
 			  struct dma_fence *fence)
