@@ -895,8 +895,9 @@ struct drm_pagoda_make_resident {
  * @entries: struct drm_pagoda_residency_entry
  * @flags: DRM_PAGODA_EVICT_* flags; MBZ without @paging_queue
  * @syncobj: Timeline syncobj, or 0
- * @point: Point of @syncobj that signals when the entries that the call evicts have left; entries
- *	that stay aren't waited for. Not 0 with a syncobj, MBZ without
+ * @point: Point of @syncobj that signals when the entries that the call evicts have left; an entry
+ *	that stays needn't leave for that, but its jobs may be waited for, see below. Not 0 with a
+ *	syncobj, MBZ without
  * @bytes_to_trim: Out: bytes by which the client's usage exceeds its budgets, see "Budgets";
  *	entries that haven't left yet still count as usage
  * @paging_queue: Paging queue: takes one from the count of each entry on this client's residency
@@ -908,11 +909,14 @@ struct drm_pagoda_make_resident {
  *	have left; 0 = there is nothing to wait for
  *
  * Evicting an allocation that queued work uses doesn't disturb that work. A job that is prepared
- * keeps its memory until the job is done: the request, or without @paging_queue the call, waits
- * for the jobs that use the entries when its turn comes. An entry that other jobs use by then
- * stays, until its place is needed. A queued job brings back what it uses when it is prepared.
- * An allocation that a waiting VM_BIND will map isn't evicted: it stays, also when the VM_BIND is
- * done, until its place is needed or another EVICT evicts it.
+ * keeps its memory until the job is done: the request, or without @paging_queue the call, takes
+ * one entry after the other and waits for the jobs that use the entry at that time, also if the
+ * entry will stay because it is on a client's list. An entry that other jobs use after these waits
+ * stays, until its place is needed. With @paging_queue there is no request, and no job is waited
+ * for, if all entries are on a client's list, or with %DRM_PAGODA_EVICT_ONLY_IF_NECESSARY. A queued
+ * job brings back what it uses when it is prepared. An allocation that a waiting VM_BIND will map
+ * isn't evicted: it stays, also when the VM_BIND is done, until its place is needed or another
+ * EVICT evicts it.
  */
 struct drm_pagoda_evict {
 	struct drm_pagoda_array entries;

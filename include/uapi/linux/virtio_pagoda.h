@@ -1047,7 +1047,7 @@ struct virtio_pagoda_update_page_table {
  * @root_address: Address of the root table in @root_segment
  * @start: First address that is flushed; 0 with @end 0: the whole space (C104)
  * @end: Address behind the range; the page at @end is flushed as well (Pagoda's rule). An @end
- *	below @start, or beyond the virtual addresses, is OUT_OF_RANGE
+ *	below @start, or above 2 to the power of &virtio_pagoda_config.va_bits, is OUT_OF_RANGE
  * @root_segment: Segment of the root table
  * @address_space: Address space whose cached translations are dropped
  *

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Callbacks of TTM, except for the moves of allocations (move.c).
+ * Callbacks of TTM, except for the moves of allocations (move.c) and for populating and
+ * unpopulating page arrays (segment/device_mmu.c).
  *
  * TTM also passes ghost objects, which it creates itself for the resource that a move leaves
  * behind, and struct pagoda_copy: a callback asks pagoda_bo_is_ours() before it takes an object for

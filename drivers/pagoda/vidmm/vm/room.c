@@ -31,8 +31,8 @@ static bool room_is_choosy(const struct pagoda_bo *bo)
  * pagoda_room_rank() - Order in which the allocations of a list are brought to VRAM
  * @bo: Allocation
  *
- * Allocations that have to be contiguous go first, then other allocations that only VRAM
- * supports, then allocations that can be used elsewhere, too.
+ * Allocations that the GPU can use only in VRAM go first, and of these the contiguous ones before
+ * the others; then allocations that the GPU can use elsewhere, too, contiguous or not.
  *
  * Return: Below %PAGODA_ROOM_RANKS; 0 goes first.
  */
