@@ -6,6 +6,7 @@
  */
 #include <linux/delay.h>
 #include <drm/drm_syncobj.h>
+#include "rig/spy.h"
 #include "submit_helpers.h"
 #include "vm/vm_helpers.h"
 #include "vidmm/submit/internal.h"
@@ -140,6 +141,27 @@ static void timeline_evicts(struct kunit *test)
 	timeline_isnt_held(test, timeline_evict);
 }
 
+static int timeline_map(void *arg)
+{
+	struct timeline_world *w = arg;
+
+	return vmt_map(w->client->vm, w->shared, 4 * HERE, 0, PAGES * PAGE_SIZE, 0);
+}
+
+/* A mapping that needs page tables doesn't wait for the VM's job. */
+static void timeline_maps(struct kunit *test)
+{
+	struct timeline_world w = timeline_world(test);
+	struct pagoda_worker mapper = { .run = timeline_map, .arg = &w };
+
+	pagoda_worker_start(test, &mapper);
+	KUNIT_EXPECT_TRUE(test, pagoda_worker_is_done(&mapper, AT_ONCE));
+	KUNIT_EXPECT_TRUE(test, timeline_goes_on(&w, AT_ONCE));
+	timeline_let_go(&w);
+	pagoda_worker_end(test, &mapper);
+	timeline_world_end(&w);
+}
+
 /* The eviction of a victim does wait in the stream: the job finds the victim, then others do. */
 static void timeline_victim_waits(struct kunit *test)
 {
@@ -217,6 +239,7 @@ static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_forgets),
 	KUNIT_CASE(timeline_frees),
 	KUNIT_CASE(timeline_evicts),
+	KUNIT_CASE(timeline_maps),
 	KUNIT_CASE(timeline_victim_waits),
 	KUNIT_CASE(timeline_evict_waits),
 	KUNIT_CASE(timeline_close_waits),

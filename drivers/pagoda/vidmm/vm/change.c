@@ -92,16 +92,15 @@ void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 }
 
 /*
- * Returns true if jobs can reach an allocation: a mapping is valid, or the allocation is a page
- * table or a save area. The reservation is held.
+ * Returns true if jobs can reach an allocation by a valid mapping. Page tables and save areas have
+ * none: new ones aren't in use yet, and others move only while no job of their VM is in flight.
+ * The reservation is held.
  */
 bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;
 	struct drm_gpuva *va;
 
-	if (bo->vm.table_of || bo->vm.save_of)
-		return true;
 	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo))
 		drm_gpuvm_bo_for_each_va(va, vm_bo)
 			if (!drm_gpuva_invalidated(va))
