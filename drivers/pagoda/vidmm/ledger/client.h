@@ -68,8 +68,8 @@ struct pagoda_payer {
 };
 
 /**
- * struct pagoda_closing - Closed handles of allocations that deferred jobs, which were accepted but
- * have no fence yet, need (closing.c)
+ * struct pagoda_closing - Closed handles of allocations that jobs need, deferred ones or armed ones
+ * that haven't ended (closing.c)
  * @vidmm: The manager
  * @lock: Protects @next, @ends, @jobs and @handles
  * @next: Number that the next deferred job gets
@@ -116,7 +116,7 @@ enum pagoda_object {
  * @pager: Executes the requests of the client's paging queues; NULL until there is a paging
  *	queue. Set with @lock held
  * @payer: Thread in the client's cgroup, for work items that allocate for the client
- * @closing: Handles that the client closed while deferred jobs needed the allocations
+ * @closing: Handles that the client closed while jobs needed the allocations
  * @end: Destroys the client's VMs after the file was closed and the last job has finished
  * @drm: Device, a reference, while @end is to run
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: no job of the client is
