@@ -226,6 +226,11 @@ TEST_F(reset, waits_for_no_page)
 	uint32_t handle, i;
 	int fd, ret;
 
+	ret = withheld_open(&caller.page, self->dev.page);
+	if (ret == -EOPNOTSUPP)
+		SKIP(return, "no userfaultfd");
+	ASSERT_EQ(0, ret);
+	withheld_close(&caller.page);
 	fd = pagoda_open();
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, client_open(&victim, fd, 1 % self->dev.info.num_engines));
@@ -233,10 +238,7 @@ TEST_F(reset, waits_for_no_page)
 	ASSERT_EQ(0, pagoda_create(self->fd, self->dev.page, CPU, PAGODA_IN_VRAM, &caller.handle));
 	ASSERT_EQ(0, pagoda_fence_create(self->fd, 0, &caller.fence, NULL));
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
-		ret = withheld_open(&caller.page, self->dev.page);
-		if (ret == -EOPNOTSUPP)
-			SKIP(return, "no userfaultfd");
-		ASSERT_EQ(0, ret);
+		ASSERT_EQ(0, withheld_open(&caller.page, self->dev.page));
 		if (calls[i].fill)
 			calls[i].fill(&caller);
 		caller.call = calls[i].call;
