@@ -17,6 +17,8 @@ if [[ ${LONG:-} ]]; then
 	kunit=(--kunitconfig "$TOP/kunit" 'pagoda*')
 else
 	dir=$("$vm/kernels.sh" uml rig sanitizers)
+	# As kernels.sh had it compiled.
+	export PAGODA_UNITS=1
 	kunit=(--kunitconfig "$TOP/kunit" --kunitconfig "$TOP/kunit/rig.kunitconfig"
 		--kunitconfig "$TOP/kunit/sanitizers.kunitconfig" --kernel_args seccomp=on --kernel_args ncpus=2
 		pagoda_paging)

@@ -164,11 +164,14 @@ uml_options() {
 	if has_option "$1" drivers/dma-buf DMABUF_MOVE_NOTIFY; then echo CONFIG_DMABUF_MOVE_NOTIFY=y; fi
 }
 
-# kunit.py only configures, which it checks: its own build shows no progress.
+# kunit.py only configures, which it checks: its own build shows no progress. What is measured is built as it is used.
+# The rest is the check of the suites' sources as well: below drivers/gpu/drm the compiler warns as with W=1, and
+# PAGODA_UNITS makes that errors.
 uml_kernel() {
-	local src dir name configs=(--kunitconfig "$TOP/kunit/.kunitconfig") option
+	local src dir name option configs=(--kunitconfig "$TOP/kunit/.kunitconfig")
+	local how=(PAGODA_UNITS=1 "${CHECKED[@]}" CHECK="$vm/sparse.sh")
 	for name in "$@"; do
-		[[ $name != bench ]] || configs=()
+		[[ $name != bench ]] || configs=() how=()
 		configs+=(--kunitconfig "$TOP/kunit/$name.kunitconfig")
 	done
 	src=$(source_tree)
@@ -181,7 +184,7 @@ uml_kernel() {
 		>"$dir/config.log" 2>&1 9>&- ||
 		{ cat "$dir/config.log" >&2; die "UML kernel ($KERNEL $*): not configured"; }
 	with_progress "building the UML kernel ($KERNEL${*:+ $*})" "$dir/build.log" \
-		nice -n 5 make -C "$src" O="$dir" ARCH=um -j"$JOBS" linux
+		nice -n 5 make -C "$src" O="$dir" ARCH=um -j"$JOBS" "${how[@]}" linux
 	flock -u 9
 	echo "$dir"
 }

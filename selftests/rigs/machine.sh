@@ -35,15 +35,14 @@ debug) kdir=$(KERNEL=${KERNEL:-new} "$TOP/selftests/rigs/kernels.sh" image debug
 esac
 [[ $rig == stock ]] || vm+=(--kernel "$kdir")
 
-# Sparse looks at the sources once for each kernel: with the stock one's modules here, and in lint for the newest.
-checks=(W=1e)
-[[ $rig != stock ]] || checks=("${CHECKED[@]}")
+how=("${OTHER_MODULES[@]}")
+[[ $rig != stock ]] || how=("${STOCK_MODULES[@]}")
 
 # build_modules <folder below out/build> [<make argument>...]
 build_modules() {
 	stage=$1
 	with_progress "building modules ($stage)" "$LOGS/modules.$stage.log" \
-		"$TOP/selftests/rigs/modules.sh" "$kdir" --stage "$@" "${checks[@]}"
+		"$TOP/selftests/rigs/modules.sh" "$kdir" --stage "$@" "${how[@]}"
 }
 
 # Names the stage's modules for vm.py.
@@ -94,6 +93,7 @@ replay*)
 		--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}" --env "RIVAL=${RIVAL:-}"
 	;;
 bench | crowd)
+	how=(W=1e)
 	build_modules "$stage-bench" CONFIG_DRM_PAGODA_BENCH=y CONFIG_DRM_PAGODA=m CONFIG_DRM_PAGODA_VGPU=m
 	drivers
 	tools

@@ -61,7 +61,7 @@ exec 8>"$stage.lock"
 flock 8
 try_headers "$@"
 rsync -rc --delete --exclude='*.o' --exclude='*.o.d' --exclude='.*' --exclude='*.ko' --exclude='*.mod' \
-	--exclude='*.mod.c' --exclude=modules.order --exclude=Module.symvers \
+	--exclude='*.mod.c' --exclude=unit.c --exclude=modules.order --exclude=Module.symvers \
 	"$TOP/Kbuild" "$TOP/Kconfig" "$TOP/include" "$TOP/drivers" "$TOP/kunit" "$stage/"
 make -C "$kdir" M="$stage" -j"$JOBS" "$@" modules >&2
 if [[ $made != "$stage" ]]; then
