@@ -379,6 +379,36 @@ static void refuse_values_test(struct kunit *test)
 	KUNIT_EXPECT_LT(test, refused, 1800);
 }
 
+/*
+ * Of several 64 KiB entries each has to end inside the segment, also if its begin is below the last
+ * address of a 4 KiB entry and an entry like it was accepted just before.
+ */
+static void refuse_values_at_the_end_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = table_limits();
+	u64 values[] = {
+		PAGODA_TO_VRAM, PAGODA_TO_VRAM | SZ_64K, PAGODA_TO_VRAM | SZ_1M,
+	};
+	struct pagoda_paging_op op = update_ok;
+	const char *why = NULL;
+
+	limits.vram_size = SZ_1M + SZ_4K;
+	op.update_page_table.flags = PAGODA_64K;
+	op.update_page_table.table_entries = 32;
+	op.update_page_table.first_entry = 0;
+	op.update_page_table.first_va = 0;
+	op.update_page_table.nr_entries = 2;
+	op.update_page_table.ptes = NULL;
+	op.update_page_table.values = values;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_paging_validate(&limits, &op, &why));
+	op.update_page_table.nr_entries = 3;
+	KUNIT_EXPECT_EQ(test, -ERANGE, pagoda_paging_validate(&limits, &op, &why));
+	KUNIT_EXPECT_STREQ(test, "entry: outside the segment", why ?: "");
+	/* The nearest size with which the third entry is inside. */
+	limits.vram_size = SZ_1M + SZ_64K;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_paging_validate(&limits, &op, &why));
+}
+
 /* The driver protection of a mapping is for leaf entries, and may have any value there. */
 static void refuse_protection_test(struct kunit *test)
 {
@@ -583,6 +613,7 @@ static struct kunit_case table_validate_cases[] = {
 	KUNIT_CASE(refuse_entry_test),
 	KUNIT_CASE(refuse_each_entry_test),
 	KUNIT_CASE(refuse_values_test),
+	KUNIT_CASE(refuse_values_at_the_end_test),
 	KUNIT_CASE(refuse_protection_test),
 	KUNIT_CASE(refuse_virtual_transfer_test),
 	KUNIT_CASE(refuse_virtual_fill_test),
