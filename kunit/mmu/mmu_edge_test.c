@@ -315,6 +315,43 @@ static void edge_evicted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_records_count(rig->spaces[1], 0, U64_MAX));
 }
 
+/* Addresses unmapped while their level-1 table is evicted stay unmapped after the restore. */
+static void edge_evicted_upper(struct kunit *test)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 3, false, false);
+	struct pagoda_table *root, *upper;
+
+	map_vram(rig, VA, VRAM, SZ_8K);
+	map_vram(rig, VA + SZ_4M, VRAM + SZ_4M, SZ_8K);
+	root = rig->spaces[1]->root;
+	upper = root->words[0].children[pagoda_table_index(root, VA)];
+	KUNIT_ASSERT_EQ(test, 1u, upper->level);
+	mmu_rig_evict(rig, 1, upper->memory.cookie);
+	KUNIT_EXPECT_NE(test, 0u, reason_at(rig, VA + SZ_4M));
+	unmap(rig, VA, SZ_8K);
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_restore(rig, 1));
+	mmu_rig_check(rig, 1, VA, SZ_8M);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, reason_at(rig, VA));
+	KUNIT_EXPECT_EQ(test, 0, reason_at(rig, VA + SZ_4M));
+}
+
+/* A root doesn't shrink below a mapping whose table is evicted. */
+static void edge_evicted_far(struct kunit *test)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, false);
+
+	map_vram(rig, FAR, VRAM, SZ_64K);
+	mmu_rig_evict(rig, 1, leaf_of(rig, FAR));
+	KUNIT_EXPECT_NE(test, 0u, reason_at(rig, FAR));
+	/* Each change looks whether the root can shrink. */
+	map_vram(rig, VA, VRAM + SZ_4M, SZ_4K);
+	map_vram(rig, VA, VRAM + SZ_4M, SZ_8K);
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_restore(rig, 1));
+	KUNIT_EXPECT_EQ(test, 16384, root_entries(rig));
+	mmu_rig_check(rig, 1, FAR, SZ_128K);
+	mmu_rig_check(rig, 1, VA, SZ_16K);
+}
+
 /*
  * The device lost its memory, and the tables' garbage would translate: a rebuild writes valid and
  * invalid entries.
@@ -346,6 +383,27 @@ static void edge_rebuild(struct kunit *test)
 		rebuild_run(make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, levels, false, false));
 		rebuild_run(make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, levels, true, false));
 		rebuild_run(make(test, VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, levels, true, true));
+	}
+}
+
+/* The rebuild of a root that grew makes all entries invalid that the space doesn't use. */
+static void edge_rebuild_large_root(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, i, false);
+
+		map_vram(rig, VA, VRAM, SZ_4K);
+		map_vram(rig, FAR, VRAM + SZ_4M, SZ_64K);
+		KUNIT_ASSERT_LT(test, 512, root_entries(rig));
+		mmu_rig_scribble(rig);
+		KUNIT_ASSERT_EQ(test, 0, mmu_rig_rebuild(rig, 1));
+		mmu_rig_check(rig, 1, VA - SZ_2M, SZ_2M * 4);
+		mmu_rig_check(rig, 1, FAR - SZ_4M, SZ_4M);
+		mmu_rig_check(rig, 1, FAR, SZ_2M);
+		/* Between the two, where the first 512 entries end. */
+		mmu_rig_check(rig, 1, SZ_1G - SZ_2M, SZ_4M);
 	}
 }
 
@@ -545,7 +603,10 @@ static struct kunit_case mmu_edge_cases[] = {
 	KUNIT_CASE(edge_root_away),
 	KUNIT_CASE(edge_many_large),
 	KUNIT_CASE(edge_evicted),
+	KUNIT_CASE(edge_evicted_upper),
+	KUNIT_CASE(edge_evicted_far),
 	KUNIT_CASE(edge_rebuild),
+	KUNIT_CASE(edge_rebuild_large_root),
 	KUNIT_CASE(edge_records),
 	KUNIT_CASE(edge_long_copy),
 	KUNIT_CASE(edge_many_tables),
