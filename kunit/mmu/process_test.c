@@ -149,6 +149,54 @@ static void process_rebuild(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+static void process_count_emit(void *arg, struct pagoda_paging_op *op)
+{
+	u32 *nr = arg;
+
+	(*nr)++;
+}
+
+/*
+ * The rebuild also makes the words of level-1 entries for tables of 64 KiB entries invalid, and
+ * windows that were mapped before need no unmap any more.
+ */
+static void process_rebuild_dual(struct kunit *test)
+{
+	const struct pagoda_rig_options options = {
+		.mode = test->param_value,
+		.dual_pte = true,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct pagoda_process *process = rig->vidmm->mmu->process;
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 32, CPU, VRAM, 0);
+	const __le64 *words = process->upper[0].cpu;
+	u32 i, nr = 0;
+	const struct pagoda_emit emit = { .emit = process_count_emit, .arg = &nr };
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	for (i = 0; i < ARRAY_SIZE(process->leaf); i++)
+		process_scribble(&process->leaf[i]);
+	for (i = 0; i < ARRAY_SIZE(process->upper); i++)
+		process_scribble(&process->upper[i]);
+	/* State left by operations that had mapped all windows when memory was lost. */
+	for (i = 0; i < PAGODA_AREA_COUNT; i++)
+		process->area[i].mapped = SZ_64K;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_process_rebuild(rig->vidmm->mmu));
+	PAGODA_PROVES(C80);
+	for (i = 0; i < VIRTIO_PAGODA_PT_ENTRIES; i++)
+		if (i < PAGODA_SLOT_LARGE || i >= PAGODA_SLOT_COUNT)
+			KUNIT_ASSERT_EQ_MSG(test, 0, le64_to_cpu(words[2 * i + 1]) &
+					    VIRTIO_PAGODA_PTE_VALID, "entry %u", i);
+	expect_as_made(test, rig);
+	pagoda_process_unmap(rig->vidmm->mmu, &emit);
+	KUNIT_EXPECT_EQ(test, 0, nr);
+	pagoda_rig_write(rig, bo, 4);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 4));
+	pagoda_rig_close(bo);
+}
+
 /*
  * Evicting all of VRAM and of the aperture doesn't move the tables: the root keeps its address in
  * system memory and all tables stay as they were made.
@@ -344,6 +392,59 @@ static void process_windows(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, process_next_valid(rig, 0, SZ_2M), SZ_2M);
 	}
 	KUNIT_EXPECT_GT(test, large_ones, 0);
+}
+
+/* Emits operations; counts updates that map, and those of them whose protection isn't @expected. */
+struct process_watch {
+	struct process_user user;
+	u32 nr;
+	u32 nr_wrong;
+	u64 expected;
+};
+
+static void process_watch_emit(void *arg, struct pagoda_paging_op *op)
+{
+	struct process_watch *watch = arg;
+
+	if (op->operation == VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE && op->allocation) {
+		watch->nr++;
+		watch->nr_wrong += op->update_page_table.driver_protection != watch->expected;
+	}
+	process_user_emit(&watch->user, op);
+}
+
+/* A window's mapping that takes several updates has the driver's protection in each. */
+static void process_protection(struct kunit *test)
+{
+	struct process_watch watch = { .expected = 5 };
+	const struct pagoda_emit emit = { .emit = process_watch_emit, .arg = &watch };
+	struct process_case *c = test_zalloc(test, sizeof(*c));
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_mmu *mmu = rig->vidmm->mmu;
+	struct pagoda_paging_cost cost;
+	bool large;
+	u32 i;
+
+	/* An odd number of pages over more than one leaf table. */
+	c->adl = (struct pagoda_adl) { .nr_pages = 1025, .pages = c->pages };
+	for (i = 0; i < c->adl.nr_pages; i++)
+		c->pages[i] = (dma_addr_t)i * 2 << PAGE_SHIFT;
+	c->map = (struct pagoda_map) {
+		.kind = PAGODA_MAP_MEMORY,
+		.size = 1025ull << PAGE_SHIFT,
+		.allocation = 77,
+		.driver_protection = watch.expected,
+		.adl = &c->adl,
+	};
+	cost = pagoda_process_cost(mmu, c->map.size, rig->vidmm->stream->room);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&watch.user.txn, rig->vidmm, NULL, NULL,
+						     DMA_RESV_USAGE_KERNEL, &cost));
+	pagoda_process_map(mmu, 0, &c->map, &large, &emit);
+	pagoda_process_flush(mmu, &emit);
+	pagoda_process_unmap(mmu, &emit);
+	process_user_end(test, &watch.user);
+	KUNIT_EXPECT_GE(test, watch.nr, 2u);
+	KUNIT_EXPECT_EQ(test, 0u, watch.nr_wrong);
 }
 
 /*
@@ -556,8 +657,10 @@ static void process_no_root(struct kunit *test)
 static struct kunit_case process_cases[] = {
 	PAGODA_CASE_PARAM_SLOW(process_set_up, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(process_rebuild, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(process_rebuild_dual, pagoda_rig_update_modes),
 	KUNIT_CASE_PARAM(process_stays, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(process_windows, pagoda_rig_update_modes),
+	KUNIT_CASE_PARAM(process_protection, pagoda_rig_update_modes),
 	KUNIT_CASE_PARAM(process_table_windows, pagoda_rig_update_modes),
 	KUNIT_CASE(process_rescued_flush),
 	KUNIT_CASE(process_refused),
