@@ -451,6 +451,34 @@ static void virtual_lost(struct kunit *test)
 		pagoda_rig_close(odd[i]);
 }
 
+/* A lost submission leaves no entry in a window of 64 KiB entries either. */
+static void virtual_lost_large(struct kunit *test)
+{
+	const u64 large = pagoda_slot_address(PAGODA_SLOT_LARGE);
+	struct pagoda_rig *rig = virtual_rig(test, (struct pagoda_rig_options) {
+					     .no_window = true, .buffer_size = PAGE_SIZE });
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 64, CPU, VRAM, 0);
+	const struct pagoda_rig_note *map;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_settle(rig);
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = TRANSFER, .allocation = bo->id, .times = 10,
+	};
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	PAGODA_PROVES(C78);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(bo->content.lost));
+	/* The source was mapped, and its unmap lost. */
+	map = pagoda_rig_find(rig, UPDATE, bo->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	KUNIT_EXPECT_GE(test, map->address, large);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_count(rig, TRANSFER, 0));
+	expect_windows_empty(test, rig);
+	pagoda_rig_close(bo);
+}
+
 /* A move that may be busy uses the operation that can report it. */
 static void virtual_needs_idle(struct kunit *test)
 {
@@ -474,6 +502,7 @@ static struct kunit_case virtual_move_cases[] = {
 	KUNIT_CASE(virtual_entries),
 	KUNIT_CASE_SLOW(virtual_replay),
 	KUNIT_CASE_SLOW(virtual_lost),
+	KUNIT_CASE(virtual_lost_large),
 	KUNIT_CASE(virtual_needs_idle),
 	{}
 };
