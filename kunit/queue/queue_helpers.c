@@ -75,10 +75,23 @@ static void queue_helpers_test_measured(void *owner, u64 bytes, u64 ns)
 	t->measured_ns += ns;
 }
 
+static int queue_helpers_test_reset_adapter(void *owner, u32 asked, bool broken)
+{
+	struct pagoda_queue_test *t = owner;
+
+	if (t->adapter_error)
+		return t->adapter_error;
+	t->adapter_resets++;
+	if (t->adapter_hook)
+		t->adapter_hook(t);
+	return 0;
+}
+
 static const struct pagoda_queue_ops queue_helpers_test_queue_ops = {
 	.execute = queue_helpers_test_cpu_execute,
 	.lost = queue_helpers_test_lost,
 	.measured = queue_helpers_test_measured,
+	.reset_adapter = queue_helpers_test_reset_adapter,
 };
 
 static void queue_helpers_test_queue_destroy(void *data)
@@ -103,6 +116,7 @@ struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	t->test = test;
+	t->adapter_error = -EOPNOTSUPP;
 	args.dev = kunit_device_register(test, "pagoda-test");
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, args.dev);
 	t->fake = pagoda_fake_transport_create(test, queue_helpers_test_device_execute, t);

@@ -48,6 +48,11 @@ struct pagoda_queue_test {
 	u64 measured_bytes;
 	u64 measured_ns;
 
+	/* reset_adapter(): error, number of resets, and what a test does during one */
+	int adapter_error;	/* -EOPNOTSUPP unless the test says otherwise */
+	u32 adapter_resets;
+	void (*adapter_hook)(struct pagoda_queue_test *t);
+
 	/* recovery waits for @let */
 	struct work_struct blocker;
 	struct completion let;

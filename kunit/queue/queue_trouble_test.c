@@ -217,6 +217,171 @@ static void trouble_isnt_measured(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+/*
+ * The replay of a submission hangs before it makes progress, and the reset reports the submission's
+ * begin: packets that were executed before the first failure aren't executed again.
+ */
+static void trouble_in_the_replay(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *fence;
+	u32 i;
+
+	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_FAULT, 16, 1);
+	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_HANG, 16, 1);
+	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
+	fence = pagoda_queue_test_push(t, UNITS, NULL);
+	for (i = 0; i < TRIES && !READ_ONCE(t->fake->hangs); i++)
+		usleep_range(100, 200);
+	KUNIT_ASSERT_TRUE(test, t->fake->hangs);
+	KUNIT_EXPECT_EQ(test, 16, t->fake->log[1].start);
+	/* The device counts from the request's begin again. */
+	t->fake->lie = (struct pagoda_reset_result) { .seqno = 0, .offset = 0 };
+	t->fake->reset_lies = true;
+	pagoda_queue_test_expire(t);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
+	KUNIT_EXPECT_EQ(test, 16, t->fake->log[2].start);
+	pagoda_queue_test_expect_once(t, 1, UNITS);
+	KUNIT_EXPECT_EQ(test, 2, pagoda_queue_test_stats(t).resets);
+	pagoda_queue_test_expect_clean(t);
+}
+
+/* The time of a submission that moves nothing doesn't count for the next one. */
+static void trouble_measures_moves_only(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *nothing, *fence;
+	ktime_t begun;
+	u32 i;
+
+	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_HELD);
+	nothing = pagoda_queue_test_push(t, 0, NULL);
+	fence = pagoda_queue_test_push(t, UNITS, NULL);
+	for (i = 0; i < TRIES && READ_ONCE(t->fake->nr_ring) != 2; i++)
+		usleep_range(100, 200);
+	msleep(50);
+	begun = ktime_get();
+	pagoda_fake_transport_let(t->fake, 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(nothing));
+	KUNIT_EXPECT_EQ(test, 0ull, t->measured_ns);
+	pagoda_fake_transport_let(t->fake, 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
+	KUNIT_EXPECT_EQ(test, UNITS * 8, t->measured_bytes);
+	KUNIT_EXPECT_LE(test, t->measured_ns, ktime_to_ns(ktime_sub(ktime_get(), begun)));
+	pagoda_queue_test_expect_clean(t);
+}
+
+/* The watchdog looks again when the timeout since the last progress is over, not later. */
+static void trouble_looks_in_time(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	unsigned long timeout = msecs_to_jiffies(PAGODA_TEST_TIMEOUT_MS), due;
+	struct dma_fence *fence;
+	u32 i;
+
+	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_HELD);
+	fence = pagoda_queue_test_push(t, UNITS, NULL);
+	for (i = 0; i < TRIES && READ_ONCE(t->fake->nr_ring) != 1; i++)
+		usleep_range(100, 200);
+	spin_lock_irq(&t->queue->flight.lock);
+	t->queue->flight.progress = jiffies - timeout / 2;
+	due = t->queue->flight.progress + timeout;
+	spin_unlock_irq(&t->queue->flight.lock);
+	look(t->queue);
+	KUNIT_EXPECT_EQ(test, 0, t->fake->resets);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->queue->flight.watchdog));
+	/* The watchdog is armed a moment after it looked at the time. */
+	KUNIT_EXPECT_TRUE(test, time_before_eq(t->queue->flight.watchdog.timer.expires,
+					       due + timeout / 8));
+	pagoda_fake_transport_let(t->fake, 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
+	pagoda_queue_test_expect_clean(t);
+}
+
+/* A thread that asks for a reset of the whole device. */
+struct trouble_asker {
+	struct pagoda_queue_test *t;
+	int ret;
+	bool returned;
+	struct work_struct work;
+};
+
+static void trouble_asker_run(struct work_struct *work)
+{
+	struct trouble_asker *asker = container_of(work, struct trouble_asker, work);
+
+	asker->ret = pagoda_queue_reset_adapter(asker->t->queue, BIT(0));
+	WRITE_ONCE(asker->returned, true);
+}
+
+static void trouble_ask(struct trouble_asker *asker, struct pagoda_queue_test *t)
+{
+	asker->t = t;
+	INIT_WORK_ONSTACK(&asker->work, trouble_asker_run);
+	queue_work(system_dfl_wq, &asker->work);
+}
+
+static void trouble_hold_adapter(struct pagoda_queue_test *t)
+{
+	wait_for_completion(&t->let);
+}
+
+static void trouble_wait_adapter(struct pagoda_queue_test *t, u32 resets)
+{
+	u32 i;
+
+	for (i = 0; i < TRIES && READ_ONCE(t->adapter_resets) < resets; i++)
+		usleep_range(100, 200);
+	KUNIT_EXPECT_EQ(t->test, resets, READ_ONCE(t->adapter_resets));
+}
+
+/* A request for a reset that comes while the device is being reset gets a reset of its own. */
+static void trouble_asks_again(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct trouble_asker first = { .ret = 1 }, second = { .ret = 1 };
+	u32 i;
+
+	init_completion(&t->let);
+	t->adapter_error = 0;
+	t->adapter_hook = trouble_hold_adapter;
+	trouble_ask(&first, t);
+	trouble_wait_adapter(t, 1);
+	trouble_ask(&second, t);
+	for (i = 0; i < TRIES && !READ_ONCE(t->queue->adapter_wanted); i++)
+		usleep_range(100, 200);
+	complete(&t->let);
+	flush_work(&first.work);
+	trouble_wait_adapter(t, 2);
+	/* The first reset began before the second request: only the second reset is the answer. */
+	msleep(20);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(second.returned));
+	complete(&t->let);
+	flush_work(&second.work);
+	destroy_work_on_stack(&first.work);
+	destroy_work_on_stack(&second.work);
+	KUNIT_EXPECT_EQ(test, 0, first.ret);
+	KUNIT_EXPECT_EQ(test, 0, second.ret);
+}
+
+/* A submission that was executed but not yet completed isn't lost when the device is reset. */
+static void trouble_untold_isnt_lost(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *fence;
+
+	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_SILENT, 0, 1);
+	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
+	fence = pagoda_queue_test_push(t, UNITS, NULL);
+	pagoda_fake_transport_wait_silent(t->fake);
+	t->adapter_error = 0;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_reset_adapter(t->queue, BIT(0)));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
+	KUNIT_EXPECT_EQ(test, 0, t->nr_lost);
+	pagoda_queue_test_expect_once(t, 1, UNITS);
+	pagoda_queue_test_expect_clean(t);
+}
+
 /* ---- Engines ---------------------------------------------------------------- */
 
 static u32 nr_on_engine(struct pagoda_exec_engine *engine)
@@ -349,6 +514,36 @@ static void engine_is_watched_again(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/* A fault that is reported while the engine is held is recovered from after the hold. */
+static void engine_fails_while_held(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct pagoda_exec_engine *engine = &t->engines->engine[0];
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_FAULTS, NULL);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_engines_hold(t->engines);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	for (i = 0; i < TRIES && !READ_ONCE(engine->flight.need_reset); i++)
+		usleep_range(100, 200);
+	KUNIT_ASSERT_TRUE(test, engine->flight.need_reset);
+	/* Recovery does nothing while the engine is held. */
+	flush_work(&engine->flight.work);
+	KUNIT_EXPECT_EQ(test, 0, t->fake[0]->resets);
+	pagoda_engines_resume(t->engines);
+	flush_work(&engine->flight.work);
+	KUNIT_ASSERT_EQ(test, 1, t->fake[0]->resets);
+	pagoda_fake_transport_let(t->fake[0], 100);
+	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 2));
+	pagoda_exec_test_expect_clean(t);
+}
+
 /* A job that was executed but not yet completed isn't lost when the adapter is reset. */
 static void engine_untold_isnt_lost(struct kunit *test)
 {
@@ -417,10 +612,16 @@ static struct kunit_case trouble_cases[] = {
 	KUNIT_CASE(trouble_silence),
 	KUNIT_CASE(trouble_measured),
 	KUNIT_CASE(trouble_isnt_measured),
+	KUNIT_CASE(trouble_in_the_replay),
+	KUNIT_CASE(trouble_measures_moves_only),
+	KUNIT_CASE(trouble_looks_in_time),
+	KUNIT_CASE(trouble_asks_again),
+	KUNIT_CASE(trouble_untold_isnt_lost),
 	KUNIT_CASE(engine_waits_for_recovery),
 	KUNIT_CASE(engine_behind_lost_interrupt),
 	KUNIT_CASE(engine_silence),
 	KUNIT_CASE(engine_is_watched_again),
+	KUNIT_CASE(engine_fails_while_held),
 	KUNIT_CASE(engine_untold_isnt_lost),
 	KUNIT_CASE(engine_busy_time),
 	{}
