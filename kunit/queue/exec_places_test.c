@@ -5,6 +5,7 @@
  */
 #include <linux/delay.h>
 #include "exec_helpers.h"
+#include "queue_helpers.h"
 #include "queue/exec_internal.h"
 
 static bool places_ask(struct pagoda_exec_test *t, u32 i)
@@ -249,6 +250,37 @@ static void places_fenced_end(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, pagoda_exec_test_is_done(t, job[n]));
 }
 
+/* Jobs that are killed with their context before they were sent give their places back. */
+static void places_of_killed_jobs(struct kunit *test)
+{
+	struct pagoda_exec_test *t = places_engine(test, 4);
+	struct dma_fence *gate = pagoda_test_fence(test), *done[2];
+	struct pagoda_exec_job *job;
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_TRUE(test, places_ask(t, i));
+		job = pagoda_exec_job_create(t->context[i].context, 0);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, job);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_job_add_fence(job, gate));
+		KUNIT_EXPECT_TRUE(test, pagoda_exec_job_place(job));
+		pagoda_exec_job_arm(job);
+		done[i] = dma_fence_get(job->fence);
+		pagoda_exec_job_push(job);
+	}
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 2));
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_context_destroy(t, i);
+	dma_fence_signal(gate);
+	dma_fence_put(gate);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_GT(test, 0, pagoda_queue_test_wait(done[i]));
+	places_wait_told(t, 2, 1);
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 2));
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 3));
+	pagoda_exec_test_expect_clean(t);
+}
+
 static struct kunit_case places_cases[] = {
 	KUNIT_CASE(places_are_two),
 	KUNIT_CASE(places_are_passed),
@@ -258,6 +290,7 @@ static struct kunit_case places_cases[] = {
 	KUNIT_CASE(places_know_their_slice),
 	KUNIT_CASE(places_fenced),
 	KUNIT_CASE(places_fenced_end),
+	KUNIT_CASE(places_of_killed_jobs),
 	{}
 };
 
