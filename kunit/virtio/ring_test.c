@@ -30,7 +30,8 @@ struct ring_request {
  * The device's side of a ring. @seen counts entries of the available ring that the device has
  * taken; @late, if set, is called once between the driver's last look and switching interrupts on.
  * @requests has one more than the ring has room for. @kept has the first descriptors of @nr_kept
- * commands that the device doesn't answer. A control queue resets @paging.
+ * commands that the device doesn't answer; @looks counts down the driver's looks until a command is
+ * answered. A control queue resets @paging.
  */
 struct ring_device {
 	struct kunit *test;
@@ -44,6 +45,7 @@ struct ring_device {
 	struct ring_request requests[RING_REQUESTS + 1];
 	u16 kept[PAGODA_CONTROL_SLOTS];
 	u32 nr_kept;
+	u32 looks;
 	struct ring_device *paging;
 };
 
@@ -515,6 +517,102 @@ static void ring_reset_takes_all_back(struct kunit *test)
 	pagoda_control_fini(&device->virtio);
 }
 
+/* Answers the next command, without an interrupt, when the driver looks for the fifth time. */
+static void ring_command_answered_late(struct ring_device *device)
+{
+	if (ring_has_command(device) && !--device->looks)
+		ring_answer_command(device, ring_next(device), 0, 0);
+	else
+		device->late = ring_command_answered_late;
+}
+
+/* An answer whose interrupt is lost is found: the driver looks again until the time is over. */
+static void ring_looks_for_answers(struct kunit *test)
+{
+	struct ring_device *device = ring_create(test, pagoda_control_interrupt);
+	struct pagoda_control *control = &device->virtio.control;
+
+	control->vq = device->vq;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_control_init(&device->virtio));
+	kunit_activate_static_stub(test, pagoda_virtio_listen, ring_listen_late);
+	device->looks = 5;
+	KUNIT_EXPECT_EQ(test, 0, ring_command(device, ring_command_answered_late));
+	KUNIT_EXPECT_EQ(test, 0u, device->looks);
+	pagoda_control_detach(control);
+	pagoda_control_fini(&device->virtio);
+}
+
+/* Executes a request without an interrupt, and refuses the reset. */
+static void ring_reset_refused(struct ring_device *device)
+{
+	struct virtio_pagoda_answer *answer;
+	u16 index;
+
+	if (!ring_has_command(device)) {
+		device->late = ring_reset_refused;
+		return;
+	}
+	ring_execute(device->paging);
+	index = ring_next(device);
+	answer = ring_memory(device, ring_last(device, index));
+	*answer = (struct virtio_pagoda_answer) {
+		.status = cpu_to_le32(VIRTIO_PAGODA_CONTROL_EINVAL),
+	};
+	ring_use(device, index, sizeof(*answer));
+}
+
+/* A request that was executed is complete although its interrupt was lost and the reset failed. */
+static void ring_failed_reset_looks(struct kunit *test)
+{
+	struct ring_device *device = ring_create(test, pagoda_paging_interrupt);
+	struct ring_device *control = ring_create(test, pagoda_control_interrupt);
+	struct pagoda_ring *ring = &device->virtio.paging;
+	struct pagoda_reset_result result;
+
+	control->paging = device;
+	device->virtio.control.vq = control->vq;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_control_init(&device->virtio));
+	pagoda_ring_init(ring, &device->virtio, device->vq);
+	kunit_activate_static_stub(test, pagoda_virtio_listen, ring_listen_late);
+	KUNIT_ASSERT_EQ(test, 0, ring_submit(device, 0, 1));
+	KUNIT_ASSERT_EQ(test, 0, ring_submit(device, 1, 2));
+	control->late = ring_reset_refused;
+	KUNIT_EXPECT_EQ(test, -EIO, ring->base.ops->reset(&ring->base, &result));
+	ring_expect(device, 0, PAGODA_OUTCOME_OK);
+	KUNIT_EXPECT_EQ(test, 0u, device->requests[1].completed);
+	pagoda_ring_detach(ring);
+	ring_expect(device, 1, PAGODA_OUTCOME_ABORTED);
+	pagoda_control_fini(&device->virtio);
+}
+
+/*
+ * A request that comes back while interrupts are off raises none: switching interrupts on tells the
+ * caller to look again.
+ */
+static void ring_listen_tells(struct kunit *test)
+{
+	struct ring_device *device = ring_create(test, pagoda_paging_interrupt);
+
+	pagoda_ring_init(&device->virtio.paging, &device->virtio, device->vq);
+	KUNIT_ASSERT_EQ(test, 0, ring_submit(device, 0, 1));
+	KUNIT_EXPECT_TRUE(test, pagoda_virtio_listen(device->vq));
+	virtqueue_disable_cb(device->vq);
+	ring_execute(device);
+	KUNIT_EXPECT_FALSE(test, pagoda_virtio_listen(device->vq));
+	KUNIT_EXPECT_EQ(test, 0u, device->requests[0].completed);
+	ring_interrupt(device);
+	ring_expect(device, 0, PAGODA_OUTCOME_OK);
+	/* A broken device sends nothing: the caller must not look for ever. */
+	KUNIT_ASSERT_EQ(test, 0, ring_submit(device, 0, 2));
+	virtqueue_disable_cb(device->vq);
+	ring_execute(device);
+	__virtqueue_break(device->vq);
+	KUNIT_EXPECT_TRUE(test, pagoda_virtio_listen(device->vq));
+	__virtqueue_unbreak(device->vq);
+	ring_interrupt(device);
+	ring_expect(device, 0, PAGODA_OUTCOME_OK);
+}
+
 static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_last_look),
 	KUNIT_CASE(ring_gives_back_room),
@@ -523,6 +621,9 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_posts_events_after_sleep),
 	KUNIT_CASE(ring_gives_back_slots),
 	KUNIT_CASE(ring_reset_takes_all_back),
+	KUNIT_CASE(ring_looks_for_answers),
+	KUNIT_CASE(ring_failed_reset_looks),
+	KUNIT_CASE(ring_listen_tells),
 	{ }
 };
 
