@@ -15,6 +15,7 @@
 #define MAPPINGS	3000
 #define PAGES		4
 #define BOS		4
+#define MANY		(PAGODA_FAKE_DEPTH + 4)	/* more than the device has room for */
 
 static struct pagoda_bo *work_bo(struct pagoda_rig *rig, u32 seed, bool in_vram)
 {
@@ -565,6 +566,48 @@ static void work_keeps_reasons(struct kunit *test)
 	work_expect_line(test, work_text(rig), "cause: reset of the device (engine+asked for)\n");
 }
 
+/*
+ * The device is reset while more submissions are in flight than it had room for: it never got the
+ * last ones. Later a copy fails once: the queue goes on where the device says, and no reset of the
+ * whole device is needed.
+ */
+static void work_counts_what_wasnt_sent(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bos[MANY], *bo = work_bo(rig, 77, false);
+	u32 i, resets;
+
+	for (i = 0; i < MANY; i++)
+		bos[i] = work_bo(rig, i, true);
+	pagoda_rig_settle(rig);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	for (i = 0; i < MANY; i++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[i]));
+		pagoda_stream_flush(rig->vidmm);
+	}
+	while (READ_ONCE(rig->fake->nr_ring) < PAGODA_FAKE_DEPTH)
+		fsleep(100);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	pagoda_reset_wait(rig->vidmm);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_NE(test, 0ull, rig->vidmm->queue->skipped);
+	resets = rig->fake->resets;
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = pagoda_rig_copy_op(rig), .allocation = bo->id, .times = 1,
+	};
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, 0u, rig->fail.times);
+	KUNIT_EXPECT_EQ(test, resets + 1, rig->fake->resets);
+	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_epoch(rig->vidmm));
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(bo->content.lost));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 77));
+	for (i = 0; i < MANY; i++)
+		pagoda_rig_close(bos[i]);
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case reset_work_cases[] = {
 	KUNIT_CASE_PARAM(work_evicting, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(work_evicting_adapter, pagoda_rig_modes),
@@ -572,6 +615,7 @@ static struct kunit_case reset_work_cases[] = {
 	KUNIT_CASE_PARAM(work_loses_to_the_reset, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(work_is_missed, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(work_opens, pagoda_rig_mmu_modes),
+	KUNIT_CASE(work_counts_what_wasnt_sent),
 	KUNIT_CASE_PARAM(work_writes_faults_down, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(work_writes_maps_later, pagoda_rig_mmu_modes),
 	PAGODA_CASE_PARAM_SLOW(work_writes_not_too_much, pagoda_rig_mmu_modes),
