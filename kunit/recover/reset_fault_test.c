@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+/* CPU page faults while the device is reset. */
+#include <linux/anon_inodes.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_vma_manager.h>
+#include "rig/rig.h"
+#include "vidmm/ttm/ttm.h"
+
+#define VRAM	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define CPU	DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+
+static int fault_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct pagoda_bo *bo = file->private_data;
+
+	return drm_gem_mmap_obj(pagoda_bo_gem(bo), bo->ttm.base.size, vma);
+}
+
+static const struct file_operations fault_map_fops = { .mmap = fault_mmap };
+
+/* Returns the address of a shared mapping of the allocation; the caller unmaps the mapping. */
+static unsigned long fault_map(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	u64 offset = drm_vma_node_offset_addr(&bo->ttm.base.vma_node);
+	struct file *file = anon_inode_getfile("pagoda-map", &fault_map_fops, bo, O_RDWR);
+	unsigned long at;
+
+	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(file));
+	/* TTM finds mappings by the device's address space. */
+	file->f_mapping = rig->drm->anon_inode->i_mapping;
+	at = kunit_vm_mmap(rig->test, file, 0, bo->ttm.base.size, PROT_READ | PROT_WRITE,
+			   MAP_SHARED, offset);
+	fput(file);
+	KUNIT_ASSERT_FALSE(rig->test, !at || IS_ERR_VALUE(at));
+	return at;
+}
+
+/* Faults a page of a mapping in, as a write to the page does. Returns 0 or a negative errno. */
+static int fault_access(unsigned long at)
+{
+	bool unlocked = false;
+	int ret;
+
+	mmap_read_lock(current->mm);
+	ret = fixup_user_fault(current->mm, at, FAULT_FLAG_WRITE, &unlocked);
+	mmap_read_unlock(current->mm);
+	return ret;
+}
+
+/* The device's TTM functions, and how many page table entries faults have added. */
+struct fault_hook {
+	struct ttm_device_funcs funcs;
+	u32 added;
+};
+
+/* A reset begins while the first page table entry is being added. */
+static unsigned long fault_hook_pfn(struct ttm_buffer_object *bo, unsigned long offset)
+{
+	struct fault_hook *hook = container_of(bo->bdev->funcs, struct fault_hook, funcs);
+
+	if (!hook->added++)
+		WRITE_ONCE(pagoda_vidmm_of_ttm(bo->bdev)->reset->hidden, true);
+	return pagoda_ttm_funcs.io_mem_pfn(bo, offset);
+}
+
+/*
+ * A reset that begins after a fault looked for one leaves no mapping of VRAM: the fault takes its
+ * page table entry back, and the access faults again after the reset.
+ */
+static void fault_meets_reset(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	const struct ttm_device_funcs *funcs = rig->vidmm->ttm.funcs;
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 1, CPU, VRAM, 0);
+	struct fault_hook *hook = test_zalloc(test, sizeof(*hook));
+	unsigned long at;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	at = fault_map(rig, bo);
+	hook->funcs = *funcs;
+	hook->funcs.io_mem_pfn = fault_hook_pfn;
+	rig->vidmm->ttm.funcs = &hook->funcs;
+	KUNIT_EXPECT_EQ(test, 0, fault_access(at));
+	KUNIT_EXPECT_EQ(test, 1, hook->added);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(rig->vidmm->reset->hidden));
+	WRITE_ONCE(rig->vidmm->reset->hidden, false);
+	KUNIT_EXPECT_EQ(test, 0, fault_access(at));
+	KUNIT_EXPECT_EQ(test, 2, hook->added);
+	/* Without a reset the page table entry stays. */
+	KUNIT_EXPECT_EQ(test, 0, fault_access(at));
+	KUNIT_EXPECT_EQ(test, 2, hook->added);
+	rig->vidmm->ttm.funcs = funcs;
+	KUNIT_EXPECT_EQ(test, 0, vm_munmap(at, bo->ttm.base.size));
+	pagoda_rig_close(bo);
+}
+
+static struct kunit_case reset_fault_cases[] = {
+	KUNIT_CASE(fault_meets_reset),
+	{}
+};
+
+static struct kunit_suite reset_fault_suite = {
+	.name = "pagoda_reset_fault",
+	.test_cases = reset_fault_cases,
+};
+
+kunit_test_suite(reset_fault_suite);
