@@ -30,9 +30,9 @@ struct timeline_world {
 	struct pagoda_bo *other;	/* used by no job */
 };
 
-static struct timeline_world timeline_world(struct kunit *test)
+static struct timeline_world timeline_world_on(struct kunit *test, struct pagoda_rig *rig)
 {
-	struct timeline_world w = { .test = test, .rig = submit_rig(test) };
+	struct timeline_world w = { .test = test, .rig = rig };
 
 	w.client = submit_client(w.rig, 0);
 	w.shared = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
@@ -50,6 +50,11 @@ static struct timeline_world timeline_world(struct kunit *test)
 	submit_add(w.client, HERE, 7);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(w.client, &w.args));
 	return w;
+}
+
+static struct timeline_world timeline_world(struct kunit *test)
+{
+	return timeline_world_on(test, submit_rig(test));
 }
 
 static void timeline_world_end(struct timeline_world *w)
@@ -234,6 +239,37 @@ static void timeline_close_waits(struct kunit *test)
 	timeline_world_end(&w);
 }
 
+static int timeline_trim(void *arg)
+{
+	struct timeline_world *w = arg;
+
+	return pagoda_vidmm_trim(w->rig->vidmm, w->rig->engine.vram_size);
+}
+
+/*
+ * Where the CPU writes page tables, the entries of a victim change only when all jobs of the VM
+ * have ended.
+ */
+static void timeline_victim_waits_for_the_cpu(struct kunit *test)
+{
+	static const struct pagoda_rig_mode by_cpu = { VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL };
+	const struct pagoda_rig_options options = { .mode = &by_cpu, .engines = true };
+	struct timeline_world w = timeline_world_on(test, pagoda_rig_create(test, &options));
+	struct pagoda_worker trimmer = { .run = timeline_trim, .arg = &w };
+
+	pagoda_worker_start(test, &trimmer);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&trimmer, SURELY));
+	KUNIT_EXPECT_TRUE(test, timeline_is_shown(&w));
+	pagoda_rig_hold(w.rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	pagoda_worker_end(test, &trimmer);
+	pagoda_rig_settle(w.rig);
+	KUNIT_EXPECT_FALSE(test, pagoda_bo_is_in_vram(w.shared));
+	KUNIT_EXPECT_EQ(test, 7ull, submit_word(w.rig, w.shared, 0));
+	KUNIT_EXPECT_EQ(test, 0u, submit_state(w.client).state);
+	timeline_world_end(&w);
+}
+
 static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_unmaps),
 	KUNIT_CASE(timeline_forgets),
@@ -243,6 +279,7 @@ static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_victim_waits),
 	KUNIT_CASE(timeline_evict_waits),
 	KUNIT_CASE(timeline_close_waits),
+	KUNIT_CASE(timeline_victim_waits_for_the_cpu),
 	{}
 };
 
