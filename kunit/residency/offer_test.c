@@ -4,6 +4,7 @@
  * copy of their content; and priorities, which order the other allocations.
  */
 #include <linux/sizes.h>
+#include "rig/map.h"
 #include "offer_helpers.h"
 
 #define HERE		SZ_4M
@@ -250,6 +251,35 @@ static void offer_refused(struct kunit *test)
 	close_all(bos, 2);
 }
 
+/* ---- Mappings ------------------------------------------------------------------------ */
+
+/* A program's mapping of an offered allocation isn't usable (SIGBUS), wherever the content is. */
+static void offer_ends_mappings(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 1, CPU, EITHER, 0);
+	unsigned long at;
+	u32 i, word;
+
+	for (i = 0; i < 2; i++) {
+		KUNIT_ASSERT_EQ(test, 0, i ? pagoda_rig_to_vram(bo) : pagoda_rig_to_system(bo));
+		pagoda_rig_settle(rig);
+		at = rig_map(rig, bo, O_RDWR, PROT_READ | PROT_WRITE);
+		KUNIT_ASSERT_NE(test, 0ul, at);
+		KUNIT_EXPECT_EQ(test, 0, put_user(41 + i, (u32 __user *)at));
+		KUNIT_ASSERT_EQ(test, !!i, in_vram(bo));
+		KUNIT_ASSERT_EQ(test, 0, offer(rig, bo, DRM_PAGODA_OFFER_LOW));
+		PAGODA_PROVES(C171);
+		KUNIT_EXPECT_EQ(test, -EFAULT, get_user(word, (u32 __user *)at));
+		KUNIT_EXPECT_EQ(test, -EFAULT, put_user(7, (u32 __user *)at));
+		KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, bo));
+		KUNIT_EXPECT_EQ(test, 0, get_user(word, (u32 __user *)at));
+		KUNIT_EXPECT_EQ(test, 41 + i, word);
+		rig_unmap(rig, bo, at);
+	}
+	pagoda_rig_close(bo);
+}
+
 /* ---- Private to a VM ------------------------------------------------------------------- */
 
 /*
@@ -304,6 +334,7 @@ static struct kunit_case offer_cases[] = {
 	KUNIT_CASE_PARAM(priority_order, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(offer_waits_for_jobs, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(offer_refused, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(offer_ends_mappings, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(offer_private, pagoda_rig_modes),
 	{ }
 };
