@@ -88,6 +88,7 @@ static void reclaim_pages_in(struct kunit *test)
 static void reclaim_decommitted(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	u64 discarded = atomic64_read(&rig->vidmm->stats.discarded);
 	struct pagoda_bo *bos[3];
 	u32 i;
 
@@ -107,6 +108,8 @@ static void reclaim_decommitted(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, !(bos[i]->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED), i > 0);
 		KUNIT_EXPECT_EQ(test, bos[i]->offer.discarded, i > 0);
 	}
+	KUNIT_EXPECT_EQ(test, discarded + 2 * bos[1]->ttm.base.size,
+			(u64)atomic64_read(&rig->vidmm->stats.discarded));
 	PAGODA_PROVES(C172, C173);
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, bos[0]));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[0], 0));
