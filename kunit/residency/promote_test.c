@@ -638,6 +638,30 @@ static void promote_reset(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
+/*
+ * Trimming passed over an allocation that couldn't be evicted: when the allocation is evicted
+ * later for want of room, it comes back.
+ */
+static void promote_not_trimmed(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_bo *bo = piece(rig, CPU, SUBMIT_VRAM, 1), *crowd[CROWD];
+
+	promote_hold(rig);
+	pagoda_rig_pin(bo, true);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(rig->vidmm, U64_MAX));
+	KUNIT_EXPECT_TRUE(test, in_vram(bo));
+	pagoda_rig_pin(bo, false);
+	crowd_in(rig, crowd, CROWD);
+	KUNIT_ASSERT_FALSE(test, in_vram(bo));
+	close_all(crowd, CROWD);
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	KUNIT_EXPECT_TRUE(test, in_vram(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
 /* The device is unplugged while promotion is under way and its submissions are held. */
 static void promote_unplug(struct kunit *test)
 {
@@ -674,6 +698,7 @@ static struct kunit_case promote_cases[] = {
 	KUNIT_CASE_PARAM(promote_private, pagoda_rig_modes),
 	KUNIT_CASE(promote_random),
 	KUNIT_CASE(promote_trimmed),
+	KUNIT_CASE(promote_not_trimmed),
 	KUNIT_CASE(promote_reset),
 	KUNIT_CASE(promote_after_sleep),
 	KUNIT_CASE(promote_unplug),
