@@ -3,6 +3,7 @@
 #include <linux/shrinker.h>
 #include <linux/sizes.h>
 #include "residency/offer_helpers.h"
+#include "rig/map.h"
 #include "vm/vm_helpers.h"
 
 #define UNWRITTEN	DRM_PAGODA_EVICT_NOT_WRITTEN_TO
@@ -384,6 +385,50 @@ static void copy_is_stale_for_the_cpu(struct kunit *test)
 	copy_end(&t);
 }
 
+/*
+ * A program makes a mapping writable after its first access, which was a read: from then on it
+ * writes without a fault, so the allocation is copied.
+ */
+static void copy_is_stale_after_mprotect(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	unsigned long at;
+	u32 word;
+
+	copy_keep(&t);
+	at = rig_map(t.rig, t.bo, O_RDWR, PROT_READ);
+	KUNIT_ASSERT_NE(test, 0ul, at);
+	KUNIT_EXPECT_EQ(test, 0, get_user(word, (u32 __user *)at));
+	KUNIT_EXPECT_EQ(test, (u32)submit_word(t.rig, t.bo, 0), word);
+	KUNIT_EXPECT_EQ(test, -EFAULT, put_user(0x1234, (u32 __user *)at));
+	KUNIT_EXPECT_FALSE(test, pagoda_copy_is_clean(t.bo));
+	KUNIT_ASSERT_EQ(test, 0, rig_map_make_writable(at));
+	KUNIT_EXPECT_EQ(test, 0, put_user(0x1234, (u32 __user *)at));
+	KUNIT_ASSERT_TRUE(test, in_vram(t.bo));
+	copy_leave(&t, UNWRITTEN);
+	KUNIT_EXPECT_EQ(test, 0x1234u, (u32)submit_word(t.rig, t.bo, 0));
+	rig_unmap(t.rig, t.bo, at);
+	copy_end(&t);
+}
+
+/* Reads through a file that is open for reading only can't become writes: the copy stays valid. */
+static void copy_is_clean_for_readers(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	unsigned long at;
+	u32 word;
+
+	copy_keep(&t);
+	at = rig_map(t.rig, t.bo, O_RDONLY, PROT_READ);
+	KUNIT_ASSERT_NE(test, 0ul, at);
+	KUNIT_EXPECT_EQ(test, 0, get_user(word, (u32 __user *)at));
+	KUNIT_EXPECT_EQ(test, (u32)submit_word(t.rig, t.bo, 0), word);
+	KUNIT_EXPECT_EQ(test, -EACCES, rig_map_make_writable(at));
+	copy_expect(&t, false, 1);
+	rig_unmap(t.rig, t.bo, at);
+	copy_end(&t);
+}
+
 /* Lost content doesn't come back from the copy: the allocation reads as zeros. */
 static void copy_is_stale_if_lost(struct kunit *test)
 {
@@ -558,6 +603,8 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE_PARAM(copy_is_stale_if_nobody_says, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_is_stale_for_another, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_is_stale_for_the_cpu, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_stale_after_mprotect, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_clean_for_readers, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_is_stale_if_lost, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_is_stale_if_private, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_is_stale_if_listed, pagoda_rig_mmu_modes),
