@@ -213,9 +213,11 @@ static struct pagoda_submit *submit_make(struct submit_client *client,
 	submit_add_bo(submit, client->code, 0);
 	for (i = 0; args && i < args->nr_bos; i++)
 		submit_add_bo(submit, args->bos[i], args->flags[i]);
+	if (args && args->out_first)
+		submit_add_sync(submit, args->out, args->out_point, true);
 	if (args)
 		submit_add_sync(submit, args->in, args->in_point, false);
-	if (args)
+	if (args && !args->out_first)
 		submit_add_sync(submit, args->out, args->out_point, true);
 	submit->fenced = args && args->fenced;
 	return submit;

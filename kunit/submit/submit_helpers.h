@@ -46,6 +46,7 @@ struct submit_client {
  * @in_point: Point of @in; 0 = binary
  * @out_point: Point of @out; 0 = binary
  * @fenced: The job is fenced
+ * @out_first: The job lists @out before @in
  */
 struct submit_args {
 	struct pagoda_bo *bos[SUBMIT_BOS];
@@ -56,6 +57,7 @@ struct submit_args {
 	u64 in_point;
 	u64 out_point;
 	bool fenced;
+	bool out_first;
 };
 
 struct pagoda_rig *submit_rig(struct kunit *test);
