@@ -12,6 +12,7 @@
 #include "vidmm/submit/internal.h"
 
 #define HERE	SZ_64M		/* the only mapping of its page tables */
+#define FAR	(16ull * SZ_1G)	/* needs a larger root */
 #define PAGES	4u
 #define AT_ONCE	(5 * HZ)
 #define SURELY	(HZ / 5)
@@ -270,6 +271,38 @@ static void timeline_victim_waits_for_the_cpu(struct kunit *test)
 	timeline_world_end(&w);
 }
 
+static int timeline_map_far(void *arg)
+{
+	struct timeline_world *w = arg;
+
+	return vmt_map(w->client->vm, w->shared, FAR, 0, PAGES * PAGE_SIZE, 0);
+}
+
+/* A larger root replaces the VM's root only when no job uses the VM's root any more. */
+static void timeline_root_waits(struct kunit *test)
+{
+	/* With two levels a root has only the entries that its space needs. */
+	const struct pagoda_rig_options options = { .engines = true, .pt_levels = 2 };
+	struct timeline_world w = timeline_world_on(test, pagoda_rig_create(test, &options));
+	struct pagoda_worker mapper = { .run = timeline_map_far, .arg = &w };
+	struct pagoda_root before, now;
+
+	pagoda_space_root(w.client->vm->space, &before);
+	pagoda_worker_start(test, &mapper);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&mapper, SURELY));
+	KUNIT_EXPECT_TRUE(test, timeline_is_shown(&w));
+	KUNIT_EXPECT_EQ(test, before.address, w.rig->engine.spaces[w.client->vm->id].address);
+	pagoda_rig_hold(w.rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	pagoda_worker_end(test, &mapper);
+	pagoda_space_root(w.client->vm->space, &now);
+	KUNIT_EXPECT_LT(test, before.entries, now.entries);
+	pagoda_rig_settle(w.rig);
+	KUNIT_EXPECT_EQ(test, now.address, w.rig->engine.spaces[w.client->vm->id].address);
+	KUNIT_EXPECT_EQ(test, 7ull, submit_word(w.rig, w.shared, 0));
+	timeline_world_end(&w);
+}
+
 static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_unmaps),
 	KUNIT_CASE(timeline_forgets),
@@ -280,6 +313,7 @@ static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_evict_waits),
 	KUNIT_CASE(timeline_close_waits),
 	KUNIT_CASE(timeline_victim_waits_for_the_cpu),
+	KUNIT_CASE(timeline_root_waits),
 	{}
 };
 
