@@ -325,6 +325,31 @@ static void suspend_preserves_in_part(struct kunit *test)
 	close_all((struct pagoda_bo *[]){ stays, leaves }, 2);
 }
 
+/* An allocation of which all but the last page is preserved leaves VRAM. */
+static void suspend_preserves_whole_only(struct kunit *test)
+{
+	const struct ttm_place before = { .mem_type = TTM_PL_VRAM, .fpfn = 496, .lpfn = 504 };
+	const struct ttm_place across = { .mem_type = TTM_PL_VRAM, .fpfn = 504, .lpfn = 512 };
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *stays = pagoda_rig_bo(rig, PAGES, CPU, EITHER, 0);
+	struct pagoda_bo *leaves = pagoda_rig_bo(rig, PAGES, CPU, EITHER, 0);
+
+	rig->info.preserved_standby = rig->info.vram_size;
+	rig->info.preserved_hibernate = 511 * PAGE_SIZE;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(stays, &before, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(leaves, &across, false));
+	pagoda_rig_write(rig, stays, 1);
+	pagoda_rig_write(rig, leaves, 2);
+	suspend_sleep(rig, PAGODA_SLEEP_HIBERNATE);
+	PAGODA_PROVES(C196);
+	KUNIT_EXPECT_TRUE(test, in_vram(stays));
+	KUNIT_EXPECT_FALSE(test, in_vram(leaves));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, stays, 1));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, leaves, 2));
+	suspend_expect_no_loss(rig);
+	close_all((struct pagoda_bo *[]){ stays, leaves }, 2);
+}
+
 /* An allocation that fills VRAM survives with its page tables, which are in the reserve. */
 static void suspend_keeps_whole_vram(struct kunit *test)
 {
@@ -657,6 +682,7 @@ static struct kunit_case suspend_cases[] = {
 	KUNIT_CASE_PARAM(suspend_drops_offered, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(suspend_preserves, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(suspend_preserves_in_part, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(suspend_preserves_whole_only, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(suspend_keeps_whole_vram, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(suspend_waits_for_jobs, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(suspend_keeps_waiting_jobs, pagoda_rig_mmu_modes),
