@@ -549,10 +549,37 @@ static void prime_every_order(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, xa_empty(&other->vidmm->bos));
 }
 
+/* A pin that failed isn't charged: the client can share as much as before. */
+static void prime_failure_isnt_charged(struct kunit *test)
+{
+	const struct pagoda_rig_options options = { .pin_limit = SIZE };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PRIME_PAGES, CPU, BOTH, 0);
+	struct dma_buf *dma_buf = prime_export(bo);
+	struct drm_pagoda_segment_info info;
+	struct dma_buf_attachment *attach;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	/* Set directly, because OFFER refuses a shared allocation. */
+	WRITE_ONCE(bo->offer.rank, PAGODA_OFFER_NORMAL);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, -ENODATA, PTR_ERR_OR_ZERO(prime_attach(rig, dma_buf)));
+	WRITE_ONCE(bo->offer.rank, PAGODA_OFFER_NONE);
+	pagoda_vidmm_segment_info(rig->vidmm, rig->client, DRM_PAGODA_SEGMENT_APERTURE, &info);
+	KUNIT_EXPECT_EQ(test, 0ull, info.client_pinned);
+	attach = test_ok(test, prime_attach(rig, dma_buf));
+	prime_detach(dma_buf, attach);
+	prime_put(dma_buf);
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case prime_cases[] = {
 	KUNIT_CASE_PARAM(prime_self, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(prime_pinned, pagoda_rig_modes),
 	KUNIT_CASE(prime_limit),
+	KUNIT_CASE(prime_failure_isnt_charged),
 	KUNIT_CASE_PARAM(prime_refused, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(prime_kernel_access_plugged, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(prime_kernel_access, pagoda_rig_mmu_modes),
