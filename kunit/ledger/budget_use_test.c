@@ -6,7 +6,11 @@
 #include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
+#include <linux/string.h>
+#include <drm/drm_file.h>
+#include <drm/drm_print.h>
 #include <drm/drm_syncobj.h>
+#include "core/device.h"
 #include "debug/debug.h"
 #include "residency/offer_helpers.h"
 #include "rig/vidmm_helpers.h"
@@ -131,6 +135,40 @@ static void budget_usage_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, usage_of(rig->client, NON_LOCAL), 0ull);
 }
 
+/* Page tables that are evicted don't count as usage until they come back. */
+static void budget_usage_evicted_tables(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	u64 before = usage_of(rig->client, LOCAL), usage;
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, SUBMIT_VRAM, 0);
+	struct submit_args args = { .bos = { bo }, .nr_bos = 1 };
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, HERE));
+	submit_store(client, HERE, 3);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
+	pagoda_rig_settle_freed(rig);
+	usage = usage_of(rig->client, LOCAL);
+	KUNIT_EXPECT_EQ(test, usage, usage_counted(rig, TTM_PL_VRAM));
+	KUNIT_ASSERT_EQ(test, 0, ttm_resource_manager_evict_all(&rig->vidmm->ttm,
+								&rig->vidmm->vram->manager));
+	pagoda_rig_settle_freed(rig);
+	KUNIT_EXPECT_EQ(test, usage_of(rig->client, LOCAL), usage_counted(rig, TTM_PL_VRAM));
+	KUNIT_EXPECT_LT(test, usage_of(rig->client, LOCAL), usage);
+	/* The next job needs the tables. */
+	submit_compare(client, HERE, 3);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	pagoda_rig_settle_freed(rig);
+	KUNIT_EXPECT_EQ(test, usage_of(rig->client, LOCAL), usage_counted(rig, TTM_PL_VRAM));
+	pagoda_vm_forget(client->vm, bo);
+	submit_client_end(client);
+	pagoda_rig_close(bo);
+	pagoda_rig_settle_freed(rig);
+	KUNIT_EXPECT_EQ(test, usage_of(rig->client, LOCAL), before);
+}
+
 /* The numbers of fdinfo: bytes in use by jobs, and bytes that are purgeable or shared. */
 static void budget_memory(struct kunit *test)
 {
@@ -186,6 +224,80 @@ static void budget_memory(struct kunit *test)
 	submit_client_end(client);
 	pagoda_rig_close(busy);
 	pagoda_rig_close(idle);
+}
+
+/* Returns the number of the text's line for @key, which has to name @unit. */
+static u64 fdinfo_number(struct kunit *test, const char *text, const char *key, const char *unit)
+{
+	const char *line = strstr(text, key);
+	char found[8] = {};
+	u64 number = 0;
+	int count;
+
+	KUNIT_ASSERT_NOT_NULL_MSG(test, line, "%s", key);
+	count = sscanf(line + strlen(key), ":\t%llu %7s", &number, found);
+	KUNIT_EXPECT_EQ_MSG(test, 2, count, "%s", key);
+	KUNIT_EXPECT_STREQ_MSG(test, unit, found, "%s", key);
+	return number;
+}
+
+/* Returns what a program reads from the fdinfo of a file with handles of the allocations. */
+static const char *fdinfo_read(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_device *pagoda = test_zalloc(rig->test, sizeof(*pagoda));
+	struct drm_file *file = test_zalloc(rig->test, sizeof(*file));
+	struct drm_minor minor = { .dev = &pagoda->drm };
+	char *text = test_zalloc(rig->test, SZ_8K);
+	struct drm_print_iterator iterator = { .data = text, .remain = SZ_8K - 1 };
+	struct drm_printer p = drm_coredump_printer(&iterator);
+	u32 i;
+
+	pagoda->vidmm = rig->vidmm;
+	pagoda->info = rig->info;
+	file->driver_priv = rig->client;
+	file->minor = &minor;
+	spin_lock_init(&file->table_lock);
+	idr_init(&file->object_idr);
+	for (i = 0; i < count; i++)
+		KUNIT_ASSERT_LT(rig->test, 0, idr_alloc(&file->object_idr, pagoda_bo_gem(bos[i]), 1,
+							0, GFP_KERNEL));
+	pagoda_show_fdinfo(&p, file);
+	idr_destroy(&file->object_idr);
+	return text;
+}
+
+/* fdinfo shows the client's figures in the units that it names. */
+static void budget_fdinfo(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct pagoda_bo *bos[] = {
+		pagoda_rig_bo(rig, 8, CPU, SUBMIT_VRAM, 0),
+		pagoda_rig_bo(rig, 4, CPU, SUBMIT_VRAM, 0),
+	};
+	struct pagoda_budget_info info;
+	const char *text;
+
+	/* The first allocation is copied to VRAM; the second stays where it has no pages. */
+	pagoda_rig_write_vram(rig, bos[0], 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[0]));
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[0]));
+	pagoda_rig_settle_freed(rig);
+	KUNIT_ASSERT_FALSE(test, in_vram(bos[1]));
+	pagoda_budget_info(&rig->client->budget, LOCAL, &info);
+	text = fdinfo_read(rig, bos, ARRAY_SIZE(bos));
+	KUNIT_EXPECT_EQ(test, 4 * PAGE_SIZE / SZ_1K,
+			fdinfo_number(test, text, "drm-total-system", "KiB"));
+	KUNIT_EXPECT_EQ(test, 8 * PAGE_SIZE / SZ_1K,
+			fdinfo_number(test, text, "drm-total-vram", "KiB"));
+	KUNIT_EXPECT_EQ(test, 8 * PAGE_SIZE / SZ_1K,
+			fdinfo_number(test, text, "drm-resident-vram", "KiB"));
+	KUNIT_EXPECT_EQ(test, 8 * PAGE_SIZE / SZ_1K,
+			fdinfo_number(test, text, "pagoda-usage-vram", "KiB"));
+	KUNIT_EXPECT_EQ(test, info.budget / SZ_1K,
+			fdinfo_number(test, text, "pagoda-budget-vram", "KiB"));
+	KUNIT_EXPECT_EQ(test, 8 * PAGE_SIZE / SZ_1K,
+			fdinfo_number(test, text, "pagoda-paged-in", "KiB"));
+	close_all(bos, ARRAY_SIZE(bos));
 }
 
 /* ---- Not over the budget ------------------------------------------------------------------ */
@@ -404,7 +516,9 @@ static void budget_expects_no_longer(struct kunit *test)
 static struct kunit_case budget_use_cases[] = {
 	KUNIT_CASE_PARAM(budget_usage_moves, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(budget_usage_tables, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(budget_usage_evicted_tables, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(budget_memory, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(budget_fdinfo, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_denies, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_denies_ahead, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_counts_once, pagoda_rig_mmu_modes),
