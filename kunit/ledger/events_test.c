@@ -292,6 +292,67 @@ static void events_trim_again(struct kunit *test)
 	events_end(&t);
 }
 
+/* While a client's excess grows, TRIM says how large the excess is, not by how much it grew. */
+static void events_trim_grows(struct kunit *test)
+{
+	struct events_test t = events_make(test);
+	struct drm_pagoda_event event;
+	struct pagoda_bo *bos[7];
+	u64 before;
+	u32 i, last = ARRAY_SIZE(bos) - 1;
+
+	for (i = 0; i < last; i++)
+		bos[i] = events_bring(&t, NULL);
+	events_reserve(&t, t.other, true);
+	before = events_over(t.rig->client);
+	KUNIT_ASSERT_GT(test, before, 0ull);
+	event = events_one(&t, 0, DRM_PAGODA_EVENT_TRIM);
+	KUNIT_EXPECT_EQ(test, before, event.value);
+	events_one(&t, 1, DRM_PAGODA_EVENT_TRIM);
+	events_expect_silence(&t);
+	bos[last] = events_bring(&t, NULL);
+	pagoda_rig_settle(t.rig);
+	events_settle(&t);
+	KUNIT_ASSERT_GT(test, events_over(t.rig->client), before);
+	for (i = 0; i < EARS - 1; i++) {
+		event = events_one(&t, i, DRM_PAGODA_EVENT_TRIM);
+		KUNIT_EXPECT_GE(test, event.count, 1ull);
+		KUNIT_EXPECT_EQ(test, events_over(t.rig->client), event.value);
+	}
+	events_reserve(&t, t.other, false);
+	close_all(bos, ARRAY_SIZE(bos));
+	events_end(&t);
+}
+
+/* Events that occur while a listener copies earlier events to its reader are read next. */
+static void events_between_peek_and_consume(struct kunit *test)
+{
+	struct events_test t = events_make(test);
+	struct pagoda_listener *listener = t.files[0]->private_data;
+	struct pagoda_ears *ears = &t.rig->client->ears;
+	struct drm_pagoda_event news[8];
+	u32 count;
+
+	events_expect_silence(&t);
+	pagoda_ears_content_lost(ears);
+	pagoda_ears_evicted(ears, LOCAL, BYTES);
+	count = pagoda_listener_peek(listener, news, ARRAY_SIZE(news));
+	KUNIT_EXPECT_EQ(test, 2u, count);
+	pagoda_ears_content_lost(ears);
+	pagoda_ears_evicted(ears, LOCAL, 3 * BYTES);
+	pagoda_listener_consume(listener, news, count);
+	KUNIT_EXPECT_TRUE(test, vfs_poll(t.files[0], NULL) & EPOLLIN);
+	KUNIT_ASSERT_EQ(test, 2, events_read(&t, 0, news, ARRAY_SIZE(news)));
+	KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_EVENT_CONTENT_LOST, news[0].type);
+	KUNIT_EXPECT_EQ(test, 1ull, (u64)news[0].count);
+	KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_EVENT_EVICTED, news[1].type);
+	KUNIT_EXPECT_EQ(test, 1ull, (u64)news[1].count);
+	KUNIT_EXPECT_EQ(test, 3 * BYTES, (u64)news[1].value);
+	events_expect(&t, 1, DRM_PAGODA_EVENT_EVICTED, 2, 4 * BYTES);
+	events_expect_silence(&t);
+	events_end(&t);
+}
+
 /* ---- The end ----------------------------------------------------------------------- */
 
 /*
@@ -357,6 +418,8 @@ static struct kunit_case events_cases[] = {
 	KUNIT_CASE(events_losses_reach_all),
 	KUNIT_CASE(events_evicted_adds_up),
 	KUNIT_CASE(events_trim_again),
+	KUNIT_CASE(events_trim_grows),
+	KUNIT_CASE(events_between_peek_and_consume),
 	KUNIT_CASE(events_end_with_the_client),
 	KUNIT_CASE(events_end_with_the_device),
 	KUNIT_CASE(events_join_after_the_device),
