@@ -594,6 +594,35 @@ static void edge_page_sizes(struct kunit *test)
 	unmap(rig, VA, SZ_4M);
 }
 
+/* One update maps 4 MiB, two whole blocks, and then changes a part of the second block. */
+static void edge_part_of_a_block(struct kunit *test)
+{
+	static const struct {
+		u64 at;
+		u64 size;
+		bool unmaps;
+	} parts[] = {
+		{ SZ_16K, SZ_4K, false }, { SZ_64K, SZ_64K, false },
+		{ SZ_16K, SZ_4K, true }, { SZ_64K, SZ_64K, true },
+	};
+	u32 i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(parts); i++) {
+		struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 3, i % 2, true);
+		const u64 va = VA + SZ_2M + parts[i / 2].at, size = parts[i / 2].size;
+		struct pagoda_map_extent extents[2];
+		struct pagoda_map maps[] = {
+			map_of(&extents[0], VA, VRAM, SZ_4M),
+			map_of(&extents[1], va, VRAM + SZ_8M, size),
+		};
+
+		if (parts[i / 2].unmaps)
+			maps[1] = (struct pagoda_map) { .va = va, .size = size };
+		KUNIT_ASSERT_EQ(test, 0, mmu_rig_change(rig, 1, maps, ARRAY_SIZE(maps)));
+		mmu_rig_check(rig, 1, VA - SZ_2M, SZ_8M);
+	}
+}
+
 static struct kunit_case mmu_edge_cases[] = {
 	KUNIT_CASE(edge_order),
 	KUNIT_CASE(edge_dual_notes),
@@ -614,6 +643,7 @@ static struct kunit_case mmu_edge_cases[] = {
 	KUNIT_CASE(edge_refusals),
 	KUNIT_CASE(edge_reach),
 	KUNIT_CASE(edge_page_sizes),
+	KUNIT_CASE(edge_part_of_a_block),
 	{}
 };
 
