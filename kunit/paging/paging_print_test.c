@@ -153,11 +153,47 @@ static void walk_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, visits.opcode[0], VIRTIO_PAGODA_OP_FILL);
 }
 
+/* Traces and the journal show where a piece of a transfer begins, and a flushed range's size. */
+static void print_ends_of_pieces(struct kunit *test)
+{
+	const struct pagoda_paging_op transfer = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.transfer = {
+			.offset = 0x2000,
+			.size = 0x3000,
+			.src = { VIRTIO_PAGODA_SEGMENT_APERTURE, 1, 0x40000 },
+			.dst = { VIRTIO_PAGODA_SEGMENT_VRAM, 0, 0x100000 },
+		},
+	};
+	const struct pagoda_paging_op flush = {
+		.operation = VIRTIO_PAGODA_OP_FLUSH_TLB,
+		.flush_tlb = {
+			.root_segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.root_address = 0x7000,
+			.address_space = 1,
+			.start = 0x200000,
+			.end = 0x204000,
+		},
+	};
+	struct pagoda_paging_ends ends = pagoda_paging_ends(&transfer);
+
+	KUNIT_EXPECT_EQ(test, 0x42000ull, ends.source);
+	KUNIT_EXPECT_EQ(test, 0x102000ull, ends.address);
+	KUNIT_EXPECT_EQ(test, 0x3000ull, ends.size);
+	KUNIT_EXPECT_EQ(test, (u32)VIRTIO_PAGODA_SEGMENT_APERTURE, (u32)ends.src_segment);
+	KUNIT_EXPECT_EQ(test, (u32)VIRTIO_PAGODA_SEGMENT_VRAM, (u32)ends.dst_segment);
+	ends = pagoda_paging_ends(&flush);
+	KUNIT_EXPECT_EQ(test, 0x7000ull, ends.source);
+	KUNIT_EXPECT_EQ(test, 0x200000ull, ends.address);
+	KUNIT_EXPECT_EQ(test, 0x4000ull, ends.size);
+}
+
 static struct kunit_case print_cases[] = {
 	KUNIT_CASE_PARAM(print_golden_test, pagoda_golden_gen_params),
 	KUNIT_CASE(print_malformed_test),
 	KUNIT_CASE(print_random_test),
 	KUNIT_CASE(walk_test),
+	KUNIT_CASE(print_ends_of_pieces),
 	{ }
 };
 
