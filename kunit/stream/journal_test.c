@@ -65,6 +65,46 @@ static void journal_agrees_with_packets(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* Each piece of a large move has an entry, with the addresses and the size of the piece. */
+static void journal_agrees_with_pieces(struct kunit *test)
+{
+	const struct pagoda_rig_options large = { .large = true };
+	const struct ttm_place one_range = {
+		.mem_type = TTM_PL_VRAM,
+		.flags = TTM_PL_FLAG_CONTIGUOUS,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &large);
+	struct pagoda_journal_entry *entries;
+	const struct pagoda_rig_note *note;
+	struct pagoda_journal_head *head;
+	struct pagoda_bo *bo;
+	u32 i, n = 0;
+
+	bo = pagoda_rig_bo(rig, 2 * (PAGODA_PIECE_BYTES >> PAGE_SHIFT) + 77, 0,
+			   DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM), 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &one_range, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &one_range, false));
+	pagoda_rig_settle(rig);
+	head = journal_read(rig, &entries);
+	for (i = 0; i < le32_to_cpu(head->count); i++) {
+		if (le32_to_cpu(entries[i].operation) != VIRTIO_PAGODA_OP_TRANSFER ||
+		    le64_to_cpu(entries[i].allocation) != bo->id)
+			continue;
+		note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id, n++);
+		KUNIT_ASSERT_NOT_NULL(test, note);
+		KUNIT_EXPECT_EQ(test, le64_to_cpu(entries[i].size), note->size);
+		if (note->src == VIRTIO_PAGODA_SEGMENT_VRAM)
+			KUNIT_EXPECT_EQ(test, le64_to_cpu(entries[i].source), note->src_address);
+		else
+			KUNIT_EXPECT_EQ(test, le64_to_cpu(entries[i].address), note->address);
+	}
+	/* Three pieces in each direction. */
+	KUNIT_EXPECT_EQ(test, 6u, n);
+	kvfree(head);
+	pagoda_rig_close(bo);
+}
+
 /* Of more operations than it has entries the journal keeps the last ones, in order. */
 static void journal_keeps_the_last(struct kunit *test)
 {
@@ -354,6 +394,7 @@ static void journal_records_resets(struct kunit *test)
 
 static struct kunit_case journal_cases[] = {
 	KUNIT_CASE(journal_agrees_with_packets),
+	KUNIT_CASE(journal_agrees_with_pieces),
 	KUNIT_CASE_SLOW(journal_keeps_the_last),
 	KUNIT_CASE(journal_tells_pending_and_lost),
 	KUNIT_CASE(journal_records_buffers),
