@@ -100,6 +100,30 @@ static void lost_unmap(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* A lost map of the aperture: the rebuild after the reset maps the allocation's pages. */
+static void lost_map(struct kunit *test)
+{
+	struct pagoda_rig *rig = lost_rig(test);
+	struct pagoda_bo *first = lost_in_vram(rig);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, PHYSICAL, VM_VRAM | VM_APERTURE, 0);
+	u64 page, bus;
+	u32 generation, i;
+
+	lost_begin(rig, first);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	lost_end(rig, first);
+	PAGODA_PROVES(C189);
+	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_epoch(rig->vidmm));
+	page = pagoda_aperture_of(bo->ttm.resource)->node.start;
+	for (i = 0; i < PAGES; i++) {
+		KUNIT_ASSERT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, page + i, &bus,
+								      &generation));
+		KUNIT_EXPECT_EQ(test, page_to_phys(bo->ttm.ttm->pages[i]), bus);
+	}
+	pagoda_rig_close(first);
+	pagoda_rig_close(bo);
+}
+
 /*
  * A lost write of a new root to a save area: without a reset the next job would use a root that is
  * freed.
@@ -142,6 +166,7 @@ static void lost_root(struct kunit *test)
 static struct kunit_case lost_cases[] = {
 	KUNIT_CASE(lost_copy),
 	KUNIT_CASE(lost_unmap),
+	KUNIT_CASE(lost_map),
 	KUNIT_CASE(lost_root),
 	{}
 };
