@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Bytes that allocations need at the same time, by the segments that they can be in. */
-#include <drm/drm_exec.h>
+/*
+ * What allocations need at the same time, by the segments that they can be in.
+ *
+ * A demand that exceeds the segments can't be met, whatever is evicted. Besides bytes this is so
+ * for contiguous allocations with an alignment: each begins with an aligned piece of VRAM of its
+ * own, and another one can't begin in the piece where it ends.
+ */
+#include <linux/math.h>
+#include <linux/minmax.h>
 #include "core/core.h"
 #include "core/info.h"
 #include "allocation.h"
@@ -24,13 +31,31 @@ static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo
 	return &demand->either;
 }
 
-/* Adds an allocation's size to a demand, unless the GPU can use scattered system pages. */
+static u64 demand_alignment(u32 index)
+{
+	return (u64)SZ_8K << index;
+}
+
+/* Adds to @demand, or takes from it if @sign is -1, pieces that a contiguous allocation needs. */
+static void demand_slots(struct pagoda_demand *demand, const struct pagoda_bo *bo, s64 sign)
+{
+	u32 i;
+
+	if (bo->supported != PAGODA_VRAM_BIT || !(bo->flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS))
+		return;
+	for (i = 0; i < PAGODA_DEMAND_ALIGNMENTS && demand_alignment(i) <= bo->alignment; i++)
+		demand->slots[i] += sign * DIV_ROUND_UP_ULL(bo->ttm.base.size,
+							    demand_alignment(i));
+}
+
+/* Adds an allocation's needs to a demand, unless the GPU can use scattered system pages. */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
 	u64 *part = demand_part(demand, bo);
 
 	if (part)
 		*part += bo->ttm.base.size;
+	demand_slots(demand, bo, 1);
 }
 
 /* Undoes an earlier pagoda_demand_add() of the allocation. */
@@ -40,14 +65,61 @@ void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *
 
 	if (part)
 		*part -= bo->ttm.base.size;
+	demand_slots(demand, bo, -1);
+}
+
+/* Returns the number of pieces of @alignment that begin in a range of VRAM; @end is exclusive. */
+static u64 slots_in(u64 start, u64 end, u64 alignment)
+{
+	start = round_up(start, alignment);
+	return start < end ? DIV_ROUND_UP_ULL(end - start, alignment) : 0;
+}
+
+/* Returns slots_in() of a range without the reserve. */
+static u64 slots_of_clients(const struct pagoda_vidmm *vidmm, u64 start, u64 end, u64 alignment)
+{
+	u64 from = vidmm->reserve_start, to = from + vidmm->reserve_size;
+
+	if (from == to || from < start || from >= end)
+		return slots_in(start, end, alignment);
+	return slots_in(start, from, alignment) + slots_in(to, end, alignment);
+}
+
+/* Returns the number of pieces of @alignment that begin in VRAM's valid ranges. */
+static u64 slots_in_vram(const struct pagoda_vidmm *vidmm, u64 alignment)
+{
+	const struct pagoda_device_info *info = vidmm->info;
+	u64 start = 0, slots = 0;
+	u32 i;
+
+	for (i = 0; i < info->nr_invalid; i++) {
+		slots += slots_of_clients(vidmm, start, info->invalid[i].offset, alignment);
+		start = info->invalid[i].offset + info->invalid[i].size;
+	}
+	return slots + slots_of_clients(vidmm, start, info->vram_size, alignment);
+}
+
+/* Returns the bytes of contiguous allocations for which there is no aligned piece of VRAM. */
+static u64 demand_excess_slots(const struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
+{
+	u64 most = 0;
+	u32 i;
+
+	for (i = 0; i < PAGODA_DEMAND_ALIGNMENTS && demand->slots[i]; i++)
+		most = max(most, residency_excess(demand->slots[i],
+						  slots_in_vram(vidmm, demand_alignment(i))) *
+			   demand_alignment(i));
+	return most;
 }
 
 /**
- * pagoda_demand_misfit() - Bytes by which a demand exceeds VRAM, the aperture or both together
+ * pagoda_demand_misfit() - Bytes by which a demand exceeds VRAM, its aligned pieces, the aperture or
+ * VRAM and the aperture together
  * @vidmm: The manager
  * @demand: Demand of allocations that are needed at the same time
  *
- * Return: The largest of the three numbers of bytes; 0 = the demand fits.
+ * Return: The largest of the numbers of bytes. 0 = the demand fits, or at least nothing but
+ * fragmentation by contiguous allocations of different sizes is in the way.
  */
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
 {
@@ -55,7 +127,8 @@ u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand 
 	u64 vram = pagoda_vidmm_vram_size(vidmm);
 	u64 all = demand->only_vram + demand->only_aperture + demand->either;
 
-	return max3(residency_excess(demand->only_vram, vram),
-		    residency_excess(demand->only_aperture, aperture),
-		    residency_excess(all, vram + aperture));
+	return max(max3(residency_excess(demand->only_vram, vram),
+			residency_excess(demand->only_aperture, aperture),
+			residency_excess(all, vram + aperture)),
+		   demand_excess_slots(vidmm, demand));
 }

@@ -21,16 +21,22 @@ struct pagoda_vm_uses;
 struct ttm_buffer_object;
 struct ttm_resource;
 
+/* Number of alignments in &pagoda_demand.slots: 8 KiB, 16 KiB, ..., 4 GiB. */
+#define PAGODA_DEMAND_ALIGNMENTS	20
+
 /**
- * struct pagoda_demand - Bytes that allocations need at the same time, by segment
+ * struct pagoda_demand - What allocations need at the same time, by segment
  * @only_vram: Bytes of allocations that must be in VRAM
  * @only_aperture: Bytes of allocations that must have an address in the aperture
  * @either: Bytes of allocations that must have an address, in VRAM or in the aperture
+ * @slots: By alignment: aligned pieces of VRAM that contiguous allocations of this or a larger
+ *	alignment occupy, at least in part, if they must be in VRAM: no two of them share a piece
  */
 struct pagoda_demand {
 	u64 only_vram;
 	u64 only_aperture;
 	u64 either;
+	u64 slots[PAGODA_DEMAND_ALIGNMENTS];
 };
 
 /**
