@@ -420,6 +420,7 @@ static void content_short_isnt_full(struct kunit *test)
 	struct pagoda_bo *offered = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
 	struct pagoda_bo *other = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
 	struct ttm_operation_ctx ctx = {};
+	struct pagoda_operation op = {};
 
 	pagoda_rig_write_vram(rig, out, 1);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out));
@@ -433,7 +434,7 @@ static void content_short_isnt_full(struct kunit *test)
 
 	kunit_activate_static_stub(test, pagoda_pages_alloc, no_pages);
 	dma_resv_lock(out->ttm.base.resv, NULL);
-	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_bo_place(out, pagoda_bo_placement_resident, &ctx));
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_bo_place(out, pagoda_bo_placement_resident, &op));
 	dma_resv_unlock(out->ttm.base.resv);
 	kunit_deactivate_static_stub(test, pagoda_pages_alloc);
 	KUNIT_EXPECT_FALSE(test, offered->offer.discarded);

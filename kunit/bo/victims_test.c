@@ -195,11 +195,11 @@ static void victims_kept(struct kunit *test)
 
 static int place_at_once(struct pagoda_bo *bo)
 {
-	struct ttm_operation_ctx ctx = { .no_wait_gpu = true };
+	struct pagoda_operation op = { .ttm.no_wait_gpu = true };
 	int ret;
 
 	dma_resv_lock(bo->ttm.base.resv, NULL);
-	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &op);
 	dma_resv_unlock(bo->ttm.base.resv);
 	return ret;
 }
@@ -252,7 +252,7 @@ static struct pagoda_submission *get_interrupted(struct pagoda_queue *queue)
 static int place_interrupted(struct pagoda_bo *bo)
 {
 	struct pagoda_stream *stream = bo->vidmm->stream;
-	struct ttm_operation_ctx ctx = { .interruptible = true };
+	struct pagoda_operation op = { .ttm.interruptible = true };
 	struct kunit *test = kunit_get_current_test();
 	int ret;
 
@@ -262,7 +262,7 @@ static int place_interrupted(struct pagoda_bo *bo)
 	tried_when_interrupted = 0;
 	kunit_activate_static_stub(test, pagoda_queue_get, get_interrupted);
 	dma_resv_lock(bo->ttm.base.resv, NULL);
-	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &op);
 	dma_resv_unlock(bo->ttm.base.resv);
 	kunit_deactivate_static_stub(test, pagoda_queue_get);
 	return ret;

@@ -450,7 +450,7 @@ static void submit_keeps_what_runs(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	PAGODA_PROVES(C85);
 	dma_resv_lock(pagoda_vm_resv(client->vm), NULL);
-	KUNIT_EXPECT_FALSE(test, pagoda_vm_may_evict(save));
+	KUNIT_EXPECT_FALSE(test, pagoda_vm_may_evict(save, false));
 	dma_resv_unlock(pagoda_vm_resv(client->vm));
 	KUNIT_EXPECT_EQ(test, start, save->ttm.resource->start);
 	pagoda_rig_hold(rig, 0, false);
@@ -458,7 +458,7 @@ static void submit_keeps_what_runs(struct kunit *test)
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_EQ(test, 5ull, submit_word(rig, bo, 0));
 	dma_resv_lock(pagoda_vm_resv(client->vm), NULL);
-	KUNIT_EXPECT_TRUE(test, pagoda_vm_may_evict(save));
+	KUNIT_EXPECT_TRUE(test, pagoda_vm_may_evict(save, false));
 	dma_resv_unlock(pagoda_vm_resv(client->vm));
 	submit_close(client, bo);
 	submit_client_end(client);

@@ -64,7 +64,6 @@ struct ttm_device;
  *	pagoda_reset.sections		a section (section.c), and a rebuild; not under mmap_lock:
  *					user memory is accessed outside of sections
  *	pagoda_context.lock
- *	pagoda_vidmm.residency		not under mmap_lock: a CPU fault locks one allocation
  *	pagoda_closing.lock
  *	pagoda_client.lock
  *	pagoda_reset.vms_lock
@@ -175,15 +174,9 @@ struct pagoda_counters {
  * @next_id: Last allocation id that was given
  * @spaces: Numbers of GPU address spaces in use
  * @next_context: Last context id that was given
- * @residency: Held while a thread locks the reservations of a list of allocations; for writing if
- *	no other list may be locked meanwhile
  * @settling_calls: Number of the last call of pagoda_settling_begin()
  * @required_lock: Protects &pagoda_bo.wish.requirements of all allocations; nothing is allocated
  *	with this lock held
- * @taking: Number of threads that evict allocations from VRAM to place an allocation there
- * @pressing: Number of threads that found no room otherwise. If not 0, allocations that queued
- *	VM_BINDs will map may be evicted (C145), and page tables and save areas of VMs that have
- *	paging but no jobs in flight
  * @mfences: Monitored fences
  * @engines: Engines that execute commands, NULL if there are none
  * @resets: Number of resets of the whole device, sleeps included: the epoch
@@ -249,11 +242,8 @@ struct pagoda_vidmm {
 	atomic64_t next_id;
 	struct ida spaces;
 	atomic64_t next_context;
-	struct rw_semaphore residency;
 	atomic64_t settling_calls;
 	spinlock_t required_lock;	/* protects &pagoda_bo.wish.requirements */
-	atomic_t taking;
-	atomic_t pressing;
 	struct pagoda_mfences *mfences;
 	struct pagoda_engines *engines;
 	atomic64_t resets;

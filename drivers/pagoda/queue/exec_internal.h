@@ -43,7 +43,7 @@
  * @base: Part that the submitter sees
  * @context: Context; a counted reference
  * @faulted: The device reported the fault @fault for the job
- * @placed: The job counts in &pagoda_exec_engine.placed
+ * @placed: In &pagoda_exec_engine.places while the job has a place, else empty
  * @failures: Failures of the engine at this job, other than faults and timeouts
  * @fault: Coordinates of the fault
  * @turn: Fence that signals when the job, armed without a place, gets a place (exec_places.c);
@@ -58,7 +58,7 @@ struct pagoda_engine_job {
 	struct pagoda_exec_job base;
 	struct pagoda_exec_context *context;
 	bool faulted;
-	bool placed;
+	struct list_head placed;
 	u32 failures;
 	struct pagoda_fault fault;
 	struct dma_fence *turn;
@@ -85,7 +85,8 @@ struct pagoda_engine_job {
  * @suspect_seqno: Number of the request that takes too long, 0 = none
  * @busy_since: Time up to which busy time was charged, or, if later, when an idle engine got a job
  * @stats: Counters; that of polled completions is in @flight
- * @placed: Number of jobs that have a place, see exec_places.c
+ * @places: Jobs that have a place, see exec_places.c
+ * @placed: Number of @places
  * @nr_granted: Number of @grants
  * @grants: Contexts that a place is kept for
  * @asking: Contexts that wait for a place, the next one to get a place first
@@ -112,6 +113,7 @@ struct pagoda_exec_engine {
 	u64 suspect_seqno;
 	ktime_t busy_since;
 	struct pagoda_engine_stats stats;
+	struct list_head places;
 	u32 placed;
 	u32 nr_granted;
 	struct list_head grants;

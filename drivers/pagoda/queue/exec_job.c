@@ -60,6 +60,7 @@ struct pagoda_exec_job *pagoda_exec_job_create(struct pagoda_exec_context *conte
 	}
 	kref_get(&context->kref);
 	job->context = context;
+	INIT_LIST_HEAD(&job->placed);
 	job->base.buffers = job->buffers;
 	job->base.nr_buffers = nr_buffers;
 	job->execute.address_space = cpu_to_le32(context->address_space);
@@ -127,7 +128,8 @@ void pagoda_exec_job_arm(struct pagoda_exec_job *job)
 	struct pagoda_engine_job *engine_job = pagoda_engine_job_of(job);
 
 	job->number = pagoda_job_arm(&engine_job->core, &engine_job->context->submitted);
-	job->fence = &engine_job->core.sched.s_fence->finished;
+	/* Pairs with places_collect(). */
+	smp_store_release(&job->fence, &engine_job->core.sched.s_fence->finished);
 }
 
 /**

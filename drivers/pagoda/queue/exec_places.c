@@ -23,6 +23,7 @@
  * dependencies have signalled, the scheduler asks for a place on behalf of the job's context, in
  * pagoda_engine_prepare_job(), and waits for the job's turn fence.
  */
+#include <linux/dma-fence-array.h>
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
@@ -212,8 +213,10 @@ void pagoda_places_add(struct pagoda_engine_job *job)
 	struct pagoda_exec_engine *engine = job->context->engine;
 
 	lockdep_assert_held(&engine->flight.lock);
-	engine->placed += !job->placed;
-	job->placed = true;
+	if (!list_empty(&job->placed))
+		return;
+	list_add_tail(&job->placed, &engine->places);
+	engine->placed++;
 }
 
 /* Frees the place of a job that is done or killed; if the job waits for one, ends the wait. */
@@ -224,9 +227,9 @@ void pagoda_places_remove(struct pagoda_engine_job *job)
 	lockdep_assert_held(&engine->flight.lock);
 	if (job->context->next == job)
 		turn_come(job);
-	if (!job->placed)
+	if (list_empty(&job->placed))
 		return;
-	job->placed = false;
+	list_del_init(&job->placed);
 	engine->placed--;
 	places_grant(engine);
 }
@@ -332,11 +335,12 @@ struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
 	if (!job->turn)
 		return NULL;
 	spin_lock_irqsave(&engine->flight.lock, flags);
-	if (!job->placed && !places_are_moot(job) && !dma_fence_is_signaled(job->turn)) {
+	if (list_empty(&job->placed) && !places_are_moot(job) &&
+	    !dma_fence_is_signaled(job->turn)) {
 		job->context->next = job;
 		asking_enter(job->context);
 		places_grant(engine);
-		if (!job->placed)
+		if (list_empty(&job->placed))
 			turn = dma_fence_get(job->turn);
 	}
 	spin_unlock_irqrestore(&engine->flight.lock, flags);
@@ -360,6 +364,54 @@ int pagoda_exec_job_wait_place(struct pagoda_exec_job *job)
 	dma_fence_init(&turn->base, &turn_fence_ops, &turn->lock, dma_fence_context_alloc(1), 1);
 	pagoda_engine_job_of(job)->turn = &turn->base;
 	return 0;
+}
+
+/* Fills in the fences, with references, of the armed jobs that have a place; at most @room. */
+static u32 places_collect(struct pagoda_exec_engine *engine, struct dma_fence **fences, u32 room)
+{
+	struct pagoda_engine_job *job;
+	u32 count = 0;
+
+	spin_lock_irq(&engine->flight.lock);
+	list_for_each_entry(job, &engine->places, placed) {
+		/* Not armed yet without a fence; pairs with pagoda_exec_job_arm(). */
+		struct dma_fence *fence = smp_load_acquire(&job->base.fence);
+
+		if (fence && count < room)
+			fences[count++] = dma_fence_get(fence);
+	}
+	spin_unlock_irq(&engine->flight.lock);
+	return count;
+}
+
+/**
+ * pagoda_engines_placed() - Get a fence behind the jobs that have a place of an engine now
+ * @engines: The engines
+ *
+ * The fence signals when all these jobs have ended, whatever is prepared or queued later.
+ *
+ * Context: May sleep and allocate.
+ * Return: The fence, a reference; NULL if no job has a place, or without memory.
+ */
+struct dma_fence *pagoda_engines_placed(struct pagoda_engines *engines)
+{
+	u32 room = PAGODA_EXEC_DEPTH * engines->count, count = 0, i;
+	struct dma_fence **fences = kcalloc(room, sizeof(*fences), GFP_KERNEL);
+	struct dma_fence_array *array = NULL;
+
+	if (!fences)
+		return NULL;
+	for (i = 0; i < engines->count; i++)
+		count += places_collect(&engines->engine[i], fences + count, room - count);
+	if (count)
+		array = dma_fence_array_create(count, fences, dma_fence_context_alloc(1), 1,
+					       false);
+	if (array)
+		return &array->base;
+	while (count)
+		dma_fence_put(fences[--count]);
+	kfree(fences);
+	return NULL;
 }
 
 /* Signals and puts job->turn; there is no other reference to the job. */

@@ -82,14 +82,18 @@ static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *li
 		   bool all, struct dma_fence **fence)
 {
 	struct pagoda_vidmm *vidmm = list->bos[0]->vidmm;
-	int ret = pagoda_enter(vidmm);
+	u32 tries = 0;
+	int ret;
 
-	if (ret)
-		return ret;
-	ret = pagoda_reclaim(vidmm, list->bos, list->count, results, all, fence);
-	if (!ret)
-		pagoda_client_validate(client, fence);
-	pagoda_leave(vidmm);
+	do {
+		ret = pagoda_enter(vidmm);
+		if (ret)
+			return ret;
+		ret = pagoda_reclaim(vidmm, list->bos, list->count, results, all, fence);
+		if (!ret)
+			pagoda_client_validate(client, fence);
+		pagoda_leave(vidmm);
+	} while (pagoda_room_again(vidmm, &tries, &ret));
 	return ret;
 }
 

@@ -37,6 +37,24 @@ static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_m
 	return 0;
 }
 
+/* Makes a list resident that has been looked up. Other parameters as make_resident(). */
+static int make_resident_try(struct pagoda_client *client, struct pagoda_bo_list *list,
+			     struct dma_fence **fence, u64 *trim)
+{
+	struct pagoda_vidmm *vidmm = list->bos[0]->vidmm;
+	int ret = pagoda_enter(vidmm);
+
+	if (ret)
+		return ret;
+	if (!pagoda_residency_is_made(client, list->bos, list->count, true)) {
+		ret = pagoda_residency_make(vidmm, list->bos, list->count, fence, trim);
+		if (!ret)
+			ret = pagoda_client_validate(client, fence);
+	}
+	pagoda_leave(vidmm);
+	return ret;
+}
+
 /*
  * Makes a list resident. Checks first, without reservations, whether nothing is left to do: then
  * *@fence and *@trim are unchanged. Else *@fence receives the fence of the last paging, or NULL if
@@ -46,7 +64,7 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
-	struct pagoda_client *client = file->driver_priv;
+	u32 tries = 0;
 	int ret;
 
 	if (pagoda_bo_list_is_settled(drm, file, list->entries, count, false))
@@ -54,15 +72,11 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 	ret = pagoda_bo_list_lookup(drm, file, count, list);
 	if (ret)
 		return ret;
-	ret = pagoda_enter(vidmm);
-	if (ret)
-		return ret;
-	if (!pagoda_residency_is_made(client, list->bos, count, true)) {
-		ret = pagoda_residency_make(vidmm, list->bos, count, fence, trim);
-		if (!ret)
-			ret = pagoda_client_validate(client, fence);
-	}
-	pagoda_leave(vidmm);
+	do {
+		dma_fence_put(*fence);
+		*fence = NULL;
+		ret = make_resident_try(file->driver_priv, list, fence, trim);
+	} while (!*trim && pagoda_room_again(vidmm, &tries, &ret));
 	return ret;
 }
 

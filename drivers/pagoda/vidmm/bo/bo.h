@@ -5,12 +5,15 @@
 
 #include <linux/types.h>
 #include <drm/pagoda_drm.h>
+#include <drm/ttm/ttm_bo.h>
 #include "paging/paging.h"
+#include "vidmm/segment/segment.h"
 
 struct pagoda_bo_params;
 struct dma_buf;
 struct dma_fence;
 struct dmem_cgroup_pool_state;
+struct drm_exec;
 struct drm_gem_object;
 struct drm_pagoda_allocation_info;
 struct pagoda_adl;
@@ -21,11 +24,34 @@ struct pagoda_payer;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
 struct pagoda_vm;
-struct ttm_buffer_object;
-struct ttm_operation_ctx;
 struct ttm_place;
 struct ttm_resource;
 struct ttm_resource_manager;
+
+/*
+ * Flag of a struct ttm_place, beside TTM's TTM_PL_FLAG_*: place of an operation with
+ * &pagoda_operation.urgent set.
+ */
+#define PAGODA_PL_URGENT	BIT(31)
+
+/**
+ * struct pagoda_operation - Operation that brings allocations to places, on its caller's stack
+ * @ttm: Whether waits may be interrupted, or happen at all, and which reservation the victims may
+ *	share
+ * @exec: Reservations that the operation has locked. If the only victims left belong to other
+ *	operations, this operation waits for one of these, or finds @exec contended: then the caller
+ *	unlocks all and begins anew (drm_exec_retry_on_contention()). NULL = victims whose
+ *	reservation another thread holds are passed over
+ * @claim: Room that evictions make for the allocation that is brought to its place
+ * @urgent: No room was found otherwise: page tables and save areas of VMs that have paging but no
+ *	jobs in flight may be evicted, and allocations that queued VM_BIND arrays will map (C145)
+ */
+struct pagoda_operation {
+	struct ttm_operation_ctx ttm;
+	struct drm_exec *exec;
+	struct pagoda_vram_claim claim;
+	bool urgent;
+};
 
 /**
  * struct pagoda_dmem_claim - Which cgroups' memory may be evicted to make room for an allocation
@@ -132,7 +158,7 @@ u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
 /* place.c */
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
-		    struct ttm_operation_ctx *ctx);
+		    struct pagoda_operation *op);
 int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 
 #endif

@@ -13,6 +13,7 @@
 struct dma_resv;
 struct list_head;
 struct pagoda_dmem_claim;
+struct pagoda_operation;
 struct pagoda_vidmm;
 struct shrinker;
 struct ttm_operation_ctx;
@@ -42,15 +43,16 @@ struct pagoda_offers {
  * typedef pagoda_take_fn - Evicts one victim from @place, if @claim allows, to make room for @want
  * @want: Allocation that needs room, reservation held
  * @place: Place in VRAM where @want needs room
- * @ctx: Whether waits may be interrupted, and which reservation a victim may share
+ * @op: Operation that brings @want to its place
  * @claim: Says which victims may be evicted; notes refusals
  * @tried: Gets the victims that the caller isn't to try again
  *
- * Return: true if a victim was evicted; false if none is left.
+ * Return: true if there may be room now: a victim was evicted, or another operation has ended;
+ * false if no victim is left.
  */
 typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *place,
-			       const struct ttm_operation_ctx *ctx,
-			       struct pagoda_dmem_claim *claim, struct list_head *tried);
+			       struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
+			       struct list_head *tried);
 
 /* dmem.c */
 void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
@@ -65,19 +67,19 @@ bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 			 const struct ttm_operation_ctx *ctx);
 void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine);
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			 struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim);
+			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim);
 u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim);
 
 /* offer.c */
 int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-		       struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim);
+		       struct pagoda_operation *op, struct pagoda_dmem_claim *claim);
 
 /* placement.c */
 int pagoda_bo_move(struct pagoda_bo *bo,
 		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		   struct ttm_operation_ctx *ctx);
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
+			   struct pagoda_operation *op, pagoda_take_fn take,
 			   struct pagoda_dmem_claim *claim, struct list_head *tried);
 
 #endif

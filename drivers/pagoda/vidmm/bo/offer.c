@@ -237,16 +237,16 @@ static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *plac
 }
 
 static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *place,
-			    const struct ttm_operation_ctx *ctx,
-			    struct pagoda_dmem_claim *claim, struct list_head *tried)
+			    struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
+			    struct list_head *tried)
 {
 	const struct dma_resv *mine = want->ttm.base.resv;
 	struct pagoda_bo *bo;
 	bool done = false;
 
 	while (!done && !claim->interrupted && (bo = offer_next(want->vidmm->offers, tried))) {
-		if (pagoda_victims_lock(bo, mine, ctx)) {
-			done = offer_take_locked(bo, place, ctx, claim);
+		if (pagoda_victims_lock(bo, mine, &op->ttm)) {
+			done = offer_take_locked(bo, place, &op->ttm, claim);
 			claim->taken |= done;
 			pagoda_victims_unlock(bo, mine);
 		}
@@ -261,7 +261,7 @@ static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *plac
  * is offered. The caller holds the reservation.
  */
 int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-		       struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
+		       struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
 {
 	struct pagoda_offers *offers = bo->vidmm->offers;
 	struct pagoda_bo *each, *next;
@@ -270,7 +270,7 @@ int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placeme
 
 	if (!READ_ONCE(offers->count))
 		return -ENOMEM;
-	ret = pagoda_bo_place_taking(bo, placement, ctx, offer_take_next, claim, &tried);
+	ret = pagoda_bo_place_taking(bo, placement, op, offer_take_next, claim, &tried);
 	/* Put allocations that stayed back to the front of their ranks, in their former order. */
 	spin_lock(&offers->lock);
 	list_for_each_entry_safe_reverse(each, next, &tried, offer.entry)

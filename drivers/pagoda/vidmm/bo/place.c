@@ -11,34 +11,41 @@
  * @bo: Allocation, reservation held
  * @where: Fills the placement and returns the number of places, as pagoda_bo_placement_resident().
  *	0 is refused, because TTM would drop the content
- * @ctx: Whether waits may be interrupted, or happen at all
+ * @op: Operation that the move is a part of
  *
  * If the first place is in VRAM and isn't restricted to free room, offered allocations are evicted
  * to make room, then victims that the policy chooses, then allocations of both kinds that dmem.low
- * protects. If all that isn't enough, TTM makes room or uses the next place.
+ * protects. If all that isn't enough, TTM makes room or uses the next place. Room that is made is
+ * claimed for @bo (segment/claim.c).
  *
  * Context: May sleep and allocate.
- * Return: 0, -ENOSPC if @where fills no place, or the result of ttm_bo_validate().
+ * Return: 0, -ENOSPC if @where fills no place, -EDEADLK if @op->exec is contended, or the result of
+ * ttm_bo_validate().
  */
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
-		    struct ttm_operation_ctx *ctx)
+		    struct pagoda_operation *op)
 {
 	struct ttm_place places[4];
 	struct ttm_placement placement = { .placement = places };
 	struct pagoda_dmem_claim claim = {};
 	int ret;
+	u32 i;
 
 	placement.num_placement = where(bo, places);
 	if (!placement.num_placement)
 		return -ENOSPC;
+	for (i = 0; op->urgent && i < placement.num_placement; i++)
+		places[i].flags |= PAGODA_PL_URGENT;
 	do {
-		ret = pagoda_offer_place(bo, &placement, ctx, &claim);
+		ret = pagoda_offer_place(bo, &placement, op, &claim);
 		if (ret == -ENOMEM)
-			ret = pagoda_victims_place(bo, &placement, ctx, &claim);
+			ret = pagoda_victims_place(bo, &placement, op, &claim);
 	} while (ret == -ENOMEM && pagoda_dmem_claim_again(&claim));
 	pagoda_dmem_claim_end(&claim);
-	if (ret != -ENOMEM)
-		return ret;
-	return ttm_bo_validate(&bo->ttm, &placement, ctx);
+	op->claim.last = true;
+	if (ret == -ENOMEM)
+		ret = ttm_bo_validate(&bo->ttm, &placement, &op->ttm);
+	pagoda_vram_unclaim(bo->vidmm, &op->claim);
+	return ret;
 }

@@ -3,6 +3,7 @@
  * TTM placements that bring an allocation to its supported, preferred or eviction segments, and
  * moves to such placements.
  */
+#include <drm/drm_exec.h>
 #include "core/core.h"
 #include "core/info.h"
 #include "vidmm/ledger/allocation.h"
@@ -160,11 +161,11 @@ static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
  * a victim that @claim allows from that place, or returns false if none is left; @take adds the
  * victims that aren't to be tried again to @tried. Doesn't wait for the device. Returns -ENOMEM if
  * there isn't enough room or memory, or if the first place isn't in VRAM or allows only free room;
- * -ERESTARTSYS if a signal ended a victim's move; else the result of ttm_bo_validate(). The caller
- * holds the reservation.
+ * -EDEADLK if @op->exec is contended; -ERESTARTSYS if a signal ended a victim's move; else the
+ * result of ttm_bo_validate(). The caller holds the reservation.
  */
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
+			   struct pagoda_operation *op, pagoda_take_fn take,
 			   struct pagoda_dmem_claim *claim, struct list_head *tried)
 {
 	struct ttm_resource_manager *man = ttm_manager_type(&bo->vidmm->ttm, TTM_PL_VRAM);
@@ -177,15 +178,17 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 		return -ENOMEM;
 	/* With this flag TTM evicts nothing: place_try() fails if there is no free room. */
 	calm.flags |= TTM_PL_FLAG_DESIRED;
-	atomic_inc(&bo->vidmm->taking);
 	do {
-		ret = place_try(bo, &only, ctx);
-		if (ret == -ENOSPC)
-			pagoda_dmem_claim_look(claim, man, bo->ttm.base.size);
-	} while (ret == -ENOSPC && take(bo, place, ctx, claim, tried));
-	atomic_dec(&bo->vidmm->taking);
+		ret = place_try(bo, &only, &op->ttm);
+		if (ret != -ENOSPC)
+			break;
+		pagoda_vram_claim(bo->vidmm, &op->claim, &bo->ttm);
+		pagoda_dmem_claim_look(claim, man, bo->ttm.base.size);
+	} while (take(bo, place, op, claim, tried));
 	if (ret != -ENOSPC)
 		return ret;
+	if (op->exec && drm_exec_is_contended(op->exec))
+		return -EDEADLK;
 	return claim->interrupted ? -ERESTARTSYS : -ENOMEM;
 }
 

@@ -15,12 +15,16 @@
  * VM notes the time of its last job, and the policy is told of that use when it chooses such an
  * allocation as a victim.
  *
- * A victim whose reservation another thread holds is passed over. TTM comes last, with an order of
- * its own: TTM waits for reservations, and also evicts page tables and save areas, which the policy
- * isn't told of because their VM decides when they may leave.
+ * A victim whose reservation another thread holds is passed over. When no other victim is left,
+ * an operation that has locked its reservations with a ww ticket waits for the first one passed
+ * over. Two operations may each hold what the other needs: the younger of them finds its
+ * transaction contended, gives up all its reservations and begins anew, behind the older. TTM comes
+ * last, with an order of its own: it also evicts page tables and save areas, which the policy isn't
+ * told of because their VM decides when they may leave.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <drm/drm_exec.h>
 #include <drm/ttm/ttm_bo.h>
 #include "core/core.h"
 #include "core/info.h"
@@ -38,6 +42,21 @@
  * are equally good victims.
  */
 #define LATE_MAX	64
+
+/*
+ * A search for victims. @tried: victims that aren't to be tried again; @held: victims passed over
+ * because another thread holds their reservations. References to both.
+ */
+struct victims_search {
+	struct list_head tried;
+	struct list_head held;
+};
+
+static void victims_search_init(struct victims_search *search)
+{
+	INIT_LIST_HEAD(&search->tried);
+	INIT_LIST_HEAD(&search->held);
+}
 
 /*
  * Returns whether jobs of the VM that @bo is private to, which don't list @bo, used it after the
@@ -91,15 +110,25 @@ static struct pagoda_bo *victims_next(struct pagoda_victims *victims,
 	return bo;
 }
 
+/* Notes that the search passed over a victim whose reservation another thread holds. */
+static void victims_pass_over(struct pagoda_victims *victims, struct pagoda_bo *bo,
+			      struct victims_search *search)
+{
+	spin_lock(&victims->lock);
+	list_move_tail(&bo->choice.tried, &search->held);
+	spin_unlock(&victims->lock);
+}
+
 /*
- * Empties @tried: makes victims that are still in VRAM candidates of the policy again, and drops
- * the references that victims_next() took.
+ * Ends a search: makes victims that are still in VRAM candidates of the policy again, and drops the
+ * references that victims_next() took.
  */
-static void victims_put_back(struct pagoda_victims *victims, struct list_head *tried)
+static void victims_put_back(struct pagoda_victims *victims, struct victims_search *search)
 {
 	struct pagoda_bo *bo, *next;
 
-	list_for_each_entry_safe_reverse(bo, next, tried, choice.tried) {
+	list_splice_tail_init(&search->held, &search->tried);
+	list_for_each_entry_safe_reverse(bo, next, &search->tried, choice.tried) {
 		spin_lock(&victims->lock);
 		list_del_init(&bo->choice.tried);
 		pagoda_victims_enter(victims, bo);
@@ -170,14 +199,15 @@ static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
 }
 
 /*
- * Evicts the policy's next victim that can be evicted. Returns that victim, to which @tried holds a
- * reference, or NULL if no victim can be evicted. @mine is the held reservation of the allocation
+ * Evicts the policy's next victim that can be evicted. Returns that victim, to which @search holds
+ * a reference, or NULL if no victim can be evicted. @mine is the held reservation of the allocation
  * that needs room; NULL if no allocation does, see victims_trim().
  */
 static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct dma_resv *mine,
 				      const struct ttm_place *place,
-				      const struct ttm_operation_ctx *ctx,
-				      struct pagoda_dmem_claim *claim, struct list_head *tried)
+				      struct pagoda_operation *op,
+				      struct pagoda_dmem_claim *claim,
+				      struct victims_search *search)
 {
 	bool visible = place->lpfn && place->lpfn < vidmm->info->vram_size >> PAGE_SHIFT;
 	enum pagoda_policy_need need = visible ? PAGODA_POLICY_NEED_VISIBLE :
@@ -185,38 +215,90 @@ static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct d
 	struct pagoda_bo *bo = NULL;
 	bool done = false;
 
-	while (!done && !claim->interrupted && (bo = victims_next(vidmm->victims, need, tried))) {
-		if (!pagoda_victims_lock(bo, mine, ctx))
+	while (!done && !claim->interrupted &&
+	       (bo = victims_next(vidmm->victims, need, &search->tried))) {
+		if (!pagoda_victims_lock(bo, mine, &op->ttm)) {
+			victims_pass_over(vidmm->victims, bo, search);
 			continue;
-		done = mine ? victims_evict(bo, place, ctx, claim) :
-			      victims_trim(bo, place, ctx, claim);
+		}
+		done = mine ? victims_evict(bo, place, &op->ttm, claim) :
+			      victims_trim(bo, place, &op->ttm, claim);
 		pagoda_victims_unlock(bo, mine);
 	}
 	return done ? bo : NULL;
 }
 
-static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
-			      const struct ttm_operation_ctx *ctx,
-			      struct pagoda_dmem_claim *claim, struct list_head *tried)
+/*
+ * Waits for the reservation of a victim that was passed over, then evicts the victim. Returns false
+ * if the victim can't be evicted, a signal ended the wait, or @op->exec is contended.
+ */
+static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *place,
+			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
 {
-	return victims_take(want->vidmm, want->ttm.base.resv, place, ctx, claim, tried);
+	int ret = drm_exec_lock_obj(op->exec, &bo->ttm.base);
+	bool done;
+
+	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
+	if (ret)
+		return false;
+	/* The operation that held the reservation may have evicted the victim itself. */
+	done = !pagoda_bo_is_in_vram(bo) || victims_evict(bo, place, &op->ttm, claim);
+	drm_exec_unlock_obj(op->exec, &bo->ttm.base);
+	return done;
 }
 
 /*
- * Brings an allocation to VRAM, to room that the policy's victims make by leaving VRAM, without
- * waiting for the device. Returns what pagoda_bo_place_taking() returns; -ENOMEM if TTM chooses all
- * victims (&pagoda_victims.asked isn't set). The caller holds the reservation.
+ * Waits for other operations until one of the victims that were passed over has left VRAM. Returns
+ * false if none does.
+ */
+static bool victims_wait(const struct ttm_place *place, struct pagoda_operation *op,
+			 struct pagoda_dmem_claim *claim, struct victims_search *search)
+{
+	struct pagoda_bo *bo;
+
+	if (!op->exec)
+		return false;
+	list_for_each_entry(bo, &search->held, choice.tried) {
+		if (claim->interrupted || drm_exec_is_contended(op->exec))
+			return false;
+		if (victims_take_held(bo, place, op, claim))
+			return true;
+	}
+	return false;
+}
+
+static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
+			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
+			      struct list_head *tried)
+{
+	struct victims_search *search = container_of(tried, struct victims_search, tried);
+
+	if (victims_take(want->vidmm, want->ttm.base.resv, place, op, claim, search))
+		return true;
+	if (!victims_wait(place, op, claim, search))
+		return false;
+	/* Another operation has ended: look at all victims again. */
+	victims_put_back(want->vidmm->victims, search);
+	return true;
+}
+
+/*
+ * Brings an allocation to VRAM, to room that the policy's victims make by leaving VRAM. Waits for
+ * other operations, but not for the device. Returns what pagoda_bo_place_taking() returns; -ENOMEM
+ * if TTM chooses all victims (&pagoda_victims.asked isn't set). The caller holds the reservation.
  */
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			 struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
+			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
 {
-	LIST_HEAD(tried);
+	struct victims_search search;
 	int ret;
 
 	if (!bo->vidmm->victims->asked)
 		return -ENOMEM;
-	ret = pagoda_bo_place_taking(bo, placement, ctx, victims_take_next, claim, &tried);
-	victims_put_back(bo->vidmm->victims, &tried);
+	victims_search_init(&search);
+	ret = pagoda_bo_place_taking(bo, placement, op, victims_take_next, claim,
+				     &search.tried);
+	victims_put_back(bo->vidmm->victims, &search);
 	return ret;
 }
 
@@ -224,20 +306,21 @@ static u64 victims_trim_pass(struct pagoda_vidmm *vidmm, u64 bytes,
 			     struct pagoda_dmem_claim *claim)
 {
 	const struct ttm_place place = { .mem_type = TTM_PL_VRAM };
-	const struct ttm_operation_ctx ctx = { .interruptible = true };
+	struct pagoda_operation op = { .ttm.interruptible = true };
 	struct pagoda_victims *victims = vidmm->victims;
+	struct victims_search search;
 	struct pagoda_bo *bo;
-	LIST_HEAD(tried);
 	u64 done = 0;
 
+	victims_search_init(&search);
 	while (done < bytes && !signal_pending(current)) {
-		bo = victims_take(vidmm, NULL, &place, &ctx, claim, &tried);
+		bo = victims_take(vidmm, NULL, &place, &op, claim, &search);
 		if (!bo)
 			break;
 		done += bo->ttm.base.size;
 		atomic64_add(bo->ttm.base.size, &victims->trimmed);
 	}
-	victims_put_back(victims, &tried);
+	victims_put_back(victims, &search);
 	return done;
 }
 

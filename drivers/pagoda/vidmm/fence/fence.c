@@ -20,9 +20,9 @@
 
 static int mfence_validate(struct pagoda_bo *bo, bool interruptible)
 {
-	struct ttm_operation_ctx ctx = { .interruptible = interruptible };
+	struct pagoda_operation op = { .ttm.interruptible = interruptible };
 
-	return pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
+	return pagoda_bo_place(bo, pagoda_bo_placement_resident, &op);
 }
 
 /*

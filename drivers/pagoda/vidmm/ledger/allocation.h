@@ -157,7 +157,7 @@ struct pagoda_bo_choice {
  *	make the allocation resident: above 0 the allocation can't be offered
  * @waits: Number of entries of queued VM_BIND arrays that will map the allocation: above 0 the
  *	allocation can't be offered, EVICT leaves it where it is, and it is evicted to make room
- *	only while &pagoda_vidmm.pressing isn't 0
+ *	only if there is no other room (&pagoda_operation.urgent)
  * @required: Number of clients that have the allocation on their residency lists: above 0 EVICT
  *	leaves the allocation where it is, but the allocation may be evicted to make room
  * @requirements: List of struct pagoda_requirement, one for each client in @required; protected by

@@ -206,7 +206,6 @@ static int control_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	mutex_init(&vidmm->scratch_lock);
 	xa_init(&vidmm->bos);
 	ida_init(&vidmm->spaces);
-	init_rwsem(&vidmm->residency);
 	spin_lock_init(&vidmm->required_lock);
 	spin_lock_init(&vidmm->deferred_lock);
 	INIT_LIST_HEAD(&vidmm->deferred);

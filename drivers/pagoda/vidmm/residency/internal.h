@@ -5,9 +5,11 @@
 
 #include <linux/types.h>
 
+struct drm_exec;
 struct pagoda_bo;
 
 /* priority.c */
-int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg);
+int pagoda_bos_run(struct pagoda_bo **bos, u32 count,
+		   int (*run)(struct drm_exec *exec, void *arg), void *arg);
 
 #endif

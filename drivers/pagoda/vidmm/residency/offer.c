@@ -111,7 +111,7 @@ static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
 	pagoda_priority_apply(bo);
 }
 
-static int offer_all(void *arg)
+static int offer_all(struct drm_exec *exec, void *arg)
 {
 	struct offer_list *list = arg;
 	int ret = 0;

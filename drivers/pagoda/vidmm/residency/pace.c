@@ -46,25 +46,25 @@ static bool pace_limits(const struct pagoda_bo *bo)
  * Brings an allocation to free room in VRAM; or, for tokens, to room that other allocations leave.
  */
 static int pace_bring(struct pagoda_pace *pace, struct pagoda_bo *bo,
-		      struct ttm_operation_ctx *ctx)
+		      struct pagoda_operation *op)
 {
-	int ret = pagoda_bo_place(bo, pagoda_bo_placement_free, ctx);
+	int ret = pagoda_bo_place(bo, pagoda_bo_placement_free, op);
 
 	if (ret != -ENOMEM)
 		return ret;
-	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, ctx);
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, op);
 	if (!ret && pagoda_bo_is_in_vram(bo))
 		pagoda_traffic_spend(&pace->client->pace.traffic, bo->ttm.base.size);
 	return ret;
 }
 
 static int pace_leave_out(struct pagoda_pace *pace, struct pagoda_bo *bo,
-			  struct ttm_operation_ctx *ctx)
+			  struct pagoda_operation *op)
 {
-	int ret = pagoda_bo_place(bo, pagoda_bo_placement_modest, ctx);
+	int ret = pagoda_bo_place(bo, pagoda_bo_placement_modest, op);
 
 	if (ret == -ENOMEM)
-		return pace_bring(pace, bo, ctx);
+		return pace_bring(pace, bo, op);
 	if (!ret && !pagoda_bo_is_in_vram(bo))
 		pace->left += bo->ttm.base.size;
 	return ret;
@@ -74,19 +74,19 @@ static int pace_leave_out(struct pagoda_pace *pace, struct pagoda_bo *bo,
  * pagoda_pace_place() - Bring an allocation to where the GPU can use it, for a submission
  * @pace: Pace of the submission
  * @bo: Allocation, reservation held
- * @ctx: Context for TTM: whether waits may be interrupted, and whether to wait at all
+ * @op: Operation that the move is a part of
  *
  * Context: May sleep and allocate.
  * Return: As pagoda_bo_place().
  */
 int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
-		      struct ttm_operation_ctx *ctx)
+		      struct pagoda_operation *op)
 {
 	if (!pace_limits(bo))
-		return pagoda_bo_place(bo, pagoda_bo_placement_resident, ctx);
+		return pagoda_bo_place(bo, pagoda_bo_placement_resident, op);
 	if (pagoda_traffic_wait(&pace->client->pace.traffic, ktime_get_ns()))
-		return pace_leave_out(pace, bo, ctx);
-	return pace_bring(pace, bo, ctx);
+		return pace_leave_out(pace, bo, op);
+	return pace_bring(pace, bo, op);
 }
 
 /**

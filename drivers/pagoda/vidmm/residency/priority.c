@@ -29,12 +29,13 @@ static int bos_lock(struct drm_exec *exec, struct pagoda_bo **bos, u32 count)
 }
 
 /*
- * Calls @run once with the reservations of all allocations held. Returns the result of @run; or
- * -EINTR, -ERESTARTSYS or -ENOMEM if the reservations couldn't be locked. Moves in @run may lock
- * victims with the ww ticket. Each allocation is in the list only once, and the caller holds no
- * reservation.
+ * Calls @run with the reservations of all allocations held, and again if @run found them contended.
+ * Returns the result of @run; or -EINTR, -ERESTARTSYS or -ENOMEM if the reservations couldn't be
+ * locked. Moves in @run may lock victims with the ww ticket. Each allocation is in the list only
+ * once, and the caller holds no reservation.
  */
-int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg)
+int pagoda_bos_run(struct pagoda_bo **bos, u32 count,
+		   int (*run)(struct drm_exec *exec, void *arg), void *arg)
 {
 	struct drm_exec exec;
 	int ret = 0;
@@ -46,7 +47,8 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
 		drm_exec_retry_on_contention(&exec);
 		if (ret)
 			break;
-		ret = run(arg);
+		ret = run(&exec, arg);
+		drm_exec_retry_on_contention(&exec);
 		if (ret)
 			break;
 	}
@@ -61,7 +63,7 @@ struct priority_list {
 	u32 count;
 };
 
-static int priority_set_all(void *arg)
+static int priority_set_all(struct drm_exec *exec, void *arg)
 {
 	struct priority_list *list = arg;
 	u32 i;

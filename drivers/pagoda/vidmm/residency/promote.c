@@ -119,12 +119,12 @@ static int promote_place(struct pagoda_bo *bo)
 {
 	struct pagoda_budget_part *part = &bo->part;
 	struct pagoda_budget_growth growth = { .parts = &part, .count = 1, .asked = 1 };
-	struct ttm_operation_ctx ctx = { .no_wait_gpu = true };
+	struct pagoda_operation op = { .ttm.no_wait_gpu = true };
 	int ret;
 
 	if (pagoda_budget_expect(&bo->client->budget, &growth, true))
 		return -EDQUOT;
-	ret = pagoda_bo_place(bo, pagoda_bo_placement_free, &ctx);
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_free, &op);
 	pagoda_budget_arrived(&bo->client->budget, &growth);
 	return ret;
 }
@@ -152,8 +152,8 @@ static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 
 /*
  * struct promote_turn - try to promote @bo; @fence: fence behind all paging of this slice so far, a
- * reference, or NULL; @stop: no section can be entered, or a thread holds &pagoda_vidmm.residency
- * for writing or waits to do so; @ret: result of promote_locked(), or -EBUSY if it wasn't called
+ * reference, or NULL; @stop: no section can be entered; @ret: result of promote_locked(), or -EBUSY
+ * if it wasn't called
  */
 struct promote_turn {
 	struct pagoda_bo *bo;
@@ -170,15 +170,11 @@ static void promote_turn(void *arg)
 
 	if (!pagoda_try_enter(bo->vidmm))
 		return;
-	turn->stop = !down_read_trylock(&bo->vidmm->residency);
-	if (turn->stop)
-		goto leave;
+	turn->stop = false;
 	if (dma_resv_trylock(bo->ttm.base.resv)) {
 		turn->ret = promote_locked(bo, &turn->fence);
 		dma_resv_unlock(bo->ttm.base.resv);
 	}
-	up_read(&bo->vidmm->residency);
-leave:
 	pagoda_leave(bo->vidmm);
 }
 
@@ -253,20 +249,19 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
 
 /*
  * Sends a slice: about %PAGODA_PIECE_BYTES of paging. Sets *@sent to whether any was sent. Returns
- * false if nothing can be promoted now: sections are closed, a thread holds &pagoda_vidmm.residency
- * for writing or waits to do so, or an allocation evicts others, whose room promotion would fill.
+ * false if nothing can be promoted now, because sections are closed.
  */
 static bool promote_slice_send(struct pagoda_vidmm *vidmm, bool *sent)
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;
-	bool go = !atomic_read(&vidmm->taking);
 	struct dma_fence *fence = NULL;
 	struct pagoda_bo *bo;
+	bool go = true;
 	u64 bytes = 0;
 
 	pagoda_stream_plug(vidmm);
 	while (go && bytes < PAGODA_PIECE_BYTES && (bo = promote_next(vidmm))) {
-		go = promote_one(bo, &fence, &bytes) && !atomic_read(&vidmm->taking);
+		go = promote_one(bo, &fence, &bytes);
 		drm_gem_object_put(&bo->ttm.base);
 	}
 	pagoda_stream_unplug(vidmm);

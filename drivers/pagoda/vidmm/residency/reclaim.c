@@ -22,8 +22,8 @@
 
 /*
  * struct reclaim - allocations that are reclaimed; @results: enum drm_pagoda_reclaim_result of
- * each; @all: lack of memory for one allocation fails the whole call; @fence: fence behind the
- * paging of the allocations, a reference, or NULL
+ * each; @all: lack of memory for one allocation fails the whole call; @urgent, @exec: as in struct
+ * pagoda_operation; @fence: fence behind the paging of the allocations, a reference, or NULL
  */
 struct reclaim {
 	struct pagoda_vidmm *vidmm;
@@ -31,6 +31,8 @@ struct reclaim {
 	u32 count;
 	u32 *results;
 	bool all;
+	bool urgent;
+	struct drm_exec *exec;
 	struct dma_fence *fence;
 };
 
@@ -46,15 +48,15 @@ static u32 reclaim_system(struct pagoda_bo *bo, struct ttm_place *places)
  */
 static int reclaim_commit(struct pagoda_bo *bo)
 {
-	struct ttm_operation_ctx ctx = { .interruptible = true };
+	struct pagoda_operation op = { .ttm.interruptible = true };
 	int ret = 0;
 
 	if (!bo->ttm.resource)
-		ret = pagoda_bo_place(bo, reclaim_system, &ctx);
+		ret = pagoda_bo_place(bo, reclaim_system, &op);
 	if (ret || !pagoda_bo_may_be_mapped(bo) ||
 	    bo->ttm.resource->mem_type == TTM_PL_VRAM)
 		return ret;
-	return pagoda_pages_populate(bo, &ctx);
+	return pagoda_pages_populate(bo, &op.ttm);
 }
 
 /*
@@ -93,15 +95,17 @@ static bool reclaim_succeeds(const struct reclaim *list, u32 index)
 	return list->results[index] != DRM_PAGODA_RECLAIM_NOT_COMMITTED;
 }
 
-static int reclaim_bring(struct pagoda_bo *bo)
+static int reclaim_bring(struct reclaim *list, struct pagoda_bo *bo)
 {
-	struct ttm_operation_ctx ctx = {
-		.interruptible = true,
-		.resv = bo->ttm.base.resv,
-		.allow_res_evict = true,
+	struct pagoda_operation op = {
+		.ttm.interruptible = true,
+		.ttm.resv = bo->ttm.base.resv,
+		.ttm.allow_res_evict = true,
+		.exec = list->exec,
+		.urgent = list->urgent,
 	};
 
-	return pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx) ?: pagoda_lost_clear(bo);
+	return pagoda_bo_place(bo, pagoda_bo_placement_resident, &op) ?: pagoda_lost_clear(bo);
 }
 
 /*
@@ -119,7 +123,7 @@ static int reclaim_bring_all(struct reclaim *list)
 		for (i = 0; i < list->count && !ret; i++)
 			if (list->bos[i]->wish.resident && reclaim_succeeds(list, i) &&
 			    pagoda_room_rank(list->bos[i]) == rank)
-				ret = reclaim_bring(list->bos[i]);
+				ret = reclaim_bring(list, list->bos[i]);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, false);
 	pagoda_stream_unplug(list->vidmm);
 	return ret;
@@ -149,32 +153,18 @@ static void reclaim_one(struct reclaim *list, struct pagoda_bo *bo)
 						     bo->ttm.base.resv);
 }
 
-static int reclaim_locked(void *arg)
+static int reclaim_locked(struct drm_exec *exec, void *arg)
 {
 	struct reclaim *list = arg;
 	int ret = reclaim_commit_all(list);
 	u32 i;
 
+	list->exec = exec;
 	if (!ret)
 		ret = reclaim_bring_all(list);
 	for (i = 0; i < list->count && !ret; i++)
 		if (reclaim_succeeds(list, i))
 			reclaim_one(list, list->bos[i]);
-	return ret;
-}
-
-/*
- * Tries to reclaim the list with %PAGODA_ATTEMPT_SHARED or ALONE. EMPTIED isn't used, because it
- * moves the list out of VRAM, which would discard the offered content.
- */
-static int reclaim_try(struct reclaim *list, enum pagoda_attempt attempt)
-{
-	int ret = pagoda_residency_enter(list->vidmm, attempt, true);
-
-	if (ret)
-		return ret;
-	ret = pagoda_bos_run(list->bos, list->count, reclaim_locked, list);
-	pagoda_residency_leave(list->vidmm, attempt);
 	return ret;
 }
 
@@ -207,9 +197,12 @@ int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count
 	int ret;
 
 	pagoda_assert_entered(vidmm);
-	ret = reclaim_try(&list, PAGODA_ATTEMPT_SHARED);
-	if (ret == -ENOMEM || ret == -EBUSY)
-		ret = reclaim_try(&list, PAGODA_ATTEMPT_ALONE);
+	ret = pagoda_bos_run(bos, count, reclaim_locked, &list);
+	if (ret == -ENOMEM || ret == -EBUSY) {
+		/* The list isn't placed anew: to leave VRAM would discard the offered content. */
+		list.urgent = true;
+		ret = pagoda_bos_run(bos, count, reclaim_locked, &list);
+	}
 	*fence = list.fence;
 	return ret;
 }

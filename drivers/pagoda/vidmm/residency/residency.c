@@ -8,11 +8,10 @@
  * to one VM share one reservation: those outside of the list may be evicted, and those in it
  * are marked (&pagoda_bo.choice.keep).
  *
- * When TTM finds no room although the list fits into the segments, allocations of other locked
- * lists take the room, or allocations that were closed but aren't freed yet. The list is tried
- * again with no other list locked, after TTM has freed what it deferred (enum pagoda_attempt). The
- * last attempt first waits for all jobs, because jobs keep page tables in place, and moves the
- * list's own allocations out of VRAM, because they may lie where a contiguous allocation has to go.
+ * A list that finds no room although it fits into the segments is tried again, with more that may
+ * leave VRAM, and last with the list's own allocations moved out of VRAM, because they may lie
+ * where a contiguous allocation has to go (enum pagoda_attempt). Jobs keep page tables in place:
+ * callers wait for jobs outside of sections (pagoda_room_again()).
  */
 #include <drm/drm_exec.h>
 #include "core/life.h"
@@ -29,9 +28,10 @@ struct residency_list {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_bo **bos;
 	u32 count;
-	int (*process)(struct pagoda_bo *bo);
+	int (*process)(struct residency_list *list, struct pagoda_bo *bo);
 	bool resident;
 	enum pagoda_attempt attempt;
+	struct drm_exec exec;
 };
 
 static u64 residency_misfit(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count)
@@ -44,34 +44,36 @@ static u64 residency_misfit(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, 
 	return pagoda_demand_misfit(vidmm, &demand);
 }
 
-static int residency_validate(struct pagoda_bo *bo,
+static int residency_validate(struct residency_list *list, struct pagoda_bo *bo,
 			      u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places))
 {
-	struct ttm_operation_ctx ctx = {
-		.interruptible = true,
-		.resv = bo->ttm.base.resv,
-		.allow_res_evict = true,
+	struct pagoda_operation op = {
+		.ttm.interruptible = true,
+		.ttm.resv = bo->ttm.base.resv,
+		.ttm.allow_res_evict = true,
+		.exec = &list->exec,
+		.urgent = list->attempt != PAGODA_ATTEMPT_FIRST,
 	};
 
-	return pagoda_bo_place(bo, where, &ctx);
+	return pagoda_bo_place(bo, where, &op);
 }
 
-static int residency_process_make(struct pagoda_bo *bo)
+static int residency_process_make(struct residency_list *list, struct pagoda_bo *bo)
 {
-	return residency_validate(bo, pagoda_bo_placement_resident);
+	return residency_validate(list, bo, pagoda_bo_placement_resident);
 }
 
 /*
  * Evicts an allocation, unless the allocation is in the system segment, on a residency list, used
  * by a job, or to be mapped by a VM_BIND that waits (C145).
  */
-static int residency_process_evict(struct pagoda_bo *bo)
+static int residency_process_evict(struct residency_list *list, struct pagoda_bo *bo)
 {
 	if (!bo->ttm.resource || bo->ttm.resource->mem_type == TTM_PL_SYSTEM ||
 	    atomic_read(&bo->wish.waits) || atomic_read(&bo->wish.required) ||
 	    pagoda_vm_bo_is_used(bo))
 		return 0;
-	return residency_validate(bo, pagoda_bo_placement_evicted);
+	return residency_validate(list, bo, pagoda_bo_placement_evicted);
 }
 
 static int residency_process_all(struct residency_list *list)
@@ -82,20 +84,20 @@ static int residency_process_all(struct residency_list *list)
 	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++)
 		for (i = 0; i < list->count && !ret; i++)
 			if (pagoda_room_rank(list->bos[i]) == rank)
-				ret = list->process(list->bos[i]);
+				ret = list->process(list, list->bos[i]);
 	return ret;
 }
 
 /* Moves all allocations of a list, with the stream plugged so that moves share paging buffers. */
 static int residency_process(struct residency_list *list)
 {
-	bool empty = list->attempt == PAGODA_ATTEMPT_EMPTIED;
+	bool anew = list->attempt == PAGODA_ATTEMPT_ANEW;
 	int ret = 0;
 	u32 i;
 
 	pagoda_stream_plug(list->vidmm);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, list->resident);
-	for (i = 0; empty && i < list->count && !ret; i++)
+	for (i = 0; anew && i < list->count && !ret; i++)
 		ret = pagoda_room_leave(list->bos[i]);
 	if (!ret)
 		ret = residency_process_all(list);
@@ -125,13 +127,13 @@ static struct dma_fence *residency_commit(struct residency_list *list)
 	return fence;
 }
 
-static int residency_lock_list(struct drm_exec *exec, struct residency_list *list)
+static int residency_lock_list(struct residency_list *list)
 {
 	int ret = 0;
 	u32 i;
 
 	for (i = 0; i < list->count && !ret; i++) {
-		ret = drm_exec_prepare_obj(exec, &list->bos[i]->ttm.base, 1);
+		ret = drm_exec_prepare_obj(&list->exec, &list->bos[i]->ttm.base, 1);
 		if (!ret && list->resident && pagoda_offer_refuses(list->bos[i]))
 			ret = -ENODATA;
 	}
@@ -139,36 +141,25 @@ static int residency_lock_list(struct drm_exec *exec, struct residency_list *lis
 }
 
 /* Locks and moves a list: inside of the loop, because there the ww ticket may lock victims. */
-static int residency_run_locked(struct residency_list *list, struct dma_fence **fence)
+static int residency_try(struct residency_list *list, struct dma_fence **fence)
 {
-	struct drm_exec exec;
 	int ret = 0;
 
-	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
+	drm_exec_init(&list->exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
 		      list->count);
-	drm_exec_until_all_locked(&exec) {
-		ret = residency_lock_list(&exec, list);
-		drm_exec_retry_on_contention(&exec);
+	drm_exec_until_all_locked(&list->exec) {
+		ret = residency_lock_list(list);
+		drm_exec_retry_on_contention(&list->exec);
 		if (ret)
 			break;
 		ret = residency_process(list);
+		drm_exec_retry_on_contention(&list->exec);
 		if (ret)
 			break;
 	}
 	if (!ret)
 		*fence = residency_commit(list);
-	drm_exec_fini(&exec);
-	return ret;
-}
-
-static int residency_try(struct residency_list *list, struct dma_fence **fence)
-{
-	int ret = pagoda_residency_enter(list->vidmm, list->attempt, true);
-
-	if (ret)
-		return ret;
-	ret = residency_run_locked(list, fence);
-	pagoda_residency_leave(list->vidmm, list->attempt);
+	drm_exec_fini(&list->exec);
 	return ret;
 }
 
@@ -178,12 +169,11 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
 
 	pagoda_assert_entered(list->vidmm);
 	*fence = NULL;
-	for (list->attempt = PAGODA_ATTEMPT_SHARED; list->attempt < PAGODA_ATTEMPTS;
-	     list->attempt++) {
+	do {
 		ret = residency_try(list, fence);
 		if (ret != -ENOMEM && ret != -EBUSY)
 			break;
-	}
+	} while (++list->attempt < (list->resident ? PAGODA_ATTEMPTS : PAGODA_ATTEMPT_ANEW));
 	return ret;
 }
 
@@ -198,8 +188,8 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * On failure no allocation becomes resident that wasn't resident before, although some allocations
  * may have been moved or evicted.
  *
- * Context: In a section, outside of reservations. May sleep and allocate; doesn't wait for the
- * copies, but the last attempt waits for all jobs.
+ * Context: In a section, outside of reservations. May sleep and allocate; waits for other threads
+ * that have allocations locked, but neither for jobs nor for the copies.
  * Return: 0, -ENODATA if an allocation is offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
@@ -230,8 +220,8 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
  * An allocation goes to its eviction segment (C37), unless it is in the system segment, on a
  * residency list, used by a job, or about to be mapped by a VM_BIND that waits (C145).
  *
- * Context: In a section, outside of reservations. May sleep and allocate; doesn't wait for the
- * copies, but the last attempt waits for all jobs.
+ * Context: In a section, outside of reservations. May sleep and allocate; waits for other threads
+ * that have allocations locked, but neither for jobs nor for the copies.
  * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,

@@ -12,10 +12,10 @@ struct drm_pagoda_stats;
 struct drm_printer;
 struct pagoda_bo;
 struct pagoda_client;
+struct pagoda_operation;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
 struct pagoda_vm;
-struct ttm_operation_ctx;
 
 /**
  * struct pagoda_pace - Pace: limit of what a submission evicts from VRAM (pace.c)
@@ -47,7 +47,7 @@ int pagoda_set_priority(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos,
 /* pace.c */
 void pagoda_client_stats(struct pagoda_client *client, struct drm_pagoda_stats *stats);
 int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
-		      struct ttm_operation_ctx *ctx);
+		      struct pagoda_operation *op);
 void pagoda_pace_again(struct pagoda_vm *vm);
 void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_vm *vm, u64 context);
 

@@ -128,24 +128,27 @@ struct pagoda_reserve {
  * struct pagoda_vram - The VRAM segment
  * @vidmm: Manager
  * @manager: TTM's resource manager; usage in bytes
- * @lock: Protects @mm, the reserve's allocator, @visible_used and the block lists of resources
+ * @lock: Protects @mm, the reserve's allocator, @visible_used, @claims and the block lists of
+ *	resources
  * @mm: Buddy allocator of VRAM; pages that the device reports as invalid and the reserve are
  *	allocated for good
  * @reserved: Blocks of invalid pages and of the reserve, sorted by address
  * @reserve: Part of VRAM for page tables and save areas that find no other place
  * @visible_size: Bytes from offset 0 that the CPU can reach
  * @visible_used: CPU-visible bytes in use, without those of the reserve
+ * @claims: Claims of operations that evict victims (claim.c), the oldest operation's first
  * @window: Kernel address of VRAM's visible part, virtually contiguous, or NULL
  */
 struct pagoda_vram {
 	struct pagoda_vidmm *vidmm;
 	struct ttm_resource_manager manager;
-	struct mutex lock;	/* protects mm, visible_used, block lists */
+	struct mutex lock;	/* protects mm, visible_used, claims, block lists */
 	struct gpu_buddy mm;
 	struct list_head reserved;
 	struct pagoda_reserve reserve;
 	u64 visible_size;
 	u64 visible_used;
+	struct list_head claims;
 	u8 *window;
 };
 
@@ -197,5 +200,8 @@ void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *windo
 struct pagoda_vram_resource *pagoda_vram_new_resource(void);
 struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
 #endif
+
+/* claim.c */
+u64 pagoda_vram_claimed(struct pagoda_vram *vram, const struct ttm_buffer_object *bo);
 
 #endif

@@ -38,6 +38,22 @@ struct ttm_tt;
 struct workqueue_struct;
 
 /**
+ * struct pagoda_vram_claim - Claim of an operation on the room that its evictions make (claim.c)
+ * @entry: In &pagoda_vram.claims
+ * @bo: Allocation that the room is for; NULL = the claim isn't in use
+ * @stamp: When the operation began, for the order of claims; %ULONG_MAX = unknown: after all others
+ * @bytes: Size of @bo
+ * @last: The operation has no more victims: it takes room that others claim
+ */
+struct pagoda_vram_claim {
+	struct list_head entry;
+	const struct ttm_buffer_object *bo;
+	unsigned long stamp;
+	u64 bytes;
+	bool last;
+};
+
+/**
  * enum pagoda_place - Places of content, for the table that tells which operations a move needs
  * @PAGODA_PLACE_NONE: no resource yet
  * @PAGODA_PLACE_SYSTEM_EMPTY: TTM_PL_SYSTEM without content: no pages, none swapped out
@@ -198,6 +214,11 @@ void pagoda_aperture_fini(struct pagoda_vidmm *vidmm);
 void pagoda_aperture_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info);
 bool pagoda_aperture_has_address(struct ttm_resource *res);
 void pagoda_aperture_unmapped(struct ttm_resource *res, struct dma_fence *fence);
+
+/* Defined in claim.c */
+void pagoda_vram_claim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *claim,
+		       struct ttm_buffer_object *bo);
+void pagoda_vram_unclaim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *claim);
 
 /* Defined in dummy.c */
 int pagoda_dummy_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);

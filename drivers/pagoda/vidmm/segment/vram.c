@@ -286,6 +286,8 @@ static int vram_alloc_blocks(struct pagoda_vram *vram, struct ttm_buffer_object 
 	unsigned long flags = 0;
 
 	lockdep_assert_held(&vram->lock);
+	if (mm == &vram->mm && mm->avail < size + pagoda_vram_claimed(vram, bo))
+		return -ENOSPC;
 	if (place->flags & TTM_PL_FLAG_CONTIGUOUS)
 		return vram_alloc_contiguous(mm, range, size, align, from_end, blocks);
 	if (from_end)
@@ -603,6 +605,7 @@ int pagoda_vram_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args 
 	vram->vidmm = vidmm;
 	mutex_init(&vram->lock);
 	INIT_LIST_HEAD(&vram->reserved);
+	INIT_LIST_HEAD(&vram->claims);
 	vram->reserve.start = vidmm->reserve_start;
 	vram->reserve.size = vidmm->reserve_size;
 	vram->visible_size = vidmm->info->visible_size;

@@ -18,6 +18,29 @@
 #include "internal.h"
 #include "submit.h"
 
+/* Returns the errno that user space is told: a job that doesn't fit finds no memory. */
+static int submit_error(int error)
+{
+	return error == -ENOSPC ? -ENOMEM : error;
+}
+
+/*
+ * Returns true if a deferred job that found no room (@error) is to be made again, once: when the
+ * jobs that may be in the way have ended. The engine's place goes to another context until then.
+ */
+static bool submit_waits_for_room(struct pagoda_submit *submit, int error)
+{
+	struct pagoda_context *context = submit->context;
+
+	if ((error != -ENOMEM && error != -EBUSY) || submit->waited)
+		return false;
+	submit->waited = true;
+	submit->blockers = pagoda_room_blockers(context->vm->vidmm);
+	if (submit->blockers)
+		pagoda_exec_context_pass(context->exec);
+	return submit->blockers;
+}
+
 /*
  * Makes the job of a deferred submission, and bans the context if that fails. If a paging request
  * that the job waits for has failed, only this job, which would fault, is cancelled. While
@@ -41,9 +64,11 @@ static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_def
 		submit->fenced = true;
 	}
 	ret = pagoda_submit_make(submit, false);
+	if (submit_waits_for_room(submit, ret))
+		return -ERESTART;
 	if (ret && ret != -ERESTART)
 		pagoda_context_give_up(submit->context);
-	return ret;
+	return submit_error(ret);
 }
 
 static struct pagoda_context *submit_context(struct pagoda_deferred *queue)
@@ -53,6 +78,12 @@ static struct pagoda_context *submit_context(struct pagoda_deferred *queue)
 
 static bool submit_ready(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
+	struct pagoda_submit *submit = container_of(item, struct pagoda_submit, item);
+
+	if (submit->blockers && !pagoda_deferred_is_signalled(queue, submit->blockers))
+		return false;
+	dma_fence_put(submit->blockers);
+	submit->blockers = NULL;
 	return pagoda_exec_context_ask(submit_context(queue)->exec);
 }
 
@@ -256,6 +287,19 @@ static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
 	return ret;
 }
 
+/* Accepts a submission as submit_in_turn(), after the context's queued jobs if they go first. */
+static int submit_settled(struct pagoda_submit *submit, u64 *job)
+{
+	int ret;
+
+	while ((ret = submit_in_turn(submit, job)) == -EAGAIN) {
+		ret = pagoda_deferred_settle(&submit->context->deferred);
+		if (ret)
+			return ret == -EBUSY ? -EINVAL : ret;
+	}
+	return ret;
+}
+
 /**
  * pagoda_submit() - Submit commands of a context (SUBMIT)
  * @submit: Checked submission; consumed
@@ -276,22 +320,18 @@ static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
 int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 {
 	struct pagoda_context *context = submit->context;
+	u32 tries = 0;
 	int ret;
 
 	pagoda_context_get(context);
 	submit->fenced |= submit_has_implicit(submit);
-	while ((ret = submit_in_turn(submit, job)) == -EAGAIN) {
-		ret = pagoda_deferred_settle(&context->deferred);
-		if (!ret)
-			continue;
-		if (ret == -EBUSY)
-			ret = -EINVAL;
-		break;
-	}
+	do {
+		ret = submit_settled(submit, job);
+	} while (ret == -ENOMEM && pagoda_room_again(context->vm->vidmm, &tries, &ret));
 	if (ret)
 		pagoda_submit_free(submit);
 	pagoda_context_put(context);
-	return ret;
+	return submit_error(ret);
 }
 
 /**

@@ -8,7 +8,9 @@
  *	   submission is refused. The victims evicted from VRAM for allocations that could be
  *	   used elsewhere are limited (pace.c).
  *	3. Invalid mappings become valid again. If steps 1 to 3 find no memory, the last attempt
- *	   takes all these allocations out of VRAM and places them anew.
+ *	   takes all these allocations out of VRAM and places them anew. If that fails, too, the
+ *	   submission is made again once the jobs that have a place of an engine by then have ended,
+ *	   because they keep page tables in place; nothing is held meanwhile.
  *	4. CPU windows onto tiled allocations are taken away.
  *	5. The job gets its dependencies and is armed, the job's fence is published, and the job is
  *	   pushed to the scheduler.
@@ -62,7 +64,7 @@ struct submit_run {
 	struct pagoda_pace pace;
 	struct pagoda_rebind rebind;
 	struct dma_fence *tables;		/* fence of page table updates, or NULL */
-	struct ttm_operation_ctx ctx;
+	struct pagoda_operation op;
 	u64 losses;				/* pagoda_lost_mark() before validation */
 	struct dma_fence *fence;		/* out: the job's fence, a reference */
 };
@@ -92,6 +94,7 @@ void pagoda_submit_free(struct pagoda_submit *submit)
 	kvfree(submit->bos);
 	kvfree(submit->flags);
 	kfree(submit->buffers);
+	dma_fence_put(submit->blockers);
 	pagoda_syncs_put(&submit->syncs);
 	if (submit->context)
 		pagoda_context_put(submit->context);
@@ -105,7 +108,7 @@ static int submit_bring(struct submit_run *run, struct pagoda_bo *bo)
 	int ret;
 
 	pagoda_swizzle_expect_job(bo);
-	ret = pagoda_pace_place(&run->pace, bo, &run->ctx);
+	ret = pagoda_pace_place(&run->pace, bo, &run->op);
 	if (ret)
 		return ret;
 	ret = pagoda_lost_clear(bo);
@@ -219,7 +222,7 @@ static int submit_rebind_all(struct submit_run *run)
 
 static void submit_keep(struct submit_run *run, enum pagoda_vm_keep keep)
 {
-	pagoda_room_keep(run->vm, keep);
+	pagoda_room_keep(run->vm, keep, keep == PAGODA_VM_KEEP_NOTHING ? NULL : run->op.exec);
 	pagoda_victims_keep(run->vm->vidmm, run->bos, run->nr_bos, keep != PAGODA_VM_KEEP_NOTHING);
 }
 
@@ -244,16 +247,21 @@ static int submit_bring_tables(struct submit_run *run)
 	       pagoda_save_validate(&run->submit->context->save);
 }
 
-/* Returns 0, or -ENOSPC if what the job needs wouldn't fit even with nothing else resident. */
+/*
+ * Returns 0, or -ENOSPC if what the job needs wouldn't fit even with nothing else resident. The
+ * first attempt counts only what the job lists, because a VM may have many private allocations.
+ */
 static int submit_check_demand(struct submit_run *run)
 {
+	bool first = run->attempt == PAGODA_ATTEMPT_FIRST;
 	struct pagoda_demand demand = {};
 	u32 i;
 
-	pagoda_room_demand_all(run->vm, &demand);
+	if (!first)
+		pagoda_room_demand_all(run->vm, &demand);
 	for (i = 0; i < run->nr_bos; i++)
 		if (submit_uses(run, i) &&
-		    (!run->bos[i]->vm.private_to || !submit_is_bound(run->bos[i])))
+		    (first || !run->bos[i]->vm.private_to || !submit_is_bound(run->bos[i])))
 			pagoda_demand_add(&demand, run->bos[i]);
 	return pagoda_demand_misfit(run->vm->vidmm, &demand) ? -ENOSPC : 0;
 }
@@ -261,18 +269,16 @@ static int submit_check_demand(struct submit_run *run)
 /* Places page tables, the save area and the job's allocations, and makes the mappings valid. */
 static int submit_place(struct submit_run *run)
 {
-	int ret = 0;
+	int ret = submit_check_demand(run);
 	u32 i;
 
-	if (run->attempt != PAGODA_ATTEMPT_SHARED)
-		ret = submit_check_demand(run);
 	if (ret)
 		return ret;
 	/*
 	 * Fragmentation may prevent that all allocations fit unless all of them are placed anew.
 	 * Page tables, which fit anywhere, are placed last.
 	 */
-	if (run->attempt == PAGODA_ATTEMPT_EMPTIED) {
+	if (run->attempt == PAGODA_ATTEMPT_ANEW) {
 		submit_keep(run, PAGODA_VM_KEEP_PRIVATE);
 		ret = pagoda_room_leave_all(run->vm);
 		for (i = 0; i < run->nr_bos && !ret; i++)
@@ -303,7 +309,7 @@ static int submit_validate(struct submit_run *run)
 
 	run->room = (struct pagoda_room) {
 		.vm = vm,
-		.last = run->attempt != PAGODA_ATTEMPT_SHARED,
+		.last = run->attempt != PAGODA_ATTEMPT_FIRST,
 	};
 	run->tables = NULL;
 	run->losses = pagoda_lost_mark(vidmm);
@@ -445,7 +451,7 @@ static int submit_locked(struct submit_run *run)
  */
 static int submit_in_vm(struct submit_run *run)
 {
-	u32 flags = run->ctx.interruptible ? DRM_EXEC_INTERRUPTIBLE_WAIT : 0;
+	u32 flags = run->op.ttm.interruptible ? DRM_EXEC_INTERRUPTIBLE_WAIT : 0;
 	struct drm_exec exec;
 	int ret = 0;
 	u32 i;
@@ -459,8 +465,10 @@ static int submit_in_vm(struct submit_run *run)
 				ret = -ENODATA;
 		}
 		drm_exec_retry_on_contention(&exec);
+		run->op.exec = &exec;
 		if (!ret)
 			ret = submit_locked(run);
+		drm_exec_retry_on_contention(&exec);
 		if (ret)
 			break;
 	}
@@ -473,16 +481,14 @@ static int submit_try(struct submit_run *run)
 {
 	const struct pagoda_submit *submit = run->submit;
 	struct pagoda_vm *vm = run->vm;
-	int ret = pagoda_residency_enter(vm->vidmm, run->attempt, run->ctx.interruptible);
+	int ret = 0;
 
-	if (ret)
-		return ret;
-	if (run->ctx.interruptible)
+	if (run->op.ttm.interruptible)
 		ret = mutex_lock_interruptible(&vm->lock);
 	else
 		mutex_lock(&vm->lock);
 	if (ret)
-		goto leave;
+		return ret;
 	/* &submit_run.required stays NULL if the residency list adds no allocation. */
 	ret = vm->error ? -ECANCELED :
 			  pagoda_require_bound(vm, submit->queued ? submit->number : U64_MAX,
@@ -498,17 +504,15 @@ static int submit_try(struct submit_run *run)
 		kvfree(run->required);
 		run->required = NULL;
 	}
-leave:
-	pagoda_residency_leave(vm->vidmm, run->attempt);
 	return ret;
 }
 
 /*
  * Makes the job of a submission; all fences and values that the job waits for exist. Without
- * memory, makes further attempts, of which each disturbs more (enum pagoda_attempt): lists of
- * allocations that other threads have locked, or the places of resident allocations, may be in the
- * way of an allocation that would fit. Returns 0 or a negative errno; -ERESTART if the job has to
- * ask for a place of the engine again.
+ * memory, makes further attempts, of which each disturbs more (enum pagoda_attempt). Returns 0 or a
+ * negative errno: -ENOSPC if the job doesn't fit, whatever leaves; -ENOMEM or -EBUSY if there may
+ * be room when other jobs have ended (pagoda_room_blockers()); -ERESTART if the job has to ask for
+ * a place of the engine again.
  */
 int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 {
@@ -517,7 +521,7 @@ int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 		.submit = submit,
 		.vm = vm,
 		.rebind.vm = vm,
-		.ctx = {
+		.op.ttm = {
 			.interruptible = interruptible,
 			.resv = pagoda_vm_resv(vm),
 			.allow_res_evict = true,
@@ -527,12 +531,13 @@ int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 
 	pagoda_assert_entered(vm->vidmm);
 	for (; run.attempt < PAGODA_ATTEMPTS; run.attempt++) {
+		run.op.urgent = run.attempt != PAGODA_ATTEMPT_FIRST;
 		ret = submit_try(&run);
 		if (ret != -ENOMEM && ret != -EBUSY)
 			break;
 	}
 	if (ret)
-		return ret == -ENOSPC ? -ENOMEM : ret;
+		return ret;
 	/* Before the signal, because a waiter may offer allocations that the job used. */
 	pagoda_closing_let_go(submit);
 	pagoda_syncs_signal(vm->vidmm, &submit->syncs, run.fence);

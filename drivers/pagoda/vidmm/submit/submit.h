@@ -10,6 +10,7 @@
 #include <linux/types.h>
 #include "vidmm/fence/sync.h"
 
+struct dma_fence;
 struct drm_pagoda_context_state;
 struct drm_pagoda_paging_queue_state;
 struct drm_syncobj;
@@ -41,6 +42,8 @@ struct virtio_pagoda_command_buffer;
  * @held: %PAGODA_LIMIT_WAITING is charged, too: when accepted, the submission waited, or was behind
  *	one that waited, for a point or value that didn't exist
  * @fenced: The job is armed before the engine has a place; %PAGODA_LIMIT_FENCED is charged, too
+ * @waited: The job found no room once: its next attempt to find room is the last
+ * @blockers: Fence that the next attempt waits for, a reference, or NULL
  * @queued: The submission is counted in &pagoda_vm.queued and is in &pagoda_closing.jobs
  * @nr_queued: Number of @bos that count this submission in &pagoda_bo.wish.queued
  * @held_up: In &pagoda_closing.jobs while @queued
@@ -58,6 +61,8 @@ struct pagoda_submit {
 	struct pagoda_quota *quota;
 	bool held;
 	bool fenced;
+	bool waited;
+	struct dma_fence *blockers;
 	bool queued;
 	u32 nr_queued;
 	struct list_head held_up;

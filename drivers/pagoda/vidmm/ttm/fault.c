@@ -49,9 +49,9 @@ static bool fault_must_move(struct pagoda_bo *bo)
 
 static int fault_validate(struct pagoda_bo *bo, bool interruptible)
 {
-	struct ttm_operation_ctx ctx = { .interruptible = interruptible };
+	struct pagoda_operation op = { .ttm.interruptible = interruptible };
 
-	return pagoda_bo_place(bo, pagoda_bo_placement_cpu, &ctx);
+	return pagoda_bo_place(bo, pagoda_bo_placement_cpu, &op);
 }
 
 /*

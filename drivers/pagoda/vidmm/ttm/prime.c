@@ -83,14 +83,14 @@ static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *atta
  */
 static int prime_bring(struct pagoda_bo *bo)
 {
-	struct ttm_operation_ctx ctx = { .interruptible = true };
+	struct pagoda_operation op = { .ttm.interruptible = true };
 	int ret;
 
 	if (pagoda_offer_refuses(bo))
 		return -ENODATA;
 	/* The other device waits for the move's fence, not the caller for jobs. */
 	bo->choice.pipelined = true;
-	ret = pagoda_bo_place(bo, pagoda_bo_placement_shared, &ctx);
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_shared, &op);
 	bo->choice.pipelined = false;
 	return ret ?: pagoda_lost_settle(bo);
 }

@@ -132,13 +132,20 @@ static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operati
 
 /*
  * Returns whether @bo may be evicted and that helps to make room at @place: always for a ghost,
- * which TTM is about to free; not for an allocation that a VM or dmem.min keeps in place.
+ * which TTM is about to free; not for an allocation that a VM or dmem.min keeps in place, or that
+ * was freed while jobs use it.
  */
 static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
+	bool urgent = place && place->flags & PAGODA_PL_URGENT;
+
 	if (!pagoda_bo_is_ours(bo))
 		return true;
-	if (!pagoda_vm_may_evict(pagoda_bo_of_ttm(bo)) ||
+	/* TTM would wait for the jobs, with the reservations of its caller held. */
+	if (bo->deleted && pagoda_stream_has_foreign(pagoda_bo_of_ttm(bo)->vidmm, bo->base.resv,
+						     DMA_RESV_USAGE_BOOKKEEP))
+		return false;
+	if (!pagoda_vm_may_evict(pagoda_bo_of_ttm(bo), urgent) ||
 	    pagoda_dmem_protects(pagoda_bo_of_ttm(bo), place))
 		return false;
 	return ttm_bo_eviction_valuable(bo, place);

@@ -203,16 +203,16 @@ static int bind_try(struct bind *bind, struct dma_fence **fence)
  * Applies the array. While page tables find no room, moves private allocations out of VRAM. The
  * caller has set *@fence to NULL; pagoda_vm_commit() may replace *@fence.
  */
-static int bind_apply(struct bind *bind, struct dma_fence **fence)
+static int bind_apply(struct bind *bind, struct drm_exec *exec, struct dma_fence **fence)
 {
 	struct pagoda_room room = { .vm = bind->vm, .away = true, .last = true };
 	int ret;
 
-	pagoda_room_keep(bind->vm, PAGODA_VM_KEEP_BOUND);
+	pagoda_room_keep(bind->vm, PAGODA_VM_KEEP_BOUND, exec);
 	do {
 		ret = bind_try(bind, fence);
 	} while (ret == -ENOMEM && pagoda_room_make(&room));
-	pagoda_room_keep(bind->vm, PAGODA_VM_KEEP_NOTHING);
+	pagoda_room_keep(bind->vm, PAGODA_VM_KEEP_NOTHING, NULL);
 	return ret;
 }
 
@@ -230,7 +230,8 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 		drm_exec_retry_on_contention(&exec);
 		if (ret)
 			break;
-		ret = bind_apply(bind, fence);
+		ret = bind_apply(bind, &exec, fence);
+		drm_exec_retry_on_contention(&exec);
 		if (ret)
 			break;
 	}

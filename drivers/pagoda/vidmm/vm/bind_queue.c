@@ -25,13 +25,10 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Most attempts to apply a queued array while no other thread has a list of allocations locked. */
+/* Most attempts to apply a queued array, which are made within a quarter of a second. */
 #define QUEUE_TRIES	8
 
-/*
- * Returns true if an array that failed with @error may succeed while no other thread has a list of
- * allocations locked.
- */
+/* Returns true if an array that failed with @error may succeed later. */
 static bool bind_may_work(int error)
 {
 	return error == -ENOMEM || error == -EBUSY;
@@ -121,28 +118,12 @@ static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool las
 	return ret;
 }
 
-static int queue_try_alone(struct pagoda_vm *vm, struct pagoda_bind_job *job)
-{
-	u32 tries = 0;
-	int ret;
-
-	pagoda_residency_enter(vm->vidmm, PAGODA_ATTEMPT_ALONE, false);
-	do {
-		ret = queue_try(vm, job, ++tries == QUEUE_TRIES);
-	} while (bind_may_work(ret) && tries < QUEUE_TRIES);
-	pagoda_residency_leave(vm->vidmm, PAGODA_ATTEMPT_ALONE);
-	return ret;
-}
-
 static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_bind_job *job = queue_job(item);
-	struct pagoda_vm *vm = queue_vm(queue);
-	int ret = queue_try(vm, job, false);
+	int ret = queue_try(queue_vm(queue), job, ++job->tries == QUEUE_TRIES);
 
-	if (bind_may_work(ret))
-		ret = queue_try_alone(vm, job);
-	return ret;
+	return bind_may_work(ret) && job->tries < QUEUE_TRIES ? -EAGAIN : ret;
 }
 
 /* Adds @add to &pagoda_bo.wish.waits, the number of queued entries, of each entry's allocation. */
@@ -302,23 +283,6 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
 	return ret;
 }
 
-/*
- * Calls job_try() while no other thread has a list of allocations locked. Doesn't wait for room in
- * the queue, but returns -EBUSY.
- */
-static int job_try_alone(struct pagoda_vm *vm, struct pagoda_bind_job *job,
-			 struct dma_fence **fence)
-{
-	bool full;
-	int ret = pagoda_residency_enter(vm->vidmm, PAGODA_ATTEMPT_ALONE, true);
-
-	if (ret)
-		return ret;
-	ret = job_try(vm, job, &full, fence);
-	pagoda_residency_leave(vm->vidmm, PAGODA_ATTEMPT_ALONE);
-	return ret;
-}
-
 /**
  * pagoda_vm_bind_job() - Submit an array of VM_BIND entries
  * @vm: The VM
@@ -339,7 +303,8 @@ static int job_try_alone(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		       struct dma_fence **fence)
 {
-	bool full;
+	bool full, again;
+	u32 tries = 0;
 	int ret;
 
 	*fence = NULL;
@@ -348,12 +313,11 @@ int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		if (ret)
 			return ret;
 		ret = job_try(vm, job, &full, fence);
-		if (!full && bind_may_work(ret))
-			ret = job_try_alone(vm, job, fence);
 		pagoda_leave(vm->vidmm);
 		if (full)
 			ret = queue_wait_room(vm);
-	} while (full && !ret);
+		again = full ? !ret : pagoda_room_again(vm->vidmm, &tries, &ret);
+	} while (again);
 	return ret;
 }
 

@@ -10,8 +10,11 @@
  * place go first; then, for VM_BIND only, allocations that the next submission brings back. When no
  * such allocation is left, page tables and save areas are placed in the reserve (reserve.c).
  */
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
 #include "core/core.h"
 #include "core/life.h"
+#include "queue/exec.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
@@ -57,11 +60,11 @@ static u32 room_elsewhere(struct pagoda_bo *bo, struct ttm_place *places)
 
 static int room_move(struct pagoda_bo *bo, bool away)
 {
-	struct ttm_operation_ctx ctx = {};
+	struct pagoda_operation op = {};
 	int ret;
 
 	bo->choice.pipelined = true;
-	ret = pagoda_bo_place(bo, away ? pagoda_bo_placement_evicted : room_elsewhere, &ctx);
+	ret = pagoda_bo_place(bo, away ? pagoda_bo_placement_evicted : room_elsewhere, &op);
 	bo->choice.pipelined = false;
 	pagoda_promote_look(bo);
 	return ret;
@@ -168,23 +171,23 @@ bool pagoda_room_make(struct pagoda_room *room)
  */
 int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {
-	struct ttm_operation_ctx ctx = {
-		.resv = pagoda_vm_resv(vm),
-		.allow_res_evict = vm->keep == PAGODA_VM_KEEP_BOUND,
+	struct pagoda_operation op = {
+		.ttm.resv = pagoda_vm_resv(vm),
+		.ttm.allow_res_evict = vm->keep == PAGODA_VM_KEEP_BOUND,
+		.exec = vm->exec,
 	};
 	int ret;
 
 	dma_resv_assert_held(pagoda_vm_resv(vm));
-	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
-	if (!ret)
-		return 0;
-	atomic_inc(&vm->vidmm->pressing);
-	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
-	atomic_dec(&vm->vidmm->pressing);
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &op);
+	if (ret == -ENOMEM || ret == -EBUSY) {
+		op.urgent = true;
+		ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &op);
+	}
 	if (ret != -ENOMEM || !vm->vidmm->reserve_size)
 		return ret;
 	if (vm->keep == PAGODA_VM_KEEP_NOTHING || vm->reserve == PAGODA_VM_RESERVE_OPEN)
-		return pagoda_reserve_place(bo, &ctx);
+		return pagoda_reserve_place(bo, &op.ttm);
 	vm->reserve = PAGODA_VM_RESERVE_MISSED;
 	return ret;
 }
@@ -194,11 +197,13 @@ int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
  * @vm: VM, its reservation held
  * @keep: New value of &pagoda_vm.keep; unless it is %PAGODA_VM_KEEP_NOTHING, the caller may call
  *	pagoda_room_make() afterwards
+ * @exec: Reservations that the caller holds; NULL with %PAGODA_VM_KEEP_NOTHING
  */
-void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep)
+void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep, struct drm_exec *exec)
 {
 	dma_resv_assert_held(pagoda_vm_resv(vm));
 	vm->keep = keep;
+	vm->exec = exec;
 	vm->reserve = PAGODA_VM_RESERVE_SHUT;
 }
 
@@ -284,55 +289,46 @@ int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long t
 }
 
 /**
- * pagoda_residency_enter() - Lock pagoda_vidmm.residency as an attempt needs the lock
+ * pagoda_room_blockers() - Get a fence behind the jobs that may be in the way of an allocation
  * @vidmm: The manager
- * @attempt: Attempt that follows
- * @interruptible: Signals end the wait, but only fatal signals a wait for the lock for writing
  *
- * SHARED locks for reading. ALONE and EMPTIED lock for writing and raise &pagoda_vidmm.pressing;
- * EMPTIED then waits until the jobs of all VMs have ended.
+ * Page tables and save areas of a VM, and freed allocations, stay in place while jobs use them. The
+ * jobs that have a place of an engine now are the only ones to wait for: queued jobs hold no
+ * memory.
  *
- * Context: May sleep, for EMPTIED as long as jobs last. Outside of reservations and pagoda_vm.lock.
- * Return: 0, -EINTR or -ERESTARTSYS.
+ * Context: May sleep and allocate.
+ * Return: The fence, a reference; NULL if there is no such job, or no memory to tell.
  */
-int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
-			   bool interruptible)
+struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm)
 {
-	int ret = 0;
-
-	if (attempt == PAGODA_ATTEMPT_SHARED) {
-		if (interruptible)
-			return down_read_interruptible(&vidmm->residency);
-		down_read(&vidmm->residency);
-		return 0;
-	}
-	if (interruptible)
-		ret = down_write_killable(&vidmm->residency);
-	else
-		down_write(&vidmm->residency);
-	if (ret)
-		return ret;
-	atomic_inc(&vidmm->pressing);
-	flush_workqueue(vidmm->ttm.wq);
-	if (attempt != PAGODA_ATTEMPT_EMPTIED)
-		return 0;
-	ret = pagoda_room_wait_idle(vidmm, interruptible, MAX_SCHEDULE_TIMEOUT);
-	if (ret)
-		pagoda_residency_leave(vidmm, attempt);
-	return ret;
+	return vidmm->engines ? pagoda_engines_placed(vidmm->engines) : NULL;
 }
 
 /**
- * pagoda_residency_leave() - Undo pagoda_residency_enter()
+ * pagoda_room_again() - Wait for room for an operation that found none, once
  * @vidmm: The manager
- * @attempt: Argument of pagoda_residency_enter()
+ * @tries: Number of earlier calls for the operation, counted here; 0 before the first call
+ * @ret: Result of the operation; set to -ERESTARTSYS if a signal ends the wait
+ *
+ * Waits for the jobs that have a place of an engine when this function is called.
+ *
+ * Context: Sleeps as long as these jobs last. Outside of sections, reservations and locks.
+ * Return: Whether the caller is to try the operation again.
  */
-void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt)
+bool pagoda_room_again(struct pagoda_vidmm *vidmm, u32 *tries, int *ret)
 {
-	if (attempt == PAGODA_ATTEMPT_SHARED) {
-		up_read(&vidmm->residency);
-		return;
-	}
-	atomic_dec(&vidmm->pressing);
-	up_write(&vidmm->residency);
+	struct dma_fence *blockers;
+	long left;
+
+	if ((*ret != -ENOMEM && *ret != -EBUSY) || (*tries)++)
+		return false;
+	blockers = pagoda_room_blockers(vidmm);
+	if (!blockers)
+		return false;
+	drm_dbg_driver(vidmm->drm, "no room (%d): waits for the jobs that engines have now\n", *ret);
+	left = dma_fence_wait(blockers, true);
+	dma_fence_put(blockers);
+	if (left < 0)
+		*ret = left;
+	return left >= 0;
 }

@@ -62,39 +62,39 @@ void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memo
 
 /*
  * Returns true if no job of the VM is in flight, nor paging of the VM's page tables and save areas.
- * While &pagoda_vidmm.pressing isn't 0, because another operation finds no room otherwise, only
- * jobs count: the eviction of a table then waits for the paging.
+ * If @urgent, only jobs count: the eviction of a table then waits for the paging.
  */
-static bool vm_is_idle(struct pagoda_vm *vm)
+static bool vm_is_idle(struct pagoda_vm *vm, bool urgent)
 {
 	struct dma_resv *resv = pagoda_vm_resv(vm);
 
 	if (dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP))
 		return true;
-	return atomic_read(&vm->vidmm->pressing) &&
+	return urgent &&
 	       !pagoda_stream_has_foreign(vm->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP);
 }
 
 /**
  * pagoda_vm_may_evict() - Tell whether VMs allow an allocation to be evicted now
  * @bo: Allocation, reservation held
+ * @urgent: &pagoda_operation.urgent of the operation that needs room
  *
  * Page tables and save areas may move only while no job of their VM is in flight (WDDM 5.4, C85): a
  * submitted job finds both where they were at submission. Allocations that queued VM_BIND arrays
- * will map stay for these arrays (C145); but not while &pagoda_vidmm.pressing isn't 0, because the
- * fences that an array waits for may never signal. &pagoda_vm.keep may forbid more.
+ * will map stay for these arrays (C145); but not if @urgent, because the fences that an array waits
+ * for may never signal. &pagoda_vm.keep may forbid more.
  *
  * Return: false if a VM keeps @bo in place, or if the call that holds the reservation does
  * (&pagoda_bo.choice.keep).
  */
-bool pagoda_vm_may_evict(struct pagoda_bo *bo)
+bool pagoda_vm_may_evict(struct pagoda_bo *bo, bool urgent)
 {
 	struct drm_gem_object *obj = pagoda_bo_gem(bo);
 	struct pagoda_vm *vm = bo->vm.table_of ?: bo->vm.save_of;
 
 	if (vm)
-		return vm->keep != PAGODA_VM_KEEP_BOUND && vm_is_idle(vm);
-	if (atomic_read(&bo->wish.waits) && !atomic_read(&bo->vidmm->pressing))
+		return vm->keep != PAGODA_VM_KEEP_BOUND && vm_is_idle(vm, urgent);
+	if (atomic_read(&bo->wish.waits) && !urgent)
 		return false;
 	if (bo->vm.private_to && bo->vm.private_to->keep != PAGODA_VM_KEEP_NOTHING)
 		return list_empty(&obj->gpuva.list);

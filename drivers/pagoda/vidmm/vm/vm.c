@@ -91,11 +91,12 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 		drm_exec_retry_on_contention(&exec);
 		if (ret)
 			break;
-		pagoda_room_keep(vm, PAGODA_VM_KEEP_BOUND);
+		pagoda_room_keep(vm, PAGODA_VM_KEEP_BOUND, &exec);
 		do {
 			ret = pagoda_vm_make_tables_resident(vm) ?: pagoda_rebind_all(vm, fence);
 		} while (ret == -ENOMEM && pagoda_room_make(&room));
-		pagoda_room_keep(vm, PAGODA_VM_KEEP_NOTHING);
+		pagoda_room_keep(vm, PAGODA_VM_KEEP_NOTHING, NULL);
+		drm_exec_retry_on_contention(&exec);
 		if (ret)
 			break;
 	}

@@ -50,18 +50,17 @@ struct pagoda_unique {
 };
 
 /**
- * enum pagoda_attempt - Attempts to make a list of allocations resident, made in this order
- * @PAGODA_ATTEMPT_SHARED: other threads may have lists of allocations locked at the same time
- * @PAGODA_ATTEMPT_ALONE: no other thread has a list locked, and allocations that queued VM_BIND
- *	arrays will map may be evicted, too
- * @PAGODA_ATTEMPT_EMPTIED: as ALONE, but the attempt first waits until all jobs have ended, and
- *	moves the allocations of its list out of VRAM
+ * enum pagoda_attempt - Attempts to find room for a list of allocations, made in this order
+ * @PAGODA_ATTEMPT_FIRST: the list's allocations that are in VRAM stay where they are
+ * @PAGODA_ATTEMPT_URGENT: as FIRST, with &pagoda_operation.urgent
+ * @PAGODA_ATTEMPT_ANEW: as URGENT, but first all allocations of the list leave VRAM: fragmentation
+ *	may prevent that they fit unless all are placed anew
  * @PAGODA_ATTEMPTS: number of attempts
  */
 enum pagoda_attempt {
-	PAGODA_ATTEMPT_SHARED,
-	PAGODA_ATTEMPT_ALONE,
-	PAGODA_ATTEMPT_EMPTIED,
+	PAGODA_ATTEMPT_FIRST,
+	PAGODA_ATTEMPT_URGENT,
+	PAGODA_ATTEMPT_ANEW,
 	PAGODA_ATTEMPTS
 };
 
@@ -122,6 +121,8 @@ enum pagoda_vm_reserve {
  * @root: Root of the page tables, which all save areas must contain; protected by the VM's
  *	reservation
  * @keep: Allocations of the VM that may not leave VRAM now; protected by the VM's reservation
+ * @exec: Reservations that the thread holds which has set @keep, or NULL; protected by the VM's
+ *	reservation
  * @reserve: Whether page tables and save areas may be put into the reserve while @keep isn't
  *	%PAGODA_VM_KEEP_NOTHING; protected by the VM's reservation
  * @evicted: Private allocations whose mappings became invalid since the last submission, linked by
@@ -155,6 +156,7 @@ struct pagoda_vm {
 	struct list_head saves;
 	struct pagoda_root root;
 	enum pagoda_vm_keep keep;
+	struct drm_exec *exec;
 	enum pagoda_vm_reserve reserve;
 	struct list_head evicted;
 	struct list_head offered;
@@ -259,8 +261,8 @@ struct pagoda_rebind {
  * struct pagoda_room - How pagoda_room_make() makes room in VRAM for a change of a VM
  * @vm: The VM, whose private allocations make room
  * @away: Allocations may be moved to where the GPU can't use them
- * @last: No later attempt will find fewer allocations locked by other threads: if need be, page
- *	tables and save areas use the reserve
+ * @last: No later attempt will find more room: if need be, page tables and save areas use the
+ *	reserve
  * @bytes: Bytes that the last call tried to move out of VRAM, 0 before the first call
  */
 struct pagoda_room {
@@ -301,6 +303,7 @@ struct pagoda_bind {
  * @kref: References: the caller's, and that of &pagoda_vm.queue while the array waits
  * @binds: Entries, for the caller to fill after creation
  * @count: Number of entries
+ * @tries: Number of attempts to apply the array after it was queued
  * @update: DRM_PAGODA_VM_BIND_UPDATE: all entries change one reserved range of addresses (C134)
  * @syncs: Syncobjs to wait for and to signal; filled by the caller
  * @entry: In &pagoda_vm.waiting while the array waits; protected by pagoda_vm.lock
@@ -310,6 +313,7 @@ struct pagoda_bind_job {
 	struct kref kref;
 	struct pagoda_bind *binds;
 	u32 count;
+	u32 tries;
 	bool update;
 	struct pagoda_syncs syncs;
 	struct list_head entry;
@@ -329,13 +333,12 @@ const char *pagoda_vidmm_mode_name(u32 mode);
 bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
 
 /* room.c */
-int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
-			   bool interruptible);
-void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt);
+struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm);
+bool pagoda_room_again(struct pagoda_vidmm *vidmm, u32 *tries, int *ret);
 int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long timeout);
 u32 pagoda_room_rank(const struct pagoda_bo *bo);
 bool pagoda_room_make(struct pagoda_room *room);
-void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep);
+void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep, struct drm_exec *exec);
 int pagoda_room_leave(struct pagoda_bo *bo);
 int pagoda_room_leave_all(struct pagoda_vm *vm);
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand);
@@ -362,7 +365,7 @@ int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fenc
 void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo);
 
 /* table_memory.c */
-bool pagoda_vm_may_evict(struct pagoda_bo *bo);
+bool pagoda_vm_may_evict(struct pagoda_bo *bo, bool urgent);
 void pagoda_vm_table_evict(struct pagoda_bo *bo);
 
 /* save.c */

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Claims: room in VRAM that evictions make is for the allocation that they make it for.
+ *
+ * An operation that evicts victims has a claim meanwhile. For other allocations the free room is
+ * smaller by the claims before their own: of two operations that make room at the same time, the
+ * one that began first gets its room first, and the other goes on evicting. An allocation without a
+ * claim, as one that promotion brings back, gets only what no operation claims.
+ *
+ * A claim doesn't wait: an operation that has no more victims takes room regardless of claims. An
+ * older operation that misses the room then waits for the younger one's reservations, and evicts
+ * what took the room (bo/victims.c).
+ */
+#include <linux/dma-resv.h>
+#include <drm/ttm/ttm_bo.h>
+#include "core/core.h"
+#include "internal.h"
+#include "segment.h"
+
+/* Returns the time when the operation that holds the reservation began; the latest if unknown. */
+static unsigned long claim_stamp(struct ttm_buffer_object *bo)
+{
+	struct ww_acquire_ctx *ticket = dma_resv_locking_ctx(bo->base.resv);
+
+	return ticket ? ticket->stamp : ULONG_MAX;
+}
+
+static bool claim_is_before(const struct pagoda_vram_claim *claim, unsigned long stamp)
+{
+	return claim->stamp != ULONG_MAX && (stamp == ULONG_MAX ||
+					     (long)(claim->stamp - stamp) <= 0);
+}
+
+/**
+ * pagoda_vram_claim() - Claim as much room in VRAM as an allocation needs
+ * @vidmm: Memory manager
+ * @claim: Claim of the operation; nothing is done if it is in use
+ * @bo: Allocation, reservation held
+ *
+ * Context: May sleep. To be followed by pagoda_vram_unclaim().
+ */
+void pagoda_vram_claim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *claim,
+		       struct ttm_buffer_object *bo)
+{
+	struct pagoda_vram *vram = vidmm->vram;
+	struct pagoda_vram_claim *before;
+
+	dma_resv_assert_held(bo->base.resv);
+	if (claim->bo)
+		return;
+	*claim = (struct pagoda_vram_claim){
+		.bo = bo,
+		.stamp = claim_stamp(bo),
+		.bytes = bo->base.size,
+	};
+	mutex_lock(&vram->lock);
+	list_for_each_entry_reverse(before, &vram->claims, entry)
+		if (claim_is_before(before, claim->stamp))
+			break;
+	list_add(&claim->entry, &before->entry);
+	mutex_unlock(&vram->lock);
+}
+
+/* Ends a claim, if it is in use. May sleep. */
+void pagoda_vram_unclaim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *claim)
+{
+	if (!claim->bo)
+		return;
+	mutex_lock(&vidmm->vram->lock);
+	list_del(&claim->entry);
+	mutex_unlock(&vidmm->vram->lock);
+	claim->bo = NULL;
+}
+
+/* Returns the bytes of free room that @bo leaves to allocations with claims before its own. */
+u64 pagoda_vram_claimed(struct pagoda_vram *vram, const struct ttm_buffer_object *bo)
+{
+	struct pagoda_vram_claim *claim;
+	u64 bytes = 0;
+
+	lockdep_assert_held(&vram->lock);
+	list_for_each_entry(claim, &vram->claims, entry) {
+		if (claim->bo == bo)
+			return claim->last ? 0 : bytes;
+		bytes += claim->bytes;
+	}
+	return bytes;
+}
