@@ -14,6 +14,8 @@
 #define LISTED		5u	/* two lists don't fit into VRAM together */
 #define ROUNDS		60u
 #define ALIGNED		SZ_64K
+#define PART		32u	/* pages; %PARTS of them fill VRAM but for the reserve */
+#define PARTS		(PAGODA_RIG_VRAM_PAGES / PART - 1)
 /* Jiffies after which an operation that hasn't ended waits. */
 #define A_WHILE		(HZ / 5)
 
@@ -229,10 +231,42 @@ static void contention_refuses_first(struct kunit *test)
 	pieces_check(rig, bos);
 }
 
+/*
+ * For a contiguous allocation as little leaves as has to, although the allocations that were not used
+ * for longest lie apart.
+ */
+static void contention_frees_a_window(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct pagoda_bo **bos = kunit_kcalloc(test, PARTS, sizeof(*bos), GFP_KERNEL);
+	struct pagoda_bo *want;
+	u64 before;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, bos);
+	want = pagoda_rig_bo(rig, 2 * PART, CPU | DRM_PAGODA_ALLOCATION_CONTIGUOUS, SUBMIT_VRAM, 0);
+	for (i = 0; i < PARTS; i++) {
+		bos[i] = pagoda_rig_bo(rig, PART, CPU, SUBMIT_VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[i]));
+	}
+	for (i = 1; i < PARTS; i += 2)
+		KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[i]));
+	settle_moves(rig);
+	for (i = 1; i < PARTS; i += 2)
+		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[i]));
+	before = atomic64_read(&rig->vidmm->stats.evictions);
+	KUNIT_EXPECT_EQ(test, 0, make_resident(rig, want));
+	KUNIT_EXPECT_TRUE(test, in_vram(want));
+	KUNIT_EXPECT_GE(test, before + 2, (u64)atomic64_read(&rig->vidmm->stats.evictions));
+	pagoda_rig_close(want);
+	close_all(bos, PARTS);
+}
+
 static struct kunit_case contention_cases[] = {
 	KUNIT_CASE(contention_waits_for_the_holder),
 	KUNIT_CASE_SLOW(contention_lists_take_turns),
 	KUNIT_CASE(contention_refuses_first),
+	KUNIT_CASE(contention_frees_a_window),
 	KUNIT_CASE_PARAM(contention_jobs_hold_up_one, pagoda_rig_modes),
 	{ }
 };

@@ -43,6 +43,7 @@ struct ttm_resource_manager;
  *	unlocks all and begins anew (drm_exec_retry_on_contention()). NULL = victims whose
  *	reservation another thread holds are passed over
  * @claim: Room that evictions make for the allocation that is brought to its place
+ * @windows: Number of windows that were freed for the allocation (window.c)
  * @urgent: No room was found otherwise: page tables and save areas of VMs that have paging but no
  *	jobs in flight may be evicted, and allocations that queued VM_BIND arrays will map (C145)
  */
@@ -50,6 +51,7 @@ struct pagoda_operation {
 	struct ttm_operation_ctx ttm;
 	struct drm_exec *exec;
 	struct pagoda_vram_claim claim;
+	u32 windows;
 	bool urgent;
 };
 

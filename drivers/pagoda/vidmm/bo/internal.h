@@ -62,7 +62,17 @@ void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim);
 bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo);
 bool pagoda_dmem_is_own(struct pagoda_bo *bo);
 
+/* window.c */
+bool pagoda_window_take(struct pagoda_bo *want, const struct ttm_place *place,
+			struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
+			struct list_head *tried);
+
 /* victims.c */
+struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
+				      struct list_head *tried);
+bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
+			 const struct ttm_place *place, struct pagoda_operation *op,
+			 struct pagoda_dmem_claim *claim);
 bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 			 const struct ttm_operation_ctx *ctx);
 void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine);

@@ -35,6 +35,7 @@ int pagoda_bo_place(struct pagoda_bo *bo,
 	placement.num_placement = where(bo, places);
 	if (!placement.num_placement)
 		return -ENOSPC;
+	op->windows = 0;
 	for (i = 0; op->urgent && i < placement.num_placement; i++)
 		places[i].flags |= PAGODA_PL_URGENT;
 	do {

@@ -90,13 +90,17 @@ static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
 }
 
 /*
- * Returns the policy's next victim with a reference and adds it to @tried; NULL if none is left.
- * Skips allocations without references, and those in another caller's list of tried victims, which
- * that caller makes candidates again.
+ * Returns the policy's next victim for room at @place, with a reference, and adds it to @tried; NULL
+ * if none is left. Skips allocations without references, and those in another caller's list of tried
+ * victims, which that caller makes candidates again.
  */
-static struct pagoda_bo *victims_next(struct pagoda_victims *victims,
-				      enum pagoda_policy_need need, struct list_head *tried)
+struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
+				      struct list_head *tried)
 {
+	bool visible = place->lpfn && place->lpfn < vidmm->info->vram_size >> PAGE_SHIFT;
+	enum pagoda_policy_need need = visible ? PAGODA_POLICY_NEED_VISIBLE :
+						 PAGODA_POLICY_NEED_ANY;
+	struct pagoda_victims *victims = vidmm->victims;
 	struct pagoda_bo *bo;
 
 	spin_lock(&victims->lock);
@@ -209,14 +213,11 @@ static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct d
 				      struct pagoda_dmem_claim *claim,
 				      struct victims_search *search)
 {
-	bool visible = place->lpfn && place->lpfn < vidmm->info->vram_size >> PAGE_SHIFT;
-	enum pagoda_policy_need need = visible ? PAGODA_POLICY_NEED_VISIBLE :
-						 PAGODA_POLICY_NEED_ANY;
 	struct pagoda_bo *bo = NULL;
 	bool done = false;
 
 	while (!done && !claim->interrupted &&
-	       (bo = victims_next(vidmm->victims, need, &search->tried))) {
+	       (bo = pagoda_victims_next(vidmm, place, &search->tried))) {
 		if (!pagoda_victims_lock(bo, mine, &op->ttm)) {
 			victims_pass_over(vidmm->victims, bo, search);
 			continue;
@@ -283,6 +284,24 @@ static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *pl
 }
 
 /*
+ * Evicts a victim for @want, if its reservation can be locked at once. Returns whether the victim is
+ * out of VRAM.
+ */
+bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
+			 const struct ttm_place *place, struct pagoda_operation *op,
+			 struct pagoda_dmem_claim *claim)
+{
+	const struct dma_resv *mine = want->ttm.base.resv;
+	bool done;
+
+	if (claim->interrupted || !pagoda_victims_lock(victim, mine, &op->ttm))
+		return false;
+	done = !pagoda_bo_is_in_vram(victim) || victims_evict(victim, place, &op->ttm, claim);
+	pagoda_victims_unlock(victim, mine);
+	return done;
+}
+
+/*
  * Brings an allocation to VRAM, to room that the policy's victims make by leaving VRAM. Waits for
  * other operations, but not for the device. Returns what pagoda_bo_place_taking() returns; -ENOMEM
  * if TTM chooses all victims (&pagoda_victims.asked isn't set). The caller holds the reservation.
@@ -291,11 +310,18 @@ int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *place
 			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
 {
 	struct victims_search search;
-	int ret;
+	int ret = -ENOMEM;
 
 	if (!bo->vidmm->victims->asked)
 		return -ENOMEM;
 	victims_search_init(&search);
+	if (placement->placement->flags & TTM_PL_FLAG_CONTIGUOUS) {
+		ret = pagoda_bo_place_taking(bo, placement, op, pagoda_window_take, claim,
+					     &search.tried);
+		victims_put_back(bo->vidmm->victims, &search);
+	}
+	if (ret != -ENOMEM)
+		return ret;
 	ret = pagoda_bo_place_taking(bo, placement, op, victims_take_next, claim,
 				     &search.tried);
 	victims_put_back(bo->vidmm->victims, &search);

@@ -201,6 +201,9 @@ struct pagoda_vram_resource *pagoda_vram_new_resource(void);
 struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
 #endif
 
+/* vram_owners.c */
+void pagoda_vram_own(struct pagoda_vram_resource *res);
+
 /* claim.c */
 u64 pagoda_vram_claimed(struct pagoda_vram *vram, const struct ttm_buffer_object *bo);
 

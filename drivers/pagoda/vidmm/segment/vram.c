@@ -349,6 +349,7 @@ static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object
 	mutex_lock(&vram->lock);
 	ret = vram_alloc_blocks(vram, bo, place, &vres->blocks);
 	if (!ret) {
+		pagoda_vram_own(vres);
 		vres->visible = vram_visible_bytes(vram, &vres->blocks);
 		vram->visible_used += vres->visible;
 		vram_note_free(vram);

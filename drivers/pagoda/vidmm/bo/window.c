@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Windows: ranges of VRAM that are freed as a whole, for a contiguous allocation.
+ *
+ * The policy's victims lie anywhere. If they left in the policy's order until a contiguous
+ * allocation fits, most of VRAM would leave. Instead, windows of the wanted size are laid around the
+ * policy's first victims, and the cheapest window is freed: the one whose most important allocation
+ * has the lowest priority, and of several such windows the one from which the fewest bytes leave. If
+ * no window can be freed, the policy's order decides (victims.c).
+ */
+#include <linux/slab.h>
+#include <drm/ttm/ttm_bo.h>
+#include "core/core.h"
+#include "core/info.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "bo.h"
+#include "internal.h"
+
+/* Most victims of the policy that windows are laid around, and most allocations in a window. */
+#define WINDOW_VICTIMS	8
+#define WINDOW_OWNERS	64
+/* Most windows that are freed for an allocation: other operations may take room in a window. */
+#define WINDOW_TRIES	4
+
+/* A window; @bos: the @count allocations in it, a reference each; @cost: the lowest is best */
+struct window {
+	struct pagoda_bo *bos[WINDOW_OWNERS];
+	u32 count;
+	u64 cost;
+};
+
+static void window_put(struct window *window)
+{
+	while (window->count)
+		drm_gem_object_put(&window->bos[--window->count]->ttm.base);
+}
+
+/*
+ * Returns the cost of freeing a window, U64_MAX if an allocation in it has to stay. Reads state of
+ * allocations without their reservations: the eviction looks again.
+ */
+static u64 window_cost(const struct window *window)
+{
+	u64 bytes = 0, step = 0;
+	u32 i;
+
+	for (i = 0; i < window->count; i++) {
+		struct pagoda_bo *bo = window->bos[i];
+
+		if (READ_ONCE(bo->choice.keep) || bo->ttm.pin_count ||
+		    bo->ttm.type != ttm_bo_type_device)
+			return U64_MAX;
+		bytes += bo->ttm.base.size;
+		step = max_t(u64, step, pagoda_priority_step(bo));
+	}
+	return step << 48 | min(bytes, BIT_ULL(48) - 1);
+}
+
+/* Looks at the window that begins at @start; swaps *@best and *@spare if it is cheaper. */
+static void window_look(struct pagoda_bo *want, const struct ttm_place *place, u64 start,
+			struct window **best, struct window **spare)
+{
+	u64 lowest = (u64)place->fpfn << PAGE_SHIFT, end = want->vidmm->info->vram_size;
+	struct window *window = *spare;
+	int count;
+
+	if (place->lpfn)
+		end = min(end, (u64)place->lpfn << PAGE_SHIFT);
+	if (start < lowest || start > end || end - start < want->ttm.base.size)
+		return;
+	count = pagoda_vram_owners(want->vidmm, start, want->ttm.base.size, window->bos,
+				   WINDOW_OWNERS);
+	if (count < 0)
+		return;
+	window->count = count;
+	window->cost = window_cost(window);
+	if (window->cost < (*best)->cost)
+		swap(*best, *spare);
+	window_put(*spare);
+}
+
+/* Looks at the windows that begin with a victim of the policy, and that end with it. */
+static void window_look_around(struct pagoda_bo *want, struct pagoda_bo *victim,
+			       const struct ttm_place *place, const struct pagoda_operation *op,
+			       struct window **best, struct window **spare)
+{
+	const struct dma_resv *mine = want->ttm.base.resv;
+	u64 align = max_t(u64, want->alignment, PAGE_SIZE), size = want->ttm.base.size;
+	u64 start, end = 0;
+
+	if (!pagoda_victims_lock(victim, mine, &op->ttm))
+		return;
+	if (pagoda_bo_is_in_vram(victim)) {
+		start = (u64)victim->ttm.resource->start << PAGE_SHIFT;
+		end = start + victim->ttm.base.size;
+	}
+	pagoda_victims_unlock(victim, mine);
+	if (!end)
+		return;
+	window_look(want, place, round_down(start, align), best, spare);
+	if (end > size)
+		window_look(want, place, round_up(end - size, align), best, spare);
+}
+
+/* Evicts all allocations in a window; returns whether all have left. */
+static bool window_free(struct pagoda_bo *want, const struct window *window,
+			const struct ttm_place *place, struct pagoda_operation *op,
+			struct pagoda_dmem_claim *claim)
+{
+	bool done = true;
+	u32 i;
+
+	for (i = 0; i < window->count && done; i++)
+		done = pagoda_victims_take(want, window->bos[i], place, op, claim);
+	return done;
+}
+
+/*
+ * Frees the cheapest window for a contiguous allocation; a pagoda_take_fn. Returns false if no
+ * window could be freed.
+ */
+bool pagoda_window_take(struct pagoda_bo *want, const struct ttm_place *place,
+			struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
+			struct list_head *tried)
+{
+	struct window *windows, *best, *spare;
+	struct pagoda_bo *victim;
+	bool done;
+	u32 i;
+
+	if (op->windows++ >= WINDOW_TRIES)
+		return false;
+	windows = kmalloc_array(2, sizeof(*windows), GFP_KERNEL);
+	if (!windows)
+		return false;
+	best = &windows[0];
+	spare = &windows[1];
+	best->count = 0;
+	best->cost = U64_MAX;
+	spare->count = 0;
+	for (i = 0; i < WINDOW_VICTIMS; i++) {
+		victim = pagoda_victims_next(want->vidmm, place, tried);
+		if (!victim)
+			break;
+		window_look_around(want, victim, place, op, &best, &spare);
+	}
+	done = best->cost != U64_MAX && window_free(want, best, place, op, claim);
+	window_put(best);
+	kfree(windows);
+	return done;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Which allocations lie in a range of VRAM: those that have to leave to make room there. */
+#include <drm/ttm/ttm_bo.h>
+#include "core/compat.h"
+#include "core/core.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "internal.h"
+#include "segment.h"
+
+static u64 block_end(struct gpu_buddy *mm, struct gpu_buddy_block *block)
+{
+	return gpu_buddy_block_offset(block) + gpu_buddy_block_size(mm, block);
+}
+
+/* Returns the block that has @address and isn't split; @address is in VRAM. */
+static struct gpu_buddy_block *block_at(struct gpu_buddy *mm, u64 address)
+{
+	struct gpu_buddy_block *block;
+	u32 root = 0;
+
+	while (block_end(mm, mm->roots[root]) <= address)
+		root++;
+	block = mm->roots[root];
+	while (gpu_buddy_block_is_split(block))
+		block = address < block_end(mm, block->left) ? block->left : block->right;
+	return block;
+}
+
+/*
+ * Returns a reference to the allocation that an allocated block belongs to; NULL for the reserve and
+ * invalid ranges, for TTM's ghosts, and for allocations without references.
+ */
+static struct pagoda_bo *block_owner(struct gpu_buddy_block *block)
+{
+	struct pagoda_vram_resource *res = block->private;
+
+	if (!res || !pagoda_bo_is_ours(res->base.bo) ||
+	    !kref_get_unless_zero(&res->base.bo->base.refcount))
+		return NULL;
+	return pagoda_bo_of_ttm(res->base.bo);
+}
+
+/* Notes the owner of the blocks that a resource got. Called with pagoda_vram.lock held. */
+void pagoda_vram_own(struct pagoda_vram_resource *res)
+{
+	struct gpu_buddy_block *block;
+
+	list_for_each_entry(block, &res->blocks, link)
+		block->private = res;
+}
+
+/**
+ * pagoda_vram_owners() - Get the allocations that have to leave a range of VRAM to free it
+ * @vidmm: Memory manager
+ * @start: Offset of the range in VRAM
+ * @size: Bytes of the range, which ends in VRAM
+ * @bos: Filled with the allocations, each once, a reference each
+ * @room: Number of entries that fit into @bos
+ *
+ * Context: May sleep.
+ * Return: Number of allocations; -EBUSY, without references, if there are more than @room, or if
+ * something in the range can't leave: the reserve, an invalid range, or what TTM is about to free.
+ */
+int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct pagoda_bo **bos,
+		       u32 room)
+{
+	struct pagoda_vram *vram = vidmm->vram;
+	u64 at = start;
+	u32 count = 0;
+	int ret = 0;
+
+	mutex_lock(&vram->lock);
+	while (at < start + size && !ret) {
+		struct gpu_buddy_block *block = block_at(&vram->mm, at);
+		struct pagoda_bo *bo = NULL;
+
+		at = block_end(&vram->mm, block);
+		if (gpu_buddy_block_is_free(block))
+			continue;
+		if (count < room)
+			bo = block_owner(block);
+		if (!bo) {
+			ret = -EBUSY;
+		} else if (count && bos[count - 1] == bo) {
+			drm_gem_object_put(&bo->ttm.base);
+		} else {
+			bos[count++] = bo;
+		}
+	}
+	mutex_unlock(&vram->lock);
+	while (ret && count)
+		drm_gem_object_put(&bos[--count]->ttm.base);
+	return ret ?: count;
+}
