@@ -14,6 +14,7 @@
 #define LISTED		5u	/* two lists don't fit into VRAM together */
 #define ROUNDS		60u
 #define ALIGNED		SZ_64K
+#define LARGE		(PAGODA_RIG_VRAM_PAGES * 5 / 8) /* pages: two don't fit into VRAM */
 #define PART		32u	/* pages; %PARTS of them fill VRAM but for the reserve */
 #define PARTS		(PAGODA_RIG_VRAM_PAGES / PART - 1)
 /* Jiffies after which an operation that hasn't ended waits. */
@@ -231,9 +232,45 @@ static void contention_refuses_first(struct kunit *test)
 	pieces_check(rig, bos);
 }
 
+/* Free room that an operation claims isn't for others, until the operation has ended. */
+static void contention_claims_room(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct pagoda_bo *first = pagoda_rig_bo(rig, LARGE, CPU, EITHER, 0);
+	struct pagoda_bo *second = pagoda_rig_bo(rig, LARGE, CPU, EITHER, 0);
+	struct pagoda_operation op = {};
+	struct pagoda_vram_claim claim = {};
+	struct drm_exec exec;
+	int ret;
+
+	drm_exec_init(&exec, 0, 2);
+	drm_exec_until_all_locked(&exec) {
+		ret = drm_exec_prepare_obj(&exec, pagoda_bo_gem(first), 1) ?:
+		      drm_exec_prepare_obj(&exec, pagoda_bo_gem(second), 1);
+		drm_exec_retry_on_contention(&exec);
+		KUNIT_EXPECT_EQ(test, 0, ret);
+	}
+	pagoda_vram_claim(rig->vidmm, &claim, &first->ttm);
+	KUNIT_EXPECT_NE(test, 0, pagoda_bo_place(second, pagoda_bo_placement_free, &op));
+	KUNIT_EXPECT_FALSE(test, in_vram(second));
+	pagoda_vram_unclaim(rig->vidmm, &claim);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_bo_place(second, pagoda_bo_placement_free, &op));
+	KUNIT_EXPECT_TRUE(test, in_vram(second));
+	/* Without other victims, an operation takes what others claim. */
+	pagoda_vram_claim(rig->vidmm, &claim, &second->ttm);
+	drm_exec_unlock_obj(&exec, pagoda_bo_gem(second));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_bo_place(first, pagoda_bo_placement_resident, &op));
+	KUNIT_EXPECT_TRUE(test, in_vram(first));
+	drm_exec_fini(&exec);
+	pagoda_vram_unclaim(rig->vidmm, &claim);
+	KUNIT_EXPECT_TRUE(test, list_empty(&rig->vidmm->vram->claims));
+	pagoda_rig_close(first);
+	pagoda_rig_close(second);
+}
+
 /*
- * For a contiguous allocation as little leaves as has to, although the allocations that were not used
- * for longest lie apart.
+ * For a contiguous allocation as little leaves as has to, although the allocations that weren't
+ * used for longest lie apart.
  */
 static void contention_frees_a_window(struct kunit *test)
 {
@@ -266,6 +303,7 @@ static struct kunit_case contention_cases[] = {
 	KUNIT_CASE(contention_waits_for_the_holder),
 	KUNIT_CASE_SLOW(contention_lists_take_turns),
 	KUNIT_CASE(contention_refuses_first),
+	KUNIT_CASE(contention_claims_room),
 	KUNIT_CASE(contention_frees_a_window),
 	KUNIT_CASE_PARAM(contention_jobs_hold_up_one, pagoda_rig_modes),
 	{ }

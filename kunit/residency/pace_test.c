@@ -147,6 +147,37 @@ static void pace_takes_free(struct kunit *test)
 	pace_end(&t);
 }
 
+/* Returns the bytes of others' allocations that are out of VRAM. */
+static u64 pace_away(struct pace_test *t)
+{
+	u64 bytes = in_vram(t->rest) ? 0 : BYTES / 2;
+	u32 i;
+
+	for (i = 0; i < CROWD; i++)
+		bytes += in_vram(t->crowd[i]) ? 0 : BYTES;
+	return bytes;
+}
+
+/* An allocation costs what leaves VRAM for it, not what comes. */
+static void pace_pays_what_leaves(struct kunit *test)
+{
+	const u32 pages = PIECE * 5 / 8; /* more than is free, and the size of no other allocation */
+	struct drm_pagoda_stats before, after;
+	struct pagoda_bo *bo;
+	struct pace_test t;
+
+	pace_begin(test, &t, false);
+	bo = submit_private(t.client, pages, EITHER, HERE);
+	before = pace_stats(&t);
+	pace_job(t.client, HERE, 0x1111, NULL);
+	after = pace_stats(&t);
+	KUNIT_EXPECT_TRUE(test, in_vram(bo));
+	KUNIT_EXPECT_NE(test, 0ull, pace_away(&t));
+	KUNIT_EXPECT_EQ(test, pace_away(&t), after.submit_spent - before.submit_spent);
+	submit_close(t.client, bo);
+	pace_end(&t);
+}
+
 /* An allocation that supports VRAM only is brought there even without tokens, and costs none. */
 static void pace_only_vram(struct kunit *test)
 {
@@ -392,6 +423,7 @@ static void pace_promoted(struct kunit *test)
 static struct kunit_case pace_cases[] = {
 	KUNIT_CASE_PARAM(pace_leaves_out, pagoda_rig_update_modes),
 	KUNIT_CASE(pace_takes_free),
+	KUNIT_CASE(pace_pays_what_leaves),
 	KUNIT_CASE(pace_only_vram),
 	KUNIT_CASE(pace_requested),
 	KUNIT_CASE(pace_debt),

@@ -470,8 +470,8 @@ struct drm_pagoda_segment_info {
  * @submit_tokens: Bytes that the calling client's submissions may bring to VRAM now by evicting
  *	other allocations; may be negative. At most VRAM's size without the reserve, the first value
  * @submit_rate: Bytes a second added to @submit_tokens; 0 = no limit
- * @submit_spent: Bytes that the calling client's submissions brought to VRAM by evicting others, of
- *	allocations that could be used elsewhere and aren't on a residency list
+ * @submit_spent: Bytes that left VRAM for allocations of the calling client's submissions that
+ *	could be used elsewhere and aren't on a residency list, even if these didn't fit in the end
  * @submit_held: Submissions of the calling client that left allocations out of VRAM for want of
  *	tokens
  * @submit_left: Bytes of the allocations that were left out, counted at each such submission

@@ -6,6 +6,31 @@
 #include "bo.h"
 #include "internal.h"
 
+/*
+ * Most further attempts of an urgent operation while others free VRAM: TTM's worker may hold the
+ * reservation of an object while it frees the object's room, and TTM doesn't look again then.
+ */
+#define PLACE_AGAIN	16
+
+/* Makes room for an allocation, in the order of pagoda_bo_place(), and brings it there. */
+static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
+		      struct pagoda_operation *op)
+{
+	struct pagoda_dmem_claim claim = {};
+	int ret;
+
+	do {
+		ret = pagoda_offer_place(bo, placement, op, &claim);
+		if (ret == -ENOMEM)
+			ret = pagoda_victims_place(bo, placement, op, &claim);
+	} while (ret == -ENOMEM && pagoda_dmem_claim_again(&claim));
+	pagoda_dmem_claim_end(&claim);
+	op->claim.last = true;
+	if (ret == -ENOMEM)
+		ret = ttm_bo_validate(&bo->ttm, placement, &op->ttm);
+	return ret;
+}
+
 /**
  * pagoda_bo_place() - Bring an allocation to a placement
  * @bo: Allocation, reservation held
@@ -28,25 +53,22 @@ int pagoda_bo_place(struct pagoda_bo *bo,
 {
 	struct ttm_place places[4];
 	struct ttm_placement placement = { .placement = places };
-	struct pagoda_dmem_claim claim = {};
+	u32 i, tries = 0;
+	u64 frees;
 	int ret;
-	u32 i;
 
 	placement.num_placement = where(bo, places);
 	if (!placement.num_placement)
 		return -ENOSPC;
 	op->windows = 0;
+	op->evicted = 0;
 	for (i = 0; op->urgent && i < placement.num_placement; i++)
 		places[i].flags |= PAGODA_PL_URGENT;
 	do {
-		ret = pagoda_offer_place(bo, &placement, op, &claim);
-		if (ret == -ENOMEM)
-			ret = pagoda_victims_place(bo, &placement, op, &claim);
-	} while (ret == -ENOMEM && pagoda_dmem_claim_again(&claim));
-	pagoda_dmem_claim_end(&claim);
-	op->claim.last = true;
-	if (ret == -ENOMEM)
-		ret = ttm_bo_validate(&bo->ttm, &placement, &op->ttm);
+		frees = pagoda_vram_frees(bo->vidmm);
+		ret = place_once(bo, &placement, op);
+	} while (ret == -ENOMEM && op->urgent && frees != pagoda_vram_frees(bo->vidmm) &&
+		 tries++ < PLACE_AGAIN);
 	pagoda_vram_unclaim(bo->vidmm, &op->claim);
 	return ret;
 }

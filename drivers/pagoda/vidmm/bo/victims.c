@@ -90,9 +90,9 @@ static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
 }
 
 /*
- * Returns the policy's next victim for room at @place, with a reference, and adds it to @tried; NULL
- * if none is left. Skips allocations without references, and those in another caller's list of tried
- * victims, which that caller makes candidates again.
+ * Returns the policy's next victim for room at @place, with a reference, and adds it to @tried;
+ * NULL if none is left. Skips allocations without references, and those in another caller's list of
+ * tried victims, which that caller makes candidates again.
  */
 struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 				      struct list_head *tried)
@@ -166,11 +166,11 @@ void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine)
  * (@discardable): TTM discards such content instead of moving it.
  */
 static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
-			  const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
+			  struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
 {
 	struct ttm_operation_ctx mine = {
-		.interruptible = ctx->interruptible,
-		.no_wait_gpu = ctx->no_wait_gpu,
+		.interruptible = op->ttm.interruptible,
+		.no_wait_gpu = op->ttm.no_wait_gpu,
 	};
 	int ret;
 
@@ -181,6 +181,8 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 	bo->choice.makes_room = true;
 	ret = pagoda_bo_move(bo, pagoda_bo_placement_evicted, &mine);
 	bo->choice.makes_room = false;
+	if (!ret)
+		op->evicted += bo->ttm.base.size;
 	claim->taken |= !ret;
 	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
 	return !ret;
@@ -191,12 +193,12 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
  * Sets &pagoda_bo.wish.released, so that promotion doesn't bring the victim back.
  */
 static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
-			 const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
+			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
 {
 	bool released = bo->wish.released;
 
 	WRITE_ONCE(bo->wish.released, true);
-	if (victims_evict(bo, place, ctx, claim))
+	if (victims_evict(bo, place, op, claim))
 		return true;
 	WRITE_ONCE(bo->wish.released, released);
 	return false;
@@ -222,8 +224,8 @@ static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct d
 			victims_pass_over(vidmm->victims, bo, search);
 			continue;
 		}
-		done = mine ? victims_evict(bo, place, &op->ttm, claim) :
-			      victims_trim(bo, place, &op->ttm, claim);
+		done = mine ? victims_evict(bo, place, op, claim) :
+			      victims_trim(bo, place, op, claim);
 		pagoda_victims_unlock(bo, mine);
 	}
 	return done ? bo : NULL;
@@ -243,7 +245,7 @@ static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *plac
 	if (ret)
 		return false;
 	/* The operation that held the reservation may have evicted the victim itself. */
-	done = !pagoda_bo_is_in_vram(bo) || victims_evict(bo, place, &op->ttm, claim);
+	done = !pagoda_bo_is_in_vram(bo) || victims_evict(bo, place, op, claim);
 	drm_exec_unlock_obj(op->exec, &bo->ttm.base);
 	return done;
 }
@@ -284,8 +286,8 @@ static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *pl
 }
 
 /*
- * Evicts a victim for @want, if its reservation can be locked at once. Returns whether the victim is
- * out of VRAM.
+ * Evicts a victim for @want, if its reservation can be locked at once. Returns whether the victim
+ * is out of VRAM.
  */
 bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
 			 const struct ttm_place *place, struct pagoda_operation *op,
@@ -296,7 +298,7 @@ bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
 
 	if (claim->interrupted || !pagoda_victims_lock(victim, mine, &op->ttm))
 		return false;
-	done = !pagoda_bo_is_in_vram(victim) || victims_evict(victim, place, &op->ttm, claim);
+	done = !pagoda_bo_is_in_vram(victim) || victims_evict(victim, place, op, claim);
 	pagoda_victims_unlock(victim, mine);
 	return done;
 }

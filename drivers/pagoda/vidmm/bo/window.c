@@ -3,10 +3,10 @@
  * Windows: ranges of VRAM that are freed as a whole, for a contiguous allocation.
  *
  * The policy's victims lie anywhere. If they left in the policy's order until a contiguous
- * allocation fits, most of VRAM would leave. Instead, windows of the wanted size are laid around the
- * policy's first victims, and the cheapest window is freed: the one whose most important allocation
- * has the lowest priority, and of several such windows the one from which the fewest bytes leave. If
- * no window can be freed, the policy's order decides (victims.c).
+ * allocation fits, most of VRAM would leave. Instead, windows of the wanted size are laid around
+ * the policy's first victims, and the cheapest window is freed: the one whose most important
+ * allocation has the lowest priority, and of several such windows the one from which the fewest
+ * bytes leave. If no window can be freed, the policy's order decides (victims.c).
  */
 #include <linux/slab.h>
 #include <drm/ttm/ttm_bo.h>

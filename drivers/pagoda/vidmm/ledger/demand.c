@@ -113,8 +113,8 @@ static u64 demand_excess_slots(const struct pagoda_vidmm *vidmm, const struct pa
 }
 
 /**
- * pagoda_demand_misfit() - Bytes by which a demand exceeds VRAM, its aligned pieces, the aperture or
- * VRAM and the aperture together
+ * pagoda_demand_misfit() - Bytes by which a demand exceeds VRAM, the aligned pieces of VRAM, the
+ * aperture, or VRAM and the aperture together
  * @vidmm: The manager
  * @demand: Demand of allocations that are needed at the same time
  *

@@ -13,8 +13,9 @@
  *			resident: it is on a residency list, and has to be where it was promised to
  *			be (C152). It costs no token either: there is no choice, and its cost would
  *			keep the client's limited allocations out
- *	cost		a token for each byte of a limited allocation that came to VRAM in the
- *			place of others, of which about as many bytes left
+ *	cost		a token for each byte that left VRAM for a limited allocation, whether or
+ *			not the allocation fitted in the end. Where TTM chooses the victims, a
+ *			token for each byte of the allocation that came in their place
  *
  * An allocation that was left out comes later: by promotion (promote.c) if room gets free, or with
  * a submission that finds tokens. Each submission looks at the allocations it lists anyway; the
@@ -49,12 +50,15 @@ static int pace_bring(struct pagoda_pace *pace, struct pagoda_bo *bo,
 		      struct pagoda_operation *op)
 {
 	int ret = pagoda_bo_place(bo, pagoda_bo_placement_free, op);
+	u64 cost;
 
 	if (ret != -ENOMEM)
 		return ret;
 	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, op);
-	if (!ret && pagoda_bo_is_in_vram(bo))
-		pagoda_traffic_spend(&pace->client->pace.traffic, bo->ttm.base.size);
+	cost = op->evicted;
+	if (!bo->vidmm->victims->asked && !ret && pagoda_bo_is_in_vram(bo))
+		cost = bo->ttm.base.size;
+	pagoda_traffic_spend(&pace->client->pace.traffic, cost);
 	return ret;
 }
 

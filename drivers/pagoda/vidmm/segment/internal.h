@@ -136,6 +136,7 @@ struct pagoda_reserve {
  * @reserve: Part of VRAM for page tables and save areas that find no other place
  * @visible_size: Bytes from offset 0 that the CPU can reach
  * @visible_used: CPU-visible bytes in use, without those of the reserve
+ * @frees: Number of resources freed so far; read without @lock
  * @claims: Claims of operations that evict victims (claim.c), the oldest operation's first
  * @window: Kernel address of VRAM's visible part, virtually contiguous, or NULL
  */
@@ -148,6 +149,7 @@ struct pagoda_vram {
 	struct pagoda_reserve reserve;
 	u64 visible_size;
 	u64 visible_used;
+	u64 frees;
 	struct list_head claims;
 	u8 *window;
 };

@@ -264,6 +264,7 @@ int pagoda_vram_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args 
 void pagoda_vram_fini(struct pagoda_vidmm *vidmm);
 void pagoda_vram_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info);
 u8 *pagoda_vram_window(struct pagoda_vidmm *vidmm);
+u64 pagoda_vram_frees(struct pagoda_vidmm *vidmm);
 u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm);
 bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			    u64 size, u64 align);

@@ -170,6 +170,12 @@ static u64 vram_best_fit(struct gpu_buddy *mm, struct vram_range range, u64 size
 	return best;
 }
 
+/* Returns how many resources in VRAM were freed so far: a change tells that there is more room. */
+u64 pagoda_vram_frees(struct pagoda_vidmm *vidmm)
+{
+	return READ_ONCE(vidmm->vram->frees);
+}
+
 /* Returns the bytes of the largest free range outside of the reserve. Takes pagoda_vram.lock. */
 u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 {
@@ -381,6 +387,7 @@ static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res
 	mutex_lock(&vram->lock);
 	vram->visible_used -= vres->visible;
 	gpu_buddy_free_list(vram_buddy(vram, vram_address(res)), &vres->blocks, 0);
+	WRITE_ONCE(vram->frees, vram->frees + 1);
 	vram_note_free(vram);
 	mutex_unlock(&vram->lock);
 	kfree(vres);

@@ -28,8 +28,8 @@ static struct gpu_buddy_block *block_at(struct gpu_buddy *mm, u64 address)
 }
 
 /*
- * Returns a reference to the allocation that an allocated block belongs to; NULL for the reserve and
- * invalid ranges, for TTM's ghosts, and for allocations without references.
+ * Returns a reference to the allocation that an allocated block belongs to; NULL for the reserve
+ * and invalid ranges, for TTM's ghosts, and for allocations without references.
  */
 static struct pagoda_bo *block_owner(struct gpu_buddy_block *block)
 {
@@ -80,13 +80,12 @@ int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct p
 			continue;
 		if (count < room)
 			bo = block_owner(block);
-		if (!bo) {
+		if (!bo)
 			ret = -EBUSY;
-		} else if (count && bos[count - 1] == bo) {
+		else if (count && bos[count - 1] == bo)
 			drm_gem_object_put(&bo->ttm.base);
-		} else {
+		else
 			bos[count++] = bo;
-		}
 	}
 	mutex_unlock(&vram->lock);
 	while (ret && count)

@@ -325,7 +325,7 @@ bool pagoda_room_again(struct pagoda_vidmm *vidmm, u32 *tries, int *ret)
 	blockers = pagoda_room_blockers(vidmm);
 	if (!blockers)
 		return false;
-	drm_dbg_driver(vidmm->drm, "no room (%d): waits for the jobs that engines have now\n", *ret);
+	drm_dbg_driver(vidmm->drm, "no room (%d): waits for the jobs that engines have\n", *ret);
 	left = dma_fence_wait(blockers, true);
 	dma_fence_put(blockers);
 	if (left < 0)
