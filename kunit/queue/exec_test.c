@@ -260,16 +260,16 @@ static void exec_fence_outlives_engines(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	struct dma_fence *fence;
+	const void *sched;
 
 	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
 	fence = t->job[pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL)].fence;
-	KUNIT_EXPECT_STREQ(test, "pagoda-exec", fence->ops->get_timeline_name(fence));
+	sched = pagoda_test_fence_sched(test, fence);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
 	pagoda_exec_test_context_destroy(t, 0);
 	pagoda_engines_destroy(t->engines);
 	t->engines = NULL;
-	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(fence));
-	KUNIT_EXPECT_STREQ(test, "pagoda-exec", fence->ops->get_timeline_name(fence));
+	pagoda_test_expect_kept(test, fence, "pagoda-exec", sched);
 }
 
 /*

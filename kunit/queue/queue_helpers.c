@@ -2,8 +2,10 @@
 #include <kunit/device.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include "../drivers/pagoda/queue/internal.h"
+#include "core/compat.h"
 #include "queue/queue.h"
 #include "queue_helpers.h"
 
@@ -105,7 +107,7 @@ static void queue_helpers_test_queue_destroy(void *data)
 struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_cpu)
 {
 	struct pagoda_queue_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	struct pagoda_queue_args args = {
+	const struct pagoda_queue_args args = {
 		.ops = &queue_helpers_test_queue_ops,
 		.owner = t,
 		.buffer_size = 4 * PAGE_SIZE,
@@ -117,11 +119,12 @@ struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	t->test = test;
 	t->adapter_error = -EOPNOTSUPP;
-	args.dev = kunit_device_register(test, "pagoda-test");
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, args.dev);
+	t->args = args;
+	t->args.dev = kunit_device_register(test, "pagoda-test");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->args.dev);
 	t->fake = pagoda_fake_transport_create(test, queue_helpers_test_device_execute, t);
-	args.transport = &t->fake->base;
-	t->queue = pagoda_queue_create(&args);
+	t->args.transport = &t->fake->base;
+	t->queue = pagoda_queue_create(&t->args);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->queue);
 	/* The queue's action is added last and so runs first: the transport outlives the queue. */
 	KUNIT_ASSERT_EQ(test, 0,
@@ -259,6 +262,48 @@ void pagoda_queue_test_expect_clean(struct pagoda_queue_test *t)
 	KUNIT_EXPECT_EQ(t->test, 0, t->wrong_bytes);
 	KUNIT_EXPECT_EQ(t->test, 0, t->late_lost);
 	KUNIT_EXPECT_EQ(t->test, 0, t->fake->violations);
+}
+
+const void *pagoda_test_fence_sched(struct kunit *test, struct dma_fence *fence)
+{
+	struct drm_sched_fence *s_fence = to_drm_sched_fence(fence);
+
+	KUNIT_ASSERT_NOT_NULL(test, s_fence);
+	return s_fence->sched;
+}
+
+/* What /sys/kernel/debug/dma_buf/bufinfo prints of a fence, as sync_file's ioctls do. */
+static void expect_names(struct kunit *test, struct dma_fence *fence, const char *name)
+{
+	struct seq_file seq = { .size = 256 };
+
+	seq.buf = kunit_kzalloc(test, seq.size, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, seq.buf);
+	dma_fence_describe(fence, &seq);
+	if (!PAGODA_FENCE_NAMES_UNTIL_SIGNAL) {
+		KUNIT_EXPECT_NOT_NULL(test, strstr(seq.buf, "drm_sched"));
+		KUNIT_EXPECT_NOT_NULL(test, strstr(seq.buf, name));
+	}
+	KUNIT_EXPECT_NOT_NULL(test, strstr(seq.buf, " signalled"));
+}
+
+void pagoda_test_expect_kept(struct kunit *test, struct dma_fence *fence, const char *name,
+			     const void *sched)
+{
+	struct drm_sched_fence *s_fence = to_drm_sched_fence(fence);
+	struct dma_fence *stub = dma_fence_get_stub();
+	const struct dma_fence_ops *core = rcu_access_pointer(stub->ops), *ops;
+
+	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(fence));
+	KUNIT_EXPECT_PTR_EQ(test, sched, pagoda_test_fence_sched(test, fence));
+	KUNIT_ASSERT_NOT_NULL(test, s_fence->parent);
+	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(s_fence->parent));
+	/* The core's own operations, or none at all. */
+	ops = rcu_access_pointer(s_fence->parent->ops);
+	KUNIT_EXPECT_PTR_EQ(test, core, ops);
+	dma_fence_set_deadline(fence, ktime_get());
+	expect_names(test, fence, name);
+	dma_fence_put(stub);
 }
 
 struct pagoda_test_fence {

@@ -23,6 +23,7 @@
  */
 struct pagoda_queue_test {
 	struct kunit *test;
+	struct pagoda_queue_args args;
 	struct pagoda_queue *queue;
 	struct pagoda_fake_transport *fake;
 
@@ -86,6 +87,16 @@ void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms);
  * run: a waiter on that fence alone may return before its callbacks ran. Returns 0 or -ETIME.
  */
 int pagoda_test_queue_settle(struct pagoda_queue *queue);
+
+/*
+ * Expects that a signalled fence of the kind of timeline with the name @name uses nothing of this
+ * module, except a name that is never freed, and that the DRM scheduler's own members are as
+ * the scheduler set them: @sched, read before the fence signalled, and a parent.
+ */
+void pagoda_test_expect_kept(struct kunit *test, struct dma_fence *fence, const char *name,
+			     const void *sched);
+/* Returns the scheduler that a scheduler's fence points to. */
+const void *pagoda_test_fence_sched(struct kunit *test, struct dma_fence *fence);
 
 /* Returns a fence that the test signals. */
 struct dma_fence *pagoda_test_fence(struct kunit *test);

@@ -4,6 +4,7 @@
 #include <linux/dma-resv.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include "core/compat.h"
 #include "queue/queue.h"
 #include "rig/prove.h"
 #include "queue_helpers.h"
@@ -364,12 +365,35 @@ static void queue_fence_outlives_queue(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fence = pagoda_queue_test_push(t, 1, NULL);
+	const void *sched = pagoda_test_fence_sched(test, fence);
 
 	pagoda_queue_destroy(t->queue);
 	t->queue = NULL;
-	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(fence));
-	KUNIT_EXPECT_STREQ(test, "pagoda-paging", fence->ops->get_timeline_name(fence));
+	pagoda_test_expect_kept(test, fence, "pagoda-paging", sched);
 	dma_fence_put(fence);
+}
+
+/* A queue whose fences are kept leaves no more memory behind than the queue before. */
+static void queue_kept_fences_are_bounded(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *fences[4];
+	const void *sched[4];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(fences); i++) {
+		fences[i] = pagoda_queue_test_push(t, 1, NULL);
+		sched[i] = pagoda_test_fence_sched(test, fences[i]);
+		pagoda_queue_destroy(t->queue);
+		t->queue = pagoda_queue_create(&t->args);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->queue);
+	}
+	for (i = 0; i < ARRAY_SIZE(fences); i++) {
+		if (!PAGODA_FENCE_NAMES_UNTIL_SIGNAL)
+			KUNIT_EXPECT_PTR_EQ(test, sched[0], sched[i]);
+		pagoda_test_expect_kept(test, fences[i], "pagoda-paging", sched[i]);
+		dma_fence_put(fences[i]);
+	}
 }
 
 static void queue_create_refuses(struct kunit *test)
@@ -441,6 +465,7 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE_SLOW(queue_stress),
 	KUNIT_CASE(queue_stop_finishes),
 	KUNIT_CASE(queue_fence_outlives_queue),
+	KUNIT_CASE(queue_kept_fences_are_bounded),
 	KUNIT_CASE(queue_create_refuses),
 	{}
 };

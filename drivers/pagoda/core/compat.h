@@ -8,6 +8,7 @@
 #define PAGODA_COMPAT_H
 
 #include <linux/dma-buf.h>
+#include <linux/dma-fence.h>
 #include <linux/kthread.h>
 #include <linux/mmzone.h>
 #include <linux/module.h>
@@ -327,7 +328,6 @@ static inline struct dmem_cgroup_pool_state *pagoda_dmem_of_resource(struct ttm_
  * @submit_wq: Ordered work queue on which the scheduler runs jobs
  * @priorities: Number of run queues, one for each priority from DRM_SCHED_PRIORITY_KERNEL down
  * @credit_limit: Number of jobs that may be with the hardware at the same time
- * @name: Name of the timeline; must stay valid as long as a fence of the scheduler exists
  * @dev: Device that the scheduler's messages name
  *
  * The scheduler doesn't time out jobs.
@@ -337,12 +337,14 @@ struct pagoda_sched_args {
 	struct workqueue_struct *submit_wq;
 	u32 priorities;
 	u32 credit_limit;
-	const char *name;
 	struct device *dev;
 };
 
-/* Calls drm_sched_init() for the zeroed @sched. Returns 0 or a negative errno. */
-static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched,
+/*
+ * Calls drm_sched_init() for @sched, which is zeroed or was passed to drm_sched_fini(). @name is
+ * the name of the timeline. Returns 0 or a negative errno.
+ */
+static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched, const char *name,
 				    const struct pagoda_sched_args *args)
 {
 #ifdef PAGODA_HAVE_SCHED_INIT_ARGS
@@ -352,14 +354,14 @@ static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched,
 		.num_rqs = args->priorities,
 		.credit_limit = args->credit_limit,
 		.timeout = MAX_SCHEDULE_TIMEOUT,
-		.name = args->name,
+		.name = name,
 		.dev = args->dev,
 	};
 
 	return drm_sched_init(sched, &init);
 #else
 	return drm_sched_init(sched, args->ops, args->submit_wq, args->priorities,
-			      args->credit_limit, 0, MAX_SCHEDULE_TIMEOUT, NULL, NULL, args->name,
+			      args->credit_limit, 0, MAX_SCHEDULE_TIMEOUT, NULL, NULL, name,
 			      args->dev);
 #endif
 }
@@ -372,6 +374,34 @@ static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 	return drm_sched_job_init(job, entity, 1, owner, 0);
 #else
 	return drm_sched_job_init(job, entity, 1, owner);
+#endif
+}
+
+/* ---- Fences ------------------------------------------------------------------------- */
+
+/*
+ * PAGODA_FENCE_NAMES_UNTIL_SIGNAL: whether the kernel reads the names of unsignalled fences only,
+ * under RCU. If not, the kernel reads the names of a fence as long as the fence exists.
+ */
+#ifdef PAGODA_HAVE_FENCE_NAMES_RCU
+#define PAGODA_FENCE_NAMES_UNTIL_SIGNAL	true
+#else
+#define PAGODA_FENCE_NAMES_UNTIL_SIGNAL	false
+#endif
+
+/*
+ * Chooses the operations of fences that may still exist, signalled, when this module is gone. *@ops
+ * has the names only. On newer kernels a fence drops such operations when it signals. On older
+ * kernels *@ops is replaced by the operations of the dma-buf core's stub fence, which have the
+ * names only, too. Process context.
+ */
+static inline void pagoda_fence_detach_ops(const struct dma_fence_ops **ops)
+{
+#ifndef PAGODA_HAVE_FENCE_DETACH
+	struct dma_fence *stub = dma_fence_get_stub();
+
+	*ops = stub->ops;
+	dma_fence_put(stub);
 #endif
 }
 

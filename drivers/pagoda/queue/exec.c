@@ -57,7 +57,7 @@ static void engines_end(struct pagoda_engines *engines, u32 count)
 		cancel_delayed_work_sync(&engines->engine[count].flight.watchdog);
 		cancel_work_sync(&engines->engine[count].flight.work);
 		cancel_delayed_work_sync(&engines->engine[count].grants_end);
-		drm_sched_fini(&engines->engine[count].flight.sched);
+		pagoda_flight_fini(&engines->engine[count].flight);
 	}
 	if (engines->recover_wq)
 		destroy_workqueue(engines->recover_wq);

@@ -41,7 +41,6 @@ struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *en
 						       u32 address_space, void *owner)
 {
 	struct pagoda_exec_context *context;
-	struct drm_gpu_scheduler *sched;
 	int ret;
 
 	if (engine >= engines->count || priority >= ARRAY_SIZE(exec_priorities) || !id)
@@ -58,8 +57,8 @@ struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *en
 	context->rank = exec_priorities[priority];
 	RB_CLEAR_NODE(&context->asking);
 	INIT_LIST_HEAD(&context->grant);
-	sched = &context->engine->flight.sched;
-	ret = drm_sched_entity_init(&context->entity, exec_priorities[priority], &sched, 1, NULL);
+	ret = drm_sched_entity_init(&context->entity, exec_priorities[priority],
+				    &context->engine->flight.sched, 1, NULL);
 	if (ret) {
 		kfree(context);
 		return ERR_PTR(ret);
@@ -94,9 +93,9 @@ void pagoda_exec_context_destroy(struct pagoda_exec_context *context)
 	 * memory stays in the run queue.
 	 */
 	mutex_lock(&engine->kill_lock);
-	drm_sched_wqueue_stop(&engine->flight.sched);
+	drm_sched_wqueue_stop(engine->flight.sched);
 	drm_sched_entity_fini(&context->entity);
-	drm_sched_wqueue_start(&engine->flight.sched);
+	drm_sched_wqueue_start(engine->flight.sched);
 	mutex_unlock(&engine->kill_lock);
 	mutex_lock(&context->owner_lock);
 	context->owner = NULL;

@@ -12,10 +12,11 @@
 #include "flight.h"
 
 /*
- * Fence of the device's work. Only the scheduler sees this fence, and only until free_job: the
- * scheduler's fence, which user space may keep, has no reference into this module then. @base is
- * first, for dma_fence_free(); @lock protects this fence alone, so the scheduler may use the fence
- * with any other lock held.
+ * Fence of the device's work, which the scheduler's fence holds as its parent as long as the
+ * scheduler's fence exists. User space may keep the scheduler's fence when this module is gone: a
+ * signalled fence of the device's work uses nothing of this module. Its memory is freed by
+ * dma_fence_free(), for which @base is first; for its operations see pagoda_fence_detach_ops().
+ * @lock protects this fence alone, so the scheduler may use the fence with any other lock held.
  */
 struct hw_fence {
 	struct dma_fence base;
@@ -71,22 +72,28 @@ int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *su
 		.submit_wq = submit_wq,
 		.priorities = flight->ops->priorities,
 		.credit_limit = depth,
-		.name = pagoda_timeline_prepare(flight->ops->timeline),
 		.dev = flight->dev,
 	};
 
-	if (!args.name)
-		return -ENOMEM;
 	INIT_WORK(&flight->work, flight->ops->work);
 	INIT_DELAYED_WORK(&flight->watchdog, flight->ops->watchdog);
 	flight->hw_context = dma_fence_context_alloc(1);
+	flight->hw_ops = &hw_fence_ops;
+	pagoda_fence_detach_ops(&flight->hw_ops);
 	spin_lock_init(&flight->signal_lock);
 	spin_lock_init(&flight->lock);
 	lockdep_set_class(&flight->signal_lock, &flight_keys[flight->ops->timeline][0]);
 	lockdep_set_class(&flight->lock, &flight_keys[flight->ops->timeline][1]);
 	INIT_LIST_HEAD(&flight->inflight);
 	init_waitqueue_head(&flight->drained);
-	return pagoda_sched_init(&flight->sched, &args);
+	flight->sched = pagoda_scheduler_create(flight->ops->timeline, &args);
+	return PTR_ERR_OR_ZERO(flight->sched);
+}
+
+/* Undoes pagoda_flight_init(); there are no more entities and jobs. */
+void pagoda_flight_fini(struct pagoda_flight *flight)
+{
+	pagoda_scheduler_destroy(flight->sched);
 }
 
 /* Returns the number of done jobs at the front of flight->inflight. */
@@ -320,7 +327,8 @@ struct dma_fence *pagoda_job_take(struct pagoda_job *job)
 	struct pagoda_flight *flight = job->flight;
 
 	lockdep_assert_held(&flight->lock);
-	dma_fence_init(job->hw, &hw_fence_ops, &container_of(job->hw, struct hw_fence, base)->lock,
+	dma_fence_init(job->hw, flight->hw_ops,
+		       &container_of(job->hw, struct hw_fence, base)->lock,
 		       flight->hw_context, ++flight->taken);
 	list_add_tail(&job->node, &flight->inflight);
 	return dma_fence_get(job->hw);
@@ -417,7 +425,6 @@ void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 	struct pagoda_flight *flight = job->flight;
 	unsigned long flags;
 
-	pagoda_timeline_detach(flight->ops->timeline, sched_job);
 	pagoda_job_fini(job);
 	flight->ops->ended(job);
 	spin_lock_irqsave(&flight->lock, flags);

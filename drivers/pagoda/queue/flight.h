@@ -36,11 +36,13 @@
 
 struct device;
 struct dma_fence;
+struct dma_fence_ops;
 struct pagoda_flight;
+struct pagoda_sched_args;
 
 /*
  * Kinds of timelines: PAGODA_TIMELINE_PAGING is the kind of the paging queue's timeline,
- * PAGODA_TIMELINE_EXEC that of the timelines of all engines. fence.c has a name for each kind.
+ * PAGODA_TIMELINE_EXEC that of the timelines of all engines. scheduler.c names each kind.
  */
 enum pagoda_timeline {
 	PAGODA_TIMELINE_PAGING,
@@ -132,10 +134,11 @@ struct pagoda_flight_ops {
  * @owner: References to the embedding struct; one per request that the transport owns
  * @recover_wq: Ordered work queue that runs @work and @watchdog
  * @timeout_ms: Milliseconds without progress after which the watchdog acts
- * @sched: The scheduler
+ * @sched: The scheduler, from pagoda_scheduler_create()
  * @work: Recovers the device's queue
  * @watchdog: Checks whether the device still makes progress
  * @hw_context: Fence context of &pagoda_job.hw of all jobs
+ * @hw_ops: Operations of &pagoda_job.hw of all jobs
  * @signal_lock: Held while fences are signalled, to keep their order; their locks nest inside
  * @lock: Protects all members below
  * @inflight: Jobs that the scheduler handed over, in order, until their fence signals
@@ -159,10 +162,11 @@ struct pagoda_flight {
 	struct kref *owner;
 	struct workqueue_struct *recover_wq;
 	u32 timeout_ms;
-	struct drm_gpu_scheduler sched;
+	struct drm_gpu_scheduler *sched;
 	struct work_struct work;
 	struct delayed_work watchdog;
 	u64 hw_context;
+	const struct dma_fence_ops *hw_ops;
 
 	spinlock_t signal_lock;	/* keeps fences signalling in order */
 	spinlock_t lock;	/* protects all members below */
@@ -182,6 +186,7 @@ struct pagoda_flight {
 
 /* Defined in flight.c */
 int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth);
+void pagoda_flight_fini(struct pagoda_flight *flight);
 void pagoda_flight_free_job(struct drm_sched_job *sched_job);
 void pagoda_flight_retire(struct pagoda_flight *flight);
 void pagoda_flight_kick(struct pagoda_flight *flight, bool sent);
@@ -205,8 +210,9 @@ void pagoda_job_put(struct pagoda_job *job);
 void pagoda_job_fini(struct pagoda_job *job);
 const char *pagoda_job_state_name(const struct pagoda_job *job);
 
-/* Defined in fence.c */
-const char *pagoda_timeline_prepare(enum pagoda_timeline timeline);
-void pagoda_timeline_detach(enum pagoda_timeline timeline, struct drm_sched_job *job);
+/* Defined in scheduler.c */
+struct drm_gpu_scheduler *pagoda_scheduler_create(enum pagoda_timeline timeline,
+						  const struct pagoda_sched_args *args);
+void pagoda_scheduler_destroy(struct drm_gpu_scheduler *sched);
 
 #endif

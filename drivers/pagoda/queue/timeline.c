@@ -59,7 +59,6 @@ static struct pagoda_queue *queue_alloc(const struct pagoda_queue_args *args)
 struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
 {
 	struct pagoda_transport *transport = args->transport;
-	struct drm_gpu_scheduler *sched;
 	struct pagoda_queue *queue;
 	int ret = -ENOMEM;
 
@@ -70,7 +69,6 @@ struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
 	queue = queue_alloc(args);
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
-	sched = &queue->flight.sched;
 	queue->submit_wq = alloc_ordered_workqueue("pagoda-submit", WQ_MEM_RECLAIM | WQ_HIGHPRI);
 	if (!queue->submit_wq)
 		goto err_free;
@@ -82,13 +80,14 @@ struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
 				 PAGODA_QUEUE_CPU_DEPTH : transport->ops->depth(transport));
 	if (ret)
 		goto err_recover;
-	ret = drm_sched_entity_init(&queue->entity, DRM_SCHED_PRIORITY_KERNEL, &sched, 1, NULL);
+	ret = drm_sched_entity_init(&queue->entity, DRM_SCHED_PRIORITY_KERNEL,
+				    &queue->flight.sched, 1, NULL);
 	if (ret)
 		goto err_flight;
 	return queue;
 
 err_flight:
-	drm_sched_fini(sched);
+	pagoda_flight_fini(&queue->flight);
 err_recover:
 	destroy_workqueue(queue->recover_wq);
 err_submit:
@@ -149,7 +148,7 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 	/* Callbacks of fences, even the last job's, may still wake the scheduler: wait for them. */
 	synchronize_rcu();
 	drm_sched_entity_destroy(&queue->entity);
-	drm_sched_fini(&queue->flight.sched);
+	pagoda_flight_fini(&queue->flight);
 	destroy_workqueue(queue->recover_wq);
 	destroy_workqueue(queue->submit_wq);
 	dma_fence_put(queue->last_fence);

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The memory of schedulers, for fences that outlive their scheduler.
+ *
+ * User space may keep a job's fence in a file or a syncobj, and ask for the name of the fence's
+ * timeline, long after the device and this module are gone. The fence points to the scheduler, and
+ * the scheduler to the name. There are two kinds of kernels:
+ *
+ * PAGODA_FENCE_NAMES_UNTIL_SIGNAL is true: the kernel reads the names of unsignalled fences only,
+ * under RCU. A scheduler is freed an RCU grace period after its end.
+ *
+ * PAGODA_FENCE_NAMES_UNTIL_SIGNAL is false: the kernel reads names as long as the fence exists. A
+ * scheduler and its name are never freed, but reused for the next scheduler of the same kind of
+ * timeline: while this module is loaded, there are as many as there ever were timelines at the same
+ * time. When this module is unloaded, they stay allocated, some hundred bytes for each timeline:
+ * unloading must not wait until user space closes its files, and the release of a fence runs no
+ * code that could free them later.
+ */
+#include <linux/kmemleak.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include "core/compat.h"
+#include "flight.h"
+
+struct scheduler {
+	struct drm_gpu_scheduler base;
+	char name[16];
+	enum pagoda_timeline timeline;
+	struct scheduler *next;	/* in unused_schedulers */
+};
+
+static const char * const timeline_names[PAGODA_TIMELINE_COUNT] = {
+	[PAGODA_TIMELINE_PAGING] = "pagoda-paging",
+	[PAGODA_TIMELINE_EXEC] = "pagoda-exec",
+};
+
+/* Protects unused_schedulers. */
+static DEFINE_MUTEX(unused_schedulers_lock);
+static struct scheduler *unused_schedulers[PAGODA_TIMELINE_COUNT];
+
+static struct scheduler *scheduler_reuse(enum pagoda_timeline timeline)
+{
+	struct scheduler *scheduler;
+
+	mutex_lock(&unused_schedulers_lock);
+	scheduler = unused_schedulers[timeline];
+	if (scheduler)
+		unused_schedulers[timeline] = scheduler->next;
+	mutex_unlock(&unused_schedulers_lock);
+	return scheduler;
+}
+
+static struct scheduler *scheduler_alloc(enum pagoda_timeline timeline)
+{
+	struct scheduler *scheduler = kzalloc(sizeof(*scheduler), GFP_KERNEL);
+
+	if (!scheduler)
+		return NULL;
+	strscpy(scheduler->name, timeline_names[timeline]);
+	scheduler->timeline = timeline;
+	if (!PAGODA_FENCE_NAMES_UNTIL_SIGNAL)
+		kmemleak_not_leak(scheduler);
+	return scheduler;
+}
+
+static void scheduler_free(struct scheduler *scheduler)
+{
+	if (PAGODA_FENCE_NAMES_UNTIL_SIGNAL) {
+		kfree_rcu_mightsleep(scheduler);
+		return;
+	}
+	mutex_lock(&unused_schedulers_lock);
+	scheduler->next = unused_schedulers[scheduler->timeline];
+	unused_schedulers[scheduler->timeline] = scheduler;
+	mutex_unlock(&unused_schedulers_lock);
+}
+
+/*
+ * Creates a scheduler for a timeline of the kind @timeline, whose name the scheduler gets; @args
+ * has the rest. Returns the scheduler or a negative errno. May sleep and allocate.
+ */
+struct drm_gpu_scheduler *pagoda_scheduler_create(enum pagoda_timeline timeline,
+						  const struct pagoda_sched_args *args)
+{
+	struct scheduler *scheduler = scheduler_reuse(timeline);
+	int ret;
+
+	if (!scheduler)
+		scheduler = scheduler_alloc(timeline);
+	if (!scheduler)
+		return ERR_PTR(-ENOMEM);
+	/* The name of a fence of the last use stays valid: drm_sched_init() stores it once more. */
+	ret = pagoda_sched_init(&scheduler->base, scheduler->name, args);
+	if (!ret)
+		return &scheduler->base;
+	scheduler_free(scheduler);
+	return ERR_PTR(ret);
+}
+
+/* Destroys a scheduler without entities and jobs. Its fences stay valid. May sleep. */
+void pagoda_scheduler_destroy(struct drm_gpu_scheduler *sched)
+{
+	drm_sched_fini(sched);
+	scheduler_free(container_of(sched, struct scheduler, base));
+}
