@@ -54,6 +54,28 @@ reload_cell() {
 	[ ! -e /dev/dri/renderD128 ]
 }
 
+# kept <times>: programs keep fences in files. The driver goes nevertheless, comes back and goes again, so that others
+# have its memory, and the fences still answer.
+kept() {
+	load_cell gpu_physical.mmu0.all "$SMALL" > /dev/null || return 1
+	mkfifo /tmp/keep.go
+	/bin/keep < /tmp/keep.go > /tmp/keep.out &
+	keeper=$!
+	exec 4> /tmp/keep.go
+	for _ in $(seq 240); do
+		grep -q . /tmp/keep.out && break
+		sleep 0.25
+	done
+	unload_pagoda && reload_cell gpu_virtual.mmu1.none "$1"
+	wrong=$?
+	echo >&4
+	exec 4>&-
+	wait "$keeper" || wrong=1
+	sed 's/^/# /' /tmp/keep.out
+	rm -f /tmp/keep.go /tmp/keep.out
+	return "$wrong"
+}
+
 # refused <module> <parameter>: insmod fails, the log names the parameter, nothing is loaded.
 refused() {
 	dmesg -c > /dev/null
@@ -95,12 +117,13 @@ others=$#
 # shellcheck disable=SC2086
 set -- $REFUSED
 echo "TAP version 13"
-echo "1..$((4 + $# + others))"
+echo "1..$((5 + $# + others))"
 reload pagoda_vgpu pagoda 10; result $? reload.device_first
 reload pagoda pagoda_vgpu 10; result $? reload.driver_first
 for cell in $RELOADED; do
 	reload_cell "$cell" 3; result $? "reload.$cell"
 done
+kept 2; result $? reload.kept_fences
 for parameter in "$@"; do
 	refused pagoda_vgpu "$parameter"; result $? "refused.$parameter"
 done
