@@ -236,8 +236,12 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 			break;
 	}
 	/* Keep the memory of unmapped allocations until the TLB flush has completed (C101). */
-	for (i = 0; !ret && *fence && (obj = drm_exec_obj(&exec, i)); i++)
+	for (i = 0; !ret && *fence && (obj = drm_exec_obj(&exec, i)); i++) {
+		/* A victim that was waited for, and that isn't the array's, is locked, too. */
+		if (obj == exec.prelocked && obj->resv != pagoda_vm_resv(bind->vm))
+			continue;
 		dma_resv_add_fence(obj->resv, *fence, DMA_RESV_USAGE_BOOKKEEP);
+	}
 	drm_exec_fini(&exec);
 	return ret;
 }
