@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Budgets: the rule compared with a model, and the usage that requests are expected to bring
- * compared with another one. Usage and denied requests: budget_use_test.c.
+ * Budgets: the rule compared with a model, and what a client wants and uses compared with another
+ * one. The driver's allocations, and denied requests: budget_use_test.c.
  */
-#include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/sizes.h>
 #include "rig/alloc.h"
 #include "rig/prove.h"
@@ -24,9 +24,9 @@ struct budget_model {
 	struct pagoda_budget clients[MOST];
 	bool there[MOST];
 	u64 sizes[PAGODA_BUDGET_GROUPS];
-	u64 usage[MOST][PAGODA_BUDGET_GROUPS];
+	u64 wanted[MOST][PAGODA_BUDGET_GROUPS];
 	u64 reservation[MOST][PAGODA_BUDGET_GROUPS];
-	struct pagoda_budget_part parts[MOST][PAGODA_BUDGET_SEGMENTS];
+	struct pagoda_budget_part parts[MOST][PAGODA_BUDGET_GROUPS];
 };
 
 static u64 model_pool(const struct budget_model *m, u32 group)
@@ -52,9 +52,9 @@ static bool model_fits(const struct budget_model *m, u32 who, u32 group, u64 lev
 	u32 i;
 
 	for (i = 0; i < MOST; i++) {
-		if (i == who || !m->there[i] || m->usage[i][group] <= m->reservation[i][group])
+		if (i == who || !m->there[i] || m->wanted[i][group] <= m->reservation[i][group])
 			continue;
-		beyond = m->usage[i][group] - m->reservation[i][group];
+		beyond = m->wanted[i][group] - m->reservation[i][group];
 		need += min(beyond, level);
 	}
 	return need <= model_pool(m, group);
@@ -86,7 +86,7 @@ static void model_expect(struct budget_model *m, u32 who, u32 group)
 	struct pagoda_budget_info info;
 
 	pagoda_budget_info(&m->clients[who], group, &info);
-	KUNIT_ASSERT_EQ(m->test, info.usage, m->usage[who][group]);
+	KUNIT_ASSERT_EQ(m->test, info.wanted, m->wanted[who][group]);
 	KUNIT_ASSERT_EQ(m->test, info.reservation, m->reservation[who][group]);
 	KUNIT_ASSERT_EQ(m->test, info.available, model_available(m, who, group));
 	KUNIT_ASSERT_EQ(m->test, info.budget, model_budget(m, who, group));
@@ -102,37 +102,46 @@ static void model_init(struct budget_model *m, struct kunit *test, u64 local, u6
 
 static void model_join(struct budget_model *m, u32 who)
 {
-	u32 id;
+	u32 group;
 
 	m->there[who] = true;
 	m->clients[who] = (struct pagoda_budget) {};
-	for (id = 0; id < PAGODA_BUDGET_SEGMENTS; id++)
-		m->parts[who][id] = (struct pagoda_budget_part) {
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+		m->parts[who][group] = (struct pagoda_budget_part) {
 			.segment = PAGODA_BUDGET_SEGMENTS,
-			.wanted = PAGODA_BUDGET_GROUPS,
+			.prefers = group,
 		};
 	pagoda_budget_join(&m->budgets, &m->clients[who]);
 }
 
-static void model_charge(struct budget_model *m, u32 who, u32 segment, s64 bytes)
+static bool model_wants(const struct pagoda_budget_part *part)
 {
-	u32 group = segment == DRM_PAGODA_SEGMENT_VRAM ? LOCAL : NON_LOCAL;
-	struct pagoda_budget_part *part = &m->parts[who][segment];
+	return part->bytes;
+}
 
-	/*
-	 * One part stands for all that the client has in the segment: take it out and add it again.
-	 */
-	pagoda_budget_charge(&m->clients[who], part, PAGODA_BUDGET_SEGMENTS);
-	part->bytes += bytes;
-	pagoda_budget_charge(&m->clients[who], part, segment);
-	if (segment != DRM_PAGODA_SEGMENT_SYSTEM)
-		m->usage[who][group] += bytes;
+static bool model_wants_nothing(const struct pagoda_budget_part *part)
+{
+	return false;
+}
+
+/* One part stands for all that the client wants of the group: take it out and add it again. */
+static void model_want(struct budget_model *m, u32 who, u32 group, u64 bytes)
+{
+	struct pagoda_budget_part *part = &m->parts[who][group];
+
+	pagoda_budget_want(&m->clients[who], part, model_wants_nothing);
+	part->bytes = bytes;
+	pagoda_budget_want(&m->clients[who], part, model_wants);
+	m->wanted[who][group] = bytes;
 }
 
 static void model_leave(struct budget_model *m, u32 who)
 {
+	u32 group;
+
 	m->there[who] = false;
-	memset(m->usage[who], 0, sizeof(m->usage[who]));
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+		model_want(m, who, group, 0);
 	memset(m->reservation[who], 0, sizeof(m->reservation[who]));
 	pagoda_budget_leave(&m->clients[who]);
 }
@@ -169,21 +178,17 @@ static void model_reserve(struct budget_model *m, struct rnd_state *rnd, u32 who
 	KUNIT_ASSERT_EQ(m->test, after.reservation, m->reservation[who][group]);
 }
 
-/* Usage of nearly all there is, of a little, or as much as another client has. */
-static void model_use(struct budget_model *m, struct rnd_state *rnd, u32 who)
+/* Wants nearly all there is or more, a little, or as much as another client. */
+static void model_want_any(struct budget_model *m, struct rnd_state *rnd, u32 who)
 {
-	u32 segment = pagoda_kunit_below(rnd, PAGODA_BUDGET_SEGMENTS);
-	u32 group = segment == DRM_PAGODA_SEGMENT_VRAM ? LOCAL : NON_LOCAL;
+	u32 group = pagoda_kunit_below(rnd, PAGODA_BUDGET_GROUPS);
 	u32 other = pagoda_kunit_below(rnd, MOST);
 	u64 pages = m->sizes[group] >> PAGE_SHIFT, wanted;
 
 	wanted = (pages >> pagoda_kunit_below(rnd, 12)) * pagoda_kunit_below(rnd, 4) << PAGE_SHIFT;
 	if (m->there[other] && pagoda_kunit_below(rnd, 2))
-		wanted = m->usage[other][group];
-	if (segment == DRM_PAGODA_SEGMENT_SYSTEM)
-		model_charge(m, who, segment, PAGE_SIZE);
-	else
-		model_charge(m, who, segment, (s64)(wanted - m->usage[who][group]));
+		wanted = m->wanted[other][group];
+	model_want(m, who, group, wanted);
 }
 
 static void model_step(struct budget_model *m, struct rnd_state *rnd)
@@ -206,7 +211,7 @@ static void model_step(struct budget_model *m, struct rnd_state *rnd)
 		model_reserve(m, rnd, who, pagoda_kunit_below(rnd, PAGODA_BUDGET_GROUPS));
 		break;
 	default:
-		model_use(m, rnd, who);
+		model_want_any(m, rnd, who);
 	}
 }
 
@@ -236,7 +241,8 @@ static void budget_random(struct kunit *test)
 		for (who = 0; who < MOST; who++)
 			if (m->there[who])
 				model_leave(m, who);
-		KUNIT_EXPECT_TRUE(test, list_empty(&m->budgets.clients));
+		KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&m->budgets.claims[LOCAL]));
+		KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&m->budgets.claims[NON_LOCAL]));
 		KUNIT_EXPECT_EQ(test, m->budgets.reserved[LOCAL], 0ull);
 		KUNIT_EXPECT_EQ(test, m->budgets.reserved[NON_LOCAL], 0ull);
 	}
@@ -250,10 +256,9 @@ static u64 local_budget(struct budget_model *m, u32 who)
 	return info.budget;
 }
 
-static void local_use(struct budget_model *m, u32 who, u64 pages)
+static void local_want(struct budget_model *m, u32 who, u64 pages)
 {
-	model_charge(m, who, DRM_PAGODA_SEGMENT_VRAM,
-		     (s64)((pages << PAGE_SHIFT) - m->usage[who][LOCAL]));
+	model_want(m, who, LOCAL, pages << PAGE_SHIFT);
 }
 
 /* Budgets as numbers that are easily checked by hand: the pool has 960 pages. */
@@ -266,30 +271,30 @@ static void budget_lends(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, m->budgets.pool[LOCAL] >> PAGE_SHIFT, 960ull);
 	for (i = 0; i < 3; i++)
 		model_join(m, i);
-	/* Clients that use nothing don't count. */
+	/* Clients that want nothing don't count. */
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, local_budget(m, i) >> PAGE_SHIFT, 960ull);
 	/*
-	 * Memory that the first client uses is missing in the others' budgets, up to a fair share.
+	 * Memory that the first client wants is missing in the others' budgets, up to a fair share.
 	 */
-	local_use(m, 0, 100);
+	local_want(m, 0, 100);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 960ull);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 1) >> PAGE_SHIFT, 860ull);
-	local_use(m, 0, 900);
+	local_want(m, 0, 900);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 1) >> PAGE_SHIFT, 480ull);
-	local_use(m, 1, 60);
+	local_want(m, 1, 60);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 900ull);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 2) >> PAGE_SHIFT, 450ull);
-	local_use(m, 1, 500);
+	local_want(m, 1, 500);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 480ull);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 2) >> PAGE_SHIFT, 320ull);
 	/* A reservation is its client's, used or not. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&m->clients[2], LOCAL, 360 * PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, local_budget(m, 2) >> PAGE_SHIFT, 320ull);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 300ull);
-	local_use(m, 2, 360);
+	local_want(m, 2, 360);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 300ull);
-	local_use(m, 2, 400);
+	local_want(m, 2, 400);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 280ull);
 	/* Half of the pool can be reserved, by all clients together. */
 	KUNIT_EXPECT_EQ(test, -EDQUOT, pagoda_budget_reserve(&m->clients[0], LOCAL,
@@ -301,141 +306,151 @@ static void budget_lends(struct kunit *test)
 		model_leave(m, i);
 }
 
-/* ---- Expected usage ---------------------------------------------------------------- */
+/* Clients that all want more than their share: what they want beyond that changes no budget. */
+static void budget_stands_still(struct kunit *test)
+{
+	struct budget_model *m = test_zalloc(test, sizeof(*m));
+	struct rnd_state rnd;
+	u32 i, who;
+
+	pagoda_kunit_seed(test, &rnd);
+	model_init(m, test, 960 * PAGE_SIZE * 32 / 31, SZ_64M);
+	for (i = 0; i < 8; i++) {
+		model_join(m, i);
+		local_want(m, i, 121 + i);
+	}
+	for (i = 0; i < STEPS; i++) {
+		who = pagoda_kunit_below(&rnd, 8);
+		local_want(m, who, 121 + pagoda_kunit_below(&rnd, 4000));
+		KUNIT_ASSERT_EQ(test, local_budget(m, who) >> PAGE_SHIFT, 120ull);
+		KUNIT_ASSERT_EQ(test, local_budget(m, i % 8) >> PAGE_SHIFT, 120ull);
+	}
+	for (i = 0; i < 8; i++)
+		model_leave(m, i);
+}
+
+/* ---- Wants and usage --------------------------------------------------------------- */
 
 #define PARTS		24u
-#define REQUESTS	6u
 
-/* A client, its allocations, and requests for some of the allocations. */
-struct expect_model {
+struct want_part {
+	struct pagoda_budget_part part;
+	bool asked;
+};
+
+/* A client and its allocations; @changes: number of times that budgets may have changed. */
+struct want_model {
 	struct kunit *test;
 	struct pagoda_budgets budgets;
 	struct pagoda_budget budget;
-	struct pagoda_budget_part parts[PARTS];
-	struct pagoda_budget_part *lists[REQUESTS][PARTS];
-	struct pagoda_budget_growth growths[REQUESTS];
+	struct want_part parts[PARTS];
+	u32 changes;
 };
 
-static bool expect_is_there(const struct pagoda_budget_part *part)
+static bool want_asked(const struct pagoda_budget_part *part)
 {
-	return part->segment == (part->wanted == LOCAL ? DRM_PAGODA_SEGMENT_VRAM :
-				 DRM_PAGODA_SEGMENT_APERTURE);
+	return container_of(part, struct want_part, part)->asked;
 }
 
-static bool expect_names(const struct expect_model *m, const struct pagoda_budget_part *part)
+static void want_changed(void *owner)
 {
-	u32 i, j;
+	struct want_model *m = owner;
 
-	for (i = 0; i < REQUESTS; i++)
-		for (j = 0; j < m->growths[i].count; j++)
-			if (m->lists[i][j] == part)
-				return true;
-	return false;
+	m->changes++;
 }
 
-static void expect_check(struct expect_model *m)
+static void want_check(struct want_model *m)
 {
-	u64 used[PAGODA_BUDGET_SEGMENTS + 1] = {}, expected[PAGODA_BUDGET_GROUPS] = {};
-	const struct pagoda_budget_part *part;
+	u64 used[PAGODA_BUDGET_SEGMENTS + 1] = {}, wanted[PAGODA_BUDGET_GROUPS + 1] = {};
+	struct pagoda_budget_info info;
+	const struct want_part *each;
 	u32 i;
 
 	for (i = 0; i < PARTS; i++) {
-		part = &m->parts[i];
-		used[part->segment] += part->bytes;
-		if (part->wanted != PAGODA_BUDGET_GROUPS && !expect_is_there(part) &&
-		    expect_names(m, part))
-			expected[part->wanted] += part->bytes;
+		each = &m->parts[i];
+		used[each->part.segment] += each->part.bytes;
+		if (each->asked)
+			wanted[each->part.prefers] += each->part.bytes;
 	}
-	KUNIT_ASSERT_EQ(m->test, pagoda_budget_usage(&m->budget, LOCAL),
-			used[DRM_PAGODA_SEGMENT_VRAM]);
-	KUNIT_ASSERT_EQ(m->test, pagoda_budget_usage(&m->budget, NON_LOCAL),
-			used[DRM_PAGODA_SEGMENT_APERTURE]);
-	KUNIT_ASSERT_EQ(m->test, m->budget.expected[LOCAL], expected[LOCAL]);
-	KUNIT_ASSERT_EQ(m->test, m->budget.expected[NON_LOCAL], expected[NON_LOCAL]);
+	pagoda_budget_info(&m->budget, LOCAL, &info);
+	KUNIT_ASSERT_EQ(m->test, info.usage, used[DRM_PAGODA_SEGMENT_VRAM]);
+	KUNIT_ASSERT_EQ(m->test, info.wanted, wanted[LOCAL]);
+	pagoda_budget_info(&m->budget, NON_LOCAL, &info);
+	KUNIT_ASSERT_EQ(m->test, info.usage, used[DRM_PAGODA_SEGMENT_APERTURE]);
+	KUNIT_ASSERT_EQ(m->test, info.wanted, wanted[NON_LOCAL]);
 }
 
-/* Returns the bytes by which a request would exceed the budget. */
-static u64 expect_excess(struct expect_model *m, const struct pagoda_budget_growth *growth)
+/* The excess of a request for @more bytes is what the client would want beyond its budgets. */
+static void want_deny(struct want_model *m, struct rnd_state *rnd)
 {
-	u64 more[PAGODA_BUDGET_GROUPS] = {}, all, excess = 0;
+	u64 more[PAGODA_BUDGET_GROUPS], excess = 0;
 	struct pagoda_budget_info info;
-	u32 i, group;
+	u32 group;
 
-	for (i = 0; i < growth->asked; i++)
-		if (growth->parts[i]->wanted != PAGODA_BUDGET_GROUPS &&
-		    !expect_is_there(growth->parts[i]) && !expect_names(m, growth->parts[i]))
-			more[growth->parts[i]->wanted] += growth->parts[i]->bytes;
 	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++) {
+		more[group] = pagoda_kunit_below(rnd, 8) * PAGE_SIZE;
 		pagoda_budget_info(&m->budget, group, &info);
-		all = info.usage + m->budget.expected[group] + more[group];
-		if (more[group] && all > info.budget)
-			excess += all - info.budget;
+		if (more[group] && info.wanted + more[group] > info.budget)
+			excess += info.wanted + more[group] - info.budget;
 	}
-	return excess;
+	KUNIT_ASSERT_EQ(m->test, pagoda_budget_denied(&m->budget, more), excess);
 }
 
-static void expect_begin(struct expect_model *m, struct rnd_state *rnd, u32 request)
+/* Moves change no budget, and what is asked for again changes none either. */
+static void want_step(struct want_model *m, struct rnd_state *rnd)
 {
-	struct pagoda_budget_growth growth = { .parts = m->lists[request] };
-	bool deny = pagoda_kunit_below(rnd, 2);
-	u64 excess;
-	u32 i;
+	struct want_part *each = &m->parts[pagoda_kunit_below(rnd, PARTS)];
+	u32 changes = m->changes;
+	bool asked = each->asked;
 
-	for (i = 0; i < PARTS; i++)
-		if (!pagoda_kunit_below(rnd, 4))
-			growth.parts[growth.count++] = &m->parts[i];
-	growth.asked = pagoda_kunit_below(rnd, growth.count + 1);
-	excess = deny ? expect_excess(m, &growth) : 0;
-	KUNIT_ASSERT_EQ(m->test, pagoda_budget_expect(&m->budget, &growth, deny), excess);
-	if (!excess)
-		m->growths[request] = growth;
-}
-
-static void expect_step(struct expect_model *m, struct rnd_state *rnd)
-{
-	u32 request = pagoda_kunit_below(rnd, REQUESTS);
-
-	if (pagoda_kunit_below(rnd, 4))
-		pagoda_budget_charge(&m->budget, &m->parts[pagoda_kunit_below(rnd, PARTS)],
+	if (pagoda_kunit_below(rnd, 2)) {
+		pagoda_budget_charge(&m->budget, &each->part,
 				     pagoda_kunit_below(rnd, PAGODA_BUDGET_SEGMENTS + 1));
-	else if (m->growths[request].count)
-		pagoda_budget_arrived(&m->budget, &m->growths[request]);
-	else
-		expect_begin(m, rnd, request);
-	expect_check(m);
+	} else {
+		each->asked = each->part.prefers != PAGODA_BUDGET_GROUPS &&
+			      pagoda_kunit_below(rnd, 2);
+		pagoda_budget_want(&m->budget, &each->part, want_asked);
+	}
+	if (asked == each->asked)
+		KUNIT_ASSERT_EQ(m->test, changes, m->changes);
+	want_check(m);
+	want_deny(m, rnd);
 }
 
-/* Allocations move at random: a requested byte counts as used or as expected, and never twice. */
-static void budget_expects_random(struct kunit *test)
+/* Allocations move, and are wanted and given up, at random. */
+static void budget_wants_random(struct kunit *test)
 {
 	const u64 sizes[] = { PARTS / 2 * SZ_64K, PARTS / 2 * SZ_64K };
-	struct expect_model *m = test_zalloc(test, sizeof(*m));
+	struct want_model *m = test_zalloc(test, sizeof(*m));
 	struct rnd_state rnd;
 	u32 i;
 
 	pagoda_kunit_seed(test, &rnd);
 	m->test = test;
 	pagoda_budgets_init(&m->budgets, sizes);
+	m->budgets.owner = m;
+	m->budgets.changed = want_changed;
 	pagoda_budget_join(&m->budgets, &m->budget);
 	for (i = 0; i < PARTS; i++)
-		m->parts[i] = (struct pagoda_budget_part) {
+		m->parts[i].part = (struct pagoda_budget_part) {
 			.bytes = (1 + pagoda_kunit_below(&rnd, 32)) * PAGE_SIZE,
-			.wanted = pagoda_kunit_below(&rnd, PAGODA_BUDGET_GROUPS + 1),
+			.prefers = pagoda_kunit_below(&rnd, PAGODA_BUDGET_GROUPS + 1),
 			.segment = PAGODA_BUDGET_SEGMENTS,
 		};
 	for (i = 0; i < STEPS; i++)
-		expect_step(m, &rnd);
-	for (i = 0; i < REQUESTS; i++)
-		pagoda_budget_arrived(&m->budget, &m->growths[i]);
-	KUNIT_EXPECT_EQ(test, m->budget.expected[LOCAL], 0ull);
-	KUNIT_EXPECT_EQ(test, m->budget.expected[NON_LOCAL], 0ull);
+		want_step(m, &rnd);
+	for (i = 0; i < PARTS; i++) {
+		m->parts[i].asked = false;
+		pagoda_budget_want(&m->budget, &m->parts[i].part, want_asked);
+	}
 	pagoda_budget_leave(&m->budget);
 }
 
 static struct kunit_case budget_cases[] = {
 	KUNIT_CASE(budget_random),
 	KUNIT_CASE(budget_lends),
-	KUNIT_CASE(budget_expects_random),
+	KUNIT_CASE(budget_stands_still),
+	KUNIT_CASE(budget_wants_random),
 	{ }
 };
 

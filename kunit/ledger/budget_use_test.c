@@ -29,16 +29,13 @@ static u64 usage_of(struct pagoda_client *client, u32 group)
 	return info.usage;
 }
 
-/* The client's usage of VRAM, with the bytes that accepted requests are expected to bring. */
-static u64 usage_counted_on(struct pagoda_client *client)
+/* Bytes of VRAM that the client wants. */
+static u64 wanted_by(struct pagoda_client *client)
 {
-	struct pagoda_budget *budget = &client->budget;
-	u64 bytes;
+	struct pagoda_budget_info info;
 
-	spin_lock(&budget->budgets->lock);
-	bytes = pagoda_budget_usage(budget, LOCAL) + budget->expected[LOCAL];
-	spin_unlock(&budget->budgets->lock);
-	return bytes;
+	pagoda_budget_info(&client->budget, LOCAL, &info);
+	return info.wanted;
 }
 
 /*
@@ -331,7 +328,7 @@ static struct deny_test deny_begin(struct kunit *test, u32 budget)
 		t.bos[i] = pagoda_rig_bo(t.rig, PAGES, CPU, SUBMIT_VRAM, 0);
 	pagoda_budget_info(&t.rig->client->budget, LOCAL, &info);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&t.other->budget, LOCAL,
-						       info.budget - info.usage -
+						       info.budget - info.wanted -
 						       (budget * PAGES + PAGES / 2) * PAGE_SIZE));
 	return t;
 }
@@ -367,7 +364,8 @@ static int deny_wait(struct deny_test *t)
 static void deny_refused(struct deny_test *t, u32 first, u32 count, u64 over)
 {
 	struct kunit *test = t->rig->test;
-	u64 usage = usage_of(t->rig->client, LOCAL), given = t->queue->given;
+	u64 usage = usage_of(t->rig->client, LOCAL), wanted = wanted_by(t->rig->client);
+	u64 given = t->queue->given;
 	u32 i, counts[BOS];
 
 	for (i = 0; i < BOS; i++)
@@ -377,6 +375,7 @@ static void deny_refused(struct deny_test *t, u32 first, u32 count, u64 over)
 	KUNIT_EXPECT_EQ(test, t->last.value, 0ull);
 	KUNIT_EXPECT_EQ(test, t->queue->given, given);
 	KUNIT_EXPECT_EQ(test, usage_of(t->rig->client, LOCAL), usage);
+	KUNIT_EXPECT_EQ(test, wanted_by(t->rig->client), wanted);
 	KUNIT_EXPECT_EQ(test, t->rig->client->error, 0);
 	for (i = 0; i < BOS; i++)
 		KUNIT_EXPECT_EQ(test, counts[i], pagoda_require_count(t->rig->client, t->bos[i]));
@@ -436,7 +435,6 @@ static void budget_denies_ahead(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_budget_excess(&t.rig->client->budget), 0ull);
 	dma_resv_unlock(t.bos[0]->ttm.base.resv);
 	KUNIT_ASSERT_EQ(test, 0, submit_wait_point(t.timeline, value));
-	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
 	deny_refused(&t, 8, 1, half);
 	/* Without the other client's reservation the budget is larger. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&t.other->budget, LOCAL, 0));
@@ -446,8 +444,8 @@ static void budget_denies_ahead(struct kunit *test)
 }
 
 /*
- * The last allocations of a request find no place before a reservation is unlocked: until then the
- * allocations that came are used, the others are expected, and none is both.
+ * The last allocations of a request find no place before a reservation is unlocked: all allocations
+ * of the request count from the call on, and only once.
  */
 static void budget_counts_once(struct kunit *test)
 {
@@ -457,7 +455,8 @@ static void budget_counts_once(struct kunit *test)
 	};
 	struct pagoda_bo *wall = test_ok(test, pagoda_bo_create(t.rig->vidmm, NULL, &params));
 	const u64 half = PAGES / 2 * PAGE_SIZE, one = PAGES * PAGE_SIZE;
-	u64 before = usage_of(t.rig->client, LOCAL), room, value;
+	u64 before = usage_of(t.rig->client, LOCAL), wanted = wanted_by(t.rig->client);
+	u64 room, value;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(wall));
 	pagoda_rig_settle(t.rig);
@@ -469,10 +468,10 @@ static void budget_counts_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 0, 6, DENY));
 	while (t.last.value && usage_of(t.rig->client, LOCAL) < before + rounddown(room, one))
 		fsleep(100);
-	KUNIT_EXPECT_EQ(test, usage_counted_on(t.rig->client), before + 6 * one);
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 6 * one);
 	deny_refused(&t, 6, 3, half);
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 6, 2, DENY));
-	KUNIT_EXPECT_EQ(test, usage_counted_on(t.rig->client), before + 8 * one);
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 8 * one);
 	/*
 	 * Evicted and requested again, the allocations are part of two requests and become resident
 	 * once.
@@ -480,36 +479,122 @@ static void budget_counts_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, deny_evict(&t, 6, 2));
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 6, 2, DENY));
 	value = t.last.value;
-	KUNIT_EXPECT_EQ(test, usage_counted_on(t.rig->client), before + 8 * one);
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 8 * one);
 	deny_refused(&t, 8, 1, half);
 	dma_resv_unlock(wall->ttm.base.resv);
 	KUNIT_ASSERT_EQ(test, 0, submit_wait_point(t.timeline, value));
-	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 8 * one);
 	KUNIT_EXPECT_EQ(test, usage_of(t.rig->client, LOCAL), before + 8 * one);
 	deny_end(&t);
 	pagoda_rig_close(wall);
 }
 
-/* An allocation that is evicted before its request's turn isn't expected any more. */
-static void budget_expects_no_longer(struct kunit *test)
+/* An allocation that is evicted before its request's turn isn't wanted any more. */
+static void budget_wants_no_longer(struct kunit *test)
 {
 	struct deny_test t = deny_begin(test, 8);
+	const u64 one = PAGES * PAGE_SIZE;
+	u64 before = wanted_by(t.rig->client);
 
 	dma_resv_lock(t.bos[0]->ttm.base.resv, NULL);
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 0, 2, DENY));
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
-	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 8 * PAGES * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), before + 8 * one);
 	KUNIT_EXPECT_EQ(test, 0, deny_evict(&t, 2, 6));
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), before + 2 * one);
 	dma_resv_unlock(t.bos[0]->ttm.base.resv);
 	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
-	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), before + 2 * one);
 	KUNIT_EXPECT_EQ(test, usage_of(t.rig->client, LOCAL), usage_counted(t.rig, TTM_PL_VRAM));
 	KUNIT_EXPECT_FALSE(test, in_vram(t.bos[2]));
-	deny_refused(&t, 2, 7, PAGES / 2 * PAGE_SIZE);
-	/* The file is closed: nothing stays expected. */
+	deny_refused(&t, 2, 7, one / 2);
+	/* The file is closed before the request's turn: nothing new is wanted. */
+	dma_resv_lock(t.bos[2]->ttm.base.resv, NULL);
 	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
-	pagoda_client_drop_lists(t.rig->client);
-	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
+	pagoda_require_forget_all(t.rig->client);
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), before + 2 * one);
+	dma_resv_unlock(t.bos[2]->ttm.base.resv);
+	deny_end(&t);
+}
+
+/* ---- What is wanted --------------------------------------------------------------------- */
+
+static u64 budget_of(struct pagoda_client *client)
+{
+	struct pagoda_budget_info info;
+
+	pagoda_budget_info(&client->budget, LOCAL, &info);
+	return info.budget;
+}
+
+/*
+ * Allocations are evicted for want of room, to trim VRAM and for other clients, and come back: what
+ * their client uses changes, but neither what it wants nor another client's budget.
+ */
+static void budget_ignores_moves(struct kunit *test)
+{
+	struct deny_test t = deny_begin(test, 8);
+	const u64 one = PAGES * PAGE_SIZE;
+	u64 usage = usage_of(t.rig->client, LOCAL), wanted = wanted_by(t.rig->client), budget;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 0, 6, 0));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	for (i = 6; i < 8; i++)
+		KUNIT_ASSERT_EQ(test, 0, make_resident(t.rig, t.bos[i]));
+	budget = budget_of(t.other);
+	KUNIT_EXPECT_EQ(test, usage_of(t.rig->client, LOCAL), usage + 8 * one);
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 8 * one);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_trim(t.rig->vidmm, U64_MAX));
+	KUNIT_EXPECT_LT(test, usage_of(t.rig->client, LOCAL), usage + one);
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 8 * one);
+	KUNIT_EXPECT_EQ(test, budget_of(t.other), budget);
+	swap_out_all(t.rig);
+	KUNIT_EXPECT_EQ(test, budget_of(t.other), budget);
+	for (i = 0; i < 8; i++)
+		KUNIT_ASSERT_EQ(test, 0, make_resident(t.rig, t.bos[i]));
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 8 * one);
+	KUNIT_EXPECT_EQ(test, budget_of(t.other), budget);
+	deny_end(&t);
+}
+
+/* An allocation is wanted from MAKE_RESIDENT to EVICT, but not while it is offered. */
+static void budget_follows_wishes(struct kunit *test)
+{
+	struct deny_test t = deny_begin(test, 8);
+	const u64 one = PAGES * PAGE_SIZE;
+	u64 wanted = wanted_by(t.rig->client), budget = budget_of(t.other);
+
+	KUNIT_ASSERT_EQ(test, 0, make_resident(t.rig, t.bos[0]));
+	KUNIT_ASSERT_EQ(test, 0, make_resident(t.rig, t.bos[1]));
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 2 * one);
+	KUNIT_EXPECT_EQ(test, budget_of(t.other), budget - 2 * one);
+	KUNIT_ASSERT_EQ(test, 0, offer(t.rig, t.bos[0], DRM_PAGODA_OFFER_LOW));
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + one);
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(t.rig, t.bos[0]));
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 2 * one);
+	/* EVICT ONLY_IF_NECESSARY leaves the allocation where it is, and isn't wanted. */
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 2, 1, 0));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 3 * one);
+	t.last = (struct pagoda_paging_args) {
+		.bos = &t.bos[2], .count = 1, .flags = DRM_PAGODA_EVICT_ONLY_IF_NECESSARY,
+	};
+	KUNIT_ASSERT_EQ(test, 0, pagoda_paging_evict(t.queue, &t.last));
+	KUNIT_EXPECT_TRUE(test, in_vram(t.bos[2]));
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 2 * one);
+	KUNIT_ASSERT_EQ(test, 0, evict(t.rig, t.bos[0]));
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + one);
+	/* Another client's list is a wish of the client that made the allocation, too. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require(t.other, &t.bos[0], 1, &t.last.bytes_to_trim));
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 2 * one);
+	pagoda_client_drop_lists(t.other);
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + one);
+	/* The last reference goes. */
+	pagoda_rig_close(t.bos[1]);
+	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted);
+	KUNIT_EXPECT_EQ(test, budget_of(t.other), budget);
+	t.bos[1] = pagoda_rig_bo(t.rig, PAGES, CPU, SUBMIT_VRAM, 0);
 	deny_end(&t);
 }
 
@@ -522,7 +607,9 @@ static struct kunit_case budget_use_cases[] = {
 	KUNIT_CASE_PARAM(budget_denies, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_denies_ahead, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_counts_once, pagoda_rig_mmu_modes),
-	KUNIT_CASE_PARAM(budget_expects_no_longer, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(budget_wants_no_longer, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(budget_ignores_moves, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(budget_follows_wishes, pagoda_rig_mmu_modes),
 	{ }
 };
 

@@ -171,7 +171,7 @@ TEST_F(budget, others_and_the_budget)
 	for (n = 0; n < MOST; n++) {
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handles[n]));
 		EXPECT_EQ(pool, budget(self->fd, LOCAL));
-		/* What one uses the other can't have, until each has half. */
+		/* What one wants the other can't have, until each has half. */
 		EXPECT_EQ(pool - (n + 1) * self->size, budget(self->other, LOCAL));
 	}
 	/* One that wants nothing from VRAM. */

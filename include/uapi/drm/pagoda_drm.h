@@ -823,9 +823,8 @@ struct drm_pagoda_residency_entry {
 /* Flag of MAKE_RESIDENT, beside CANT_TRIM_FURTHER: any failure puts the client in error (C150) */
 #define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
 /*
- * Flag of MAKE_RESIDENT: the call answers ENOMEM and does nothing if the request would bring the
- * client over its budget (C167). Added to the usage are the entries that aren't on the client's
- * list nor in the segment they prefer, and allocations that earlier requests still have to bring.
+ * Flag of MAKE_RESIDENT: the call answers ENOMEM and does nothing if the client would want more
+ * than its budget (C167), with those entries that it made and doesn't want yet, see "Budgets".
  * Can't be combined with other flags
  */
 #define DRM_PAGODA_RESIDENT_DENY_OVERBUDGET	(1u << 2)
@@ -898,8 +897,9 @@ struct drm_pagoda_make_resident {
  * @point: Point of @syncobj that signals when the entries that the call evicts have left; an entry
  *	that stays needn't leave for that, but its jobs may be waited for, see below. Not 0 with a
  *	syncobj, MBZ without
- * @bytes_to_trim: Out: bytes by which the client's usage exceeds its budgets, see "Budgets";
- *	entries that haven't left yet still count as usage
+ * @bytes_to_trim: Out: bytes that the client wants beyond its budgets, see "Budgets"; an entry
+ *	doesn't count any more if it leaves the last residency list that it is on, even if it
+ *	hasn't left its place yet
  * @paging_queue: Paging queue: takes one from the count of each entry on this client's residency
  *	list, and then evicts the entries that are on no client's list; ENOENT, and nothing is
  *	done, if an entry isn't on this client's list. 0: evicts the entries that are on no
@@ -1186,16 +1186,23 @@ struct drm_pagoda_set_priority {
 /**
  * DOC: Budgets
  *
- * Each client has a budget for each segment group: the bytes that the client should use at
- * most. Allocations of a client that uses more have to leave for other clients' work. No call
+ * Each client has a budget for each segment group: the bytes that the client should want at
+ * most. Allocations of a client that wants more have to leave for other clients' work. No call
  * is refused because of a budget, except with DENY_OVERBUDGET.
  *
+ * A client wants an allocation that it made while the allocation is on the residency list of any
+ * client; and once MAKE_RESIDENT or a job has made the allocation resident, until EVICT or its
+ * end. It doesn't want an allocation that is offered. The allocation's bytes count in the group
+ * of the segment that the allocation prefers, whether it lies there, elsewhere, or had to leave
+ * for other clients. Page tables of the client's VMs and save areas of its contexts count, too.
+ *
  * A 32nd of a group is the kernel's, the rest is the pool. The pool less other clients'
- * reservations, and less the bytes that other clients use beyond their reservations (of each
+ * reservations, and less the bytes that other clients want beyond their reservations (of each
  * client at most as much as the budget itself), is the budget, in whole pages. So all clients
  * have the same share of the unreserved part, and the unused part of a share is lent to the
- * other clients. A budget changes when other clients use or reserve more or less, never because
- * of calls of the client itself (C166).
+ * other clients. A budget changes when other clients want or reserve more or less, never because
+ * of calls of the client itself (C166), and never because allocations move. The budget of clients
+ * that all want more than their share stays what it is, whatever they want beyond that.
  *
  * All reservations together are at most half of the pool. A reservation ends with its file.
  */
@@ -1216,7 +1223,7 @@ enum drm_pagoda_segment_group {
  * struct drm_pagoda_query_memory_info - Argument of QUERY_MEMORY_INFO
  * @group: In: enum drm_pagoda_segment_group (else ENOENT)
  * @flags: MBZ
- * @budget: Out: bytes that @current_usage should not exceed
+ * @budget: Out: bytes that the client should want at most, so that @current_usage can stay within
  * @current_usage: Out: bytes in the group of the allocations that the client made (C165), of the
  *	page tables of its VMs and of the save areas of its contexts. An allocation counts for the
  *	client that made it; an imported allocation for the first client that has a handle

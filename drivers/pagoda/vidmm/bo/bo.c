@@ -77,8 +77,9 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *to)
  * @bo: Allocation, already moved; reservation held
  * @resident: true: the allocation was made resident; false: a client evicted the allocation
  *
- * Clears &pagoda_bo.wish.released, and tells promotion, which brings resident allocations back to
- * VRAM. An evicted allocation doesn't count as settled any more (ledger/settled.c).
+ * Clears &pagoda_bo.wish.released and @trimmed. Tells the client's budget, and promotion, which
+ * brings resident allocations back to VRAM. An evicted allocation doesn't count as settled any more
+ * (ledger/settled.c).
  *
  * Context: Any but interrupts.
  */
@@ -86,10 +87,14 @@ void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident)
 {
 	if (!resident)
 		pagoda_settled_clear(bo);
-	WRITE_ONCE(bo->wish.resident, resident);
+	bo->wish.trimmed = false;
 	/* Pairs with paging_let_go(): @wish.required is raised before @released is cleared. */
 	smp_mb();
-	WRITE_ONCE(bo->wish.released, false);
+	if (bo->wish.resident != resident || READ_ONCE(bo->wish.released)) {
+		WRITE_ONCE(bo->wish.resident, resident);
+		WRITE_ONCE(bo->wish.released, false);
+		pagoda_wish_changed(bo);
+	}
 	pagoda_promote_look(bo);
 }
 
@@ -180,7 +185,7 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 	bo_set_order(bo, params);
 	bo->part = (struct pagoda_budget_part) {
 		.bytes = params->size,
-		.wanted = pagoda_budget_group(bo->preferred[0]),
+		.prefers = pagoda_budget_group(bo->preferred[0]),
 		.segment = PAGODA_BUDGET_SEGMENTS,
 	};
 	if (xa_err(xa_store(&vidmm->bos, bo->id, bo, GFP_KERNEL_ACCOUNT))) {
@@ -274,8 +279,11 @@ struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
 		.shared = shared,
 		.table_of = table_of,
 	};
+	struct pagoda_bo *bo = bo_create(vidmm, client, params, &origin);
 
-	return bo_create(vidmm, client, params, &origin);
+	if (!IS_ERR(bo))
+		pagoda_wish_changed(bo);
+	return bo;
 }
 
 /**

@@ -190,17 +190,17 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 
 /*
  * Evicts a victim although no allocation needs the room now, and returns whether that succeeded.
- * Sets &pagoda_bo.wish.released, so that promotion doesn't bring the victim back.
+ * Sets &pagoda_bo.wish.trimmed, so that promotion doesn't bring the victim back.
  */
 static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
 			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
 {
-	bool released = bo->wish.released;
+	bool trimmed = bo->wish.trimmed;
 
-	WRITE_ONCE(bo->wish.released, true);
+	bo->wish.trimmed = true;
 	if (victims_evict(bo, place, op, claim))
 		return true;
-	WRITE_ONCE(bo->wish.released, released);
+	bo->wish.trimmed = trimmed;
 	return false;
 }
 

@@ -72,6 +72,37 @@ bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
 	return READ_ONCE(bo->offer.rank) != PAGODA_OFFER_NONE;
 }
 
+static bool wish_wants(const struct pagoda_budget_part *part)
+{
+	const struct pagoda_bo *bo = container_of(part, struct pagoda_bo, part);
+
+	if (pagoda_bo_is_offered(bo))
+		return false;
+	if (atomic_read(&bo->wish.required))
+		return true;
+	return !READ_ONCE(bo->wish.released) &&
+	       (READ_ONCE(bo->wish.resident) || bo->ttm.type == ttm_bo_type_kernel);
+}
+
+/**
+ * pagoda_wish_changed() - Tell the client's budget whether an allocation is wanted
+ * @bo: Allocation, which may have no client
+ *
+ * An allocation is wanted while it is on a client's residency list, or was made resident on request
+ * or by a job, which lasts until EVICT, or is the driver's own, for a client. It isn't wanted while
+ * it is offered. So moves and evictions for want of room change nothing (budget.h).
+ *
+ * Called after each change of &pagoda_bo.wish.resident, @released, whether @required is 0, and of
+ * &pagoda_bo.offer.rank; and after @client was set.
+ *
+ * Context: Any but interrupts; no lock is needed.
+ */
+void pagoda_wish_changed(struct pagoda_bo *bo)
+{
+	if (bo->client)
+		pagoda_budget_want(&bo->client->budget, &bo->part, wish_wants);
+}
+
 /**
  * pagoda_bo_mark_lost() - Mark an allocation's content as lost
  * @bo: Allocation that the caller keeps from being freed; no lock is needed

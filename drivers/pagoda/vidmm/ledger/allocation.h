@@ -149,8 +149,11 @@ struct pagoda_bo_choice {
 /**
  * struct pagoda_bo_wish - Where clients want an allocation to be
  * @resident: The allocation was made resident on request, and no EVICT has moved it since
- * @released: The allocation is on no residency list any more, or was evicted to trim VRAM: it isn't
- *	promoted after an eviction, until it is made resident again. Set without a lock
+ * @released: EVICT took the allocation off the last residency list, or the last reference is gone:
+ *	it isn't wanted any more and isn't promoted after an eviction, until it is made resident
+ *	again. Set without a lock
+ * @trimmed: The allocation was evicted to trim VRAM: it isn't promoted until it is made resident
+ *	again
  * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM
  * @promote: Entry among the allocations that wait for promotion to VRAM
  * @queued: Number of deferred jobs that list the allocation, and of waiting requests that will
@@ -174,6 +177,7 @@ struct pagoda_bo_choice {
 struct pagoda_bo_wish {
 	bool resident;
 	bool released;
+	bool trimmed;
 	u32 priority;
 	struct pagoda_promote_item promote;
 	atomic_t queued;

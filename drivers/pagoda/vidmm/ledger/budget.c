@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Budgets of clients by the rule in budget.h, and the usage that the rule needs.
- *
- * Usage and expected growth change together when an allocation moves, so that no byte counts as
- * both. Page tables that the CPU writes are charged without pagoda_budgets.lock, so budget_find()
- * reads the usage of each client only once.
- */
+/* Budgets of clients by the rule in budget.h, and the usage of segments. */
 #include <linux/errno.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
+#include <linux/rbtree_augmented.h>
 #include "budget.h"
 
 /* Returns a segment's enum drm_pagoda_segment_group, or PAGODA_BUDGET_GROUPS for none. */
@@ -54,7 +49,6 @@ void pagoda_budgets_init(struct pagoda_budgets *budgets, const u64 *sizes)
 
 	*budgets = (struct pagoda_budgets) {};
 	spin_lock_init(&budgets->lock);
-	INIT_LIST_HEAD(&budgets->clients);
 	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
 		budgets->pool[group] = sizes[group] - sizes[group] / PAGODA_BUDGET_KERNEL;
 }
@@ -63,9 +57,75 @@ void pagoda_budgets_init(struct pagoda_budgets *budgets, const u64 *sizes)
 void pagoda_budget_join(struct pagoda_budgets *budgets, struct pagoda_budget *budget)
 {
 	budget->budgets = budgets;
-	spin_lock(&budgets->lock);
-	list_add_tail(&budget->link, &budgets->clients);
-	spin_unlock(&budgets->lock);
+}
+
+/* ---- What clients want ----------------------------------------------------------- */
+
+static struct pagoda_budget_claim *claim_of(struct rb_node *node)
+{
+	return rb_entry_safe(node, struct pagoda_budget_claim, node);
+}
+
+static struct pagoda_budget_sum claim_sum(struct rb_node *node)
+{
+	return node ? claim_of(node)->all : (struct pagoda_budget_sum) {};
+}
+
+/* Updates @claim->all. Returns true if @stops and nothing has changed. */
+static bool claim_add_up(struct pagoda_budget_claim *claim, bool stops)
+{
+	struct pagoda_budget_sum left = claim_sum(claim->node.rb_left);
+	struct pagoda_budget_sum right = claim_sum(claim->node.rb_right);
+	const struct pagoda_budget_sum all = {
+		.bytes = left.bytes + claim->bytes + right.bytes,
+		.count = left.count + 1 + right.count,
+	};
+
+	if (stops && all.bytes == claim->all.bytes && all.count == claim->all.count)
+		return true;
+	claim->all = all;
+	return false;
+}
+
+RB_DECLARE_CALLBACKS(static, claim_callbacks, struct pagoda_budget_claim, node, all, claim_add_up);
+
+static void claim_insert(struct rb_root *root, struct pagoda_budget_claim *claim)
+{
+	struct rb_node **link = &root->rb_node, *parent = NULL;
+	struct pagoda_budget_claim *each;
+
+	while (*link) {
+		parent = *link;
+		each = claim_of(parent);
+		each->all.bytes += claim->bytes;
+		each->all.count++;
+		link = claim->bytes < each->bytes ? &parent->rb_left : &parent->rb_right;
+	}
+	claim->all = (struct pagoda_budget_sum) { .bytes = claim->bytes, .count = 1 };
+	rb_link_node(&claim->node, parent, link);
+	rb_insert_augmented(&claim->node, root, &claim_callbacks);
+}
+
+/*
+ * Called after a change of a client's wants or reservation. A claim beyond the pool counts as one
+ * of the pool, which changes no budget. Returns whether the claim has changed.
+ */
+static bool claim_update(struct pagoda_budget *budget, u32 group)
+{
+	struct pagoda_budgets *budgets = budget->budgets;
+	struct pagoda_budget_claim *claim = &budget->claims[group];
+	u64 bytes = min(budget_beyond(budget->wanted[group], budget->reservation[group]),
+			budgets->pool[group]);
+
+	lockdep_assert_held(&budgets->lock);
+	if (bytes == claim->bytes)
+		return false;
+	if (claim->bytes)
+		rb_erase_augmented(&claim->node, &budgets->claims[group], &claim_callbacks);
+	claim->bytes = bytes;
+	if (bytes)
+		claim_insert(&budgets->claims[group], claim);
+	return true;
 }
 
 static void budget_set_reservation(struct pagoda_budget *budget, u32 group, u64 bytes)
@@ -74,9 +134,10 @@ static void budget_set_reservation(struct pagoda_budget *budget, u32 group, u64 
 	budget->budgets->reserved[group] -= budget->reservation[group];
 	budget->budgets->reserved[group] += bytes;
 	budget->reservation[group] = bytes;
+	claim_update(budget, group);
 }
 
-/* Drops a closed client's reservations; an allocation counts as used until it is freed. */
+/* Drops a closed client's reservations; its allocations are wanted until they are freed. */
 void pagoda_budget_close(struct pagoda_budget *budget)
 {
 	u32 group;
@@ -91,40 +152,42 @@ void pagoda_budget_close(struct pagoda_budget *budget)
 /* Removes a client's budget after the last allocation charged to it was freed. */
 void pagoda_budget_leave(struct pagoda_budget *budget)
 {
+	u32 group;
+
 	pagoda_budget_close(budget);
-	spin_lock(&budget->budgets->lock);
-	list_del(&budget->link);
-	spin_unlock(&budget->budgets->lock);
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+		WARN_ON(budget->wanted[group]);
 }
 
-static bool part_is_missing(const struct pagoda_budget_part *part)
-{
-	return part->wanted != PAGODA_BUDGET_GROUPS &&
-	       pagoda_budget_group(part->segment) != part->wanted;
-}
-
-static u64 part_expected(const struct pagoda_budget_part *part)
-{
-	return part->requests && part_is_missing(part) ? part->bytes : 0;
-}
-
-/*
- * Called before a change of a part, and part_enter() after the change: together they keep
- * &pagoda_budget.expected the sum of part_expected() over the client's parts.
+/**
+ * pagoda_budget_want() - Update whether an allocation is wanted
+ * @budget: Budget of the client that is charged for the allocation
+ * @part: &pagoda_bo.part of the allocation
+ * @wants: Returns whether the allocation is wanted. Called under a spinlock: of several threads
+ *	that change the result, the last to call this function finds all changes
+ *
+ * Context: Takes a spinlock; not in interrupts.
  */
-static void part_leave(struct pagoda_budget *budget, const struct pagoda_budget_part *part)
+void pagoda_budget_want(struct pagoda_budget *budget, struct pagoda_budget_part *part,
+			bool (*wants)(const struct pagoda_budget_part *part))
 {
-	lockdep_assert_held(&budget->budgets->lock);
-	if (part_expected(part))
-		budget->expected[part->wanted] -= part->bytes;
+	bool wanted, changed = false;
+
+	if (part->prefers == PAGODA_BUDGET_GROUPS)
+		return;
+	spin_lock(&budget->budgets->lock);
+	wanted = wants(part);
+	if (wanted != part->wanted) {
+		WRITE_ONCE(part->wanted, wanted);
+		budget->wanted[part->prefers] += wanted ? part->bytes : -part->bytes;
+		changed = claim_update(budget, part->prefers);
+	}
+	spin_unlock(&budget->budgets->lock);
+	if (changed)
+		budgets_changed(budget->budgets);
 }
 
-static void part_enter(struct pagoda_budget *budget, const struct pagoda_budget_part *part)
-{
-	lockdep_assert_held(&budget->budgets->lock);
-	if (part_expected(part))
-		budget->expected[part->wanted] += part->bytes;
-}
+/* ---- Usage ------------------------------------------------------------------------ */
 
 /**
  * pagoda_budget_charge() - Charge an allocation to its new segment
@@ -137,26 +200,28 @@ static void part_enter(struct pagoda_budget *budget, const struct pagoda_budget_
 void pagoda_budget_charge(struct pagoda_budget *budget, struct pagoda_budget_part *part,
 			  u32 segment)
 {
-	u32 from = pagoda_budget_group(part->segment), to = pagoda_budget_group(segment);
-
 	spin_lock(&budget->budgets->lock);
-	part_leave(budget, part);
 	if (part->segment != PAGODA_BUDGET_SEGMENTS)
 		atomic64_sub(part->bytes, &budget->segment_bytes[part->segment]);
 	part->segment = segment;
 	if (part->segment != PAGODA_BUDGET_SEGMENTS)
 		atomic64_add(part->bytes, &budget->segment_bytes[part->segment]);
-	part_enter(budget, part);
 	spin_unlock(&budget->budgets->lock);
-	if (from != to)
-		budgets_changed(budget->budgets);
 }
 
 /* Adds @bytes, negative when tables are freed, to a client's page tables that the CPU writes. */
 void pagoda_budget_charge_tables(struct pagoda_budget *budget, s64 bytes)
 {
+	const u32 group = DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL;
+	bool changed;
+
+	spin_lock(&budget->budgets->lock);
 	atomic64_add(bytes, &budget->table_bytes);
-	budgets_changed(budget->budgets);
+	budget->wanted[group] += bytes;
+	changed = claim_update(budget, group);
+	spin_unlock(&budget->budgets->lock);
+	if (changed)
+		budgets_changed(budget->budgets);
 }
 
 /* ---- How a budget is found ------------------------------------------------------- */
@@ -167,47 +232,45 @@ static u64 budget_reserved_by_others(const struct pagoda_budget *budget, u32 gro
 }
 
 /*
- * Subtracts from @left the claims of the other clients that claim at most @level. Returns an
- * equal share of the rest for @budget and each client that claims more than @level. The share is at
- * least @level if @level is 0 or a share that an earlier call returned.
- */
-static u64 budget_raise(const struct pagoda_budget *budget, u64 left, u64 level)
-{
-	const struct pagoda_budget *each;
-	u32 sharers = 1;
-
-	list_for_each_entry(each, &budget->budgets->clients, link) {
-		if (each == budget)
-			continue;
-		if (each->claim <= level)
-			left -= each->claim;
-		else
-			sharers++;
-	}
-	return div_u64(left, sharers);
-}
-
-/*
- * Returns the budget: the size that is left of the pool if each other client keeps its claim, but
- * at most this size. From the second pass of the loop on, a pass raises @level only if the pass
- * before raised @level to at least the claim of another client, so the loop ends; there are few
- * passes.
+ * Returns the budget: the largest size that is left of the pool if each other client keeps its
+ * claim, but at most this size.
+ *
+ * A claim fits if it would still be left with all other clients having the same at most. The claims
+ * that fit are the smallest ones. They are kept; the larger ones share the rest with the budget.
  */
 static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 {
-	struct pagoda_budgets *budgets = budget->budgets;
+	const struct pagoda_budgets *budgets = budget->budgets;
 	u64 pool = budget_beyond(budgets->pool[group], budget_reserved_by_others(budget, group));
-	struct pagoda_budget *each;
-	u64 level = 0, next;
+	u64 own = budget->claims[group].bytes, need, most = 0;
+	struct rb_node *node = budgets->claims[group].rb_node;
+	struct pagoda_budget_sum all = claim_sum(node), kept = {}, here;
 
 	lockdep_assert_held(&budgets->lock);
-	/* Read each usage only once: page tables are charged without the lock. */
-	list_for_each_entry(each, &budgets->clients, link)
-		each->claim = budget_beyond(pagoda_budget_usage(each, group),
-					    each->reservation[group]);
-	while ((next = budget_raise(budget, pool, level)) != level)
-		level = next;
-	return round_down(level, PAGE_SIZE);
+	while (node) {
+		const struct pagoda_budget_claim *claim = claim_of(node);
+
+		here = claim_sum(node->rb_left);
+		here.bytes += kept.bytes;
+		here.count += kept.count;
+		/* All claims cut to this size, and a budget of it instead of the own claim. */
+		need = here.bytes + claim->bytes * (all.count - here.count);
+		need += budget_beyond(claim->bytes, own);
+		if (need > pool) {
+			node = node->rb_left;
+			continue;
+		}
+		most = claim->bytes;
+		kept.bytes = here.bytes + claim->bytes;
+		kept.count = here.count + 1;
+		node = node->rb_right;
+	}
+	if (own && own <= most) {
+		kept.bytes -= own;
+		kept.count--;
+	}
+	return round_down(div_u64(pool - kept.bytes, all.count - !!own - kept.count + 1),
+			  PAGE_SIZE);
 }
 
 /* Returns the client's largest reservation: all clients reserve at most half of the pool. */
@@ -225,13 +288,14 @@ static u64 budget_available(const struct pagoda_budget *budget, u32 group)
  * @group: enum drm_pagoda_segment_group
  * @info: Filled
  *
- * Context: Takes a spinlock, held for a time proportional to the number of clients.
+ * Context: Takes a spinlock; not in interrupts.
  */
 void pagoda_budget_info(struct pagoda_budget *budget, u32 group, struct pagoda_budget_info *info)
 {
 	spin_lock(&budget->budgets->lock);
 	*info = (struct pagoda_budget_info) {
 		.budget = budget_find(budget, group),
+		.wanted = budget->wanted[group],
 		.usage = pagoda_budget_usage(budget, group),
 		.reservation = budget->reservation[group],
 		.available = budget_available(budget, group),
@@ -264,19 +328,12 @@ int pagoda_budget_reserve(struct pagoda_budget *budget, u32 group, u64 bytes)
 	return ret;
 }
 
-static u64 budget_excess(const struct pagoda_budget *budget, u32 group, u64 more)
-{
-	u64 usage = pagoda_budget_usage(budget, group) + budget->expected[group] + more;
-
-	return budget_beyond(usage, budget_find(budget, group));
-}
-
 /**
- * pagoda_budget_excess() - Bytes by which a client's usage exceeds its budgets
+ * pagoda_budget_excess() - Bytes that a client wants beyond its budgets
  * @budget: The client's budget
  *
- * Context: Takes a spinlock, held for a time proportional to the number of clients.
- * Return: The sum over all groups; expected growth counts as usage.
+ * Context: Takes a spinlock; not in interrupts.
+ * Return: The sum over all groups.
  */
 u64 pagoda_budget_excess(struct pagoda_budget *budget)
 {
@@ -285,69 +342,30 @@ u64 pagoda_budget_excess(struct pagoda_budget *budget)
 
 	spin_lock(&budget->budgets->lock);
 	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
-		excess += budget_excess(budget, group, 0);
-	spin_unlock(&budget->budgets->lock);
-	return excess;
-}
-
-static void growth_count(struct pagoda_budget *budget, const struct pagoda_budget_growth *growth,
-			 s32 requests)
-{
-	u32 i;
-
-	for (i = 0; i < growth->count; i++) {
-		part_leave(budget, growth->parts[i]);
-		growth->parts[i]->requests += requests;
-		part_enter(budget, growth->parts[i]);
-	}
-}
-
-/**
- * pagoda_budget_expect() - Note that a client's usage will grow
- * @budget: The client's budget
- * @growth: Allocations that a request brings; not freed before pagoda_budget_arrived()
- * @deny: Refuse if the allocations newly asked for would take the usage over a budget (C167)
- *
- * Context: Takes a spinlock, held for a time proportional to @growth->count; with @deny to the
- * number of clients, too.
- * Return: 0, and pagoda_budget_arrived() has to follow; or with @deny the number of bytes by which
- * the usage would exceed budgets, and nothing has changed.
- */
-u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budget_growth *growth,
-			 bool deny)
-{
-	u64 bytes[PAGODA_BUDGET_GROUPS] = {}, excess = 0;
-	const struct pagoda_budget_part *part;
-	u32 group, i;
-
-	spin_lock(&budget->budgets->lock);
-	/* Sum up the bytes that aren't expected for another request already. */
-	for (i = 0; i < growth->asked; i++) {
-		part = growth->parts[i];
-		if (!part->requests && part_is_missing(part))
-			bytes[part->wanted] += part->bytes;
-	}
-	for (group = 0; group < PAGODA_BUDGET_GROUPS && deny; group++)
-		if (bytes[group])
-			excess += budget_excess(budget, group, bytes[group]);
-	if (!excess)
-		growth_count(budget, growth, 1);
+		excess += budget_beyond(budget->wanted[group], budget_find(budget, group));
 	spin_unlock(&budget->budgets->lock);
 	return excess;
 }
 
 /**
- * pagoda_budget_arrived() - Undo pagoda_budget_expect(): the usage has grown, or won't grow
+ * pagoda_budget_denied() - Test whether a client may want more within its budgets (C167)
  * @budget: The client's budget
- * @growth: Allocations given to pagoda_budget_expect(); emptied
+ * @more: Bytes that the client would want in addition, by group
  *
- * Context: Takes a spinlock, held for a time proportional to @growth->count.
+ * Context: Takes a spinlock; not in interrupts.
+ * Return: Bytes that the client would want beyond the budgets of those groups of which it asks for
+ * more.
  */
-void pagoda_budget_arrived(struct pagoda_budget *budget, struct pagoda_budget_growth *growth)
+u64 pagoda_budget_denied(struct pagoda_budget *budget, const u64 *more)
 {
+	u64 excess = 0;
+	u32 group;
+
 	spin_lock(&budget->budgets->lock);
-	growth_count(budget, growth, -1);
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+		if (more[group])
+			excess += budget_beyond(budget->wanted[group] + more[group],
+						budget_find(budget, group));
 	spin_unlock(&budget->budgets->lock);
-	growth->count = 0;
-	growth->asked = 0;
+	return excess;
 }

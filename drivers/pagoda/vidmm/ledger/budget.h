@@ -6,19 +6,23 @@
  * kept for the kernel, the rest is the pool. For a client, the pool is split like this:
  *
  *	other clients keep their reservations,
- *	other clients keep their usage beyond that, each up to the size of the budget found,
+ *	other clients keep what they want beyond that, each up to the size of the budget found,
  *	the rest is the budget.
  *
  * So all clients have equal shares of what isn't reserved, and the unused part of a share is
  * lent to the others: a client that is alone has the pool. A client's budget depends on what
- * other clients use and reserve, never on the client's own usage or reservation (C166). A client
- * that uses and reserves nothing takes nothing from other clients' budgets.
+ * other clients want and reserve, never on the client's own wants or reservation (C166). A client
+ * that wants and reserves nothing takes nothing from other clients' budgets.
  *
- * No allocation is evicted for a budget: a client over its budget is told how much to trim.
+ * An allocation is wanted from the request for it to EVICT, OFFER or its end, wherever it lies
+ * meanwhile (pagoda_wish_changed()); its bytes count in the group that it prefers. So evictions
+ * change no budget, and neither does a client that wants more than its share, however much more.
  *
- * A request, such as MAKE_RESIDENT, is answered before its allocations have moved. Each byte
- * that a request brings counts as expected until it is charged to its new group, and as used
- * from then on: never as both, and never as neither while a request for it is unfinished.
+ * No allocation is evicted for a budget: a client that wants more than its budget is told how much
+ * to trim.
+ *
+ * What clients want beyond their reservations is kept in a tree, in order and with sums, so that
+ * a call takes a time proportional to the logarithm of the number of clients.
  *
  * The functions depend on the structs below only, not on the driver's objects.
  */
@@ -26,7 +30,7 @@
 #define PAGODA_VIDMM_LEDGER_BUDGET_H
 
 #include <linux/atomic.h>
-#include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <drm/pagoda_drm.h>
@@ -42,17 +46,17 @@
 
 /**
  * struct pagoda_budgets - Budgets of all clients of a device
- * @lock: Protects @clients, @pool and @reserved
- * @clients: List of the clients' struct pagoda_budget
+ * @lock: Protects @claims, @pool and @reserved
+ * @claims: Tree of the clients' struct pagoda_budget_claim in the order of their bytes, by group
  * @pool: Bytes of each group that clients share
  * @reserved: Sum of the clients' reservations in bytes, by group
  * @owner: Argument of @changed; constant
- * @changed: Called when a client's usage or reservation changed, in any context; constant, may
- *	be NULL
+ * @changed: Called when a budget may have changed, because a client wants or reserves more or
+ *	less, in any context; constant, may be NULL
  */
 struct pagoda_budgets {
-	spinlock_t lock;	/* protects clients, pool, reserved */
-	struct list_head clients;
+	spinlock_t lock;	/* protects claims, pool, reserved */
+	struct rb_root claims[PAGODA_BUDGET_GROUPS];
 	u64 pool[PAGODA_BUDGET_GROUPS];
 	u64 reserved[PAGODA_BUDGET_GROUPS];
 	void *owner;
@@ -60,70 +64,80 @@ struct pagoda_budgets {
 };
 
 /**
- * struct pagoda_budget - Usage and reservation of a client
+ * struct pagoda_budget_sum - A number of claims
+ * @bytes: Sum of their bytes
+ * @count: Number of them
+ */
+struct pagoda_budget_sum {
+	u64 bytes;
+	u32 count;
+};
+
+/**
+ * struct pagoda_budget_claim - What a client wants of a group beyond its reservation
+ * @node: Entry in &pagoda_budgets.claims while @bytes isn't 0
+ * @bytes: Bytes, at most the pool
+ * @all: Sum of the claims in the tree below @node, with this one
+ *
+ * Protected by &pagoda_budgets.lock.
+ */
+struct pagoda_budget_claim {
+	struct rb_node node;
+	u64 bytes;
+	struct pagoda_budget_sum all;
+};
+
+/**
+ * struct pagoda_budget - Usage, wants and reservation of a client
  * @budgets: Budgets of all clients of the device
- * @link: Entry in &pagoda_budgets.clients
  * @segment_bytes: Bytes of the client's allocations by segment id, including page tables, save
  *	areas and other allocations that the driver makes for the client. Changed under
  *	&pagoda_budgets.lock, read without it
  * @table_bytes: Bytes of the client's page tables that the CPU writes: these are system memory
- *	that the GPU uses, but no allocations
+ *	that the GPU uses, but no allocations. Changed under &pagoda_budgets.lock, read without it
  * @reservation: Bytes that the client says it needs at least, by group; protected by
  *	&pagoda_budgets.lock
- * @expected: Bytes that unfinished requests will still add to the client's usage, by group;
- *	protected by &pagoda_budgets.lock
- * @claim: Usage beyond the reservation in bytes, valid only while a budget is being found;
- *	protected by &pagoda_budgets.lock
+ * @wanted: Bytes that the client wants, by group: of the client's allocations that are wanted,
+ *	and @table_bytes; protected by &pagoda_budgets.lock
+ * @claims: @wanted beyond @reservation, by group
  */
 struct pagoda_budget {
 	struct pagoda_budgets *budgets;
-	struct list_head link;
 	atomic64_t segment_bytes[PAGODA_BUDGET_SEGMENTS];
 	atomic64_t table_bytes;
 	u64 reservation[PAGODA_BUDGET_GROUPS];
-	u64 expected[PAGODA_BUDGET_GROUPS];
-	u64 claim;
+	u64 wanted[PAGODA_BUDGET_GROUPS];
+	struct pagoda_budget_claim claims[PAGODA_BUDGET_GROUPS];
 };
 
 /**
  * struct pagoda_budget_part - An allocation in the budget of the client that is charged for it
  * @bytes: Size of the allocation; constant
- * @wanted: enum drm_pagoda_segment_group that the allocation prefers to be in,
+ * @prefers: enum drm_pagoda_segment_group that the allocation prefers to be in,
  *	%PAGODA_BUDGET_GROUPS = none; constant
  * @segment: Id of the segment that @bytes are charged to, %PAGODA_BUDGET_SEGMENTS = none;
  *	protected by &pagoda_budgets.lock
- * @requests: Number of unfinished requests that bring the allocation to @wanted; protected by
+ * @wanted: The allocation counts in &pagoda_budget.wanted of @prefers; changed under
  *	&pagoda_budgets.lock
  */
 struct pagoda_budget_part {
 	u64 bytes;
-	u32 wanted;
+	u32 prefers;
 	u32 segment;
-	u32 requests;
-};
-
-/**
- * struct pagoda_budget_growth - Allocations that a request will bring to &pagoda_budget_part.wanted
- * @parts: Pointers to &pagoda_bo.part of allocations of a single client, each only once
- * @count: Number of entries of @parts
- * @asked: Number of leading entries of @parts that the client newly asks for: only these are
- *	checked against the budget
- */
-struct pagoda_budget_growth {
-	struct pagoda_budget_part **parts;
-	u32 count;
-	u32 asked;
+	bool wanted;
 };
 
 /**
  * struct pagoda_budget_info - Budget of a client and a group, all in bytes
- * @budget: Bytes that the usage should not exceed
+ * @budget: Bytes that the client should want at most
+ * @wanted: Bytes that the client wants
  * @usage: Bytes in use
  * @reservation: Bytes that the client says it needs at least
  * @available: Largest reservation that would be accepted
  */
 struct pagoda_budget_info {
 	u64 budget;
+	u64 wanted;
 	u64 usage;
 	u64 reservation;
 	u64 available;
@@ -137,12 +151,12 @@ void pagoda_budget_leave(struct pagoda_budget *budget);
 void pagoda_budget_charge(struct pagoda_budget *budget, struct pagoda_budget_part *part,
 			  u32 segment);
 void pagoda_budget_charge_tables(struct pagoda_budget *budget, s64 bytes);
+void pagoda_budget_want(struct pagoda_budget *budget, struct pagoda_budget_part *part,
+			bool (*wants)(const struct pagoda_budget_part *part));
 u64 pagoda_budget_usage(const struct pagoda_budget *budget, u32 group);
 void pagoda_budget_info(struct pagoda_budget *budget, u32 group, struct pagoda_budget_info *info);
 int pagoda_budget_reserve(struct pagoda_budget *budget, u32 group, u64 bytes);
 u64 pagoda_budget_excess(struct pagoda_budget *budget);
-u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budget_growth *growth,
-			 bool deny);
-void pagoda_budget_arrived(struct pagoda_budget *budget, struct pagoda_budget_growth *growth);
+u64 pagoda_budget_denied(struct pagoda_budget *budget, const u64 *more);
 
 #endif

@@ -91,6 +91,7 @@ void pagoda_client_put(struct pagoda_client *client);
 struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj);
 struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo);
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm);
+void pagoda_wish_changed(struct pagoda_bo *bo);
 void pagoda_bo_mark_lost(struct pagoda_bo *bo);
 bool pagoda_bo_is_offered(const struct pagoda_bo *bo);
 bool pagoda_bo_is_ours(struct ttm_buffer_object *bo);

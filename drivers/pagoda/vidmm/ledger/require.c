@@ -107,7 +107,8 @@ static void require_count(struct pagoda_requirements *reqs, struct pagoda_requir
 	drm_gem_object_get(pagoda_bo_gem(req->bo));
 	if (req->client == req->bo->client)
 		req->bo->wish.owned = req;
-	atomic_inc(&req->bo->wish.required);
+	if (atomic_inc_return(&req->bo->wish.required) == 1)
+		pagoda_wish_changed(req->bo);
 	spin_lock(&req->bo->vidmm->required_lock);
 	list_add_tail(&req->of_bo, &req->bo->wish.requirements);
 	spin_unlock(&req->bo->vidmm->required_lock);
@@ -133,7 +134,8 @@ static void require_remove(struct pagoda_requirements *reqs, struct pagoda_requi
 	spin_lock(&req->bo->vidmm->required_lock);
 	list_del(&req->of_bo);
 	spin_unlock(&req->bo->vidmm->required_lock);
-	atomic_dec(&req->bo->wish.required);
+	if (!atomic_dec_return(&req->bo->wish.required))
+		pagoda_wish_changed(req->bo);
 }
 
 static void require_discount(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
@@ -181,13 +183,36 @@ static void require_not_again(struct pagoda_requirements *reqs, struct pagoda_bo
 		pagoda_require_find(reqs, bos[i])->count--;
 }
 
-static int require_anew(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+/*
+ * Returns the bytes that the client would want beyond its budgets with those of its own allocations
+ * in @bos that aren't on its residency list yet. The others were checked when they entered it.
+ */
+static u64 require_denied(struct pagoda_client *client, struct pagoda_bo **bos, u32 count)
+{
+	u64 more[PAGODA_BUDGET_GROUPS] = {};
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		const struct pagoda_budget_part *part = &bos[i]->part;
+
+		if (bos[i]->client == client && part->prefers != PAGODA_BUDGET_GROUPS &&
+		    !READ_ONCE(part->wanted) && !pagoda_require_find(client->requirements, bos[i]))
+			more[part->prefers] += part->bytes;
+	}
+	return pagoda_budget_denied(&client->budget, more);
+}
+
+static int require_anew(struct pagoda_client *client, struct pagoda_bo **bos, u32 count, bool deny,
 			u64 *bytes_to_trim)
 {
 	struct pagoda_requirements *reqs = client->requirements;
 	int ret = 0;
 	u32 i;
 
+	if (deny)
+		*bytes_to_trim = require_denied(client, bos, count);
+	if (*bytes_to_trim)
+		return -ENOMEM;
 	for (i = 0; i < count && !ret; i++)
 		ret = require_prepare_one(client, bos[i]);
 	if (!ret)
@@ -199,6 +224,24 @@ static int require_anew(struct pagoda_client *client, struct pagoda_bo **bos, u3
 	for (i = 0; i < count; i++)
 		require_count(reqs, pagoda_require_find(reqs, bos[i]));
 	return 0;
+}
+
+static int require(struct pagoda_client *client, struct pagoda_bo **bos, u32 count, bool deny,
+		   u64 *bytes_to_trim)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	int ret = 0;
+	u32 again;
+
+	*bytes_to_trim = 0;
+	mutex_lock(&reqs->lock);
+	again = require_again(reqs, bos, count);
+	if (again < count) {
+		require_not_again(reqs, bos, again);
+		ret = require_anew(client, bos, count, deny, bytes_to_trim);
+	}
+	mutex_unlock(&reqs->lock);
+	return ret;
 }
 
 /**
@@ -215,19 +258,24 @@ static int require_anew(struct pagoda_client *client, struct pagoda_bo **bos, u3
 int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 		   u64 *bytes_to_trim)
 {
-	struct pagoda_requirements *reqs = client->requirements;
-	int ret = 0;
-	u32 again;
+	return require(client, bos, count, false, bytes_to_trim);
+}
 
-	*bytes_to_trim = 0;
-	mutex_lock(&reqs->lock);
-	again = require_again(reqs, bos, count);
-	if (again < count) {
-		require_not_again(reqs, bos, again);
-		ret = require_anew(client, bos, count, bytes_to_trim);
-	}
-	mutex_unlock(&reqs->lock);
-	return ret;
+/**
+ * pagoda_require_within() - Call pagoda_require(), unless that exceeds the client's budget
+ * @client: Client
+ * @bos: Allocations, each only once; the caller has references
+ * @count: Number of allocations, not 0
+ * @bytes_to_trim: Set as by pagoda_require(), and with -ENOMEM to the bytes that the client would
+ *	want beyond its budgets (C167)
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -ENOMEM or -EOVERFLOW; on failure no count has changed.
+ */
+int pagoda_require_within(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+			  u64 *bytes_to_trim)
+{
+	return require(client, bos, count, true, bytes_to_trim);
 }
 
 /**

@@ -55,6 +55,8 @@ struct pagoda_requirement *pagoda_require_find(struct pagoda_requirements *reqs,
 					       const struct pagoda_bo *bo);
 int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 		   u64 *bytes_to_trim);
+int pagoda_require_within(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+			  u64 *bytes_to_trim);
 int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 			   bool unwritten, u64 until);
 void pagoda_require_purge(struct pagoda_client *client);

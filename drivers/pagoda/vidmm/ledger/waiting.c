@@ -38,13 +38,14 @@ bool pagoda_promote_waits(const struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether an allocation should be promoted: made resident on request and not released
- * since, not in VRAM but preferring VRAM, not offered, and movable. The caller holds the
- * reservation.
+ * Returns whether an allocation should be promoted: made resident on request and neither released
+ * nor trimmed since, not in VRAM but preferring VRAM, not offered, and movable. The caller holds
+ * the reservation.
  */
 bool pagoda_promote_is_wanted(const struct pagoda_bo *bo)
 {
-	return bo->vidmm->promotion->period && bo->wish.resident && !READ_ONCE(bo->wish.released) &&
+	return bo->vidmm->promotion->period && bo->wish.resident && !bo->wish.trimmed &&
+	       !READ_ONCE(bo->wish.released) &&
 	       bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && !pagoda_bo_is_in_vram(bo) &&
 	       !pagoda_bo_is_offered(bo) && !bo->ttm.pin_count &&
 	       bo->ttm.type == ttm_bo_type_device;

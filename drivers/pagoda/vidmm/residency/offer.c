@@ -91,6 +91,8 @@ static int offer_mark_all(const struct offer_list *list)
 			ret = offer_refuse(list->bos[i], "is used by what waits", -EBUSY);
 	for (i = 0; i < list->count && ret; i++)
 		WRITE_ONCE(list->bos[i]->offer.rank, PAGODA_OFFER_NONE);
+	for (i = 0; i < list->count; i++)
+		pagoda_wish_changed(list->bos[i]);
 	return ret;
 }
 

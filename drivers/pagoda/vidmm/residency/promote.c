@@ -117,16 +117,13 @@ static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
 /* Moves an allocation to free VRAM. Returns -EDQUOT if that exceeds the client's budget. */
 static int promote_place(struct pagoda_bo *bo)
 {
-	struct pagoda_budget_part *part = &bo->part;
-	struct pagoda_budget_growth growth = { .parts = &part, .count = 1, .asked = 1 };
 	struct pagoda_operation op = { .ttm.no_wait_gpu = true };
-	int ret;
+	struct pagoda_budget_info info;
 
-	if (pagoda_budget_expect(&bo->client->budget, &growth, true))
+	pagoda_budget_info(&bo->client->budget, bo->part.prefers, &info);
+	if (info.usage + bo->part.bytes > info.budget)
 		return -EDQUOT;
-	ret = pagoda_bo_place(bo, pagoda_bo_placement_free, &op);
-	pagoda_budget_arrived(&bo->client->budget, &growth);
-	return ret;
+	return pagoda_bo_place(bo, pagoda_bo_placement_free, &op);
 }
 
 /*

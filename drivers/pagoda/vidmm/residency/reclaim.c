@@ -144,6 +144,7 @@ static void reclaim_one(struct reclaim *list, struct pagoda_bo *bo)
 {
 	pagoda_offer_left_vram(bo);
 	WRITE_ONCE(bo->offer.rank, PAGODA_OFFER_NONE);
+	pagoda_wish_changed(bo);
 	bo->offer.discarded = false;
 	if (bo->vm.private_to)
 		reclaim_show(bo);

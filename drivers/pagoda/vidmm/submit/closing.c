@@ -304,6 +304,7 @@ static void handle_set_client(struct pagoda_bo *bo, struct pagoda_client *client
 		kref_get(&client->kref);
 		bo->client = client;
 		pagoda_bo_charge(bo, segment);
+		pagoda_wish_changed(bo);
 	}
 	dma_resv_unlock(bo->ttm.base.resv);
 }

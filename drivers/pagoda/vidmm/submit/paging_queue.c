@@ -54,7 +54,6 @@ struct paging_request {
 	bool held;				/* pagoda_offer_prevent() was called for @bos */
 	u32 flags;				/* DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* */
 	u64 value;				/* point of the queue's timeline */
-	struct pagoda_budget_growth growth;	/* expected growth of the client's usage */
 	bool tried;				/* failed before, so that @give_up is set */
 	unsigned long give_up;			/* jiffies at which repetitions end */
 	u32 idle;				/* EVICT: number of @bos that were waited for */
@@ -69,15 +68,6 @@ static struct paging_request *request_of(struct pagoda_deferred_item *item)
 /* ---- Requests ------------------------------------------------------------------- */
 
 /*
- * Ends the growth that the client's budget expects of the request. Called before the point signals:
- * a waiter may query the budget next.
- */
-static void request_settle(struct paging_request *request)
-{
-	pagoda_budget_arrived(&request->queue->client->budget, &request->growth);
-}
-
-/*
  * Undoes pagoda_offer_prevent(). Called before the point signals: a waiter may offer the
  * allocations next.
  */
@@ -90,13 +80,11 @@ static void request_let_go(struct paging_request *request)
 
 static void request_free(struct paging_request *request)
 {
-	request_settle(request);
 	request_let_go(request);
 	while (request->count)
 		drm_gem_object_put(pagoda_bo_gem(request->bos[--request->count]));
 	kvfree(request->bos);
 	dma_fence_put(request->users);
-	kvfree(request->growth.parts);
 	pagoda_syncs_put(&request->syncs);
 	pagoda_paging_queue_put(request->queue);
 	kfree(request);
@@ -253,7 +241,6 @@ static void request_fail(struct paging_request *request, int error)
 
 	drm_dbg_driver(queue->vidmm->drm, "value %llu of a paging queue failed: %d\n",
 		       request->value, error);
-	request_settle(request);
 	/* Note the value before its point exists, for paging_queue_failed() to find the value. */
 	spin_lock(&queue->failures_lock);
 	queue->failures[queue->nr_failures++ % PAGODA_PAGING_FAILURES] = request->value;
@@ -276,8 +263,6 @@ static int paging_make(struct pagoda_deferred *pager, struct pagoda_deferred_ite
 	struct dma_fence *fence = NULL;
 	int ret = request_run(request, &fence);
 
-	if (!paging_lacks_memory(ret))
-		request_settle(request);
 	if (!ret) {
 		request_let_go(request);
 		pagoda_syncs_signal(pager->vidmm, &request->syncs, fence);
@@ -480,20 +465,17 @@ void pagoda_paging_queue_state(struct pagoda_paging_queue *queue,
 }
 
 /*
- * Queues a request for the pager: MAKE_RESIDENT if @growth isn't NULL, else EVICT. Sets
- * @args->value. Returns 0, and the request owns what @growth points to; or -ENOMEM.
+ * Queues a request for the pager: MAKE_RESIDENT if @make, else EVICT. Sets @args->value. Returns 0
+ * or -ENOMEM.
  */
 static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args,
-			  const struct pagoda_budget_growth *growth)
+			  bool make)
 {
-	struct paging_request *request = request_create(queue, args, growth);
+	struct paging_request *request = request_create(queue, args, make);
 
 	if (!request)
 		return -ENOMEM;
-	if (growth) {
-		request->growth = *growth;
-		request->held = true;
-	}
+	request->held = make;
 	/* The lock keeps the requests of the queue in the order of their values. */
 	mutex_lock(&queue->lock);
 	request->value = ++queue->given;
@@ -501,37 +483,6 @@ static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_pagin
 	args->value = request->value;
 	pagoda_deferred_add(queue->client->pager, &request->item);
 	mutex_unlock(&queue->lock);
-	return 0;
-}
-
-/*
- * Collects in @growth->parts the client's own allocations in @args, unless pinned: the request may
- * move these to their preferred segment. The first @growth->asked parts are of allocations that
- * aren't on the residency list yet. The budget isn't checked for the other ones: that was done when
- * they entered the list. Returns 0 or -ENOMEM.
- */
-static int paging_growth(struct pagoda_client *client, const struct pagoda_paging_args *args,
-			 struct pagoda_budget_growth *growth)
-{
-	u32 at, i;
-
-	*growth = (struct pagoda_budget_growth) {
-		.parts = kvmalloc_array(args->count, sizeof(*growth->parts), GFP_KERNEL_ACCOUNT),
-	};
-	if (!growth->parts)
-		return -ENOMEM;
-	for (i = 0; i < args->count; i++) {
-		struct pagoda_bo *bo = args->bos[i];
-
-		if (bo->client != client || READ_ONCE(bo->ttm.pin_count))
-			continue;
-		at = growth->count++;
-		growth->parts[at] = &bo->part;
-		if (pagoda_require_count(client, bo))
-			continue;
-		swap(growth->parts[at], growth->parts[growth->asked]);
-		growth->asked++;
-	}
 	return 0;
 }
 
@@ -556,33 +507,20 @@ void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_pagi
 static int paging_try_unoffered(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args)
 {
-	bool deny = args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET;
 	struct pagoda_client *client = queue->client;
-	struct pagoda_budget_growth growth;
-	int ret = paging_growth(client, args, &growth);
+	int ret;
 
+	if (args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET)
+		ret = pagoda_require_within(client, args->bos, args->count, &args->bytes_to_trim);
+	else
+		ret = pagoda_require(client, args->bos, args->count, &args->bytes_to_trim);
 	if (ret)
 		return ret;
-	args->bytes_to_trim = pagoda_budget_expect(&client->budget, &growth, deny);
-	if (args->bytes_to_trim) {
-		ret = -ENOMEM;
-		goto free_growth;
-	}
-	ret = pagoda_require(client, args->bos, args->count, &args->bytes_to_trim);
+	if (pagoda_residency_is_made(client, args->bos, args->count, false))
+		return 1;
+	ret = paging_enqueue(queue, args, true);
 	if (ret)
-		goto end_growth;
-	if (pagoda_residency_is_made(client, args->bos, args->count, false)) {
-		ret = 1;
-		goto end_growth;
-	}
-	ret = paging_enqueue(queue, args, &growth);
-	if (!ret)
-		return 0;
-	pagoda_require_take_back(client, args->bos, args->count);
-end_growth:
-	pagoda_budget_arrived(&client->budget, &growth);
-free_growth:
-	kvfree(growth.parts);
+		pagoda_require_take_back(client, args->bos, args->count);
 	return ret;
 }
 
@@ -656,9 +594,10 @@ static bool paging_must_leave(const struct pagoda_paging_args *args)
 
 /*
  * Sets &pagoda_bo.wish.released of allocations that are on no client's residency list any more:
- * promotion doesn't bring them back once they were evicted. A client that makes an allocation
- * resident meanwhile first raises &pagoda_bo.wish.required, then clears @released: if the clearing
- * comes before @released is set here, the second pagoda_require_clients() finds the raised count.
+ * these don't count as wanted, and promotion doesn't bring them back once they were evicted. A
+ * client that makes an allocation resident meanwhile first raises &pagoda_bo.wish.required, then
+ * clears @released: if the clearing comes before @released is set here, the second
+ * pagoda_require_clients() finds the raised count.
  */
 static void paging_let_go(const struct pagoda_paging_args *args)
 {
@@ -674,6 +613,7 @@ static void paging_let_go(const struct pagoda_paging_args *args)
 		smp_mb();
 		if (pagoda_require_clients(bo))
 			WRITE_ONCE(bo->wish.released, false);
+		pagoda_wish_changed(bo);
 	}
 }
 
@@ -706,7 +646,7 @@ int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_
 	if (ret)
 		return ret;
 	paging_let_go(args);
-	if (!paging_must_leave(args) || paging_enqueue(queue, args, NULL))
+	if (!paging_must_leave(args) || paging_enqueue(queue, args, false))
 		pagoda_paging_is_made(queue, args);
 	args->bytes_to_trim = pagoda_budget_excess(&client->budget);
 	return 0;

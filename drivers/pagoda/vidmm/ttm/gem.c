@@ -66,6 +66,11 @@ void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo)
 
 void pagoda_bo_gem_free(struct drm_gem_object *obj)
 {
+	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
+
+	/* TTM may defer the end of the allocation until idle: from now on it isn't wanted. */
+	WRITE_ONCE(bo->wish.released, true);
+	pagoda_wish_changed(bo);
 	ttm_bo_fini(drm_gem_ttm_of_gem(obj));
 }
 
