@@ -3,6 +3,7 @@
  * Events as a program reads them: which listeners of which clients are told, how events add up, and
  * what comes at the end.
  */
+#include <linux/delay.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -64,10 +65,19 @@ static void events_end(struct events_test *t)
 	pagoda_client_put(t->other);
 }
 
-/* Waits for the work item that reports events of budgets and of the device. */
+/*
+ * Waits for the work items that report events of the device and of budgets, without the time that
+ * the latter lets pass between two looks. A look may be running, and begins that time anew: it has
+ * to end first.
+ */
 static void events_settle(struct events_test *t)
 {
-	flush_work(&t->rig->vidmm->listeners->work);
+	struct pagoda_listeners *all = t->rig->vidmm->listeners;
+
+	flush_work(&all->work);
+	flush_delayed_work(&all->budgets);
+	all->next = 0;
+	flush_delayed_work(&all->budgets);
 }
 
 /* Reads at most @room events; returns their number or a negative errno. */
@@ -107,7 +117,7 @@ static void events_expect(struct events_test *t, u32 ear, u32 type, u64 count, u
 	KUNIT_EXPECT_EQ_MSG(t->test, value, event.value, "listener %u, type %u", ear, type);
 }
 
-/* No listener reads an event other than BUDGET_CHANGED, which other clients' usage causes. */
+/* No listener reads an event other than BUDGET_CHANGED, which other clients' wants cause. */
 static void events_expect_silence(struct events_test *t)
 {
 	struct drm_pagoda_event events[8];
@@ -243,12 +253,20 @@ static void events_evicted_adds_up(struct kunit *test)
 	events_end(&t);
 }
 
+static u64 events_budget(struct pagoda_client *client)
+{
+	struct pagoda_budget_info info;
+
+	pagoda_budget_info(&client->budget, LOCAL, &info);
+	return info.budget;
+}
+
 static u64 events_over(struct pagoda_client *client)
 {
 	struct pagoda_budget_info info;
 
 	pagoda_budget_info(&client->budget, LOCAL, &info);
-	return info.usage > info.budget ? info.usage - info.budget : 0;
+	return info.wanted > info.budget ? info.wanted - info.budget : 0;
 }
 
 /* Reserves all that is available, or nothing. */
@@ -262,7 +280,10 @@ static void events_reserve(struct events_test *t, struct pagoda_client *client, 
 	events_settle(t);
 }
 
-/* TRIM is sent each time that a client exceeds its budget, also by less than the time before. */
+/*
+ * TRIM is sent each time that a client comes to want more than its budget, also by less than the
+ * time before.
+ */
 static void events_trim_again(struct kunit *test)
 {
 	struct events_test t = events_make(test);
@@ -292,16 +313,16 @@ static void events_trim_again(struct kunit *test)
 	events_end(&t);
 }
 
-/* While a client's excess grows, TRIM says how large the excess is, not by how much it grew. */
-static void events_trim_grows(struct kunit *test)
+/* TRIM says how much more a client wants than its budget. */
+static void events_trim_says_excess(struct kunit *test)
 {
 	struct events_test t = events_make(test);
 	struct drm_pagoda_event event;
-	struct pagoda_bo *bos[7];
+	struct pagoda_bo *bos[6];
 	u64 before;
-	u32 i, last = ARRAY_SIZE(bos) - 1;
+	u32 i;
 
-	for (i = 0; i < last; i++)
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
 		bos[i] = events_bring(&t, NULL);
 	events_reserve(&t, t.other, true);
 	before = events_over(t.rig->client);
@@ -310,15 +331,6 @@ static void events_trim_grows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, before, event.value);
 	events_one(&t, 1, DRM_PAGODA_EVENT_TRIM);
 	events_expect_silence(&t);
-	bos[last] = events_bring(&t, NULL);
-	pagoda_rig_settle(t.rig);
-	events_settle(&t);
-	KUNIT_ASSERT_GT(test, events_over(t.rig->client), before);
-	for (i = 0; i < EARS - 1; i++) {
-		event = events_one(&t, i, DRM_PAGODA_EVENT_TRIM);
-		KUNIT_EXPECT_GE(test, event.count, 1ull);
-		KUNIT_EXPECT_EQ(test, events_over(t.rig->client), event.value);
-	}
 	events_reserve(&t, t.other, false);
 	close_all(bos, ARRAY_SIZE(bos));
 	events_end(&t);
@@ -350,6 +362,181 @@ static void events_between_peek_and_consume(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 3 * BYTES, (u64)news[1].value);
 	events_expect(&t, 1, DRM_PAGODA_EVENT_EVICTED, 2, 4 * BYTES);
 	events_expect_silence(&t);
+	events_end(&t);
+}
+
+/* ---- How often budgets are reported --------------------------------------------------- */
+
+#define CROWD		16u
+#define EACH		3u
+#define CROWD_PAGES	40u	/* two of them are more than a share, all together twice VRAM */
+
+static struct pagoda_bo *events_make_for(struct events_test *t, struct pagoda_client *client,
+					 u32 pages)
+{
+	const struct pagoda_bo_params params = {
+		.size = pages * PAGE_SIZE, .flags = CPU, .supported = SUBMIT_VRAM,
+	};
+	struct pagoda_bo *bo = test_ok(t->test, pagoda_bo_create(t->rig->vidmm, client, &params));
+
+	KUNIT_ASSERT_EQ(t->test, 0, make_resident(t->rig, bo));
+	return bo;
+}
+
+/*
+ * Clients that all want more than their share evict each other, want something else, and want more
+ * or less, but always more than their share: no listener reads an event.
+ */
+static void events_stand_still(struct kunit *test)
+{
+	struct events_test t = events_make(test);
+	struct pagoda_bo **bos = test_zalloc(test, CROWD * EACH * sizeof(*bos));
+	struct pagoda_client *clients[CROWD];
+	struct file *files[CROWD];
+	struct drm_pagoda_event event;
+	u64 evictions, budget;
+	u32 i, round, one;
+
+	for (i = 0; i < CROWD; i++) {
+		clients[i] = pagoda_client_create(t.rig->vidmm);
+		KUNIT_ASSERT_NOT_NULL(test, clients[i]);
+	}
+	for (i = 0; i < CROWD * EACH; i++)
+		bos[i] = events_make_for(&t, clients[i % CROWD], CROWD_PAGES);
+	for (i = 0; i < CROWD; i++)
+		files[i] = events_open(&t, clients[i]);
+	budget = events_budget(clients[0]);
+	KUNIT_EXPECT_EQ(test, budget, (t.rig->vidmm->budgets->pool[LOCAL] / CROWD) & PAGE_MASK);
+	evictions = atomic64_read(&t.rig->vidmm->stats.evictions);
+	for (round = 0; round < 2 * EACH; round++) {
+		for (i = 0; i < CROWD * EACH; i++) {
+			one = (round * 7 + i * 5) % (CROWD * EACH);
+			KUNIT_ASSERT_EQ(test, 0, make_resident(t.rig, bos[one]));
+		}
+		events_settle(&t);
+		/* Each client wants one allocation less, then one more. */
+		for (i = 0; i < CROWD; i++) {
+			one = i + round % EACH * CROWD;
+			KUNIT_ASSERT_EQ(test, 0, evict(t.rig, bos[one]));
+			events_settle(&t);
+			KUNIT_ASSERT_EQ(test, 0, make_resident(t.rig, bos[one]));
+		}
+		events_settle(&t);
+		for (i = 0; i < CROWD; i++)
+			KUNIT_EXPECT_EQ(test, budget, events_budget(clients[i]));
+	}
+	KUNIT_EXPECT_LE(test, evictions + CROWD * EACH,
+			(u64)atomic64_read(&t.rig->vidmm->stats.evictions));
+	for (i = 0; i < CROWD; i++) {
+		fput(t.files[0]);
+		t.files[0] = files[i];
+		KUNIT_EXPECT_EQ_MSG(test, -EAGAIN, events_read(&t, 0, &event, 1), "client %u", i);
+	}
+	flush_delayed_fput();
+	close_all(bos, CROWD * EACH);
+	for (i = 0; i < CROWD; i++)
+		pagoda_client_put(clients[i]);
+	events_end(&t);
+}
+
+#define STORM		6u
+
+/* Last BUDGET_CHANGED and TRIM that a listener has read. */
+struct events_last {
+	u64 budget;
+	u64 trim;
+};
+
+/* Reads what the first listener was told in a second: of each kind at most three. */
+static void events_read_few(struct events_test *t, struct events_last *last)
+{
+	struct drm_pagoda_event events[8];
+	int count = events_read(t, 0, events, ARRAY_SIZE(events)), i;
+
+	for (i = 0; i < count; i++) {
+		KUNIT_EXPECT_LE_MSG(t->test, events[i].count, 3ull, "type %u", events[i].type);
+		if (events[i].type == DRM_PAGODA_EVENT_BUDGET_CHANGED)
+			last->budget = events[i].value;
+		else if (events[i].type == DRM_PAGODA_EVENT_TRIM)
+			last->trim = events[i].value;
+	}
+}
+
+/* Waits for a look that is due within a second. */
+static void events_wait_look(struct events_test *t)
+{
+	msleep(1100);
+	/* The work item's timer has expired before that of the sleep. */
+	flush_work(&t->rig->vidmm->listeners->budgets.work);
+}
+
+/* For a second the other client wants one after the other of its allocations, or no longer. */
+static void events_storm(struct events_test *t, struct pagoda_bo **bos)
+{
+	unsigned long end = jiffies + HZ;
+	u32 step;
+
+	for (step = 0; time_before(jiffies, end); step++) {
+		struct pagoda_bo *bo = bos[step % STORM];
+
+		KUNIT_ASSERT_EQ(t->test, 0, step / STORM % 2 ? evict(t->rig, bo) :
+							       make_resident(t->rig, bo));
+		fsleep(2000);
+	}
+	KUNIT_EXPECT_LT(t->test, STORM, step);
+}
+
+/*
+ * The situation changes in many small steps within a second: a client is told at most three times,
+ * and of the last state within another second.
+ */
+static void events_are_few(struct kunit *test)
+{
+	struct events_test t = events_make(test);
+	struct pagoda_bo *mine[STORM], *theirs[STORM];
+	struct events_last last = {};
+	u32 i;
+
+	for (i = 0; i < STORM; i++) {
+		mine[i] = events_make_for(&t, t.rig->client, PIECE);
+		theirs[i] = events_make_for(&t, t.other, PIECE);
+		KUNIT_ASSERT_EQ(test, 0, evict(t.rig, theirs[i]));
+	}
+	events_expect_silence(&t);
+	events_storm(&t, theirs);
+	events_read_few(&t, &last);
+	/* The other client has arrived. */
+	for (i = 0; i < STORM; i++)
+		KUNIT_ASSERT_EQ(test, 0, make_resident(t.rig, theirs[i]));
+	events_wait_look(&t);
+	events_read_few(&t, &last);
+	KUNIT_EXPECT_NE(test, 0ull, events_over(t.rig->client));
+	KUNIT_EXPECT_EQ(test, last.trim, events_over(t.rig->client));
+	KUNIT_EXPECT_EQ(test, last.budget, events_budget(t.rig->client));
+	events_storm(&t, theirs);
+	events_read_few(&t, &last);
+	/* It wants nothing any more. */
+	for (i = 0; i < STORM; i++)
+		KUNIT_ASSERT_EQ(test, 0, evict(t.rig, theirs[i]));
+	events_wait_look(&t);
+	events_read_few(&t, &last);
+	KUNIT_EXPECT_EQ(test, 0ull, events_over(t.rig->client));
+	KUNIT_EXPECT_EQ(test, last.budget, events_budget(t.rig->client));
+	/* No look is due any more: the next change is told at once. */
+	events_wait_look(&t);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&t.other->budget, LOCAL, BYTES));
+	flush_delayed_work(&t.rig->vidmm->listeners->budgets);
+	events_expect(&t, 0, DRM_PAGODA_EVENT_BUDGET_CHANGED, 1, events_budget(t.rig->client));
+	/* A change that is too small to matter isn't told; small changes add up. */
+	for (i = 1; i <= 4; i++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&t.other->budget, LOCAL,
+							       BYTES + i * 5 * PAGE_SIZE));
+		events_settle(&t);
+		events_expect(&t, 0, DRM_PAGODA_EVENT_BUDGET_CHANGED, i == 3,
+			      i == 3 ? events_budget(t.rig->client) : 0);
+	}
+	close_all(mine, STORM);
+	close_all(theirs, STORM);
 	events_end(&t);
 }
 
@@ -418,8 +605,10 @@ static struct kunit_case events_cases[] = {
 	KUNIT_CASE(events_losses_reach_all),
 	KUNIT_CASE(events_evicted_adds_up),
 	KUNIT_CASE(events_trim_again),
-	KUNIT_CASE(events_trim_grows),
+	KUNIT_CASE(events_trim_says_excess),
 	KUNIT_CASE(events_between_peek_and_consume),
+	KUNIT_CASE(events_stand_still),
+	KUNIT_CASE(events_are_few),
 	KUNIT_CASE(events_end_with_the_client),
 	KUNIT_CASE(events_end_with_the_device),
 	KUNIT_CASE(events_join_after_the_device),

@@ -105,15 +105,15 @@ TEST_F(events, budget_changed)
 	EXPECT_EQ(before - self->most, event.value);
 	EXPECT_EQ(budget(self->fd), event.value);
 	EXPECT_FALSE(is_readable(self->events, 0));
-	/* What is missed is counted, and the last one is what is told. */
-	for (n = 1; n <= 5; n++)
-		ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, n * self->dev.page));
+	/* Of many changes at a time the last one is told, and few others. */
+	for (n = 0; n < 100; n++)
+		ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, (1 + n % 5) * self->size));
 	do {
 		ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
 		count += event.count;
-	} while (event.value != before - 5 * self->dev.page);
+	} while (event.value != before - 5 * self->size);
 	EXPECT_LE(1, count);
-	EXPECT_GE(5, count);
+	EXPECT_GE(3, count);
 	/* What the client does itself is no news. */
 	ASSERT_EQ(0, pagoda_set_reservation(self->fd, LOCAL, self->dev.page));
 	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, 0));

@@ -138,8 +138,8 @@ TRACE_EVENT(pagoda_bo_free,
 );
 
 /*
- * The budget or the usage, in bytes, of a client with a file of events changed; both are 0 when
- * that file is closed.
+ * The budget last reported, or the usage, in bytes, of a client with a file of events changed; both
+ * are 0 when that file is closed.
  */
 TRACE_EVENT(pagoda_budget,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 budget, u64 usage),
@@ -164,8 +164,8 @@ TRACE_EVENT(pagoda_budget,
 );
 
 /*
- * A client with a file of events is told to trim: its usage exceeds its budget by @excess bytes, by
- * more than before.
+ * A client with a file of events is told to trim: it wants @excess bytes more than the budget last
+ * reported.
  */
 TRACE_EVENT(pagoda_trim,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 excess),

@@ -1257,11 +1257,15 @@ struct drm_pagoda_set_reservation {
 
 /** enum drm_pagoda_event_type - Events that a client reads from a file of EVENTS. */
 enum drm_pagoda_event_type {
-	/** @DRM_PAGODA_EVENT_BUDGET_CHANGED: the client's budget of a group is @value bytes now */
+	/**
+	 * @DRM_PAGODA_EVENT_BUDGET_CHANGED: the client's budget of a group is @value bytes now,
+	 * which differs from the value of the last such event by more than a 64th
+	 */
 	DRM_PAGODA_EVENT_BUDGET_CHANGED = 1,
 	/**
-	 * @DRM_PAGODA_EVENT_TRIM: the client uses @value bytes of a group more than its budget,
-	 * and the excess has grown
+	 * @DRM_PAGODA_EVENT_TRIM: the client wants @value bytes of a group more than its budget,
+	 * as last reported, after it wanted no more than that or the budget became smaller. It
+	 * isn't told again while it goes on to want more
 	 */
 	DRM_PAGODA_EVENT_TRIM = 2,
 	/**
@@ -1313,6 +1317,10 @@ struct drm_pagoda_event {
  *
  * The file tells of events of the calling client that happen after this call. If a client has
  * several files, each of them tells of all events.
+ *
+ * BUDGET_CHANGED and TRIM come at once if budgets haven't changed for a second, else within a
+ * second: each of them at most once a second for a group, with the last state. All other events
+ * come at once.
  */
 struct drm_pagoda_events {
 	__u32 flags;

@@ -21,6 +21,7 @@
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/budget.h"
 #include "vidmm/ledger/client.h"
+#include "vidmm/ledger/events.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/segment/segment.h"
 #include "vidmm/stream/stream.h"
@@ -33,10 +34,12 @@
  */
 void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment)
 {
-	if (bo->client)
+	if (bo->client) {
 		pagoda_budget_charge(&bo->client->budget, &bo->part, segment);
-	else
+		pagoda_ears_trace_usage(bo->client);
+	} else {
 		bo->part.segment = segment;
+	}
 }
 
 /*

@@ -101,7 +101,7 @@ enum pagoda_object {
 
 /**
  * struct pagoda_client - State of an open DRM file
- * @budget: Usage, reservation and expected growth of video memory
+ * @budget: Usage, wants and reservation of video memory
  * @traffic: Moves of the client's allocations
  * @pace: Limit of the bytes that leave VRAM for the client's jobs
  * @ears: Event listeners of the client

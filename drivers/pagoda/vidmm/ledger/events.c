@@ -67,33 +67,39 @@ static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group,
 	spin_unlock_irqrestore(&listener->wait.lock, flags);
 }
 
-/* Traces each change of the budget or the usage, also a change that is no event. */
-static void listener_trace(struct pagoda_listener *listener, u32 group,
-			   const struct pagoda_budget_info *info)
+static void listener_trace(struct pagoda_listener *listener, u32 group, u64 usage)
 {
-	if (info->budget != listener->budget[group] || info->usage != listener->usage[group])
-		trace_pagoda_budget(dev_name(listener->vidmm->drm->dev), listener->pid, group,
-				    info->budget, info->usage);
-	listener->usage[group] = info->usage;
+	trace_pagoda_budget(dev_name(listener->vidmm->drm->dev), listener->pid, group,
+			    READ_ONCE(listener->budget[group]), usage);
+}
+
+static bool budget_is_news(u64 told, u64 budget)
+{
+	return abs_diff(told, budget) > told / PAGODA_BUDGET_STEP;
 }
 
 static void listener_look_at_budget(struct pagoda_listener *listener, u32 group)
 {
+	u64 told = listener->budget[group], excess = 0;
 	struct pagoda_budget_info info;
-	u64 excess;
+	bool shrunk = false;
 
 	pagoda_budget_info(&listener->client->budget, group, &info);
-	listener_trace(listener, group, &info);
-	if (info.budget != listener->budget[group])
-		listener_tell(listener, DRM_PAGODA_EVENT_BUDGET_CHANGED, group, info.budget);
-	excess = info.usage > info.budget ? info.usage - info.budget : 0;
-	if (excess > listener->excess[group]) {
+	if (budget_is_news(told, info.budget)) {
+		shrunk = info.budget < told;
+		told = info.budget;
+		WRITE_ONCE(listener->budget[group], told);
+		listener_trace(listener, group, info.usage);
+		listener_tell(listener, DRM_PAGODA_EVENT_BUDGET_CHANGED, group, told);
+	}
+	if (info.wanted > told)
+		excess = info.wanted - told;
+	if (excess && (shrunk || !listener->over[group])) {
 		listener_tell(listener, DRM_PAGODA_EVENT_TRIM, group, excess);
 		trace_pagoda_trim(dev_name(listener->vidmm->drm->dev), listener->pid, group,
 				  excess);
 	}
-	listener->budget[group] = info.budget;
-	listener->excess[group] = excess;
+	listener->over[group] = excess;
 }
 
 static void listener_look_at_device(struct pagoda_listener *listener)
@@ -115,19 +121,35 @@ static void listeners_work(struct work_struct *work)
 {
 	struct pagoda_listeners *all = container_of(work, struct pagoda_listeners, work);
 	struct pagoda_listener *listener;
-	u32 group;
 
 	mutex_lock(&all->lock);
-	list_for_each_entry(listener, &all->list, link) {
+	list_for_each_entry(listener, &all->list, link)
 		listener_look_at_device(listener);
+	mutex_unlock(&all->lock);
+}
+
+static void listeners_budgets(struct work_struct *work)
+{
+	struct pagoda_listeners *all = container_of(to_delayed_work(work),
+						    struct pagoda_listeners, budgets);
+	struct pagoda_listener *listener;
+	u64 now = get_jiffies_64();
+	u32 group;
+
+	if (time_before64(now, all->next)) {
+		queue_delayed_work(system_dfl_wq, &all->budgets, all->next - now);
+		return;
+	}
+	all->next = now + PAGODA_BUDGET_PERIOD;
+	mutex_lock(&all->lock);
+	list_for_each_entry(listener, &all->list, link)
 		for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
 			listener_look_at_budget(listener, group);
-	}
 	mutex_unlock(&all->lock);
 }
 
 /**
- * pagoda_listeners_kick() - Have the work item look for changed budgets and resets
+ * pagoda_listeners_kick() - Have a work item look for resets
  * @all: The device's listeners
  *
  * Context: Any, including the dma_fence signalling path.
@@ -138,6 +160,20 @@ void pagoda_listeners_kick(struct pagoda_listeners *all)
 	smp_mb();
 	if (atomic_read(&all->count))
 		queue_work(system_dfl_wq, &all->work);
+}
+
+/**
+ * pagoda_listeners_budgets_changed() - Have a work item look for changed budgets
+ * @all: The device's listeners
+ *
+ * Context: Any, including the dma_fence signalling path.
+ */
+void pagoda_listeners_budgets_changed(struct pagoda_listeners *all)
+{
+	/* Pairs with pagoda_listener_join(), as in pagoda_listeners_kick(). */
+	smp_mb();
+	if (atomic_read(&all->count))
+		queue_delayed_work(system_dfl_wq, &all->budgets, 0);
 }
 
 static void ears_tell(struct pagoda_ears *ears, u32 type, u32 group, u64 value)
@@ -166,6 +202,23 @@ void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes)
 	ears_tell(ears, DRM_PAGODA_EVENT_EVICTED, group, bytes);
 }
 
+/* Traces what a client uses, if the client has listeners. Any context but interrupts. */
+void pagoda_ears_trace_usage(struct pagoda_client *client)
+{
+	struct pagoda_listener *listener;
+	unsigned long flags;
+	u32 group;
+
+	if (!trace_pagoda_budget_enabled())
+		return;
+	spin_lock_irqsave(&client->ears.lock, flags);
+	list_for_each_entry(listener, &client->ears.listeners, of_client)
+		for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+			listener_trace(listener, group,
+				       pagoda_budget_usage(&client->budget, group));
+	spin_unlock_irqrestore(&client->ears.lock, flags);
+}
+
 /* Wakes readers: no event follows, because the client's DRM file is closed. Any context. */
 void pagoda_ears_close(struct pagoda_ears *ears)
 {
@@ -192,6 +245,7 @@ int pagoda_listeners_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_
 	mutex_init(&all->lock);
 	INIT_LIST_HEAD(&all->list);
 	INIT_WORK(&all->work, listeners_work);
+	INIT_DELAYED_WORK(&all->budgets, listeners_budgets);
 	return 0;
 }
 
@@ -213,6 +267,7 @@ void pagoda_listeners_stop(struct pagoda_listeners *all)
 void pagoda_listeners_fini(struct pagoda_listeners *all)
 {
 	cancel_work_sync(&all->work);
+	cancel_delayed_work_sync(&all->budgets);
 	mutex_destroy(&all->lock);
 }
 
@@ -234,15 +289,14 @@ void pagoda_listener_join(struct pagoda_listener *listener)
 
 	mutex_lock(&all->lock);
 	atomic_inc(&all->count);
-	/* Pairs with pagoda_listeners_kick(): @work is queued, or the change is seen below. */
+	/* Pairs with pagoda_listeners_kick(): work is queued, or the change is seen below. */
 	smp_mb__after_atomic();
 	/* Record the present budgets as reported: only later changes are events. */
 	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++) {
 		pagoda_budget_info(&listener->client->budget, group, &info);
-		listener_trace(listener, group, &info);
 		listener->budget[group] = info.budget;
-		if (info.usage > info.budget)
-			listener->excess[group] = info.usage - info.budget;
+		listener->over[group] = info.wanted > info.budget;
+		listener_trace(listener, group, info.usage);
 	}
 	listener->resets = pagoda_reset_count(listener->vidmm);
 	listener->gone = READ_ONCE(all->gone);
@@ -258,7 +312,6 @@ void pagoda_listener_leave(struct pagoda_listener *listener)
 {
 	struct pagoda_listeners *all = listener->vidmm->listeners;
 	struct pagoda_ears *ears = &listener->client->ears;
-	const struct pagoda_budget_info over = {};
 	u32 group;
 
 	spin_lock_irq(&ears->lock);
@@ -267,8 +320,10 @@ void pagoda_listener_leave(struct pagoda_listener *listener)
 	mutex_lock(&all->lock);
 	list_del(&listener->link);
 	atomic_dec(&all->count);
-	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
-		listener_trace(listener, group, &over);
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++) {
+		listener->budget[group] = 0;
+		listener_trace(listener, group, 0);
+	}
 	mutex_unlock(&all->lock);
 }
 

@@ -7,8 +7,14 @@
  * happens, no thread waits for a client that doesn't read, and nothing can overflow.
  *
  * Losses of content and evictions are reported where they happen, also in the dma_fence
- * signalling path, under spinlocks only. Changes of budgets and resets are found by a work
- * item, which the code that causes them queues.
+ * signalling path, under spinlocks only. Resets and changes of budgets are found by two work
+ * items, which the code that causes them queues.
+ *
+ * The work item for budgets looks at once, and then not again for %PAGODA_BUDGET_PERIOD, however
+ * often budgets change meanwhile; the next look finds the last state. A look reports a budget
+ * that is materially different from the one last reported. It tells a client to trim when the
+ * client has come to want more than the budget last reported, or wants more and that budget became
+ * smaller; not when the client wants still more.
  */
 #ifndef PAGODA_VIDMM_LEDGER_EVENTS_H
 #define PAGODA_VIDMM_LEDGER_EVENTS_H
@@ -27,12 +33,23 @@ struct pagoda_client;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
 
+/** PAGODA_BUDGET_PERIOD: jiffies between two looks at the budgets, at least. */
+#define PAGODA_BUDGET_PERIOD	HZ
+
+/**
+ * PAGODA_BUDGET_STEP: a budget differs materially from the one last reported if they differ by more
+ * than the latter divided by this.
+ */
+#define PAGODA_BUDGET_STEP	64
+
 /**
  * struct pagoda_listeners - All listeners of a device
  * @lock: Protects @list; nothing is allocated with @lock held
  * @list: List of struct pagoda_listener
  * @count: Number of listeners, read without @lock
- * @work: Reports changed budgets, resets and @gone to all listeners
+ * @work: Reports resets and @gone to all listeners
+ * @budgets: Reports changed budgets to all listeners
+ * @next: get_jiffies_64() from which on @budgets looks again; used by @budgets only
  * @gone: The device is gone, or won't be used again
  */
 struct pagoda_listeners {
@@ -40,6 +57,8 @@ struct pagoda_listeners {
 	struct list_head list;
 	atomic_t count;
 	struct work_struct work;
+	struct delayed_work budgets;
+	u64 next;
 	bool gone;
 };
 
@@ -77,9 +96,8 @@ struct pagoda_listener_slot {
  * @slots: Unread events by kind
  * @pid: Process that opened the file, for traces
  * @budget: Budget last reported, by segment group; all members from here to @gone are protected by
- *	&pagoda_listeners.lock
- * @usage: Usage last traced, by segment group
- * @excess: Bytes of usage beyond the budget when that was last looked at, by segment group
+ *	&pagoda_listeners.lock, but @budget is read for traces without it
+ * @over: The client wanted more than @budget when that was last looked at, by segment group
  * @resets: Number of resets of the device last reported
  * @gone: The device's loss was reported
  * @closed: The client's DRM file was closed: no event follows
@@ -94,8 +112,7 @@ struct pagoda_listener {
 	struct pagoda_listener_slot slots[PAGODA_LISTENER_SLOTS];
 	int pid;
 	u64 budget[PAGODA_BUDGET_GROUPS];
-	u64 usage[PAGODA_BUDGET_GROUPS];
-	u64 excess[PAGODA_BUDGET_GROUPS];
+	bool over[PAGODA_BUDGET_GROUPS];
 	u64 resets;
 	bool gone;
 	bool closed;
@@ -106,10 +123,12 @@ void pagoda_listeners_gone(struct pagoda_listeners *all);
 void pagoda_listeners_stop(struct pagoda_listeners *all);
 void pagoda_listeners_fini(struct pagoda_listeners *all);
 void pagoda_listeners_kick(struct pagoda_listeners *all);
+void pagoda_listeners_budgets_changed(struct pagoda_listeners *all);
 void pagoda_ears_init(struct pagoda_ears *ears);
 void pagoda_ears_close(struct pagoda_ears *ears);
 void pagoda_ears_content_lost(struct pagoda_ears *ears);
 void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes);
+void pagoda_ears_trace_usage(struct pagoda_client *client);
 void pagoda_listener_join(struct pagoda_listener *listener);
 void pagoda_listener_leave(struct pagoda_listener *listener);
 bool pagoda_listener_has_news(struct pagoda_listener *listener);

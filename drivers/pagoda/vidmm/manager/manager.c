@@ -154,7 +154,7 @@ static void manager_budgets_changed(void *owner)
 {
 	struct pagoda_vidmm *vidmm = owner;
 
-	pagoda_listeners_kick(vidmm->listeners);
+	pagoda_listeners_budgets_changed(vidmm->listeners);
 	pagoda_promote_kick(vidmm);
 }
 
