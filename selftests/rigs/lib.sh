@@ -24,9 +24,8 @@ key() {
 	done | sha256sum | cut -c1-12
 }
 
-# What sparse is told: its warnings are errors. An object with one isn't kept, so the next run warns again. Kernels that
-# say __typeof_unqual__ would do without a sparse that doesn't know it; nothing but qualifiers depends on it.
-CHECKED=(C=1 CF='-Wsparse-error -D__typeof_unqual__=__typeof__')
+# Sparse looks at what is compiled, its warnings are errors. An object with one isn't kept, so the next run warns again.
+CHECKED=(C=1 CF=-Wsparse-error)
 # How modules are built, but for those that are measured. The stock kernel's: warnings are errors, each file is compiled
 # and looked at by itself, without what only a debugger reads. All others: a folder at a time.
 STOCK_MODULES=(W=1e "${CHECKED[@]}" KCFLAGS=-g0 CONFIG_DEBUG_INFO_BTF_MODULES=)
