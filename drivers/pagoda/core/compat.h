@@ -8,6 +8,7 @@
 #define PAGODA_COMPAT_H
 
 #include <linux/dma-buf.h>
+#include <linux/dma-fence-array.h>
 #include <linux/dma-fence.h>
 #include <linux/kthread.h>
 #include <linux/mmzone.h>
@@ -73,6 +74,23 @@ static inline bool gpu_buddy_block_is_split(struct gpu_buddy_block *block)
 #define GPU_BUDDY_CLEARED		DRM_BUDDY_CLEARED
 #define GPU_BUDDY_TRIM_DISABLE		DRM_BUDDY_TRIM_DISABLE
 #endif
+
+/*
+ * Returns a fence, of a context of its own, that signals when all of @fences have signalled; NULL
+ * without memory. If it succeeds, @fences and the references in it belong to the fence.
+ */
+static inline struct dma_fence *pagoda_fence_all(u32 count, struct dma_fence **fences)
+{
+	u64 context = dma_fence_context_alloc(1);
+	struct dma_fence_array *array;
+
+#ifdef PAGODA_HAVE_FENCE_ARRAY_ANY
+	array = dma_fence_array_create(count, fences, context, 1, false);
+#else
+	array = dma_fence_array_create(count, fences, context, 1);
+#endif
+	return array ? &array->base : NULL;
+}
 
 /* ---- TTM: references, pages, devices and pools -------------------------------- */
 

@@ -23,7 +23,6 @@
  * dependencies have signalled, the scheduler asks for a place on behalf of the job's context, in
  * pagoda_engine_prepare_job(), and waits for the job's turn fence.
  */
-#include <linux/dma-fence-array.h>
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
@@ -397,17 +396,16 @@ struct dma_fence *pagoda_engines_placed(struct pagoda_engines *engines)
 {
 	u32 room = PAGODA_EXEC_DEPTH * engines->count, count = 0, i;
 	struct dma_fence **fences = kcalloc(room, sizeof(*fences), GFP_KERNEL);
-	struct dma_fence_array *array = NULL;
+	struct dma_fence *all = NULL;
 
 	if (!fences)
 		return NULL;
 	for (i = 0; i < engines->count; i++)
 		count += places_collect(&engines->engine[i], fences + count, room - count);
 	if (count)
-		array = dma_fence_array_create(count, fences, dma_fence_context_alloc(1), 1,
-					       false);
-	if (array)
-		return &array->base;
+		all = pagoda_fence_all(count, fences);
+	if (all)
+		return all;
 	while (count)
 		dma_fence_put(fences[--count]);
 	kfree(fences);
