@@ -184,6 +184,7 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 	INIT_LIST_HEAD(&bo->vm.evicted);
 	INIT_LIST_HEAD(&bo->offer.entry);
 	INIT_LIST_HEAD(&bo->choice.tried);
+	INIT_LIST_HEAD(&bo->choice.kept);
 	RB_CLEAR_NODE(&bo->wish.promote.node);
 	bo_set_order(bo, params);
 	bo->part = (struct pagoda_budget_part) {

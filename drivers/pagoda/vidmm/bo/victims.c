@@ -251,13 +251,37 @@ static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *plac
 }
 
 /*
- * Waits for other operations until one of the victims that were passed over has left VRAM. Returns
- * false if none does.
+ * Returns an allocation in VRAM, with a reference, that another operation needs itself; NULL if
+ * there is none. Such an allocation is no candidate of the policy until that operation ends.
  */
-static bool victims_wait(const struct ttm_place *place, struct pagoda_operation *op,
-			 struct pagoda_dmem_claim *claim, struct victims_search *search)
+static struct pagoda_bo *victims_of_others(struct pagoda_victims *victims,
+					   const struct pagoda_operation *op)
+{
+	struct pagoda_bo *bo, *found = NULL;
+
+	spin_lock(&victims->lock);
+	list_for_each_entry(bo, &victims->kept, choice.kept) {
+		if (!bo->choice.in_vram ||
+		    dma_resv_locking_ctx(bo->ttm.base.resv) == &op->exec->ticket ||
+		    !kref_get_unless_zero(&bo->ttm.base.refcount))
+			continue;
+		found = bo;
+		break;
+	}
+	spin_unlock(&victims->lock);
+	return found;
+}
+
+/*
+ * Waits for other operations until one of the victims that were passed over, or an allocation that
+ * another operation needed itself, has left VRAM. Returns false if none does.
+ */
+static bool victims_wait(struct pagoda_victims *victims, const struct ttm_place *place,
+			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
+			 struct victims_search *search)
 {
 	struct pagoda_bo *bo;
+	bool done;
 
 	if (!op->exec)
 		return false;
@@ -267,7 +291,14 @@ static bool victims_wait(const struct ttm_place *place, struct pagoda_operation 
 		if (victims_take_held(bo, place, op, claim))
 			return true;
 	}
-	return false;
+	if (claim->interrupted || drm_exec_is_contended(op->exec))
+		return false;
+	bo = victims_of_others(victims, op);
+	if (!bo)
+		return false;
+	done = victims_take_held(bo, place, op, claim);
+	drm_gem_object_put(&bo->ttm.base);
+	return done;
 }
 
 static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
@@ -278,7 +309,7 @@ static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *pl
 
 	if (victims_take(want->vidmm, want->ttm.base.resv, place, op, claim, search))
 		return true;
-	if (!victims_wait(place, op, claim, search))
+	if (!victims_wait(want->vidmm->victims, place, op, claim, search))
 		return false;
 	/* Another operation has ended: look at all victims again. */
 	victims_put_back(want->vidmm->victims, search);

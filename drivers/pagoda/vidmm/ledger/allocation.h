@@ -119,6 +119,7 @@ struct pagoda_bo_tiling {
  * struct pagoda_bo_choice - State of an allocation for the choice of victims in VRAM (policy.c)
  * @item: The allocation, as the policy sees it
  * @tried: Entry in the list of victims that a search for room has tried to evict
+ * @kept: Entry in &pagoda_victims.kept while @keep is set
  * @jobs: &pagoda_vm_uses.jobs of the VM that the allocation is private to, when the allocation was
  *	last noted as written, as clean or as just copied; 0 if the allocation isn't private
  * @in_vram: The policy was told that the allocation is in VRAM
@@ -137,6 +138,7 @@ struct pagoda_bo_tiling {
 struct pagoda_bo_choice {
 	struct pagoda_policy_item item;
 	struct list_head tried;
+	struct list_head kept;
 	u64 jobs;
 	bool in_vram;
 	bool written;

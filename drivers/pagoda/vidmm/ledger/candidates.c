@@ -32,6 +32,7 @@ int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	if (!victims)
 		return -ENOMEM;
 	spin_lock_init(&victims->lock);
+	INIT_LIST_HEAD(&victims->kept);
 	victims->asked = !args->lru;
 	pagoda_policy_init(&victims->policy, pagoda_vidmm_vram_size(vidmm));
 	victims->policy.is_busy = victims_is_busy;
@@ -149,10 +150,13 @@ void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32
 		if (bos[i]->choice.keep == keep)
 			continue;
 		bos[i]->choice.keep = keep;
-		if (keep)
+		if (keep) {
+			list_add_tail(&bos[i]->choice.kept, &victims->kept);
 			pagoda_policy_hold(&victims->policy, &bos[i]->choice.item);
-		else
+		} else {
+			list_del_init(&bos[i]->choice.kept);
 			pagoda_victims_enter(victims, bos[i]);
+		}
 	}
 	spin_unlock(&victims->lock);
 }

@@ -44,14 +44,16 @@ struct pagoda_demand {
  * @lock: Protects @policy and the items of all allocations. Fences may be found signalled under
  *	this lock, and their callbacks run
  * @policy: Policy that chooses victims; its items are &pagoda_bo.choice.item
+ * @kept: Allocations with &pagoda_bo.choice.keep set, which aren't candidates of @policy
  * @asked: @policy chooses the victims; if false @policy is only told of uses, and TTM evicts
  *	the least recently used allocation
  * @trimmed: Bytes that pagoda_victims_trim() has evicted, for debugfs `trim` and for the reclaim of
  *	dmem cgroups
  */
 struct pagoda_victims {
-	spinlock_t lock;	/* protects policy, items */
+	spinlock_t lock;	/* protects policy, items, kept */
 	struct pagoda_policy policy;
+	struct list_head kept;
 	bool asked;
 	atomic64_t trimmed;
 };
