@@ -44,6 +44,7 @@ struct ttm_resource_manager;
  *	reservation another thread holds are passed over
  * @claim: Room that evictions make for the allocation that is brought to its place
  * @windows: Number of windows that were freed for the allocation (window.c)
+ * @waits: Number of waits for other operations, for the allocation (victims.c)
  * @evicted: Bytes of victims that left VRAM for the allocation, also if it doesn't fit in the end
  * @urgent: No room was found otherwise: page tables and save areas of VMs that have paging but no
  *	jobs in flight may be evicted, and allocations that queued VM_BIND arrays will map (C145)
@@ -53,6 +54,7 @@ struct pagoda_operation {
 	struct drm_exec *exec;
 	struct pagoda_vram_claim claim;
 	u32 windows;
+	u32 waits;
 	u64 evicted;
 	bool urgent;
 };

@@ -61,6 +61,7 @@ int pagoda_bo_place(struct pagoda_bo *bo,
 	if (!placement.num_placement)
 		return -ENOSPC;
 	op->windows = 0;
+	op->waits = 0;
 	op->evicted = 0;
 	for (i = 0; op->urgent && i < placement.num_placement; i++)
 		places[i].flags |= PAGODA_PL_URGENT;

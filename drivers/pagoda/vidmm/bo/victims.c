@@ -22,6 +22,7 @@
  * last, with an order of its own: it also evicts page tables and save areas, which the policy isn't
  * told of because their VM decides when they may leave.
  */
+#include <linux/delay.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <drm/drm_exec.h>
@@ -42,6 +43,10 @@
  * are equally good victims.
  */
 #define LATE_MAX	64
+
+/* Most waits for other operations for one allocation; and microseconds of a look at victims. */
+#define VICTIMS_WAITS	256
+#define VICTIMS_LOOK_US	100
 
 /*
  * A search for victims. @tried: victims that aren't to be tried again; @held: victims passed over
@@ -108,8 +113,10 @@ struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct t
 		bo = victims_pick(victims, need);
 	} while (bo &&
 		 (!list_empty(&bo->choice.tried) || !kref_get_unless_zero(&bo->ttm.base.refcount)));
-	if (bo)
+	if (bo) {
 		list_add_tail(&bo->choice.tried, tried);
+		WRITE_ONCE(victims->nr_tried, victims->nr_tried + 1);
+	}
 	spin_unlock(&victims->lock);
 	return bo;
 }
@@ -135,6 +142,7 @@ static void victims_put_back(struct pagoda_victims *victims, struct victims_sear
 	list_for_each_entry_safe_reverse(bo, next, &search->tried, choice.tried) {
 		spin_lock(&victims->lock);
 		list_del_init(&bo->choice.tried);
+		WRITE_ONCE(victims->nr_tried, victims->nr_tried - 1);
 		pagoda_victims_enter(victims, bo);
 		spin_unlock(&victims->lock);
 		drm_gem_object_put(&bo->ttm.base);
@@ -232,22 +240,21 @@ static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct d
 }
 
 /*
- * Waits for the reservation of a victim that was passed over, then evicts the victim. Returns false
- * if the victim can't be evicted, a signal ended the wait, or @op->exec is contended.
+ * Waits for the operation that holds the reservation of @bo, then evicts @bo if that is possible.
+ * Returns false if a signal ended the wait, or @op->exec is contended.
  */
 static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *place,
 			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
 {
 	int ret = drm_exec_lock_obj(op->exec, &bo->ttm.base);
-	bool done;
 
 	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
 	if (ret)
 		return false;
-	/* The operation that held the reservation may have evicted the victim itself. */
-	done = !pagoda_bo_is_in_vram(bo) || victims_evict(bo, place, op, claim);
+	if (pagoda_bo_is_in_vram(bo))
+		victims_evict(bo, place, op, claim);
 	drm_exec_unlock_obj(op->exec, &bo->ttm.base);
-	return done;
+	return true;
 }
 
 /*
@@ -273,29 +280,33 @@ static struct pagoda_bo *victims_of_others(struct pagoda_victims *victims,
 }
 
 /*
- * Waits for other operations until one of the victims that were passed over, or an allocation that
- * another operation needed itself, has left VRAM. Returns false if none does.
+ * Waits for another operation, after @search has found no victim: for one that holds a victim's
+ * reservation, that needs all it has in VRAM itself, or that is just looking at victims. Ends the
+ * search first, so that others find the victims meanwhile. Returns false if there is none.
  */
-static bool victims_wait(struct pagoda_victims *victims, const struct ttm_place *place,
+static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
 			 struct victims_search *search)
 {
+	struct pagoda_victims *victims = vidmm->victims;
 	struct pagoda_bo *bo;
 	bool done;
 
-	if (!op->exec)
+	if (!op->exec || claim->interrupted || drm_exec_is_contended(op->exec) ||
+	    op->waits++ >= VICTIMS_WAITS)
 		return false;
-	list_for_each_entry(bo, &search->held, choice.tried) {
-		if (claim->interrupted || drm_exec_is_contended(op->exec))
-			return false;
-		if (victims_take_held(bo, place, op, claim))
-			return true;
+	bo = list_first_entry_or_null(&search->held, struct pagoda_bo, choice.tried);
+	if (bo)
+		drm_gem_object_get(&bo->ttm.base);
+	else
+		bo = victims_of_others(victims, op);
+	victims_put_back(victims, search);
+	if (!bo && !READ_ONCE(victims->nr_tried))
+		return false;
+	if (!bo) {
+		fsleep(VICTIMS_LOOK_US);
+		return true;
 	}
-	if (claim->interrupted || drm_exec_is_contended(op->exec))
-		return false;
-	bo = victims_of_others(victims, op);
-	if (!bo)
-		return false;
 	done = victims_take_held(bo, place, op, claim);
 	drm_gem_object_put(&bo->ttm.base);
 	return done;
@@ -309,11 +320,7 @@ static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *pl
 
 	if (victims_take(want->vidmm, want->ttm.base.resv, place, op, claim, search))
 		return true;
-	if (!victims_wait(want->vidmm->victims, place, op, claim, search))
-		return false;
-	/* Another operation has ended: look at all victims again. */
-	victims_put_back(want->vidmm->victims, search);
-	return true;
+	return victims_wait(want->vidmm, place, op, claim, search);
 }
 
 /*

@@ -45,6 +45,7 @@ struct pagoda_demand {
  *	this lock, and their callbacks run
  * @policy: Policy that chooses victims; its items are &pagoda_bo.choice.item
  * @kept: Allocations with &pagoda_bo.choice.keep set, which aren't candidates of @policy
+ * @nr_tried: Number of allocations in lists of victims that searches have tried
  * @asked: @policy chooses the victims; if false @policy is only told of uses, and TTM evicts
  *	the least recently used allocation
  * @trimmed: Bytes that pagoda_victims_trim() has evicted, for debugfs `trim` and for the reclaim of
@@ -54,6 +55,7 @@ struct pagoda_victims {
 	spinlock_t lock;	/* protects policy, items, kept */
 	struct pagoda_policy policy;
 	struct list_head kept;
+	u32 nr_tried;
 	bool asked;
 	atomic64_t trimmed;
 };
