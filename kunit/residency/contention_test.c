@@ -7,6 +7,7 @@
 #include <linux/completion.h>
 #include <linux/sizes.h>
 #include <linux/workqueue.h>
+#include "core/compat.h"
 #include "core/life.h"
 #include "residency/offer_helpers.h"
 
@@ -64,7 +65,7 @@ static void maker_begin(struct maker *maker, struct pagoda_rig *rig, struct pago
 	memcpy(maker->bos, bos, count * sizeof(*bos));
 	init_completion(&maker->done);
 	INIT_WORK_ONSTACK(&maker->work, maker_work);
-	queue_work(system_unbound_wq, &maker->work);
+	queue_work(system_dfl_wq, &maker->work);
 }
 
 static int maker_end(struct maker *maker)
