@@ -294,8 +294,9 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
  * The array is accepted as a whole or not at all. The syncobjs of an accepted @job are signalled in
  * any case, if need be with an error.
  *
- * Context: May sleep and allocate; waits for room in the VM's queue and, if page tables find no room,
- * once for the jobs that engines have. Outside of pagoda_enter() sections and reservations.
+ * Context: May sleep and allocate; waits for room in the VM's queue and, if page tables find none
+ * in VRAM, once for the jobs that engines have. Outside of pagoda_enter() sections and
+ * reservations.
  * Return: 0; -EEXIST or -EINVAL (the plan, or driver protection that isn't unique), -ENOENT
  * (the VM was closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or
  * -ERESTARTSYS.
