@@ -161,7 +161,7 @@ static u64 pace_away(struct pace_test *t)
 /* An allocation costs what leaves VRAM for it, not what comes. */
 static void pace_pays_what_leaves(struct kunit *test)
 {
-	const u32 pages = PIECE * 5 / 8; /* more than is free, and the size of no other allocation */
+	const u32 pages = PIECE * 5 / 8; /* more than is free; no other has this size */
 	struct drm_pagoda_stats before, after;
 	struct pagoda_bo *bo;
 	struct pace_test t;
