@@ -123,6 +123,7 @@ static inline int fence_status(int fd, uint32_t binary)
 		.handles = (uintptr_t)&binary,
 		.timeout_nsec = pagoda_now() + LIMIT,
 		.count_handles = 1,
+		.flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT,
 	};
 	struct drm_syncobj_handle handle = {
 		.handle = binary,

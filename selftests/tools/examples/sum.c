@@ -103,6 +103,8 @@ int main(void)
 		.points = (uintptr_t)&jobs,
 		.timeout_nsec = INT64_MAX,
 		.count_handles = 1,
+		/* A job that is still queued hasn't given its point a fence. */
+		.flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT,
 	};
 	__u64 address, results, expected = 0, *sums;
 	__u32 pieces, n, i, handle, *piece;
