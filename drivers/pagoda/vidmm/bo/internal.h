@@ -76,8 +76,12 @@ bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
 bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 			 const struct ttm_operation_ctx *ctx);
 void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine);
+bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
+			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
+			      struct list_head *tried);
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim);
+			 struct pagoda_operation *op, pagoda_take_fn take,
+			 struct pagoda_dmem_claim *claim);
 u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim);
 
 /* offer.c */

@@ -21,8 +21,11 @@ static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
 
 	do {
 		ret = pagoda_offer_place(bo, placement, op, &claim);
+		if (ret == -ENOMEM && placement->placement->flags & TTM_PL_FLAG_CONTIGUOUS)
+			ret = pagoda_victims_place(bo, placement, op, pagoda_window_take, &claim);
 		if (ret == -ENOMEM)
-			ret = pagoda_victims_place(bo, placement, op, &claim);
+			ret = pagoda_victims_place(bo, placement, op, pagoda_victims_take_next,
+						   &claim);
 	} while (ret == -ENOMEM && pagoda_dmem_claim_again(&claim));
 	pagoda_dmem_claim_end(&claim);
 	op->claim.last = true;

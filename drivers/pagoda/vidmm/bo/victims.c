@@ -312,7 +312,11 @@ static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *pla
 	return done;
 }
 
-static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
+/*
+ * Evicts the policy's next victim, or waits for an operation that holds victims; a pagoda_take_fn,
+ * whose @tried is the list of a struct victims_search: pagoda_victims_place() calls it.
+ */
+bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
 			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
 			      struct list_head *tried)
 {
@@ -342,28 +346,22 @@ bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
 }
 
 /*
- * Brings an allocation to VRAM, to room that the policy's victims make by leaving VRAM. Waits for
- * other operations, but not for the device. Returns what pagoda_bo_place_taking() returns; -ENOMEM
- * if TTM chooses all victims (&pagoda_victims.asked isn't set). The caller holds the reservation.
+ * Brings an allocation to VRAM, to room that the policy's victims make by leaving VRAM; @take
+ * evicts them. Waits for other operations, but not for the device. Returns what
+ * pagoda_bo_place_taking() returns; -ENOMEM if TTM chooses all victims (&pagoda_victims.asked isn't
+ * set). The caller holds the reservation.
  */
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
+			 struct pagoda_operation *op, pagoda_take_fn take,
+			 struct pagoda_dmem_claim *claim)
 {
 	struct victims_search search;
-	int ret = -ENOMEM;
+	int ret;
 
 	if (!bo->vidmm->victims->asked)
 		return -ENOMEM;
 	victims_search_init(&search);
-	if (placement->placement->flags & TTM_PL_FLAG_CONTIGUOUS) {
-		ret = pagoda_bo_place_taking(bo, placement, op, pagoda_window_take, claim,
-					     &search.tried);
-		victims_put_back(bo->vidmm->victims, &search);
-	}
-	if (ret != -ENOMEM)
-		return ret;
-	ret = pagoda_bo_place_taking(bo, placement, op, victims_take_next, claim,
-				     &search.tried);
+	ret = pagoda_bo_place_taking(bo, placement, op, take, claim, &search.tried);
 	victims_put_back(bo->vidmm->victims, &search);
 	return ret;
 }
