@@ -12,6 +12,7 @@
  * stream's lock.
  */
 #include <linux/delay.h>
+#include <linux/printk.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
@@ -52,34 +53,40 @@ static u32 stream_sub_packets(const struct pagoda_submission *sub)
 }
 
 /*
- * Allocates another submission for a transaction that exceeds its cost, which is a bug of the
- * driver. May use the memory reserves, because reclaim isn't allowed in the fence signalling path.
+ * Allocates another submission for a transaction that exceeds its cost with @op, which is a bug of
+ * the driver. May use the memory reserves, because reclaim isn't allowed in the fence signalling
+ * path.
  */
-static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
+static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream,
+						 const struct pagoda_paging_op *op)
 {
 	struct pagoda_vidmm *vidmm = stream->vidmm;
 	unsigned int flags = memalloc_noreclaim_save();
 	struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue);
 
 	memalloc_noreclaim_restore(flags);
-	if (!atomic64_fetch_inc(&vidmm->stats.overruns))
-		drm_err(vidmm->drm, "paging takes more than it should\n");
+	if (!atomic64_fetch_inc(&vidmm->stats.overruns)) {
+		drm_err(vidmm->drm, "paging takes more than it should: %s\n",
+			pagoda_paging_name(op->operation));
+		dump_stack();
+	}
 	return sub;
 }
 
 /*
- * Opens a spare submission of the transaction; its fence is published from here on. If there is
- * neither a spare nor memory, the current operation may have been emitted in part: requests a
- * reset, because only a rebuilt device is in the state that the driver expects.
+ * Opens a spare submission of the transaction for @op; its fence is published from here on. If
+ * there is neither a spare nor memory, @op may have been emitted in part: requests a reset, because
+ * only a rebuilt device is in the state that the driver expects.
  */
-static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
+static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn,
+				  const struct pagoda_paging_op *op)
 {
 	struct pagoda_submission *sub;
 
 	lockdep_assert_held(&stream->lock);
 	if (txn->failed)
 		return txn->failed;
-	sub = txn->nr_spare ? txn->spare[--txn->nr_spare] : stream_get_more(stream);
+	sub = txn->nr_spare ? txn->spare[--txn->nr_spare] : stream_get_more(stream, op);
 	if (IS_ERR(sub)) {
 		txn->failed = PTR_ERR(sub);
 		queue_work(system_dfl_wq, &stream->overrun);
@@ -417,7 +424,7 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 
 	moved = pagoda_paging_moved(&stream->limits, op);
 	for (;;) {
-		ret = stream->open ? 0 : stream_open_submission(stream, txn);
+		ret = stream->open ? 0 : stream_open_submission(stream, txn, op);
 		if (ret)
 			return ret;
 		result = stream_build(stream, op, moved, &cursor, pass++);
