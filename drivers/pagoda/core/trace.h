@@ -49,6 +49,22 @@ enum pagoda_move_reason {
 #endif
 
 /*
+ * The values of all enumerators that are printed by name: programs such as trace-cmd read them in
+ * the format files, where the kernel puts them instead of the names.
+ */
+TRACE_DEFINE_ENUM(VIRTIO_PAGODA_SEGMENT_SYSTEM);
+TRACE_DEFINE_ENUM(VIRTIO_PAGODA_SEGMENT_VRAM);
+TRACE_DEFINE_ENUM(VIRTIO_PAGODA_SEGMENT_APERTURE);
+TRACE_DEFINE_ENUM(VIRTIO_PAGODA_SEGMENT_COUNT);
+TRACE_DEFINE_ENUM(DRM_PAGODA_SEGMENT_GROUP_LOCAL);
+TRACE_DEFINE_ENUM(DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL);
+TRACE_DEFINE_ENUM(PAGODA_MOVE_VALIDATE);
+TRACE_DEFINE_ENUM(PAGODA_MOVE_EVICT);
+TRACE_DEFINE_ENUM(PAGODA_MOVE_FAULT);
+TRACE_DEFINE_ENUM(PAGODA_MOVE_REQUEST);
+TRACE_DEFINE_ENUM(PAGODA_MOVE_RELEASE);
+
+/*
  * A builder was called for an operation and encoded @encoded bytes of packets; @pass is the number
  * of earlier calls for the same operation.
  */
@@ -339,11 +355,12 @@ TRACE_EVENT(pagoda_fault,
 		__entry->offset = offset;
 		__entry->address = address;
 	),
-	TP_printk("dev=%s seqno=%llu reason=\"%s\" op=%s offset=%u address=0x%llx",
-		  __get_str(dev), __entry->seqno,
+	/* Last, because quotation marks around it would end the text in the format file. */
+	TP_printk("dev=%s seqno=%llu op=%s offset=%u address=0x%llx reason=%s",
+		  __get_str(dev), __entry->seqno, pagoda_trace_show_op(__entry->op),
+		  __entry->offset, __entry->address,
 		  __print_symbolic(__entry->reason,
-				   VIRTIO_PAGODA_FAULTS(PAGODA_TRACE_FAULT) { -1, "?" }),
-		  pagoda_trace_show_op(__entry->op), __entry->offset, __entry->address)
+				   VIRTIO_PAGODA_FAULTS(PAGODA_TRACE_FAULT) { -1, "?" }))
 );
 
 #endif
