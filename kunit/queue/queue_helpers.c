@@ -273,18 +273,39 @@ const void *pagoda_test_fence_sched(struct kunit *test, struct dma_fence *fence)
 }
 
 /* What /sys/kernel/debug/dma_buf/bufinfo prints of a fence, as sync_file's ioctls do. */
-static void expect_names(struct kunit *test, struct dma_fence *fence, const char *name)
+static const char *test_fence_text(struct kunit *test, struct dma_fence *fence)
 {
 	struct seq_file seq = { .size = 256 };
 
 	seq.buf = kunit_kzalloc(test, seq.size, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, seq.buf);
 	dma_fence_describe(fence, &seq);
+	return seq.buf;
+}
+
+static void expect_names(struct kunit *test, struct dma_fence *fence, const char *name)
+{
+	const char *text = test_fence_text(test, fence);
+
 	if (!PAGODA_FENCE_NAMES_UNTIL_SIGNAL) {
-		KUNIT_EXPECT_NOT_NULL(test, strstr(seq.buf, "drm_sched"));
-		KUNIT_EXPECT_NOT_NULL(test, strstr(seq.buf, name));
+		KUNIT_EXPECT_NOT_NULL(test, strstr(text, "drm_sched"));
+		KUNIT_EXPECT_NOT_NULL(test, strstr(text, name));
 	}
-	KUNIT_EXPECT_NOT_NULL(test, strstr(seq.buf, " signalled"));
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, " signalled"));
+}
+
+void pagoda_test_expect_name(struct kunit *test, struct dma_fence *fence, const char *driver,
+			     const char *timeline)
+{
+	const char *text = test_fence_text(test, fence);
+	struct dma_fence *stub = dma_fence_get_stub();
+
+	if (fence->ops != stub->ops) {
+		KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, driver), "%s", text);
+		KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, timeline), "%s", text);
+	}
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, " unsignalled"));
+	dma_fence_put(stub);
 }
 
 void pagoda_test_expect_kept(struct kunit *test, struct dma_fence *fence, const char *name,

@@ -369,7 +369,7 @@ static void queue_fence_outlives_queue(struct kunit *test)
 
 	pagoda_queue_destroy(t->queue);
 	t->queue = NULL;
-	pagoda_test_expect_kept(test, fence, "pagoda-paging", sched);
+	pagoda_test_expect_kept(test, fence, "paging", sched);
 	dma_fence_put(fence);
 }
 
@@ -391,7 +391,7 @@ static void queue_kept_fences_are_bounded(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(fences); i++) {
 		if (!PAGODA_FENCE_NAMES_UNTIL_SIGNAL)
 			KUNIT_EXPECT_PTR_EQ(test, sched[0], sched[i]);
-		pagoda_test_expect_kept(test, fences[i], "pagoda-paging", sched[i]);
+		pagoda_test_expect_kept(test, fences[i], "paging", sched[i]);
 		dma_fence_put(fences[i]);
 	}
 }

@@ -411,7 +411,7 @@ static void work_writes_faults_down(struct kunit *test)
 
 	work_fault(bad, HERE + 2 * PAGE_SIZE);
 	text = work_text(rig);
-	work_expect_line(test, text, "cause: context %llu job 1 faulted on engine 1\n",
+	work_expect_line(test, text, "cause: context %llu job 1 faulted on exec1\n",
 			 bad->context->id);
 	work_expect_line(test, text, "space: %u\n", bad->vm->id);
 	work_expect_line(test, text, "reason: %u, ", submit_state(bad).reason);
@@ -424,7 +424,7 @@ static void work_writes_faults_down(struct kunit *test)
 	work_expect_line(test, text, "\t0x%llx-0x%llx alloc %llu+0x0\n", (u64)SUBMIT_CODE,
 			 (u64)SUBMIT_CODE + SUBMIT_PAGES * PAGE_SIZE, bad->code->id);
 	/* The job's state is that of the moment of the reset, not of now. */
-	work_expect_line(test, text, "engine 1: paused\n\trequests: sent 1, executed 1;");
+	work_expect_line(test, text, "exec1: paused\n\trequests: sent 1, executed 1;");
 	work_expect_line(test, text, "\tcontext %llu job 1: waiting, request 0, space %u",
 			 bad->context->id, bad->vm->id);
 	work_expect_line(test, text, "paging queue:\nexecutes: device\nseqno: armed ");
@@ -433,7 +433,7 @@ static void work_writes_faults_down(struct kunit *test)
 	/* A second failure within the pause writes no coredump, however long the first one took. */
 	rig->vidmm->coredump->after = jiffies + MAX_JIFFY_OFFSET;
 	work_fault(worse, HERE);
-	KUNIT_EXPECT_NULL(test, strstr(work_text(rig), "on engine 0"));
+	KUNIT_EXPECT_NULL(test, strstr(work_text(rig), "on exec0"));
 	pagoda_rig_close(bo);
 	submit_client_end(bad);
 	submit_client_end(worse);
@@ -469,7 +469,7 @@ static void work_writes_not_too_much(struct kunit *test)
 	text = work_text(rig);
 	KUNIT_EXPECT_LT(test, strlen(text), 256u << 10);
 	KUNIT_EXPECT_EQ(test, strlen(text), rig->vidmm->coredump->text.len);
-	work_expect_line(test, text, "...\nengine 0:");
+	work_expect_line(test, text, "...\nexec0:");
 	work_expect_line(test, text, "paging queue:\n");
 	work_expect_line(test, text, "resets: 0\n");
 	pagoda_rig_close(bo);

@@ -3,6 +3,7 @@
  * /proc/self/fdinfo: memory by region and time by engine, in the keys that tools for all GPUs
  * read.
  */
+#include <linux/sync_file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -312,6 +313,64 @@ TEST_F(fdinfo, counts_engine_time)
 	client_close(&clients[0]);
 	client_close(&clients[1]);
 	close(other);
+}
+
+/* Returns whether the fence of a point, not signalled yet, has the name of a key with an engine. */
+static bool is_of_engine(struct client *client, unsigned int engine)
+{
+	struct sync_fence_info fence = {};
+	struct sync_file_info info = { .num_fences = 1, .sync_fence_info = (uintptr_t)&fence };
+	char key[64], line[256], path[64];
+	struct drm_syncobj_transfer transfer = {
+		.src_handle = client->syncobj,
+		.src_point = client->point,
+	};
+	struct drm_syncobj_handle handle = {
+		.flags = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE,
+	};
+	bool found = false;
+	FILE *file;
+
+	if (pagoda_syncobj_create(client->fd, &transfer.dst_handle) ||
+	    pagoda_ioctl(client->fd, DRM_IOCTL_SYNCOBJ_TRANSFER, &transfer))
+		return false;
+	handle.handle = transfer.dst_handle;
+	if (pagoda_ioctl(client->fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &handle))
+		return false;
+	if (ioctl(handle.fd, SYNC_IOC_FILE_INFO, &info))
+		return false;
+	close(handle.fd);
+	pagoda_syncobj_destroy(client->fd, transfer.dst_handle);
+	snprintf(key, sizeof(key), "exec%u", engine);
+	if (fence.status || strcmp(fence.obj_name, key)) {
+		printf("# fence of %s, status %d\n", fence.obj_name, fence.status);
+		return false;
+	}
+	snprintf(key, sizeof(key), "drm-engine-%s:", fence.obj_name);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", client->fd);
+	file = fopen(path, "re");
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = !strncmp(line, key, strlen(key));
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* The fences of an engine's jobs have the name that fdinfo has for the engine. */
+TEST_F(fdinfo, engine_has_one_name)
+{
+	struct client client;
+	unsigned int n;
+
+	for (n = 0; n < self->dev.info.num_engines; n++) {
+		ASSERT_EQ(0, client_open(&client, self->fd, n));
+		ASSERT_EQ(0, client_hang(&client, false));
+		ASSERT_EQ(0, client_hangs(&client));
+		EXPECT_TRUE(is_of_engine(&client, n));
+		__atomic_store_n(client_word(&client), 2, __ATOMIC_RELEASE);
+		EXPECT_EQ(0, client_wait(&client));
+		client_close(&client);
+	}
 }
 
 /* What a job uses is active while the job is executed, and neither before nor after that. */

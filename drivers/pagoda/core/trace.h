@@ -9,6 +9,7 @@
 #include <linux/types.h>
 #include <linux/virtio_pagoda.h>
 #include <drm/pagoda_drm.h>
+#include "core/info.h"
 
 #ifndef PAGODA_TRACE_NAMES
 #define PAGODA_TRACE_NAMES
@@ -307,8 +308,8 @@ TRACE_EVENT(pagoda_job_submit,
 		__entry->seqno = seqno;
 		__entry->engine = engine;
 	),
-	TP_printk("dev=%s engine=%u context=%llu job=%llu seqno=%llu", __get_str(dev),
-		  __entry->engine, __entry->context, __entry->job, __entry->seqno)
+	TP_printk("dev=%s engine=" PAGODA_ENGINE_NAME " context=%llu job=%llu seqno=%llu",
+		  __get_str(dev), __entry->engine, __entry->context, __entry->job, __entry->seqno)
 );
 
 /* A job has ended: executed (@error is 0), or with the negative errno @error. */
@@ -329,8 +330,8 @@ TRACE_EVENT(pagoda_job_complete,
 		__entry->engine = engine;
 		__entry->error = error;
 	),
-	TP_printk("dev=%s engine=%u context=%llu job=%llu error=%d", __get_str(dev),
-		  __entry->engine, __entry->context, __entry->job, __entry->error)
+	TP_printk("dev=%s engine=" PAGODA_ENGINE_NAME " context=%llu job=%llu error=%d",
+		  __get_str(dev), __entry->engine, __entry->context, __entry->job, __entry->error)
 );
 
 #define PAGODA_TRACE_FAULT(NAME, number, text) { number, text },

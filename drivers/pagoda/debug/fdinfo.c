@@ -105,7 +105,7 @@ static void fdinfo_print_engines(struct drm_printer *p, struct pagoda_device *pa
 	if (!pagoda_vidmm_has_engines(pagoda->vidmm))
 		return;
 	for (i = 0; i < pagoda->info.num_engines; i++)
-		drm_printf(p, "drm-engine-exec%u:\t%llu ns\n", i,
+		drm_printf(p, "drm-engine-" PAGODA_ENGINE_NAME ":\t%llu ns\n", i,
 			   pagoda_client_engine_ns(client, pagoda->vidmm, i));
 }
 

@@ -47,6 +47,7 @@ static int exec_engine_init(struct pagoda_engines *engines, u32 index)
 	engine->flight.owner = &engines->kref;
 	engine->flight.recover_wq = engines->recover_wq;
 	engine->flight.timeout_ms = engines->args.timeout_ms;
+	engine->flight.index = index;
 	return pagoda_flight_init(&engine->flight, engines->submit_wq,
 				  min_t(u32, transport->ops->depth(transport), PAGODA_EXEC_DEPTH));
 }

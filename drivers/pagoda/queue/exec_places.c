@@ -67,16 +67,22 @@ static bool asking_less(struct rb_node *a, const struct rb_node *b)
 struct turn_fence {
 	struct dma_fence base;
 	spinlock_t lock; /* of base, for dma_fence_init() */
+	const char *name; /* of the engine */
 };
 
-static const char *turn_fence_name(struct dma_fence *fence)
+static const char *turn_fence_driver_name(struct dma_fence *fence)
 {
 	return "pagoda-turn";
 }
 
+static const char *turn_fence_timeline_name(struct dma_fence *fence)
+{
+	return container_of(fence, struct turn_fence, base)->name;
+}
+
 static const struct dma_fence_ops turn_fence_ops = {
-	.get_driver_name = turn_fence_name,
-	.get_timeline_name = turn_fence_name,
+	.get_driver_name = turn_fence_driver_name,
+	.get_timeline_name = turn_fence_timeline_name,
 };
 
 static void turn_come(struct pagoda_engine_job *job)
@@ -360,6 +366,7 @@ int pagoda_exec_job_wait_place(struct pagoda_exec_job *job)
 	if (!turn)
 		return -ENOMEM;
 	spin_lock_init(&turn->lock);
+	turn->name = pagoda_engine_job_of(job)->context->engine->flight.sched->name;
 	dma_fence_init(&turn->base, &turn_fence_ops, &turn->lock, dma_fence_context_alloc(1), 1);
 	pagoda_engine_job_of(job)->turn = &turn->base;
 	return 0;

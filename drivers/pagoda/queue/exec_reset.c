@@ -21,6 +21,7 @@
 #include <linux/device.h>
 #include <linux/dma-fence.h>
 
+#include "core/info.h"
 #include "exec_internal.h"
 
 /* Keeps pagoda_engine_send() from sending and ending jobs until exec_go_on(). */
@@ -132,7 +133,8 @@ static void exec_blame(struct pagoda_exec_engine *engine, struct pagoda_engine_j
 	};
 
 	dev_dbg_ratelimited(engine->engines->args.dev,
-			    "engine %u: context %llu job %llu %s, reason %u, address 0x%llx\n",
+			    PAGODA_ENGINE_NAME
+			    ": context %llu job %llu %s, reason %u, address 0x%llx\n",
 			    engine->index, job->context->id, report.job,
 			    report.hung ? "hangs" : "faulted", report.fault.reason,
 			    report.fault.address);
@@ -226,7 +228,8 @@ static void exec_escalate(struct pagoda_exec_engine *engine)
 
 	if (!exec_is_broken(engine))
 		return;
-	dev_err_ratelimited(engines->args.dev, "engine %u can't be reset\n", engine->index);
+	dev_err_ratelimited(engines->args.dev, PAGODA_ENGINE_NAME " can't be reset\n",
+			    engine->index);
 	ret = engines->args.ops->reset_adapter(engines->args.owner);
 	if (!ret && !exec_is_broken(engine))
 		return;

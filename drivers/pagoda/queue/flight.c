@@ -17,10 +17,12 @@
  * signalled fence of the device's work uses nothing of this module. Its memory is freed by
  * dma_fence_free(), for which @base is first; for its operations see pagoda_fence_detach_ops().
  * @lock protects this fence alone, so the scheduler may use the fence with any other lock held.
+ * @name is the name of the scheduler, which stays valid as long as the kernel may ask for it.
  */
 struct hw_fence {
 	struct dma_fence base;
 	spinlock_t lock; /* of base, for dma_fence_init() */
+	const char *name;
 };
 
 static const char *hw_fence_driver_name(struct dma_fence *fence)
@@ -30,7 +32,7 @@ static const char *hw_fence_driver_name(struct dma_fence *fence)
 
 static const char *hw_fence_timeline_name(struct dma_fence *fence)
 {
-	return "pagoda-device";
+	return container_of(fence, struct hw_fence, base)->name;
 }
 
 static const struct dma_fence_ops hw_fence_ops = {
@@ -62,7 +64,7 @@ static void hw_fence_free(struct dma_fence *fence)
 static struct lock_class_key flight_keys[PAGODA_TIMELINE_COUNT][2];
 
 /*
- * Initializes @flight, in which the caller has set the members from @ops to @timeout_ms, and zeroed
+ * Initializes @flight, in which the caller has set the members from @ops to @index, and zeroed
  * all others. @depth is the most jobs in flight at once. Returns 0 or a negative errno.
  */
 int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth)
@@ -86,7 +88,7 @@ int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *su
 	lockdep_set_class(&flight->lock, &flight_keys[flight->ops->timeline][1]);
 	INIT_LIST_HEAD(&flight->inflight);
 	init_waitqueue_head(&flight->drained);
-	flight->sched = pagoda_scheduler_create(flight->ops->timeline, &args);
+	flight->sched = pagoda_scheduler_create(flight->ops->timeline, flight->index, &args);
 	return PTR_ERR_OR_ZERO(flight->sched);
 }
 
@@ -324,12 +326,12 @@ u64 pagoda_job_arm(struct pagoda_job *job, u64 *last)
 /* Appends the job to the jobs in flight. Returns job->hw with a reference for the scheduler. */
 struct dma_fence *pagoda_job_take(struct pagoda_job *job)
 {
+	struct hw_fence *fence = container_of(job->hw, struct hw_fence, base);
 	struct pagoda_flight *flight = job->flight;
 
 	lockdep_assert_held(&flight->lock);
-	dma_fence_init(job->hw, flight->hw_ops,
-		       &container_of(job->hw, struct hw_fence, base)->lock,
-		       flight->hw_context, ++flight->taken);
+	fence->name = flight->sched->name;
+	dma_fence_init(job->hw, flight->hw_ops, &fence->lock, flight->hw_context, ++flight->taken);
 	list_add_tail(&job->node, &flight->inflight);
 	return dma_fence_get(job->hw);
 }

@@ -23,6 +23,7 @@
 #include <drm/drm_print.h>
 #include "core/compat.h"
 #include "core/core.h"
+#include "core/info.h"
 #include "paging/paging.h"
 #include "queue/exec.h"
 #include "queue/queue.h"
@@ -123,8 +124,8 @@ static void coredump_print_report(struct drm_printer *p, struct pagoda_context *
 {
 	const struct pagoda_fault *fault = &report->fault;
 
-	drm_printf(p, "cause: context %llu job %llu %s on engine %u\n", context->id, report->job,
-		   report->hung ? "hung" : "faulted", report->engine);
+	drm_printf(p, "cause: context %llu job %llu %s on " PAGODA_ENGINE_NAME "\n", context->id,
+		   report->job, report->hung ? "hung" : "faulted", report->engine);
 	drm_printf(p, "space: %u\n", context->vm->id);
 	if (report->hung)
 		return;
