@@ -13,7 +13,9 @@
  */
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/suspend.h>
+#include <drm/drm_auth.h>
 #include <drm/drm_debugfs.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
@@ -95,6 +97,22 @@ static void driver_postclose(struct drm_device *drm, struct drm_file *file)
 }
 
 /*
+ * Tells drmGetBusid() the device's name. The DRM core does so after DRM_IOCTL_SET_VERSION
+ * only. The caller holds the master_mutex, which protects the name.
+ */
+static void driver_master_set(struct drm_device *drm, struct drm_file *file, bool from_open)
+{
+	struct drm_master *master = file->master;
+
+	lockdep_assert_held(&drm->master_mutex);
+	if (master->unique)
+		return;
+	master->unique = kstrdup(drm->unique, GFP_KERNEL);
+	if (master->unique)
+		master->unique_len = strlen(master->unique);
+}
+
+/*
  * Cancels jobs that haven't begun before drm_release() closes the client's handles, which it does
  * before it calls driver_postclose().
  */
@@ -136,6 +154,7 @@ static const struct drm_driver pagoda_drm_driver = {
 			   DRIVER_SYNCOBJ_TIMELINE,
 	.open = driver_open,
 	.postclose = driver_postclose,
+	.master_set = driver_master_set,
 	.show_fdinfo = pagoda_show_fdinfo,
 	.gem_prime_import = driver_prime_import,
 #ifdef CONFIG_DEBUG_FS
@@ -146,8 +165,8 @@ static const struct drm_driver pagoda_drm_driver = {
 	.fops = &driver_fops,
 	.name = "pagoda",
 	.desc = "GPU with WDDM-style video memory",
-	.major = 1,
-	.minor = 0,
+	.major = PAGODA_MAJOR,
+	.minor = PAGODA_MINOR,
 };
 
 static int copy_extents(struct drm_device *drm, const struct pagoda_extent **list, u32 count)

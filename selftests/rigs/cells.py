@@ -36,7 +36,7 @@ SLEEP = ("suspend_test",)
 # The kernels that are built here don't run 32-bit programs; Debian's does.
 STOCK_ONLY = ("abi32_test",)
 # One cell will do for these.
-ONCE = STOCK_ONLY + ("events_test", "pagodactl_test", "unplug_storm_test", "dmem_test", "trace_test")
+ONCE = STOCK_ONLY + ("events_test", "pagodactl_test", "unplug_storm_test", "dmem_test", "trace_test", "identity_test")
 # Execution, by several threads at once: four processors on the sanitizer kernel.
 ALONE = ("bind_queue_test", "submit_test", "overcommit_test", "fence_test", "unplug_test", "unplug_storm_test")
 EXECUTION = ("bind_test",) + ALONE

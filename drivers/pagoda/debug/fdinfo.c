@@ -17,7 +17,10 @@
  *
  * Keys of the driver's own, where no standard key exists; in KiB unless they are counts:
  *
- *	pagoda-budget-<region>	what the client should use at most (vram and gtt)
+ *	pagoda-budget-<region>	what the client should use at most (vram and gtt). For gtt it may be
+ *				more than the aperture has: the group that it is of, WDDM's
+ *				non-local one, is all system memory that the GPU uses, with or
+ *				without an address in the aperture: half of the machine's memory
  *	pagoda-usage-<region>	what the client is charged for (vram and gtt)
  *	pagoda-spilled-<region>	allocations that the client made resident, that prefer this region
  *				and that are elsewhere (vram and gtt)

@@ -33,6 +33,12 @@
 /** VIRTIO_ID_PAGODA: virtio device id, from the range left for experiments. */
 #define VIRTIO_ID_PAGODA		0x3f
 
+/**
+ * VIRTIO_PAGODA_VENDOR: virtio vendor id of the software GPU, "PGDA". Other devices may have
+ * another vendor id: the driver takes any.
+ */
+#define VIRTIO_PAGODA_VENDOR		0x41444750
+
 /** VIRTIO_PAGODA_PAGE_SHIFT: log2 of the bytes of a page. */
 #define VIRTIO_PAGODA_PAGE_SHIFT	12
 #define VIRTIO_PAGODA_PAGE_SIZE		(1u << VIRTIO_PAGODA_PAGE_SHIFT)
