@@ -77,6 +77,62 @@ TEST_F(fdinfo, has_all_keys)
 	}
 }
 
+/* Keys that a "drm-" line may have, and the units of their numbers. */
+static bool is_the_kernels(const char *name, const char *unit)
+{
+	static const char * const kinds[] = {
+		"total", "shared", "resident", "purgeable", "active",
+	};
+	static const char * const regions[] = { "memory", "vram", "gtt" };
+	bool size = !*unit || !strcmp(unit, "KiB") || !strcmp(unit, "MiB");
+	unsigned int engine, n, m;
+	char key[64], more;
+
+	if (!strcmp(name, "drm-driver") || !strcmp(name, "drm-client-id") ||
+	    !strcmp(name, "drm-client-name"))
+		return true;
+	if (sscanf(name, "drm-engine-exec%u%c", &engine, &more) == 1)
+		return !strcmp(unit, "ns");
+	for (n = 0; n < ARRAY_SIZE(kinds); n++) {
+		for (m = 0; m < ARRAY_SIZE(regions); m++) {
+			snprintf(key, sizeof(key), "drm-%s-%s", kinds[n], regions[m]);
+			if (!strcmp(name, key))
+				return size;
+		}
+	}
+	return false;
+}
+
+/* Documentation/gpu/drm-usage-stats.rst has all keys that begin with "drm-"; each is there once. */
+TEST_F(fdinfo, keys_are_the_kernels)
+{
+	char seen[64][64], name[64], line[256], path[64], unit[16];
+	unsigned int count = 0, sizes = 0, n;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->fd);
+	file = fopen(path, "re");
+	ASSERT_NE(NULL, file);
+	while (fgets(line, sizeof(line), file)) {
+		unit[0] = '\0';
+		if (sscanf(line, "%63[^:]: %*s %15s", name, unit) < 1)
+			continue;
+		for (n = 0; n < count; n++)
+			EXPECT_STRNE(seen[n], name);
+		ASSERT_GT(ARRAY_SIZE(seen), count);
+		memcpy(seen[count++], name, sizeof(name));
+		if (strncmp(name, "drm-", strlen("drm-")))
+			continue;
+		EXPECT_TRUE(is_the_kernels(name, unit)) {
+			TH_LOG("%s", line);
+		}
+		sizes += strstr(name, "-memory") || strstr(name, "-vram") || strstr(name, "-gtt");
+	}
+	fclose(file);
+	/* Five numbers of each of three regions. */
+	EXPECT_EQ(15, sizes);
+}
+
 TEST_F(fdinfo, follows_moves)
 {
 	uint32_t vram, gtt;

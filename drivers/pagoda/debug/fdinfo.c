@@ -2,11 +2,11 @@
 /*
  * /proc/<pid>/fdinfo/<fd>, in the keys of Documentation/gpu/drm-usage-stats.rst.
  *
- * The regions are segments, by the names that other drivers use:
+ * The regions are segments, by the names that other drivers use, or that the text reserves:
  *
  *	vram	VRAM
  *	gtt	system memory that the GPU uses, in the aperture or by DMA address
- *	system	allocations that were evicted, or never were resident; drm-resident-system counts
+ *	memory	allocations that were evicted, or never were resident; drm-resident-memory counts
  *		those that have pages
  *
  * The engines are exec0, exec1, ..., by the engine numbers of DRM_PAGODA_CONTEXT_CREATE. The time
@@ -47,7 +47,7 @@
 #include "debug.h"
 
 static const char * const fdinfo_regions[PAGODA_BUDGET_SEGMENTS] = {
-	[DRM_PAGODA_SEGMENT_SYSTEM] = "system",
+	[DRM_PAGODA_SEGMENT_SYSTEM] = "memory",
 	[DRM_PAGODA_SEGMENT_VRAM] = "vram",
 	[DRM_PAGODA_SEGMENT_APERTURE] = "gtt",
 };

@@ -100,11 +100,11 @@ void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client 
 		memory->total += size;
 	if (shared)
 		memory->shared += size;
-	if (active)
-		memory->active += size;
 	if (report_is_resident(bo)) {
 		memory->resident += size;
-		if (pagoda_bo_is_offered(bo) && !active)
+		if (active)
+			memory->active += size;
+		else if (pagoda_bo_is_offered(bo))
 			memory->purgeable += size;
 	}
 	dma_resv_unlock(resv);
