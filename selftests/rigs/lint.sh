@@ -115,6 +115,8 @@ check kernel-doc kernel_doc
 check names-at-the-top names_at_the_top
 check readme-client readme_client
 check readme-operations readme_operations
+check syzkaller-test selftests/fuzz/syzlang_test.py
+check syzkaller selftests/fuzz/syzlang.py
 check report "$TOP/selftests/rigs/report_test.py"
 check rooms-test "$TOP/selftests/rigs/layers_test.py"
 [[ $only ]] || check rooms layers
