@@ -279,6 +279,79 @@ TEST_F(fdinfo, has_tables_and_save_areas)
 	client_close(&client);
 }
 
+/* ---- All clients ---------------------------------------------------------------------- */
+
+static uint64_t used(int fd, uint32_t segment)
+{
+	struct drm_pagoda_segment_info info;
+
+	return pagoda_segment(fd, segment, &info) ? UINT64_MAX : info.usage + info.reserve_usage;
+}
+
+/*
+ * Returns whether what two clients have is 99.9 % of what is used of a segment, or more. Memory
+ * that is freed in between is no difference: then all numbers are read again.
+ */
+static bool adds_up(int fd, int other, uint32_t segment)
+{
+	int64_t end = pagoda_now() + TEST_PATIENCE;
+	uint64_t before, sum;
+
+	do {
+		before = used(fd, segment);
+		sum = of(fd, segment).resident + of(other, segment).resident;
+	} while (before != used(fd, segment) && pagoda_now() < end);
+	if (sum < before - before / 1000)
+		printf("# segment %u: %llu of %llu bytes\n", segment, (unsigned long long)sum,
+		       (unsigned long long)before);
+	return sum >= before - before / 1000;
+}
+
+static bool all_add_up(int fd, int other)
+{
+	return adds_up(fd, other, VRAM) && adds_up(fd, other, GTT);
+}
+
+/* No memory of a segment is in use that no client has: page tables, save areas, moves, imports. */
+TEST_F(fdinfo, clients_have_all_that_is_used)
+{
+	uint64_t size = self->dev.vram.size / 4;
+	int other = pagoda_open(), dma_buf;
+	uint32_t moves, stays, theirs;
+	struct client client;
+
+	if (!self->dev.info.num_engines)
+		SKIP(return, "no engines");
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, test_vram_settled(self->fd, 0));
+	ASSERT_EQ(0, client_open(&client, self->fd, 0));
+	ASSERT_EQ(0, client_run(&client, NULL, 0));
+	ASSERT_EQ(0, pagoda_create(self->fd, size, CPU, PAGODA_IN_VRAM, &moves));
+	ASSERT_EQ(0, pagoda_create(other, size, CPU, PAGODA_IN_VRAM, &stays));
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, moves));
+	ASSERT_EQ(0, pagoda_make_resident_wait(other, stays));
+	EXPECT_TRUE(all_add_up(self->fd, other));
+	dma_buf = prime_export(other, stays);
+	ASSERT_LE(0, dma_buf);
+	ASSERT_EQ(0, prime_import(self->fd, dma_buf, &theirs));
+	EXPECT_TRUE(all_add_up(self->fd, other));
+	/* A place is left when the job that uses it is done. */
+	pagoda_store(&client.program, client_word_address(&client), 1);
+	client_append_wait(&client, client_word_address(&client), 2);
+	ASSERT_EQ(0, client_submit(&client, &moves, 1));
+	ASSERT_EQ(0, client_hangs(&client));
+	EXPECT_EQ(0, pagoda_evict(self->fd, &moves, 1, 0, 0));
+	EXPECT_GT(2 * size, of(self->fd, VRAM).total);
+	EXPECT_TRUE(all_add_up(self->fd, other));
+	__atomic_store_n(client_word(&client), 2, __ATOMIC_RELEASE);
+	EXPECT_EQ(0, client_wait(&client));
+	EXPECT_EQ(0, pagoda_wait(self->fd, moves, LIMIT));
+	EXPECT_TRUE(all_add_up(self->fd, other));
+	client_close(&client);
+	close(dma_buf);
+	close(other);
+}
+
 /* ---- Engines ---------------------------------------------------------------------- */
 
 #define WORK	(CODE_SIZE / 2)

@@ -34,6 +34,7 @@ struct pagoda_device_info;
 struct pagoda_device_mmu;
 struct pagoda_dummy;
 struct pagoda_engines;
+struct pagoda_holdings;
 struct pagoda_journal;
 struct pagoda_limits;
 struct pagoda_listeners;
@@ -199,6 +200,7 @@ struct pagoda_counters {
  * @defer_jobs: Every job is prepared in a work item, as if its engine were busy. Constant
  * @copies: System memory that still has the content of allocations in VRAM
  * @budgets: Usage and budgets of clients
+ * @holdings: Places in segments that clients hold
  * @listeners: Files that clients read their events from
  * @stats: Counters
  * @nr_populated: Number of allocations that have pages, for each log2 of the number of pages,
@@ -262,6 +264,7 @@ struct pagoda_vidmm {
 	bool defer_jobs;
 	struct pagoda_copies *copies;
 	struct pagoda_budgets *budgets;
+	struct pagoda_holdings *holdings;
 	struct pagoda_listeners *listeners;
 	struct pagoda_counters stats;
 	atomic_t nr_populated[PAGODA_TT_ORDERS];

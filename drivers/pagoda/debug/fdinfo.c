@@ -12,8 +12,12 @@
  * The engines are exec0, exec1, ..., by the engine numbers of DRM_PAGODA_CONTEXT_CREATE. The time
  * of a job is from its start on the engine to its end.
  *
- * Each allocation counts in the segment where it is now, and in no other. The driver's own memory
- * for the client, page tables and context save areas, is in the totals, as in QUERY_MEMORY_INFO.
+ * Each allocation counts in the total of the segment where it is now, and in no other. The driver's
+ * own memory for the client, page tables and context save areas, is in the totals, as in
+ * QUERY_MEMORY_INFO. Resident memory is wherever the client holds some: drm-resident-vram and
+ * drm-resident-gtt have places that moving or freed allocations haven't left yet, too, and are
+ * together with those of all other clients what the segments have in use. drm-resident-memory has
+ * the copies kept of allocations in VRAM.
  *
  * Keys of the driver's own, where no standard key exists; in KiB unless they are counts:
  *

@@ -92,6 +92,7 @@ struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo);
 void pagoda_copy_put_back(struct pagoda_bo *bo, struct pagoda_copy *copy);
 void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left);
 void pagoda_copy_drop(struct pagoda_bo *bo);
+bool pagoda_copy_has_pages(const struct pagoda_bo *bo);
 void pagoda_copy_swap_notify(struct ttm_buffer_object *bo);
 
 /* dmem.c */

@@ -285,6 +285,13 @@ void pagoda_copy_drop(struct pagoda_bo *bo)
 	copy_free(copy);
 }
 
+/* Returns whether there is a copy of an allocation whose reservation is held, with its pages. */
+bool pagoda_copy_has_pages(const struct pagoda_bo *bo)
+{
+	dma_resv_assert_held(bo->ttm.base.resv);
+	return bo->content.copy && READ_ONCE(bo->content.copy->charged);
+}
+
 /**
  * pagoda_copy_swap_notify() - ttm_device_funcs.swap_notify for objects that aren't allocations
  * @bo: TTM object that shall give up its pages; reservation held

@@ -60,6 +60,12 @@ bool pagoda_bo_is_ours(struct ttm_buffer_object *bo)
 	return bo->destroy == pagoda_vidmm_of_ttm(bo->bdev)->bo_destroy;
 }
 
+/* Returns the client that is charged for a TTM object; NULL if there is none. */
+struct pagoda_client *pagoda_client_of_ttm(struct ttm_buffer_object *bo)
+{
+	return pagoda_bo_is_ours(bo) ? pagoda_bo_of_ttm(bo)->client : NULL;
+}
+
 /* Returns false if the allocation is private to a VM other than @vm. */
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm)
 {

@@ -12,6 +12,7 @@
 #include <linux/xarray.h>
 #include "budget.h"
 #include "events.h"
+#include "holdings.h"
 #include "traffic.h"
 
 struct dmem_cgroup_pool_state;
@@ -102,6 +103,7 @@ enum pagoda_object {
 /**
  * struct pagoda_client - State of an open DRM file
  * @budget: Usage, wants and reservation of video memory
+ * @holding: Places in segments that the client holds
  * @traffic: Moves of the client's allocations
  * @pace: Limit of the bytes that leave VRAM for the client's jobs
  * @ears: Event listeners of the client
@@ -125,6 +127,7 @@ enum pagoda_object {
 struct pagoda_client {
 	struct kref kref;
 	struct pagoda_budget budget;
+	struct pagoda_holding holding;
 	struct pagoda_client_traffic traffic;
 	struct pagoda_client_pace pace;
 	struct pagoda_ears ears;

@@ -14,6 +14,7 @@
 struct drm_gem_object;
 struct pagoda_bo;
 struct pagoda_client;
+struct pagoda_held;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
 struct pagoda_vm;
@@ -90,6 +91,11 @@ u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand 
 /* Defined in client.c */
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm);
 void pagoda_client_put(struct pagoda_client *client);
+void pagoda_hold(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
+		 struct pagoda_client *client, u32 segment, u64 bytes);
+void pagoda_hold_for(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
+		     struct pagoda_client *client);
+void pagoda_let_go(struct pagoda_vidmm *vidmm, struct pagoda_held *held);
 
 /* Defined in allocation.c */
 struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj);
@@ -99,6 +105,7 @@ void pagoda_wish_changed(struct pagoda_bo *bo);
 void pagoda_bo_mark_lost(struct pagoda_bo *bo);
 bool pagoda_bo_is_offered(const struct pagoda_bo *bo);
 bool pagoda_bo_is_ours(struct ttm_buffer_object *bo);
+struct pagoda_client *pagoda_client_of_ttm(struct ttm_buffer_object *bo);
 void pagoda_settled_clear(struct pagoda_bo *bo);
 u32 pagoda_segment_of(const struct ttm_resource *res);
 bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo);

@@ -26,6 +26,7 @@
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/budget.h"
 #include "vidmm/ledger/events.h"
+#include "vidmm/ledger/holdings.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/limits.h"
 #include "vidmm/recover/recover.h"
@@ -176,6 +177,15 @@ static int budgets_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	pagoda_budgets_init(vidmm->budgets, sizes);
 	vidmm->budgets->owner = vidmm;
 	vidmm->budgets->changed = manager_budgets_changed;
+	return 0;
+}
+
+static int holdings_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	vidmm->holdings = drmm_kzalloc(vidmm->drm, sizeof(*vidmm->holdings), GFP_KERNEL);
+	if (!vidmm->holdings)
+		return -ENOMEM;
+	pagoda_holdings_init(vidmm->holdings);
 	return 0;
 }
 
@@ -364,6 +374,7 @@ static const struct vidmm_part {
 	{ "victims", pagoda_victims_init, NULL, pagoda_victims_fini },
 	{ "promotion", pagoda_promote_init, NULL, pagoda_promote_stop },
 	{ "budgets", budgets_init },
+	{ "holdings", holdings_init },
 	{ "reset", pagoda_reset_init, NULL, pagoda_reset_fini },
 	{ "rebuild", pagoda_rebuild_init },
 	{ "copies", pagoda_copies_init, pagoda_copies_stop, pagoda_copies_stop },

@@ -21,6 +21,7 @@
 #include "core/core.h"
 #include "core/info.h"
 #include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
 #include "internal.h"
 #include "segment.h"
 
@@ -103,6 +104,8 @@ static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_ob
 		}
 	}
 	ttm_resource_init(bo, place, &ares->base);
+	pagoda_hold(pagoda_vidmm_of_ttm(bo->bdev), &ares->held, pagoda_client_of_ttm(bo),
+		    VIRTIO_PAGODA_SEGMENT_APERTURE, ares->base.size);
 	ares->base.start = ares->node.start;
 	/*
 	 * Keep TTM from moving the resource when contiguous memory is asked for: an aperture
@@ -166,6 +169,7 @@ static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource 
 		drm_mm_remove_node(&ares->node);
 		mutex_unlock(&aperture->lock);
 	}
+	pagoda_let_go(pagoda_vidmm_of_ttm(man->bdev), &ares->held);
 	INIT_WORK(&ares->work, aperture_release_work);
 	ares->wq = man->bdev->wq;
 	if (!ares->unmapped ||

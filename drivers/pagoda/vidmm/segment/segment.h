@@ -12,6 +12,7 @@
 #include <drm/ttm/ttm_resource.h>
 #include <drm/ttm/ttm_tt.h>
 #include "paging/paging.h"
+#include "vidmm/ledger/holdings.h"
 
 struct dma_fence;
 struct drm_pagoda_segment_info;
@@ -146,11 +147,13 @@ static inline struct pagoda_tt *pagoda_tt_of(struct ttm_tt *tt)
  * @base: TTM's resource; @base.start is the first page in VRAM
  * @blocks: Buddy blocks, in the order of the allocation's bytes
  * @visible: CPU-visible bytes of the resource; 0 if the resource is in the reserve
+ * @held: Client that holds the place
  */
 struct pagoda_vram_resource {
 	struct ttm_resource base;
 	struct list_head blocks;
 	u64 visible;
+	struct pagoda_held held;
 };
 
 /**
@@ -188,6 +191,7 @@ struct pagoda_vram_cursor {
  * @cb: Callback on @unmapped, added when TTM frees the resource
  * @work: Frees @cpu and the resource after @unmapped
  * @wq: Work queue for @work
+ * @held: Client that holds the place
  */
 struct pagoda_aperture_resource {
 	struct ttm_resource base;
@@ -199,6 +203,7 @@ struct pagoda_aperture_resource {
 	struct dma_fence_cb cb;
 	struct work_struct work;
 	struct workqueue_struct *wq;
+	struct pagoda_held held;
 };
 
 /* Returns the struct pagoda_aperture_resource of a resource of the aperture. */

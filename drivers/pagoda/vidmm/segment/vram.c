@@ -367,6 +367,8 @@ static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object
 	}
 
 	ttm_resource_init(bo, place, &vres->base);
+	pagoda_hold(vram->vidmm, &vres->held, pagoda_client_of_ttm(bo), VIRTIO_PAGODA_SEGMENT_VRAM,
+		    vres->base.size);
 	vres->base.start = gpu_buddy_block_offset(list_first_entry(&vres->blocks,
 								   struct gpu_buddy_block,
 								   link)) >> PAGE_SHIFT;
@@ -390,6 +392,7 @@ static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res
 	WRITE_ONCE(vram->frees, vram->frees + 1);
 	vram_note_free(vram);
 	mutex_unlock(&vram->lock);
+	pagoda_let_go(vram->vidmm, &vres->held);
 	kfree(vres);
 	pagoda_promote_kick(vram->vidmm);
 }

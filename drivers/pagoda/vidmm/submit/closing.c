@@ -303,6 +303,9 @@ static void handle_set_client(struct pagoda_bo *bo, struct pagoda_client *client
 		bo->part.segment = PAGODA_BUDGET_SEGMENTS;
 		kref_get(&client->kref);
 		bo->client = client;
+		if (bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_TT)
+			pagoda_hold_for(bo->vidmm, &pagoda_aperture_of(bo->ttm.resource)->held,
+					client);
 		pagoda_bo_charge(bo, segment);
 		pagoda_wish_changed(bo);
 	}
