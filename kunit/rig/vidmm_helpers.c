@@ -209,7 +209,7 @@ struct pagoda_vidmm *pagoda_kunit_segments(struct kunit *test,
 	vidmm->info = pagoda_kunit_info(test, drm->dev, shape);
 	vidmm->bo_destroy = kunit_segments_bo_destroy;
 	vidmm->holdings = test_zalloc(test, sizeof(*vidmm->holdings));
-	pagoda_holdings_init(vidmm->holdings);
+	pagoda_holdings_init(vidmm->holdings, 0);
 	KUNIT_ASSERT_EQ(test, pagoda_ttm_device_init(&vidmm->ttm, &pagoda_kunit_ttm_funcs, drm->dev,
 						     drm->anon_inode->i_mapping,
 						     drm->vma_offset_manager, false), 0);

@@ -7,10 +7,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 
+#include "lib/pagoda_fdinfo.h"
 #include "lib/pagoda_test.h"
 
 #define TRACEFS		"/sys/kernel/tracing/"
 #define EVENTS		TRACEFS "events/pagoda/"
+#define GPU_MEM		TRACEFS "events/gpu_mem/"
 #define RECORD		"/tmp/trace_test.dat"
 #define REPORT		"/tmp/trace_test.txt"
 /* Where Debian has trace-cmd; the machine's own path has only /bin. */
@@ -228,6 +230,87 @@ TEST_F(trace, trace_cmd_prints_what_the_kernel_prints)
 	EXPECT_GT(count, n);
 	unlink(RECORD);
 	unlink(REPORT);
+}
+
+/* ---- gpu_mem_total ---------------------------------------------------------------- */
+
+/* Values of an event of a process, or of the device (pid 0). */
+struct totals {
+	unsigned int count;
+	uint64_t first;
+	uint64_t last;
+	uint64_t most;
+};
+
+static struct totals read_totals(unsigned int pid)
+{
+	struct totals totals = { 0 };
+	unsigned long long size;
+	char line[1024], *at;
+	unsigned int whose;
+	FILE *file = fopen(TRACEFS "trace", "re");
+
+	while (file && fgets(line, sizeof(line), file)) {
+		at = strstr(line, "gpu_mem_total: ");
+		if (!at || sscanf(at, "gpu_mem_total: gpu_id=%*u pid=%u size=%llu", &whose,
+				  &size) != 2 || whose != pid)
+			continue;
+		if (!totals.count++)
+			totals.first = size;
+		totals.last = size;
+		totals.most = size > totals.most ? size : totals.most;
+	}
+	if (file)
+		fclose(file);
+	return totals;
+}
+
+static uint64_t held(int fd)
+{
+	struct pagoda_fdinfo info;
+
+	if (pagoda_fdinfo_self(fd, &info))
+		return UINT64_MAX;
+	return info.segments[DRM_PAGODA_SEGMENT_VRAM].resident +
+	       info.segments[DRM_PAGODA_SEGMENT_APERTURE].resident;
+}
+
+/*
+ * Events tell what a process and all together have, from the first one on, which a process makes
+ * when it opens the device.
+ */
+TEST_F(trace, gpu_memory_is_told)
+{
+	struct totals mine, all;
+	uint32_t handle;
+	int other;
+
+	if (access(GPU_MEM "enable", W_OK))
+		SKIP(return, "no tracepoint");
+	ASSERT_EQ(0, test_vram_settled(self->fd, 0));
+	ASSERT_EQ(0, put(TRACEFS "trace", ""));
+	ASSERT_EQ(0, put(GPU_MEM "enable", "1"));
+	other = pagoda_open();
+	ASSERT_LE(0, other);
+	mine = read_totals(getpid());
+	EXPECT_EQ(1, mine.count);
+	EXPECT_EQ(held(self->fd), mine.last);
+	EXPECT_LE(1, read_totals(0).count);
+	ASSERT_EQ(0, pagoda_create_vram(other, PAGODA_MIB, &handle));
+	ASSERT_EQ(0, pagoda_make_resident_wait(other, handle));
+	EXPECT_EQ(held(self->fd) + held(other), read_totals(getpid()).last);
+	EXPECT_LE(PAGODA_MIB, read_totals(getpid()).last);
+	all = read_totals(0);
+	EXPECT_LE(PAGODA_MIB, all.last);
+	ASSERT_EQ(0, pagoda_evict_wait(other, handle));
+	/* The place is free when TTM has seen that the copy is done. */
+	ASSERT_EQ(0, test_vram_settled(self->fd, 0));
+	mine = read_totals(getpid());
+	EXPECT_EQ(mine.first, mine.last);
+	EXPECT_LE(mine.first + PAGODA_MIB, mine.most);
+	EXPECT_GT(all.last, read_totals(0).last);
+	ASSERT_EQ(0, put(GPU_MEM "enable", "0"));
+	close(other);
 }
 
 TEST_HARNESS_MAIN

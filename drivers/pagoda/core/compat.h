@@ -430,6 +430,14 @@ static inline void pagoda_fence_detach_ops(const struct dma_fence_ops **ops)
 #define DRM_GEM_OBJECT_ACTIVE	0
 #endif
 
+/*
+ * PAGODA_DEFINE_GPU_MEM: whether this module has to define the tracepoint gpu_mem_total (trace.c):
+ * kernels of which no driver selects it have only its header.
+ */
+#ifndef CONFIG_TRACE_GPU_MEM
+#define PAGODA_DEFINE_GPU_MEM
+#endif
+
 /* ---- Work queues ------------------------------------------------------------------ */
 
 /* A work queue of older kernels is per CPU by default; newer kernels want WQ_PERCPU for that. */

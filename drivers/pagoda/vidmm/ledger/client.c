@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Clients: created when a DRM file is opened, freed with the last reference. */
 #include <linux/dma-buf.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
@@ -56,7 +57,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	pagoda_traffic_init(&client->pace.traffic, vidmm->bandwidth, vidmm->submit_share,
 			    vidmm->submit_share, pagoda_vidmm_segment_size(vidmm), ktime_get_ns());
 	pagoda_budget_join(vidmm->budgets, &client->budget);
-	pagoda_holding_join(vidmm->holdings, &client->holding);
+	pagoda_holding_join(vidmm->holdings, &client->holding, task_tgid_nr(current));
 	return client;
 }
 

@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <drm/drm_cache.h>
 #include <drm/drm_device.h>
+#include <drm/drm_file.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include "core/compat.h"
@@ -185,7 +186,7 @@ static int holdings_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_a
 	vidmm->holdings = drmm_kzalloc(vidmm->drm, sizeof(*vidmm->holdings), GFP_KERNEL);
 	if (!vidmm->holdings)
 		return -ENOMEM;
-	pagoda_holdings_init(vidmm->holdings);
+	pagoda_holdings_init(vidmm->holdings, vidmm->drm->primary->index);
 	return 0;
 }
 
