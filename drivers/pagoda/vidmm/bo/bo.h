@@ -103,6 +103,7 @@ void pagoda_dmem_unregister(struct pagoda_vidmm *vidmm, struct ttm_resource_mana
 			    u32 type);
 bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place);
 void pagoda_payer_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg);
+bool pagoda_payer_try_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg);
 
 /* bo.c */
 bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,

@@ -447,29 +447,61 @@ void pagoda_payer_end(struct pagoda_client *client)
 	mutex_unlock(&payer->lock);
 }
 
+/* Calls a function in the cgroup of a client whose thread no other work item uses. */
+static void payer_run_locked(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
+{
+	struct payer_turn turn = { .run = run, .arg = arg };
+
+	lockdep_assert_held(&payer->lock);
+	if (!payer->worker) {
+		run(arg);
+		return;
+	}
+	kthread_init_work(&turn.work, payer_work);
+	kthread_queue_work(payer->worker, &turn.work);
+	kthread_flush_work(&turn.work);
+}
+
 /**
  * pagoda_payer_run() - Call a function in the cgroup of a client
  * @payer: The client's thread
  * @run: Function; the client's thread calls it, or the caller if the client has no thread
  * @arg: Argument of @run
  *
- * Context: In a work item that holds no lock which @run takes. Sleeps until @run has returned.
+ * Context: In a work item of the client that holds no lock which @run takes. Sleeps until @run has
+ * returned, and as long as another work item of the client uses the thread.
  */
 void pagoda_payer_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
 {
-	struct payer_turn turn = { .run = run, .arg = arg };
-
 	if (!READ_ONCE(payer->worker)) {
 		run(arg);
 		return;
 	}
 	mutex_lock(&payer->lock);
-	if (payer->worker) {
-		kthread_init_work(&turn.work, payer_work);
-		kthread_queue_work(payer->worker, &turn.work);
-		kthread_flush_work(&turn.work);
-	} else {
-		run(arg);
-	}
+	payer_run_locked(payer, run, arg);
 	mutex_unlock(&payer->lock);
+}
+
+/**
+ * pagoda_payer_try_run() - pagoda_payer_run() unless a work item of the client uses the thread
+ * @payer: The client's thread
+ * @run: Function
+ * @arg: Argument of @run
+ *
+ * For work items that serve several clients: what one client does mustn't delay the others.
+ *
+ * Context: In a work item that holds no lock which @run takes. Sleeps until @run has returned.
+ * Return: false if @run wasn't called.
+ */
+bool pagoda_payer_try_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
+{
+	if (!READ_ONCE(payer->worker)) {
+		run(arg);
+		return true;
+	}
+	if (!mutex_trylock(&payer->lock))
+		return false;
+	payer_run_locked(payer, run, arg);
+	mutex_unlock(&payer->lock);
+	return true;
 }

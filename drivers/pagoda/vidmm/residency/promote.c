@@ -11,7 +11,7 @@
  *		a period; a later walk tries allocations again that were in use
  *
  * A work item walks through the waiting allocations, in order. The work item waits for nothing that
- * a client may hold or wait for: it only tries to lock reservations and &pagoda_vidmm.residency. It
+ * a client may hold or wait for: it only tries to lock reservations and &pagoda_payer.lock. It
  * leaves out an allocation that the GPU uses, because the copy would hold up all paging behind the
  * copy; the next submission that uses the allocation brings it back. The work item pages in slices
  * of about a millisecond, of which at most two are under way, so that other paging comes in
@@ -184,7 +184,8 @@ static bool promote_one(struct pagoda_bo *bo, struct dma_fence **fence, u64 *byt
 	struct pagoda_promotion *promotion = bo->vidmm->promotion;
 	struct promote_turn turn = { .bo = bo, .fence = *fence, .stop = true, .ret = -EBUSY };
 
-	pagoda_payer_run(&bo->client->payer, promote_turn, &turn);
+	if (!pagoda_payer_try_run(&bo->client->payer, promote_turn, &turn))
+		turn.stop = false;
 	*fence = turn.fence;
 	promotion->skipped |= turn.ret == -EBUSY;
 	if (turn.ret)
