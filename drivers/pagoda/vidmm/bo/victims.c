@@ -257,23 +257,39 @@ static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *plac
 	return true;
 }
 
+/* Takes a reference to an allocation in VRAM that an operation other than @op needs itself. */
+static bool victims_is_of_others(struct pagoda_bo *bo, const struct pagoda_operation *op)
+{
+	return bo->choice.in_vram &&
+	       dma_resv_locking_ctx(bo->ttm.base.resv) != &op->exec->ticket &&
+	       kref_get_unless_zero(&bo->ttm.base.refcount);
+}
+
 /*
  * Returns an allocation in VRAM, with a reference, that another operation needs itself; NULL if
  * there is none. Such an allocation is no candidate of the policy until that operation ends.
+ * Allocations that are looked at in vain go to the end of the list, so that the next call finds
+ * those of other operations at once.
  */
 static struct pagoda_bo *victims_of_others(struct pagoda_victims *victims,
 					   const struct pagoda_operation *op)
 {
 	struct pagoda_bo *bo, *found = NULL;
+	u32 left;
 
 	spin_lock(&victims->lock);
-	list_for_each_entry(bo, &victims->kept, choice.kept) {
-		if (!bo->choice.in_vram ||
-		    dma_resv_locking_ctx(bo->ttm.base.resv) == &op->exec->ticket ||
-		    !kref_get_unless_zero(&bo->ttm.base.refcount))
+	for (left = victims->nr_kept; left && !list_empty(&victims->kept); left--) {
+		bo = list_first_entry(&victims->kept, struct pagoda_bo, choice.kept);
+		if (victims_is_of_others(bo, op)) {
+			found = bo;
+			break;
+		}
+		list_move_tail(&bo->choice.kept, &victims->kept);
+		if (left % PAGODA_WALK_SLICE)
 			continue;
-		found = bo;
-		break;
+		spin_unlock(&victims->lock);
+		pagoda_walk_pause();
+		spin_lock(&victims->lock);
 	}
 	spin_unlock(&victims->lock);
 	return found;

@@ -7,6 +7,7 @@
 #include <drm/drm_gem_ttm_helper.h>
 #include <drm/drm_print.h>
 #include <drm/drm_utils.h>
+#include <kunit/static_stub.h>
 #include "core/core.h"
 #include "queue/exec.h"
 #include "allocation.h"
@@ -182,4 +183,17 @@ bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo)
 {
 	return bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE ||
 	       bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE);
+}
+
+/**
+ * pagoda_walk_pause() - Let other threads go on between two slices of a walk over many allocations
+ *
+ * The caller has just dropped the lock that the walk needs.
+ *
+ * Context: May sleep.
+ */
+void pagoda_walk_pause(void)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_walk_pause);
+	cond_resched();
 }

@@ -25,6 +25,9 @@ struct ttm_resource;
 /* Number of alignments in &pagoda_demand.slots: 8 KiB, 16 KiB, ..., 4 GiB. */
 #define PAGODA_DEMAND_ALIGNMENTS	20
 
+/* Most allocations that a walk looks at under a spinlock before pagoda_walk_pause(). */
+#define PAGODA_WALK_SLICE		64
+
 /**
  * struct pagoda_demand - What allocations need at the same time, by segment
  * @only_vram: Bytes of allocations that must be in VRAM
@@ -46,6 +49,7 @@ struct pagoda_demand {
  *	this lock, and their callbacks run
  * @policy: Policy that chooses victims; its items are &pagoda_bo.choice.item
  * @kept: Allocations with &pagoda_bo.choice.keep set, which aren't candidates of @policy
+ * @nr_kept: Number of allocations in @kept
  * @nr_tried: Number of allocations in lists of victims that searches have tried
  * @asked: @policy chooses the victims; if false @policy is only told of uses, and TTM evicts
  *	the least recently used allocation
@@ -53,9 +57,10 @@ struct pagoda_demand {
  *	dmem cgroups
  */
 struct pagoda_victims {
-	spinlock_t lock;	/* protects policy, items, kept */
+	spinlock_t lock;	/* protects policy, items, kept, nr_kept */
 	struct pagoda_policy policy;
 	struct list_head kept;
+	u32 nr_kept;
 	u32 nr_tried;
 	bool asked;
 	atomic64_t trimmed;
@@ -109,6 +114,7 @@ struct pagoda_client *pagoda_client_of_ttm(struct ttm_buffer_object *bo);
 void pagoda_settled_clear(struct pagoda_bo *bo);
 u32 pagoda_segment_of(const struct ttm_resource *res);
 bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo);
+void pagoda_walk_pause(void);
 
 /* Defined in candidates.c */
 int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
