@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Walks over many allocations: no lock that other clients need is held for more than
- * %PAGODA_WALK_SLICE of them.
+ * Walks over many allocations or blocks of VRAM: no lock that other clients need is held for more
+ * than %PAGODA_WALK_SLICE of them.
  */
 #include <linux/sizes.h>
 #include <kunit/static_stub.h>
@@ -14,6 +14,7 @@
 #define HERE	SZ_64M
 #define PINNED	500u	/* pages; what is left of VRAM has no room for %LARGE and %MANY */
 #define LARGE	256u
+#define HOLES	400u
 
 /*
  * struct slices - pauses of the walks of a test: @lock is the lock of the walk. @late is kept, as
@@ -144,10 +145,35 @@ static void slices_bound(struct kunit *test)
 	slices_end();
 }
 
+/* QUERY visits the blocks of VRAM in slices, and not at all unless they have changed. */
+static void slices_largest_free(struct kunit *test)
+{
+	struct drm_pagoda_segment_info info = { .id = DRM_PAGODA_SEGMENT_VRAM };
+	struct pagoda_vram *vram;
+	struct pagoda_bo **odd = kunit_kcalloc(test, HOLES, sizeof(*odd), GFP_KERNEL);
+	u32 pauses;
+
+	KUNIT_ASSERT_NOT_NULL(test, odd);
+	slices_begin(test, 0);
+	vram = slices.rig->vidmm->vram;
+	slices.lock = &vram->lock.dep_map;
+	pagoda_rig_fragment(slices.rig, odd, HOLES);
+	slices.pauses = 0;
+	pagoda_vram_report(slices.rig->vidmm, &info);
+	pauses = slices.pauses;
+	KUNIT_EXPECT_GE(test, pauses, 2 * HOLES / PAGODA_WALK_SLICE);
+	pagoda_vram_report(slices.rig->vidmm, &info);
+	KUNIT_EXPECT_EQ(test, pauses, slices.pauses);
+	close_all(odd, HOLES);
+	flush_workqueue(slices.rig->vidmm->ttm.wq);
+	slices_end();
+}
+
 static struct kunit_case slices_cases[] = {
 	KUNIT_CASE(slices_policy),
 	KUNIT_CASE(slices_of_others),
 	KUNIT_CASE(slices_bound),
+	KUNIT_CASE(slices_largest_free),
 	{}
 };
 
