@@ -107,6 +107,17 @@ static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 }
 
 /*
+ * Waits for jobs that use the allocation. After a reset the device has no jobs until the rebuild
+ * ends, which mustn't wait for what a client's queued jobs wait for: these find the content lost.
+ */
+static int lost_await_jobs(struct pagoda_bo *bo)
+{
+	if (pagoda_reset_is_pending(bo->vidmm))
+		return 0;
+	return pagoda_stream_await(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP, false);
+}
+
+/*
  * Has the device fill an allocation in VRAM with zeros, after lost_tell() if @tell is set. A page
  * table isn't filled, because its entries are written anew.
  */
@@ -128,7 +139,7 @@ static int lost_fill(struct pagoda_bo *bo, bool tell)
 	ret = dma_resv_reserve_fences(resv, 1);
 	if (ret)
 		return ret;
-	ret = pagoda_stream_await(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP, false);
+	ret = lost_await_jobs(bo);
 	if (!ret)
 		ret = pagoda_stream_begin(&txn, bo->vidmm, bo, NULL, 0, &cost);
 	if (ret)

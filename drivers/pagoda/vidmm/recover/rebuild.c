@@ -17,7 +17,8 @@
  * correct because step 1 comes before step 2, and because a move before step 3 maps the
  * moved pages in the device MMU itself.
  *
- * Fences of jobs and paging from before the reset never wait for the rebuild, which allocates.
+ * Fences of jobs and paging from before the reset never wait for the rebuild, which allocates. The
+ * rebuild waits for paging only, not for jobs that haven't begun, and what these wait for.
  */
 #include <linux/delay.h>
 #include <drm/drm_device.h>
@@ -129,6 +130,20 @@ static void rebuild_blame(struct pagoda_bo *bo)
 		atomic_or(aborted, &bo->vm.private_to->aborted);
 }
 
+/*
+ * Has an offered allocation with content from before the reset leave VRAM. If a job that hasn't
+ * begun may use the allocation, the allocation stays, because the rebuild doesn't wait for such
+ * jobs: the offered content is replaced by zeros.
+ */
+static int rebuild_offered(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
+{
+	if (!pagoda_bo_is_offered(bo) ||
+	    !pagoda_stream_has_foreign(vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP))
+		return pagoda_offer_drop(bo);
+	pagoda_offer_torn(bo);
+	return 0;
+}
+
 static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u32 *lost)
 {
 	bool stale, clear;
@@ -141,7 +156,7 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 		bo->content.epoch = pagoda_reset_epoch(vidmm);
 		stale = pagoda_lost_is_stale(bo);
 	}
-	ret = stale ? pagoda_offer_drop(bo) : 0;
+	ret = stale ? rebuild_offered(vidmm, bo) : 0;
 	if (ret)
 		return ret;
 	stale = pagoda_lost_is_stale(bo);
