@@ -210,12 +210,17 @@ static void timeline_evict_waits(struct kunit *test)
 	timeline_world_end(&w);
 }
 
-static bool timeline_is_shown(struct timeline_world *w)
+static bool timeline_is_shown_at(struct timeline_world *w, u64 address)
 {
 	void *here;
 
-	return vmt_reach(w->rig, w->client->vm->id, HERE, 8, VIRTIO_PAGODA_ACCESS_READ, &here) ==
-	       VIRTIO_PAGODA_FAULT_NONE;
+	return vmt_reach(w->rig, w->client->vm->id, address, 8, VIRTIO_PAGODA_ACCESS_READ,
+			 &here) == VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static bool timeline_is_shown(struct timeline_world *w)
+{
+	return timeline_is_shown_at(w, HERE);
 }
 
 /* A job that runs finds an allocation whose handle was closed; the address ends with the job. */
@@ -237,6 +242,38 @@ static void timeline_close_waits(struct kunit *test)
 	}
 	KUNIT_EXPECT_FALSE(test, timeline_is_shown(&w));
 	KUNIT_EXPECT_EQ(test, 7ull, submit_word(w.rig, w.shared, 0));
+	timeline_world_end(&w);
+}
+
+static int timeline_submit(void *arg)
+{
+	const struct submit_args fenced = { .fenced = true };
+	struct timeline_world *w = arg;
+
+	return submit_empty(w->client, &fenced) ?: submit_empty(w->client, NULL);
+}
+
+/*
+ * A submission after an OFFER doesn't wait for the VM's jobs, which may use the offered allocation,
+ * with locks held: the job waits in its queue, and the addresses end before it. A fenced job can't
+ * wait and leaves the addresses to the next job.
+ */
+static void timeline_offers(struct kunit *test)
+{
+	struct timeline_world w = timeline_world(test);
+	struct pagoda_worker submitter = { .run = timeline_submit, .arg = &w };
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_offer(w.rig->vidmm, &w.own, 1, DRM_PAGODA_OFFER_LOW, 0));
+	pagoda_worker_start(test, &submitter);
+	KUNIT_EXPECT_TRUE(test, pagoda_worker_is_done(&submitter, AT_ONCE));
+	KUNIT_EXPECT_TRUE(test, timeline_goes_on(&w, AT_ONCE));
+	KUNIT_EXPECT_TRUE(test, timeline_is_shown_at(&w, 2 * HERE));
+	timeline_let_go(&w);
+	pagoda_worker_end(test, &submitter);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	pagoda_rig_settle(w.rig);
+	KUNIT_EXPECT_FALSE(test, timeline_is_shown_at(&w, 2 * HERE));
+	KUNIT_EXPECT_TRUE(test, timeline_is_shown(&w));
 	timeline_world_end(&w);
 }
 
@@ -312,6 +349,7 @@ static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_victim_waits),
 	KUNIT_CASE(timeline_evict_waits),
 	KUNIT_CASE(timeline_close_waits),
+	KUNIT_CASE(timeline_offers),
 	KUNIT_CASE(timeline_victim_waits_for_the_cpu),
 	KUNIT_CASE(timeline_root_waits),
 	{}

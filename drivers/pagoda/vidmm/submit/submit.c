@@ -297,6 +297,26 @@ static int submit_place(struct submit_run *run)
 }
 
 /*
+ * Hides allocations that were offered from the job. If other jobs of the VM may use these, returns
+ * -ERESTART once: the job waits for the other jobs in its queue, without memory and without the
+ * engine's place. A job that can't wait, or that finds new jobs then, leaves the allocations
+ * mapped, and with them their memory in place, to a later job.
+ */
+static int submit_hide_offers(struct submit_run *run)
+{
+	struct pagoda_submit *submit = run->submit;
+
+	if (!pagoda_offer_hide(run->vm) || submit->fenced || submit->let_end)
+		return 0;
+	if (dma_resv_get_singleton(pagoda_vm_resv(run->vm), DMA_RESV_USAGE_BOOKKEEP,
+				   &submit->blockers))
+		return 0;
+	submit->let_end = true;
+	pagoda_exec_context_pass(submit->context->exec);
+	return -ERESTART;
+}
+
+/*
  * Makes resident all that the job needs, and makes mappings valid. Plugs the stream of paging
  * operations, so that many moves share paging buffers.
  */
@@ -304,9 +324,11 @@ static int submit_validate(struct submit_run *run)
 {
 	struct pagoda_vm *vm = run->vm;
 	struct pagoda_vidmm *vidmm = vm->vidmm;
-	int ret;
+	int ret = submit_hide_offers(run);
 	u32 i;
 
+	if (ret)
+		return ret;
 	run->room = (struct pagoda_room) {
 		.vm = vm,
 		.last = run->attempt != PAGODA_ATTEMPT_FIRST,
@@ -314,7 +336,6 @@ static int submit_validate(struct submit_run *run)
 	run->tables = NULL;
 	run->losses = pagoda_lost_mark(vidmm);
 	pagoda_stream_plug(vidmm);
-	pagoda_offer_hide(vm);
 	pagoda_pace_again(vm);
 	ret = submit_clear_lost(run) ?: submit_place(run);
 	submit_keep(run, PAGODA_VM_KEEP_NOTHING);
@@ -408,7 +429,7 @@ static void submit_push(struct submit_run *run)
 /*
  * Makes resident all that the job needs, and makes and pushes the job. The caller holds the VM's
  * lock and all reservations. Returns -ERESTART if the place that the engine kept for the job has
- * gone to another context.
+ * gone to another context, or because of submit_hide_offers().
  */
 static int submit_locked(struct submit_run *run)
 {
@@ -512,7 +533,7 @@ static int submit_try(struct submit_run *run)
  * memory, makes further attempts, of which each disturbs more (enum pagoda_attempt). Returns 0 or a
  * negative errno: -ENOSPC if the job doesn't fit, whatever leaves; -ENOMEM or -EBUSY if there may
  * be room when other jobs have ended (pagoda_room_blockers()); -ERESTART if the job has to ask for
- * a place of the engine again.
+ * a place of the engine again, behind &pagoda_submit.blockers.
  */
 int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 {

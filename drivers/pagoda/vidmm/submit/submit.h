@@ -43,6 +43,7 @@ struct virtio_pagoda_command_buffer;
  *	one that waited, for a point or value that didn't exist
  * @fenced: The job is armed before the engine has a place; %PAGODA_LIMIT_FENCED is charged, too
  * @waited: The job found no room once: its next attempt to find room is the last
+ * @let_end: The job waited once for other jobs of the VM, because allocations were offered
  * @blockers: Fence that the next attempt waits for, a reference, or NULL
  * @queued: The submission is counted in &pagoda_vm.queued and is in &pagoda_closing.jobs
  * @nr_queued: Number of @bos that count this submission in &pagoda_bo.wish.queued
@@ -62,6 +63,7 @@ struct pagoda_submit {
 	bool held;
 	bool fenced;
 	bool waited;
+	bool let_end;
 	struct dma_fence *blockers;
 	bool queued;
 	u32 nr_queued;

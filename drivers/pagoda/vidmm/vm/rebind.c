@@ -159,20 +159,23 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
  * pagoda_offer_hide() - Invalidate the mappings of allocations offered since the last submission
  * @vm: VM, its reservation held
  *
- * The allocations are those in &pagoda_vm.offered, which is empty afterwards. Waits for the VM's
- * jobs before, which may use the allocations.
+ * The allocations are those in &pagoda_vm.offered, which is empty afterwards. While jobs of the VM,
+ * which may use the allocations, haven't ended, nothing is done.
  *
  * Context: May sleep and allocate. Not in a stream transaction.
+ * Return: Whether there are such allocations, and jobs that may use them.
  */
-void pagoda_offer_hide(struct pagoda_vm *vm)
+bool pagoda_offer_hide(struct pagoda_vm *vm)
 {
 	struct pagoda_bo *bo, *next;
 
 	if (list_empty(&vm->offered))
-		return;
-	pagoda_stream_await(vm->vidmm, pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, false);
+		return false;
+	if (pagoda_stream_has_foreign(vm->vidmm, pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP))
+		return true;
 	list_for_each_entry_safe(bo, next, &vm->offered, vm.evicted) {
 		list_del_init(&bo->vm.evicted);
 		pagoda_vm_bo_moves(bo, false);
 	}
+	return false;
 }

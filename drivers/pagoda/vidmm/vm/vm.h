@@ -380,7 +380,7 @@ int pagoda_save_validate(struct pagoda_save *save);
 int pagoda_rebind_add(struct pagoda_rebind *rebind, struct drm_gpuvm_bo *vm_bo);
 int pagoda_rebind_run(struct pagoda_rebind *rebind, struct dma_fence **fence);
 void pagoda_rebind_fini(struct pagoda_rebind *rebind);
-void pagoda_offer_hide(struct pagoda_vm *vm);
+bool pagoda_offer_hide(struct pagoda_vm *vm);
 
 /* bind_queue.c */
 void pagoda_vm_forget(struct pagoda_vm *vm, struct pagoda_bo *bo);
