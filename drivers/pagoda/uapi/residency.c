@@ -77,7 +77,7 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 		*fence = NULL;
 		ret = make_resident_try(file->driver_priv, list, fence, trim);
 	} while (!*trim && pagoda_room_again(vidmm, &tries, &ret));
-	return ret;
+	return ret ?: pagoda_residency_and_others(list->bos, list->count, fence);
 }
 
 static int evict(struct drm_device *drm, struct pagoda_bo_list *list, struct dma_fence **fence)
@@ -89,7 +89,7 @@ static int evict(struct drm_device *drm, struct pagoda_bo_list *list, struct dma
 		return ret;
 	ret = pagoda_residency_evict(vidmm, list->bos, list->count, fence);
 	pagoda_leave(vidmm);
-	return ret;
+	return ret ?: pagoda_residency_and_others(list->bos, list->count, fence);
 }
 
 int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_file *file)
@@ -125,10 +125,7 @@ int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_fi
 	args->pending = !ret && fence && !dma_fence_is_signaled(fence);
 	if (!ret)
 		pagoda_point_add(pagoda_device_of_drm(drm)->vidmm, &out, fence);
-	if (signal && !ret)
-		pagoda_mfence_signal_paging(signal);
-	else if (signal)
-		pagoda_mfence_take_back(signal);
+	pagoda_promise_end(pagoda_device_of_drm(drm)->vidmm, signal, fence, ret);
 	dma_fence_put(fence);
 put_point:
 	pagoda_point_put(&out);

@@ -13,8 +13,11 @@
  * where a contiguous allocation has to go (enum pagoda_attempt). Jobs keep page tables in place:
  * callers wait for jobs outside of sections (pagoda_room_again()).
  */
+#include <linux/dma-fence-unwrap.h>
 #include <drm/drm_exec.h>
+#include "core/core.h"
 #include "core/life.h"
+#include "queue/queue.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
@@ -263,6 +266,60 @@ int pagoda_residency_await(struct pagoda_bo **bos, u32 count)
 		dma_fence_put(users);
 	}
 	return ret;
+}
+
+/* Merges a fence into *@fence, which may be NULL. Returns 0 or -ENOMEM. */
+static int residency_merge(struct dma_fence **fence, struct dma_fence *other)
+{
+	struct dma_fence *both = *fence ? dma_fence_unwrap_merge(*fence, other) :
+					  dma_fence_unwrap_merge(other);
+
+	if (!both)
+		return -ENOMEM;
+	dma_fence_put(*fence);
+	*fence = both;
+	return 0;
+}
+
+/**
+ * pagoda_residency_and_others() - Add what other devices do to allocations that they share
+ * @bos: Allocations of a list after pagoda_residency_make(), pagoda_residency_evict() or
+ *	pagoda_reclaim(); references held
+ * @count: Number of allocations
+ * @fence: *@fence, a reference or NULL, is replaced by a fence that also signals after the kernel
+ *	fences of other devices
+ *
+ * Such a fence signals when the other device's driver says: nothing waits for the fence but the
+ * client that asked for the list.
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_residency_and_others(struct pagoda_bo **bos, u32 count, struct dma_fence **fence)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *other;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < count && !ret; i++) {
+		dma_resv_iter_begin(&cursor, bos[i]->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
+		dma_resv_for_each_fence_unlocked(&cursor, other) {
+			if (pagoda_queue_owns(bos[i]->vidmm->queue, other))
+				continue;
+			ret = residency_merge(fence, other);
+			if (ret)
+				break;
+		}
+		dma_resv_iter_end(&cursor);
+	}
+	return ret;
+}
+
+/* Returns whether @fence, which may be NULL, isn't that of paging alone. Any context. */
+bool pagoda_residency_has_others(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
+{
+	return fence && !pagoda_queue_owns(vidmm->queue, fence);
 }
 
 /* Returns whether the GPU can use the allocation in its present place. */

@@ -35,6 +35,8 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
 int pagoda_residency_await(struct pagoda_bo **bos, u32 count);
 int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			   struct dma_fence **fence);
+int pagoda_residency_and_others(struct pagoda_bo **bos, u32 count, struct dma_fence **fence);
+bool pagoda_residency_has_others(struct pagoda_vidmm *vidmm, struct dma_fence *fence);
 
 /* reclaim.c */
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,

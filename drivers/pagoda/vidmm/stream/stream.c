@@ -381,10 +381,10 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
  *	NULL
  * @resv: Reservation of the next allocation, held
  *
- * Kernel fences of the paging queue signal in order, so the latest stands for all. This function
- * waits for kernel fences of other devices that share the allocation.
+ * Kernel fences of the paging queue signal in order, so the latest stands for all. Those of other
+ * devices that share the allocation are left to pagoda_residency_and_others().
  *
- * Context: May sleep.
+ * Context: Any.
  * Return: A reference to the latest paging fence; NULL if all have signalled.
  */
 struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
@@ -394,9 +394,7 @@ struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_
 	struct dma_fence *fence;
 
 	dma_resv_for_each_fence(&cursor, resv, DMA_RESV_USAGE_KERNEL, fence) {
-		if (!pagoda_queue_owns(vidmm->queue, fence))
-			dma_fence_wait(fence, false);
-		if (dma_fence_is_signaled(fence))
+		if (!pagoda_queue_owns(vidmm->queue, fence) || dma_fence_is_signaled(fence))
 			continue;
 		if (latest && !dma_fence_is_later(fence, latest))
 			continue;

@@ -193,7 +193,7 @@ static int request_run(struct paging_request *request, struct dma_fence **fence)
 		ret = pagoda_residency_evict(vidmm, bos, request->count, fence);
 	}
 	kvfree(bos);
-	return ret;
+	return ret ?: pagoda_residency_and_others(request->bos, request->count, fence);
 }
 
 /* Returns true if a request that found no memory is to be repeated: until @request->give_up. */
