@@ -362,7 +362,7 @@ static void device_event(void *priv, const struct pagoda_event *event)
 	if (event->lost)
 		dev_warn_ratelimited(pagoda->drm.dev, "%u events lost\n", event->lost);
 	if (event->lost || event->type == VIRTIO_PAGODA_EVENT_FENCE)
-		pagoda_mfences_changed(pagoda->vidmm);
+		pagoda_fence_told(pagoda->vidmm, event->lost ? 0 : event->context);
 	if (event->type == VIRTIO_PAGODA_EVENT_RESET)
 		pagoda_reset_told(pagoda->vidmm);
 	if (event->type == VIRTIO_PAGODA_EVENT_FAULT)

@@ -134,7 +134,7 @@ static int exec_test_reset_adapter(void *owner)
 	return 0;
 }
 
-static void exec_test_done(void *owner)
+static void exec_test_done(void *owner, const struct pagoda_exec_account *account)
 {
 	struct pagoda_exec_test *t = owner;
 

@@ -33,7 +33,7 @@ static void rig_fence(void *context, const struct pagoda_engine_run *run, u64 ad
 	struct pagoda_rig *rig = context;
 
 	if (!rig->loses_events)
-		pagoda_mfences_changed(rig->vidmm);
+		pagoda_fence_told(rig->vidmm, run->context);
 }
 
 static u64 rig_shown(struct pagoda_rig *rig, u64 va)

@@ -52,7 +52,36 @@ void pagoda_engine_retired(struct pagoda_job *core)
 				  job->base.number, core->error);
 	/* The fence signals later: a waiter on the fence may then destroy the owner. */
 	if (args->ops->done)
-		args->ops->done(args->owner);
+		args->ops->done(args->owner, job->context->account);
+}
+
+static void engine_stored(struct pagoda_exec_engine *engine)
+{
+	const struct pagoda_engines_args *args = &engine->engines->args;
+	struct pagoda_engine_job *job;
+	unsigned long flags;
+
+	spin_lock_irqsave(&engine->flight.lock, flags);
+	list_for_each_entry(job, &engine->flight.inflight, core.node)
+		args->ops->done(args->owner, job->context->account);
+	spin_unlock_irqrestore(&engine->flight.lock, flags);
+}
+
+/**
+ * pagoda_engines_stored() - Handle the device's report that a job has stored a value
+ * @engines: Engines
+ *
+ * Calls &pagoda_exec_ops.done for the few jobs that engines have. If the job that stored the value
+ * has ended since, the call for that job was made then.
+ *
+ * Context: any.
+ */
+void pagoda_engines_stored(struct pagoda_engines *engines)
+{
+	u32 i;
+
+	for (i = 0; engines->args.ops->done && i < engines->count; i++)
+		engine_stored(&engines->engine[i]);
 }
 
 /* Sends a job with the next request number, even if the job was sent before (C187). */

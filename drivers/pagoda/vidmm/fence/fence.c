@@ -121,6 +121,7 @@ static struct pagoda_mfence *mfence_create(struct pagoda_vidmm *vidmm,
 	}
 	kref_init(&mfence->kref);
 	INIT_LIST_HEAD(&mfence->held);
+	INIT_LIST_HEAD(&mfence->awaited);
 	spin_lock_init(&mfence->lock);
 	mfence->flags = flags;
 	mfence->last = value;
@@ -223,11 +224,6 @@ static int mfence_pin(struct pagoda_mfence *mfence)
 	list_add(&mfence->held, &mfences->held);
 	atomic_set(&mfence->holds, 1);
 	mutex_unlock(&mfences->lock);
-	/*
-	 * The fence is in the list before the caller reads the value: this barrier pairs with that
-	 * in pagoda_mfences_changed().
-	 */
-	smp_mb();
 	return 0;
 }
 

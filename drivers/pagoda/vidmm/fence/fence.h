@@ -37,6 +37,7 @@ struct dma_fence;
 struct eventfd_ctx;
 struct pagoda_bo;
 struct pagoda_client;
+struct pagoda_exec_account;
 struct pagoda_mfence;
 struct pagoda_mfence_group;
 struct pagoda_mfence_signal;
@@ -82,6 +83,9 @@ int pagoda_mfences_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 void pagoda_mfences_stop(struct pagoda_vidmm *vidmm);
 void pagoda_mfences_fini(struct pagoda_vidmm *vidmm);
 
+/* awaited.c */
+void pagoda_mfences_changed(struct pagoda_vidmm *vidmm, const struct pagoda_exec_account *account);
+
 /* fence.c */
 struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
 					   struct pagoda_client *client, u32 flags, u64 value);
@@ -106,7 +110,6 @@ void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait);
 void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait);
 void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait);
 bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait);
-void pagoda_mfences_changed(struct pagoda_vidmm *vidmm);
 void pagoda_mfence_device_lost(struct pagoda_vidmm *vidmm);
 void pagoda_mfence_restore_all(struct pagoda_vidmm *vidmm);
 

@@ -4,17 +4,26 @@
  *
  * Functions that store a value by the CPU test the waits at once. The GPU tells of its stores by an
  * event, if the operation asked for one and the event isn't lost, and commands of a job may store
- * values without an event: pagoda_mfences_changed() therefore tests the waits for all held fences.
+ * values without an event: when a job ends, pagoda_mfences_changed() therefore has the waits for
+ * all fences of the job's client tested (awaited.c).
  */
 #include "core/core.h"
 #include "fence.h"
 #include "internal.h"
 #include "sync.h"
 
-static void wait_end(struct pagoda_mfence *mfence, struct pagoda_mfence_wait *wait, int error)
+/* Takes an armed wait out of &pagoda_mfence.waits. */
+static void wait_leave(struct pagoda_mfence *mfence, struct pagoda_mfence_wait *wait)
 {
 	rb_erase_cached(&wait->node, &mfence->waits);
 	RB_CLEAR_NODE(&wait->node);
+	if (RB_EMPTY_ROOT(&mfence->waits.rb_root))
+		pagoda_awaited_leave(mfence);
+}
+
+static void wait_end(struct pagoda_mfence *mfence, struct pagoda_mfence_wait *wait, int error)
+{
+	wait_leave(mfence, wait);
 	wait->func(wait, error);
 }
 
@@ -152,6 +161,7 @@ void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 
 	spin_lock_irqsave(&mfence->lock, flags);
 	rb_add_cached(&wait->node, &mfence->waits, wait_less);
+	pagoda_awaited_enter(mfence);
 	pagoda_mfence_look(mfence);
 	spin_unlock_irqrestore(&mfence->lock, flags);
 }
@@ -167,8 +177,7 @@ void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait)
 
 	spin_lock_irqsave(&mfence->lock, flags);
 	if (!RB_EMPTY_NODE(&wait->node))
-		rb_erase_cached(&wait->node, &mfence->waits);
-	RB_CLEAR_NODE(&wait->node);
+		wait_leave(mfence, wait);
 	spin_unlock_irqrestore(&mfence->lock, flags);
 }
 
@@ -199,25 +208,6 @@ bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 	over = wait->value <= pagoda_mfence_read(mfence);
 	spin_unlock_irqrestore(&mfence->lock, flags);
 	return over;
-}
-
-/**
- * pagoda_mfences_changed() - Have satisfied waits ended, because the GPU may have stored values
- * @vidmm: Manager, not destroyed
- *
- * To be called when the device reports a store, when reports were lost, and when a job is done.
- *
- * Context: Any.
- */
-void pagoda_mfences_changed(struct pagoda_vidmm *vidmm)
-{
-	/*
-	 * A thread that adds a fence to the list later reads the value: this barrier pairs with
-	 * that in mfence_pin().
-	 */
-	smp_mb();
-	if (!list_empty(&vidmm->mfences->held))
-		queue_work(vidmm->mfences->wq, &vidmm->mfences->look);
 }
 
 /*

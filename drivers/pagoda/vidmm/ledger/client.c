@@ -52,6 +52,9 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	INIT_LIST_HEAD(&client->closing.jobs);
 	INIT_LIST_HEAD(&client->closing.handles);
 	INIT_DELAYED_WORK(&client->closing.work, vidmm->closing_work);
+	INIT_LIST_HEAD(&client->awaited.fences);
+	INIT_LIST_HEAD(&client->awaited.todo);
+	INIT_LIST_HEAD(&client->awaited.due);
 	pagoda_ears_init(&client->ears);
 	/* A full bucket has a token for each byte of VRAM: jobs may replace all of VRAM at once. */
 	pagoda_traffic_init(&client->pace.traffic, vidmm->bandwidth, vidmm->submit_share,

@@ -69,6 +69,24 @@ struct pagoda_payer {
 };
 
 /**
+ * struct pagoda_awaited - Monitored fences of a client that have armed waits (fence/awaited.c)
+ * @fences: Such fences, linked by &pagoda_mfence.awaited
+ * @todo: Such fences, whose waits have yet to be tested
+ * @changed: All of @fences belong to @todo, because the GPU may have stored values
+ * @entry: Entry in &pagoda_mfences.awaited while @fences or @todo isn't empty
+ * @due: Entry in &pagoda_mfences.due
+ *
+ * Protected by &pagoda_mfences.awaited_lock. Each fence has a reference to the client.
+ */
+struct pagoda_awaited {
+	struct list_head fences;
+	struct list_head todo;
+	bool changed;
+	struct hlist_node entry;
+	struct list_head due;
+};
+
+/**
  * struct pagoda_closing - Closed handles of allocations that jobs need, deferred ones or armed ones
  * that haven't ended (closing.c)
  * @vidmm: The manager
@@ -119,6 +137,7 @@ enum pagoda_object {
  *	queue. Set with @lock held
  * @payer: Thread in the client's cgroup, for work items that allocate for the client
  * @closing: Handles that the client closed while jobs needed the allocations
+ * @awaited: Monitored fences that are awaited
  * @end: Destroys the client's VMs after the file was closed and the last job has finished
  * @drm: Device, a reference, while @end is to run
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: no job of the client is
@@ -140,6 +159,7 @@ struct pagoda_client {
 	struct pagoda_deferred *pager;
 	struct pagoda_payer payer;
 	struct pagoda_closing closing;
+	struct pagoda_awaited awaited;
 	struct work_struct end;
 	struct drm_device *drm;
 	int error;

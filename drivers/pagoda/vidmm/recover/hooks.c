@@ -210,9 +210,24 @@ static void context_banned(void *owner, const struct pagoda_exec_report *report)
 }
 
 /* Has waits tested: commands of the ended job may have stored values of monitored fences. */
-static void context_done(void *owner)
+static void context_done(void *owner, const struct pagoda_exec_account *account)
 {
-	pagoda_mfences_changed(owner);
+	pagoda_mfences_changed(owner, account);
+}
+
+/**
+ * pagoda_fence_told() - Handle the device's report that it stored the value of a monitored fence
+ * @vidmm: Manager
+ * @context: Context whose job has stored the value; 0 = the paging queue, or reports were lost
+ *
+ * Context: Any.
+ */
+void pagoda_fence_told(struct pagoda_vidmm *vidmm, u64 context)
+{
+	if (context && vidmm->engines)
+		pagoda_engines_stored(vidmm->engines);
+	else
+		pagoda_mfences_changed(vidmm, NULL);
 }
 
 /*

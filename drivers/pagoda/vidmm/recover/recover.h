@@ -52,5 +52,6 @@ void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p
 /* hooks.c */
 extern const struct pagoda_queue_ops pagoda_stream_queue_ops;
 extern const struct pagoda_exec_ops pagoda_context_exec_ops;
+void pagoda_fence_told(struct pagoda_vidmm *vidmm, u64 context);
 
 #endif
