@@ -225,6 +225,29 @@ TRACE_EVENT(pagoda_left_out,
 );
 
 /*
+ * An operation of the current thread that found no room waits: for job @job of @context, which has
+ * a place of an engine; or, if @context is 0, for the operation that has allocation @bo locked.
+ */
+TRACE_EVENT(pagoda_wait,
+	TP_PROTO(const char *dev, u64 context, u64 job, u64 bo),
+	TP_ARGS(dev, context, job, bo),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, context)
+		__field(u64, job)
+		__field(u64, bo)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->context = context;
+		__entry->job = job;
+		__entry->bo = bo;
+	),
+	TP_printk("dev=%s context=%llu job=%llu bo=%llu", __get_str(dev), __entry->context,
+		  __entry->job, __entry->bo)
+);
+
+/*
  * A CPU page fault at byte @offset of an allocation, which is in @segment now; @moved: the
  * allocation was moved there because of the fault.
  */

@@ -27,6 +27,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include "core/compat.h"
+#include "core/trace.h"
 #include "exec_internal.h"
 
 /* Most jiffies that a place is kept for a context that prepares a job, once other contexts ask. */
@@ -383,8 +384,11 @@ static u32 places_collect(struct pagoda_exec_engine *engine, struct dma_fence **
 		/* Not armed yet without a fence; pairs with pagoda_exec_job_arm(). */
 		struct dma_fence *fence = smp_load_acquire(&job->base.fence);
 
-		if (fence && count < room)
-			fences[count++] = dma_fence_get(fence);
+		if (!fence || count == room)
+			continue;
+		trace_pagoda_wait(dev_name(engine->engines->args.dev), job->context->id,
+				  job->base.number, 0);
+		fences[count++] = dma_fence_get(fence);
 	}
 	spin_unlock_irq(&engine->flight.lock);
 	return count;
@@ -394,7 +398,8 @@ static u32 places_collect(struct pagoda_exec_engine *engine, struct dma_fence **
  * pagoda_engines_placed() - Get a fence behind the jobs that have a place of an engine now
  * @engines: The engines
  *
- * The fence signals when all these jobs have ended, whatever is prepared or queued later.
+ * The fence signals when all these jobs have ended, whatever is prepared or queued later. The
+ * caller is about to wait for the jobs, which is traced (pagoda_wait).
  *
  * Context: May sleep and allocate.
  * Return: The fence, a reference; NULL if no job has a place, or without memory.

@@ -30,6 +30,7 @@
 #include "core/core.h"
 #include "core/info.h"
 #include "core/life.h"
+#include "core/trace.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/policy.h"
@@ -246,8 +247,10 @@ static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct d
 static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *place,
 			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
 {
-	int ret = drm_exec_lock_obj(op->exec, &bo->ttm.base);
+	int ret;
 
+	trace_pagoda_wait(dev_name(bo->vidmm->drm->dev), 0, 0, bo->id);
+	ret = drm_exec_lock_obj(op->exec, &bo->ttm.base);
 	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
 	if (ret)
 		return false;
