@@ -90,6 +90,29 @@ struct pagoda_mfence {
 	bool gone;
 };
 
+#define PAGODA_MISSING_BITS	8
+
+/* Queues that miss points; @lock is taken in process context, under pagoda_missing.lock */
+struct pagoda_missing_bucket {
+	spinlock_t lock;	/* protects queues, and &pagoda_deferred.missing of these */
+	struct hlist_head queues;
+};
+
+/**
+ * struct pagoda_missing - Queues whose next item misses a point (missing.c)
+ * @lock: Protects @clients, &pagoda_payer.missing, turn and nr_missing; taken in process context.
+ *	&pagoda_deferred.missing changes under @lock and the lock of the bucket
+ * @by_syncobj: Queues, linked by &pagoda_deferred.by_syncobj, hashed by &pagoda_deferred.missing
+ * @clients: Clients that have such queues, linked by &pagoda_payer.turn, the next to poll first
+ * @poll: The poller: runs the workers of the queues, in turn
+ */
+struct pagoda_missing {
+	spinlock_t lock;	/* protects clients */
+	struct pagoda_missing_bucket by_syncobj[1 << PAGODA_MISSING_BITS];
+	struct list_head clients;
+	struct delayed_work poll;
+};
+
 /* Returns true if a smaller value may follow a larger one. */
 static inline bool pagoda_mfence_may_rewind(const struct pagoda_mfence *mfence)
 {

@@ -57,6 +57,7 @@ struct pagoda_client_pace {
  * @pool: VRAM's pool of that cgroup, a reference; also compared without @lock
  * @missing: Queues of the client whose next item waits for a syncobj point that doesn't exist yet;
  *	protected by &pagoda_missing.lock
+ * @nr_missing: Number of queues in @missing; protected by &pagoda_missing.lock
  * @turn: Entry in &pagoda_missing.clients while @missing isn't empty; protected by
  *	&pagoda_missing.lock
  */
@@ -65,6 +66,7 @@ struct pagoda_payer {
 	struct kthread_worker *worker;
 	struct dmem_cgroup_pool_state *pool;
 	struct list_head missing;
+	u32 nr_missing;
 	struct list_head turn;
 };
 
