@@ -245,6 +245,39 @@ static void timeline_close_waits(struct kunit *test)
 	timeline_world_end(&w);
 }
 
+/*
+ * While the addresses of a closed allocation are taken away, which waits for the VM's lock here,
+ * the client's submissions don't wait for that.
+ */
+static void timeline_closes_unlocked(struct kunit *test)
+{
+	struct timeline_world w = timeline_world(test);
+	struct pagoda_closing *closing = &w.rig->client->closing;
+	unsigned long end = jiffies + AT_ONCE;
+	bool unlocked;
+
+	pagoda_enter_anyway(w.rig->vidmm);
+	pagoda_closing_handle(w.rig->client, w.shared);
+	pagoda_leave(w.rig->vidmm);
+	mutex_lock(&w.client->vm->lock);
+	pagoda_rig_hold(w.rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	while (!(work_busy(&closing->work.work) & WORK_BUSY_RUNNING) && time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	schedule_timeout_uninterruptible(SURELY);
+	KUNIT_EXPECT_TRUE(test, work_busy(&closing->work.work) & WORK_BUSY_RUNNING);
+	unlocked = mutex_trylock(&closing->lock);
+	KUNIT_EXPECT_TRUE(test, unlocked);
+	if (unlocked)
+		mutex_unlock(&closing->lock);
+	mutex_unlock(&w.client->vm->lock);
+	/* A new handle waits until the addresses are gone: they aren't taken away from it later. */
+	pagoda_closing_undo(w.rig->client, w.shared);
+	pagoda_rig_settle(w.rig);
+	KUNIT_EXPECT_FALSE(test, timeline_is_shown(&w));
+	timeline_world_end(&w);
+}
+
 static int timeline_submit(void *arg)
 {
 	const struct submit_args fenced = { .fenced = true };
@@ -349,6 +382,7 @@ static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_victim_waits),
 	KUNIT_CASE(timeline_evict_waits),
 	KUNIT_CASE(timeline_close_waits),
+	KUNIT_CASE(timeline_closes_unlocked),
 	KUNIT_CASE(timeline_offers),
 	KUNIT_CASE(timeline_victim_waits_for_the_cpu),
 	KUNIT_CASE(timeline_root_waits),

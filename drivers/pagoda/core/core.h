@@ -65,6 +65,7 @@ struct ttm_device;
  *	pagoda_reset.sections		a section (section.c), and a rebuild; not under mmap_lock:
  *					user memory is accessed outside of sections
  *	pagoda_context.lock
+ *	pagoda_closing.forget_lock	held while a work item takes an allocation out of VMs
  *	pagoda_closing.lock
  *	pagoda_client.lock
  *	pagoda_reset.vms_lock

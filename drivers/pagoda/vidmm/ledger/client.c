@@ -49,6 +49,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	INIT_LIST_HEAD(&client->groups);
 	client->closing.vidmm = vidmm;
 	mutex_init(&client->closing.lock);
+	mutex_init(&client->closing.forget_lock);
 	INIT_LIST_HEAD(&client->closing.jobs);
 	INIT_LIST_HEAD(&client->closing.handles);
 	INIT_DELAYED_WORK(&client->closing.work, vidmm->closing_work);
@@ -74,6 +75,7 @@ static void client_release(struct kref *kref)
 	pagoda_exec_account_put(client->account);
 	pagoda_quota_put(client->quota);
 	kfree(client->pager);
+	mutex_destroy(&client->closing.forget_lock);
 	mutex_destroy(&client->closing.lock);
 	mutex_destroy(&client->payer.lock);
 	mutex_destroy(&client->lock);

@@ -18,6 +18,7 @@
 struct dmem_cgroup_pool_state;
 struct drm_device;
 struct kthread_worker;
+struct pagoda_bo;
 struct pagoda_deferred;
 struct pagoda_exec_account;
 struct pagoda_quota;
@@ -92,22 +93,27 @@ struct pagoda_awaited {
  * struct pagoda_closing - Closed handles of allocations that jobs need, deferred ones or armed ones
  * that haven't ended (closing.c)
  * @vidmm: The manager
- * @lock: Protects @next, @ends, @jobs and @handles
+ * @lock: Protects @next, @ends, @jobs, @handles and @forgetting
+ * @forget_lock: Held by @work while the allocation @forgetting is taken out of the VMs; outside of
+ *	@lock
  * @next: Number that the next deferred job gets
  * @ends: The client's file is being closed: a handle that is closed now isn't entered into
  *	@handles, because the VMs are destroyed with all mappings
  * @jobs: List of the deferred jobs, by &pagoda_submit.held_up, in the order of their numbers
  * @handles: List of struct closing_handle, in the order in which the handles were closed
+ * @forgetting: Allocation that @work takes out of the VMs, for comparison only; or NULL
  * @work: Takes allocations whose handle is in @handles off the residency list and out of the VMs,
  *	once no job in @jobs needs them
  */
 struct pagoda_closing {
 	struct pagoda_vidmm *vidmm;
-	struct mutex lock;	/* protects next, ends, jobs, handles */
+	struct mutex lock;	/* protects next, ends, jobs, handles, forgetting */
+	struct mutex forget_lock;
 	u64 next;
 	bool ends;
 	struct list_head jobs;
 	struct list_head handles;
+	struct pagoda_bo *forgetting;
 	struct delayed_work work;
 };
 

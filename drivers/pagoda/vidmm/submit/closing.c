@@ -101,7 +101,26 @@ static bool closing_is_idle(struct closing_handle *handle)
 	return dma_fence_add_callback(handle->users, &handle->callback, closing_users_ended);
 }
 
-/* Work item: calls closing_forget() for closed handles that no job needs any more. */
+/* Takes a closed handle that no job needs any more off the list; returns NULL if there is none. */
+static struct closing_handle *closing_take(struct pagoda_closing *closing)
+{
+	struct closing_handle *handle;
+
+	mutex_lock(&closing->lock);
+	handle = closing_due(closing);
+	if (handle && !closing_is_idle(handle))
+		handle = NULL;
+	if (handle)
+		list_del_init(&handle->entry);
+	closing->forgetting = handle ? handle->bo : NULL;
+	mutex_unlock(&closing->lock);
+	return handle;
+}
+
+/*
+ * Work item: calls closing_forget() for closed handles that no job needs any more, each in a
+ * section of its own. &pagoda_closing.lock isn't held meanwhile: submissions of the client go on.
+ */
 void pagoda_closing_work(struct work_struct *work)
 {
 	struct pagoda_closing *closing = container_of(to_delayed_work(work),
@@ -109,17 +128,20 @@ void pagoda_closing_work(struct work_struct *work)
 	struct pagoda_client *client = container_of(closing, struct pagoda_client, closing);
 	struct closing_handle *handle;
 
-	if (!pagoda_try_enter(closing->vidmm)) {
-		queue_delayed_work(system_dfl_wq, &closing->work, CLOSING_PATIENCE);
-		return;
-	}
-	mutex_lock(&closing->lock);
-	while ((handle = closing_due(closing)) && closing_is_idle(handle)) {
-		closing_forget(client, handle->bo);
-		closing_free(handle);
-	}
-	mutex_unlock(&closing->lock);
-	pagoda_leave(closing->vidmm);
+	do {
+		if (!pagoda_try_enter(closing->vidmm)) {
+			queue_delayed_work(system_dfl_wq, &closing->work, CLOSING_PATIENCE);
+			return;
+		}
+		mutex_lock(&closing->forget_lock);
+		handle = closing_take(closing);
+		if (handle)
+			closing_forget(client, handle->bo);
+		mutex_unlock(&closing->forget_lock);
+		pagoda_leave(closing->vidmm);
+		if (handle)
+			closing_free(handle);
+	} while (handle);
 }
 
 /**
@@ -276,17 +298,25 @@ void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 
 /*
  * Removes an allocation from &pagoda_closing.handles when the client gets a handle again: GPU
- * addresses and the count on the residency list stay if they weren't taken away yet. May sleep.
+ * addresses and the count on the residency list stay if they weren't taken away yet. If they are
+ * being taken away, waits for that: addresses that the client maps from now on stay. May sleep.
  */
 void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo)
 {
+	struct pagoda_closing *closing = &client->closing;
 	struct closing_handle *handle, *next;
+	bool forgetting;
 
-	mutex_lock(&client->closing.lock);
-	list_for_each_entry_safe(handle, next, &client->closing.handles, entry)
+	mutex_lock(&closing->lock);
+	list_for_each_entry_safe(handle, next, &closing->handles, entry)
 		if (handle->bo == bo)
 			closing_free(handle);
-	mutex_unlock(&client->closing.lock);
+	forgetting = closing->forgetting == bo;
+	mutex_unlock(&closing->lock);
+	if (!forgetting)
+		return;
+	mutex_lock(&closing->forget_lock);
+	mutex_unlock(&closing->forget_lock);
 }
 
 /*
