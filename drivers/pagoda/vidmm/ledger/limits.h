@@ -31,6 +31,8 @@ struct pagoda_vidmm;
  * @PAGODA_LIMIT_LISTENERS: files from the EVENTS ioctl, each an event listener
  * @PAGODA_LIMIT_FENCES: pages of monitored fences that are pinned
  * @PAGODA_LIMIT_SHARED: pages of allocations that are pinned for other devices
+ * @PAGODA_LIMIT_PAGING: bytes of paging buffers in flight; the only limit that may be exceeded: a
+ *	call waits beforehand while the limit is exceeded (pagoda_limits_await())
  * @PAGODA_LIMITS: number of limits
  */
 enum pagoda_limit {
@@ -42,6 +44,7 @@ enum pagoda_limit {
 	PAGODA_LIMIT_LISTENERS,
 	PAGODA_LIMIT_FENCES,
 	PAGODA_LIMIT_SHARED,
+	PAGODA_LIMIT_PAGING,
 	PAGODA_LIMITS
 };
 
@@ -50,12 +53,14 @@ enum pagoda_limit {
  * @PAGODA_SCARCE_NOTHING: the limit is part of no scarce resource
  * @PAGODA_SCARCE_SPACES: address spaces
  * @PAGODA_SCARCE_PAGES: pinned pages
+ * @PAGODA_SCARCE_PAGING: bytes of paging buffers in flight
  * @PAGODA_SCARCES: number of values
  */
 enum pagoda_scarce {
 	PAGODA_SCARCE_NOTHING,
 	PAGODA_SCARCE_SPACES,
 	PAGODA_SCARCE_PAGES,
+	PAGODA_SCARCE_PAGING,
 	PAGODA_SCARCES
 };
 
@@ -66,7 +71,8 @@ enum pagoda_scarce {
  * @users: struct pagoda_user of all users that have quotas
  * @most_shared: Pages of one client that may be pinned for other devices; constant
  * @total: Number of each scarce thing; constant
- * @used: Number of each scarce thing that all users have together
+ * @used: Number of each scarce thing that all users have together; also what is on account of no
+ *	client
  */
 struct pagoda_limits {
 	struct drm_device *drm;
@@ -96,6 +102,11 @@ struct pagoda_quota *pagoda_quota_create(struct pagoda_limits *limits);
 void pagoda_quota_put(struct pagoda_quota *quota);
 int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count);
 void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count);
+void pagoda_limits_take(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes);
+void pagoda_limits_give(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes);
+bool pagoda_limits_is_over(struct pagoda_limits *limits, struct pagoda_quota *quota);
+bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *quota);
+int pagoda_limits_await(struct pagoda_limits *limits, struct pagoda_quota *quota);
 u64 pagoda_quota_count(struct pagoda_quota *quota, enum pagoda_limit limit);
 
 #endif
