@@ -136,7 +136,7 @@ struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_
 struct dma_fence *pagoda_queue_test_push(struct pagoda_queue_test *t, u32 units,
 					 struct dma_fence *after)
 {
-	struct pagoda_submission *submission = pagoda_queue_get(t->queue);
+	struct pagoda_submission *submission = pagoda_queue_get(t->queue, units * 8, 0);
 	struct dma_fence *fence;
 	u32 unit;
 

@@ -513,6 +513,9 @@ void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig)
 
 static void rig_settle_queue(struct pagoda_rig *rig)
 {
+	/* Operations that freed memory may be in the open submission. */
+	if (!READ_ONCE(rig->vidmm->stream->plugs))
+		pagoda_stream_flush(rig->vidmm);
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_test_queue_settle(rig->vidmm->queue));
 	flush_workqueue(rig->vidmm->mfences->wq);
 }

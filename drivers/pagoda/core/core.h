@@ -83,6 +83,7 @@ struct ttm_device;
  *	pagoda_aperture.lock		TTM's work queue takes the two without a reservation
  *	pagoda_mmu.leaving
  *	pagoda_exec_engine.kill_lock
+ *	pagoda_stream.aside		also taken in reclaim: no allocation may reclaim
  *
  * Mutexes that the dma_fence signalling path takes: no allocation under such a mutex may reclaim::
  *

@@ -178,11 +178,19 @@ static void stream_measured(void *owner, u64 bytes, u64 ns)
 		pagoda_bandwidth_measure(vidmm->bandwidth, bytes, ns);
 }
 
+static void stream_ended(void *owner, struct pagoda_submission *sub)
+{
+	struct pagoda_vidmm *vidmm = owner;
+
+	pagoda_limits_give(vidmm->limits, sub->owner, pagoda_submission_bytes(sub));
+}
+
 const struct pagoda_queue_ops pagoda_stream_queue_ops = {
 	.execute = stream_execute,
 	.lost = stream_lost,
 	.reset_adapter = stream_reset_adapter,
 	.measured = stream_measured,
+	.ended = stream_ended,
 };
 
 /*

@@ -6,6 +6,9 @@
  * plugged the stream, the submission stays open between moves. The fence of an open submission
  * is published, so a work item, which allocates nothing, queues the submission after a while, even
  * if the caller that plugged the stream sleeps in reclaim.
+ *
+ * Operations that free memory share submissions in the same way, also without a plug: see
+ * pagoda_stream_end_later().
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
@@ -308,6 +311,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 		.use_cpu = args->use_cpu,
 	};
 	struct pagoda_stream *stream;
+	u32 bytes, priv_bytes;
 
 	stream = drmm_kzalloc(vidmm->drm, sizeof(*stream), GFP_KERNEL);
 	if (!stream)
@@ -329,9 +333,9 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 		.swizzling_ranges = info->swizzling_ranges,
 	};
 	vidmm->paging_limits = &stream->limits;
-	stream->room = PAGE_SIZE - PAGODA_STREAM_TAIL;
-	stream->packets = PAGE_SIZE / PAGODA_PAGING_MIN_PRIVATE - 1;
 	mutex_init(&stream->lock);
+	mutex_init(&stream->aside);
+	pagoda_callers_init(stream);
 	init_waitqueue_head(&stream->turn);
 	INIT_DELAYED_WORK(&stream->flush, stream_flush_work);
 	INIT_WORK(&stream->overrun, stream_overrun_work);
@@ -341,10 +345,14 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	if (!stream->wq)
 		return -ENOMEM;
 	vidmm->queue = pagoda_queue_create(&queue);
-	if (!IS_ERR(vidmm->queue))
-		return 0;
-	destroy_workqueue(stream->wq);
-	return PTR_ERR(vidmm->queue);
+	if (IS_ERR(vidmm->queue)) {
+		destroy_workqueue(stream->wq);
+		return PTR_ERR(vidmm->queue);
+	}
+	pagoda_queue_smallest(vidmm->queue, &bytes, &priv_bytes);
+	stream->room = bytes - PAGODA_STREAM_TAIL;
+	stream->packets = priv_bytes / PAGODA_PAGING_MIN_PRIVATE - 1;
+	return 0;
 }
 
 /**
@@ -365,12 +373,15 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_stream *stream = vidmm->stream;
 
+	/* Operations that freed memory after pagoda_stream_stop(). */
+	pagoda_stream_flush(vidmm);
 	cancel_delayed_work_sync(&stream->flush);
 	cancel_work_sync(&stream->overrun);
 	if (stream->reserve)
 		pagoda_submission_put(stream->reserve);
 	pagoda_queue_destroy(stream->vidmm->queue);
 	destroy_workqueue(stream->wq);
+	mutex_destroy(&stream->aside);
 	mutex_destroy(&stream->lock);
 }
 

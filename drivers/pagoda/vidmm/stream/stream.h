@@ -4,19 +4,23 @@
 #define PAGODA_VIDMM_STREAM_STREAM_H
 
 #include <linux/dma-resv.h>
+#include <linux/list.h>
 #include <linux/types.h>
 
 struct dma_fence;
 struct dma_resv;
 struct drm_printer;
 struct pagoda_bo;
+struct pagoda_client;
 struct pagoda_journal;
 struct pagoda_paging_cost;
 struct pagoda_paging_op;
+struct pagoda_quota;
 struct pagoda_root;
 struct pagoda_submission;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
+struct task_struct;
 
 /*
  * What may wait for jobs in the stream. All clients' operations are in one order: an operation that
@@ -61,6 +65,18 @@ struct pagoda_stream_args {
 };
 
 /**
+ * struct pagoda_caller - Note that the current thread pages for a client
+ * @entry: In the table of notes
+ * @task: The thread
+ * @quota: Quota that pays, a reference
+ */
+struct pagoda_caller {
+	struct hlist_node entry;
+	struct task_struct *task;
+	struct pagoda_quota *quota;
+};
+
+/**
  * struct pagoda_stream_txn - Transaction: operations that share a fence
  * @vidmm: Memory manager that has the stream
  * @bo: Allocation to wait for when an operation is busy, or NULL (C25)
@@ -68,12 +84,15 @@ struct pagoda_stream_args {
  *	memory
  * @only: Array of a single entry for @spare to point to
  * @fence: Fence of the submission with the last operation
+ * @quota: Quota that pays for the submissions that the transaction opens, or NULL
  * @nr_spare: Number of entries of @spare; the last is used first
  * @failed: 0; or -ENOMEM if the operations exceeded the transaction's cost, and there was no
  *	memory for another submission: all further operations fail
  * @fresh: The next operation must not go into the open submission, but into the last entry of
  *	@spare, which waits for fences
  * @in_transfer: The last operation was a piece of a transfer that other pieces have to follow
+ * @aside: The transaction uses the submissions that are set aside, each when it is needed
+ * @memalloc: If @aside, returned by memalloc_noreclaim_save(): the transaction doesn't reclaim
  * @no_wait: pagoda_stream_emit() returns -EBUSY instead of waiting for a busy allocation
  * @cookie: Returned by dma_fence_begin_signalling(): the transaction is a fence signalling
  *	section
@@ -84,10 +103,13 @@ struct pagoda_stream_txn {
 	struct pagoda_submission **spare;
 	struct pagoda_submission *only;
 	struct dma_fence *fence;
+	struct pagoda_quota *quota;
 	u32 nr_spare;
 	int failed;
 	bool fresh;
 	bool in_transfer;
+	bool aside;
+	unsigned int memalloc;
 	bool no_wait;
 	bool cookie;
 };
@@ -128,7 +150,15 @@ void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op);
 int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging_cost *cost,
 			  void (*first)(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn));
 struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn);
+void pagoda_stream_end_later(struct pagoda_stream_txn *txn);
 int pagoda_stream_end_wait(struct pagoda_stream_txn *txn);
+
+/* caller.c */
+void pagoda_caller_begin(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller,
+			 struct pagoda_client *client);
+void pagoda_caller_end(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller);
+int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
+bool pagoda_caller_must_wait(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 
 /* journal.c */
 void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *p);

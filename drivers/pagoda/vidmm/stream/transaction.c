@@ -11,8 +11,6 @@
  * published. So pagoda_stream_begin() allocates submissions for the worst case before taking the
  * stream's lock.
  */
-#include <linux/delay.h>
-#include <linux/printk.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
@@ -24,6 +22,8 @@
 #include "paging/paging.h"
 #include "queue/queue.h"
 #include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/limits.h"
 #include "internal.h"
 #include "stream.h"
 
@@ -53,46 +53,64 @@ static u32 stream_sub_packets(const struct pagoda_submission *sub)
 }
 
 /*
- * Allocates another submission for a transaction that exceeds its cost with @op, which is a bug of
- * the driver. May use the memory reserves, because reclaim isn't allowed in the fence signalling
- * path.
+ * Allocates another submission for a transaction that exceeds its cost, which is a bug of the
+ * driver. Doesn't reclaim, which isn't allowed in the fence signalling path.
  */
-static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream,
-						 const struct pagoda_paging_op *op)
+static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 {
 	struct pagoda_vidmm *vidmm = stream->vidmm;
 	unsigned int flags = memalloc_noreclaim_save();
-	struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue);
+	struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue, 0, 0);
 
 	memalloc_noreclaim_restore(flags);
-	if (!atomic64_fetch_inc(&vidmm->stats.overruns)) {
-		drm_err(vidmm->drm, "paging takes more than it should: %s\n",
-			pagoda_paging_name(op->operation));
-		dump_stack();
-	}
+	if (!atomic64_fetch_inc(&vidmm->stats.overruns))
+		drm_err(vidmm->drm, "paging takes more than it should\n");
 	return sub;
 }
 
 /*
- * Opens a spare submission of the transaction for @op; its fence is published from here on. If
- * there is neither a spare nor memory, @op may have been emitted in part: requests a reset, because
- * only a rebuilt device is in the state that the driver expects.
+ * Waits, without the stream's lock, for one of the submissions that are set aside. txn_lock() keeps
+ * other transactions out meanwhile. All submissions of the transaction so far are queued: nothing
+ * that the wait depends on depends on the transaction.
  */
-static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn,
-				  const struct pagoda_paging_op *op)
+static void txn_get_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
+{
+	lockdep_assert_held(&stream->aside);
+	WRITE_ONCE(stream->in_transfer, true);
+	pagoda_stream_unlock(stream, txn->cookie);
+	txn->only = pagoda_queue_get_aside(stream->vidmm->queue);
+	txn->cookie = pagoda_stream_lock(stream);
+	txn->nr_spare = 1;
+	WRITE_ONCE(stream->in_transfer, false);
+	wake_up_all(&stream->turn);
+}
+
+/*
+ * Opens a spare submission of the transaction; its fence is published from here on. If there is
+ * neither a spare nor memory, the current operation may have been emitted in part: requests a
+ * reset, because only a rebuilt device is in the state that the driver expects.
+ */
+static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
 {
 	struct pagoda_submission *sub;
 
 	lockdep_assert_held(&stream->lock);
 	if (txn->failed)
 		return txn->failed;
-	sub = txn->nr_spare ? txn->spare[--txn->nr_spare] : stream_get_more(stream, op);
+	if (txn->aside && !txn->nr_spare)
+		txn_get_aside(txn, stream);
+	/* pagoda_stream_restart() doesn't wait for its turn. */
+	if (stream->open)
+		return 0;
+	sub = txn->nr_spare ? txn->spare[--txn->nr_spare] : stream_get_more(stream);
 	if (IS_ERR(sub)) {
 		txn->failed = PTR_ERR(sub);
 		queue_work(system_dfl_wq, &stream->overrun);
 		return txn->failed;
 	}
 	sub->operations = 0;
+	sub->owner = txn->quota;
+	pagoda_limits_take(stream->vidmm->limits, txn->quota, pagoda_submission_bytes(sub));
 	pagoda_submission_arm(sub);
 	stream->open = sub;
 	stream->open_cost = 0;
@@ -114,6 +132,13 @@ static void txn_drop_spares(struct pagoda_stream_txn *txn)
 	txn->spare = NULL;
 }
 
+/* Returns whether a submission has room for all operations of a transaction. */
+static bool sub_fits(const struct pagoda_submission *sub, const struct pagoda_paging_cost *cost)
+{
+	return sub->size - PAGODA_STREAM_TAIL >= cost->encoded &&
+	       stream_sub_packets(sub) >= cost->packets && cost->moved < PAGODA_PIECE_BYTES;
+}
+
 /*
  * Returns whether the operations fit into the open submission or into &pagoda_stream.reserve, which
  * the transaction then gets as its spare: usually no submission has to be allocated.
@@ -128,8 +153,7 @@ static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream 
 	    stream->buf.priv_size >= cost->packets * PAGODA_PAGING_MIN_PRIVATE &&
 	    stream->open_cost + cost->moved < PAGODA_PIECE_BYTES)
 		return true;
-	if (!sub || sub->size - PAGODA_STREAM_TAIL < cost->encoded ||
-	    stream_sub_packets(sub) < cost->packets || cost->moved >= PAGODA_PIECE_BYTES)
+	if (!sub || !sub_fits(sub, cost))
 		return false;
 	stream->reserve = NULL;
 	txn->only = sub;
@@ -138,10 +162,22 @@ static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream 
 	return true;
 }
 
+/* Gets a submission with room for all operations of a transaction, if there is one that large. */
+static struct pagoda_submission *stream_get(struct pagoda_stream *stream,
+					    const struct pagoda_paging_cost *cost)
+{
+	u64 bytes = cost->encoded + PAGODA_STREAM_TAIL;
+	u64 priv_bytes = (cost->packets + 1ull) * PAGODA_PAGING_MIN_PRIVATE;
+
+	return pagoda_queue_get(stream->vidmm->queue, min_t(u64, bytes, U32_MAX),
+				min_t(u64, priv_bytes, U32_MAX));
+}
+
 /*
  * Allocates submissions for the worst case: the open submission has no room, and a submission is
  * queued when it has no room for bytes or packets, or moves PAGODA_PIECE_BYTES. When memory is
- * fragmented buffers are smaller, but have at least &pagoda_stream.room bytes for operations.
+ * fragmented buffers are smaller, but have at least &pagoda_stream.room bytes for operations. Most
+ * transactions fit into one submission, and get another one for &pagoda_stream.reserve.
  */
 static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			  const struct pagoda_paging_cost *cost)
@@ -150,23 +186,102 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 	u32 most = extra + DIV_ROUND_UP_ULL(cost->encoded, stream->room) +
 		   DIV_ROUND_UP(cost->packets, stream->packets);
 	u64 bytes = 0, packets = 0;
+	bool fits = false;
 
 	txn->spare = kvmalloc_array(most, sizeof(*txn->spare), GFP_KERNEL_ACCOUNT);
 	if (!txn->spare)
 		return -ENOMEM;
 	while (extra || bytes < cost->encoded || packets < cost->packets) {
-		struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue);
+		struct pagoda_submission *sub = stream_get(stream, cost);
 
+		if (IS_ERR(sub) && fits)
+			break;
 		if (IS_ERR(sub)) {
 			txn_drop_spares(txn);
 			return PTR_ERR(sub);
 		}
 		txn->spare[txn->nr_spare++] = sub;
-		if (bytes >= cost->encoded && packets >= cost->packets)
+		fits = fits || (txn->nr_spare == 1 && sub_fits(sub, cost));
+		if (fits)
+			extra = txn->nr_spare == 1 && !READ_ONCE(stream->reserve);
+		else if (bytes >= cost->encoded && packets >= cost->packets)
 			extra--;
 		bytes += sub->size - PAGODA_STREAM_TAIL;
 		packets += stream_sub_packets(sub);
 	}
+	return 0;
+}
+
+/*
+ * Begins a transaction with submissions that are allocated for it; @foreign: the first operation
+ * has to wait for fences in @victim. Returns 0, -ENOMEM or another error of pagoda_queue_get().
+ */
+static int txn_begin_large(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
+			   struct dma_resv *victim, enum dma_resv_usage usage, bool foreign,
+			   const struct pagoda_paging_cost *cost)
+{
+	int ret = txn_get_spares(txn, stream, cost);
+
+	if (ret)
+		return ret;
+	if (foreign) {
+		ret = pagoda_submission_add_resv(txn->spare[txn->nr_spare - 1], victim, usage);
+		if (ret) {
+			txn_drop_spares(txn);
+			return ret;
+		}
+		txn->fresh = true;
+	}
+	txn_lock(txn, stream);
+	return 0;
+}
+
+/*
+ * Begins a transaction with submissions that are set aside, when no other transaction uses them.
+ * The dependencies of a submission take memory: @foreign fences in @victim are waited for here.
+ */
+static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
+			    struct dma_resv *victim, enum dma_resv_usage usage, bool foreign)
+{
+	if (foreign)
+		pagoda_stream_await(stream->vidmm, victim, usage, false);
+	mutex_lock(&stream->aside);
+	/* Reclaim may take the same lock. */
+	txn->memalloc = memalloc_noreclaim_save();
+	/* What is set aside may be in the open submission. */
+	pagoda_stream_flush(stream->vidmm);
+	txn->aside = true;
+	txn->only = pagoda_queue_get_aside(stream->vidmm->queue);
+	txn->spare = &txn->only;
+	txn->nr_spare = 1;
+	txn_lock(txn, stream);
+}
+
+/*
+ * Begins a transaction. @must: the transaction is begun also without memory, and, one at a time,
+ * if too many paging buffers are in flight. Returns 0, -ENOMEM or another error of
+ * pagoda_queue_get().
+ */
+static int txn_begin(struct pagoda_stream_txn *txn, struct dma_resv *victim,
+		     enum dma_resv_usage usage, bool must, const struct pagoda_paging_cost *cost)
+{
+	struct pagoda_vidmm *vidmm = txn->vidmm;
+	struct pagoda_stream *stream = vidmm->stream;
+	struct pagoda_bo *bo = txn->bo;
+	bool foreign = victim && pagoda_stream_has_foreign(vidmm, victim, usage);
+	int ret = -ENOMEM;
+
+	if (!foreign && !(bo && stream->args.needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER))) {
+		txn_lock(txn, stream);
+		if (txn_start_small(txn, stream, cost))
+			return 0;
+		pagoda_stream_unlock(stream, txn->cookie);
+	}
+	if (!must || !pagoda_limits_is_full(vidmm->limits, txn->quota))
+		ret = txn_begin_large(txn, stream, victim, usage, foreign, cost);
+	if (!ret || !must)
+		return ret;
+	txn_begin_aside(txn, stream, victim, usage, foreign);
 	return 0;
 }
 
@@ -183,61 +298,46 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
  * Takes the stream's lock: no other thread emits operations until pagoda_stream_end(), except while
  * pagoda_stream_emit() waits between two transfers. The pieces of a transfer stay together (C28).
  *
- * Context: May sleep and allocate. Not in a fence signalling section.
+ * Context: May sleep and allocate. Not in a fence signalling section. In reclaim this function
+ * doesn't fail, as pagoda_stream_begin_must().
  * Return: 0 or -ENOMEM; on failure nothing has happened.
  */
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			struct pagoda_bo *bo, struct dma_resv *victim,
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost)
 {
-	struct pagoda_stream *stream = vidmm->stream;
-	bool foreign = victim && pagoda_stream_has_foreign(vidmm, victim, usage);
-	int ret;
-
-	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo };
-	if (!foreign && !(bo && stream->args.needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER))) {
-		txn_lock(txn, stream);
-		if (txn_start_small(txn, stream, cost))
-			return 0;
-		pagoda_stream_unlock(stream, txn->cookie);
-	}
-	ret = txn_get_spares(txn, stream, cost);
-	if (ret)
-		return ret;
-
-	if (foreign) {
-		ret = pagoda_submission_add_resv(txn->spare[txn->nr_spare - 1], victim, usage);
-		if (ret) {
-			txn_drop_spares(txn);
-			return ret;
-		}
-		txn->fresh = true;
-	}
-	txn_lock(txn, stream);
-	return 0;
+	*txn = (struct pagoda_stream_txn) {
+		.vidmm = vidmm,
+		.bo = bo,
+		.quota = pagoda_caller_quota(vidmm->stream),
+	};
+	return txn_begin(txn, victim, usage, current->flags & PF_MEMALLOC, cost);
 }
 
 /**
  * pagoda_stream_begin_must() - Begin a transaction, without failing
  * @txn: Filled in
  * @vidmm: Memory manager
- * @bo: Allocation, or NULL
+ * @bo: Allocation, or NULL. Its client pays unless the current thread is noted for another one
  * @victim: As for pagoda_stream_begin(): fences of any usage are waited for; or NULL
  * @cost: Upper bound of the sum of all operations
  *
- * For operations that free memory. Without memory the function waits for submissions in flight,
- * whose memory can be used again, and retries.
+ * For operations that free memory. Without memory, or if the client that pays has far too many
+ * paging buffers in flight, transactions take turns with a few submissions that are set aside.
  *
- * Context: May sleep for long. Not in a fence signalling section.
+ * Context: May sleep for long, but only until submissions in flight finish. Not in a fence
+ * signalling section.
  */
 void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			      struct pagoda_bo *bo, struct dma_resv *victim,
 			      const struct pagoda_paging_cost *cost)
 {
-	while (pagoda_stream_begin(txn, vidmm, bo, victim, DMA_RESV_USAGE_BOOKKEEP, cost)) {
-		pagoda_stream_wait_idle(vidmm, HZ);
-		fsleep(USEC_PER_MSEC);
-	}
+	struct pagoda_quota *quota = pagoda_caller_quota(vidmm->stream);
+
+	if (!quota && bo && bo->client)
+		quota = bo->client->quota;
+	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo, .quota = quota };
+	txn_begin(txn, victim, DMA_RESV_USAGE_BOOKKEEP, true, cost);
 }
 
 /**
@@ -298,9 +398,9 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
 {
 	struct pagoda_submission *sub;
 
-	if (txn->nr_spare || !txn->spare)
+	if (txn->nr_spare || !txn->spare || txn->aside)
 		return 0;
-	sub = pagoda_queue_get(txn->vidmm->queue);
+	sub = pagoda_queue_get(txn->vidmm->queue, 0, 0);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
 	txn->spare[txn->nr_spare++] = sub;
@@ -424,7 +524,7 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 
 	moved = pagoda_paging_moved(&stream->limits, op);
 	for (;;) {
-		ret = stream->open ? 0 : stream_open_submission(stream, txn, op);
+		ret = stream->open ? 0 : stream_open_submission(stream, txn);
 		if (ret)
 			return ret;
 		result = stream_build(stream, op, moved, &cursor, pass++);
@@ -466,6 +566,27 @@ void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
 	WARN_ON_ONCE(ret && !stream_txn->failed);
 }
 
+/* Ends a transaction; @later: the open submission is queued later, if it needn't be now. */
+static void txn_end(struct pagoda_stream_txn *txn, bool later)
+{
+	struct pagoda_stream *stream = txn->vidmm->stream;
+	bool aside = txn->aside;
+
+	if (stream->open && !stream->plugs && !later)
+		pagoda_stream_push(stream);
+	else if (stream->open)
+		queue_delayed_work(stream->wq, &stream->flush, stream->patience);
+	/* A spare that waits for fences must not be kept for another transaction. */
+	if (!stream->reserve && txn->nr_spare && !txn->fresh && !aside)
+		stream->reserve = txn->spare[--txn->nr_spare];
+	pagoda_stream_unlock(stream, txn->cookie);
+	txn_drop_spares(txn);
+	if (aside) {
+		memalloc_noreclaim_restore(txn->memalloc);
+		mutex_unlock(&stream->aside);
+	}
+}
+
 /**
  * pagoda_stream_end() - End a transaction
  * @txn: Transaction
@@ -475,18 +596,24 @@ void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
  */
 struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
 {
-	struct pagoda_stream *stream = txn->vidmm->stream;
-
-	if (stream->open && !stream->plugs)
-		pagoda_stream_push(stream);
-	else if (stream->open)
-		queue_delayed_work(stream->wq, &stream->flush, stream->patience);
-	/* A spare that waits for fences must not be kept for another transaction. */
-	if (!stream->reserve && txn->nr_spare && !txn->fresh)
-		stream->reserve = txn->spare[--txn->nr_spare];
-	pagoda_stream_unlock(stream, txn->cookie);
-	txn_drop_spares(txn);
+	txn_end(txn, false);
 	return txn->fence;
+}
+
+/**
+ * pagoda_stream_end_later() - End a transaction whose fence is of no use
+ * @txn: Transaction
+ *
+ * The operations share a submission with what follows: the submission is queued when another
+ * transaction ends with pagoda_stream_end(), when a thread waits for paging, or after a few
+ * milliseconds. No thread can wait for the operations alone, because their fence isn't handed out.
+ *
+ * Context: Releases the stream's lock.
+ */
+void pagoda_stream_end_later(struct pagoda_stream_txn *txn)
+{
+	txn_end(txn, true);
+	dma_fence_put(txn->fence);
 }
 
 /**
