@@ -4,8 +4,9 @@
  * needed any more.
  *
  * A VRAM range whose content is discarded can be given out without a fence: the next owner writes
- * the range on the same paging timeline, behind DISCARD_CONTENT. For an aperture range a fence is
- * needed: its pages must not be freed while the device can reach them (C62).
+ * the range on the same paging timeline, behind DISCARD_CONTENT. Therefore such releases may share
+ * submissions. For an aperture range a fence is needed: its pages must not be freed while the device
+ * can reach them (C62).
  */
 #include <linux/delay.h>
 #include "core/core.h"
@@ -58,7 +59,7 @@ static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
 	pagoda_stream_begin_must(&txn, bo->vidmm, bo, resv, &cost);
 	pagoda_stream_emit(&txn, &op);
 	bo->content.told = false;
-	dma_fence_put(pagoda_stream_end(&txn));
+	pagoda_stream_end_later(&txn);
 }
 
 /*
@@ -113,7 +114,7 @@ static void release_discard(struct pagoda_bo *bo, struct dma_resv *resv)
 	dma_resv_assert_held(resv);
 	pagoda_stream_begin_must(&txn, bo->vidmm, bo, resv, &cost);
 	pagoda_release_discard_ops(bo, res, release_emit_discard, &txn);
-	dma_fence_put(pagoda_stream_end(&txn));
+	pagoda_stream_end_later(&txn);
 }
 
 /*
