@@ -36,6 +36,7 @@
 #include "vidmm/manager/manager.h"
 #include "vidmm/recover/recover.h"
 #include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
 #include "vidmm/ttm/ttm.h"
 #include "vidmm/vm/vm.h"
 #include "virtio/virtio.h"
@@ -59,11 +60,15 @@ static int driver_open(struct drm_device *drm, struct drm_file *file)
 	return file->driver_priv ? 0 : -ENOMEM;
 }
 
-static void client_end(struct pagoda_client *client)
+static void client_end(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
+	struct pagoda_caller caller;
+
+	pagoda_caller_begin(vidmm, &caller, client);
 	pagoda_client_close_vms(client);
 	pagoda_payer_end(client);
 	pagoda_client_put(client);
+	pagoda_caller_end(vidmm, &caller);
 }
 
 static void client_end_work(struct work_struct *work)
@@ -72,7 +77,7 @@ static void client_end_work(struct work_struct *work)
 	struct drm_device *drm = client->drm;
 
 	pagoda_client_wait_idle(client, MAX_SCHEDULE_TIMEOUT);
-	client_end(client);
+	client_end(pagoda_device_of_drm(drm)->vidmm, client);
 	drm_dev_put(drm);
 }
 
@@ -87,7 +92,7 @@ static void driver_postclose(struct drm_device *drm, struct drm_file *file)
 	pagoda_ears_close(&client->ears);
 	pagoda_client_close(file);
 	if (!pagoda_ends || pagoda_client_wait_idle(client, CLOSE_PATIENCE)) {
-		client_end(client);
+		client_end(pagoda_device_of_drm(drm)->vidmm, client);
 		return;
 	}
 	drm_dev_get(drm);

@@ -24,6 +24,7 @@
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/residency/residency.h"
 #include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
 #include "vidmm/ttm/ttm.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
@@ -349,23 +350,66 @@ static bool ioctl_signals(unsigned int cmd)
 	return false;
 }
 
-/* Calls @ioctl, drm_ioctl() or drm_compat_ioctl(), and wakes deferred work if @cmd signals. */
+static bool ioctl_is_ours(unsigned int cmd)
+{
+	return _IOC_NR(cmd) >= DRM_COMMAND_BASE &&
+	       _IOC_NR(cmd) - DRM_COMMAND_BASE < PAGODA_NUM_IOCTLS;
+}
+
+/* Returns true if the ioctl @cmd may emit so much paging that it waits beforehand if need be. */
+static bool ioctl_pages(unsigned int cmd)
+{
+	if (!ioctl_is_ours(cmd))
+		return _IOC_NR(cmd) == _IOC_NR(DRM_IOCTL_GEM_CLOSE);
+	switch (_IOC_NR(cmd) - DRM_COMMAND_BASE) {
+	case DRM_PAGODA_MAKE_RESIDENT:
+	case DRM_PAGODA_EVICT:
+	case DRM_PAGODA_VM_CREATE:
+	case DRM_PAGODA_VM_DESTROY:
+	case DRM_PAGODA_VM_BIND:
+	case DRM_PAGODA_CONTEXT_CREATE:
+	case DRM_PAGODA_CONTEXT_DESTROY:
+	case DRM_PAGODA_FENCE_CREATE:
+	case DRM_PAGODA_SUBMIT:
+	case DRM_PAGODA_OFFER:
+	case DRM_PAGODA_RECLAIM:
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Calls @ioctl, drm_ioctl() or drm_compat_ioctl(), for whose paging the client pays. If the client
+ * has too many paging buffers in flight already, first waits until the device has executed enough
+ * of them: returns -ERESTARTSYS if the thread is killed meanwhile.
+ */
+static long ioctl_paid(struct file *filp, unsigned int cmd, unsigned long arg,
+		       long (*ioctl)(struct file *filp, unsigned int cmd, unsigned long arg))
+{
+	struct drm_file *file = filp->private_data;
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(file->minor->dev)->vidmm;
+	struct pagoda_caller caller;
+	long ret = ioctl_pages(cmd) ? pagoda_caller_await(vidmm, file->driver_priv) : 0;
+
+	if (ret)
+		return ret;
+	pagoda_caller_begin(vidmm, &caller, file->driver_priv);
+	ret = ioctl(filp, cmd, arg);
+	pagoda_caller_end(vidmm, &caller);
+	return ret;
+}
+
+/* Calls ioctl_paid() for an ioctl of the DRM core, and wakes deferred work if @cmd signals. */
 static long ioctl_core(struct file *filp, unsigned int cmd, unsigned long arg,
 		       long (*ioctl)(struct file *filp, unsigned int cmd, unsigned long arg))
 {
 	struct drm_file *file = filp->private_data;
-	long ret = ioctl(filp, cmd, arg);
+	long ret = ioctl_paid(filp, cmd, arg, ioctl);
 
 	if (ioctl_signals(cmd))
 		pagoda_missing_kick(pagoda_device_of_drm(file->minor->dev)->vidmm,
 				    file->driver_priv);
 	return ret;
-}
-
-static bool ioctl_is_ours(unsigned int cmd)
-{
-	return _IOC_NR(cmd) >= DRM_COMMAND_BASE &&
-	       _IOC_NR(cmd) - DRM_COMMAND_BASE < PAGODA_NUM_IOCTLS;
 }
 
 /**
@@ -396,7 +440,7 @@ long pagoda_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		return drm_dev_is_unplugged(drm) ? -ENODEV : ret;
 	if (nr != DRM_PAGODA_ALLOCATION_WAIT && nr != DRM_PAGODA_FENCE_WAIT)
 		ret = pagoda_payer_follow(pagoda_device_of_drm(drm)->vidmm, file->driver_priv);
-	return ret ?: drm_ioctl(filp, cmd, arg);
+	return ret ?: ioctl_paid(filp, cmd, arg, drm_ioctl);
 }
 
 #ifdef CONFIG_COMPAT

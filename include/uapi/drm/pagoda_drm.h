@@ -212,7 +212,11 @@ extern "C" {
  *  ================================ ==================== ========================= ======
  *
  * A client that queues more than MAX_QUEUED_BINDS changes of a VM, or MAX_QUEUED_PAGING
- * requests, isn't refused: the call waits.
+ * requests, isn't refused: the call waits. Nor is a client refused that has more than 1 MiB of
+ * paging buffers in flight, or whose user has more than half of what others leave of 32 MiB: before
+ * they begin, GEM_CLOSE and the calls that may move memory or change page tables wait until the
+ * device has executed enough of these buffers. Only a signal that kills the process ends this wait
+ * (EINTR).
  *
  * The numbers are %DRM_PAGODA_MAX_VMS and so on. "Half of what others leave" is half of the
  * total less what other users have; a user that is alone has half of the total at most.

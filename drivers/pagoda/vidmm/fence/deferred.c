@@ -16,6 +16,8 @@
 #include "core/core.h"
 #include "core/life.h"
 #include "vidmm/bo/bo.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/stream/stream.h"
 #include "internal.h"
 #include "sync.h"
 
@@ -157,6 +159,11 @@ static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferre
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 }
 
+static struct pagoda_client *deferred_client(struct pagoda_deferred *queue)
+{
+	return container_of(queue->payer, struct pagoda_client, payer);
+}
+
 /* Argument of deferred_turn(): a call of &pagoda_deferred_ops.make in the client's cgroup. */
 struct deferred_turn {
 	struct pagoda_deferred *queue;
@@ -168,11 +175,14 @@ static void deferred_turn(void *arg)
 {
 	struct deferred_turn *turn = arg;
 	struct pagoda_deferred *queue = turn->queue;
+	struct pagoda_caller caller;
 
 	turn->error = drm_dev_is_unplugged(queue->vidmm->drm) ? -ENODEV : -EAGAIN;
 	if (!pagoda_try_enter(queue->vidmm))
 		return;
+	pagoda_caller_begin(queue->vidmm, &caller, deferred_client(queue));
 	turn->error = queue->ops->make(queue, turn->item);
+	pagoda_caller_end(queue->vidmm, &caller);
 	pagoda_leave(queue->vidmm);
 }
 
@@ -212,6 +222,9 @@ static bool deferred_run(struct pagoda_deferred *queue)
 			WRITE_ONCE(queue->held_up, there ? 0 : queue->runs);
 			if (!there)
 				return false;
+			/* An item that is ready may keep a place of an engine: look before. */
+			if (pagoda_caller_must_wait(queue->vidmm, deferred_client(queue)))
+				return true;
 			if (!deferred_is_ready(queue, turn.item))
 				return false;
 		}

@@ -164,14 +164,18 @@ static void promote_turn(void *arg)
 {
 	struct promote_turn *turn = arg;
 	struct pagoda_bo *bo = turn->bo;
+	struct pagoda_caller caller;
 
 	if (!pagoda_try_enter(bo->vidmm))
 		return;
 	turn->stop = false;
-	if (dma_resv_trylock(bo->ttm.base.resv)) {
+	pagoda_caller_begin(bo->vidmm, &caller, bo->client);
+	if (!pagoda_caller_must_wait(bo->vidmm, bo->client) &&
+	    dma_resv_trylock(bo->ttm.base.resv)) {
 		turn->ret = promote_locked(bo, &turn->fence);
 		dma_resv_unlock(bo->ttm.base.resv);
 	}
+	pagoda_caller_end(bo->vidmm, &caller);
 	pagoda_leave(bo->vidmm);
 }
 

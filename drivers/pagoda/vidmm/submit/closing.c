@@ -30,7 +30,7 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Jiffies until &pagoda_closing.work calls pagoda_try_enter() again. */
+/* Jiffies until &pagoda_closing.work tries again to do its work. */
 #define CLOSING_PATIENCE	(HZ / 50 ?: 1)
 
 /* A handle that was closed while jobs needed the allocation. */
@@ -127,17 +127,21 @@ void pagoda_closing_work(struct work_struct *work)
 						      struct pagoda_closing, work);
 	struct pagoda_client *client = container_of(closing, struct pagoda_client, closing);
 	struct closing_handle *handle;
+	struct pagoda_caller caller;
 
 	do {
-		if (!pagoda_try_enter(closing->vidmm)) {
+		if (pagoda_caller_must_wait(closing->vidmm, client) ||
+		    !pagoda_try_enter(closing->vidmm)) {
 			queue_delayed_work(system_dfl_wq, &closing->work, CLOSING_PATIENCE);
 			return;
 		}
+		pagoda_caller_begin(closing->vidmm, &caller, client);
 		mutex_lock(&closing->forget_lock);
 		handle = closing_take(closing);
 		if (handle)
 			closing_forget(client, handle->bo);
 		mutex_unlock(&closing->forget_lock);
+		pagoda_caller_end(closing->vidmm, &caller);
 		pagoda_leave(closing->vidmm);
 		if (handle)
 			closing_free(handle);
