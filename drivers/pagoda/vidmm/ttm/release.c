@@ -5,8 +5,8 @@
  *
  * A VRAM range whose content is discarded can be given out without a fence: the next owner writes
  * the range on the same paging timeline, behind DISCARD_CONTENT. Therefore such releases may share
- * submissions. For an aperture range a fence is needed: its pages must not be freed while the device
- * can reach them (C62).
+ * submissions. For an aperture range a fence is needed: its pages must not be freed while the
+ * device can reach them (C62).
  */
 #include <linux/delay.h>
 #include "core/core.h"
