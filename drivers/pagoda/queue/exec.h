@@ -169,6 +169,7 @@ void pagoda_engines_print(struct pagoda_engines *engines, struct drm_printer *p)
 u64 pagoda_engines_busy_ns(struct pagoda_engines *engines);
 struct dma_fence *pagoda_engines_placed(struct pagoda_engines *engines);
 void pagoda_engines_stored(struct pagoda_engines *engines);
+bool pagoda_engines_have_place(struct pagoda_engines *engines, struct dma_fence *fence);
 
 struct pagoda_exec_account *pagoda_exec_account_create(void);
 void pagoda_exec_account_put(struct pagoda_exec_account *account);

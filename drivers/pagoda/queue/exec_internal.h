@@ -44,6 +44,7 @@
  * @context: Context; a counted reference
  * @faulted: The device reported the fault @fault for the job
  * @placed: In &pagoda_exec_engine.places while the job has a place, else empty
+ * @unplaced: The job was armed without a place and has had none yet
  * @failures: Failures of the engine at this job, other than faults and timeouts
  * @fault: Coordinates of the fault
  * @turn: Fence that signals when the job, armed without a place, gets a place (exec_places.c);
@@ -51,7 +52,7 @@
  * @execute: Command for the device
  * @buffers: The command buffers, which follow @execute
  *
- * engine->flight.lock protects @faulted, @placed, @failures and @fault.
+ * engine->flight.lock protects @faulted, @placed, @unplaced, @failures and @fault.
  */
 struct pagoda_engine_job {
 	struct pagoda_job core;
@@ -59,6 +60,7 @@ struct pagoda_engine_job {
 	struct pagoda_exec_context *context;
 	bool faulted;
 	struct list_head placed;
+	bool unplaced;
 	u32 failures;
 	struct pagoda_fault fault;
 	struct dma_fence *turn;
@@ -175,6 +177,7 @@ struct pagoda_exec_account {
  * @grant: In &pagoda_exec_engine.grants while a place is kept for the context
  * @asked: The owner waits for a call of &pagoda_exec_ops.placed
  * @next: Armed job that waits for a place, or NULL
+ * @nr_unplaced: Number of armed jobs that have had no place yet: no job behind them gets one
  * @banned: Jobs of the context fail
  * @dead: The context is destroyed
  * @submitted: Number of the last job armed
@@ -200,6 +203,7 @@ struct pagoda_exec_context {
 	struct list_head grant;
 	bool asked;
 	struct pagoda_engine_job *next;
+	u32 nr_unplaced;
 	bool banned;
 	bool dead;
 	u64 submitted;
@@ -233,6 +237,7 @@ void pagoda_places_fini(struct pagoda_engine_job *job);
 void pagoda_places_work(struct work_struct *work);
 void pagoda_places_leave(struct pagoda_exec_context *context);
 void pagoda_places_add(struct pagoda_engine_job *job);
+void pagoda_places_pushed(struct pagoda_engine_job *job);
 void pagoda_places_remove(struct pagoda_engine_job *job);
 
 /* Defined in exec_send.c */

@@ -151,6 +151,7 @@ void pagoda_exec_job_push(struct pagoda_exec_job *job)
 	spin_lock_irqsave(&context->engine->flight.lock, flags);
 	last = context->last_fence;
 	context->last_fence = dma_fence_get(job->fence);
+	pagoda_places_pushed(engine_job);
 	spin_unlock_irqrestore(&context->engine->flight.lock, flags);
 	dma_fence_put(last);
 	drm_sched_entity_push_job(&engine_job->core.sched);

@@ -21,7 +21,9 @@
  *
  * A fenced job (pagoda_exec_job_wait_place()) is armed without a place. When all its other
  * dependencies have signalled, the scheduler asks for a place on behalf of the job's context, in
- * pagoda_engine_prepare_job(), and waits for the job's turn fence.
+ * pagoda_engine_prepare_job(), and waits for the job's turn fence. Until then no later job of the
+ * context gets a place, in which it would only wait for the fenced job: whatever has a place waits
+ * for nothing but paging and the job that runs.
  */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
@@ -142,6 +144,26 @@ static void slice_begin(struct pagoda_exec_context *context)
 	engine->slice_end = context->account->turn[engine->index] + PLACES_SLICE;
 }
 
+/* Has a context wait for a place, unless an armed job of the context has to get one before. */
+static void asking_begin(struct pagoda_exec_context *context)
+{
+	if (!context->nr_unplaced)
+		asking_enter(context);
+}
+
+/* Notes that a job that was armed without a place has one now, or needs none any more. */
+static void job_has_place(struct pagoda_engine_job *job)
+{
+	struct pagoda_exec_context *context = job->context;
+
+	if (!job->unplaced)
+		return;
+	job->unplaced = false;
+	context->nr_unplaced--;
+	if (context->asked)
+		asking_begin(context);
+}
+
 static void grant_end(struct pagoda_exec_context *context)
 {
 	if (list_empty(&context->grant))
@@ -172,8 +194,6 @@ static void places_grant(struct pagoda_exec_engine *engine)
 		if (context->next) {
 			pagoda_places_add(context->next);
 			turn_come(context->next);
-			if (context->asked)
-				asking_enter(context);
 			continue;
 		}
 		context->asked = false;
@@ -223,6 +243,7 @@ void pagoda_places_add(struct pagoda_engine_job *job)
 		return;
 	list_add_tail(&job->placed, &engine->places);
 	engine->placed++;
+	job_has_place(job);
 }
 
 /* Frees the place of a job that is done or killed; if the job waits for one, ends the wait. */
@@ -233,10 +254,11 @@ void pagoda_places_remove(struct pagoda_engine_job *job)
 	lockdep_assert_held(&engine->flight.lock);
 	if (job->context->next == job)
 		turn_come(job);
-	if (list_empty(&job->placed))
-		return;
-	list_del_init(&job->placed);
-	engine->placed--;
+	job_has_place(job);
+	if (!list_empty(&job->placed)) {
+		list_del_init(&job->placed);
+		engine->placed--;
+	}
 	places_grant(engine);
 }
 
@@ -259,12 +281,12 @@ bool pagoda_exec_context_ask(struct pagoda_exec_context *context)
 
 	spin_lock_irqsave(&engine->flight.lock, flags);
 	if (list_empty(&context->grant) && !context->banned && !context->dead) {
-		may = places_at_once(engine);
+		may = !context->nr_unplaced && places_at_once(engine);
 		context->asked = !may;
 		if (may)
 			grant_begin(context);
 		else
-			asking_enter(context);
+			asking_begin(context);
 		places_grant(engine);
 	}
 	spin_unlock_irqrestore(&engine->flight.lock, flags);
@@ -308,7 +330,8 @@ bool pagoda_exec_job_place(struct pagoda_exec_job *job)
 
 	spin_lock_irqsave(&context->engine->flight.lock, flags);
 	grant_end(context);
-	may = context->banned || context->dead || places_free(context->engine);
+	may = context->banned || context->dead ||
+	      (!context->nr_unplaced && places_free(context->engine));
 	if (may)
 		pagoda_places_add(engine_job);
 	spin_unlock_irqrestore(&context->engine->flight.lock, flags);
@@ -371,6 +394,54 @@ int pagoda_exec_job_wait_place(struct pagoda_exec_job *job)
 	dma_fence_init(&turn->base, &turn_fence_ops, &turn->lock, dma_fence_context_alloc(1), 1);
 	pagoda_engine_job_of(job)->turn = &turn->base;
 	return 0;
+}
+
+/* Notes that a job is about to be pushed; without a place, jobs behind it get no place, either. */
+void pagoda_places_pushed(struct pagoda_engine_job *job)
+{
+	lockdep_assert_held(&job->context->engine->flight.lock);
+	job->unplaced = job->turn && list_empty(&job->placed);
+	job->context->nr_unplaced += job->unplaced;
+}
+
+static bool places_have(struct pagoda_exec_engine *engine, const struct dma_fence *fence)
+{
+	struct pagoda_engine_job *job;
+	bool found = false;
+
+	/* A job loses its place under signal_lock, which is held until its fence has signalled. */
+	spin_lock_irq(&engine->flight.signal_lock);
+	spin_lock(&engine->flight.lock);
+	list_for_each_entry(job, &engine->places, placed) {
+		/* Pairs with pagoda_exec_job_arm(). */
+		found = smp_load_acquire(&job->base.fence) == fence;
+		if (found)
+			break;
+	}
+	spin_unlock(&engine->flight.lock);
+	spin_unlock_irq(&engine->flight.signal_lock);
+	return found;
+}
+
+/**
+ * pagoda_engines_have_place() - Check whether the job that a fence belongs to has a place
+ * @engines: The engines
+ * @fence: Any fence
+ *
+ * A job that has a place waits for paging, and for the job that runs. Any other fence may depend on
+ * what a client does.
+ *
+ * Context: Process context, interrupts on.
+ * Return: True if the fence has signalled, or if its job has a place of an engine.
+ */
+bool pagoda_engines_have_place(struct pagoda_engines *engines, struct dma_fence *fence)
+{
+	u32 i;
+
+	for (i = 0; i < engines->count; i++)
+		if (places_have(&engines->engine[i], fence))
+			return true;
+	return dma_fence_is_signaled(fence);
 }
 
 /* Fills in the fences, with references, of the armed jobs that have a place; at most @room. */
