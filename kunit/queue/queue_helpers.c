@@ -340,6 +340,11 @@ static const struct dma_fence_ops queue_helpers_test_fence_ops = {
 	.get_timeline_name = queue_helpers_test_fence_name,
 };
 
+bool pagoda_is_test_fence(const struct dma_fence *fence)
+{
+	return fence->ops == &queue_helpers_test_fence_ops;
+}
+
 struct dma_fence *pagoda_test_fence(struct kunit *test)
 {
 	struct pagoda_test_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);

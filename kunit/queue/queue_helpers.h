@@ -106,5 +106,7 @@ const void *pagoda_test_fence_sched(struct kunit *test, struct dma_fence *fence)
 
 /* Returns a fence that the test signals. */
 struct dma_fence *pagoda_test_fence(struct kunit *test);
+/* Returns whether pagoda_test_fence() made the fence, which hasn't signalled. */
+bool pagoda_is_test_fence(const struct dma_fence *fence);
 
 #endif

@@ -45,7 +45,7 @@ static int maker_make(struct maker *maker)
 		ret = pagoda_rig_make_resident(maker->rig, maker->bos, maker->count, &fence,
 					       &trim);
 		dma_fence_put(fence);
-	} while (pagoda_room_again(maker->rig->vidmm, &tries, &ret));
+	} while (pagoda_room_again(maker->rig->vidmm, maker->rig->client, &tries, &ret));
 	return ret;
 }
 

@@ -6,6 +6,7 @@
 #include <linux/vmalloc.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
+#include <kunit/static_stub.h>
 #include "mmu/process.h"
 #include "queue/queue_helpers.h"
 #include "rig.h"
@@ -356,6 +357,14 @@ static void rig_destroy(void *data)
 	vfree(rig->log);
 }
 
+/* In the test's own thread a test fence in a reservation stands for a job that has a place. */
+static bool rig_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
+{
+	return !pagoda_queue_owns(vidmm->queue, fence) && !dma_fence_is_signaled(fence) &&
+	       !pagoda_is_test_fence(fence) &&
+	       !(vidmm->engines && pagoda_engines_have_place(vidmm->engines, fence));
+}
+
 struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 				     const struct pagoda_rig_options *options)
 {
@@ -399,6 +408,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 	rig->patience = rig->vidmm->stream->patience;
 	rig->client = pagoda_client_create(rig->vidmm);
 	KUNIT_ASSERT_NOT_NULL(test, rig->client);
+	kunit_activate_static_stub(test, pagoda_stream_is_queued, rig_is_queued);
 	return rig;
 }
 

@@ -5,7 +5,9 @@
  * on.
  */
 #include <linux/delay.h>
+#include <linux/dma-fence-chain.h>
 #include <drm/drm_syncobj.h>
+#include "queue/queue_helpers.h"
 #include "rig/spy.h"
 #include "submit_helpers.h"
 #include "vm/vm_helpers.h"
@@ -14,6 +16,7 @@
 #define HERE	SZ_64M		/* the only mapping of its page tables */
 #define FAR	(16ull * SZ_1G)	/* needs a larger root */
 #define PAGES	4u
+#define BIG	700u	/* pages, of PAGODA_RIG_VRAM_PAGES */
 #define AT_ONCE	(5 * HZ)
 #define SURELY	(HZ / 5)
 
@@ -373,6 +376,291 @@ static void timeline_root_waits(struct kunit *test)
 	timeline_world_end(&w);
 }
 
+/*
+ * struct fenced_world - a fenced job of @client on engine 0 waits for @gate, without a place, and
+ * uses @big, which leaves little of VRAM to others
+ */
+struct fenced_world {
+	struct kunit *test;
+	struct pagoda_rig *rig;
+	struct submit_client *client;
+	struct dma_fence *gate;
+	struct pagoda_bo *big;
+	struct pagoda_bo *wanted;	/* doesn't fit beside @big */
+	struct drm_syncobj *points;
+	u64 value;
+};
+
+static struct fenced_world fenced_world(struct kunit *test)
+{
+	struct fenced_world w = { .test = test, .rig = submit_rig(test) };
+	struct submit_args args = { .fenced = true, .nr_bos = 1 };
+
+	w.client = submit_client(w.rig, 0);
+	w.gate = pagoda_test_fence(test);
+	w.big = pagoda_rig_bo(w.rig, BIG, VM_CPU, SUBMIT_VRAM, 0);
+	w.wanted = pagoda_rig_bo(w.rig, BIG / 2, VM_CPU, SUBMIT_VRAM, 0);
+	w.points = submit_syncobj(test);
+	args.bos[0] = w.big;
+	args.in = submit_syncobj(test);
+	drm_syncobj_replace_fence(args.in, w.gate);
+	KUNIT_ASSERT_EQ(test, 0, submit_map(w.client, w.big, HERE));
+	submit_store(w.client, HERE, 7);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(w.client, &args));
+	KUNIT_ASSERT_TRUE(test, pagoda_bo_is_in_vram(w.big));
+	return w;
+}
+
+static void fenced_go(struct fenced_world *w)
+{
+	dma_fence_signal(w->gate);
+	dma_fence_put(w->gate);
+	w->gate = NULL;
+}
+
+static void fenced_world_end(struct fenced_world *w)
+{
+	if (w->gate)
+		fenced_go(w);
+	KUNIT_EXPECT_EQ(w->test, 0, submit_wait(w->client));
+	pagoda_rig_settle(w->rig);
+	KUNIT_EXPECT_EQ(w->test, 7ull, submit_word(w->rig, w->big, 0));
+	submit_close(w->client, w->big);
+	submit_close(w->client, w->wanted);
+	submit_client_end(w->client);
+}
+
+/* Waits for the last job of a client; returns whether it has ended. */
+static bool fenced_is_done(struct submit_client *client, long time)
+{
+	struct dma_fence *fence;
+	bool done;
+
+	KUNIT_ASSERT_TRUE(client->rig->test, submit_point(client->done, client->sent, &fence));
+	done = !fence || dma_fence_wait_timeout(fence, false, time) > 0;
+	dma_fence_put(fence);
+	return done;
+}
+
+/* What a fenced job uses is no victim before the job has a place: paging goes on. */
+static void timeline_fenced_stays(struct kunit *test)
+{
+	struct fenced_world w = fenced_world(test);
+	struct pagoda_bo *small = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
+
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(w.rig->vidmm, w.rig->engine.vram_size));
+	KUNIT_EXPECT_TRUE(test, pagoda_bo_is_in_vram(w.big));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(small));
+	KUNIT_EXPECT_TRUE(test, dma_resv_wait_timeout(small->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP,
+						      false, AT_ONCE) > 0);
+	/* With a place it is. */
+	pagoda_rig_hold(w.rig, 0, true);
+	fenced_go(&w);
+	KUNIT_EXPECT_FALSE(test, fenced_is_done(w.client, SURELY));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(w.rig->vidmm, w.rig->engine.vram_size));
+	KUNIT_EXPECT_FALSE(test, pagoda_bo_is_in_vram(w.big));
+	pagoda_rig_hold(w.rig, 0, false);
+	pagoda_rig_close(small);
+	fenced_world_end(&w);
+}
+
+/*
+ * Jobs with both places wait for paging, which waits for no fenced job: for that one would wait for
+ * a place.
+ */
+static void timeline_places_and_fenced(struct kunit *test)
+{
+	struct fenced_world w = fenced_world(test);
+	struct submit_args args = { .nr_bos = 1 };
+	struct submit_client *clients[2];
+	struct pagoda_bo *bos[2];
+	bool done = true;
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		clients[i] = submit_client(w.rig, 0);
+		bos[i] = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, submit_map(clients[i], bos[i], HERE));
+	}
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(w.rig->vidmm, w.rig->engine.vram_size));
+	for (i = 0; i < 2; i++) {
+		args.bos[0] = bos[i];
+		submit_store(clients[i], HERE, 9);
+		KUNIT_ASSERT_EQ(test, 0, submit_job(clients[i], &args));
+	}
+	fenced_go(&w);
+	for (i = 0; i < 2; i++)
+		done = done && fenced_is_done(clients[i], AT_ONCE);
+	KUNIT_EXPECT_TRUE(test, done);
+	/* The end of the fenced job's context would end the deadlock. */
+	if (!done)
+		pagoda_exec_context_ban(w.client->context->exec);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, 0, submit_wait(clients[i]));
+		KUNIT_EXPECT_EQ(test, 9ull, submit_word(w.rig, bos[i], 0));
+		submit_close(clients[i], bos[i]);
+		submit_client_end(clients[i]);
+	}
+	fenced_world_end(&w);
+}
+
+static int fenced_submit(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct submit_client *client = submit_client(w->rig, 1);
+	const struct submit_args args = { .bos = { w->wanted }, .nr_bos = 1 };
+	int ret = submit_empty(client, &args) ?: submit_wait(client);
+
+	submit_client_end(client);
+	return ret;
+}
+
+static int fenced_make_resident(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct dma_fence *fence = NULL;
+	u32 tries = 0;
+	u64 trim;
+	int ret;
+
+	do {
+		dma_fence_put(fence);
+		ret = pagoda_rig_make_resident(w->rig, &w->wanted, 1, &fence, &trim);
+	} while (pagoda_room_again(w->rig->vidmm, w->rig->client, &tries, &ret));
+	dma_fence_put(fence);
+	return ret;
+}
+
+static int fenced_page(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct pagoda_paging_queue *queue = pagoda_paging_queue_create(w->rig->vidmm, w->rig->client,
+								       0, w->points);
+	struct pagoda_paging_args args = { .bos = &w->wanted, .count = 1 };
+	int ret = pagoda_paging_make_resident(queue, &args);
+
+	if (!ret && args.value)
+		ret = submit_wait_point(w->points, args.value);
+	pagoda_client_drop_lists(w->rig->client);
+	pagoda_paging_queue_put(queue);
+	return ret;
+}
+
+/* A job that waits in its context's queue, until the fence that it waits for signals. */
+static int fenced_submit_later(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct submit_client *client = submit_client(w->rig, 1);
+	const struct submit_args args = {
+		.bos = { w->wanted }, .nr_bos = 1, .in = w->points, .in_point = 1,
+	};
+	int ret = submit_empty(client, &args);
+
+	submit_signal(client, w->points, 1);
+	ret = ret ?: submit_wait(client) ?: (int)submit_state(client).state;
+	submit_client_end(client);
+	return ret;
+}
+
+/* A job that waits in its context's queue, until a fenced job of the context has it made. */
+static int fenced_submit_before(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct submit_client *client = submit_client(w->rig, 1);
+	struct submit_args args = { .bos = { w->wanted }, .nr_bos = 1, .in = w->points };
+	struct dma_fence *late = pagoda_test_fence(w->test);
+	int ret;
+
+	drm_syncobj_replace_fence(w->points, late);
+	ret = submit_empty(client, &args);
+	args = (struct submit_args) { .fenced = true };
+	ret = ret ?: submit_empty(client, &args);
+	dma_fence_signal(late);
+	dma_fence_put(late);
+	ret = ret ?: submit_wait(client) ?: (int)submit_state(client).state;
+	submit_client_end(client);
+	return ret;
+}
+
+/* Page tables find no room. */
+static int fenced_bind(void *arg)
+{
+	struct fenced_world *w = arg;
+
+	return vmt_map(w->client->vm, w->client->code, 4 * HERE, 0, PAGES * PAGE_SIZE, 0);
+}
+
+/* The same in the VM's queue. */
+static int fenced_bind_later(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct pagoda_bind_job *job = pagoda_bind_job_create(1);
+	struct dma_fence *fence;
+	int ret;
+
+	job->binds[0] = (struct pagoda_bind) {
+		.type = DRM_PAGODA_BIND_MAP, .bo = w->client->code, .address = 4 * HERE,
+		.size = PAGES * PAGE_SIZE,
+	};
+	drm_gem_object_get(pagoda_bo_gem(w->client->code));
+	drm_syncobj_get(w->points);
+	drm_syncobj_get(w->points);
+	ret = pagoda_syncs_add(&job->syncs, w->points, 1, NULL) ?:
+	      pagoda_syncs_add(&job->syncs, w->points, 2, dma_fence_chain_alloc());
+	job->syncs.list[1].signal = true;
+	ret = ret ?: pagoda_vm_bind_job(w->client->vm, job, &fence);
+	pagoda_bind_job_put(job);
+	submit_signal(w->client, w->points, 1);
+	return ret ?: submit_wait_point(w->points, 2) ?: w->client->vm->error;
+}
+
+/* @binds: nothing but @fenced_world.big may leave VRAM meanwhile, and @wanted isn't made resident */
+struct fenced_way {
+	const char *name;
+	int (*run)(void *arg);
+	bool binds;
+};
+
+static const struct fenced_way fenced_ways[] = {
+	{ "SUBMIT", fenced_submit },
+	{ "MAKE_RESIDENT", fenced_make_resident },
+	{ "paging queue", fenced_page },
+	{ "queued job", fenced_submit_later },
+	{ "job before a fenced job", fenced_submit_before },
+	{ "VM_BIND", fenced_bind, true },
+	{ "queued VM_BIND", fenced_bind_later, true },
+};
+
+/* A client that needs the room of its own fenced job waits for the job instead of failing. */
+static void timeline_waits_for_own(struct kunit *test)
+{
+	const struct fenced_way *way = test->param_value;
+	struct fenced_world w = fenced_world(test);
+	struct pagoda_worker worker = { .run = way->run, .arg = &w };
+	struct pagoda_bo *rest = NULL;
+
+	if (way->binds) {
+		rest = pagoda_rig_bo(w.rig, READ_ONCE(w.rig->vidmm->vram_free) >> PAGE_SHIFT,
+				     VM_CPU, SUBMIT_VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(rest));
+		pagoda_rig_pin(rest, true);
+	}
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, HZ));
+	KUNIT_EXPECT_TRUE(test, pagoda_bo_is_in_vram(w.big));
+	fenced_go(&w);
+	pagoda_worker_end(test, &worker);
+	pagoda_rig_settle(w.rig);
+	KUNIT_EXPECT_TRUE(test, way->binds || pagoda_bo_is_in_vram(w.wanted));
+	if (rest) {
+		pagoda_rig_pin(rest, false);
+		pagoda_rig_close(rest);
+	}
+	fenced_world_end(&w);
+}
+
+KUNIT_ARRAY_PARAM_DESC(fenced_ways, fenced_ways, name);
+
 static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_unmaps),
 	KUNIT_CASE(timeline_forgets),
@@ -386,6 +674,9 @@ static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_offers),
 	KUNIT_CASE(timeline_victim_waits_for_the_cpu),
 	KUNIT_CASE(timeline_root_waits),
+	KUNIT_CASE(timeline_fenced_stays),
+	KUNIT_CASE(timeline_places_and_fenced),
+	KUNIT_CASE_PARAM(timeline_waits_for_own, fenced_ways_gen_params),
 	{}
 };
 

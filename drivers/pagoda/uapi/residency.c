@@ -64,6 +64,7 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
+	struct pagoda_client *client = file->driver_priv;
 	u32 tries = 0;
 	int ret;
 
@@ -75,8 +76,8 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 	do {
 		dma_fence_put(*fence);
 		*fence = NULL;
-		ret = make_resident_try(file->driver_priv, list, fence, trim);
-	} while (!*trim && pagoda_room_again(vidmm, &tries, &ret));
+		ret = make_resident_try(client, list, fence, trim);
+	} while (!*trim && pagoda_room_again(vidmm, client, &tries, &ret));
 	return ret ?: pagoda_residency_and_others(list->bos, list->count, fence);
 }
 

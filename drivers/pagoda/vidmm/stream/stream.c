@@ -15,10 +15,13 @@
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
 #include "core/compat.h"
 #include "core/core.h"
 #include "core/life.h"
 #include "paging/paging.h"
+#include "queue/exec.h"
 #include "queue/queue.h"
 #include "internal.h"
 #include "stream.h"
@@ -185,6 +188,40 @@ bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv
 
 	dma_resv_for_each_fence(&cursor, resv, usage, fence)
 		if (stream_is_foreign(vidmm, fence))
+			return true;
+	return false;
+}
+
+/* Returns true if a fence is foreign, and not of a job that has a place of an engine. */
+VISIBLE_IF_KUNIT bool pagoda_stream_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_stream_is_queued, vidmm, fence);
+	return stream_is_foreign(vidmm, fence) &&
+	       !(vidmm->engines && pagoda_engines_have_place(vidmm->engines, fence));
+}
+
+/**
+ * pagoda_stream_has_queued() - Whether a reservation has unsignalled fences that the stream must
+ * not wait for
+ * @vidmm: Memory manager
+ * @resv: Reservation, held
+ * @usage: Usage of the fences to look at
+ *
+ * The stream waits for paging and for jobs that have a place of an engine. How long another fence
+ * takes, that of a fenced job without a place or of another device, is for clients to decide; and a
+ * fenced job may get a place only when jobs that wait for the stream have ended.
+ *
+ * Context: Process context.
+ * Return: true if there is such a fence: the memory may not leave now.
+ */
+bool pagoda_stream_has_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+			      enum dma_resv_usage usage)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+
+	dma_resv_for_each_fence(&cursor, resv, usage, fence)
+		if (pagoda_stream_is_queued(vidmm, fence))
 			return true;
 	return false;
 }

@@ -27,12 +27,13 @@ struct task_struct;
  * waits for a job holds up all operations behind it.
  *
  *	eviction for room	in the stream: the first operation of the victim's transaction waits
- *				for jobs that use the victim
+ *				for jobs that use the victim, and have a place of an engine; what
+ *				anything else uses is no victim (pagoda_stream_has_queued())
  *	EVICT			the pager, outside of sections. What other jobs use by then stays
- *	allocation that is	in the stream, as an eviction does
- *	exported or imported
- *	other moves, access	the caller, before the transaction (pagoda_stream_await())
- *	of a CPU, lost content
+ *	other moves, also of	the caller, before the transaction (pagoda_stream_await())
+ *	what is exported or
+ *	imported, access of a
+ *	CPU, lost content
  *	memory that is freed	TTM, in a work item: operations are emitted when the memory is idle
  *	unmapping		nothing waits: a job that uses the address faults
  *	closed handles		a work item of the client: the addresses end when jobs that may use
@@ -133,6 +134,8 @@ void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			     enum dma_resv_usage usage);
 bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			       enum dma_resv_usage usage);
+bool pagoda_stream_has_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+			      enum dma_resv_usage usage);
 bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv);
 int pagoda_stream_await(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			enum dma_resv_usage usage, bool interruptible);

@@ -35,7 +35,7 @@ static bool submit_waits_for_room(struct pagoda_submit *submit, int error)
 	if ((error != -ENOMEM && error != -EBUSY) || submit->waited)
 		return false;
 	submit->waited = true;
-	submit->blockers = pagoda_room_blockers(context->vm->vidmm);
+	submit->blockers = pagoda_room_blockers(context->vm->vidmm, context->vm->client);
 	if (submit->blockers)
 		pagoda_exec_context_pass(context->exec);
 	return submit->blockers;
@@ -58,6 +58,9 @@ static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_def
 		pagoda_exec_context_pass(submit->context->exec);
 		return -ECANCELED;
 	}
+	/* submit_ready() has waited for @blockers, unless the queue is hurried. */
+	if (submit->blockers && !pagoda_deferred_is_signalled(queue, submit->blockers))
+		return -EAGAIN;
 	if (READ_ONCE(queue->hurried) && !submit->fenced) {
 		if (pagoda_quota_charge(submit->quota, PAGODA_LIMIT_FENCED, 1))
 			return -EAGAIN;
@@ -221,11 +224,16 @@ static bool submit_is_due(struct pagoda_submit *submit)
 	       pagoda_exec_context_ask(context->exec);
 }
 
-/* Makes the job if submit_is_due() allows that, else queues the submission. */
+/*
+ * Makes the job if submit_is_due() allows that, else queues the submission. Returns -ENOMEM, which
+ * the caller may wait for, where memory that the job needs is in use: -EBUSY is a limit's error.
+ */
 static int submit_make_or_defer(struct pagoda_submit *submit)
 {
 	int ret = submit_is_due(submit) ? pagoda_submit_make(submit, true) : -ERESTART;
 
+	if (ret == -EBUSY)
+		ret = -ENOMEM;
 	if (!ret)
 		pagoda_submit_free(submit);
 	else if (ret == -ERESTART)
@@ -327,7 +335,8 @@ int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 	submit->fenced |= submit_has_implicit(submit);
 	do {
 		ret = submit_settled(submit, job);
-	} while (ret == -ENOMEM && pagoda_room_again(context->vm->vidmm, &tries, &ret));
+	} while (ret == -ENOMEM && pagoda_room_again(context->vm->vidmm, context->vm->client, &tries,
+						     &ret));
 	if (ret)
 		pagoda_submit_free(submit);
 	pagoda_context_put(context);

@@ -54,10 +54,10 @@ struct paging_request {
 	bool held;				/* pagoda_offer_prevent() was called for @bos */
 	u32 flags;				/* DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* */
 	u64 value;				/* point of the queue's timeline */
-	bool tried;				/* failed before, so that @give_up is set */
-	unsigned long give_up;			/* jiffies at which repetitions end */
+	bool tried;				/* found no memory before */
+	unsigned long give_up;			/* jiffies at which repetitions end; 0 = not set */
 	u32 idle;				/* EVICT: number of @bos that were waited for */
-	struct dma_fence *users;		/* EVICT: fences of @bos[@idle], a reference */
+	struct dma_fence *users;		/* fence that the next attempt waits for, or NULL */
 };
 
 static struct paging_request *request_of(struct pagoda_deferred_item *item)
@@ -196,15 +196,23 @@ static int request_run(struct paging_request *request, struct dma_fence **fence)
 	return ret ?: pagoda_residency_and_others(request->bos, request->count, fence);
 }
 
-/* Returns true if a request that found no memory is to be repeated: until @request->give_up. */
+/*
+ * Returns true if a request that found no memory is to be repeated: when the jobs have ended that
+ * may be in the way, and from then on until @request->give_up.
+ */
 static bool request_may_wait(struct paging_request *request)
 {
 	bool must = request->make && request->flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED;
 	const struct pagoda_paging_queue *queue = request->queue;
 
-	if (!request->tried)
-		request->give_up = jiffies + (must ? queue->patience_must : queue->patience);
-	request->tried = true;
+	if (!request->tried) {
+		request->users = pagoda_room_blockers(queue->vidmm, queue->client);
+		request->tried = true;
+		if (request->users)
+			return true;
+	}
+	if (!request->give_up)
+		request->give_up = jiffies + (must ? queue->patience_must : queue->patience) ?: 1;
 	return time_before(jiffies, request->give_up);
 }
 
@@ -275,24 +283,34 @@ static int paging_make(struct pagoda_deferred *pager, struct pagoda_deferred_ite
 	return ret;
 }
 
+/* Returns true if @request->users has signalled, or is NULL, which it is then. */
+static bool request_is_alone(struct pagoda_deferred *pager, struct paging_request *request)
+{
+	if (request->users && !pagoda_deferred_is_signalled(pager, request->users))
+		return false;
+	dma_fence_put(request->users);
+	request->users = NULL;
+	return true;
+}
+
 /*
- * Returns true if the jobs have ended that used the allocations of an EVICT when the turn of each
- * came. Without memory for the question an allocation isn't waited for.
+ * Returns true if the jobs have ended that may be in the way of a request that found no memory, and
+ * those that used the allocations of an EVICT when the turn of each came. Without memory for the
+ * question an allocation isn't waited for.
  */
 static bool paging_ready(struct pagoda_deferred *pager, struct pagoda_deferred_item *item)
 {
 	struct paging_request *request = request_of(item);
+	struct dma_resv *resv;
 
-	for (; !request->make && request->idle < request->count; request->idle++) {
-		struct dma_resv *resv = request->bos[request->idle]->ttm.base.resv;
-
-		if (!request->users &&
-		    dma_resv_get_singleton(resv, DMA_RESV_USAGE_BOOKKEEP, &request->users))
-			continue;
-		if (request->users && !pagoda_deferred_is_signalled(pager, request->users))
+	if (!request_is_alone(pager, request))
+		return false;
+	while (!request->make && request->idle < request->count) {
+		resv = request->bos[request->idle++]->ttm.base.resv;
+		if (dma_resv_get_singleton(resv, DMA_RESV_USAGE_BOOKKEEP, &request->users))
+			request->users = NULL;
+		if (!request_is_alone(pager, request))
 			return false;
-		dma_fence_put(request->users);
-		request->users = NULL;
 	}
 	return true;
 }

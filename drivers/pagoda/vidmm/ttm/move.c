@@ -79,7 +79,8 @@ u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to)
 }
 
 /*
- * Returns which fences of the reservation signal before the first operation is executed.
+ * Returns which fences of the reservation signal before the first operation is executed;
+ * victim_usage() of ttm.c says the same of an eviction that is only considered.
  *
  * Those of all uses, that is of DMA_RESV_USAGE_BOOKKEEP, if jobs can reach the allocation, so that
  * the allocation is idle when its content is copied, filled (C42), discarded or unmapped. No job
@@ -366,12 +367,17 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 	return ret;
 }
 
-/* Waits for jobs that use the allocation, unless it is a victim. Returns 0 or a negative errno. */
+/*
+ * Waits for jobs that use the allocation, unless it is a victim. Returns 0; -EBUSY if it is a
+ * victim, but the stream must not wait for what uses it; or another negative errno.
+ */
 static int move_await(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 {
 	struct dma_resv *resv = m->bo->ttm.base.resv;
 
-	if (m->pipelined || !pagoda_stream_has_foreign(m->vidmm, resv, m->usage))
+	if (m->pipelined)
+		return pagoda_stream_has_queued(m->vidmm, resv, m->usage) ? -EBUSY : 0;
+	if (!pagoda_stream_has_foreign(m->vidmm, resv, m->usage))
 		return 0;
 	if (ctx->no_wait_gpu)
 		return -EBUSY;

@@ -79,7 +79,7 @@ static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *atta
 
 /*
  * Moves the allocation to the aperture segment, where other devices reach it, and replaces lost
- * content by zeros. Returns 0, -ENODATA if the allocation is offered, or another negative errno.
+ * content by zeros. Waits for jobs that use the allocation. Returns 0, -ENODATA if the allocation is offered, or another negative errno.
  */
 static int prime_bring(struct pagoda_bo *bo)
 {
@@ -88,10 +88,7 @@ static int prime_bring(struct pagoda_bo *bo)
 
 	if (pagoda_offer_refuses(bo))
 		return -ENODATA;
-	/* The other device waits for the move's fence, not the caller for jobs. */
-	bo->choice.pipelined = true;
 	ret = pagoda_bo_place(bo, pagoda_bo_placement_shared, &op);
-	bo->choice.pipelined = false;
 	return ret ?: pagoda_lost_settle(bo);
 }
 

@@ -130,10 +130,30 @@ static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operati
 	return ret;
 }
 
+/* Returns which fences of an allocation's reservation an eviction waits for. */
+static enum dma_resv_usage victim_usage(struct pagoda_bo *bo)
+{
+	bool own = bo->ttm.base.resv == &bo->ttm.base._resv;
+
+	return own || pagoda_vm_bo_is_shown(bo) ? DMA_RESV_USAGE_BOOKKEEP : DMA_RESV_USAGE_KERNEL;
+}
+
+/*
+ * Returns whether work uses an allocation that its eviction must not wait for: for a deleted
+ * object any job, because TTM would wait with the reservations of its caller held; else all but
+ * the jobs that have a place of an engine, because the stream would wait.
+ */
+static bool victim_is_used(struct pagoda_bo *bo)
+{
+	if (bo->ttm.deleted)
+		return pagoda_stream_has_foreign(bo->vidmm, bo->ttm.base.resv,
+						 DMA_RESV_USAGE_BOOKKEEP);
+	return pagoda_stream_has_queued(bo->vidmm, bo->ttm.base.resv, victim_usage(bo));
+}
+
 /*
  * Returns whether @bo may be evicted and that helps to make room at @place: always for a ghost,
- * which TTM is about to free; not for an allocation that a VM or dmem.min keeps in place, or that
- * was freed while jobs use it.
+ * which TTM is about to free; not for an allocation that a VM, dmem.min or a use keeps in place.
  */
 static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
@@ -141,9 +161,7 @@ static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place 
 
 	if (!pagoda_bo_is_ours(bo))
 		return true;
-	/* TTM would wait for the jobs, with the reservations of its caller held. */
-	if (bo->deleted && pagoda_stream_has_foreign(pagoda_bo_of_ttm(bo)->vidmm, bo->base.resv,
-						     DMA_RESV_USAGE_BOOKKEEP))
+	if (victim_is_used(pagoda_bo_of_ttm(bo)))
 		return false;
 	if (!pagoda_vm_may_evict(pagoda_bo_of_ttm(bo), urgent) ||
 	    pagoda_dmem_protects(pagoda_bo_of_ttm(bo), place))

@@ -25,7 +25,10 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Most attempts to apply a queued array, which are made within a quarter of a second. */
+/*
+ * Most attempts to apply a queued array: the first one, and those that are made within a quarter of
+ * a second once the jobs have ended that may be in the way.
+ */
 #define QUEUE_TRIES	8
 
 /* Returns true if an array that failed with @error may succeed later. */
@@ -65,6 +68,7 @@ static void job_free(struct kref *kref)
 	for (i = 0; i < job->count; i++)
 		if (job->binds[i].bo)
 			drm_gem_object_put(pagoda_bo_gem(job->binds[i].bo));
+	dma_fence_put(job->blockers);
 	pagoda_syncs_put(&job->syncs);
 	kvfree(job->binds);
 	kfree(job);
@@ -121,9 +125,22 @@ static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool las
 static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_bind_job *job = queue_job(item);
-	int ret = queue_try(queue_vm(queue), job, ++job->tries == QUEUE_TRIES);
+	struct pagoda_vm *vm = queue_vm(queue);
+	int ret = queue_try(vm, job, ++job->tries == QUEUE_TRIES);
 
-	return bind_may_work(ret) && job->tries < QUEUE_TRIES ? -EAGAIN : ret;
+	if (!bind_may_work(ret) || job->tries == QUEUE_TRIES)
+		return ret;
+	if (job->tries == 1)
+		job->blockers = pagoda_room_blockers(vm->vidmm, vm->client);
+	return -EAGAIN;
+}
+
+/* Returns true unless an array that found no room still waits for jobs. */
+static bool queue_ready(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	struct pagoda_bind_job *job = queue_job(item);
+
+	return !job->blockers || pagoda_deferred_is_signalled(queue, job->blockers);
 }
 
 /* Adds @add to &pagoda_bo.wish.waits, the number of queued entries, of each entry's allocation. */
@@ -149,6 +166,7 @@ static void queue_put(struct pagoda_deferred *queue, struct pagoda_deferred_item
 }
 
 static const struct pagoda_deferred_ops queue_ops = {
+	.ready = queue_ready,
 	.make = queue_make,
 	.put = queue_put,
 };
@@ -317,7 +335,7 @@ int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		pagoda_leave(vm->vidmm);
 		if (full)
 			ret = queue_wait_room(vm);
-		again = full ? !ret : pagoda_room_again(vm->vidmm, &tries, &ret);
+		again = full ? !ret : pagoda_room_again(vm->vidmm, vm->client, &tries, &ret);
 	} while (again);
 	return ret;
 }

@@ -304,6 +304,7 @@ struct pagoda_bind {
  * @binds: Entries, for the caller to fill after creation
  * @count: Number of entries
  * @tries: Number of attempts to apply the array after it was queued
+ * @blockers: Fence of pagoda_room_blockers() that the next attempt waits for, or NULL
  * @update: DRM_PAGODA_VM_BIND_UPDATE: all entries change one reserved range of addresses (C134)
  * @syncs: Syncobjs to wait for and to signal; filled by the caller
  * @entry: In &pagoda_vm.waiting while the array waits; protected by pagoda_vm.lock
@@ -314,6 +315,7 @@ struct pagoda_bind_job {
 	struct pagoda_bind *binds;
 	u32 count;
 	u32 tries;
+	struct dma_fence *blockers;
 	bool update;
 	struct pagoda_syncs syncs;
 	struct list_head entry;
@@ -333,8 +335,9 @@ const char *pagoda_vidmm_mode_name(u32 mode);
 bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
 
 /* room.c */
-struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm);
-bool pagoda_room_again(struct pagoda_vidmm *vidmm, u32 *tries, int *ret);
+struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
+bool pagoda_room_again(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 *tries,
+		       int *ret);
 int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long timeout);
 u32 pagoda_room_rank(const struct pagoda_bo *bo);
 bool pagoda_room_make(struct pagoda_room *room);
