@@ -401,7 +401,8 @@ static void expect_known(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 ste
 		KUNIT_EXPECT_EQ_MSG(rig->test, !list_empty(&item->order), in_vram(bos[i]),
 				    "allocation %u, step %u", i, step);
 		KUNIT_EXPECT_TRUE(rig->test, list_empty(&bos[i]->choice.tried));
-		KUNIT_EXPECT_FALSE(rig->test, bos[i]->choice.keep || bos[i]->choice.makes_room);
+		KUNIT_EXPECT_FALSE(rig->test, bos[i]->choice.keep);
+		KUNIT_EXPECT_FALSE(rig->test, bos[i]->ttm.resource->placement & PAGODA_PL_FLAGS);
 		pages += in_vram(bos[i]) ? item->pages : 0;
 	}
 	spin_unlock(&victims->lock);

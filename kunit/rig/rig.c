@@ -590,17 +590,17 @@ void pagoda_rig_close(struct pagoda_bo *bo)
 
 int pagoda_rig_place(struct pagoda_bo *bo, const struct ttm_place *place, bool no_wait)
 {
-	struct ttm_placement placement = { .num_placement = 1, .placement = place };
+	struct ttm_place where = *place;
+	struct ttm_placement placement = { .num_placement = 1, .placement = &where };
 	struct ttm_operation_ctx ctx = { .no_wait_gpu = no_wait };
 	int ret;
 
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	/* What leaves VRAM while work uses it leaves as a victim does, without a wait here. */
-	bo->choice.pipelined = pagoda_bo_is_in_vram(bo) && place->mem_type != TTM_PL_VRAM &&
-				!dma_resv_test_signaled(bo->ttm.base.resv,
-							DMA_RESV_USAGE_BOOKKEEP);
+	if (pagoda_bo_is_in_vram(bo) && place->mem_type != TTM_PL_VRAM &&
+	    !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP))
+		where.flags |= PAGODA_PL_PIPELINED;
 	ret = ttm_bo_validate(&bo->ttm, &placement, &ctx);
-	bo->choice.pipelined = false;
 	dma_resv_unlock(bo->ttm.base.resv);
 	return ret;
 }

@@ -29,10 +29,13 @@ struct ttm_resource;
 struct ttm_resource_manager;
 
 /*
- * Flag of a struct ttm_place, beside TTM's TTM_PL_FLAG_*: place of an operation with
- * &pagoda_operation.urgent set.
+ * Flags of a struct ttm_place, beside TTM's TTM_PL_FLAG_*. TTM copies them to the resource that it
+ * makes at the place, where pagoda_move() finds them and removes them.
  */
-#define PAGODA_PL_URGENT	BIT(31)
+#define PAGODA_PL_URGENT	BIT(31)	/* of an operation with &pagoda_operation.urgent set */
+#define PAGODA_PL_PIPELINED	BIT(30)	/* the move waits for jobs in the stream, not in the call */
+#define PAGODA_PL_VICTIM	BIT(29)	/* the same, as an eviction to make room */
+#define PAGODA_PL_FLAGS		(PAGODA_PL_URGENT | PAGODA_PL_PIPELINED | PAGODA_PL_VICTIM)
 
 /**
  * struct pagoda_operation - Operation that brings allocations to places, on its caller's stack
@@ -46,6 +49,7 @@ struct ttm_resource_manager;
  * @windows: Number of windows that were freed for the allocation (window.c)
  * @waits: Number of waits for other operations, for the allocation (victims.c)
  * @evicted: Bytes of victims that left VRAM for the allocation, also if it doesn't fit in the end
+ * @flags: PAGODA_PL_* of all places that the operation brings allocations to
  * @urgent: No room was found otherwise: page tables and save areas of VMs that have paging but no
  *	jobs in flight may be evicted, and allocations that queued VM_BIND arrays will map (C145)
  */
@@ -56,6 +60,7 @@ struct pagoda_operation {
 	u32 windows;
 	u32 waits;
 	u64 evicted;
+	u32 flags;
 	bool urgent;
 };
 

@@ -92,6 +92,7 @@ int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placeme
 int pagoda_bo_move(struct pagoda_bo *bo,
 		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		   struct ttm_operation_ctx *ctx);
+int pagoda_bo_evict(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct pagoda_operation *op, pagoda_take_fn take,
 			   struct pagoda_dmem_claim *claim, struct list_head *tried);

@@ -66,8 +66,8 @@ int pagoda_bo_place(struct pagoda_bo *bo,
 	op->windows = 0;
 	op->waits = 0;
 	op->evicted = 0;
-	for (i = 0; op->urgent && i < placement.num_placement; i++)
-		places[i].flags |= PAGODA_PL_URGENT;
+	for (i = 0; i < placement.num_placement; i++)
+		places[i].flags |= op->flags | (op->urgent ? PAGODA_PL_URGENT : 0);
 	do {
 		frees = pagoda_vram_frees(bo->vidmm);
 		ret = place_once(bo, &placement, op);

@@ -230,6 +230,23 @@ void pagoda_priority_apply(struct pagoda_bo *bo)
 	ttm_bo_set_bulk_move(&bo->ttm, priority_bulk(bo));
 }
 
+/* As pagoda_bo_move(), with PAGODA_PL_* flags in all places. */
+static int bo_move(struct pagoda_bo *bo,
+		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places), u32 flags,
+		   struct ttm_operation_ctx *ctx)
+{
+	struct ttm_place places[4];
+	struct ttm_placement placement = { .placement = places };
+	u32 i;
+
+	placement.num_placement = where(bo, places);
+	if (!placement.num_placement)
+		return -ENOSPC;
+	for (i = 0; i < placement.num_placement; i++)
+		places[i].flags |= flags;
+	return ttm_bo_validate(&bo->ttm, &placement, ctx);
+}
+
 /*
  * Moves an allocation to the placement that @where fills. Unlike pagoda_bo_place(), doesn't evict
  * other allocations first: only TTM makes room. Returns 0, -ENOSPC if @where fills no place, or the
@@ -239,11 +256,11 @@ int pagoda_bo_move(struct pagoda_bo *bo,
 		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		   struct ttm_operation_ctx *ctx)
 {
-	struct ttm_place places[4];
-	struct ttm_placement placement = { .placement = places };
+	return bo_move(bo, where, 0, ctx);
+}
 
-	placement.num_placement = where(bo, places);
-	if (!placement.num_placement)
-		return -ENOSPC;
-	return ttm_bo_validate(&bo->ttm, &placement, ctx);
+/* Evicts a victim from VRAM, to where evictions take it. Returns what pagoda_bo_move() returns. */
+int pagoda_bo_evict(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
+{
+	return bo_move(bo, pagoda_bo_placement_evicted, PAGODA_PL_VICTIM, ctx);
 }

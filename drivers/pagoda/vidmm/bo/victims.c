@@ -187,9 +187,7 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 	    !pagoda_dmem_may_take(claim, bo) ||
 	    !bo->ttm.bdev->funcs->eviction_valuable(&bo->ttm, place))
 		return false;
-	bo->choice.makes_room = true;
-	ret = pagoda_bo_move(bo, pagoda_bo_placement_evicted, &mine);
-	bo->choice.makes_room = false;
+	ret = pagoda_bo_evict(bo, &mine);
 	if (!ret)
 		op->evicted += bo->ttm.base.size;
 	claim->taken |= !ret;

@@ -128,10 +128,6 @@ struct pagoda_bo_tiling {
  *	used it
  * @keep: The allocation isn't evicted, because the call that holds its reservation needs it.
  *	Changed with both the reservation and pagoda_victims.lock held
- * @makes_room: The allocation is being evicted to make room for another allocation; protected
- *	by the reservation
- * @pipelined: The caller has the allocation moved, and the move waits for jobs in the stream as an
- *	eviction does, not in the call; protected by the reservation
  *
  * Protected by pagoda_victims.lock but for what is said above.
  */
@@ -144,8 +140,6 @@ struct pagoda_bo_choice {
 	bool written;
 	bool handed_out;
 	bool keep;
-	bool makes_room;
-	bool pipelined;
 };
 
 /**

@@ -77,8 +77,8 @@ struct pagoda_virtual {
  * @dst: Resource that the allocation moves to
  * @side: Walks over @src and @dst: entries PAGODA_SCRATCH_SOURCE and _DESTINATION
  * @steps: PAGODA_STEP_* bits
- * @pipelined: The move waits for jobs in the stream: the room is needed, or
- *	&pagoda_bo_choice.pipelined is set
+ * @pipelined: The move waits for jobs in the stream: the room is needed, or the place has
+ *	%PAGODA_PL_PIPELINED
  * @usage: Fences of the allocation's reservation that signal before the move is executed
  * @stays: The content stays in its pages, and the device was told that these are resident: the move
  *	has no notice

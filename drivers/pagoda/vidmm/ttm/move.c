@@ -403,6 +403,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		.steps = pagoda_move_steps(pagoda_move_place(ttm_bo, ttm_bo->resource),
 					   pagoda_move_place(ttm_bo, new_mem)),
 	};
+	u32 flags = new_mem->placement;
 	int ret;
 
 	if (WARN_ON_ONCE(m.steps & NEVER))
@@ -410,14 +411,15 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	/* TTM frees the pages of a deleted object without waiting for operations emitted now. */
 	if (WARN_ON_ONCE(ttm_bo->deleted))
 		return -EBUSY;
+	new_mem->placement &= ~PAGODA_PL_FLAGS;
 	pagoda_settled_clear(bo);
-	evict |= bo->choice.makes_room;
+	evict |= flags & PAGODA_PL_VICTIM;
 	/* A page table needs no zeros: its first update sets every entry (C90). */
 	if (bo->vm.table_of)
 		m.steps &= ~FILL;
 	if (pagoda_offer_can_discard(bo, new_mem))
 		m.steps = DISCARD;
-	m.pipelined = evict || bo->choice.pipelined;
+	m.pipelined = evict || flags & PAGODA_PL_PIPELINED;
 	m.usage = move_usage(&m);
 	ret = move_await(&m, ctx);
 	if (ret)

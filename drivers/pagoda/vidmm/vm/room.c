@@ -61,12 +61,9 @@ static u32 room_elsewhere(struct pagoda_bo *bo, struct ttm_place *places)
 
 static int room_move(struct pagoda_bo *bo, bool away)
 {
-	struct pagoda_operation op = {};
-	int ret;
+	struct pagoda_operation op = { .flags = PAGODA_PL_PIPELINED };
+	int ret = pagoda_bo_place(bo, away ? pagoda_bo_placement_evicted : room_elsewhere, &op);
 
-	bo->choice.pipelined = true;
-	ret = pagoda_bo_place(bo, away ? pagoda_bo_placement_evicted : room_elsewhere, &op);
-	bo->choice.pipelined = false;
 	pagoda_promote_look(bo);
 	return ret;
 }
