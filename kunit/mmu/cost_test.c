@@ -200,7 +200,8 @@ static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 	/* Nothing is allocated under the stream's lock, so the reserve is made before. */
 	if (!memory)
 		kunit_activate_static_stub(rig->test, pagoda_queue_get, get_nothing);
-	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL,
+							  PAGODA_STREAM_WAITS_NOT, NULL,
 							  DMA_RESV_USAGE_KERNEL, &none));
 	for (*emitted = 0; !ret && *emitted < OPERATIONS; ++*emitted)
 		ret = pagoda_stream_emit(&txn, &op);

@@ -291,7 +291,8 @@ static void work_notify(struct pagoda_rig *rig, const struct pagoda_bo *bo)
 	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
 	struct pagoda_stream_txn txn;
 
-	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL,
+							  PAGODA_STREAM_WAITS_NOT, NULL,
 							  DMA_RESV_USAGE_KERNEL, &cost));
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_stream_emit(&txn, &op));
 	dma_fence_put(pagoda_stream_end(&txn));

@@ -342,7 +342,8 @@ static void stream_no_owner(struct kunit *test)
 	struct pagoda_stream_txn txn;
 	struct dma_fence *fence;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL,
+						     PAGODA_STREAM_WAITS_NOT, NULL,
 						     DMA_RESV_USAGE_BOOKKEEP, &cost));
 	PAGODA_PROVES(C25);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_stream_emit(&txn, &op));
@@ -422,7 +423,8 @@ static void stream_split(struct kunit *test)
 	split_list(test, pages, &adl);
 	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL,
+						     PAGODA_STREAM_WAITS_NOT, NULL,
 						     DMA_RESV_USAGE_BOOKKEEP, &cost));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_stream_emit(&txn, &op));
 	fence = pagoda_stream_end(&txn);
@@ -459,7 +461,8 @@ static void stream_refused(struct kunit *test)
 	struct pagoda_paging_cost cost = { .encoded = 512, .packets = 2 };
 	struct pagoda_stream_txn txn;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL,
+						     PAGODA_STREAM_WAITS_NOT, NULL,
 						     DMA_RESV_USAGE_BOOKKEEP, &cost));
 	PAGODA_PROVES(C41);
 	KUNIT_EXPECT_NE(test, 0, pagoda_stream_emit(&txn, &op));

@@ -5,7 +5,10 @@
  * on.
  */
 #include <linux/delay.h>
+#include <linux/dma-buf.h>
 #include <linux/dma-fence-chain.h>
+#include <linux/fcntl.h>
+#include <linux/iosys-map.h>
 #include <drm/drm_syncobj.h>
 #include "queue/queue_helpers.h"
 #include "rig/spy.h"
@@ -22,7 +25,7 @@
 
 /*
  * struct timeline_world - @client has a job on an engine that is held; the job lists @shared and
- * may use @own, both of which are in VRAM
+ * @both and may use @own, all of which are in VRAM
  */
 struct timeline_world {
 	struct kunit *test;
@@ -31,8 +34,11 @@ struct timeline_world {
 	struct submit_args args;
 	struct pagoda_bo *shared;
 	struct pagoda_bo *own;
+	struct pagoda_bo *both;		/* as @shared, but may be in the aperture, too */
 	struct pagoda_bo *other;	/* used by no job */
 };
+
+static const struct pagoda_rig_options timeline_options = { .engines = true };
 
 static struct timeline_world timeline_world_on(struct kunit *test, struct pagoda_rig *rig)
 {
@@ -41,9 +47,12 @@ static struct timeline_world timeline_world_on(struct kunit *test, struct pagoda
 	w.client = submit_client(w.rig, 0);
 	w.shared = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
 	w.other = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
+	w.both = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM | SUBMIT_APERTURE, 0);
 	w.own = submit_private(w.client, PAGES, SUBMIT_VRAM, 2 * HERE);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(w.both));
 	w.args.bos[0] = w.shared;
-	w.args.nr_bos = 1;
+	w.args.bos[1] = w.both;
+	w.args.nr_bos = 2;
 	KUNIT_ASSERT_EQ(test, 0, submit_map(w.client, w.shared, HERE));
 	pagoda_rig_write_vram(w.rig, w.other, 3);
 	submit_store(w.client, HERE, 0);
@@ -67,6 +76,7 @@ static void timeline_world_end(struct timeline_world *w)
 		submit_close(w->client, w->shared);
 	if (w->own)
 		submit_close(w->client, w->own);
+	pagoda_rig_close(w->both);
 	pagoda_rig_close(w->other);
 	submit_client_end(w->client);
 }
@@ -108,6 +118,13 @@ static void timeline_free(struct timeline_world *w)
 	w->shared = NULL;
 }
 
+/* The save area is freed when the job has ended. */
+static void timeline_destroy(struct timeline_world *w)
+{
+	pagoda_context_destroy(w->client->context);
+	w->client->context = NULL;
+}
+
 static void timeline_evict(struct timeline_world *w)
 {
 	struct pagoda_bo *bos[] = { w->shared, w->own };
@@ -145,9 +162,78 @@ static void timeline_frees(struct kunit *test)
 	timeline_isnt_held(test, timeline_free);
 }
 
+static void timeline_destroys(struct kunit *test)
+{
+	timeline_isnt_held(test, timeline_destroy);
+}
+
 static void timeline_evicts(struct kunit *test)
 {
 	timeline_isnt_held(test, timeline_evict);
+}
+
+static int timeline_page_in(void *arg)
+{
+	struct timeline_world *w = arg;
+
+	return pagoda_rig_to_vram(w->client->code);
+}
+
+static int timeline_export(void *arg)
+{
+	struct timeline_world *w = arg;
+	struct dma_buf *dma_buf = pagoda_prime_export(w->both, O_RDWR);
+	struct iosys_map map;
+	int ret;
+
+	if (IS_ERR(dma_buf))
+		return PTR_ERR(dma_buf);
+	ret = dma_buf_vmap_unlocked(dma_buf, &map);
+	if (!ret)
+		dma_buf_vunmap_unlocked(dma_buf, &map);
+	dma_buf_put(dma_buf);
+	return ret;
+}
+
+static int timeline_clear(void *arg)
+{
+	struct timeline_world *w = arg;
+	int ret;
+
+	dma_resv_lock(w->shared->ttm.base.resv, NULL);
+	pagoda_bo_mark_lost(w->shared);
+	ret = pagoda_lost_clear(w->shared);
+	dma_resv_unlock(w->shared->ttm.base.resv);
+	return ret;
+}
+
+struct timeline_way {
+	const char *name;
+	int (*run)(void *arg);
+};
+
+static const struct timeline_way timeline_ways[] = {
+	{ "page-in", timeline_page_in },
+	{ "export", timeline_export },
+	{ "lost content", timeline_clear },
+};
+
+KUNIT_ARRAY_PARAM_DESC(timeline_ways, timeline_ways, name);
+
+/* What isn't an eviction for room waits for jobs in the caller: paging of other memory goes on. */
+static void timeline_caller_waits(struct kunit *test)
+{
+	const struct timeline_way *way = test->param_value;
+	struct timeline_world w = timeline_world_on(test, pagoda_rig_create(test, &timeline_options));
+	struct pagoda_worker worker = { .run = way->run, .arg = &w };
+
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, SURELY));
+	KUNIT_EXPECT_TRUE(test, timeline_goes_on(&w, AT_ONCE));
+	pagoda_rig_hold(w.rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	pagoda_worker_end(test, &worker);
+	timeline_world_end(&w);
 }
 
 static int timeline_map(void *arg)
@@ -393,7 +479,7 @@ struct fenced_world {
 
 static struct fenced_world fenced_world(struct kunit *test)
 {
-	struct fenced_world w = { .test = test, .rig = submit_rig(test) };
+	struct fenced_world w = { .test = test, .rig = pagoda_rig_create(test, &timeline_options) };
 	struct submit_args args = { .fenced = true, .nr_bos = 1 };
 
 	w.client = submit_client(w.rig, 0);
@@ -665,8 +751,10 @@ static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_unmaps),
 	KUNIT_CASE(timeline_forgets),
 	KUNIT_CASE(timeline_frees),
+	KUNIT_CASE(timeline_destroys),
 	KUNIT_CASE(timeline_evicts),
 	KUNIT_CASE(timeline_maps),
+	KUNIT_CASE_PARAM(timeline_caller_waits, timeline_ways_gen_params),
 	KUNIT_CASE(timeline_victim_waits),
 	KUNIT_CASE(timeline_evict_waits),
 	KUNIT_CASE(timeline_close_waits),

@@ -217,7 +217,7 @@ int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, ben
 	u64 start = ktime_get_ns();
 	int ret;
 
-	ret = pagoda_stream_begin(&txn, b->vidmm, NULL, NULL, DMA_RESV_USAGE_BOOKKEEP, cost);
+	ret = pagoda_stream_begin(&txn, b->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0, cost);
 	if (ret)
 		return ret;
 	ret = emit(&txn, arg);

@@ -141,7 +141,8 @@ static int lost_fill(struct pagoda_bo *bo, bool tell)
 		return ret;
 	ret = lost_await_jobs(bo);
 	if (!ret)
-		ret = pagoda_stream_begin(&txn, bo->vidmm, bo, NULL, 0, &cost);
+		ret = pagoda_stream_begin(&txn, bo->vidmm, bo, PAGODA_STREAM_WAITS_NOT, resv,
+					  DMA_RESV_USAGE_BOOKKEEP, &cost);
 	if (ret)
 		return ret;
 	if (tell)

@@ -165,7 +165,7 @@ static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value)
 		op.signal_fence.flags |= VIRTIO_PAGODA_SIGNAL_FORWARD;
 	op.signal_fence.cpu_pages = adl.cpu_pages;
 	cost = pagoda_stream_cost(vidmm, &op);
-	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, NULL, &cost);
+	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 	WARN_ON_ONCE(pagoda_stream_emit(&txn, &op));
 	return pagoda_stream_end(&txn);
 }

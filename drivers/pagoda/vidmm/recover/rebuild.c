@@ -104,7 +104,7 @@ static int rebuild_mappings(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 
 	if (ret || !r.cost.packets)
 		return ret;
-	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, 0, &r.cost);
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0, &r.cost);
 	if (ret)
 		return ret;
 	r.txn = &txn;

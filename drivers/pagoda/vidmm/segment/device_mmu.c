@@ -97,7 +97,7 @@ static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op
 	struct pagoda_stream_txn txn;
 	int ret, done;
 
-	pagoda_stream_begin_must(&txn, vidmm, NULL, NULL, &cost);
+	pagoda_stream_begin_must(&txn, vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 	ret = pagoda_stream_emit(&txn, op);
 	done = pagoda_stream_end_wait(&txn);
 	return ret ?: done;
@@ -160,7 +160,7 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 		return 0;
 	op.map_mmu.adl = &pages;
 	cost = pagoda_stream_cost(vidmm, &op);
-	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0, &cost);
 	if (ret)
 		return ret;
 	/* The stream's lock is held: the stream isn't restarted before MAP_MMU is emitted. */

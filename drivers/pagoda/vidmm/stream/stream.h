@@ -24,7 +24,7 @@ struct task_struct;
 
 /*
  * What may wait for jobs in the stream. All clients' operations are in one order: an operation that
- * waits for a job holds up all operations behind it.
+ * waits for a job holds up all operations behind it. pagoda_stream_begin() asserts this.
  *
  *	eviction for room	in the stream: the first operation of the victim's transaction waits
  *				for jobs that use the victim, and have a place of an engine; what
@@ -39,6 +39,16 @@ struct task_struct;
  *	closed handles		a work item of the client: the addresses end when jobs that may use
  *				them have ended
  */
+
+/**
+ * enum pagoda_stream_waits - What a transaction waits for in the stream, beside paging
+ * @PAGODA_STREAM_WAITS_NOT: nothing: the caller has waited for whatever uses the memory
+ * @PAGODA_STREAM_WAITS_FOR_VICTIM: jobs that have a place of an engine and use a victim
+ */
+enum pagoda_stream_waits {
+	PAGODA_STREAM_WAITS_NOT,
+	PAGODA_STREAM_WAITS_FOR_VICTIM,
+};
 
 /* Most bytes of a single TRANSFER or FILL, which take about a millisecond. */
 #define PAGODA_PIECE_BYTES	(8u << 20)
@@ -143,11 +153,11 @@ int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout);
 
 /* transaction.c */
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			struct pagoda_bo *bo, struct dma_resv *victim,
+			struct pagoda_bo *bo, enum pagoda_stream_waits waits, struct dma_resv *resv,
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost);
 void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			      struct pagoda_bo *bo, struct dma_resv *victim,
-			      const struct pagoda_paging_cost *cost);
+			      struct pagoda_bo *bo, enum pagoda_stream_waits waits,
+			      struct dma_resv *resv, const struct pagoda_paging_cost *cost);
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op);
 void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op);
 int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging_cost *cost,

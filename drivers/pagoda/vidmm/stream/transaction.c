@@ -214,10 +214,10 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 
 /*
  * Begins a transaction with submissions that are allocated for it; @foreign: the first operation
- * has to wait for fences in @victim. Returns 0, -ENOMEM or another error of pagoda_queue_get().
+ * has to wait for fences in @resv. Returns 0, -ENOMEM or another error of pagoda_queue_get().
  */
 static int txn_begin_large(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
-			   struct dma_resv *victim, enum dma_resv_usage usage, bool foreign,
+			   struct dma_resv *resv, enum dma_resv_usage usage, bool foreign,
 			   const struct pagoda_paging_cost *cost)
 {
 	int ret = txn_get_spares(txn, stream, cost);
@@ -225,7 +225,7 @@ static int txn_begin_large(struct pagoda_stream_txn *txn, struct pagoda_stream *
 	if (ret)
 		return ret;
 	if (foreign) {
-		ret = pagoda_submission_add_resv(txn->spare[txn->nr_spare - 1], victim, usage);
+		ret = pagoda_submission_add_resv(txn->spare[txn->nr_spare - 1], resv, usage);
 		if (ret) {
 			txn_drop_spares(txn);
 			return ret;
@@ -238,13 +238,13 @@ static int txn_begin_large(struct pagoda_stream_txn *txn, struct pagoda_stream *
 
 /*
  * Begins a transaction with submissions that are set aside, when no other transaction uses them.
- * The dependencies of a submission take memory: @foreign fences in @victim are waited for here.
+ * The dependencies of a submission take memory: @foreign fences in @resv are waited for here.
  */
 static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
-			    struct dma_resv *victim, enum dma_resv_usage usage, bool foreign)
+			    struct dma_resv *resv, enum dma_resv_usage usage, bool foreign)
 {
 	if (foreign)
-		pagoda_stream_await(stream->vidmm, victim, usage, false);
+		pagoda_stream_await(stream->vidmm, resv, usage, false);
 	mutex_lock(&stream->aside);
 	/* Reclaim may take the same lock. */
 	txn->memalloc = memalloc_noreclaim_save();
@@ -262,15 +262,18 @@ static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream 
  * if too many paging buffers are in flight. Returns 0, -ENOMEM or another error of
  * pagoda_queue_get().
  */
-static int txn_begin(struct pagoda_stream_txn *txn, struct dma_resv *victim,
-		     enum dma_resv_usage usage, bool must, const struct pagoda_paging_cost *cost)
+static int txn_begin(struct pagoda_stream_txn *txn, enum pagoda_stream_waits waits,
+		     struct dma_resv *resv, enum dma_resv_usage usage, bool must,
+		     const struct pagoda_paging_cost *cost)
 {
 	struct pagoda_vidmm *vidmm = txn->vidmm;
 	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_bo *bo = txn->bo;
-	bool foreign = victim && pagoda_stream_has_foreign(vidmm, victim, usage);
+	bool foreign = victim && pagoda_stream_has_foreign(vidmm, resv, usage);
 	int ret = -ENOMEM;
 
+	WARN_ON_ONCE(foreign && (waits != PAGODA_STREAM_WAITS_FOR_VICTIM ||
+				 pagoda_stream_has_queued(vidmm, resv, usage)));
 	if (!foreign && !(bo && stream->args.needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER))) {
 		txn_lock(txn, stream);
 		if (txn_start_small(txn, stream, cost))
@@ -278,10 +281,10 @@ static int txn_begin(struct pagoda_stream_txn *txn, struct dma_resv *victim,
 		pagoda_stream_unlock(stream, txn->cookie);
 	}
 	if (!must || !pagoda_limits_is_full(vidmm->limits, txn->quota))
-		ret = txn_begin_large(txn, stream, victim, usage, foreign, cost);
+		ret = txn_begin_large(txn, stream, resv, usage, foreign, cost);
 	if (!ret || !must)
 		return ret;
-	txn_begin_aside(txn, stream, victim, usage, foreign);
+	txn_begin_aside(txn, stream, resv, usage, foreign);
 	return 0;
 }
 
@@ -290,9 +293,9 @@ static int txn_begin(struct pagoda_stream_txn *txn, struct dma_resv *victim,
  * @txn: Filled in; ended by pagoda_stream_end() if 0 is returned
  * @vidmm: Memory manager
  * @bo: Allocation that the operations are about, reservation held; or NULL (C25)
- * @victim: Reservation of an allocation that is evicted to make room, held: the first operation
- *	waits for its fences. NULL in all other cases: see "What may wait for jobs in the stream"
- * @usage: Usage of the fences to wait for
+ * @waits: What the first operation waits for, beside paging; asserted
+ * @resv: Reservation of what the operations are about, held; or NULL
+ * @usage: Usage of the fences in @resv that signal before the first operation is executed
  * @cost: Upper bound of the sum of all operations
  *
  * Takes the stream's lock: no other thread emits operations until pagoda_stream_end(), except while
@@ -303,7 +306,7 @@ static int txn_begin(struct pagoda_stream_txn *txn, struct dma_resv *victim,
  * Return: 0 or -ENOMEM; on failure nothing has happened.
  */
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			struct pagoda_bo *bo, struct dma_resv *victim,
+			struct pagoda_bo *bo, enum pagoda_stream_waits waits, struct dma_resv *resv,
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost)
 {
 	*txn = (struct pagoda_stream_txn) {
@@ -311,7 +314,7 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 		.bo = bo,
 		.quota = pagoda_caller_quota(vidmm->stream),
 	};
-	return txn_begin(txn, victim, usage, current->flags & PF_MEMALLOC, cost);
+	return txn_begin(txn, waits, resv, usage, current->flags & PF_MEMALLOC, cost);
 }
 
 /**
@@ -319,7 +322,8 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
  * @txn: Filled in
  * @vidmm: Memory manager
  * @bo: Allocation, or NULL. Its client pays unless the current thread is noted for another one
- * @victim: As for pagoda_stream_begin(): fences of any usage are waited for; or NULL
+ * @waits: As for pagoda_stream_begin()
+ * @resv: As for pagoda_stream_begin(), with fences of any usage; or NULL
  * @cost: Upper bound of the sum of all operations
  *
  * For operations that free memory. Without memory, or if the client that pays has far too many
@@ -329,15 +333,15 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
  * signalling section.
  */
 void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			      struct pagoda_bo *bo, struct dma_resv *victim,
-			      const struct pagoda_paging_cost *cost)
+			      struct pagoda_bo *bo, enum pagoda_stream_waits waits,
+			      struct dma_resv *resv, const struct pagoda_paging_cost *cost)
 {
 	struct pagoda_quota *quota = pagoda_caller_quota(vidmm->stream);
 
 	if (!quota && bo && bo->client)
 		quota = bo->client->quota;
 	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo, .quota = quota };
-	txn_begin(txn, victim, DMA_RESV_USAGE_BOOKKEEP, true, cost);
+	txn_begin(txn, waits, resv, DMA_RESV_USAGE_BOOKKEEP, true, cost);
 }
 
 /**

@@ -328,6 +328,7 @@ static int submit_settled(struct pagoda_submit *submit, u64 *job)
 int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 {
 	struct pagoda_context *context = submit->context;
+	struct pagoda_vm *vm = context->vm;
 	u32 tries = 0;
 	int ret;
 
@@ -335,8 +336,7 @@ int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 	submit->fenced |= submit_has_implicit(submit);
 	do {
 		ret = submit_settled(submit, job);
-	} while (ret == -ENOMEM && pagoda_room_again(context->vm->vidmm, context->vm->client, &tries,
-						     &ret));
+	} while (ret == -ENOMEM && pagoda_room_again(vm->vidmm, vm->client, &tries, &ret));
 	if (ret)
 		pagoda_submit_free(submit);
 	pagoda_context_put(context);

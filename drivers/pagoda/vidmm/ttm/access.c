@@ -115,7 +115,8 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 
 	cost = pagoda_stream_cost(vidmm, &op);
 	pagoda_cost_add(&cost, pagoda_stream_cost(vidmm, &flush), 1);
 	pagoda_stream_wait_resv(vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
-	ret = pagoda_stream_begin(&txn, vidmm, bo, NULL, 0, &cost);
+	ret = pagoda_stream_begin(&txn, vidmm, bo, PAGODA_STREAM_WAITS_NOT, bo->ttm.base.resv,
+				  DMA_RESV_USAGE_BOOKKEEP, &cost);
 	if (ret)
 		return ret;
 	ret = pagoda_stream_emit(&txn, &op);

@@ -166,7 +166,6 @@ int pagoda_move_run(struct pagoda_move *m);
 void pagoda_move_undo(struct pagoda_move *m);
 
 /* prime.c */
-void pagoda_move_begins(struct pagoda_bo *bo, bool pipelined);
 void pagoda_prime_moves(struct pagoda_bo *bo);
 struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags);
 bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm);

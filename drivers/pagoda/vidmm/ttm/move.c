@@ -105,12 +105,14 @@ static enum dma_resv_usage move_usage(const struct pagoda_move *m)
  */
 static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn)
 {
-	struct dma_resv *victim = m->pipelined ? m->bo->ttm.base.resv : NULL;
+	enum pagoda_stream_waits waits = m->pipelined ? PAGODA_STREAM_WAITS_FOR_VICTIM :
+							PAGODA_STREAM_WAITS_NOT;
+	struct dma_resv *resv = m->bo->ttm.base.resv;
 	struct ttm_tt *tt = m->bo->ttm.ttm;
 	int ret;
 
 	do {
-		ret = pagoda_stream_begin(txn, m->vidmm, m->bo, victim, m->usage, &m->cost);
+		ret = pagoda_stream_begin(txn, m->vidmm, m->bo, waits, resv, m->usage, &m->cost);
 		if (ret || !pagoda_device_mmu_is_stale(m->vidmm, tt))
 			return ret;
 		dma_fence_put(pagoda_stream_end(txn));
@@ -339,7 +341,7 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 	if (ret)
 		return ret;
 	/* Invalidates the VMs' mappings: after a failed move they are invalid until validated. */
-	pagoda_move_begins(bo, m->pipelined);
+	pagoda_vm_bo_moves(bo, m->pipelined);
 	ret = move_plan_virtual(m);
 	if (!ret)
 		ret = move_submit(m, ctx->no_wait_gpu, &fence);
@@ -421,6 +423,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		m.steps = DISCARD;
 	m.pipelined = evict || flags & PAGODA_PL_PIPELINED;
 	m.usage = move_usage(&m);
+	pagoda_prime_moves(bo);
 	ret = move_await(&m, ctx);
 	if (ret)
 		return ret;
@@ -429,7 +432,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		if (ret)
 			return ret;
 		if (pagoda_vidmm_moves_by_cpu(bo->vidmm) && !bo->tiling.layout.tiling) {
-			pagoda_move_begins(bo, m.pipelined);
+			pagoda_vm_bo_moves(bo, m.pipelined);
 			pagoda_copy_drop(bo);
 			bo->content.epoch = m.epoch;
 			return ttm_bo_move_memcpy(ttm_bo, ctx, new_mem);

@@ -275,12 +275,13 @@ static int eviction_wait_piece(struct pagoda_bo *bo, u64 offset, u64 size)
 	struct pagoda_stream_txn txn;
 	int ret;
 
-	ret = pagoda_stream_begin(&txn, bo->vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
+	ret = pagoda_stream_begin(&txn, bo->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0,
+				  &cost);
 	if (ret)
 		return ret;
 	ret = eviction_tell(bo, offset, size, &txn);
 	pagoda_stream_end_wait(&txn);
-	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, NULL, &cost);
+	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 	eviction_unmap(bo, &txn);
 	pagoda_stream_end_wait(&txn);
 	return ret;

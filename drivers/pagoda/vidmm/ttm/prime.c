@@ -7,7 +7,7 @@
  *
  *	told of moves	an allocation that such an importer maps is brought to system memory, and
  *			may leave it again. Before a move the importer is told
- *			(pagoda_move_begins()); the fences of the importer's work and of the move
+ *			(pagoda_prime_moves()); the fences of the importer's work and of the move
  *			in the reservation order the accesses
  *	all others	the allocation is pinned in system memory as long as such an importer has
  *			the dma-buf mapped; on older kernels from attaching to detaching. TTM's pin
@@ -79,7 +79,8 @@ static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *atta
 
 /*
  * Moves the allocation to the aperture segment, where other devices reach it, and replaces lost
- * content by zeros. Waits for jobs that use the allocation. Returns 0, -ENODATA if the allocation is offered, or another negative errno.
+ * content by zeros. Waits for jobs that use the allocation. Returns 0, -ENODATA if the allocation is
+ * offered, or another negative errno.
  */
 static int prime_bring(struct pagoda_bo *bo)
 {
@@ -309,23 +310,11 @@ bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device
 
 /*
  * Tells devices that import an allocation that it is about to move: these give up their mappings,
- * at once or after fences that they add to the reservation. The reservation is held. May sleep and
- * allocate; not in a stream transaction.
+ * at once or after fences that they add to the reservation, for which the move has to wait. The
+ * reservation is held. May sleep and allocate; not in a stream transaction.
  */
 void pagoda_prime_moves(struct pagoda_bo *bo)
 {
 	if (bo->share.exported)
 		dma_buf_invalidate_mappings(bo->share.exported);
-}
-
-/*
- * Called before an allocation moves: tells devices that import the allocation, so that the move
- * waits for fences that they add, and invalidates the allocation's mappings in all VMs. If
- * @pipelined, the invalidation waits for jobs in the stream; else no job uses the allocation. The
- * reservation is held. May sleep and allocate; not in a stream transaction.
- */
-void pagoda_move_begins(struct pagoda_bo *bo, bool pipelined)
-{
-	pagoda_prime_moves(bo);
-	pagoda_vm_bo_moves(bo, pipelined);
 }

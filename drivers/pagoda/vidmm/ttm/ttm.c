@@ -85,7 +85,8 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 		pagoda_vm_table_evict(bo);
 		pagoda_bo_account(bo, NULL);
 	} else if (bo->content.discardable) {
-		pagoda_move_begins(bo, true);
+		pagoda_prime_moves(bo);
+		pagoda_vm_bo_moves(bo, true);
 		pagoda_move_discard(bo);
 		pagoda_bo_account(bo, NULL);
 	} else if (res->mem_type == TTM_PL_VRAM) {

@@ -60,7 +60,10 @@ void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, boo
 	pagoda_space_lock(vm->space);
 	cost = pagoda_space_invalidate_cost(vm->space, va, size, pagoda_stream_room(vidmm));
 	if (cost.packets) {
-		pagoda_stream_begin_must(&txn, vm->vidmm, NULL, pipelined ? resv : NULL, &cost);
+		pagoda_stream_begin_must(&txn, vm->vidmm, NULL,
+					 pipelined ? PAGODA_STREAM_WAITS_FOR_VICTIM :
+						     PAGODA_STREAM_WAITS_NOT,
+					 pipelined ? resv : NULL, &cost);
 		pagoda_space_invalidate(vm->space, va, size, &emit);
 		fence = pagoda_stream_end(&txn);
 		pagoda_vm_note_last(vm, fence);
@@ -187,7 +190,7 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 		return ret;
 	}
 	pagoda_space_lock(vm->space);
-	ret = pagoda_stream_begin(&txn, vm->vidmm, NULL, NULL, 0, &cost);
+	ret = pagoda_stream_begin(&txn, vm->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0, &cost);
 	if (ret) {
 		pagoda_space_unlock(vm->space);
 		pagoda_pt_update_abort(update);

@@ -142,7 +142,7 @@ void pagoda_vm_table_evict(struct pagoda_bo *bo)
 	if (root.address == (u64)bo->ttm.resource->start << PAGE_SHIFT)
 		vm_table_detach(vm);
 	cost = pagoda_space_evict_cost(vm->space, pagoda_stream_room(vidmm));
-	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, NULL, &cost);
+	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 	pagoda_space_evict_table(vm->space, bo, &emit);
 	fence = pagoda_stream_end(&txn);
 	pagoda_vm_note_last(vm, fence);
