@@ -19,7 +19,8 @@
 #define HERE	SZ_64M		/* the only mapping of its page tables */
 #define FAR	(16ull * SZ_1G)	/* needs a larger root */
 #define PAGES	4u
-#define BIG	700u	/* pages, of PAGODA_RIG_VRAM_PAGES */
+#define BIG	450u	/* pages, of PAGODA_RIG_VRAM_PAGES; a user's share */
+#define BIGGER	600u	/* has no room beside it, and is more than a share */
 #define AT_ONCE	(5 * HZ)
 #define SURELY	(HZ / 5)
 
@@ -485,7 +486,7 @@ static struct fenced_world fenced_world(struct kunit *test)
 	w.client = submit_client(w.rig, 0);
 	w.gate = pagoda_test_fence(test);
 	w.big = pagoda_rig_bo(w.rig, BIG, VM_CPU, SUBMIT_VRAM, 0);
-	w.wanted = pagoda_rig_bo(w.rig, BIG / 2, VM_CPU, SUBMIT_VRAM, 0);
+	w.wanted = pagoda_rig_bo(w.rig, BIGGER, VM_CPU, SUBMIT_VRAM, 0);
 	w.points = submit_syncobj(test);
 	args.bos[0] = w.big;
 	args.in = submit_syncobj(test);
@@ -747,6 +748,41 @@ static void timeline_waits_for_own(struct kunit *test)
 
 KUNIT_ARRAY_PARAM_DESC(fenced_ways, fenced_ways, name);
 
+static int fenced_exceed(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct submit_args args = { .bos = { w->wanted }, .nr_bos = 1, .fenced = true };
+
+	args.in = w->points;
+	drm_syncobj_replace_fence(args.in, w->gate);
+	submit_store(w->client, 2 * HERE, 9);
+	return submit_job(w->client, &args);
+}
+
+/*
+ * A fenced job doesn't hold more of VRAM than a share while it waits for what has no place of an
+ * engine: SUBMIT waits.
+ */
+static void timeline_fenced_share(struct kunit *test)
+{
+	struct fenced_world w = fenced_world(test);
+	struct pagoda_worker worker = { .run = fenced_exceed, .arg = &w };
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(w.client, w.wanted, 2 * HERE));
+	fenced_go(&w);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	w.gate = pagoda_test_fence(test);
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, SURELY));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(w.rig->vidmm, w.rig->engine.vram_size));
+	KUNIT_EXPECT_FALSE(test, pagoda_bo_is_in_vram(w.wanted));
+	fenced_go(&w);
+	pagoda_worker_end(test, &worker);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	KUNIT_EXPECT_EQ(test, 9ull, submit_word(w.rig, w.wanted, 0));
+	fenced_world_end(&w);
+}
+
 static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_unmaps),
 	KUNIT_CASE(timeline_forgets),
@@ -764,6 +800,7 @@ static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_root_waits),
 	KUNIT_CASE(timeline_fenced_stays),
 	KUNIT_CASE(timeline_places_and_fenced),
+	KUNIT_CASE(timeline_fenced_share),
 	KUNIT_CASE_PARAM(timeline_waits_for_own, fenced_ways_gen_params),
 	{}
 };

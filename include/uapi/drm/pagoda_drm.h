@@ -201,6 +201,8 @@ extern "C" {
  *  jobs held up or behind such jobs MAX_WAITING_JOBS     MAX_USER_WAITING_JOBS     EBUSY
  *  fenced jobs, and jobs queued     MAX_FENCED_JOBS      MAX_USER_FENCED_JOBS      EBUSY
  *  before them in their context
+ *  bytes of VRAM of clients that                         half of what others leave SUBMIT
+ *  have fenced jobs                                      of VRAM                   waits
  *  files of EVENTS                  MAX_EVENT_FILES      MAX_USER_EVENT_FILES      EMFILE
  *  fences waited for or promised    MAX_PINNED_FENCES                              EDQUOT
  *  bytes pinned for other devices   pin_limit of                                   EDQUOT
@@ -1591,7 +1593,11 @@ struct drm_pagoda_command_buffer {
 /*
  * Flag of struct drm_pagoda_submit: the job is fenced. When SUBMIT returns, the job and all jobs
  * before it in its context are prepared: what they signal has a fence, as sync_files and binary
- * syncobjs need, and their memory stays until they are done. EINVAL if one of these jobs is held up
+ * syncobjs need, and their memory stays until they are done. EINVAL if one of these jobs is held up.
+ * Until a fenced job is one of its engine's two jobs, its memory doesn't make room: a call of the
+ * same client that finds no other room waits for the job, a call of another client fails with
+ * ENOMEM. If a user's clients that have such jobs use more VRAM than the user's share ("Limits"),
+ * SUBMIT first waits until what the job waits for has signalled, or is one of its engine's two jobs
  */
 #define DRM_PAGODA_SUBMIT_FENCED	(1u << 0)
 
@@ -1619,9 +1625,9 @@ struct drm_pagoda_submit_entry {
  * While the job runs, three kinds of allocations are resident: those private to the VM and
  * bound, those listed, and those on the client's residency list and bound. If there is no room
  * for these allocations together, the call is refused with ENOMEM; allocations that fit into an
- * empty VRAM beside the VM's page tables aren't refused. An access to any other address is a
- * fault, which bans this context only. Jobs of a context run in order. IMPLICIT has no effect
- * for a private allocation, which only this VM uses.
+ * empty VRAM beside the VM's page tables aren't refused, unless fenced jobs of other clients have
+ * the room. An access to any other address is a fault, which bans this context only. Jobs of a
+ * context run in order. IMPLICIT has no effect for a private allocation, which only this VM uses.
  *
  * EBUSY: the context, the client or the user has too many jobs queued ("Limits").
  *

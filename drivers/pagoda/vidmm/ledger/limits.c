@@ -30,6 +30,7 @@
 #include <drm/drm_print.h>
 #include <drm/pagoda_drm.h>
 #include "core/core.h"
+#include "core/info.h"
 #include "limits.h"
 
 /* Pages of RAM divided by this may be pinned for clients: a quarter, half of TTM's limit. */
@@ -73,6 +74,10 @@ static const struct limit_row limit_rows[PAGODA_LIMITS] = {
 	},
 	[PAGODA_LIMIT_FENCED] = {
 		"fenced jobs", DRM_PAGODA_MAX_FENCED_JOBS, DRM_PAGODA_MAX_USER_FENCED_JOBS, -EBUSY,
+	},
+	[PAGODA_LIMIT_FENCED_PAGES] = {
+		"pages of VRAM for fenced jobs", U64_MAX, U64_MAX, -EBUSY,
+		PAGODA_SCARCE_VRAM, -EBUSY,
 	},
 	[PAGODA_LIMIT_LISTENERS] = {
 		"files of events", DRM_PAGODA_MAX_EVENT_FILES, DRM_PAGODA_MAX_USER_EVENT_FILES,
@@ -128,6 +133,7 @@ int pagoda_limits_init(struct pagoda_vidmm *vidmm, u64 spaces, u64 shared_bytes)
 			[PAGODA_SCARCE_SPACES] = spaces,
 			[PAGODA_SCARCE_PAGES] = totalram_pages() / LIMITS_PINNED_PART,
 			[PAGODA_SCARCE_PAGING] = LIMITS_PAGING,
+			[PAGODA_SCARCE_VRAM] = vidmm->info->vram_size >> PAGE_SHIFT,
 		},
 	};
 	spin_lock_init(&limits->lock);
@@ -297,6 +303,33 @@ int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64
 	return ret;
 }
 
+/**
+ * pagoda_quota_hold() - Charge a client for the VRAM that its fenced jobs may hold
+ * @quota: The client's quota, charged for a fenced job
+ * @pages: Pages of VRAM that the client's jobs may use now
+ *
+ * Until its jobs get places of an engine, what they use can't leave VRAM. The client is charged for
+ * the largest number that succeeded, until it has no fenced job any more.
+ *
+ * Return: false if the user's share of VRAM would be exceeded; nothing has changed then.
+ */
+bool pagoda_quota_hold(struct pagoda_quota *quota, u64 pages)
+{
+	const enum pagoda_limit limit = PAGODA_LIMIT_FENCED_PAGES;
+	unsigned long flags;
+	bool ok = true;
+	u64 held;
+
+	spin_lock_irqsave(&quota->limits->lock, flags);
+	held = quota->counts[limit];
+	if (pages > held)
+		ok = !quota_check(quota, limit, pages - held);
+	if (ok && pages > held)
+		quota_add(quota, limit, pages - held);
+	spin_unlock_irqrestore(&quota->limits->lock, flags);
+	return ok;
+}
+
 /* Undoes a charge; @count is that of a single call of pagoda_quota_charge(). Any context. */
 void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
 {
@@ -304,6 +337,9 @@ void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, 
 
 	spin_lock_irqsave(&quota->limits->lock, flags);
 	quota_add(quota, limit, -count);
+	if (!quota->counts[PAGODA_LIMIT_FENCED])
+		quota_add(quota, PAGODA_LIMIT_FENCED_PAGES,
+			  -quota->counts[PAGODA_LIMIT_FENCED_PAGES]);
 	spin_unlock_irqrestore(&quota->limits->lock, flags);
 	pagoda_quota_put(quota);
 }

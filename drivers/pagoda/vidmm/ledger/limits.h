@@ -28,6 +28,8 @@ struct pagoda_vidmm;
  * @PAGODA_LIMIT_WAITING: accepted jobs that wait for a syncobj point or fence value for which no
  *	work was submitted yet, and jobs behind these in the same context
  * @PAGODA_LIMIT_FENCED: accepted jobs that got a fence before an engine had a place for the job
+ * @PAGODA_LIMIT_FENCED_PAGES: pages of VRAM of clients that have such jobs, which may hold them:
+ *	see pagoda_quota_hold()
  * @PAGODA_LIMIT_LISTENERS: files from the EVENTS ioctl, each an event listener
  * @PAGODA_LIMIT_FENCES: pages of monitored fences that are pinned
  * @PAGODA_LIMIT_SHARED: pages of allocations that are pinned for other devices
@@ -41,6 +43,7 @@ enum pagoda_limit {
 	PAGODA_LIMIT_JOBS,
 	PAGODA_LIMIT_WAITING,
 	PAGODA_LIMIT_FENCED,
+	PAGODA_LIMIT_FENCED_PAGES,
 	PAGODA_LIMIT_LISTENERS,
 	PAGODA_LIMIT_FENCES,
 	PAGODA_LIMIT_SHARED,
@@ -54,6 +57,7 @@ enum pagoda_limit {
  * @PAGODA_SCARCE_SPACES: address spaces
  * @PAGODA_SCARCE_PAGES: pinned pages
  * @PAGODA_SCARCE_PAGING: bytes of paging buffers in flight
+ * @PAGODA_SCARCE_VRAM: pages of VRAM that fenced jobs may hold
  * @PAGODA_SCARCES: number of values
  */
 enum pagoda_scarce {
@@ -61,6 +65,7 @@ enum pagoda_scarce {
 	PAGODA_SCARCE_SPACES,
 	PAGODA_SCARCE_PAGES,
 	PAGODA_SCARCE_PAGING,
+	PAGODA_SCARCE_VRAM,
 	PAGODA_SCARCES
 };
 
@@ -107,6 +112,7 @@ void pagoda_limits_give(struct pagoda_limits *limits, struct pagoda_quota *quota
 bool pagoda_limits_is_over(struct pagoda_limits *limits, struct pagoda_quota *quota);
 bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *quota);
 int pagoda_limits_await(struct pagoda_limits *limits, struct pagoda_quota *quota);
+bool pagoda_quota_hold(struct pagoda_quota *quota, u64 pages);
 u64 pagoda_quota_count(struct pagoda_quota *quota, enum pagoda_limit limit);
 
 #endif

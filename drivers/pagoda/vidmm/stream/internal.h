@@ -12,7 +12,6 @@
 #include "paging/paging.h"
 #include "stream.h"
 
-struct dma_fence;
 struct pagoda_journal_entry;
 struct pagoda_paging_op;
 struct pagoda_queue;
@@ -134,9 +133,6 @@ struct pagoda_quota *pagoda_caller_quota(struct pagoda_stream *stream);
 bool pagoda_stream_lock(struct pagoda_stream *stream);
 void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie);
 void pagoda_stream_push(struct pagoda_stream *stream);
-#if IS_ENABLED(CONFIG_KUNIT)
-bool pagoda_stream_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence);
-#endif
 void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
 			 u64 seqno, u32 offset, u32 encoded, int pass);
 void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub);

@@ -16,7 +16,6 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <kunit/static_stub.h>
-#include <kunit/visibility.h>
 #include "core/compat.h"
 #include "core/core.h"
 #include "core/life.h"
@@ -192,8 +191,8 @@ bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv
 	return false;
 }
 
-/* Returns true if a fence is foreign, and not of a job that has a place of an engine. */
-VISIBLE_IF_KUNIT bool pagoda_stream_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
+/* Returns true if a fence is foreign, and not of a job that has a place. Process context. */
+bool pagoda_stream_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {
 	KUNIT_STATIC_STUB_REDIRECT(pagoda_stream_is_queued, vidmm, fence);
 	return stream_is_foreign(vidmm, fence) &&
@@ -224,6 +223,27 @@ bool pagoda_stream_has_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 		if (pagoda_stream_is_queued(vidmm, fence))
 			return true;
 	return false;
+}
+
+/*
+ * Returns a fence for which pagoda_stream_has_queued() is true, a reference; or NULL. The
+ * reservation isn't held. Process context.
+ */
+struct dma_fence *pagoda_stream_get_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+					   enum dma_resv_usage usage)
+{
+	struct dma_fence *fence, *found = NULL;
+	struct dma_resv_iter cursor;
+
+	dma_resv_iter_begin(&cursor, resv, usage);
+	dma_resv_for_each_fence_unlocked(&cursor, fence) {
+		if (!pagoda_stream_is_queued(vidmm, fence))
+			continue;
+		found = dma_fence_get(fence);
+		break;
+	}
+	dma_resv_iter_end(&cursor);
+	return found;
 }
 
 /* pagoda_stream_has_foreign() for all usages of a reservation that isn't held. Any context. */

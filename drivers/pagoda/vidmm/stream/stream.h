@@ -144,6 +144,9 @@ void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			     enum dma_resv_usage usage);
 bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			       enum dma_resv_usage usage);
+bool pagoda_stream_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence);
+struct dma_fence *pagoda_stream_get_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+					   enum dma_resv_usage usage);
 bool pagoda_stream_has_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			      enum dma_resv_usage usage);
 bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv);

@@ -269,7 +269,7 @@ static int txn_begin(struct pagoda_stream_txn *txn, enum pagoda_stream_waits wai
 	struct pagoda_vidmm *vidmm = txn->vidmm;
 	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_bo *bo = txn->bo;
-	bool foreign = victim && pagoda_stream_has_foreign(vidmm, resv, usage);
+	bool foreign = resv && pagoda_stream_has_foreign(vidmm, resv, usage);
 	int ret = -ENOMEM;
 
 	WARN_ON_ONCE(foreign && (waits != PAGODA_STREAM_WAITS_FOR_VICTIM ||

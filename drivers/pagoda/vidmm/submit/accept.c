@@ -41,11 +41,21 @@ static bool submit_waits_for_room(struct pagoda_submit *submit, int error)
 	return submit->blockers;
 }
 
+/* Returns true if @submit->blockers has signalled, or is NULL, which it is then. */
+static bool submit_is_free(struct pagoda_deferred *queue, struct pagoda_submit *submit)
+{
+	if (submit->blockers && !pagoda_deferred_is_signalled(queue, submit->blockers))
+		return false;
+	dma_fence_put(submit->blockers);
+	submit->blockers = NULL;
+	return true;
+}
+
 /*
  * Makes the job of a deferred submission, and bans the context if that fails. If a paging request
  * that the job waits for has failed, only this job, which would fault, is cancelled. While
  * &pagoda_deferred.hurried is set, the job counts as a fenced job; returns -EAGAIN if there are too
- * many of those.
+ * many of those, or they hold too much memory.
  */
 static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
@@ -59,7 +69,7 @@ static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_def
 		return -ECANCELED;
 	}
 	/* submit_ready() has waited for @blockers, unless the queue is hurried. */
-	if (submit->blockers && !pagoda_deferred_is_signalled(queue, submit->blockers))
+	if (!submit_is_free(queue, submit))
 		return -EAGAIN;
 	if (READ_ONCE(queue->hurried) && !submit->fenced) {
 		if (pagoda_quota_charge(submit->quota, PAGODA_LIMIT_FENCED, 1))
@@ -67,6 +77,8 @@ static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_def
 		submit->fenced = true;
 	}
 	ret = pagoda_submit_make(submit, false);
+	if (ret == -EINPROGRESS)
+		return -EAGAIN;
 	if (submit_waits_for_room(submit, ret))
 		return -ERESTART;
 	if (ret && ret != -ERESTART)
@@ -83,11 +95,8 @@ static bool submit_ready(struct pagoda_deferred *queue, struct pagoda_deferred_i
 {
 	struct pagoda_submit *submit = container_of(item, struct pagoda_submit, item);
 
-	if (submit->blockers && !pagoda_deferred_is_signalled(queue, submit->blockers))
-		return false;
-	dma_fence_put(submit->blockers);
-	submit->blockers = NULL;
-	return pagoda_exec_context_ask(submit_context(queue)->exec);
+	return submit_is_free(queue, submit) &&
+	       pagoda_exec_context_ask(submit_context(queue)->exec);
 }
 
 static bool submit_owns(struct pagoda_deferred *queue, struct dma_fence *fence)
@@ -308,6 +317,23 @@ static int submit_settled(struct pagoda_submit *submit, u64 *job)
 	return ret;
 }
 
+/*
+ * Returns whether a submission that failed with *@ret is to be made again: when the fence has
+ * signalled before which its job would hold too much memory, and once for room. Sets *@ret to
+ * -ERESTARTSYS if a signal ends the wait.
+ */
+static bool submit_again(struct pagoda_submit *submit, u32 *tries, int *ret)
+{
+	struct pagoda_vm *vm = submit->context->vm;
+
+	if (*ret != -EINPROGRESS)
+		return *ret == -ENOMEM && pagoda_room_again(vm->vidmm, vm->client, tries, ret);
+	*ret = dma_fence_wait(submit->blockers, true);
+	dma_fence_put(submit->blockers);
+	submit->blockers = NULL;
+	return !*ret;
+}
+
 /**
  * pagoda_submit() - Submit commands of a context (SUBMIT)
  * @submit: Checked submission; consumed
@@ -316,7 +342,8 @@ static int submit_settled(struct pagoda_submit *submit, u64 *job)
  * The job is made, that is prepared, armed and pushed, when all that the job waits for has
  * signalled and a place of the engine is free; until then the submission waits in the context's
  * queue, without memory and without a fence. A fenced job (&pagoda_submit.fenced) is made at once;
- * it has memory and a fence while it waits.
+ * it has memory and a fence while it waits. If that is more memory than the user's share allows,
+ * the function waits first for what the job waits for.
  *
  * Context: May sleep and allocate. Outside of pagoda_enter() sections and reservations.
  * Return: 0; -ENOMEM if an allocation can't be made resident; -ENODATA if a listed allocation is
@@ -328,7 +355,6 @@ static int submit_settled(struct pagoda_submit *submit, u64 *job)
 int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 {
 	struct pagoda_context *context = submit->context;
-	struct pagoda_vm *vm = context->vm;
 	u32 tries = 0;
 	int ret;
 
@@ -336,7 +362,7 @@ int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 	submit->fenced |= submit_has_implicit(submit);
 	do {
 		ret = submit_settled(submit, job);
-	} while (ret == -ENOMEM && pagoda_room_again(vm->vidmm, vm->client, &tries, &ret));
+	} while (ret && submit_again(submit, &tries, &ret));
 	if (ret)
 		pagoda_submit_free(submit);
 	pagoda_context_put(context);

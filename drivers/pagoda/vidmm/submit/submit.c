@@ -23,6 +23,7 @@
  * private allocations, page tables and the save area the fence is in the VM's reservation; for each
  * other allocation, in the reservation of the allocation.
  */
+#include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_exec.h>
@@ -34,6 +35,7 @@
 #include "vidmm/bo/bo.h"
 #include "vidmm/fence/sync.h"
 #include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/budget.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/limits.h"
@@ -401,6 +403,71 @@ static int submit_depend(struct submit_run *run)
 	return ret;
 }
 
+/* Returns a fence, a reference, that is or precedes @fence, and isn't of a job that has a place. */
+static struct dma_fence *fence_find_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
+{
+	struct dma_fence *point, *found = NULL;
+
+	dma_fence_chain_for_each(point, fence) {
+		struct dma_fence *work = dma_fence_chain_contained(point);
+
+		if (!pagoda_stream_is_queued(vidmm, work))
+			continue;
+		found = dma_fence_get(work);
+		dma_fence_put(point);
+		break;
+	}
+	return found;
+}
+
+/* Returns a fence that the job waits for, and that isn't of a job that has a place; or NULL. */
+static struct dma_fence *submit_find_queued(struct submit_run *run)
+{
+	struct pagoda_vidmm *vidmm = run->vm->vidmm;
+	struct dma_fence *found = NULL, *fence;
+	u32 i, index = 0;
+
+	while (!found && (fence = pagoda_syncs_next(&run->submit->syncs, &index)))
+		found = fence_find_queued(vidmm, fence);
+	for (i = 0; i < run->nr_bos && !found; i++) {
+		bool write = submit_flags(run, i) & DRM_PAGODA_SUBMIT_WRITE;
+
+		if (submit_is_implicit(run, i))
+			found = pagoda_stream_get_queued(vidmm, pagoda_bo_gem(run->bos[i])->resv,
+							 dma_resv_usage_rw(write));
+	}
+	return found;
+}
+
+/* Returns the pages of VRAM that the client's jobs may use now. */
+static u64 submit_pages(const struct submit_run *run)
+{
+	struct pagoda_client *client = run->vm->client;
+	u64 bytes = pagoda_budget_usage(&client->budget, DRM_PAGODA_SEGMENT_GROUP_LOCAL);
+	u32 i;
+
+	for (i = 0; i < run->nr_bos; i++)
+		if (run->bos[i]->client != client && pagoda_bo_is_in_vram(run->bos[i]))
+			bytes += run->bos[i]->ttm.base.size;
+	return bytes >> PAGE_SHIFT;
+}
+
+/*
+ * Has a fenced job wait for a place after arm. What it uses can't leave VRAM until then: if the
+ * user's share doesn't allow that, and the job waits for more than jobs with places, sets
+ * &pagoda_submit.blockers and returns -EINPROGRESS. Returns 0 or another negative errno.
+ */
+static int submit_wait_place(struct submit_run *run)
+{
+	struct pagoda_submit *submit = run->submit;
+
+	if (!pagoda_quota_hold(submit->quota, submit_pages(run)))
+		submit->blockers = submit_find_queued(run);
+	if (submit->blockers)
+		return -EINPROGRESS;
+	return pagoda_exec_job_wait_place(run->job);
+}
+
 /* Arms the job, publishes the job's fence and pushes the job to the scheduler; can't fail. */
 static void submit_push(struct submit_run *run)
 {
@@ -456,7 +523,7 @@ static int submit_locked(struct submit_run *run)
 	for (i = 0; i < run->nr_bos && !ret; i++)
 		ret = dma_resv_reserve_fences(pagoda_bo_gem(run->bos[i])->resv, SUBMIT_SLOTS);
 	if (!ret && submit->fenced)
-		ret = pagoda_exec_job_wait_place(run->job);
+		ret = submit_wait_place(run);
 	else if (!ret && !pagoda_exec_job_place(run->job))
 		ret = -ERESTART;
 	if (ret)
@@ -533,7 +600,8 @@ static int submit_try(struct submit_run *run)
  * memory, makes further attempts, of which each disturbs more (enum pagoda_attempt). Returns 0 or a
  * negative errno: -ENOSPC if the job doesn't fit, whatever leaves; -ENOMEM or -EBUSY if there may
  * be room when other jobs have ended (pagoda_room_blockers()); -ERESTART if the job has to ask for
- * a place of the engine again, behind &pagoda_submit.blockers.
+ * a place of the engine again, behind &pagoda_submit.blockers; -EINPROGRESS if a fenced job would
+ * hold too much memory before &pagoda_submit.blockers, a reference, has signalled.
  */
 int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 {
