@@ -17,6 +17,7 @@
 struct evictor {
 	struct pagoda_bo *bo;
 	int (*move)(struct pagoda_bo *bo);	/* NULL: to the system segment */
+	struct kunit *test;			/* whose fences stand for jobs; or NULL */
 	struct completion done;
 	int ret;
 };
@@ -30,6 +31,7 @@ static int evictor_run(void *data)
 {
 	struct evictor *evictor = data;
 
+	current->kunit_test = evictor->test;
 	evictor->ret = evictor->move ? evictor->move(evictor->bo) :
 				       pagoda_rig_to_system(evictor->bo);
 	complete(&evictor->done);
@@ -44,7 +46,7 @@ static void stream_busy(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
-	struct evictor evictor = { .bo = bo };
+	struct evictor evictor = { .bo = bo, .test = test };
 	struct drm_pagoda_stats stats;
 	struct dma_fence *fence;
 	u32 i, pieces;

@@ -7,12 +7,12 @@
 #include <linux/delay.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-fence-chain.h>
-#include <linux/fcntl.h>
 #include <linux/iosys-map.h>
 #include <drm/drm_syncobj.h>
 #include "queue/queue_helpers.h"
 #include "rig/spy.h"
 #include "submit_helpers.h"
+#include "ttm/prime_helpers.h"
 #include "vm/vm_helpers.h"
 #include "vidmm/submit/internal.h"
 
@@ -21,6 +21,7 @@
 #define PAGES	4u
 #define BIG	450u	/* pages, of PAGODA_RIG_VRAM_PAGES; a user's share */
 #define BIGGER	600u	/* has no room beside it, and is more than a share */
+#define RESERVE	300u	/* leaves no room for two of BIG */
 #define AT_ONCE	(5 * HZ)
 #define SURELY	(HZ / 5)
 
@@ -180,22 +181,6 @@ static int timeline_page_in(void *arg)
 	return pagoda_rig_to_vram(w->client->code);
 }
 
-static int timeline_export(void *arg)
-{
-	struct timeline_world *w = arg;
-	struct dma_buf *dma_buf = pagoda_prime_export(w->both, O_RDWR);
-	struct iosys_map map;
-	int ret;
-
-	if (IS_ERR(dma_buf))
-		return PTR_ERR(dma_buf);
-	ret = dma_buf_vmap_unlocked(dma_buf, &map);
-	if (!ret)
-		dma_buf_vunmap_unlocked(dma_buf, &map);
-	dma_buf_put(dma_buf);
-	return ret;
-}
-
 static int timeline_clear(void *arg)
 {
 	struct timeline_world *w = arg;
@@ -215,7 +200,6 @@ struct timeline_way {
 
 static const struct timeline_way timeline_ways[] = {
 	{ "page-in", timeline_page_in },
-	{ "export", timeline_export },
 	{ "lost content", timeline_clear },
 };
 
@@ -225,7 +209,8 @@ KUNIT_ARRAY_PARAM_DESC(timeline_ways, timeline_ways, name);
 static void timeline_caller_waits(struct kunit *test)
 {
 	const struct timeline_way *way = test->param_value;
-	struct timeline_world w = timeline_world_on(test, pagoda_rig_create(test, &timeline_options));
+	struct pagoda_rig *rig = pagoda_rig_create(test, &timeline_options);
+	struct timeline_world w = timeline_world_on(test, rig);
 	struct pagoda_worker worker = { .run = way->run, .arg = &w };
 
 	pagoda_worker_start(test, &worker);
@@ -478,15 +463,17 @@ struct fenced_world {
 	u64 value;
 };
 
-static struct fenced_world fenced_world(struct kunit *test)
+/* A world in which @wanted needs @pages, and @reserve pages of VRAM are for page tables only. */
+static struct fenced_world fenced_world_sized(struct kunit *test, u32 pages, u32 reserve)
 {
-	struct fenced_world w = { .test = test, .rig = pagoda_rig_create(test, &timeline_options) };
+	const struct pagoda_rig_options options = { .engines = true, .reserve = reserve };
+	struct fenced_world w = { .test = test, .rig = pagoda_rig_create(test, &options) };
 	struct submit_args args = { .fenced = true, .nr_bos = 1 };
 
 	w.client = submit_client(w.rig, 0);
 	w.gate = pagoda_test_fence(test);
 	w.big = pagoda_rig_bo(w.rig, BIG, VM_CPU, SUBMIT_VRAM, 0);
-	w.wanted = pagoda_rig_bo(w.rig, BIGGER, VM_CPU, SUBMIT_VRAM, 0);
+	w.wanted = pagoda_rig_bo(w.rig, pages, VM_CPU, SUBMIT_VRAM, 0);
 	w.points = submit_syncobj(test);
 	args.bos[0] = w.big;
 	args.in = submit_syncobj(test);
@@ -496,6 +483,11 @@ static struct fenced_world fenced_world(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(w.client, &args));
 	KUNIT_ASSERT_TRUE(test, pagoda_bo_is_in_vram(w.big));
 	return w;
+}
+
+static struct fenced_world fenced_world(struct kunit *test)
+{
+	return fenced_world_sized(test, BIGGER, 0);
 }
 
 static void fenced_go(struct fenced_world *w)
@@ -613,7 +605,8 @@ static int fenced_make_resident(void *arg)
 	do {
 		dma_fence_put(fence);
 		ret = pagoda_rig_make_resident(w->rig, &w->wanted, 1, &fence, &trim);
-	} while (pagoda_room_again(w->rig->vidmm, w->rig->client, &tries, &ret));
+	} while (pagoda_room_await(&fence, &ret) ||
+		 pagoda_room_again(w->rig->vidmm, w->rig->client, &tries, &ret));
 	dma_fence_put(fence);
 	return ret;
 }
@@ -621,14 +614,15 @@ static int fenced_make_resident(void *arg)
 static int fenced_page(void *arg)
 {
 	struct fenced_world *w = arg;
-	struct pagoda_paging_queue *queue = pagoda_paging_queue_create(w->rig->vidmm, w->rig->client,
-								       0, w->points);
+	struct pagoda_client *client = w->rig->client;
+	struct pagoda_paging_queue *queue = pagoda_paging_queue_create(w->rig->vidmm, client, 0,
+								       w->points);
 	struct pagoda_paging_args args = { .bos = &w->wanted, .count = 1 };
 	int ret = pagoda_paging_make_resident(queue, &args);
 
 	if (!ret && args.value)
 		ret = submit_wait_point(w->points, args.value);
-	pagoda_client_drop_lists(w->rig->client);
+	pagoda_client_drop_lists(client);
 	pagoda_paging_queue_put(queue);
 	return ret;
 }
@@ -701,11 +695,15 @@ static int fenced_bind_later(void *arg)
 	return ret ?: submit_wait_point(w->points, 2) ?: w->client->vm->error;
 }
 
-/* @binds: nothing but @fenced_world.big may leave VRAM meanwhile, and @wanted isn't made resident */
+/*
+ * @binds: nothing but @fenced_world.big may leave VRAM meanwhile, and @wanted isn't made resident;
+ * @fenced: the job is fenced in the end, and may hold no more than a share
+ */
 struct fenced_way {
 	const char *name;
 	int (*run)(void *arg);
 	bool binds;
+	bool fenced;
 };
 
 static const struct fenced_way fenced_ways[] = {
@@ -713,16 +711,17 @@ static const struct fenced_way fenced_ways[] = {
 	{ "MAKE_RESIDENT", fenced_make_resident },
 	{ "paging queue", fenced_page },
 	{ "queued job", fenced_submit_later },
-	{ "job before a fenced job", fenced_submit_before },
-	{ "VM_BIND", fenced_bind, true },
-	{ "queued VM_BIND", fenced_bind_later, true },
+	{ "job before a fenced job", fenced_submit_before, .fenced = true },
+	{ "VM_BIND", fenced_bind, .binds = true },
+	{ "queued VM_BIND", fenced_bind_later, .binds = true },
 };
 
 /* A client that needs the room of its own fenced job waits for the job instead of failing. */
 static void timeline_waits_for_own(struct kunit *test)
 {
 	const struct fenced_way *way = test->param_value;
-	struct fenced_world w = fenced_world(test);
+	struct fenced_world w = way->fenced ? fenced_world_sized(test, BIG, RESERVE) :
+					      fenced_world(test);
 	struct pagoda_worker worker = { .run = way->run, .arg = &w };
 	struct pagoda_bo *rest = NULL;
 
@@ -747,6 +746,87 @@ static void timeline_waits_for_own(struct kunit *test)
 }
 
 KUNIT_ARRAY_PARAM_DESC(fenced_ways, fenced_ways, name);
+
+static const struct fenced_way late_ways[] = {
+	{ "SUBMIT", fenced_submit },
+	{ "MAKE_RESIDENT", fenced_make_resident },
+	{ "paging queue", fenced_page },
+	{ "queued job", fenced_submit_later },
+};
+
+KUNIT_ARRAY_PARAM_DESC(late_ways, late_ways, name);
+
+/*
+ * Memory that can't move yet, because a fence of another device is in its reservation, is waited
+ * for without the reservation, outside of sections.
+ */
+static void timeline_late_fence(struct kunit *test)
+{
+	const struct fenced_way *way = test->param_value;
+	struct fenced_world w = fenced_world(test);
+	struct pagoda_worker worker = { .run = way->run, .arg = &w };
+	struct dma_resv *resv = w.wanted->ttm.base.resv;
+	bool free;
+
+	fenced_go(&w);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	w.gate = pagoda_test_fence(test);
+	pagoda_rig_add_fence(test, resv, w.gate, DMA_RESV_USAGE_BOOKKEEP);
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, SURELY));
+	free = dma_resv_trylock(resv);
+	KUNIT_EXPECT_TRUE(test, free);
+	if (free)
+		dma_resv_unlock(resv);
+	fenced_go(&w);
+	pagoda_worker_end(test, &worker);
+	pagoda_rig_settle(w.rig);
+	KUNIT_EXPECT_TRUE(test, pagoda_bo_is_in_vram(w.wanted));
+	fenced_world_end(&w);
+}
+
+static int fenced_export(void *arg)
+{
+	struct dma_buf *exported = arg;
+	struct iosys_map map;
+	int ret = dma_buf_vmap_unlocked(exported, &map);
+
+	if (!ret)
+		dma_buf_vunmap_unlocked(exported, &map);
+	return ret;
+}
+
+/* What comes for an importer waits in the caller for a fenced job without a place. */
+static void timeline_importer_waits(struct kunit *test)
+{
+	struct fenced_world w = fenced_world(test);
+	struct submit_client *client = submit_client(w.rig, 1);
+	struct pagoda_bo *both = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM | SUBMIT_APERTURE,
+					       0);
+	struct pagoda_bo *small = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
+	struct submit_args args = { .bos = { both }, .nr_bos = 1, .in = w.points, .fenced = true };
+	struct pagoda_worker worker = { .run = fenced_export };
+	struct dma_buf *exported = prime_export(both);
+
+	KUNIT_ASSERT_NOT_NULL(test, exported);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(both));
+	drm_syncobj_replace_fence(w.points, w.gate);
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, &args));
+	worker.arg = exported;
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, SURELY));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(small));
+	KUNIT_EXPECT_TRUE(test, dma_resv_wait_timeout(small->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP,
+						      false, AT_ONCE) > 0);
+	fenced_go(&w);
+	pagoda_worker_end(test, &worker);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	prime_put(exported);
+	pagoda_rig_close(small);
+	pagoda_rig_close(both);
+	submit_client_end(client);
+	fenced_world_end(&w);
+}
 
 static int fenced_exceed(void *arg)
 {
@@ -801,7 +881,9 @@ static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_fenced_stays),
 	KUNIT_CASE(timeline_places_and_fenced),
 	KUNIT_CASE(timeline_fenced_share),
+	KUNIT_CASE(timeline_importer_waits),
 	KUNIT_CASE_PARAM(timeline_waits_for_own, fenced_ways_gen_params),
+	KUNIT_CASE_PARAM(timeline_late_fence, late_ways_gen_params),
 	{}
 };
 

@@ -95,7 +95,8 @@ static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *li
 		if (!ret)
 			pagoda_client_validate(client, fence);
 		pagoda_leave(vidmm);
-	} while (pagoda_room_again(vidmm, client, &tries, &ret));
+	} while (pagoda_room_await(fence, &ret) ||
+		 pagoda_room_again(vidmm, client, &tries, &ret));
 	if (ret || !pagoda_residency_and_others(list->bos, list->count, fence))
 		return ret;
 	/* The offers have ended: without memory for a fence behind those of other devices, wait. */

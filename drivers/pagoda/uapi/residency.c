@@ -77,7 +77,8 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 		dma_fence_put(*fence);
 		*fence = NULL;
 		ret = make_resident_try(client, list, fence, trim);
-	} while (!*trim && pagoda_room_again(vidmm, client, &tries, &ret));
+	} while (pagoda_room_await(fence, &ret) ||
+		 (!*trim && pagoda_room_again(vidmm, client, &tries, &ret)));
 	return ret ?: pagoda_residency_and_others(list->bos, list->count, fence);
 }
 

@@ -1593,9 +1593,9 @@ struct drm_pagoda_command_buffer {
 /*
  * Flag of struct drm_pagoda_submit: the job is fenced. When SUBMIT returns, the job and all jobs
  * before it in its context are prepared: what they signal has a fence, as sync_files and binary
- * syncobjs need, and their memory stays until they are done. EINVAL if one of these jobs is held up.
- * Until a fenced job is one of its engine's two jobs, its memory doesn't make room: a call of the
- * same client that finds no other room waits for the job, a call of another client fails with
+ * syncobjs need, and their memory stays until they are done. EINVAL if one of these jobs is held
+ * up. Until a fenced job is one of its engine's two jobs, its memory doesn't make room: a call of
+ * the same client that finds no other room waits for the job, a call of another client fails with
  * ENOMEM. If a user's clients that have such jobs use more VRAM than the user's share ("Limits"),
  * SUBMIT first waits until what the job waits for has signalled, or is one of its engine's two jobs
  */

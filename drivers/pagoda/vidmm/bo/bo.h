@@ -35,7 +35,9 @@ struct ttm_resource_manager;
 #define PAGODA_PL_URGENT	BIT(31)	/* of an operation with &pagoda_operation.urgent set */
 #define PAGODA_PL_PIPELINED	BIT(30)	/* the move waits for jobs in the stream, not in the call */
 #define PAGODA_PL_VICTIM	BIT(29)	/* the same, as an eviction to make room */
-#define PAGODA_PL_FLAGS		(PAGODA_PL_URGENT | PAGODA_PL_PIPELINED | PAGODA_PL_VICTIM)
+#define PAGODA_PL_PROMPT	BIT(28)	/* the move waits for jobs only if they have a place */
+#define PAGODA_PL_FLAGS		(PAGODA_PL_URGENT | PAGODA_PL_PIPELINED | PAGODA_PL_VICTIM | \
+				 PAGODA_PL_PROMPT)
 
 /**
  * struct pagoda_operation - Operation that brings allocations to places, on its caller's stack
@@ -50,6 +52,8 @@ struct ttm_resource_manager;
  * @waits: Number of waits for other operations, for the allocation (victims.c)
  * @evicted: Bytes of victims that left VRAM for the allocation, also if it doesn't fit in the end
  * @flags: PAGODA_PL_* of all places that the operation brings allocations to
+ * @late: Out, with -EINPROGRESS: fence that the allocation can't move before, a reference; the
+ *	caller waits for it outside of sections and reservations
  * @urgent: No room was found otherwise: page tables and save areas of VMs that have paging but no
  *	jobs in flight may be evicted, and allocations that queued VM_BIND arrays will map (C145)
  */
@@ -61,6 +65,7 @@ struct pagoda_operation {
 	u32 waits;
 	u64 evicted;
 	u32 flags;
+	struct dma_fence *late;
 	bool urgent;
 };
 

@@ -3,6 +3,7 @@
 #include "core/core.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
 #include "bo.h"
 #include "internal.h"
 
@@ -47,8 +48,9 @@ static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
  * claimed for @bo (segment/claim.c).
  *
  * Context: May sleep and allocate.
- * Return: 0, -ENOSPC if @where fills no place, -EDEADLK if @op->exec is contended, or the result of
- * ttm_bo_validate().
+ * Return: 0; -ENOSPC if @where fills no place; -EDEADLK if @op->exec is contended; with
+ * %PAGODA_PL_PROMPT, -EINPROGRESS and a fence in @op->late if work without a place of an engine
+ * uses @bo; or the result of ttm_bo_validate().
  */
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
@@ -74,5 +76,8 @@ int pagoda_bo_place(struct pagoda_bo *bo,
 	} while (ret == -ENOMEM && op->urgent && frees != pagoda_vram_frees(bo->vidmm) &&
 		 tries++ < PLACE_AGAIN);
 	pagoda_vram_unclaim(bo->vidmm, &op->claim);
-	return ret;
+	if (ret == -EBUSY && op->flags & PAGODA_PL_PROMPT)
+		op->late = pagoda_stream_get_queued(bo->vidmm, bo->ttm.base.resv,
+						    DMA_RESV_USAGE_BOOKKEEP);
+	return ret == -EBUSY && op->late ? -EINPROGRESS : ret;
 }

@@ -26,7 +26,10 @@
 #include "vidmm/vm/vm.h"
 #include "residency.h"
 
-/* struct residency_list - list to be made resident, or evicted; @process moves one allocation */
+/*
+ * struct residency_list - list to be made resident, or evicted; @process moves one allocation;
+ * @late: with -EINPROGRESS, as in struct pagoda_operation
+ */
 struct residency_list {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_bo **bos;
@@ -35,6 +38,7 @@ struct residency_list {
 	bool resident;
 	enum pagoda_attempt attempt;
 	struct drm_exec exec;
+	struct dma_fence *late;
 };
 
 static u64 residency_misfit(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count)
@@ -55,15 +59,40 @@ static int residency_validate(struct residency_list *list, struct pagoda_bo *bo,
 		.ttm.resv = bo->ttm.base.resv,
 		.ttm.allow_res_evict = true,
 		.exec = &list->exec,
+		.flags = PAGODA_PL_PROMPT,
 		.urgent = list->attempt != PAGODA_ATTEMPT_FIRST,
 	};
+	int ret = pagoda_bo_place(bo, where, &op);
 
-	return pagoda_bo_place(bo, where, &op);
+	list->late = op.late;
+	return ret;
 }
 
+/* Returns whether the GPU can use the allocation in its present place. The reservation is held. */
+bool pagoda_residency_is_placed(const struct pagoda_bo *bo)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+
+	if (!res || res->placement & TTM_PL_FLAG_TEMPORARY)
+		return false;
+	if (res->mem_type == TTM_PL_VRAM)
+		return bo->supported & PAGODA_VRAM_BIT;
+	if (res->mem_type != TTM_PL_TT || !(bo->supported & PAGODA_APERTURE_BIT))
+		return false;
+	return !(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY) ||
+	       pagoda_aperture_has_address(res);
+}
+
+/* Brings an allocation to where the GPU can use it. One that can't move may be there already. */
 static int residency_process_make(struct residency_list *list, struct pagoda_bo *bo)
 {
-	return residency_validate(list, bo, pagoda_bo_placement_resident);
+	int ret = residency_validate(list, bo, pagoda_bo_placement_resident);
+
+	if (ret != -EINPROGRESS || !pagoda_residency_is_placed(bo))
+		return ret;
+	dma_fence_put(list->late);
+	list->late = NULL;
+	return 0;
 }
 
 /*
@@ -177,6 +206,8 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
 		if (ret != -ENOMEM && ret != -EBUSY)
 			break;
 	} while (++list->attempt < (list->resident ? PAGODA_ATTEMPTS : PAGODA_ATTEMPT_ANEW));
+	if (ret == -EINPROGRESS)
+		*fence = list->late;
 	return ret;
 }
 
@@ -185,7 +216,8 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
- * @fence: Out: fence that signals when the GPU can use all of them, a reference; NULL = now
+ * @fence: Out: fence that signals when the GPU can use all of them, a reference; NULL = now. With
+ *	-EINPROGRESS the fence to wait for before the next call
  * @bytes_to_trim: Out: bytes of the list that don't fit even without other allocations; 0 = it fits
  *
  * On failure no allocation becomes resident that wasn't resident before, although some allocations
@@ -193,7 +225,9 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  *
  * Context: In a section, outside of reservations. May sleep and allocate; waits for other threads
  * that have allocations locked, but neither for jobs nor for the copies.
- * Return: 0, -ENODATA if an allocation is offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ * Return: 0; -ENODATA if an allocation is offered; -EINPROGRESS if the GPU can't use an allocation
+ * where it is, and the allocation can't move before *@fence has signalled; -ENOMEM, -EBUSY, -EINTR
+ * or -ERESTARTSYS.
  */
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim)
@@ -322,21 +356,6 @@ bool pagoda_residency_has_others(struct pagoda_vidmm *vidmm, struct dma_fence *f
 	return fence && !pagoda_queue_owns(vidmm->queue, fence);
 }
 
-/* Returns whether the GPU can use the allocation in its present place. */
-static bool residency_is_placed(const struct pagoda_bo *bo)
-{
-	struct ttm_resource *res = bo->ttm.resource;
-
-	if (!res || res->placement & TTM_PL_FLAG_TEMPORARY)
-		return false;
-	if (res->mem_type == TTM_PL_VRAM)
-		return bo->supported & PAGODA_VRAM_BIT;
-	if (res->mem_type != TTM_PL_TT || !(bo->supported & PAGODA_APERTURE_BIT))
-		return false;
-	return !(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY) ||
-	       pagoda_aperture_has_address(res);
-}
-
 /* Returns whether all VMs of the client that map the allocation map it at its present place. */
 static bool residency_is_shown(struct pagoda_client *client, struct pagoda_bo *bo)
 {
@@ -362,7 +381,7 @@ static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo
 
 	if (!dma_resv_trylock(bo->ttm.base.resv))
 		return false;
-	made = residency_is_placed(bo) && (!again || residency_is_made_again(bo)) &&
+	made = pagoda_residency_is_placed(bo) && (!again || residency_is_made_again(bo)) &&
 	       residency_is_shown(client, bo) &&
 	       dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	if (made) {

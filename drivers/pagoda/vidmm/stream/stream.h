@@ -30,10 +30,11 @@ struct task_struct;
  *				for jobs that use the victim, and have a place of an engine; what
  *				anything else uses is no victim (pagoda_stream_has_queued())
  *	EVICT			the pager, outside of sections. What other jobs use by then stays
- *	other moves, also of	the caller, before the transaction (pagoda_stream_await())
- *	what is exported or
- *	imported, access of a
- *	CPU, lost content
+ *	allocation that comes	in the stream, as a victim; before, the caller waits for what has no
+ *	for an importer		place
+ *	other moves, also for	the caller, before the transaction (pagoda_stream_await())
+ *	an exporter, access of
+ *	a CPU, lost content
  *	memory that is freed	TTM, in a work item: operations are emitted when the memory is idle
  *	unmapping		nothing waits: a job that uses the address faults
  *	closed handles		a work item of the client: the addresses end when jobs that may use
@@ -43,7 +44,8 @@ struct task_struct;
 /**
  * enum pagoda_stream_waits - What a transaction waits for in the stream, beside paging
  * @PAGODA_STREAM_WAITS_NOT: nothing: the caller has waited for whatever uses the memory
- * @PAGODA_STREAM_WAITS_FOR_VICTIM: jobs that have a place of an engine and use a victim
+ * @PAGODA_STREAM_WAITS_FOR_VICTIM: jobs that have a place of an engine and use a victim, or an
+ *	allocation that an importer wants
  */
 enum pagoda_stream_waits {
 	PAGODA_STREAM_WAITS_NOT,

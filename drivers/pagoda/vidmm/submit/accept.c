@@ -319,19 +319,16 @@ static int submit_settled(struct pagoda_submit *submit, u64 *job)
 
 /*
  * Returns whether a submission that failed with *@ret is to be made again: when the fence has
- * signalled before which its job would hold too much memory, and once for room. Sets *@ret to
- * -ERESTARTSYS if a signal ends the wait.
+ * signalled before which its job couldn't be made, and once for room. Sets *@ret to -ERESTARTSYS if
+ * a signal ends the wait.
  */
 static bool submit_again(struct pagoda_submit *submit, u32 *tries, int *ret)
 {
 	struct pagoda_vm *vm = submit->context->vm;
 
-	if (*ret != -EINPROGRESS)
-		return *ret == -ENOMEM && pagoda_room_again(vm->vidmm, vm->client, tries, ret);
-	*ret = dma_fence_wait(submit->blockers, true);
-	dma_fence_put(submit->blockers);
-	submit->blockers = NULL;
-	return !*ret;
+	if (pagoda_room_await(&submit->blockers, ret))
+		return true;
+	return *ret == -ENOMEM && pagoda_room_again(vm->vidmm, vm->client, tries, ret);
 }
 
 /**

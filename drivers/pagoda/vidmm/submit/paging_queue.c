@@ -275,6 +275,10 @@ static int paging_make(struct pagoda_deferred *pager, struct pagoda_deferred_ite
 		request_let_go(request);
 		pagoda_syncs_signal(pager->vidmm, &request->syncs, fence);
 	}
+	if (ret == -EINPROGRESS) {
+		request->users = fence;
+		return -EAGAIN;
+	}
 	dma_fence_put(fence);
 	if (paging_lacks_memory(ret) && request_may_wait(request))
 		return -EAGAIN;

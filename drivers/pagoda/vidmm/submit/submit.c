@@ -105,12 +105,31 @@ void pagoda_submit_free(struct pagoda_submit *submit)
 
 /* ---- Residency -------------------------------------------------------------- */
 
+/*
+ * Returns 0 if an allocation that can't move before @run->op.late has signalled is used where it
+ * is; else -EINPROGRESS, for which &pagoda_submit.blockers is set.
+ */
+static int submit_late(struct submit_run *run, struct pagoda_bo *bo)
+{
+	struct dma_fence *late = run->op.late;
+
+	run->op.late = NULL;
+	if (pagoda_residency_is_placed(bo)) {
+		dma_fence_put(late);
+		return 0;
+	}
+	run->submit->blockers = late;
+	return -EINPROGRESS;
+}
+
 static int submit_bring(struct submit_run *run, struct pagoda_bo *bo)
 {
 	int ret;
 
 	pagoda_swizzle_expect_job(bo);
 	ret = pagoda_pace_place(&run->pace, bo, &run->op);
+	if (ret == -EINPROGRESS)
+		ret = submit_late(run, bo);
 	if (ret)
 		return ret;
 	ret = pagoda_lost_clear(bo);
@@ -337,6 +356,12 @@ static int submit_validate(struct submit_run *run)
 	};
 	run->tables = NULL;
 	run->losses = pagoda_lost_mark(vidmm);
+	/* Offered allocations are hidden when no job of the VM uses them. */
+	if (!list_empty(&vm->offered))
+		run->submit->blockers = pagoda_stream_get_queued(vidmm, pagoda_vm_resv(vm),
+								 DMA_RESV_USAGE_BOOKKEEP);
+	if (run->submit->blockers)
+		return -EINPROGRESS;
 	pagoda_stream_plug(vidmm);
 	pagoda_pace_again(vm);
 	ret = submit_clear_lost(run) ?: submit_place(run);
@@ -600,8 +625,9 @@ static int submit_try(struct submit_run *run)
  * memory, makes further attempts, of which each disturbs more (enum pagoda_attempt). Returns 0 or a
  * negative errno: -ENOSPC if the job doesn't fit, whatever leaves; -ENOMEM or -EBUSY if there may
  * be room when other jobs have ended (pagoda_room_blockers()); -ERESTART if the job has to ask for
- * a place of the engine again, behind &pagoda_submit.blockers; -EINPROGRESS if a fenced job would
- * hold too much memory before &pagoda_submit.blockers, a reference, has signalled.
+ * a place of the engine again, behind &pagoda_submit.blockers; -EINPROGRESS if the job can't be
+ * made before &pagoda_submit.blockers, a reference, has signalled: memory that it needs can't move,
+ * or a fenced job would hold too much.
  */
 int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 {
@@ -615,6 +641,7 @@ int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 			.resv = pagoda_vm_resv(vm),
 			.allow_res_evict = true,
 		},
+		.op.flags = PAGODA_PL_PROMPT,
 	};
 	int ret;
 

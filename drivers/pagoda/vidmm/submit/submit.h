@@ -44,8 +44,8 @@ struct virtio_pagoda_command_buffer;
  * @fenced: The job is armed before the engine has a place; %PAGODA_LIMIT_FENCED is charged, too
  * @waited: The job found no room once: its next attempt to find room is the last
  * @let_end: The job waited once for other jobs of the VM, because allocations were offered
- * @blockers: Fence that the next attempt waits for, a reference, or NULL: jobs in the way of room,
- *	or what a fenced job waits for
+ * @blockers: Fence that the next attempt waits for, a reference, or NULL: of jobs in the way of
+ *	room, or with -EINPROGRESS of pagoda_submit_make()
  * @queued: The submission is counted in &pagoda_vm.queued and is in &pagoda_closing.jobs
  * @nr_queued: Number of @bos that count this submission in &pagoda_bo.wish.queued
  * @held_up: In &pagoda_closing.jobs while @queued

@@ -370,16 +370,16 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 }
 
 /*
- * Waits for jobs that use the allocation, unless it is a victim. Returns 0; -EBUSY if it is a
- * victim, but the stream must not wait for what uses it; or another negative errno.
+ * Waits for jobs that use the allocation, unless it is a victim. Returns 0; -EBUSY if the stream, or
+ * the caller (@prompt), must not wait for what uses it; or another negative errno.
  */
-static int move_await(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
+static int move_await(struct pagoda_move *m, bool prompt, struct ttm_operation_ctx *ctx)
 {
 	struct dma_resv *resv = m->bo->ttm.base.resv;
 
-	if (m->pipelined)
-		return pagoda_stream_has_queued(m->vidmm, resv, m->usage) ? -EBUSY : 0;
-	if (!pagoda_stream_has_foreign(m->vidmm, resv, m->usage))
+	if ((m->pipelined || prompt) && pagoda_stream_has_queued(m->vidmm, resv, m->usage))
+		return -EBUSY;
+	if (m->pipelined || !pagoda_stream_has_foreign(m->vidmm, resv, m->usage))
 		return 0;
 	if (ctx->no_wait_gpu)
 		return -EBUSY;
@@ -424,7 +424,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	m.pipelined = evict || flags & PAGODA_PL_PIPELINED;
 	m.usage = move_usage(&m);
 	pagoda_prime_moves(bo);
-	ret = move_await(&m, ctx);
+	ret = move_await(&m, flags & PAGODA_PL_PROMPT, ctx);
 	if (ret)
 		return ret;
 	if (m.steps & TRANSFER) {

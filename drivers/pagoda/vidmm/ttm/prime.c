@@ -79,17 +79,29 @@ static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *atta
 
 /*
  * Moves the allocation to the aperture segment, where other devices reach it, and replaces lost
- * content by zeros. Waits for jobs that use the allocation. Returns 0, -ENODATA if the allocation is
- * offered, or another negative errno.
+ * content by zeros. The move waits in the stream for jobs that have a place of an engine, so that
+ * the other device waits for the move's fence, not the caller; for all else the caller waits.
+ * Returns 0, -ENODATA if the allocation is offered, or another negative errno.
  */
 static int prime_bring(struct pagoda_bo *bo)
 {
-	struct pagoda_operation op = { .ttm.interruptible = true };
+	struct pagoda_operation op = {
+		.ttm.interruptible = true,
+		.flags = PAGODA_PL_PIPELINED,
+	};
+	struct dma_resv *resv = bo->ttm.base.resv;
 	int ret;
 
 	if (pagoda_offer_refuses(bo))
 		return -ENODATA;
-	ret = pagoda_bo_place(bo, pagoda_bo_placement_shared, &op);
+	do {
+		ret = 0;
+		if (pagoda_stream_has_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))
+			ret = pagoda_stream_await(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP, true);
+		ret = ret ?: pagoda_bo_place(bo, pagoda_bo_placement_shared, &op);
+		/* Devices that were told of the move may have added fences. */
+	} while (ret == -EBUSY &&
+		 pagoda_stream_has_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP));
 	return ret ?: pagoda_lost_settle(bo);
 }
 

@@ -340,6 +340,24 @@ struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm, struct pagoda
 }
 
 /**
+ * pagoda_room_await() - Wait for a fence before which an operation couldn't be done
+ * @late: The fence, a reference, if *@ret is -EINPROGRESS; set to NULL then
+ * @ret: Result of the operation; set to -ERESTARTSYS if a signal ends the wait
+ *
+ * Context: Sleeps, as long as a client lets work wait. Outside of sections, reservations and locks.
+ * Return: Whether the caller is to try the operation again.
+ */
+bool pagoda_room_await(struct dma_fence **late, int *ret)
+{
+	if (*ret != -EINPROGRESS)
+		return false;
+	*ret = dma_fence_wait(*late, true);
+	dma_fence_put(*late);
+	*late = NULL;
+	return !*ret;
+}
+
+/**
  * pagoda_room_again() - Wait for room for an operation that found none, once
  * @vidmm: The manager
  * @client: Client that needs room

@@ -336,6 +336,7 @@ bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
 
 /* room.c */
 struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
+bool pagoda_room_await(struct dma_fence **late, int *ret);
 bool pagoda_room_again(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 *tries,
 		       int *ret);
 int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long timeout);
