@@ -131,7 +131,7 @@ static void contention_tells_of_jobs(struct kunit *test)
 	pagoda_rig_hold(rig, 0, true);
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
 	KUNIT_ASSERT_EQ(test, 0, register_trace_pagoda_wait(told_probe, &told));
-	dma_fence_put(pagoda_room_blockers(rig->vidmm));
+	dma_fence_put(pagoda_room_blockers(rig->vidmm, NULL));
 	KUNIT_EXPECT_TRUE(test, told_end(&told));
 	KUNIT_EXPECT_EQ(test, client->context->id, told.context);
 	KUNIT_EXPECT_EQ(test, client->number, told.job);

@@ -68,7 +68,8 @@ static void pressure_page(struct pagoda_rig *rig, u32 count)
 	struct pagoda_stream_txn txn;
 
 	while (count--) {
-		KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+		KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL,
+								  PAGODA_STREAM_WAITS_NOT, NULL,
 								  DMA_RESV_USAGE_KERNEL, &cost));
 		KUNIT_EXPECT_EQ(rig->test, 0, pagoda_stream_emit(&txn, &op));
 		dma_fence_put(pagoda_stream_end(&txn));

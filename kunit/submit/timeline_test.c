@@ -688,7 +688,7 @@ static int fenced_bind_later(void *arg)
 	drm_syncobj_get(w->points);
 	ret = pagoda_syncs_add(&job->syncs, w->points, 1, NULL) ?:
 	      pagoda_syncs_add(&job->syncs, w->points, 2, dma_fence_chain_alloc());
-	job->syncs.list[1].signal = true;
+	job->syncs.list[0].signal = false;
 	ret = ret ?: pagoda_vm_bind_job(w->client->vm, job, &fence);
 	pagoda_bind_job_put(job);
 	submit_signal(w->client, w->points, 1);

@@ -107,19 +107,10 @@ static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 }
 
 /*
- * Waits for jobs that use the allocation. After a reset the device has no jobs until the rebuild
- * ends, which mustn't wait for what a client's queued jobs wait for: these find the content lost.
- */
-static int lost_await_jobs(struct pagoda_bo *bo)
-{
-	if (pagoda_reset_is_pending(bo->vidmm))
-		return 0;
-	return pagoda_stream_await(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP, false);
-}
-
-/*
  * Has the device fill an allocation in VRAM with zeros, after lost_tell() if @tell is set. A page
- * table isn't filled, because its entries are written anew.
+ * table isn't filled, because its entries are written anew. Waits for jobs that use the allocation,
+ * but not in the rebuild after a reset, which mustn't wait for what a client's queued jobs wait for:
+ * until the rebuild ends the device has no jobs, and these find the content lost.
  */
 static int lost_fill(struct pagoda_bo *bo, bool tell)
 {
@@ -130,6 +121,7 @@ static int lost_fill(struct pagoda_bo *bo, bool tell)
 		.fill.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
 	};
 	u64 size = bo->vm.table_of ? 0 : bo->ttm.base.size;
+	struct dma_resv *users = pagoda_reset_is_pending(bo->vidmm) ? NULL : resv;
 	const struct pagoda_paging_cost cost = lost_cost(bo, size);
 	struct pagoda_vram_cursor cur;
 	struct pagoda_stream_txn txn;
@@ -137,11 +129,10 @@ static int lost_fill(struct pagoda_bo *bo, bool tell)
 	int ret;
 
 	ret = dma_resv_reserve_fences(resv, 1);
-	if (ret)
-		return ret;
-	ret = lost_await_jobs(bo);
+	if (!ret && users)
+		ret = pagoda_stream_await(bo->vidmm, users, DMA_RESV_USAGE_BOOKKEEP, false);
 	if (!ret)
-		ret = pagoda_stream_begin(&txn, bo->vidmm, bo, PAGODA_STREAM_WAITS_NOT, resv,
+		ret = pagoda_stream_begin(&txn, bo->vidmm, bo, PAGODA_STREAM_WAITS_NOT, users,
 					  DMA_RESV_USAGE_BOOKKEEP, &cost);
 	if (ret)
 		return ret;

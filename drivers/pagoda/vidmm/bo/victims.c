@@ -25,6 +25,7 @@
 #include <linux/delay.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <drm/drm_device.h>
 #include <drm/drm_exec.h>
 #include <drm/ttm/ttm_bo.h>
 #include "core/core.h"

@@ -23,8 +23,8 @@
 /*
  * struct reclaim - allocations that are reclaimed; @results: enum drm_pagoda_reclaim_result of
  * each; @all: lack of memory for one allocation fails the whole call; @urgent, @exec: as in struct
- * pagoda_operation; @fence: fence behind the paging of the allocations, a reference, or NULL; @late:
- * with -EINPROGRESS, as in struct pagoda_operation
+ * pagoda_operation; @fence: fence behind the paging of the allocations, a reference, or NULL;
+ * @late: with -EINPROGRESS, as in struct pagoda_operation
  */
 struct reclaim {
 	struct pagoda_vidmm *vidmm;
@@ -187,9 +187,9 @@ static int reclaim_locked(struct drm_exec *exec, void *arg)
  *
  * Context: In a section, outside of reservations. May sleep and allocate; waits for paging only if
  * lost content has to be replaced by zeros.
- * Return: 0; -EINVAL if an allocation isn't offered; -EINPROGRESS if an allocation can't move before
- * *@fence has signalled; -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after an error all allocations are
- * offered as before.
+ * Return: 0; -EINVAL if an allocation isn't offered; -EINPROGRESS if an allocation can't move
+ * before *@fence has signalled; -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after an error all
+ * allocations are offered as before.
  */
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
 		   bool all, struct dma_fence **fence)

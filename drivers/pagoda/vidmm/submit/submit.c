@@ -356,12 +356,6 @@ static int submit_validate(struct submit_run *run)
 	};
 	run->tables = NULL;
 	run->losses = pagoda_lost_mark(vidmm);
-	/* Offered allocations are hidden when no job of the VM uses them. */
-	if (!list_empty(&vm->offered))
-		run->submit->blockers = pagoda_stream_get_queued(vidmm, pagoda_vm_resv(vm),
-								 DMA_RESV_USAGE_BOOKKEEP);
-	if (run->submit->blockers)
-		return -EINPROGRESS;
 	pagoda_stream_plug(vidmm);
 	pagoda_pace_again(vm);
 	ret = submit_clear_lost(run) ?: submit_place(run);
@@ -477,15 +471,40 @@ static u64 submit_pages(const struct submit_run *run)
 	return bytes >> PAGE_SHIFT;
 }
 
+/* Takes a place of the engine, if one is free, for a fenced job that waits only for paging. */
+static bool submit_place_fenced(struct submit_run *run)
+{
+	struct pagoda_exec_context *exec = run->submit->context->exec;
+	bool ready = pagoda_syncs_are_done(&run->submit->syncs);
+	u32 i;
+
+	for (i = 0; i < run->nr_bos && ready; i++) {
+		bool write = submit_flags(run, i) & DRM_PAGODA_SUBMIT_WRITE;
+
+		ready = !submit_is_implicit(run, i) ||
+			!pagoda_stream_has_foreign(run->vm->vidmm, pagoda_bo_gem(run->bos[i])->resv,
+						   dma_resv_usage_rw(write));
+	}
+	if (!ready)
+		return false;
+	if (pagoda_exec_context_ask(exec) && pagoda_exec_job_place(run->job))
+		return true;
+	pagoda_exec_context_pass(exec);
+	return false;
+}
+
 /*
- * Has a fenced job wait for a place after arm. What it uses can't leave VRAM until then: if the
- * user's share doesn't allow that, and the job waits for more than jobs with places, sets
- * &pagoda_submit.blockers and returns -EINPROGRESS. Returns 0 or another negative errno.
+ * Has a fenced job that gets no place at once wait for a place after arm. What it uses can't leave
+ * VRAM until then: if the user's share doesn't allow that, and the job waits for more than jobs
+ * with places, sets &pagoda_submit.blockers and returns -EINPROGRESS. Returns 0 or another negative
+ * errno.
  */
 static int submit_wait_place(struct submit_run *run)
 {
 	struct pagoda_submit *submit = run->submit;
 
+	if (submit_place_fenced(run))
+		return 0;
 	if (!pagoda_quota_hold(submit->quota, submit_pages(run)))
 		submit->blockers = submit_find_queued(run);
 	if (submit->blockers)

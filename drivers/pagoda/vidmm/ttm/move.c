@@ -370,8 +370,8 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 }
 
 /*
- * Waits for jobs that use the allocation, unless it is a victim. Returns 0; -EBUSY if the stream, or
- * the caller (@prompt), must not wait for what uses it; or another negative errno.
+ * Waits for jobs that use the allocation, unless it is a victim. Returns 0; -EBUSY if the stream,
+ * or the caller (@prompt), must not wait for what uses it; or another negative errno.
  */
 static int move_await(struct pagoda_move *m, bool prompt, struct ttm_operation_ctx *ctx)
 {
