@@ -301,7 +301,7 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_SET_PRIORITY,
 	/** @DRM_PAGODA_QUERY_MEMORY_INFO: get the client's usage and budget of a segment group */
 	DRM_PAGODA_QUERY_MEMORY_INFO,
-	/** @DRM_PAGODA_SET_RESERVATION: set how much of a group other clients' budgets leave */
+	/** @DRM_PAGODA_SET_RESERVATION: reserve bytes of a segment group for the client's budget */
 	DRM_PAGODA_SET_RESERVATION,
 	/** @DRM_PAGODA_EVENTS: get a file from which the client reads its events */
 	DRM_PAGODA_EVENTS,
@@ -826,7 +826,7 @@ struct drm_pagoda_residency_entry {
 
 /* Flag of MAKE_RESIDENT: a failure for want of memory or room puts the client in error */
 #define DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER	(1u << 0)
-/* Flag of MAKE_RESIDENT, beside CANT_TRIM_FURTHER: any failure puts the client in error (C150) */
+/* Flag of MAKE_RESIDENT, only with CANT_TRIM_FURTHER: any failure puts the client in error */
 #define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
 /*
  * Flag of MAKE_RESIDENT: the call answers ENOMEM and does nothing if the client would want more
@@ -1261,7 +1261,7 @@ struct drm_pagoda_set_reservation {
 	__u64 reservation;
 };
 
-/** enum drm_pagoda_event_type - Events that a client reads from a file of EVENTS. */
+/** enum drm_pagoda_event_type - Events that a client reads from the file that EVENTS returned. */
 enum drm_pagoda_event_type {
 	/**
 	 * @DRM_PAGODA_EVENT_BUDGET_CHANGED: the client's budget of a group is @value bytes now,
@@ -1270,8 +1270,8 @@ enum drm_pagoda_event_type {
 	DRM_PAGODA_EVENT_BUDGET_CHANGED = 1,
 	/**
 	 * @DRM_PAGODA_EVENT_TRIM: the client wants @value bytes of a group more than its budget,
-	 * as last reported, after it wanted no more than that or the budget became smaller. It
-	 * isn't told again while it goes on to want more
+	 * as last reported, after it wanted no more than that or the budget became smaller. The
+	 * event doesn't come again while the client goes on to want more
 	 */
 	DRM_PAGODA_EVENT_TRIM = 2,
 	/**
@@ -1531,7 +1531,10 @@ enum drm_pagoda_priority {
 	DRM_PAGODA_PRIORITY_NORMAL = 0,
 	/** @DRM_PAGODA_PRIORITY_LOW: jobs go after those of NORMAL and HIGH contexts */
 	DRM_PAGODA_PRIORITY_LOW = 1,
-	/** @DRM_PAGODA_PRIORITY_HIGH: jobs go first; needs CAP_SYS_NICE, else EPERM */
+	/**
+	 * @DRM_PAGODA_PRIORITY_HIGH: jobs go before those of NORMAL and LOW contexts, but don't
+	 * interrupt a running job; needs CAP_SYS_NICE, else EPERM
+	 */
 	DRM_PAGODA_PRIORITY_HIGH = 2,
 };
 

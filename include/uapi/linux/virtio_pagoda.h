@@ -42,7 +42,7 @@
 /** VIRTIO_PAGODA_PAGE_SHIFT: log2 of the bytes of a page. */
 #define VIRTIO_PAGODA_PAGE_SHIFT	12
 #define VIRTIO_PAGODA_PAGE_SIZE		(1u << VIRTIO_PAGODA_PAGE_SHIFT)
-/** VIRTIO_PAGODA_PACKET_ALIGN: every packet starts and ends on this boundary. */
+/** VIRTIO_PAGODA_PACKET_ALIGN: packets start and end at multiples of this many bytes. */
 #define VIRTIO_PAGODA_PACKET_ALIGN	8
 
 /**
@@ -169,17 +169,20 @@ enum virtio_pagoda_queue {
 #define VIRTIO_PAGODA_MAX_ENGINES	16
 /** VIRTIO_PAGODA_MAX_BUFFER: upper bound, in bytes, of one paging buffer. */
 #define VIRTIO_PAGODA_MAX_BUFFER	(64u << 10)
-/** VIRTIO_PAGODA_MIN_BUFFER: a device must accept buffers of this many bytes. */
+/** VIRTIO_PAGODA_MIN_BUFFER: a device must accept paging buffers of up to this many bytes. */
 #define VIRTIO_PAGODA_MIN_BUFFER	4096u
 /** VIRTIO_PAGODA_MAX_VRAM: upper bound of &virtio_pagoda_config.vram_size. */
 #define VIRTIO_PAGODA_MAX_VRAM		(1ull << 40)
-/** VIRTIO_PAGODA_MAX_APERTURE_PAGES: upper bound of aperture_pages: pages of 64 GiB. */
+/** VIRTIO_PAGODA_MAX_APERTURE_PAGES: upper bound of aperture_pages: 64 GiB in all. */
 #define VIRTIO_PAGODA_MAX_APERTURE_PAGES (1ull << 24)
-/** VIRTIO_PAGODA_MAX_EXTENTS: most entries of an extent list; _PER_ANSWER: of one answer. */
+/**
+ * VIRTIO_PAGODA_MAX_EXTENTS: most entries of a list that GET_EXTENTS reads, each a range of
+ * addresses; _PER_ANSWER: most that the device returns for one request.
+ */
 #define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
 #define VIRTIO_PAGODA_MAX_EXTENTS	(1u << 18)
 
-/** VIRTIO_PAGODA_MAX_MMU_PAGES: upper bound of mmu_pages: pages of 64 GiB. */
+/** VIRTIO_PAGODA_MAX_MMU_PAGES: upper bound of mmu_pages: 64 GiB in all. */
 #define VIRTIO_PAGODA_MAX_MMU_PAGES	(1ull << 24)
 /** VIRTIO_PAGODA_MIN_VA_BITS: lower bound of &virtio_pagoda_config.va_bits, unless 0. */
 #define VIRTIO_PAGODA_MIN_VA_BITS	47
@@ -194,7 +197,7 @@ enum virtio_pagoda_queue {
 /** VIRTIO_PAGODA_MAX_SWIZZLING_RANGES: upper bound of &virtio_pagoda_config.swizzling_ranges. */
 #define VIRTIO_PAGODA_MAX_SWIZZLING_RANGES 64
 
-/** VIRTIO_PAGODA_MAX_GENERATION: last generation of aperture mappings; the next one is 1. */
+/** VIRTIO_PAGODA_MAX_GENERATION: largest number of an aperture mapping; the next one is 1. */
 #define VIRTIO_PAGODA_MAX_GENERATION	((1u << 24) - 1)
 
 /** enum virtio_pagoda_segment - Segment ids. */
@@ -323,8 +326,8 @@ enum virtio_pagoda_access {
  * struct virtio_pagoda_fault - Where and why a packet or command was refused
  * @reason: enum virtio_pagoda_fault_reason
  * @opcode: Opcode found in the packet or command
- * @offset: Byte offset of the packet from the start of the buffer; for a command the offset of
- *	the struct virtio_pagoda_command_buffer that names the command's buffer
+ * @offset: Byte offset from the start of the request's buffer: of the packet; for a command of
+ *	the struct virtio_pagoda_command_buffer that names the memory of the commands
  * @queue: Virtqueue number
  * @seqno: Number of the request with the packet or command
  * @address: Address or field value that was refused, 0 if there is none
@@ -593,16 +596,17 @@ struct virtio_pagoda_answer {
 
 /**
  * struct virtio_pagoda_extent - An entry of an extent list
- * @address: WINDOW, SWIZZLING: physical address of CPU-reachable memory. Not memory of
- *	the machine, unless the device is a part of the kernel that the driver runs in.
- *	INVALID: 0
+ * @address: WINDOW, SWIZZLING: physical address of CPU-reachable memory, which isn't memory of the
+ *	machine, unless the device is a part of the kernel that the driver runs in. INVALID: 0
  * @offset: WINDOW, INVALID: offset in VRAM of the entry's first byte; SWIZZLING: offset in the
  *	windows of all ranges, one after another, range 0 first
  * @size: Bytes
  *
- * All fields are multiples of the page size. The entries of WINDOW are sorted
- * by @offset, without gaps, and cover exactly [0, visible_size); the entries of SWIZZLING cover
- * [0, swizzling_ranges * swizzling_bytes) in the same way.
+ * WINDOW lists the VRAM that the CPU reaches, INVALID the VRAM that must not be used, SWIZZLING the
+ * windows of the swizzling ranges, in which the CPU sees tiled surfaces row by row. All fields are
+ * multiples of the page size. The entries of WINDOW are sorted by @offset, without gaps, and cover
+ * exactly [0, visible_size); the entries of SWIZZLING cover [0, swizzling_ranges * swizzling_bytes)
+ * in the same way.
  */
 struct virtio_pagoda_extent {
 	__le64 address;
@@ -658,7 +662,10 @@ struct virtio_pagoda_location {
 	__le32 reserved;
 };
 
-/* Flags of TRANSFER and SPECIAL_LOCK_TRANSFER, with WDDM's values. */
+/*
+ * Flags of TRANSFER and SPECIAL_LOCK_TRANSFER, with WDDM's values: SWIZZLE copies from linear to
+ * tiled memory, UNSWIZZLE back; START and END are in the first and the last packet of a move.
+ */
 #define VIRTIO_PAGODA_TRANSFER_SWIZZLE		(1u << 0)
 #define VIRTIO_PAGODA_TRANSFER_UNSWIZZLE	(1u << 1)
 #define VIRTIO_PAGODA_TRANSFER_START		(1u << 3)
@@ -832,7 +839,7 @@ struct virtio_pagoda_special_lock_transfer {
 	struct virtio_pagoda_tiled tiled;
 };
 
-/* Flags of VIRTUAL_TRANSFER, with WDDM's values. */
+/* Flags of VIRTUAL_TRANSFER, with WDDM's values: source, destination is mapped by 64 KiB pages. */
 #define VIRTIO_PAGODA_VIRTUAL_SRC_64K		(1u << 0)
 #define VIRTIO_PAGODA_VIRTUAL_DST_64K		(1u << 1)
 
@@ -1000,7 +1007,7 @@ enum virtio_pagoda_update_mode {
 	VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL = 2,
 };
 
-/* Flags of UPDATE_PAGE_TABLE, with WDDM's values. */
+/* Flags of UPDATE_PAGE_TABLE, with WDDM's values; see struct virtio_pagoda_update_page_table. */
 #define VIRTIO_PAGODA_UPDATE_REPEAT		(1u << 0)
 #define VIRTIO_PAGODA_UPDATE_INITIAL		(1u << 1)
 #define VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION	(1u << 2)
@@ -1232,7 +1239,7 @@ struct virtio_pagoda_map_mmu {
 	__le32 nr_runs;
 };
 
-/* Flags of NOTIFY_ALLOC, of which exactly one is set (C118). */
+/* Flags of NOTIFY_ALLOC, exactly one of them: what happens to the allocation next. */
 #define VIRTIO_PAGODA_NOTIFY_EVICTION		(1u << 0)
 #define VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP	(1u << 1)
 

@@ -52,7 +52,7 @@ enum virtio_pagoda_command_opcode {
 	VIRTIO_PAGODA_COMMAND_COUNT	/* one past the last opcode */
 };
 
-/** VIRTIO_PAGODA_COMMAND_ALIGN: every command starts and ends on this boundary. */
+/** VIRTIO_PAGODA_COMMAND_ALIGN: commands start and end at multiples of this many bytes. */
 #define VIRTIO_PAGODA_COMMAND_ALIGN	8u
 /** VIRTIO_PAGODA_MAX_COMMAND_BUFFER: most bytes of a command buffer. */
 #define VIRTIO_PAGODA_MAX_COMMAND_BUFFER (1ull << 30)
@@ -120,7 +120,7 @@ struct virtio_pagoda_fill_words {
  * struct virtio_pagoda_store - STORE: store one value, in one access
  * @command: Head; WIDE
  * @address: Address of the value, multiple of its size
- * @value: The value; without WIDE its upper half is zero
+ * @value: The value, of 8 bytes with WIDE, else of 4 bytes: then the upper 4 bytes are zero
  */
 struct virtio_pagoda_store {
 	struct virtio_pagoda_command command;
@@ -133,7 +133,7 @@ struct virtio_pagoda_store {
  * @command: Head; WIDE
  * @address: Address of the value that is read, multiple of its size
  * @value: Bits that the value read must have where @mask has ones; zero where @mask has zeros
- * @mask: Bits that are compared; without WIDE its upper half is zero
+ * @mask: Bits that are compared; without WIDE the upper 4 bytes are zero
  *
  * The fault is %VIRTIO_PAGODA_FAULT_COMPARE at @address.
  */
@@ -149,7 +149,7 @@ struct virtio_pagoda_compare {
  * @command: Head; WIDE
  * @address: Address of the value that is changed, multiple of its size; the addition is atomic
  *	towards other engines and CPUs
- * @value: The addend; without WIDE its upper half is zero
+ * @value: The addend; without WIDE the upper 4 bytes are zero
  * @result: Address at which the old value is stored, in as many bytes; 0 = not stored
  */
 struct virtio_pagoda_atomic_add {
