@@ -231,6 +231,7 @@ static int bench_tiled_way(struct bench *b, u32 tiling, u32 pitch, bool out, u64
  * are in another tile, and so in another page. A tile is used again a row later; in a wide surface
  * the CPU's caches have lost the tile by then, because tiles 64 KiB apart share few cache sets. A
  * copy tile by tile would lose cache lines of the linear side, where rows are a pitch apart.
+ * Returns 0 or a negative errno.
  */
 int pagoda_bench_tiled(struct bench *b)
 {
