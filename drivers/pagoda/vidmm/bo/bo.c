@@ -76,7 +76,8 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *to)
 }
 
 /**
- * pagoda_bo_set_resident() - Note that an allocation was made resident, or evicted on request
+ * pagoda_bo_set_resident() - Set whether an allocation is to be resident, by the client's last
+ * request
  * @bo: Allocation, already moved; reservation held
  * @resident: true: the allocation was made resident; false: a client evicted the allocation
  *
@@ -91,7 +92,10 @@ void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident)
 	if (!resident)
 		pagoda_settled_clear(bo);
 	bo->wish.trimmed = false;
-	/* Pairs with paging_let_go(): @wish.required is raised before @released is cleared. */
+	/*
+	 * This barrier pairs with that in paging_let_go(): @wish.required is raised before
+	 * @released is cleared.
+	 */
 	smp_mb();
 	if (bo->wish.resident != resident || READ_ONCE(bo->wish.released)) {
 		WRITE_ONCE(bo->wish.resident, resident);

@@ -93,7 +93,7 @@ struct pagoda_dmem_claim {
 	bool interrupted;
 };
 
-/* copy.c */
+/* copy.c: kept copies: system pages of allocations in VRAM that stay after the move to VRAM */
 int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_copies_stop(struct pagoda_vidmm *vidmm);
 const struct pagoda_bo *pagoda_copy_owner(struct ttm_buffer_object *bo);
@@ -105,7 +105,7 @@ void pagoda_copy_drop(struct pagoda_bo *bo);
 bool pagoda_copy_has_pages(const struct pagoda_bo *bo);
 void pagoda_copy_swap_notify(struct ttm_buffer_object *bo);
 
-/* dmem.c */
+/* dmem.c: limits and protection of VRAM by cgroups; the cgroup that pays for a client's work */
 int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 void pagoda_payer_end(struct pagoda_client *client);
 int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man, u32 type);
@@ -115,7 +115,7 @@ bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place);
 void pagoda_payer_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg);
 bool pagoda_payer_try_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg);
 
-/* bo.c */
+/* bo.c: create allocations, wait for them, report and account them */
 bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 				const struct pagoda_bo_params *params);
 struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
@@ -136,7 +136,7 @@ struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id);
 void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment);
 void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *to);
 
-/* lost.c */
+/* lost.c: content that a reset or a failed move lost */
 int pagoda_lost_acknowledge(struct pagoda_bo *bo);
 u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm);
 int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark);
@@ -146,7 +146,7 @@ int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_v
 int pagoda_lost_clear(struct pagoda_bo *bo);
 int pagoda_lost_settle(struct pagoda_bo *bo);
 
-/* offer.c */
+/* offer.c: offered allocations: when content may be discarded, and is */
 bool pagoda_offer_refuses(const struct pagoda_bo *bo);
 int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count);
 void pagoda_offer_allow(struct pagoda_bo **bos, u32 count);
@@ -159,11 +159,11 @@ void pagoda_offer_left_vram(struct pagoda_bo *bo);
 int pagoda_offer_drop(struct pagoda_bo *bo);
 void pagoda_offer_swap_notify(struct pagoda_bo *bo);
 
-/* victims.c */
+/* victims.c: evictions that the user asks for by debugfs */
 int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes);
 u64 pagoda_vidmm_trimmed(struct pagoda_vidmm *vidmm);
 
-/* placement.c */
+/* placement.c: TTM placements of an allocation, by what the placement is for */
 void pagoda_priority_apply(struct pagoda_bo *bo);
 /* pagoda_bo_placement_*() fill @places, of at least 4 entries, and return the number filled. */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);
@@ -173,7 +173,7 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
 
-/* place.c */
+/* place.c: bring an allocation to a placement; segment/reserve.c: pagoda_reserve_place() */
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		    struct pagoda_operation *op);

@@ -78,6 +78,7 @@ static int dmem_find_root(struct pagoda_vidmm *vidmm, struct dmem_cgroup_region 
 /*
  * Evicts at least @bytes of VRAM that are charged to @pool or below, if there are as many: victims
  * that the policy chooses or, only if none of these could be evicted, victims that TTM finds.
+ * Returns 0 or a negative errno.
  */
 static int dmem_reclaim_vram(struct pagoda_vidmm *vidmm, struct dmem_cgroup_pool_state *pool,
 			     u64 bytes)
@@ -203,7 +204,7 @@ void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource
 		dmem_cgroup_uncharge(pool, size);
 }
 
-/* Drops the references of a claim; its flags, such as @taken, stay. */
+/* Drops a claim's references to the cgroups' pools; its flags, such as @taken, stay. */
 void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim)
 {
 	dmem_put_pool(claim->pool);
@@ -350,7 +351,7 @@ static void payer_stop(struct pagoda_payer *payer)
 /*
  * Moves a client's thread, created if there is none, to the current task's cgroup; ends the thread
  * if that is the root cgroup, where work items run. @pool is the pool of VRAM that the cgroup has,
- * or NULL if the cgroup is above its maximum.
+ * or NULL if the cgroup is above its maximum. Returns 0 or a negative errno.
  */
 static int payer_move(struct pagoda_vidmm *vidmm, struct pagoda_payer *payer,
 		      struct dmem_cgroup_pool_state *pool)

@@ -69,7 +69,10 @@ bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
 	return pagoda_bo_is_in_vram(bo) && bo->content.epoch != pagoda_reset_epoch(bo->vidmm);
 }
 
-/* Tells the device that content was lost: a TRANSFER without size and target (C35, C192). */
+/*
+ * Tells the device that content was lost: a TRANSFER without size and target (C35, C192). Returns 0
+ * or a negative errno.
+ */
 static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 {
 	struct pagoda_paging_op op = {
@@ -84,7 +87,10 @@ static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 	return pagoda_stream_emit(txn, &op);
 }
 
-/* Returns the size of the next FILL: the rest of the range, at most PAGODA_PIECE_BYTES. */
+/*
+ * Returns how many bytes the next FILL covers: all that is left of the cursor's contiguous range,
+ * but at most PAGODA_PIECE_BYTES.
+ */
 static u64 lost_piece(const struct pagoda_vram_cursor *cur)
 {
 	return min_t(u64, cur->size, PAGODA_PIECE_BYTES);
@@ -211,11 +217,17 @@ static int lost_acknowledge(struct pagoda_bo *bo)
 
 	if (ret)
 		return -ERESTARTSYS;
-	/* Clear now: clearing content from before a reset later would set @lost once more. */
+	/*
+	 * Clear the content now: if that was left until later, content from before a reset would
+	 * set @lost again.
+	 */
 	ret = pagoda_lost_clear(bo);
 	if (!ret && READ_ONCE(bo->content.lost)) {
 		WRITE_ONCE(bo->content.lost, false);
-		/* Pairs with pagoda_bo_mark_lost(): content lost meanwhile stays marked. */
+		/*
+		 * This barrier pairs with that in pagoda_bo_mark_lost(): content that is lost
+		 * meanwhile isn't forgotten.
+		 */
 		smp_mb();
 		if (READ_ONCE(bo->content.unclean))
 			WRITE_ONCE(bo->content.lost, true);

@@ -106,6 +106,7 @@ int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
 /*
  * Fills in the place that an allocation goes to when its content is discarded: the system segment.
  * The move copies nothing and needs no pages; pages that the allocation gets later are zeros.
+ * Returns 1, the number of places.
  */
 static u32 offer_placement(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -128,8 +129,8 @@ bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to)
 }
 
 /*
- * Notes that the content is zeros from now on. Zeros are the same in rows and in tiles, so the
- * swizzling range is dropped.
+ * Has the content count as zeros from now on; what was lost or partly discarded before needn't be
+ * cleared any more. Drops the swizzling range, because zeros are the same in rows and in tiles.
  */
 static void offer_forget_content(struct pagoda_bo *bo)
 {
@@ -139,7 +140,7 @@ static void offer_forget_content(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_discarded() - Note that a move discards an allocation's content
+ * pagoda_offer_discarded() - Replace an allocation's content by zeros, because a move discards it
  * @bo: Allocation, reservation held; still in VRAM
  *
  * Has TTM zero the pages that the allocation gets later. TTM doesn't do so by itself, because after
@@ -154,8 +155,8 @@ void pagoda_offer_discarded(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_torn() - Note that a discard failed: an allocation stays in VRAM, but some of its
- * content may be gone
+ * pagoda_offer_torn() - Have an allocation cleared whose discard failed: it stays in VRAM, but some
+ * of its content may be gone
  * @bo: Allocation, reservation held
  *
  * All of the allocation is filled with zeros before the CPU or a job can access the content, and
@@ -319,7 +320,7 @@ void pagoda_offer_swap_notify(struct pagoda_bo *bo)
 		return;
 	offer_forget_content(bo);
 	atomic64_add(bo->ttm.base.size, &bo->vidmm->stats.discarded);
-	/* If this move fails, @bo has no resource until reclaim_commit() gives it one. */
+	/* If this move fails, @bo has no TTM resource until reclaim_commit() gives it one. */
 	if (pagoda_bo_move(bo, offer_placement, &ctx))
 		pagoda_bo_account(bo, NULL);
 }

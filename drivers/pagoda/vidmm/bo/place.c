@@ -13,7 +13,10 @@
  */
 #define PLACE_AGAIN	16
 
-/* Makes room for an allocation, in the order of pagoda_bo_place(), and brings it there. */
+/*
+ * Makes one attempt to bring an allocation to @placement, with room made in the order that
+ * pagoda_bo_place() describes. Returns 0 or a negative errno.
+ */
 static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
 		      struct pagoda_operation *op)
 {

@@ -46,7 +46,10 @@
  */
 #define LATE_MAX	64
 
-/* Most waits for other operations for one allocation; and microseconds of a look at victims. */
+/*
+ * Most waits, for one allocation, for operations that hold victims; and microseconds of a wait for
+ * an operation that is only looking at victims.
+ */
 #define VICTIMS_WAITS	256
 #define VICTIMS_LOOK_US	100
 
@@ -67,8 +70,8 @@ static void victims_search_init(struct victims_search *search)
 
 /*
  * Returns whether jobs of the VM that @bo is private to, which don't list @bo, used it after the
- * last use that the policy was told of. If so, tells the policy of that use. Also notes that a copy
- * of @bo is outdated (written.c) if such jobs may have written to @bo.
+ * last use that the policy was told of. If so, tells the policy of that use. If such jobs may have
+ * written to @bo, its kept copy doesn't count as equal to the content any more (written.c).
  */
 static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
@@ -123,7 +126,10 @@ struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct t
 	return bo;
 }
 
-/* Notes that the search passed over a victim whose reservation another thread holds. */
+/*
+ * Moves a victim whose reservation another thread holds from the list of tried victims to
+ * @search->held: if no other victim is left, the search waits for its reservation.
+ */
 static void victims_pass_over(struct pagoda_victims *victims, struct pagoda_bo *bo,
 			      struct victims_search *search)
 {
@@ -134,7 +140,7 @@ static void victims_pass_over(struct pagoda_victims *victims, struct pagoda_bo *
 
 /*
  * Ends a search: makes victims that are still in VRAM candidates of the policy again, and drops the
- * references that victims_next() took.
+ * references that pagoda_victims_next() took.
  */
 static void victims_put_back(struct pagoda_victims *victims, struct victims_search *search)
 {
@@ -298,9 +304,10 @@ static struct pagoda_bo *victims_of_others(struct pagoda_victims *victims,
 }
 
 /*
- * Waits for another operation, after @search has found no victim: for one that holds a victim's
- * reservation, that needs all it has in VRAM itself, or that is just looking at victims. Ends the
- * search first, so that others find the victims meanwhile. Returns false if there is none.
+ * After @search has found no victim, waits for another operation: for one that holds a victim's
+ * reservation, or that needs all it has in VRAM itself, or that is just looking at victims. Ends
+ * the search first, so that other operations find its victims meanwhile. Returns false if there is
+ * no such operation.
  */
 static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
@@ -332,7 +339,8 @@ static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *pla
 
 /*
  * Evicts the policy's next victim, or waits for an operation that holds victims; a pagoda_take_fn,
- * whose @tried is the list of a struct victims_search: pagoda_victims_place() calls it.
+ * whose @tried is the list of a struct victims_search: pagoda_victims_place() calls it. Returns
+ * false if there is neither a victim nor such an operation.
  */
 bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
 			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
