@@ -32,7 +32,7 @@ struct pagoda_memory {
 	u64 spilled;
 };
 
-/* Defined in report.c */
+/* report.c: what a client or the device uses, for ioctls, fdinfo and debugfs */
 void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
 		       struct pagoda_bo *bo, bool shared);
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client);
@@ -45,10 +45,10 @@ void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_queue(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 
-/* Defined in fdinfo.c */
+/* fdinfo.c: prints /proc/<pid>/fdinfo/<fd> */
 void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 
-/* Defined in debugfs.c */
+/* debugfs.c: creates the debugfs files */
 void pagoda_debugfs_init(struct drm_minor *minor);
 
 #endif

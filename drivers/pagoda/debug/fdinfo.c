@@ -117,7 +117,7 @@ static void fdinfo_print_engines(struct drm_printer *p, struct pagoda_device *pa
 }
 
 /**
- * pagoda_show_fdinfo() - drm_driver.show_fdinfo
+ * pagoda_show_fdinfo() - drm_driver.show_fdinfo: memory by segment, budgets, engine time, paging
  * @p: Printer
  * @file: DRM file
  *

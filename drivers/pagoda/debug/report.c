@@ -227,7 +227,10 @@ static void report_resource(struct ttm_resource *res, u32 priority, struct drm_p
 	}
 }
 
-/* Prints resources, least recently used first; under lru_lock no allocation of these is freed. */
+/*
+ * Prints resources, least recently used first. Holds lru_lock, under which no allocation whose
+ * resource is on a list is freed: @p must not sleep.
+ */
 static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 {
 	struct ttm_lru_item *item;
