@@ -119,7 +119,7 @@ static void driver_master_set(struct drm_device *drm, struct drm_file *file, boo
 
 /*
  * Cancels jobs that haven't begun before drm_release() closes the client's handles, which it does
- * before it calls driver_postclose().
+ * before it calls driver_postclose(). Returns what drm_release() returns.
  */
 static int driver_release(struct inode *inode, struct file *filp)
 {
@@ -259,7 +259,8 @@ static int device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio 
 /*
  * Prepares a sleep of the machine before processes are frozen, and ends the sleep after processes
  * were thawed. Before a hibernated image is restored, the kernel that the image replaces prepares a
- * hibernation, too: if the image can't be loaded that kernel goes on.
+ * hibernation, too: if the image can't be loaded that kernel goes on. Returns a NOTIFY_* value,
+ * with an errno if the preparation failed.
  */
 static int device_notify(struct notifier_block *nb, unsigned long event, void *data)
 {
