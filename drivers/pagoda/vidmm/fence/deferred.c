@@ -69,7 +69,7 @@ static void deferred_callback(struct dma_fence *fence, struct dma_fence_cb *call
 	pagoda_deferred_again(container_of(callback, struct pagoda_deferred, callback));
 }
 
-/* Drops the fence that the next item waited for. Called by the worker only. */
+/* Drops the fence that the next item waited for, with its callback. Called by the worker only. */
 static void deferred_drop_fence(struct pagoda_deferred *queue)
 {
 	if (!queue->fence)
@@ -351,7 +351,8 @@ VISIBLE_IF_KUNIT void pagoda_deferred_flush(struct pagoda_deferred *queue)
 }
 
 /*
- * Has the present items submitted once the dma_fences exist, signalled or not, that they wait for.
+ * Has the items that are in the queue now submitted as soon as the dma_fences that they wait for
+ * exist: without waiting until these signal.
  */
 static void deferred_hurry(struct pagoda_deferred *queue)
 {

@@ -126,7 +126,7 @@ void pagoda_awaited_leave(struct pagoda_mfence *mfence);
 /* signal.c */
 void pagoda_mfences_reap(struct work_struct *work);
 
-/* fence.c */
+/* fence.c: keep a fence's page in place; read and write a fence's value */
 int pagoda_mfence_hold(struct pagoda_mfence *mfence);
 void pagoda_mfence_unhold(struct pagoda_mfence *mfence);
 /* Callers of the functions below hold pagoda_mfence.lock. */
@@ -136,10 +136,10 @@ u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value);
 void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value);
 void pagoda_mfence_leave(struct pagoda_mfence *mfence);
 
-/* wait.c */
+/* wait.c: ends the waits whose value a fence has reached */
 void pagoda_mfence_look(struct pagoda_mfence *mfence);
 
-/* deferred.c */
+/* deferred.c: waits for the end of a run of a queue's worker */
 #if IS_ENABLED(CONFIG_KUNIT)
 void pagoda_deferred_flush(struct pagoda_deferred *queue);
 #endif

@@ -20,10 +20,10 @@
 #include "internal.h"
 #include "sync.h"
 
-/* Jiffies between two ticks of the poller, and most queues whose worker a tick runs. */
+/* Jiffies between two calls of missing_poll(), and most queues that a call looks at. */
 #define MISSING_TICK	(HZ / 100 ?: 1)
 #define MISSING_TURNS	16
-/* Longest interval between two runs of a queue's worker by the poller, in jiffies. */
+/* Longest interval, in jiffies, at which missing_poll() has a queue's worker look again. */
 #define MISSING_PATIENCE	(HZ / 20 ?: 1)
 
 static struct pagoda_missing_bucket *missing_bucket(struct pagoda_missing *missing,
@@ -67,7 +67,7 @@ static void missing_enter(struct pagoda_missing *missing, struct pagoda_deferred
 
 /*
  * Moves the first client, and its first queue, to the end of their lists. Runs the worker of that
- * queue if &pagoda_deferred.due has come.
+ * queue if &pagoda_deferred.due has come. Caller holds &pagoda_missing.lock.
  */
 static void missing_turn(struct pagoda_missing *missing)
 {
@@ -106,7 +106,10 @@ static void missing_end(struct drm_device *drm, void *data)
 	cancel_delayed_work_sync(&missing->poll);
 }
 
-/* Sets up the poller. Returns 0 or a negative errno. */
+/*
+ * Prepares the list of queues whose next item misses a point of a syncobj, and the work item that
+ * runs their workers again and again. Returns 0 or a negative errno.
+ */
 int pagoda_missing_init(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_missing *missing = drmm_kzalloc(vidmm->drm, sizeof(*missing), GFP_KERNEL);
@@ -124,9 +127,10 @@ int pagoda_missing_init(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Notes that the next item of a queue misses a point of @syncobj; NULL = misses none. The caller
- * looks for the point once more afterwards, because the point may have come before the note. Called
- * by the queue's worker only.
+ * The next item of a queue misses a point of @syncobj: has the queue's worker run when the syncobj
+ * gets a point, and again and again in case this driver isn't told. NULL: not any more. The caller
+ * looks for the point once more afterwards, because the point may have come before this call.
+ * Called by the queue's worker only.
  */
 void pagoda_missing_note(struct pagoda_deferred *queue, struct drm_syncobj *syncobj)
 {

@@ -102,7 +102,10 @@ void pagoda_mfence_take_back(struct pagoda_mfence_signal *signal)
 	signal_free(signal);
 }
 
-/* Keeps a promise: stores the value, unless the GPU has stored it. dma_fence signalling path. */
+/*
+ * Callback on the fence of the work that signals a monitored fence: stores the promised value,
+ * unless the GPU has stored it. dma_fence signalling path.
+ */
 static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callback)
 {
 	struct pagoda_mfence_signal *signal = container_of(callback, struct pagoda_mfence_signal,
@@ -171,8 +174,8 @@ static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value)
 }
 
 /*
- * Has the GPU store the value. Returns the store's fence, a reference; NULL without memory or
- * device.
+ * Has the GPU store the promised value behind all paging so far. Returns a reference to the fence
+ * of that store; NULL without memory or device.
  */
 static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal)
 {

@@ -50,7 +50,10 @@ void pagoda_mfence_look(struct pagoda_mfence *mfence)
 		wait_end(mfence, wait, -ENODEV);
 }
 
-/* Returns true if a wait belongs to a group that is over already, without this wait. */
+/*
+ * Returns true if a wait doesn't matter any more: the wait for several fences that it is part of, a
+ * struct pagoda_mfence_group, is over without it.
+ */
 static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
 {
 	const atomic_t *left = READ_ONCE(wait->left);
@@ -62,7 +65,7 @@ static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
  * Returns true if any wait, armed or not, is for a larger value than the fence has. A wait of a
  * group that is over already doesn't count. While the fence shows the maximum value, because the
  * device is being reset, the waits are compared with &pagoda_mfence.saved, the value that comes
- * back.
+ * back. Caller holds the fence's lock.
  */
 static bool mfence_is_awaited(struct pagoda_mfence *mfence)
 {
@@ -151,8 +154,9 @@ static bool wait_less(struct rb_node *a, const struct rb_node *b)
 }
 
 /*
- * Arms an initialised wait, once: &pagoda_mfence_wait.func is called when the fence has the value,
- * before this function returns if it has the value already. May be called in any context.
+ * Arms a wait; each wait is armed once, after pagoda_mfence_wait_init(). &pagoda_mfence_wait.func
+ * is called once, as soon as the fence's value is at least the wait's: before this function returns
+ * if that is so already. May be called in any context.
  */
 void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 {
