@@ -73,7 +73,10 @@ bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *
 	return !bo->vm.private_to || bo->vm.private_to == vm;
 }
 
-/* Returns whether an allocation is offered; the offer changes only with the reservation held. */
+/*
+ * Returns whether an allocation is offered: OFFER says that its content may be discarded, until
+ * RECLAIM. The offer changes only with the reservation held.
+ */
 bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
 {
 	return READ_ONCE(bo->offer.rank) != PAGODA_OFFER_NONE;
@@ -114,7 +117,8 @@ void pagoda_wish_changed(struct pagoda_bo *bo)
  * pagoda_bo_mark_lost() - Mark an allocation's content as lost
  * @bo: Allocation that the caller keeps from being freed; no lock is needed
  *
- * Imported memory is never marked: its content belongs to the exporting driver.
+ * The allocation is filled with zeros before the content is used, and the client is told of the
+ * loss. Imported memory is never marked: its content belongs to the exporting driver.
  *
  * Context: Any, including the dma_fence signalling path.
  */
@@ -134,8 +138,8 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 	 */
 	smp_store_release(&bo->content.unclean, true);
 	/*
-	 * Pairs with lost_acknowledge(), which may have cleared @lost, set above, before
-	 * @unclean was set: set @lost again.
+	 * This barrier pairs with that in lost_acknowledge(), which may have cleared @lost, set
+	 * above, before @unclean was set: set @lost again.
 	 */
 	smp_mb();
 	WRITE_ONCE(bo->content.lost, true);
@@ -144,8 +148,8 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 }
 
 /*
- * Notes that the next MAKE_RESIDENT of an allocation can't take the fast path of settled.c. The
- * caller holds the reservation.
+ * An allocation changed: the next MAKE_RESIDENT has work to do for it and can't take the fast path
+ * of settled.c. The caller holds the reservation.
  */
 void pagoda_settled_clear(struct pagoda_bo *bo)
 {

@@ -128,10 +128,10 @@ struct pagoda_budget_part {
 };
 
 /**
- * struct pagoda_budget_info - Budget of a client and a group, all in bytes
- * @budget: Bytes that the client should want at most
- * @wanted: Bytes that the client wants
- * @usage: Bytes in use
+ * struct pagoda_budget_info - Budget of a client in a segment group (local or non-local), in bytes
+ * @budget: Most bytes that the client should want
+ * @wanted: Size of the allocations that the client asked to have resident and that prefer the group
+ * @usage: Bytes of the client's allocations that are in memory of the group now
  * @reservation: Bytes that the client says it needs at least
  * @available: Largest reservation that would be accepted
  */

@@ -46,7 +46,10 @@ void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
 	kvfree(vidmm->victims);
 }
 
-/* Returns false for page tables, save areas and imports, which the policy never chooses. */
+/*
+ * Returns whether the policy may choose an allocation as a victim: not page tables, save areas and
+ * imported allocations.
+ */
 static bool victims_knows(const struct pagoda_bo *bo)
 {
 	return bo->ttm.type == ttm_bo_type_device;
@@ -74,7 +77,8 @@ void pagoda_victims_remove(struct pagoda_bo *bo)
 
 /*
  * Makes an allocation a candidate for eviction if it is in VRAM, unless &pagoda_bo.choice.keep
- * is set: then pagoda_victims_keep() makes it a candidate when @keep is cleared.
+ * is set: then pagoda_victims_keep() makes it a candidate when @keep is cleared. Caller holds
+ * pagoda_victims.lock.
  */
 void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {

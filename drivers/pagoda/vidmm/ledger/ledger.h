@@ -82,18 +82,18 @@ struct pagoda_settling {
 	u64 call;
 };
 
-/* Defined in written.c */
+/* written.c: whether an allocation in VRAM may have been written since its copy was made */
 void pagoda_copy_shared(struct pagoda_bo *bo);
 void pagoda_copy_begin(struct pagoda_bo *bo);
 bool pagoda_copy_is_clean(struct pagoda_bo *bo);
 void pagoda_copy_settle(struct pagoda_bo *bo);
 void pagoda_copy_written(struct pagoda_bo *bo);
 
-/* Defined in demand.c */
+/* demand.c: bytes that allocations need at the same time, by segment */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand);
 
-/* Defined in client.c */
+/* client.c: create a client, and drop a reference */
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm);
 void pagoda_client_put(struct pagoda_client *client);
 void pagoda_hold(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
@@ -102,7 +102,7 @@ void pagoda_hold_for(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
 		     struct pagoda_client *client);
 void pagoda_let_go(struct pagoda_vidmm *vidmm, struct pagoda_held *held);
 
-/* Defined in allocation.c */
+/* allocation.c: queries about the state of an allocation */
 struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj);
 struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo);
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm);
@@ -116,7 +116,7 @@ u32 pagoda_segment_of(const struct ttm_resource *res);
 bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo);
 void pagoda_walk_pause(void);
 
-/* Defined in candidates.c */
+/* candidates.c: tell the policy which allocations come to VRAM, leave VRAM and are used */
 int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_victims_fini(struct pagoda_vidmm *vidmm);
 void pagoda_victims_add(struct pagoda_bo *bo);
@@ -131,7 +131,7 @@ void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses
 u32 pagoda_priority_level(const struct pagoda_bo *bo);
 u32 pagoda_priority_step(const struct pagoda_bo *bo);
 
-/* Defined in settled.c */
+/* settled.c: settled allocations, which MAKE_RESIDENT only counts */
 void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch);
 bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm *vidmm,
 			   struct pagoda_client *client, bool counted);
@@ -139,13 +139,13 @@ u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bo
 void pagoda_settling_undo(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count);
 void pagoda_settling_end(struct pagoda_settling *settling);
 
-/* Defined in require.c */
+/* require.c: residency lists of clients */
 void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo);
 u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo);
 u32 pagoda_require_clients(const struct pagoda_bo *bo);
 void pagoda_require_left(struct pagoda_bo *bo, u32 group);
 
-/* Defined in waiting.c */
+/* waiting.c: allocations that wait for promotion to VRAM */
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm);
 void pagoda_promote_look(struct pagoda_bo *bo);
 void pagoda_promote_forget(struct pagoda_bo *bo);

@@ -232,8 +232,8 @@ void pagoda_quota_put(struct pagoda_quota *quota)
 }
 
 /*
- * Returns true if with @count more the user would have more than half, rounded up, of what other
- * users have left.
+ * Returns true if with @count more of a scarce thing the user would have more than half, rounded
+ * up, of what other users have left. Caller holds &pagoda_limits.lock.
  */
 static bool limits_share_is_used(const struct pagoda_limits *limits, const struct pagoda_user *user,
 				 enum pagoda_scarce scarce, u64 count)
@@ -262,7 +262,7 @@ static int quota_check(const struct pagoda_quota *quota, enum pagoda_limit limit
 
 /*
  * Adds @count to the counts of the client, the user and the device, modulo 2^64, so that -@count
- * subtracts.
+ * subtracts. Caller holds &pagoda_limits.lock.
  */
 static void quota_add(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
 {
