@@ -38,7 +38,10 @@ enum emit_step {
 	STEP_COUNT
 };
 
-/* Entries [@first, @end) that one UPDATE_PAGE_TABLE writes; @record: their record or NULL. */
+/*
+ * Entries [@first, @end) that one UPDATE_PAGE_TABLE writes; all are of @record, the allocation
+ * mapped there, or of none if @record is NULL.
+ */
 struct emit_run {
 	const struct pagoda_record *record;
 	u32 first;
@@ -187,7 +190,10 @@ static void emit_run(const struct pagoda_table *table, u32 w, const struct emit_
 	emit->emit(emit->arg, &op);
 }
 
-/* Emits the dirty words that are valid if @valid, else those that are invalid; marks them clean. */
+/*
+ * Emits updates for the dirty words (changed, but not written to the table yet) that are valid if
+ * @valid, else for those that are invalid. Afterwards these words aren't dirty.
+ */
 static void emit_dirty(struct pagoda_table *table, bool valid, const struct pagoda_emit *emit)
 {
 	u32 nr_words = pagoda_table_nr_words(table), w, index;
@@ -322,7 +328,10 @@ static bool batch_fits_windows(const struct pagoda_batch *batch)
 	return nr <= PAGODA_TABLE_WINDOWS;
 }
 
-/* Does @step for the tables of @level, in rounds of as many tables as the table windows hold. */
+/*
+ * Does @step for the tables of @level that @batch writes. Maps as many tables at a time as there
+ * are table windows in the paging space.
+ */
 static void step_by_windows(struct pagoda_batch *batch, u32 level, enum emit_step step,
 			    const struct pagoda_emit *emit)
 {
@@ -386,7 +395,10 @@ static void windows_open(struct pagoda_batch *batch, const struct pagoda_emit *e
 		pagoda_process_flush(batch->space->mmu, emit);
 }
 
-/* Makes @batch empty and all words clean; hands dropped tables to finish, to be freed. */
+/*
+ * Called when all changes of @batch were emitted: empties @batch, and hands the tables that it
+ * drops to finish, which frees them.
+ */
 static void batch_done(struct pagoda_batch *batch)
 {
 	struct pagoda_table *table, *next;

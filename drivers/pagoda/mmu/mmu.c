@@ -41,7 +41,10 @@ struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 	xa_init(&mmu->pages);
 	mutex_init(&mmu->leaving);
 	INIT_LIST_HEAD(&mmu->gone);
-	/* Steps between values all differ: no builder can encode several as a run. */
+	/*
+	 * The differences between consecutive values all differ, so no builder can encode two
+	 * entries as a run.
+	 */
 	for (i = 0; i < VIRTIO_PAGODA_PT_ENTRIES; i++)
 		mmu->scattered[i] = VIRTIO_PAGODA_PTE_VALID |
 				    (u64)(i * i + i + 1) << VIRTIO_PAGODA_PAGE_SHIFT;

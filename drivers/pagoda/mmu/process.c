@@ -108,7 +108,10 @@ static void process_written(struct pagoda_mmu *mmu, const struct pagoda_paging_o
 		mmu->args.ops->written(mmu->args.owner, op);
 }
 
-/* Has the CPU write the entries of a CPU_VIRTUAL update at once, without a buffer (C76). */
+/*
+ * Has the CPU write the entries of a CPU_VIRTUAL update at once, without a buffer (C76). Returns 0
+ * or a negative errno.
+ */
 static int process_write(struct pagoda_mmu *mmu, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = {};
