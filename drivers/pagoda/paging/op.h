@@ -280,7 +280,10 @@ struct pagoda_op_init_context {
 #define PAGODA_PTE_ADAPTER_MASK		GENMASK_ULL(16, 11)	/* bits must be 0 */
 #define PAGODA_PTE_PAGE_SIZE_SHIFT	17
 #define PAGODA_PTE_PAGE_SIZE_MASK	GENMASK_ULL(18, 17)	/* 1 = 64 KiB leaf table */
-/* WDDM's unique bit in DriverProtection; not sent to the device. */
+/*
+ * WDDM's unique bit in DriverProtection: no mapping of the same bytes may have another value. Not
+ * sent to the device.
+ */
 #define PAGODA_PROTECTION_UNIQUE	BIT_ULL(63)
 
 /**
