@@ -99,7 +99,7 @@ struct pagoda_cpu_packet {
 	const void *dst_pages;
 };
 
-/* transfer.c, aperture.c, access.c */
+/* transfer.c, aperture.c, access.c: execute one packet by the CPU; return a fault reason or 0 */
 u32 pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_fill_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu);
@@ -109,14 +109,14 @@ u32 pagoda_read_physical_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_signal_fence_execute(const struct pagoda_cpu_packet *cpu);
 
-/* virtual.c, table.c */
+/* virtual.c, table.c: execute one packet by the CPU; return a fault reason or 0 */
 u32 pagoda_virtual_transfer_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_virtual_fill_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_update_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_copy_entries_execute(const struct pagoda_cpu_packet *cpu);
 
-/* swizzle.c, context.c, notify.c, mmu.c */
+/* swizzle.c, context.c, notify.c, mmu.c: execute one packet; return a fault reason or 0 */
 u32 pagoda_special_lock_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_init_context_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_update_context_execute(const struct pagoda_cpu_packet *cpu);
