@@ -140,7 +140,10 @@ void pagoda_engines_stop(struct pagoda_engines *engines)
 	}
 	for (i = 0; i < engines->count; i++)
 		pagoda_flight_drain(&engines->engine[i].flight);
-	/* flight.work or the watchdog may still run after the last job was freed: wait for both. */
+	/*
+	 * The work item of recovery or the watchdog may still run after the last job was freed:
+	 * wait for both.
+	 */
 	for (i = 0; i < engines->count; i++) {
 		cancel_delayed_work_sync(&engines->engine[i].flight.watchdog);
 		flush_work(&engines->engine[i].flight.work);

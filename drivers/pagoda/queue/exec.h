@@ -117,11 +117,12 @@ struct pagoda_engines_args {
  * struct pagoda_exec_job - The part of a job that its submitter may use
  * @buffers: Command buffers, filled in by the caller between create and push
  * @nr_buffers: Number of command buffers
- * @mark: Set by the caller between create and push, passed to &pagoda_exec_ops.image
+ * @mark: Set by the caller between create and push, passed to &pagoda_exec_ops.image: tells whether
+ *	paging has lost content since
  * @payer: Quota that the job was charged to, for &pagoda_exec_ops.freed; set by the caller after
  *	arm. NULL = freed() isn't called
- * @fenced: The job counts as a fenced job in the quota, for &pagoda_exec_ops.freed; set by the
- *	caller after arm
+ * @fenced: The job was armed before its engine had a place for it, and counts as such in the quota;
+ *	for &pagoda_exec_ops.freed, set by the caller after arm
  * @fence: After arm: signals when the job is done; the job's reference, so callers take their own
  * @number: After arm: number of the job in its context, from 1
  */

@@ -221,16 +221,16 @@ static inline struct pagoda_exec_engine *pagoda_engine_of(struct pagoda_flight *
 	return container_of(flight, struct pagoda_exec_engine, flight);
 }
 
-/* Defined in exec_context.c */
+/* exec_context.c: drop a reference to a context; report a context's failed job */
 void pagoda_exec_context_put(struct pagoda_exec_context *context);
 void pagoda_exec_context_tell(struct pagoda_exec_context *context,
 			      const struct pagoda_exec_report *report);
 
-/* Defined in exec_job.c */
+/* exec_job.c: jobs of engines, struct pagoda_engine_job: how they end and are freed */
 void pagoda_engine_free(struct pagoda_job *core);
 void pagoda_engine_ended(struct pagoda_job *core);
 
-/* Defined in exec_places.c */
+/* exec_places.c: places of an engine, the right of a job to hold memory */
 struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
 					    struct drm_sched_entity *entity);
 void pagoda_places_fini(struct pagoda_engine_job *job);
@@ -240,7 +240,7 @@ void pagoda_places_add(struct pagoda_engine_job *job);
 void pagoda_places_pushed(struct pagoda_engine_job *job);
 void pagoda_places_remove(struct pagoda_engine_job *job);
 
-/* Defined in exec_send.c */
+/* exec_send.c: send jobs to an engine, and retire those that are done, failed or lost */
 struct dma_fence *pagoda_engine_run_job(struct drm_sched_job *sched_job);
 bool pagoda_engine_send(struct pagoda_exec_engine *engine);
 void pagoda_engine_end(struct pagoda_engine_job *job, int error);
@@ -249,12 +249,12 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			  const struct pagoda_fault *fault);
 void pagoda_engine_retired(struct pagoda_job *core);
 
-/* Defined in exec_account.c */
+/* exec_account.c: time that an engine spends on each job */
 struct pagoda_engine_job *pagoda_engine_stuck(struct pagoda_exec_engine *engine, u64 seqno);
 u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine);
 void pagoda_engine_charge(struct pagoda_flight *flight);
 
-/* Defined in exec_reset.c */
+/* exec_reset.c: recovery of an engine: its work item and its watchdog */
 void pagoda_engine_work(struct work_struct *work);
 void pagoda_engine_watchdog(struct work_struct *work);
 

@@ -34,7 +34,7 @@
 
 /* Most jiffies that a place is kept for a context that prepares a job, once other contexts ask. */
 #define PLACES_PATIENCE	2
-/* Nanoseconds of an engine's time for which an account keeps its position among the accounts. */
+/* Nanoseconds of an engine's time that an account gets before accounts behind it have a turn. */
 #define PLACES_SLICE	(5 * NSEC_PER_MSEC)
 
 static bool places_free(const struct pagoda_exec_engine *engine)
@@ -113,7 +113,10 @@ static bool slice_is_of(const struct pagoda_exec_engine *engine,
 	       engine->slice_end - account->turn[engine->index] - 1 < PLACES_SLICE;
 }
 
-/* Puts a context into engine->asking; an account that was idle is raised to the others' turn. */
+/*
+ * Puts a context among those that ask for a place, engine->asking. If the context's account was
+ * idle, its turn is raised to that of the others, so that idle time isn't saved up.
+ */
 static void asking_enter(struct pagoda_exec_context *context)
 {
 	struct pagoda_exec_engine *engine = context->engine;
@@ -131,7 +134,10 @@ static void asking_enter(struct pagoda_exec_context *context)
 	rb_add_cached(&context->asking, &engine->asking, asking_less);
 }
 
-/* Begins a slice for the context's account, if any, unless the context asked within a slice. */
+/*
+ * A context gets a place: begins a slice of time in which its account, if any, keeps its position
+ * in the order, unless the context asked within such a slice.
+ */
 static void slice_begin(struct pagoda_exec_context *context)
 {
 	struct pagoda_exec_engine *engine = context->engine;
@@ -180,7 +186,11 @@ static void grant_begin(struct pagoda_exec_context *context)
 	engine->nr_granted++;
 }
 
-/* Gives free places to the first contexts that ask; while more ask, unused grants will be ended. */
+/*
+ * Gives the free places of an engine to the first contexts that ask: to an armed job that waits for
+ * a place, or else keeps the place for the job that the context prepares next. If more contexts
+ * ask, queues the work item that ends unused grants.
+ */
 static void places_grant(struct pagoda_exec_engine *engine)
 {
 	const struct pagoda_exec_ops *ops = engine->engines->args.ops;
@@ -204,7 +214,10 @@ static void places_grant(struct pagoda_exec_engine *engine)
 		queue_delayed_work(system_dfl_wq, &engine->grants_end, PLACES_PATIENCE);
 }
 
-/* Work item: ends all unused grants, however new, and gives the places to contexts that ask. */
+/*
+ * Work item: ends all grants that haven't been used, however new, and keeps their places for the
+ * contexts that ask next.
+ */
 void pagoda_places_work(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(to_delayed_work(work),
@@ -220,7 +233,8 @@ void pagoda_places_work(struct work_struct *work)
 
 /*
  * Takes a banned or destroyed context out of engine->asking and engine->grants: ops->placed isn't
- * called for the context any more, and its job that waits for a place may run, to fail.
+ * called for the context any more, and its job that waits for a place may run, to fail. Caller
+ * holds flight.lock.
  */
 void pagoda_places_leave(struct pagoda_exec_context *context)
 {
@@ -233,7 +247,10 @@ void pagoda_places_leave(struct pagoda_exec_context *context)
 	places_grant(context->engine);
 }
 
-/* Gives a job a place, unless the job has one; doesn't check whether a place is free. */
+/*
+ * Gives a job a place of its engine, unless the job has one. Doesn't check whether a place is free.
+ * Caller holds flight.lock.
+ */
 void pagoda_places_add(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
@@ -246,7 +263,10 @@ void pagoda_places_add(struct pagoda_engine_job *job)
 	job_has_place(job);
 }
 
-/* Frees the place of a job that is done or killed; if the job waits for one, ends the wait. */
+/*
+ * Frees the place of a job that has ended, executed or not; if the job still waits for a place,
+ * ends the wait. Caller holds flight.lock.
+ */
 void pagoda_places_remove(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
@@ -338,7 +358,10 @@ bool pagoda_exec_job_place(struct pagoda_exec_job *job)
 	return may;
 }
 
-/* Returns true if the job needs no place, because the job will not be sent to the device. */
+/*
+ * Returns true if a job needs no place of the engine, because it will end without being sent to the
+ * device.
+ */
 static bool places_are_moot(const struct pagoda_engine_job *job)
 {
 	const struct pagoda_exec_context *context = job->context;
@@ -377,8 +400,12 @@ struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
 }
 
 /**
- * pagoda_exec_job_wait_place() - Let a job be armed without a place, and wait for a place then
+ * pagoda_exec_job_wait_place() - Make a job a fenced job: armed before its engine has a place for
+ * it
  * @job: Not armed
+ *
+ * Doesn't wait. When all other dependencies of the armed job have signalled, the scheduler waits
+ * until the job is one of the %PAGODA_EXEC_PLACES jobs of the engine that may hold memory.
  *
  * Context: may sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -452,7 +479,9 @@ static u32 places_collect(struct pagoda_exec_engine *engine, struct dma_fence **
 
 	spin_lock_irq(&engine->flight.lock);
 	list_for_each_entry(job, &engine->places, placed) {
-		/* Not armed yet without a fence; pairs with pagoda_exec_job_arm(). */
+		/*
+		 * Acquire: pairs with pagoda_exec_job_arm(). A job without a fence isn't armed yet.
+		 */
 		struct dma_fence *fence = smp_load_acquire(&job->base.fence);
 
 		if (!fence || count == room)
@@ -495,7 +524,10 @@ struct dma_fence *pagoda_engines_placed(struct pagoda_engines *engines)
 	return NULL;
 }
 
-/* Signals and puts job->turn; there is no other reference to the job. */
+/*
+ * Signals job->turn, the fence that a place is waited for with, and drops its reference, when the
+ * job is freed.
+ */
 void pagoda_places_fini(struct pagoda_engine_job *job)
 {
 	if (!job->turn)

@@ -34,7 +34,9 @@ static void exec_pause(struct pagoda_exec_engine *engine)
 	spin_unlock_irq(&engine->flight.lock);
 }
 
-/* Undoes exec_pause(): sends the waiting jobs, or ends those that mustn't run, in order. */
+/*
+ * Undoes exec_pause(): sends the jobs that wait, or ends those that mustn't be executed, in order.
+ */
 static void exec_go_on(struct pagoda_exec_engine *engine)
 {
 	bool kick;
@@ -51,9 +53,9 @@ static void exec_go_on(struct pagoda_exec_engine *engine)
 }
 
 /*
- * Returns true if @seqno, the last executed request by a reset's report, is possible (C188): sent,
- * not below the last acknowledged request, and right before any request that faulted. Returns false
- * if the transport didn't give all requests back, too.
+ * Returns true if @seqno, according to a reset the number of the last executed request, is possible
+ * (C188): a number that was sent, not below the last acknowledged one, and right before any request
+ * that faulted. Returns false, too, if the transport didn't give all requests back.
  */
 static bool exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
 {
@@ -294,7 +296,10 @@ static void exec_lost(struct pagoda_exec_engine *engine)
 	exec_go_on(engine);
 }
 
-/* Ends jobs that arrived since the adapter was reset, if the engine refuses jobs. */
+/*
+ * If the engine refuses jobs until the reset device is rebuilt, ends those that arrived since the
+ * reset.
+ */
 static void exec_refuse(struct pagoda_exec_engine *engine)
 {
 	mutex_lock(&engine->reset_lock);
@@ -316,7 +321,10 @@ static void exec_shut_down(struct pagoda_exec_engine *engine)
 	mutex_unlock(&engine->reset_lock);
 }
 
-/* Ends all jobs of an engine that is stopped or refuses jobs; else resets it if needed. */
+/*
+ * Work item of an engine: ends all jobs if the engine is stopped or refuses jobs; else resets the
+ * engine if that is needed.
+ */
 void pagoda_engine_work(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(work, struct pagoda_exec_engine,
@@ -479,7 +487,10 @@ void pagoda_engines_resume(struct pagoda_engines *engines)
 		spin_unlock_irq(&engine->flight.lock);
 		pagoda_flight_kick(&engine->flight, kick);
 		pagoda_flight_retire(&engine->flight);
-		/* A held engine isn't reset: do so now, if needed. Sent jobs need the watchdog. */
+		/*
+		 * An engine isn't reset while it is held: reset it now, if needed. Jobs that were
+		 * sent need the watchdog.
+		 */
 		pagoda_flight_recover(&engine->flight);
 		pagoda_flight_watch(&engine->flight);
 	}

@@ -186,7 +186,7 @@ struct pagoda_flight {
 	wait_queue_head_t drained;
 };
 
-/* Defined in flight.c */
+/* flight.c: jobs in flight of a paging queue or an engine: retire, take back, watch, drain */
 int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth);
 void pagoda_flight_fini(struct pagoda_flight *flight);
 void pagoda_flight_free_job(struct drm_sched_job *sched_job);

@@ -176,7 +176,7 @@ void pagoda_queue_ended(struct pagoda_job *core);
 void pagoda_queue_free(struct pagoda_paging_job *job);
 void pagoda_queue_reuse(struct pagoda_job *core);
 
-/* Defined in send.c */
+/* send.c: send paging buffers to the device, and retire those that are executed or failed */
 struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job);
 bool pagoda_queue_send(struct pagoda_queue *queue);
 bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
@@ -184,7 +184,7 @@ bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 void pagoda_queue_finished(struct pagoda_flight *flight, u32 count);
 void pagoda_queue_retired(struct pagoda_job *core);
 
-/* Defined in recovery.c */
+/* recovery.c: recovery from paging buffers that the device refuses, loses or doesn't finish */
 u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling);
 void pagoda_queue_resume(struct pagoda_queue *queue);
 void pagoda_queue_run_cpu(struct pagoda_queue *queue);

@@ -103,7 +103,10 @@ void pagoda_queue_visit_recent(struct pagoda_queue *queue,
 
 	spin_lock_irq(&queue->flight.lock);
 	list_for_each_entry(job, &queue->history, core.node) {
-		/* A job that leaves the history isn't reused while this reference is held. */
+		/*
+		 * This reference keeps the job, and its buffer, from being reused when the job
+		 * leaves the history.
+		 */
 		refcount_inc(&job->core.refs);
 		jobs[count++] = job;
 	}

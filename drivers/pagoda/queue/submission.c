@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submissions but for execution: their memory, their dependencies, arm, push, history.
+ * Submissions before and after their execution: memory, dependencies, arm, push, history.
  *
  * pagoda_queue_get() allocates all memory that a submission will ever need, so that nothing
  * allocates in the dma_fence signalling path. The memory but for the fences is one piece, of a page
@@ -181,7 +181,10 @@ static void pool_give(struct pagoda_queue *queue, struct pagoda_paging_job *job)
 		pagoda_queue_free(job);
 }
 
-/* Moves a job without references to the pool, or frees the job if the pool is full or gone. */
+/*
+ * Moves a paging job that has no references any more to the pool for reuse, or frees the job if the
+ * pool is full or gone.
+ */
 void pagoda_queue_reuse(struct pagoda_job *core)
 {
 	struct pagoda_paging_job *job = container_of(core, struct pagoda_paging_job, core);
