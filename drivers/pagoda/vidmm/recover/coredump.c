@@ -87,7 +87,10 @@ static struct drm_printer coredump_printer(struct pagoda_paging_text *text)
 	};
 }
 
-/* Returns the unused rest of @text, at most @size bytes of it, as an empty text of its own. */
+/*
+ * Returns the part of @text that isn't written yet, at most @size bytes, as a text of its own: what
+ * is printed there can't be longer.
+ */
 static struct pagoda_paging_text coredump_part(struct pagoda_paging_text *text, size_t size)
 {
 	size_t left = text->size - text->len;

@@ -10,11 +10,11 @@
  *	a user or a test		debugfs
  *	the machine sleeps		sleep.c; the loss of power resets the device
  *
- * All requests meet in the paging queue's recovery, which calls pagoda_reset_device() once for
- * all requests made until then, with all their reasons. A single reason that is the device's
- * fault is enough for the reset to count for the limit and to be dumped. A sleep is always a
- * reset of its own, because the rebuild after another reset uses the device: where a sleep meets
- * other requests, the sleep is left out and sleep.c requests it again.
+ * All requests come to the paging queue's recovery, which calls pagoda_reset_device() once for all
+ * requests made until then, with all their reasons. A single reason that is the device's fault is
+ * enough for the reset to count for the limit and to be dumped. A sleep is always a reset of its
+ * own, because the rebuild after another reset uses the device: if there are other requests, the
+ * sleep is left out and sleep.c requests it again.
  *
  * A device is dead if it needs more than five resets in a minute that are its own fault, or can't
  * be reset: then its engines refuse all jobs, and the CPU executes paging.
@@ -175,7 +175,10 @@ static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 	reset->blaming = reasons & BIT(PAGODA_RESET_PAGING);
 	WRITE_ONCE(reset->pending, true);
 	if (sleep) {
-		/* VRAM had no content to lose, and nothing is rebuilt until the device wakes. */
+		/*
+		 * Allocations were evicted from VRAM before the sleep, and the rebuild comes when
+		 * the device wakes.
+		 */
 		WRITE_ONCE(reset->asleep, true);
 		reset->kept_epoch = reset->kept ? pagoda_reset_epoch(vidmm) :
 						  PAGODA_RESET_KEEPS_NOTHING;
