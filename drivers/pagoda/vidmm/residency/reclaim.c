@@ -46,7 +46,8 @@ static u32 reclaim_system(struct pagoda_bo *bo, struct ttm_place *places)
 
 /*
  * Gives an allocation outside of VRAM system pages if the CPU may access the content at once
- * (C173); other allocations need no memory before they are made resident.
+ * (C173); other allocations need no memory before they are made resident. Returns 0 or a negative
+ * errno.
  */
 static int reclaim_commit(struct pagoda_bo *bo)
 {
@@ -115,7 +116,7 @@ static int reclaim_bring(struct reclaim *list, struct pagoda_bo *bo)
 
 /*
  * Makes those allocations resident that were resident when they were offered: their clients still
- * count on that (C174).
+ * count on that (C174). Returns 0 or a negative errno.
  */
 static int reclaim_bring_all(struct reclaim *list)
 {
@@ -134,7 +135,10 @@ static int reclaim_bring_all(struct reclaim *list)
 	return ret;
 }
 
-/* Has the next submission of the VM make GPU addresses of a private allocation valid again. */
+/*
+ * Has the next submission of the VM make the mappings of @bo valid again; @bo is private, that is,
+ * usable in that VM only.
+ */
 static void reclaim_show(struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;

@@ -97,7 +97,7 @@ static int residency_process_make(struct residency_list *list, struct pagoda_bo 
 
 /*
  * Evicts an allocation, unless the allocation is in the system segment, on a residency list, used
- * by a job, or to be mapped by a VM_BIND that waits (C145).
+ * by a job, or to be mapped by a VM_BIND that waits (C145). Returns 0 or a negative errno.
  */
 static int residency_process_evict(struct residency_list *list, struct pagoda_bo *bo)
 {
@@ -139,8 +139,8 @@ static int residency_process(struct residency_list *list)
 }
 
 /*
- * Notes in all allocations that they are resident, or evicted; nothing fails afterwards. Returns
- * the fence behind the paging of the list, or NULL.
+ * Sets in all allocations of a list, which were moved, that they are resident, or evicted; can't
+ * fail. Returns the fence behind the paging of the list, or NULL.
  */
 static struct dma_fence *residency_commit(struct residency_list *list)
 {
@@ -172,7 +172,11 @@ static int residency_lock_list(struct residency_list *list)
 	return ret;
 }
 
-/* Locks and moves a list: inside of the loop, because there the ww ticket may lock victims. */
+/*
+ * Locks the reservations of a list's allocations, moves the allocations, and sets *@fence to the
+ * fence of the moves. Moves within the loop of drm_exec, because there the ticket may lock victims,
+ * too. Returns 0 or a negative errno.
+ */
 static int residency_try(struct residency_list *list, struct dma_fence **fence)
 {
 	int ret = 0;
@@ -367,7 +371,10 @@ static bool residency_is_shown(struct pagoda_client *client, struct pagoda_bo *b
 	return true;
 }
 
-/* Returns whether the allocation was made resident before and is in the segment it prefers. */
+/*
+ * Returns whether the allocation was made resident before, isn't offered, and is pinned or in the
+ * segment that it prefers. The reservation is held.
+ */
 static bool residency_is_made_again(const struct pagoda_bo *bo)
 {
 	return bo->wish.resident && !pagoda_bo_is_offered(bo) &&
