@@ -82,9 +82,9 @@ unlock:
 }
 
 /*
- * Returns -ENOSPC if TTM should evict a victim and try again, -E2BIG if no eviction can help. A
- * resource for a bounce between VRAM and system memory (TTM_PL_FLAG_TEMPORARY) needs no aperture
- * address and gets none.
+ * &ttm_resource_manager_func.alloc of the aperture. Returns 0; -ENOSPC if TTM should evict a victim
+ * and try again, -E2BIG if no eviction can help, or another negative errno. A resource for a bounce
+ * between VRAM and system memory (TTM_PL_FLAG_TEMPORARY) needs no aperture address and gets none.
  */
 static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
 			  const struct ttm_place *place, struct ttm_resource **res)
@@ -117,7 +117,7 @@ static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_ob
 }
 
 /**
- * pagoda_aperture_unmapped() - Note that the UNMAP of a range was emitted
+ * pagoda_aperture_unmapped() - Keep a resource's kernel address until its UNMAP was executed
  * @res: Resource of the range, reservation held
  * @fence: Fence behind the UNMAP, or NULL
  *
@@ -147,7 +147,10 @@ static void aperture_release_work(struct work_struct *work)
 	aperture_release(container_of(work, struct pagoda_aperture_resource, work));
 }
 
-/* Leaves the release to a work item: vunmap() may sleep, the callback of a fence may not. */
+/*
+ * Fence callback: the unmap of @ares from the aperture is complete, so a work item frees the CPU
+ * mapping of its pages; vunmap() may sleep, a fence callback may not.
+ */
 static void aperture_release_later(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct pagoda_aperture_resource *ares =

@@ -186,19 +186,19 @@ struct pagoda_aperture {
 	u32 generation;
 };
 
-/* Defined in pages.c */
+/* pages.c: allocate pages for an allocation */
 int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 		       const struct ttm_operation_ctx *ctx);
 
-/* Defined in reserve.c */
+/* reserve.c: the reserve, VRAM for page tables and save areas only */
 int pagoda_reserve_init(struct pagoda_vram *vram);
 void pagoda_reserve_fini(struct pagoda_vram *vram);
 u64 pagoda_reserve_used(struct pagoda_vram *vram);
 
-/* Defined in vram_walk.c */
+/* vram_walk.c: granularity of allocations in VRAM */
 u64 pagoda_vram_chunk(const struct pagoda_device_info *info);
 
-/* Defined in window.c */
+/* window.c: CPU mappings of the visible part of VRAM */
 int pagoda_vram_map_window(struct pagoda_vidmm *vidmm);
 void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm);
 unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset);
@@ -211,11 +211,11 @@ struct pagoda_vram_resource *pagoda_vram_new_resource(void);
 struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
 #endif
 
-/* vram_owners.c */
+/* vram_owners.c: stores which resource the blocks of VRAM belong to */
 void pagoda_vram_own(struct pagoda_vram_resource *res);
 struct gpu_buddy_block *pagoda_vram_block_at(struct gpu_buddy *mm, u64 address);
 
-/* claim.c */
+/* claim.c: bytes of VRAM that other evicting operations claim */
 u64 pagoda_vram_claimed(struct pagoda_vram *vram, const struct ttm_buffer_object *bo);
 
 #endif

@@ -31,7 +31,10 @@ struct vram_range {
 	u64 end;
 };
 
-/* Position in the buddy tree, for a walk over free ranges by address under pagoda_vram.lock. */
+/*
+ * Position in the tree of the buddy allocator, for a loop over free ranges in the order of their
+ * addresses. pagoda_vram.lock is held during the loop.
+ */
 struct vram_holes {
 	struct gpu_buddy *mm;
 	struct gpu_buddy_block *leaf;
@@ -131,7 +134,10 @@ static bool vram_next_hole(struct vram_holes *holes, struct vram_range *hole)
 	return true;
 }
 
-/* Returns the start of an aligned range of @size in @hole, or U64_MAX if none fits. */
+/*
+ * Returns the lowest start, or the highest with @from_end, of an aligned range of @size in @hole;
+ * U64_MAX if none fits.
+ */
 static u64 vram_fit(struct vram_range hole, u64 size, u64 align, bool from_end)
 {
 	u64 start;
@@ -299,7 +305,7 @@ static int vram_alloc_block(struct gpu_buddy *mm, struct vram_range range, u64 s
 /*
  * Allocates exactly @size, without rounding up to a power of two. The largest power of two that
  * divides @size is tried as alignment first: that takes fewer buddy blocks and leaves no gaps
- * between allocations of equal size.
+ * between allocations of equal size. Returns 0 or a negative errno.
  */
 static int vram_alloc_contiguous(struct pagoda_vram *vram, struct gpu_buddy *mm,
 				 struct vram_range range, u64 size, u64 align, bool from_end,
@@ -327,7 +333,7 @@ static int vram_alloc_scattered(struct gpu_buddy *mm, struct vram_range range, u
 	if (range.start || range.end != mm->size)
 		flags |= GPU_BUDDY_RANGE_ALLOCATION;
 	ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, align, blocks, flags);
-	/* Try without alignment, which scattered blocks don't need. */
+	/* Try without the alignment: only a contiguous range needs it. */
 	if ((ret == -ENOSPC || ret == -EINVAL) && align > mm->chunk_size)
 		ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, mm->chunk_size,
 					     blocks, flags);
@@ -387,8 +393,9 @@ static void vram_note_free(struct pagoda_vram *vram)
 }
 
 /*
- * Returns -ENOSPC if TTM should evict a victim and try again, -E2BIG if no eviction can help.
- * ttm_resource_init() comes last, because it puts the resource on TTM's LRU lists.
+ * &ttm_resource_manager_func.alloc of VRAM. Returns 0; -ENOSPC if TTM should evict a victim and try
+ * again, -E2BIG if no eviction can help, or another negative errno. ttm_resource_init() comes last,
+ * because it puts the resource on TTM's LRU lists.
  */
 static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
 		      const struct ttm_place *place, struct ttm_resource **res)

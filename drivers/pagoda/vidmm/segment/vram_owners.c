@@ -41,7 +41,10 @@ static struct pagoda_bo *block_owner(struct gpu_buddy_block *block)
 	return pagoda_bo_of_ttm(res->base.bo);
 }
 
-/* Notes the owner of the blocks that a resource got. Called with pagoda_vram.lock held. */
+/*
+ * Stores in the blocks of a new resource that they belong to it, for block_owner(). Called with
+ * pagoda_vram.lock held.
+ */
 void pagoda_vram_own(struct pagoda_vram_resource *res)
 {
 	struct gpu_buddy_block *block;
