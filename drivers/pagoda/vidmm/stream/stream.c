@@ -25,12 +25,16 @@
 #include "internal.h"
 #include "stream.h"
 
-/* Milliseconds that a submission stays open: long for a move, short for waiters on its fence. */
+/*
+ * Milliseconds that a submission stays open while the stream is plugged: much longer than a move
+ * takes, so that moves share it; short for a thread that waits for its fence.
+ */
 #define PAGODA_PLUG_MS		10
 
 /*
  * Takes the stream's lock and starts a fence signalling section, because the thread may keep a
- * published fence from signalling: lockdep reports reclaim and waits under the lock (C24).
+ * published fence from signalling: lockdep reports reclaim and waits under the lock (C24). Returns
+ * the cookie that pagoda_stream_unlock() takes.
  */
 bool pagoda_stream_lock(struct pagoda_stream *stream)
 {
@@ -46,7 +50,7 @@ void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie)
 	dma_fence_end_signalling(cookie);
 }
 
-/* Ends the open submission by the packet that writes the fence page, and queues the submission. */
+/* Ends and queues the open submission. Caller holds the stream's lock. */
 void pagoda_stream_push(struct pagoda_stream *stream)
 {
 	struct pagoda_submission *sub = stream->open;
@@ -255,7 +259,6 @@ bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv)
 
 	dma_resv_iter_begin(&cursor, resv, DMA_RESV_USAGE_BOOKKEEP);
 	dma_resv_for_each_fence_unlocked(&cursor, fence) {
-		/* A restarted walk looks again at all fences. */
 		found = stream_is_foreign(vidmm, fence);
 		if (found)
 			break;

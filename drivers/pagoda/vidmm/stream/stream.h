@@ -127,7 +127,7 @@ struct pagoda_stream_txn {
 	bool cookie;
 };
 
-/* stream.c */
+/* stream.c: the stream, the one order of all paging operations */
 struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
 					 struct dma_resv *resv);
 int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args,
@@ -156,7 +156,7 @@ int pagoda_stream_await(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			enum dma_resv_usage usage, bool interruptible);
 int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout);
 
-/* transaction.c */
+/* transaction.c: transactions of the stream */
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			struct pagoda_bo *bo, enum pagoda_stream_waits waits, struct dma_resv *resv,
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost);

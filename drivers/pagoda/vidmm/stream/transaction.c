@@ -27,7 +27,10 @@
 #include "internal.h"
 #include "stream.h"
 
-/* Longest wait for a busy allocation; like TTM's own waits. */
+/*
+ * Longest wait until an allocation is idle that the builder answered to be busy; as long as TTM's
+ * own waits.
+ */
 #define PAGODA_BUSY_TIMEOUT	(15 * HZ)
 
 /*
@@ -46,7 +49,7 @@ static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream
 	}
 }
 
-/* Returns how many packets fit into a submission besides the packet that writes the fence page. */
+/* Returns how many packets an empty submission has room for, without the fence page's packet. */
 static u32 stream_sub_packets(const struct pagoda_submission *sub)
 {
 	return sub->priv_size / PAGODA_PAGING_MIN_PRIVATE - 1;
@@ -383,7 +386,10 @@ int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging
 	return ret;
 }
 
-/* Waits for the transaction's operations so far, and for all fences on its allocation. */
+/*
+ * Waits for the transaction's operations so far, and for all fences on its allocation. Returns 0;
+ * or -EBUSY after PAGODA_BUSY_TIMEOUT, or another negative errno.
+ */
 static int txn_wait_fences(struct pagoda_stream_txn *txn)
 {
 	long ret = 1;
@@ -397,7 +403,10 @@ static int txn_wait_fences(struct pagoda_stream_txn *txn)
 	return ret > 0 ? 0 : ret ?: -EBUSY;
 }
 
-/* Allocates a spare, if none is left, for the submission that txn_wait_idle() queued half full. */
+/*
+ * Allocates a submission for the rest of the transaction, if it has none left: txn_wait_idle()
+ * queued the open submission before it was full. Returns 0 or a negative errno.
+ */
 static int txn_get_spare(struct pagoda_stream_txn *txn)
 {
 	struct pagoda_submission *sub;
@@ -448,7 +457,10 @@ static void op_say_idle(struct pagoda_paging_op *op)
 		op->transfer.flags |= PAGODA_ALLOCATION_IS_IDLE;
 }
 
-/* Returns whether @op is a piece of a transfer, and not the last piece. */
+/*
+ * Returns whether @op is a part of a transfer that other parts have to follow without anything else
+ * in between (C28).
+ */
 static bool op_leaves_transfer(const struct pagoda_paging_op *op)
 {
 	return (op->operation == VIRTIO_PAGODA_OP_TRANSFER ||
@@ -469,7 +481,10 @@ static void stream_trace(struct pagoda_stream *stream, const struct pagoda_pagin
 			stream->open->seqno, encoded, pass);
 }
 
-/* Calls the builder once, and counts, traces and journals the packets. */
+/*
+ * Calls the builder once, and counts, traces and journals the packets. Returns the builder's
+ * result.
+ */
 static enum pagoda_build stream_build(struct pagoda_stream *stream,
 				      const struct pagoda_paging_op *op, u64 moved,
 				      struct pagoda_paging_cursor *cursor, int pass)
