@@ -18,7 +18,7 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Returns the errno that user space is told: a job that doesn't fit finds no memory. */
+/* Returns the errno that user space gets for @error: -ENOMEM for a job that doesn't fit. */
 static int submit_error(int error)
 {
 	return error == -ENOSPC ? -ENOMEM : error;
@@ -105,8 +105,8 @@ static bool submit_owns(struct pagoda_deferred *queue, struct dma_fence *fence)
 }
 
 /*
- * Frees a submission, and with it a reference to the context, which contains @queue: the caller of
- * pagoda_deferred_cancel() still has a reference.
+ * &pagoda_deferred_ops.put: frees a submission, and with it a reference to the context, which
+ * contains @queue: the caller of pagoda_deferred_cancel() still has a reference.
  */
 static void submit_put_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
@@ -140,7 +140,10 @@ static int submit_charge_held(struct pagoda_submit *submit)
 	return 0;
 }
 
-/* Queues a submission in its context; its job gets memory and a fence when the job is made. */
+/*
+ * Queues a submission in its context, where its job has neither memory nor a fence until the job is
+ * made. Returns 0 or a negative errno.
+ */
 static int submit_defer(struct pagoda_submit *submit)
 {
 	int ret = submit_charge_held(submit);
@@ -304,7 +307,10 @@ static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
 	return ret;
 }
 
-/* Accepts a submission as submit_in_turn(), after the context's queued jobs if they go first. */
+/*
+ * Accepts a submission as submit_in_turn(); if queued jobs of the context have to be armed before,
+ * has them armed and tries again. Returns 0 or a negative errno.
+ */
 static int submit_settled(struct pagoda_submit *submit, u64 *job)
 {
 	int ret;

@@ -149,7 +149,8 @@ void pagoda_closing_work(struct work_struct *work)
 }
 
 /**
- * pagoda_closing_begin_end() - Note that a client's file is being closed
+ * pagoda_closing_begin_end() - Stop unmapping allocations singly, because a client's file is being
+ * closed
  * @client: Client
  *
  * A handle that is closed from now on isn't entered into &pagoda_closing.handles, and the closing
@@ -182,7 +183,7 @@ void pagoda_closing_end(struct pagoda_client *client)
 		closing_free(handle);
 	}
 	mutex_unlock(&closing->lock);
-	/* No handle has a callback any more that queues the work. */
+	/* The handles are freed, and with them the callbacks that queue the work item. */
 	cancel_delayed_work_sync(&closing->work);
 }
 
@@ -261,7 +262,7 @@ static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo
 
 /*
  * Adds an allocation to &pagoda_closing.handles. Returns false without memory for that: then jobs
- * lose the allocation.
+ * lose the allocation. Caller holds &pagoda_closing.lock.
  */
 static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 {

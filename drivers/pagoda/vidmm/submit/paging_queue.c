@@ -39,7 +39,7 @@
 #include "paging_queue.h"
 #include "submit.h"
 
-/* Jiffies for which a request that finds no memory is repeated: without and with MUST_SUCCEED. */
+/* Jiffies for which a request that finds no memory is repeated: normally, and with MUST_SUCCEED. */
 #define PATIENCE	(HZ / 2)
 #define PATIENCE_MUST	(5 * HZ)
 
@@ -65,11 +65,11 @@ static struct paging_request *request_of(struct pagoda_deferred_item *item)
 	return container_of(item, struct paging_request, item);
 }
 
-/* ---- Requests ------------------------------------------------------------------- */
+/* ---- Requests: queued MAKE_RESIDENT and EVICT ----------------------------------- */
 
 /*
- * Undoes pagoda_offer_prevent(). Called before the point signals: a waiter may offer the
- * allocations next.
+ * Undoes pagoda_offer_prevent() for the allocations of a request. Called before the request's point
+ * signals, because a thread that waits for the point may offer the allocations next.
  */
 static void request_let_go(struct paging_request *request)
 {
@@ -152,7 +152,7 @@ static struct paging_request *request_create(struct pagoda_paging_queue *queue,
 	return NULL;
 }
 
-/* ---- The pager -------------------------------------------------------------------- */
+/* ---- The pager: worker of a paging queue ------------------------------------------ */
 
 static bool paging_lacks_memory(int error)
 {
@@ -170,6 +170,7 @@ static bool paging_is_fatal(u32 flags, bool lacks_memory)
 /*
  * Does the paging that the request asks for, on a copy of @request->bos, which callees reorder. The
  * caller has set *@fence to NULL; *@fence receives the fence of the last paging, if there is any.
+ * Returns 0 or a negative errno.
  */
 static int request_run(struct paging_request *request, struct dma_fence **fence)
 {
@@ -249,7 +250,10 @@ static void request_fail(struct paging_request *request, int error)
 
 	drm_dbg_driver(queue->vidmm->drm, "value %llu of a paging queue failed: %d\n",
 		       request->value, error);
-	/* Note the value before its point exists, for paging_queue_failed() to find the value. */
+	/*
+	 * Store the value of the failed request before its point exists: paging_queue_failed() then
+	 * finds the value for any waiter on the point.
+	 */
 	spin_lock(&queue->failures_lock);
 	queue->failures[queue->nr_failures++ % PAGODA_PAGING_FAILURES] = request->value;
 	spin_unlock(&queue->failures_lock);
@@ -468,7 +472,8 @@ struct pagoda_sync_source *pagoda_paging_queue_of(struct pagoda_client *client,
 }
 
 /**
- * pagoda_paging_queue_state() - Get the state of a paging queue
+ * pagoda_paging_queue_state() - Get a paging queue's last value, last failure, and the client's
+ * error
  * @queue: Paging queue
  * @state: Out: all members but @queue, the id, which the caller has set
  *
@@ -631,7 +636,7 @@ static void paging_let_go(const struct pagoda_paging_args *args)
 		if (pagoda_require_clients(bo))
 			continue;
 		WRITE_ONCE(bo->wish.released, true);
-		/* Pairs with pagoda_bo_set_resident(). */
+		/* This barrier pairs with that in pagoda_bo_set_resident(). */
 		smp_mb();
 		if (pagoda_require_clients(bo))
 			WRITE_ONCE(bo->wish.released, false);

@@ -103,7 +103,7 @@ void pagoda_submit_free(struct pagoda_submit *submit)
 	kfree(submit);
 }
 
-/* ---- Residency -------------------------------------------------------------- */
+/* ---- Making a job's allocations resident ------------------------------------ */
 
 /*
  * Returns 0 if an allocation that can't move before @run->op.late has signalled is used where it
@@ -160,7 +160,7 @@ static bool submit_is_bound(struct pagoda_bo *bo)
 /*
  * Replaces the lost content of the VM's private allocations by zeros. submit_place() doesn't visit
  * private allocations that didn't move, but such an allocation may show another allocation's
- * content if paging lost a fill or copy since the VM's last job.
+ * content if paging lost a fill or copy since the VM's last job. Returns 0 or a negative errno.
  */
 static int submit_clear_lost(struct submit_run *run)
 {
@@ -183,8 +183,8 @@ static int submit_clear_lost(struct submit_run *run)
 }
 
 /*
- * Returns false for an offered allocation of the residency list: until the offer is reclaimed,
- * submissions neither place nor rebind the allocation.
+ * Returns whether a submission places an allocation and makes its mappings valid: not if the
+ * residency list added the allocation and it is offered, until the offer is reclaimed.
  */
 static bool submit_uses(const struct submit_run *run, u32 index)
 {
@@ -219,7 +219,7 @@ static int submit_bring_all(struct submit_run *run)
 
 /*
  * Makes the invalid mappings of the job's allocations valid. All these allocations have been
- * placed, and stay in place while the reservations are held.
+ * placed, and stay in place while the reservations are held. Returns 0 or a negative errno.
  */
 static int submit_rebind_all(struct submit_run *run)
 {
@@ -250,7 +250,7 @@ static void submit_keep(struct submit_run *run, enum pagoda_vm_keep keep)
 /*
  * Repeats @step while it fails with -ENOMEM and pagoda_room_make() can make room: private
  * allocations of the VM may fill VRAM, and TTM evicts none of them that has mappings while
- * &pagoda_vm.keep isn't PAGODA_VM_KEEP_NOTHING.
+ * &pagoda_vm.keep isn't PAGODA_VM_KEEP_NOTHING. Returns 0 or a negative errno.
  */
 static int submit_in_room(struct submit_run *run, int (*step)(struct submit_run *run))
 {
@@ -339,7 +339,7 @@ static int submit_hide_offers(struct submit_run *run)
 
 /*
  * Makes resident all that the job needs, and makes mappings valid. Plugs the stream of paging
- * operations, so that many moves share paging buffers.
+ * operations, so that many moves share paging buffers. Returns 0 or a negative errno.
  */
 static int submit_validate(struct submit_run *run)
 {
@@ -374,7 +374,7 @@ static int submit_validate(struct submit_run *run)
 	return 0;
 }
 
-/* ---- The job ---------------------------------------------------------------- */
+/* ---- Making the job --------------------------------------------------------- */
 
 /* Returns the DRM_PAGODA_SUBMIT_* flags of an allocation, 0 if only the residency list adds it. */
 static u32 submit_flags(const struct submit_run *run, u32 index)
@@ -394,6 +394,7 @@ static bool submit_is_implicit(const struct submit_run *run, u32 index)
 
 /*
  * Adds the job's dependencies: page table updates, allocations' fences, and &pagoda_submit.syncs.
+ * Returns 0 or a negative errno.
  */
 static int submit_depend(struct submit_run *run)
 {
@@ -529,7 +530,7 @@ static void submit_push(struct submit_run *run)
 				   !submit_is_implicit(run, i) ? DMA_RESV_USAGE_BOOKKEEP :
 				   write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
 	}
-	/* From here on the job has the charge of the quota, not the submission. */
+	/* From here on the job, not the submission, gives back what was charged to the quota. */
 	run->job->payer = run->submit->quota;
 	run->job->fenced = run->submit->fenced;
 	run->submit->quota = NULL;
@@ -578,8 +579,8 @@ static int submit_locked(struct submit_run *run)
 }
 
 /*
- * Locks all reservations and makes the job inside of the drm_exec loop, in which TTM can lock
- * victims with the ticket of the drm_exec.
+ * Locks all reservations, prepares, arms and pushes the job, and unlocks, all in the drm_exec loop,
+ * so that TTM can lock victims with the ticket of the drm_exec. Returns 0 or a negative errno.
  */
 static int submit_in_vm(struct submit_run *run)
 {
@@ -608,7 +609,10 @@ static int submit_in_vm(struct submit_run *run)
 	return ret;
 }
 
-/* Makes one attempt to make the job, with pagoda_vm.lock held: no mapping is added or removed. */
+/*
+ * Makes one attempt to prepare, arm and push the job, with pagoda_vm.lock held, so that no mapping
+ * is added or removed. Returns 0 or a negative errno.
+ */
 static int submit_try(struct submit_run *run)
 {
 	const struct pagoda_submit *submit = run->submit;
@@ -673,7 +677,10 @@ int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 	}
 	if (ret)
 		return ret;
-	/* Before the signal, because a waiter may offer allocations that the job used. */
+	/*
+	 * Before the syncobjs are signalled: a thread that waits for them may offer allocations
+	 * that the job used.
+	 */
 	pagoda_closing_let_go(submit);
 	pagoda_syncs_signal(vm->vidmm, &submit->syncs, run.fence);
 	dma_fence_put(run.fence);
