@@ -127,6 +127,7 @@ static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn)
  *
  * When an operation can't be emitted, pagoda_move_undo() undoes those before it, and this function
  * waits for them: after that the destination, which TTM frees, isn't in use. The allocation stays.
+ * Returns 0 or a negative errno.
  */
 static int move_submit(struct pagoda_move *m, bool no_wait, struct dma_fence **fence)
 {
@@ -150,7 +151,10 @@ static int move_submit(struct pagoda_move *m, bool no_wait, struct dma_fence **f
 	ret = pagoda_move_run(m);
 	if (ret)
 		pagoda_move_undo(m);
-	/* The discard failed: the allocation stays in VRAM, where some content may be discarded. */
+	/*
+	 * The discard failed: the allocation stays in VRAM, and a part of its content may be
+	 * discarded.
+	 */
 	if (ret && m->steps & DISCARD && !m->kept)
 		pagoda_offer_torn(m->bo);
 	else if (ret && m->steps & DISCARD && m->torn)
@@ -219,7 +223,7 @@ static int move_reason(const struct pagoda_move *m, bool evict)
  * only the state of TTM changes.
  *
  * The tt of an allocation in VRAM needn't get zeroed pages: the next move out of VRAM overwrites
- * all.
+ * all. Returns 0 or a negative errno.
  */
 static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fence)
 {
@@ -304,7 +308,7 @@ static int move_map_cpu(struct pagoda_move *m)
 /*
  * Populates and maps the pages that the move needs, tells the device in CPU_VIRTUAL mode that
  * content leaves shared memory, and plans the copy. May allocate and wait. If it fails, the
- * allocation's mappings are still valid.
+ * allocation's mappings are still valid. Returns 0 or a negative errno.
  */
 static int move_prepare(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 {

@@ -200,7 +200,7 @@ static void prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 /*
  * Moves an allocation that the CPU is going to read to where the CPU can map it, so that no page
  * fault has to, and replaces lost content by zeros. Doesn't wait for the implicit fences: the
- * dma-buf core does.
+ * dma-buf core does. The reservation is held. Returns 0 or a negative errno.
  */
 static int prime_show(struct pagoda_bo *bo, enum dma_data_direction dir)
 {
@@ -229,7 +229,10 @@ static int prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data_directi
 	return ret;
 }
 
-/* Maps the allocation for the kernel. Pins it, because the address in @map must stay valid. */
+/*
+ * dma_buf_ops.vmap: maps the allocation for the kernel. Pins the allocation, because the address in
+ * @map must stay valid. Returns 0 or a negative errno.
+ */
 static int prime_vmap(struct dma_buf *dma_buf, struct iosys_map *map)
 {
 	struct pagoda_bo *bo = prime_bo(dma_buf);

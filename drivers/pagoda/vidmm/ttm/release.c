@@ -64,8 +64,8 @@ static void release_tell(struct pagoda_bo *bo, enum pagoda_stream_waits waits,
 }
 
 /*
- * Calls @emit with a DISCARD_CONTENT for every contiguous range of @res, which is in VRAM. Returns
- * 0 or the error of @emit.
+ * Calls @emit with a DISCARD_CONTENT for each contiguous range of @res, the allocation's place in
+ * VRAM. Returns 0 or the error of @emit.
  */
 int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg)
@@ -184,7 +184,10 @@ void pagoda_move_discard(struct pagoda_bo *bo)
 		release_unmap(bo, waits, bo->ttm.base.resv);
 }
 
-/* Releases the place of an allocation without references; @resv is held. */
+/*
+ * Tells the device that an allocation without references leaves its place, as pagoda_move_release()
+ * says. The reservation @resv is held.
+ */
 static void release_place(struct pagoda_bo *bo, struct dma_resv *resv)
 {
 	struct ttm_resource *res = bo->ttm.resource;

@@ -113,9 +113,11 @@ static void ttm_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement *
 }
 
 /*
- * Moves an allocation; or gives a new struct pagoda_copy its place; or moves a ghost, which another
- * eviction or a swap-out may find before TTM frees it. Only an allocation's content is copied. A
- * ghost's content isn't needed any more, but operations that still read it have to end before.
+ * ttm_device_funcs.move for three kinds of objects: an allocation, whose content is copied; a new
+ * struct pagoda_copy, the pages that an allocation in VRAM keeps (bo/copy.c), which gets its place;
+ * and a ghost, the old memory of a moved object, which another eviction or a swap-out may find
+ * before TTM frees it. A ghost's content isn't needed any more, but the function waits for the
+ * operations that still read that content. Returns 0 or a negative errno.
  */
 static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operation_ctx *ctx,
 		    struct ttm_resource *new_mem, struct ttm_place *hop)
@@ -248,7 +250,7 @@ static int ttm_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *res)
 	if (res->mem_type != TTM_PL_VRAM)
 		return 0;
 	if (io_mem_is_tiled(res->bo)) {
-		/* The CPU maps the window of a tiled allocation's swizzling range, not its VRAM. */
+		/* Tiled: the CPU maps the window of the swizzling range instead of VRAM. */
 		if (!pagoda_swizzle_is_shown(pagoda_bo_of_ttm(res->bo)))
 			return -EINVAL;
 	} else if (!pagoda_vram_is_visible(vidmm, res)) {
