@@ -42,7 +42,7 @@ static void object_get(enum pagoda_object kind, void *object)
 	}
 }
 
-/* Returns the object of this kind and id with a reference, or NULL. */
+/* Returns the client's object of @kind that has the id, with a reference; NULL if there is none. */
 void *pagoda_client_find(struct pagoda_client *client, enum pagoda_object kind, u32 id)
 {
 	void *object;

@@ -78,7 +78,8 @@ static int reclaim_answer(const struct drm_pagoda_array *array, const u32 *resul
 
 /*
  * Reclaims the offered allocations of a list. Ignores a failure to make GPU mappings valid again:
- * the next submission that uses such a mapping makes the mapping valid.
+ * the next submission that uses such a mapping makes the mapping valid. Returns 0 or a negative
+ * errno.
  */
 static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *list, u32 *results,
 		   bool all, struct dma_fence **fence)

@@ -56,7 +56,10 @@ int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 han
 	return ret;
 }
 
-/* Adds @fence, that of the work, to the syncobj as @out's point; NULL is a signalled fence. */
+/*
+ * Gives @out's syncobj the point, with @fence, the fence of the call's work; if @fence is NULL,
+ * with a signalled fence.
+ */
 void pagoda_point_add(struct pagoda_vidmm *vidmm, struct pagoda_out_point *out,
 		      struct dma_fence *fence)
 {

@@ -37,7 +37,10 @@ static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_m
 	return 0;
 }
 
-/* Makes a list resident that has been looked up. Other parameters as make_resident(). */
+/*
+ * Makes the allocations of @list, which were looked up, resident. @fence and @trim: as for
+ * make_resident(). Returns 0 or a negative errno.
+ */
 static int make_resident_try(struct pagoda_client *client, struct pagoda_bo_list *list,
 			     struct dma_fence **fence, u64 *trim)
 {
@@ -56,9 +59,10 @@ static int make_resident_try(struct pagoda_client *client, struct pagoda_bo_list
 }
 
 /*
- * Makes a list resident. Checks first, without reservations, whether nothing is left to do: then
- * *@fence and *@trim are unchanged. Else *@fence receives the fence of the last paging, or NULL if
- * there was none, and *@trim is set as by pagoda_residency_make().
+ * Makes a list of allocations resident. Checks first, without reservations, whether nothing is left
+ * to do: then *@fence and *@trim are unchanged. Else *@fence receives the fence of the last paging,
+ * or NULL if there was none, and *@trim is set as by pagoda_residency_make(). Returns 0 or a
+ * negative errno.
  */
 static int make_resident(struct drm_device *drm, struct drm_file *file, u32 count,
 			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)

@@ -319,7 +319,7 @@ const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS] = {
 /*
  * Refuses a struct with unknown members that aren't 0 (-E2BIG), or where the answer couldn't be
  * written (-EFAULT). drm_ioctl() would ignore such members, and would notice that the answer can't
- * be written only after the work.
+ * be written only after the work. Returns 0 if the struct is good.
  */
 static int ioctl_check_struct(unsigned int known, unsigned int cmd, char __user *arg)
 {
