@@ -231,7 +231,7 @@ static int params_read_visible(struct pagoda_vgpu_params *params)
 
 /*
  * Reads the parameters of page tables. Three levels of 9 bits don't translate 47 bits of address;
- * two levels do, because their root may have more than 512 entries.
+ * two levels do, because their root may have more than 512 entries. Returns 0 or a negative errno.
  */
 static int params_read_tables(struct pagoda_vgpu_params *params)
 {
