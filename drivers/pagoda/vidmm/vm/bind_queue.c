@@ -87,7 +87,7 @@ void pagoda_bind_job_put(struct pagoda_bind_job *job)
 	kref_put(&job->kref, job_free);
 }
 
-/* ---- The queue --------------------------------------------------------------- */
+/* ---- The queue of VM_BIND arrays --------------------------------------------- */
 
 static struct pagoda_vm *queue_vm(struct pagoda_deferred *queue)
 {
@@ -101,7 +101,8 @@ static struct pagoda_bind_job *queue_job(struct pagoda_deferred_item *item)
 
 /*
  * Applies a queued array. -ENOMEM and -EBUSY, unless @last is set, leave the array for another
- * attempt. Any other error makes the VM unusable: all queued arrays end with -ECANCELED.
+ * attempt. Any other error makes the VM unusable: all queued arrays end with -ECANCELED. Returns 0
+ * or the error.
  */
 static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool last)
 {
@@ -198,9 +199,9 @@ void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo
 	}
 }
 
-/* ---- Submitting an array ------------------------------------------------------ */
+/* ---- Submitting the array of operations of a VM_BIND call ------------------------ */
 
-/* Returns true if a fence that the array waits for doesn't exist yet or hasn't signalled. */
+/* Returns true if a fence that a VM_BIND array waits for doesn't exist yet or hasn't signalled. */
 static bool job_waits(struct pagoda_bind_job *job)
 {
 	struct dma_fence *fence;
@@ -229,7 +230,8 @@ static int job_queue(struct pagoda_vm *vm, struct pagoda_bind_job *job)
 
 /*
  * Enters an array into the plan, then queues the array if it @waits, or applies the array now. Only
- * an array that is applied changes *@fence, as pagoda_bind_run() does.
+ * an array that is applied changes *@fence, as pagoda_bind_run() does. Returns 0 or a negative
+ * errno. Caller holds pagoda_vm.lock.
  */
 static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool waits,
 		      struct dma_fence **fence)
@@ -315,9 +317,8 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
  * Context: May sleep and allocate; waits for room in the VM's queue and, if page tables find none
  * in VRAM, once for the jobs that engines have. Outside of pagoda_enter() sections and
  * reservations.
- * Return: 0; -EEXIST or -EINVAL (the plan, or driver protection that isn't unique), -ENOENT
- * (the VM was closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or
- * -ERESTARTSYS.
+ * Return: 0; -EEXIST or -EINVAL (the plan, or as pagoda_unique_check()), -ENOENT (the VM was
+ * closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or -ERESTARTSYS.
  */
 int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		       struct dma_fence **fence)

@@ -74,7 +74,7 @@ void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, boo
 }
 
 /**
- * pagoda_vm_bo_evicted() - Note that an allocation's mappings aren't in the page tables
+ * pagoda_vm_bo_evicted() - Remember that page tables don't show an allocation's mappings any more
  * @vm_bo: Mappings of the allocation in one VM; the reservation of the allocation is held
  *
  * A private allocation that isn't offered gets into &pagoda_vm.evicted: the next submission to the
@@ -95,9 +95,9 @@ void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 }
 
 /*
- * Returns true if jobs can reach an allocation by a valid mapping. Page tables and save areas have
- * none: new ones aren't in use yet, and others move only while no job of their VM is in flight.
- * The reservation is held.
+ * Returns true if jobs can reach an allocation by a valid mapping; the reservation is held. Page
+ * tables and save areas have no mappings: a new one isn't in use yet, and others move only while no
+ * job of their VM is in flight.
  */
 bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo)
 {

@@ -14,7 +14,10 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Most mappings in one batch, for which arrays with one element per mapping are allocated. */
+/*
+ * Most mappings written to page tables by one change, for which arrays of so many elements are
+ * allocated.
+ */
 #define REBIND_BATCH	1024
 
 static int rebind_grow(struct pagoda_rebind *rebind)

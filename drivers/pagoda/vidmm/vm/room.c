@@ -358,7 +358,8 @@ bool pagoda_room_await(struct dma_fence **late, int *ret)
 }
 
 /**
- * pagoda_room_again() - Wait for room for an operation that found none, once
+ * pagoda_room_again() - Wait once for jobs that may free memory, for an operation that found no
+ * room
  * @vidmm: The manager
  * @client: Client that needs room
  * @tries: Number of earlier calls for the operation, counted here; 0 before the first call

@@ -61,8 +61,9 @@ void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memo
 }
 
 /*
- * Returns true if no job of the VM is in flight, nor paging of the VM's page tables and save areas.
- * If @urgent, only jobs count: the eviction of a table then waits for the paging.
+ * Returns true if no job of the VM is in flight, nor paging of an allocation that shares the VM's
+ * reservation: page tables, save areas and private allocations. If @urgent, only jobs count: the
+ * eviction of a table then waits for the paging.
  */
 static bool vm_is_idle(struct pagoda_vm *vm, bool urgent)
 {
