@@ -7,12 +7,13 @@ SHELL := /bin/bash
 RIGS := selftests/rigs
 
 export KERNEL DESTDIR INSTALL_MOD_PATH TRACE TRACES FRAMES VRAM RIVAL FILTER CELLS SHARE FUZZ_SECONDS SOAK_SECONDS PAIRS SAMPLE LIMIT
+export N SEED LANES FILES SELFTESTS AGAIN
 
 # The rig that has the kernel that was asked for.
 RIG := $(if $(filter new,$(KERNEL)),new,stock)
 
 .DEFAULT_GOAL := help
-.PHONY: run sum check check-long quick setup modules install install-dkms uninstall-dkms kunit selftests matrix sleep debug bench simulate soak hostile fuzz lint docs clean clean-cache help
+.PHONY: run sum check check-long quick setup modules install install-dkms uninstall-dkms kunit selftests matrix sleep debug bench simulate soak hostile fuzz mutate lint docs clean clean-cache help
 
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
@@ -40,6 +41,8 @@ help:
 	@echo 'make hostile          attackers beside victims: what others lose; out/hostile.tsv; PAIRS=attacker:victim, a glob;'
 	@echo '                      SAMPLE=n of all pairs, which rotate with the commit; LIMIT=seconds of a pair'
 	@echo 'make fuzz             feed the engine and the CPU executor packets and compare them; FUZZ_SECONDS=60'
+	@echo 'make mutate           make the driver wrong in N=20 places drawn by SEED=1, and see which of them no test notices;'
+	@echo '                      out/mutants.tsv; FILES=globs, LANES=kernels at once, SELFTESTS=1: in QEMU, too'
 	@echo 'make lint             checkpatch, W=1, sparse, kernel-doc, names at the top'
 	@echo 'make docs             render DOC sections and kernel-doc; out/docs/index.html; fails on any warning'
 	@echo 'make setup            install and fetch what the others need (they do so themselves)'
@@ -108,6 +111,9 @@ hostile: setup
 
 fuzz:
 	@$(RIGS)/fuzz.sh
+
+mutate: setup
+	@$(RIGS)/mutate/mutate.py
 
 lint: setup
 	@$(RIGS)/lint.sh

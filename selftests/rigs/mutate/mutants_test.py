@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests what makes mutants and judges them. Prints nothing if all is well.
+
+A program with all its mutants in it is compiled, and each does what is said. Shell scripts are kernels whose cases pass,
+fail, complain and hang.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import draw  # noqa: E402
+import kernel  # noqa: E402
+import mutants  # noqa: E402
+
+SOURCE = r"""
+enum shape { SHAPE_ROUND = 1, SHAPE_FLAT = 8, };
+#define PART_ONE 2
+#define PART_TWO 4
+
+struct pair { int a, b; };
+
+static const int sizes[] = { 1, 2, 3 };
+static char text[64];
+
+static void lock(int *where) { strcat(text, "l"); }
+static void unlock(int *where) { strcat(text, "u"); }
+static void flush(void) { strcat(text, "f"); }
+static void note(const char *what) { strcat(text, what); }
+
+/* if (this) isn't code */
+static int work(int n, int flags)
+{
+	struct pair pair = { .a = n, .b = PART_ONE | PART_TWO };
+	int sum = 0, i;
+	int where;
+
+	lock(&where);
+	note("a");
+	unlock(&where);
+	if (n > 3 && (flags & SHAPE_FLAT || !n))
+		note("b");
+	else
+		note("c");
+	for (i = 0; i < n; i++)
+		sum += sizes[i % 3];
+	switch (n) {
+	case 1:
+		note("d");
+		break;
+	default:
+		break;
+	}
+	flush();
+	return flags ? sum + pair.b : -sum;
+}
+"""
+MAIN = r"""
+int main(int argc, char **argv)
+{
+	chosen = atoi(argv[1]);
+	printf("%d", work(1, 0));
+	printf(",%d", work(4, 8));
+	printf(",%s", text);
+	return 0;
+}
+"""
+HEAD = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <stdbool.h>\nstatic int chosen;\n" \
+    "#define PAGODA_MUTANT(n) (chosen == (n))\n"
+UNCHANGED = "-1,13,laucdflaubf"
+# What is shown of a mutant, and what the program prints then.
+WANTED = {
+    "if (n > (3 + 1) && (flags & SHAPE_FLAT || !n))": "-1,13,laucdflaucf",
+    "if (n > 3 && (flags & 0 || !n))": "-1,13,laucdflaucf",
+    "if (n > 3 && (flags & SHAPE_ROUND || !n))": "-1,13,laucdflaucf",
+    "if (!(n > 3) && (flags & SHAPE_FLAT || !n))": "-1,13,laucdflaucf",
+    "if (true && (flags & SHAPE_FLAT || !n))": UNCHANGED,
+    "if (n > 3 && (false || !n))": "-1,13,laucdflaucf",
+    "for (i = (0 + 1); i < n; i++)": "0,12,laucdflaubf",
+    "for (i = 0; i < n + 1; i++)": "-3,15,laucdflaubf",
+    "sum += sizes[i % 3 + 1];": None,
+    "return !(flags) ? sum + pair.b : -sum;": "7,-7,laucdflaubf",
+    "note(\"a\"); lock(&where);": "-1,13,alucdfalubf",
+    "struct pair pair = { .a = n, .b = 0 | PART_TWO };": "-1,11,laucdflaubf",
+    "struct pair pair = { .a = n, .b = PART_TWO | PART_TWO };": "-1,11,laucdflaubf",
+}
+
+
+class Mutants(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.found = mutants.Finder("work.c", SOURCE, mutants.Constants([SOURCE])).run()
+        cls.numbered = []
+        for mutant in sorted(cls.found, key=lambda m: m.before):
+            if not any(mutants.crosses(mutant, other) for _, other in cls.numbered):
+                cls.numbered.append((len(cls.numbered) + 1, mutant))
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        source = os.path.join(cls.folder.name, "work.c")
+        cls.program = source[:-2]
+        draw.write(source, HEAD + mutants.write(SOURCE, cls.numbered) + MAIN)
+        subprocess.run(["cc", "-w", "-o", cls.program, source], check=True)
+
+    def output(self, number):
+        done = subprocess.run([self.program, str(number)], capture_output=True, text=True, timeout=20, check=False)
+        return done.stdout
+
+    def test_none_is_active(self):
+        self.assertEqual(self.output(0), UNCHANGED)
+
+    def test_each_does_what_is_shown(self):
+        shown = {m.after: number for number, m in self.numbered}
+        for after, output in WANTED.items():
+            self.assertIn(after, shown)
+            if output:
+                self.assertEqual(self.output(shown[after]), output, after)
+
+    def test_dropped_statements(self):
+        dropped = {m.before: self.output(n) for n, m in self.numbered if m.kind in ("drop", "flush")}
+        self.assertEqual(dropped["note(\"c\");"], "-1,13,laudflaubf")
+        self.assertEqual(dropped["sum += sizes[i % 3];"], "0,6,laucdflaubf")
+        self.assertEqual(dropped["flush();"], "-1,13,laucdlaub")
+
+    def test_kinds(self):
+        self.assertEqual({m.kind for m in self.found}, set(mutants.KINDS))
+        self.assertEqual([m.before for m in self.found if m.kind == "flush"], ["flush();"])
+        self.assertEqual({m.function for m in self.found}, {"work"})
+
+    def test_lines_stay(self):
+        written = mutants.write(SOURCE, self.numbered)
+        self.assertEqual(written.count("\n"), SOURCE.count("\n"))
+        for m in self.found:
+            self.assertEqual(SOURCE.count("\n", 0, m.start) + 1, m.line)
+
+    def test_keys(self):
+        self.assertEqual(len({m.key for m in self.found}), len(self.found))
+        moved = mutants.Finder("work.c", "\n\n" + SOURCE, mutants.Constants([SOURCE])).run()
+        self.assertEqual([m.key for m in moved], [m.key for m in self.found])
+
+    def test_crossing(self):
+        drop = next(m for m in self.found if m.kind == "drop" and m.before == "note(\"a\");")
+        swaps = [m for m in self.found if m.kind == "order"]
+        self.assertEqual(len(swaps), 2)
+        self.assertTrue(mutants.crosses(*swaps))
+        self.assertFalse(mutants.crosses(drop, swaps[0]))
+
+    def test_draw(self):
+        found = {"one": self.found, "two": [m._replace(file="b.c") for m in self.found]}
+        some = draw.draw(found, "7", 20)
+        self.assertEqual(some[:12], draw.draw(found, "7", 12))
+        self.assertNotEqual(some, draw.draw(found, "8", 20))
+        self.assertEqual(sum(m.file == "b.c" for m in some), 10)
+
+    def test_whole_driver(self):
+        """Brackets of all files still match with every mutant that can be together."""
+        found = draw.find(draw.TOP, ["residency/*.c", "engine/*.c"])
+        some = list(enumerate(draw.draw(found, "1", 3000), 1))
+        self.assertGreater(len(some), 1000)
+        for path in sorted({m.file for _, m in some}):
+            text = mutants.write(draw.read(os.path.join(draw.TOP, path)), [(n, m) for n, m in some if m.file == path])
+            brackets = [t.text for t in mutants.tokens(text) if t.text in "()[]{}"]
+            self.assertEqual(len(mutants.partners(mutants.tokens(text))), len(brackets), path)
+
+    def test_what_does_not_compile(self):
+        one, two = self.found[0], next(m for m in self.found if m.function == "work" and m.line > self.found[0].line + 3)
+        built = draw.Built([one, two], (), None)
+        self.assertEqual(draw.suspects(built, {("work.c", two.line)}), {two.key})
+        self.assertEqual(draw.suspects(built, {("work.c", one.line - 1)}), {one.key, two.key})
+        self.assertEqual(draw.suspects(built, {("other.c", one.line)}), set())
+        log = "../drivers/gpu/drm/pagoda/drivers/vgpu/ring.c:12:3: error: x\nlinux/minmax.h:1:2: error: y\n" \
+            "../drivers/gpu/drm/pagoda/drivers/vgpu/vram.c:7:1: note: in expansion of macro 'min'\n"
+        self.assertEqual(draw.PLACE.findall(log), [("drivers/vgpu/ring.c", "12", "error"),
+                                                   ("drivers/vgpu/vram.c", "7", "note: in expansion")])
+
+
+class Kernels(unittest.TestCase):
+    """What a kernel prints, and what is made of it."""
+
+    def outcome(self, script):
+        machine = subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE)
+        try:
+            return kernel.Follow(machine, {}, lambda line: None).run()
+        finally:
+            machine.kill()
+            machine.wait()
+            machine.stdout.close()
+
+    def printed(self, *lines, after=""):
+        return self.outcome("cat <<'END'\n" + "\n".join(lines) + "\nEND\n" + after)
+
+    def test_passes(self):
+        done = self.printed("WARNING: of the boot", "pagoda-case: pagoda_a.one", "    ok 1 one", "pagoda-case: pagoda_a.two",
+                            "    ok 2 two", "ok 1 pagoda_a", kernel.END)
+        self.assertEqual((done.case, done.why, done.passed), (None, None, ["pagoda_a.one", "pagoda_a.two"]))
+
+    def test_fails(self):
+        done = self.printed("pagoda-case: pagoda_a.one", "pagoda-case: pagoda_a.two", "        not ok 3 gpu_virtual",
+                            "pagoda-case: pagoda_a.three", kernel.END)
+        self.assertEqual((done.case, done.why, done.passed), ("pagoda_a.two", "fails", ["pagoda_a.one"]))
+
+    def test_complains(self):
+        done = self.printed("pagoda-case: pagoda_a.one", "WARNING: CPU: 0", "    ok 1 one", kernel.END)
+        self.assertEqual((done.case, done.why), ("pagoda_a.one", "WARNING"))
+
+    def test_dies(self):
+        self.assertEqual(self.printed("pagoda-case: pagoda_a.one").why, "dies")
+        self.assertEqual(self.printed("starting").case, "boot")
+
+    def test_hangs(self):
+        asleep, kernel.ASLEEP = kernel.ASLEEP, 1
+        try:
+            done = self.printed("pagoda-case: pagoda_a.one", after="exec sleep 30\n")
+        finally:
+            kernel.ASLEEP = asleep
+        self.assertEqual((done.case, done.why), ("pagoda_a.one", "hangs"))
+
+    def test_works(self):
+        """A case that computes for longer than it may sleep isn't hung."""
+        asleep, kernel.ASLEEP = kernel.ASLEEP, 1
+        try:
+            done = self.printed("pagoda-case: pagoda_a.one", after="while ((SECONDS < 4)); do :; done\n")
+        finally:
+            kernel.ASLEEP = asleep
+        self.assertEqual(done.why, "dies")
+
+    def test_chosen_cases(self):
+        self.assertEqual(kernel.hexadecimal([0, 2, 7]), "58")
+
+
+if __name__ == "__main__":
+    load = unittest.defaultTestLoader.loadTestsFromTestCase
+    suite = unittest.TestSuite((load(Mutants), load(Kernels)))
+    done = unittest.TestResult()
+    suite.run(done)
+    for test, trace in done.failures + done.errors:
+        print(f"{test}:\n{trace}")
+    sys.exit(not done.wasSuccessful())

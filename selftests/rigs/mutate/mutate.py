@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Makes the driver and the software GPU wrong on purpose, and looks whether the tests notice: make mutate.
+
+N mutants (20) are drawn by SEED (1) evenly over the rooms, of FILES only (globs) if these are given; mutants.py says
+which kinds there are. One kernel has them all, and one of them is active (draw.py). Without a mutant every KUnit case
+has to pass; that run also says which cases reach which mutant, and only these are run with it, those of the room's own
+folder and quick ones first, in User-Mode Linux with one processor (kernel.py). The first failure, hang or complaint of
+the kernel has killed the mutant. A case that fails without a complaint is run once more, alone with the mutant: if it
+passes then, the others go on.
+
+With SELFTESTS=1 what survives is tried with the programs that touched.txt names for the file, on the stock kernel
+(programs.py). LANES kernels run at the same time (1).
+
+out/mutants.tsv has a row for each mutant: id, file, line, function, kind, before, after, verdict, seconds. Mutants that
+have a row aren't run again, whichever draw they were of; AGAIN=survived runs those again that survived.
+selftests/rigs/mutate/equivalent.tsv proves of mutants that nothing can tell them from the original.
+"""
+import json
+import os
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+
+sys.dont_write_bytecode = True
+import draw  # noqa: E402
+import kernel  # noqa: E402
+import programs  # noqa: E402
+from draw import say  # noqa: E402
+
+ROWS = os.path.join(draw.TOP, "out", "mutants.tsv")
+HEADER = ("id", "file", "line", "function", "kind", "before", "after", "verdict", "seconds")
+EQUIVALENT = os.path.join(draw.HERE, "equivalent.tsv")
+# Seconds of a case that isn't quick, and of the first cases that don't belong to the room.
+SLOW, FIRST = 1.5, 8
+BOOT_CASES = 20
+
+
+def table(path):
+    if not os.path.exists(path):
+        return []
+    with open(path) as f:
+        lines = [line.rstrip("\n").split("\t") for line in f if line.strip()]
+    return [dict(zip(lines[0], line)) for line in lines[1:]]
+
+
+class Baseline:
+    """What the kernel does without a mutant: names of cases, their seconds, those that reach a mutant by its number."""
+
+    def __init__(self, machine, note):
+        if os.path.exists(note) and os.path.getmtime(note) > os.path.getmtime(os.path.join(machine.folder, "linux")):
+            self.__dict__.update(json.loads(draw.read(note)))
+            return
+        self.cases, self.seconds, self.reached, self.unsteady = machine.cases(), {}, defaultdict(list), []
+        self.at, self.case = time.monotonic(), None
+        self.measure(machine, list(range(len(self.cases))))
+        draw.write(note, json.dumps({name: getattr(self, name) for name in ("cases", "seconds", "reached", "unsteady")}))
+
+    def measure(self, machine, numbers):
+        """Runs all cases. One that fails is run once more, by itself: failing again is the end."""
+        say(f"running {len(numbers)} cases without a mutant")
+        while numbers:
+            done = machine.run(0, numbers, {}, self.watch)
+            if not done.case:
+                break
+            number = self.cases.index(done.case)
+            say(f"{done.case} {done.why} without a mutant; once more")
+            if machine.run(0, [number], {}).case:
+                sys.exit(f"mutate: {done.case} fails without a mutant")
+            self.unsteady.append(done.case)
+            passed = {self.cases.index(case) for case in done.passed} | {number}
+            numbers = [n for n in numbers if n not in passed]
+        self.reached = {str(n): sorted(set(cases)) for n, cases in self.reached.items()}
+
+    def watch(self, line):
+        if found := kernel.CASE.search(line):
+            now = time.monotonic()
+            if self.case:
+                self.seconds[self.case] = self.seconds.get(self.case, 0) + now - self.at
+            if len(self.seconds) % 50 == 0:
+                say(f"{len(self.seconds)} of {len(self.cases)} cases")
+            self.at, self.case = now, found[1]
+        elif found := kernel.REACHED.search(line):
+            for numbers in found[2].split():
+                first, last = map(int, numbers.split("-"))
+                for n in range(first, last + 1):
+                    self.reached[n].append(found[1])
+
+
+class Judge:
+    def __init__(self, machine, built, baseline):
+        self.machine, self.built, self.baseline = machine, built, baseline
+        self.number = {case: n for n, case in enumerate(baseline.cases)}
+        self.kills = Counter(row["verdict"].split()[2].split(".")[0] for row in table(ROWS)
+                             if row["verdict"].startswith("killed by pagoda"))
+        self.folders = suite_folders()
+
+    def batches(self, mutant, reached):
+        """Lists of cases, of a kernel each: the room's quick ones, first ones of others, then what is slow."""
+        folder = {"paging/cpu": "paging", "vgpu": "virtio"}.get(draw.room_of(mutant.file)) or \
+            os.path.basename(draw.room_of(mutant.file))
+        cost = self.baseline.seconds
+        cases = sorted((c for c in reached if c in self.number and c not in self.baseline.unsteady),
+                       key=lambda c: (-self.kills[c.split(".")[0]] // 5, cost.get(c, 0)))
+        own = [c for c in cases if self.folders.get(c.split(".")[0]) == folder]
+        quick = [c for c in cases if c not in own and cost.get(c, 0) < SLOW]
+        first, spent = [], 0
+        while quick and spent < FIRST:
+            first.append(quick.pop(0))
+            spent += cost.get(first[-1], 0)
+        parts = ([c for c in own if cost.get(c, 0) < SLOW], first, [c for c in own if cost.get(c, 0) >= SLOW], quick)
+        rest = [c for c in cases if c not in own and cost.get(c, 0) >= SLOW]
+        return [part for part in (*parts, rest) if part]
+
+    def verdict(self, number, mutant):
+        reached = self.baseline.reached.get(str(number), [])
+        if not reached:
+            return "survived: no case reaches it"
+        if set(reached) == {"boot"}:
+            reached = sorted(self.number, key=lambda c: self.baseline.seconds.get(c, 0))[:BOOT_CASES]
+        once = None
+        for cases in self.batches(mutant, reached):
+            while cases:
+                done = self.machine.run(number, [self.number[c] for c in cases], self.baseline.seconds)
+                if not done.case:
+                    break
+                if done.why != "fails" or self.fails_again(number, done.case):
+                    self.kills[done.case.split(".")[0]] += 1
+                    return f"killed by {done.case}" + ("" if done.why == "fails" else f" ({done.why})")
+                once = once or done.case
+                cases = [c for c in cases if c not in done.passed and c != done.case]
+        return f"killed by {once} (not every time)" if once else "survived"
+
+    def fails_again(self, number, case):
+        return self.machine.run(number, [self.number[case]], self.baseline.seconds).case is not None
+
+
+def suite_folders():
+    """Folder of kunit/ by the name of the suite."""
+    found = {}
+    for folder, _, names in os.walk(os.path.join(draw.TOP, "kunit")):
+        for name in names:
+            if name.endswith(".c"):
+                for suite in kernel.re.findall(r'\.name = "(pagoda\w*)"', draw.read(os.path.join(folder, name))):
+                    found[suite] = os.path.basename(folder)
+    return found
+
+
+def proofs():
+    return {(row["file"], row["function"], row["before"], row["after"]) for row in table(EQUIVALENT)}
+
+
+class Rows:
+    """out/mutants.tsv."""
+
+    def __init__(self, wanted):
+        self.lock, self.start, self.wanted = threading.Lock(), time.monotonic(), wanted
+        self.rows = {row["id"]: row for row in table(ROWS)}
+        self.ran = 0
+
+    def has(self, mutant, again):
+        row = self.rows.get(mutant.key)
+        return row and not (again and row["verdict"].startswith(again))
+
+    def add(self, mutant, verdict, seconds):
+        row = dict(zip(HEADER, (mutant.key, mutant.file, str(mutant.line), mutant.function, mutant.kind, mutant.before,
+                                mutant.after, verdict, f"{seconds:.1f}")))
+        with self.lock:
+            self.ran += 1
+            self.rows[mutant.key] = row
+            # Whole, by another name first: what was interrupted leaves the old one.
+            lines = ["\t".join(HEADER)] + ["\t".join(r[name] for name in HEADER) for r in self.rows.values()]
+            draw.write(ROWS + ".new", "\n".join(lines) + "\n")
+            os.rename(ROWS + ".new", ROWS)
+            done = sum(m.key in self.rows for m in self.wanted)
+            say(f"{done}/{len(self.wanted)} {seconds:5.1f} s  {verdict}  {mutant.file}:{mutant.line} {mutant.kind}: "
+                f"{mutant.before[:90]} => {mutant.after[:90]}")
+
+
+def settle(rows, judge, queue, lock):
+    """A lane: judges mutants until none is left."""
+    while True:
+        with lock:
+            if not queue:
+                return
+            number, mutant = queue.pop(0)
+        start = time.monotonic()
+        equal = (mutant.file, mutant.function, mutant.before, mutant.after) in proofs()
+        verdict = "equivalent" if equal else judge.verdict(number, mutant)
+        rows.add(mutant, verdict, time.monotonic() - start)
+
+
+def summary(rows, drawn):
+    some = [rows.rows[m.key] for m in drawn if m.key in rows.rows]
+    kinds = Counter(row["verdict"].split()[0].rstrip(":") for row in some)
+    by_room = defaultdict(Counter)
+    for row in some:
+        by_room[draw.room_of(row["file"])][row["verdict"].split()[0].rstrip(":")] += 1
+    print("\nroom\tkilled\tsurvived\tequivalent")
+    for room, counts in sorted(by_room.items()):
+        print(f"{room}\t{counts['killed']}\t{counts['survived']}\t{counts['equivalent']}")
+    print("\nsurvived:")
+    for row in some:
+        if row["verdict"].startswith("survived"):
+            print(f"{row['file']}:{row['line']} {row['function']} {row['kind']}: {row['before']} => {row['after']}"
+                  f" [{row['verdict']}]")
+    real = kinds["killed"] + kinds["survived"]
+    seconds = sum(float(row["seconds"]) for row in some) / max(len(some), 1)
+    print(f"\n{len(some)} mutants, {seconds:.1f} s each: {kinds['killed']} killed, {kinds['survived']} survived, "
+          f"{kinds['equivalent']} equivalent; {100 * kinds['killed'] / max(real, 1):.1f} % of those that aren't "
+          "equivalent are killed")
+
+
+def main():
+    env = os.environ.get
+    count, seed, files = int(env("N") or 20), env("SEED") or "1", (env("FILES") or "").split()
+    os.makedirs(draw.OUT, exist_ok=True)
+    drawn = draw.draw(draw.find(draw.TOP, files), seed, count + count // 4 + 20)
+    built = draw.build(drawn, seed, files)
+    wanted = built.numbered()[:count]
+    machine = kernel.Kernel(built.kernel)
+    try:
+        baseline = Baseline(machine, os.path.join(draw.OUT, "baseline.json"))
+        judge, rows = Judge(machine, built, baseline), Rows([m for _, m in wanted])
+        queue, lock = [(n, m) for n, m in wanted if not rows.has(m, env("AGAIN"))], threading.Lock()
+        lanes = [threading.Thread(target=settle, args=(rows, judge, queue, lock), daemon=True)
+                 for _ in range(int(env("LANES") or 1))]
+        for lane in lanes:
+            lane.start()
+        for lane in lanes:
+            lane.join()
+    finally:
+        machine.close()
+    if env("SELFTESTS"):
+        programs.try_survivors(rows, wanted)
+    summary(rows, rows.wanted)
+
+
+if __name__ == "__main__":
+    main()
