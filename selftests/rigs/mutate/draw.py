@@ -27,7 +27,8 @@ OUT = os.path.join(TOP, "out", "mutate")
 TREE = os.path.join(OUT, "tree")
 CACHE = os.environ.get("PAGODA_CACHE") or \
     os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "pagoda")
-OWN_CACHE = os.path.join(CACHE, "mutate")
+# MUTATE_CACHE: another one in which nothing else is built.
+OWN_CACHE = os.environ.get("MUTATE_CACHE") or os.path.join(CACHE, "mutate")
 # Not built where suites run.
 LEFT_OUT = ("bench",)
 PARTS = ("Kbuild", "Kconfig", "include", "drivers", "kunit")
