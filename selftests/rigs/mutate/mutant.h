@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Included in front of every file of a kernel with mutants: which mutant is the active one. */
+/* Included in front of every file with mutants: which mutant is the active one. */
 #ifndef PAGODA_MUTANT_H
 #define PAGODA_MUTANT_H
 
 #include <linux/compiler.h>
 #include <linux/types.h>
+
+/* What a compiler may well say of code that is wrong. */
+#pragma GCC diagnostic ignored "-Wbool-compare"
+#pragma GCC diagnostic ignored "-Wbool-operation"
+#pragma GCC diagnostic ignored "-Wempty-body"
+#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
+#pragma GCC diagnostic ignored "-Wint-in-bool-context"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wparentheses"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#pragma GCC diagnostic ignored "-Wuninitialized"
 
 struct kunit_suite;
 

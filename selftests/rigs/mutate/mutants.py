@@ -475,14 +475,14 @@ def crosses(one, two):
 
 
 def write(text, chosen):
-    """The file's text with mutants in it; chosen: pairs of number and mutant."""
+    """The file's text with mutants in it; chosen: pairs of number and mutant. Its first line is a comment."""
     inserts = []
     for number, m in chosen:
         # At one place what ends comes before what begins, the inner one first; what begins, the outer one first.
         inserts.append((m.start, 1, -m.end, number, m.front))
         inserts.append((m.end, 0, -m.start, -number, m.back))
-    parts, at = [], 0
+    parts, at = [], text.index("\n")
     for position, _, _, number, insert in sorted(inserts):
         parts += [text[at:position], insert.replace("%d", str(abs(number)))]
         at = position
-    return "".join(parts + [text[at:]])
+    return "".join(['#include "mutant.h"'] + parts + [text[at:]])

@@ -15,8 +15,9 @@ sys.dont_write_bytecode = True
 import draw  # noqa: E402
 import kernel  # noqa: E402
 import mutants  # noqa: E402
+import mutate  # noqa: E402
 
-SOURCE = r"""
+SOURCE = r"""// SPDX-License-Identifier: GPL-2.0
 enum shape { SHAPE_ROUND = 1, SHAPE_FLAT = 8, };
 #define PART_ONE 2
 #define PART_TWO 4
@@ -101,6 +102,7 @@ class Mutants(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         source = os.path.join(cls.folder.name, "work.c")
         cls.program = source[:-2]
+        draw.write(os.path.join(cls.folder.name, "mutant.h"), "")
         draw.write(source, HEAD + mutants.write(SOURCE, cls.numbered) + MAIN)
         subprocess.run(["cc", "-w", "-o", cls.program, source], check=True)
 
@@ -137,7 +139,7 @@ class Mutants(unittest.TestCase):
 
     def test_keys(self):
         self.assertEqual(len({m.key for m in self.found}), len(self.found))
-        moved = mutants.Finder("work.c", "\n\n" + SOURCE, mutants.Constants([SOURCE])).run()
+        moved = mutants.Finder("work.c", "// new\n\n" + SOURCE, mutants.Constants([SOURCE])).run()
         self.assertEqual([m.key for m in moved], [m.key for m in self.found])
 
     def test_crossing(self):
@@ -230,9 +232,74 @@ class Kernels(unittest.TestCase):
         self.assertEqual(kernel.hexadecimal([0, 2, 7]), "58")
 
 
+class FakeMachine:
+    """Cases that fail with a mutant, and how often. ran: the names of what ran, a list for each kernel."""
+
+    def __init__(self, cases, fails):
+        self.cases, self.fails, self.ran = cases, dict(fails), []
+
+    def run(self, _, numbers, usual, watch=None):
+        names = [self.cases[n] for n in sorted(numbers)]
+        self.ran.append(names)
+        for n, name in enumerate(names):
+            if self.fails.get(name):
+                self.fails[name] -= 1
+                return kernel.Outcome(name, "hangs" if name.endswith("hang") else "fails", names[:n], 1.0)
+        return kernel.Outcome(None, None, names, 1.0)
+
+
+class Baseline:
+    """Case four is slow, five never reaches the mutant."""
+
+    cases = ["pagoda_far.one", "pagoda_far.hang", "pagoda_near.three", "pagoda_near.four", "pagoda_far.five"]
+    seconds = dict(zip(cases, (1, 2, 0.1, 9, 0.1)))
+    reached = {"1": ["boot"] + cases[:4]}
+    unsteady = []
+
+
+class Judging(unittest.TestCase):
+    def judge(self, **fails):
+        cases = {case.split(".")[1]: case for case in Baseline.cases}
+        machine = FakeMachine(Baseline.cases, {cases[name]: times for name, times in fails.items()})
+        mutate.ROWS, rows = os.devnull, mutate.ROWS
+        try:
+            judge = mutate.Judge(machine, None, Baseline)
+        finally:
+            mutate.ROWS = rows
+        judge.folders = {"pagoda_near": "vm", "pagoda_far": "bo"}
+        mutant = mutants.Mutant("drivers/pagoda/vidmm/vm/vm.c", 1, 1, "f", "drop", 0, 1, "", "", "", "", "k")
+        return judge.verdict(1, mutant), machine.ran
+
+    def test_survives(self):
+        verdict, ran = self.judge()
+        self.assertEqual(verdict, "survived")
+        self.assertEqual(ran, [["pagoda_near.three"], ["pagoda_far.one"], ["pagoda_near.four"], ["pagoda_far.hang"]])
+
+    def test_first_failure_ends_it(self):
+        verdict, ran = self.judge(one=9, hang=9)
+        self.assertEqual(verdict, "killed by pagoda_far.one")
+        self.assertEqual(ran, [["pagoda_near.three"], ["pagoda_far.one"], ["pagoda_far.one"]])
+
+    def test_hang_needs_no_second_look(self):
+        verdict, ran = self.judge(hang=1)
+        self.assertEqual(verdict, "killed by pagoda_far.hang (hangs)")
+        self.assertEqual(len(ran), 4)
+
+    def test_once(self):
+        self.assertEqual(self.judge(three=1)[0], "killed by pagoda_near.three (not every time)")
+        self.assertEqual(self.judge(three=1, four=2)[0], "killed by pagoda_near.four")
+
+    def test_not_reached(self):
+        Baseline.reached, reached = {}, Baseline.reached
+        try:
+            self.assertEqual(self.judge(three=1), ("survived: no case reaches it", []))
+        finally:
+            Baseline.reached = reached
+
+
 if __name__ == "__main__":
     load = unittest.defaultTestLoader.loadTestsFromTestCase
-    suite = unittest.TestSuite((load(Mutants), load(Kernels)))
+    suite = unittest.TestSuite((load(Mutants), load(Kernels), load(Judging)))
     done = unittest.TestResult()
     suite.run(done)
     for test, trace in done.failures + done.errors:
