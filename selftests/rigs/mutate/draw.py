@@ -200,10 +200,10 @@ def complaints():
 
 
 def suspects(built, places):
-    """Mutants at these lines; where there are none, those of the statement or function around them."""
+    """Mutants at these lines; where there are none, those not far in front of them."""
     left = [m for _, m in built.numbered()]
     near = {m.key for m in left for path, line in places if m.file == path and m.line <= line <= m.last_line}
-    return near or {m.key for m in left for path, line in places if m.file == path and abs(m.line - line) < 40}
+    return near or {m.key for m in left for path, line in places if m.file == path and 0 <= line - m.line < 40}
 
 
 def build(drawn, seed, files):

@@ -232,7 +232,9 @@ class Finder:
         if toks[n].text in JUMPS:
             if last > n + 1 and toks[n].text == "return":
                 self.expression(n + 1, last - 1, value=True)
-            self.drop("drop", first, last)
+            # The compiler refuses a function that ends without its value.
+            if self.text[toks[last + 1].start - 1] != "\n":
+                self.drop("drop", first, last)
             return first, last, None
         if self.is_declaration(n, last):
             if toks[n].text != "static":

@@ -125,6 +125,7 @@ class Mutants(unittest.TestCase):
         self.assertEqual(dropped["note(\"c\");"], "-1,13,laudflaubf")
         self.assertEqual(dropped["sum += sizes[i % 3];"], "0,6,laucdflaubf")
         self.assertEqual(dropped["flush();"], "-1,13,laucdlaub")
+        self.assertNotIn("return flags ? sum + pair.b : -sum;", dropped)
 
     def test_kinds(self):
         self.assertEqual({m.kind for m in self.found}, set(mutants.KINDS))
@@ -170,7 +171,8 @@ class Mutants(unittest.TestCase):
         one, two = self.found[0], next(m for m in self.found if m.function == "work" and m.line > self.found[0].line + 3)
         built = draw.Built([one, two], (), None)
         self.assertEqual(draw.suspects(built, {("work.c", two.line)}), {two.key})
-        self.assertEqual(draw.suspects(built, {("work.c", one.line - 1)}), {one.key, two.key})
+        self.assertEqual(draw.suspects(built, {("work.c", two.line - 1)}), {one.key})
+        self.assertEqual(draw.suspects(built, {("work.c", two.last_line + 1)}), {one.key, two.key})
         self.assertEqual(draw.suspects(built, {("other.c", one.line)}), set())
         log = "../drivers/gpu/drm/pagoda/drivers/vgpu/ring.c:12:3: error: x\nlinux/minmax.h:1:2: error: y\n" \
             "../drivers/gpu/drm/pagoda/drivers/vgpu/vram.c:7:1: note: in expansion of macro 'min'\n"

@@ -35,6 +35,8 @@ EQUIVALENT = os.path.join(draw.HERE, "equivalent.tsv")
 # Seconds of a case that isn't quick, and of the first cases that don't belong to the room.
 SLOW, FIRST = 1.5, 8
 BOOT_CASES = 20
+# Cases that one kernel runs without a mutant.
+CHUNK = 60
 
 
 def table(path):
@@ -49,43 +51,48 @@ class Baseline:
     """What the kernel does without a mutant: names of cases, their seconds, those that reach a mutant by its number."""
 
     def __init__(self, machine, note):
+        self.cases, self.seconds, self.reached, self.unsteady, self.done = [], {}, {}, [], 0
+        self.at, self.case, self.note = 0, None, note
         if os.path.exists(note) and os.path.getmtime(note) > os.path.getmtime(os.path.join(machine.folder, "linux")):
             self.__dict__.update(json.loads(draw.read(note)))
-            return
-        self.cases, self.seconds, self.reached, self.unsteady = machine.cases(), {}, defaultdict(list), []
-        self.at, self.case = time.monotonic(), None
-        self.measure(machine, list(range(len(self.cases))))
-        draw.write(note, json.dumps({name: getattr(self, name) for name in ("cases", "seconds", "reached", "unsteady")}))
+        self.cases = self.cases or machine.cases()
+        while self.done < len(self.cases):
+            self.measure(machine, list(range(self.done, min(self.done + CHUNK, len(self.cases)))))
 
     def measure(self, machine, numbers):
-        """Runs all cases. One that fails is run once more, by itself: failing again is the end."""
-        say(f"running {len(numbers)} cases without a mutant")
+        """Runs some cases. One that fails is run once more, by itself: failing again is the end."""
+        say(f"without a mutant: {numbers[0]} of {len(self.cases)} cases")
+        end = numbers[-1] + 1
         while numbers:
+            self.case = None
             done = machine.run(0, numbers, {}, self.watch)
             if not done.case:
                 break
-            number = self.cases.index(done.case)
+            number = self.cases.index(done.case) if done.case in self.cases else None
             say(f"{done.case} {done.why} without a mutant; once more")
-            if machine.run(0, [number], {}).case:
-                sys.exit(f"mutate: {done.case} fails without a mutant")
+            if number is None or machine.run(0, [number], {}).case:
+                sys.exit(f"mutate: {done.case} {done.why} without a mutant")
             self.unsteady.append(done.case)
             passed = {self.cases.index(case) for case in done.passed} | {number}
             numbers = [n for n in numbers if n not in passed]
-        self.reached = {str(n): sorted(set(cases)) for n, cases in self.reached.items()}
+        self.done = end
+        names = ("cases", "seconds", "reached", "unsteady", "done")
+        draw.write(self.note, json.dumps({name: getattr(self, name) for name in names}))
 
     def watch(self, line):
-        if found := kernel.CASE.search(line):
+        found = kernel.CASE.search(line)
+        if found or kernel.END in line:
             now = time.monotonic()
             if self.case:
                 self.seconds[self.case] = self.seconds.get(self.case, 0) + now - self.at
-            if len(self.seconds) % 50 == 0:
-                say(f"{len(self.seconds)} of {len(self.cases)} cases")
-            self.at, self.case = now, found[1]
+            self.at, self.case = now, found and found[1]
         elif found := kernel.REACHED.search(line):
             for numbers in found[2].split():
                 first, last = map(int, numbers.split("-"))
                 for n in range(first, last + 1):
-                    self.reached[n].append(found[1])
+                    cases = self.reached.setdefault(str(n), [])
+                    if found[1] not in cases:
+                        cases.append(found[1])
 
 
 class Judge:
