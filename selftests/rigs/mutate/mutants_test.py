@@ -265,12 +265,15 @@ class Judging(unittest.TestCase):
         machine = FakeMachine(Baseline.cases, {cases[name]: times for name, times in fails.items()})
         mutate.ROWS, rows = os.devnull, mutate.ROWS
         try:
-            judge = mutate.Judge(machine, None, Baseline)
+            judge = mutate.Judge(machine, Baseline)
         finally:
             mutate.ROWS = rows
         judge.folders = {"pagoda_near": "vm", "pagoda_far": "bo"}
         mutant = mutants.Mutant("drivers/pagoda/vidmm/vm/vm.c", 1, 1, "f", "drop", 0, 1, "", "", "", "", "k")
-        return judge.verdict(1, mutant), machine.ran
+        trial, verdict = judge.begin(1, mutant), None
+        while not verdict:
+            verdict = judge.go_on(trial)
+        return verdict, machine.ran
 
     def test_survives(self):
         verdict, ran = self.judge()

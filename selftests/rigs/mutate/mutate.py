@@ -30,10 +30,14 @@ import programs  # noqa: E402
 from draw import say  # noqa: E402
 
 ROWS = os.path.join(draw.TOP, "out", "mutants.tsv")
+# The quick cases didn't notice the mutant, and the others haven't run yet.
+OPEN = "open"
 HEADER = ("id", "file", "line", "function", "kind", "before", "after", "verdict", "seconds")
 EQUIVALENT = os.path.join(draw.HERE, "equivalent.tsv")
 # Seconds of a case that isn't quick, and of the first cases that don't belong to the room.
 SLOW, FIRST = 1.5, 8
+# So many lists of cases are run with every mutant before any longer ones are run with those that are left.
+QUICK = 2
 BOOT_CASES = 20
 # Cases that one kernel runs without a mutant.
 CHUNK = 60
@@ -95,16 +99,24 @@ class Baseline:
                         cases.append(found[1])
 
 
+class Trial:
+    """A mutant and what cases are to run with it. at: the next of these lists; once: a case that failed once."""
+
+    def __init__(self, number, mutant, batches):
+        self.number, self.mutant, self.batches = number, mutant, batches
+        self.at, self.once, self.seconds = 0, None, 0
+
+
 class Judge:
-    def __init__(self, machine, built, baseline):
-        self.machine, self.built, self.baseline = machine, built, baseline
+    def __init__(self, machine, baseline):
+        self.machine, self.baseline = machine, baseline
         self.number = {case: n for n, case in enumerate(baseline.cases)}
         self.kills = Counter(row["verdict"].split()[2].split(".")[0] for row in table(ROWS)
                              if row["verdict"].startswith("killed by pagoda"))
         self.folders = suite_folders()
 
     def batches(self, mutant, reached):
-        """Lists of cases, of a kernel each: the room's quick ones, first ones of others, then what is slow."""
+        """Five lists of cases, of a kernel each: the room's quick ones, first ones of others, then what is slow."""
         folder = {"paging/cpu": "paging", "vgpu": "virtio"}.get(draw.room_of(mutant.file)) or \
             os.path.basename(draw.room_of(mutant.file))
         cost = self.baseline.seconds
@@ -118,26 +130,39 @@ class Judge:
             spent += cost.get(first[-1], 0)
         parts = ([c for c in own if cost.get(c, 0) < SLOW], first, [c for c in own if cost.get(c, 0) >= SLOW], quick)
         rest = [c for c in cases if c not in own and cost.get(c, 0) >= SLOW]
-        return [part for part in (*parts, rest) if part]
+        return [*parts, rest]
 
-    def verdict(self, number, mutant):
+
+    def begin(self, number, mutant):
         reached = self.baseline.reached.get(str(number), [])
-        if not reached:
-            return "survived: no case reaches it"
         if set(reached) == {"boot"}:
             reached = sorted(self.number, key=lambda c: self.baseline.seconds.get(c, 0))[:BOOT_CASES]
-        once = None
-        for cases in self.batches(mutant, reached):
-            while cases:
-                done = self.machine.run(number, [self.number[c] for c in cases], self.baseline.seconds)
-                if not done.case:
-                    break
-                if done.why != "fails" or self.fails_again(number, done.case):
-                    self.kills[done.case.split(".")[0]] += 1
-                    return f"killed by {done.case}" + ("" if done.why == "fails" else f" ({done.why})")
-                once = once or done.case
-                cases = [c for c in cases if c not in done.passed and c != done.case]
-        return f"killed by {once} (not every time)" if once else "survived"
+        return Trial(number, mutant, self.batches(mutant, reached))
+
+    def go_on(self, trial):
+        """Runs the next cases of a trial: what is quick, then the rest. Returns the verdict, or None if that is open."""
+        if not any(trial.batches):
+            return "survived: no case reaches it"
+        start = time.monotonic()
+        end = QUICK if trial.at < QUICK else len(trial.batches)
+        verdict = next(filter(None, (self.batch(trial, cases) for cases in trial.batches[trial.at:end])), None)
+        trial.at = min(end, len(trial.batches))
+        trial.seconds += time.monotonic() - start
+        if verdict or trial.at < len(trial.batches):
+            return verdict
+        return f"killed by {trial.once} (not every time)" if trial.once else "survived"
+
+    def batch(self, trial, cases):
+        while cases:
+            done = self.machine.run(trial.number, [self.number[c] for c in cases], self.baseline.seconds)
+            if not done.case:
+                break
+            if done.why != "fails" or self.fails_again(trial.number, done.case):
+                self.kills[done.case.split(".")[0]] += 1
+                return f"killed by {done.case}" + ("" if done.why == "fails" else f" ({done.why})")
+            trial.once = trial.once or done.case
+            cases = [c for c in cases if c not in done.passed and c != done.case]
+        return None
 
     def fails_again(self, number, case):
         return self.machine.run(number, [self.number[case]], self.baseline.seconds).case is not None
@@ -168,7 +193,7 @@ class Rows:
 
     def has(self, mutant, again):
         row = self.rows.get(mutant.key)
-        return row and not (again and row["verdict"].startswith(again))
+        return row and row["verdict"] != OPEN and not (again and row["verdict"].startswith(again))
 
     def add(self, mutant, verdict, seconds):
         row = dict(zip(HEADER, (mutant.key, mutant.file, str(mutant.line), mutant.function, mutant.kind, mutant.before,
@@ -180,22 +205,26 @@ class Rows:
             lines = ["\t".join(HEADER)] + ["\t".join(r[name] for name in HEADER) for r in self.rows.values()]
             draw.write(ROWS + ".new", "\n".join(lines) + "\n")
             os.rename(ROWS + ".new", ROWS)
-            done = sum(m.key in self.rows for m in self.wanted)
+            done = sum(bool(self.has(m, None)) for m in self.wanted)
             say(f"{done}/{len(self.wanted)} {seconds:5.1f} s  {verdict}  {mutant.file}:{mutant.line} {mutant.kind}: "
                 f"{mutant.before[:90]} => {mutant.after[:90]}")
 
 
 def settle(rows, judge, queue, lock):
-    """A lane: judges mutants until none is left."""
+    """A lane: goes on with one trial after another until all have their verdicts."""
+    proven = proofs()
     while True:
         with lock:
             if not queue:
                 return
-            number, mutant = queue.pop(0)
-        start = time.monotonic()
-        equal = (mutant.file, mutant.function, mutant.before, mutant.after) in proofs()
-        verdict = "equivalent" if equal else judge.verdict(number, mutant)
-        rows.add(mutant, verdict, time.monotonic() - start)
+            trial = queue.pop(0)
+        mutant = trial.mutant
+        equal = (mutant.file, mutant.function, mutant.before, mutant.after) in proven
+        verdict = "equivalent" if equal else judge.go_on(trial)
+        rows.add(mutant, verdict or OPEN, trial.seconds)
+        if not verdict:
+            with lock:
+                queue.append(trial)
 
 
 def summary(rows, drawn):
@@ -204,9 +233,9 @@ def summary(rows, drawn):
     by_room = defaultdict(Counter)
     for row in some:
         by_room[draw.room_of(row["file"])][row["verdict"].split()[0].rstrip(":")] += 1
-    print("\nroom\tkilled\tsurvived\tequivalent")
+    print("\nroom\tkilled\tsurvived\tequivalent\topen")
     for room, counts in sorted(by_room.items()):
-        print(f"{room}\t{counts['killed']}\t{counts['survived']}\t{counts['equivalent']}")
+        print(f"{room}\t{counts['killed']}\t{counts['survived']}\t{counts['equivalent']}\t{counts[OPEN]}")
     print("\nsurvived:")
     for row in some:
         if row["verdict"].startswith("survived"):
@@ -215,7 +244,7 @@ def summary(rows, drawn):
     real = kinds["killed"] + kinds["survived"]
     seconds = sum(float(row["seconds"]) for row in some) / max(len(some), 1)
     print(f"\n{len(some)} mutants, {seconds:.1f} s each: {kinds['killed']} killed, {kinds['survived']} survived, "
-          f"{kinds['equivalent']} equivalent; {100 * kinds['killed'] / max(real, 1):.1f} % of those that aren't "
+          f"{kinds['equivalent']} equivalent, {kinds[OPEN]} open; {100 * kinds['killed'] / max(real, 1):.1f} % of those that aren't "
           "equivalent are killed")
 
 
@@ -229,8 +258,9 @@ def main():
     machine = kernel.Kernel(built.kernel)
     try:
         baseline = Baseline(machine, os.path.join(draw.OUT, "baseline.json"))
-        judge, rows = Judge(machine, built, baseline), Rows([m for _, m in wanted])
-        queue, lock = [(n, m) for n, m in wanted if not rows.has(m, env("AGAIN"))], threading.Lock()
+        judge, rows = Judge(machine, baseline), Rows([m for _, m in wanted])
+        queue = [judge.begin(number, mutant) for number, mutant in wanted if not rows.has(mutant, env("AGAIN"))]
+        lock = threading.Lock()
         lanes = [threading.Thread(target=settle, args=(rows, judge, queue, lock), daemon=True)
                  for _ in range(int(env("LANES") or 1))]
         for lane in lanes:
