@@ -135,8 +135,16 @@ class Mutants(unittest.TestCase):
     def test_lines_stay(self):
         written = mutants.write(SOURCE, self.numbered)
         self.assertEqual(written.count("\n"), SOURCE.count("\n"))
+        self.assertEqual(written.split("\n")[0], '#include "mutant.h"')
         for m in self.found:
             self.assertEqual(SOURCE.count("\n", 0, m.start) + 1, m.line)
+
+    def test_neighbours(self):
+        """What ends at a byte comes before what begins there, and the inner one ends first."""
+        text = "//\nabcd"
+        some = [self.found[0]._replace(start=start, end=end, front=front + "%d(", back=")")
+                for start, end, front in ((3, 5, "x"), (5, 7, "y"), (3, 7, "z"), (4, 5, "v"))]
+        self.assertEqual(mutants.write(text, list(enumerate(some, 1))).split("\n")[1], "z3(x1(av4(b))y2(cd))")
 
     def test_keys(self):
         self.assertEqual(len({m.key for m in self.found}), len(self.found))
