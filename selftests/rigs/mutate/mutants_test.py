@@ -299,7 +299,9 @@ class Judging(unittest.TestCase):
         self.assertEqual(len(ran), 4)
 
     def test_once(self):
-        self.assertEqual(self.judge(three=1)[0], "killed by pagoda_near.three (not every time)")
+        verdict, ran = self.judge(three=1)
+        self.assertEqual(verdict, "killed by pagoda_near.three (not every time)")
+        self.assertEqual(ran[:3], [["pagoda_near.three"], ["pagoda_near.three"], ["pagoda_far.one"]])
         self.assertEqual(self.judge(three=1, four=2)[0], "killed by pagoda_near.four")
 
     def test_not_reached(self):
