@@ -370,7 +370,11 @@ class Finder:
         question = self.find(first, last, ("?",))
         if question is not None:
             colon = [n for n in self.top(question, last) if toks[n].text == ":"]
-            self.condition(first, question - 1)
+            # Of a ?: b the condition is a value, too.
+            if question + 1 in colon:
+                self.expression(first, question - 1)
+            else:
+                self.condition(first, question - 1)
             if colon:
                 self.expression(question + 1, colon[-1] - 1)
                 self.expression(colon[-1] + 1, last)

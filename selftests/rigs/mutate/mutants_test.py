@@ -56,6 +56,7 @@ static int work(int n, int flags)
 		break;
 	}
 	flush();
+	sum = sum ?: 0;
 	return flags ? sum + pair.b : -sum;
 }
 """
@@ -129,6 +130,7 @@ class Mutants(unittest.TestCase):
 
     def test_kinds(self):
         self.assertEqual({m.kind for m in self.found}, set(mutants.KINDS))
+        self.assertEqual({m.kind for m in self.found if "?: 0" in m.before}, {"drop", "off_by_one"})
         self.assertEqual([m.before for m in self.found if m.kind == "flush"], ["flush();"])
         self.assertEqual({m.function for m in self.found}, {"work"})
 
