@@ -248,7 +248,7 @@ class FakeMachine:
     """Cases that fail with a mutant, and how often. ran: the names of what ran, a list for each kernel."""
 
     def __init__(self, cases, fails):
-        self.cases, self.fails, self.ran = cases, dict(fails), []
+        self.cases, self.fails, self.ran, self.why = cases, dict(fails), [], "hangs"
 
     def run(self, _, numbers, usual, watch=None):
         names = [self.cases[n] for n in sorted(numbers)]
@@ -256,7 +256,7 @@ class FakeMachine:
         for n, name in enumerate(names):
             if self.fails.get(name):
                 self.fails[name] -= 1
-                return kernel.Outcome(name, "hangs" if name.endswith("hang") else "fails", names[:n], 1.0)
+                return kernel.Outcome(name, self.why if name.endswith("hang") else "fails", names[:n], 1.0)
         return kernel.Outcome(None, None, names, 1.0)
 
 
@@ -270,9 +270,10 @@ class Baseline:
 
 
 class Judging(unittest.TestCase):
-    def judge(self, **fails):
+    def judge(self, why="hangs", **fails):
         cases = {case.split(".")[1]: case for case in Baseline.cases}
         machine = FakeMachine(Baseline.cases, {cases[name]: times for name, times in fails.items()})
+        machine.why = why
         mutate.ROWS, rows = os.devnull, mutate.ROWS
         try:
             judge = mutate.Judge(machine, Baseline)
@@ -299,6 +300,10 @@ class Judging(unittest.TestCase):
         verdict, ran = self.judge(hang=1)
         self.assertEqual(verdict, "killed by pagoda_far.hang (hangs)")
         self.assertEqual(len(ran), 4)
+
+    def test_complaint_about_time_needs_one(self):
+        self.assertEqual(self.judge(hang=1, why="WARNING")[0], "killed by pagoda_far.hang (WARNING)")
+        self.assertEqual(self.judge(hang=1, why="rcu: stall")[0], "killed by pagoda_far.hang (not every time)")
 
     def test_once(self):
         verdict, ran = self.judge(three=1)

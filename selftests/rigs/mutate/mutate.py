@@ -6,8 +6,8 @@ N mutants (20) are drawn by SEED (1) evenly over the rooms, of FILES only (globs
 which kinds there are. One kernel has them all, and one of them is active (draw.py). Without a mutant every KUnit case
 has to pass; that run also says which cases reach which mutant, and only these are run with it, those of the room's own
 folder and quick ones first, in User-Mode Linux with one processor (kernel.py). The first failure, hang or complaint of
-the kernel has killed the mutant. A case that fails without a complaint is run once more, alone with the mutant: if it
-passes then, the others go on.
+the kernel has killed the mutant. A case that fails without a complaint, or with one about time, is run once more, alone
+with the mutant: if it passes then, the others go on.
 
 With SELFTESTS=1 what survives is tried with the programs that touched.txt names for the file, on the stock kernel
 (programs.py). LANES kernels run at the same time (1).
@@ -36,6 +36,8 @@ HEADER = ("id", "file", "line", "function", "kind", "before", "after", "verdict"
 EQUIVALENT = os.path.join(draw.HERE, "equivalent.tsv")
 # Seconds of a case that isn't quick, and of the first cases that don't belong to the room.
 SLOW, FIRST = 1.5, 8
+# What a busy host may be the reason of.
+UNSURE = kernel.re.compile("fails|blocked|hogged|stall|detected|lockup|takes more")
 # So many lists of cases are run with every mutant before any longer ones are run with those that are left.
 QUICK = 2
 BOOT_CASES = 20
@@ -157,7 +159,7 @@ class Judge:
             done = self.machine.run(trial.number, [self.number[c] for c in cases], self.baseline.seconds)
             if not done.case:
                 break
-            if done.why != "fails" or self.fails_again(trial.number, done.case):
+            if not UNSURE.search(done.why) or self.fails_again(trial.number, done.case):
                 self.kills[done.case.split(".")[0]] += 1
                 return f"killed by {done.case}" + ("" if done.why == "fails" else f" ({done.why})")
             trial.once = trial.once or done.case
