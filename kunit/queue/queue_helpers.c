@@ -342,7 +342,7 @@ static const struct dma_fence_ops queue_helpers_test_fence_ops = {
 
 bool pagoda_is_test_fence(const struct dma_fence *fence)
 {
-	return fence->ops == &queue_helpers_test_fence_ops;
+	return (__force const void *)fence->ops == &queue_helpers_test_fence_ops;
 }
 
 struct dma_fence *pagoda_test_fence(struct kunit *test)
