@@ -120,7 +120,7 @@ enum virtio_pagoda_opcode {
 /** VIRTIO_PAGODA_F_EXECUTE: engines execute command buffers; RESET_ADAPTER is supported. */
 #define VIRTIO_PAGODA_F_EXECUTE		56
 /**
- * VIRTIO_PAGODA_F_WRITE_COMBINER: writes to system memory that don't snoop are combined.
+ * VIRTIO_PAGODA_F_WRITE_COMBINER: some writes to system memory are combined: kept back for a while.
  *
  * Each queue has a write combiner of a few lines of a few bytes. A line is kept until other
  * writes need the room. Only accesses of the same queue see the content of lines that are not
@@ -355,8 +355,8 @@ struct virtio_pagoda_fault {
  * @VIRTIO_PAGODA_STATUS_FAULT: the packet at @fault.offset faulted. Earlier packets are
  *	executed whole, that packet may be executed in part, later packets are not executed.
  *	The queue is halted: it executes nothing until RESET_QUEUE
- * @VIRTIO_PAGODA_STATUS_ABORTED: given back by RESET_QUEUE; the answer to RESET_QUEUE tells
- *	which packets were executed
+ * @VIRTIO_PAGODA_STATUS_ABORTED: given back by RESET_ADAPTER, or by RESET_QUEUE, whose answer
+ *	tells which packets were executed
  */
 enum virtio_pagoda_status {
 	VIRTIO_PAGODA_STATUS_OK = 1,
@@ -532,7 +532,7 @@ struct virtio_pagoda_layout {
  *	number of the paging or an execution queue. SET_ROOT: address space.
  *	ACQUIRE_RANGE, RELEASE_RANGE: swizzling range. Else 0
  * @first: GET_EXTENTS: number of the first entry wanted. Else 0
- * @address: SET_ROOT: address of the root table in @segment, table aligned.
+ * @address: SET_ROOT: address of the root table in @segment, aligned to the table's size.
  *	ACQUIRE_RANGE: address of the surface in VRAM, page aligned. Else 0
  * @size: SET_ROOT: entries of the root, 0 = the space has no root any more.
  *	ACQUIRE_RANGE: bytes of the surface, multiple of the page size, at most
@@ -546,8 +546,8 @@ struct virtio_pagoda_layout {
  * has this root already, with as many entries. SET_ROOT drops all translations cached for the
  * space, and an access with a top-level index that isn't below @size faults. When SET_ROOT is
  * answered, no access of any queue uses the old translations: with the same root SET_ROOT is a
- * FLUSH_TLB of the whole space. The driver sends such a SET_ROOT when its CPU executor executed
- * a FLUSH_TLB after the paging queue was reset.
+ * FLUSH_TLB of the whole space. The driver sends such a SET_ROOT when the CPU, after a reset of
+ * the paging queue, executed a FLUSH_TLB in place of the device.
  *
  * ACQUIRE_RANGE is WDDM's AcquireSwizzlingRange: the linear view of the surface is copied
  * into the window of the range, where the CPU reads and writes the view; until the
@@ -580,8 +580,8 @@ struct virtio_pagoda_control {
  * struct virtio_pagoda_answer - Device-writable answer to a control command
  * @status: enum virtio_pagoda_control_status
  * @count: GET_EXTENTS: entries that follow. Else 0
- * @seqno: RESET_QUEUE: number of the last request that was executed whole, as were all before.
- *	All requests that the queue held were given back before this answer
+ * @seqno: RESET_QUEUE: all requests up to this number were executed whole, or counted so by an
+ *	earlier reset. All requests that the queue held were given back before this answer
  * @offset: RESET_QUEUE of the paging queue: offset of the first packet that wasn't executed whole,
  *	in the request with number @seqno + 1; 0 if that request wasn't started
  * @reserved: Zero
@@ -795,7 +795,7 @@ struct virtio_pagoda_map_aperture_segment {
  * @packet: Head, no flags
  * @first_page: First page of the aperture
  * @nr_pages: Pages, not zero
- * @dummy_page: Bus address of the page that accesses to the range reach afterwards
+ * @dummy_page: Bus address, not 0, of the page that accesses to the range reach afterwards
  * @segment: %VIRTIO_PAGODA_SEGMENT_APERTURE
  * @reserved: Zero
  *
@@ -970,11 +970,11 @@ struct virtio_pagoda_context_image {
  * 512.
  *
  * An entry above the leaves has VALID, and SEGMENT and address of the next table; with LARGE, at
- * level 1 only, the entry maps 2 MiB of memory. In leaves SEGMENT is VRAM or APERTURE, with an
- * offset in that segment as address, or SYSTEM, with a bus address. VALID | ZERO at any level:
- * reads give zeros, writes are dropped (C94). COHERENT, in leaves only: accesses snoop and
- * writes aren't combined (C97). Bits without a name below must be zero in all entries, except
- * the driver's bits in leaves. An entry with VALID clear is invalid whatever its other bits
+ * level 1 only, the entry is a leaf that maps 2 MiB of memory. In leaves SEGMENT is VRAM or
+ * APERTURE, with an offset in that segment as address, or SYSTEM, with a bus address. VALID | ZERO
+ * at any level: reads give zeros, writes are dropped (C94). COHERENT, in leaves only: accesses
+ * snoop and writes aren't combined (C97). Bits without a name below must be zero in all entries,
+ * except the driver's bits in leaves. An entry with VALID clear is invalid whatever its other bits
  * are.
  *
  * All virtual addresses of a packet are translated before the packet has an effect, and some of
@@ -1033,10 +1033,12 @@ enum virtio_pagoda_update_mode {
  * @address_space: Address space that the table belongs to. With GPU_VIRTUAL
  *	@table_address is nevertheless an address of space 0
  *
- * Each entry is written in one 64-bit store. INITIAL and NOTIFY_EVICTION are hints, which the
- * software GPU only counts. USE_64K says at level 0 that the table is of 64 KiB pages, at level 1
- * with F_DUAL_PTE that the second word of the entries is written, and is refused elsewhere. Values
- * are stored unchecked and checked when the table is walked.
+ * Each entry is written in one 64-bit store; REPEAT writes one value to all. INITIAL is a hint in
+ * the first update of a table in new memory (C90), NOTIFY_EVICTION in the last before the table
+ * moves or is freed (C91); the software GPU only records them. USE_64K says at level 0 that the
+ * table is of 64 KiB pages, at level 1 with F_DUAL_PTE that the second word of the entries is
+ * written, and is refused elsewhere. Values are stored unchecked and checked when the table is
+ * walked.
  */
 struct virtio_pagoda_update_page_table {
 	struct virtio_pagoda_packet packet;
@@ -1163,7 +1165,10 @@ struct virtio_pagoda_notify_residency {
  * driver doesn't use the flag, because it names fences by segment and address.
  */
 #define VIRTIO_PAGODA_SIGNAL_VIRTUAL		(1u << 0)
-/* Flag of SIGNAL_MONITORED_FENCE: the device sends EVENT_FENCE after the store of the value. */
+/*
+ * Flag of SIGNAL_MONITORED_FENCE: the device sends EVENT_FENCE after the store of the value, and
+ * also if FORWARD stores nothing.
+ */
 #define VIRTIO_PAGODA_SIGNAL_EVENT		(1u << 1)
 /* Flag of SIGNAL_MONITORED_FENCE: store only if memory has a smaller value, in one atomic step. */
 #define VIRTIO_PAGODA_SIGNAL_FORWARD		(1u << 2)

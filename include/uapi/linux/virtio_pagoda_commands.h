@@ -59,7 +59,7 @@ enum virtio_pagoda_command_opcode {
 /** VIRTIO_PAGODA_REGISTERS: number of a context's 64-bit registers, kept in its save area. */
 #define VIRTIO_PAGODA_REGISTERS		8u
 
-/* Flag of STORE, COMPARE, ATOMIC_ADD: the value has 8 bytes, without the flag 4; aligned so. */
+/* Flag of STORE, COMPARE, ATOMIC_ADD: the value has 8 bytes, else 4; it is aligned to its size. */
 #define VIRTIO_PAGODA_COMMAND_WIDE	(1u << 0)
 /* Flag of SIGNAL: the device sends EVENT_FENCE after the store, for threads that wait. */
 #define VIRTIO_PAGODA_COMMAND_EVENT	(1u << 0)
