@@ -175,7 +175,10 @@ static int bench_virtual_way(struct bench *b, bool scattered, bool out, u64 *wor
 	return ret;
 }
 
-/* Does nothing without an MMU or in CPU_VIRTUAL mode: no move uses virtual addresses then. */
+/*
+ * Compares transfers by virtual addresses with such by physical addresses. Does nothing without
+ * page tables or in CPU_VIRTUAL mode: no move uses virtual addresses then.
+ */
 int pagoda_bench_virtual(struct bench *b)
 {
 	struct pagoda_mmu *mmu = b->vidmm->mmu;
