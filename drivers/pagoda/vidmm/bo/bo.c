@@ -58,9 +58,9 @@ static bool is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
  * @bo: Allocation; its reservation is held, or no other reference is left
  * @to: Resource that the allocation has from now on; NULL if it has none
  *
- * Also tells the choice of victims of the new resource, and frees the kept copy of an allocation
- * outside of VRAM. &pagoda_bo.part says which segment was charged before: TTM may free an object's
- * resource without asking the driver for a move.
+ * Also tells the policy, which chooses victims, where @to is, and frees the kept copy of an
+ * allocation outside of VRAM. &pagoda_bo.part says which segment was charged before: TTM may free
+ * an object's resource without asking the driver for a move.
  *
  * Context: May sleep for long if a kept copy is freed.
  */
@@ -131,13 +131,7 @@ static u32 bo_usable_segments(struct pagoda_vidmm *vidmm, const struct pagoda_bo
 	return usable & params->supported;
 }
 
-/**
- * pagoda_bo_params_could_fit() - Test whether an allocation could ever be resident
- * @vidmm: The manager
- * @params: Parameters of the allocation
- *
- * Return: Whether an empty supported segment could hold the allocation.
- */
+/* Returns whether any supported segment, when empty, could hold an allocation with @params. */
 bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 				const struct pagoda_bo_params *params)
 {

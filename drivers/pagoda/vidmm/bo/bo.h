@@ -30,12 +30,13 @@ struct ttm_resource_manager;
 
 /*
  * Flags of a struct ttm_place, beside TTM's TTM_PL_FLAG_*. TTM copies them to the resource that it
- * makes at the place, where pagoda_move() finds them and removes them.
+ * makes at the place, where pagoda_move() finds them and removes them. With any of the last three a
+ * move fails with -EBUSY if anything but paging and jobs with a place of an engine uses the memory.
  */
 #define PAGODA_PL_URGENT	BIT(31)	/* of an operation with &pagoda_operation.urgent set */
-#define PAGODA_PL_PIPELINED	BIT(30)	/* the move waits for jobs in the stream, not in the call */
-#define PAGODA_PL_VICTIM	BIT(29)	/* the same, as an eviction to make room */
-#define PAGODA_PL_PROMPT	BIT(28)	/* the move waits for jobs only if they have a place */
+#define PAGODA_PL_PIPELINED	BIT(30)	/* jobs are waited for in the stream, not in the call */
+#define PAGODA_PL_VICTIM	BIT(29)	/* the same, and the move is an eviction to make room */
+#define PAGODA_PL_PROMPT	BIT(28)	/* jobs are waited for in the call */
 #define PAGODA_PL_FLAGS		(PAGODA_PL_URGENT | PAGODA_PL_PIPELINED | PAGODA_PL_VICTIM | \
 				 PAGODA_PL_PROMPT)
 
@@ -43,14 +44,15 @@ struct ttm_resource_manager;
  * struct pagoda_operation - Operation that brings allocations to places, on its caller's stack
  * @ttm: Whether waits may be interrupted, or happen at all, and which reservation the victims may
  *	share
- * @exec: Reservations that the operation has locked. If the only victims left belong to other
- *	operations, this operation waits for one of these, or finds @exec contended: then the caller
- *	unlocks all and begins anew (drm_exec_retry_on_contention()). NULL = victims whose
- *	reservation another thread holds are passed over
+ * @exec: Reservations that the operation has locked. If the only victims left are locked by other
+ *	operations, this one waits for another to unlock a victim, or finds @exec contended: then
+ *	the caller unlocks all and begins anew (drm_exec_retry_on_contention()). NULL = victims
+ *	whose reservation another thread holds are passed over
  * @claim: Room that evictions make for the allocation that is brought to its place
  * @windows: Number of windows that were freed for the allocation (window.c)
  * @waits: Number of waits for other operations, for the allocation (victims.c)
- * @evicted: Bytes of victims that left VRAM for the allocation, also if it doesn't fit in the end
+ * @evicted: Bytes evicted from VRAM for the allocation, also if it doesn't fit in the end; without
+ *	those of offered allocations and of victims that TTM chooses
  * @flags: PAGODA_PL_* of all places that the operation brings allocations to
  * @late: Out, with -EINPROGRESS: fence that the allocation can't move before, a reference; the
  *	caller waits for it outside of sections and reservations

@@ -282,7 +282,7 @@ bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
  *	lowered: no allocation is protected then
  *
  * An allocation in the aperture segment is protected only if @place asks for aperture addresses
- * (&ttm_place.lpfn isn't 0), so neither when TTM swaps the pages out, nor from other places.
+ * (&ttm_place.lpfn isn't 0): not when TTM swaps pages out, or wants room for pages without address.
  *
  * Context: May sleep and allocate.
  * Return: true if @bo must stay.

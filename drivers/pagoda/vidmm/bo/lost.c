@@ -30,8 +30,8 @@
 u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
 {
 	/*
-	 * This acquire pairs with the release in stream_lost_content(): a reset, and @aborts, is
-	 * counted before its losses.
+	 * This acquire pairs with the release in stream_lost_content(): a loss that a reset caused
+	 * is added to @aborts before it is added to @losses.
 	 */
 	u32 losses = atomic64_read_acquire(&vidmm->losses);
 	u64 resets = pagoda_reset_epoch(vidmm) + atomic64_read(&vidmm->aborts);
@@ -115,8 +115,8 @@ static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 /*
  * Has the device fill an allocation in VRAM with zeros, after lost_tell() if @tell is set. A page
  * table isn't filled, because its entries are written anew. Waits for jobs that use the allocation,
- * but not in the rebuild after a reset, which mustn't wait for what a client's queued jobs wait for:
- * until the rebuild ends the device has no jobs, and these find the content lost.
+ * but not in the rebuild after a reset, which mustn't wait for what clients' queued jobs wait for:
+ * the device has no jobs until the rebuild ends. Returns 0 or a negative errno.
  */
 static int lost_fill(struct pagoda_bo *bo, bool tell)
 {
@@ -172,9 +172,9 @@ static void lost_clear_pages(struct ttm_tt *tt)
  * pagoda_lost_clear() - Replace the lost content of an allocation by zeros
  * @bo: Allocation, reservation held
  *
- * Does nothing unless content was lost since the last call. Doesn't wait until the device has
- * filled VRAM. A copy that is still under way may lose content, too: a caller that gives
- * access to the content waits for the copy before the call.
+ * Does nothing unless content was lost since the last call. Waits for paging under way and, in
+ * VRAM, for jobs that use @bo, but not until the device has filled VRAM. A copy that is still under
+ * way may lose content, too: a caller that gives access to the content waits for the copy first.
  *
  * Context: May sleep and allocate.
  * Return: 0 or a negative errno; after an error the allocation still has to be filled.

@@ -19,7 +19,8 @@
  * Every job of a VM uses the allocations that are private to the VM and bound. If such an
  * allocation is offered, the VM's next submission invalidates the page table entries, not OFFER,
  * because all jobs that may use the entries have to end first: the submission waits for these jobs
- * in its queue. Until then the allocation stays where it is.
+ * in its queue, once, or leaves the entries to a later submission if its job is fenced or new jobs
+ * came meanwhile. Until the entries are invalid the allocation stays where it is.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>

@@ -50,7 +50,7 @@ static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
  * protects. If all that isn't enough, TTM makes room or uses the next place. Room that is made is
  * claimed for @bo (segment/claim.c).
  *
- * Context: May sleep and allocate.
+ * Context: May sleep and allocate. Waits for jobs that use @bo before a move, as @op->flags say.
  * Return: 0; -ENOSPC if @where fills no place; -EDEADLK if @op->exec is contended; with
  * %PAGODA_PL_PROMPT, -EINPROGRESS and a fence in @op->late if work without a place of an engine
  * uses @bo; or the result of ttm_bo_validate().

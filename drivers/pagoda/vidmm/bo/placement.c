@@ -264,7 +264,7 @@ int pagoda_bo_move(struct pagoda_bo *bo,
 	return bo_move(bo, where, 0, ctx);
 }
 
-/* Evicts a victim from VRAM, to where evictions take it. Returns what pagoda_bo_move() returns. */
+/* pagoda_bo_move() to pagoda_bo_placement_evicted(), as an eviction to make room. */
 int pagoda_bo_evict(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {
 	return bo_move(bo, pagoda_bo_placement_evicted, PAGODA_PL_VICTIM, ctx);

@@ -16,7 +16,7 @@
  * allocation as a victim.
  *
  * A victim whose reservation another thread holds is passed over. When no other victim is left,
- * an operation that has locked its reservations with a ww ticket waits for the first one passed
+ * an operation that has locked its reservations with a ww ticket waits for the first victim passed
  * over. Two operations may each hold what the other needs: the younger of them finds its
  * transaction contended, gives up all its reservations and begins anew, behind the older. TTM comes
  * last, with an order of its own: it also evicts page tables and save areas, which the policy isn't
@@ -159,8 +159,8 @@ static void victims_put_back(struct pagoda_victims *victims, struct victims_sear
 
 /*
  * Tries to lock a victim's reservation, without waiting; returns whether the victim may be evicted
- * now. @mine is the reservation of the allocation that needs room, which is held. If the victim
- * shares @mine, nothing is locked, and @ctx says whether the victim may be evicted.
+ * now. @mine is the held reservation of the allocation that needs room; NULL if none does. If the
+ * victim shares @mine, nothing is locked, and @ctx says whether the victim may be evicted.
  */
 bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 			 const struct ttm_operation_ctx *ctx)
@@ -265,7 +265,7 @@ static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *plac
 	return true;
 }
 
-/* Takes a reference to an allocation in VRAM that an operation other than @op needs itself. */
+/* Returns true, with a reference to @bo, if @bo is in VRAM for an operation other than @op. */
 static bool victims_is_of_others(struct pagoda_bo *bo, const struct pagoda_operation *op)
 {
 	return bo->choice.in_vram &&
@@ -307,7 +307,8 @@ static struct pagoda_bo *victims_of_others(struct pagoda_victims *victims,
  * After @search has found no victim, waits for another operation: for one that holds a victim's
  * reservation, or that needs all it has in VRAM itself, or that is just looking at victims. Ends
  * the search first, so that other operations find its victims meanwhile. Returns false if there is
- * no such operation.
+ * no such operation, @op has no @op->exec or has waited VICTIMS_WAITS times, @op->exec is
+ * contended, or after a signal.
  */
 static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
@@ -340,7 +341,7 @@ static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *pla
 /*
  * Evicts the policy's next victim, or waits for an operation that holds victims; a pagoda_take_fn,
  * whose @tried is the list of a struct victims_search: pagoda_victims_place() calls it. Returns
- * false if there is neither a victim nor such an operation.
+ * false if there is no victim and victims_wait() returns false.
  */
 bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
 			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
