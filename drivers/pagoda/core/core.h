@@ -61,7 +61,7 @@ struct ttm_device;
  * A thread that holds a lock takes only locks that come later in this list. Mutexes, semaphores
  * and reservations::
  *
- *	pagoda_payer.lock		held while the client's thread executes a work item
+ *	pagoda_payer.lock		held while the payer's thread executes a work item
  *	pagoda_reset.sections		a section (section.c), and a rebuild; not under mmap_lock:
  *					user memory is accessed outside of sections
  *	pagoda_context.lock
@@ -199,7 +199,8 @@ struct pagoda_counters {
  * @bandwidth: Bandwidth of paging, as measured by @queue
  * @submit_share: Percent of the bandwidth that each client's submissions may evict from VRAM for
  *	allocations that a submission only prefers to have there; 0 = no limit. Constant
- * @defer_jobs: Every job is prepared in a work item, as if its engine were busy. Constant
+ * @defer_jobs: Jobs, but fenced ones, are prepared in a work item, as if their engine were busy.
+ *	Constant
  * @copies: System memory that still has the content of allocations in VRAM
  * @budgets: Usage and budgets of clients
  * @holdings: Places in segments that clients hold
@@ -329,7 +330,7 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  *	device, 1 to 100
  * @submit_share: Percent of the paging bandwidth at which a client's submissions may evict from
  *	VRAM for allocations that could be used elsewhere, 1 to 100; 0 = without a limit
- * @defer_jobs: Prepare every job in a work item, never in SUBMIT
+ * @defer_jobs: Prepare every job, but fenced ones, in a work item, never in SUBMIT
  * @reserve: Bytes of VRAM that only page tables and save areas may use; 0 = none
  */
 struct pagoda_vidmm_args {

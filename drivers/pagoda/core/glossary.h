@@ -55,7 +55,7 @@
  * extent                contiguous range of a segment's addresses
  * fault reason          VIRTIO_PAGODA_FAULT_*: why a packet or command isn't executed; 0 = none
  * fence page            memory where each submission writes its number at its end
- * fenced job            job whose fence exists before the job has a place of its engine
+ * fenced job            job that gets its fence without waiting for a place of its engine
  * generation            number that the driver gives to an aperture mapping, to detect stale uses
  * given up              job or submission that ends without execution, its fence with an error
  * job                   commands of one SUBMIT, for an engine
@@ -72,6 +72,7 @@
  *                       submissions
  * paging space          address space 0, of the paging process: windows by which paging operations
  *                       reach memory
+ * pay                   of a client: have submissions in flight count in the client's quota
  * piece                 part of a copy or fill that is an operation of its own
  * place                 of an engine: right of a job to hold memory; of an allocation: segment and
  *                       address
@@ -82,6 +83,7 @@
  * private               usable in one VM only, whose reservation the allocation shares
  * promise               value that a monitored fence gets when some work is done or has failed
  * promotion             brings evicted allocations back to free VRAM without a request
+ * quota                 a client's counts that have limits, struct pagoda_quota
  * rebuild               restores the device's state after a reset
  * record                allocation, offset and DriverProtection of a mapped range, for
  *                       UPDATE_PAGE_TABLE
@@ -92,8 +94,10 @@
  * scratch window        range of the paging space, mapped for the time of one transaction
  * section               part of an operation in which the device isn't rebuilt and doesn't sleep
  * segment group         VRAM (local) or the aperture (non-local): what a budget is for
+ * set aside             submission that was allocated at probe, for transactions that can't fail
  * settled               MAKE_RESIDENT has nothing to do for the allocation but to count the call
- * slice                 part of a promotion, about a millisecond of copies
+ * slice                 part of a promotion, about a millisecond of copies; of an engine's time:
+ *                       what an account gets before accounts behind it have a turn
  * spilled               resident, but not in the segment that the allocation prefers
  * stream                order in which all paging operations are emitted
  * submission            paging buffer with its fence, struct pagoda_submission

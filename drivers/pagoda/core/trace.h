@@ -31,7 +31,11 @@
 			 { DRM_PAGODA_SEGMENT_GROUP_LOCAL, "local" }, \
 			 { DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, "non-local" })
 
-/* Reasons why an allocation moves, with the names that pagoda_bo_move shows. */
+/*
+ * Reasons why an allocation moves, with the names that pagoda_bo_move shows. EVICT: TTM makes room;
+ * FAULT: within VRAM, as a CPU fault may need; REQUEST: else out of VRAM; VALIDATE: any other move;
+ * RELEASE: unused.
+ */
 #define PAGODA_MOVE_REASONS(X) \
 	X(VALIDATE, "validate") \
 	X(EVICT, "evict") \
@@ -273,7 +277,10 @@ TRACE_EVENT(pagoda_cpu_fault,
 		  pagoda_trace_show_segment(__entry->segment), __entry->moved)
 );
 
-/* A paging buffer is sent to the device or to the CPU executor, for the first time or again. */
+/*
+ * A paging buffer is sent to the device, not to the CPU executor, for the first time or again.
+ * @seqno is the device's number, lower than that of the submission by those that the device missed.
+ */
 TRACE_EVENT(pagoda_submit,
 	TP_PROTO(const char *dev, u64 seqno, u32 size, u32 start, u32 operations),
 	TP_ARGS(dev, seqno, size, start, operations),
