@@ -71,7 +71,8 @@ static const struct drm_debugfs_info debugfs_files[] = {
 };
 
 /*
- * Write an allocation's id: from then on each move of that allocation waits until it is idle.
+ * Write an allocation's id: from then on each move of that allocation waits until the allocation is
+ * idle.
  * Returns @size or a negative errno.
  */
 static ssize_t debugfs_busy_write(struct file *filp, const char __user *buf, size_t size,

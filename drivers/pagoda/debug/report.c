@@ -71,7 +71,7 @@ static bool report_is_resident(const struct pagoda_bo *bo)
 	       (bo->ttm.ttm && ttm_tt_is_populated(bo->ttm.ttm));
 }
 
-/* Returns true if an allocation was made resident, isn't offered and isn't in preferred[0]. */
+/* Returns true if an allocation, made resident and not offered, isn't in the segment it prefers. */
 static bool report_is_spilled(const struct pagoda_bo *bo)
 {
 	return (bo->wish.resident || atomic_read(&bo->wish.required)) &&
