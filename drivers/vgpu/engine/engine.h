@@ -43,7 +43,8 @@ struct pagoda_engine_ops {
 	void *(*system_span)(void *context, u64 bus, u64 want, u64 *got);
 
 	/**
-	 * @fence: A packet or command that asks for an event wrote @value to the fence at @address.
+	 * @fence: A packet or command that asks for an event signalled the fence at @address, as
+	 * the packet or command names it, with @value; a greater value may have stayed (FORWARD).
 	 * @run->offset, @run->fault.opcode and @run->fault.command identify the packet or command.
 	 */
 	void (*fence)(void *context, const struct pagoda_engine_run *run, u64 address,

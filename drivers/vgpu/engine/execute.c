@@ -382,8 +382,8 @@ static u32 packet_execute(struct pagoda_exec *exec)
 	exec->spans = run->spans;
 	exec->bus = op->bus;
 	/*
-	 * The lock wasn't held since the previous packet: translations that this packet's
-	 * predecessor found may be outdated.
+	 * The translation lock was released after the previous packet: translations that the
+	 * previous packet found may be outdated.
 	 */
 	pagoda_engine_translation_forget(exec);
 	reason = op->validate(exec, packet);

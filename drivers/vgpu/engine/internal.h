@@ -77,7 +77,7 @@ struct pagoda_notes {
  * @bus: the packet is a MAP_MMU, whose runs have bus addresses; other packets name system memory by
  *	device addresses, if the device has an MMU of its own
  * @spans: place in run->spans where the check of the next run of pages stores its memory, or NULL
- * @half: the packet stops after half of its effect (failure injection)
+ * @half: the packet or command stops after half of its effect (failure injection)
  * @since: bytes of work; set to 0 when they reach PAGODA_CHUNK and the thread yields the CPU
  * @skipped: number of packets in the buffer before run->start
  * @leaves: level-1 entries of the last page-table walks: [0] for reads, [1] for writes
@@ -126,7 +126,7 @@ enum pagoda_hold {
  * @tail: returns the bytes of the packet's variable part; NULL = there is none
  * @validate: checks everything that can be refused before the first effect
  * @execute: carries out the effect; NULL = not supported. Like @validate returns a fault
- *	reason, %VIRTIO_PAGODA_FAULT_NONE for success
+ *	reason, %VIRTIO_PAGODA_FAULT_NONE for success; @execute may also return PAGODA_STOPPED
  */
 struct pagoda_op {
 	const char *name;
@@ -464,9 +464,9 @@ static inline u32 pagoda_system_span(struct pagoda_exec *exec, u64 address, u64 
 }
 
 /*
- * Drops the translations that @exec keeps, and the memory that the packet's check found; with a
- * device MMU the memory that the last lookup of system memory found (@exec->window), too. TLBs keep
- * their translations.
+ * Drops the translations that @exec keeps, and the memory that the packet's check found for virtual
+ * addresses (@exec->notes); with a device MMU also the memory that the last lookup of system memory
+ * found (@exec->window). TLBs keep their translations.
  */
 static inline void pagoda_engine_translation_forget(struct pagoda_exec *exec)
 {

@@ -500,9 +500,11 @@ u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet)
 }
 
 /*
- * Copies the part of the surface that a SPECIAL_LOCK_TRANSFER names between system memory and the
- * swizzling range. The last part (TRANSFER_END) out of VRAM releases the range. Returns 0 or a
- * fault reason: BAD_LAYOUT if the range was bound otherwise or released after the check.
+ * Copies the part of the surface that a SPECIAL_LOCK_TRANSFER names: out of VRAM from the window of
+ * the swizzling range, else to the window and to the surface. The last part (TRANSFER_END) out of
+ * VRAM releases the range. swizzling_lock is held, for writing if the range is bound or released.
+ * Returns 0, PAGODA_STOPPED or a fault reason: BAD_LAYOUT if the range was bound otherwise or
+ * released after the check.
  */
 static u32 lock_copy(struct pagoda_exec *exec,
 		     const struct virtio_pagoda_special_lock_transfer *lock)

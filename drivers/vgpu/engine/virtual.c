@@ -19,8 +19,9 @@ static struct pagoda_notes *notes_of(struct pagoda_exec *exec, u32 access)
 }
 
 /*
- * Checks the range of a source or destination, and stores the spans of memory found for it in the
- * unused part of run->spans, except for the last @spare pointers. Returns 0 or a fault reason.
+ * Checks the pages of a source or destination, also against @wants (PAGODA_VIRTUAL_*), and stores
+ * the spans of memory found for them in the unused part of run->spans, except for the last @spare
+ * pointers. Returns 0 or a fault reason.
  */
 static u32 side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u32 wants, u32 spare)
 {

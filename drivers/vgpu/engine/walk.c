@@ -295,7 +295,10 @@ static u32 walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
 	}
 }
 
-/* Translates @va by the page tables, without the TLB. Returns a fault reason or 0. */
+/*
+ * Translates @va by the page tables, without the TLB and without a check of permissions. An invalid
+ * entry is no fault: found->entry is 0 then. Returns a fault reason or 0.
+ */
 static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 		       struct pagoda_translation *found)
 {
