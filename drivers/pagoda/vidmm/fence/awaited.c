@@ -17,7 +17,10 @@ static struct hlist_head *awaited_bucket(struct pagoda_mfences *mfences,
 	return &mfences->awaited[hash_ptr(account, PAGODA_AWAITED_BITS)];
 }
 
-/* Notes that a fence has an armed wait, before the caller reads the fence's value. */
+/*
+ * Notes that a fence has an armed wait, before the caller, which holds the fence's lock, reads the
+ * value: a value stored later is noticed.
+ */
 void pagoda_awaited_enter(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;
@@ -33,7 +36,7 @@ void pagoda_awaited_enter(struct pagoda_mfence *mfence)
 	spin_unlock(&mfences->awaited_lock);
 }
 
-/* Notes that a fence has no armed wait any more. */
+/* Notes that a fence, whose lock the caller holds, has no armed wait any more. */
 void pagoda_awaited_leave(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;

@@ -21,7 +21,7 @@
 #include "internal.h"
 #include "sync.h"
 
-/* Shortest and longest delay, in jiffies, after which an item is tried again after -EAGAIN. */
+/* Shortest and longest delay, in jiffies, after which deferred_run() is called again. */
 #define PATIENCE_MIN	1
 #define PATIENCE_MAX	(HZ / 20 ?: 1)
 
@@ -168,7 +168,7 @@ static struct pagoda_client *deferred_client(struct pagoda_deferred *queue)
 struct deferred_turn {
 	struct pagoda_deferred *queue;
 	struct pagoda_deferred_item *item;
-	int error;	/* out: result of the call, or -EAGAIN or -ENODEV */
+	int error;	/* out: its result; without a call -ENODEV, device gone, or -EAGAIN */
 };
 
 static void deferred_turn(void *arg)
@@ -222,7 +222,7 @@ static bool deferred_run(struct pagoda_deferred *queue)
 			WRITE_ONCE(queue->held_up, there ? 0 : queue->runs);
 			if (!there)
 				return false;
-			/* An item that is ready may keep a place of an engine: look before. */
+			/* Check before &pagoda_deferred_ops.ready, which may keep a place. */
 			if (pagoda_caller_must_wait(queue->vidmm, deferred_client(queue)))
 				return true;
 			if (!deferred_is_ready(queue, turn.item))
@@ -371,7 +371,8 @@ static void deferred_hurry(struct pagoda_deferred *queue)
  * Items are submitted without waiting for dma_fences to signal or for &pagoda_deferred_ops.ready.
  * Afterwards the queue is empty, or its first item waits for a point or value that doesn't exist.
  *
- * Context: Sleeps, outside of locks and sections; waits for a rebuild and a sleep of the machine.
+ * Context: Sleeps, outside of locks and sections; waits for a rebuild, for a sleep of the machine,
+ * and while the client has too much paging in flight.
  * Return: 0 if the queue is empty; -EBUSY if the first item's point or value doesn't exist; or
  * -ERESTARTSYS.
  */

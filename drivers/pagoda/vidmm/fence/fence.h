@@ -65,7 +65,7 @@ struct pagoda_mfence_value {
  *	gone and the value won't come. Called in any context, with interrupts off and
  *	&pagoda_mfence.lock held: takes spinlocks only, calls no function of monitored fences
  * @arg: For @func
- * @came: For the owner of the wait, set by its @func
+ * @came: Set by a @func of sync.c: the wait has ended, with the value or because the device is gone
  */
 struct pagoda_mfence_wait {
 	struct rb_node node;

@@ -26,7 +26,8 @@ static void mfence_gone(struct pagoda_mfence *mfence)
 
 /*
  * Tests the waits for the next few awaited fences of a client that is due. The client is due again
- * if fences are left, or if values changed meanwhile. Drops &pagoda_mfences.awaited_lock.
+ * if fences are left, or if values changed meanwhile. Drops &pagoda_mfences.awaited_lock and takes
+ * it again.
  */
 static void mfences_look_some(struct pagoda_mfences *mfences, struct pagoda_awaited *awaited)
 {

@@ -198,7 +198,7 @@ static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal)
 
 /**
  * pagoda_mfence_signal_paging() - Have the GPU store a value behind all paging work so far (C116)
- * @signal: Promise; freed
+ * @signal: Promise; consumed
  *
  * Can't fail: without memory or device this function waits for the paging, and the CPU stores the
  * value. A CPU that reads the mapped page doesn't wait for the GPU's store.

@@ -54,7 +54,8 @@ struct pagoda_sync_source {
  * @syncobj: Syncobj, a reference; NULL for a monitored fence
  * @point: Point of the syncobj's timeline, 0 = binary
  * @signal: The work signals the entry; else the work waits for it
- * @found: Wait: what the work waits for exists: @fence is final, or the value was reached
+ * @found: Wait: what the work waits for exists: @fence is final, or the value was reached or won't
+ *	come, because the device is gone
  * @fence: Wait: the dma_fence that was found, a reference; NULL = none yet, signalled already, or
  *	a monitored fence
  * @source: Wait: owner of the timeline that knows which points failed, a reference, or NULL
@@ -143,8 +144,8 @@ struct pagoda_deferred_ops {
  *	worker only
  * @callback: Callback on @fence
  * @work: Worker: submits items; runs again after @patience if &pagoda_deferred_ops.make returned
- *	-EAGAIN
- * @patience: Jiffies until @work runs again after -EAGAIN; used by the worker only
+ *	-EAGAIN, no section could be entered, or the client has too much paging in flight
+ * @patience: Jiffies until @work runs again then; used by the worker only
  * @runs: Number of runs that the worker began; written by the worker
  * @held_up: Value of @runs when the worker last found that the next item waits for a point or value
  *	that doesn't exist; 0 = all that the item waits for exists; written by the worker

@@ -32,7 +32,7 @@ static struct pagoda_mfence_wait *wait_first(struct pagoda_mfence *mfence)
 	return rb_entry_safe(rb_first_cached(&mfence->waits), struct pagoda_mfence_wait, node);
 }
 
-/* Ends the armed waits that the value of a held fence satisfies; all if the device is gone. */
+/* Ends the armed waits that a held fence's value satisfies; all others if the device is gone. */
 void pagoda_mfence_look(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfence_wait *wait = wait_first(mfence);
