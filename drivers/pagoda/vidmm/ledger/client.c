@@ -97,7 +97,7 @@ static struct pagoda_holding *client_holding(struct pagoda_vidmm *vidmm,
 /**
  * pagoda_hold() - Count a new place in a segment
  * @vidmm: The manager
- * @held: Filled
+ * @held: Filled, for pagoda_let_go() when the place is freed
  * @client: Client that holds the place, NULL = none
  * @segment: Segment id
  * @bytes: Size of the place
@@ -114,7 +114,7 @@ void pagoda_hold(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
 }
 
 /**
- * pagoda_let_go() - Count a place no longer that is freed
+ * pagoda_let_go() - Stop counting a place, which is freed
  * @vidmm: The manager
  * @held: From pagoda_hold()
  *

@@ -41,7 +41,7 @@ struct pagoda_client_traffic {
  * struct pagoda_client_pace - Limit of the bytes that leave VRAM for a client's jobs (pace.c)
  * @traffic: Token bucket: a job's allocation for which other allocations leave VRAM costs tokens
  * @held: Number of jobs that had allocations left out of VRAM for want of tokens
- * @left: Bytes of the allocations that jobs left out, added up over all jobs
+ * @left: Bytes of the allocations so left out, added up over all jobs
  */
 struct pagoda_client_pace {
 	struct pagoda_traffic traffic;
@@ -73,11 +73,11 @@ struct pagoda_payer {
 
 /**
  * struct pagoda_awaited - Monitored fences of a client that have armed waits (fence/awaited.c)
- * @fences: Such fences, linked by &pagoda_mfence.awaited
- * @todo: Such fences, whose waits have yet to be tested
- * @changed: All of @fences belong to @todo, because the GPU may have stored values
+ * @fences: Such fences that aren't in @todo, linked by &pagoda_mfence.awaited
+ * @todo: Such fences, linked likewise, whose waits have yet to be tested
+ * @changed: All of @fences have to be tested, too, because the GPU may have stored values
  * @entry: Entry in &pagoda_mfences.awaited while @fences or @todo isn't empty
- * @due: Entry in &pagoda_mfences.due
+ * @due: Entry in &pagoda_mfences.due while fences have to be tested
  *
  * Protected by &pagoda_mfences.awaited_lock. Each fence has a reference to the client.
  */
@@ -103,7 +103,7 @@ struct pagoda_awaited {
  * @handles: List of struct closing_handle, in the order in which the handles were closed
  * @forgetting: Allocation that @work takes out of the VMs, for comparison only; or NULL
  * @work: Takes allocations whose handle is in @handles off the residency list and out of the VMs,
- *	once no job in @jobs needs them
+ *	once no job in @jobs needs them and the jobs that were armed by then have ended
  */
 struct pagoda_closing {
 	struct pagoda_vidmm *vidmm;
@@ -135,8 +135,8 @@ enum pagoda_object {
  * @ears: Event listeners of the client
  * @account: Time that engines spent for the client; may outlive the client
  * @quota: Counts of the limited things that the client has (limits.h)
- * @kref: References of the DRM file and of the client's allocations, VMs, waits and listeners,
- *	which may outlive the file
+ * @kref: References of the DRM file and of the client's allocations, their places, VMs, waits and
+ *	listeners, which may outlive the file
  * @lock: Protects @groups, and an entry of @objects between lookup and reference
  * @objects: VMs, contexts, monitored fences and paging queues, by kind and id
  * @groups: Waits for monitored fences that signal an eventfd (fence/group.c)

@@ -36,11 +36,11 @@
 /* Pages of RAM divided by this may be pinned for clients: a quarter, half of TTM's limit. */
 #define LIMITS_PINNED_PART	4
 
-/* Bytes of paging buffers in flight that calls of all clients may begin with. */
+/* Bytes of paging buffers in flight that users share; beyond, what can't wait first takes turns. */
 #define LIMITS_PAGING		SZ_32M
 /*
- * What can't wait before it begins may exceed a client's limit of paging buffers by this factor,
- * before it takes turns.
+ * A client may have this many times its limit of paging buffers in flight, by work that can't wait
+ * before it begins, until that work takes turns.
  */
 #define LIMITS_PAGING_FULL	4
 
@@ -306,7 +306,7 @@ int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64
 /**
  * pagoda_quota_hold() - Charge a client for the VRAM that its fenced jobs may hold
  * @quota: The client's quota, charged for a fenced job
- * @pages: Pages of VRAM that the client's jobs may use now
+ * @pages: Pages of VRAM that the client's jobs, the new one included, may use now
  *
  * Until its jobs get places of an engine, what they use can't leave VRAM. The client is charged for
  * the largest number that succeeded, until it has no fenced job any more.
@@ -453,8 +453,8 @@ bool pagoda_limits_is_over(struct pagoda_limits *limits, struct pagoda_quota *qu
  * @quota: Quota of the client that causes the work, or NULL
  *
  * Context: Any.
- * Return: true if the client has several times as many bytes of paging buffers in flight as it may
- * begin with, or if all clients together have too many.
+ * Return: true, so that only one such transaction at a time goes on, if the client has more than
+ * LIMITS_PAGING_FULL times its limit of paging buffers in flight, or all together have too many.
  */
 bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *quota)
 {

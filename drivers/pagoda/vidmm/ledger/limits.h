@@ -27,7 +27,7 @@ struct pagoda_vidmm;
  * @PAGODA_LIMIT_JOBS: jobs that were accepted and aren't finished
  * @PAGODA_LIMIT_WAITING: accepted jobs that wait for a syncobj point or fence value for which no
  *	work was submitted yet, and jobs behind these in the same context
- * @PAGODA_LIMIT_FENCED: accepted jobs that got a fence before an engine had a place for the job
+ * @PAGODA_LIMIT_FENCED: accepted jobs that get a fence even if no engine has a place for the job
  * @PAGODA_LIMIT_FENCED_PAGES: pages of VRAM of clients that have such jobs, which may hold them:
  *	see pagoda_quota_hold()
  * @PAGODA_LIMIT_LISTENERS: files from the EVENTS ioctl, each an event listener
@@ -90,7 +90,7 @@ struct pagoda_limits {
 
 /**
  * struct pagoda_quota - How many of each limited thing a client has
- * @kref: A reference of the client, and a reference for each successful pagoda_quota_charge()
+ * @kref: A reference of the client, and one for each charge or pagoda_limits_take() not yet undone
  * @limits: Limits of the device
  * @user: User that opened the client's file
  * @counts: Number of each limited thing, by enum pagoda_limit; protected by &pagoda_limits.lock

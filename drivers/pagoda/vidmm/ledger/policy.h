@@ -14,7 +14,7 @@
  *
  * An item is an allocation as the policy sees it: a candidate if it is in VRAM and may be
  * picked, held if it is in VRAM and may not. Clean means that system memory has the content,
- * too. Time is counted in pages: each use of an item advances the clock by the item's size.
+ * too. Time is counted in pages of 4 KiB: a use of an item advances the clock by the item's size.
  *
  * Context: any; callers hold a lock of their own around all calls for a policy.
  */

@@ -345,7 +345,10 @@ void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **b
 	require_free(&gone);
 }
 
-/* Removes an allocation, whatever its count, from a client's residency list. May sleep. */
+/*
+ * Removes an allocation, whatever its count, from a client's residency list, and from
+ * &pagoda_requirements.left: queued jobs don't need it resident either. May sleep.
+ */
 void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_requirements *reqs = client->requirements;

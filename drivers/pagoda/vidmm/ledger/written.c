@@ -78,8 +78,8 @@ void pagoda_copy_settle(struct pagoda_bo *bo)
 }
 
 /*
- * An allocation came to VRAM or left VRAM: it counts as written, so that an eviction copies it,
- * until pagoda_copy_begin().
+ * An allocation came to VRAM or left VRAM; pagoda_victims.lock is held. It counts as written, so
+ * that an eviction copies it, until pagoda_copy_begin().
  */
 void pagoda_copy_moved(struct pagoda_bo *bo)
 {
