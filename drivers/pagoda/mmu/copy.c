@@ -32,7 +32,7 @@ struct copy_ranges {
 	struct pagoda_copy_range ranges[COPY_RANGES];
 };
 
-/* Returns how many bytes of @copy from byte @done on stay within one 2 MiB block on either side. */
+/* Returns for how many bytes from @done on source and destination stay in one 2 MiB block each. */
 u64 pagoda_copy_step(const struct pagoda_space_copy *copy, u64 done)
 {
 	u64 src = (copy->src + done) & (PAGODA_BLOCK_BYTES - 1);

@@ -14,9 +14,9 @@
  *	2. last update of dropped tables, NotifyEviction (C91): every entry invalid (C107)
  *	3. one flush over everything that changed (C105)
  *
- * Dropped tables get no updates before 2, so that their mappings stay until the entry above leads
- * elsewhere. With dual PTEs dropped tables are cleared in 1b already, because the new entry may be
- * in a table that is reachable all the time.
+ * Without dual PTEs dropped tables get no updates before 2, so that their mappings stay until the
+ * entry above leads elsewhere. With dual PTEs dropped tables are cleared in 1b already, because the
+ * new entry may be in a table that is reachable all the time.
  *
  * In GPU_VIRTUAL mode an update names a table by an address in the paging process' table windows:
  * all tables of a batch are mapped there at once if there are enough windows, else in rounds within
@@ -140,7 +140,7 @@ static struct emit_run run_by_record(const struct pagoda_table *table, u32 first
 			limit = min(limit, va + record->window -
 				    (pagoda_record_offset(record, va) - record->allocation_offset));
 	}
-	/* Round up: no record ends within an entry, because the entry would have been split. */
+	/* Round up: records end within invalid entries (C93); a valid one would have been split. */
 	limit = DIV_ROUND_UP_ULL(limit - va, 1ull << pagoda_table_shift(table));
 	run.end = min_t(u64, end, first + limit);
 	return run;
@@ -290,7 +290,8 @@ static u32 table_windows(const struct pagoda_table *table)
 }
 
 /*
- * Maps @table into table windows from *@next on, which moves on; returns false if too few are left.
+ * Maps @table, unless it is evicted or mapped already, into table windows from *@next on, which
+ * moves on; returns false if too few are left.
  */
 static bool window_open(struct pagoda_table *table, u32 *next, const struct pagoda_emit *emit)
 {

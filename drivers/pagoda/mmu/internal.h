@@ -39,7 +39,7 @@ struct pagoda_process;
  * @pages: struct page pointers of all page tables in system memory; index: bus address in pages
  * @leaving: Protects @gone
  * @gone: List, by &pagoda_table.link, of freed tables that operations in flight may still use
- * @scattered: Entry values of which no builder can encode several as a run, for bounds of costs
+ * @scattered: Entry values of which no builder can encode three as a run, for bounds of costs
  */
 struct pagoda_mmu {
 	struct pagoda_mmu_args args;
@@ -69,7 +69,7 @@ struct pagoda_words {
  * @twin: 4 KiB table, made by prepare, by which commit may replace this 64 KiB table, or NULL
  * @link: Node in &pagoda_space.tables, later in &pagoda_mmu.gone
  * @work: Node in &pagoda_batch.work, &pagoda_pt_update.fresh or &pagoda_pt_update.dropped
- * @fence: For a table in &pagoda_mmu.gone: fence of the flush that makes the table unreachable
+ * @fence: For a table in &pagoda_mmu.gone: fence of the flush that makes it unreachable, or NULL
  * @words: The driver's copy of the entries; words[1] only in level-1 tables with dual PTEs
  * @va: First address that the table translates
  * @level: 0 = leaf
@@ -82,7 +82,8 @@ struct pagoda_words {
  * @next: Memory that commit puts into @memory, if @has_next
  * @window_va: Address of the table in the table windows, if @has_window
  * @resident: The table isn't evicted: @memory belongs to the table and holds the entries
- * @linked: The parent's entry leads to this table, or will once the table is resident
+ * @linked: The parent's entry leads to this table, or will once the table is resident; of a root:
+ *	commit has put the root to use
  * @fresh: Prepare made the table, and commit hasn't used the table so far
  * @initial: @memory holds garbage: the next update has InitialUpdate
  * @whole: The current batch writes all words, invalid ones too; only if @initial

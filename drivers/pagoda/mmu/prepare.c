@@ -112,8 +112,8 @@ static bool map_is_64k(const struct pagoda_map *map, const struct pagoda_map_pla
 
 /*
  * Without dual PTEs: makes the leaf table that commit needs for @size bytes of @map at @va, and for
- * what the rest of the 2 MiB block maps, unless there is such a table. Returns 0 or a negative
- * errno.
+ * what the rest of the 2 MiB block maps, unless there is such a table. @spread: a single entry maps
+ * the block, and only a part changes. Returns 0 or a negative errno.
  */
 static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_table *parent,
 				u64 va, u64 size, const struct pagoda_map *map,
@@ -291,8 +291,9 @@ static int unmap_prepare_block(struct pagoda_pt_update *update, u32 which,
 }
 
 /*
- * Prepare for unmapping [@va, @end): counts the operations, and makes the tables of 4 KiB entries
- * that blocks of which only a part is unmapped need, in the tables that exist at and below @table.
+ * Prepare for unmapping [@va, @end) of map number @which: counts the operations, and makes the
+ * 4 KiB tables that blocks of which only a part is unmapped need, in the tables that exist at and
+ * below @table.
  * Returns 0 or a negative errno.
  */
 static int unmap_prepare(struct pagoda_pt_update *update, u32 which, struct pagoda_table *table,
@@ -394,7 +395,7 @@ static int update_ready(struct pagoda_pt_update *update, int ret,
  * resized.
  *
  * Context: May sleep, and calls table_alloc(); the space's lock isn't held. The caller
- *	keeps other updates of the space out until commit or abort.
+ *	keeps other updates of the space out until finish or abort.
  * Return: 0; -EINVAL for a range that can't be mapped or memory that doesn't match the range,
  *	-ENOMEM or the error of table_alloc(). After an error nothing has changed.
  */

@@ -344,7 +344,7 @@ struct pagoda_paging_cost pagoda_process_table_cost(struct pagoda_mmu *mmu, u32 
 }
 
 /*
- * Returns an upper bound of the cost of an update whose values aren't known yet; the caller sets
+ * Returns an upper bound of the cost of an update whose values aren't known yet: the caller has set
  * the values of @op to &pagoda_mmu.scattered. Scattered entries take the most bytes, and these
  * bytes make the most packets if all packets are of the smallest size.
  */

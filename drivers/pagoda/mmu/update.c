@@ -74,7 +74,7 @@ static void update_destroy(struct pagoda_pt_update *update)
 
 /* ---- Upper bounds of the cost of a change ---------------------------------- */
 
-/* Returns the cost of an update of @nr entries that no builder can encode as a run. */
+/* Returns an upper bound of the cost of an update of @nr consecutive entries of any values. */
 static struct pagoda_paging_cost cost_entries(struct pagoda_mmu *mmu, u32 nr, u32 buffer_size)
 {
 	const struct pagoda_paging_op op = {
