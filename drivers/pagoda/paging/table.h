@@ -28,9 +28,10 @@ struct pagoda_cpu_packet;
  * @validate: Checks an operation whose opcode the device has; returns like
  *	pagoda_paging_validate()
  * @build: Encodes a valid operation; the contract is in paging/paging.h
- * @execute: Executes a packet of the right length on the CPU; returns 0, or a fault reason with
- *	nothing written
- * @print: Prints a packet of the right length with any content, except its name and allocation
+ * @execute: Executes a packet of the right length on the CPU; returns 0 or a fault reason, see
+ *	cpu/cpu.h
+ * @print: Prints a packet of the right length with any content; the caller has printed the
+ *	operation's name and the allocation
  * @cost: Returns upper bounds for a valid operation; the buffer size is at least
  *	%PAGODA_PAGING_MIN_BUFFER
  * @ends: Returns the operation's source and destination

@@ -26,7 +26,7 @@
 #define PAGODA_PT_VALUE		VIRTIO_PAGODA_PT_ENTRY_BYTES
 #define PAGODA_PT_RUN		(2 * PAGODA_PT_HEAD / PAGODA_PT_VALUE + 2)
 #define PAGODA_PT_RUN_AT_END	(PAGODA_PT_HEAD / PAGODA_PT_VALUE + 2)
-/* Instead of a step, the bytes from an entry's address to the next one's, for entries in no run. */
+/* In place of a step (bytes from an entry's address to that of the next): the two are in no run. */
 #define PAGODA_PT_NO_STEP	1ull
 
 u64 pagoda_update_tail(const void *packet)
