@@ -77,7 +77,8 @@ struct pagoda_exec_report {
  *	context, interrupts off, maybe under a spinlock of the engine; takes spinlocks only. May be
  *	NULL
  * @freed: A job whose &pagoda_exec_job.payer isn't NULL is about to be freed: its fence has
- *	signalled. May sleep; not in the dma_fence signalling path. May be NULL
+ *	signalled. May sleep, but not allocate with reclaim, because other jobs may be run only
+ *	after the return. May be NULL
  * @reset_adapter: An engine couldn't be reset: the owner calls pagoda_engines_hold(), resets the
  *	whole device, calls pagoda_engines_lost() and returns 0, or returns a negative errno if the
  *	device is gone. As soon as the engines may execute again, before the return or later, the
@@ -121,8 +122,8 @@ struct pagoda_engines_args {
  *	paging has lost content since
  * @payer: Quota that the job was charged to, for &pagoda_exec_ops.freed; set by the caller after
  *	arm. NULL = freed() isn't called
- * @fenced: The job was armed before its engine had a place for it, and counts as such in the quota;
- *	for &pagoda_exec_ops.freed, set by the caller after arm
+ * @fenced: The job counts as a fenced job in the quota, even if it had a place before arm; for
+ *	&pagoda_exec_ops.freed, set by the caller after arm
  * @fence: After arm: signals when the job is done; the job's reference, so callers take their own
  * @number: After arm: number of the job in its context, from 1
  */

@@ -130,7 +130,7 @@ void pagoda_exec_job_arm(struct pagoda_exec_job *job)
 	struct pagoda_engine_job *engine_job = pagoda_engine_job_of(job);
 
 	job->number = pagoda_job_arm(&engine_job->core, &engine_job->context->submitted);
-	/* Release: places_collect() that sees the fence sees an armed job. */
+	/* Release: the acquires in exec_places.c that see the fence see an armed job. */
 	smp_store_release(&job->fence, &engine_job->core.sched.s_fence->finished);
 }
 

@@ -19,11 +19,11 @@
  * later takes a place that is free, or asks again. No preparation keeps an engine idle for longer
  * than PLACES_PATIENCE.
  *
- * A fenced job (pagoda_exec_job_wait_place()) is armed without a place. When all its other
- * dependencies have signalled, the scheduler asks for a place on behalf of the job's context, in
- * pagoda_engine_prepare_job(), and waits for the job's turn fence. Until then no later job of the
- * context gets a place, in which it would only wait for the fenced job: whatever has a place waits
- * for nothing but paging and the job that runs.
+ * A fenced job that can't have a place at once is armed without one (pagoda_exec_job_wait_place()).
+ * When all its other dependencies have signalled, the scheduler asks for a place on behalf of the
+ * job's context, in pagoda_engine_prepare_job(), and waits for the job's turn fence. Until then no
+ * later job of the context gets a place, in which it would only wait for the fenced job: whatever
+ * has a place waits for nothing but paging and the job that runs.
  */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
@@ -338,8 +338,9 @@ void pagoda_exec_context_pass(struct pagoda_exec_context *context)
  * @job: Not armed
  *
  * Context: any.
- * Return: True if the job may be armed; false if the place that was kept went to another context:
- * the caller calls pagoda_exec_context_ask() again.
+ * Return: True if the job may be armed; false if the place that was kept went to another context,
+ * or if an armed job of the context has had no place yet: the caller calls
+ * pagoda_exec_context_ask() again.
  */
 bool pagoda_exec_job_place(struct pagoda_exec_job *job)
 {
@@ -400,9 +401,8 @@ struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
 }
 
 /**
- * pagoda_exec_job_wait_place() - Make a job a fenced job: armed before its engine has a place for
- * it
- * @job: Not armed
+ * pagoda_exec_job_wait_place() - Have a fenced job armed before its engine has a place for it
+ * @job: Not armed, without a place
  *
  * Doesn't wait. When all other dependencies of the armed job have signalled, the scheduler waits
  * until the job is one of the %PAGODA_EXEC_PLACES jobs of the engine that may hold memory.

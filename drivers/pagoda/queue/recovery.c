@@ -346,7 +346,7 @@ static bool queue_overdue(struct pagoda_queue *queue)
 	return overdue;
 }
 
-/* Returns true if a poll found completions, and no need for a reset. Leaves the queue held. */
+/* Returns true if a poll found completions and no failure. Leaves the queue held. */
 static bool queue_poll(struct pagoda_queue *queue)
 {
 	struct pagoda_transport *transport = queue->flight.transport;

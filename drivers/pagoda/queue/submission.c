@@ -61,7 +61,10 @@ static u32 piece_class(const struct pagoda_queue *queue, u32 bytes, u32 priv_byt
 	return class;
 }
 
-/* Sets &pagoda_queue.classes. Returns false if a job doesn't leave enough of the smallest piece. */
+/*
+ * Sets &pagoda_queue.classes. Returns false if these are too many, or if the smallest piece has
+ * less than a quarter of a page for the buffer.
+ */
 bool pagoda_queue_set_classes(struct pagoda_queue *queue)
 {
 	struct pagoda_submission sizes;
@@ -146,8 +149,8 @@ static struct pagoda_paging_job *pool_take(struct pagoda_queue *queue, u32 class
 }
 
 /*
- * Returns a free job of @class, or of a smaller class if memory is fragmented: builders work with
- * any size. NULL without memory.
+ * Returns a job of @class, free or new; if memory is fragmented, of a smaller class, or else a free
+ * one of a larger class: builders work with any size. NULL without memory.
  */
 static struct pagoda_paging_job *job_find(struct pagoda_queue *queue, u32 class)
 {
