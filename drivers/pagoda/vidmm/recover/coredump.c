@@ -211,8 +211,8 @@ static void coredump_release(struct pagoda_coredump *dump)
 }
 
 /*
- * Begins a dump. Returns false if the last dump was taken less than a second ago, or while another
- * thread or the work item owns the dump.
+ * Begins a dump, which the caller owns until coredump_end() if true is returned. Returns false if
+ * the last dump was taken less than a second ago, or another thread or the work item owns the dump.
  */
 static bool coredump_begin(struct pagoda_coredump *dump)
 {

@@ -223,7 +223,10 @@ static void context_banned(void *owner, const struct pagoda_exec_report *report)
 		pagoda_deferred_stop(&context->deferred, -ECANCELED);
 }
 
-/* Has waits tested: commands of the ended job may have stored values of monitored fences. */
+/*
+ * &pagoda_exec_ops.done: has the client's waits for monitored fences tested, whose values commands
+ * of the job may have stored; those of all clients if @account is NULL.
+ */
 static void context_done(void *owner, const struct pagoda_exec_account *account)
 {
 	pagoda_mfences_changed(owner, account);
@@ -245,10 +248,10 @@ void pagoda_fence_told(struct pagoda_vidmm *vidmm, u64 context)
 }
 
 /*
- * Writes the address of the context's save area into a job's request before the request is sent. If
- * paging lost content since @mark, returns an error instead, and the job doesn't run: it could see
- * what other allocations left in memory. Called in the dma_fence signalling path, without the save
- * area's reservation, because a save area doesn't move while a job of its context is in flight.
+ * &pagoda_exec_ops.image: writes the address of the context's save area into a job's request before
+ * that is sent. If paging lost content since @mark, returns an error instead, and the job doesn't
+ * run: it could see what other allocations left in memory. Called in the dma_fence signalling path,
+ * without the save area's reservation, because the area doesn't move while a job is in flight.
  */
 static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *execute)
 {

@@ -6,6 +6,7 @@
  *	the paging queue can't be	requested by the queue, before the CPU executes
  *	reset, or a lost submission	paging: submissions in flight are aborted (C189). Any
  *	left wrong mappings		other lost submission costs only its allocations
+ *	operations lost (no memory)	&pagoda_stream_args.overrun
  *	the device			reports that it was reset, or doesn't work any more
  *	a user or a test		debugfs
  *	the machine sleeps		sleep.c; the loss of power resets the device
@@ -17,7 +18,7 @@
  * sleep is left out and sleep.c requests it again.
  *
  * A device is dead if it needs more than five resets in a minute that are its own fault, or can't
- * be reset: then its engines refuse all jobs, and the CPU executes paging.
+ * be reset or rebuilt: then its engines refuse all jobs, and the CPU executes paging.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -53,8 +54,8 @@ static bool reset_is_sleep(u32 reasons)
 
 /*
  * Returns the PAGODA_ABORTED_* bits for allocations of a paging submission that is given up: 0 if
- * no reset is the cause; TO_BLAME for the first submission after a reset that paging caused. Called
- * by the paging queue only, one call at a time.
+ * no reset is the cause; else BY_RESET, for the first submission after a reset that paging caused
+ * with TO_BLAME. Called by the paging queue only, one call at a time.
  */
 u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
 {
@@ -363,7 +364,8 @@ int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
  * For debugfs. All content of VRAM and all jobs of the engines are lost.
  *
  * Context: Sleeps for long; outside of sections. A fatal signal ends the wait for the rebuild.
- * Return: 0; or a negative errno if the device couldn't be reset and is never used again.
+ * Return: 0, even if the rebuild failed or its wait ended; or a negative errno if the device
+ * couldn't be reset and is never used again.
  */
 int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm)
 {
