@@ -24,8 +24,8 @@ static bool bound_is_wanted(struct pagoda_requirements *reqs, u64 job, struct pa
 
 /*
  * Returns the number of allocations that the VM maps, that aren't private to the VM, and for which
- * bound_is_wanted() is true; with @bos fills in up to @room of them, each with a reference. All
- * changes of the list are made under &pagoda_vm.lock: no spinlock is needed.
+ * bound_is_wanted() is true; with @bos fills in up to @room of them, each with a reference. The
+ * extobj list changes only under &pagoda_vm.lock: no spinlock is needed.
  */
 static u32 bound_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm, u64 job,
 			 struct pagoda_bo **bos, u32 room)

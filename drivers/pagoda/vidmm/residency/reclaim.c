@@ -189,8 +189,8 @@ static int reclaim_locked(struct drm_exec *exec, void *arg)
  * @fence: Out: fence that signals when the GPU can use the allocations that had been made resident,
  *	a reference; NULL = now. With -EINPROGRESS the fence to wait for before the next call
  *
- * Context: In a section, outside of reservations. May sleep and allocate; waits for paging only if
- * lost content has to be replaced by zeros.
+ * Context: In a section, outside of reservations. May sleep and allocate; waits for jobs that use
+ * an allocation and have a place of an engine, and for paging if lost content is to be zeroed.
  * Return: 0; -EINVAL if an allocation isn't offered; -EINPROGRESS if an allocation can't move
  * before *@fence has signalled; -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after an error all
  * allocations are offered as before.

@@ -83,7 +83,10 @@ bool pagoda_residency_is_placed(const struct pagoda_bo *bo)
 	       pagoda_aperture_has_address(res);
 }
 
-/* Brings an allocation to where the GPU can use it. One that can't move may be there already. */
+/*
+ * Brings an allocation to where the GPU can use it. If the allocation can't move now, returns 0 if
+ * the GPU can use it where it is, else -EINPROGRESS with @list->late set.
+ */
 static int residency_process_make(struct residency_list *list, struct pagoda_bo *bo)
 {
 	int ret = residency_validate(list, bo, pagoda_bo_placement_resident);
@@ -139,8 +142,8 @@ static int residency_process(struct residency_list *list)
 }
 
 /*
- * Sets in all allocations of a list, which were moved, that they are resident, or evicted; can't
- * fail. Returns the fence behind the paging of the list, or NULL.
+ * Notes all allocations of a list, which were moved, as resident; or as evicted, but for those on a
+ * residency list. Can't fail. Returns the fence behind the paging of the list, or NULL.
  */
 static struct dma_fence *residency_commit(struct residency_list *list)
 {
@@ -228,7 +231,8 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * may have been moved or evicted.
  *
  * Context: In a section, outside of reservations. May sleep and allocate; waits for other threads
- * that have allocations locked, but neither for jobs nor for the copies.
+ * that have allocations locked, and for jobs that use an allocation of the list that moves and have
+ * a place of an engine, but not for the copies.
  * Return: 0; -ENODATA if an allocation is offered; -EINPROGRESS if the GPU can't use an allocation
  * where it is, and the allocation can't move before *@fence has signalled; -ENOMEM, -EBUSY, -EINTR
  * or -ERESTARTSYS.
@@ -320,7 +324,7 @@ static int residency_merge(struct dma_fence **fence, struct dma_fence *other)
 }
 
 /**
- * pagoda_residency_and_others() - Add what other devices do to allocations that they share
+ * pagoda_residency_and_others() - Have a fence also wait for other devices that share allocations
  * @bos: Allocations of a list after pagoda_residency_make(), pagoda_residency_evict() or
  *	pagoda_reclaim(); references held
  * @count: Number of allocations
@@ -354,7 +358,7 @@ int pagoda_residency_and_others(struct pagoda_bo **bos, u32 count, struct dma_fe
 	return ret;
 }
 
-/* Returns whether @fence, which may be NULL, isn't that of paging alone. Any context. */
+/* Returns whether @fence waits for other devices beside paging; NULL = false. Any context. */
 bool pagoda_residency_has_others(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {
 	return fence && !pagoda_queue_owns(vidmm->queue, fence);
