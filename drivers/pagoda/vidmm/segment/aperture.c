@@ -53,7 +53,7 @@ VISIBLE_IF_KUNIT struct pagoda_aperture_resource *pagoda_aperture_new_resource(v
 	return kzalloc(sizeof(struct pagoda_aperture_resource), GFP_KERNEL_ACCOUNT);
 }
 
-/* Gives a resource a range of aperture addresses that the placement allows (C63). */
+/* Gives a resource addresses that the placement allows (C63). Returns as aperture_alloc(). */
 static int aperture_assign(struct pagoda_aperture *aperture, struct ttm_buffer_object *bo,
 			   const struct ttm_place *place, struct pagoda_aperture_resource *ares)
 {

@@ -75,8 +75,8 @@ void pagoda_vram_unclaim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *c
 }
 
 /*
- * Returns the bytes of free room that @bo leaves to allocations with claims before its own. Caller
- * holds pagoda_vram.lock.
+ * Returns the bytes of free room that @bo leaves to allocations with claims before its own: to all
+ * claims if @bo has none, to none once @last is set. Caller holds pagoda_vram.lock.
  */
 u64 pagoda_vram_claimed(struct pagoda_vram *vram, const struct ttm_buffer_object *bo)
 {

@@ -222,7 +222,10 @@ static int swizzle_write_back(struct pagoda_bo *bo)
 
 /* ---- Showing windows to the CPU ---------------------------------------------- */
 
-/* Moves @range from its allocation, which is reserved and referenced, to @bo. */
+/*
+ * Moves @range from its allocation, which swizzle_find_victim() reserved and referenced, to @bo;
+ * drops both there. Returns 0, or the device's error: then @bo gets no range.
+ */
 static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *range)
 {
 	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;

@@ -290,8 +290,8 @@ static bool vram_wants_zeros(struct ttm_buffer_object *bo)
 
 /*
  * Allocates a block of the buddy allocator, if @size is that of a block and nothing is asked of the
- * address but an alignment that blocks have anyway: without a visit of all blocks. Returns -ENOSPC
- * if no free range is aligned to @size, -EINVAL if there is no such block.
+ * address but an alignment that blocks have anyway: without a visit of all blocks. Returns 0;
+ * -ENOSPC if no free range is aligned to @size; -EINVAL if @size isn't a block's or more is asked.
  */
 static int vram_alloc_block(struct gpu_buddy *mm, struct vram_range range, u64 size, u64 align,
 			    bool from_end, struct list_head *blocks)
