@@ -4,13 +4,14 @@
  * quota. Paging buffers that the thread begins count for that quota until the device has executed
  * them, whosever allocations move.
  *
- *	calls of user space	wait before they begin, and are noted until they return
- *	work items of a client	are tried again later, and are noted meanwhile
+ *	calls of user space	are noted; those that may page much wait before they begin
+ *	a client's work items,	are noted while they run; if the client has too much in flight, are
+ *	promotion		tried again later
+ *	the end of a client	is noted, and doesn't wait
  *	memory that is freed	TTM's work item isn't noted: the allocation's own client pays
  *	all others		CPU faults, swapping, rebuilds: no client pays
  *
- * The note is on the thread's stack, in a table with a place for each hash of a thread: the more
- * threads page at a time, the more notes are in one place. Notes go with their calls.
+ * The note is on the thread's stack and in a hash table by thread. Notes go with their calls.
  */
 #include <linux/hash.h>
 #include <linux/list.h>
@@ -77,7 +78,10 @@ void pagoda_caller_end(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller)
 	pagoda_quota_put(caller->quota);
 }
 
-/* Returns the quota that pays for the current thread's paging, valid while noted, or NULL. */
+/*
+ * Returns the quota that pays for the current thread's paging, without a reference: valid until the
+ * thread's pagoda_caller_end(). NULL: no client pays.
+ */
 struct pagoda_quota *pagoda_caller_quota(struct pagoda_stream *stream)
 {
 	struct pagoda_callers *place = caller_place(stream);
@@ -100,8 +104,8 @@ struct pagoda_quota *pagoda_caller_quota(struct pagoda_stream *stream)
  * @vidmm: Manager
  * @client: Client
  *
- * A client with too many paging buffers in flight waits here, before it holds anything that others
- * need, until the device has executed enough of them.
+ * A client with too many paging buffers in flight, or whose user has too many, waits here, before
+ * it holds anything that others need, until the device has executed enough of them.
  *
  * Context: Sleeps. Outside of all locks and sections.
  * Return: 0; -ERESTARTSYS if the thread was killed.
@@ -119,7 +123,7 @@ int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client
  * For work items, which run again later instead.
  *
  * Context: Any.
- * Return: true while the client has too many paging buffers in flight.
+ * Return: true while the client or its user has too many paging buffers in flight.
  */
 bool pagoda_caller_must_wait(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {

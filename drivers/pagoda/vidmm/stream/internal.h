@@ -23,10 +23,10 @@ struct workqueue_struct;
 /* Bytes kept free at the end of each paging buffer for the packet that writes the fence page. */
 #define PAGODA_STREAM_TAIL	sizeof(struct virtio_pagoda_signal_monitored_fence)
 
-/* Log2 of the number of places for notes of threads that page for clients. */
+/* Log2 of the number of hash buckets for notes of threads that page for clients. */
 #define PAGODA_CALLER_BITS	6
 
-/* struct pagoda_callers - a place in the table of notes. @list: struct pagoda_caller */
+/* struct pagoda_callers - a hash bucket of notes. @list: struct pagoda_caller */
 struct pagoda_callers {
 	spinlock_t lock;	/* protects list */
 	struct hlist_head list;

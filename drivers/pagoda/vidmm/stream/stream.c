@@ -26,7 +26,7 @@
 #include "stream.h"
 
 /*
- * Milliseconds that a submission stays open while the stream is plugged: much longer than a move
+ * Most milliseconds that a submission stays open after a transaction: much longer than a move
  * takes, so that moves share it; short for a thread that waits for its fence.
  */
 #define PAGODA_PLUG_MS		10
@@ -195,7 +195,10 @@ bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv
 	return false;
 }
 
-/* Returns true if a fence is foreign, and not of a job that has a place. Process context. */
+/*
+ * Returns true if a fence is unsignalled, and neither of paging nor of a job that has a place of an
+ * engine. Process context.
+ */
 bool pagoda_stream_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {
 	KUNIT_STATIC_STUB_REDIRECT(pagoda_stream_is_queued, vidmm, fence);
@@ -230,8 +233,8 @@ bool pagoda_stream_has_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 }
 
 /*
- * Returns a fence for which pagoda_stream_has_queued() is true, a reference; or NULL. The
- * reservation isn't held. Process context.
+ * Returns a fence of a reservation, which isn't held, for which pagoda_stream_is_queued() is true,
+ * a reference; or NULL if there is none. Process context.
  */
 struct dma_fence *pagoda_stream_get_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 					   enum dma_resv_usage usage)
@@ -250,7 +253,10 @@ struct dma_fence *pagoda_stream_get_queued(struct pagoda_vidmm *vidmm, struct dm
 	return found;
 }
 
-/* pagoda_stream_has_foreign() for all usages of a reservation that isn't held. Any context. */
+/*
+ * Returns true if a reservation, which isn't held, has an unsignalled fence, of any usage, that
+ * isn't of paging. Any context.
+ */
 bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv)
 {
 	struct dma_resv_iter cursor;
@@ -268,7 +274,7 @@ bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv)
 }
 
 /**
- * pagoda_stream_await() - Wait for jobs before a transaction that isn't a victim's
+ * pagoda_stream_await() - Wait for jobs and other devices before a transaction not of a victim
  * @vidmm: Memory manager
  * @resv: Reservation, held
  * @usage: Usage of the fences to wait for

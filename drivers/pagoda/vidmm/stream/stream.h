@@ -29,9 +29,10 @@ struct task_struct;
  *	eviction for room	in the stream: the first operation of the victim's transaction waits
  *				for jobs that use the victim, and have a place of an engine; what
  *				anything else uses is no victim (pagoda_stream_has_queued())
- *	EVICT			the pager, outside of sections. What other jobs use by then stays
- *	allocation that comes	in the stream, as a victim; before, the caller waits for what has no
- *	for an importer		place
+ *	EVICT			its ioctl or the pager, outside of sections. If other jobs use the
+ *				allocation by then, it stays
+ *	move for an importer	in the stream, as a victim's; before, the caller waits for what has
+ *				no place
  *	other moves, also for	the caller, before the transaction (pagoda_stream_await())
  *	an exporter, access of
  *	a CPU, lost content

@@ -89,9 +89,10 @@ static void txn_get_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 }
 
 /*
- * Opens a spare submission of the transaction; its fence is published from here on. If there is
- * neither a spare nor memory, the current operation may have been emitted in part: requests a
- * reset, because only a rebuilt device is in the state that the driver expects.
+ * Opens a spare submission of the transaction; its fence is published from here on. Returns 0, or
+ * a negative errno if there is neither a spare nor memory. The current operation may have been
+ * emitted in part then: requests a reset, because only a rebuilt device is in the state that the
+ * driver expects.
  */
 static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
 {
@@ -102,7 +103,7 @@ static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_st
 		return txn->failed;
 	if (txn->aside && !txn->nr_spare)
 		txn_get_aside(txn, stream);
-	/* pagoda_stream_restart() doesn't wait for its turn. */
+	/* Meanwhile pagoda_stream_restart(), which needs no turn, may have opened a submission. */
 	if (stream->open)
 		return 0;
 	sub = txn->nr_spare ? txn->spare[--txn->nr_spare] : stream_get_more(stream);
@@ -135,7 +136,7 @@ static void txn_drop_spares(struct pagoda_stream_txn *txn)
 	txn->spare = NULL;
 }
 
-/* Returns whether a submission has room for all operations of a transaction. */
+/* Returns whether operations of @cost fit into a submission and move < PAGODA_PIECE_BYTES. */
 static bool sub_fits(const struct pagoda_submission *sub, const struct pagoda_paging_cost *cost)
 {
 	return sub->size - PAGODA_STREAM_TAIL >= cost->encoded &&
@@ -165,7 +166,7 @@ static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream 
 	return true;
 }
 
-/* Gets a submission with room for all operations of a transaction, if there is one that large. */
+/* Gets a submission with room for all operations of a transaction, or the largest there is. */
 static struct pagoda_submission *stream_get(struct pagoda_stream *stream,
 					    const struct pagoda_paging_cost *cost)
 {
@@ -217,7 +218,7 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 
 /*
  * Begins a transaction with submissions that are allocated for it; @foreign: the first operation
- * has to wait for fences in @resv. Returns 0, -ENOMEM or another error of pagoda_queue_get().
+ * has to wait for fences in @resv. Returns 0 or -ENOMEM.
  */
 static int txn_begin_large(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			   struct dma_resv *resv, enum dma_resv_usage usage, bool foreign,
@@ -249,7 +250,7 @@ static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream 
 	if (foreign)
 		pagoda_stream_await(stream->vidmm, resv, usage, false);
 	mutex_lock(&stream->aside);
-	/* Reclaim may take the same lock. */
+	/* Reclaim may take stream->aside, too. */
 	txn->memalloc = memalloc_noreclaim_save();
 	/* What is set aside may be in the open submission. */
 	pagoda_stream_flush(stream->vidmm);
@@ -261,9 +262,8 @@ static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream 
 }
 
 /*
- * Begins a transaction. @must: the transaction is begun also without memory, and, one at a time,
- * if too many paging buffers are in flight. Returns 0, -ENOMEM or another error of
- * pagoda_queue_get().
+ * Begins a transaction. Returns 0 or -ENOMEM. @must: doesn't fail: without memory, or if too many
+ * paging buffers are in flight, the transaction uses the submissions that are set aside.
  */
 static int txn_begin(struct pagoda_stream_txn *txn, enum pagoda_stream_waits waits,
 		     struct dma_resv *resv, enum dma_resv_usage usage, bool must,
@@ -329,11 +329,12 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
  * @resv: As for pagoda_stream_begin(), with fences of any usage; or NULL
  * @cost: Upper bound of the sum of all operations
  *
- * For operations that free memory. Without memory, or if the client that pays has far too many
- * paging buffers in flight, transactions take turns with a few submissions that are set aside.
+ * For operations that free memory. Without memory, or if far too many paging buffers are in flight,
+ * of the client that pays or of all together, transactions take turns with a few submissions that
+ * are set aside.
  *
- * Context: May sleep for long, but only until submissions in flight finish. Not in a fence
- * signalling section.
+ * Context: May sleep for long, but only until submissions in flight finish and, without memory,
+ * until jobs end that the first operation would wait for. Not in a fence signalling section.
  */
 void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			      struct pagoda_bo *bo, enum pagoda_stream_waits waits,
@@ -513,7 +514,8 @@ static enum pagoda_build stream_build(struct pagoda_stream *stream,
  *	set after a wait. The caller's next operation must begin without the flag, because @op
  *	makes the allocation busy (C15)
  *
- * Context: Between begin and end of @txn. Sleeps if the allocation is busy (C14).
+ * Context: Between begin and end of @txn. Sleeps if the allocation is busy (C14), or if @txn needs
+ * another of the submissions that are set aside.
  * Return: 0; -EINVAL, -ERANGE or -EOPNOTSUPP if the operation is refused; -EBUSY if the
  * allocation is busy and the transaction must not wait, or waited too long, or an error of
  * &pagoda_stream_args.make_idle: nothing of @op was encoded; -ENOMEM without memory: if the
@@ -575,7 +577,7 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
  * @txn: Transaction, a struct pagoda_stream_txn
  * @op: Operation that is always valid and never busy
  *
- * Context: Between begin and end of @txn; never waits.
+ * Context: Between begin and end of @txn; waits only for a submission that is set aside.
  */
 void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
 {
