@@ -18,15 +18,16 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Returns the errno that user space gets for @error: -ENOMEM for a job that doesn't fit. */
+/* Returns the errno for user space: -ENOMEM for -ENOSPC, of a job that doesn't fit; else @error. */
 static int submit_error(int error)
 {
 	return error == -ENOSPC ? -ENOMEM : error;
 }
 
 /*
- * Returns true if a deferred job that found no room (@error) is to be made again, once: when the
- * jobs that may be in the way have ended. The engine's place goes to another context until then.
+ * Returns true if a deferred job that failed with @error found no room, for the first time, and is
+ * to be made again behind @submit->blockers, which is set: when the jobs that may be in the way
+ * have ended. The engine's place goes to another context until then.
  */
 static bool submit_waits_for_room(struct pagoda_submit *submit, int error)
 {
@@ -41,7 +42,10 @@ static bool submit_waits_for_room(struct pagoda_submit *submit, int error)
 	return submit->blockers;
 }
 
-/* Returns true if @submit->blockers has signalled, or is NULL, which it is then. */
+/*
+ * Returns true if @submit->blockers is NULL, or has signalled and is dropped. Else has the queue's
+ * worker run again when the fence signals.
+ */
 static bool submit_is_free(struct pagoda_deferred *queue, struct pagoda_submit *submit)
 {
 	if (submit->blockers && !pagoda_deferred_is_signalled(queue, submit->blockers))
@@ -52,10 +56,11 @@ static bool submit_is_free(struct pagoda_deferred *queue, struct pagoda_submit *
 }
 
 /*
- * Makes the job of a deferred submission, and bans the context if that fails. If a paging request
- * that the job waits for has failed, only this job, which would fault, is cancelled. While
- * &pagoda_deferred.hurried is set, the job counts as a fenced job; returns -EAGAIN if there are too
- * many of those, or they hold too much memory.
+ * &pagoda_deferred_ops.make: makes the job of a deferred submission, and bans the context if that
+ * fails. If a paging request that the job waits for has failed, only this job, which would fault,
+ * is cancelled. While &pagoda_deferred.hurried is set, the job counts as a fenced job. Returns
+ * -EAGAIN if there are too many of those or they hold too much memory, or if a fence has to signal
+ * first (&pagoda_submit.blockers); -ERESTART if the job has to ask for a place again.
  */
 static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
@@ -237,8 +242,9 @@ static bool submit_is_due(struct pagoda_submit *submit)
 }
 
 /*
- * Makes the job if submit_is_due() allows that, else queues the submission. Returns -ENOMEM, which
- * the caller may wait for, where memory that the job needs is in use: -EBUSY is a limit's error.
+ * Makes the job if submit_is_due() allows that, else queues the submission; @submit is consumed
+ * only if 0 is returned. -EBUSY of pagoda_submit_make(), memory in use, becomes -ENOMEM, for which
+ * the caller may wait: a returned -EBUSY is a limit's.
  */
 static int submit_make_or_defer(struct pagoda_submit *submit)
 {
@@ -278,7 +284,8 @@ static void submit_end(struct pagoda_context *context)
 
 /*
  * Accepts a submission: sets *@job, consumes @submit and returns 0. Returns -EAGAIN if queued jobs
- * of the context must be armed first, or another errno, as pagoda_submit().
+ * of the context must be armed first, or another errno, as submit_make_or_defer() and
+ * pagoda_submit(); then @submit is still the caller's.
  */
 static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
 {
@@ -324,9 +331,9 @@ static int submit_settled(struct pagoda_submit *submit, u64 *job)
 }
 
 /*
- * Returns whether a submission that failed with *@ret is to be made again: when the fence has
- * signalled before which its job couldn't be made, and once for room. Sets *@ret to -ERESTARTSYS if
- * a signal ends the wait.
+ * If *@ret, the error of a submission, is -EINPROGRESS, waits for &pagoda_submit.blockers; if it is
+ * -ENOMEM, once (*@tries counts the calls) for jobs that may free memory. Returns whether the
+ * submission is to be made again now. Sets *@ret to -ERESTARTSYS if a signal ends the wait.
  */
 static bool submit_again(struct pagoda_submit *submit, u32 *tries, int *ret)
 {
@@ -346,7 +353,8 @@ static bool submit_again(struct pagoda_submit *submit, u32 *tries, int *ret)
  * signalled and a place of the engine is free; until then the submission waits in the context's
  * queue, without memory and without a fence. A fenced job (&pagoda_submit.fenced) is made at once;
  * it has memory and a fence while it waits. If that is more memory than the user's share allows,
- * the function waits first for what the job waits for.
+ * the function waits first for what the job waits for. It also waits for memory that can't move
+ * yet, and once, if there is no room, for jobs (pagoda_room_again()).
  *
  * Context: May sleep and allocate. Outside of pagoda_enter() sections and reservations.
  * Return: 0; -ENOMEM if an allocation can't be made resident; -ENODATA if a listed allocation is

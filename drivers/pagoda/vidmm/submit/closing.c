@@ -12,7 +12,7 @@
  *	the client's residency list	every job has resident what its VM maps (C152)
  *
  * Jobs submitted after the handle was closed don't count, because they can't name the allocation.
- * If the client gets a new handle before these jobs were armed, addresses and count stay.
+ * If the client gets a new handle before addresses and count were taken away, these stay.
  */
 #include <linux/slab.h>
 #include <drm/drm_file.h>
@@ -248,7 +248,7 @@ u64 pagoda_closing_next(struct pagoda_client *client)
 	return list_empty_careful(&closing->jobs) ? 0 : READ_ONCE(closing->next);
 }
 
-/* Returns true if a job of the client may need the allocation. */
+/* Returns true if a deferred job of the client may need the allocation, or an armed job uses it. */
 static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&client->closing.lock);

@@ -203,7 +203,7 @@ void pagoda_context_destroy(struct pagoda_context *context)
 /* ---- Bans and state of contexts ---------------------------------------------------- */
 
 /**
- * pagoda_context_give_up() - Ban a context: a job of it can't be made, or its client failed
+ * pagoda_context_give_up() - Ban a context, without a fault or hang of a job to report
  * @context: Context; all its jobs that haven't begun are cancelled
  *
  * Context: May sleep.

@@ -4,20 +4,20 @@
  *
  * A call changes the client's residency list (require.c). If the allocations are already where the
  * call wants them, the call is done. Else the call queues a request for the client's pager, which
- * is one queue of work for all paging queues of the client. The pager runs requests by priority,
- * then in the order of arrival; a request that has begun isn't overtaken, and the requests of one
- * paging queue run in order. Each request has a value. The value becomes a point of the paging
- * queue's timeline syncobj when the request's paging operations have been given to the device:
- * every fence that can be waited for has work behind it, and the timeline signals in order even if
- * requests fail.
+ * is one queue of work for all paging queues of the client. The pager runs requests one at a time,
+ * by priority, then in the order of arrival: those of one paging queue run in order. A request that
+ * waits may be overtaken by one of higher priority. Each request has a value. The value becomes a
+ * point of the paging queue's timeline syncobj when the request's paging operations have been given
+ * to the device: every fence that can be waited for has work behind it, and the timeline signals in
+ * order even if requests fail.
  *
  * An EVICT first waits, outside of sections, for the jobs that use its allocations. An allocation
  * that other jobs use by then stays, as one of the first to be evicted when room is needed.
  *
  * A request that fails for want of memory is repeated for a bounded time, because the residency
  * lists of other clients may have been in the way. A request that fails for good sets the error of
- * its point, takes the counts that it added back from the residency list, and puts the client in
- * error if the request had to succeed (MUST_SUCCEED).
+ * its point, takes back the counts that the call added to the residency list, and puts the client
+ * in error if the request had to succeed (MUST_SUCCEED).
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/jiffies.h>
@@ -152,7 +152,7 @@ static struct paging_request *request_create(struct pagoda_paging_queue *queue,
 	return NULL;
 }
 
-/* ---- The pager: worker of a paging queue ------------------------------------------ */
+/* ---- The pager: worker of all paging queues of a client --------------------------- */
 
 static bool paging_lacks_memory(int error)
 {
@@ -169,8 +169,8 @@ static bool paging_is_fatal(u32 flags, bool lacks_memory)
 
 /*
  * Does the paging that the request asks for, on a copy of @request->bos, which callees reorder. The
- * caller has set *@fence to NULL; *@fence receives the fence of the last paging, if there is any.
- * Returns 0 or a negative errno.
+ * caller has set *@fence to NULL; *@fence receives the fence of the last paging, if there is any,
+ * or with -EINPROGRESS the fence to wait for before the next try. Returns 0 or a negative errno.
  */
 static int request_run(struct paging_request *request, struct dma_fence **fence)
 {
@@ -198,8 +198,8 @@ static int request_run(struct paging_request *request, struct dma_fence **fence)
 }
 
 /*
- * Returns true if a request that found no memory is to be repeated: when the jobs have ended that
- * may be in the way, and from then on until @request->give_up.
+ * Returns true if a request that found no memory is to be repeated: first when the jobs have ended
+ * that may be in the way (@request->users), and from then on until @request->give_up.
  */
 static bool request_may_wait(struct paging_request *request)
 {
@@ -291,7 +291,10 @@ static int paging_make(struct pagoda_deferred *pager, struct pagoda_deferred_ite
 	return ret;
 }
 
-/* Returns true if @request->users has signalled, or is NULL, which it is then. */
+/*
+ * Returns true if @request->users is NULL, or has signalled and is dropped. Else has the pager run
+ * again when the fence signals.
+ */
 static bool request_is_alone(struct pagoda_deferred *pager, struct paging_request *request)
 {
 	if (request->users && !pagoda_deferred_is_signalled(pager, request->users))
@@ -302,9 +305,9 @@ static bool request_is_alone(struct pagoda_deferred *pager, struct paging_reques
 }
 
 /*
- * Returns true if the jobs have ended that may be in the way of a request that found no memory, and
- * those that used the allocations of an EVICT when the turn of each came. Without memory for the
- * question an allocation isn't waited for.
+ * Returns true if the jobs have ended that may be in the way of a request that found no memory,
+ * and, for EVICT, those that used each allocation when its turn came. Without memory to look up its
+ * fences an allocation isn't waited for.
  */
 static bool paging_ready(struct pagoda_deferred *pager, struct pagoda_deferred_item *item)
 {
@@ -580,7 +583,7 @@ static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_pagi
  * Context: May sleep and allocate; waits for other requests only if too many are queued. Outside of
  * reservations.
  * Return: 0; -ENOMEM, with @args->bytes_to_trim not 0 if the list would exceed the device's memory
- * or, with DENY_OVERBUDGET, the client its budget; -EOVERFLOW if a count would overflow; -ENODATA
+ * or, with DENY_OVERBUDGET, the client's budget; -EOVERFLOW if a count would overflow; -ENODATA
  * if an allocation is offered, which never puts the client in error; -ECANCELED if the client is in
  * error; -ERESTARTSYS. After an error no count has changed.
  */

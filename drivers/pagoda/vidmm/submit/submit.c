@@ -9,8 +9,8 @@
  *	   used elsewhere are limited (pace.c).
  *	3. Invalid mappings become valid again. If steps 1 to 3 find no memory, the last attempt
  *	   takes all these allocations out of VRAM and places them anew. If that fails, too, the
- *	   submission is made again once the jobs that have a place of an engine by then have ended,
- *	   because they keep page tables in place; nothing is held meanwhile.
+ *	   submission is made again once the client's jobs, and all jobs that have a place of an
+ *	   engine by then, have ended: they keep page tables in place. Nothing is held meanwhile.
  *	4. CPU windows onto tiled allocations are taken away.
  *	5. The job gets its dependencies and is armed, the job's fence is published, and the job is
  *	   pushed to the scheduler.
@@ -106,8 +106,9 @@ void pagoda_submit_free(struct pagoda_submit *submit)
 /* ---- Making a job's allocations resident ------------------------------------ */
 
 /*
- * Returns 0 if an allocation that can't move before @run->op.late has signalled is used where it
- * is; else -EINPROGRESS, for which &pagoda_submit.blockers is set.
+ * For an allocation that can't move before @run->op.late has signalled: returns 0 if the GPU can
+ * use the allocation where it is; else makes that fence &pagoda_submit.blockers and returns
+ * -EINPROGRESS.
  */
 static int submit_late(struct submit_run *run, struct pagoda_bo *bo)
 {
@@ -183,8 +184,8 @@ static int submit_clear_lost(struct submit_run *run)
 }
 
 /*
- * Returns whether a submission places an allocation and makes its mappings valid: not if the
- * residency list added the allocation and it is offered, until the offer is reclaimed.
+ * Returns whether a submission places allocation @index of @run->bos and makes its mappings valid:
+ * not if the residency list added the allocation and it is offered, until the offer is reclaimed.
  */
 static bool submit_uses(const struct submit_run *run, u32 index)
 {
@@ -270,7 +271,7 @@ static int submit_bring_tables(struct submit_run *run)
 
 /*
  * Returns 0, or -ENOSPC if what the job needs wouldn't fit even with nothing else resident. The
- * first attempt counts only what the job lists, because a VM may have many private allocations.
+ * first attempt counts only @run->bos, because a VM may have many private allocations.
  */
 static int submit_check_demand(struct submit_run *run)
 {
@@ -318,10 +319,11 @@ static int submit_place(struct submit_run *run)
 }
 
 /*
- * Hides allocations that were offered from the job. If other jobs of the VM may use these, returns
- * -ERESTART once: the job waits for the other jobs in its queue, without memory and without the
- * engine's place. A job that can't wait, or that finds new jobs then, leaves the allocations
- * mapped, and with them their memory in place, to a later job.
+ * Hides from the job private allocations that were offered. If other jobs of the VM may use these,
+ * returns -ERESTART once: in the context's queue the job then waits for &pagoda_submit.blockers,
+ * the fence of these jobs, without memory and without the engine's place. A fenced job, which can't
+ * wait, or a job that finds new jobs then, leaves the allocations mapped, and with them their
+ * memory in place, to a later job. Else returns 0.
  */
 static int submit_hide_offers(struct submit_run *run)
 {
@@ -423,7 +425,10 @@ static int submit_depend(struct submit_run *run)
 	return ret;
 }
 
-/* Returns a fence, a reference, that is or precedes @fence, and isn't of a job that has a place. */
+/*
+ * Returns an unsignalled fence, a reference, that is @fence or a point before it, and that is
+ * neither of paging nor of a job that has a place; or NULL.
+ */
 static struct dma_fence *fence_find_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {
 	struct dma_fence *point, *found = NULL;
@@ -440,7 +445,10 @@ static struct dma_fence *fence_find_queued(struct pagoda_vidmm *vidmm, struct dm
 	return found;
 }
 
-/* Returns a fence that the job waits for, and that isn't of a job that has a place; or NULL. */
+/*
+ * Returns an unsignalled fence, a reference, that the job waits for and that is neither of paging
+ * nor of a job that has a place; or NULL.
+ */
 static struct dma_fence *submit_find_queued(struct submit_run *run)
 {
 	struct pagoda_vidmm *vidmm = run->vm->vidmm;
@@ -459,7 +467,7 @@ static struct dma_fence *submit_find_queued(struct submit_run *run)
 	return found;
 }
 
-/* Returns the pages of VRAM that the client's jobs may use now. */
+/* Returns the number of pages of VRAM that the client's jobs, this one included, may use now. */
 static u64 submit_pages(const struct submit_run *run)
 {
 	struct pagoda_client *client = run->vm->client;
@@ -472,7 +480,7 @@ static u64 submit_pages(const struct submit_run *run)
 	return bytes >> PAGE_SHIFT;
 }
 
-/* Takes a place of the engine, if one is free, for a fenced job that waits only for paging. */
+/* Returns true if a fenced job waits only for paging, and gets a place of the engine at once. */
 static bool submit_place_fenced(struct submit_run *run)
 {
 	struct pagoda_exec_context *exec = run->submit->context->exec;
@@ -495,10 +503,10 @@ static bool submit_place_fenced(struct submit_run *run)
 }
 
 /*
- * Has a fenced job that gets no place at once wait for a place after arm. What it uses can't leave
- * VRAM until then: if the user's share doesn't allow that, and the job waits for more than jobs
- * with places, sets &pagoda_submit.blockers and returns -EINPROGRESS. Returns 0 or another negative
- * errno.
+ * Has a fenced job that gets no place at once wait for a place after it was armed; doesn't wait
+ * itself. What the job uses can't leave VRAM until it has the place: if the user's share doesn't
+ * allow that, and the job waits for more than paging and jobs with places, sets
+ * &pagoda_submit.blockers and returns -EINPROGRESS. Returns 0 or another negative errno.
  */
 static int submit_wait_place(struct submit_run *run)
 {
@@ -540,8 +548,8 @@ static void submit_push(struct submit_run *run)
 
 /*
  * Makes resident all that the job needs, and makes and pushes the job. The caller holds the VM's
- * lock and all reservations. Returns -ERESTART if the place that the engine kept for the job has
- * gone to another context, or because of submit_hide_offers().
+ * lock and all reservations. Returns 0 or a negative errno: -ERESTART if the place that the engine
+ * kept for the job has gone to another context, or because of submit_hide_offers().
  */
 static int submit_locked(struct submit_run *run)
 {
@@ -551,7 +559,7 @@ static int submit_locked(struct submit_run *run)
 
 	if (ret)
 		return ret;
-	/* Copy the CPU's writes from windows into the tiles; its next access waits for the job. */
+	/* Copy CPU writes from windows into the tiles; the CPU's next access waits for the job. */
 	ret = pagoda_swizzle_use_private(run->vm->vidmm, run->vm);
 	for (i = 0; i < run->nr_bos && !ret; i++)
 		ret = pagoda_swizzle_use(run->bos[i]);
@@ -644,13 +652,14 @@ static int submit_try(struct submit_run *run)
 }
 
 /*
- * Makes the job of a submission; all fences and values that the job waits for exist. Without
- * memory, makes further attempts, of which each disturbs more (enum pagoda_attempt). Returns 0 or a
+ * Makes the job of a submission and gives its fence to the syncobjs; @submit stays the caller's.
+ * All fences and values that the job waits for exist. @interruptible: signals end waits. Without
+ * memory, makes further attempts, each disturbing more (enum pagoda_attempt). Returns 0 or a
  * negative errno: -ENOSPC if the job doesn't fit, whatever leaves; -ENOMEM or -EBUSY if there may
  * be room when other jobs have ended (pagoda_room_blockers()); -ERESTART if the job has to ask for
- * a place of the engine again, behind &pagoda_submit.blockers; -EINPROGRESS if the job can't be
- * made before &pagoda_submit.blockers, a reference, has signalled: memory that it needs can't move,
- * or a fenced job would hold too much.
+ * a place of the engine again, behind &pagoda_submit.blockers, if not NULL; -EINPROGRESS if the job
+ * can't be made before &pagoda_submit.blockers, a reference, has signalled: memory that it needs
+ * can't move, or a fenced job would hold too much.
  */
 int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 {

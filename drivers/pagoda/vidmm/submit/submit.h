@@ -41,7 +41,7 @@ struct virtio_pagoda_command_buffer;
  * @quota: Quota charged for the submission; NULL before, and after the job took the charge over
  * @held: %PAGODA_LIMIT_WAITING is charged, too: when accepted, the submission waited, or was behind
  *	one that waited, for a point or value that didn't exist
- * @fenced: The job is armed before the engine has a place; %PAGODA_LIMIT_FENCED is charged, too
+ * @fenced: The job is armed even if it has no place yet; %PAGODA_LIMIT_FENCED is charged, too
  * @waited: The job found no room once: its next attempt to find room is the last
  * @let_end: The job waited once for other jobs of the VM, because allocations were offered
  * @blockers: Fence that the next attempt waits for, a reference, or NULL: of jobs in the way of
