@@ -55,8 +55,8 @@ static int fault_validate(struct pagoda_bo *bo, bool interruptible)
 }
 
 /*
- * Moves an allocation, if necessary, to where the CPU can map it. Returns 0, -ENOMEM, -EBUSY,
- * -EINTR or -ERESTARTSYS. The caller holds the reservation.
+ * Moves an allocation, if necessary, to where the CPU can map it, once jobs that use it have ended.
+ * Returns 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS. The caller holds the reservation.
  */
 int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
 {

@@ -5,9 +5,9 @@
  * One table holds the steps of a move from one place to another. The steps (move_steps.c) run twice
  * through the same code: the first run adds up their costs, so that all memory is allocated before
  * the first operation is encoded, and the second run emits the operations. The CPU copies nothing,
- * except in a benchmark. An eviction to make room doesn't wait for the device, unless the builder
- * answers that the allocation is busy, or NOTIFY_ALLOC has to be emitted in CPU_VIRTUAL mode;
- * before any other move the caller waits for jobs that use the allocation.
+ * except in a benchmark. An eviction to make room, or a move with PAGODA_PL_PIPELINED, doesn't wait
+ * for the device, unless the builder answers that the allocation is busy, or NOTIFY_ALLOC has to be
+ * emitted in CPU_VIRTUAL mode; any other move first waits for jobs that use the allocation.
  *
  * If a move fails before pagoda_stream_begin() has succeeded, no step is emitted. Afterwards a move
  * fails only if an operation can't be emitted; pagoda_move_undo() then undoes the operations
@@ -101,7 +101,7 @@ static enum dma_resv_usage move_usage(const struct pagoda_move *m)
 /*
  * Begins the transaction, during which a rebuild can't restart the stream. If a rebuild restarted
  * the stream just before, the device has forgotten MAP_MMU of the allocation's pages: emits MAP_MMU
- * again before the transaction. Returns 0 or -ENOMEM.
+ * again before the transaction. Returns 0 or -ENOMEM: no transaction is open then.
  */
 static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn)
 {
@@ -223,7 +223,7 @@ static int move_reason(const struct pagoda_move *m, bool evict)
  * only the state of TTM changes.
  *
  * The tt of an allocation in VRAM needn't get zeroed pages: the next move out of VRAM overwrites
- * all. Returns 0 or a negative errno.
+ * all. Always returns 0.
  */
 static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fence)
 {
@@ -374,8 +374,9 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 }
 
 /*
- * Waits for jobs that use the allocation, unless it is a victim. Returns 0; -EBUSY if the stream,
- * or the caller (@prompt), must not wait for what uses it; or another negative errno.
+ * Waits for jobs that use the allocation, unless the stream does (@m->pipelined). Returns 0; -EBUSY
+ * if the stream, or the caller (@prompt, PAGODA_PL_PROMPT), must not wait for what uses the
+ * allocation, or a wait is necessary and @ctx forbids waits; or -ERESTARTSYS.
  */
 static int move_await(struct pagoda_move *m, bool prompt, struct ttm_operation_ctx *ctx)
 {
