@@ -34,8 +34,8 @@ char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index)
 }
 
 /*
- * Calls @answer for each entry of @array, then writes all answers to user memory; writes none if
- * any @answer fails. Returns 0 or a negative errno.
+ * Calls @answer for each entry of @array, to fill @entry bytes of @answers, then writes all answers
+ * to user memory; writes none if any @answer fails. Returns 0 or a negative errno.
  */
 static int array_answer(struct drm_device *drm, struct drm_file *file,
 			const struct drm_pagoda_array *array, u32 entry,

@@ -41,7 +41,7 @@ int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, 
 	return -ENOMEM;
 }
 
-/* Does pagoda_point_get(), but adds the point, unless @handle is 0, to @syncs. */
+/* As pagoda_point_get(), but adds the point, unless @handle is 0, to @syncs, to be signalled. */
 int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
 			  struct pagoda_syncs *syncs)
 {

@@ -38,8 +38,10 @@ static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_m
 }
 
 /*
- * Makes the allocations of @list, which were looked up, resident. @fence and @trim: as for
- * make_resident(). Returns 0 or a negative errno.
+ * Makes the allocations of @list, which were looked up, resident, in a section. Unless nothing is
+ * left to do, sets *@fence and *@trim as pagoda_residency_make() does: the fence of the paging, or
+ * with -EINPROGRESS the fence to wait for first, and the bytes that can't fit. Returns 0 or a
+ * negative errno.
  */
 static int make_resident_try(struct pagoda_client *client, struct pagoda_bo_list *list,
 			     struct dma_fence **fence, u64 *trim)
@@ -59,10 +61,10 @@ static int make_resident_try(struct pagoda_client *client, struct pagoda_bo_list
 }
 
 /*
- * Makes a list of allocations resident. Checks first, without reservations, whether nothing is left
- * to do: then *@fence and *@trim are unchanged. Else *@fence receives the fence of the last paging,
- * or NULL if there was none, and *@trim is set as by pagoda_residency_make(). Returns 0 or a
- * negative errno.
+ * Makes a list of allocations resident; without room, waits outside of sections and tries again.
+ * Checks first, without reservations, whether nothing is left to do: then *@fence, NULL before, and
+ * *@trim are unchanged. Else *@fence receives the fence of the last paging, or NULL if there was
+ * none, and *@trim the bytes that can't fit, 0 if all fit. Returns 0 or a negative errno.
  */
 static int make_resident(struct drm_device *drm, struct drm_file *file, u32 count,
 			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)

@@ -55,7 +55,10 @@ static void query_device(struct pagoda_device *pagoda, struct drm_pagoda_device_
 	};
 }
 
-/* Copies at most @args->size bytes of an answer to user memory, then sets @args->size to @size. */
+/*
+ * Copies an answer of @size bytes, or its first @args->size bytes, to user memory; then sets
+ * @args->size to @size.
+ */
 static int query_answer(struct drm_pagoda_query *args, const void *answer, u32 size)
 {
 	u32 wanted = args->size;
@@ -356,7 +359,7 @@ static bool ioctl_is_ours(unsigned int cmd)
 	       _IOC_NR(cmd) - DRM_COMMAND_BASE < PAGODA_NUM_IOCTLS;
 }
 
-/* Returns true if the ioctl @cmd may emit so much paging that it waits beforehand if need be. */
+/* Returns true if @cmd may page so much that the call waits while its client pages too much. */
 static bool ioctl_pages(unsigned int cmd)
 {
 	if (!ioctl_is_ours(cmd))
@@ -379,9 +382,10 @@ static bool ioctl_pages(unsigned int cmd)
 }
 
 /*
- * Calls @ioctl, drm_ioctl() or drm_compat_ioctl(), for whose paging the client pays. If the client
- * has too many paging buffers in flight already, first waits until the device has executed enough
- * of them: returns -ERESTARTSYS if the thread is killed meanwhile.
+ * Calls @ioctl, drm_ioctl() or drm_compat_ioctl(), for whose paging the client pays. If
+ * ioctl_pages(@cmd) and the client or its user has too many paging buffers in flight already, first
+ * waits until the device has executed enough of them: returns -ERESTARTSYS if the thread is killed
+ * meanwhile.
  */
 static long ioctl_paid(struct file *filp, unsigned int cmd, unsigned long arg,
 		       long (*ioctl)(struct file *filp, unsigned int cmd, unsigned long arg))
@@ -399,7 +403,7 @@ static long ioctl_paid(struct file *filp, unsigned int cmd, unsigned long arg,
 	return ret;
 }
 
-/* Calls ioctl_paid() for an ioctl of the DRM core, and wakes deferred work if @cmd signals. */
+/* Calls ioctl_paid() for an ioctl of the DRM core; tests deferred work if ioctl_signals(@cmd). */
 static long ioctl_core(struct file *filp, unsigned int cmd, unsigned long arg,
 		       long (*ioctl)(struct file *filp, unsigned int cmd, unsigned long arg))
 {
