@@ -134,7 +134,8 @@ static bool control_clean(const struct virtio_pagoda_control *control)
 /*
  * SET_ROOT: gives an address space a root page table, or removes it. Waits until no queue uses
  * translations, which doesn't take long, because every packet and every job soon ends or releases
- * the translation lock for a moment. Returns false if the root is refused.
+ * the translation lock for a moment. Returns false if the root is refused, or UPDATE_PAGE_TABLE
+ * isn't negotiated.
  */
 static bool control_root(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control)
 {

@@ -248,7 +248,7 @@ static int params_read_tables(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
-/* Reads the parameters of swizzling ranges, all windows of which have at most @half MiB. */
+/* Reads the parameters of swizzling ranges; all windows together have at most @half MiB. */
 static int params_read_ranges(struct pagoda_vgpu_params *params, u64 half)
 {
 	int err;

@@ -69,7 +69,7 @@ void pagoda_vgpu_queues_fini(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/* Returns whether the queue's thread must stop executing its request: for a reset, or to end. */
+/* Returns whether the queue's thread, the caller, must stop executing: for a reset, or to end. */
 bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue)
 {
 	return READ_ONCE(queue->stop) || kthread_should_stop();

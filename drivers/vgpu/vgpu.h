@@ -50,7 +50,7 @@ struct task_struct;
  * @ranges: Number of swizzling ranges: windows that show a tiled surface to the CPU as rows
  * @range_bytes: Bytes of the window of each swizzling range, 0 without ranges
  * @reset_vram: Content of VRAM after RESET_ADAPTER
- * @preserved: VIRTIO_PAGODA_PRESERVED_* flags
+ * @preserved: VIRTIO_PAGODA_PRESERVED_* flags: in which sleep of the machine VRAM keeps its content
  * @preserved_bytes: Bytes from the start of VRAM that outlive hibernation; 0 for none or all
  */
 struct pagoda_vgpu_params {
