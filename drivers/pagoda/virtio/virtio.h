@@ -26,7 +26,7 @@ struct pagoda_virtio;
  * @value: FENCE: the value written
  * @queue: FAULT: virtqueue number
  * @seqno: FAULT: request number on that queue
- * @context: FAULT: execution context or 0
+ * @context: FAULT: execution context or 0; FENCE: context whose job wrote, 0 = the paging queue
  * @fault: FAULT: coordinates; FENCE: @fault.address is the fence's address
  */
 struct pagoda_event {
