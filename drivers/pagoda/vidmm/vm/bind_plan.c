@@ -214,7 +214,7 @@ static u64 plan_alignment(const struct pagoda_bind *entry)
 
 /*
  * Moves *@start to the first @size free bytes at or above *@start and below @end, aligned or not.
- * Returns false without any.
+ * Returns false if there are none.
  */
 static bool plan_next_gap(struct pagoda_vm *vm, u64 *start, u64 end, u64 size)
 {

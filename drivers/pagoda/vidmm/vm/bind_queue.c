@@ -179,8 +179,9 @@ void pagoda_bind_queue_init(struct pagoda_vm *vm)
 }
 
 /*
- * Turns queued MAP entries of @bo into UNMAP and marks their addresses free in the plan. The arrays
- * keep their references to @bo (C145). Caller holds pagoda_vm.lock. May allocate; can't fail.
+ * Turns queued MAP entries of @bo into UNMAP, and marks free in the plan the addresses at which
+ * queued arrays would show @bo. The arrays keep their references to @bo (C145). Caller holds
+ * pagoda_vm.lock. May allocate; can't fail.
  */
 void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo)
 {
@@ -315,8 +316,8 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
  * any case, if need be with an error.
  *
  * Context: May sleep and allocate; waits for room in the VM's queue and, if page tables find none
- * in VRAM, once for the jobs that engines have. Outside of pagoda_enter() sections and
- * reservations.
+ * in VRAM, once for the client's jobs and all that have a place of an engine. Outside of
+ * pagoda_enter() sections and reservations.
  * Return: 0; -EEXIST or -EINVAL (the plan, or as pagoda_unique_check()), -ENOENT (the VM was
  * closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or -ERESTARTSYS.
  */
@@ -404,7 +405,7 @@ static bool forget_next(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 *address
  * gpuva tree and marks their addresses free (C139). MAP entries of @bo in queued arrays become
  * UNMAP.
  *
- * Context: May sleep and allocate. Outside of reservations.
+ * Context: May sleep and allocate. In a section, outside of reservations.
  */
 void pagoda_vm_forget(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {

@@ -111,7 +111,7 @@ bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo)
 	return false;
 }
 
-/* Returns true if a job that hasn't ended may use an allocation, whose reservation is held. */
+/* Returns true if a job, or another device, may still use @bo, whose reservation is held. */
 bool pagoda_vm_bo_is_used(struct pagoda_bo *bo)
 {
 	return (!bo->vm.private_to || pagoda_vm_bo_is_shown(bo)) &&

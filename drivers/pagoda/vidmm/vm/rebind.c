@@ -38,7 +38,8 @@ static int rebind_grow(struct pagoda_rebind *rebind)
  * pagoda_rebind_add() - Collect the invalid mappings of an allocation
  * @rebind: Mappings collected so far
  * @vm_bo: Mappings of the allocation in the VM; nothing is collected if the allocation is offered
- *	or is where the GPU can't use the allocation
+ *	or is where the GPU can't use the allocation. Else, without invalid mappings, @vm_bo leaves
+ *	the VM's list of evicted allocations
  *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.

@@ -428,7 +428,7 @@ static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo
  * Calls pagoda_vm_forget() for the client's VMs that map the allocation, and, if queued VM_BIND
  * arrays name the allocation, for all VMs with queued arrays.
  *
- * Context: May sleep. Outside of reservations.
+ * Context: May sleep. In a section, outside of reservations.
  */
 void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 {

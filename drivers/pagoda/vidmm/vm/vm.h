@@ -80,8 +80,8 @@ struct pagoda_vm_plan {
 
 /**
  * enum pagoda_vm_keep - Allocations of a VM that pagoda_vm_may_evict() keeps in VRAM
- * @PAGODA_VM_KEEP_NOTHING: page tables and save areas, but only while a job of the VM, or paging of
- *	these, is in flight
+ * @PAGODA_VM_KEEP_NOTHING: page tables and save areas, but only while a job of the VM is in flight,
+ *	or, unless the operation that needs room is urgent, paging in the VM's reservation
  * @PAGODA_VM_KEEP_PRIVATE: also private allocations with mappings
  * @PAGODA_VM_KEEP_BOUND: also private allocations with mappings, and page tables and save areas
  *	even if no job is in flight
