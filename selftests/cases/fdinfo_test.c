@@ -453,6 +453,8 @@ static bool is_of_engine(struct client *client, unsigned int engine)
 	struct drm_syncobj_transfer transfer = {
 		.src_handle = client->syncobj,
 		.src_point = client->point,
+		/* A job may begin before its point has the fence. */
+		.flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT,
 	};
 	struct drm_syncobj_handle handle = {
 		.flags = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE,
