@@ -160,7 +160,9 @@ static void cost_of_tables(struct kunit *test)
 static void cost_of_few_entries(struct kunit *test)
 {
 	static const struct mmu_variant variant = { VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 4 };
-	static const s64 steps[][2] = { { 1, 1 }, { -1, -1 }, { 1, 3 }, { 1, -5 }, { 1 << 21, -7 } };
+	static const s64 steps[][2] = {
+		{ 1, 1 }, { -1, -1 }, { 1, 3 }, { 1, -5 }, { 1 << 21, -7 },
+	};
 	struct mmu_rig *rig = mmu_rig_make(test, &variant, 0x9a60da);
 	struct pagoda_paging_cost bound, cost;
 	u64 values[40], page;
@@ -236,8 +238,8 @@ static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 	int ret = 0;
 
 	if (!stream->reserve)
-		stream->reserve = test_ok(rig->test, pagoda_queue_get(stream->vidmm->queue,
-								   0, 0));
+		stream->reserve = test_ok(rig->test,
+					  pagoda_queue_get(stream->vidmm->queue, 0, 0));
 	/* Nothing is allocated under the stream's lock, so the reserve is made before. */
 	if (!memory)
 		kunit_activate_static_stub(rig->test, pagoda_queue_get, get_nothing);
