@@ -175,12 +175,10 @@ enum virtio_pagoda_queue {
 #define VIRTIO_PAGODA_MAX_VRAM		(1ull << 40)
 /** VIRTIO_PAGODA_MAX_APERTURE_PAGES: upper bound of aperture_pages: 64 GiB in all. */
 #define VIRTIO_PAGODA_MAX_APERTURE_PAGES (1ull << 24)
-/**
- * VIRTIO_PAGODA_MAX_EXTENTS: most entries of a list that GET_EXTENTS reads, each a range of
- * addresses; _PER_ANSWER: most that the device returns for one request.
- */
-#define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
+/** VIRTIO_PAGODA_MAX_EXTENTS: most ranges of addresses in a list that GET_EXTENTS reads. */
 #define VIRTIO_PAGODA_MAX_EXTENTS	(1u << 18)
+/** VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER: most of these that one request returns. */
+#define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
 
 /** VIRTIO_PAGODA_MAX_MMU_PAGES: upper bound of mmu_pages: 64 GiB in all. */
 #define VIRTIO_PAGODA_MAX_MMU_PAGES	(1ull << 24)
