@@ -48,10 +48,7 @@ static void crowd_take(struct crowd *crowd, struct pagoda_requirements *reqs, u3
 	mutex_unlock(&reqs->lock);
 }
 
-/*
- * Returns the number of allocations on the current process's residency lists; adds up to @room of
- * these to @crowd, unless @crowd is NULL.
- */
+/* Counts the allocations on the current process's lists; adds up to @room of these to @crowd. */
 static u32 crowd_look(struct bench *b, struct crowd *crowd, u32 room)
 {
 	struct drm_device *drm = &b->pagoda->drm;

@@ -20,15 +20,14 @@ static bool mmu_args_are_good(const struct pagoda_mmu_args *args)
  * pagoda_mmu_create() - Make the page-table subsystem of a device
  * @args: Copied; limits and ops must outlive the subsystem
  *
- * Makes the paging process (address space 0) too: calls table_alloc(), written() and set_root().
+ * Makes the paging process (address space 0) too, and so calls table_alloc() and set_root().
  *
  * Context: probe; may sleep.
  * Return: the subsystem; ERR_PTR of -EINVAL for limits that make no sense, -ENOMEM, or
- *	the error of table_alloc() or set_root().
+ *	the error of set_root().
  */
 struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 {
-	const u32 most = VIRTIO_PAGODA_PT_ENTRIES * (VIRTIO_PAGODA_PT_ENTRIES + 1);
 	struct pagoda_mmu *mmu;
 	int ret;
 	u32 i;
@@ -42,13 +41,10 @@ struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 	xa_init(&mmu->pages);
 	mutex_init(&mmu->leaving);
 	INIT_LIST_HEAD(&mmu->gone);
-	/*
-	 * The differences between consecutive values all differ, so no builder can encode three
-	 * entries as a run.
-	 */
+	/* Steps between values all differ: no builder can encode several as a run. */
 	for (i = 0; i < VIRTIO_PAGODA_PT_ENTRIES; i++)
 		mmu->scattered[i] = VIRTIO_PAGODA_PTE_VALID |
-				    (u64)(most - i * i - i) << VIRTIO_PAGODA_PAGE_SHIFT;
+				    (u64)(i * i + i + 1) << VIRTIO_PAGODA_PAGE_SHIFT;
 	ret = pagoda_process_create(mmu);
 	if (!ret)
 		return mmu;

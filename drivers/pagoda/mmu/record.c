@@ -29,7 +29,7 @@ int pagoda_records_reserve(struct list_head *spare, u32 nr)
 	return 0;
 }
 
-/* Frees the records in @spare, which no address space uses. */
+/* Frees the records in @spare. */
 void pagoda_records_release(struct list_head *spare)
 {
 	struct pagoda_record *record, *next;
@@ -74,8 +74,7 @@ u64 pagoda_record_offset(const struct pagoda_record *record, u64 va)
 }
 
 /*
- * Returns an upper bound of the number of ranges that [@va, @end) of @record consists of, each
- * consecutive in the allocation: more than one only if a window repeats.
+ * Returns at most how many pieces, each consecutive in the allocation, @record has in [@va, @end).
  */
 static u64 record_pieces(const struct pagoda_record *record, u64 va, u64 end)
 {
@@ -125,10 +124,7 @@ static void record_cut_head(struct pagoda_record *record, u64 va)
 	record->va = va;
 }
 
-/*
- * Takes a record from @spare, makes it a copy of @what, and adds it to the space, which has no
- * record of any address in its range.
- */
+/* Adds a copy of @what, whose range has no records so far; the memory is a record of @spare. */
 void pagoda_records_insert(struct pagoda_space *space, const struct pagoda_record *what,
 			   struct list_head *spare)
 {
@@ -141,7 +137,7 @@ void pagoda_records_insert(struct pagoda_space *space, const struct pagoda_recor
 
 /*
  * Cuts the range out of all records. A record that vanishes goes to @spare; if a record is cut in
- * two, the memory for its tail comes from @spare. Caller holds the space's lock.
+ * two, the memory for its tail comes from @spare.
  */
 void pagoda_records_remove(struct pagoda_space *space, u64 va, u64 size, struct list_head *spare)
 {
@@ -195,10 +191,7 @@ static void records_collect(struct pagoda_space *space, const struct pagoda_spac
 	}
 }
 
-/*
- * Gives the destination of @copy the records of the source, which say which allocation is mapped
- * where; the ranges may overlap. Takes records from @spare, and adds those it removes to @spare.
- */
+/* Replaces the destination's records by copies of the source's; the ranges may overlap. */
 void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_copy *copy,
 			 struct list_head *spare)
 {
@@ -213,7 +206,7 @@ void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_c
 	}
 }
 
-/* Frees all records of an address space, which has no mapping any more. */
+/* Frees all records of a space. */
 void pagoda_records_clear(struct pagoda_space *space)
 {
 	struct pagoda_record *record, *next;

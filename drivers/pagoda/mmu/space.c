@@ -76,7 +76,7 @@ void pagoda_space_unlock(struct pagoda_space *space)
 	mutex_unlock(&space->lock);
 }
 
-/* ---- Making mappings of a space invalid ------------------------------------ */
+/* ---- Invalidation ---------------------------------------------------------- */
 
 /* Returns an upper bound of the operations that invalidate [@va, @end) in a leaf table. */
 static u32 invalidate_count_leaf(const struct pagoda_table *table, u64 va, u64 end)
@@ -86,10 +86,7 @@ static u32 invalidate_count_leaf(const struct pagoda_table *table, u64 va, u64 e
 	bool before = false;
 	u32 runs = 0;
 
-	/*
-	 * Mappings of zeros have no record: each sequence of words that aren't 0 may take an
-	 * operation.
-	 */
+	/* Zero mappings have no record: each run of nonzero words may be an operation. */
 	for (i = pagoda_table_index(table, va); i < last; i++) {
 		runs += values[i] && !before;
 		before = values[i];
@@ -279,7 +276,7 @@ int pagoda_space_detach(struct pagoda_space *space)
 }
 
 /**
- * pagoda_space_forget() - Name the root of a space in no further flush, because the device lost it
+ * pagoda_space_forget() - Note that the device lost the root of a space
  * @space: Space
  *
  * Context: may sleep, takes the space's lock.
@@ -291,7 +288,7 @@ void pagoda_space_forget(struct pagoda_space *space)
 	mutex_unlock(&space->lock);
 }
 
-/* ---- Queries about an address space ----------------------------------------- */
+/* ---- Queries ---------------------------------------------------------------- */
 
 /*
  * Sets *@entry to the entry for @va, valid or not, of the lowest linked table that covers @va, and

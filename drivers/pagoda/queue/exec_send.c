@@ -15,10 +15,7 @@ static const char *engine_dev(struct pagoda_exec_engine *engine)
 	return dev_name(engine->engines->args.dev);
 }
 
-/*
- * Sets a job's state to done, with the error, or 0, that its fence gets. The fence signals once all
- * jobs before it are done. Caller holds flight.lock.
- */
+/* Marks a job as done, executed or given up; its fence signals once all jobs before it are done. */
 void pagoda_engine_end(struct pagoda_engine_job *job, int error)
 {
 	lockdep_assert_held(&job->context->engine->flight.lock);
@@ -26,10 +23,7 @@ void pagoda_engine_end(struct pagoda_engine_job *job, int error)
 	job->core.state = PAGODA_JOB_DONE;
 }
 
-/*
- * &pagoda_flight_ops.failed: stores the fault that the device answered a job with. Returns whether
- * the engine has to be reset: not if a reset that is under way made the device give the job back.
- */
+/* Returns whether the engine has to be reset, since the device answered a job with @outcome. */
 bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			  const struct pagoda_fault *fault)
 {
@@ -43,10 +37,7 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 	return true;
 }
 
-/*
- * &pagoda_flight_ops.retired: the job is the last finished one of its context. Calls
- * &pagoda_exec_ops.done, before the job's fence signals.
- */
+/* Notes the context's progress, and calls &pagoda_exec_ops.done, before the job's fence signals. */
 void pagoda_engine_retired(struct pagoda_job *core)
 {
 	struct pagoda_engine_job *job = container_of(core, struct pagoda_engine_job, core);
@@ -61,36 +52,7 @@ void pagoda_engine_retired(struct pagoda_job *core)
 				  job->base.number, core->error);
 	/* The fence signals later: a waiter on the fence may then destroy the owner. */
 	if (args->ops->done)
-		args->ops->done(args->owner, job->context->account);
-}
-
-static void engine_stored(struct pagoda_exec_engine *engine)
-{
-	const struct pagoda_engines_args *args = &engine->engines->args;
-	struct pagoda_engine_job *job;
-	unsigned long flags;
-
-	spin_lock_irqsave(&engine->flight.lock, flags);
-	list_for_each_entry(job, &engine->flight.inflight, core.node)
-		args->ops->done(args->owner, job->context->account);
-	spin_unlock_irqrestore(&engine->flight.lock, flags);
-}
-
-/**
- * pagoda_engines_stored() - Handle the device's report that a job has stored a value
- * @engines: Engines
- *
- * Calls &pagoda_exec_ops.done for the few jobs that engines have. If the job that stored the value
- * has ended since, the call for that job was made then.
- *
- * Context: any.
- */
-void pagoda_engines_stored(struct pagoda_engines *engines)
-{
-	u32 i;
-
-	for (i = 0; engines->args.ops->done && i < engines->count; i++)
-		engine_stored(&engines->engine[i]);
+		args->ops->done(args->owner);
 }
 
 /* Sends a job with the next request number, even if the job was sent before (C187). */
@@ -190,10 +152,7 @@ void pagoda_engine_tell_lost(struct pagoda_engine_job *job)
 		pagoda_exec_context_tell(job->context, &report);
 }
 
-/*
- * Has the owner write the address of the context's save area into the job's request; the save area
- * stays there until the job is done. If the owner returns an error, the job ends with that error.
- */
+/* Has the owner set where the context's save area is, which stays there until the job is done. */
 static void job_load(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_context *context = job->context;

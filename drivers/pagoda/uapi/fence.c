@@ -175,10 +175,7 @@ static int wait_check(struct drm_device *drm, const struct drm_pagoda_fence_wait
 	return 0;
 }
 
-/*
- * Prepares the waits for the values that FENCE_WAIT names. This needs the device; the wait itself
- * doesn't. Returns the struct pagoda_mfence_group or an ERR_PTR.
- */
+/* Creates the group of a wait. The creation needs the device; the wait itself doesn't. */
 static struct pagoda_mfence_group *wait_prepare(struct drm_device *drm, struct drm_file *file,
 						const struct drm_pagoda_fence_wait *args)
 {
@@ -212,10 +209,7 @@ static int wait_notify(struct drm_device *drm, struct drm_file *file,
 	return 0;
 }
 
-/*
- * The FENCE_WAIT ioctl. The device may be removed during the wait: removal ends the wait. Returns 0
- * or a negative errno.
- */
+/* Doesn't keep the device from being removed during the wait: removal ends the wait. */
 int pagoda_ioctl_fence_wait(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_fence_wait *args = data;

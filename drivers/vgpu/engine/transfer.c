@@ -108,10 +108,7 @@ static bool transfer_overlaps(struct pagoda_exec *exec,
 	return src < dst + dst_size && dst < src + src_size;
 }
 
-/*
- * Checks the size and the number of runs of a TRANSFER or SPECIAL_LOCK_TRANSFER. Returns a fault
- * reason or 0.
- */
+/* Checks the size and the number of runs of a TRANSFER or SPECIAL_LOCK_TRANSFER. */
 u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 				      const struct virtio_pagoda_transfer *transfer)
 {
@@ -127,10 +124,7 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/*
- * Accepts flag SWIZZLE or UNSWIZZLE, not both, only if SPECIAL_LOCK_TRANSFER is negotiated.
- * Returns a fault reason or 0.
- */
+/* Accepts flag SWIZZLE or UNSWIZZLE, not both, only if SPECIAL_LOCK_TRANSFER is negotiated. */
 static u32 transfer_flags_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_transfer *transfer)
 {

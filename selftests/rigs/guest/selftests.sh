@@ -7,10 +7,9 @@
 
 DRIVER_PARAMETERS=$PATIENT
 
-# A driver that doesn't take the device is one result, not none. One MiB of its VRAM is the reserve. The programs
-# fill VRAM several times over: with more of it they take longer and show no more.
+# A driver that doesn't take the device is one result, not none. One MiB of its VRAM is the reserve.
 load_result() {
-	load_cell "$1" vram_mb=33 aperture_mb=512 engines=2
+	load_cell "$1" vram_mb=65 aperture_mb=512 engines=2
 	loaded=$?
 	{
 		echo 1..1

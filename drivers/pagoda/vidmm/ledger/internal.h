@@ -8,16 +8,16 @@
 struct pagoda_bo;
 struct pagoda_demand;
 
-/* written.c: whether an allocation in VRAM may have been written since its copy was made */
+/* Defined in written.c */
 void pagoda_copy_moved(struct pagoda_bo *bo);
 void pagoda_copy_used(struct pagoda_bo *bo);
 void pagoda_copy_required(struct pagoda_bo *bo);
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten);
 
-/* demand.c: bytes that allocations need at the same time, by segment */
+/* Defined in demand.c */
 void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 
-/* candidates.c: last use of a candidate */
+/* Defined in candidates.c */
 u64 pagoda_victims_last_use(struct pagoda_bo *bo);
 
 #endif

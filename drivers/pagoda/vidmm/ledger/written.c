@@ -78,18 +78,15 @@ void pagoda_copy_settle(struct pagoda_bo *bo)
 }
 
 /*
- * An allocation came to VRAM or left VRAM; pagoda_victims.lock is held. It counts as written, so
- * that an eviction copies it, until pagoda_copy_begin().
+ * Notes that an allocation came to VRAM or left VRAM: the allocation counts as written until
+ * pagoda_copy_begin().
  */
 void pagoda_copy_moved(struct pagoda_bo *bo)
 {
 	copy_set_written(bo);
 }
 
-/*
- * Called with pagoda_victims.lock held when a job lists an allocation: the allocation counts as
- * written, unless it is on a residency list.
- */
+/* Notes that a job lists an allocation: it counts as written, unless on a residency list. */
 void pagoda_copy_used(struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&bo->vidmm->victims->lock);
@@ -98,8 +95,8 @@ void pagoda_copy_used(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_written() - Have an allocation count as written, because the CPU may write it or its
- * content was lost
+ * pagoda_copy_written() - Note that the CPU may write an allocation, or that its content was
+ * lost
  * @bo: Allocation, which may have no copy; reservation held
  *
  * Context: Any but interrupts.
@@ -116,8 +113,8 @@ void pagoda_copy_written(struct pagoda_bo *bo)
 }
 
 /*
- * A client put the allocation on its residency list, after raising &pagoda_bo.wish.required: the
- * allocation doesn't count as clean while on a list.
+ * Notes that a client put the allocation on its residency list; &pagoda_bo.wish.required was raised
+ * before.
  */
 void pagoda_copy_required(struct pagoda_bo *bo)
 {
@@ -132,9 +129,9 @@ void pagoda_copy_required(struct pagoda_bo *bo)
 }
 
 /*
- * The allocation's count on a residency list was lowered; &pagoda_bo.wish.required is up to date.
- * @unwritten: the client said that it wrote nothing since the allocation was made resident, so that
- * the allocation may count as clean.
+ * Notes that the allocation's count on a residency list was lowered; &pagoda_bo.wish.required is
+ * up to date. @unwritten: the client said that it wrote nothing since the allocation was made
+ * resident.
  */
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 {
@@ -149,7 +146,7 @@ void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 	spin_unlock(&victims->lock);
 }
 
-/* Another client may use the allocation from now on: it never counts as clean again. */
+/* Notes that another client may use the allocation, which never counts as clean again. */
 void pagoda_copy_shared(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -160,10 +157,7 @@ void pagoda_copy_shared(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/*
- * Called when &pagoda_bo.content.copy was made and equals the content in VRAM: from now on writes
- * by the CPU and by jobs are noticed.
- */
+/* Notes that &pagoda_bo.content.copy was just made and equals the content in VRAM. */
 void pagoda_copy_begin(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;

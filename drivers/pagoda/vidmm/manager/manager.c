@@ -12,7 +12,6 @@
 #include <linux/slab.h>
 #include <drm/drm_cache.h>
 #include <drm/drm_device.h>
-#include <drm/drm_file.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include "core/compat.h"
@@ -27,7 +26,6 @@
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/budget.h"
 #include "vidmm/ledger/events.h"
-#include "vidmm/ledger/holdings.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/limits.h"
 #include "vidmm/recover/recover.h"
@@ -73,7 +71,7 @@ static void executor_fini(struct pagoda_vidmm *vidmm)
  * buffers (@use_cpu), the executor has an aperture and device addresses of its own: it can't change
  * those of a device, and must not report that it did. Without device addresses of its own, the
  * executor accepts any address of system memory, because the private data of packets names the
- * pages. Returns 0 or a negative errno.
+ * pages.
  */
 static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -108,7 +106,7 @@ static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_a
 
 /*
  * Creates the engines of a device that executes command buffers; none if the device has no page
- * tables, which jobs need. Returns 0 or a negative errno.
+ * tables, which jobs need.
  */
 static int engines_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -162,8 +160,7 @@ static void manager_budgets_changed(void *owner)
 
 /*
  * Sets up the budgets. The local group has all of VRAM that clients can use. The non-local group
- * has half of the system memory, as with WDDM (7.5), and at least 64 MiB. Returns 0 or a negative
- * errno.
+ * has half of the system memory, as with WDDM (7.5), and at least 64 MiB.
  */
 static int budgets_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -179,15 +176,6 @@ static int budgets_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	pagoda_budgets_init(vidmm->budgets, sizes);
 	vidmm->budgets->owner = vidmm;
 	vidmm->budgets->changed = manager_budgets_changed;
-	return 0;
-}
-
-static int holdings_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
-{
-	vidmm->holdings = drmm_kzalloc(vidmm->drm, sizeof(*vidmm->holdings), GFP_KERNEL);
-	if (!vidmm->holdings)
-		return -ENOMEM;
-	pagoda_holdings_init(vidmm->holdings, vidmm->drm->primary->index);
 	return 0;
 }
 
@@ -272,7 +260,7 @@ static void ttm_fini(struct pagoda_vidmm *vidmm)
 	ttm_device_fini(&vidmm->ttm);
 }
 
-/* Registers VRAM and the aperture as regions of the dmem cgroup controller. */
+/* Makes VRAM and the aperture regions of the dmem cgroup controller. */
 static int dmem_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	int ret = pagoda_dmem_register(vidmm, ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM),
@@ -295,7 +283,7 @@ static void dmem_fini(struct pagoda_vidmm *vidmm)
 
 /*
  * Starts a recording of paging buffers, unless @args->record_kb is 0, before the stream's first
- * buffer: a recording that debugfs starts lacks the first buffers. Returns 0 or a negative errno.
+ * buffer: a recording that debugfs starts lacks the first buffers.
  */
 static int recording_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -376,7 +364,6 @@ static const struct vidmm_part {
 	{ "victims", pagoda_victims_init, NULL, pagoda_victims_fini },
 	{ "promotion", pagoda_promote_init, NULL, pagoda_promote_stop },
 	{ "budgets", budgets_init },
-	{ "holdings", holdings_init },
 	{ "reset", pagoda_reset_init, NULL, pagoda_reset_fini },
 	{ "rebuild", pagoda_rebuild_init },
 	{ "copies", pagoda_copies_init, pagoda_copies_stop, pagoda_copies_stop },

@@ -126,10 +126,7 @@ static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
 	return pagoda_reset_is_pending(vidmm) || epoch != pagoda_reset_epoch(vidmm);
 }
 
-/*
- * As pagoda_context_create(); @ops are the functions of the queue &pagoda_context.deferred. Returns
- * the context or an ERR_PTR.
- */
+/* As pagoda_context_create(); @ops are the functions of the queue &pagoda_context.deferred. */
 struct pagoda_context *pagoda_context_make(struct pagoda_vm *vm, u32 engine, u32 priority,
 					   const struct pagoda_deferred_ops *ops)
 {
@@ -200,10 +197,10 @@ void pagoda_context_destroy(struct pagoda_context *context)
 	pagoda_context_put(context);
 }
 
-/* ---- Bans and state of contexts ---------------------------------------------------- */
+/* ---- States ------------------------------------------------------------------------ */
 
 /**
- * pagoda_context_give_up() - Ban a context, without a fault or hang of a job to report
+ * pagoda_context_give_up() - Ban a context: a job of it can't be made, or its client failed
  * @context: Context; all its jobs that haven't begun are cancelled
  *
  * Context: May sleep.

@@ -148,9 +148,7 @@ void pagoda_plan_undo(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count
 	plan_drop(undo);
 }
 
-/*
- * Frees @undo, the undo log of an array that was accepted: the array can't be taken back any more.
- */
+/* Frees the undo log of an array that was accepted. */
 void pagoda_plan_keep(struct list_head *undo)
 {
 	plan_drop(undo);
@@ -214,7 +212,7 @@ static u64 plan_alignment(const struct pagoda_bind *entry)
 
 /*
  * Moves *@start to the first @size free bytes at or above *@start and below @end, aligned or not.
- * Returns false if there are none.
+ * Returns false without any.
  */
 static bool plan_next_gap(struct pagoda_vm *vm, u64 *start, u64 end, u64 size)
 {
@@ -288,10 +286,7 @@ static void plan_apply(struct pagoda_vm *vm, const struct pagoda_bind *entry, bo
 		plan_copy(vm, entry, undo);
 		return;
 	case DRM_PAGODA_BIND_UNMAP:
-		/*
-		 * In an array without DRM_PAGODA_VM_BIND_UPDATE, an UNMAP also ends the reservation
-		 * of the addresses.
-		 */
+		/* Without UPDATE, an UNMAP also ends the reservation of the addresses. */
 		if (!update)
 			plan_set(&vm->plan.reserved, first, last, NULL, undo);
 		plan_free(vm, first, last, undo);
@@ -349,10 +344,7 @@ static int plan_check_update(struct pagoda_vm *vm, const struct pagoda_bind *ent
 	return 0;
 }
 
-/*
- * Returns 0 if the plan allows the entry, else -EEXIST or -EINVAL. @update: NULL unless the array
- * has DRM_PAGODA_VM_BIND_UPDATE.
- */
+/* Returns 0 if the plan allows the entry, else -EEXIST or -EINVAL. @update: NULL without UPDATE. */
 static int plan_check(struct pagoda_vm *vm, const struct pagoda_bind *entry,
 		      struct plan_update *update)
 {
