@@ -153,6 +153,49 @@ static void cost_of_tables(struct kunit *test)
 		tables_run(test, test->param_value, &patterns[i]);
 }
 
+/*
+ * No update of few entries costs more than what is announced while its values aren't known: page
+ * addresses that grow, that shrink, in pairs, and far apart.
+ */
+static void cost_of_few_entries(struct kunit *test)
+{
+	static const struct mmu_variant variant = { VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 4 };
+	static const s64 steps[][2] = {
+		{ 1, 1 }, { -1, -1 }, { 1, 3 }, { 1, -5 }, { 1 << 21, -7 },
+	};
+	struct mmu_rig *rig = mmu_rig_make(test, &variant, 0x9a60da);
+	struct pagoda_paging_cost bound, cost;
+	u64 values[40], page;
+	u32 kind, nr, i;
+
+	for (kind = 0; kind < ARRAY_SIZE(steps); kind++) {
+		page = 1ull << 24;
+		for (i = 0; i < ARRAY_SIZE(values); i++) {
+			values[i] = VIRTIO_PAGODA_PTE_VALID | page << VIRTIO_PAGODA_PAGE_SHIFT;
+			page += steps[kind][i % 2];
+		}
+		for (nr = 1; nr <= ARRAY_SIZE(values); nr++) {
+			struct pagoda_paging_op op = {
+				.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
+				.update_page_table = {
+					.mode = variant.mode,
+					.nr_entries = nr,
+					.table_entries = VIRTIO_PAGODA_PT_ENTRIES,
+					.values = values,
+				},
+			};
+
+			cost = pagoda_paging_cost(&rig->limits, &op, PAGE_SIZE);
+			op.update_page_table.values = rig->mmu->scattered;
+			bound = pagoda_cost_unknown(rig->mmu, &op, PAGE_SIZE);
+			KUNIT_EXPECT_LE_MSG(test, cost.encoded, bound.encoded, "%u of kind %u", nr,
+					    kind);
+			KUNIT_EXPECT_LE_MSG(test, cost.packets, bound.packets, "%u of kind %u", nr,
+					    kind);
+		}
+	}
+}
+
 static const struct mmu_variant variants[] = {
 #define MODES(levels, dual) \
 	{ VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, levels, dual, false }, \
@@ -243,6 +286,7 @@ static void cost_overrun_without_memory(struct kunit *test)
 
 static struct kunit_case cost_cases[] = {
 	KUNIT_CASE_PARAM(cost_of_tables, variants_gen_params),
+	KUNIT_CASE(cost_of_few_entries),
 	KUNIT_CASE(cost_overrun),
 	KUNIT_CASE(cost_overrun_without_memory),
 	{}

@@ -28,6 +28,7 @@ static bool mmu_args_are_good(const struct pagoda_mmu_args *args)
  */
 struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 {
+	const u32 most = VIRTIO_PAGODA_PT_ENTRIES * (VIRTIO_PAGODA_PT_ENTRIES + 1);
 	struct pagoda_mmu *mmu;
 	int ret;
 	u32 i;
@@ -41,10 +42,13 @@ struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 	xa_init(&mmu->pages);
 	mutex_init(&mmu->leaving);
 	INIT_LIST_HEAD(&mmu->gone);
-	/* Steps between values all differ: no builder can encode several as a run. */
+	/*
+	 * Addresses shrink, so no builder can encode even two entries as a run; and by other
+	 * distances each time, which builders see at once.
+	 */
 	for (i = 0; i < VIRTIO_PAGODA_PT_ENTRIES; i++)
 		mmu->scattered[i] = VIRTIO_PAGODA_PTE_VALID |
-				    (u64)(i * i + i + 1) << VIRTIO_PAGODA_PAGE_SHIFT;
+				    (u64)(most - i * i - i) << VIRTIO_PAGODA_PAGE_SHIFT;
 	ret = pagoda_process_create(mmu);
 	if (!ret)
 		return mmu;
