@@ -6,13 +6,14 @@ MAKEFLAGS += --no-print-directory
 SHELL := /bin/bash
 RIGS := selftests/rigs
 
-export KERNEL DESTDIR TRACE TRACES FRAMES VRAM RIVAL FILTER CELLS SHARE FUZZ_SECONDS SOAK_SECONDS PAIRS SAMPLE LIMIT
+export KERNEL DESTDIR INSTALL_MOD_PATH TRACE TRACES FRAMES VRAM RIVAL FILTER CELLS SHARE FUZZ_SECONDS SOAK_SECONDS PAIRS SAMPLE LIMIT
+export N SEED LANES FILES SELFTESTS AGAIN
 
 # The rig that has the kernel that was asked for.
 RIG := $(if $(filter new,$(KERNEL)),new,stock)
 
 .DEFAULT_GOAL := help
-.PHONY: run sum check check-long quick setup modules install-dkms uninstall-dkms kunit selftests matrix sleep debug bench simulate soak hostile fuzz lint docs clean clean-cache help
+.PHONY: run sum check check-long quick setup modules install install-dkms uninstall-dkms kunit selftests matrix sleep debug bench simulate soak hostile fuzz mutate lint docs clean clean-cache help
 
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
@@ -25,6 +26,8 @@ help:
 	@echo 'make quick            in minutes: what the change since HEAD~1 concerns'
 	@echo 'make modules          build pagoda.ko and pagoda_vgpu.ko; KDIR=kernel headers (default: newest Debian 6.12),'
 	@echo '                      CC=compiler (default: what the headers want)'
+	@echo 'make install          build both modules for the running kernel (KDIR=headers of another) and install them;'
+	@echo '                      INSTALL_MOD_PATH=folder in front of /lib/modules'
 	@echo 'make install-dkms     put the source below /usr/src and tell DKMS, which builds it for every kernel; DESTDIR=copy only'
 	@echo 'make uninstall-dkms   take both back, and what DKMS built'
 	@echo 'make kunit            KUnit suites under User-Mode Linux, sanitizers on; FILTER=glob; KERNEL=6.12: one processor'
@@ -38,6 +41,8 @@ help:
 	@echo 'make hostile          attackers beside victims: what others lose; out/hostile.tsv; PAIRS=attacker:victim, a glob;'
 	@echo '                      SAMPLE=n of all pairs, which rotate with the commit; LIMIT=seconds of a pair'
 	@echo 'make fuzz             feed the engine and the CPU executor packets and compare them; FUZZ_SECONDS=60'
+	@echo 'make mutate           make the driver wrong in N=20 places drawn by SEED=1, and see which of them no test notices;'
+	@echo '                      out/mutants.tsv; FILES=globs, LANES=kernels at once, SELFTESTS=1: in QEMU, too'
 	@echo 'make lint             checkpatch, W=1, sparse, kernel-doc, names at the top'
 	@echo 'make docs             render DOC sections and kernel-doc; out/docs/index.html; fails on any warning'
 	@echo 'make setup            install and fetch what the others need (they do so themselves)'
@@ -68,6 +73,10 @@ modules: $(if $(KDIR),,setup)
 	@kdir='$(KDIR)'; [ "$$kdir" ] || { . out/rig.env; kdir=$$STOCK_KDIR; }; \
 		dir=$$($(RIGS)/modules.sh "$$kdir" $(foreach v,CC LLVM,$(and $(filter command,$(origin $v)),$($v),$v='$($v)'))) && \
 		ls -l "$$dir"/*.ko
+
+install:
+	@$(RIGS)/install.sh '$(or $(KDIR),/lib/modules/$(shell uname -r)/build)' \
+		$(foreach v,CC LLVM,$(and $(filter command,$(origin $v)),$($v),$v='$($v)'))
 
 install-dkms uninstall-dkms:
 	@$(RIGS)/dkms-source.sh $(@:-dkms=)
@@ -102,6 +111,9 @@ hostile: setup
 
 fuzz:
 	@$(RIGS)/fuzz.sh
+
+mutate: setup
+	@$(RIGS)/mutate/mutate.py
 
 lint: setup
 	@$(RIGS)/lint.sh

@@ -13,7 +13,9 @@
  */
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/suspend.h>
+#include <drm/drm_auth.h>
 #include <drm/drm_debugfs.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
@@ -34,6 +36,7 @@
 #include "vidmm/manager/manager.h"
 #include "vidmm/recover/recover.h"
 #include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
 #include "vidmm/ttm/ttm.h"
 #include "vidmm/vm/vm.h"
 #include "virtio/virtio.h"
@@ -57,11 +60,15 @@ static int driver_open(struct drm_device *drm, struct drm_file *file)
 	return file->driver_priv ? 0 : -ENOMEM;
 }
 
-static void client_end(struct pagoda_client *client)
+static void client_end(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
+	struct pagoda_caller caller;
+
+	pagoda_caller_begin(vidmm, &caller, client);
 	pagoda_client_close_vms(client);
 	pagoda_payer_end(client);
 	pagoda_client_put(client);
+	pagoda_caller_end(vidmm, &caller);
 }
 
 static void client_end_work(struct work_struct *work)
@@ -70,7 +77,7 @@ static void client_end_work(struct work_struct *work)
 	struct drm_device *drm = client->drm;
 
 	pagoda_client_wait_idle(client, MAX_SCHEDULE_TIMEOUT);
-	client_end(client);
+	client_end(pagoda_device_of_drm(drm)->vidmm, client);
 	drm_dev_put(drm);
 }
 
@@ -85,7 +92,7 @@ static void driver_postclose(struct drm_device *drm, struct drm_file *file)
 	pagoda_ears_close(&client->ears);
 	pagoda_client_close(file);
 	if (!pagoda_ends || pagoda_client_wait_idle(client, CLOSE_PATIENCE)) {
-		client_end(client);
+		client_end(pagoda_device_of_drm(drm)->vidmm, client);
 		return;
 	}
 	drm_dev_get(drm);
@@ -95,8 +102,24 @@ static void driver_postclose(struct drm_device *drm, struct drm_file *file)
 }
 
 /*
+ * Tells drmGetBusid() the device's name. The DRM core does so after DRM_IOCTL_SET_VERSION
+ * only. The caller holds the master_mutex, which protects the name.
+ */
+static void driver_master_set(struct drm_device *drm, struct drm_file *file, bool from_open)
+{
+	struct drm_master *master = file->master;
+
+	lockdep_assert_held(&drm->master_mutex);
+	if (master->unique)
+		return;
+	master->unique = kstrdup(drm->unique, GFP_KERNEL);
+	if (master->unique)
+		master->unique_len = strlen(master->unique);
+}
+
+/*
  * Cancels jobs that haven't begun before drm_release() closes the client's handles, which it does
- * before it calls driver_postclose().
+ * before it calls driver_postclose(). Returns what drm_release() returns.
  */
 static int driver_release(struct inode *inode, struct file *filp)
 {
@@ -136,6 +159,7 @@ static const struct drm_driver pagoda_drm_driver = {
 			   DRIVER_SYNCOBJ_TIMELINE,
 	.open = driver_open,
 	.postclose = driver_postclose,
+	.master_set = driver_master_set,
 	.show_fdinfo = pagoda_show_fdinfo,
 	.gem_prime_import = driver_prime_import,
 #ifdef CONFIG_DEBUG_FS
@@ -146,8 +170,8 @@ static const struct drm_driver pagoda_drm_driver = {
 	.fops = &driver_fops,
 	.name = "pagoda",
 	.desc = "GPU with WDDM-style video memory",
-	.major = 1,
-	.minor = 0,
+	.major = PAGODA_MAJOR,
+	.minor = PAGODA_MINOR,
 };
 
 static int copy_extents(struct drm_device *drm, const struct pagoda_extent **list, u32 count)
@@ -235,7 +259,8 @@ static int device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio 
 /*
  * Prepares a sleep of the machine before processes are frozen, and ends the sleep after processes
  * were thawed. Before a hibernated image is restored, the kernel that the image replaces prepares a
- * hibernation, too: if the image can't be loaded that kernel goes on.
+ * hibernation, too: if the image can't be loaded that kernel goes on. Returns a NOTIFY_* value,
+ * with an errno if the preparation failed.
  */
 static int device_notify(struct notifier_block *nb, unsigned long event, void *data)
 {
@@ -343,7 +368,7 @@ static void device_event(void *priv, const struct pagoda_event *event)
 	if (event->lost)
 		dev_warn_ratelimited(pagoda->drm.dev, "%u events lost\n", event->lost);
 	if (event->lost || event->type == VIRTIO_PAGODA_EVENT_FENCE)
-		pagoda_mfences_changed(pagoda->vidmm);
+		pagoda_fence_told(pagoda->vidmm, event->lost ? 0 : event->context);
 	if (event->type == VIRTIO_PAGODA_EVENT_RESET)
 		pagoda_reset_told(pagoda->vidmm);
 	if (event->type == VIRTIO_PAGODA_EVENT_FAULT)

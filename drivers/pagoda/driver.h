@@ -7,6 +7,10 @@
 
 struct workqueue_struct;
 
+/* Version that DRM_IOCTL_VERSION and modinfo tell. */
+#define PAGODA_MAJOR	1
+#define PAGODA_MINOR	0
+
 extern struct workqueue_struct *pagoda_ends;
 extern const struct pagoda_virtio_callbacks pagoda_device_callbacks;
 

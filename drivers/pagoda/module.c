@@ -7,6 +7,7 @@
  */
 #include <linux/module.h>
 #include <linux/string.h>
+#include <linux/stringify.h>
 #include <linux/workqueue.h>
 #include "core/device.h"
 #include "vidmm/stream/recording.h"
@@ -193,5 +194,7 @@ static void __exit module_end(void)
 }
 module_exit(module_end);
 
+MODULE_AUTHOR("The Pagoda authors");
+MODULE_VERSION(__stringify(PAGODA_MAJOR) "." __stringify(PAGODA_MINOR));
 MODULE_DESCRIPTION("DRM driver with WDDM-style video memory");
 MODULE_LICENSE("GPL");

@@ -73,9 +73,10 @@ static bool control_reset(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_c
 }
 
 /*
- * RESET_ADAPTER: has the threads of the paging and execution queues reset their queues and wait
- * until the engine is reset, too: a request that arrives meanwhile is executed after the reset.
- * Returns false if F_EXECUTE isn't negotiated, or a test asked for a refusal.
+ * Carries out RESET_ADAPTER: has the threads of the paging and execution queues reset their queues,
+ * waits for that, then resets the engine. Those threads wait until the engine is reset: a request
+ * that arrives meanwhile is executed after the reset. Returns false, with nothing reset, if
+ * F_EXECUTE isn't negotiated, or a test asked for a refusal.
  */
 static bool control_reset_adapter(struct pagoda_vgpu *vgpu)
 {
@@ -133,7 +134,8 @@ static bool control_clean(const struct virtio_pagoda_control *control)
 /*
  * SET_ROOT: gives an address space a root page table, or removes it. Waits until no queue uses
  * translations, which doesn't take long, because every packet and every job soon ends or releases
- * the translation lock for a moment. Returns false if the root is refused.
+ * the translation lock for a moment. Returns false if the root is refused, or UPDATE_PAGE_TABLE
+ * isn't negotiated.
  */
 static bool control_root(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control)
 {

@@ -45,7 +45,8 @@ DEFINE_SHOW_ATTRIBUTE(stats);
 
 /*
  * Consecutive aperture pages that one line of the file shows: mapped to consecutive bus addresses
- * with one generation, or all unmapped with one dummy page.
+ * with one generation (number that the driver gave to the mapping; 0 = unmapped), or all unmapped
+ * with one dummy page.
  */
 struct aperture_line {
 	u64 first;
@@ -185,7 +186,7 @@ static const struct seq_operations mmu_sops = {
 };
 DEFINE_SEQ_ATTRIBUTE(mmu);
 
-/* Shows root tables, the number of entries in the TLBs, and bound swizzling ranges. */
+/* Shows root tables, the number of entries in the TLBs, and bound swizzling ranges. Returns 0. */
 static int tables_show(struct seq_file *file, void *unused)
 {
 	struct pagoda_vgpu *vgpu = file->private;
@@ -217,7 +218,7 @@ DEFINE_SHOW_ATTRIBUTE(tables);
 
 /*
  * Translates the virtual address in a line "space address"; a read of the file then returns
- * "segment address flags level", or the fault.
+ * "segment address flags level", or the fault. Returns @size or a negative errno.
  */
 static ssize_t translate_write(struct file *file, const char __user *from, size_t size, loff_t *pos)
 {
@@ -268,7 +269,10 @@ static int inject_open(struct inode *inode, struct file *file)
 	return single_open(file, inject_show, inode->i_private);
 }
 
-/* Each write is one line in the language that inject.c describes. */
+/*
+ * Each write is one line in the language that inject.c describes. Returns @size or a negative
+ * errno.
+ */
 static ssize_t inject_write(struct file *file, const char __user *from, size_t size, loff_t *pos)
 {
 	struct seq_file *seq = file->private_data;
@@ -293,7 +297,10 @@ static const struct file_operations inject_fops = {
 	.release = single_release,
 };
 
-/* Reads all of VRAM, including the part that no CPU window shows. */
+/*
+ * Reads all of VRAM, including the part that no CPU window shows. Returns the number of bytes read,
+ * or a negative errno.
+ */
 static ssize_t vram_read(struct file *file, char __user *to, size_t size, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file->private_data;

@@ -275,6 +275,7 @@ static int vgpu_register(struct pagoda_vgpu *vgpu)
 	int err;
 
 	vgpu->vdev.id.device = VIRTIO_ID_PAGODA;
+	vgpu->vdev.id.vendor = VIRTIO_PAGODA_VENDOR;
 	vgpu->vdev.config = &device_ops;
 	vgpu->vdev.dev.parent = &vgpu->pdev->dev;
 	vgpu->vdev.dev.release = device_release;

@@ -59,8 +59,9 @@ void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu)
 }
 
 /*
- * Sends an event to the driver: @run wrote @value to the monitored fence at @address, which is
- * virtual if a command, or a packet with SIGNAL_VIRTUAL, wrote. Runs in the queue's thread.
+ * Sends an event to the driver: @run signalled the monitored fence at @address with @value. The
+ * address is virtual if a command, or a packet with SIGNAL_VIRTUAL, signalled. Runs in the queue's
+ * thread.
  */
 void pagoda_vgpu_event_fence(void *context, const struct pagoda_engine_run *run, u64 address,
 			     u64 value)

@@ -37,5 +37,7 @@ static void __exit vgpu_exit(void)
 }
 module_exit(vgpu_exit);
 
+MODULE_AUTHOR("The Pagoda authors");
+MODULE_VERSION("1.0");
 MODULE_DESCRIPTION("Pagoda: the software GPU");
 MODULE_LICENSE("GPL");

@@ -231,7 +231,7 @@ static int params_read_visible(struct pagoda_vgpu_params *params)
 
 /*
  * Reads the parameters of page tables. Three levels of 9 bits don't translate 47 bits of address;
- * two levels do, because their root may have more than 512 entries.
+ * two levels do, because their root may have more than 512 entries. Returns 0 or a negative errno.
  */
 static int params_read_tables(struct pagoda_vgpu_params *params)
 {
@@ -248,7 +248,7 @@ static int params_read_tables(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
-/* Reads the parameters of swizzling ranges, all windows of which have at most @half MiB. */
+/* Reads the parameters of swizzling ranges; all windows together have at most @half MiB. */
 static int params_read_ranges(struct pagoda_vgpu_params *params, u64 half)
 {
 	int err;

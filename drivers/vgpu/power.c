@@ -16,7 +16,7 @@
 /*
  * Has the virtio driver freeze the device. The first @outlives bytes of VRAM keep their content in
  * two resets of the device: by the driver at the end of its freeze, and later, in power_comes(), by
- * the virtio core before the driver's restore.
+ * the virtio core before the driver's restore. Returns 0 or a negative errno.
  */
 static int power_goes(struct device *dev, u64 outlives)
 {

@@ -69,7 +69,7 @@ void pagoda_vgpu_queues_fini(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/* Returns whether the queue's thread must stop executing its request: for a reset, or to end. */
+/* Returns whether the queue's thread, the caller, must stop executing: for a reset, or to end. */
 bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue)
 {
 	return READ_ONCE(queue->stop) || kthread_should_stop();
@@ -158,7 +158,11 @@ static int queue_thread(void *data)
 
 	while (!kthread_should_stop()) {
 		queue_sleep(queue);
-		/* Acquire: pagoda_vgpu_request_reset() reads vgpu->resetting later. */
+		/*
+		 * Acquire: pairs with the release in control_reset_begin(), so that
+		 * pagoda_vgpu_request_reset(), called next, sees the value of vgpu->resetting that
+		 * belongs to this reset.
+		 */
 		if (smp_load_acquire(&queue->reset_wanted)) {
 			pagoda_vgpu_request_reset(queue);
 			/* Look at the ring, as requests may have come without a doorbell. */
@@ -175,7 +179,10 @@ static int queue_thread(void *data)
 	return 0;
 }
 
-/* Rings the doorbell of @vq, which wakes the queue's thread. Called in any context. */
+/*
+ * Rings the doorbell of @vq, which wakes the queue's thread. Called in any context. Returns true:
+ * the notification can't fail.
+ */
 static bool queue_notify(struct virtqueue *vq)
 {
 	struct pagoda_vgpu_queue *queue = vq->priv;

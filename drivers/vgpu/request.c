@@ -93,8 +93,8 @@ static void request_sleep(struct pagoda_vgpu_queue *queue, u32 us)
 }
 
 /*
- * Checks the header and the size of a request of @readable bytes. Returns a fault reason, and the
- * refused value in *@value.
+ * Checks the header and the size of a request of @readable bytes. Returns 0, or a fault reason with
+ * the refused value in *@value.
  */
 static u32 request_check(const struct pagoda_vgpu_queue *queue,
 			 const struct virtio_pagoda_request *request, u64 readable, u64 *value)
@@ -225,8 +225,9 @@ static enum pagoda_engine_outcome request_measure(struct pagoda_vgpu_queue *queu
 }
 
 /*
- * Takes the next request from the ring, executes it and completes it, unless it has to wait for a
- * reset. Runs in the queue's thread, with a request available.
+ * Takes the next request from the ring, if there is one, executes and completes it. A request that
+ * was stopped, or that a test wants dropped, is kept in queue->held instead of completed. Runs in
+ * the queue's thread.
  */
 void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 {

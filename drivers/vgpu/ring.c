@@ -130,8 +130,9 @@ static const struct vring_desc *chain_indirect(const struct pagoda_vgpu_ring *ri
 }
 
 /*
- * Reads the descriptors of a chain, in which no readable descriptor may follow a writable one.
- * Returns 0 or a negative error.
+ * Reads the descriptors of a chain: copies the memory that the device may read to @buffer, at most
+ * @size bytes, and lists the memory that the device may write in @chain. Refuses a chain in which
+ * memory to read follows memory to write. Returns 0 or a negative errno.
  */
 static int chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 		      void *buffer, u32 size)

@@ -50,7 +50,7 @@ struct task_struct;
  * @ranges: Number of swizzling ranges: windows that show a tiled surface to the CPU as rows
  * @range_bytes: Bytes of the window of each swizzling range, 0 without ranges
  * @reset_vram: Content of VRAM after RESET_ADAPTER
- * @preserved: VIRTIO_PAGODA_PRESERVED_* flags
+ * @preserved: VIRTIO_PAGODA_PRESERVED_* flags: in which sleep of the machine VRAM keeps its content
  * @preserved_bytes: Bytes from the start of VRAM that outlive hibernation; 0 for none or all
  */
 struct pagoda_vgpu_params {
@@ -364,37 +364,37 @@ static inline struct pagoda_vgpu *pagoda_vgpu_of(struct virtio_device *vdev)
 	return container_of(vdev, struct pagoda_vgpu, vdev);
 }
 
-/* params.c */
+/* params.c: module parameters */
 int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params);
 int pagoda_vgpu_misconfigure(struct virtio_pagoda_config *config, u64 *features);
 
-/* vram.c */
+/* vram.c: memory that the GPU works on: VRAM and system memory */
 int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, u64 size, u64 visible_size);
 void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram);
 void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from);
 void *pagoda_vgpu_system_span(void *context, u64 bus, u64 want, u64 *got);
 
-/* tables.c */
+/* tables.c: memory of address spaces, TLBs, device MMU and windows of swizzling ranges */
 int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_tables_fini(struct pagoda_vgpu *vgpu);
 
-/* notices.c */
+/* notices.c: keep the last notices, and print them */
 void pagoda_vgpu_notify(void *context, const struct virtio_pagoda_packet *packet);
 void pagoda_vgpu_notices_show(struct pagoda_vgpu *vgpu, struct seq_file *file);
 
-/* power.c */
+/* power.c: sleep and wake-up of the machine */
 
 /* Name of the platform device and of the driver that handles its power. */
 #define PAGODA_VGPU_NAME	"pagoda-vgpu"
 
 extern struct platform_driver pagoda_vgpu_power;
 
-/* device.c */
+/* device.c: create, destroy and break a device */
 struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params);
 void pagoda_vgpu_destroy(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_break(struct pagoda_vgpu_queue *queue, const char *why);
 
-/* ring.c */
+/* ring.c: the device's side of a split virtqueue */
 void pagoda_vgpu_ring_init(struct pagoda_vgpu_ring *ring, struct virtqueue *vq);
 int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 			 void *buffer, u32 size);
@@ -405,7 +405,7 @@ bool pagoda_vgpu_ring_listen(struct pagoda_vgpu_ring *ring);
 u32 pagoda_vgpu_chain_write(const struct pagoda_vgpu_chain *chain, u32 offset,
 			    const void *data, u32 size);
 
-/* queue.c */
+/* queue.c: virtqueues and their threads */
 int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_queues_fini(struct pagoda_vgpu *vgpu);
 int pagoda_vgpu_queues_find(struct pagoda_vgpu *vgpu, unsigned int nvqs,
@@ -418,24 +418,24 @@ bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_queue_complete(struct pagoda_vgpu_queue *queue, u16 head, u32 written,
 				bool interrupt);
 
-/* request.c */
+/* request.c: requests of the paging and execution queues */
 void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run);
 
-/* control.c */
+/* control.c: requests of the control queue */
 void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_control_trouble(struct pagoda_vgpu_queue *queue);
 
-/* event.c */
+/* event.c: events that the device sends to the driver */
 void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 			     const struct virtio_pagoda_fault *fault);
 void pagoda_vgpu_event_fence(void *context, const struct pagoda_engine_run *run, u64 address,
 			     u64 value);
 
-/* inject.c */
+/* inject.c: misbehaviour that a test asks for by debugfs */
 ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line);
 void pagoda_vgpu_inject_show(struct pagoda_vgpu *vgpu, struct seq_file *file);
 void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu);
@@ -444,7 +444,7 @@ void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue);
 u32 pagoda_vgpu_inject_late(struct pagoda_vgpu_queue *queue);
 
-/* debugfs.c */
+/* debugfs.c: debugfs files of the device */
 void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_debugfs_fini(struct pagoda_vgpu *vgpu);
 

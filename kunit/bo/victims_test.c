@@ -243,7 +243,8 @@ static void victims_dead(struct kunit *test)
 static u32 tried_when_interrupted;
 
 /* As if a signal interrupted the first wait of a move. */
-static struct pagoda_submission *get_interrupted(struct pagoda_queue *queue)
+static struct pagoda_submission *get_interrupted(struct pagoda_queue *queue, u32 bytes,
+						 u32 priv_bytes)
 {
 	tried_when_interrupted++;
 	return ERR_PTR(-ERESTARTSYS);
@@ -400,7 +401,8 @@ static void expect_known(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 ste
 		KUNIT_EXPECT_EQ_MSG(rig->test, !list_empty(&item->order), in_vram(bos[i]),
 				    "allocation %u, step %u", i, step);
 		KUNIT_EXPECT_TRUE(rig->test, list_empty(&bos[i]->choice.tried));
-		KUNIT_EXPECT_FALSE(rig->test, bos[i]->choice.keep || bos[i]->choice.makes_room);
+		KUNIT_EXPECT_FALSE(rig->test, bos[i]->choice.keep);
+		KUNIT_EXPECT_FALSE(rig->test, bos[i]->ttm.resource->placement & PAGODA_PL_FLAGS);
 		pages += in_vram(bos[i]) ? item->pages : 0;
 	}
 	spin_unlock(&victims->lock);

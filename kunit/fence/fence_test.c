@@ -169,7 +169,7 @@ static void fence_random_signal(struct fence_random *r)
 		if (fence)
 			break;
 		WRITE_ONCE(*fence_memory(r->mfence[fence]), value);
-		pagoda_mfences_changed(r->rig->vidmm);
+		pagoda_mfences_changed(r->rig->vidmm, NULL);
 		flush_workqueue(r->rig->vidmm->mfences->wq);
 		r->value[fence] = value;
 		break;

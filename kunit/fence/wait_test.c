@@ -66,6 +66,7 @@ static u32 wait_operations(struct pagoda_rig *rig, u64 id)
 
 /* A thread for the call, which may wait itself. */
 struct waiter {
+	struct kunit *test;
 	struct pagoda_bo *bo;
 	const struct wait_step *step;
 	struct completion done;
@@ -76,6 +77,8 @@ static int waiter_run(void *data)
 {
 	struct waiter *waiter = data;
 
+	/* The test's fences stand for jobs that have a place. */
+	current->kunit_test = waiter->test;
 	if (waiter->step->to < 0)
 		pagoda_rig_close(waiter->bo);
 	else
@@ -88,6 +91,7 @@ static void wait_one(struct pagoda_rig *rig, const struct wait_step *step,
 		     enum dma_resv_usage usage)
 {
 	struct waiter waiter = {
+		.test = rig->test,
 		.bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM | APERTURE, 0),
 		.step = step,
 	};
@@ -258,6 +262,7 @@ static u32 act_packets(struct pagoda_rig *rig, u64 id)
 }
 
 struct actor {
+	struct kunit *test;
 	struct pagoda_bo *bo;
 	const struct wait_act *act;
 	struct completion done;
@@ -268,6 +273,7 @@ static int actor_run(void *data)
 {
 	struct actor *actor = data;
 
+	current->kunit_test = actor->test;
 	actor->ret = actor->act->act(actor->bo);
 	complete(&actor->done);
 	return 0;
@@ -276,7 +282,11 @@ static int actor_run(void *data)
 static void wait_for_act(struct pagoda_rig *rig, const struct wait_act *act,
 			 enum dma_resv_usage usage)
 {
-	struct actor actor = { .bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0), .act = act };
+	struct actor actor = {
+		.test = rig->test,
+		.bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0),
+		.act = act,
+	};
 	struct kunit *test = rig->test;
 	u64 id = actor.bo->id;
 	struct dma_fence *fence;

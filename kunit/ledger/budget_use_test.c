@@ -12,6 +12,7 @@
 #include <drm/drm_syncobj.h>
 #include "core/device.h"
 #include "debug/debug.h"
+#include "queue/queue_helpers.h"
 #include "residency/offer_helpers.h"
 #include "rig/vidmm_helpers.h"
 
@@ -176,6 +177,7 @@ static void budget_memory(struct kunit *test)
 	struct submit_args args = { .bos = { busy }, .nr_bos = 1 };
 	struct pagoda_memory memory[PAGODA_BUDGET_SEGMENTS] = {};
 	struct pagoda_memory *vram = &memory[DRM_PAGODA_SEGMENT_VRAM];
+	struct dma_fence *fence;
 	u64 others;
 
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, idle));
@@ -217,6 +219,15 @@ static void budget_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].total, 8 * PAGE_SIZE);
 	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].resident, 0ull);
 	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].purgeable, 0ull);
+	/* Only what is resident can be active. */
+	memset(memory, 0, sizeof(memory));
+	fence = pagoda_test_fence(test);
+	pagoda_rig_add_fence(test, idle->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	pagoda_memory_add(memory, NULL, idle, false);
+	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].total, 8 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].active, 0ull);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
 	pagoda_vm_forget(client->vm, busy);
 	submit_client_end(client);
 	pagoda_rig_close(busy);
@@ -283,7 +294,7 @@ static void budget_fdinfo(struct kunit *test)
 	pagoda_budget_info(&rig->client->budget, LOCAL, &info);
 	text = fdinfo_read(rig, bos, ARRAY_SIZE(bos));
 	KUNIT_EXPECT_EQ(test, 4 * PAGE_SIZE / SZ_1K,
-			fdinfo_number(test, text, "drm-total-system", "KiB"));
+			fdinfo_number(test, text, "drm-total-memory", "KiB"));
 	KUNIT_EXPECT_EQ(test, 8 * PAGE_SIZE / SZ_1K,
 			fdinfo_number(test, text, "drm-total-vram", "KiB"));
 	KUNIT_EXPECT_EQ(test, 8 * PAGE_SIZE / SZ_1K,

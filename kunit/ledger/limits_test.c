@@ -349,6 +349,36 @@ static void limits_fences(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, rig->vidmm->limits->used[PAGODA_SCARCE_PAGES]);
 }
 
+/*
+ * What fenced jobs may hold of VRAM: half of what other users leave, until the client's last fenced
+ * job has ended.
+ */
+static void limits_hold(struct kunit *test)
+{
+	const u64 half = PAGODA_RIG_VRAM_PAGES / 2;
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_client *ann = limits_client(rig, ANN), *bob = limits_client(rig, BOB);
+
+	KUNIT_EXPECT_EQ(test, 0, limits_charge(ann, PAGODA_LIMIT_FENCED, 1));
+	KUNIT_EXPECT_EQ(test, 0, limits_charge(ann, PAGODA_LIMIT_FENCED, 1));
+	KUNIT_EXPECT_FALSE(test, pagoda_quota_hold(ann->quota, half + 1));
+	KUNIT_EXPECT_EQ(test, 0ull, limits_count(ann, PAGODA_LIMIT_FENCED_PAGES));
+	KUNIT_EXPECT_TRUE(test, pagoda_quota_hold(ann->quota, half));
+	KUNIT_EXPECT_TRUE(test, pagoda_quota_hold(ann->quota, 1));
+	KUNIT_EXPECT_EQ(test, half, limits_count(ann, PAGODA_LIMIT_FENCED_PAGES));
+	KUNIT_EXPECT_EQ(test, 0, limits_charge(bob, PAGODA_LIMIT_FENCED, 1));
+	KUNIT_EXPECT_FALSE(test, pagoda_quota_hold(bob->quota, half / 2 + 1));
+	KUNIT_EXPECT_TRUE(test, pagoda_quota_hold(bob->quota, half / 2));
+	limits_uncharge(ann, PAGODA_LIMIT_FENCED, 1);
+	KUNIT_EXPECT_EQ(test, half, limits_count(ann, PAGODA_LIMIT_FENCED_PAGES));
+	limits_uncharge(ann, PAGODA_LIMIT_FENCED, 1);
+	KUNIT_EXPECT_EQ(test, 0ull, limits_count(ann, PAGODA_LIMIT_FENCED_PAGES));
+	KUNIT_EXPECT_TRUE(test, pagoda_quota_hold(bob->quota, half));
+	limits_uncharge(bob, PAGODA_LIMIT_FENCED, 1);
+	pagoda_client_put(ann);
+	pagoda_client_put(bob);
+}
+
 static struct kunit_case limits_test_cases[] = {
 	KUNIT_CASE(limits_of_users),
 	KUNIT_CASE_PARAM(limits_halves, pagoda_rig_modes),
@@ -357,6 +387,7 @@ static struct kunit_case limits_test_cases[] = {
 	KUNIT_CASE(limits_jobs_of_a_context),
 	KUNIT_CASE(limits_jobs_of_a_client),
 	KUNIT_CASE(limits_waiting_jobs),
+	KUNIT_CASE(limits_hold),
 	KUNIT_CASE(limits_listeners),
 	KUNIT_CASE_PARAM(limits_fences, pagoda_rig_mmu_modes),
 	{}

@@ -214,11 +214,12 @@ KUNIT_ARRAY_PARAM(variants, variants, variant_name);
 
 /* ---- The stream ------------------------------------------------------------- */
 
-#define OPERATIONS	4000
+#define OPERATIONS	3000
 
 static const struct pagoda_rig_options small_buffers = { .buffer_size = PAGE_SIZE };
 
-static struct pagoda_submission *get_nothing(struct pagoda_queue *queue)
+static struct pagoda_submission *get_nothing(struct pagoda_queue *queue, u32 bytes,
+					     u32 priv_bytes)
 {
 	return ERR_PTR(-ENOMEM);
 }
@@ -237,11 +238,13 @@ static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 	int ret = 0;
 
 	if (!stream->reserve)
-		stream->reserve = test_ok(rig->test, pagoda_queue_get(stream->vidmm->queue));
+		stream->reserve = test_ok(rig->test,
+					  pagoda_queue_get(stream->vidmm->queue, 0, 0));
 	/* Nothing is allocated under the stream's lock, so the reserve is made before. */
 	if (!memory)
 		kunit_activate_static_stub(rig->test, pagoda_queue_get, get_nothing);
-	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL,
+							  PAGODA_STREAM_WAITS_NOT, NULL,
 							  DMA_RESV_USAGE_KERNEL, &none));
 	for (*emitted = 0; !ret && *emitted < OPERATIONS; ++*emitted)
 		ret = pagoda_stream_emit(&txn, &op);

@@ -91,22 +91,22 @@ void mmu_rig_expect(struct mmu_rig *rig, u32 space, const struct pagoda_map *map
 	}
 }
 
-/*
- * Has the device translate an address, and sets @found to segment and address in the format of
- * mmu_entry(). Returns the fault's reason.
- */
-u32 mmu_rig_access(struct mmu_rig *rig, u32 space, u64 va, u32 access, u64 *found)
+/* What the device said of a page: fault reasons, and segment and address as in mmu_entry(). */
+struct mmu_rig_seen {
+	u32 read;
+	u32 write;
+	u64 found;
+};
+
+#define SEEN_PAGES	64
+
+/* mmu_rig_access() for an @exec, with the engine's translations locked. */
+static u32 rig_translate(struct mmu_rig *rig, struct pagoda_exec *exec, u32 space, u64 va,
+			 u32 access, u64 *found)
 {
 	struct pagoda_virtual_span span = {};
-	struct pagoda_engine_run run;
-	struct pagoda_exec exec = { .engine = &rig->engine, .run = &run };
-	u32 reason;
+	u32 reason = pagoda_engine_virtual_span(exec, space, va, MMU_RIG_PAGE, access, &span);
 
-	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_EXEC, 3, 1);
-	run.tlb = 1;
-	pagoda_shim_read_lock(&rig->engine.translation);
-	reason = pagoda_engine_virtual_span(&exec, space, va, MMU_RIG_PAGE, access, &span);
-	pagoda_shim_read_unlock(&rig->engine.translation);
 	*found = 0;
 	if (reason || !span.here)
 		return reason;
@@ -118,44 +118,93 @@ u32 mmu_rig_access(struct mmu_rig *rig, u32 space, u64 va, u32 access, u64 *foun
 	return reason;
 }
 
-static void rig_check_page(struct mmu_rig *rig, u32 space, u64 page)
+/*
+ * Has the device translate an address, and sets @found to segment and address in the format of
+ * mmu_entry(). Returns the fault's reason.
+ */
+u32 mmu_rig_access(struct mmu_rig *rig, u32 space, u64 va, u32 access, u64 *found)
 {
-	void *entry = mmu_rig_page(rig, space, page);
-	u64 value = entry ? xa_to_value(entry) : 0, found, word, size;
-	u64 want = value & GENMASK_ULL(47, 8), va = page * MMU_RIG_PAGE;
+	struct pagoda_engine_run run;
+	struct pagoda_exec exec = { .engine = &rig->engine, .run = &run };
 	u32 reason;
-	bool valid;
 
-	valid = pagoda_space_lookup(rig->spaces[space], va, &word, &size);
-	KUNIT_ASSERT_EQ_MSG(rig->test, !!entry, valid, "books: space %u va %#llx", space, va);
-	reason = mmu_rig_access(rig, space, va, VIRTIO_PAGODA_ACCESS_READ, &found);
-	KUNIT_ASSERT_EQ_MSG(rig->test, entry ? VIRTIO_PAGODA_FAULT_NONE :
-			    VIRTIO_PAGODA_FAULT_INVALID_ENTRY, reason, "space %u va %#llx", space,
-			    va);
-	KUNIT_ASSERT_EQ_MSG(rig->test, want, found, "space %u va %#llx", space, va);
-	if (!entry)
-		return;
-	reason = mmu_rig_access(rig, space, va, VIRTIO_PAGODA_ACCESS_WRITE, &found);
-	KUNIT_ASSERT_EQ_MSG(rig->test, value & 2 ? VIRTIO_PAGODA_FAULT_READ_ONLY :
-			    VIRTIO_PAGODA_FAULT_NONE, reason, "write: space %u va %#llx", space,
-			    va);
-	if (size == SZ_2M)
-		return;
-	KUNIT_ASSERT_EQ_MSG(rig->test, value >> 48, word >> VIRTIO_PAGODA_PTE_DRIVER_SHIFT,
-			    "space %u va %#llx", space, va);
+	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_EXEC, 3, 1);
+	run.tlb = 1;
+	pagoda_shim_read_lock(&rig->engine.translation);
+	reason = rig_translate(rig, &exec, space, va, access, found);
+	pagoda_shim_read_unlock(&rig->engine.translation);
+	return reason;
 }
 
-/* Expects the device to translate a range as the plain list says. */
+/* Has the device translate @nr pages for reads, and those that are mapped for writes. */
+static void rig_look(struct mmu_rig *rig, u32 space, u64 page, u32 nr, struct mmu_rig_seen *seen)
+{
+	struct pagoda_engine_run run;
+	struct pagoda_exec exec = { .engine = &rig->engine, .run = &run };
+	u64 va = page * MMU_RIG_PAGE, unused;
+	u32 i;
+
+	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_EXEC, 3, 1);
+	run.tlb = 1;
+	pagoda_shim_read_lock(&rig->engine.translation);
+	for (i = 0; i < nr; i++, va += MMU_RIG_PAGE) {
+		seen[i].read = rig_translate(rig, &exec, space, va, VIRTIO_PAGODA_ACCESS_READ,
+					     &seen[i].found);
+		if (mmu_rig_page(rig, space, page + i))
+			seen[i].write = rig_translate(rig, &exec, space, va,
+						      VIRTIO_PAGODA_ACCESS_WRITE, &unused);
+	}
+	pagoda_shim_read_unlock(&rig->engine.translation);
+}
+
+/* Expects the driver's copies of the tables to say of a page what the plain list says. */
+static void rig_check_books(struct mmu_rig *rig, u32 space, u64 page)
+{
+	void *entry = mmu_rig_page(rig, space, page);
+	u64 va = page * MMU_RIG_PAGE, word, size;
+	bool valid = pagoda_space_lookup(rig->spaces[space], va, &word, &size);
+
+	KUNIT_ASSERT_EQ_MSG(rig->test, !!entry, valid, "books: space %u va %#llx", space, va);
+	if (entry && size != SZ_2M)
+		KUNIT_ASSERT_EQ_MSG(rig->test, xa_to_value(entry) >> 48,
+				    word >> VIRTIO_PAGODA_PTE_DRIVER_SHIFT, "space %u va %#llx",
+				    space, va);
+}
+
+static void rig_check_page(struct mmu_rig *rig, u32 space, u64 page,
+			   const struct mmu_rig_seen *seen)
+{
+	void *entry = mmu_rig_page(rig, space, page);
+	u64 value = entry ? xa_to_value(entry) : 0, va = page * MMU_RIG_PAGE;
+
+	KUNIT_ASSERT_EQ_MSG(rig->test, entry ? VIRTIO_PAGODA_FAULT_NONE :
+			    VIRTIO_PAGODA_FAULT_INVALID_ENTRY, seen->read, "space %u va %#llx",
+			    space, va);
+	KUNIT_ASSERT_EQ_MSG(rig->test, value & GENMASK_ULL(47, 8), seen->found,
+			    "space %u va %#llx", space, va);
+	if (entry)
+		KUNIT_ASSERT_EQ_MSG(rig->test, value & 2 ? VIRTIO_PAGODA_FAULT_READ_ONLY :
+				    VIRTIO_PAGODA_FAULT_NONE, seen->write,
+				    "write: space %u va %#llx", space, va);
+}
+
+/* Expects the driver and the device to translate a range as the plain list says. */
 void mmu_rig_check(struct mmu_rig *rig, u32 space, u64 va, u64 size)
 {
-	u64 page;
+	u64 page, first = va / MMU_RIG_PAGE, end = (va + size) / MMU_RIG_PAGE;
+	struct mmu_rig_seen seen[SEEN_PAGES];
+	u32 again, i, nr;
 
-	u32 again;
-
+	for (page = first; page < end; page++)
+		rig_check_books(rig, space, page);
 	/* Once through cached translations, once through the tables. */
 	for (again = 0; again < 2; again++) {
-		for (page = va / MMU_RIG_PAGE; page < (va + size) / MMU_RIG_PAGE; page++)
-			rig_check_page(rig, space, page);
+		for (page = first; page < end; page += nr) {
+			nr = min_t(u64, end - page, SEEN_PAGES);
+			rig_look(rig, space, page, nr, seen);
+			for (i = 0; i < nr; i++)
+				rig_check_page(rig, space, page + i, &seen[i]);
+		}
 		pagoda_engine_tlb_forget(&rig->engine, rig->engine.nr_tlbs, space, va, va + size);
 	}
 }

@@ -372,7 +372,8 @@ static void process_windows(struct kunit *test)
 			process_case_make(&c[window], &rnd);
 		cost = pagoda_process_cost(mmu, max(c[0].map.size, c[1].map.size),
 					   rig->vidmm->stream->room);
-		KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL, NULL,
+		KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL,
+							     PAGODA_STREAM_WAITS_NOT, NULL,
 							     DMA_RESV_USAGE_KERNEL, &cost));
 		for (window = 0; window < 2; window++)
 			va[window] = pagoda_process_map(mmu, window, &c[window].map,
@@ -383,7 +384,8 @@ static void process_windows(struct kunit *test)
 			expect_mapped(test, rig, &c[window], va[window], large[window]);
 		large_ones += large[0] + large[1];
 
-		KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL, NULL,
+		KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL,
+							     PAGODA_STREAM_WAITS_NOT, NULL,
 							     DMA_RESV_USAGE_KERNEL, &cost));
 		pagoda_process_unmap(mmu, &emit);
 		process_user_end(test, &user);
@@ -437,7 +439,8 @@ static void process_protection(struct kunit *test)
 		.adl = &c->adl,
 	};
 	cost = pagoda_process_cost(mmu, c->map.size, rig->vidmm->stream->room);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&watch.user.txn, rig->vidmm, NULL, NULL,
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&watch.user.txn, rig->vidmm, NULL,
+						     PAGODA_STREAM_WAITS_NOT, NULL,
 						     DMA_RESV_USAGE_KERNEL, &cost));
 	pagoda_process_map(mmu, 0, &c->map, &large, &emit);
 	pagoda_process_flush(mmu, &emit);
@@ -466,7 +469,8 @@ static void process_table_windows(struct kunit *test)
 	const struct pagoda_emit emit = { .emit = process_user_emit, .arg = &user };
 	u64 first, last, entry, page;
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL, NULL,
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL,
+						     PAGODA_STREAM_WAITS_NOT, NULL,
 						     DMA_RESV_USAGE_KERNEL, &cost));
 	first = pagoda_process_map_table(rig->vidmm->mmu, 0, &small, &emit);
 	last = pagoda_process_map_table(rig->vidmm->mmu, PAGODA_TABLE_WINDOWS - 1, &wide, &emit);
@@ -480,7 +484,8 @@ static void process_table_windows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, entry, VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_NO_EXECUTE |
 			(wide.address + SZ_4K));
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL, NULL,
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL,
+						     PAGODA_STREAM_WAITS_NOT, NULL,
 						     DMA_RESV_USAGE_KERNEL, &cost));
 	pagoda_process_unmap(rig->vidmm->mmu, &emit);
 	process_user_end(test, &user);
@@ -561,7 +566,8 @@ static void process_rescued_flush(struct kunit *test)
 		.opcode = VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER, .allocation = 77,
 		.times = 10, .middle = true,
 	};
-	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL, NULL,
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL,
+						     PAGODA_STREAM_WAITS_NOT, NULL,
 						     DMA_RESV_USAGE_KERNEL, &cost));
 	copy = process_copy(rig, &extent[0], &extent[2], &emit);
 	copy.allocation = 77;
@@ -570,7 +576,8 @@ static void process_rescued_flush(struct kunit *test)
 	copy = process_copy(rig, &extent[1], &extent[2], &emit);
 	process_user_end(test, &user);
 	/* The next submission is executed by the device again. */
-	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL, NULL,
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL,
+						     PAGODA_STREAM_WAITS_NOT, NULL,
 						     DMA_RESV_USAGE_KERNEL, &cost));
 	process_user_emit(&user, &copy);
 	pagoda_process_unmap(rig->vidmm->mmu, &emit);

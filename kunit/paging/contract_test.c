@@ -199,6 +199,7 @@ static void contract_idle_keeps_jobs_out(struct kunit *test)
 	before = submit_word(rig, bo, 8);
 	submit_store(job.client, HERE, 5);
 	fence = user_begin(test, bo, DMA_RESV_USAGE_BOOKKEEP);
+	mover.spy = pagoda_spy_begin(rig, bo);
 	pagoda_worker_start(test, &mover);
 	busy_wait(rig, 1);
 	pagoda_worker_start(test, &submitter);
@@ -211,6 +212,7 @@ static void contract_idle_keeps_jobs_out(struct kunit *test)
 	WRITE_ONCE(bo->content.needs_idle, false);
 	user_end(fence);
 	pagoda_worker_end(test, &mover);
+	pagoda_spy_end(mover.spy);
 	pagoda_worker_end(test, &submitter);
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(job.client));
 	KUNIT_EXPECT_EQ(test, 5, submit_word(rig, bo, 0));

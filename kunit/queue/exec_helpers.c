@@ -134,7 +134,7 @@ static int exec_test_reset_adapter(void *owner)
 	return 0;
 }
 
-static void exec_test_done(void *owner)
+static void exec_test_done(void *owner, const struct pagoda_exec_account *account)
 {
 	struct pagoda_exec_test *t = owner;
 
@@ -258,13 +258,19 @@ u32 pagoda_exec_test_push(struct pagoda_exec_test *t, u32 i, enum pagoda_exec_de
 	return exec_test_push(t, i, deed, job);
 }
 
-u32 pagoda_exec_test_push_fenced(struct pagoda_exec_test *t, u32 i)
+u32 pagoda_exec_test_push_fenced_after(struct pagoda_exec_test *t, u32 i, struct dma_fence *after)
 {
 	struct pagoda_exec_job *job = pagoda_exec_job_create(t->context[i].context, 1);
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(t->test, job);
+	KUNIT_ASSERT_EQ(t->test, 0, pagoda_exec_job_add_fence(job, after));
 	KUNIT_ASSERT_EQ(t->test, 0, pagoda_exec_job_wait_place(job));
 	return exec_test_push(t, i, PAGODA_EXEC_RUNS, job);
+}
+
+u32 pagoda_exec_test_push_fenced(struct pagoda_exec_test *t, u32 i)
+{
+	return pagoda_exec_test_push_fenced_after(t, i, NULL);
 }
 
 u32 pagoda_exec_test_push_placed(struct pagoda_exec_test *t, u32 i)

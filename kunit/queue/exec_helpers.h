@@ -80,6 +80,7 @@ u32 pagoda_exec_test_push(struct pagoda_exec_test *t, u32 i, enum pagoda_exec_de
 			  struct dma_fence *after);
 /* As pagoda_exec_test_push(), for a job that waits for its place. */
 u32 pagoda_exec_test_push_fenced(struct pagoda_exec_test *t, u32 i);
+u32 pagoda_exec_test_push_fenced_after(struct pagoda_exec_test *t, u32 i, struct dma_fence *after);
 /* As pagoda_exec_test_push(), but takes a place; returns 0 if there is none. */
 u32 pagoda_exec_test_push_placed(struct pagoda_exec_test *t, u32 i);
 /* Waits for a job; returns the error of its fence, or -ETIME. */

@@ -231,6 +231,44 @@ static void places_fenced(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/*
+ * A job gets no place while a fenced job before it in its context has none: else two such jobs
+ * would take all places and wait for the fenced job, which needs one.
+ */
+static void places_behind_fenced(struct kunit *test)
+{
+	struct pagoda_exec_test *t = places_engine(test, 2);
+	struct dma_fence *gate = pagoda_test_fence(test);
+	u32 fenced, other, late;
+
+	fenced = pagoda_exec_test_push_fenced_after(t, 0, gate);
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 0));
+	KUNIT_EXPECT_EQ(test, 0u, pagoda_exec_test_push_placed(t, 0));
+	KUNIT_EXPECT_TRUE(test, places_ask(t, 1));
+	other = pagoda_exec_test_push_placed(t, 1);
+	KUNIT_EXPECT_NE(test, 0u, other);
+	KUNIT_EXPECT_TRUE(test, pagoda_engines_have_place(t->engines, t->job[other].fence));
+	KUNIT_EXPECT_FALSE(test, pagoda_engines_have_place(t->engines, t->job[fenced].fence));
+	KUNIT_EXPECT_FALSE(test, pagoda_engines_have_place(t->engines, gate));
+	KUNIT_EXPECT_EQ(test, 0, places_told(t, 0));
+	dma_fence_signal(gate);
+	dma_fence_put(gate);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	KUNIT_EXPECT_TRUE(test, pagoda_engines_have_place(t->engines, t->job[fenced].fence));
+	/* Both places have jobs. */
+	KUNIT_EXPECT_EQ(test, 0, places_told(t, 0));
+	pagoda_fake_transport_let(t->fake[0], 1);
+	places_wait_told(t, 0, 1);
+	late = pagoda_exec_test_push_placed(t, 0);
+	KUNIT_EXPECT_NE(test, 0u, late);
+	pagoda_fake_transport_let(t->fake[0], 100);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, fenced));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, other));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, late));
+	KUNIT_EXPECT_TRUE(test, pagoda_engines_have_place(t->engines, t->job[late].fence));
+	pagoda_exec_test_expect_clean(t);
+}
+
 /* Fenced jobs that wait for a place end with their context, and with the engines. */
 static void places_fenced_end(struct kunit *test)
 {
@@ -289,6 +327,7 @@ static struct kunit_case places_cases[] = {
 	KUNIT_CASE(places_have_slices),
 	KUNIT_CASE(places_know_their_slice),
 	KUNIT_CASE(places_fenced),
+	KUNIT_CASE(places_behind_fenced),
 	KUNIT_CASE(places_fenced_end),
 	KUNIT_CASE(places_of_killed_jobs),
 	{}

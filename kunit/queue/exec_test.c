@@ -2,6 +2,7 @@
 /* Jobs of contexts, on engines that work. */
 #include <kunit/test.h>
 #include <linux/delay.h>
+#include <drm/gpu_scheduler.h>
 #include "queue/exec.h"
 #include "rig/prove.h"
 #include "exec_helpers.h"
@@ -269,7 +270,31 @@ static void exec_fence_outlives_engines(struct kunit *test)
 	pagoda_exec_test_context_destroy(t, 0);
 	pagoda_engines_destroy(t->engines);
 	t->engines = NULL;
-	pagoda_test_expect_kept(test, fence, "pagoda-exec", sched);
+	pagoda_test_expect_kept(test, fence, "exec0", sched);
+}
+
+/* Fences of a job have the name of the job's engine. */
+static void exec_fences_name_engines(struct kunit *test)
+{
+	static const char * const names[] = { "exec0", "exec1" };
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct drm_sched_fence *fence;
+	u32 i, job;
+
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		pagoda_exec_test_context(t, i, i, PAGODA_EXEC_NORMAL);
+		job = pagoda_exec_test_push(t, i, PAGODA_EXEC_RUNS, NULL);
+		fence = to_drm_sched_fence(t->job[job].fence);
+		KUNIT_ASSERT_NOT_NULL(test, fence);
+		pagoda_test_expect_name(test, &fence->finished, "drm_sched", names[i]);
+		/* Then the scheduler has the fence of the device's work. */
+		KUNIT_ASSERT_EQ(test, 0, dma_fence_wait(&fence->scheduled, false));
+		pagoda_test_expect_name(test, fence->parent, "pagoda", names[i]);
+		pagoda_fake_transport_let(t->fake[i], 1);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, job));
+	}
+	pagoda_exec_test_expect_clean(t);
 }
 
 /*
@@ -524,6 +549,7 @@ static struct kunit_case exec_cases[] = {
 	KUNIT_CASE(exec_engines_refuse),
 	KUNIT_CASE_SLOW(exec_thousands),
 	KUNIT_CASE(exec_fence_outlives_engines),
+	KUNIT_CASE(exec_fences_name_engines),
 	KUNIT_CASE(exec_kill),
 	KUNIT_CASE(exec_ban),
 	KUNIT_CASE(exec_hold),

@@ -136,7 +136,7 @@ struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_
 struct dma_fence *pagoda_queue_test_push(struct pagoda_queue_test *t, u32 units,
 					 struct dma_fence *after)
 {
-	struct pagoda_submission *submission = pagoda_queue_get(t->queue);
+	struct pagoda_submission *submission = pagoda_queue_get(t->queue, units * 8, 0);
 	struct dma_fence *fence;
 	u32 unit;
 
@@ -273,18 +273,39 @@ const void *pagoda_test_fence_sched(struct kunit *test, struct dma_fence *fence)
 }
 
 /* What /sys/kernel/debug/dma_buf/bufinfo prints of a fence, as sync_file's ioctls do. */
-static void expect_names(struct kunit *test, struct dma_fence *fence, const char *name)
+static const char *test_fence_text(struct kunit *test, struct dma_fence *fence)
 {
 	struct seq_file seq = { .size = 256 };
 
 	seq.buf = kunit_kzalloc(test, seq.size, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, seq.buf);
 	dma_fence_describe(fence, &seq);
+	return seq.buf;
+}
+
+static void expect_names(struct kunit *test, struct dma_fence *fence, const char *name)
+{
+	const char *text = test_fence_text(test, fence);
+
 	if (!PAGODA_FENCE_NAMES_UNTIL_SIGNAL) {
-		KUNIT_EXPECT_NOT_NULL(test, strstr(seq.buf, "drm_sched"));
-		KUNIT_EXPECT_NOT_NULL(test, strstr(seq.buf, name));
+		KUNIT_EXPECT_NOT_NULL(test, strstr(text, "drm_sched"));
+		KUNIT_EXPECT_NOT_NULL(test, strstr(text, name));
 	}
-	KUNIT_EXPECT_NOT_NULL(test, strstr(seq.buf, " signalled"));
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, " signalled"));
+}
+
+void pagoda_test_expect_name(struct kunit *test, struct dma_fence *fence, const char *driver,
+			     const char *timeline)
+{
+	const char *text = test_fence_text(test, fence);
+	struct dma_fence *stub = dma_fence_get_stub();
+
+	if (fence->ops != stub->ops) {
+		KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, driver), "%s", text);
+		KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, timeline), "%s", text);
+	}
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, " unsignalled"));
+	dma_fence_put(stub);
 }
 
 void pagoda_test_expect_kept(struct kunit *test, struct dma_fence *fence, const char *name,
@@ -318,6 +339,11 @@ static const struct dma_fence_ops queue_helpers_test_fence_ops = {
 	.get_driver_name = queue_helpers_test_fence_name,
 	.get_timeline_name = queue_helpers_test_fence_name,
 };
+
+bool pagoda_is_test_fence(const struct dma_fence *fence)
+{
+	return (__force const void *)fence->ops == &queue_helpers_test_fence_ops;
+}
 
 struct dma_fence *pagoda_test_fence(struct kunit *test)
 {

@@ -95,10 +95,18 @@ int pagoda_test_queue_settle(struct pagoda_queue *queue);
  */
 void pagoda_test_expect_kept(struct kunit *test, struct dma_fence *fence, const char *name,
 			     const void *sched);
+/*
+ * Expects that a fence, not signalled yet, tells these names; the fence of a device's work does so
+ * only on kernels on which such a fence drops its operations when it signals.
+ */
+void pagoda_test_expect_name(struct kunit *test, struct dma_fence *fence, const char *driver,
+			     const char *timeline);
 /* Returns the scheduler that a scheduler's fence points to. */
 const void *pagoda_test_fence_sched(struct kunit *test, struct dma_fence *fence);
 
 /* Returns a fence that the test signals. */
 struct dma_fence *pagoda_test_fence(struct kunit *test);
+/* Returns whether pagoda_test_fence() made the fence, which hasn't signalled. */
+bool pagoda_is_test_fence(const struct dma_fence *fence);
 
 #endif

@@ -92,7 +92,7 @@ static void queue_dependencies_resv(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, dma_resv_reserve_fences(&resv, 2));
 	dma_resv_add_fence(&resv, write, DMA_RESV_USAGE_WRITE);
 	dma_resv_add_fence(&resv, read, DMA_RESV_USAGE_READ);
-	submission = pagoda_queue_get(t->queue);
+	submission = pagoda_queue_get(t->queue, 0, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, submission);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_submission_add_resv(submission, &resv,
 							    DMA_RESV_USAGE_WRITE));
@@ -125,7 +125,7 @@ static void queue_owns_its_fences(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(mine));
 }
 
-/* Buffers begin at a page and are at least a page long (C18). */
+/* Buffers begin at a page, whatever their size, and share no byte with anything else (C18). */
 static void queue_buffers_are_aligned(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -134,10 +134,11 @@ static void queue_buffers_are_aligned(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < 3 * PAGODA_QUEUE_HISTORY; i++) {
-		submission = pagoda_queue_get(t->queue);
+		submission = pagoda_queue_get(t->queue, i * PAGE_SIZE / 4, 0);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, submission);
 		KUNIT_EXPECT_TRUE(test, PAGE_ALIGNED(submission->data));
-		KUNIT_EXPECT_GE(test, submission->size, PAGE_SIZE);
+		KUNIT_EXPECT_GE(test, submission->size,
+				min_t(u32, i * PAGE_SIZE / 4, t->args.buffer_size));
 		PAGODA_PROVES(C18);
 		/* A builder may write the whole buffer and then give up. */
 		memset(submission->data, 0xff, submission->size);
@@ -147,6 +148,58 @@ static void queue_buffers_are_aligned(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
 	}
 	pagoda_queue_test_expect_clean(t);
+}
+
+/* A submission is as large as it has to be, in one piece: a page for a few packets. */
+static void queue_sizes(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct pagoda_submission *submission;
+	u32 bytes, priv_bytes, pages;
+
+	pagoda_queue_smallest(t->queue, &bytes, &priv_bytes);
+	KUNIT_EXPECT_GE(test, bytes, PAGE_SIZE / 4);
+	for (pages = 1; pages <= 4; pages *= 2) {
+		submission = pagoda_queue_get(t->queue, pages * bytes, priv_bytes);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, submission);
+		KUNIT_EXPECT_EQ(test, pages * PAGE_SIZE, pagoda_submission_bytes(submission));
+		KUNIT_EXPECT_GE(test, submission->size, pages * bytes);
+		KUNIT_EXPECT_GE(test, submission->priv_size, priv_bytes);
+		KUNIT_EXPECT_PTR_EQ(test, submission->data + submission->size, submission->priv);
+		pagoda_submission_put(submission);
+	}
+	/* More than there is gives the most there is, also of private data alone. */
+	submission = pagoda_queue_get(t->queue, 1, U32_MAX);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, submission);
+	KUNIT_EXPECT_EQ(test, t->args.buffer_size, submission->size);
+	KUNIT_EXPECT_EQ(test, t->args.priv_size, submission->priv_size);
+	pagoda_submission_put(submission);
+}
+
+/* Bytes count as in flight from arm until the device has executed the submission. */
+static void queue_busy_bytes(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *before = pagoda_test_fence(test);
+	struct pagoda_submission *submission;
+	struct dma_fence *fences[5];
+	u32 i;
+
+	submission = pagoda_queue_get(t->queue, t->args.buffer_size, 0);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, submission);
+	KUNIT_EXPECT_EQ(test, 0ull, pagoda_queue_busy_bytes(t->queue));
+	pagoda_submission_put(submission);
+	for (i = 0; i < ARRAY_SIZE(fences); i++)
+		fences[i] = pagoda_queue_test_push(t, 1, before);
+	KUNIT_EXPECT_EQ(test, (u64)ARRAY_SIZE(fences) * PAGE_SIZE,
+			pagoda_queue_busy_bytes(t->queue));
+	dma_fence_signal(before);
+	dma_fence_put(before);
+	for (i = 0; i < ARRAY_SIZE(fences); i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fences[i]));
+	for (i = 0; i < 1000 && pagoda_queue_busy_bytes(t->queue); i++)
+		msleep(20);
+	KUNIT_EXPECT_EQ(test, 0ull, pagoda_queue_busy_bytes(t->queue));
 }
 
 /* pagoda_queue_wait_idle() returns -ETIME while a submission waits, and 0 once all are done. */
@@ -369,7 +422,7 @@ static void queue_fence_outlives_queue(struct kunit *test)
 
 	pagoda_queue_destroy(t->queue);
 	t->queue = NULL;
-	pagoda_test_expect_kept(test, fence, "pagoda-paging", sched);
+	pagoda_test_expect_kept(test, fence, "paging", sched);
 	dma_fence_put(fence);
 }
 
@@ -391,7 +444,7 @@ static void queue_kept_fences_are_bounded(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(fences); i++) {
 		if (!PAGODA_FENCE_NAMES_UNTIL_SIGNAL)
 			KUNIT_EXPECT_PTR_EQ(test, sched[0], sched[i]);
-		pagoda_test_expect_kept(test, fences[i], "pagoda-paging", sched[i]);
+		pagoda_test_expect_kept(test, fences[i], "paging", sched[i]);
 		dma_fence_put(fences[i]);
 	}
 }
@@ -455,6 +508,8 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(queue_dependencies_resv),
 	KUNIT_CASE(queue_owns_its_fences),
 	KUNIT_CASE(queue_buffers_are_aligned),
+	KUNIT_CASE(queue_sizes),
+	KUNIT_CASE(queue_busy_bytes),
 	KUNIT_CASE(queue_wait_idle_times_out),
 	KUNIT_CASE(queue_measures),
 	KUNIT_CASE(queue_measures_no_failure),

@@ -5,7 +5,10 @@
  */
 #include <linux/delay.h>
 #include <linux/string.h>
+#include <drm/drm_syncobj.h>
 #include "../drivers/pagoda/queue/internal.h"
+#include "queue/queue_helpers.h"
+#include "residency/offer_helpers.h"
 #include "rig/rig.h"
 #include "submit/submit_helpers.h"
 
@@ -288,7 +291,8 @@ static void work_notify(struct pagoda_rig *rig, const struct pagoda_bo *bo)
 	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
 	struct pagoda_stream_txn txn;
 
-	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL,
+							  PAGODA_STREAM_WAITS_NOT, NULL,
 							  DMA_RESV_USAGE_KERNEL, &cost));
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_stream_emit(&txn, &op));
 	dma_fence_put(pagoda_stream_end(&txn));
@@ -411,7 +415,7 @@ static void work_writes_faults_down(struct kunit *test)
 
 	work_fault(bad, HERE + 2 * PAGE_SIZE);
 	text = work_text(rig);
-	work_expect_line(test, text, "cause: context %llu job 1 faulted on engine 1\n",
+	work_expect_line(test, text, "cause: context %llu job 1 faulted on exec1\n",
 			 bad->context->id);
 	work_expect_line(test, text, "space: %u\n", bad->vm->id);
 	work_expect_line(test, text, "reason: %u, ", submit_state(bad).reason);
@@ -424,7 +428,7 @@ static void work_writes_faults_down(struct kunit *test)
 	work_expect_line(test, text, "\t0x%llx-0x%llx alloc %llu+0x0\n", (u64)SUBMIT_CODE,
 			 (u64)SUBMIT_CODE + SUBMIT_PAGES * PAGE_SIZE, bad->code->id);
 	/* The job's state is that of the moment of the reset, not of now. */
-	work_expect_line(test, text, "engine 1: paused\n\trequests: sent 1, executed 1;");
+	work_expect_line(test, text, "exec1: paused\n\trequests: sent 1, executed 1;");
 	work_expect_line(test, text, "\tcontext %llu job 1: waiting, request 0, space %u",
 			 bad->context->id, bad->vm->id);
 	work_expect_line(test, text, "paging queue:\nexecutes: device\nseqno: armed ");
@@ -433,7 +437,7 @@ static void work_writes_faults_down(struct kunit *test)
 	/* A second failure within the pause writes no coredump, however long the first one took. */
 	rig->vidmm->coredump->after = jiffies + MAX_JIFFY_OFFSET;
 	work_fault(worse, HERE);
-	KUNIT_EXPECT_NULL(test, strstr(work_text(rig), "on engine 0"));
+	KUNIT_EXPECT_NULL(test, strstr(work_text(rig), "on exec0"));
 	pagoda_rig_close(bo);
 	submit_client_end(bad);
 	submit_client_end(worse);
@@ -469,7 +473,7 @@ static void work_writes_not_too_much(struct kunit *test)
 	text = work_text(rig);
 	KUNIT_EXPECT_LT(test, strlen(text), 256u << 10);
 	KUNIT_EXPECT_EQ(test, strlen(text), rig->vidmm->coredump->text.len);
-	work_expect_line(test, text, "...\nengine 0:");
+	work_expect_line(test, text, "...\nexec0:");
 	work_expect_line(test, text, "paging queue:\n");
 	work_expect_line(test, text, "resets: 0\n");
 	pagoda_rig_close(bo);
@@ -608,6 +612,57 @@ static void work_counts_what_wasnt_sent(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* Waits until the device is rebuilt; gives up after five seconds. */
+static bool work_is_rebuilt(struct pagoda_rig *rig)
+{
+	unsigned long end = jiffies + 5 * HZ;
+
+	while (pagoda_reset_is_pending(rig->vidmm) && time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	return !pagoda_reset_is_pending(rig->vidmm);
+}
+
+/*
+ * The rebuild doesn't wait for a job that has memory but hasn't begun: the job waits for a fence of
+ * another device. Nor does the rebuild wait for the job because of an allocation that is offered.
+ */
+static void work_has_not_begun(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *listed = pagoda_rig_bo(rig, 4, 0, SUBMIT_VRAM, 0);
+	struct pagoda_bo *own = submit_private(client, 4, SUBMIT_VRAM, SZ_64M);
+	struct pagoda_bo *offered = submit_private(client, 4, SUBMIT_VRAM, SZ_128M);
+	struct submit_args args = {
+		.bos[0] = listed, .nr_bos = 1, .in = submit_syncobj(test), .fenced = true,
+	};
+	struct dma_fence *fence = pagoda_test_fence(test);
+
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
+	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
+	drm_syncobj_replace_fence(args.in, fence);
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, &args));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, offered, DRM_PAGODA_OFFER_LOW));
+	KUNIT_ASSERT_TRUE(test, pagoda_bo_is_in_vram(listed));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	KUNIT_EXPECT_TRUE(test, work_is_rebuilt(rig));
+	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fence));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	pagoda_reset_wait(rig->vidmm);
+	submit_wait(client);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(listed->content.lost));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(own->content.lost));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, listed));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, own));
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_DISCARDED, reclaim(rig, offered));
+	submit_close(client, own);
+	submit_close(client, offered);
+	pagoda_rig_close(listed);
+	submit_client_end(client);
+}
+
 static struct kunit_case reset_work_cases[] = {
 	KUNIT_CASE_PARAM(work_evicting, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(work_evicting_adapter, pagoda_rig_modes),
@@ -621,6 +676,7 @@ static struct kunit_case reset_work_cases[] = {
 	PAGODA_CASE_PARAM_SLOW(work_writes_not_too_much, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(work_writes_losses_down, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(work_keeps_reasons, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(work_has_not_begun, pagoda_rig_modes),
 	{}
 };
 

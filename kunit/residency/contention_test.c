@@ -9,6 +9,7 @@
 #include <linux/workqueue.h>
 #include "core/compat.h"
 #include "core/life.h"
+#include "core/trace.h"
 #include "residency/offer_helpers.h"
 
 #define PIECES		10u	/* two more than fit into VRAM */
@@ -44,7 +45,7 @@ static int maker_make(struct maker *maker)
 		ret = pagoda_rig_make_resident(maker->rig, maker->bos, maker->count, &fence,
 					       &trim);
 		dma_fence_put(fence);
-	} while (pagoda_room_again(maker->rig->vidmm, &tries, &ret));
+	} while (pagoda_room_again(maker->rig->vidmm, maker->rig->client, &tries, &ret));
 	return ret;
 }
 
@@ -94,6 +95,51 @@ static void pieces_check(struct pagoda_rig *rig, struct pagoda_bo **bos)
 	close_all(bos, PIECES);
 }
 
+/* The last wait that was traced, and the number of waits. */
+struct told {
+	u64 context;
+	u64 job;
+	u64 bo;
+	atomic_t waits;
+};
+
+static void told_probe(void *data, const char *dev, u64 context, u64 job, u64 bo)
+{
+	struct told *told = data;
+
+	told->context = context;
+	told->job = job;
+	told->bo = bo;
+	atomic_inc(&told->waits);
+}
+
+/* Unregisters told_probe(); returns whether @told was told of any wait. */
+static bool told_end(struct told *told)
+{
+	unregister_trace_pagoda_wait(told_probe, told);
+	tracepoint_synchronize_unregister();
+	return atomic_read(&told->waits);
+}
+
+/* A wait for room is traced with the jobs that it is for. */
+static void contention_tells_of_jobs(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct told told = {};
+
+	pagoda_rig_hold(rig, 0, true);
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
+	KUNIT_ASSERT_EQ(test, 0, register_trace_pagoda_wait(told_probe, &told));
+	dma_fence_put(pagoda_room_blockers(rig->vidmm, NULL));
+	KUNIT_EXPECT_TRUE(test, told_end(&told));
+	KUNIT_EXPECT_EQ(test, client->context->id, told.context);
+	KUNIT_EXPECT_EQ(test, client->number, told.job);
+	pagoda_rig_hold(rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	submit_client_end(client);
+}
+
 /*
  * If all that could leave VRAM is held by another operation, an operation waits for that one, and
  * no third operation waits for either.
@@ -104,6 +150,7 @@ static void contention_waits_for_the_holder(struct kunit *test)
 	struct pagoda_bo *bos[PIECES];
 	struct pagoda_bo *away[PIECES], *elsewhere;
 	struct maker maker, other;
+	struct told told = {};
 	struct drm_exec exec;
 	u32 i, nr_away = 0;
 	int ret;
@@ -125,8 +172,13 @@ static void contention_waits_for_the_holder(struct kunit *test)
 		}
 	}
 	KUNIT_EXPECT_NE(test, 0u, nr_away);
+	KUNIT_ASSERT_EQ(test, 0, register_trace_pagoda_wait(told_probe, &told));
 	maker_begin(&maker, rig, away, 1, 1);
 	KUNIT_EXPECT_EQ(test, 0ul, wait_for_completion_timeout(&maker.done, A_WHILE));
+	KUNIT_EXPECT_TRUE(test, told_end(&told));
+	for (i = 0; i < PIECES && bos[i]->id != told.bo; i++)
+		;
+	KUNIT_EXPECT_TRUE(test, i < PIECES && in_vram(bos[i]));
 	maker_begin(&other, rig, &elsewhere, 1, 1);
 	KUNIT_EXPECT_EQ(test, 0, maker_end(&other));
 	KUNIT_EXPECT_FALSE(test, completion_done(&maker.done));
@@ -301,6 +353,7 @@ static void contention_frees_a_window(struct kunit *test)
 }
 
 static struct kunit_case contention_cases[] = {
+	KUNIT_CASE(contention_tells_of_jobs),
 	KUNIT_CASE(contention_waits_for_the_holder),
 	KUNIT_CASE_SLOW(contention_lists_take_turns),
 	KUNIT_CASE(contention_refuses_first),

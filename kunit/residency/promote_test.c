@@ -3,10 +3,13 @@
  * Promotion: allocations that were evicted from VRAM come back when there is room, in order,
  * without evicting others; and those that don't come back.
  */
+#include <linux/delay.h>
 #include <linux/dma-fence-chain.h>
+#include <linux/kthread.h>
 #include <linux/prandom.h>
 #include <linux/sizes.h>
 #include <linux/sort.h>
+#include "core/compat.h"
 #include "ledger/traffic_helpers.h"
 #include "queue/queue_helpers.h"
 #include "rig/vidmm_helpers.h"
@@ -465,6 +468,54 @@ static void promote_private(struct kunit *test)
 	submit_client_end(client);
 }
 
+/*
+ * Waits until an allocation has come back; gives up after %ROUNDS milliseconds. Doesn't wait for
+ * the work item.
+ */
+static bool promote_arrives(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	u32 round;
+
+	for (round = 0; round < ROUNDS && !in_vram(bo); round++) {
+		flush_workqueue(rig->vidmm->ttm.wq);
+		pagoda_rig_settle(rig);
+		fsleep(USEC_PER_MSEC);
+	}
+	return in_vram(bo);
+}
+
+/* The work item doesn't wait for a client's thread that is in use: other clients come first. */
+static void promote_payer(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_client *client = rig->client, *other = pagoda_client_create(rig->vidmm);
+	const u32 low = DRM_PAGODA_RESIDENCY_LOW;
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD], *bo;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+	rig->client = other;
+	bo = piece(rig, CPU, SUBMIT_VRAM, PIECES);
+	/* The allocation comes last in the order of promotion. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_set_priority(rig->vidmm, &bo, &low, 1));
+	rig->client = client;
+	pieces_out(rig, bos, PIECES, crowd);
+	KUNIT_ASSERT_FALSE(test, in_vram(bo));
+	client->payer.worker = kthread_run_worker(0, "promote-payer");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, client->payer.worker);
+	mutex_lock(&client->payer.lock);
+	close_all(crowd, CROWD);
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_arrives(rig, bo));
+	KUNIT_EXPECT_EQ(test, 0u, count_in_vram(bos, PIECES));
+	mutex_unlock(&client->payer.lock);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	pieces_expect_back(rig, bos, PIECES);
+	pagoda_payer_end(client);
+	close_all(bos, PIECES);
+	pagoda_rig_close(bo);
+	pagoda_client_put(other);
+}
+
 /* ---- Against a model ----------------------------------------------------------------- */
 
 #define MODEL_PIECES	12u
@@ -696,6 +747,7 @@ static struct kunit_case promote_cases[] = {
 	KUNIT_CASE(promote_half_signalled),
 	KUNIT_CASE(promote_in_use),
 	KUNIT_CASE_PARAM(promote_private, pagoda_rig_modes),
+	KUNIT_CASE(promote_payer),
 	KUNIT_CASE(promote_random),
 	KUNIT_CASE(promote_trimmed),
 	KUNIT_CASE(promote_not_trimmed),

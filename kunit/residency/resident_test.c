@@ -3,11 +3,13 @@
  * Residency lists: counts and order against a model, all-or-nothing changes, and that allocations
  * on a client's list are resident when the client's jobs are executed.
  */
+#include <linux/delay.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/poll.h>
 #include <linux/sizes.h>
+#include "queue/queue_helpers.h"
 #include "rig/vidmm_helpers.h"
 #include "submit/submit_helpers.h"
 #include "uapi/args.h"
@@ -469,7 +471,54 @@ static void resident_survives_resets(struct kunit *test)
 	resident_model_end(&m);
 }
 
+/* Waits until the point has a fence; gives up after five seconds. */
+static bool resident_has_point(struct drm_syncobj *points, u64 value, struct dma_fence **fence)
+{
+	unsigned long end = jiffies + 5 * HZ;
+
+	while (!submit_point(points, value, fence))
+		if (fsleep(USEC_PER_MSEC), time_after(jiffies, end))
+			return false;
+	return true;
+}
+
+/*
+ * The fence of another device's move is waited for by the client that asked for the allocation, not
+ * by the thread that has the list locked.
+ */
+static void resident_shared(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, 0, SUBMIT_VRAM, 0);
+	struct drm_syncobj *points = submit_syncobj(test);
+	struct pagoda_paging_queue *queue = pagoda_paging_queue_create(rig->vidmm, rig->client, 0,
+								       points);
+	struct pagoda_paging_args args = { .bos = &bo, .count = 1 };
+	struct dma_fence *fence = pagoda_test_fence(test), *point = NULL;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(queue));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_KERNEL);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_paging_make_resident(queue, &args));
+	KUNIT_ASSERT_NE(test, 0ull, args.value);
+	KUNIT_EXPECT_TRUE(test, resident_has_point(points, args.value, &point));
+	if (dma_resv_trylock(bo->ttm.base.resv))
+		dma_resv_unlock(bo->ttm.base.resv);
+	else
+		KUNIT_FAIL(test, "the list is locked");
+	KUNIT_EXPECT_TRUE(test, point && !dma_fence_is_signaled(point));
+	dma_fence_put(point);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(points, args.value));
+	pagoda_client_drop_lists(rig->client);
+	pagoda_paging_queue_put(queue);
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case resident_cases[] = {
+	KUNIT_CASE(resident_shared),
 	KUNIT_CASE(resident_counts_as_the_model),
 	KUNIT_CASE(resident_none_if_not_all),
 	KUNIT_CASE(resident_stays_for_others),

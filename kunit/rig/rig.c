@@ -6,6 +6,7 @@
 #include <linux/vmalloc.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
+#include <kunit/static_stub.h>
 #include "mmu/process.h"
 #include "queue/queue_helpers.h"
 #include "rig.h"
@@ -33,7 +34,7 @@ static void rig_fence(void *context, const struct pagoda_engine_run *run, u64 ad
 	struct pagoda_rig *rig = context;
 
 	if (!rig->loses_events)
-		pagoda_mfences_changed(rig->vidmm);
+		pagoda_fence_told(rig->vidmm, run->context);
 }
 
 static u64 rig_shown(struct pagoda_rig *rig, u64 va)
@@ -356,6 +357,14 @@ static void rig_destroy(void *data)
 	vfree(rig->log);
 }
 
+/* In the test's own thread a test fence in a reservation stands for a job that has a place. */
+static bool rig_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
+{
+	return !pagoda_queue_owns(vidmm->queue, fence) && !dma_fence_is_signaled(fence) &&
+	       !pagoda_is_test_fence(fence) &&
+	       !(vidmm->engines && pagoda_engines_have_place(vidmm->engines, fence));
+}
+
 struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 				     const struct pagoda_rig_options *options)
 {
@@ -399,6 +408,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 	rig->patience = rig->vidmm->stream->patience;
 	rig->client = pagoda_client_create(rig->vidmm);
 	KUNIT_ASSERT_NOT_NULL(test, rig->client);
+	kunit_activate_static_stub(test, pagoda_stream_is_queued, rig_is_queued);
 	return rig;
 }
 
@@ -513,6 +523,9 @@ void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig)
 
 static void rig_settle_queue(struct pagoda_rig *rig)
 {
+	/* Operations that freed memory may be in the open submission. */
+	if (!READ_ONCE(rig->vidmm->stream->plugs))
+		pagoda_stream_flush(rig->vidmm);
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_test_queue_settle(rig->vidmm->queue));
 	flush_workqueue(rig->vidmm->mfences->wq);
 }
@@ -577,17 +590,17 @@ void pagoda_rig_close(struct pagoda_bo *bo)
 
 int pagoda_rig_place(struct pagoda_bo *bo, const struct ttm_place *place, bool no_wait)
 {
-	struct ttm_placement placement = { .num_placement = 1, .placement = place };
+	struct ttm_place where = *place;
+	struct ttm_placement placement = { .num_placement = 1, .placement = &where };
 	struct ttm_operation_ctx ctx = { .no_wait_gpu = no_wait };
 	int ret;
 
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	/* What leaves VRAM while work uses it leaves as a victim does, without a wait here. */
-	bo->choice.pipelined = pagoda_bo_is_in_vram(bo) && place->mem_type != TTM_PL_VRAM &&
-				!dma_resv_test_signaled(bo->ttm.base.resv,
-							DMA_RESV_USAGE_BOOKKEEP);
+	if (pagoda_bo_is_in_vram(bo) && place->mem_type != TTM_PL_VRAM &&
+	    !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP))
+		where.flags |= PAGODA_PL_PIPELINED;
 	ret = ttm_bo_validate(&bo->ttm, &placement, &ctx);
-	bo->choice.pipelined = false;
 	dma_resv_unlock(bo->ttm.base.resv);
 	return ret;
 }

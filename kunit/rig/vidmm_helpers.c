@@ -192,6 +192,11 @@ static void kunit_segments_fini(void *data)
 	ttm_device_fini(&vidmm->ttm);
 }
 
+/* No object is an allocation: none has this function. */
+static void kunit_segments_bo_destroy(struct ttm_buffer_object *bo)
+{
+}
+
 /* Segments without a stream: moves change TTM's state only. */
 struct pagoda_vidmm *pagoda_kunit_segments(struct kunit *test,
 					   const struct pagoda_kunit_shape *shape)
@@ -202,6 +207,9 @@ struct pagoda_vidmm *pagoda_kunit_segments(struct kunit *test,
 
 	vidmm->drm = drm;
 	vidmm->info = pagoda_kunit_info(test, drm->dev, shape);
+	vidmm->bo_destroy = kunit_segments_bo_destroy;
+	vidmm->holdings = test_zalloc(test, sizeof(*vidmm->holdings));
+	pagoda_holdings_init(vidmm->holdings, 0);
 	KUNIT_ASSERT_EQ(test, pagoda_ttm_device_init(&vidmm->ttm, &pagoda_kunit_ttm_funcs, drm->dev,
 						     drm->anon_inode->i_mapping,
 						     drm->vma_offset_manager, false), 0);

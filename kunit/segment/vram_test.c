@@ -187,6 +187,44 @@ static void vram_fragmented(struct kunit *test)
 	vram_drop_all(fix);
 }
 
+/*
+ * All blocks are visited only if the buddy allocator can't answer: once if no other alignment than
+ * that of the allocation would do, and not at all for a block of the buddy allocator.
+ */
+static void vram_walks(struct kunit *test)
+{
+	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 64 };
+	struct vram_fixture *fix = vram_fixture(test, &shape);
+	const u64 *walks = &fix->vidmm->vram->walks;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 8, &contiguous), 0);
+	KUNIT_ASSERT_EQ(test, vram_put_content(test, fix, 1, 16, 16, &contiguous, false), 0);
+	KUNIT_EXPECT_EQ(test, 0ull, *walks);
+	vram_claim(test, fix, 0, &contiguous);
+	vram_claim(test, fix, 1, &contiguous);
+	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 2, 12, &contiguous), 0);
+	KUNIT_EXPECT_EQ(test, 1ull, *walks);
+	vram_drop_all(fix);
+	for (i = 0; i < 64; i++)
+		KUNIT_ASSERT_EQ(test, vram_put(test, fix, i, 1, &(struct ttm_place){
+				.fpfn = i, .lpfn = i + 1 }), 0);
+	for (i = 0; i < 64; i += 2)
+		vram_drop(fix, i);
+	KUNIT_EXPECT_EQ(test, vram_put_content(test, fix, 0, 8, 8, &contiguous, false), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, 1ull, *walks);
+	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 0, 3, &contiguous), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, 2ull, *walks);
+	/* Blocks are aligned to their size, which two free pages needn't be. */
+	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 0, 2, &contiguous), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, 3ull, *walks);
+	vram_drop(fix, 5);
+	vram_drop(fix, 7);
+	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 0, 4, &contiguous), 0);
+	KUNIT_EXPECT_EQ(test, 3ull, *walks);
+	vram_drop_all(fix);
+}
+
 /* The smallest sufficient hole is used, so that large holes stay. */
 static void vram_best_hole(struct kunit *test)
 {
@@ -558,6 +596,7 @@ static struct kunit_case vram_cases[] = {
 	PAGODA_CASE_PARAM_SLOW(vram_random, vram_shape_gen_params),
 	KUNIT_CASE(vram_exhaustion),
 	KUNIT_CASE(vram_contiguous_exact),
+	KUNIT_CASE(vram_walks),
 	KUNIT_CASE(vram_fragmented),
 	KUNIT_CASE(vram_best_hole),
 	KUNIT_CASE(vram_zeros),

@@ -429,6 +429,21 @@ static void wait_for_lost_mapping(struct kunit *test)
 	wait_for_what_is_lost(test, 1, 1);
 }
 
+/*
+ * Waits until the closed handles of a client are freed. What several fences are joined into signals
+ * a moment after them, in an irq_work, and only then the work item is queued.
+ */
+static void wait_handles_end(struct pagoda_client *client)
+{
+	u32 i;
+
+	for (i = 0; i < 2000 && !list_empty_careful(&client->closing.handles); i++) {
+		flush_delayed_work(&client->closing.work);
+		usleep_range(500, 1000);
+	}
+	flush_delayed_work(&client->closing.work);
+}
+
 /* When the handle is closed, the mapping stays until the waiting jobs are armed. */
 static void wait_outlives_handles(struct kunit *test)
 {
@@ -460,7 +475,7 @@ static void wait_outlives_handles(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 5ull, submit_word(world.rig, world.bo, 0));
 	KUNIT_EXPECT_EQ(test, 6ull, submit_word(world.rig, listed, 0));
 	flush_delayed_work(&world.client->context->deferred.work);
-	flush_delayed_work(&owner->closing.work);
+	wait_handles_end(owner);
 	KUNIT_EXPECT_TRUE(test, list_empty(&owner->closing.handles));
 	KUNIT_EXPECT_TRUE(test, list_empty(&pagoda_bo_gem(world.bo)->gpuva.list));
 	KUNIT_EXPECT_TRUE(test, list_empty(&pagoda_bo_gem(listed)->gpuva.list));
@@ -492,7 +507,7 @@ static void wait_outlives_no_other_handles(struct kunit *test)
 	submit_signal(world.client, world.in, 1);
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(world.client));
 	flush_delayed_work(&world.client->context->deferred.work);
-	flush_delayed_work(&owner->closing.work);
+	wait_handles_end(owner);
 	KUNIT_EXPECT_TRUE(test, list_empty(&pagoda_bo_gem(listed)->gpuva.list));
 	submit_signal(later, world.in, 2);
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(later));

@@ -5,21 +5,29 @@
  * on.
  */
 #include <linux/delay.h>
+#include <linux/dma-buf.h>
+#include <linux/dma-fence-chain.h>
+#include <linux/iosys-map.h>
 #include <drm/drm_syncobj.h>
+#include "queue/queue_helpers.h"
 #include "rig/spy.h"
 #include "submit_helpers.h"
+#include "ttm/prime_helpers.h"
 #include "vm/vm_helpers.h"
 #include "vidmm/submit/internal.h"
 
 #define HERE	SZ_64M		/* the only mapping of its page tables */
 #define FAR	(16ull * SZ_1G)	/* needs a larger root */
 #define PAGES	4u
+#define BIG	450u	/* pages, of PAGODA_RIG_VRAM_PAGES; a user's share */
+#define BIGGER	600u	/* has no room beside it, and is more than a share */
+#define RESERVE	300u	/* leaves no room for two of BIG */
 #define AT_ONCE	(5 * HZ)
 #define SURELY	(HZ / 5)
 
 /*
  * struct timeline_world - @client has a job on an engine that is held; the job lists @shared and
- * may use @own, both of which are in VRAM
+ * @both and may use @own, all of which are in VRAM
  */
 struct timeline_world {
 	struct kunit *test;
@@ -28,8 +36,11 @@ struct timeline_world {
 	struct submit_args args;
 	struct pagoda_bo *shared;
 	struct pagoda_bo *own;
+	struct pagoda_bo *both;		/* as @shared, but may be in the aperture, too */
 	struct pagoda_bo *other;	/* used by no job */
 };
+
+static const struct pagoda_rig_options timeline_options = { .engines = true };
 
 static struct timeline_world timeline_world_on(struct kunit *test, struct pagoda_rig *rig)
 {
@@ -38,9 +49,12 @@ static struct timeline_world timeline_world_on(struct kunit *test, struct pagoda
 	w.client = submit_client(w.rig, 0);
 	w.shared = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
 	w.other = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
+	w.both = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM | SUBMIT_APERTURE, 0);
 	w.own = submit_private(w.client, PAGES, SUBMIT_VRAM, 2 * HERE);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(w.both));
 	w.args.bos[0] = w.shared;
-	w.args.nr_bos = 1;
+	w.args.bos[1] = w.both;
+	w.args.nr_bos = 2;
 	KUNIT_ASSERT_EQ(test, 0, submit_map(w.client, w.shared, HERE));
 	pagoda_rig_write_vram(w.rig, w.other, 3);
 	submit_store(w.client, HERE, 0);
@@ -64,6 +78,7 @@ static void timeline_world_end(struct timeline_world *w)
 		submit_close(w->client, w->shared);
 	if (w->own)
 		submit_close(w->client, w->own);
+	pagoda_rig_close(w->both);
 	pagoda_rig_close(w->other);
 	submit_client_end(w->client);
 }
@@ -105,6 +120,13 @@ static void timeline_free(struct timeline_world *w)
 	w->shared = NULL;
 }
 
+/* The save area is freed when the job has ended. */
+static void timeline_destroy(struct timeline_world *w)
+{
+	pagoda_context_destroy(w->client->context);
+	w->client->context = NULL;
+}
+
 static void timeline_evict(struct timeline_world *w)
 {
 	struct pagoda_bo *bos[] = { w->shared, w->own };
@@ -142,9 +164,62 @@ static void timeline_frees(struct kunit *test)
 	timeline_isnt_held(test, timeline_free);
 }
 
+static void timeline_destroys(struct kunit *test)
+{
+	timeline_isnt_held(test, timeline_destroy);
+}
+
 static void timeline_evicts(struct kunit *test)
 {
 	timeline_isnt_held(test, timeline_evict);
+}
+
+static int timeline_page_in(void *arg)
+{
+	struct timeline_world *w = arg;
+
+	return pagoda_rig_to_vram(w->client->code);
+}
+
+static int timeline_clear(void *arg)
+{
+	struct timeline_world *w = arg;
+	int ret;
+
+	dma_resv_lock(w->shared->ttm.base.resv, NULL);
+	pagoda_bo_mark_lost(w->shared);
+	ret = pagoda_lost_clear(w->shared);
+	dma_resv_unlock(w->shared->ttm.base.resv);
+	return ret;
+}
+
+struct timeline_way {
+	const char *name;
+	int (*run)(void *arg);
+};
+
+static const struct timeline_way timeline_ways[] = {
+	{ "page-in", timeline_page_in },
+	{ "lost content", timeline_clear },
+};
+
+KUNIT_ARRAY_PARAM_DESC(timeline_ways, timeline_ways, name);
+
+/* What isn't an eviction for room waits for jobs in the caller: paging of other memory goes on. */
+static void timeline_caller_waits(struct kunit *test)
+{
+	const struct timeline_way *way = test->param_value;
+	struct pagoda_rig *rig = pagoda_rig_create(test, &timeline_options);
+	struct timeline_world w = timeline_world_on(test, rig);
+	struct pagoda_worker worker = { .run = way->run, .arg = &w };
+
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, SURELY));
+	KUNIT_EXPECT_TRUE(test, timeline_goes_on(&w, AT_ONCE));
+	pagoda_rig_hold(w.rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	pagoda_worker_end(test, &worker);
+	timeline_world_end(&w);
 }
 
 static int timeline_map(void *arg)
@@ -210,12 +285,17 @@ static void timeline_evict_waits(struct kunit *test)
 	timeline_world_end(&w);
 }
 
-static bool timeline_is_shown(struct timeline_world *w)
+static bool timeline_is_shown_at(struct timeline_world *w, u64 address)
 {
 	void *here;
 
-	return vmt_reach(w->rig, w->client->vm->id, HERE, 8, VIRTIO_PAGODA_ACCESS_READ, &here) ==
-	       VIRTIO_PAGODA_FAULT_NONE;
+	return vmt_reach(w->rig, w->client->vm->id, address, 8, VIRTIO_PAGODA_ACCESS_READ,
+			 &here) == VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static bool timeline_is_shown(struct timeline_world *w)
+{
+	return timeline_is_shown_at(w, HERE);
 }
 
 /* A job that runs finds an allocation whose handle was closed; the address ends with the job. */
@@ -237,6 +317,71 @@ static void timeline_close_waits(struct kunit *test)
 	}
 	KUNIT_EXPECT_FALSE(test, timeline_is_shown(&w));
 	KUNIT_EXPECT_EQ(test, 7ull, submit_word(w.rig, w.shared, 0));
+	timeline_world_end(&w);
+}
+
+/*
+ * While the addresses of a closed allocation are taken away, which waits for the VM's lock here,
+ * the client's submissions don't wait for that.
+ */
+static void timeline_closes_unlocked(struct kunit *test)
+{
+	struct timeline_world w = timeline_world(test);
+	struct pagoda_closing *closing = &w.rig->client->closing;
+	unsigned long end = jiffies + AT_ONCE;
+	bool unlocked;
+
+	pagoda_enter_anyway(w.rig->vidmm);
+	pagoda_closing_handle(w.rig->client, w.shared);
+	pagoda_leave(w.rig->vidmm);
+	mutex_lock(&w.client->vm->lock);
+	pagoda_rig_hold(w.rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	while (!(work_busy(&closing->work.work) & WORK_BUSY_RUNNING) && time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	schedule_timeout_uninterruptible(SURELY);
+	KUNIT_EXPECT_TRUE(test, work_busy(&closing->work.work) & WORK_BUSY_RUNNING);
+	unlocked = mutex_trylock(&closing->lock);
+	KUNIT_EXPECT_TRUE(test, unlocked);
+	if (unlocked)
+		mutex_unlock(&closing->lock);
+	mutex_unlock(&w.client->vm->lock);
+	/* A new handle waits until the addresses are gone: they aren't taken away from it later. */
+	pagoda_closing_undo(w.rig->client, w.shared);
+	pagoda_rig_settle(w.rig);
+	KUNIT_EXPECT_FALSE(test, timeline_is_shown(&w));
+	timeline_world_end(&w);
+}
+
+static int timeline_submit(void *arg)
+{
+	const struct submit_args fenced = { .fenced = true };
+	struct timeline_world *w = arg;
+
+	return submit_empty(w->client, &fenced) ?: submit_empty(w->client, NULL);
+}
+
+/*
+ * A submission after an OFFER doesn't wait for the VM's jobs, which may use the offered allocation,
+ * with locks held: the job waits in its queue, and the addresses end before it. A fenced job can't
+ * wait and leaves the addresses to the next job.
+ */
+static void timeline_offers(struct kunit *test)
+{
+	struct timeline_world w = timeline_world(test);
+	struct pagoda_worker submitter = { .run = timeline_submit, .arg = &w };
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_offer(w.rig->vidmm, &w.own, 1, DRM_PAGODA_OFFER_LOW, 0));
+	pagoda_worker_start(test, &submitter);
+	KUNIT_EXPECT_TRUE(test, pagoda_worker_is_done(&submitter, AT_ONCE));
+	KUNIT_EXPECT_TRUE(test, timeline_goes_on(&w, AT_ONCE));
+	KUNIT_EXPECT_TRUE(test, timeline_is_shown_at(&w, 2 * HERE));
+	timeline_let_go(&w);
+	pagoda_worker_end(test, &submitter);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	pagoda_rig_settle(w.rig);
+	KUNIT_EXPECT_FALSE(test, timeline_is_shown_at(&w, 2 * HERE));
+	KUNIT_EXPECT_TRUE(test, timeline_is_shown(&w));
 	timeline_world_end(&w);
 }
 
@@ -303,17 +448,442 @@ static void timeline_root_waits(struct kunit *test)
 	timeline_world_end(&w);
 }
 
+/*
+ * struct fenced_world - a fenced job of @client on engine 0 waits for @gate, without a place, and
+ * uses @big, which leaves little of VRAM to others
+ */
+struct fenced_world {
+	struct kunit *test;
+	struct pagoda_rig *rig;
+	struct submit_client *client;
+	struct dma_fence *gate;
+	struct pagoda_bo *big;
+	struct pagoda_bo *wanted;	/* doesn't fit beside @big */
+	struct drm_syncobj *points;
+	u64 value;
+};
+
+/* A world in which @wanted needs @pages, and @reserve pages of VRAM are for page tables only. */
+static struct fenced_world fenced_world_sized(struct kunit *test, u32 pages, u32 reserve)
+{
+	const struct pagoda_rig_options options = { .engines = true, .reserve = reserve };
+	struct fenced_world w = { .test = test, .rig = pagoda_rig_create(test, &options) };
+	struct submit_args args = { .fenced = true, .nr_bos = 1 };
+
+	w.client = submit_client(w.rig, 0);
+	w.gate = pagoda_test_fence(test);
+	w.big = pagoda_rig_bo(w.rig, BIG, VM_CPU, SUBMIT_VRAM, 0);
+	w.wanted = pagoda_rig_bo(w.rig, pages, VM_CPU, SUBMIT_VRAM, 0);
+	w.points = submit_syncobj(test);
+	args.bos[0] = w.big;
+	args.in = submit_syncobj(test);
+	drm_syncobj_replace_fence(args.in, w.gate);
+	KUNIT_ASSERT_EQ(test, 0, submit_map(w.client, w.big, HERE));
+	submit_store(w.client, HERE, 7);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(w.client, &args));
+	KUNIT_ASSERT_TRUE(test, pagoda_bo_is_in_vram(w.big));
+	return w;
+}
+
+static struct fenced_world fenced_world(struct kunit *test)
+{
+	return fenced_world_sized(test, BIGGER, 0);
+}
+
+static void fenced_go(struct fenced_world *w)
+{
+	dma_fence_signal(w->gate);
+	dma_fence_put(w->gate);
+	w->gate = NULL;
+}
+
+static void fenced_world_end(struct fenced_world *w)
+{
+	if (w->gate)
+		fenced_go(w);
+	KUNIT_EXPECT_EQ(w->test, 0, submit_wait(w->client));
+	pagoda_rig_settle(w->rig);
+	KUNIT_EXPECT_EQ(w->test, 7ull, submit_word(w->rig, w->big, 0));
+	submit_close(w->client, w->big);
+	submit_close(w->client, w->wanted);
+	submit_client_end(w->client);
+}
+
+/* Waits for the last job of a client; returns whether it has ended. */
+static bool fenced_is_done(struct submit_client *client, long time)
+{
+	struct dma_fence *fence;
+	bool done;
+
+	KUNIT_ASSERT_TRUE(client->rig->test, submit_point(client->done, client->sent, &fence));
+	done = !fence || dma_fence_wait_timeout(fence, false, time) > 0;
+	dma_fence_put(fence);
+	return done;
+}
+
+/* What a fenced job uses is no victim before the job has a place: paging goes on. */
+static void timeline_fenced_stays(struct kunit *test)
+{
+	struct fenced_world w = fenced_world(test);
+	struct pagoda_bo *small = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
+
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(w.rig->vidmm, w.rig->engine.vram_size));
+	KUNIT_EXPECT_TRUE(test, pagoda_bo_is_in_vram(w.big));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(small));
+	KUNIT_EXPECT_TRUE(test, dma_resv_wait_timeout(small->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP,
+						      false, AT_ONCE) > 0);
+	/* With a place it is. */
+	pagoda_rig_hold(w.rig, 0, true);
+	fenced_go(&w);
+	KUNIT_EXPECT_FALSE(test, fenced_is_done(w.client, SURELY));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(w.rig->vidmm, w.rig->engine.vram_size));
+	KUNIT_EXPECT_FALSE(test, pagoda_bo_is_in_vram(w.big));
+	pagoda_rig_hold(w.rig, 0, false);
+	pagoda_rig_close(small);
+	fenced_world_end(&w);
+}
+
+/*
+ * Jobs with both places wait for paging, which waits for no fenced job: for that one would wait for
+ * a place.
+ */
+static void timeline_places_and_fenced(struct kunit *test)
+{
+	struct fenced_world w = fenced_world(test);
+	struct submit_args args = { .nr_bos = 1 };
+	struct submit_client *clients[2];
+	struct pagoda_bo *bos[2];
+	bool done = true;
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		clients[i] = submit_client(w.rig, 0);
+		bos[i] = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, submit_map(clients[i], bos[i], HERE));
+	}
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(w.rig->vidmm, w.rig->engine.vram_size));
+	for (i = 0; i < 2; i++) {
+		args.bos[0] = bos[i];
+		submit_store(clients[i], HERE, 9);
+		KUNIT_ASSERT_EQ(test, 0, submit_job(clients[i], &args));
+	}
+	fenced_go(&w);
+	for (i = 0; i < 2; i++)
+		done = done && fenced_is_done(clients[i], AT_ONCE);
+	KUNIT_EXPECT_TRUE(test, done);
+	/* The end of the fenced job's context would end the deadlock. */
+	if (!done)
+		pagoda_exec_context_ban(w.client->context->exec);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, 0, submit_wait(clients[i]));
+		KUNIT_EXPECT_EQ(test, 9ull, submit_word(w.rig, bos[i], 0));
+		submit_close(clients[i], bos[i]);
+		submit_client_end(clients[i]);
+	}
+	fenced_world_end(&w);
+}
+
+static int fenced_submit(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct submit_client *client = submit_client(w->rig, 1);
+	const struct submit_args args = { .bos = { w->wanted }, .nr_bos = 1 };
+	int ret = submit_empty(client, &args) ?: submit_wait(client);
+
+	submit_client_end(client);
+	return ret;
+}
+
+static int fenced_make_resident(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct dma_fence *fence = NULL;
+	u32 tries = 0;
+	u64 trim;
+	int ret;
+
+	do {
+		dma_fence_put(fence);
+		ret = pagoda_rig_make_resident(w->rig, &w->wanted, 1, &fence, &trim);
+	} while (pagoda_room_await(&fence, &ret) ||
+		 pagoda_room_again(w->rig->vidmm, w->rig->client, &tries, &ret));
+	dma_fence_put(fence);
+	return ret;
+}
+
+static int fenced_page(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct pagoda_client *client = w->rig->client;
+	struct pagoda_paging_queue *queue = pagoda_paging_queue_create(w->rig->vidmm, client, 0,
+								       w->points);
+	struct pagoda_paging_args args = { .bos = &w->wanted, .count = 1 };
+	int ret = pagoda_paging_make_resident(queue, &args);
+
+	if (!ret && args.value)
+		ret = submit_wait_point(w->points, args.value);
+	pagoda_client_drop_lists(client);
+	pagoda_paging_queue_put(queue);
+	return ret;
+}
+
+/* A job that waits in its context's queue, until the fence that it waits for signals. */
+static int fenced_submit_later(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct submit_client *client = submit_client(w->rig, 1);
+	const struct submit_args args = {
+		.bos = { w->wanted }, .nr_bos = 1, .in = w->points, .in_point = 1,
+	};
+	int ret = submit_empty(client, &args);
+
+	submit_signal(client, w->points, 1);
+	ret = ret ?: submit_wait(client) ?: (int)submit_state(client).state;
+	submit_client_end(client);
+	return ret;
+}
+
+/* A job that waits in its context's queue, until a fenced job of the context has it made. */
+static int fenced_submit_before(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct submit_client *client = submit_client(w->rig, 1);
+	struct submit_args args = { .bos = { w->wanted }, .nr_bos = 1, .in = w->points };
+	struct dma_fence *late = pagoda_test_fence(w->test);
+	int ret;
+
+	drm_syncobj_replace_fence(w->points, late);
+	ret = submit_empty(client, &args);
+	args = (struct submit_args) { .fenced = true };
+	ret = ret ?: submit_empty(client, &args);
+	dma_fence_signal(late);
+	dma_fence_put(late);
+	ret = ret ?: submit_wait(client) ?: (int)submit_state(client).state;
+	submit_client_end(client);
+	return ret;
+}
+
+/* Page tables find no room. */
+static int fenced_bind(void *arg)
+{
+	struct fenced_world *w = arg;
+
+	return vmt_map(w->client->vm, w->client->code, 4 * HERE, 0, PAGES * PAGE_SIZE, 0);
+}
+
+/* The same in the VM's queue. */
+static int fenced_bind_later(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct pagoda_bind_job *job = pagoda_bind_job_create(1);
+	struct dma_fence *fence;
+	int ret;
+
+	job->binds[0] = (struct pagoda_bind) {
+		.type = DRM_PAGODA_BIND_MAP, .bo = w->client->code, .address = 4 * HERE,
+		.size = PAGES * PAGE_SIZE,
+	};
+	drm_gem_object_get(pagoda_bo_gem(w->client->code));
+	drm_syncobj_get(w->points);
+	drm_syncobj_get(w->points);
+	ret = pagoda_syncs_add(&job->syncs, w->points, 1, NULL) ?:
+	      pagoda_syncs_add(&job->syncs, w->points, 2, dma_fence_chain_alloc());
+	job->syncs.list[0].signal = false;
+	ret = ret ?: pagoda_vm_bind_job(w->client->vm, job, &fence);
+	pagoda_bind_job_put(job);
+	submit_signal(w->client, w->points, 1);
+	return ret ?: submit_wait_point(w->points, 2) ?: w->client->vm->error;
+}
+
+/*
+ * @binds: nothing but @fenced_world.big may leave VRAM meanwhile, and @wanted isn't made resident;
+ * @fenced: the job is fenced in the end, and may hold no more than a share
+ */
+struct fenced_way {
+	const char *name;
+	int (*run)(void *arg);
+	bool binds;
+	bool fenced;
+};
+
+static const struct fenced_way fenced_ways[] = {
+	{ "SUBMIT", fenced_submit },
+	{ "MAKE_RESIDENT", fenced_make_resident },
+	{ "paging queue", fenced_page },
+	{ "queued job", fenced_submit_later },
+	{ "job before a fenced job", fenced_submit_before, .fenced = true },
+	{ "VM_BIND", fenced_bind, .binds = true },
+	{ "queued VM_BIND", fenced_bind_later, .binds = true },
+};
+
+/* A client that needs the room of its own fenced job waits for the job instead of failing. */
+static void timeline_waits_for_own(struct kunit *test)
+{
+	const struct fenced_way *way = test->param_value;
+	struct fenced_world w = way->fenced ? fenced_world_sized(test, BIG, RESERVE) :
+					      fenced_world(test);
+	struct pagoda_worker worker = { .run = way->run, .arg = &w };
+	struct pagoda_bo *rest = NULL;
+
+	if (way->binds) {
+		rest = pagoda_rig_bo(w.rig, READ_ONCE(w.rig->vidmm->vram_free) >> PAGE_SHIFT,
+				     VM_CPU, SUBMIT_VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(rest));
+		pagoda_rig_pin(rest, true);
+	}
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, HZ));
+	KUNIT_EXPECT_TRUE(test, pagoda_bo_is_in_vram(w.big));
+	fenced_go(&w);
+	pagoda_worker_end(test, &worker);
+	pagoda_rig_settle(w.rig);
+	KUNIT_EXPECT_TRUE(test, way->binds || pagoda_bo_is_in_vram(w.wanted));
+	if (rest) {
+		pagoda_rig_pin(rest, false);
+		pagoda_rig_close(rest);
+	}
+	fenced_world_end(&w);
+}
+
+KUNIT_ARRAY_PARAM_DESC(fenced_ways, fenced_ways, name);
+
+static const struct fenced_way late_ways[] = {
+	{ "SUBMIT", fenced_submit },
+	{ "MAKE_RESIDENT", fenced_make_resident },
+	{ "paging queue", fenced_page },
+	{ "queued job", fenced_submit_later },
+};
+
+KUNIT_ARRAY_PARAM_DESC(late_ways, late_ways, name);
+
+/*
+ * Memory that can't move yet, because a fence of another device is in its reservation, is waited
+ * for without the reservation, outside of sections.
+ */
+static void timeline_late_fence(struct kunit *test)
+{
+	const struct fenced_way *way = test->param_value;
+	struct fenced_world w = fenced_world(test);
+	struct pagoda_worker worker = { .run = way->run, .arg = &w };
+	struct dma_resv *resv = w.wanted->ttm.base.resv;
+	bool free;
+
+	fenced_go(&w);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	w.gate = pagoda_test_fence(test);
+	pagoda_rig_add_fence(test, resv, w.gate, DMA_RESV_USAGE_BOOKKEEP);
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, SURELY));
+	free = dma_resv_trylock(resv);
+	KUNIT_EXPECT_TRUE(test, free);
+	if (free)
+		dma_resv_unlock(resv);
+	fenced_go(&w);
+	pagoda_worker_end(test, &worker);
+	pagoda_rig_settle(w.rig);
+	KUNIT_EXPECT_TRUE(test, pagoda_bo_is_in_vram(w.wanted));
+	fenced_world_end(&w);
+}
+
+static int fenced_export(void *arg)
+{
+	struct dma_buf *exported = arg;
+	struct iosys_map map;
+	int ret = dma_buf_vmap_unlocked(exported, &map);
+
+	if (!ret)
+		dma_buf_vunmap_unlocked(exported, &map);
+	return ret;
+}
+
+/* What comes for an importer waits in the caller for a fenced job without a place. */
+static void timeline_importer_waits(struct kunit *test)
+{
+	struct fenced_world w = fenced_world(test);
+	struct submit_client *client = submit_client(w.rig, 1);
+	struct pagoda_bo *both = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM | SUBMIT_APERTURE,
+					       0);
+	struct pagoda_bo *small = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
+	struct submit_args args = { .bos = { both }, .nr_bos = 1, .in = w.points, .fenced = true };
+	struct pagoda_worker worker = { .run = fenced_export };
+	struct dma_buf *exported = prime_export(both);
+
+	KUNIT_ASSERT_NOT_NULL(test, exported);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(both));
+	drm_syncobj_replace_fence(w.points, w.gate);
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, &args));
+	worker.arg = exported;
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, SURELY));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(small));
+	KUNIT_EXPECT_TRUE(test, dma_resv_wait_timeout(small->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP,
+						      false, AT_ONCE) > 0);
+	fenced_go(&w);
+	pagoda_worker_end(test, &worker);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	prime_put(exported);
+	pagoda_rig_close(small);
+	pagoda_rig_close(both);
+	submit_client_end(client);
+	fenced_world_end(&w);
+}
+
+static int fenced_exceed(void *arg)
+{
+	struct fenced_world *w = arg;
+	struct submit_args args = { .bos = { w->wanted }, .nr_bos = 1, .fenced = true };
+
+	args.in = w->points;
+	drm_syncobj_replace_fence(args.in, w->gate);
+	submit_store(w->client, 2 * HERE, 9);
+	return submit_job(w->client, &args);
+}
+
+/*
+ * A fenced job doesn't hold more of VRAM than a share while it waits for what has no place of an
+ * engine: SUBMIT waits.
+ */
+static void timeline_fenced_share(struct kunit *test)
+{
+	struct fenced_world w = fenced_world(test);
+	struct pagoda_worker worker = { .run = fenced_exceed, .arg = &w };
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(w.client, w.wanted, 2 * HERE));
+	fenced_go(&w);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	w.gate = pagoda_test_fence(test);
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, SURELY));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(w.rig->vidmm, w.rig->engine.vram_size));
+	KUNIT_EXPECT_FALSE(test, pagoda_bo_is_in_vram(w.wanted));
+	fenced_go(&w);
+	pagoda_worker_end(test, &worker);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	KUNIT_EXPECT_EQ(test, 9ull, submit_word(w.rig, w.wanted, 0));
+	fenced_world_end(&w);
+}
+
 static struct kunit_case timeline_tests[] = {
 	KUNIT_CASE(timeline_unmaps),
 	KUNIT_CASE(timeline_forgets),
 	KUNIT_CASE(timeline_frees),
+	KUNIT_CASE(timeline_destroys),
 	KUNIT_CASE(timeline_evicts),
 	KUNIT_CASE(timeline_maps),
+	KUNIT_CASE_PARAM(timeline_caller_waits, timeline_ways_gen_params),
 	KUNIT_CASE(timeline_victim_waits),
 	KUNIT_CASE(timeline_evict_waits),
 	KUNIT_CASE(timeline_close_waits),
+	KUNIT_CASE(timeline_closes_unlocked),
+	KUNIT_CASE(timeline_offers),
 	KUNIT_CASE(timeline_victim_waits_for_the_cpu),
 	KUNIT_CASE(timeline_root_waits),
+	KUNIT_CASE(timeline_fenced_stays),
+	KUNIT_CASE(timeline_places_and_fenced),
+	KUNIT_CASE(timeline_fenced_share),
+	KUNIT_CASE(timeline_importer_waits),
+	KUNIT_CASE_PARAM(timeline_waits_for_own, fenced_ways_gen_params),
+	KUNIT_CASE_PARAM(timeline_late_fence, late_ways_gen_params),
 	{}
 };
 

@@ -99,6 +99,7 @@ static void flush_undone(struct kunit *test)
 		dma_resv_lock(m.bo->ttm.base.resv, NULL);
 		flush_begin_move(test, &m, &system);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, m.bo,
+							     PAGODA_STREAM_WAITS_NOT,
 							     m.bo->ttm.base.resv,
 							     DMA_RESV_USAGE_BOOKKEEP, &m.cost));
 		/* The third piece fails: the list has only two pages. */

@@ -4,6 +4,8 @@
  * that share one, and every order in which references are dropped.
  */
 #include "debug/debug.h"
+#include "queue/queue_helpers.h"
+#include "rig/spy.h"
 #include "prime_helpers.h"
 
 #define SIZE	(PRIME_PAGES * PAGE_SIZE)
@@ -575,6 +577,59 @@ static void prime_failure_isnt_charged(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* An importer whose device uses the memory until @fence signals. */
+struct prime_user {
+	struct pagoda_bo *bo;
+	struct dma_fence *fence;
+};
+
+static void prime_user_told(struct dma_buf_attachment *attach)
+{
+	struct prime_user *user = attach->importer_priv;
+	struct dma_resv *resv = attach->dmabuf->resv;
+
+	if (!dma_resv_reserve_fences(resv, 2))
+		dma_resv_add_fence(resv, user->fence, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+static const struct dma_buf_attach_ops prime_user_ops = {
+	.invalidate_mappings = prime_user_told,
+};
+
+static int prime_user_move(void *arg)
+{
+	struct prime_user *user = arg;
+
+	return pagoda_rig_to_vram(user->bo);
+}
+
+/* A move that isn't a victim's waits, too, for fences that an importer adds when told of it. */
+static void prime_importer_adds_a_fence(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct prime_user user = {
+		.bo = pagoda_rig_bo(rig, PRIME_PAGES, CPU, BOTH, 0),
+		.fence = pagoda_test_fence(test),
+	};
+	struct pagoda_worker worker = { .run = prime_user_move, .arg = &user };
+	struct dma_buf *dma_buf = prime_export(user.bo);
+	struct dma_buf_attachment *attach;
+
+	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(user.bo, false));
+	attach = test_ok(test, dma_buf_dynamic_attach(dma_buf, rig->info.dma_dev, &prime_user_ops,
+						      &user));
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, HZ / 5));
+	dma_fence_signal(user.fence);
+	pagoda_worker_end(test, &worker);
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, prime_where(user.bo));
+	dma_buf_detach(dma_buf, attach);
+	dma_fence_put(user.fence);
+	prime_put(dma_buf);
+	pagoda_rig_close(user.bo);
+}
+
 static struct kunit_case prime_cases[] = {
 	KUNIT_CASE_PARAM(prime_self, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(prime_pinned, pagoda_rig_modes),
@@ -592,6 +647,7 @@ static struct kunit_case prime_cases[] = {
 	KUNIT_CASE_PARAM(prime_unplug_pinned, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(prime_exporter_goes, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(prime_importer_goes, pagoda_rig_mmu_modes),
+	KUNIT_CASE(prime_importer_adds_a_fence),
 	KUNIT_CASE_PARAM(prime_every_order, pagoda_rig_mmu_modes),
 	{}
 };

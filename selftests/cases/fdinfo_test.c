@@ -3,6 +3,7 @@
  * /proc/self/fdinfo: memory by region and time by engine, in the keys that tools for all GPUs
  * read.
  */
+#include <linux/sync_file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -74,6 +75,62 @@ TEST_F(fdinfo, has_all_keys)
 		EXPECT_EQ(id ? 0 : NONE, info.segments[id].spilled);
 		EXPECT_EQ(!id, info.segments[id].budget == NONE);
 	}
+}
+
+/* Keys that a "drm-" line may have, and the units of their numbers. */
+static bool is_the_kernels(const char *name, const char *unit)
+{
+	static const char * const kinds[] = {
+		"total", "shared", "resident", "purgeable", "active",
+	};
+	static const char * const regions[] = { "memory", "vram", "gtt" };
+	bool size = !*unit || !strcmp(unit, "KiB") || !strcmp(unit, "MiB");
+	unsigned int engine, n, m;
+	char key[64], more;
+
+	if (!strcmp(name, "drm-driver") || !strcmp(name, "drm-client-id") ||
+	    !strcmp(name, "drm-client-name"))
+		return true;
+	if (sscanf(name, "drm-engine-exec%u%c", &engine, &more) == 1)
+		return !strcmp(unit, "ns");
+	for (n = 0; n < ARRAY_SIZE(kinds); n++) {
+		for (m = 0; m < ARRAY_SIZE(regions); m++) {
+			snprintf(key, sizeof(key), "drm-%s-%s", kinds[n], regions[m]);
+			if (!strcmp(name, key))
+				return size;
+		}
+	}
+	return false;
+}
+
+/* Documentation/gpu/drm-usage-stats.rst has all keys that begin with "drm-"; each is there once. */
+TEST_F(fdinfo, keys_are_the_kernels)
+{
+	char seen[64][64], name[64], line[256], path[64], unit[16];
+	unsigned int count = 0, sizes = 0, n;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->fd);
+	file = fopen(path, "re");
+	ASSERT_NE(NULL, file);
+	while (fgets(line, sizeof(line), file)) {
+		unit[0] = '\0';
+		if (sscanf(line, "%63[^:]: %*s %15s", name, unit) < 1)
+			continue;
+		for (n = 0; n < count; n++)
+			EXPECT_STRNE(seen[n], name);
+		ASSERT_GT(ARRAY_SIZE(seen), count);
+		memcpy(seen[count++], name, sizeof(name));
+		if (strncmp(name, "drm-", strlen("drm-")))
+			continue;
+		EXPECT_TRUE(is_the_kernels(name, unit)) {
+			TH_LOG("%s", line);
+		}
+		sizes += strstr(name, "-memory") || strstr(name, "-vram") || strstr(name, "-gtt");
+	}
+	fclose(file);
+	/* Five numbers of each of three regions. */
+	EXPECT_EQ(15, sizes);
 }
 
 TEST_F(fdinfo, follows_moves)
@@ -222,6 +279,79 @@ TEST_F(fdinfo, has_tables_and_save_areas)
 	client_close(&client);
 }
 
+/* ---- All clients ---------------------------------------------------------------------- */
+
+static uint64_t used(int fd, uint32_t segment)
+{
+	struct drm_pagoda_segment_info info;
+
+	return pagoda_segment(fd, segment, &info) ? UINT64_MAX : info.usage + info.reserve_usage;
+}
+
+/*
+ * Returns whether what two clients have is 99.9 % of what is used of a segment, or more. Memory
+ * that is freed in between is no difference: then all numbers are read again.
+ */
+static bool adds_up(int fd, int other, uint32_t segment)
+{
+	int64_t end = pagoda_now() + TEST_PATIENCE;
+	uint64_t before, sum;
+
+	do {
+		before = used(fd, segment);
+		sum = of(fd, segment).resident + of(other, segment).resident;
+	} while (before != used(fd, segment) && pagoda_now() < end);
+	if (sum < before - before / 1000)
+		printf("# segment %u: %llu of %llu bytes\n", segment, (unsigned long long)sum,
+		       (unsigned long long)before);
+	return sum >= before - before / 1000;
+}
+
+static bool all_add_up(int fd, int other)
+{
+	return adds_up(fd, other, VRAM) && adds_up(fd, other, GTT);
+}
+
+/* No memory of a segment is in use that no client has: page tables, save areas, moves, imports. */
+TEST_F(fdinfo, clients_have_all_that_is_used)
+{
+	uint64_t size = self->dev.vram.size / 4;
+	int other = pagoda_open(), dma_buf;
+	uint32_t moves, stays, theirs;
+	struct client client;
+
+	if (!self->dev.info.num_engines)
+		SKIP(return, "no engines");
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, test_vram_settled(self->fd, 0));
+	ASSERT_EQ(0, client_open(&client, self->fd, 0));
+	ASSERT_EQ(0, client_run(&client, NULL, 0));
+	ASSERT_EQ(0, pagoda_create(self->fd, size, CPU, PAGODA_IN_VRAM, &moves));
+	ASSERT_EQ(0, pagoda_create(other, size, CPU, PAGODA_IN_VRAM, &stays));
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, moves));
+	ASSERT_EQ(0, pagoda_make_resident_wait(other, stays));
+	EXPECT_TRUE(all_add_up(self->fd, other));
+	dma_buf = prime_export(other, stays);
+	ASSERT_LE(0, dma_buf);
+	ASSERT_EQ(0, prime_import(self->fd, dma_buf, &theirs));
+	EXPECT_TRUE(all_add_up(self->fd, other));
+	/* A place is left when the job that uses it is done. */
+	pagoda_store(&client.program, client_word_address(&client), 1);
+	client_append_wait(&client, client_word_address(&client), 2);
+	ASSERT_EQ(0, client_submit(&client, &moves, 1));
+	ASSERT_EQ(0, client_hangs(&client));
+	EXPECT_EQ(0, pagoda_evict(self->fd, &moves, 1, 0, 0));
+	EXPECT_GT(2 * size, of(self->fd, VRAM).total);
+	EXPECT_TRUE(all_add_up(self->fd, other));
+	__atomic_store_n(client_word(&client), 2, __ATOMIC_RELEASE);
+	EXPECT_EQ(0, client_wait(&client));
+	EXPECT_EQ(0, pagoda_wait(self->fd, moves, LIMIT));
+	EXPECT_TRUE(all_add_up(self->fd, other));
+	client_close(&client);
+	close(dma_buf);
+	close(other);
+}
+
 /* ---- Engines ---------------------------------------------------------------------- */
 
 #define WORK	(CODE_SIZE / 2)
@@ -312,6 +442,66 @@ TEST_F(fdinfo, counts_engine_time)
 	client_close(&clients[0]);
 	client_close(&clients[1]);
 	close(other);
+}
+
+/* Returns whether the fence of a point, not signalled yet, has the name of a key with an engine. */
+static bool is_of_engine(struct client *client, unsigned int engine)
+{
+	struct sync_fence_info fence = {};
+	struct sync_file_info info = { .num_fences = 1, .sync_fence_info = (uintptr_t)&fence };
+	char key[64], line[256], path[64];
+	struct drm_syncobj_transfer transfer = {
+		.src_handle = client->syncobj,
+		.src_point = client->point,
+		/* A job may begin before its point has the fence. */
+		.flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT,
+	};
+	struct drm_syncobj_handle handle = {
+		.flags = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE,
+	};
+	bool found = false;
+	FILE *file;
+
+	if (pagoda_syncobj_create(client->fd, &transfer.dst_handle) ||
+	    pagoda_ioctl(client->fd, DRM_IOCTL_SYNCOBJ_TRANSFER, &transfer))
+		return false;
+	handle.handle = transfer.dst_handle;
+	if (pagoda_ioctl(client->fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &handle))
+		return false;
+	if (ioctl(handle.fd, SYNC_IOC_FILE_INFO, &info))
+		return false;
+	close(handle.fd);
+	pagoda_syncobj_destroy(client->fd, transfer.dst_handle);
+	snprintf(key, sizeof(key), "exec%u", engine);
+	if (fence.status || strcmp(fence.obj_name, key)) {
+		printf("# fence of %s, status %d\n", fence.obj_name, fence.status);
+		return false;
+	}
+	snprintf(key, sizeof(key), "drm-engine-%s:", fence.obj_name);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", client->fd);
+	file = fopen(path, "re");
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = !strncmp(line, key, strlen(key));
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* The fences of an engine's jobs have the name that fdinfo has for the engine. */
+TEST_F(fdinfo, engine_has_one_name)
+{
+	struct client client;
+	unsigned int n;
+
+	for (n = 0; n < self->dev.info.num_engines; n++) {
+		ASSERT_EQ(0, client_open(&client, self->fd, n));
+		ASSERT_EQ(0, client_hang(&client, false));
+		ASSERT_EQ(0, client_hangs(&client));
+		EXPECT_TRUE(is_of_engine(&client, n));
+		__atomic_store_n(client_word(&client), 2, __ATOMIC_RELEASE);
+		EXPECT_EQ(0, client_wait(&client));
+		client_close(&client);
+	}
 }
 
 /* What a job uses is active while the job is executed, and neither before nor after that. */

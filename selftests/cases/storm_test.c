@@ -357,7 +357,7 @@ static void expect_text(struct __test_metadata *_metadata, const struct client *
 	snprintf(line, sizeof(line), "address: %#llx, access write, level ",
 		 (unsigned long long)at);
 	EXPECT_NE(NULL, strstr(text, line));
-	EXPECT_NE(NULL, strstr(text, "job 1 faulted on engine 0\n"));
+	EXPECT_NE(NULL, strstr(text, "job 1 faulted on exec0\n"));
 	snprintf(line, sizeof(line), "command: opcode %u at %#llx\n", VIRTIO_PAGODA_COMMAND_STORE,
 		 (unsigned long long)bad->program.address);
 	EXPECT_NE(NULL, strstr(text, line));
@@ -369,7 +369,7 @@ static void expect_text(struct __test_metadata *_metadata, const struct client *
 	snprintf(line, sizeof(line), "\t\tbuffer %#llx, %u bytes\n",
 		 (unsigned long long)bad->program.address, bad->program.used);
 	EXPECT_NE(NULL, strstr(text, line));
-	EXPECT_NE(NULL, strstr(text, "engine 0:"));
+	EXPECT_NE(NULL, strstr(text, "exec0:"));
 	EXPECT_NE(NULL, strstr(text, "executes: device"));
 	EXPECT_NE(NULL, strstr(text, "buffer: seqno "));
 	EXPECT_NE(NULL, strstr(text, " alloc="));

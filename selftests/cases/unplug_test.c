@@ -471,4 +471,58 @@ TEST_F(unplug, while_clients_work)
 	expect_works(_metadata, self);
 }
 
+/* Starts soak with its output in a pipe, of which *@output is the end to read. */
+static pid_t start_soak(int *output)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe(ends))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		dup2(ends[1], STDOUT_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		execl("/bin/soak", "soak", "--seconds", "600", "--clients", "2", NULL);
+		_exit(200);
+	}
+	close(ends[1]);
+	*output = ends[0];
+	return pid;
+}
+
+/* Clients of a device that goes have lost nothing, which the program that looks for losses says. */
+TEST_F(unplug, is_no_loss_for_soak)
+{
+	int64_t end = pagoda_now() + TEST_PATIENCE;
+	char text[4096];
+	int output = -1;
+	size_t used = 0;
+	ssize_t got;
+	pid_t pid;
+
+	if (access("/bin/soak", X_OK))
+		SKIP(return, "no soak");
+	pid = start_soak(&output);
+	ASSERT_LT(0, pid);
+	/* They page, so there is content in VRAM and out of it. */
+	while (pagoda_usage(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM) <
+	       self->dev.vram.size * 3 / 4 && pagoda_now() < end)
+		usleep(10000);
+	usleep(500000);
+	EXPECT_EQ(0, device_unbind(self->name));
+	while ((got = read(output, text + used, sizeof(text) - 1 - used)) > 0)
+		used += got;
+	text[used] = '\0';
+	close(output);
+	EXPECT_EQ(KSFT_SKIP, test_child_status(pid));
+	EXPECT_NE(NULL, strstr(text, "\nok 1 # SKIP the device was unplugged\n")) {
+		TH_LOG("%s", text);
+	}
+	EXPECT_EQ(0, close(self->dev.fd));
+	ASSERT_EQ(0, device_bind(self->name));
+	expect_works(_metadata, self);
+}
+
 TEST_HARNESS_MAIN

@@ -37,7 +37,7 @@ static const struct key segment_keys[] = {
 };
 
 static const char * const regions[PAGODA_FDINFO_SEGMENTS] = {
-	[DRM_PAGODA_SEGMENT_SYSTEM] = "system",
+	[DRM_PAGODA_SEGMENT_SYSTEM] = "memory",
 	[DRM_PAGODA_SEGMENT_VRAM] = "vram",
 	[DRM_PAGODA_SEGMENT_APERTURE] = "gtt",
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What /proc/<pid>/fdinfo/<fd> says of a file of the driver: standard keys and the driver's own.
- * drivers/pagoda/fdinfo.c says what each means.
+ * drivers/pagoda/debug/fdinfo.c says what each means.
  */
 #ifndef PAGODA_FDINFO_H
 #define PAGODA_FDINFO_H

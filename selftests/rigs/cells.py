@@ -5,8 +5,8 @@
 A cell is a word: <update mode>.mmu<0 or 1>.<VRAM the CPU sees>[.<more parameters of the GPU>][.defer_jobs=1], the last
 of which is the driver's: no job is prepared before SUBMIT has returned. The cell "modules" has
 the test of loading and unloading. In the environment, CELLS replaces the cells (all programs in each, the short list
-in those with parameters of their own), FILTER is a glob for programs, and SHARE chooses the part of a step that
-rotates (the number of commits if it isn't set): cells.py --share prints it.
+in those with parameters of their own), FILTER is globs for programs, with commas between them, and SHARE chooses the
+part of a step that rotates (the number of commits if it isn't set): cells.py --share prints it.
 """
 import fnmatch
 import glob
@@ -36,7 +36,7 @@ SLEEP = ("suspend_test",)
 # The kernels that are built here don't run 32-bit programs; Debian's does.
 STOCK_ONLY = ("abi32_test",)
 # One cell will do for these.
-ONCE = STOCK_ONLY + ("events_test", "pagodactl_test", "unplug_storm_test", "dmem_test")
+ONCE = STOCK_ONLY + ("events_test", "pagodactl_test", "unplug_storm_test", "dmem_test", "trace_test", "identity_test")
 # Execution, by several threads at once: four processors on the sanitizer kernel.
 ALONE = ("bind_queue_test", "submit_test", "overcommit_test", "fence_test", "unplug_test", "unplug_storm_test")
 EXECUTION = ("bind_test",) + ALONE
@@ -174,8 +174,9 @@ def plan(step):
                  for cell in os.environ["CELLS"].split()]
     else:
         cells = default()
-    pattern = os.environ.get("FILTER") or "*"
-    chosen = [(cell, [name for name in names if fnmatch.fnmatch(name, pattern)]) for cell, names in cells]
+    patterns = (os.environ.get("FILTER") or "*").split(",")
+    chosen = [(cell, [name for name in names if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)])
+              for cell, names in cells]
     return [(cell, names) for cell, names in chosen if names]
 
 

@@ -39,7 +39,7 @@ step "user headers" "$vm/kernels.sh" headers >/dev/null
 	step "kernel: new, sanitizers" env KERNEL=new "$vm/kernels.sh" image debug
 } >/dev/null 9>&- &
 {
-	step "kernel: UML, 6.12" env KERNEL=6.12 "$vm/kernels.sh" uml rig
+	step "kernel: UML, 6.12" env KERNEL=6.12 "$vm/kernels.sh" uml rig leaks
 	step "kernel: UML, new, sanitizers" env KERNEL=new "$vm/kernels.sh" uml rig sanitizers
 	step "test programs" "$vm/programs.sh"
 } >/dev/null 9>&- &

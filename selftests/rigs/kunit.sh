@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Runs the KUnit suites under User-Mode Linux: KERNEL=new (the default) with sanitizers on two processors, KERNEL=6.12
-# on one with lockdep. FILTER chooses suites, globs with commas between them: a kernel each.
+# on one with lockdep, kmemleak and debug objects. FILTER chooses suites, globs with commas between them: a kernel each.
 #
 # The suites run while the kernel boots; when they are through, a script looks for leaks. kunit.py's summary of the
 # results comes last. The kernel's whole log is judged, because a lockdep report doesn't make a test fail.
@@ -14,7 +14,7 @@ IFS=, read -ra globs <<<"${FILTER:-pagoda*}"
 # done: they come first, where that may be had.
 case $KERNEL in
 new) configs=(rig sanitizers) smp=2 first=(nice -n -10) ;;
-*) configs=(rig) smp=1 first=() ;;
+*) configs=(rig leaks) smp=1 first=() ;;
 esac
 kernel=$("$TOP/selftests/rigs/kernels.sh" uml "${configs[@]}")
 src=$("$TOP/selftests/rigs/kernels.sh" source)

@@ -115,9 +115,12 @@ check kernel-doc kernel_doc
 check names-at-the-top names_at_the_top
 check readme-client readme_client
 check readme-operations readme_operations
+check syzkaller-test selftests/fuzz/syzlang_test.py
+check syzkaller selftests/fuzz/syzlang.py
 check report "$TOP/selftests/rigs/report_test.py"
 check rooms-test "$TOP/selftests/rigs/layers_test.py"
 [[ $only ]] || check rooms layers
+check mutants-test "$TOP/selftests/rigs/mutate/mutants_test.py"
 check words "$TOP/selftests/rigs/words_test.py"
 check points "$TOP/selftests/rigs/words.py" points
 check language "$TOP/selftests/rigs/words.py" language

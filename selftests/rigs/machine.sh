@@ -56,6 +56,14 @@ tools() {
 	done
 }
 
+# Puts a program of the host's into the machine, with the libraries that it loads.
+packaged() {
+	local file
+	for file in "$(command -v "$1")" $(ldd "$(command -v "$1")" | grep -o '/[^ ]*'); do
+		vm+=(--file "$file:$file")
+	done
+}
+
 # The plan is a file of the machine's; the test programs in it are put there.
 planned_programs() {
 	local plan=$OUT/vm/$rig.$step.plan name
@@ -66,6 +74,7 @@ planned_programs() {
 	"$TOP/selftests/rigs/programs.sh"
 	for name in $(cut -d' ' -f2- "$plan" | tr ' ' '\n' | grep '_test$' | sort -u); do
 		vm+=(--file "$OUT/selftests/$name:/tests/$name")
+		[[ $name != trace_test ]] || packaged trace-cmd
 	done
 }
 

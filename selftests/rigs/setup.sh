@@ -11,7 +11,7 @@
 
 PACKAGES=(
 	make gcc gcc-12 gcc-12-multilib libc6-dev flex bison bc perl python3 rsync xz-utils kmod git pahole
-	libelf-dev libssl-dev sparse qemu-system-x86 busybox-static linux-source-6.12
+	libelf-dev libssl-dev sparse qemu-system-x86 busybox-static linux-source-6.12 trace-cmd
 	"$@"
 )
 # cloud, rt, unsigned and dbg flavours have a word between the version and amd64, or after it.

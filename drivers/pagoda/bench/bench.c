@@ -350,7 +350,10 @@ static int bench_all(struct bench *b)
 	       bench_latency(b);
 }
 
-/* Show function of all debugfs files of the benchmark; the file's data is the function to run. */
+/*
+ * Show function of all debugfs files of the benchmark; the file's data is the function to run.
+ * Returns 0 or a negative errno.
+ */
 static int bench_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;

@@ -48,7 +48,10 @@ static void crowd_take(struct crowd *crowd, struct pagoda_requirements *reqs, u3
 	mutex_unlock(&reqs->lock);
 }
 
-/* Counts the allocations on the current process's lists; adds up to @room of these to @crowd. */
+/*
+ * Returns the number of allocations on the current process's residency lists; adds up to @room of
+ * these to @crowd, unless @crowd is NULL.
+ */
 static u32 crowd_look(struct bench *b, struct crowd *crowd, u32 room)
 {
 	struct drm_device *drm = &b->pagoda->drm;

@@ -85,8 +85,9 @@ void pagoda_bench_pages_free(struct bench_pages *p)
 }
 
 /*
- * Permutes the pages of each whole 2 MiB block so that consecutive entries are never adjacent
- * pages; almost all pages of a smaller list keep their place.
+ * Returns the number of the page that entry @i of a list of @count entries gets. Permutes the pages
+ * of each whole 2 MiB block so that consecutive entries are never adjacent pages; almost all pages
+ * of a smaller list keep their place.
  */
 static u32 bench_scatter(u32 i, u32 count)
 {
@@ -168,7 +169,7 @@ void pagoda_bench_close(struct pagoda_bo *bo)
 
 /*
  * Returns the operation for the piece at @done of a transfer of @size bytes from VRAM at @address
- * to pages (@out) or from pages to VRAM.
+ * to pages (@out) or from pages to VRAM: at most PAGODA_PIECE_BYTES.
  */
 struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address, u64 done,
 					u64 size, bool out)
@@ -217,7 +218,7 @@ int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, ben
 	u64 start = ktime_get_ns();
 	int ret;
 
-	ret = pagoda_stream_begin(&txn, b->vidmm, NULL, NULL, DMA_RESV_USAGE_BOOKKEEP, cost);
+	ret = pagoda_stream_begin(&txn, b->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0, cost);
 	if (ret)
 		return ret;
 	ret = emit(&txn, arg);

@@ -30,7 +30,10 @@ struct bench_pages {
 	struct pagoda_adl adl;
 };
 
-/* A transfer of @size bytes from VRAM to pages (@out) or back; with @layout VRAM is tiled. */
+/*
+ * A transfer of @size bytes from VRAM to pages (@out) or back; VRAM is tiled if @layout has a
+ * tiling.
+ */
 struct bench_transfer {
 	const struct bench_pages *pages;
 	u64 address;
@@ -43,7 +46,10 @@ struct bench_transfer {
 /* Emits operations into @txn; @arg is that of pagoda_bench_run(). Returns 0 or an error. */
 typedef int bench_emit(struct pagoda_stream_txn *txn, void *arg);
 
-/* Defined in lib.c. @ours, @theirs: BENCH_RUNS nanoseconds each, to be sorted. Ratio 1 = 1000. */
+/*
+ * Defined in lib.c. @ours and @theirs: nanoseconds of BENCH_RUNS runs each, of the driver and
+ * of what the driver is compared with; the functions sort these arrays. A ratio is in thousandths.
+ */
 void pagoda_bench_sort(u64 *values, u32 count);
 u64 pagoda_bench_median(u64 *values);
 u64 pagoda_bench_rate(struct bench *b, const char *metric, const char *unit, u64 amount,
@@ -67,17 +73,17 @@ int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, ben
 		     void *arg, u64 *ns);
 int pagoda_bench_transfer(struct bench *b, struct bench_transfer *transfer, u64 *ns);
 
-/* Defined in virtual.c and tables.c */
+/* virtual.c and tables.c: benchmarks of virtual addresses, tiled surfaces and page tables */
 int pagoda_bench_virtual(struct bench *b);
 int pagoda_bench_tiled(struct bench *b);
 int pagoda_bench_tables(struct bench *b);
 
-/* Defined in beside.c and lib.c */
+/* beside.c and lib.c: results, and kernel work that the user-space benchmark compares jobs with */
 void pagoda_bench_report(struct bench *b, u64 amount, u64 ns);
 int pagoda_bench_trip(struct bench *b);
 int pagoda_bench_copy(struct bench *b);
 
-/* Defined in crowd.c */
+/* crowd.c: locks, walks and choices of victims, for the benchmark of long residency lists */
 int pagoda_bench_lock(struct bench *b);
 int pagoda_bench_walk(struct bench *b);
 int pagoda_bench_pick(struct bench *b);

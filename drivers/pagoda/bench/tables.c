@@ -72,7 +72,7 @@ struct bench_tables {
 	int ret;
 };
 
-/* ---- Memory of tables ------------------------------------------------------- */
+/* ---- Memory of the page tables that are measured ---------------------------- */
 
 static int bench_table_system(u32 size, struct pagoda_table_memory *memory)
 {
@@ -151,11 +151,12 @@ static const struct pagoda_mmu_ops bench_mmu_ops = {
 	.set_root = bench_set_root,
 };
 
-/* ---- A change of page tables -------------------------------------------------- */
+/* ---- The change of page tables that is measured ------------------------------- */
 
 /*
- * Permutes a table's pages by triangular numbers, which reach each page once, so that no three
- * consecutive entries are equally far apart and builders find no run.
+ * Returns the number of the page that entry @i of a table gets. Permutes by triangular numbers,
+ * which reach each page once, so that no three consecutive entries are equally far apart and
+ * builders find no run.
  */
 static u64 tables_scatter(u32 i)
 {
@@ -231,7 +232,10 @@ static int bench_commit(struct pagoda_stream_txn *txn, void *arg)
 	return t->ret;
 }
 
-/* Times commit and execution of the change that bench_prepare() prepared. */
+/*
+ * Sets *@ns to the time that commit and execution of the page-table change took which
+ * bench_prepare() prepared. Returns 0 or a negative errno.
+ */
 static int bench_change(struct bench_tables *t, u64 *ns)
 {
 	struct pagoda_paging_cost cost =
@@ -249,7 +253,7 @@ static int bench_change(struct bench_tables *t, u64 *ns)
 	return ret;
 }
 
-/* ---- Work to compare with ------------------------------------------------------- */
+/* ---- Writes of entries to compare with ------------------------------------------ */
 
 /*
  * Returns the address in VRAM of the second half of bench_tables.bo, which is written only for
@@ -347,7 +351,7 @@ static int bench_updates(struct bench_tables *t, u32 count, u32 each, u64 *ns)
 	return ret;
 }
 
-/* ---- Measuring a shape ----------------------------------------------------------- */
+/* ---- Measuring a layout of memory (enum bench_shape) ----------------------------- */
 
 struct bench_table_times {
 	u64 queue[BENCH_RUNS];
@@ -381,7 +385,10 @@ static int bench_shape_run(struct bench_tables *t, enum bench_shape shape, u32 r
 	return ret ?: bench_updates(t, BENCH_PTES, BENCH_PTES_EACH, &times->updates[run]);
 }
 
-/* Reports a rate; @theirs is copied, because pagoda_bench_rate() sorts the times. */
+/*
+ * Reports a rate; @theirs is copied, because pagoda_bench_rate() sorts the times. Returns what
+ * pagoda_bench_rate() returns.
+ */
 static u64 bench_table_rate(struct bench *b, enum bench_shape shape, const char *what, u64 ptes,
 			    u64 *ours, const u64 *theirs)
 {

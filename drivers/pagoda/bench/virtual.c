@@ -175,7 +175,10 @@ static int bench_virtual_way(struct bench *b, bool scattered, bool out, u64 *wor
 	return ret;
 }
 
-/* Does nothing without an MMU or in CPU_VIRTUAL mode: no move uses virtual addresses then. */
+/*
+ * Compares transfers by virtual addresses with such by physical addresses. Does nothing without
+ * page tables or in CPU_VIRTUAL mode: no move uses virtual addresses then.
+ */
 int pagoda_bench_virtual(struct bench *b)
 {
 	struct pagoda_mmu *mmu = b->vidmm->mmu;
@@ -231,6 +234,7 @@ static int bench_tiled_way(struct bench *b, u32 tiling, u32 pitch, bool out, u64
  * are in another tile, and so in another page. A tile is used again a row later; in a wide surface
  * the CPU's caches have lost the tile by then, because tiles 64 KiB apart share few cache sets. A
  * copy tile by tile would lose cache lines of the linear side, where rows are a pitch apart.
+ * Returns 0 or a negative errno.
  */
 int pagoda_bench_tiled(struct bench *b)
 {

@@ -109,7 +109,7 @@ static inline void ttm_bo_fini(struct ttm_buffer_object *bo)
 /*
  * Does what drm_gem_ttm_mmap() of newer kernels does: on success the caller's reference to @obj
  * belongs to @vma, and the operations of @vma get and put references to the GEM object. The caller
- * holds mmap_lock for writing.
+ * holds mmap_lock for writing. Returns 0 or a negative errno.
  */
 static inline int pagoda_gem_ttm_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
@@ -134,7 +134,7 @@ static inline int ttm_bo_populate(struct ttm_buffer_object *bo, struct ttm_opera
 
 /*
  * Calls ttm_device_init() with the arguments of this kernel. @dma_alloc: TTM gets pages from the
- * DMA API, so that @dev can address them.
+ * DMA API, so that @dev can address them. Returns 0 or a negative errno.
  */
 static inline int pagoda_ttm_device_init(struct ttm_device *bdev,
 					 const struct ttm_device_funcs *funcs, struct device *dev,
@@ -179,7 +179,7 @@ static inline unsigned long pagoda_pool_reclaimable(void)
 #endif
 }
 
-/* ---- Address spaces ------------------------------------------------------------ */
+/* ---- GPU virtual addresses: drm_gpuvm ------------------------------------------ */
 
 #ifdef PAGODA_HAVE_GEM_GPUVA_FLAG
 #define PAGODA_DRIVER_GEM_GPUVA		DRIVER_GEM_GPUVA
@@ -213,7 +213,7 @@ static inline int pagoda_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv,
 #endif
 }
 
-/* ---- Limits of control groups --------------------------------------------------- */
+/* ---- Cgroup limits: the dmem controller ----------------------------------------- */
 
 /*
  * Interface of the dmem controller for vidmm/bo/dmem.c. On kernels without the controller no
@@ -338,7 +338,7 @@ static inline struct dmem_cgroup_pool_state *pagoda_dmem_of_resource(struct ttm_
 #define kthread_run_worker	kthread_create_worker
 #endif
 
-/* ---- The scheduler -------------------------------------------------------------- */
+/* ---- The DRM scheduler ---------------------------------------------------------- */
 
 /**
  * struct pagoda_sched_args - Parameters of pagoda_sched_init()
@@ -395,7 +395,7 @@ static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 #endif
 }
 
-/* ---- Fences ------------------------------------------------------------------------- */
+/* ---- dma_fence ---------------------------------------------------------------------- */
 
 /*
  * PAGODA_FENCE_NAMES_UNTIL_SIGNAL: whether the kernel reads the names of unsignalled fences only,
@@ -423,11 +423,19 @@ static inline void pagoda_fence_detach_ops(const struct dma_fence_ops **ops)
 #endif
 }
 
-/* ---- Usage by clients -------------------------------------------------------------- */
+/* ---- Memory usage of clients in fdinfo --------------------------------------------- */
 
 /* Kernels without DRM_GEM_OBJECT_ACTIVE print the bytes of active memory always. */
 #ifndef PAGODA_HAVE_GEM_OBJECT_ACTIVE
 #define DRM_GEM_OBJECT_ACTIVE	0
+#endif
+
+/*
+ * PAGODA_DEFINE_GPU_MEM: whether this module has to define the tracepoint gpu_mem_total (trace.c):
+ * kernels of which no driver selects it have only its header.
+ */
+#ifndef CONFIG_TRACE_GPU_MEM
+#define PAGODA_DEFINE_GPU_MEM
 #endif
 
 /* ---- Work queues ------------------------------------------------------------------ */
@@ -442,7 +450,7 @@ static inline void pagoda_fence_detach_ops(const struct dma_fence_ops **ops)
 #define system_dfl_wq	system_unbound_wq
 #endif
 
-/* ---- Tests ------------------------------------------------------------------------ */
+/* ---- KUnit ------------------------------------------------------------------------ */
 
 /*
  * PAGODA_KUNIT_PARAMS() declares the generator @name of a KUnit test's parameters, which uses its

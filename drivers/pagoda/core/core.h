@@ -34,6 +34,7 @@ struct pagoda_device_info;
 struct pagoda_device_mmu;
 struct pagoda_dummy;
 struct pagoda_engines;
+struct pagoda_holdings;
 struct pagoda_journal;
 struct pagoda_limits;
 struct pagoda_listeners;
@@ -60,10 +61,11 @@ struct ttm_device;
  * A thread that holds a lock takes only locks that come later in this list. Mutexes, semaphores
  * and reservations::
  *
- *	pagoda_payer.lock		held while the client's thread executes a work item
+ *	pagoda_payer.lock		held while the payer's thread executes a work item
  *	pagoda_reset.sections		a section (section.c), and a rebuild; not under mmap_lock:
  *					user memory is accessed outside of sections
  *	pagoda_context.lock
+ *	pagoda_closing.forget_lock	held while a work item takes an allocation out of VMs
  *	pagoda_closing.lock
  *	pagoda_client.lock
  *	pagoda_reset.vms_lock
@@ -81,6 +83,7 @@ struct ttm_device;
  *	pagoda_aperture.lock		TTM's work queue takes the two without a reservation
  *	pagoda_mmu.leaving
  *	pagoda_exec_engine.kill_lock
+ *	pagoda_stream.aside		also taken in reclaim: no allocation may reclaim
  *
  * Mutexes that the dma_fence signalling path takes: no allocation under such a mutex may reclaim::
  *
@@ -196,9 +199,11 @@ struct pagoda_counters {
  * @bandwidth: Bandwidth of paging, as measured by @queue
  * @submit_share: Percent of the bandwidth that each client's submissions may evict from VRAM for
  *	allocations that a submission only prefers to have there; 0 = no limit. Constant
- * @defer_jobs: Every job is prepared in a work item, as if its engine were busy. Constant
+ * @defer_jobs: Jobs, but fenced ones, are prepared in a work item, as if their engine were busy.
+ *	Constant
  * @copies: System memory that still has the content of allocations in VRAM
  * @budgets: Usage and budgets of clients
+ * @holdings: Places in segments that clients hold
  * @listeners: Files that clients read their events from
  * @stats: Counters
  * @nr_populated: Number of allocations that have pages, for each log2 of the number of pages,
@@ -262,6 +267,7 @@ struct pagoda_vidmm {
 	bool defer_jobs;
 	struct pagoda_copies *copies;
 	struct pagoda_budgets *budgets;
+	struct pagoda_holdings *holdings;
 	struct pagoda_listeners *listeners;
 	struct pagoda_counters stats;
 	atomic_t nr_populated[PAGODA_TT_ORDERS];
@@ -324,7 +330,7 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  *	device, 1 to 100
  * @submit_share: Percent of the paging bandwidth at which a client's submissions may evict from
  *	VRAM for allocations that could be used elsewhere, 1 to 100; 0 = without a limit
- * @defer_jobs: Prepare every job in a work item, never in SUBMIT
+ * @defer_jobs: Prepare every job, but fenced ones, in a work item, never in SUBMIT
  * @reserve: Bytes of VRAM that only page tables and save areas may use; 0 = none
  */
 struct pagoda_vidmm_args {

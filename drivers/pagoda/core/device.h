@@ -19,7 +19,7 @@ struct pagoda_virtio;
  * @update_mode: enum virtio_pagoda_update_mode: how page tables are written
  * @record_kb: KiB of paging buffers to record, from the first one of each device on
  * @job_timeout_ms: Milliseconds that a job may run
- * @defer_jobs: Every job is prepared in a work item
+ * @defer_jobs: Every job, but fenced ones, is prepared in a work item
  * @pin_limit_mb: MiB of a client's allocations that may be pinned for other devices, 0 = half
  *	of VRAM's size
  * @lru: The least recently used allocation leaves VRAM first; else the allocation with the latest

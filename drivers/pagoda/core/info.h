@@ -7,6 +7,12 @@
 
 struct device;
 
+/*
+ * Name of an engine, with its index: in fdinfo, and so for tools of all GPUs, in the names of
+ * fences and schedulers, and wherever else the driver tells user space of an engine.
+ */
+#define PAGODA_ENGINE_NAME	"exec%u"
+
 /**
  * struct pagoda_extent - Entry of an extent list, checked and in CPU order
  * @address: Physical address at which the CPU reaches the extent; 0 in the list of invalid ranges

@@ -109,7 +109,7 @@ struct pagoda_reset_note {
  * @times: Jiffies of the last resets that count for %PAGODA_RESET_LIMIT, a ring
  * @nr_times: Number of resets that count for %PAGODA_RESET_LIMIT
  * @notes: The last resets, a ring
- * @nr_notes: Number of resets noted so far
+ * @nr_notes: Number of resets that were stored in @notes so far
  * @hide: Work item that removes all CPU mappings
  * @hid: Completed when @hide has run
  * @told: Work item that resets the device after the device reported a reset
@@ -146,7 +146,7 @@ struct pagoda_reset {
 	struct list_head vms;
 };
 
-/* Defined in section.c. */
+/* section.c: enter and leave sections; close, open and drain all sections for a reset */
 int pagoda_enter(struct pagoda_vidmm *vidmm);
 void pagoda_enter_anyway(struct pagoda_vidmm *vidmm);
 bool pagoda_try_enter(struct pagoda_vidmm *vidmm);
@@ -156,7 +156,7 @@ void pagoda_sections_open(struct pagoda_vidmm *vidmm);
 void pagoda_sections_drain(struct pagoda_vidmm *vidmm);
 void pagoda_assert_entered(struct pagoda_vidmm *vidmm);
 
-/* Defined in life.c. */
+/* life.c: whether the device is being reset or rebuilt, and how often it was reset */
 void pagoda_reset_wait(struct pagoda_vidmm *vidmm);
 bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm);
 bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm);

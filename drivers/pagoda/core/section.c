@@ -25,8 +25,8 @@
 #include "life.h"
 
 /*
- * Sections also count as closed while a rebuild is due but hasn't begun: paging that is emitted
- * before the rebuild begins would be given up.
+ * Returns whether no section may begin. That includes the time in which a rebuild is due but hasn't
+ * begun: paging that is emitted before the rebuild begins would be given up.
  */
 static bool sections_are_closed(const struct pagoda_reset *reset)
 {
@@ -62,7 +62,10 @@ int pagoda_enter(struct pagoda_vidmm *vidmm)
 			break;
 		up_read(&reset->sections);
 	} while (true);
-	/* pagoda_sections_drain() waits for a thread that finds the device not unplugged here. */
+	/*
+	 * A thread that finds the device not unplugged here is waited for by
+	 * pagoda_sections_drain().
+	 */
 	if (!drm_dev_is_unplugged(vidmm->drm))
 		return 0;
 	up_read(&reset->sections);

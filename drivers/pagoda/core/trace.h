@@ -9,6 +9,7 @@
 #include <linux/types.h>
 #include <linux/virtio_pagoda.h>
 #include <drm/pagoda_drm.h>
+#include "core/info.h"
 
 #ifndef PAGODA_TRACE_NAMES
 #define PAGODA_TRACE_NAMES
@@ -30,7 +31,11 @@
 			 { DRM_PAGODA_SEGMENT_GROUP_LOCAL, "local" }, \
 			 { DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, "non-local" })
 
-/* Reasons why an allocation moves, with the names that pagoda_bo_move shows. */
+/*
+ * Reasons why an allocation moves, with the names that pagoda_bo_move shows. EVICT: TTM makes room;
+ * FAULT: within VRAM, as a CPU fault may need; REQUEST: else out of VRAM; VALIDATE: any other move;
+ * RELEASE: unused.
+ */
 #define PAGODA_MOVE_REASONS(X) \
 	X(VALIDATE, "validate") \
 	X(EVICT, "evict") \
@@ -47,6 +52,22 @@ enum pagoda_move_reason {
 	__print_symbolic(reason, PAGODA_MOVE_REASONS(PAGODA_TRACE_REASON_NAME) { -1, "none" })
 
 #endif
+
+/*
+ * The values of all enumerators that are printed by name: programs such as trace-cmd read them in
+ * the format files, where the kernel puts them instead of the names.
+ */
+TRACE_DEFINE_ENUM(VIRTIO_PAGODA_SEGMENT_SYSTEM);
+TRACE_DEFINE_ENUM(VIRTIO_PAGODA_SEGMENT_VRAM);
+TRACE_DEFINE_ENUM(VIRTIO_PAGODA_SEGMENT_APERTURE);
+TRACE_DEFINE_ENUM(VIRTIO_PAGODA_SEGMENT_COUNT);
+TRACE_DEFINE_ENUM(DRM_PAGODA_SEGMENT_GROUP_LOCAL);
+TRACE_DEFINE_ENUM(DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL);
+TRACE_DEFINE_ENUM(PAGODA_MOVE_VALIDATE);
+TRACE_DEFINE_ENUM(PAGODA_MOVE_EVICT);
+TRACE_DEFINE_ENUM(PAGODA_MOVE_FAULT);
+TRACE_DEFINE_ENUM(PAGODA_MOVE_REQUEST);
+TRACE_DEFINE_ENUM(PAGODA_MOVE_RELEASE);
 
 /*
  * A builder was called for an operation and encoded @encoded bytes of packets; @pass is the number
@@ -208,6 +229,29 @@ TRACE_EVENT(pagoda_left_out,
 );
 
 /*
+ * An operation of the current thread that found no room waits: for job @job of @context, which has
+ * a place of an engine; or, if @context is 0, for the operation that has allocation @bo locked.
+ */
+TRACE_EVENT(pagoda_wait,
+	TP_PROTO(const char *dev, u64 context, u64 job, u64 bo),
+	TP_ARGS(dev, context, job, bo),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, context)
+		__field(u64, job)
+		__field(u64, bo)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->context = context;
+		__entry->job = job;
+		__entry->bo = bo;
+	),
+	TP_printk("dev=%s context=%llu job=%llu bo=%llu", __get_str(dev), __entry->context,
+		  __entry->job, __entry->bo)
+);
+
+/*
  * A CPU page fault at byte @offset of an allocation, which is in @segment now; @moved: the
  * allocation was moved there because of the fault.
  */
@@ -233,7 +277,10 @@ TRACE_EVENT(pagoda_cpu_fault,
 		  pagoda_trace_show_segment(__entry->segment), __entry->moved)
 );
 
-/* A paging buffer is sent to the device or to the CPU executor, for the first time or again. */
+/*
+ * A paging buffer is sent to the device, not to the CPU executor, for the first time or again.
+ * @seqno is the device's number, lower than that of the submission by those that the device missed.
+ */
 TRACE_EVENT(pagoda_submit,
 	TP_PROTO(const char *dev, u64 seqno, u32 size, u32 start, u32 operations),
 	TP_ARGS(dev, seqno, size, start, operations),
@@ -291,8 +338,8 @@ TRACE_EVENT(pagoda_job_submit,
 		__entry->seqno = seqno;
 		__entry->engine = engine;
 	),
-	TP_printk("dev=%s engine=%u context=%llu job=%llu seqno=%llu", __get_str(dev),
-		  __entry->engine, __entry->context, __entry->job, __entry->seqno)
+	TP_printk("dev=%s engine=" PAGODA_ENGINE_NAME " context=%llu job=%llu seqno=%llu",
+		  __get_str(dev), __entry->engine, __entry->context, __entry->job, __entry->seqno)
 );
 
 /* A job has ended: executed (@error is 0), or with the negative errno @error. */
@@ -313,8 +360,8 @@ TRACE_EVENT(pagoda_job_complete,
 		__entry->engine = engine;
 		__entry->error = error;
 	),
-	TP_printk("dev=%s engine=%u context=%llu job=%llu error=%d", __get_str(dev),
-		  __entry->engine, __entry->context, __entry->job, __entry->error)
+	TP_printk("dev=%s engine=" PAGODA_ENGINE_NAME " context=%llu job=%llu error=%d",
+		  __get_str(dev), __entry->engine, __entry->context, __entry->job, __entry->error)
 );
 
 #define PAGODA_TRACE_FAULT(NAME, number, text) { number, text },
@@ -339,11 +386,12 @@ TRACE_EVENT(pagoda_fault,
 		__entry->offset = offset;
 		__entry->address = address;
 	),
-	TP_printk("dev=%s seqno=%llu reason=\"%s\" op=%s offset=%u address=0x%llx",
-		  __get_str(dev), __entry->seqno,
+	/* Last, because quotation marks around it would end the text in the format file. */
+	TP_printk("dev=%s seqno=%llu op=%s offset=%u address=0x%llx reason=%s",
+		  __get_str(dev), __entry->seqno, pagoda_trace_show_op(__entry->op),
+		  __entry->offset, __entry->address,
 		  __print_symbolic(__entry->reason,
-				   VIRTIO_PAGODA_FAULTS(PAGODA_TRACE_FAULT) { -1, "?" }),
-		  pagoda_trace_show_op(__entry->op), __entry->offset, __entry->address)
+				   VIRTIO_PAGODA_FAULTS(PAGODA_TRACE_FAULT) { -1, "?" }))
 );
 
 #endif

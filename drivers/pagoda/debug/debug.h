@@ -18,8 +18,8 @@ struct pagoda_vidmm;
  * struct pagoda_memory - Memory of a client in a segment, in bytes
  * @total: Size of the client's allocations and of the driver's memory for the client
  * @shared: Bytes of @total that other files have handles of, too
- * @resident: Bytes of @total that take up memory
- * @active: Bytes of @total whose reservations have fences that aren't signalled
+ * @resident: Bytes of memory that the client's allocations take up in the segment
+ * @active: Bytes of @resident whose reservations have fences that aren't signalled
  * @purgeable: Bytes of @total that are offered, take up memory and aren't active
  * @spilled: Bytes of allocations that were made resident, prefer this segment and are in another
  */
@@ -32,7 +32,7 @@ struct pagoda_memory {
 	u64 spilled;
 };
 
-/* Defined in report.c */
+/* report.c: what a client or the device uses, for ioctls, fdinfo and debugfs */
 void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
 		       struct pagoda_bo *bo, bool shared);
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client);
@@ -45,10 +45,10 @@ void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_queue(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 
-/* Defined in fdinfo.c */
+/* fdinfo.c: prints /proc/<pid>/fdinfo/<fd> */
 void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 
-/* Defined in debugfs.c */
+/* debugfs.c: creates the debugfs files */
 void pagoda_debugfs_init(struct drm_minor *minor);
 
 #endif

@@ -70,7 +70,11 @@ static const struct drm_debugfs_info debugfs_files[] = {
 	{ "usage", debugfs_usage },
 };
 
-/* Write an allocation's id: from then on each move of that allocation waits until it is idle. */
+/*
+ * Write an allocation's id: from then on each move of that allocation waits until the allocation is
+ * idle.
+ * Returns @size or a negative errno.
+ */
 static ssize_t debugfs_busy_write(struct file *filp, const char __user *buf, size_t size,
 				  loff_t *pos)
 {
@@ -94,7 +98,10 @@ static const struct file_operations debugfs_busy_fops = {
 	.write = debugfs_busy_write,
 };
 
-/* Write 1: resets the device, and waits for the end of the rebuild. */
+/*
+ * Write 1: resets the device, and waits for the end of the rebuild. Returns @size or a negative
+ * errno.
+ */
 static ssize_t debugfs_reset_write(struct file *filp, const char __user *buf, size_t size,
 				   loff_t *pos)
 {
@@ -146,7 +153,10 @@ static int debugfs_trim_get(void *data, u64 *bytes)
 
 DEFINE_DEBUGFS_ATTRIBUTE(debugfs_trim_fops, debugfs_trim_get, debugfs_trim_set, "%llu\n");
 
-/* Write: most bytes of paging buffers to record from now on; 0 stops and frees the recording. */
+/*
+ * Write: most bytes of paging buffers to record from now on; 0 stops and frees the recording.
+ * Returns @size or a negative errno.
+ */
 static ssize_t debugfs_record_write(struct file *filp, const char __user *buf, size_t size,
 				    loff_t *pos)
 {

@@ -2,22 +2,29 @@
 /*
  * /proc/<pid>/fdinfo/<fd>, in the keys of Documentation/gpu/drm-usage-stats.rst.
  *
- * The regions are segments, by the names that other drivers use:
+ * The regions are segments, by the names that other drivers use, or that the text reserves:
  *
  *	vram	VRAM
  *	gtt	system memory that the GPU uses, in the aperture or by DMA address
- *	system	allocations that were evicted, or never were resident; drm-resident-system counts
+ *	memory	allocations that were evicted, or never were resident; drm-resident-memory counts
  *		those that have pages
  *
  * The engines are exec0, exec1, ..., by the engine numbers of DRM_PAGODA_CONTEXT_CREATE. The time
  * of a job is from its start on the engine to its end.
  *
- * Each allocation counts in the segment where it is now, and in no other. The driver's own memory
- * for the client, page tables and context save areas, is in the totals, as in QUERY_MEMORY_INFO.
+ * Each allocation counts in the total of the segment where it is now, and in no other. The driver's
+ * own memory for the client, page tables and context save areas, is in the totals, as in
+ * QUERY_MEMORY_INFO. Resident memory is wherever the client holds some: drm-resident-vram and
+ * drm-resident-gtt have places that moving or freed allocations haven't left yet, too, and are
+ * together with those of all other clients what the segments have in use. drm-resident-memory has
+ * the copies kept of allocations in VRAM.
  *
  * Keys of the driver's own, where no standard key exists; in KiB unless they are counts:
  *
- *	pagoda-budget-<region>	what the client should use at most (vram and gtt)
+ *	pagoda-budget-<region>	what the client should use at most (vram and gtt). For gtt it may be
+ *				more than the aperture has: the group that it is of, WDDM's
+ *				non-local one, is all system memory that the GPU uses, with or
+ *				without an address in the aperture: half of the machine's memory
  *	pagoda-usage-<region>	what the client is charged for (vram and gtt)
  *	pagoda-spilled-<region>	allocations that the client made resident, that prefer this region
  *				and that are elsewhere (vram and gtt)
@@ -44,7 +51,7 @@
 #include "debug.h"
 
 static const char * const fdinfo_regions[PAGODA_BUDGET_SEGMENTS] = {
-	[DRM_PAGODA_SEGMENT_SYSTEM] = "system",
+	[DRM_PAGODA_SEGMENT_SYSTEM] = "memory",
 	[DRM_PAGODA_SEGMENT_VRAM] = "vram",
 	[DRM_PAGODA_SEGMENT_APERTURE] = "gtt",
 };
@@ -105,12 +112,12 @@ static void fdinfo_print_engines(struct drm_printer *p, struct pagoda_device *pa
 	if (!pagoda_vidmm_has_engines(pagoda->vidmm))
 		return;
 	for (i = 0; i < pagoda->info.num_engines; i++)
-		drm_printf(p, "drm-engine-exec%u:\t%llu ns\n", i,
+		drm_printf(p, "drm-engine-" PAGODA_ENGINE_NAME ":\t%llu ns\n", i,
 			   pagoda_client_engine_ns(client, pagoda->vidmm, i));
 }
 
 /**
- * pagoda_show_fdinfo() - drm_driver.show_fdinfo
+ * pagoda_show_fdinfo() - drm_driver.show_fdinfo: memory by segment, budgets, engine time, paging
  * @p: Printer
  * @file: DRM file
  *

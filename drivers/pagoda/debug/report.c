@@ -9,6 +9,7 @@
 #include "paging/paging.h"
 #include "queue/exec.h"
 #include "queue/queue.h"
+#include "vidmm/bo/bo.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/budget.h"
 #include "vidmm/ledger/client.h"
@@ -70,7 +71,7 @@ static bool report_is_resident(const struct pagoda_bo *bo)
 	       (bo->ttm.ttm && ttm_tt_is_populated(bo->ttm.ttm));
 }
 
-/* Returns true if an allocation was made resident, isn't offered and isn't in preferred[0]. */
+/* Returns true if an allocation, made resident and not offered, isn't in the segment it prefers. */
 static bool report_is_spilled(const struct pagoda_bo *bo)
 {
 	return (bo->wish.resident || atomic_read(&bo->wish.required)) &&
@@ -95,16 +96,18 @@ void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client 
 	active = !dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP);
 	if (report_is_spilled(bo))
 		memory[bo->preferred[0]].spilled += size;
+	if (pagoda_copy_has_pages(bo))
+		memory[VIRTIO_PAGODA_SEGMENT_SYSTEM].resident += size;
 	memory += report_segment(bo);
 	if (bo->client != client)
 		memory->total += size;
 	if (shared)
 		memory->shared += size;
-	if (active)
-		memory->active += size;
 	if (report_is_resident(bo)) {
 		memory->resident += size;
-		if (pagoda_bo_is_offered(bo) && !active)
+		if (active)
+			memory->active += size;
+		else if (pagoda_bo_is_offered(bo))
 			memory->purgeable += size;
 	}
 	dma_resv_unlock(resv);
@@ -113,18 +116,23 @@ void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client 
 /*
  * Adds the memory that is charged to the client, with handles or without, to @memory, an array by
  * segment; called after pagoda_memory_add() for all of the client's handles. An allocation that
- * moves between the calls may be counted in one segment and charged in another.
+ * moves between the calls may be counted in one segment and charged in another. Resident is what
+ * the client holds, which includes places that moving or freed allocations haven't left yet.
  */
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client)
 {
 	const struct pagoda_budget *budget = &client->budget;
+	struct pagoda_holdings *holdings = client->closing.vidmm->holdings;
 	u32 id, group;
 
 	for (id = 0; id < VIRTIO_PAGODA_SEGMENT_COUNT; id++) {
 		group = pagoda_budget_group(id);
 		if (group < PAGODA_BUDGET_GROUPS) {
+			memory[id].resident = memory[id].total +
+					      pagoda_holding_bytes(holdings, &client->holding, id);
+			if (id == VIRTIO_PAGODA_SEGMENT_APERTURE)
+				memory[id].resident += atomic64_read(&budget->table_bytes);
 			memory[id].total += pagoda_budget_usage(budget, group);
-			memory[id].resident = memory[id].total;
 		} else {
 			memory[id].total += atomic64_read(&budget->segment_bytes[id]);
 		}
@@ -219,7 +227,10 @@ static void report_resource(struct ttm_resource *res, u32 priority, struct drm_p
 	}
 }
 
-/* Prints resources, least recently used first; under lru_lock no allocation of these is freed. */
+/*
+ * Prints resources, least recently used first. Holds lru_lock, under which no allocation whose
+ * resource is on a list is freed: @p must not sleep.
+ */
 static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 {
 	struct ttm_lru_item *item;

@@ -9,7 +9,10 @@
  */
 #include "internal.h"
 
-/* Returns the level-1 table of @va, after linking all tables on the path in their parents. */
+/*
+ * Writes the links that are missing in the parents on the path from the root to the level-1 table
+ * of @va. Returns that table; prepare has made all tables on the path.
+ */
 struct pagoda_table *pagoda_path_link(struct pagoda_batch *batch, u64 va)
 {
 	struct pagoda_table *table = batch->space->root;
@@ -24,8 +27,9 @@ struct pagoda_table *pagoda_path_link(struct pagoda_batch *batch, u64 va)
 }
 
 /*
- * Returns the level-1 entry for 2 MiB of @map: a large page of the memory at @place, which moves on
- * by 2 MiB, or zeros. The entry has no DriverProtection, which only level-0 entries have (C98).
+ * Returns the valid level-1 entry that maps 2 MiB of @map as a whole: a large page of the memory at
+ * @place, which moves on by 2 MiB; or, for a map of kind PAGODA_MAP_ZERO, a page of zeros. The
+ * entry has no DriverProtection, which only level-0 entries have (C98).
  */
 static u64 large_entry(const struct pagoda_map *map, struct pagoda_map_place *place)
 {
@@ -64,7 +68,10 @@ static void map_blocks(struct pagoda_batch *batch, const struct pagoda_map *map)
 	}
 }
 
-/* Returns whether a word of level-1 entry @index is valid or has a leaf table that is linked. */
+/*
+ * Returns whether level-1 entry @index of @parent maps anything: one of its words (copies of the
+ * entry) is valid or leads to a linked leaf table.
+ */
 static bool block_is_used(const struct pagoda_table *parent, u32 index)
 {
 	u32 w;
@@ -92,7 +99,7 @@ static void unmap_block(struct pagoda_batch *batch, struct pagoda_table *parent,
 		pagoda_block_write(batch, parent, va, end - va, &nothing, NULL);
 }
 
-/* Makes entries for addresses [@va, @end) in @table and below invalid. Recurses once a level. */
+/* Makes the entries for addresses [@va, @end) in @table, and in the tables below it, invalid. */
 static void unmap_range(struct pagoda_batch *batch, struct pagoda_table *table, u64 va, u64 end)
 {
 	u32 shift = pagoda_table_shift(table);
@@ -192,7 +199,10 @@ void pagoda_range_invalidate(struct pagoda_batch *batch, u64 va, u64 size)
 		invalidate_range(batch, batch->space->root, va, va + size);
 }
 
-/* Takes @table out of the tree of tables; a linked table's entry in the parent becomes invalid. */
+/*
+ * Takes @table out of the tree of tables, for finish to free; if @table is linked, the parent's
+ * entry becomes invalid.
+ */
 static void table_drop(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	struct pagoda_table *parent = table->parent;

@@ -24,7 +24,11 @@
 /* Number of entries for which leaf_write() computes addresses at a time, on its stack. */
 #define LEAF_CHUNK	64
 
-/* Makes @batch empty. @update is being committed; NULL for an invalidation or eviction. */
+/*
+ * Initialises @batch, the changes of page-table entries that are emitted together, without changes.
+ * @update is the update being committed; NULL if a move only makes entries invalid, or if a table
+ * is evicted. Caller holds the space's lock.
+ */
 void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
 		       struct pagoda_pt_update *update)
 {
@@ -39,7 +43,10 @@ void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
 		INIT_LIST_HEAD(&batch->work[level]);
 }
 
-/* Makes the memory &pagoda_table.next, whose content is garbage, the memory of @table. */
+/*
+ * Gives @table the memory that prepare allocated for it, &pagoda_table.next, in which all entries
+ * have yet to be written.
+ */
 void pagoda_table_settle(struct pagoda_table *table)
 {
 	table->memory = table->next;
@@ -87,8 +94,9 @@ static bool word_needs_flush(const struct pagoda_table *table, u64 old, u64 valu
 }
 
 /*
- * Sets word @w of entry @index to @value, marks the word dirty, and notes the flush that the change
- * needs. Without @force, nothing happens if @value is the word's value already.
+ * Sets word @w of entry @index to @value, marks the word dirty, and adds the TLB flush that the
+ * change needs, if any, to @batch. Without @force, nothing happens if @value is the word's value
+ * already.
  */
 void pagoda_word_set(struct pagoda_batch *batch, struct pagoda_table *table, u32 w, u32 index,
 		     u64 value, bool force)
@@ -107,7 +115,9 @@ void pagoda_word_set(struct pagoda_batch *batch, struct pagoda_table *table, u32
 				   1ull << pagoda_table_shift(table));
 }
 
-/* Returns the parent's word that links @table; 0 (invalid) if @table isn't resident. */
+/*
+ * Returns the value of the parent's entry that leads to @table; 0 (invalid) if @table is evicted.
+ */
 static u64 table_link_value(const struct pagoda_table *table)
 {
 	struct pagoda_pte pte = {
@@ -134,7 +144,10 @@ void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
 			pagoda_table_index(parent, table->va), table_link_value(table), false);
 }
 
-/* If a leaf table has valid entries, makes all entries invalid and dirty: one run of words. */
+/*
+ * If a leaf table has valid entries, makes all entries invalid, and has all written, as that takes
+ * one operation.
+ */
 static void table_clear(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	bool any = table->nr_valid;
@@ -174,7 +187,10 @@ void pagoda_block_set(struct pagoda_batch *batch, struct pagoda_table *parent, u
 	}
 }
 
-/* Returns whether word 0 of level-1 entry @index maps 2 MiB without a leaf table; word 1 can't. */
+/*
+ * Returns whether level-1 entry @index of @parent maps its 2 MiB itself, without a leaf table. With
+ * dual PTEs only word 0 of the entry can.
+ */
 static bool block_is_large(const struct pagoda_table *parent, u32 index)
 {
 	const struct pagoda_table *child = parent->words[0].children[index];
@@ -252,8 +268,8 @@ static struct pagoda_table *block_demote(struct pagoda_batch *batch, struct pago
 
 /*
  * Without dual PTEs: returns the leaf table for a write into a 2 MiB block. A 64 KiB table is
- * replaced by its 4 KiB twin unless 64 KiB entries can hold the write (@is_64k); a large entry is
- * split unless the write covers the @whole block.
+ * replaced by the 4 KiB table that prepare made for that (@twin), unless 64 KiB entries can hold
+ * the write (@is_64k); a large entry is split unless the write covers the @whole block.
  */
 static struct pagoda_table *block_leaf(struct pagoda_batch *batch, struct pagoda_table *parent,
 				       u32 index, bool whole, bool is_64k)
@@ -268,7 +284,7 @@ static struct pagoda_table *block_leaf(struct pagoda_batch *batch, struct pagoda
 	return table;
 }
 
-/* Returns what all leaf entries of @map have in common: all bits but segment and address. */
+/* Returns the bits that are the same in all leaf entries of @map: all but segment and address. */
 static u64 map_entry(const struct pagoda_map *map)
 {
 	const struct pagoda_pte pte = { .flags = PAGODA_PTE_VALID | map->flags };
@@ -295,8 +311,8 @@ static bool leaf_differs(const struct pagoda_table *table, u32 first, u32 nr, u6
 }
 
 /*
- * Sets @nr words from index @first on to @entry | @places[i], and notes the flush that the changes
- * need; the caller marks the words dirty.
+ * Sets @nr words from index @first on to @entry | @places[i], and adds the TLB flush that the
+ * changes need, if any, to @batch; the caller marks the words dirty.
  */
 static void leaf_fill(struct pagoda_batch *batch, struct pagoda_table *table, u32 first, u32 nr,
 		      u64 entry, const u64 *places)
@@ -437,8 +453,8 @@ void pagoda_block_write(struct pagoda_batch *batch, struct pagoda_table *parent,
 }
 
 /*
- * Turns all entries of a 2 MiB block into 4 KiB entries, in the block's 4 KiB table or in the twin
- * of its 64 KiB table; prepare made the missing one.
+ * Turns all entries of a 2 MiB block into 4 KiB entries: in the block's 4 KiB table, or in the one
+ * by which its 64 KiB table is replaced. Prepare made the table that was missing.
  */
 void pagoda_block_split(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index)
 {

@@ -20,7 +20,10 @@
  */
 #define COPY_COMPARED	32
 
-/* @nr ranges of the next COPY_PAGE_TABLE_ENTRIES; @tables: their sources and destinations. */
+/*
+ * The @nr ranges of the COPY_PAGE_TABLE_ENTRIES that is emitted next; @tables has the source and
+ * the destination table of each range.
+ */
 struct copy_ranges {
 	struct pagoda_space *space;
 	const struct pagoda_emit *emit;
@@ -29,7 +32,7 @@ struct copy_ranges {
 	struct pagoda_copy_range ranges[COPY_RANGES];
 };
 
-/* Returns how many bytes of @copy from byte @done on stay within one 2 MiB block on either side. */
+/* Returns for how many bytes from @done on source and destination stay in one 2 MiB block each. */
 u64 pagoda_copy_step(const struct pagoda_space_copy *copy, u64 done)
 {
 	u64 src = (copy->src + done) & (PAGODA_BLOCK_BYTES - 1);
@@ -148,7 +151,10 @@ static void copy_part(struct pagoda_batch *batch, struct copy_ranges *copies, u6
 
 	for (i = 0; i < nr; i++)
 		word_book(dst, dst_entry + i, src->words[0].values[src_entry + i]);
-	/* Flush all: the source may have changed by the time the copy is executed. */
+	/*
+	 * Flush the whole range, whatever changes in the driver's copy: the device copies what the
+	 * source has when the operation is executed.
+	 */
 	pagoda_batch_flush(batch, to, size);
 	ranges_add(copies, src, src_entry, dst, dst_entry, nr);
 }
@@ -164,7 +170,10 @@ static void copy_by_device(struct pagoda_batch *batch, struct copy_ranges *copie
 	}
 }
 
-/* Copies words, the driver's entries, in the order that overwrites no word before reading it. */
+/*
+ * Copies words, the driver's copies of entries, by updates, in the order that overwrites no word
+ * before it is read.
+ */
 static void copy_by_words(struct pagoda_batch *batch, const struct pagoda_space_copy *copy)
 {
 	bool backward = copy->dst > copy->src;
@@ -182,7 +191,7 @@ static void copy_by_words(struct pagoda_batch *batch, const struct pagoda_space_
 	}
 }
 
-/* Returns whether a copy of @update may write entries that it or an earlier copy reads. */
+/* Returns whether any copy of @update may write entries that the same or an earlier copy reads. */
 static bool copies_overlap(const struct pagoda_pt_update *update)
 {
 	u64 first_src = U64_MAX, last_src = 0;

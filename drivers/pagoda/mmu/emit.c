@@ -14,9 +14,9 @@
  *	2. last update of dropped tables, NotifyEviction (C91): every entry invalid (C107)
  *	3. one flush over everything that changed (C105)
  *
- * Dropped tables get no updates before 2, so that their mappings stay until the entry above leads
- * elsewhere. With dual PTEs dropped tables are cleared in 1b already, because the new entry may be
- * in a table that is reachable all the time.
+ * Without dual PTEs dropped tables get no updates before 2, so that their mappings stay until the
+ * entry above leads elsewhere. With dual PTEs dropped tables are cleared in 1b already, because the
+ * new entry may be in a table that is reachable all the time.
  *
  * In GPU_VIRTUAL mode an update names a table by an address in the paging process' table windows:
  * all tables of a batch are mapped there at once if there are enough windows, else in rounds within
@@ -38,7 +38,10 @@ enum emit_step {
 	STEP_COUNT
 };
 
-/* Entries [@first, @end) that one UPDATE_PAGE_TABLE writes; @record: their record or NULL. */
+/*
+ * Entries [@first, @end) that one UPDATE_PAGE_TABLE writes; all are of @record, the allocation
+ * mapped there, or of none if @record is NULL.
+ */
 struct emit_run {
 	const struct pagoda_record *record;
 	u32 first;
@@ -137,7 +140,7 @@ static struct emit_run run_by_record(const struct pagoda_table *table, u32 first
 			limit = min(limit, va + record->window -
 				    (pagoda_record_offset(record, va) - record->allocation_offset));
 	}
-	/* Round up: no record ends within an entry, because the entry would have been split. */
+	/* Round up: records end within invalid entries (C93); a valid one would have been split. */
 	limit = DIV_ROUND_UP_ULL(limit - va, 1ull << pagoda_table_shift(table));
 	run.end = min_t(u64, end, first + limit);
 	return run;
@@ -187,7 +190,10 @@ static void emit_run(const struct pagoda_table *table, u32 w, const struct emit_
 	emit->emit(emit->arg, &op);
 }
 
-/* Emits the dirty words that are valid if @valid, else those that are invalid; marks them clean. */
+/*
+ * Emits updates for the dirty words (changed, but not written to the table yet) that are valid if
+ * @valid, else for those that are invalid. Afterwards these words aren't dirty.
+ */
 static void emit_dirty(struct pagoda_table *table, bool valid, const struct pagoda_emit *emit)
 {
 	u32 nr_words = pagoda_table_nr_words(table), w, index;
@@ -284,7 +290,8 @@ static u32 table_windows(const struct pagoda_table *table)
 }
 
 /*
- * Maps @table into table windows from *@next on, which moves on; returns false if too few are left.
+ * Maps @table, unless it is evicted or mapped already, into table windows from *@next on, which
+ * moves on; returns false if too few are left.
  */
 static bool window_open(struct pagoda_table *table, u32 *next, const struct pagoda_emit *emit)
 {
@@ -322,7 +329,10 @@ static bool batch_fits_windows(const struct pagoda_batch *batch)
 	return nr <= PAGODA_TABLE_WINDOWS;
 }
 
-/* Does @step for the tables of @level, in rounds of as many tables as the table windows hold. */
+/*
+ * Does @step for the tables of @level that @batch writes. Maps as many tables at a time as there
+ * are table windows in the paging space.
+ */
 static void step_by_windows(struct pagoda_batch *batch, u32 level, enum emit_step step,
 			    const struct pagoda_emit *emit)
 {
@@ -386,7 +396,10 @@ static void windows_open(struct pagoda_batch *batch, const struct pagoda_emit *e
 		pagoda_process_flush(batch->space->mmu, emit);
 }
 
-/* Makes @batch empty and all words clean; hands dropped tables to finish, to be freed. */
+/*
+ * Called when all changes of @batch were emitted: empties @batch, and hands the tables that it
+ * drops to finish, which frees them.
+ */
 static void batch_done(struct pagoda_batch *batch)
 {
 	struct pagoda_table *table, *next;

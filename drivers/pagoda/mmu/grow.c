@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Parts of prepare: adding page tables that commit may need to the tree of tables, and counting an
- * upper bound of the operations that commit emits.
+ * Parts of the prepare step of a change of page tables: adds tables that commit may need to the
+ * tree of tables, and counts an upper bound of the operations that commit emits.
  */
 #include <linux/slab.h>
 
 #include "internal.h"
 
-/* Operations that may be needed beside the one for a range in a 2 MiB block: one per end. */
+/* Operations that a range within a 2 MiB block may take in addition to one: one at each end. */
 #define PIECES		2
-/* PIECES with dual PTEs, where neighbouring 64 KiB chunks may be in different tables. */
+/*
+ * The same number with dual PTEs: there the entries of neighbouring 64 KiB may be in different
+ * tables.
+ */
 #define PIECES_DUAL	(4 * (VIRTIO_PAGODA_PT_ENTRIES_64K + 2))
 
 /*
@@ -23,15 +26,13 @@ void pagoda_update_count(struct pagoda_pt_update *update, u32 entries, u32 more)
 	update->ops[1] += more;
 }
 
-/* Returns how many operations a range in a 2 MiB block may take beside the range's first. */
+/* Returns how many operations a range within a 2 MiB block may take in addition to one. */
 u32 pagoda_update_pieces(const struct pagoda_pt_update *update)
 {
 	return pagoda_mmu_is_dual(update->space->mmu) ? PIECES_DUAL : PIECES;
 }
 
-/*
- * Adds @nr to the bound of table windows for tables that commit writes; a large root takes several.
- */
+/* Adds @nr to &pagoda_pt_update.windows: a table that changes takes one, a large root several. */
 void pagoda_update_count_tables(struct pagoda_pt_update *update, u32 nr)
 {
 	update->windows += nr;
@@ -42,11 +43,11 @@ static u32 space_levels(const struct pagoda_space *space)
 	return space->mmu->args.limits->pt_levels;
 }
 
-/* ---- Tables ---------------------------------------------------------------- */
+/* ---- Adding tables to the tree of page tables ------------------------------ */
 
 /*
- * Adds @table to the space's tree of tables: as the twin of @twin_of if that isn't NULL, else below
- * @parent if that isn't NULL, else as the root.
+ * Adds @table to the space's tree of tables: if @twin_of isn't NULL, as the 4 KiB table by which
+ * commit may replace that 64 KiB table; else below @parent; else, if that is NULL, as the root.
  */
 static void update_hang(struct pagoda_pt_update *update, struct pagoda_table *table,
 			struct pagoda_table *parent, struct pagoda_table *twin_of)
@@ -72,8 +73,8 @@ static void update_hang(struct pagoda_pt_update *update, struct pagoda_table *ta
 
 /*
  * Makes a table of the level below @parent for @va, with memory, and adds the table to the tree of
- * tables: as the twin of @twin_of, or below @parent if @twin_of is NULL. Returns 0, -ENOMEM or the
- * error of table_alloc(). Takes the space's lock.
+ * tables: to replace 64 KiB table @twin_of in commit, or below @parent if @twin_of is NULL. Returns
+ * 0, -ENOMEM or the error of table_alloc(). Takes the space's lock.
  */
 int pagoda_update_make_table(struct pagoda_pt_update *update, struct pagoda_table *parent,
 			     u64 va, bool is_64k, struct pagoda_table *twin_of)
@@ -131,7 +132,7 @@ int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_ta
 	return 0;
 }
 
-/* ---- The root -------------------------------------------------------------- */
+/* ---- Making the root table larger ------------------------------------------ */
 
 /* Returns the number of root entries up to the last that has a value or a child table. */
 static u32 root_used(const struct pagoda_table *root)

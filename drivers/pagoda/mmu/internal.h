@@ -39,7 +39,7 @@ struct pagoda_process;
  * @pages: struct page pointers of all page tables in system memory; index: bus address in pages
  * @leaving: Protects @gone
  * @gone: List, by &pagoda_table.link, of freed tables that operations in flight may still use
- * @scattered: Entry values of which no builder can encode several as a run, for bounds of costs
+ * @scattered: Entry values of which no builder can encode three as a run, for bounds of costs
  */
 struct pagoda_mmu {
 	struct pagoda_mmu_args args;
@@ -69,7 +69,7 @@ struct pagoda_words {
  * @twin: 4 KiB table, made by prepare, by which commit may replace this 64 KiB table, or NULL
  * @link: Node in &pagoda_space.tables, later in &pagoda_mmu.gone
  * @work: Node in &pagoda_batch.work, &pagoda_pt_update.fresh or &pagoda_pt_update.dropped
- * @fence: For a table in &pagoda_mmu.gone: fence of the flush that makes the table unreachable
+ * @fence: For a table in &pagoda_mmu.gone: fence of the flush that makes it unreachable, or NULL
  * @words: The driver's copy of the entries; words[1] only in level-1 tables with dual PTEs
  * @va: First address that the table translates
  * @level: 0 = leaf
@@ -82,7 +82,8 @@ struct pagoda_words {
  * @next: Memory that commit puts into @memory, if @has_next
  * @window_va: Address of the table in the table windows, if @has_window
  * @resident: The table isn't evicted: @memory belongs to the table and holds the entries
- * @linked: The parent's entry leads to this table, or will once the table is resident
+ * @linked: The parent's entry leads to this table, or will once the table is resident; of a root:
+ *	commit has put the root to use
  * @fresh: Prepare made the table, and commit hasn't used the table so far
  * @initial: @memory holds garbage: the next update has InitialUpdate
  * @whole: The current batch writes all words, invalid ones too; only if @initial
@@ -171,7 +172,7 @@ struct pagoda_space {
 	bool attached;
 };
 
-/* process.c */
+/* process.c: creates and destroys the paging process, whose address space is the paging space */
 int pagoda_process_create(struct pagoda_mmu *mmu);
 void pagoda_process_destroy(struct pagoda_mmu *mmu);
 
@@ -257,7 +258,7 @@ struct pagoda_map_place {
 	u64 left;
 };
 
-/* map.c */
+/* map.c: checks of struct pagoda_map; the cursor struct pagoda_map_place over a map's memory */
 int pagoda_range_check(const struct pagoda_space *space, u64 va, u64 size);
 int pagoda_map_check(const struct pagoda_space *space, const struct pagoda_map *map);
 void pagoda_place_init(struct pagoda_map_place *place, const struct pagoda_map *map);
@@ -269,7 +270,7 @@ bool pagoda_place_is_large(const struct pagoda_map_place *place, const struct pa
 bool pagoda_place_is_64k(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
 			 u64 va, u64 bytes);
 
-/* table.c */
+/* table.c: page tables and their memory */
 u32 pagoda_table_bytes(const struct pagoda_mmu *mmu, u32 level, u32 nr_entries);
 struct pagoda_table *pagoda_table_create(struct pagoda_space *space, u32 level, bool is_64k,
 					 u64 va, u32 nr_entries);
@@ -283,7 +284,7 @@ int pagoda_mmu_register(struct pagoda_mmu *mmu, const struct pagoda_table_memory
 void pagoda_mmu_unregister(struct pagoda_mmu *mmu, const struct pagoda_table_memory *memory);
 void pagoda_mmu_reap(struct pagoda_mmu *mmu, bool all);
 
-/* record.c */
+/* record.c: records of mapped ranges; see struct pagoda_record */
 int pagoda_records_reserve(struct list_head *spare, u32 nr);
 void pagoda_records_release(struct list_head *spare);
 struct pagoda_record *pagoda_record_find(struct pagoda_space *space, u64 va);
@@ -298,7 +299,7 @@ void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_c
 			 struct list_head *spare);
 void pagoda_records_clear(struct pagoda_space *space);
 
-/* block.c: callers of these functions hold &pagoda_space.lock */
+/* block.c: changes of page-table words; callers hold &pagoda_space.lock */
 void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
 		       struct pagoda_pt_update *update);
 void pagoda_table_settle(struct pagoda_table *table);
@@ -314,7 +315,7 @@ void pagoda_block_write(struct pagoda_batch *batch, struct pagoda_table *parent,
 			u64 size, const struct pagoda_map *map, struct pagoda_map_place *place);
 void pagoda_block_split(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index);
 
-/* grow.c */
+/* grow.c: parts of the preparation of an update: counts its operations, makes its tables */
 void pagoda_update_count(struct pagoda_pt_update *update, u32 entries, u32 more);
 void pagoda_update_count_tables(struct pagoda_pt_update *update, u32 nr);
 u32 pagoda_update_pieces(const struct pagoda_pt_update *update);
@@ -324,25 +325,25 @@ int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_ta
 void pagoda_update_count_root(struct pagoda_pt_update *update);
 int pagoda_update_root(struct pagoda_pt_update *update);
 
-/* apply.c */
+/* apply.c: maps and unmaps ranges in the driver's copy of the page tables, within a batch */
 void pagoda_map_apply(struct pagoda_batch *batch, const struct pagoda_map *map);
 void pagoda_range_invalidate(struct pagoda_batch *batch, u64 va, u64 size);
 void pagoda_range_unmap(struct pagoda_batch *batch, u64 va, u64 size);
 void pagoda_batch_prune(struct pagoda_batch *batch, bool empty_ones);
 struct pagoda_table *pagoda_path_link(struct pagoda_batch *batch, u64 va);
 
-/* emit.c */
+/* emit.c: emits UPDATE_PAGE_TABLE for a batch's changed words, and FLUSH_TLB */
 void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_emit *emit);
 void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emit *emit);
 void pagoda_emit_last(struct pagoda_table *table, const struct pagoda_table_memory *memory,
 		      u32 nr_entries, const struct pagoda_emit *emit);
 
-/* copy.c */
+/* copy.c: copies of page-table entries by COPY_PAGE_TABLE_ENTRIES */
 u64 pagoda_copy_step(const struct pagoda_space_copy *copy, u64 done);
 void pagoda_copies_split(struct pagoda_batch *batch);
 void pagoda_copies_commit(struct pagoda_batch *batch, const struct pagoda_emit *emit);
 
-/* update.c */
+/* update.c and scratch.c: upper bounds of the cost of page-table updates */
 struct pagoda_paging_cost pagoda_cost_unknown(struct pagoda_mmu *mmu,
 					      const struct pagoda_paging_op *op,
 					      u32 buffer_size);

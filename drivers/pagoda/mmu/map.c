@@ -23,7 +23,7 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 	u64 reach = 1ull << limits->va_bits;
 	u64 bytes;
 
-	/* With more levels the root has at most VIRTIO_PAGODA_PT_ENTRIES entries. */
+	/* These roots are small, or in system memory: VRAM and table windows don't limit them. */
 	if (limits->pt_levels > 2 || mmu->args.mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		return reach;
 	/* At most half of VRAM: the root's memory is contiguous, and its size is a power of two. */
@@ -206,8 +206,9 @@ void pagoda_place_advance(struct pagoda_map_place *place, u64 bytes)
 }
 
 /*
- * Sets at most @nr entries, of 2^@shift bytes each, whose memory begins in the current extent, and
- * moves @place behind this memory. Returns the number of entries set.
+ * Sets up to @nr @entries, each for 2^@shift bytes of memory, from the extent that @place is in,
+ * and moves @place behind this memory. Sets one entry even if less is left of the extent: the
+ * caller has checked that the next extents go on from there. Returns the number of entries set.
  */
 static u32 extents_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries)
 {
@@ -238,8 +239,8 @@ static u32 adl_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *e
 }
 
 /*
- * Sets @entries to segment and address of the next @nr pieces of 2^@shift bytes, each of which is
- * consecutive, and moves @place behind them.
+ * Sets @entries to segment and address of the next @nr times 2^@shift bytes of memory, each of
+ * which is consecutive, and moves @place behind that memory.
  */
 void pagoda_place_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries)
 {

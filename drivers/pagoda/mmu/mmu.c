@@ -20,11 +20,11 @@ static bool mmu_args_are_good(const struct pagoda_mmu_args *args)
  * pagoda_mmu_create() - Make the page-table subsystem of a device
  * @args: Copied; limits and ops must outlive the subsystem
  *
- * Makes the paging process (address space 0) too, and so calls table_alloc() and set_root().
+ * Makes the paging process (address space 0) too: calls table_alloc(), written() and set_root().
  *
  * Context: probe; may sleep.
  * Return: the subsystem; ERR_PTR of -EINVAL for limits that make no sense, -ENOMEM, or
- *	the error of set_root().
+ *	the error of table_alloc() or set_root().
  */
 struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 {
@@ -43,8 +43,8 @@ struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 	mutex_init(&mmu->leaving);
 	INIT_LIST_HEAD(&mmu->gone);
 	/*
-	 * Addresses shrink, so no builder can encode even two entries as a run; and by other
-	 * distances each time, which builders see at once.
+	 * The differences between consecutive values all differ, so no builder can encode three
+	 * entries as a run.
 	 */
 	for (i = 0; i < VIRTIO_PAGODA_PT_ENTRIES; i++)
 		mmu->scattered[i] = VIRTIO_PAGODA_PTE_VALID |

@@ -12,7 +12,7 @@
  *	plan	(vm/bind_plan.c) addresses after all accepted VM_BIND arrays: a new array
  *		is accepted or refused by the plan, long before the array is executed
  *	books	(vm/bind_books.c) the gpuva tree: the allocations that the executed arrays
- *		show; eviction and residency find the mappings of an allocation there
+ *		mapped; eviction and residency find the mappings of an allocation there
  *	records	(record.c) allocation, offset and DriverProtection of ranges that page
  *		tables map: an update of an entry has to name all three, also when a table
  *		is split or restored long after the map (C98, C100)
@@ -22,15 +22,17 @@
  *
  * A change is staged:
  *
- *	prepare	allocates all tables and records that the change can need, and counts
- *		operations; may sleep and fail, changes nothing visible outside mmu/
+ *	prepare	allocates all tables and records that the change can need, counts operations,
+ *		and suspends contexts if necessary; may sleep and fail, changes nothing else
+ *		visible outside mmu/
  *	cost	returns an upper bound of the operations, to begin a transaction of the stream
  *	commit	changes words and records and emits operations, under the space's lock;
  *		doesn't allocate and can't fail
- *	finish	gives unreachable tables back to the owner, with the fence of the flush
- *	abort	instead of commit and finish: frees what prepare allocated
+ *	finish	sets a new root, resumes contexts, and gives unreachable tables back to the
+ *		owner, with the fence of the flush
+ *	abort	instead of commit and finish: frees what prepare allocated, resumes contexts
  *
- * The caller keeps other changes of structure out from prepare to commit (by pagoda_vm.lock
+ * The caller keeps other changes of structure out from prepare to finish (by pagoda_vm.lock
  * in the driver). Invalidation of whole mappings, which a move needs, changes no structure,
  * allocates nothing and may happen at any time.
  *
@@ -72,16 +74,17 @@ struct pagoda_table_memory {
  * struct pagoda_mmu_ops - What the owner implements for mmu/
  * @table_alloc: Allocates memory for a table of @size bytes at @level, for the space with the
  *	given owner data (NULL: the paging process). @level 0 is a leaf table of 4 KiB or
- *	64 KiB entries. The content may be garbage. May sleep. Returns 0 or -ENOMEM
+ *	64 KiB entries. The content may be garbage. May sleep. Returns 0 or -errno
  * @table_free: Frees memory that no emitted operation uses once @fence has signalled (NULL:
  *	none uses it now). May sleep
  * @set_root: Has the device execute SetRootPageTable, and returns afterwards; a root of 0 entries
  *	takes the root away. No job or operation of the space executes meanwhile. May sleep.
  *	Returns 0 or -errno
  * @written: Called after the CPU wrote entries of a table of the paging process without a
- *	buffer (C76); the operation describes the entries. Called in the dma_fence signalling
- *	path; may be NULL
- * @suspend: Keeps contexts of the space from running until @resume (C102); may be NULL
+ *	buffer (C76); the operation describes the entries. Also called in the dma_fence
+ *	signalling path; may be NULL
+ * @suspend: Waits until no job of the space runs, and keeps further jobs from running until
+ *	@resume (C102). May sleep; may be NULL
  * @resume: Undoes @suspend; may be NULL
  */
 struct pagoda_mmu_ops {

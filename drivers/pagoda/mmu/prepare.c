@@ -32,9 +32,9 @@ static struct pagoda_pt_update *update_create(struct pagoda_space *space)
 	return update;
 }
 
-/* ---- Blocks ---------------------------------------------------------------- */
+/* ---- Blocks: the 2 MiB of a level-1 entry ---------------------------------- */
 
-/* Returns whether level-1 entry @index maps the entry's 2 MiB alone, without a leaf table. */
+/* Returns whether level-1 entry @index of @parent maps its 2 MiB itself, without a leaf table. */
 static bool prepare_is_large(const struct pagoda_table *parent, u32 index)
 {
 	const struct pagoda_table *child = parent->words[0].children[index];
@@ -43,7 +43,10 @@ static bool prepare_is_large(const struct pagoda_table *parent, u32 index)
 	       !(child && child->linked);
 }
 
-/* Notes a map that may turn whole 2 MiB blocks into one entry each, for block_was_set(). */
+/*
+ * Remembers the addresses of @map if it may turn whole 2 MiB blocks into one entry each, for
+ * block_was_set().
+ */
 static void update_note_large(struct pagoda_pt_update *update, const struct pagoda_map *map)
 {
 	if (map->kind == PAGODA_MAP_INVALID || map->size < PAGODA_BLOCK_BYTES)
@@ -52,7 +55,10 @@ static void update_note_large(struct pagoda_pt_update *update, const struct pago
 	update->large_end = max(update->large_end, map->va + map->size);
 }
 
-/* Returns whether one of the first @nr_before maps may make the 2 MiB block of @va one entry. */
+/*
+ * Returns whether one of the first @nr_before maps of @update may turn the 2 MiB block of @va into
+ * one entry.
+ */
 static bool block_was_set(const struct pagoda_pt_update *update, u32 nr_before, u64 va)
 {
 	u64 start = round_down(va, PAGODA_BLOCK_BYTES);
@@ -73,7 +79,7 @@ static bool block_was_set(const struct pagoda_pt_update *update, u32 nr_before, 
 /*
  * Makes the 4 KiB table for the 2 MiB block of @va unless there is one. If a 64 KiB table is in its
  * place (without dual PTEs), the new table becomes the twin by which commit replaces the 64 KiB
- * table.
+ * table. Returns 0 or a negative errno.
  */
 static int block_make_small(struct pagoda_pt_update *update, struct pagoda_table *parent, u64 va)
 {
@@ -106,7 +112,8 @@ static bool map_is_64k(const struct pagoda_map *map, const struct pagoda_map_pla
 
 /*
  * Without dual PTEs: makes the leaf table that commit needs for @size bytes of @map at @va, and for
- * what the rest of the 2 MiB block maps, unless there is such a table.
+ * what the rest of the 2 MiB block maps, unless there is such a table. @spread: a single entry maps
+ * the block, and only a part changes. Returns 0 or a negative errno.
  */
 static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_table *parent,
 				u64 va, u64 size, const struct pagoda_map *map,
@@ -283,7 +290,12 @@ static int unmap_prepare_block(struct pagoda_pt_update *update, u32 which,
 	return block_prepare(update, which, parent, va, end - va, &nowhere);
 }
 
-/* Prepares the unmapping of [@va, @end) in the tables that exist at and below @table. */
+/*
+ * Prepare for unmapping [@va, @end) of map number @which: counts the operations, and makes the
+ * 4 KiB tables that blocks of which only a part is unmapped need, in the tables that exist at and
+ * below @table.
+ * Returns 0 or a negative errno.
+ */
 static int unmap_prepare(struct pagoda_pt_update *update, u32 which, struct pagoda_table *table,
 			 u64 va, u64 end)
 {
@@ -360,7 +372,7 @@ static int update_ready(struct pagoda_pt_update *update, int ret,
 			struct pagoda_pt_update **out)
 {
 	if (ret) {
-		/* Keeps abort from calling resume(): suspend() wasn't called yet. */
+		/* suspend() wasn't called yet: keep abort from calling resume(). */
 		update->suspended = false;
 		pagoda_pt_update_abort(update);
 		return ret;
@@ -383,7 +395,7 @@ static int update_ready(struct pagoda_pt_update *update, int ret,
  * resized.
  *
  * Context: May sleep, and calls table_alloc(); the space's lock isn't held. The caller
- *	keeps other updates of the space out until commit or abort.
+ *	keeps other updates of the space out until finish or abort.
  * Return: 0; -EINVAL for a range that can't be mapped or memory that doesn't match the range,
  *	-ENOMEM or the error of table_alloc(). After an error nothing has changed.
  */
@@ -431,7 +443,10 @@ int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_upda
 	return update_ready(new, ret, update);
 }
 
-/* Counts the operations that write all entries of @table. */
+/*
+ * Adds to the update's bound of operations those that write @table as a whole, because it gets new
+ * memory or has lost its content.
+ */
 static void update_count_table(struct pagoda_pt_update *update, const struct pagoda_table *table)
 {
 	u32 records = pagoda_records_count(update->space, table->va,

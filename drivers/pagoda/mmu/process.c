@@ -108,7 +108,10 @@ static void process_written(struct pagoda_mmu *mmu, const struct pagoda_paging_o
 		mmu->args.ops->written(mmu->args.owner, op);
 }
 
-/* Has the CPU write the entries of a CPU_VIRTUAL update at once, without a buffer (C76). */
+/*
+ * Has the CPU write the entries of a CPU_VIRTUAL update at once, without a buffer (C76). Returns 0
+ * or a negative errno.
+ */
 static int process_write(struct pagoda_mmu *mmu, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = {};
@@ -267,7 +270,7 @@ static int process_write_upper(struct pagoda_mmu *mmu)
  * invalid.
  *
  * Context: No operation that uses the paging space is in flight, or emitted meanwhile. May
- * sleep.
+ * sleep, calls written() and set_root().
  * Return: 0, or the error of set_root(), after which the paging space can't be used.
  */
 int pagoda_process_rebuild(struct pagoda_mmu *mmu)
@@ -362,7 +365,10 @@ static void process_init_areas(struct pagoda_process *process)
 	process->area[PAGODA_AREA_WINDOWS].slot = PAGODA_SLOT_WINDOWS;
 }
 
-/* Makes the paging process and sets its root. Returns 0, -ENOMEM or the error of set_root(). */
+/*
+ * Makes the paging process and sets its root. Returns 0, -ENOMEM or the error of table_alloc() or
+ * set_root().
+ */
 int pagoda_process_create(struct pagoda_mmu *mmu)
 {
 	u32 level = process_nr_upper(mmu);

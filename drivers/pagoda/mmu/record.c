@@ -29,7 +29,7 @@ int pagoda_records_reserve(struct list_head *spare, u32 nr)
 	return 0;
 }
 
-/* Frees the records in @spare. */
+/* Frees the records in @spare, which no address space uses. */
 void pagoda_records_release(struct list_head *spare)
 {
 	struct pagoda_record *record, *next;
@@ -74,7 +74,8 @@ u64 pagoda_record_offset(const struct pagoda_record *record, u64 va)
 }
 
 /*
- * Returns at most how many pieces, each consecutive in the allocation, @record has in [@va, @end).
+ * Returns an upper bound of the number of ranges that [@va, @end) of @record consists of, each
+ * consecutive in the allocation: more than one only if a window repeats.
  */
 static u64 record_pieces(const struct pagoda_record *record, u64 va, u64 end)
 {
@@ -124,7 +125,10 @@ static void record_cut_head(struct pagoda_record *record, u64 va)
 	record->va = va;
 }
 
-/* Adds a copy of @what, whose range has no records so far; the memory is a record of @spare. */
+/*
+ * Takes a record from @spare, makes it a copy of @what, and adds it to the space, which has no
+ * record of any address in its range.
+ */
 void pagoda_records_insert(struct pagoda_space *space, const struct pagoda_record *what,
 			   struct list_head *spare)
 {
@@ -137,7 +141,7 @@ void pagoda_records_insert(struct pagoda_space *space, const struct pagoda_recor
 
 /*
  * Cuts the range out of all records. A record that vanishes goes to @spare; if a record is cut in
- * two, the memory for its tail comes from @spare.
+ * two, the memory for its tail comes from @spare. Caller holds the space's lock.
  */
 void pagoda_records_remove(struct pagoda_space *space, u64 va, u64 size, struct list_head *spare)
 {
@@ -191,7 +195,10 @@ static void records_collect(struct pagoda_space *space, const struct pagoda_spac
 	}
 }
 
-/* Replaces the destination's records by copies of the source's; the ranges may overlap. */
+/*
+ * Gives the destination of @copy the records of the source, which say which allocation is mapped
+ * where; the ranges may overlap. Takes records from @spare, and adds those it removes to @spare.
+ */
 void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_copy *copy,
 			 struct list_head *spare)
 {
@@ -206,7 +213,7 @@ void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_c
 	}
 }
 
-/* Frees all records of a space. */
+/* Frees all records of an address space, which has no mapping any more. */
 void pagoda_records_clear(struct pagoda_space *space)
 {
 	struct pagoda_record *record, *next;

@@ -57,8 +57,9 @@ static void scratch_changed(struct pagoda_process *process, u64 start, u64 size)
 }
 
 /*
- * Sets @op to an update, without values, of the entries for [@offset, @offset + @size) of an area,
- * at most to the end of a leaf table. Returns the bytes that these entries translate.
+ * Sets @op to an update of the entries for bytes [@offset, @offset + @size) of an area of windows,
+ * or for as many of them as one leaf table translates; the caller adds the values. Returns the
+ * number of bytes that these entries translate.
  */
 static u64 scratch_update(struct pagoda_mmu *mmu, const struct pagoda_process_area *area,
 			  u64 offset, u64 size, struct pagoda_paging_op *op)
@@ -84,7 +85,10 @@ static void scratch_fill_values(struct pagoda_process *process, struct pagoda_ma
 		process->values[i] |= entry;
 }
 
-/* Emits the updates that map the memory of @map at byte @offset of @area. */
+/*
+ * Emits updates of page-table entries of the paging space: byte @offset and the following bytes of
+ * @area, a scratch window or table windows, then show the memory of @map.
+ */
 static void scratch_map(struct pagoda_mmu *mmu, struct pagoda_process_area *area, u64 offset,
 			const struct pagoda_map *map, const struct pagoda_emit *emit)
 {
@@ -265,7 +269,10 @@ void pagoda_process_lost(struct pagoda_mmu *mmu)
 		pagoda_process_wipe(mmu, slot);
 }
 
-/* Returns the cost of the flushes behind @times maps and @times unmaps of windows. */
+/*
+ * Returns the cost of the FLUSH_TLB operations that follow when windows are mapped @times times and
+ * unmapped @times times.
+ */
 static struct pagoda_paging_cost cost_flushes(struct pagoda_mmu *mmu, u32 times, u32 buffer_size)
 {
 	struct pagoda_paging_op op = scratch_flush_op(mmu->process);
@@ -276,7 +283,10 @@ static struct pagoda_paging_cost cost_flushes(struct pagoda_mmu *mmu, u32 times,
 	return sum;
 }
 
-/* Adds @times the cost of writing @nr entries of @slot's table and making them invalid again. */
+/*
+ * Adds to @sum, @times times, the cost of writing @nr entries of the leaf table of @slot and of
+ * making them invalid again.
+ */
 static void cost_tables(struct pagoda_mmu *mmu, struct pagoda_paging_cost *sum, u32 slot, u32 nr,
 			u32 times, u32 buffer_size)
 {
@@ -334,7 +344,7 @@ struct pagoda_paging_cost pagoda_process_table_cost(struct pagoda_mmu *mmu, u32 
 }
 
 /*
- * Returns an upper bound of the cost of an update whose values aren't known yet; the caller sets
+ * Returns an upper bound of the cost of an update whose values aren't known yet: the caller has set
  * the values of @op to &pagoda_mmu.scattered. Scattered entries take the most bytes, and these
  * bytes make the most packets if all packets are of the smallest size.
  */

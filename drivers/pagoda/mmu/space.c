@@ -76,7 +76,7 @@ void pagoda_space_unlock(struct pagoda_space *space)
 	mutex_unlock(&space->lock);
 }
 
-/* ---- Invalidation ---------------------------------------------------------- */
+/* ---- Making mappings of a space invalid ------------------------------------ */
 
 /* Returns an upper bound of the operations that invalidate [@va, @end) in a leaf table. */
 static u32 invalidate_count_leaf(const struct pagoda_table *table, u64 va, u64 end)
@@ -86,7 +86,10 @@ static u32 invalidate_count_leaf(const struct pagoda_table *table, u64 va, u64 e
 	bool before = false;
 	u32 runs = 0;
 
-	/* Zero mappings have no record: each run of nonzero words may be an operation. */
+	/*
+	 * Mappings of zeros have no record: each sequence of words that aren't 0 may take an
+	 * operation.
+	 */
 	for (i = pagoda_table_index(table, va); i < last; i++) {
 		runs += values[i] && !before;
 		before = values[i];
@@ -276,7 +279,7 @@ int pagoda_space_detach(struct pagoda_space *space)
 }
 
 /**
- * pagoda_space_forget() - Note that the device lost the root of a space
+ * pagoda_space_forget() - Name the root of a space in no further flush, because the device lost it
  * @space: Space
  *
  * Context: may sleep, takes the space's lock.
@@ -288,7 +291,7 @@ void pagoda_space_forget(struct pagoda_space *space)
 	mutex_unlock(&space->lock);
 }
 
-/* ---- Queries ---------------------------------------------------------------- */
+/* ---- Queries about an address space ----------------------------------------- */
 
 /*
  * Sets *@entry to the entry for @va, valid or not, of the lowest linked table that covers @va, and

@@ -3,9 +3,9 @@
  * Page tables: struct pagoda_table, and the memory that the owner allocates for tables.
  *
  * Pages of tables in system memory are registered by bus address for the CPU executor, which
- * may not turn an address into a page (C66). A table stays registered until the fence behind the
- * last operation that can reach the table has signalled; until then the owner doesn't use the
- * memory for anything else either.
+ * may not turn an address into a page (C66). A dropped table stays registered until the fence
+ * behind the last operation that can reach the table has signalled; until then the owner doesn't
+ * use the memory for anything else either.
  */
 #include <linux/dma-fence.h>
 #include <linux/mm.h>
@@ -75,7 +75,10 @@ void pagoda_table_destroy(struct pagoda_table *table)
 	kfree(table);
 }
 
-/* Enlarges a root's words to @room entries. Returns 0, or -ENOMEM. Takes the space's lock. */
+/*
+ * Enlarges the driver's copy of a root table (&pagoda_table.words) to @room entries. Returns 0, or
+ * -ENOMEM. Takes the space's lock.
+ */
 int pagoda_table_widen(struct pagoda_table *root, u32 room)
 {
 	u32 nr_words = pagoda_table_nr_words(root), w;
@@ -101,7 +104,10 @@ int pagoda_table_widen(struct pagoda_table *root, u32 room)
 	return ret;
 }
 
-/* Lets the CPU executor find the pages of a table in system memory. Returns 0 or -ENOMEM. */
+/*
+ * Enters the pages of a table in system memory into &pagoda_mmu.pages, where the CPU executor finds
+ * them by bus address. Does nothing for VRAM or without struct pages. Returns 0 or -ENOMEM.
+ */
 int pagoda_mmu_register(struct pagoda_mmu *mmu, const struct pagoda_table_memory *memory)
 {
 	u64 first = memory->address >> VIRTIO_PAGODA_PAGE_SHIFT;
@@ -177,8 +183,9 @@ int pagoda_table_get_memory(struct pagoda_table *table, u32 nr_entries)
 }
 
 /*
- * Unregisters and frees the tables of &pagoda_mmu.gone whose fence has signalled. With @all frees
- * every table of &pagoda_mmu.gone: the caller knows that no operation is in flight.
+ * Frees the tables of &pagoda_mmu.gone whose fence, if any, has signalled, and takes their pages
+ * out of &pagoda_mmu.pages. With @all frees every table of &pagoda_mmu.gone: the caller knows that
+ * no operation is in flight.
  */
 void pagoda_mmu_reap(struct pagoda_mmu *mmu, bool all)
 {
@@ -196,7 +203,10 @@ void pagoda_mmu_reap(struct pagoda_mmu *mmu, bool all)
 	mutex_unlock(&mmu->leaving);
 }
 
-/* Unregisters and frees @memory of a table, which no operation uses. @fence: NULL or signalled. */
+/*
+ * Takes the pages of @memory out of &pagoda_mmu.pages and gives @memory, which no operation uses,
+ * back to the owner of the page tables. @fence goes with @memory: NULL, or signalled already.
+ */
 void pagoda_table_put_memory(struct pagoda_space *space, struct pagoda_table_memory *memory,
 			     struct dma_fence *fence)
 {
@@ -207,9 +217,9 @@ void pagoda_table_put_memory(struct pagoda_space *space, struct pagoda_table_mem
 }
 
 /*
- * Frees @table, which is out of the tree of tables. @fence is the fence of the flush behind which
- * the device can't reach @table, NULL if the device could never reach @table. May sleep; the
- * space's lock isn't held.
+ * Frees @table, which is out of the tree of tables, when @fence has signalled, without waiting:
+ * @fence is that of the flush behind which the device can't reach @table; NULL if the device can't
+ * reach @table any more. May sleep; the space's lock isn't held.
  */
 void pagoda_table_leave(struct pagoda_table *table, struct dma_fence *fence)
 {
@@ -224,7 +234,7 @@ void pagoda_table_leave(struct pagoda_table *table, struct dma_fence *fence)
 		pagoda_table_destroy(table);
 		return;
 	}
-	/* The pages stay registered until pagoda_mmu_reap() finds @fence signalled. */
+	/* The pages stay in &pagoda_mmu.pages until pagoda_mmu_reap() finds @fence signalled. */
 	table->fence = dma_fence_get(fence);
 	mutex_lock(&mmu->leaving);
 	list_add_tail(&table->link, &mmu->gone);

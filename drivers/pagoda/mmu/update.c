@@ -14,14 +14,14 @@
 #include "internal.h"
 
 /*
- * Number of steps in which emit.c writes tables; each step maps all tables if the table windows
- * don't hold the whole batch.
+ * Number of steps in which emit.c writes tables. If there are fewer table windows than tables, each
+ * step maps all tables anew.
  */
 #define WINDOW_STEPS	4
-/* Minimum number of table windows that each round of a step uses, except the step's last round. */
+/* Fewest table windows that are used at a time, while a step has tables left to map. */
 #define WINDOW_TABLES	(PAGODA_TABLE_WINDOWS / 2)
 
-/* Takes @table, which commit didn't use, out of the tree of tables. */
+/* Takes @table, which prepare made and commit didn't need, out of the tree of tables. */
 static void update_unhang(struct pagoda_table *table)
 {
 	struct pagoda_table *parent = table->parent, **place;
@@ -41,7 +41,10 @@ static void update_unhang(struct pagoda_table *table)
 	}
 }
 
-/* Takes the tables in &pagoda_pt_update.fresh, unused by commit, out of the tree of tables. */
+/*
+ * Takes the tables that prepare made and commit didn't need, those in &pagoda_pt_update.fresh, out
+ * of the tree of tables. Caller holds the space's lock.
+ */
 static void update_discard(struct pagoda_pt_update *update)
 {
 	struct pagoda_table *table;
@@ -69,9 +72,9 @@ static void update_destroy(struct pagoda_pt_update *update)
 	kfree(update);
 }
 
-/* ---- Cost ------------------------------------------------------------------ */
+/* ---- Upper bounds of the cost of a change ---------------------------------- */
 
-/* Returns the cost of an update of @nr entries that no builder can encode as a run. */
+/* Returns an upper bound of the cost of an update of @nr consecutive entries of any values. */
 static struct pagoda_paging_cost cost_entries(struct pagoda_mmu *mmu, u32 nr, u32 buffer_size)
 {
 	const struct pagoda_paging_op op = {
@@ -106,8 +109,8 @@ static struct pagoda_paging_cost cost_copy(struct pagoda_mmu *mmu, u32 buffer_si
 }
 
 /*
- * In GPU_VIRTUAL mode: adds the cost of mapping and unmapping @windows table windows, in as many
- * rounds as there have to be.
+ * In GPU_VIRTUAL mode: adds the cost of mapping and unmapping @windows table windows, at most
+ * %PAGODA_TABLE_WINDOWS at a time.
  */
 static void cost_add_windows(struct pagoda_paging_cost *sum, struct pagoda_mmu *mmu, u32 windows,
 			     u32 buffer_size)
@@ -127,9 +130,9 @@ static void cost_add_windows(struct pagoda_paging_cost *sum, struct pagoda_mmu *
 }
 
 /*
- * Returns an upper bound of the cost of a batch and its flush: @ops[n] operations of n entries
- * each, n up to @most, in at most @windows table windows. @buffer_size: bytes of the smallest
- * buffer.
+ * Returns an upper bound of the cost of changes that are emitted together and of their FLUSH_TLB:
+ * @ops[n] operations of n entries each, n up to @most, in at most @windows table windows.
+ * @buffer_size: bytes of the smallest buffer.
  */
 struct pagoda_paging_cost pagoda_cost_batch(struct pagoda_mmu *mmu, const u32 *ops, u32 most,
 					    u32 windows, u32 buffer_size)
@@ -167,12 +170,12 @@ struct pagoda_paging_cost pagoda_pt_update_cost(const struct pagoda_pt_update *u
 	return sum;
 }
 
-/* ---- Commit ---------------------------------------------------------------- */
+/* ---- Commit of a change of page tables ------------------------------------- */
 
 /*
- * Marks all entries of a table to be written. A table in new memory is written as a whole, so that
- * the number of operations depends on records alone; of a longer root only words that aren't 0 are
- * marked, because all entries are made invalid first.
+ * Has all entries of a table written. A table in new memory is written as a whole, so that the
+ * number of operations depends on records alone; of a longer root only words (the driver's copies
+ * of entries) that aren't 0 are written, because all entries are made invalid first.
  */
 static void table_rewrite(struct pagoda_batch *batch, struct pagoda_table *table)
 {
@@ -213,7 +216,7 @@ static void commit_root(struct pagoda_batch *batch)
 	update->set_root = true;
 }
 
-/* Moves evicted tables into their new memory, and marks all their entries to be written. */
+/* Gives evicted tables the memory that prepare allocated, and has all their entries written. */
 static void commit_restore(struct pagoda_batch *batch)
 {
 	struct pagoda_space *space = batch->space;
@@ -233,7 +236,7 @@ static void commit_restore(struct pagoda_batch *batch)
 	}
 }
 
-/* Marks all entries of resident tables, whose content is lost, to be written again in place. */
+/* Has all entries of resident tables, whose content is lost, written again in place. */
 static void commit_rebuild(struct pagoda_batch *batch)
 {
 	struct pagoda_space *space = batch->space;
@@ -308,7 +311,7 @@ void pagoda_pt_update_commit(struct pagoda_pt_update *update, const struct pagod
 		commit_close_root(&batch, emit);
 }
 
-/* ---- Finish and abort ------------------------------------------------------ */
+/* ---- Finish or abort of a change of page tables ---------------------------- */
 
 static void update_resume(struct pagoda_pt_update *update)
 {

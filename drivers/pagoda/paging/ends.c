@@ -13,7 +13,10 @@ static struct pagoda_paging_ends ends_to(u32 segment, u64 address, u64 size)
 	};
 }
 
-/* Returns a source and a destination that are in no segment, such as virtual addresses. */
+/*
+ * Returns the ends of an operation whose source and destination are in no segment, such as virtual
+ * addresses.
+ */
 static struct pagoda_paging_ends ends_between(u64 source, u64 address, u64 size)
 {
 	struct pagoda_paging_ends ends = ends_to(VIRTIO_PAGODA_SEGMENT_COUNT, address, size);
@@ -23,8 +26,8 @@ static struct pagoda_paging_ends ends_between(u64 source, u64 address, u64 size)
 }
 
 /*
- * Returns the address @offset bytes into @side; for system memory, a list of pages without one
- * address, just @side->address.
+ * Returns the address @offset bytes into a source or destination; for system memory, a list of
+ * pages that has no single address, just @side->address.
  */
 static u64 ends_side(const struct pagoda_side *side, u64 offset)
 {
@@ -123,7 +126,9 @@ struct pagoda_paging_ends pagoda_notify_residency_ends(const struct pagoda_pagin
 		       op->notify_residency.nr_pages);
 }
 
-/* Returns the fence's new value as &pagoda_paging_ends.source. */
+/*
+ * &pagoda_paging_row.ends of SIGNAL_MONITORED_FENCE, in which the source is the fence's new value.
+ */
 struct pagoda_paging_ends pagoda_signal_fence_ends(const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_ends ends = ends_to(op->signal_fence.segment,
@@ -143,7 +148,10 @@ struct pagoda_paging_ends pagoda_map_mmu_ends(const struct pagoda_paging_op *op)
 	return ends_between(0, op->map_mmu.address, op->map_mmu.nr_pages);
 }
 
-/* Returns the offset of the range in the allocation as &pagoda_paging_ends.source. */
+/*
+ * &pagoda_paging_row.ends of NOTIFY_ALLOC, in which the source is the offset of the range in the
+ * allocation.
+ */
 struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op *op)
 {
 	return ends_between(op->notify_alloc.offset, op->notify_alloc.address,

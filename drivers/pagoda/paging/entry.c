@@ -31,7 +31,7 @@ static_assert(PAGODA_PTE_SAME ==
 	       VIRTIO_PAGODA_PTE_SEGMENT_MASK | VIRTIO_PAGODA_PTE_LARGE),
 	      "flags mean the same in both forms");
 
-/* Number of leaf entries that are compared together with an entry that was accepted before. */
+/* Number of leaf entries that are checked together, by comparing them with an accepted entry. */
 #define PAGODA_PT_BLOCK		64
 
 /**
@@ -75,7 +75,7 @@ struct pagoda_pte pagoda_pte_decode(u64 entry)
 
 /*
  * Checks that @size bytes from the entry's address on are in the entry's segment, and that the
- * address is a multiple of @alignment.
+ * address is a multiple of @alignment. Returns 0, or a negative errno with the reason in *@why.
  */
 static int target_validate(const struct pagoda_paging_limits *limits, const struct pagoda_pte *pte,
 			   u64 size, u64 alignment, const char **why)
@@ -124,7 +124,7 @@ static int large_validate(const struct pagoda_paging_limits *limits,
 
 /*
  * Checks an entry with PAGODA_PTE_ZERO, at any level: the entry must have no page size, and must
- * not be read-only.
+ * not be read-only. Returns 0, or a negative errno with the reason in *@why.
  */
 static int zero_validate(const struct pagoda_pte *pte, const char **why)
 {
@@ -223,7 +223,8 @@ static inline bool pagoda_values_are_good(const u64 *values, u32 count,
 
 /*
  * Checks an entry completely, and sets @good to accept entries that differ from this entry only in
- * the address, as far as the address is valid, too.
+ * the address, as far as the address is valid, too. Returns 0, or a negative errno with the reason
+ * in *@why.
  */
 static int leaf_value_validate(const struct pagoda_paging_limits *limits,
 			       const struct pagoda_op_update_page_table *update, u64 value,
@@ -243,7 +244,11 @@ static int leaf_value_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Checks @count entries of which @good doesn't accept all, and updates @good. */
+/*
+ * Checks @count entries, at least one of which has to be checked by itself, because it differs from
+ * the accepted entry @good in more than the address; makes @good the last entry that was checked
+ * so. Returns 0, or a negative errno with the reason in *@why.
+ */
 static int block_validate(const struct pagoda_paging_limits *limits,
 			  const struct pagoda_op_update_page_table *update, const u64 *values,
 			  u32 count, struct pagoda_pt_good *good, const char **why)
@@ -257,7 +262,10 @@ static int block_validate(const struct pagoda_paging_limits *limits,
 		ret = leaf_value_validate(limits, update, values[i], good, why);
 		if (ret)
 			return ret;
-		/* @good of the first entry mostly accepts the rest of the block, too. */
+		/*
+		 * Entries of a block often differ in addresses only: compare all with the first,
+		 * accepted entry.
+		 */
 		if (!i && pagoda_values_are_good(values, count, good))
 			return 0;
 	}
@@ -267,6 +275,7 @@ static int block_validate(const struct pagoda_paging_limits *limits,
 /*
  * Checks entries of a leaf table in blocks of PAGODA_PT_BLOCK, against an entry that was accepted
  * before; entry by entry only in a block that differs from this entry in more than addresses.
+ * Returns 0, or a negative errno with the reason in *@why.
  */
 static int leaf_values_validate(const struct pagoda_paging_limits *limits,
 				const struct pagoda_op_update_page_table *update, u32 count,

@@ -20,7 +20,8 @@ u64 pagoda_notify_fences_tail(const void *packet)
 
 /*
  * Checks offset and nr_pages of @op: both have to be 0 in NOTIFY_RESIDENCY; in NOTIFY_RESIDENCY2
- * they have to be a range that isn't empty.
+ * they have to be a range that isn't empty. Returns 0, or a negative errno with the reason in
+ * *@why.
  */
 static int residency_pages_validate(const struct pagoda_paging_op *op, const char **why)
 {
@@ -158,7 +159,10 @@ static bool notify_fences_packet(const struct pagoda_paging_op *op,
 	return true;
 }
 
-/* &pagoda_paging_cursor.done counts fences. */
+/*
+ * &pagoda_paging_row.build of NOTIFY_FENCE_RESIDENCY: &pagoda_paging_cursor.done counts the fences
+ * that packets name so far.
+ */
 enum pagoda_build pagoda_notify_fences_build(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op,
 					     struct pagoda_paging_cursor *cursor,

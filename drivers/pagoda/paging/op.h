@@ -43,7 +43,7 @@ static inline u64 pagoda_adl_page(const struct pagoda_adl *adl, u64 page)
  * struct pagoda_side - Source or destination of an operation
  * @segment: enum virtio_pagoda_segment
  * @generation: Aperture: number (generation) of the mapping that the pages must have, 0 = any.
- *	Else 0
+ *	Other segments: 0
  * @address: Offset in the segment of the allocation's first byte; unused for system memory
  * @adl: Page list of system memory; unused for VRAM and aperture
  */
@@ -184,7 +184,7 @@ struct pagoda_op_signal_fence {
 
 /**
  * struct pagoda_op_notify_alloc - NOTIFY_ALLOC (C118 - C121)
- * @process: Owning process, 0 for an eviction
+ * @process: Driver's name for the owning process, 0 = none; 0 for an eviction
  * @offset: Byte of the allocation at which the range begins that the notice is about
  * @size: Bytes of the range
  * @address: GPU virtual address at which the range begins, or 0
@@ -280,7 +280,10 @@ struct pagoda_op_init_context {
 #define PAGODA_PTE_ADAPTER_MASK		GENMASK_ULL(16, 11)	/* bits must be 0 */
 #define PAGODA_PTE_PAGE_SIZE_SHIFT	17
 #define PAGODA_PTE_PAGE_SIZE_MASK	GENMASK_ULL(18, 17)	/* 1 = 64 KiB leaf table */
-/* WDDM's unique bit in DriverProtection; not sent to the device. */
+/*
+ * WDDM's unique bit in DriverProtection: no mapping of the same bytes may have another value. Not
+ * sent to the device.
+ */
 #define PAGODA_PROTECTION_UNIQUE	BIT_ULL(63)
 
 /**
@@ -317,8 +320,8 @@ struct pagoda_pte pagoda_pte_decode(u64 entry);
  * @driver_protection: DriverProtection of the mapping; 0 above level 0 (C98)
  * @ptes: Entries to write: a single entry with REPEAT, else @nr_entries; with USE_64K at level 0
  *	sixteen for each of @nr_entries, of which only the first is used (C88). NULL with @values
- * @values: Entries to write, in the device's format with @driver_protection: a single entry with
- *	REPEAT, else @nr_entries, even with USE_64K; NULL with @ptes
+ * @values: Entries to write, in the device's format, which has @driver_protection in it: a single
+ *	entry with REPEAT, else @nr_entries, even with USE_64K; NULL with @ptes
  */
 struct pagoda_op_update_page_table {
 	u32 mode;
@@ -463,7 +466,7 @@ struct pagoda_op_map_mmu {
  * struct pagoda_paging_op - An operation, WDDM's DXGKARG_BUILDPAGINGBUFFER
  * @operation: enum virtio_pagoda_opcode; an unknown value is counted and encodes nothing (C17)
  * @needs_idle: The allocation has state that only the CPU can change: builders of transfers and
- *	DISCARD_CONTENT return allocation busy until the allocation is idle (C11 - C14)
+ *	DISCARD_CONTENT return allocation busy without %PAGODA_ALLOCATION_IS_IDLE (C11 - C14)
  * @allocation: Number by which the driver names the allocation, 0 = none
  * @transfer: TRANSFER, SPECIAL_LOCK_TRANSFER
  * @fill: FILL

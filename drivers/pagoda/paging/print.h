@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Declarations that the files of the printer share. */
+/* Declarations that the files which print paging packets as text share. */
 #ifndef PAGODA_PAGING_PRINT_H
 #define PAGODA_PAGING_PRINT_H
 

@@ -50,7 +50,10 @@ void pagoda_virtual_fill_print(struct pagoda_paging_text *text, const void *pack
 	pagoda_print_flags(text, packet, NULL);
 }
 
-/* Prints the page table's address: segment and offset, or virtual, as the update's mode says. */
+/*
+ * Prints the address of an update's page table: segment and offset, or a virtual address, as the
+ * update's mode says.
+ */
 static void print_table(struct pagoda_paging_text *text,
 			const struct virtio_pagoda_update_page_table *update)
 {

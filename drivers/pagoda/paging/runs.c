@@ -70,7 +70,10 @@ u32 pagoda_run_length(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 	return page - (adl->pages + first);
 }
 
-/* Returns how many runs the @nr_pages pages of @adl from page @first on make. */
+/*
+ * Returns the number of runs, ranges of consecutive bus addresses, that @nr_pages pages of @adl
+ * from page @first on consist of.
+ */
 u64 pagoda_runs_count(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 {
 	const dma_addr_t *pages;
@@ -87,8 +90,9 @@ u64 pagoda_runs_count(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 }
 
 /*
- * Writes at most @max_runs runs of the @nr_pages pages of @adl from page @first on, and sets
- * *@written to the number of pages in these runs. Returns the number of runs written.
+ * Writes at most @max_runs runs (ranges of consecutive bus addresses) of the @nr_pages pages of
+ * @adl from page @first on, and sets *@written to the number of pages in these runs. Returns the
+ * number of runs written.
  */
 u32 pagoda_runs_write(const struct pagoda_adl *adl, u64 first, u64 nr_pages,
 		      struct virtio_pagoda_run *runs, u32 max_runs, u64 *written)

@@ -35,7 +35,7 @@ struct pagoda_runs_packet pagoda_runs_put(const struct pagoda_paging_limits *lim
 struct pagoda_paging_cost pagoda_runs_cost(const struct pagoda_paging_limits *limits,
 					   u32 buffer_size, u32 head, u64 src_runs, u64 dst_runs);
 
-/* side.c */
+/* side.c: a packet's source or destination: check, location in the packet, pages for the CPU */
 int pagoda_side_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_side *side, u64 offset, u64 first, u64 size,
 			 const char **why);

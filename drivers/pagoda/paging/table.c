@@ -346,7 +346,7 @@ u64 pagoda_paging_unknown_count(void)
  * pagoda_paging_validate() - Check that an operation can be built and executed
  * @limits: Limits of the device
  * @op: The operation
- * @why: Set to a constant text that names the failed check
+ * @why: After an error: a constant text that names the failed check
  *
  * Only this function refuses operations: builders encode every accepted operation. An operation
  * with an unknown opcode is accepted, and encodes nothing (C17). Not checked are overlaps of two

@@ -28,9 +28,10 @@ struct pagoda_cpu_packet;
  * @validate: Checks an operation whose opcode the device has; returns like
  *	pagoda_paging_validate()
  * @build: Encodes a valid operation; the contract is in paging/paging.h
- * @execute: Executes a packet of the right length on the CPU; returns 0, or a fault reason with
- *	nothing written
- * @print: Prints a packet of the right length with any content, except its name and allocation
+ * @execute: Executes a packet of the right length on the CPU; returns 0 or a fault reason, see
+ *	cpu/cpu.h
+ * @print: Prints a packet of the right length with any content; the caller has printed the
+ *	operation's name and the allocation
  * @cost: Returns upper bounds for a valid operation; the buffer size is at least
  *	%PAGODA_PAGING_MIN_BUFFER
  * @ends: Returns the operation's source and destination
@@ -65,7 +66,7 @@ const struct pagoda_paging_row *pagoda_paging_row(u32 opcode);
 const struct pagoda_paging_row *pagoda_packet_check(const void *data, u32 left,
 						    const char **why);
 
-/* transfer.c */
+/* transfer.c: tail, check, build and cost of TRANSFER and SPECIAL_LOCK_TRANSFER */
 u64 pagoda_transfer_tail(const void *packet);
 int pagoda_transfer_validate(const struct pagoda_paging_limits *limits,
 			     const struct pagoda_paging_op *op, const char **why);
@@ -80,7 +81,7 @@ u64 pagoda_special_lock_tail(const void *packet);
 int pagoda_special_lock_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why);
 
-/* fill.c */
+/* fill.c: check, build and cost of FILL and DISCARD_CONTENT */
 int pagoda_fill_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, const char **why);
 enum pagoda_build pagoda_fill_build(const struct pagoda_paging_limits *limits,
@@ -99,7 +100,10 @@ struct pagoda_paging_cost
 pagoda_discard_content_cost(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_paging_op *op, u32 buffer_size);
 
-/* aperture.c */
+/*
+ * aperture.c: tail, check, build and cost of MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and
+ * UNMAP_APERTURE_SEGMENT
+ */
 u64 pagoda_map_aperture_tail(const void *packet);
 int pagoda_map_aperture_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why);
@@ -120,7 +124,10 @@ struct pagoda_paging_cost
 pagoda_unmap_aperture_cost(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, u32 buffer_size);
 
-/* access.c */
+/*
+ * access.c: check, build and cost of READ_PHYSICAL, WRITE_PHYSICAL, SIGNAL_MONITORED_FENCE and
+ * NOTIFY_ALLOC
+ */
 int pagoda_access_physical_validate(const struct pagoda_paging_limits *limits,
 				    const struct pagoda_paging_op *op, const char **why);
 enum pagoda_build pagoda_access_physical_build(const struct pagoda_paging_limits *limits,
@@ -149,7 +156,7 @@ struct pagoda_paging_cost
 pagoda_notify_alloc_cost(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u32 buffer_size);
 
-/* virtual.c */
+/* virtual.c: check, build and cost of VIRTUAL_TRANSFER and VIRTUAL_FILL */
 int pagoda_virtual_transfer_validate(const struct pagoda_paging_limits *limits,
 				     const struct pagoda_paging_op *op, const char **why);
 enum pagoda_build pagoda_virtual_transfer_build(const struct pagoda_paging_limits *limits,
@@ -169,11 +176,11 @@ struct pagoda_paging_cost
 pagoda_virtual_fill_cost(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u32 buffer_size);
 
-/* entry.c */
+/* entry.c: checks an UPDATE_PAGE_TABLE */
 int pagoda_update_validate(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, const char **why);
 
-/* update.c */
+/* update.c: tail, build and cost of UPDATE_PAGE_TABLE */
 u64 pagoda_update_tail(const void *packet);
 enum pagoda_build pagoda_update_build(const struct pagoda_paging_limits *limits,
 				      const struct pagoda_paging_op *op,
@@ -184,7 +191,7 @@ struct pagoda_paging_cost pagoda_update_cost(const struct pagoda_paging_limits *
 					     u32 buffer_size);
 u64 pagoda_update_moved(const struct pagoda_paging_op *op);
 
-/* flush.c */
+/* flush.c: check, build and cost of FLUSH_TLB */
 int pagoda_flush_tlb_validate(const struct pagoda_paging_limits *limits,
 			      const struct pagoda_paging_op *op, const char **why);
 enum pagoda_build pagoda_flush_tlb_build(const struct pagoda_paging_limits *limits,
@@ -195,7 +202,7 @@ struct pagoda_paging_cost pagoda_flush_tlb_cost(const struct pagoda_paging_limit
 						const struct pagoda_paging_op *op,
 						u32 buffer_size);
 
-/* copy.c */
+/* copy.c: tail, check, build and cost of COPY_PAGE_TABLE_ENTRIES */
 u64 pagoda_copy_entries_tail(const void *packet);
 int pagoda_copy_entries_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why);
@@ -207,7 +214,7 @@ struct pagoda_paging_cost
 pagoda_copy_entries_cost(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u32 buffer_size);
 
-/* context.c */
+/* context.c: tail, check, build and cost of INIT_CONTEXT_RESOURCE and UPDATE_CONTEXT_ALLOCATION */
 u64 pagoda_init_context_tail(const void *packet);
 int pagoda_init_context_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why);
@@ -229,7 +236,10 @@ struct pagoda_paging_cost
 pagoda_update_context_cost(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, u32 buffer_size);
 
-/* notify.c */
+/*
+ * notify.c: tail, check, build and cost of NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2 and
+ * NOTIFY_FENCE_RESIDENCY
+ */
 int pagoda_notify_residency_validate(const struct pagoda_paging_limits *limits,
 				     const struct pagoda_paging_op *op, const char **why);
 enum pagoda_build pagoda_notify_residency_build(const struct pagoda_paging_limits *limits,
@@ -250,7 +260,7 @@ struct pagoda_paging_cost
 pagoda_notify_fences_cost(const struct pagoda_paging_limits *limits,
 			  const struct pagoda_paging_op *op, u32 buffer_size);
 
-/* device_mmu.c */
+/* device_mmu.c: tail, check, build and cost of MAP_MMU and UNMAP_MMU */
 u64 pagoda_map_mmu_tail(const void *packet);
 int pagoda_map_mmu_validate(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_paging_op *op, const char **why);
@@ -271,7 +281,7 @@ struct pagoda_paging_cost
 pagoda_unmap_mmu_cost(const struct pagoda_paging_limits *limits,
 		      const struct pagoda_paging_op *op, u32 buffer_size);
 
-/* ends.c */
+/* ends.c: source and destination of each operation, for traces and the journal */
 struct pagoda_paging_ends pagoda_transfer_ends(const struct pagoda_paging_op *op);
 struct pagoda_paging_ends pagoda_fill_ends(const struct pagoda_paging_op *op);
 struct pagoda_paging_ends pagoda_discard_content_ends(const struct pagoda_paging_op *op);
@@ -291,7 +301,7 @@ struct pagoda_paging_ends pagoda_notify_fences_ends(const struct pagoda_paging_o
 struct pagoda_paging_ends pagoda_map_mmu_ends(const struct pagoda_paging_op *op);
 struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op *op);
 
-/* print.c */
+/* print.c: print a packet of physical memory */
 void pagoda_transfer_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_fill_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_discard_content_print(struct pagoda_paging_text *text, const void *packet);
@@ -301,14 +311,14 @@ void pagoda_access_physical_print(struct pagoda_paging_text *text, const void *p
 void pagoda_signal_fence_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_notify_alloc_print(struct pagoda_paging_text *text, const void *packet);
 
-/* print_tables.c */
+/* print_tables.c: print a packet of virtual addresses or page tables */
 void pagoda_virtual_transfer_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_virtual_fill_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_update_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_flush_tlb_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_copy_entries_print(struct pagoda_paging_text *text, const void *packet);
 
-/* print_state.c */
+/* print_state.c: print a packet of tiled surfaces, contexts, residency or the device's MMU */
 void pagoda_special_lock_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_init_context_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_update_context_print(struct pagoda_paging_text *text, const void *packet);

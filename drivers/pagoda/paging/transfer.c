@@ -57,7 +57,7 @@ static const struct pagoda_side *transfer_surface(const struct pagoda_paging_op 
 	return transfer->flags & VIRTIO_PAGODA_TRANSFER_SWIZZLE ? &transfer->dst : &transfer->src;
 }
 
-/* Returns the bytes of a packet in front of the packet's runs. */
+/* Returns how many bytes of a packet come before the runs of its page lists. */
 static u32 transfer_head(const struct pagoda_paging_op *op)
 {
 	if (op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER)
@@ -141,7 +141,11 @@ static bool sides_overlap(const struct pagoda_paging_op *op)
 	return src < dst + dst_size && dst < src + src_size;
 }
 
-/* A transfer of size zero (C35) encodes nothing; its addresses and page lists aren't checked. */
+/*
+ * &pagoda_paging_row.validate of TRANSFER and SPECIAL_LOCK_TRANSFER. Addresses and page lists of a
+ * transfer of size zero, which encodes nothing (C35), aren't checked. Returns 0, or a negative
+ * errno with the reason in *@why.
+ */
 int pagoda_transfer_validate(const struct pagoda_paging_limits *limits,
 			     const struct pagoda_paging_op *op, const char **why)
 {
@@ -325,8 +329,8 @@ static bool transfer_packet(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * If the operation has the flags START and END, only its first packet gets START, and only its
- * last packet gets END (C27).
+ * &pagoda_paging_row.build of TRANSFER and SPECIAL_LOCK_TRANSFER. If the operation has the flags
+ * START and END, only its first packet gets START, and only its last packet gets END (C27).
  */
 enum pagoda_build pagoda_transfer_build(const struct pagoda_paging_limits *limits,
 					const struct pagoda_paging_op *op,

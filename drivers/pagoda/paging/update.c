@@ -26,7 +26,7 @@
 #define PAGODA_PT_VALUE		VIRTIO_PAGODA_PT_ENTRY_BYTES
 #define PAGODA_PT_RUN		(2 * PAGODA_PT_HEAD / PAGODA_PT_VALUE + 2)
 #define PAGODA_PT_RUN_AT_END	(PAGODA_PT_HEAD / PAGODA_PT_VALUE + 2)
-/* Step between entries that aren't in a run; steps in runs are multiples of the page size. */
+/* In place of a step (bytes from an entry's address to that of the next): the two are in no run. */
 #define PAGODA_PT_NO_STEP	1ull
 
 u64 pagoda_update_tail(const void *packet)
@@ -105,8 +105,9 @@ static bool pt_is_run(const struct pagoda_op_update_page_table *update, u32 at)
 }
 
 /*
- * Returns whether a run of @length entries is worth a packet of its own. @at_start: no entries wait
- * to be encoded before the run; @at_end: the run ends the update.
+ * Returns whether a run of @length entries takes less room as a packet of its own than as values in
+ * the packets around it. @at_start: no entries wait to be encoded before the run; @at_end: the run
+ * ends the update.
  */
 static bool pt_run_pays(u32 length, bool at_start, bool at_end)
 {
@@ -206,7 +207,7 @@ static void pt_values_write(const struct pagoda_op_update_page_table *update, u3
 
 /*
  * Returns the flags of a packet. INITIAL is only in an update's first packet, NOTIFY_EVICTION only
- * in the last: the device notes each once.
+ * in the last, so that the device counts each once.
  */
 static u32 update_flags(const struct pagoda_op_update_page_table *update, u32 done,
 			const struct pagoda_pt_piece *piece)
@@ -281,8 +282,9 @@ static void update_store(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * In CPU_VIRTUAL mode @buf may be NULL: the CPU stores each entry once, by a single 64-bit store,
- * and the memory barrier behind the stores is up to the caller.
+ * &pagoda_paging_row.build of UPDATE_PAGE_TABLE. In CPU_VIRTUAL mode @buf may be NULL: the CPU
+ * stores each entry once, by a single 64-bit store, and the memory barrier behind the stores is up
+ * to the caller.
  */
 enum pagoda_build pagoda_update_build(const struct pagoda_paging_limits *limits,
 				      const struct pagoda_paging_op *op,

@@ -47,6 +47,7 @@ static int exec_engine_init(struct pagoda_engines *engines, u32 index)
 	engine->flight.owner = &engines->kref;
 	engine->flight.recover_wq = engines->recover_wq;
 	engine->flight.timeout_ms = engines->args.timeout_ms;
+	engine->flight.index = index;
 	return pagoda_flight_init(&engine->flight, engines->submit_wq,
 				  min_t(u32, transport->ops->depth(transport), PAGODA_EXEC_DEPTH));
 }
@@ -139,7 +140,10 @@ void pagoda_engines_stop(struct pagoda_engines *engines)
 	}
 	for (i = 0; i < engines->count; i++)
 		pagoda_flight_drain(&engines->engine[i].flight);
-	/* flight.work or the watchdog may still run after the last job was freed: wait for both. */
+	/*
+	 * The work item of recovery or the watchdog may still run after the last job was freed:
+	 * wait for both.
+	 */
 	for (i = 0; i < engines->count; i++) {
 		cancel_delayed_work_sync(&engines->engine[i].flight.watchdog);
 		flush_work(&engines->engine[i].flight.work);

@@ -72,10 +72,13 @@ struct pagoda_exec_report {
  *	pagoda_exec_context_ask() returned false. Called with a spinlock of the engine held: takes
  *	spinlocks only. Not called after pagoda_exec_context_ban()
  * @done: A job has ended, executed or not, and its fence is about to signal: what the job wrote to
- *	memory can be read already. Called in any context, interrupts off; takes spinlocks only. May
- *	be NULL
+ *	memory can be read already; or pagoda_engines_stored() was called while the engine had the
+ *	job. The second argument is the account of the job's context, or NULL. Called in any
+ *	context, interrupts off, maybe under a spinlock of the engine; takes spinlocks only. May be
+ *	NULL
  * @freed: A job whose &pagoda_exec_job.payer isn't NULL is about to be freed: its fence has
- *	signalled. May sleep; not in the dma_fence signalling path. May be NULL
+ *	signalled. May sleep, but not allocate with reclaim, because other jobs may be run only
+ *	after the return. May be NULL
  * @reset_adapter: An engine couldn't be reset: the owner calls pagoda_engines_hold(), resets the
  *	whole device, calls pagoda_engines_lost() and returns 0, or returns a negative errno if the
  *	device is gone. As soon as the engines may execute again, before the return or later, the
@@ -87,7 +90,7 @@ struct pagoda_exec_ops {
 	int (*image)(void *context_owner, u64 mark, struct virtio_pagoda_execute *execute);
 	void (*banned)(void *context_owner, const struct pagoda_exec_report *report);
 	void (*placed)(void *context_owner);
-	void (*done)(void *owner);
+	void (*done)(void *owner, const struct pagoda_exec_account *account);
 	void (*freed)(struct pagoda_exec_job *job);
 	int (*reset_adapter)(void *owner);
 };
@@ -115,11 +118,12 @@ struct pagoda_engines_args {
  * struct pagoda_exec_job - The part of a job that its submitter may use
  * @buffers: Command buffers, filled in by the caller between create and push
  * @nr_buffers: Number of command buffers
- * @mark: Set by the caller between create and push, passed to &pagoda_exec_ops.image
+ * @mark: Set by the caller between create and push, passed to &pagoda_exec_ops.image: tells whether
+ *	paging has lost content since
  * @payer: Quota that the job was charged to, for &pagoda_exec_ops.freed; set by the caller after
  *	arm. NULL = freed() isn't called
- * @fenced: The job counts as a fenced job in the quota, for &pagoda_exec_ops.freed; set by the
- *	caller after arm
+ * @fenced: The job counts as a fenced job in the quota, even if it had a place before arm; for
+ *	&pagoda_exec_ops.freed, set by the caller after arm
  * @fence: After arm: signals when the job is done; the job's reference, so callers take their own
  * @number: After arm: number of the job in its context, from 1
  */
@@ -166,6 +170,8 @@ void pagoda_engines_stats(struct pagoda_engines *engines, u32 engine,
 void pagoda_engines_print(struct pagoda_engines *engines, struct drm_printer *p);
 u64 pagoda_engines_busy_ns(struct pagoda_engines *engines);
 struct dma_fence *pagoda_engines_placed(struct pagoda_engines *engines);
+void pagoda_engines_stored(struct pagoda_engines *engines);
+bool pagoda_engines_have_place(struct pagoda_engines *engines, struct dma_fence *fence);
 
 struct pagoda_exec_account *pagoda_exec_account_create(void);
 void pagoda_exec_account_put(struct pagoda_exec_account *account);

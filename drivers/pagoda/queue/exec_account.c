@@ -59,7 +59,8 @@ void pagoda_exec_context_set_account(struct pagoda_exec_context *context,
 
 /*
  * Returns the first job in flight that isn't PAGODA_JOB_DONE and has a request number above @seqno,
- * or NULL. With @seqno 0 that is the first unfinished job that the device was given.
+ * or NULL. With @seqno 0 that is the first unfinished job that the device was given. Caller holds
+ * flight.lock.
  */
 struct pagoda_engine_job *pagoda_engine_stuck(struct pagoda_exec_engine *engine, u64 seqno)
 {
@@ -72,7 +73,10 @@ struct pagoda_engine_job *pagoda_engine_stuck(struct pagoda_exec_engine *engine,
 	return NULL;
 }
 
-/* Returns the nanoseconds since engine->busy_since; the device has a job of the engine. */
+/*
+ * Returns the nanoseconds of busy time that aren't charged to an account yet: those since
+ * engine->busy_since. The device has a job of the engine, and the caller holds flight.lock.
+ */
 u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->flight.lock);

@@ -44,6 +44,7 @@
  * @context: Context; a counted reference
  * @faulted: The device reported the fault @fault for the job
  * @placed: In &pagoda_exec_engine.places while the job has a place, else empty
+ * @unplaced: The job was armed without a place and has had none yet
  * @failures: Failures of the engine at this job, other than faults and timeouts
  * @fault: Coordinates of the fault
  * @turn: Fence that signals when the job, armed without a place, gets a place (exec_places.c);
@@ -51,7 +52,7 @@
  * @execute: Command for the device
  * @buffers: The command buffers, which follow @execute
  *
- * engine->flight.lock protects @faulted, @placed, @failures and @fault.
+ * engine->flight.lock protects @faulted, @placed, @unplaced, @failures and @fault.
  */
 struct pagoda_engine_job {
 	struct pagoda_job core;
@@ -59,6 +60,7 @@ struct pagoda_engine_job {
 	struct pagoda_exec_context *context;
 	bool faulted;
 	struct list_head placed;
+	bool unplaced;
 	u32 failures;
 	struct pagoda_fault fault;
 	struct dma_fence *turn;
@@ -175,6 +177,7 @@ struct pagoda_exec_account {
  * @grant: In &pagoda_exec_engine.grants while a place is kept for the context
  * @asked: The owner waits for a call of &pagoda_exec_ops.placed
  * @next: Armed job that waits for a place, or NULL
+ * @nr_unplaced: Number of armed jobs that have had no place yet: no job behind them gets one
  * @banned: Jobs of the context fail
  * @dead: The context is destroyed
  * @submitted: Number of the last job armed
@@ -200,6 +203,7 @@ struct pagoda_exec_context {
 	struct list_head grant;
 	bool asked;
 	struct pagoda_engine_job *next;
+	u32 nr_unplaced;
 	bool banned;
 	bool dead;
 	u64 submitted;
@@ -217,25 +221,26 @@ static inline struct pagoda_exec_engine *pagoda_engine_of(struct pagoda_flight *
 	return container_of(flight, struct pagoda_exec_engine, flight);
 }
 
-/* Defined in exec_context.c */
+/* exec_context.c: drop a reference to a context; report a context's failed job */
 void pagoda_exec_context_put(struct pagoda_exec_context *context);
 void pagoda_exec_context_tell(struct pagoda_exec_context *context,
 			      const struct pagoda_exec_report *report);
 
-/* Defined in exec_job.c */
+/* exec_job.c: jobs of engines, struct pagoda_engine_job: how they end and are freed */
 void pagoda_engine_free(struct pagoda_job *core);
 void pagoda_engine_ended(struct pagoda_job *core);
 
-/* Defined in exec_places.c */
+/* exec_places.c: places of an engine, the right of a job to hold memory */
 struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
 					    struct drm_sched_entity *entity);
 void pagoda_places_fini(struct pagoda_engine_job *job);
 void pagoda_places_work(struct work_struct *work);
 void pagoda_places_leave(struct pagoda_exec_context *context);
 void pagoda_places_add(struct pagoda_engine_job *job);
+void pagoda_places_pushed(struct pagoda_engine_job *job);
 void pagoda_places_remove(struct pagoda_engine_job *job);
 
-/* Defined in exec_send.c */
+/* exec_send.c: send jobs to an engine, and retire those that are done, failed or lost */
 struct dma_fence *pagoda_engine_run_job(struct drm_sched_job *sched_job);
 bool pagoda_engine_send(struct pagoda_exec_engine *engine);
 void pagoda_engine_end(struct pagoda_engine_job *job, int error);
@@ -244,12 +249,12 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			  const struct pagoda_fault *fault);
 void pagoda_engine_retired(struct pagoda_job *core);
 
-/* Defined in exec_account.c */
+/* exec_account.c: time that an engine spends on each job */
 struct pagoda_engine_job *pagoda_engine_stuck(struct pagoda_exec_engine *engine, u64 seqno);
 u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine);
 void pagoda_engine_charge(struct pagoda_flight *flight);
 
-/* Defined in exec_reset.c */
+/* exec_reset.c: recovery of an engine: its work item and its watchdog */
 void pagoda_engine_work(struct work_struct *work);
 void pagoda_engine_watchdog(struct work_struct *work);
 

@@ -24,7 +24,9 @@ void pagoda_engine_ended(struct pagoda_job *core)
 	const struct pagoda_exec_ops *ops = pagoda_engine_of(core->flight)->engines->args.ops;
 	unsigned long flags;
 
-	/* A job killed with its context may have its place still: it never retired. */
+	/*
+	 * A job that ended unexecuted, because its context was destroyed, may still have a place.
+	 */
 	spin_lock_irqsave(&core->flight->lock, flags);
 	pagoda_places_remove(job);
 	spin_unlock_irqrestore(&core->flight->lock, flags);
@@ -128,7 +130,7 @@ void pagoda_exec_job_arm(struct pagoda_exec_job *job)
 	struct pagoda_engine_job *engine_job = pagoda_engine_job_of(job);
 
 	job->number = pagoda_job_arm(&engine_job->core, &engine_job->context->submitted);
-	/* Pairs with places_collect(). */
+	/* Release: the acquires in exec_places.c that see the fence see an armed job. */
 	smp_store_release(&job->fence, &engine_job->core.sched.s_fence->finished);
 }
 
@@ -151,6 +153,7 @@ void pagoda_exec_job_push(struct pagoda_exec_job *job)
 	spin_lock_irqsave(&context->engine->flight.lock, flags);
 	last = context->last_fence;
 	context->last_fence = dma_fence_get(job->fence);
+	pagoda_places_pushed(engine_job);
 	spin_unlock_irqrestore(&context->engine->flight.lock, flags);
 	dma_fence_put(last);
 	drm_sched_entity_push_job(&engine_job->core.sched);

@@ -19,19 +19,22 @@
  * later takes a place that is free, or asks again. No preparation keeps an engine idle for longer
  * than PLACES_PATIENCE.
  *
- * A fenced job (pagoda_exec_job_wait_place()) is armed without a place. When all its other
- * dependencies have signalled, the scheduler asks for a place on behalf of the job's context, in
- * pagoda_engine_prepare_job(), and waits for the job's turn fence.
+ * A fenced job that can't have a place at once is armed without one (pagoda_exec_job_wait_place()).
+ * When all its other dependencies have signalled, the scheduler asks for a place on behalf of the
+ * job's context, in pagoda_engine_prepare_job(), and waits for the job's turn fence. Until then no
+ * later job of the context gets a place, in which it would only wait for the fenced job: whatever
+ * has a place waits for nothing but paging and the job that runs.
  */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include "core/compat.h"
+#include "core/trace.h"
 #include "exec_internal.h"
 
 /* Most jiffies that a place is kept for a context that prepares a job, once other contexts ask. */
 #define PLACES_PATIENCE	2
-/* Nanoseconds of an engine's time for which an account keeps its position among the accounts. */
+/* Nanoseconds of an engine's time that an account gets before accounts behind it have a turn. */
 #define PLACES_SLICE	(5 * NSEC_PER_MSEC)
 
 static bool places_free(const struct pagoda_exec_engine *engine)
@@ -67,16 +70,22 @@ static bool asking_less(struct rb_node *a, const struct rb_node *b)
 struct turn_fence {
 	struct dma_fence base;
 	spinlock_t lock; /* of base, for dma_fence_init() */
+	const char *name; /* of the engine */
 };
 
-static const char *turn_fence_name(struct dma_fence *fence)
+static const char *turn_fence_driver_name(struct dma_fence *fence)
 {
 	return "pagoda-turn";
 }
 
+static const char *turn_fence_timeline_name(struct dma_fence *fence)
+{
+	return container_of(fence, struct turn_fence, base)->name;
+}
+
 static const struct dma_fence_ops turn_fence_ops = {
-	.get_driver_name = turn_fence_name,
-	.get_timeline_name = turn_fence_name,
+	.get_driver_name = turn_fence_driver_name,
+	.get_timeline_name = turn_fence_timeline_name,
 };
 
 static void turn_come(struct pagoda_engine_job *job)
@@ -104,7 +113,10 @@ static bool slice_is_of(const struct pagoda_exec_engine *engine,
 	       engine->slice_end - account->turn[engine->index] - 1 < PLACES_SLICE;
 }
 
-/* Puts a context into engine->asking; an account that was idle is raised to the others' turn. */
+/*
+ * Puts a context among those that ask for a place, engine->asking. If the context's account was
+ * idle, its turn is raised to that of the others, so that idle time isn't saved up.
+ */
 static void asking_enter(struct pagoda_exec_context *context)
 {
 	struct pagoda_exec_engine *engine = context->engine;
@@ -122,7 +134,10 @@ static void asking_enter(struct pagoda_exec_context *context)
 	rb_add_cached(&context->asking, &engine->asking, asking_less);
 }
 
-/* Begins a slice for the context's account, if any, unless the context asked within a slice. */
+/*
+ * A context gets a place: begins a slice of time in which its account, if any, keeps its position
+ * in the order, unless the context asked within such a slice.
+ */
 static void slice_begin(struct pagoda_exec_context *context)
 {
 	struct pagoda_exec_engine *engine = context->engine;
@@ -133,6 +148,26 @@ static void slice_begin(struct pagoda_exec_context *context)
 	engine->slice = context->account;
 	engine->slice_turn = context->turn;
 	engine->slice_end = context->account->turn[engine->index] + PLACES_SLICE;
+}
+
+/* Has a context wait for a place, unless an armed job of the context has to get one before. */
+static void asking_begin(struct pagoda_exec_context *context)
+{
+	if (!context->nr_unplaced)
+		asking_enter(context);
+}
+
+/* Notes that a job that was armed without a place has one now, or needs none any more. */
+static void job_has_place(struct pagoda_engine_job *job)
+{
+	struct pagoda_exec_context *context = job->context;
+
+	if (!job->unplaced)
+		return;
+	job->unplaced = false;
+	context->nr_unplaced--;
+	if (context->asked)
+		asking_begin(context);
 }
 
 static void grant_end(struct pagoda_exec_context *context)
@@ -151,7 +186,11 @@ static void grant_begin(struct pagoda_exec_context *context)
 	engine->nr_granted++;
 }
 
-/* Gives free places to the first contexts that ask; while more ask, unused grants will be ended. */
+/*
+ * Gives the free places of an engine to the first contexts that ask: to an armed job that waits for
+ * a place, or else keeps the place for the job that the context prepares next. If more contexts
+ * ask, queues the work item that ends unused grants.
+ */
 static void places_grant(struct pagoda_exec_engine *engine)
 {
 	const struct pagoda_exec_ops *ops = engine->engines->args.ops;
@@ -165,8 +204,6 @@ static void places_grant(struct pagoda_exec_engine *engine)
 		if (context->next) {
 			pagoda_places_add(context->next);
 			turn_come(context->next);
-			if (context->asked)
-				asking_enter(context);
 			continue;
 		}
 		context->asked = false;
@@ -177,7 +214,10 @@ static void places_grant(struct pagoda_exec_engine *engine)
 		queue_delayed_work(system_dfl_wq, &engine->grants_end, PLACES_PATIENCE);
 }
 
-/* Work item: ends all unused grants, however new, and gives the places to contexts that ask. */
+/*
+ * Work item: ends all grants that haven't been used, however new, and keeps their places for the
+ * contexts that ask next.
+ */
 void pagoda_places_work(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(to_delayed_work(work),
@@ -193,7 +233,8 @@ void pagoda_places_work(struct work_struct *work)
 
 /*
  * Takes a banned or destroyed context out of engine->asking and engine->grants: ops->placed isn't
- * called for the context any more, and its job that waits for a place may run, to fail.
+ * called for the context any more, and its job that waits for a place may run, to fail. Caller
+ * holds flight.lock.
  */
 void pagoda_places_leave(struct pagoda_exec_context *context)
 {
@@ -206,7 +247,10 @@ void pagoda_places_leave(struct pagoda_exec_context *context)
 	places_grant(context->engine);
 }
 
-/* Gives a job a place, unless the job has one; doesn't check whether a place is free. */
+/*
+ * Gives a job a place of its engine, unless the job has one. Doesn't check whether a place is free.
+ * Caller holds flight.lock.
+ */
 void pagoda_places_add(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
@@ -216,9 +260,13 @@ void pagoda_places_add(struct pagoda_engine_job *job)
 		return;
 	list_add_tail(&job->placed, &engine->places);
 	engine->placed++;
+	job_has_place(job);
 }
 
-/* Frees the place of a job that is done or killed; if the job waits for one, ends the wait. */
+/*
+ * Frees the place of a job that has ended, executed or not; if the job still waits for a place,
+ * ends the wait. Caller holds flight.lock.
+ */
 void pagoda_places_remove(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
@@ -226,10 +274,11 @@ void pagoda_places_remove(struct pagoda_engine_job *job)
 	lockdep_assert_held(&engine->flight.lock);
 	if (job->context->next == job)
 		turn_come(job);
-	if (list_empty(&job->placed))
-		return;
-	list_del_init(&job->placed);
-	engine->placed--;
+	job_has_place(job);
+	if (!list_empty(&job->placed)) {
+		list_del_init(&job->placed);
+		engine->placed--;
+	}
 	places_grant(engine);
 }
 
@@ -252,12 +301,12 @@ bool pagoda_exec_context_ask(struct pagoda_exec_context *context)
 
 	spin_lock_irqsave(&engine->flight.lock, flags);
 	if (list_empty(&context->grant) && !context->banned && !context->dead) {
-		may = places_at_once(engine);
+		may = !context->nr_unplaced && places_at_once(engine);
 		context->asked = !may;
 		if (may)
 			grant_begin(context);
 		else
-			asking_enter(context);
+			asking_begin(context);
 		places_grant(engine);
 	}
 	spin_unlock_irqrestore(&engine->flight.lock, flags);
@@ -289,8 +338,9 @@ void pagoda_exec_context_pass(struct pagoda_exec_context *context)
  * @job: Not armed
  *
  * Context: any.
- * Return: True if the job may be armed; false if the place that was kept went to another context:
- * the caller calls pagoda_exec_context_ask() again.
+ * Return: True if the job may be armed; false if the place that was kept went to another context,
+ * or if an armed job of the context has had no place yet: the caller calls
+ * pagoda_exec_context_ask() again.
  */
 bool pagoda_exec_job_place(struct pagoda_exec_job *job)
 {
@@ -301,14 +351,18 @@ bool pagoda_exec_job_place(struct pagoda_exec_job *job)
 
 	spin_lock_irqsave(&context->engine->flight.lock, flags);
 	grant_end(context);
-	may = context->banned || context->dead || places_free(context->engine);
+	may = context->banned || context->dead ||
+	      (!context->nr_unplaced && places_free(context->engine));
 	if (may)
 		pagoda_places_add(engine_job);
 	spin_unlock_irqrestore(&context->engine->flight.lock, flags);
 	return may;
 }
 
-/* Returns true if the job needs no place, because the job will not be sent to the device. */
+/*
+ * Returns true if a job needs no place of the engine, because it will end without being sent to the
+ * device.
+ */
 static bool places_are_moot(const struct pagoda_engine_job *job)
 {
 	const struct pagoda_exec_context *context = job->context;
@@ -347,8 +401,11 @@ struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
 }
 
 /**
- * pagoda_exec_job_wait_place() - Let a job be armed without a place, and wait for a place then
- * @job: Not armed
+ * pagoda_exec_job_wait_place() - Have a fenced job armed before its engine has a place for it
+ * @job: Not armed, without a place
+ *
+ * Doesn't wait. When all other dependencies of the armed job have signalled, the scheduler waits
+ * until the job is one of the %PAGODA_EXEC_PLACES jobs of the engine that may hold memory.
  *
  * Context: may sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -360,9 +417,58 @@ int pagoda_exec_job_wait_place(struct pagoda_exec_job *job)
 	if (!turn)
 		return -ENOMEM;
 	spin_lock_init(&turn->lock);
+	turn->name = pagoda_engine_job_of(job)->context->engine->flight.sched->name;
 	dma_fence_init(&turn->base, &turn_fence_ops, &turn->lock, dma_fence_context_alloc(1), 1);
 	pagoda_engine_job_of(job)->turn = &turn->base;
 	return 0;
+}
+
+/* Notes that a job is about to be pushed; without a place, jobs behind it get no place, either. */
+void pagoda_places_pushed(struct pagoda_engine_job *job)
+{
+	lockdep_assert_held(&job->context->engine->flight.lock);
+	job->unplaced = job->turn && list_empty(&job->placed);
+	job->context->nr_unplaced += job->unplaced;
+}
+
+static bool places_have(struct pagoda_exec_engine *engine, const struct dma_fence *fence)
+{
+	struct pagoda_engine_job *job;
+	bool found = false;
+
+	/* A job loses its place under signal_lock, which is held until its fence has signalled. */
+	spin_lock_irq(&engine->flight.signal_lock);
+	spin_lock(&engine->flight.lock);
+	list_for_each_entry(job, &engine->places, placed) {
+		/* Pairs with pagoda_exec_job_arm(). */
+		found = smp_load_acquire(&job->base.fence) == fence;
+		if (found)
+			break;
+	}
+	spin_unlock(&engine->flight.lock);
+	spin_unlock_irq(&engine->flight.signal_lock);
+	return found;
+}
+
+/**
+ * pagoda_engines_have_place() - Check whether the job that a fence belongs to has a place
+ * @engines: The engines
+ * @fence: Any fence
+ *
+ * A job that has a place waits for paging, and for the job that runs. Any other fence may depend on
+ * what a client does.
+ *
+ * Context: Process context, interrupts on.
+ * Return: True if the fence has signalled, or if its job has a place of an engine.
+ */
+bool pagoda_engines_have_place(struct pagoda_engines *engines, struct dma_fence *fence)
+{
+	u32 i;
+
+	for (i = 0; i < engines->count; i++)
+		if (places_have(&engines->engine[i], fence))
+			return true;
+	return dma_fence_is_signaled(fence);
 }
 
 /* Fills in the fences, with references, of the armed jobs that have a place; at most @room. */
@@ -373,11 +479,16 @@ static u32 places_collect(struct pagoda_exec_engine *engine, struct dma_fence **
 
 	spin_lock_irq(&engine->flight.lock);
 	list_for_each_entry(job, &engine->places, placed) {
-		/* Not armed yet without a fence; pairs with pagoda_exec_job_arm(). */
+		/*
+		 * Acquire: pairs with pagoda_exec_job_arm(). A job without a fence isn't armed yet.
+		 */
 		struct dma_fence *fence = smp_load_acquire(&job->base.fence);
 
-		if (fence && count < room)
-			fences[count++] = dma_fence_get(fence);
+		if (!fence || count == room)
+			continue;
+		trace_pagoda_wait(dev_name(engine->engines->args.dev), job->context->id,
+				  job->base.number, 0);
+		fences[count++] = dma_fence_get(fence);
 	}
 	spin_unlock_irq(&engine->flight.lock);
 	return count;
@@ -387,7 +498,8 @@ static u32 places_collect(struct pagoda_exec_engine *engine, struct dma_fence **
  * pagoda_engines_placed() - Get a fence behind the jobs that have a place of an engine now
  * @engines: The engines
  *
- * The fence signals when all these jobs have ended, whatever is prepared or queued later.
+ * The fence signals when all these jobs have ended, whatever is prepared or queued later. The
+ * caller is about to wait for the jobs, which is traced (pagoda_wait).
  *
  * Context: May sleep and allocate.
  * Return: The fence, a reference; NULL if no job has a place, or without memory.
@@ -412,7 +524,10 @@ struct dma_fence *pagoda_engines_placed(struct pagoda_engines *engines)
 	return NULL;
 }
 
-/* Signals and puts job->turn; there is no other reference to the job. */
+/*
+ * Signals job->turn, the fence that a place is waited for with, and drops its reference, when the
+ * job is freed.
+ */
 void pagoda_places_fini(struct pagoda_engine_job *job)
 {
 	if (!job->turn)

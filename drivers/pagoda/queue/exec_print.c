@@ -2,6 +2,7 @@
 /* Counters, state and jobs in flight of engines, for debugfs. */
 #include <drm/drm_print.h>
 
+#include "core/info.h"
 #include "exec_internal.h"
 
 static void exec_stats(struct pagoda_exec_engine *engine, struct pagoda_engine_stats *stats)
@@ -47,10 +48,10 @@ static void exec_print(struct pagoda_exec_engine *engine, struct drm_printer *p)
 
 	lockdep_assert_held(&engine->flight.lock);
 	exec_stats(engine, &stats);
-	drm_printf(p, "engine %u:%s%s%s%s%s%s\n", engine->index, engine->held ? " held" : "",
-		   engine->refusing ? " refusing" : "", engine->paused ? " paused" : "",
-		   engine->broken ? " broken" : "", engine->stopped ? " stopped" : "",
-		   engine->gone ? " gone" : "");
+	drm_printf(p, PAGODA_ENGINE_NAME ":%s%s%s%s%s%s\n", engine->index,
+		   engine->held ? " held" : "", engine->refusing ? " refusing" : "",
+		   engine->paused ? " paused" : "", engine->broken ? " broken" : "",
+		   engine->stopped ? " stopped" : "", engine->gone ? " gone" : "");
 	drm_printf(p, "\trequests: sent %llu, executed %llu; jobs taken %llu\n",
 		   engine->flight.sent_seqno, engine->flight.acked_seqno, engine->flight.taken);
 	drm_printf(p, "\tjobs: %llu, faults: %llu, timeouts: %llu, resets: %llu\n",

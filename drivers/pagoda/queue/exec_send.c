@@ -15,7 +15,10 @@ static const char *engine_dev(struct pagoda_exec_engine *engine)
 	return dev_name(engine->engines->args.dev);
 }
 
-/* Marks a job as done, executed or given up; its fence signals once all jobs before it are done. */
+/*
+ * Sets a job's state to done, with the error, or 0, that its fence gets. The fence signals once all
+ * jobs before it are done. Caller holds flight.lock.
+ */
 void pagoda_engine_end(struct pagoda_engine_job *job, int error)
 {
 	lockdep_assert_held(&job->context->engine->flight.lock);
@@ -23,7 +26,10 @@ void pagoda_engine_end(struct pagoda_engine_job *job, int error)
 	job->core.state = PAGODA_JOB_DONE;
 }
 
-/* Returns whether the engine has to be reset, since the device answered a job with @outcome. */
+/*
+ * &pagoda_flight_ops.failed: stores the fault that the device answered a job with. Returns whether
+ * the engine has to be reset: not if a reset that is under way made the device give the job back.
+ */
 bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			  const struct pagoda_fault *fault)
 {
@@ -37,7 +43,10 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 	return true;
 }
 
-/* Notes the context's progress, and calls &pagoda_exec_ops.done, before the job's fence signals. */
+/*
+ * &pagoda_flight_ops.retired: the job is the last finished one of its context. Calls
+ * &pagoda_exec_ops.done, before the job's fence signals.
+ */
 void pagoda_engine_retired(struct pagoda_job *core)
 {
 	struct pagoda_engine_job *job = container_of(core, struct pagoda_engine_job, core);
@@ -52,7 +61,36 @@ void pagoda_engine_retired(struct pagoda_job *core)
 				  job->base.number, core->error);
 	/* The fence signals later: a waiter on the fence may then destroy the owner. */
 	if (args->ops->done)
-		args->ops->done(args->owner);
+		args->ops->done(args->owner, job->context->account);
+}
+
+static void engine_stored(struct pagoda_exec_engine *engine)
+{
+	const struct pagoda_engines_args *args = &engine->engines->args;
+	struct pagoda_engine_job *job;
+	unsigned long flags;
+
+	spin_lock_irqsave(&engine->flight.lock, flags);
+	list_for_each_entry(job, &engine->flight.inflight, core.node)
+		args->ops->done(args->owner, job->context->account);
+	spin_unlock_irqrestore(&engine->flight.lock, flags);
+}
+
+/**
+ * pagoda_engines_stored() - Handle the device's report that a job has stored a value
+ * @engines: Engines
+ *
+ * Calls &pagoda_exec_ops.done for the few jobs that engines have. If the job that stored the value
+ * has ended since, the call for that job was made then.
+ *
+ * Context: any.
+ */
+void pagoda_engines_stored(struct pagoda_engines *engines)
+{
+	u32 i;
+
+	for (i = 0; engines->args.ops->done && i < engines->count; i++)
+		engine_stored(&engines->engine[i]);
 }
 
 /* Sends a job with the next request number, even if the job was sent before (C187). */
@@ -152,7 +190,10 @@ void pagoda_engine_tell_lost(struct pagoda_engine_job *job)
 		pagoda_exec_context_tell(job->context, &report);
 }
 
-/* Has the owner set where the context's save area is, which stays there until the job is done. */
+/*
+ * Has the owner write the address of the context's save area into the job's request; the save area
+ * stays there until the job is done. If the owner returns an error, the job ends with that error.
+ */
 static void job_load(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_context *context = job->context;

@@ -12,15 +12,17 @@
 #include "flight.h"
 
 /*
- * Fence of the device's work, which the scheduler's fence holds as its parent as long as the
+ * Fence of the device's work on a job; the scheduler's fence holds it as its parent as long as the
  * scheduler's fence exists. User space may keep the scheduler's fence when this module is gone: a
  * signalled fence of the device's work uses nothing of this module. Its memory is freed by
  * dma_fence_free(), for which @base is first; for its operations see pagoda_fence_detach_ops().
  * @lock protects this fence alone, so the scheduler may use the fence with any other lock held.
+ * @name is the name of the scheduler, which stays valid as long as the kernel may ask for it.
  */
 struct hw_fence {
 	struct dma_fence base;
 	spinlock_t lock; /* of base, for dma_fence_init() */
+	const char *name;
 };
 
 static const char *hw_fence_driver_name(struct dma_fence *fence)
@@ -30,7 +32,7 @@ static const char *hw_fence_driver_name(struct dma_fence *fence)
 
 static const char *hw_fence_timeline_name(struct dma_fence *fence)
 {
-	return "pagoda-device";
+	return container_of(fence, struct hw_fence, base)->name;
 }
 
 static const struct dma_fence_ops hw_fence_ops = {
@@ -62,7 +64,7 @@ static void hw_fence_free(struct dma_fence *fence)
 static struct lock_class_key flight_keys[PAGODA_TIMELINE_COUNT][2];
 
 /*
- * Initializes @flight, in which the caller has set the members from @ops to @timeout_ms, and zeroed
+ * Initializes @flight, in which the caller has set the members from @ops to @index, and zeroed
  * all others. @depth is the most jobs in flight at once. Returns 0 or a negative errno.
  */
 int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth)
@@ -86,7 +88,7 @@ int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *su
 	lockdep_set_class(&flight->lock, &flight_keys[flight->ops->timeline][1]);
 	INIT_LIST_HEAD(&flight->inflight);
 	init_waitqueue_head(&flight->drained);
-	flight->sched = pagoda_scheduler_create(flight->ops->timeline, &args);
+	flight->sched = pagoda_scheduler_create(flight->ops->timeline, flight->index, &args);
 	return PTR_ERR_OR_ZERO(flight->sched);
 }
 
@@ -171,7 +173,10 @@ static void job_returned(struct pagoda_job *job, enum pagoda_job_state state)
 	job->state = state;
 }
 
-/* Makes all sent jobs waiting jobs; answers to their requests will be ignored from now on. */
+/*
+ * Makes all jobs that were sent jobs that wait to be sent. Answers of the device to their requests
+ * are ignored from now on. Caller holds &pagoda_flight.lock.
+ */
 void pagoda_flight_take_back(struct pagoda_flight *flight)
 {
 	struct pagoda_job *job;
@@ -196,7 +201,7 @@ void pagoda_flight_watch(struct pagoda_flight *flight)
 
 /*
  * Returns true if the device made no progress for the whole timeout. Else arms the watchdog for the
- * rest of the timeout, and returns false.
+ * rest of the timeout, and returns false. Caller holds &pagoda_flight.lock.
  */
 bool pagoda_flight_overdue(struct pagoda_flight *flight)
 {
@@ -220,7 +225,7 @@ static bool flight_is_drained(struct pagoda_flight *flight)
 	return drained;
 }
 
-/* Waits until the scheduler side has freed all armed jobs. */
+/* Waits until the scheduler has called free_job for all armed jobs. */
 void pagoda_flight_drain(struct pagoda_flight *flight)
 {
 	wait_event(flight->drained, flight_is_drained(flight));
@@ -321,20 +326,26 @@ u64 pagoda_job_arm(struct pagoda_job *job, u64 *last)
 	return number;
 }
 
-/* Appends the job to the jobs in flight. Returns job->hw with a reference for the scheduler. */
+/*
+ * Appends the job to the jobs in flight. Returns job->hw with a reference for the scheduler. Caller
+ * holds &pagoda_flight.lock.
+ */
 struct dma_fence *pagoda_job_take(struct pagoda_job *job)
 {
+	struct hw_fence *fence = container_of(job->hw, struct hw_fence, base);
 	struct pagoda_flight *flight = job->flight;
 
 	lockdep_assert_held(&flight->lock);
-	dma_fence_init(job->hw, flight->hw_ops,
-		       &container_of(job->hw, struct hw_fence, base)->lock,
-		       flight->hw_context, ++flight->taken);
+	fence->name = flight->sched->name;
+	dma_fence_init(job->hw, flight->hw_ops, &fence->lock, flight->hw_context, ++flight->taken);
 	list_add_tail(&job->node, &flight->inflight);
 	return dma_fence_get(job->hw);
 }
 
-/* Notes the device's answer, unless the job was taken back. Returns whether to run recovery. */
+/*
+ * Sets the state of a job that the device answered with @outcome, unless the job was taken back
+ * before. Returns whether to run recovery. Caller holds flight.lock.
+ */
 static bool job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
 		       const struct pagoda_fault *fault)
 {
@@ -357,7 +368,10 @@ static bool job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
 	return true;
 }
 
-/* The transport calls this once per submitted request, in interrupts, polls or resets. */
+/*
+ * &pagoda_request.complete: the transport calls this function once for each request, from an
+ * interrupt, a poll or a reset.
+ */
 static void job_complete(struct pagoda_request *request, enum pagoda_outcome outcome,
 			 const struct pagoda_fault *fault)
 {
@@ -370,7 +384,10 @@ static void job_complete(struct pagoda_request *request, enum pagoda_outcome out
 	spin_lock_irqsave(&flight->lock, flags);
 	reset = job_answer(job, outcome, fault);
 	spin_unlock_irqrestore(&flight->lock, flags);
-	/* Put before the fence signals: pagoda_queue_ended() looks for this reference. */
+	/*
+	 * Drop the reference before the fence signals: pagoda_queue_ended() looks whether it is
+	 * dropped.
+	 */
 	pagoda_job_put(job);
 	pagoda_flight_retire(flight);
 	if (reset)
@@ -379,7 +396,10 @@ static void job_complete(struct pagoda_request *request, enum pagoda_outcome out
 	kref_put(flight->owner, flight->ops->release);
 }
 
-/* Submits job->request, filled by the caller but for complete. Returns 0 or a negative errno. */
+/*
+ * Submits job->request, filled by the caller but for complete. Caller holds &pagoda_flight.lock.
+ * Returns 0 or a negative errno.
+ */
 int pagoda_job_send(struct pagoda_job *job)
 {
 	struct pagoda_flight *flight = job->flight;
@@ -407,7 +427,10 @@ void pagoda_job_put(struct pagoda_job *job)
 		job->flight->ops->free(job);
 }
 
-/* Undoes pagoda_job_init(). job->hw is NULL already if the job was run and its fence signalled. */
+/*
+ * Undoes pagoda_job_init(). The fence of the device's work, job->hw, is NULL already if the job was
+ * run and its fence has signalled.
+ */
 void pagoda_job_fini(struct pagoda_job *job)
 {
 	drm_sched_job_cleanup(&job->sched);

@@ -42,7 +42,7 @@ struct pagoda_sched_args;
 
 /*
  * Kinds of timelines: PAGODA_TIMELINE_PAGING is the kind of the paging queue's timeline,
- * PAGODA_TIMELINE_EXEC that of the timelines of all engines. scheduler.c names each kind.
+ * PAGODA_TIMELINE_EXEC that of the timelines of all engines. scheduler.c names the timelines.
  */
 enum pagoda_timeline {
 	PAGODA_TIMELINE_PAGING,
@@ -134,6 +134,7 @@ struct pagoda_flight_ops {
  * @owner: References to the embedding struct; one per request that the transport owns
  * @recover_wq: Ordered work queue that runs @work and @watchdog
  * @timeout_ms: Milliseconds without progress after which the watchdog acts
+ * @index: Index of the engine; the paging queue has none
  * @sched: The scheduler, from pagoda_scheduler_create()
  * @work: Recovers the device's queue
  * @watchdog: Checks whether the device still makes progress
@@ -162,6 +163,7 @@ struct pagoda_flight {
 	struct kref *owner;
 	struct workqueue_struct *recover_wq;
 	u32 timeout_ms;
+	u32 index;
 	struct drm_gpu_scheduler *sched;
 	struct work_struct work;
 	struct delayed_work watchdog;
@@ -184,7 +186,7 @@ struct pagoda_flight {
 	wait_queue_head_t drained;
 };
 
-/* Defined in flight.c */
+/* flight.c: jobs in flight of a paging queue or an engine: retire, take back, watch, drain */
 int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth);
 void pagoda_flight_fini(struct pagoda_flight *flight);
 void pagoda_flight_free_job(struct drm_sched_job *sched_job);
@@ -211,7 +213,7 @@ void pagoda_job_fini(struct pagoda_job *job);
 const char *pagoda_job_state_name(const struct pagoda_job *job);
 
 /* Defined in scheduler.c */
-struct drm_gpu_scheduler *pagoda_scheduler_create(enum pagoda_timeline timeline,
+struct drm_gpu_scheduler *pagoda_scheduler_create(enum pagoda_timeline timeline, u32 index,
 						  const struct pagoda_sched_args *args);
 void pagoda_scheduler_destroy(struct drm_gpu_scheduler *sched);
 

@@ -19,8 +19,12 @@
 #include "flight.h"
 #include "queue.h"
 
-/* Most free jobs kept for reuse: as many as are needed to map a GiB of scattered pages. */
-#define PAGODA_QUEUE_POOL	48
+/* Most bytes of free jobs kept for reuse: as much as is needed to map a GiB of scattered pages. */
+#define PAGODA_QUEUE_POOL	(48 * 100u << 10)
+/* Most sizes of jobs: pieces of a page, two, four, eight and sixteen pages, and the largest. */
+#define PAGODA_QUEUE_CLASSES	6
+/* Number of small submissions that are set aside for work that can't fail. */
+#define PAGODA_QUEUE_ASIDE	8
 /* Most jobs in flight if the CPU executes all jobs: no ring of the device limits their number. */
 #define PAGODA_QUEUE_CPU_DEPTH	64
 
@@ -40,6 +44,9 @@ enum pagoda_queue_mode {
  * struct pagoda_paging_job - A submission with all memory it will ever need
  * @core: Part in common with the engines' jobs; first, for its alignment
  * @base: Part that the owner sees
+ * @class: Size of the piece of memory: index into &pagoda_queue.pool; constant
+ * @bytes: Bytes of the piece of memory, at whose end the job is; constant
+ * @aside: One of the submissions that are set aside; constant
  * @start: Offset of the first byte of the buffer that isn't executed yet
  * @refused: Pushed after pagoda_queue_stop(); set before the scheduler sees the job
  * @rescue: The device failed too often: the CPU executes the rest
@@ -53,6 +60,9 @@ enum pagoda_queue_mode {
 struct pagoda_paging_job {
 	struct pagoda_job core;
 	struct pagoda_submission base;
+	u32 class;
+	u32 bytes;
+	bool aside;
 	u32 start;
 	bool refused;
 	bool rescue;
@@ -67,15 +77,19 @@ struct pagoda_paging_job {
  * @kref: References: the owner's, and one per request that the transport owns
  * @args: Arguments of pagoda_queue_create()
  * @flight: Jobs in flight, in the order of their numbers; flight.lock protects all members from
- *	@pool on
+ *	@pool on, but @returned
  * @entity: The only entity of the scheduler
  * @submit_wq: Ordered work queue of the scheduler, which runs and frees jobs
  * @recover_wq: Ordered work queue of the work item and the watchdog of @flight
  * @retired_ns: CLOCK_MONOTONIC when jobs were last found to be finished; protected by
  *	flight.signal_lock
- * @pool: Free jobs
+ * @classes: Number of sizes of jobs; constant
+ * @pool: Free jobs, by size
+ * @aside: Free jobs among those that are set aside
+ * @returned: Wait queue, woken when a job gets into @aside
  * @history: Finished jobs, oldest first
- * @pooled: Jobs in @pool
+ * @pooled: Bytes of the jobs in @pool
+ * @busy: Bytes of the jobs that the scheduler side has, from arm to free_job
  * @remembered: Jobs in @history
  * @mode: Executor of jobs
  * @held: Nothing is sent, because the device is being reset or polled
@@ -103,10 +117,14 @@ struct pagoda_queue {
 	struct workqueue_struct *submit_wq;
 	struct workqueue_struct *recover_wq;
 	u64 retired_ns;
+	u32 classes;
 
-	struct list_head pool;
+	struct list_head pool[PAGODA_QUEUE_CLASSES];
+	struct list_head aside;
+	wait_queue_head_t returned;
 	struct list_head history;
 	u32 pooled;
+	u64 busy;
 	u32 remembered;
 	enum pagoda_queue_mode mode;
 	bool held;
@@ -152,11 +170,13 @@ static inline bool pagoda_queue_dooms(const struct pagoda_paging_job *job)
 }
 
 /* Defined in submission.c */
+bool pagoda_queue_set_classes(struct pagoda_queue *queue);
+int pagoda_queue_set_aside(struct pagoda_queue *queue);
 void pagoda_queue_ended(struct pagoda_job *core);
 void pagoda_queue_free(struct pagoda_paging_job *job);
 void pagoda_queue_reuse(struct pagoda_job *core);
 
-/* Defined in send.c */
+/* send.c: send paging buffers to the device, and retire those that are executed or failed */
 struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job);
 bool pagoda_queue_send(struct pagoda_queue *queue);
 bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
@@ -164,7 +184,7 @@ bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 void pagoda_queue_finished(struct pagoda_flight *flight, u32 count);
 void pagoda_queue_retired(struct pagoda_job *core);
 
-/* Defined in recovery.c */
+/* recovery.c: recovery from paging buffers that the device refuses, loses or doesn't finish */
 u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling);
 void pagoda_queue_resume(struct pagoda_queue *queue);
 void pagoda_queue_run_cpu(struct pagoda_queue *queue);

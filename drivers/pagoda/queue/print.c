@@ -32,6 +32,24 @@ void pagoda_queue_stats(struct pagoda_queue *queue, struct pagoda_queue_stats *s
 }
 
 /**
+ * pagoda_queue_busy_bytes() - Get the memory of submissions in flight
+ * @queue: The queue
+ *
+ * Context: any.
+ * Return: Bytes of all submissions that are armed and not finished, without their fences.
+ */
+u64 pagoda_queue_busy_bytes(struct pagoda_queue *queue)
+{
+	unsigned long flags;
+	u64 bytes;
+
+	spin_lock_irqsave(&queue->flight.lock, flags);
+	bytes = queue->busy;
+	spin_unlock_irqrestore(&queue->flight.lock, flags);
+	return bytes;
+}
+
+/**
  * pagoda_queue_print() - Print state, counters and jobs in flight
  * @queue: The queue
  * @p: Printer; must not sleep
@@ -55,7 +73,8 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 	drm_printf(p, "resets: %llu, replayed: %llu, rescued: %llu, lost: %llu, polled: %llu\n",
 		   stats.resets, stats.replayed, stats.rescued, stats.lost, stats.polled);
 	drm_printf(p, "given up because the device was reset: %llu\n", stats.given_up);
-	drm_printf(p, "pool: %u\n", queue->pooled);
+	drm_printf(p, "memory: %llu bytes in flight, %u in the pool, %zu of %u pieces set aside\n",
+		   queue->busy, queue->pooled, list_count_nodes(&queue->aside), PAGODA_QUEUE_ASIDE);
 	drm_puts(p, "in flight:\n");
 	list_for_each_entry(job, &queue->flight.inflight, core.node)
 		drm_printf(p, "\t%llu: %s, %u bytes, %u operations, from %u, failures %u%s%s\n",
@@ -84,7 +103,10 @@ void pagoda_queue_visit_recent(struct pagoda_queue *queue,
 
 	spin_lock_irq(&queue->flight.lock);
 	list_for_each_entry(job, &queue->history, core.node) {
-		/* A job that leaves the history isn't reused while this reference is held. */
+		/*
+		 * This reference keeps the job, and its buffer, from being reused when the job
+		 * leaves the history.
+		 */
 		refcount_inc(&job->core.refs);
 		jobs[count++] = job;
 	}

@@ -6,7 +6,8 @@
  * submission is one paging buffer with its private data, its dependencies and its fence. The life
  * of a submission:
  *
- *	get   allocates all that the submission will ever need; may sleep and fail
+ *	get   allocates all that the submission will ever need; may sleep and fail, or take one of
+ *	      the submissions that were set aside, and not fail
  *	add   collects dependencies; may sleep and fail
  *	arm   publishes the fence. From here to push the caller must not allocate with
  *	      reclaim, take a reservation lock or wait for a fence of this driver
@@ -55,7 +56,7 @@ struct pagoda_transport;
  * struct pagoda_submission - One paging buffer, as its builder sees it
  * @data: The buffer: page aligned, @size bytes
  * @priv: Private data, @priv_size bytes
- * @size: Bytes of @data, a multiple of the page size
+ * @size: Bytes of @data
  * @priv_size: Bytes of @priv
  * @built: Bytes of @data in use; set by the builder's caller before push
  * @priv_built: Bytes of @priv in use; set by the builder's caller before push
@@ -101,6 +102,8 @@ struct pagoda_submission {
  * @measured: Submissions that move @bytes were executed, one after the other, within @ns; the
  *	time they waited for dependencies isn't counted. Called in the dma_fence signalling path,
  *	with spinlocks held and interrupts off; one call at a time. May be NULL
+ * @ended: The fence of an armed submission has signalled, and the memory of the submission is
+ *	about to be used again. Process context, in the dma_fence signalling path. May be NULL
  */
 struct pagoda_queue_ops {
 	int (*execute)(void *owner, struct pagoda_submission *submission, u32 start,
@@ -109,6 +112,7 @@ struct pagoda_queue_ops {
 		     int error);
 	int (*reset_adapter)(void *owner, u32 asked, bool broken);
 	void (*measured)(void *owner, u64 bytes, u64 ns);
+	void (*ended)(void *owner, struct pagoda_submission *submission);
 };
 
 /**
@@ -117,8 +121,8 @@ struct pagoda_queue_ops {
  * @transport: Transport to the device; may be NULL with @use_cpu
  * @ops: Owner's operations
  * @owner: First argument of the owner's operations
- * @buffer_size: Bytes of a paging buffer, multiple of the page size
- * @priv_size: Bytes of private data per submission
+ * @buffer_size: Most bytes of a paging buffer, multiple of the page size
+ * @priv_size: Bytes of private data of a submission with such a buffer; smaller ones have less
  * @timeout_ms: Milliseconds without progress after which the queue polls for completions, and
  *	resets the device's queue if the poll finds none; well below TTM's 15 s waits
  * @use_cpu: Execute on the CPU, never on the device
@@ -162,7 +166,11 @@ struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args);
 void pagoda_queue_destroy(struct pagoda_queue *queue);
 void pagoda_queue_stop(struct pagoda_queue *queue);
 
-struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue);
+struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue, u32 bytes, u32 priv_bytes);
+struct pagoda_submission *pagoda_queue_get_aside(struct pagoda_queue *queue);
+void pagoda_queue_smallest(const struct pagoda_queue *queue, u32 *bytes, u32 *priv_bytes);
+u32 pagoda_submission_bytes(const struct pagoda_submission *submission);
+u64 pagoda_queue_busy_bytes(struct pagoda_queue *queue);
 void pagoda_submission_put(struct pagoda_submission *submission);
 int pagoda_submission_add_fence(struct pagoda_submission *submission,
 				struct dma_fence *fence);

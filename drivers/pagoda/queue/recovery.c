@@ -34,8 +34,8 @@
 
 /*
  * Keeps the queue from sending jobs until pagoda_queue_resume() (C23). With @polling, completions
- * count as polled, that is without an interrupt. Returns the number of completions polled so far.
- * Runs in recover_wq.
+ * that are found meanwhile count as found without an interrupt. Returns the number of such
+ * completions so far. Runs in recover_wq.
  */
 u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling)
 {
@@ -63,7 +63,10 @@ void pagoda_queue_resume(struct pagoda_queue *queue)
 	pagoda_flight_kick(&queue->flight, kick);
 }
 
-/* Counts failures in a row at the packet at @offset: after too many the CPU gets the job's rest. */
+/*
+ * Counts the device's failures in a row at the packet at @offset; after more than
+ * PAGODA_QUEUE_REPLAYS failures the CPU executes the rest of the job.
+ */
 static void job_failed(struct pagoda_paging_job *job, u32 offset)
 {
 	job->start = max(job->start, offset);
@@ -77,9 +80,9 @@ static void job_failed(struct pagoda_paging_job *job, u32 offset)
 }
 
 /*
- * Marks jobs that the device executed before its reset as done, and notes where the next job
- * continues. Returns false if the reset's result doesn't fit the jobs sent and acknowledged before,
- * or if the device can't even finish a job with nothing left to execute.
+ * Marks jobs that the device executed before its reset as done, and has the next job continue at
+ * the offset that the device reached. Returns false if the reset's result doesn't fit the jobs sent
+ * and acknowledged before, or if the device can't even finish a job with nothing left to execute.
  */
 static bool reset_apply(struct pagoda_queue *queue, const struct pagoda_reset_result *result)
 {
@@ -161,7 +164,10 @@ static struct pagoda_paging_job *queue_cpu_job(struct pagoda_queue *queue)
 	return job;
 }
 
-/* Counts a given-up job as finished: the device never got it, or lost it in a reset (C193). */
+/*
+ * Counts a job that is given up as sent and finished: the device never got the job, or lost it in a
+ * reset (C193). Caller holds flight.lock.
+ */
 static void job_skip(struct pagoda_paging_job *job)
 {
 	struct pagoda_queue *queue = pagoda_queue_of(job);
@@ -243,8 +249,9 @@ int pagoda_queue_escalate(struct pagoda_queue *queue)
 }
 
 /*
- * Executes on the CPU, or gives up, jobs in flight until the first one left is for the device.
- * The caller resumes the queue, which is held if the whole device was reset. Runs in recover_wq.
+ * Executes on the CPU, or gives up, the first jobs in flight, up to the first that the device is to
+ * execute. The caller resumes the queue, which is held if the whole device was reset. Runs in
+ * recover_wq.
  */
 void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 {
@@ -293,7 +300,7 @@ static void queue_recover(struct pagoda_queue *queue)
 	spin_lock_irq(&queue->flight.lock);
 	queue->stats.resets++;
 	queue->flight.need_reset = false;
-	/* The device doesn't count jobs that it never got. */
+	/* The device counts only the jobs that it got: add those that were given up before. */
 	result.seqno += queue->skipped;
 	if (!ret && !reset_apply(queue, &result))
 		ret = -EIO;
@@ -311,7 +318,10 @@ static void queue_recover(struct pagoda_queue *queue)
 	pagoda_queue_resume(queue);
 }
 
-/* Resets the device or its queue if needed or requested, runs the CPU's jobs. In recover_wq. */
+/*
+ * Work item of the paging queue: resets the whole device or the device's queue, if needed or
+ * requested, then executes the jobs that are the CPU's. In recover_wq.
+ */
 void pagoda_queue_work(struct work_struct *work)
 {
 	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, flight.work);
@@ -320,7 +330,7 @@ void pagoda_queue_work(struct work_struct *work)
 	if (!queue_answer_asked(queue) && READ_ONCE(queue->flight.need_reset))
 		queue_recover(queue);
 	pagoda_queue_run_cpu(queue);
-	/* Send the jobs that waited behind jobs of the CPU or jobs to be given up. */
+	/* Send the paging buffers that waited for the CPU to execute, or to give up, others. */
 	pagoda_queue_resume(queue);
 	dma_fence_end_signalling(cookie);
 }
@@ -336,7 +346,7 @@ static bool queue_overdue(struct pagoda_queue *queue)
 	return overdue;
 }
 
-/* Returns true if a poll found completions, and no need for a reset. Leaves the queue held. */
+/* Returns true if a poll found completions and no failure. Leaves the queue held. */
 static bool queue_poll(struct pagoda_queue *queue)
 {
 	struct pagoda_transport *transport = queue->flight.transport;

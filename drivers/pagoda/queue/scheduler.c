@@ -10,55 +10,58 @@
  * under RCU. A scheduler is freed an RCU grace period after its end.
  *
  * PAGODA_FENCE_NAMES_UNTIL_SIGNAL is false: the kernel reads names as long as the fence exists. A
- * scheduler and its name are never freed, but reused for the next scheduler of the same kind of
- * timeline: while this module is loaded, there are as many as there ever were timelines at the same
- * time. When this module is unloaded, they stay allocated, some hundred bytes for each timeline:
- * unloading must not wait until user space closes its files, and the release of a fence runs no
- * code that could free them later.
+ * scheduler and its name are never freed, but reused for the next scheduler of that name: while
+ * this module is loaded, there are as many as there ever were timelines at the same time. When
+ * this module is unloaded, they stay allocated, some hundred bytes for each timeline: unloading
+ * must not wait until user space closes its files, and the release of a fence runs no code that
+ * could free them later.
  */
 #include <linux/kmemleak.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
+#include <linux/virtio_pagoda.h>
 #include "core/compat.h"
+#include "core/info.h"
 #include "flight.h"
 
 struct scheduler {
 	struct drm_gpu_scheduler base;
 	char name[16];
-	enum pagoda_timeline timeline;
+	u32 slot;		/* index of unused_schedulers */
 	struct scheduler *next;	/* in unused_schedulers */
 };
 
-static const char * const timeline_names[PAGODA_TIMELINE_COUNT] = {
-	[PAGODA_TIMELINE_PAGING] = "pagoda-paging",
-	[PAGODA_TIMELINE_EXEC] = "pagoda-exec",
-};
+/* Slots of names: the engines, then the paging queue. */
+#define SLOT_PAGING	VIRTIO_PAGODA_MAX_ENGINES
 
 /* Protects unused_schedulers. */
 static DEFINE_MUTEX(unused_schedulers_lock);
-static struct scheduler *unused_schedulers[PAGODA_TIMELINE_COUNT];
+static struct scheduler *unused_schedulers[SLOT_PAGING + 1];
 
-static struct scheduler *scheduler_reuse(enum pagoda_timeline timeline)
+static struct scheduler *scheduler_reuse(u32 slot)
 {
 	struct scheduler *scheduler;
 
 	mutex_lock(&unused_schedulers_lock);
-	scheduler = unused_schedulers[timeline];
+	scheduler = unused_schedulers[slot];
 	if (scheduler)
-		unused_schedulers[timeline] = scheduler->next;
+		unused_schedulers[slot] = scheduler->next;
 	mutex_unlock(&unused_schedulers_lock);
 	return scheduler;
 }
 
-static struct scheduler *scheduler_alloc(enum pagoda_timeline timeline)
+static struct scheduler *scheduler_alloc(u32 slot)
 {
 	struct scheduler *scheduler = kzalloc(sizeof(*scheduler), GFP_KERNEL);
 
 	if (!scheduler)
 		return NULL;
-	strscpy(scheduler->name, timeline_names[timeline]);
-	scheduler->timeline = timeline;
+	if (slot == SLOT_PAGING)
+		strscpy(scheduler->name, "paging");
+	else
+		snprintf(scheduler->name, sizeof(scheduler->name), PAGODA_ENGINE_NAME, slot);
+	scheduler->slot = slot;
 	if (!PAGODA_FENCE_NAMES_UNTIL_SIGNAL)
 		kmemleak_not_leak(scheduler);
 	return scheduler;
@@ -71,23 +74,25 @@ static void scheduler_free(struct scheduler *scheduler)
 		return;
 	}
 	mutex_lock(&unused_schedulers_lock);
-	scheduler->next = unused_schedulers[scheduler->timeline];
-	unused_schedulers[scheduler->timeline] = scheduler;
+	scheduler->next = unused_schedulers[scheduler->slot];
+	unused_schedulers[scheduler->slot] = scheduler;
 	mutex_unlock(&unused_schedulers_lock);
 }
 
 /*
- * Creates a scheduler for a timeline of the kind @timeline, whose name the scheduler gets; @args
- * has the rest. Returns the scheduler or a negative errno. May sleep and allocate.
+ * Creates a scheduler for a timeline of the kind @timeline, with the name of the paging queue or of
+ * the engine @index; @args has the rest. Returns the scheduler or a negative errno. May sleep and
+ * allocate.
  */
-struct drm_gpu_scheduler *pagoda_scheduler_create(enum pagoda_timeline timeline,
+struct drm_gpu_scheduler *pagoda_scheduler_create(enum pagoda_timeline timeline, u32 index,
 						  const struct pagoda_sched_args *args)
 {
-	struct scheduler *scheduler = scheduler_reuse(timeline);
+	u32 slot = timeline == PAGODA_TIMELINE_PAGING ? SLOT_PAGING : index;
+	struct scheduler *scheduler = scheduler_reuse(slot);
 	int ret;
 
 	if (!scheduler)
-		scheduler = scheduler_alloc(timeline);
+		scheduler = scheduler_alloc(slot);
 	if (!scheduler)
 		return ERR_PTR(-ENOMEM);
 	/* The name of a fence of the last use stays valid: drm_sched_init() stores it once more. */

@@ -17,7 +17,7 @@ static const char *queue_name(struct pagoda_queue *queue)
 /*
  * Reports to the owner how long the first @count jobs in flight took, and how many bytes of content
  * the jobs moved, unless a failure of any of the jobs makes the time useless. Called before the
- * fences signal: the owner may be freed afterwards.
+ * fences signal, with signal_lock held: the owner may be freed afterwards.
  */
 void pagoda_queue_finished(struct pagoda_flight *flight, u32 count)
 {
@@ -31,7 +31,10 @@ void pagoda_queue_finished(struct pagoda_flight *flight, u32 count)
 	lockdep_assert_held(&flight->signal_lock);
 	spin_lock(&flight->lock);
 	job = pagoda_queue_first(queue);
-	/* If a refused job is the first in flight now, recovery ends the job. */
+	/*
+	 * If the first job in flight now was pushed after pagoda_queue_stop(), recovery ends the
+	 * job.
+	 */
 	if (job && !count && job->refused)
 		pagoda_flight_recover(flight);
 	begun_ns = count ? max(job->begun_ns, queue->retired_ns) : 0;
@@ -69,7 +72,11 @@ static void job_fault(struct pagoda_paging_job *job, const struct pagoda_fault *
 			    fault->address);
 }
 
-/* Returns whether the device's queue has to be reset, since the device answered @outcome. */
+/*
+ * Reports, to the kernel log and for a fault by a tracepoint, a job that the device answered with
+ * @outcome, which isn't success. Returns whether the paging queue has to be reset: not if a reset
+ * that is under way made the device give the job back.
+ */
 bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			 const struct pagoda_fault *fault)
 {

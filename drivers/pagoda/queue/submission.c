@@ -1,82 +1,167 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submissions but for execution: their memory, their dependencies, arm, push, history.
+ * Submissions before and after their execution: memory, dependencies, arm, push, history.
  *
  * pagoda_queue_get() allocates all memory that a submission will ever need, so that nothing
- * allocates in the dma_fence signalling path. Buffers are reused without being cleared: the device
- * gets only the bytes that were built.
+ * allocates in the dma_fence signalling path. The memory but for the fences is one piece, of a page
+ * for small submissions: the paging buffer, its private data and the job with what the device reads
+ * and writes besides. Pieces are reused without being cleared: the device gets only the bytes that
+ * were built.
  */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
-#include <linux/slab.h>
+#include <linux/sched/mm.h>
 #include <kunit/static_stub.h>
 #include "internal.h"
 
-/*
- * Allocates *@size bytes of physically contiguous memory, page aligned. If memory is fragmented,
- * *@size is halved, down to a page: builders work with any size.
- */
-static void *pages_alloc(u32 *size)
-{
-	u32 bytes = *size;
-	void *pages;
+/* Bytes of the job at the end of its piece of memory. */
+#define JOB_BYTES	ALIGN(sizeof(struct pagoda_paging_job), SMP_CACHE_BYTES)
 
-	for (; bytes > PAGE_SIZE; bytes = PAGE_ALIGN(bytes / 2)) {
-		pages = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NORETRY |
-					  __GFP_NOWARN);
-		if (pages) {
-			*size = bytes;
-			return pages;
-		}
+/* Bytes of the largest piece: a whole paging buffer, its private data and the job. */
+static u32 piece_most(const struct pagoda_queue *queue)
+{
+	return PAGE_ALIGN(queue->args.buffer_size + queue->args.priv_size + JOB_BYTES);
+}
+
+/* Bytes of a piece of @class: one page, then twice as much for each class, up to piece_most(). */
+static u32 piece_bytes(const struct pagoda_queue *queue, u32 class)
+{
+	return min_t(u64, (u64)PAGE_SIZE << class, piece_most(queue));
+}
+
+/*
+ * Divides a piece: the paging buffer, which starts at a page, then private data, in the proportion
+ * of the largest piece, then the job. Sets the sizes of the first two in @base.
+ */
+static void piece_divide(const struct pagoda_queue *queue, u32 class,
+			 struct pagoda_submission *base)
+{
+	const struct pagoda_queue_args *args = &queue->args;
+	u32 left = piece_bytes(queue, class) - JOB_BYTES;
+
+	base->size = min_t(u64, (u64)left * args->buffer_size /
+				(args->buffer_size + args->priv_size), args->buffer_size);
+	base->size = round_down(base->size, SMP_CACHE_BYTES);
+	base->priv_size = min_t(u32, left - base->size, args->priv_size);
+	base->priv_size = round_down(base->priv_size, sizeof(u64));
+}
+
+/* Returns the smallest class with room for the bytes; the largest class if none has. */
+static u32 piece_class(const struct pagoda_queue *queue, u32 bytes, u32 priv_bytes)
+{
+	struct pagoda_submission sizes;
+	u32 class;
+
+	for (class = 0; class < queue->classes - 1; class++) {
+		piece_divide(queue, class, &sizes);
+		if (sizes.size >= bytes && sizes.priv_size >= priv_bytes)
+			break;
 	}
-	*size = min_t(u32, bytes, PAGE_SIZE);
-	return alloc_pages_exact(*size, GFP_KERNEL | __GFP_ZERO);
+	return class;
+}
+
+/*
+ * Sets &pagoda_queue.classes. Returns false if these are too many, or if the smallest piece has
+ * less than a quarter of a page for the buffer.
+ */
+bool pagoda_queue_set_classes(struct pagoda_queue *queue)
+{
+	struct pagoda_submission sizes;
+
+	queue->classes = 1;
+	while (piece_bytes(queue, queue->classes - 1) < piece_most(queue))
+		queue->classes++;
+	piece_divide(queue, 0, &sizes);
+	return queue->classes <= PAGODA_QUEUE_CLASSES && sizes.size >= PAGE_SIZE / 4;
+}
+
+/**
+ * pagoda_queue_smallest() - Get the sizes of the smallest submission
+ * @queue: The queue
+ * @bytes: Set to the bytes of its buffer
+ * @priv_bytes: Set to the bytes of its private data
+ *
+ * Context: any.
+ */
+void pagoda_queue_smallest(const struct pagoda_queue *queue, u32 *bytes, u32 *priv_bytes)
+{
+	struct pagoda_submission sizes;
+
+	piece_divide(queue, 0, &sizes);
+	*bytes = sizes.size;
+	*priv_bytes = sizes.priv_size;
+}
+
+/* Returns the bytes of a submission's memory, which is one piece. */
+u32 pagoda_submission_bytes(const struct pagoda_submission *submission)
+{
+	return container_of(submission, const struct pagoda_paging_job, base)->bytes;
 }
 
 void pagoda_queue_free(struct pagoda_paging_job *job)
 {
-	if (job->base.data)
-		free_pages_exact(job->base.data, job->base.size);
-	if (job->base.priv)
-		free_pages_exact(job->base.priv, job->base.priv_size);
-	kfree(job);
+	free_pages_exact(job->base.data, job->bytes);
 }
 
-static struct pagoda_paging_job *job_alloc(struct pagoda_queue *queue)
+static struct pagoda_paging_job *job_alloc(struct pagoda_queue *queue, u32 class)
 {
-	struct pagoda_paging_job *job = kzalloc(sizeof(*job), GFP_KERNEL);
+	/* Work that can't fail takes what is set aside, not the kernel's reserve. */
+	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOMEMALLOC | __GFP_NOWARN;
+	u32 bytes = piece_bytes(queue, class);
+	void *piece = alloc_pages_exact(bytes, class ? gfp | __GFP_NORETRY : gfp);
+	struct pagoda_paging_job *job;
 
-	if (!job)
+	if (!piece)
 		return NULL;
-	job->base.size = queue->args.buffer_size;
-	job->base.data = pages_alloc(&job->base.size);
-	if (!job->base.data)
-		goto err_free;
-	job->base.priv_size = queue->args.priv_size;
-	if (job->base.priv_size)
-		job->base.priv = pages_alloc(&job->base.priv_size);
-	if (job->base.priv_size && !job->base.priv)
-		goto err_free;
+	job = piece + bytes - JOB_BYTES;
+	job->class = class;
+	job->bytes = bytes;
+	piece_divide(queue, class, &job->base);
+	job->base.data = piece;
+	job->base.priv = job->base.priv_size ? piece + job->base.size : NULL;
+	INIT_LIST_HEAD(&job->core.node);
 	return job;
-
-err_free:
-	pagoda_queue_free(job);
-	return NULL;
 }
 
-static struct pagoda_paging_job *pool_take(struct pagoda_queue *queue)
+static struct pagoda_paging_job *list_take(struct pagoda_queue *queue, struct list_head *list)
+{
+	struct pagoda_paging_job *job;
+
+	lockdep_assert_held(&queue->flight.lock);
+	job = list_first_entry_or_null(list, struct pagoda_paging_job, core.node);
+	if (job)
+		list_del_init(&job->core.node);
+	return job;
+}
+
+static struct pagoda_paging_job *pool_take(struct pagoda_queue *queue, u32 class)
 {
 	struct pagoda_paging_job *job;
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->flight.lock, flags);
-	job = list_first_entry_or_null(&queue->pool, struct pagoda_paging_job, core.node);
-	if (job) {
-		list_del_init(&job->core.node);
-		queue->pooled--;
-	}
+	job = list_take(queue, &queue->pool[class]);
+	if (job)
+		queue->pooled -= job->bytes;
 	spin_unlock_irqrestore(&queue->flight.lock, flags);
+	return job;
+}
+
+/*
+ * Returns a job of @class, free or new; if memory is fragmented, of a smaller class, or else a free
+ * one of a larger class: builders work with any size. NULL without memory.
+ */
+static struct pagoda_paging_job *job_find(struct pagoda_queue *queue, u32 class)
+{
+	struct pagoda_paging_job *job;
+	u32 i = class;
+
+	do {
+		job = pool_take(queue, i) ?: job_alloc(queue, i);
+	} while (!job && i--);
+	for (i = class + 1; !job && i < queue->classes; i++)
+		job = pool_take(queue, i);
 	return job;
 }
 
@@ -86,17 +171,23 @@ static void pool_give(struct pagoda_queue *queue, struct pagoda_paging_job *job)
 	bool keep;
 
 	spin_lock_irqsave(&queue->flight.lock, flags);
-	keep = !queue->gone && queue->pooled < PAGODA_QUEUE_POOL;
-	if (keep) {
-		list_add(&job->core.node, &queue->pool);
-		queue->pooled++;
+	keep = !queue->gone && (job->aside || queue->pooled + job->bytes <= PAGODA_QUEUE_POOL);
+	if (keep && job->aside) {
+		list_add(&job->core.node, &queue->aside);
+		wake_up(&queue->returned);
+	} else if (keep) {
+		list_add(&job->core.node, &queue->pool[job->class]);
+		queue->pooled += job->bytes;
 	}
 	spin_unlock_irqrestore(&queue->flight.lock, flags);
 	if (!keep)
 		pagoda_queue_free(job);
 }
 
-/* Moves a job without references to the pool, or frees the job if the pool is full or gone. */
+/*
+ * Moves a paging job that has no references any more to the pool for reuse, or frees the job if the
+ * pool is full or gone.
+ */
 void pagoda_queue_reuse(struct pagoda_job *core)
 {
 	struct pagoda_paging_job *job = container_of(core, struct pagoda_paging_job, core);
@@ -106,7 +197,8 @@ void pagoda_queue_reuse(struct pagoda_job *core)
 
 /*
  * Moves a finished job, with the scheduler side's reference, into the history for debugfs, unless
- * the transport still has a reference to the job. If the history is full, drops its oldest job.
+ * the transport still has a reference to the job or the job is one of those set aside. If the
+ * history is full, drops its oldest job.
  */
 void pagoda_queue_ended(struct pagoda_job *core)
 {
@@ -116,8 +208,16 @@ void pagoda_queue_ended(struct pagoda_job *core)
 	unsigned long flags;
 
 	job->base.fence = NULL;
-	/* The transport may keep its reference for ever, if the device never answers. */
-	if (refcount_read(&core->refs) > 1) {
+	spin_lock_irqsave(&queue->flight.lock, flags);
+	queue->busy -= job->bytes;
+	spin_unlock_irqrestore(&queue->flight.lock, flags);
+	if (queue->args.ops->ended)
+		queue->args.ops->ended(queue->args.owner, &job->base);
+	/*
+	 * The transport may keep its reference for ever, if the device never answers. Jobs set
+	 * aside are needed again.
+	 */
+	if (job->aside || refcount_read(&core->refs) > 1) {
 		pagoda_job_put(core);
 		return;
 	}
@@ -133,41 +233,19 @@ void pagoda_queue_ended(struct pagoda_job *core)
 		pagoda_job_put(&old->core);
 }
 
-/**
- * pagoda_queue_get() - Get a submission with all memory that it will ever need
- * @queue: The queue
- *
- * When memory is fragmented the buffer may be smaller than pagoda_queue_args.buffer_size, but never
- * smaller than a page. The caller owns the submission until pagoda_submission_put() or
- * pagoda_submission_push().
- *
- * Context: may sleep and allocate with reclaim; the caller holds no lock that is taken in the
- * dma_fence signalling path.
- * Return: The submission, its buffer page aligned (C18), or ERR_PTR(-ENOMEM).
- */
-struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
+/* Makes a free job a submission that isn't armed. Returns 0 or -ENOMEM. */
+static int job_prepare(struct pagoda_queue *queue, struct pagoda_paging_job *job)
 {
-	struct pagoda_submission *base;
-	struct pagoda_paging_job *job;
-	int ret;
+	struct pagoda_submission *base = &job->base;
+	int ret = pagoda_job_init(&job->core, &queue->flight, &queue->entity, queue);
 
-	KUNIT_STATIC_STUB_REDIRECT(pagoda_queue_get, queue);
-	job = pool_take(queue);
-	if (!job)
-		job = job_alloc(queue);
-	if (!job)
-		return ERR_PTR(-ENOMEM);
-	ret = pagoda_job_init(&job->core, &queue->flight, &queue->entity, queue);
-	if (ret) {
-		pool_give(queue, job);
-		return ERR_PTR(ret);
-	}
+	if (ret)
+		return ret;
 	job->start = 0;
 	job->refused = false;
 	job->rescue = false;
 	job->finished = false;
 	job->failures = 0;
-	base = &job->base;
 	base->built = 0;
 	base->priv_built = 0;
 	base->operations = 0;
@@ -175,7 +253,99 @@ struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
 	base->owner = NULL;
 	base->fence = NULL;
 	base->seqno = 0;
-	return base;
+	return 0;
+}
+
+/**
+ * pagoda_queue_get() - Get a submission with all memory that it will ever need
+ * @queue: The queue
+ * @bytes: Bytes wanted in the buffer
+ * @priv_bytes: Bytes wanted for private data
+ *
+ * The submission has room for both, unless that is more than pagoda_queue_args.buffer_size and
+ * @priv_size, or memory is fragmented: the submission may be smaller then, but never smaller than
+ * pagoda_queue_smallest() says. The caller owns the submission until pagoda_submission_put() or
+ * pagoda_submission_push().
+ *
+ * Context: may sleep and allocate with reclaim; the caller holds no lock that is taken in the
+ * dma_fence signalling path.
+ * Return: The submission, its buffer page aligned (C18), or ERR_PTR(-ENOMEM).
+ */
+struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue, u32 bytes, u32 priv_bytes)
+{
+	struct pagoda_paging_job *job;
+	int ret;
+
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_queue_get, queue, bytes, priv_bytes);
+	job = job_find(queue, piece_class(queue, bytes, priv_bytes));
+	if (!job)
+		return ERR_PTR(-ENOMEM);
+	ret = job_prepare(queue, job);
+	if (!ret)
+		return &job->base;
+	pool_give(queue, job);
+	return ERR_PTR(ret);
+}
+
+/* Allocates the submissions that are set aside. Returns 0 or -ENOMEM. May sleep. */
+int pagoda_queue_set_aside(struct pagoda_queue *queue)
+{
+	struct pagoda_paging_job *job;
+	u32 i;
+
+	for (i = 0; i < PAGODA_QUEUE_ASIDE; i++) {
+		job = job_alloc(queue, 0);
+		if (!job)
+			return -ENOMEM;
+		job->aside = true;
+		list_add(&job->core.node, &queue->aside);
+	}
+	return 0;
+}
+
+/*
+ * Returns a submission that was set aside and is free, or NULL. If memory is short, the two fences
+ * of the submission, less than a page, come from the kernel's reserve.
+ */
+static struct pagoda_submission *aside_take(struct pagoda_queue *queue)
+{
+	struct pagoda_paging_job *job;
+	unsigned int flags;
+	int ret;
+
+	spin_lock_irq(&queue->flight.lock);
+	job = list_take(queue, &queue->aside);
+	spin_unlock_irq(&queue->flight.lock);
+	if (!job)
+		return NULL;
+	flags = memalloc_noreclaim_save();
+	ret = job_prepare(queue, job);
+	memalloc_noreclaim_restore(flags);
+	if (!ret)
+		return &job->base;
+	pool_give(queue, job);
+	return NULL;
+}
+
+/**
+ * pagoda_queue_get_aside() - Get a small submission without fail
+ * @queue: The queue
+ *
+ * A few small submissions are set aside when the queue is created. Waits until one of them is free,
+ * which needs nothing but that submissions in flight finish.
+ *
+ * Context: may sleep; the caller holds no lock that is taken in the dma_fence signalling path, and
+ * has no armed submission that isn't pushed.
+ * Return: A submission of the smallest size; its buffer is page aligned.
+ */
+struct pagoda_submission *pagoda_queue_get_aside(struct pagoda_queue *queue)
+{
+	struct pagoda_submission *submission;
+
+	/* The timeout is for the fences, whose memory no submission gives back. */
+	while (!(submission = aside_take(queue)))
+		wait_event_timeout(queue->returned, !list_empty_careful(&queue->aside), HZ / 10);
+	return submission;
 }
 
 /**
@@ -247,10 +417,15 @@ int pagoda_submission_add_resv(struct pagoda_submission *submission,
 void pagoda_submission_arm(struct pagoda_submission *submission)
 {
 	struct pagoda_paging_job *job = pagoda_paging_job_of(submission);
+	struct pagoda_queue *queue = pagoda_queue_of(job);
+	unsigned long flags;
 
-	submission->seqno = pagoda_job_arm(&job->core, &pagoda_queue_of(job)->next_seqno);
+	submission->seqno = pagoda_job_arm(&job->core, &queue->next_seqno);
 	job->core.seqno = submission->seqno;
 	submission->fence = &job->core.sched.s_fence->finished;
+	spin_lock_irqsave(&queue->flight.lock, flags);
+	queue->busy += job->bytes;
+	spin_unlock_irqrestore(&queue->flight.lock, flags);
 }
 
 /**

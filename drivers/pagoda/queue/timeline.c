@@ -32,6 +32,7 @@ static const struct pagoda_flight_ops flight_ops = {
 static struct pagoda_queue *queue_alloc(const struct pagoda_queue_args *args)
 {
 	struct pagoda_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+	u32 i;
 
 	if (!queue)
 		return NULL;
@@ -43,10 +44,30 @@ static struct pagoda_queue *queue_alloc(const struct pagoda_queue_args *args)
 	queue->flight.owner = &queue->kref;
 	queue->flight.timeout_ms = args->timeout_ms;
 	queue->mode = args->use_cpu ? PAGODA_QUEUE_CPU : PAGODA_QUEUE_DEVICE;
-	INIT_LIST_HEAD(&queue->pool);
+	for (i = 0; i < PAGODA_QUEUE_CLASSES; i++)
+		INIT_LIST_HEAD(&queue->pool[i]);
+	INIT_LIST_HEAD(&queue->aside);
+	init_waitqueue_head(&queue->returned);
 	INIT_LIST_HEAD(&queue->history);
 	init_waitqueue_head(&queue->adapter_done);
 	return queue;
+}
+
+static void queue_free_jobs(struct pagoda_queue *queue)
+{
+	struct pagoda_paging_job *job, *next;
+	LIST_HEAD(jobs);
+	u32 i;
+
+	spin_lock_irq(&queue->flight.lock);
+	queue->gone = true;
+	for (i = 0; i < queue->classes; i++)
+		list_splice_init(&queue->pool[i], &jobs);
+	list_splice_init(&queue->aside, &jobs);
+	list_splice_init(&queue->history, &jobs);
+	spin_unlock_irq(&queue->flight.lock);
+	list_for_each_entry_safe(job, next, &jobs, core.node)
+		pagoda_queue_free(job);
 }
 
 /**
@@ -69,6 +90,10 @@ struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
 	queue = queue_alloc(args);
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
+	if (!pagoda_queue_set_classes(queue)) {
+		ret = -EINVAL;
+		goto err_free;
+	}
 	queue->submit_wq = alloc_ordered_workqueue("pagoda-submit", WQ_MEM_RECLAIM | WQ_HIGHPRI);
 	if (!queue->submit_wq)
 		goto err_free;
@@ -84,8 +109,14 @@ struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
 				    &queue->flight.sched, 1, NULL);
 	if (ret)
 		goto err_flight;
+	ret = pagoda_queue_set_aside(queue);
+	if (ret)
+		goto err_entity;
 	return queue;
 
+err_entity:
+	queue_free_jobs(queue);
+	drm_sched_entity_destroy(&queue->entity);
 err_flight:
 	pagoda_flight_fini(&queue->flight);
 err_recover:
@@ -112,20 +143,6 @@ void pagoda_queue_stop(struct pagoda_queue *queue)
 	queue->stopped = true;
 	spin_unlock_irq(&queue->flight.lock);
 	pagoda_queue_wait_idle(queue, MAX_SCHEDULE_TIMEOUT);
-}
-
-static void queue_free_jobs(struct pagoda_queue *queue)
-{
-	struct pagoda_paging_job *job, *next;
-	LIST_HEAD(jobs);
-
-	spin_lock_irq(&queue->flight.lock);
-	queue->gone = true;
-	list_splice_init(&queue->pool, &jobs);
-	list_splice_init(&queue->history, &jobs);
-	spin_unlock_irq(&queue->flight.lock);
-	list_for_each_entry_safe(job, next, &jobs, core.node)
-		pagoda_queue_free(job);
 }
 
 /**

@@ -24,13 +24,19 @@ int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *ar
 	return 0;
 }
 
-/* Returns the user pointer of an entry of a checked array. */
+/*
+ * Returns the address in user memory of entry @index of an array that pagoda_array_check()
+ * accepted.
+ */
 char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index)
 {
 	return (char __user *)u64_to_user_ptr(array->array) + (u64)index * array->stride;
 }
 
-/* Calls @answer for each entry, then writes all answers; if any @answer fails, writes none. */
+/*
+ * Calls @answer for each entry of @array, to fill @entry bytes of @answers, then writes all answers
+ * to user memory; writes none if any @answer fails. Returns 0 or a negative errno.
+ */
 static int array_answer(struct drm_device *drm, struct drm_file *file,
 			const struct drm_pagoda_array *array, u32 entry,
 			pagoda_answer_func answer, char *answers)

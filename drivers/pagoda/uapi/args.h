@@ -84,6 +84,8 @@ int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 han
 void pagoda_point_add(struct pagoda_vidmm *vidmm, struct pagoda_out_point *out,
 		      struct dma_fence *fence);
 void pagoda_point_put(struct pagoda_out_point *out);
+void pagoda_promise_end(struct pagoda_vidmm *vidmm, struct pagoda_mfence_signal *signal,
+			struct dma_fence *fence, int error);
 int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry);
 char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index);
 int pagoda_check_unique(struct drm_device *drm, void * const *objects, u32 count);

@@ -64,7 +64,10 @@ static int bind_check_fields(struct drm_device *drm, const struct drm_pagoda_bin
 	return 0;
 }
 
-/* With BIND_CHOOSE the entry's address is a lower bound; bind_plan.c checks the chosen address. */
+/*
+ * Checks the range of addresses of a VM_BIND entry. With BIND_CHOOSE the entry's address is only a
+ * lower bound, and bind_plan.c checks the address that is chosen. Returns 0 or -EINVAL.
+ */
 static int bind_check_range(struct drm_device *drm, struct pagoda_vm *vm,
 			    const struct drm_pagoda_bind_entry *entry)
 {
@@ -136,7 +139,10 @@ static int bind_get_bo(struct drm_device *drm, struct drm_file *file, struct pag
 	return 0;
 }
 
-/* Sets @bind->bo to the page of a fence, which is an allocation without a handle. */
+/*
+ * Sets @bind->bo to the page of a client's monitored fence, which is an allocation without a
+ * handle. Returns 0 or -ENOENT.
+ */
 static int bind_get_fence(struct drm_device *drm, struct drm_file *file, u32 handle,
 			  struct pagoda_bind *bind)
 {
@@ -234,7 +240,7 @@ static int bind_get(struct drm_device *drm, struct drm_file *file, struct pagoda
 	ret = bind_get_entries(drm, file, vm, args, job);
 	if (!ret)
 		ret = pagoda_syncs_get(drm, file, &args->syncs, &job->syncs);
-	/* args->point is signalled like the points in args->syncs. */
+	/* args->point is signalled, too, but unlike args->syncs doesn't wait for smaller points. */
 	if (!ret)
 		ret = pagoda_point_get_sync(drm, file, args->syncobj, args->point, &job->syncs);
 	if (ret)

@@ -175,7 +175,10 @@ static int wait_check(struct drm_device *drm, const struct drm_pagoda_fence_wait
 	return 0;
 }
 
-/* Creates the group of a wait. The creation needs the device; the wait itself doesn't. */
+/*
+ * Prepares the waits for the values that FENCE_WAIT names. This needs the device; the wait itself
+ * doesn't. Returns the struct pagoda_mfence_group or an ERR_PTR.
+ */
 static struct pagoda_mfence_group *wait_prepare(struct drm_device *drm, struct drm_file *file,
 						const struct drm_pagoda_fence_wait *args)
 {
@@ -209,7 +212,10 @@ static int wait_notify(struct drm_device *drm, struct drm_file *file,
 	return 0;
 }
 
-/* Doesn't keep the device from being removed during the wait: removal ends the wait. */
+/*
+ * The FENCE_WAIT ioctl. The device may be removed during the wait: removal ends the wait. Returns 0
+ * or a negative errno.
+ */
 int pagoda_ioctl_fence_wait(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_fence_wait *args = data;

@@ -15,7 +15,7 @@
  * @client: Client
  *
  * Only jobs that haven't begun are cancelled; pagoda_client_close() doesn't wait for jobs that
- * have.
+ * have. From now on closing a handle unmaps nothing: pagoda_client_close_vms() unmaps everything.
  *
  * Context: May sleep.
  */

@@ -42,7 +42,7 @@ static void object_get(enum pagoda_object kind, void *object)
 	}
 }
 
-/* Returns the object of this kind and id with a reference, or NULL. */
+/* Returns the client's object of @kind that has the id, with a reference; NULL if there is none. */
 void *pagoda_client_find(struct pagoda_client *client, enum pagoda_object kind, u32 id)
 {
 	void *object;
@@ -66,7 +66,7 @@ void *pagoda_client_remove(struct pagoda_client *client, enum pagoda_object kind
 	return object;
 }
 
-/* Drops the client's reference and CPU mapping right of a fence that has no id any more. */
+/* Drops the client's reference to a fence, and its right to map the fence's page for the CPU. */
 void pagoda_client_drop_fence(struct drm_file *file, struct pagoda_mfence *mfence)
 {
 	drm_vma_node_revoke(&pagoda_bo_gem(pagoda_mfence_bo(mfence))->vma_node, file);

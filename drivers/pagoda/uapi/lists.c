@@ -176,9 +176,9 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 }
 
 /*
- * Looks up handles and calls pagoda_settling_some(), which returns how many leading allocations are
- * settled (vidmm/ledger/settled.c); or with @undo pagoda_settling_undo() for all of them.
- * table_lock keeps the allocations from being freed.
+ * Looks up the handles in @entries, and returns how many of the first allocations are settled, so
+ * that MAKE_RESIDENT has nothing to do for them (vidmm/ledger/settled.c); or with @undo calls
+ * pagoda_settling_undo() for all of them. table_lock keeps the allocations from being freed.
  */
 static u32 list_settle_some(struct drm_file *file, const struct pagoda_bo_entry *entries,
 			    u32 count, struct pagoda_settling *settling, bool undo)
@@ -214,11 +214,13 @@ static bool list_settle(struct drm_file *file, const struct pagoda_bo_entry *ent
 }
 
 /*
- * Returns true if nothing is left to do to make a list resident: all of its allocations are settled
- * (vidmm/ledger/settled.c), and none is named twice; @count isn't 0. With @counted, each allocation
- * must be on the client's residency list, and if true is returned, each allocation's count on the
- * residency list was increased. Takes no reservation and no reference. If false is returned,
- * nothing has changed, and @entries may contain invalid handles.
+ * Returns true if nothing is left to do to make a list of @count allocations, at least one,
+ * resident: each allocation is in the segment that it prefers, its paging is done, and all VMs that
+ * map the allocation map it there (it is settled, see vidmm/ledger/settled.c); and none is named
+ * twice. With @counted, each allocation must be on the client's residency list, and if true is
+ * returned, each allocation's count on the residency list was increased. Takes no reservation and
+ * no reference. If false is returned, nothing has changed, and @entries may contain invalid
+ * handles.
  */
 bool pagoda_bo_list_is_settled(struct drm_device *drm, struct drm_file *file,
 			       const struct pagoda_bo_entry *entries, u32 count, bool counted)

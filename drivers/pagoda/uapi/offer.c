@@ -10,7 +10,9 @@
 #include "vidmm/fence/fence.h"
 #include "vidmm/fence/sync.h"
 #include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
 #include "vidmm/residency/residency.h"
+#include "vidmm/stream/stream.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
 
@@ -75,14 +77,16 @@ static int reclaim_answer(const struct drm_pagoda_array *array, const u32 *resul
 }
 
 /*
- * Reclaims the offered allocations of a list. Ignores a failure to make GPU mappings valid again:
- * the next submission that uses such a mapping makes the mapping valid.
+ * Reclaims the offered allocations of a list; *@fence receives the fence of the paging, or NULL.
+ * With @all an allocation without memory makes the call fail, else its entry of @results says so.
+ * Ignores a failure to make GPU mappings valid again: the next submission that uses such a mapping
+ * makes the mapping valid. Returns 0 or a negative errno.
  */
 static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *list, u32 *results,
 		   bool all, struct dma_fence **fence)
 {
 	struct pagoda_vidmm *vidmm = list->bos[0]->vidmm;
-	u32 tries = 0;
+	u32 tries = 0, i;
 	int ret;
 
 	do {
@@ -93,29 +97,39 @@ static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *li
 		if (!ret)
 			pagoda_client_validate(client, fence);
 		pagoda_leave(vidmm);
-	} while (pagoda_room_again(vidmm, &tries, &ret));
-	return ret;
+	} while (pagoda_room_await(fence, &ret) ||
+		 pagoda_room_again(vidmm, client, &tries, &ret));
+	if (ret || !pagoda_residency_and_others(list->bos, list->count, fence))
+		return ret;
+	/* The offers have ended: without memory for a fence behind those of other devices, wait. */
+	for (i = 0; i < list->count; i++)
+		pagoda_stream_wait_resv(vidmm, pagoda_bo_gem(list->bos[i])->resv,
+					DMA_RESV_USAGE_KERNEL);
+	return 0;
 }
 
-/* Reclaims a list, adds the fence of the paging to @out, and writes the results to user memory. */
+/*
+ * Reclaims a list, adds the fence of the paging to @out, keeps the promise @signal, and writes the
+ * results to user memory.
+ */
 static int reclaim_list(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_reclaim *args, const struct pagoda_bo_list *list,
-			struct pagoda_out_point *out)
+			struct pagoda_out_point *out, struct pagoda_mfence_signal *signal)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
 	u32 *results = kvcalloc(list->count, sizeof(*results), GFP_KERNEL_ACCOUNT);
-	struct dma_fence *fence;
-	int ret;
+	struct dma_fence *fence = NULL;
+	int ret = -ENOMEM;
 
-	if (!results)
-		return -ENOMEM;
-	ret = reclaim(file->driver_priv, list, results, !args->results.count, &fence);
+	if (results)
+		ret = reclaim(file->driver_priv, list, results, !args->results.count, &fence);
 	if (!ret) {
 		args->pending = fence && !dma_fence_is_signaled(fence);
 		pagoda_point_add(vidmm, out, fence);
 		ret = reclaim_answer(&args->results, results);
-		dma_fence_put(fence);
 	}
+	pagoda_promise_end(vidmm, signal, fence, ret);
+	dma_fence_put(fence);
 	kvfree(results);
 	return ret;
 }
@@ -145,11 +159,7 @@ int pagoda_ioctl_reclaim(struct drm_device *drm, void *data, struct drm_file *fi
 				    &signal);
 	if (ret)
 		goto put_point;
-	ret = reclaim_list(drm, file, args, &list, &out);
-	if (signal && !ret)
-		pagoda_mfence_signal_paging(signal);
-	else if (signal)
-		pagoda_mfence_take_back(signal);
+	ret = reclaim_list(drm, file, args, &list, &out, signal);
 put_point:
 	pagoda_point_put(&out);
 put_list:

@@ -3,9 +3,11 @@
 #include <linux/dma-fence-chain.h>
 #include <drm/drm_file.h>
 #include <drm/drm_syncobj.h>
+#include "vidmm/fence/fence.h"
 #include "vidmm/fence/sync.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
+#include "vidmm/residency/residency.h"
 #include "args.h"
 
 void pagoda_point_put(struct pagoda_out_point *out)
@@ -39,7 +41,7 @@ int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, 
 	return -ENOMEM;
 }
 
-/* Does pagoda_point_get(), but adds the point, unless @handle is 0, to @syncs. */
+/* As pagoda_point_get(), but adds the point, unless @handle is 0, to @syncs, to be signalled. */
 int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
 			  struct pagoda_syncs *syncs)
 {
@@ -54,7 +56,10 @@ int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 han
 	return ret;
 }
 
-/* Adds @fence, that of the work, to the syncobj as @out's point; NULL is a signalled fence. */
+/*
+ * Gives @out's syncobj the point, with @fence, the fence of the call's work; if @fence is NULL,
+ * with a signalled fence.
+ */
 void pagoda_point_add(struct pagoda_vidmm *vidmm, struct pagoda_out_point *out,
 		      struct dma_fence *fence)
 {
@@ -65,4 +70,22 @@ void pagoda_point_add(struct pagoda_vidmm *vidmm, struct pagoda_out_point *out,
 	out->chain = NULL;
 	dma_fence_put(fence);
 	pagoda_missing_came(vidmm, out->syncobj);
+}
+
+/*
+ * Keeps the promise of a value that a call has given, unless @signal is NULL: after the call's
+ * paging, by the GPU, or after @fence, if other devices have a part in @fence; takes the promise
+ * back if the call failed with @error.
+ */
+void pagoda_promise_end(struct pagoda_vidmm *vidmm, struct pagoda_mfence_signal *signal,
+			struct dma_fence *fence, int error)
+{
+	if (!signal)
+		return;
+	if (error)
+		pagoda_mfence_take_back(signal);
+	else if (pagoda_residency_has_others(vidmm, fence))
+		pagoda_mfence_signal_after(signal, fence);
+	else
+		pagoda_mfence_signal_paging(signal);
 }

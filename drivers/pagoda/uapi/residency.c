@@ -37,7 +37,12 @@ static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_m
 	return 0;
 }
 
-/* Makes a list resident that has been looked up. Other parameters as make_resident(). */
+/*
+ * Makes the allocations of @list, which were looked up, resident, in a section. Unless nothing is
+ * left to do, sets *@fence and *@trim as pagoda_residency_make() does: the fence of the paging, or
+ * with -EINPROGRESS the fence to wait for first, and the bytes that can't fit. Returns 0 or a
+ * negative errno.
+ */
 static int make_resident_try(struct pagoda_client *client, struct pagoda_bo_list *list,
 			     struct dma_fence **fence, u64 *trim)
 {
@@ -56,14 +61,16 @@ static int make_resident_try(struct pagoda_client *client, struct pagoda_bo_list
 }
 
 /*
- * Makes a list resident. Checks first, without reservations, whether nothing is left to do: then
- * *@fence and *@trim are unchanged. Else *@fence receives the fence of the last paging, or NULL if
- * there was none, and *@trim is set as by pagoda_residency_make().
+ * Makes a list of allocations resident; without room, waits outside of sections and tries again.
+ * Checks first, without reservations, whether nothing is left to do: then *@fence, NULL before, and
+ * *@trim are unchanged. Else *@fence receives the fence of the last paging, or NULL if there was
+ * none, and *@trim the bytes that can't fit, 0 if all fit. Returns 0 or a negative errno.
  */
 static int make_resident(struct drm_device *drm, struct drm_file *file, u32 count,
 			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
+	struct pagoda_client *client = file->driver_priv;
 	u32 tries = 0;
 	int ret;
 
@@ -75,9 +82,10 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 	do {
 		dma_fence_put(*fence);
 		*fence = NULL;
-		ret = make_resident_try(file->driver_priv, list, fence, trim);
-	} while (!*trim && pagoda_room_again(vidmm, &tries, &ret));
-	return ret;
+		ret = make_resident_try(client, list, fence, trim);
+	} while (pagoda_room_await(fence, &ret) ||
+		 (!*trim && pagoda_room_again(vidmm, client, &tries, &ret)));
+	return ret ?: pagoda_residency_and_others(list->bos, list->count, fence);
 }
 
 static int evict(struct drm_device *drm, struct pagoda_bo_list *list, struct dma_fence **fence)
@@ -89,7 +97,7 @@ static int evict(struct drm_device *drm, struct pagoda_bo_list *list, struct dma
 		return ret;
 	ret = pagoda_residency_evict(vidmm, list->bos, list->count, fence);
 	pagoda_leave(vidmm);
-	return ret;
+	return ret ?: pagoda_residency_and_others(list->bos, list->count, fence);
 }
 
 int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_file *file)
@@ -125,10 +133,7 @@ int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_fi
 	args->pending = !ret && fence && !dma_fence_is_signaled(fence);
 	if (!ret)
 		pagoda_point_add(pagoda_device_of_drm(drm)->vidmm, &out, fence);
-	if (signal && !ret)
-		pagoda_mfence_signal_paging(signal);
-	else if (signal)
-		pagoda_mfence_take_back(signal);
+	pagoda_promise_end(pagoda_device_of_drm(drm)->vidmm, signal, fence, ret);
 	dma_fence_put(fence);
 put_point:
 	pagoda_point_put(&out);

@@ -53,7 +53,10 @@ int pagoda_ioctl_context_create(struct drm_device *drm, void *data, struct drm_f
 	ret = pagoda_client_add(client, PAGODA_OBJECT_CONTEXT, context, &args->context);
 	if (ret)
 		pagoda_context_destroy(context);
-	/* pagoda_client_fail() may have walked the contexts before this context was added. */
+	/*
+	 * pagoda_client_fail() bans all contexts of a client; it may have done so before this
+	 * context was added.
+	 */
 	else if (READ_ONCE(client->error))
 		pagoda_client_fail(client, client->error);
 	return ret;
@@ -83,7 +86,10 @@ int pagoda_ioctl_context_state(struct drm_device *drm, void *data, struct drm_fi
 	context = pagoda_client_find(file->driver_priv, PAGODA_OBJECT_CONTEXT, args->context);
 	if (pagoda_refuse(drm, !context))
 		return -ENOENT;
-	/* pagoda_enter() does a due rebuild, which finds out which contexts a reset concerns. */
+	/*
+	 * A rebuild that is due, which pagoda_enter() waits for, finds out which contexts a reset
+	 * concerns.
+	 */
 	ret = pagoda_enter(vidmm);
 	if (!ret) {
 		pagoda_context_state(context, args);

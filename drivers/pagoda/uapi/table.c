@@ -24,6 +24,7 @@
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/residency/residency.h"
 #include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
 #include "vidmm/ttm/ttm.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
@@ -54,7 +55,10 @@ static void query_device(struct pagoda_device *pagoda, struct drm_pagoda_device_
 	};
 }
 
-/* Copies at most @args->size bytes of an answer to user memory, then sets @args->size to @size. */
+/*
+ * Copies an answer of @size bytes, or its first @args->size bytes, to user memory; then sets
+ * @args->size to @size.
+ */
 static int query_answer(struct drm_pagoda_query *args, const void *answer, u32 size)
 {
 	u32 wanted = args->size;
@@ -318,7 +322,7 @@ const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS] = {
 /*
  * Refuses a struct with unknown members that aren't 0 (-E2BIG), or where the answer couldn't be
  * written (-EFAULT). drm_ioctl() would ignore such members, and would notice that the answer can't
- * be written only after the work.
+ * be written only after the work. Returns 0 if the struct is good.
  */
 static int ioctl_check_struct(unsigned int known, unsigned int cmd, char __user *arg)
 {
@@ -349,23 +353,67 @@ static bool ioctl_signals(unsigned int cmd)
 	return false;
 }
 
-/* Calls @ioctl, drm_ioctl() or drm_compat_ioctl(), and wakes deferred work if @cmd signals. */
+static bool ioctl_is_ours(unsigned int cmd)
+{
+	return _IOC_NR(cmd) >= DRM_COMMAND_BASE &&
+	       _IOC_NR(cmd) - DRM_COMMAND_BASE < PAGODA_NUM_IOCTLS;
+}
+
+/* Returns true if @cmd may page so much that the call waits while its client pages too much. */
+static bool ioctl_pages(unsigned int cmd)
+{
+	if (!ioctl_is_ours(cmd))
+		return _IOC_NR(cmd) == _IOC_NR(DRM_IOCTL_GEM_CLOSE);
+	switch (_IOC_NR(cmd) - DRM_COMMAND_BASE) {
+	case DRM_PAGODA_MAKE_RESIDENT:
+	case DRM_PAGODA_EVICT:
+	case DRM_PAGODA_VM_CREATE:
+	case DRM_PAGODA_VM_DESTROY:
+	case DRM_PAGODA_VM_BIND:
+	case DRM_PAGODA_CONTEXT_CREATE:
+	case DRM_PAGODA_CONTEXT_DESTROY:
+	case DRM_PAGODA_FENCE_CREATE:
+	case DRM_PAGODA_SUBMIT:
+	case DRM_PAGODA_OFFER:
+	case DRM_PAGODA_RECLAIM:
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Calls @ioctl, drm_ioctl() or drm_compat_ioctl(), for whose paging the client pays. If
+ * ioctl_pages(@cmd) and the client or its user has too many paging buffers in flight already, first
+ * waits until the device has executed enough of them: returns -ERESTARTSYS if the thread is killed
+ * meanwhile.
+ */
+static long ioctl_paid(struct file *filp, unsigned int cmd, unsigned long arg,
+		       long (*ioctl)(struct file *filp, unsigned int cmd, unsigned long arg))
+{
+	struct drm_file *file = filp->private_data;
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(file->minor->dev)->vidmm;
+	struct pagoda_caller caller;
+	long ret = ioctl_pages(cmd) ? pagoda_caller_await(vidmm, file->driver_priv) : 0;
+
+	if (ret)
+		return ret;
+	pagoda_caller_begin(vidmm, &caller, file->driver_priv);
+	ret = ioctl(filp, cmd, arg);
+	pagoda_caller_end(vidmm, &caller);
+	return ret;
+}
+
+/* Calls ioctl_paid() for an ioctl of the DRM core; tests deferred work if ioctl_signals(@cmd). */
 static long ioctl_core(struct file *filp, unsigned int cmd, unsigned long arg,
 		       long (*ioctl)(struct file *filp, unsigned int cmd, unsigned long arg))
 {
 	struct drm_file *file = filp->private_data;
-	long ret = ioctl(filp, cmd, arg);
+	long ret = ioctl_paid(filp, cmd, arg, ioctl);
 
 	if (ioctl_signals(cmd))
 		pagoda_missing_kick(pagoda_device_of_drm(file->minor->dev)->vidmm,
 				    file->driver_priv);
 	return ret;
-}
-
-static bool ioctl_is_ours(unsigned int cmd)
-{
-	return _IOC_NR(cmd) >= DRM_COMMAND_BASE &&
-	       _IOC_NR(cmd) - DRM_COMMAND_BASE < PAGODA_NUM_IOCTLS;
 }
 
 /**
@@ -396,7 +444,7 @@ long pagoda_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		return drm_dev_is_unplugged(drm) ? -ENODEV : ret;
 	if (nr != DRM_PAGODA_ALLOCATION_WAIT && nr != DRM_PAGODA_FENCE_WAIT)
 		ret = pagoda_payer_follow(pagoda_device_of_drm(drm)->vidmm, file->driver_priv);
-	return ret ?: drm_ioctl(filp, cmd, arg);
+	return ret ?: ioctl_paid(filp, cmd, arg, drm_ioctl);
 }
 
 #ifdef CONFIG_COMPAT

@@ -16,7 +16,10 @@
 
 #define PAGODA_CONTROL_LOOK_MS	10
 
-/* Stores the lengths of all answers that arrived, and marks their slots as not busy. */
+/*
+ * Takes the answers that arrived: stores their lengths and makes the slots of their commands free
+ * for other commands.
+ */
 static void control_drain(struct pagoda_control *control)
 {
 	struct pagoda_control_slot *slot;
@@ -75,7 +78,7 @@ static int control_send(struct pagoda_control *control, struct pagoda_control_sl
 	return ret ? -ENODEV : 0;
 }
 
-/* Returns the milliseconds that a command may take. */
+/* Returns how many milliseconds the device may take to answer a command. */
 static u32 control_patience(struct pagoda_virtio *virtio,
 			    const struct virtio_pagoda_control *command)
 {
@@ -261,7 +264,10 @@ int pagoda_control_init(struct pagoda_virtio *virtio)
 	return control->slots ? 0 : -ENOMEM;
 }
 
-/* Takes all commands back from a device that was reset. */
+/*
+ * Takes the memory of all commands back from a device that was reset: no command counts as being
+ * with the device any more.
+ */
 void pagoda_control_detach(struct pagoda_control *control)
 {
 	struct pagoda_control_slot *slot;
@@ -281,7 +287,7 @@ void pagoda_control_attach(struct pagoda_control *control, struct virtqueue *vq)
 	mutex_unlock(&control->lock);
 }
 
-/* Frees the slots; the device was reset and has no command. */
+/* Frees the memory of commands and answers. The device was reset, so that it has no command. */
 void pagoda_control_fini(struct pagoda_virtio *virtio)
 {
 	kfree(virtio->control.slots);

@@ -56,7 +56,10 @@ void pagoda_event_interrupt(struct virtqueue *vq)
 		virtqueue_disable_cb(vq);
 		while ((buffer = virtqueue_get_buf(vq, &len))) {
 			event_take(virtio, buffer, len);
-			/* Fails only if the ring is broken: the buffer just left the ring. */
+			/*
+			 * Put the buffer back. There is room, as the buffer has just left the ring:
+			 * this fails only if the ring is broken.
+			 */
 			event_post(events, buffer);
 		}
 	} while (!pagoda_virtio_listen(vq));
@@ -148,14 +151,14 @@ int pagoda_events_init(struct pagoda_virtio *virtio)
 	return pagoda_events_attach(events, events->vq);
 }
 
-/* Takes the buffers back from the virtqueue of a device that was reset. */
+/* Takes all event buffers back from the virtqueue of a device that was reset. */
 void pagoda_events_detach(struct pagoda_event_queue *events)
 {
 	while (events->vq && virtqueue_detach_unused_buf(events->vq))
 		;
 }
 
-/* Frees the buffers; the device was reset and has none of them. */
+/* Frees the event buffers. The device was reset, so that it has none of them. */
 void pagoda_events_fini(struct pagoda_virtio *virtio)
 {
 	kfree(virtio->events.buffers);

@@ -2,6 +2,7 @@
 /* The execution queues: a ring for each engine, which the queue layer uses as a transport. */
 #include <linux/slab.h>
 
+#include "core/info.h"
 #include "internal.h"
 
 /**
@@ -41,7 +42,8 @@ int pagoda_exec_init(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 	for (i = 0; i < virtio->info.num_engines; i++) {
 		pagoda_ring_init(&virtio->engines[i], virtio, vqs[i]);
 		if (!virtio->engines[i].depth) {
-			dev_err(&virtio->vdev->dev, "engine %u without room for a request\n", i);
+			dev_err(&virtio->vdev->dev,
+				PAGODA_ENGINE_NAME " without room for a request\n", i);
 			return -EINVAL;
 		}
 	}

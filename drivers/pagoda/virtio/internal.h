@@ -152,18 +152,18 @@ struct pagoda_virtio {
 	void *priv;
 };
 
-/* Defined in device.c */
+/* device.c: read the configuration and find the virtqueues; quiet the device */
 void pagoda_virtio_read_space(struct virtio_device *vdev, struct virtio_pagoda_config *config);
 int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 			    struct pagoda_extent **extents);
 void pagoda_virtio_quiet(struct pagoda_virtio *virtio);
 
-/* Defined in power.c */
+/* power.c: sleep and wake-up of the machine */
 int pagoda_power_freeze(struct virtio_device *vdev);
 int pagoda_power_restore(struct virtio_device *vdev);
 
-/* Defined in control.c */
+/* control.c: the control queue, and requests on it */
 int pagoda_control_init(struct pagoda_virtio *virtio);
 void pagoda_control_detach(struct pagoda_control *control);
 void pagoda_control_attach(struct pagoda_control *control, struct virtqueue *vq);
@@ -175,7 +175,7 @@ int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_com
 int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 			       struct pagoda_extent *extents, u32 count);
 
-/* Defined in ring.c, but pagoda_virtio_listen() in answer.c */
+/* ring.c: rings of the paging queue and of engines; answer.c: pagoda_virtio_listen() */
 bool pagoda_virtio_listen(struct virtqueue *vq);
 void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
 		      struct virtqueue *vq);
@@ -184,14 +184,14 @@ void pagoda_ring_detach(struct pagoda_ring *ring);
 int pagoda_ring_attach(struct pagoda_ring *ring, struct virtqueue *vq);
 void pagoda_paging_interrupt(struct virtqueue *vq);
 
-/* Defined in exec.c */
+/* exec.c: the execution queues */
 int pagoda_exec_init(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 void pagoda_exec_detach(struct pagoda_virtio *virtio);
 int pagoda_exec_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 void pagoda_exec_fini(struct pagoda_virtio *virtio);
 void pagoda_exec_interrupt(struct virtqueue *vq);
 
-/* Defined in event.c */
+/* event.c: the event queue */
 int pagoda_events_init(struct pagoda_virtio *virtio);
 void pagoda_events_detach(struct pagoda_event_queue *events);
 int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq);
@@ -201,7 +201,7 @@ void pagoda_events_config_changed(struct virtio_device *vdev);
 void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable);
 void pagoda_event_interrupt(struct virtqueue *vq);
 
-/* Defined in event.c */
+/* event.c: the callbacks that pagoda_virtio_register() was given */
 extern const struct pagoda_virtio_callbacks *pagoda_virtio_top;
 
 #endif

@@ -13,7 +13,10 @@
 #include "core/info.h"
 #include "internal.h"
 
-/* Attaches all virtqueues but the event queue's, or detaches them with @vqs NULL. 0 or -ENODEV. */
+/*
+ * Attaches all virtqueues but the event queue's, or detaches them if @vqs is NULL. Returns 0 or
+ * -ENODEV.
+ */
 static int power_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 {
 	int ret;

@@ -25,7 +25,10 @@ static struct pagoda_ring *ring_of(struct pagoda_transport *transport)
 	return container_of(transport, struct pagoda_ring, base);
 }
 
-/* Checks the completion, of which the device says it wrote @len bytes; calls complete(). */
+/*
+ * Checks the completion of @request, of which the device says that it wrote @len bytes, and calls
+ * the request's complete().
+ */
 static void ring_complete(struct pagoda_ring *ring, struct pagoda_request *request, u32 len)
 {
 	struct virtio_pagoda_completion completion = request->completion;
@@ -137,7 +140,8 @@ static void ring_kick(struct pagoda_transport *transport)
 
 /*
  * &pagoda_transport_ops.reset: halts the queue, takes all requests back, and gets the device's
- * progress. The queue layer compares the progress with the requests submitted.
+ * progress. The queue layer compares the progress with the requests submitted. Returns 0 or a
+ * negative errno.
  */
 static int ring_reset(struct pagoda_transport *transport, struct pagoda_reset_result *result)
 {

@@ -26,7 +26,7 @@ struct pagoda_virtio;
  * @value: FENCE: the value written
  * @queue: FAULT: virtqueue number
  * @seqno: FAULT: request number on that queue
- * @context: FAULT: execution context or 0
+ * @context: FAULT: execution context or 0; FENCE: context whose job wrote, 0 = the paging queue
  * @fault: FAULT: coordinates; FENCE: @fault.address is the fence's address
  */
 struct pagoda_event {
@@ -60,18 +60,18 @@ struct pagoda_virtio_callbacks {
 	void (*event)(void *priv, const struct pagoda_event *event);
 };
 
-/* Defined in driver.c */
+/* driver.c: registration of the virtio driver; what probe found out about a device */
 int pagoda_virtio_register(const struct pagoda_virtio_callbacks *callbacks);
 void pagoda_virtio_unregister(void);
 struct device *pagoda_virtio_device(struct pagoda_virtio *virtio);
 const struct pagoda_device_info *pagoda_virtio_info(struct pagoda_virtio *virtio);
 struct pagoda_transport *pagoda_virtio_transport(struct pagoda_virtio *virtio);
 
-/* Defined in exec.c */
+/* exec.c: transport of an engine */
 struct pagoda_transport *pagoda_virtio_engine_transport(struct pagoda_virtio *virtio,
 							u32 engine);
 
-/* Defined in control.c */
+/* control.c: sends a request that does nothing */
 int pagoda_virtio_nop(struct pagoda_virtio *virtio);
 
 #endif

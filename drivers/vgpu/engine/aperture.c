@@ -54,7 +54,8 @@ static void page_snoop(struct pagoda_engine *engine, u64 page, bool snooped)
 
 /*
  * Checks a page's entry: accepts a dummy page, and a page mapped with @generation, or with any
- * generation if @generation is 0. Refuses a page that was never mapped nor unmapped.
+ * generation if @generation is 0. Refuses a page that was never mapped nor unmapped. Returns 0 or a
+ * fault reason.
  */
 static u32 entry_check(struct pagoda_exec *exec, u64 entry, u64 address, u32 generation, u32 access)
 {
@@ -68,7 +69,10 @@ static u32 entry_check(struct pagoda_exec *exec, u64 entry, u64 address, u32 gen
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks the entry and the memory of each aperture page of a range; @generation 0 accepts any. */
+/*
+ * Checks the entry and the memory of each aperture page of a range; @generation 0 accepts any.
+ * Returns a fault reason or 0.
+ */
 u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size,
 				 u32 generation, u32 access)
 {
@@ -99,7 +103,7 @@ u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size
 /*
  * Moves a cursor to its next span in the aperture: a page, and the following pages as long as their
  * bus addresses are contiguous. The first page's entry is checked again, because another queue may
- * have changed the entry since the packet was validated.
+ * have changed the entry since the packet was validated. Returns 0 or a fault reason.
  */
 u32 pagoda_engine_aperture_span(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -139,7 +143,10 @@ u64 pagoda_engine_map_tail(const void *packet)
 	return (u64)le32_to_cpu(map->nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-/* Checks the aperture pages that a MAP_ or UNMAP_APERTURE_SEGMENT changes (C63). */
+/*
+ * Checks that the aperture has the pages that a MAP_ or UNMAP_APERTURE_SEGMENT changes (C63).
+ * Returns 0 or a fault reason.
+ */
 static u32 aperture_range_check(struct pagoda_exec *exec, u32 segment, u64 first, u64 pages)
 {
 	u64 limit = exec->engine->aperture_pages;
@@ -194,7 +201,10 @@ u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet)
 	u32 generation = le32_to_cpu(map->generation);
 	u64 page = le64_to_cpu(map->first_page);
 
-	/* Write back the combiner: after this packet the driver may free the replaced pages. */
+	/*
+	 * Write back the paging queue's combined writes: after this packet the driver may free the
+	 * pages that are replaced.
+	 */
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	for (; left; run++) {
 		u64 value = entry_make(le64_to_cpu(run->address), generation);

@@ -45,7 +45,8 @@ static u64 line_mask(u64 a, u64 b)
 }
 
 /*
- * Writes to memory the bytes that the queue changed since the line was loaded or last written back.
+ * Writes a line of the write combiner back: stores the bytes in memory that the queue changed since
+ * the line was loaded or last written back, and no others.
  */
 static void line_write(struct pagoda_engine_line *line)
 {
@@ -81,8 +82,8 @@ static void line_load(struct pagoda_engine_line *line)
 }
 
 /*
- * Returns the line for @here, the address of a line's memory. If no line has it, the next line in
- * turn is written back and replaced.
+ * Returns the line of @combiner that stands for the memory at @here, a multiple of a line's size.
+ * If no line does, the next line in turn is written back and replaced.
  */
 static struct pagoda_engine_line *line_find(struct pagoda_engine_combiner *combiner, u8 *here)
 {
@@ -102,9 +103,9 @@ static struct pagoda_engine_line *line_find(struct pagoda_engine_combiner *combi
 }
 
 /*
- * Returns the address in a line at which to write instead of @here. A line that isn't loaded may
- * still have been written to, at an address returned earlier: the line is written back, then
- * loaded.
+ * Returns the address in a line of the combiner at which the queue writes instead of at @here. If
+ * the line isn't loaded, it may still have been written to, at an address returned earlier: then it
+ * is written back, and loaded.
  */
 static u8 *line_place(struct pagoda_engine_combiner *combiner, u8 *here)
 {

@@ -147,7 +147,10 @@ static u32 job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Reads words @first to @last (excluded) of the current command to job->command, each word once. */
+/*
+ * Reads words @first to @last (excluded) of the current command to job->command, each word once.
+ * Returns a fault reason or 0.
+ */
 static u32 job_fetch(struct pagoda_job *job, u32 first, u32 last)
 {
 	u32 reason;
@@ -181,7 +184,10 @@ static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command
 	u32 reason, opcode;
 	u16 flags;
 
-	/* job->left is a multiple of 8 and not 0: the buffer has a command's head of 8 bytes. */
+	/*
+	 * The rest of the buffer is a multiple of 8 bytes and not empty: it has a command's head,
+	 * which is 8 bytes.
+	 */
 	reason = job_fetch(job, 0, 1);
 	if (reason)
 		return reason;
@@ -201,7 +207,10 @@ static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command
 	return job_fetch(job, 1, (*row)->size / sizeof(u64));
 }
 
-/* Carries out an injected failure, after half of the effect if row->halves and run->fail_middle. */
+/*
+ * Carries out an injected failure, after half of the effect if row->halves and run->fail_middle.
+ * Returns a fault reason or PAGODA_STOPPED.
+ */
 static u32 command_fail(struct pagoda_job *job, const struct pagoda_command_row *row)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -221,7 +230,7 @@ static bool job_stops(const struct pagoda_job *job)
 
 /*
  * Executes the next command of a job. Before that, releases the translation lock for a moment if a
- * PAGODA_CHUNK of work is done.
+ * PAGODA_CHUNK of work is done. Returns 0, a fault reason or PAGODA_STOPPED.
  */
 static u32 job_command(struct pagoda_job *job)
 {
@@ -259,7 +268,11 @@ static u32 job_command(struct pagoda_job *job)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Carries out an injected failure, or stops, for a job that has no command buffers. */
+/*
+ * Does for a job without command buffers what happens between commands: stops the job if it is
+ * asked to stop, and makes it fail if a test injected a failure. Returns 0, PAGODA_STOPPED or a
+ * fault reason.
+ */
 static u32 job_nothing(struct pagoda_job *job)
 {
 	if (job_stops(job))
@@ -285,7 +298,10 @@ static u32 job_buffers(struct pagoda_job *job)
 	return reason;
 }
 
-/* Executes a job's commands, then saves the context's registers, even after a fault or a stop. */
+/*
+ * Executes a job's commands, then saves the context's registers, even after a fault or a stop.
+ * Returns 0, a fault reason or PAGODA_STOPPED.
+ */
 static u32 job_execute(struct pagoda_job *job)
 {
 	struct pagoda_engine_run *run = job->exec.run;

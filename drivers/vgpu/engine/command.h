@@ -64,18 +64,18 @@ struct pagoda_command_row {
 	u32 (*execute)(struct pagoda_job *job, const void *command);
 };
 
-/* command_image.c */
+/* command_image.c: check a job, load and save its registers; return a fault reason or 0 */
 u32 pagoda_engine_job_check(struct pagoda_job *job);
 u32 pagoda_engine_job_load(struct pagoda_job *job);
 u32 pagoda_engine_job_save(struct pagoda_job *job);
 
-/* command_memory.c */
+/* command_memory.c: COPY and FILL; return a fault reason, PAGODA_STOPPED or 0 */
 u32 pagoda_command_copy_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_copy_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_fill_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_fill_execute(struct pagoda_job *job, const void *command);
 
-/* command_value.c */
+/* command_value.c: commands on single values; return a fault reason, PAGODA_STOPPED or 0 */
 u32 pagoda_command_store_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_store_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_compare_validate(struct pagoda_job *job, const void *command);
@@ -93,13 +93,13 @@ u32 pagoda_command_set_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_store_register_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_store_register_execute(struct pagoda_job *job, const void *command);
 
-/* command_array.c */
+/* command_array.c: COMPUTE and REDUCE; return a fault reason, PAGODA_STOPPED or 0 */
 u32 pagoda_command_compute_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_compute_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_reduce_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_reduce_execute(struct pagoda_job *job, const void *command);
 
-/* command_rect.c */
+/* command_rect.c: COPY_RECT; return a fault reason, PAGODA_STOPPED or 0 */
 u32 pagoda_command_rect_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_rect_execute(struct pagoda_job *job, const void *command);
 
@@ -109,7 +109,10 @@ static inline u32 pagoda_job_refuse(struct pagoda_job *job, u32 reason, u64 valu
 	return pagoda_refuse(&job->exec, reason, value);
 }
 
-/* Refuses a virtual address that isn't a multiple of @alignment, a power of two. */
+/*
+ * Refuses a virtual address that isn't a multiple of @alignment, a power of two. Returns a fault
+ * reason or 0.
+ */
 static inline u32 pagoda_job_aligned(struct pagoda_job *job, u64 va, u64 alignment, u32 access)
 {
 	if (IS_ALIGNED(va, alignment))

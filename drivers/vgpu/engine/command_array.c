@@ -5,7 +5,7 @@
  */
 #include "command.h"
 
-/* Number of elements of array_zeros, which is read instead of a page of zeros, piece by piece. */
+/* Number of elements of array_zeros, which is read instead of a page of zeros. */
 #define PAGODA_ZEROS		1024u
 
 static const __le32 array_zeros[PAGODA_ZEROS];

@@ -9,7 +9,10 @@
  */
 #include "command.h"
 
-/* Checks address and size of each command buffer, before the first command is executed. */
+/*
+ * Checks address and size of each command buffer, before the first command is executed. Returns
+ * a fault reason or 0.
+ */
 static u32 job_check_buffers(struct pagoda_job *job, u32 nr_buffers)
 {
 	const struct virtio_pagoda_command_buffer *buffers = (const void *)(job->execute + 1);
@@ -32,7 +35,10 @@ static u32 job_check_buffers(struct pagoda_job *job, u32 nr_buffers)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks a job's fields and list of command buffers, but not its save area nor its commands. */
+/*
+ * Checks a job's fields and list of command buffers, but not its save area nor its commands.
+ * Returns a fault reason or 0.
+ */
 u32 pagoda_engine_job_check(struct pagoda_job *job)
 {
 	const struct pagoda_engine_run *run = job->exec.run;
@@ -61,8 +67,8 @@ u32 pagoda_engine_job_check(struct pagoda_job *job)
 }
 
 /*
- * Sets *@here to the memory of the save area's image, which is contiguous, as the image lies within
- * a page. Returns a fault reason, or 0.
+ * Sets *@here to the memory of the struct virtio_pagoda_context_image in the save area, which lies
+ * within a page and so is contiguous. Returns a fault reason, or 0.
  */
 static u32 image_find(struct pagoda_job *job, u32 access, u8 **here)
 {
@@ -80,9 +86,8 @@ static u32 image_find(struct pagoda_job *job, u32 access, u8 **here)
 }
 
 /*
- * Returns whether the image of a save area names the job's context (C81) and the current root of
- * the job's address space (C84). A root without entries is accepted: accesses in the space then
- * fault.
+ * Returns whether a save area belongs to the job's context (C81) and has the current root of the
+ * job's address space (C84). A root without entries is accepted: accesses in the space then fault.
  */
 static bool image_matches(const struct pagoda_job *job,
 			  const struct virtio_pagoda_context_image *image)
@@ -97,7 +102,10 @@ static bool image_matches(const struct pagoda_job *job,
 	       le32_to_cpu(image->root_segment) == root->segment;
 }
 
-/* Checks the save area and loads the registers and the number of jobs from it. */
+/*
+ * Checks the save area and loads the registers and the number of jobs from it. The translation lock
+ * is held. Returns a fault reason or 0.
+ */
 u32 pagoda_engine_job_load(struct pagoda_job *job)
 {
 	struct virtio_pagoda_context_image image;
@@ -105,7 +113,9 @@ u32 pagoda_engine_job_load(struct pagoda_job *job)
 	u8 *here;
 
 	pagoda_shim_assert_held(&job->exec.engine->translation);
-	/* The job's end writes the image: refuse a read-only one before the first command. */
+	/*
+	 * The job's end saves the registers: refuse a read-only save area before the first command.
+	 */
 	reason = image_find(job, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
 		return reason;
@@ -119,7 +129,10 @@ u32 pagoda_engine_job_load(struct pagoda_job *job)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Stores the registers and the incremented number of jobs in the save area. */
+/*
+ * Stores the registers and the incremented number of jobs in the save area. The translation lock is
+ * held. Returns a fault reason or 0.
+ */
 u32 pagoda_engine_job_save(struct pagoda_job *job)
 {
 	__le64 saved[PAGODA_SAVED_JOBS + 1];

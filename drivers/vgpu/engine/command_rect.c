@@ -6,8 +6,8 @@
 #include "command.h"
 
 /*
- * Most bytes of a surface looked up at once, before they are copied: the rows and tiles that follow
- * a byte have consecutive addresses.
+ * Most bytes of a surface whose memory is looked up at once, before any of these is copied: the
+ * rows and tiles that follow a byte have consecutive addresses.
  */
 #define PAGODA_RECT_AHEAD	0x10000u
 
@@ -50,7 +50,10 @@ static bool surface_valid(const struct virtio_pagoda_surface *surface)
 	return IS_ALIGNED(pitch, width) && IS_ALIGNED(height, width);
 }
 
-/* Checks a source or destination surface, and that the rectangle @rect lies within the surface. */
+/*
+ * Checks a source or destination surface, and that the rectangle @rect lies within the surface.
+ * Returns a fault reason or 0.
+ */
 static u32 surface_check(struct pagoda_job *job, const struct virtio_pagoda_surface *surface,
 			 const struct virtio_pagoda_copy_rect *rect, u32 access)
 {
@@ -111,7 +114,8 @@ static struct pagoda_rect rect_make(const struct pagoda_job *job,
 
 /*
  * Finds the memory of byte @column of the surface's current row, and reduces *@size to the bytes of
- * the row that are contiguous there. *@here is NULL for a page of zeros.
+ * the row that are contiguous there. *@here is NULL for a page of zeros. Returns 0 or a fault
+ * reason.
  */
 static u32 rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 column, u64 *size,
 		     u8 **here)
@@ -140,7 +144,10 @@ static u32 rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 colum
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Copies @width bytes of the current row from @src to @dst and moves both to their next row. */
+/*
+ * Copies @width bytes of the current row from @src to @dst and moves both to their next row.
+ * Returns a fault reason or 0.
+ */
 static u32 rect_row(struct pagoda_job *job, struct pagoda_rect *src, struct pagoda_rect *dst,
 		    u64 width)
 {
@@ -181,7 +188,10 @@ u32 pagoda_command_rect_execute(struct pagoda_job *job, const void *command)
 			break;
 		left--;
 		since += width;
-		/* A row has at most MAX_PITCH bytes: @since is about a PAGODA_CHUNK at most. */
+		/*
+		 * A row has at most MAX_PITCH bytes, so work doesn't go on much longer than for a
+		 * PAGODA_CHUNK.
+		 */
 		if (since < PAGODA_CHUNK && left)
 			continue;
 		src.side.span.size = 0;

@@ -13,7 +13,10 @@ static u32 value_size(const void *command)
 	return le16_to_cpu(head->flags) & VIRTIO_PAGODA_COMMAND_WIDE ? 8 : 4;
 }
 
-/* Refuses a @value in the command that doesn't fit into the bytes that the command accesses. */
+/*
+ * Refuses a @value in the command that doesn't fit into the bytes that the command accesses.
+ * Returns a fault reason or 0.
+ */
 static u32 value_check(struct pagoda_job *job, const void *command, u64 value)
 {
 	if (value_size(command) == 4 && value >> 32)
@@ -21,7 +24,7 @@ static u32 value_check(struct pagoda_job *job, const void *command, u64 value)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Reads the value at @here; 0 if @here is NULL, a page of zeros. */
+/* Returns the value of @size bytes at @here; 0 if @here is NULL, a page of zeros. */
 static u64 value_read(const u8 *here, u32 size)
 {
 	if (!here)
@@ -30,7 +33,7 @@ static u64 value_read(const u8 *here, u32 size)
 			   le32_to_cpu(READ_ONCE(*(const __le32 *)here));
 }
 
-/* Writes @value at @here; dropped if @here is NULL, a page of zeros (C94). */
+/* Writes @value, of @size bytes, at @here; drops it if @here is NULL, a page of zeros (C94). */
 static void value_write(u8 *here, u32 size, u64 value)
 {
 	if (here && size == 8)
@@ -39,7 +42,10 @@ static void value_write(u8 *here, u32 size, u64 value)
 		WRITE_ONCE(*(__le32 *)here, cpu_to_le32(value));
 }
 
-/* Atomically adds @value at @here and returns the old value; 0 if @here is NULL (page of zeros). */
+/*
+ * Atomically adds @value to the value of @size bytes at @here. Returns the value before; 0 if @here
+ * is NULL, a page of zeros.
+ */
 static u64 value_add(u8 *here, u32 size, u64 value)
 {
 	u64 old = value_read(here, size);
@@ -197,7 +203,10 @@ u32 pagoda_command_wait_execute(struct pagoda_job *job, const void *command)
 	u32 reason;
 	u8 *here;
 
-	/* Write back this job's combined writes: the awaited value may depend on them. */
+	/*
+	 * Write back this job's combined writes: the thread or job that will write the awaited
+	 * value may wait for them.
+	 */
 	pagoda_job_drain(job);
 	job->exec.run->looks = 0;
 	for (;;) {

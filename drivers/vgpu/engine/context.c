@@ -18,7 +18,10 @@ u64 pagoda_engine_init_context_tail(const void *packet)
 	return (u64)le32_to_cpu(init->dst.nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-/* Checks a range of virtual addresses of the paging process; the range must begin at a page. */
+/*
+ * Checks that a range of virtual addresses of the paging process begins at a page and is inside of
+ * the address space. Returns 0 or a fault reason.
+ */
 static u32 context_address_check(struct pagoda_exec *exec, u64 address, u64 size)
 {
 	u64 limit = 1ull << exec->engine->va_bits;
@@ -100,7 +103,7 @@ u64 pagoda_engine_update_context_tail(const void *packet)
 
 /*
  * Refuses a byte other than zero in the padding behind the packet's data: like a reserved field,
- * the padding may get a meaning later.
+ * the padding may get a meaning later. Returns 0 or a fault reason.
  */
 static u32 update_padding_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_update_context_allocation *update)

@@ -34,7 +34,7 @@ u64 pagoda_engine_mmu_limit(const struct pagoda_exec *exec, u32 *reason)
 /*
  * Translates a device address to bus address *@bus. *@size receives the number of bytes, at most
  * @want, that have contiguous bus addresses and equal permissions, and *@read_only whether the
- * device may only read them. Returns a fault reason, or 0.
+ * device may only read them. The translation lock is held. Returns a fault reason, or 0.
  */
 u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64 want,
 				u32 access, u64 *bus, u64 *size, bool *read_only)
@@ -69,7 +69,10 @@ u64 pagoda_engine_mmu_tail(const void *packet)
 	return (u64)le32_to_cpu(map->nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-/* Checks the range of device addresses that a MAP_MMU or UNMAP_MMU changes. */
+/*
+ * Checks the range of device addresses that a MAP_MMU or UNMAP_MMU changes. Returns a fault
+ * reason or 0.
+ */
 static u32 mmu_range_check(struct pagoda_exec *exec, const struct virtio_pagoda_map_mmu *map)
 {
 	u64 limit = exec->engine->mmu_pages;

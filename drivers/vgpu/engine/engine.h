@@ -43,7 +43,8 @@ struct pagoda_engine_ops {
 	void *(*system_span)(void *context, u64 bus, u64 want, u64 *got);
 
 	/**
-	 * @fence: A packet or command that asks for an event wrote @value to the fence at @address.
+	 * @fence: A packet or command that asks for an event signalled the fence at @address, as
+	 * the packet or command names it, with @value; a greater value may have stayed (FORWARD).
 	 * @run->offset, @run->fault.opcode and @run->fault.command identify the packet or command.
 	 */
 	void (*fence)(void *context, const struct pagoda_engine_run *run, u64 address,
@@ -196,7 +197,7 @@ struct pagoda_engine {
 	 * so that no access uses an old word any more when MAP_MMU or UNMAP_MMU is complete.
 	 */
 	u64 *mmu;
-	/** @mmu_pages: Entries of @mmu. */
+	/** @mmu_pages: Pages of device addresses that @mmu translates: the length of @mmu. */
 	u64 mmu_pages;
 	/** @spaces: Address spaces; space 0 is the paging process's. NULL = none. */
 	struct pagoda_engine_space *spaces;
@@ -226,7 +227,10 @@ struct pagoda_engine {
 	struct pagoda_shim_rwlock translation;
 	/** @changes: Number of times that @translation was held for writing; under that lock. */
 	u64 changes;
-	/** @ranges: Swizzling ranges, indexed by their numbers. */
+	/**
+	 * @ranges: Swizzling ranges, indexed by their numbers: windows in which the CPU sees tiled
+	 * surfaces row by row.
+	 */
 	struct pagoda_engine_swizzling *ranges;
 	/** @nr_ranges: Entries of @ranges. */
 	u32 nr_ranges;
@@ -326,7 +330,8 @@ struct pagoda_engine_run {
 	u64 seqno;
 	/**
 	 * @context: Execution context. If @context isn't 0, and %VIRTIO_PAGODA_F_EXECUTE was
-	 * negotiated, the buffer of an execution queue is a job: a struct virtio_pagoda_execute.
+	 * negotiated, the buffer of an execution queue is a job: a struct virtio_pagoda_execute
+	 * and its list of command buffers. Any other buffer is a paging buffer.
 	 */
 	u64 context;
 	/** @buffer: Private copy of the buffer, aligned to 8 bytes. */
@@ -340,15 +345,21 @@ struct pagoda_engine_run {
 	 * and packets of an execution queue, also end in the middle. May be NULL.
 	 */
 	const bool *stop;
-	/** @stop_at: Failure injection: the run stops before the packet with this index. */
+	/**
+	 * @stop_at: Failure injection: the run stops before the packet with this index;
+	 * %PAGODA_ENGINE_NEVER = none.
+	 */
 	u32 stop_at;
-	/** @fail_at: Failure injection: the packet with this index in the buffer (from 0) fails. */
+	/**
+	 * @fail_at: Failure injection: the packet with this index in the buffer (from 0) fails;
+	 * %PAGODA_ENGINE_NEVER = none.
+	 */
 	u32 fail_at;
 	/** @fail_middle: Failure injection: packet @fail_at fails after half of its effect. */
 	bool fail_middle;
 
 	/**
-	 * @spans: Room for &pagoda_engine.max_runs pointers, in which the check of a packet notes
+	 * @spans: Room for &pagoda_engine.max_runs pointers, in which the check of a packet stores
 	 * the memory that it found, for the packet's execution. NULL = memory is looked up twice.
 	 */
 	u8 **spans;
@@ -356,13 +367,13 @@ struct pagoda_engine_run {
 	/** @fault: Out: why and where the run faulted; zero if it didn't. */
 	struct pagoda_engine_fault fault;
 	/**
-	 * @offset: Out: offset in the buffer of the packet, or of the entry of the job, that isn't
-	 * done; @size if all is done.
+	 * @offset: Out: offset in the buffer of the packet that isn't done, or of the entry for the
+	 * command buffer that isn't done; @size if all is done.
 	 */
 	u32 offset;
 	/** @packets: Out: number of packets executed completely. */
 	u32 packets;
-	/** @bytes: Out: number of bytes that were copied, filled, read or written. */
+	/** @bytes: Out: work of the run in bytes, also if it faulted; a copied byte counts once. */
 	u64 bytes;
 	/** @looks: Number of times that the current WAIT found the awaited value too small. */
 	u32 looks;

@@ -293,7 +293,10 @@ void pagoda_engine_run_init(struct pagoda_engine_run *run,
 	run->fail_at = PAGODA_ENGINE_NEVER;
 }
 
-/* Checks the head of the packet at run->offset. *@op receives its operation, *@length its bytes. */
+/*
+ * Checks the head of the packet at run->offset. *@op receives its operation, *@length its bytes.
+ * Returns a fault reason or 0.
+ */
 static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32 *length)
 {
 	const struct pagoda_engine_run *run = exec->run;
@@ -321,7 +324,10 @@ static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Carries out an injected failure: without an effect, or with half of it for run->fail_middle. */
+/*
+ * Carries out an injected failure: without an effect, or with half of it for run->fail_middle.
+ * Returns a fault reason or PAGODA_STOPPED.
+ */
 static u32 packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op, const void *packet)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -375,7 +381,10 @@ static u32 packet_execute(struct pagoda_exec *exec)
 	hold = packet_lock(exec->engine, op);
 	exec->spans = run->spans;
 	exec->bus = op->bus;
-	/* Translations found by the previous packet may be old: no lock was held since. */
+	/*
+	 * The translation lock was released after the previous packet: translations that the
+	 * previous packet found may be outdated.
+	 */
 	pagoda_engine_translation_forget(exec);
 	reason = op->validate(exec, packet);
 	if (!reason) {

@@ -2,7 +2,10 @@
 /* FILL and DISCARD_CONTENT: operations on VRAM without a source. */
 #include "internal.h"
 
-/* Checks a range to be filled or discarded, which must be in VRAM (C41). */
+/*
+ * Checks a range to be filled or discarded, which must be in VRAM (C41). Returns a fault reason
+ * or 0.
+ */
 static u32 memory_check(struct pagoda_exec *exec, u32 segment, u64 address, u64 size)
 {
 	if (segment != VIRTIO_PAGODA_SEGMENT_VRAM)

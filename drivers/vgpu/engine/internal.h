@@ -31,7 +31,8 @@ struct pagoda_translation {
  * struct pagoda_leaf - Level-1 entry found by the last page-table walk, kept for the entry's 2 MiB
  * @tag: address space and number of the 2 MiB range, 0 = no entry is kept
  * @table: [0] leaf table of 4 KiB pages, [1] of 64 KiB pages; NULL = @side translates the 2 MiB
- * @side: translation by the level-1 entry itself, of [0] its 4 KiB side, [1] its 64 KiB side
+ * @side: translation by the level-1 entry itself: [0] of its word for 4 KiB pages, [1] of its word
+ *	for 64 KiB pages
  */
 struct pagoda_leaf {
 	u64 tag;
@@ -40,7 +41,8 @@ struct pagoda_leaf {
 };
 
 /*
- * struct pagoda_ahead - Translation of the address that follows a span, kept for the next span
+ * struct pagoda_ahead - Translation of the address that follows a span (memory that is contiguous
+ * for the CPU), kept for the next span
  * @va: virtual address that follows the span
  * @space: address space of @va
  * @access: access that was translated, VIRTIO_PAGODA_ACCESS_NONE = no translation is kept
@@ -54,11 +56,12 @@ struct pagoda_ahead {
 };
 
 /*
- * struct pagoda_notes - Spans of memory found in advance for a range of virtual addresses
+ * struct pagoda_notes - Spans (memory that is contiguous for the CPU) found in advance for a range
+ * of virtual addresses
  * @next: next span to use, a pair of pointers: to its first byte, and behind its last byte
  * @end: end of the pairs; spans that follow in the range are looked up when they are used
- * @limit: end of the room for pairs, NULL = no more spans are noted
- * @combined: accesses to all noted spans use the write combiner, else to none of them
+ * @limit: end of the room for pairs, NULL = no more spans are stored
+ * @combined: accesses to all stored spans use the write combiner, else to none of them
  */
 struct pagoda_notes {
 	u8 **next;
@@ -73,13 +76,13 @@ struct pagoda_notes {
  *	used, and contiguous runs need a single lookup; with a device MMU dropped before each packet
  * @bus: the packet is a MAP_MMU, whose runs have bus addresses; other packets name system memory by
  *	device addresses, if the device has an MMU of its own
- * @spans: place in run->spans where the check of the next run of pages notes memory, or NULL
- * @half: the packet stops after half of its effect (failure injection)
+ * @spans: place in run->spans where the check of the next run of pages stores its memory, or NULL
+ * @half: the packet or command stops after half of its effect (failure injection)
  * @since: bytes of work; set to 0 when they reach PAGODA_CHUNK and the thread yields the CPU
  * @skipped: number of packets in the buffer before run->start
  * @leaves: level-1 entries of the last page-table walks: [0] for reads, [1] for writes
  * @ahead: translations of the addresses that follow the last span: [0] of reads, [1] of writes
- * @notes: spans noted in run->spans: [0] of the source, [1] of the destination
+ * @notes: spans stored in run->spans: [0] of the source, [1] of the destination
  */
 struct pagoda_exec {
 	struct pagoda_engine *engine;
@@ -123,7 +126,7 @@ enum pagoda_hold {
  * @tail: returns the bytes of the packet's variable part; NULL = there is none
  * @validate: checks everything that can be refused before the first effect
  * @execute: carries out the effect; NULL = not supported. Like @validate returns a fault
- *	reason, %VIRTIO_PAGODA_FAULT_NONE for success
+ *	reason, %VIRTIO_PAGODA_FAULT_NONE for success; @execute may also return PAGODA_STOPPED
  */
 struct pagoda_op {
 	const char *name;
@@ -147,14 +150,14 @@ struct pagoda_cursor {
 	u64 address;				/* offset of the next byte in segment or @run */
 	u64 left;				/* bytes that follow the current span */
 	const struct virtio_pagoda_run *run;	/* next run of pages in system memory */
-	u8 *const *span;			/* memory of @run, NULL = not noted by the check */
+	u8 *const *span;			/* memory of @run, NULL = the check stored none */
 	u8 *here;				/* unused rest of the current span */
 	u64 here_size;
 	u8 *tail;				/* next span: last line, cut off for the combiner */
 	u64 tail_size;
 };
 
-/* memory.c */
+/* memory.c: memory of a segment's addresses and of run lists; u32 results: a fault reason or 0 */
 u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 access);
 u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want, u32 access,
 				u8 **here, u64 *got);
@@ -174,17 +177,17 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
 				  u32 size, u32 access, u8 **here);
 
-/* combine.c */
+/* combine.c: the write combiner: a queue's latest writes to memory that isn't snooped */
 void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 size);
 void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last);
 void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number);
 void pagoda_engine_combine_drain_all(struct pagoda_engine *engine, u32 first);
 
-/* root.c */
+/* root.c: root page tables of address spaces */
 u64 pagoda_engine_root_limit(const struct pagoda_engine *engine);
 bool pagoda_engine_roots_valid(const struct pagoda_engine *engine);
 
-/* tlb.c */
+/* tlb.c: translations cached by queues; FLUSH_TLB */
 bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 			    struct pagoda_translation *found);
 void pagoda_engine_tlb_keep(struct pagoda_exec *exec, u32 space, u64 va,
@@ -220,6 +223,7 @@ struct pagoda_virtual_span {
 /*
  * walk.c: finds memory by virtual addresses, with the translation lock held for reading. The memory
  * found is valid until the packet or command ends or pauses (pagoda_engine_translation_pause()).
+ * u32 results: a fault reason or 0.
  */
 u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 want,
 			       u32 access, struct pagoda_virtual_span *span);
@@ -231,7 +235,7 @@ void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_
 u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64 size,
 				u32 access, u32 wants, struct pagoda_notes *notes);
 
-/* aperture.c */
+/* aperture.c: the aperture; _validate and _execute return a fault reason or 0 */
 u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size,
 				 u32 generation, u32 access);
 u32 pagoda_engine_aperture_span(struct pagoda_exec *exec, struct pagoda_cursor *cursor);
@@ -242,7 +246,7 @@ u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_unmap_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_unmap_execute(struct pagoda_exec *exec, const void *packet);
 
-/* device_mmu.c */
+/* device_mmu.c: the device's MMU; _validate and _execute return a fault reason or 0 */
 bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine);
 u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64 want,
 				u32 access, u64 *bus, u64 *size, bool *read_only);
@@ -253,7 +257,7 @@ u32 pagoda_engine_mmu_map_execute(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_mmu_unmap_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_mmu_unmap_execute(struct pagoda_exec *exec, const void *packet);
 
-/* transfer.c */
+/* transfer.c: TRANSFER; u32 results: a fault reason or 0; _execute: or PAGODA_STOPPED */
 u64 pagoda_engine_transfer_runs(const struct virtio_pagoda_transfer *transfer);
 u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 				      const struct virtio_pagoda_transfer *transfer);
@@ -261,7 +265,7 @@ u64 pagoda_engine_transfer_tail(const void *packet);
 u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet);
 
-/* swizzle.c */
+/* swizzle.c: tiled surfaces and swizzling ranges; u32: a fault reason, PAGODA_STOPPED or 0 */
 u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_location *location,
 			      const struct virtio_pagoda_tiled *tiled, u64 size, u32 access);
@@ -273,7 +277,7 @@ u64 pagoda_engine_lock_tail(const void *packet);
 u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_lock_execute(struct pagoda_exec *exec, const void *packet);
 
-/* fill.c */
+/* fill.c: FILL and DISCARD_CONTENT; u32 results: a fault reason, PAGODA_STOPPED or 0 */
 void pagoda_engine_fill_words(u8 *here, u32 size, u32 pattern);
 void pagoda_engine_fill_vram(struct pagoda_engine *engine, u64 address, u64 size, u32 pattern);
 u32 pagoda_engine_fill_validate(struct pagoda_exec *exec, const void *packet);
@@ -281,7 +285,7 @@ u32 pagoda_engine_fill_execute(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_discard_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_discard_execute(struct pagoda_exec *exec, const void *packet);
 
-/* physical.c */
+/* physical.c: operations on up to 8 bytes; return a fault reason or 0 */
 u32 pagoda_engine_physical_validate_read(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_physical_validate_write(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_physical_read(struct pagoda_exec *exec, const void *packet);
@@ -289,7 +293,7 @@ u32 pagoda_engine_physical_write(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_signal_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet);
 
-/* context.c */
+/* context.c: save areas of contexts; u32 results: a fault reason, PAGODA_STOPPED or 0 */
 u64 pagoda_engine_init_context_tail(const void *packet);
 u32 pagoda_engine_init_context_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *packet);
@@ -297,7 +301,7 @@ u64 pagoda_engine_update_context_tail(const void *packet);
 u32 pagoda_engine_update_context_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_update_context_execute(struct pagoda_exec *exec, const void *packet);
 
-/* notify.c; pagoda_engine_notify_execute() executes all kinds of notices */
+/* notify.c: notices; _execute is for all kinds of notices; u32 results: a fault reason or 0 */
 u32 pagoda_engine_notify_execute(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_residency_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_residency2_validate(struct pagoda_exec *exec, const void *packet);
@@ -311,7 +315,7 @@ u32 pagoda_engine_notify_alloc_validate(struct pagoda_exec *exec, const void *pa
  * @space: address space
  * @access: kind of the accesses to @space
  * @span: memory found at @va and not used yet; valid until the translation lock is released
- * @notes: spans noted for the addresses from @va + span.size on, NULL = none are noted
+ * @notes: spans stored for the addresses from @va + span.size on, NULL = none are stored
  */
 struct pagoda_span_side {
 	u64 va;
@@ -321,7 +325,7 @@ struct pagoda_span_side {
 	struct pagoda_notes *notes;
 };
 
-/* virtual.c */
+/* virtual.c: VIRTUAL_TRANSFER and VIRTUAL_FILL; u32 results: a fault reason or 0 */
 u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want);
 void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 size);
 u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side *src,
@@ -333,7 +337,7 @@ u32 pagoda_engine_virtual_transfer_execute(struct pagoda_exec *exec, const void 
 u32 pagoda_engine_virtual_fill_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_virtual_fill_execute(struct pagoda_exec *exec, const void *packet);
 
-/* table.c */
+/* table.c: page-table updates; _validate and _execute return a fault reason or 0 */
 u64 pagoda_engine_update_tail(const void *packet);
 u32 pagoda_engine_update_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_update_execute(struct pagoda_exec *exec, const void *packet);
@@ -459,7 +463,11 @@ static inline u32 pagoda_system_span(struct pagoda_exec *exec, u64 address, u64 
 	return pagoda_engine_system_lookup(exec, address, want, access, here, got);
 }
 
-/* Drops the translations and notes in @exec, but not in TLBs; with a device MMU the window, too. */
+/*
+ * Drops the translations that @exec keeps, and the memory that the packet's check found for virtual
+ * addresses (@exec->notes); with a device MMU also the memory that the last lookup of system memory
+ * found (@exec->window). TLBs keep their translations.
+ */
 static inline void pagoda_engine_translation_forget(struct pagoda_exec *exec)
 {
 	exec->leaves[0].tag = 0;

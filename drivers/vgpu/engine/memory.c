@@ -92,7 +92,7 @@ u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u3
 
 /*
  * Checks that a run of @size bytes begins at a page and can be reached. *@span, unless NULL,
- * receives the run's memory if that is contiguous, else NULL.
+ * receives the run's memory if that is contiguous, else NULL. Returns 0 or a fault reason.
  */
 static u32 run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access, u8 **span)
 {
@@ -116,7 +116,10 @@ static u32 run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access
 	return reason ? pagoda_engine_refuse(exec, reason, address, access) : reason;
 }
 
-/* Checks that runs are whole pages, can be reached, and have exactly @nr_pages pages together. */
+/*
+ * Checks that runs are whole pages, can be reached, and have exactly @nr_pages pages together.
+ * Returns a fault reason or 0.
+ */
 u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagoda_run *runs,
 			     u32 nr_runs, u64 nr_pages, u32 access)
 {
@@ -146,7 +149,10 @@ u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagod
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks the fields of a location; fields that the location's segment doesn't use must be zero. */
+/*
+ * Checks the fields of a location; fields that the location's segment doesn't use must be zero.
+ * Returns a fault reason or 0.
+ */
 static u32 location_fields(struct pagoda_exec *exec, const struct virtio_pagoda_location *location,
 			   u32 access)
 {
@@ -176,7 +182,10 @@ static u32 location_fields(struct pagoda_exec *exec, const struct virtio_pagoda_
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks the fields and the memory of a source or destination of @size bytes. */
+/*
+ * Checks the fields and the memory of a source or destination of @size bytes. Returns a fault
+ * reason or 0.
+ */
 u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 				 const struct virtio_pagoda_location *location,
 				 const struct virtio_pagoda_run *runs, u64 size, u32 access)
@@ -201,7 +210,7 @@ u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 
 /*
  * Sets a cursor to the first of @size bytes at a location that was checked. @spans holds the memory
- * that the check of @runs noted, or is NULL.
+ * that the check of @runs found, or is NULL.
  */
 void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 			       const struct virtio_pagoda_location *location,
@@ -219,7 +228,10 @@ void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 	cursor->snooped = cursor->segment == VIRTIO_PAGODA_SEGMENT_VRAM;
 }
 
-/* Moves the cursor to the next run, as one span; returns false if the run's memory isn't noted. */
+/*
+ * Moves the cursor to the next run, as one span, if the check stored the run's memory. Returns
+ * false if not: the caller looks the memory up.
+ */
 static bool system_noted(struct pagoda_cursor *cursor)
 {
 	u64 size = le32_to_cpu(cursor->run->nr_pages) * PAGODA_PAGE;
@@ -234,7 +246,7 @@ static bool system_noted(struct pagoda_cursor *cursor)
 
 /*
  * Moves the cursor to the next span of a run list that was checked. If the span ends inside of a
- * run, cursor->address keeps the offset of the rest in the run.
+ * run, cursor->address keeps the offset of the rest in the run. Returns 0 or a fault reason.
  */
 static u32 system_next(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -280,7 +292,10 @@ static void cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *curso
 	cursor->tail_size = size - cursor->here_size;
 }
 
-/* Moves the cursor to the next span, when all of the current span was used and bytes are left. */
+/*
+ * Moves the cursor to the next span, when all of the current span was used and bytes are left.
+ * Returns a fault reason or 0.
+ */
 u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -307,6 +322,7 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 /*
  * Checks @size bytes within a page; *@here receives their memory. In system memory the whole page
  * is checked. 1 to 8 bytes, aligned to their number, can be accessed by a single load or store.
+ * Returns 0 or a fault reason.
  */
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
 				  u32 size, u32 access, u8 **here)

@@ -6,7 +6,10 @@
  */
 #include "internal.h"
 
-/* Passes a notice to ops->notify(), but not if exec->half is set: a notice can't be halved. */
+/*
+ * Passes a notice, a packet that only informs the GPU, to ops->notify(); not if an injected failure
+ * stops the packet in the middle (exec->half), as a notice has no middle. Returns 0.
+ */
 u32 pagoda_engine_notify_execute(struct pagoda_exec *exec, const void *packet)
 {
 	struct pagoda_engine *engine = exec->engine;
@@ -16,7 +19,10 @@ u32 pagoda_engine_notify_execute(struct pagoda_exec *exec, const void *packet)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks the place of a resident allocation: @nr_pages pages at @address of @segment. */
+/*
+ * Checks the place of a resident allocation: @nr_pages pages at @address of @segment. Returns a
+ * fault reason or 0.
+ */
 static u32 notify_place_check(struct pagoda_exec *exec, u32 segment, u64 address, u64 nr_pages)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
@@ -45,7 +51,10 @@ static u32 notify_place_check(struct pagoda_exec *exec, u32 segment, u64 address
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks a NOTIFY_RESIDENCY or NOTIFY_RESIDENCY2, and @nr_pages pages if they are resident. */
+/*
+ * Checks a NOTIFY_RESIDENCY or NOTIFY_RESIDENCY2, and @nr_pages pages if they are resident.
+ * Returns a fault reason or 0.
+ */
 static u32 residency_check(struct pagoda_exec *exec,
 			   const struct virtio_pagoda_notify_residency *notify, u64 nr_pages)
 {
@@ -97,7 +106,10 @@ u64 pagoda_engine_fence_residency_tail(const void *packet)
 	return (u64)le32_to_cpu(notify->nr_fences) * sizeof(struct virtio_pagoda_fence_residency);
 }
 
-/* Checks the system memory address of a fence's value; 0 = the value isn't resident. */
+/*
+ * Checks the system memory address of a fence's value; 0 = the value isn't resident. Returns a
+ * fault reason or 0.
+ */
 static u32 fence_value_check(struct pagoda_exec *exec, u64 address, u32 access)
 {
 	u8 *here;

@@ -34,7 +34,10 @@ u32 pagoda_engine_physical_validate_write(struct pagoda_exec *exec, const void *
 			(void)READ_ONCE(*(type *)(here)); \
 	} while (0)
 
-/* Reads (and ignores the value) or, for @write, writes zero: one access of @size bytes. */
+/*
+ * Makes one access of @size bytes at @here: a read, whose value is ignored, or, if @write, a write
+ * of zero.
+ */
 static void physical_touch(u8 *here, u32 size, bool write)
 {
 	switch (size) {
@@ -81,7 +84,10 @@ u32 pagoda_engine_physical_write(struct pagoda_exec *exec, const void *packet)
 	return physical_execute(exec, packet, VIRTIO_PAGODA_ACCESS_WRITE);
 }
 
-/* Finds a fence's memory. *@here is NULL for a page of zeros, to which nothing is written. */
+/*
+ * Sets *@here to the memory of a monitored fence's value; NULL for a page of zeros, to which
+ * nothing is written. Returns 0 or a fault reason.
+ */
 static u32 signal_resolve(struct pagoda_exec *exec,
 			  const struct virtio_pagoda_signal_monitored_fence *signal, u8 **here)
 {
@@ -126,7 +132,11 @@ static void signal_store(__le64 *here, __le64 value, bool forward)
 		forward = !pagoda_shim_swap64(here, &old, value);
 }
 
-/* Writes the fence and sends the event, unless exec->half is set: one write can't be halved. */
+/*
+ * Writes a monitored fence's value and sends the event that the packet asks for. Does nothing if an
+ * injected failure stops the packet in the middle (exec->half), as a single write has no middle.
+ * Returns 0 or a fault reason.
+ */
 u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_signal_monitored_fence *signal = packet;

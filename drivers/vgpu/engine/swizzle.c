@@ -47,7 +47,10 @@ struct pagoda_view {
 	bool swizzle;
 };
 
-/* Moves to the next mip level, of half the pitch and height, rounded up to whole tiles. */
+/*
+ * Moves the position to the next mip level, whose pitch and height are half as large, rounded up to
+ * whole tiles.
+ */
 static void tiles_level(struct pagoda_tiles *tiles)
 {
 	u64 mask = (1ull << tiles->shift) - 1;
@@ -109,7 +112,10 @@ static bool layout_valid(const struct virtio_pagoda_layout *layout, u64 size)
 	       mips && mips <= VIRTIO_PAGODA_MAX_MIPS && tiles_size(layout) <= size;
 }
 
-/* Copies @linear to @tiled if @swizzle, else back. Inlined: a constant size needs no call. */
+/*
+ * Copies @size bytes from @linear to @tiled if @swizzle, else from @tiled to @linear. Inlined: a
+ * constant size needs no call.
+ */
 static __always_inline void swizzle_move(u8 *tiled, u8 *linear, u64 size, bool swizzle)
 {
 	if (swizzle)
@@ -141,7 +147,10 @@ static __always_inline void tile_rows(u8 *tiled, u8 *linear, u64 count, u32 widt
 	}
 }
 
-/* Copies the next @size bytes of a surface's row to or from @linear, from a tile's border on. */
+/*
+ * Copies the next @size bytes of a row of the surface, which begin at a tile's border: from @linear
+ * if @swizzle, else to @linear.
+ */
 static void tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
 {
 	u64 width = 1ull << tiles->shift;
@@ -162,7 +171,10 @@ static void tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swi
 			     swizzle);
 }
 
-/* Copies the next @size bytes of the linear view between the tiled surface and @linear. */
+/*
+ * Copies the next @size bytes of the linear view: from @linear to the tiled surface if @swizzle,
+ * else from the surface to @linear.
+ */
 static void tiles_copy(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
 {
 	while (size && tiles->mips) {
@@ -209,7 +221,10 @@ static void view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 		tiles_copy(&view->tiles, linear, size, view->swizzle);
 }
 
-/* Copies @left bytes between @view, from its position on, and the memory at @cursor. */
+/*
+ * Copies @left bytes between the surface of @view, from its position on, and the memory at @cursor,
+ * in the direction of @view. Returns 0 or a fault reason.
+ */
 static u32 view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 		      struct pagoda_cursor *cursor, u64 left)
 {
@@ -235,7 +250,7 @@ static u32 view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 
 /*
  * Checks the surface at @location, and that its linear view has a piece of @size bytes at
- * @tiled->offset.
+ * @tiled->offset. Returns 0 or a fault reason.
  */
 u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_location *location,
@@ -256,7 +271,11 @@ u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 	return pagoda_engine_location_check(exec, location, NULL, surface, access);
 }
 
-/* Copies @size bytes between the checked surface at @address of VRAM and the memory at @cursor. */
+/*
+ * Copies @size bytes between the checked tiled surface at @address of VRAM, from byte
+ * @tiled->offset of its rows on, and the linear memory at @cursor: into the surface if @swizzle,
+ * else out of it. Returns 0 or a fault reason.
+ */
 u32 pagoda_engine_tiled_copy(struct pagoda_exec *exec, u64 address,
 			     const struct virtio_pagoda_tiled *tiled,
 			     struct pagoda_cursor *cursor, u64 size, bool swizzle)
@@ -298,7 +317,7 @@ static u32 swizzle_range_check(const struct pagoda_engine *engine, u64 address, 
 
 /*
  * Copies the whole surface that is bound to a range: from the range's window to the surface if
- * @swizzle, else from the surface to the window.
+ * @swizzle, else from the surface to the window. swizzling_lock is held for writing.
  */
 static void range_copy(struct pagoda_engine *engine, struct pagoda_engine_swizzling *range,
 		       bool swizzle)
@@ -414,8 +433,9 @@ u64 pagoda_engine_lock_tail(const void *packet)
 }
 
 /*
- * Refuses a packet whose range isn't bound to the packet's surface, except for the first piece
- * (TRANSFER_START) of a copy into VRAM, which binds the range to the surface if @bind.
+ * Refuses a packet whose swizzling range isn't bound to the packet's surface, except for the first
+ * piece (TRANSFER_START) of a copy into VRAM: when that piece is executed (@bind), not when it is
+ * checked, it binds the range to the surface. Returns 0 or a fault reason.
  */
 static u32 lock_bind(struct pagoda_exec *exec,
 		     const struct virtio_pagoda_special_lock_transfer *lock, bool bind)
@@ -480,8 +500,11 @@ u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet)
 }
 
 /*
- * Copies the packet's piece of the surface, unless the range was bound or released otherwise after
- * the packet was validated. The last piece (TRANSFER_END) out of VRAM releases the range.
+ * Copies the part of the surface that a SPECIAL_LOCK_TRANSFER names: out of VRAM from the window of
+ * the swizzling range, else to the window and to the surface. The last part (TRANSFER_END) out of
+ * VRAM releases the range. swizzling_lock is held, for writing if the range is bound or released.
+ * Returns 0, PAGODA_STOPPED or a fault reason: BAD_LAYOUT if the range was bound otherwise or
+ * released after the check.
  */
 static u32 lock_copy(struct pagoda_exec *exec,
 		     const struct virtio_pagoda_special_lock_transfer *lock)

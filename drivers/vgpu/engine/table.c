@@ -134,7 +134,8 @@ static u32 update_values_check(struct pagoda_exec *exec,
 
 /*
  * Finds the memory of the packet's entries from @index on. *@got receives how many of @want entries
- * are contiguous. *@here is NULL for a page of zeros, to which nothing is written.
+ * are contiguous. *@here is NULL for a page of zeros, to which nothing is written. Returns 0 or a
+ * fault reason.
  */
 static u32 update_memory(struct pagoda_exec *exec,
 			 const struct virtio_pagoda_update_page_table *update, u64 index, u32 want,
@@ -248,7 +249,10 @@ u64 pagoda_engine_copy_entries_tail(const void *packet)
 	return le32_to_cpu(copy->nr_ranges) * (u64)sizeof(struct virtio_pagoda_copy_range);
 }
 
-/* Checks that the entries lie in a table of one page, and that their memory can be accessed. */
+/*
+ * Checks that the @entries entries from @first on lie in a page table of one page at virtual
+ * address @table, and that their memory can be accessed. Returns 0 or a fault reason.
+ */
 static u32 copy_table_check(struct pagoda_exec *exec, u64 table, u32 first, u32 entries, u32 access)
 {
 	u64 va = table + first * PAGODA_PTE_BYTES;
@@ -312,7 +316,10 @@ static void entries_move(__le64 *dst, const __le64 *src, u64 count)
 	}
 }
 
-/* Copies @count entries, which lie within a page, and so a span, at source and destination. */
+/*
+ * Copies @count page-table entries; source and destination each lie within a page, so that their
+ * memory is contiguous. Returns 0 or a fault reason.
+ */
 static u32 copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_range *range,
 		      u64 count)
 {
@@ -338,7 +345,8 @@ static u32 copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_
 
 /*
  * Copies the packet's ranges in order (C109): a range is read only after the previous range was
- * written (C111). An injected failure copies half of the ranges, or half of a single range.
+ * written (C111). An injected failure copies half of the ranges, or half of a single range. Returns
+ * 0 or a fault reason.
  */
 u32 pagoda_engine_copy_entries_execute(struct pagoda_exec *exec, const void *packet)
 {

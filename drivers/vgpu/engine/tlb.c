@@ -34,7 +34,10 @@ static u64 tag_first(u64 tag)
 	return (tag & PAGODA_TAG_PAGE_MASK) << VIRTIO_PAGODA_PAGE_SHIFT;
 }
 
-/* Mixes bits, so that addresses of two spaces, or 4 MiB apart, mostly have different entries. */
+/*
+ * Returns the entry of @tlb that a translation of @va of 2^@shift bytes uses. Mixes bits, so that
+ * addresses of two spaces, or 4 MiB apart, mostly have different entries.
+ */
 static struct pagoda_engine_tlb_entry *tlb_slot(struct pagoda_engine_tlb *tlb, u32 space, u64 va,
 						u32 shift)
 {
@@ -161,7 +164,8 @@ u32 pagoda_engine_flush_validate(struct pagoda_exec *exec, const void *packet)
 
 /*
  * Drops the packet's range of translations from all TLBs; from half of the TLBs if exec->half
- * (failure injection). The translation lock is held for writing: no access is in progress.
+ * (failure injection). The translation lock is held for writing: no access is in progress. Returns
+ * 0 or a fault reason.
  */
 u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
 {

@@ -108,7 +108,10 @@ static bool transfer_overlaps(struct pagoda_exec *exec,
 	return src < dst + dst_size && dst < src + src_size;
 }
 
-/* Checks the size and the number of runs of a TRANSFER or SPECIAL_LOCK_TRANSFER. */
+/*
+ * Checks the size and the number of runs of a TRANSFER or SPECIAL_LOCK_TRANSFER. Returns a fault
+ * reason or 0.
+ */
 u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 				      const struct virtio_pagoda_transfer *transfer)
 {
@@ -124,7 +127,10 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Accepts flag SWIZZLE or UNSWIZZLE, not both, only if SPECIAL_LOCK_TRANSFER is negotiated. */
+/*
+ * Accepts flag SWIZZLE or UNSWIZZLE, not both, only if SPECIAL_LOCK_TRANSFER is negotiated.
+ * Returns a fault reason or 0.
+ */
 static u32 transfer_flags_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_transfer *transfer)
 {

@@ -2,22 +2,26 @@
 /*
  * VIRTUAL_TRANSFER and VIRTUAL_FILL: paging in the address space of the paging process.
  *
- * Every page is checked before the first byte changes, and the page's memory is noted as far as
- * there is room. The translation lock is released for a moment after each PAGODA_CHUNK, so that no
- * FLUSH_TLB waits long. If translations change meanwhile, the notes are dropped, and the rest of
- * the packet uses the new pages or faults.
+ * Every page is checked before the first byte changes, and the page's memory is stored for the copy
+ * as far as run->spans has room. The translation lock is released for a moment after each
+ * PAGODA_CHUNK, so that no FLUSH_TLB waits long. If translations change meanwhile, what was stored
+ * is dropped, and the rest of the packet uses the new pages or faults.
  */
 #include "internal.h"
 
-/* Returns the notes of the source (ACCESS_READ) or of the destination (ACCESS_WRITE). */
+/*
+ * Returns where the spans of memory are stored that the check of a packet found for its source
+ * (ACCESS_READ) or its destination (ACCESS_WRITE).
+ */
 static struct pagoda_notes *notes_of(struct pagoda_exec *exec, u32 access)
 {
 	return &exec->notes[access == VIRTIO_PAGODA_ACCESS_WRITE];
 }
 
 /*
- * Checks the range of a source or destination, and notes the range's memory in the unused part of
- * run->spans, except for the last @spare pointers.
+ * Checks the pages of a source or destination, also against @wants (PAGODA_VIRTUAL_*), and stores
+ * the spans of memory found for them in the unused part of run->spans, except for the last @spare
+ * pointers. Returns 0 or a fault reason.
  */
 static u32 side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u32 wants, u32 spare)
 {
@@ -32,13 +36,17 @@ static u32 side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u3
 		};
 	reason = pagoda_engine_virtual_check(exec, 0, va, size, access, wants, notes);
 	/*
-	 * If translations changed, the notes were dropped: exec->spans gets NULL, no more is noted.
+	 * If translations changed, what was stored is dropped: exec->spans becomes NULL, and
+	 * nothing is stored for the rest of the packet.
 	 */
 	exec->spans = notes->end;
 	return reason;
 }
 
-/* Checks the size and the address of a range, before any page table is read. */
+/*
+ * Checks the size and the address of a range, before any page table is read. Returns a fault
+ * reason or 0.
+ */
 static u32 virtual_range_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access)
 {
 	u64 limit = 1ull << exec->engine->va_bits;
@@ -56,7 +64,10 @@ static u32 virtual_range_check(struct pagoda_exec *exec, u64 va, u64 size, u32 a
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Returns the packet's requirements for the pages of its source or destination (C73, C74). */
+/*
+ * Returns what a VIRTUAL_TRANSFER requires of the pages of its source or destination, as
+ * PAGODA_VIRTUAL_* bits (C73, C74).
+ */
 static u32 side_wants(const struct virtio_pagoda_virtual_transfer *transfer, u16 flag_64k,
 		      u32 system_direction)
 {
@@ -107,7 +118,7 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 	dst_wants = side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_DST_64K,
 			       VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
 	/*
-	 * Leave room for notes of the destination, which mostly is contiguous if the source isn't.
+	 * Leave room for spans of the destination, which usually is contiguous if the source isn't.
 	 */
 	reason = side_check(exec, le64_to_cpu(transfer->src_address), size,
 			    VIRTIO_PAGODA_ACCESS_READ, src_wants, exec->engine->max_runs / 16);
@@ -118,9 +129,10 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 }
 
 /*
- * Prepares the access to a side's span that isn't snooped. For a read, the combiner's lines of this
- * memory are written back. For a write, the span may be redirected to a line of the combiner; if
- * the write ends with this span (@want bytes), the combiner may cut off the span's last line.
+ * Prepares the access to the span of a source or destination that isn't snooped. For a read, the
+ * write combiner's lines of this memory are written back. For a write, the span may be redirected
+ * to a line of the combiner; if the write ends with this span (@want bytes), the combiner may cut
+ * off the span's last line.
  */
 static void side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
@@ -131,7 +143,10 @@ static void side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side
 		pagoda_engine_combine_meet(exec, side->span.here, side->span.size);
 }
 
-/* Finds the side's next span, at most @want bytes, unless bytes of the current span are left. */
+/*
+ * Finds the next memory of a source or destination that is contiguous for the CPU, at most @want
+ * bytes, unless bytes of the memory found before are left. Returns 0 or a fault reason.
+ */
 u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
 	struct pagoda_notes *notes = side->notes;
@@ -159,9 +174,9 @@ u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side 
 }
 
 /*
- * Notes the memory of the next @size bytes of a source or destination, up to the first fault, in
- * half of the room of run->spans. To look up all pages first is faster than to look up each page
- * after a copy, which fills the CPU's store buffer.
+ * Looks up the memory of the next @size bytes of a source or destination, up to the first fault,
+ * and stores it for the copy in half of the room of run->spans. To look up all pages first is
+ * faster than to look up each page after a copy, which fills the CPU's store buffer.
  */
 void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 size)
 {
@@ -241,7 +256,10 @@ u32 pagoda_engine_virtual_transfer_execute(struct pagoda_exec *exec, const void 
 	return reason;
 }
 
-/* Fills the next contiguous memory of @dst, at most @want bytes; *@size gets their number. */
+/*
+ * Fills with @pattern the next memory of @dst that is contiguous, at most @want bytes; sets *@size
+ * to the number of bytes filled. Returns 0 or a fault reason.
+ */
 u32 pagoda_engine_virtual_fill(struct pagoda_exec *exec, struct pagoda_span_side *dst, u64 want,
 			       u32 pattern, u64 *size)
 {

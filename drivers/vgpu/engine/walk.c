@@ -155,7 +155,10 @@ static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda
 	return leaf->table[side] ? VIRTIO_PAGODA_FAULT_NONE : bad_table(found, 1);
 }
 
-/* Decodes a level-1 entry into @leaf: a word for each side of dual tables, else for one side. */
+/*
+ * Decodes a level-1 entry, @words, into @leaf: with dual tables a word for 4 KiB pages and a word
+ * for 64 KiB pages, else one word for either of them. Returns 0 or a fault reason.
+ */
 static u32 walk_level1(struct pagoda_exec *exec, const u64 *words, struct pagoda_leaf *leaf)
 {
 	u32 side, reason;
@@ -171,7 +174,11 @@ static u32 walk_level1(struct pagoda_exec *exec, const u64 *words, struct pagoda
 	return walk_side(exec, words[0], side, leaf);
 }
 
-/* Stores a side's translation of @va in *@found: by the leaf table, or by the level-1 entry. */
+/*
+ * Stores the translation of @va to a 4 KiB or 64 KiB page (@side) in *@found: by the leaf table of
+ * that page size, or by the level-1 entry if it leads to no such table. Returns 0 or a fault
+ * reason.
+ */
 static u32 walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u32 side, u64 va,
 		     struct pagoda_translation *found)
 {
@@ -192,8 +199,9 @@ static u32 walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u
 }
 
 /*
- * Returns whether the leaf table of @side has a valid entry for any address that @found, the other
- * side's translation of @va, translates. A TLB that caches @found would hide that entry.
+ * Returns whether the leaf table of one page size, @side, has a valid entry for any address that
+ * @found translates, the translation of @va by the word for the other page size. A TLB that caches
+ * @found would hide that entry.
  */
 static bool side_overlaps(const struct pagoda_leaf *leaf, u32 side, u64 va,
 			  const struct pagoda_translation *found)
@@ -211,7 +219,11 @@ static bool side_overlaps(const struct pagoda_leaf *leaf, u32 side, u64 va,
 	return false;
 }
 
-/* Stores the translation of @va in *@found. At most one side may have a valid entry (C93). */
+/*
+ * Stores the translation of @va in *@found: of the level-1 entry's two words, for 4 KiB and for 64
+ * KiB pages, at most one may lead to a valid entry for an address (C93). Returns 0 or a fault
+ * reason.
+ */
 static u32 walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u64 va,
 		      struct pagoda_translation *found)
 {
@@ -234,7 +246,7 @@ static u32 walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, 
 /*
  * Walks the tables from the root down to level 1, whose entry's words are stored in @words, with 0
  * in @found->size. An invalid entry, or one for a page of zeros, above level 1 ends the walk and is
- * stored in *@found.
+ * stored in *@found. Returns 0 or a fault reason.
  */
 static u32 walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
 		     struct pagoda_translation *found)
@@ -283,7 +295,10 @@ static u32 walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
 	}
 }
 
-/* Translates @va by the page tables, without the TLB. Returns a fault reason or 0. */
+/*
+ * Translates @va by the page tables, without the TLB and without a check of permissions. An invalid
+ * entry is no fault: found->entry is 0 then. Returns a fault reason or 0.
+ */
 static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 		       struct pagoda_translation *found)
 {
@@ -293,7 +308,10 @@ static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 	u32 reason;
 
 	pagoda_shim_assert_held(&exec->engine->translation);
-	/* No valid tag is 0: bit 42 is set, above the number of the 2 MiB, which has 42 bits. */
+	/*
+	 * No valid tag is 0: bit 42 is set, which is free, as addresses of at most 63 bits leave 42
+	 * bits for the number of the 2 MiB.
+	 */
 	tag |= 1ull << (63 - PAGODA_LARGE_SHIFT);
 	if (leaf->tag != tag) {
 		leaf->tag = 0;
@@ -308,7 +326,10 @@ static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 	return walk_sides(exec, leaf, va, found);
 }
 
-/* Translates @va by the TLB or by the tables and checks permissions. Doesn't store the fault. */
+/*
+ * Translates @va by the TLB or by the tables and checks permissions. Doesn't store the fault.
+ * Returns a fault reason or 0.
+ */
 static u32 walk_translate(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 			  struct pagoda_translation *found)
 {
@@ -421,7 +442,7 @@ static u32 translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 acce
 
 /*
  * Finds the memory at @address of span->segment for span->here. Reduces span->size to the bytes
- * that are contiguous for the CPU.
+ * that are contiguous for the CPU. Returns 0 or a fault reason.
  */
 static u32 span_memory(struct pagoda_exec *exec, u64 address, u32 access,
 		       struct pagoda_virtual_span *span)
@@ -452,7 +473,8 @@ static u32 span_memory(struct pagoda_exec *exec, u64 address, u32 access,
 
 /*
  * Finds the memory at @va that is contiguous for the CPU, at most @want bytes (not zero), checks
- * the permission and caches the translations in the run's TLB. Returns a fault reason, or 0.
+ * the permission and caches the translations in the run's TLB. The translation lock is held.
+ * Returns a fault reason, or 0.
  */
 u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 want,
 			       u32 access, struct pagoda_virtual_span *span)
@@ -490,6 +512,7 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 /*
  * Finds the memory of 1 to 8 bytes, aligned to their number, for a single access. *@here is NULL
  * for a page of zeros, to which nothing is written; it is never a line of the write combiner.
+ * Returns 0 or a fault reason.
  */
 u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u64 va,
 					  u32 size, u32 access, u8 **here)
@@ -509,6 +532,7 @@ u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u
 /*
  * Finds the memory of up to 8 bytes for a write that may be combined: *@here may be in a line of
  * the write combiner, and is NULL for a page of zeros. The caller writes before the command ends.
+ * Returns 0 or a fault reason.
  */
 u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64 va, u32 size,
 					u8 **here)
@@ -524,7 +548,10 @@ u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64
 	return reason;
 }
 
-/* Refuses a span that doesn't meet the requirements in @wants (PAGODA_VIRTUAL_*). */
+/*
+ * Refuses a span that doesn't meet the requirements in @wants (PAGODA_VIRTUAL_*). Returns a
+ * fault reason or 0.
+ */
 static u32 wants_check(struct pagoda_exec *exec, u64 va, u32 access, u32 wants,
 		       const struct pagoda_virtual_span *span)
 {
@@ -541,8 +568,8 @@ static u32 wants_check(struct pagoda_exec *exec, u64 va, u32 access, u32 wants,
 }
 
 /*
- * Appends a span to @notes. A page of zeros, a change of span->combined, or a lack of room ends the
- * notes: later spans aren't noted either.
+ * Appends a span to @notes, for the execution of the packet. After a page of zeros, a change of
+ * span->combined, or a lack of room no more spans are appended.
  */
 void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_span *span)
 {
@@ -564,8 +591,8 @@ void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_
 
 /*
  * Checks that every page of a range can be accessed and meets the requirements in @wants, without
- * accessing the pages. Notes their memory in @notes, unless @notes is NULL. May release the
- * translation lock for a moment.
+ * accessing the pages. Appends the spans of their memory to @notes, unless @notes is NULL. May
+ * release the translation lock for a moment. Returns 0 or a fault reason.
  */
 u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64 size,
 				u32 access, u32 wants, struct pagoda_notes *notes)

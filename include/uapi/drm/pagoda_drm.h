@@ -125,7 +125,7 @@ extern "C" {
  *             context is banned or the client in error, or the paging that it waits for failed; a
  *             reset of the device lost the job (RESET); the context, the VM or the file was closed
  *             while the work was queued or held up
- *  ESRCH      the context or the file was closed before the job began
+ *  ESRCH      the context or the file was closed when the job was prepared, but hadn't begun
  *  EIO        the job wasn't executed: paging lost content while the job waited
  *  ENODEV     the device was unplugged, or can't be reset
  *  others     work that was accepted couldn't be made in the end, for want of memory for instance:
@@ -201,6 +201,8 @@ extern "C" {
  *  jobs held up or behind such jobs MAX_WAITING_JOBS     MAX_USER_WAITING_JOBS     EBUSY
  *  fenced jobs, and jobs queued     MAX_FENCED_JOBS      MAX_USER_FENCED_JOBS      EBUSY
  *  before them in their context
+ *  bytes of VRAM of clients that                         half of what others leave SUBMIT
+ *  have fenced jobs                                      of VRAM                   waits
  *  files of EVENTS                  MAX_EVENT_FILES      MAX_USER_EVENT_FILES      EMFILE
  *  fences waited for or promised    MAX_PINNED_FENCES                              EDQUOT
  *  bytes pinned for other devices   pin_limit of                                   EDQUOT
@@ -212,7 +214,11 @@ extern "C" {
  *  ================================ ==================== ========================= ======
  *
  * A client that queues more than MAX_QUEUED_BINDS changes of a VM, or MAX_QUEUED_PAGING
- * requests, isn't refused: the call waits.
+ * requests, isn't refused: the call waits. Nor is a client refused that has more than 1 MiB of
+ * paging buffers in flight, or whose user has more than half of what others leave of 32 MiB: before
+ * they begin, GEM_CLOSE and the calls that may move memory or change page tables wait until the
+ * device has executed enough of these buffers. Only a signal that kills the process ends this wait
+ * (EINTR).
  *
  * The numbers are %DRM_PAGODA_MAX_VMS and so on. "Half of what others leave" is half of the
  * total less what other users have; a user that is alone has half of the total at most.
@@ -295,7 +301,7 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_SET_PRIORITY,
 	/** @DRM_PAGODA_QUERY_MEMORY_INFO: get the client's usage and budget of a segment group */
 	DRM_PAGODA_QUERY_MEMORY_INFO,
-	/** @DRM_PAGODA_SET_RESERVATION: set how much of a group other clients' budgets leave */
+	/** @DRM_PAGODA_SET_RESERVATION: reserve bytes of a segment group for the client's budget */
 	DRM_PAGODA_SET_RESERVATION,
 	/** @DRM_PAGODA_EVENTS: get a file from which the client reads its events */
 	DRM_PAGODA_EVENTS,
@@ -720,8 +726,9 @@ enum drm_pagoda_residency {
  * @segment: Out: enum drm_pagoda_segment_id of the segment that the allocation is in
  * @residency: Out: enum drm_pagoda_residency
  * @state: Out: %DRM_PAGODA_CONTENT_LOST and %DRM_PAGODA_CONTENT_OFFERED
- * @num_ranges: Out: number of contiguous ranges of the segment that the allocation occupies
- * @address: Out: offset of the allocation's first byte in the segment; 0 in system memory
+ * @num_ranges: Out: number of contiguous ranges of the segment that the allocation occupies; 0 in
+ *	system memory, or in the aperture without an address there
+ * @address: Out: offset of the allocation's first byte in the segment; 0 if @num_ranges is 0
  * @tiling: Out: enum drm_pagoda_tiling
  * @pitch: Out: bytes from row to row, 0 = not tiled
  * @height: Out: rows, 0 = not tiled
@@ -799,15 +806,15 @@ struct drm_pagoda_residency_entry {
  * evicts have left (C149, C156). The point has a fence when the worker has given the paging to
  * the GPU: wait with DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT.
  *
- * A request that finds no memory or no room is repeated for half a second. If the request fails
- * in the end, its point signals with an error, and PAGING_QUEUE_STATE tells the error. A
- * MAKE_RESIDENT that failed for want of memory or room takes back all of its counts; a
- * MAKE_RESIDENT that failed for another reason takes back the counts of the entries that can't
- * be made resident alone, either. A job of the client that waits for the value, or for another
- * point that the request was to signal, isn't executed: the job's fences have the error
- * ECANCELED, and the context goes on. Jobs are stopped by the last 64 values of a queue that
- * failed. A VM_BIND that waits for a failed request is made all the same, and monitored fences
- * get their values.
+ * A request that finds no memory or no room waits for jobs that may be in the way, and is then
+ * repeated for half a second. If the request fails in the end, its point signals with an error,
+ * and PAGING_QUEUE_STATE tells the error. A MAKE_RESIDENT that failed for want of memory or room
+ * takes back all of its counts; a MAKE_RESIDENT that failed for another reason takes back the
+ * counts of the entries that can't be made resident alone, either. A job of the client that waits
+ * for the value, or for another point that the request was to signal, isn't executed: the job's
+ * fences have the error ECANCELED, and the context goes on. Jobs are stopped by the last 64 values
+ * of a queue that failed. A VM_BIND that waits for a failed request is made all the same, and
+ * monitored fences get their values.
  *
  * An offered allocation makes the call fail with ENODATA, which puts no client in error. A
  * request with CANT_TRIM_FURTHER puts the client in error when the request fails, or when the
@@ -820,7 +827,7 @@ struct drm_pagoda_residency_entry {
 
 /* Flag of MAKE_RESIDENT: a failure for want of memory or room puts the client in error */
 #define DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER	(1u << 0)
-/* Flag of MAKE_RESIDENT, beside CANT_TRIM_FURTHER: any failure puts the client in error (C150) */
+/* Flag of MAKE_RESIDENT, only with CANT_TRIM_FURTHER: any failure puts the client in error */
 #define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
 /*
  * Flag of MAKE_RESIDENT: the call answers ENOMEM and does nothing if the client would want more
@@ -855,8 +862,9 @@ struct drm_pagoda_residency_entry {
  *
  * All entries are in a supported segment together when the call returns 0, with @paging_queue
  * when the value is reached. Other allocations may be evicted for the entries, even if they
- * were made resident before. The call doesn't wait for copies, and with @paging_queue not for
- * memory either; a client that has %DRM_PAGODA_MAX_QUEUED_PAGING requests queued waits until
+ * were made resident before. The call doesn't wait for copies. Without @paging_queue the call may
+ * wait for memory, and for jobs and other devices that are in the way; with @paging_queue for none
+ * of these, but a client that has %DRM_PAGODA_MAX_QUEUED_PAGING requests queued waits until
  * earlier requests are done.
  */
 struct drm_pagoda_make_resident {
@@ -1118,11 +1126,12 @@ struct drm_pagoda_reclaim_result_entry {
  * @fence_value: Value for @fence, larger than all values promised for @fence before. MBZ without
  *	@fence
  *
- * When the call returns, all entries that the CPU may map have memory, without a wait for the
- * GPU (C173). Allocations that had been made resident and not evicted since are brought back to
- * where the GPU can use them (C174); if there is no room for these allocations nothing is
- * reclaimed (ENOMEM): evict them first. Without @results an entry that can't be committed makes
- * the call fail, with ENOMEM and without effect.
+ * When the call returns, all entries that the CPU may map have memory: the CPU needn't wait for
+ * @point (C173). Allocations that had been made resident and not evicted since are brought back to
+ * where the GPU can use them (C174). The call may wait for jobs that are in the way of that. If
+ * there is no room, nothing is reclaimed (ENOMEM); entries that were evicted by EVICT need no room
+ * and aren't brought. Without @results an entry that can't be committed makes the call fail, with
+ * ENOMEM and without effect.
  */
 struct drm_pagoda_reclaim {
 	struct drm_pagoda_array entries;
@@ -1255,7 +1264,7 @@ struct drm_pagoda_set_reservation {
 	__u64 reservation;
 };
 
-/** enum drm_pagoda_event_type - Events that a client reads from a file of EVENTS. */
+/** enum drm_pagoda_event_type - Events that a client reads from the file that EVENTS returned. */
 enum drm_pagoda_event_type {
 	/**
 	 * @DRM_PAGODA_EVENT_BUDGET_CHANGED: the client's budget of a group is @value bytes now,
@@ -1264,8 +1273,8 @@ enum drm_pagoda_event_type {
 	DRM_PAGODA_EVENT_BUDGET_CHANGED = 1,
 	/**
 	 * @DRM_PAGODA_EVENT_TRIM: the client wants @value bytes of a group more than its budget,
-	 * as last reported, after it wanted no more than that or the budget became smaller. It
-	 * isn't told again while it goes on to want more
+	 * as last reported, after it wanted no more than that or the budget became smaller. The
+	 * event doesn't come again while the client goes on to want more
 	 */
 	DRM_PAGODA_EVENT_TRIM = 2,
 	/**
@@ -1525,7 +1534,10 @@ enum drm_pagoda_priority {
 	DRM_PAGODA_PRIORITY_NORMAL = 0,
 	/** @DRM_PAGODA_PRIORITY_LOW: jobs go after those of NORMAL and HIGH contexts */
 	DRM_PAGODA_PRIORITY_LOW = 1,
-	/** @DRM_PAGODA_PRIORITY_HIGH: jobs go first; needs CAP_SYS_NICE, else EPERM */
+	/**
+	 * @DRM_PAGODA_PRIORITY_HIGH: jobs go before those of NORMAL and LOW contexts, but don't
+	 * interrupt a running job; needs CAP_SYS_NICE, else EPERM
+	 */
 	DRM_PAGODA_PRIORITY_HIGH = 2,
 };
 
@@ -1587,7 +1599,12 @@ struct drm_pagoda_command_buffer {
 /*
  * Flag of struct drm_pagoda_submit: the job is fenced. When SUBMIT returns, the job and all jobs
  * before it in its context are prepared: what they signal has a fence, as sync_files and binary
- * syncobjs need, and their memory stays until they are done. EINVAL if one of these jobs is held up
+ * syncobjs need, and their memory stays until they are done. EINVAL if one of these jobs is held
+ * up. Until a fenced job is one of its engine's two jobs, its memory doesn't make room: a call of
+ * the same client that finds no other room waits for the job, a call of another client fails with
+ * ENOMEM. If a user's clients that have such jobs use more VRAM than the user's share ("Limits"),
+ * SUBMIT first waits until all that the job waits for has signalled, except for jobs that are one
+ * of their engine's two
  */
 #define DRM_PAGODA_SUBMIT_FENCED	(1u << 0)
 
@@ -1615,9 +1632,9 @@ struct drm_pagoda_submit_entry {
  * While the job runs, three kinds of allocations are resident: those private to the VM and
  * bound, those listed, and those on the client's residency list and bound. If there is no room
  * for these allocations together, the call is refused with ENOMEM; allocations that fit into an
- * empty VRAM beside the VM's page tables aren't refused. An access to any other address is a
- * fault, which bans this context only. Jobs of a context run in order. IMPLICIT has no effect
- * for a private allocation, which only this VM uses.
+ * empty VRAM beside the VM's page tables aren't refused, unless fenced jobs of other clients have
+ * the room. An access to any other address is a fault, which bans this context only. Jobs of a
+ * context run in order. IMPLICIT has no effect for a private allocation, which only this VM uses.
  *
  * EBUSY: the context, the client or the user has too many jobs queued ("Limits").
  *
@@ -1627,10 +1644,11 @@ struct drm_pagoda_submit_entry {
  * their priority.
  *
  * A handle may be closed as soon as the call has returned: the job still finds the allocation.
- * An allocation that a queued job lists, or that is private to the VM, or on the client's
- * residency list, keeps its addresses and its count until all jobs that were queued when the
- * handle was closed are prepared or given up, unless the client has a handle of the allocation
- * again by then. Such addresses can be mapped anew at once, but aren't free.
+ * An allocation that a prepared job uses or a queued job lists or, while jobs are queued, that is
+ * private to their VM or on the client's residency list, keeps its addresses and its count until
+ * all jobs that were queued when the handle was closed are prepared or given up, and then until
+ * the jobs that use the allocation at that time are done, unless the client has a handle of the
+ * allocation again before. Such addresses can be mapped anew at once, but aren't free.
  *
  * An allocation that prefers VRAM and supports the aperture, too, is resident in the aperture
  * while VRAM is full and the client has used up its tokens (&drm_pagoda_stats.submit_tokens).
@@ -1806,10 +1824,11 @@ struct drm_pagoda_fence_signal {
  * @entries: struct drm_pagoda_fence_value; satisfied when the fence's value is at
  *	least the entry's (C180)
  * @flags: DRM_PAGODA_FENCE_WAIT_* flags
- * @eventfd: EVENTFD: eventfd that is signalled when the wait is over. Else MBZ
+ * @eventfd: EVENTFD: eventfd that is signalled when the wait is over, but not when the wait ends
+ *	with ENODEV. Else MBZ
  * @timeout_ns: CLOCK_MONOTONIC time at which the wait ends with ETIME; 0 = only look. MBZ with
  *	EVENTFD
- * @first: Out: index of a satisfied entry
+ * @first: Out: index of a satisfied entry; not with EVENTFD
  * @pad: MBZ
  */
 struct drm_pagoda_fence_wait {

@@ -33,10 +33,16 @@
 /** VIRTIO_ID_PAGODA: virtio device id, from the range left for experiments. */
 #define VIRTIO_ID_PAGODA		0x3f
 
+/**
+ * VIRTIO_PAGODA_VENDOR: virtio vendor id of the software GPU, "PGDA". Other devices may have
+ * another vendor id: the driver takes any.
+ */
+#define VIRTIO_PAGODA_VENDOR		0x41444750
+
 /** VIRTIO_PAGODA_PAGE_SHIFT: log2 of the bytes of a page. */
 #define VIRTIO_PAGODA_PAGE_SHIFT	12
 #define VIRTIO_PAGODA_PAGE_SIZE		(1u << VIRTIO_PAGODA_PAGE_SHIFT)
-/** VIRTIO_PAGODA_PACKET_ALIGN: every packet starts and ends on this boundary. */
+/** VIRTIO_PAGODA_PACKET_ALIGN: packets start and end at multiples of this many bytes. */
 #define VIRTIO_PAGODA_PACKET_ALIGN	8
 
 /**
@@ -114,7 +120,7 @@ enum virtio_pagoda_opcode {
 /** VIRTIO_PAGODA_F_EXECUTE: engines execute command buffers; RESET_ADAPTER is supported. */
 #define VIRTIO_PAGODA_F_EXECUTE		56
 /**
- * VIRTIO_PAGODA_F_WRITE_COMBINER: writes to system memory that don't snoop are combined.
+ * VIRTIO_PAGODA_F_WRITE_COMBINER: some writes to system memory are combined: kept back for a while.
  *
  * Each queue has a write combiner of a few lines of a few bytes. A line is kept until other
  * writes need the room. Only accesses of the same queue see the content of lines that are not
@@ -163,17 +169,18 @@ enum virtio_pagoda_queue {
 #define VIRTIO_PAGODA_MAX_ENGINES	16
 /** VIRTIO_PAGODA_MAX_BUFFER: upper bound, in bytes, of one paging buffer. */
 #define VIRTIO_PAGODA_MAX_BUFFER	(64u << 10)
-/** VIRTIO_PAGODA_MIN_BUFFER: a device must accept buffers of this many bytes. */
+/** VIRTIO_PAGODA_MIN_BUFFER: a device must accept paging buffers of up to this many bytes. */
 #define VIRTIO_PAGODA_MIN_BUFFER	4096u
 /** VIRTIO_PAGODA_MAX_VRAM: upper bound of &virtio_pagoda_config.vram_size. */
 #define VIRTIO_PAGODA_MAX_VRAM		(1ull << 40)
-/** VIRTIO_PAGODA_MAX_APERTURE_PAGES: upper bound of aperture_pages: pages of 64 GiB. */
+/** VIRTIO_PAGODA_MAX_APERTURE_PAGES: upper bound of aperture_pages: 64 GiB in all. */
 #define VIRTIO_PAGODA_MAX_APERTURE_PAGES (1ull << 24)
-/** VIRTIO_PAGODA_MAX_EXTENTS: most entries of an extent list; _PER_ANSWER: of one answer. */
-#define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
+/** VIRTIO_PAGODA_MAX_EXTENTS: most ranges of addresses in a list that GET_EXTENTS reads. */
 #define VIRTIO_PAGODA_MAX_EXTENTS	(1u << 18)
+/** VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER: most of these that one request returns. */
+#define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
 
-/** VIRTIO_PAGODA_MAX_MMU_PAGES: upper bound of mmu_pages: pages of 64 GiB. */
+/** VIRTIO_PAGODA_MAX_MMU_PAGES: upper bound of mmu_pages: 64 GiB in all. */
 #define VIRTIO_PAGODA_MAX_MMU_PAGES	(1ull << 24)
 /** VIRTIO_PAGODA_MIN_VA_BITS: lower bound of &virtio_pagoda_config.va_bits, unless 0. */
 #define VIRTIO_PAGODA_MIN_VA_BITS	47
@@ -188,7 +195,7 @@ enum virtio_pagoda_queue {
 /** VIRTIO_PAGODA_MAX_SWIZZLING_RANGES: upper bound of &virtio_pagoda_config.swizzling_ranges. */
 #define VIRTIO_PAGODA_MAX_SWIZZLING_RANGES 64
 
-/** VIRTIO_PAGODA_MAX_GENERATION: last generation of aperture mappings; the next one is 1. */
+/** VIRTIO_PAGODA_MAX_GENERATION: largest number of an aperture mapping; the next one is 1. */
 #define VIRTIO_PAGODA_MAX_GENERATION	((1u << 24) - 1)
 
 /** enum virtio_pagoda_segment - Segment ids. */
@@ -317,8 +324,8 @@ enum virtio_pagoda_access {
  * struct virtio_pagoda_fault - Where and why a packet or command was refused
  * @reason: enum virtio_pagoda_fault_reason
  * @opcode: Opcode found in the packet or command
- * @offset: Byte offset of the packet from the start of the buffer; for a command the offset of
- *	the struct virtio_pagoda_command_buffer that names the command's buffer
+ * @offset: Byte offset from the start of the request's buffer: of the packet; for a command of
+ *	the struct virtio_pagoda_command_buffer that names the memory of the commands
  * @queue: Virtqueue number
  * @seqno: Number of the request with the packet or command
  * @address: Address or field value that was refused, 0 if there is none
@@ -346,8 +353,8 @@ struct virtio_pagoda_fault {
  * @VIRTIO_PAGODA_STATUS_FAULT: the packet at @fault.offset faulted. Earlier packets are
  *	executed whole, that packet may be executed in part, later packets are not executed.
  *	The queue is halted: it executes nothing until RESET_QUEUE
- * @VIRTIO_PAGODA_STATUS_ABORTED: given back by RESET_QUEUE; the answer to RESET_QUEUE tells
- *	which packets were executed
+ * @VIRTIO_PAGODA_STATUS_ABORTED: given back by RESET_ADAPTER, or by RESET_QUEUE, whose answer
+ *	tells which packets were executed
  */
 enum virtio_pagoda_status {
 	VIRTIO_PAGODA_STATUS_OK = 1,
@@ -523,7 +530,7 @@ struct virtio_pagoda_layout {
  *	number of the paging or an execution queue. SET_ROOT: address space.
  *	ACQUIRE_RANGE, RELEASE_RANGE: swizzling range. Else 0
  * @first: GET_EXTENTS: number of the first entry wanted. Else 0
- * @address: SET_ROOT: address of the root table in @segment, table aligned.
+ * @address: SET_ROOT: address of the root table in @segment, aligned to the table's size.
  *	ACQUIRE_RANGE: address of the surface in VRAM, page aligned. Else 0
  * @size: SET_ROOT: entries of the root, 0 = the space has no root any more.
  *	ACQUIRE_RANGE: bytes of the surface, multiple of the page size, at most
@@ -537,8 +544,8 @@ struct virtio_pagoda_layout {
  * has this root already, with as many entries. SET_ROOT drops all translations cached for the
  * space, and an access with a top-level index that isn't below @size faults. When SET_ROOT is
  * answered, no access of any queue uses the old translations: with the same root SET_ROOT is a
- * FLUSH_TLB of the whole space. The driver sends such a SET_ROOT when its CPU executor executed
- * a FLUSH_TLB after the paging queue was reset.
+ * FLUSH_TLB of the whole space. The driver sends such a SET_ROOT when the CPU, after a reset of
+ * the paging queue, executed a FLUSH_TLB in place of the device.
  *
  * ACQUIRE_RANGE is WDDM's AcquireSwizzlingRange: the linear view of the surface is copied
  * into the window of the range, where the CPU reads and writes the view; until the
@@ -571,8 +578,8 @@ struct virtio_pagoda_control {
  * struct virtio_pagoda_answer - Device-writable answer to a control command
  * @status: enum virtio_pagoda_control_status
  * @count: GET_EXTENTS: entries that follow. Else 0
- * @seqno: RESET_QUEUE: number of the last request that was executed whole, as were all before.
- *	All requests that the queue held were given back before this answer
+ * @seqno: RESET_QUEUE: all requests up to this number were executed whole, or counted so by an
+ *	earlier reset. All requests that the queue held were given back before this answer
  * @offset: RESET_QUEUE of the paging queue: offset of the first packet that wasn't executed whole,
  *	in the request with number @seqno + 1; 0 if that request wasn't started
  * @reserved: Zero
@@ -587,16 +594,17 @@ struct virtio_pagoda_answer {
 
 /**
  * struct virtio_pagoda_extent - An entry of an extent list
- * @address: WINDOW, SWIZZLING: physical address of CPU-reachable memory. Not memory of
- *	the machine, unless the device is a part of the kernel that the driver runs in.
- *	INVALID: 0
+ * @address: WINDOW, SWIZZLING: physical address of CPU-reachable memory, which isn't memory of the
+ *	machine, unless the device is a part of the kernel that the driver runs in. INVALID: 0
  * @offset: WINDOW, INVALID: offset in VRAM of the entry's first byte; SWIZZLING: offset in the
  *	windows of all ranges, one after another, range 0 first
  * @size: Bytes
  *
- * All fields are multiples of the page size. The entries of WINDOW are sorted
- * by @offset, without gaps, and cover exactly [0, visible_size); the entries of SWIZZLING cover
- * [0, swizzling_ranges * swizzling_bytes) in the same way.
+ * WINDOW lists the VRAM that the CPU reaches, INVALID the VRAM that must not be used, SWIZZLING the
+ * windows of the swizzling ranges, in which the CPU sees tiled surfaces row by row. All fields are
+ * multiples of the page size. The entries of WINDOW are sorted by @offset, without gaps, and cover
+ * exactly [0, visible_size); the entries of SWIZZLING cover [0, swizzling_ranges * swizzling_bytes)
+ * in the same way.
  */
 struct virtio_pagoda_extent {
 	__le64 address;
@@ -652,7 +660,10 @@ struct virtio_pagoda_location {
 	__le32 reserved;
 };
 
-/* Flags of TRANSFER and SPECIAL_LOCK_TRANSFER, with WDDM's values. */
+/*
+ * Flags of TRANSFER and SPECIAL_LOCK_TRANSFER, with WDDM's values: SWIZZLE copies from linear to
+ * tiled memory, UNSWIZZLE back; START and END are in the first and the last packet of a move.
+ */
 #define VIRTIO_PAGODA_TRANSFER_SWIZZLE		(1u << 0)
 #define VIRTIO_PAGODA_TRANSFER_UNSWIZZLE	(1u << 1)
 #define VIRTIO_PAGODA_TRANSFER_START		(1u << 3)
@@ -782,7 +793,7 @@ struct virtio_pagoda_map_aperture_segment {
  * @packet: Head, no flags
  * @first_page: First page of the aperture
  * @nr_pages: Pages, not zero
- * @dummy_page: Bus address of the page that accesses to the range reach afterwards
+ * @dummy_page: Bus address, not 0, of the page that accesses to the range reach afterwards
  * @segment: %VIRTIO_PAGODA_SEGMENT_APERTURE
  * @reserved: Zero
  *
@@ -826,7 +837,7 @@ struct virtio_pagoda_special_lock_transfer {
 	struct virtio_pagoda_tiled tiled;
 };
 
-/* Flags of VIRTUAL_TRANSFER, with WDDM's values. */
+/* Flags of VIRTUAL_TRANSFER, with WDDM's values: source, destination is mapped by 64 KiB pages. */
 #define VIRTIO_PAGODA_VIRTUAL_SRC_64K		(1u << 0)
 #define VIRTIO_PAGODA_VIRTUAL_DST_64K		(1u << 1)
 
@@ -957,11 +968,11 @@ struct virtio_pagoda_context_image {
  * 512.
  *
  * An entry above the leaves has VALID, and SEGMENT and address of the next table; with LARGE, at
- * level 1 only, the entry maps 2 MiB of memory. In leaves SEGMENT is VRAM or APERTURE, with an
- * offset in that segment as address, or SYSTEM, with a bus address. VALID | ZERO at any level:
- * reads give zeros, writes are dropped (C94). COHERENT, in leaves only: accesses snoop and
- * writes aren't combined (C97). Bits without a name below must be zero in all entries, except
- * the driver's bits in leaves. An entry with VALID clear is invalid whatever its other bits
+ * level 1 only, the entry is a leaf that maps 2 MiB of memory. In leaves SEGMENT is VRAM or
+ * APERTURE, with an offset in that segment as address, or SYSTEM, with a bus address. VALID | ZERO
+ * at any level: reads give zeros, writes are dropped (C94). COHERENT, in leaves only: accesses
+ * snoop and writes aren't combined (C97). Bits without a name below must be zero in all entries,
+ * except the driver's bits in leaves. An entry with VALID clear is invalid whatever its other bits
  * are.
  *
  * All virtual addresses of a packet are translated before the packet has an effect, and some of
@@ -994,7 +1005,7 @@ enum virtio_pagoda_update_mode {
 	VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL = 2,
 };
 
-/* Flags of UPDATE_PAGE_TABLE, with WDDM's values. */
+/* Flags of UPDATE_PAGE_TABLE, with WDDM's values; see struct virtio_pagoda_update_page_table. */
 #define VIRTIO_PAGODA_UPDATE_REPEAT		(1u << 0)
 #define VIRTIO_PAGODA_UPDATE_INITIAL		(1u << 1)
 #define VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION	(1u << 2)
@@ -1020,10 +1031,12 @@ enum virtio_pagoda_update_mode {
  * @address_space: Address space that the table belongs to. With GPU_VIRTUAL
  *	@table_address is nevertheless an address of space 0
  *
- * Each entry is written in one 64-bit store. INITIAL and NOTIFY_EVICTION are hints, which the
- * software GPU only counts. USE_64K says at level 0 that the table is of 64 KiB pages, at level 1
- * with F_DUAL_PTE that the second word of the entries is written, and is refused elsewhere. Values
- * are stored unchecked and checked when the table is walked.
+ * Each entry is written in one 64-bit store; REPEAT writes one value to all. INITIAL is a hint in
+ * the first update of a table in new memory (C90), NOTIFY_EVICTION in the last before the table
+ * moves or is freed (C91); the software GPU only records them. USE_64K says at level 0 that the
+ * table is of 64 KiB pages, at level 1 with F_DUAL_PTE that the second word of the entries is
+ * written, and is refused elsewhere. Values are stored unchecked and checked when the table is
+ * walked.
  */
 struct virtio_pagoda_update_page_table {
 	struct virtio_pagoda_packet packet;
@@ -1150,7 +1163,10 @@ struct virtio_pagoda_notify_residency {
  * driver doesn't use the flag, because it names fences by segment and address.
  */
 #define VIRTIO_PAGODA_SIGNAL_VIRTUAL		(1u << 0)
-/* Flag of SIGNAL_MONITORED_FENCE: the device sends EVENT_FENCE after the store of the value. */
+/*
+ * Flag of SIGNAL_MONITORED_FENCE: the device sends EVENT_FENCE after the store of the value, and
+ * also if FORWARD stores nothing.
+ */
 #define VIRTIO_PAGODA_SIGNAL_EVENT		(1u << 1)
 /* Flag of SIGNAL_MONITORED_FENCE: store only if memory has a smaller value, in one atomic step. */
 #define VIRTIO_PAGODA_SIGNAL_FORWARD		(1u << 2)
@@ -1226,7 +1242,7 @@ struct virtio_pagoda_map_mmu {
 	__le32 nr_runs;
 };
 
-/* Flags of NOTIFY_ALLOC, of which exactly one is set (C118). */
+/* Flags of NOTIFY_ALLOC, exactly one of them: what happens to the allocation next. */
 #define VIRTIO_PAGODA_NOTIFY_EVICTION		(1u << 0)
 #define VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP	(1u << 1)
 

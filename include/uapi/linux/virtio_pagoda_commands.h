@@ -52,14 +52,14 @@ enum virtio_pagoda_command_opcode {
 	VIRTIO_PAGODA_COMMAND_COUNT	/* one past the last opcode */
 };
 
-/** VIRTIO_PAGODA_COMMAND_ALIGN: every command starts and ends on this boundary. */
+/** VIRTIO_PAGODA_COMMAND_ALIGN: commands start and end at multiples of this many bytes. */
 #define VIRTIO_PAGODA_COMMAND_ALIGN	8u
 /** VIRTIO_PAGODA_MAX_COMMAND_BUFFER: most bytes of a command buffer. */
 #define VIRTIO_PAGODA_MAX_COMMAND_BUFFER (1ull << 30)
 /** VIRTIO_PAGODA_REGISTERS: number of a context's 64-bit registers, kept in its save area. */
 #define VIRTIO_PAGODA_REGISTERS		8u
 
-/* Flag of STORE, COMPARE, ATOMIC_ADD: the value has 8 bytes, without the flag 4; aligned so. */
+/* Flag of STORE, COMPARE, ATOMIC_ADD: the value has 8 bytes, else 4; it is aligned to its size. */
 #define VIRTIO_PAGODA_COMMAND_WIDE	(1u << 0)
 /* Flag of SIGNAL: the device sends EVENT_FENCE after the store, for threads that wait. */
 #define VIRTIO_PAGODA_COMMAND_EVENT	(1u << 0)
@@ -120,7 +120,7 @@ struct virtio_pagoda_fill_words {
  * struct virtio_pagoda_store - STORE: store one value, in one access
  * @command: Head; WIDE
  * @address: Address of the value, multiple of its size
- * @value: The value; without WIDE its upper half is zero
+ * @value: The value, of 8 bytes with WIDE, else of 4 bytes: then the upper 4 bytes are zero
  */
 struct virtio_pagoda_store {
 	struct virtio_pagoda_command command;
@@ -133,7 +133,7 @@ struct virtio_pagoda_store {
  * @command: Head; WIDE
  * @address: Address of the value that is read, multiple of its size
  * @value: Bits that the value read must have where @mask has ones; zero where @mask has zeros
- * @mask: Bits that are compared; without WIDE its upper half is zero
+ * @mask: Bits that are compared; without WIDE the upper 4 bytes are zero
  *
  * The fault is %VIRTIO_PAGODA_FAULT_COMPARE at @address.
  */
@@ -149,7 +149,7 @@ struct virtio_pagoda_compare {
  * @command: Head; WIDE
  * @address: Address of the value that is changed, multiple of its size; the addition is atomic
  *	towards other engines and CPUs
- * @value: The addend; without WIDE its upper half is zero
+ * @value: The addend; without WIDE the upper 4 bytes are zero
  * @result: Address at which the old value is stored, in as many bytes; 0 = not stored
  */
 struct virtio_pagoda_atomic_add {

@@ -168,6 +168,19 @@ destdir() {
 	[[ ! $(ls "$tmp/dest"/usr/src) ]]
 }
 
+# Without DKMS. The software GPU is enough: the driver takes longer to build, and depends on nothing else here.
+install_modules() {
+	local tree=$tmp/tree module
+	module=$tree/lib/modules/$release/updates/pagoda_vgpu.ko
+	INSTALL_MOD_PATH=$tree "$TOP/selftests/rigs/install.sh" "$STOCK_KDIR" CONFIG_DRM_PAGODA_VGPU=m >&2
+	[[ $(modprobe -d "$tree" -S "$release" --show-depends pagoda_vgpu) == *"insmod $module"* ]] ||
+		fail "modprobe doesn't find $(ls -R "$tree")"
+	# The kernel's own Makefile compresses modules if the kernel's are.
+	module=$(echo "$module"*)
+	[[ $(modinfo -F author "$module") && $(modinfo -F version "$module") ]] || fail "no author or version"
+	[[ ! $(find /lib/modules -name 'pagoda*') ]] || fail "installed outside of $tree"
+}
+
 # The stock headers, but for the compiler that they want.
 make_headers() {
 	rm -rf "$1"
@@ -225,6 +238,7 @@ tests=(
 	uninstall uninstall
 	uninstall.lost uninstall_lost
 	install.destdir destdir
+	install.modules install_modules
 	modules.wrong_compiler wrong_compiler
 	modules.old_compiler old_compiler
 	modules.other_compiler other_compiler

@@ -168,9 +168,9 @@ int main(void)
 		int status;
 		const char *timeline;
 	} expected[KEPT] = {
-		[PAGING] = { 1, "pagoda-paging" },
-		[FINISHED] = { 1, "pagoda-exec" },
-		[UNEXECUTED] = { -ESRCH, "pagoda-exec" },
+		[PAGING] = { 1, "paging" },
+		[FINISHED] = { 1, "exec0" },
+		[UNEXECUTED] = { -ESRCH, "exec0" },
 	};
 	int files[KEPT] = { -1, -1, -1 }, n, wrong = 0;
 

@@ -44,7 +44,10 @@ static u32 access_prepare(const struct pagoda_cpu_packet *cpu, u32 segment, u64 
 			(void)READ_ONCE(*(type *)(at)); \
 	} while (0)
 
-/* Makes a single access of @size bytes: a read, whose value is dropped, or a write of zero. */
+/*
+ * Makes a single access of @size bytes at @at: a read, whose value is dropped, or, if @write, a
+ * write of zero.
+ */
 static void access_bytes(u8 *at, u32 size, bool write)
 {
 	switch (size) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU executor: MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT, which set
- * struct page pointers in pagoda_cpu_executor.aperture, an array that map_page() accepts.
+ * CPU executor: MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT. The
+ * aperture's pages are the struct page pointers in pagoda_cpu_executor.aperture: these operations
+ * set them, and other operations map the pages by &pagoda_cpu_executor.map_page.
  */
 #include "internal.h"
 

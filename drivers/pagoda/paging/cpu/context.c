@@ -4,7 +4,10 @@
 #include <linux/string.h>
 #include "walk.h"
 
-/* Checks that @address is page aligned, and that the range is in the paging address space. */
+/*
+ * Checks that @address is page aligned, and that the range is in the paging address space.
+ * Returns a fault reason or 0.
+ */
 static u32 context_address_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size)
 {
 	if (!exec->limits)

@@ -48,11 +48,11 @@ struct pagoda_cpu_range {
  * @map_page: Maps page @index of a struct page array as kmap_local_page() does, and returns the
  *	kernel address, never NULL; mappings are released in reverse order
  * @unmap_page: Releases a mapping that @map_page made
- * @page_at: Returns element @index of a struct page array, to be kept in @aperture or @mmu. If
- *	NULL, the page has no struct page, and the packet is refused
+ * @page_at: Returns element @index of a struct page array, to be kept in @aperture or @mmu; returns
+ *	NULL if the page has no struct page: the packet is then refused
  * @table_page: Returns the struct page of the page table at a bus address, NULL if there is no such
  *	table. Must look the table up among the driver's tables, and not derive the page from the
- *	address (C66). NULL if no page table is in system memory
+ *	address (C66). The pointer is NULL if no page table is in system memory
  * @context: First argument of @table_page
  * @limits: Limits of the device. If NULL, packets with virtual addresses, page tables or swizzling
  *	ranges are refused as UNSUPPORTED
@@ -99,7 +99,7 @@ struct pagoda_cpu_packet {
 	const void *dst_pages;
 };
 
-/* transfer.c, aperture.c, access.c */
+/* transfer.c, aperture.c, access.c: execute one packet by the CPU; return a fault reason or 0 */
 u32 pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_fill_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu);
@@ -109,14 +109,14 @@ u32 pagoda_read_physical_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_signal_fence_execute(const struct pagoda_cpu_packet *cpu);
 
-/* virtual.c, table.c */
+/* virtual.c, table.c: execute one packet by the CPU; return a fault reason or 0 */
 u32 pagoda_virtual_transfer_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_virtual_fill_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_update_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_copy_entries_execute(const struct pagoda_cpu_packet *cpu);
 
-/* swizzle.c, context.c, notify.c, mmu.c */
+/* swizzle.c, context.c, notify.c, mmu.c: execute one packet; return a fault reason or 0 */
 u32 pagoda_special_lock_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_init_context_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_update_context_execute(const struct pagoda_cpu_packet *cpu);

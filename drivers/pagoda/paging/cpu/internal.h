@@ -37,7 +37,7 @@ struct pagoda_cpu_surface {
 	u64 offset;
 };
 
-/* side.c */
+/* side.c: check a packet's source or destination; return a fault reason or 0 */
 u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size);
 u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			      u32 generation);
@@ -48,7 +48,7 @@ u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
 			    const struct virtio_pagoda_run *runs, const void *pages, bool write,
 			    struct pagoda_cpu_side *side);
 
-/* swizzle.c */
+/* swizzle.c: check a tiled surface (returns a fault reason or 0), and copy from or to it */
 u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
 			       const struct virtio_pagoda_location *location,
 			       const struct virtio_pagoda_tiled *tiled, u64 size,
@@ -56,7 +56,7 @@ u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
 void pagoda_cpu_surface_copy(const struct pagoda_cpu_surface *surface, u8 *window,
 			     const struct pagoda_cpu_side *piece, u64 size, bool swizzle);
 
-/* side.c */
+/* side.c: checks a range of system memory; returns a fault reason or 0 */
 u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			    bool write);
 
@@ -65,7 +65,8 @@ u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address,
  * @runs: The runs
  * @nr_runs: Number of runs
  * @nr_pages: Exact number of pages that all runs together must have
- * @pages: struct page array of these pages, or NULL: then the packet is refused
+ * @pages: Array in which &pagoda_cpu_executor.page_at finds the struct page of each page; a packet
+ *	with NULL, or with a page that isn't found, is refused
  * @write: The packet is going to write the pages
  * @bus: The packet is a MAP_MMU, whose runs have bus addresses. If the device has an MMU, the runs
  *	of other packets have device addresses, which MAP_MMU must have mapped

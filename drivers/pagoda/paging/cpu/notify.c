@@ -6,7 +6,10 @@
 #include <linux/minmax.h>
 #include "internal.h"
 
-/* Checks that the range of pages is page aligned and inside the segment, whether mapped or not. */
+/*
+ * Checks that the range of pages is page aligned and inside the segment, whether mapped or not.
+ * Returns a fault reason or 0.
+ */
 static u32 place_check(const struct pagoda_cpu_executor *exec, u32 segment, u64 address,
 		       u64 nr_pages)
 {
@@ -37,7 +40,7 @@ static u32 place_check(const struct pagoda_cpu_executor *exec, u32 segment, u64 
 
 /*
  * Checks offset and nr_pages of @notify: both have to be 0 in NOTIFY_RESIDENCY; in
- * NOTIFY_RESIDENCY2 they have to be a range that isn't empty.
+ * NOTIFY_RESIDENCY2 they have to be a range that isn't empty. Returns 0 or a fault reason.
  */
 static u32 notify_pages_check(const struct virtio_pagoda_notify_residency *notify)
 {

@@ -2,7 +2,10 @@
 /* CPU executor: checks of memory that a packet names, and struct pagoda_cpu_side. */
 #include "internal.h"
 
-/* Checks that a range of VRAM isn't empty and that the CPU can reach the range. */
+/*
+ * Checks that a range of VRAM isn't empty and that the CPU can reach the range. Returns a fault
+ * reason or 0.
+ */
 u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size)
 {
 	if (!exec->vram)
@@ -117,7 +120,10 @@ u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 	return sum == list->nr_pages ? VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_RUNS;
 }
 
-/* Checks the fields of a location; fields that its segment doesn't use have to be zero. */
+/*
+ * Checks the fields of a location; fields that its segment doesn't use have to be zero. Returns
+ * a fault reason or 0.
+ */
 static u32 location_check(const struct virtio_pagoda_location *location)
 {
 	u32 segment = le32_to_cpu(location->segment);

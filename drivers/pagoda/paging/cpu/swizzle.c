@@ -11,8 +11,8 @@
 #include "internal.h"
 
 /*
- * Returns the offset in the surface of byte @offset of the linear view, and sets *@run to how many
- * bytes from there on are consecutive in both.
+ * Returns where in the tiled surface byte @offset of its linear view, the untiled rows, is; sets
+ * *@run to how many bytes from there on are consecutive in both.
  */
 static u64 tiled_offset(const struct pagoda_layout *layout, u64 offset, u64 *run)
 {
@@ -38,8 +38,8 @@ static u64 tiled_offset(const struct pagoda_layout *layout, u64 offset, u64 *run
 }
 
 /*
- * Copies @left bytes between @linear and the surface's linear view from @offset on; with @swizzle
- * into the surface.
+ * Copies @left bytes between @linear and the surface's linear view from byte @offset on: into the
+ * surface if @swizzle, else out of it.
  */
 static void swizzle_page(u8 *surface, const struct pagoda_layout *layout, u64 offset, u8 *linear,
 			 u64 left, bool swizzle)
@@ -56,7 +56,10 @@ static void swizzle_page(u8 *surface, const struct pagoda_layout *layout, u64 of
 	}
 }
 
-/* Checks a tiled surface and sets @surface. Returns a fault reason. */
+/*
+ * Checks that @location is a valid tiled surface in VRAM and that its linear view has @size bytes
+ * at @tiled->offset; sets @surface. Returns 0 or a fault reason.
+ */
 u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
 			       const struct virtio_pagoda_location *location,
 			       const struct virtio_pagoda_tiled *tiled, u64 size,
@@ -90,9 +93,10 @@ u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
 }
 
 /*
- * Copies @size bytes between @piece and the surface's linear view; with @swizzle into the surface.
- * @window, if not NULL, is where a swizzling range shows these bytes to the CPU: copies into the
- * surface also write @window, and copies out of the surface read only @window.
+ * Copies @size bytes between the memory of @piece and the surface's linear view: into the surface
+ * if @swizzle, else out of it. @window, if not NULL, is where a swizzling range shows these bytes
+ * to the CPU: copies into the surface also write @window, and copies out of the surface read only
+ * @window.
  */
 void pagoda_cpu_surface_copy(const struct pagoda_cpu_surface *surface, u8 *window,
 			     const struct pagoda_cpu_side *piece, u64 size, bool swizzle)
@@ -122,7 +126,10 @@ static bool range_shows(const struct pagoda_cpu_range *range, u64 address, u64 s
 	       range->layout.height == layout->height && range->layout.mips == layout->mips;
 }
 
-/* A SPECIAL_LOCK_TRANSFER: surface, memory outside VRAM, range; @out: the surface is the source. */
+/*
+ * A SPECIAL_LOCK_TRANSFER, checked: the surface in VRAM, the memory outside of VRAM, and the
+ * swizzling range. @out: the surface is the source.
+ */
 struct pagoda_cpu_lock {
 	struct pagoda_cpu_surface surface;
 	struct pagoda_cpu_side piece;

@@ -6,14 +6,20 @@
 
 #define PAGODA_ENTRY		VIRTIO_PAGODA_PT_ENTRY_BYTES
 
-/* The page table that an update writes: @memory if the table's address is virtual, else @side. */
+/*
+ * The page table that an UPDATE_PAGE_TABLE writes: @memory if the packet has the table's virtual
+ * address, else @side.
+ */
 struct pagoda_cpu_table {
 	struct pagoda_cpu_virtual memory;
 	struct pagoda_cpu_side side;
 	bool is_virtual;
 };
 
-/* Checks the update's mode, and whether the table's segment fits the mode. */
+/*
+ * Accepts the modes in which the device writes page tables, if the table's segment fits the mode.
+ * Returns 0 or a fault reason.
+ */
 static u32 update_mode_check(const struct virtio_pagoda_update_page_table *update)
 {
 	u32 segment = le32_to_cpu(update->table_segment);
@@ -91,7 +97,10 @@ static u32 table_system_check(const struct pagoda_cpu_packet *cpu, u64 address, 
 	return reason || cpu->dst_pages ? reason : VIRTIO_PAGODA_FAULT_UNREACHABLE;
 }
 
-/* Checks that the CPU may write bytes [@first, @end) of the update's table; sets @table. */
+/*
+ * Checks that the CPU may write bytes [@first, @end) of the update's table; sets @table. Returns 0
+ * or a fault reason.
+ */
 static u32 table_prepare(const struct pagoda_cpu_packet *cpu,
 			 const struct virtio_pagoda_update_page_table *update, u64 first, u64 end,
 			 struct pagoda_cpu_table *table)
@@ -161,7 +170,10 @@ static __le64 update_value(const struct virtio_pagoda_update_page_table *update,
 	return cpu_to_le64((value & ~VIRTIO_PAGODA_PTE_ADDRESS_MASK) | address);
 }
 
-/* Writes entries from number *@done on, up to the end of the page at @offset; advances *@done. */
+/*
+ * Writes entries from number *@done on, up to the end of the page at @offset; advances *@done.
+ * Returns 0 or a fault reason.
+ */
 static u32 update_page(const struct pagoda_cpu_table *table,
 		       const struct virtio_pagoda_update_page_table *update, u64 offset, u32 stride,
 		       u32 *done)
@@ -216,7 +228,10 @@ u32 pagoda_update_execute(const struct pagoda_cpu_packet *cpu)
 	return reason;
 }
 
-/* Only checks the packet: the CPU executor walks the tables for each access and has no TLB. */
+/*
+ * Only checks the packet: the CPU executor walks the tables for each access and has no TLB. Returns
+ * 0 or a fault reason.
+ */
 u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_flush_tlb *flush = cpu->data;
@@ -234,7 +249,7 @@ u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
 	if (start > end || end > pagoda_va_end(cpu->exec->limits))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 	/*
-	 * If the flush names a root that the space doesn't have, the driver lost track of the
+	 * A flush that names another root than the space has means that the driver lost track of
 	 * tables.
 	 */
 	root = &cpu->exec->roots[le32_to_cpu(flush->address_space)];
@@ -243,7 +258,10 @@ u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
 	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
 }
 
-/* Checks the source or, if @write, the destination of a range of COPY_PAGE_TABLE_ENTRIES. */
+/*
+ * Checks the source or, if @write, the destination of a range of COPY_PAGE_TABLE_ENTRIES.
+ * Returns a fault reason or 0.
+ */
 static u32 range_table_check(const struct pagoda_cpu_packet *cpu, u64 table, u32 first,
 			     u32 nr_entries, bool write)
 {
@@ -276,7 +294,10 @@ static u32 range_check(const struct pagoda_cpu_packet *cpu,
 					  le32_to_cpu(range->dst_entry), nr_entries, true);
 }
 
-/* memmove() with a single 64-bit access per entry; if @from is NULL, writes zeros. */
+/*
+ * Copies page-table entries as memmove() does, but with a single 64-bit access for each; if @from
+ * is NULL, writes zeros.
+ */
 static void entries_move(__le64 *to, const __le64 *from, u32 nr_entries)
 {
 	u32 i;
@@ -312,7 +333,11 @@ static u32 range_copy(const struct pagoda_cpu_packet *cpu,
 	return reason;
 }
 
-/* Copies the entries that the source tables have at execution, not at build (C111). */
+/*
+ * Copies page-table entries for a COPY_PAGE_TABLE_ENTRIES packet: the entries that the source
+ * tables have when the packet is executed, not when it was built (C111). Returns 0 or a fault
+ * reason.
+ */
 u32 pagoda_copy_entries_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_copy_page_table_entries *copy = cpu->data;

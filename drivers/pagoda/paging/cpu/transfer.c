@@ -78,7 +78,10 @@ static u32 transfer_flags_check(const struct pagoda_cpu_executor *exec,
 	       VIRTIO_PAGODA_FAULT_BAD_FLAGS : VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Copies between two sides that aren't tiled: page by page, unless both are in VRAM. */
+/*
+ * Copies between a source and a destination that aren't tiled: page by page, unless both are in
+ * VRAM.
+ */
 static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
 			  u64 size)
 {
@@ -103,7 +106,7 @@ static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda
 
 /*
  * Checks the source, then the destination; sets @surface for the tiled side, if there is one, and
- * @src or @dst for a side that isn't tiled.
+ * @src or @dst for a side that isn't tiled. Returns 0 or a fault reason.
  */
 static u32 transfer_prepare(const struct pagoda_cpu_packet *cpu,
 			    const struct pagoda_cpu_transfer *parts,
@@ -189,7 +192,10 @@ u32 pagoda_fill_execute(const struct pagoda_cpu_packet *cpu)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Only checks the packet: discarded content is undefined, so the content of VRAM may stay (C46). */
+/*
+ * Only checks the packet: discarded content is undefined, so the content of VRAM may stay (C46).
+ * Returns a fault reason or 0.
+ */
 u32 pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_discard_content *discard = cpu->data;

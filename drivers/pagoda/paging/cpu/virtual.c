@@ -4,7 +4,10 @@
 #include <linux/string.h>
 #include "walk.h"
 
-/* Checks that page size and segment are what the packet's flags and direction say (C73, C74). */
+/*
+ * Checks that the page size and the segment that an address translates to are those that the
+ * packet's flags and direction say (C73, C74). Returns 0 or a fault reason.
+ */
 static u32 leaf_check(const struct pagoda_cpu_leaf *leaf, bool is_64k, bool local)
 {
 	if (is_64k ? leaf->page_size < SZ_64K : leaf->page_size == SZ_64K)
@@ -31,7 +34,10 @@ static u32 side_check(const struct pagoda_cpu_virtual *side, u64 size, bool is_6
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks size and address of a side without reading page tables. */
+/*
+ * Checks size and address of a packet's source or destination, without reading page tables. Returns
+ * 0 or a fault reason.
+ */
 static u32 virtual_range_check(const struct pagoda_cpu_virtual *side, u64 size)
 {
 	if (!side->exec->limits->max_address_spaces)
@@ -73,7 +79,10 @@ static u32 virtual_transfer_check(const struct virtio_pagoda_virtual_transfer *t
 				   direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
 }
 
-/* Copies @bytes bytes, which are within one page of the source and one page of the destination. */
+/*
+ * Copies @bytes bytes, which are within one page of the source and one page of the destination.
+ * Returns a fault reason or 0.
+ */
 static u32 piece_copy(const struct pagoda_cpu_virtual *dst, const struct pagoda_cpu_virtual *src,
 		      u64 done, u64 bytes)
 {

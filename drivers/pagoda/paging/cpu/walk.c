@@ -17,7 +17,10 @@
 /* Flags that only entries of level 1 may have. */
 #define PAGODA_PTE_MARKS	(VIRTIO_PAGODA_PTE_LARGE | VIRTIO_PAGODA_PTE_TABLE_64K)
 
-/* The entry that ends a walk of page tables, 0 if invalid, and the bytes that it translates. */
+/*
+ * The page-table entry that translates an address, 0 if it is invalid, and the number of bytes that
+ * the whole entry translates.
+ */
 struct pagoda_found {
 	u64 entry;
 	u64 size;
@@ -76,14 +79,20 @@ static bool is_page(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 			     pagoda_segment_size(exec->limits, segment));
 }
 
-/* Checks an entry above level 0 that maps zeros: it must have neither LARGE nor TABLE_64K. */
+/*
+ * Checks an entry above level 0 that maps zeros: it must have neither LARGE nor TABLE_64K.
+ * Returns a fault reason or 0.
+ */
 static u32 zeros_check(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 {
 	return entry & PAGODA_PTE_MARKS || !is_page(exec, entry, size) ?
 	       VIRTIO_PAGODA_FAULT_BAD_TABLE : VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Reads the entry for @va from the leaf table that entry @table points to, of @size byte pages. */
+/*
+ * Sets @found to the entry for @va in the leaf table, of pages of @size bytes, that the entry
+ * @table points to. Returns 0 or a fault reason.
+ */
 static u32 leaf_read(const struct pagoda_cpu_executor *exec, u64 table, u64 va, u64 size,
 		     struct pagoda_found *found)
 {
@@ -106,7 +115,10 @@ static u32 leaf_read(const struct pagoda_cpu_executor *exec, u64 table, u64 va, 
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Resolves a word of level 1 that points to a table of 4 KiB pages, or maps 2 MiB itself. */
+/*
+ * Translates @va by @word of a level-1 entry, which points to a table of 4 KiB pages, or maps 2 MiB
+ * itself. Returns 0 or a fault reason.
+ */
 static u32 word_4k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 		   struct pagoda_found *found)
 {
@@ -125,7 +137,10 @@ static u32 word_4k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 						   VIRTIO_PAGODA_FAULT_BAD_TABLE;
 }
 
-/* Resolves a level-1 word that points to a table of 64 KiB pages, or maps zeros. */
+/*
+ * Translates @va by @word of a level-1 entry, which points to a table of 64 KiB pages, or maps
+ * zeros. Returns 0 or a fault reason.
+ */
 static u32 word_64k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 		    struct pagoda_found *found)
 {
@@ -165,8 +180,8 @@ static bool word_overlaps(const struct pagoda_cpu_executor *exec, u64 word, u64 
 }
 
 /*
- * Resolves a level-1 entry. With dual tables the entry has two words, and an address that both
- * words translate is refused (C93).
+ * Translates @va by the level-1 entry at @address. With dual tables the entry has two words, and an
+ * address that both words translate is refused (C93). Returns 0 or a fault reason.
  */
 static u32 level1_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 address, u64 va,
 		       struct pagoda_found *found)
@@ -179,7 +194,7 @@ static u32 level1_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 
 	if (reason)
 		return reason;
 	if (!dual && word & VIRTIO_PAGODA_PTE_TABLE_64K) {
-		/* A word of zeros keeps TABLE_64K, for which word_64k() refuses it. */
+		/* Keep TABLE_64K in a word that maps zeros: word_64k() refuses such a word. */
 		if (!(word & VIRTIO_PAGODA_PTE_ZERO))
 			word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;
 		return word_64k(exec, word, va, found);

@@ -58,9 +58,9 @@ static bool is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
  * @bo: Allocation; its reservation is held, or no other reference is left
  * @to: Resource that the allocation has from now on; NULL if it has none
  *
- * Also tells the choice of victims of the new resource, and frees the kept copy of an allocation
- * outside of VRAM. &pagoda_bo.part says which segment was charged before: TTM may free an object's
- * resource without asking the driver for a move.
+ * Also tells the policy, which chooses victims, where @to is, and frees the kept copy of an
+ * allocation outside of VRAM. &pagoda_bo.part says which segment was charged before: TTM may free
+ * an object's resource without asking the driver for a move.
  *
  * Context: May sleep for long if a kept copy is freed.
  */
@@ -76,7 +76,8 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *to)
 }
 
 /**
- * pagoda_bo_set_resident() - Note that an allocation was made resident, or evicted on request
+ * pagoda_bo_set_resident() - Set whether an allocation is to be resident, by the client's last
+ * request
  * @bo: Allocation, already moved; reservation held
  * @resident: true: the allocation was made resident; false: a client evicted the allocation
  *
@@ -91,7 +92,10 @@ void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident)
 	if (!resident)
 		pagoda_settled_clear(bo);
 	bo->wish.trimmed = false;
-	/* Pairs with paging_let_go(): @wish.required is raised before @released is cleared. */
+	/*
+	 * This barrier pairs with that in paging_let_go(): @wish.required is raised before
+	 * @released is cleared.
+	 */
 	smp_mb();
 	if (bo->wish.resident != resident || READ_ONCE(bo->wish.released)) {
 		WRITE_ONCE(bo->wish.resident, resident);
@@ -127,13 +131,7 @@ static u32 bo_usable_segments(struct pagoda_vidmm *vidmm, const struct pagoda_bo
 	return usable & params->supported;
 }
 
-/**
- * pagoda_bo_params_could_fit() - Test whether an allocation could ever be resident
- * @vidmm: The manager
- * @params: Parameters of the allocation
- *
- * Return: Whether an empty supported segment could hold the allocation.
- */
+/* Returns whether any supported segment, when empty, could hold an allocation with @params. */
 bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 				const struct pagoda_bo_params *params)
 {

@@ -42,7 +42,7 @@
 #include "internal.h"
 
 /*
- * struct pagoda_copy - kept pages
+ * struct pagoda_copy - system pages that hold an allocation's content while it is in VRAM
  * @ttm: object with the pages and a reservation of its own
  * @bo: allocation that the copy is for; NULL once the copy is created
  * @link: entry in &pagoda_copies.list or &pagoda_copies.unwanted
@@ -61,7 +61,7 @@ static struct pagoda_copy *copy_of_ttm(struct ttm_buffer_object *bo)
 	return container_of(bo, struct pagoda_copy, ttm);
 }
 
-/* ---- Copies and their pages ----------------------------------------------------- */
+/* ---- Kept copies and their pages ------------------------------------------------ */
 
 static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 {
@@ -73,7 +73,10 @@ static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 	return false;
 }
 
-/* Subtracts the size of a copy, whose pages were freed, from &pagoda_copies.bytes, only once. */
+/*
+ * The pages of a copy were freed: subtracts its size from &pagoda_copies.bytes, unless that was
+ * done before.
+ */
 static void copy_uncharge(struct pagoda_copy *copy)
 {
 	if (copy->charged)
@@ -130,8 +133,8 @@ const struct pagoda_bo *pagoda_copy_owner(struct ttm_buffer_object *bo)
 }
 
 /*
- * Returns a new copy without pages, with its reservation held and room for a fence; NULL without
- * memory, or if @bo doesn't fit into &pagoda_copies.limit any more.
+ * Returns a new struct pagoda_copy for @bo, without pages, with its reservation held and a slot for
+ * a fence reserved; NULL without memory, or if @bo doesn't fit into &pagoda_copies.limit any more.
  */
 static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 {
@@ -164,10 +167,11 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether to keep a copy of an allocation: the allocation is on a residency list, because
- * only then clients say whether they wrote. The content isn't lost, and the last EVICT, if any, had
- * NOT_WRITTEN_TO. The allocation isn't tiled, because rows in a copy differ from tiles in VRAM,
- * isn't imported or made by the driver itself, and never had several handles.
+ * Returns whether the system pages of an allocation that moves to VRAM are to be kept. The
+ * allocation has to be on a residency list, because only then clients say whether they wrote; its
+ * last EVICT, if any, had NOT_WRITTEN_TO, and its content isn't lost. The allocation isn't tiled,
+ * because rows in a copy differ from tiles in VRAM, isn't imported or made by the driver itself,
+ * and never had several handles.
  */
 static bool copy_is_wanted(const struct pagoda_bo *bo)
 {
@@ -285,6 +289,13 @@ void pagoda_copy_drop(struct pagoda_bo *bo)
 	copy_free(copy);
 }
 
+/* Returns whether there is a copy of an allocation whose reservation is held, with its pages. */
+bool pagoda_copy_has_pages(const struct pagoda_bo *bo)
+{
+	dma_resv_assert_held(bo->ttm.base.resv);
+	return bo->content.copy && READ_ONCE(bo->content.copy->charged);
+}
+
 /**
  * pagoda_copy_swap_notify() - ttm_device_funcs.swap_notify for objects that aren't allocations
  * @bo: TTM object that shall give up its pages; reservation held
@@ -303,7 +314,7 @@ void pagoda_copy_swap_notify(struct ttm_buffer_object *bo)
 		copy_uncharge(copy_of_ttm(bo));
 }
 
-/* ---- Shrinker of copies --------------------------------------------------------- */
+/* ---- Shrinker of kept copies ---------------------------------------------------- */
 
 static unsigned long copies_shrinkable(struct shrinker *shrinker, struct shrink_control *sc)
 {
@@ -312,7 +323,10 @@ static unsigned long copies_shrinkable(struct shrinker *shrinker, struct shrink_
 	return atomic64_read(&vidmm->copies->bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
 }
 
-/* Has copies_work() free the pages of the oldest copies: reclaim may take no reservation. */
+/*
+ * Has copies_work() free the pages of the oldest copies, because reclaim may take no reservation.
+ * Returns the number of these pages, or SHRINK_STOP if there is no copy.
+ */
 static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct pagoda_vidmm *vidmm = shrinker->private_data;
@@ -335,8 +349,8 @@ static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_contro
 }
 
 /*
- * Takes a copy off @unwanted and returns the copy with a reference, or NULL if there is none. Skips
- * copies without references, which are being freed.
+ * Takes a copy off @copies->unwanted and returns that copy with a reference, or NULL if none is
+ * left. Skips copies without references, which are being freed.
  */
 static struct pagoda_copy *copies_next(struct pagoda_copies *copies)
 {

@@ -78,6 +78,7 @@ static int dmem_find_root(struct pagoda_vidmm *vidmm, struct dmem_cgroup_region 
 /*
  * Evicts at least @bytes of VRAM that are charged to @pool or below, if there are as many: victims
  * that the policy chooses or, only if none of these could be evicted, victims that TTM finds.
+ * Returns 0 or a negative errno.
  */
 static int dmem_reclaim_vram(struct pagoda_vidmm *vidmm, struct dmem_cgroup_pool_state *pool,
 			     u64 bytes)
@@ -203,7 +204,7 @@ void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource
 		dmem_cgroup_uncharge(pool, size);
 }
 
-/* Drops the references of a claim; its flags, such as @taken, stay. */
+/* Drops a claim's references to the cgroups' pools; its flags, such as @taken, stay. */
 void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim)
 {
 	dmem_put_pool(claim->pool);
@@ -281,7 +282,7 @@ bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
  *	lowered: no allocation is protected then
  *
  * An allocation in the aperture segment is protected only if @place asks for aperture addresses
- * (&ttm_place.lpfn isn't 0), so neither when TTM swaps the pages out, nor from other places.
+ * (&ttm_place.lpfn isn't 0): not when TTM swaps pages out, or wants room for pages without address.
  *
  * Context: May sleep and allocate.
  * Return: true if @bo must stay.
@@ -350,7 +351,7 @@ static void payer_stop(struct pagoda_payer *payer)
 /*
  * Moves a client's thread, created if there is none, to the current task's cgroup; ends the thread
  * if that is the root cgroup, where work items run. @pool is the pool of VRAM that the cgroup has,
- * or NULL if the cgroup is above its maximum.
+ * or NULL if the cgroup is above its maximum. Returns 0 or a negative errno.
  */
 static int payer_move(struct pagoda_vidmm *vidmm, struct pagoda_payer *payer,
 		      struct dmem_cgroup_pool_state *pool)
@@ -447,29 +448,61 @@ void pagoda_payer_end(struct pagoda_client *client)
 	mutex_unlock(&payer->lock);
 }
 
+/* Calls a function in the cgroup of a client whose thread no other work item uses. */
+static void payer_run_locked(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
+{
+	struct payer_turn turn = { .run = run, .arg = arg };
+
+	lockdep_assert_held(&payer->lock);
+	if (!payer->worker) {
+		run(arg);
+		return;
+	}
+	kthread_init_work(&turn.work, payer_work);
+	kthread_queue_work(payer->worker, &turn.work);
+	kthread_flush_work(&turn.work);
+}
+
 /**
  * pagoda_payer_run() - Call a function in the cgroup of a client
  * @payer: The client's thread
  * @run: Function; the client's thread calls it, or the caller if the client has no thread
  * @arg: Argument of @run
  *
- * Context: In a work item that holds no lock which @run takes. Sleeps until @run has returned.
+ * Context: In a work item of the client that holds no lock which @run takes. Sleeps until @run has
+ * returned, and as long as another work item of the client uses the thread.
  */
 void pagoda_payer_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
 {
-	struct payer_turn turn = { .run = run, .arg = arg };
-
 	if (!READ_ONCE(payer->worker)) {
 		run(arg);
 		return;
 	}
 	mutex_lock(&payer->lock);
-	if (payer->worker) {
-		kthread_init_work(&turn.work, payer_work);
-		kthread_queue_work(payer->worker, &turn.work);
-		kthread_flush_work(&turn.work);
-	} else {
-		run(arg);
-	}
+	payer_run_locked(payer, run, arg);
 	mutex_unlock(&payer->lock);
+}
+
+/**
+ * pagoda_payer_try_run() - pagoda_payer_run() unless a work item of the client uses the thread
+ * @payer: The client's thread
+ * @run: Function
+ * @arg: Argument of @run
+ *
+ * For work items that serve several clients: what one client does mustn't delay the others.
+ *
+ * Context: In a work item that holds no lock which @run takes. Sleeps until @run has returned.
+ * Return: false if @run wasn't called.
+ */
+bool pagoda_payer_try_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
+{
+	if (!READ_ONCE(payer->worker)) {
+		run(arg);
+		return true;
+	}
+	if (!mutex_trylock(&payer->lock))
+		return false;
+	payer_run_locked(payer, run, arg);
+	mutex_unlock(&payer->lock);
+	return true;
 }

@@ -44,7 +44,7 @@ struct pagoda_offers {
  * @want: Allocation that needs room, reservation held
  * @place: Place in VRAM where @want needs room
  * @op: Operation that brings @want to its place
- * @claim: Says which victims may be evicted; notes refusals
+ * @claim: Says which victims may be evicted; stores whether a victim was refused
  * @tried: Gets the victims that the caller isn't to try again
  *
  * Return: true if there may be room now: a victim was evicted, or another operation has ended;
@@ -54,7 +54,7 @@ typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *p
 			       struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
 			       struct list_head *tried);
 
-/* dmem.c */
+/* dmem.c: which cgroups' memory may be evicted: struct pagoda_dmem_claim */
 void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
 			    u64 size);
 bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim);
@@ -62,12 +62,12 @@ void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim);
 bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo);
 bool pagoda_dmem_is_own(struct pagoda_bo *bo);
 
-/* window.c */
+/* window.c: evict allocations that lie in the cheapest contiguous part of VRAM */
 bool pagoda_window_take(struct pagoda_bo *want, const struct ttm_place *place,
 			struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
 			struct list_head *tried);
 
-/* victims.c */
+/* victims.c: choose, lock and evict victims */
 struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 				      struct list_head *tried);
 bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
@@ -84,14 +84,15 @@ int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *place
 			 struct pagoda_dmem_claim *claim);
 u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim);
 
-/* offer.c */
+/* offer.c: place an allocation by evicting offered allocations only */
 int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 		       struct pagoda_operation *op, struct pagoda_dmem_claim *claim);
 
-/* placement.c */
+/* placement.c: move an allocation to a TTM placement */
 int pagoda_bo_move(struct pagoda_bo *bo,
 		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		   struct ttm_operation_ctx *ctx);
+int pagoda_bo_evict(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct pagoda_operation *op, pagoda_take_fn take,
 			   struct pagoda_dmem_claim *claim, struct list_head *tried);

@@ -30,8 +30,8 @@
 u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
 {
 	/*
-	 * This acquire pairs with the release in stream_lost_content(): a reset, and @aborts, is
-	 * counted before its losses.
+	 * This acquire pairs with the release in stream_lost_content(): a loss that a reset caused
+	 * is added to @aborts before it is added to @losses.
 	 */
 	u32 losses = atomic64_read_acquire(&vidmm->losses);
 	u64 resets = pagoda_reset_epoch(vidmm) + atomic64_read(&vidmm->aborts);
@@ -69,7 +69,10 @@ bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
 	return pagoda_bo_is_in_vram(bo) && bo->content.epoch != pagoda_reset_epoch(bo->vidmm);
 }
 
-/* Tells the device that content was lost: a TRANSFER without size and target (C35, C192). */
+/*
+ * Tells the device that content was lost: a TRANSFER without size and target (C35, C192). Returns 0
+ * or a negative errno.
+ */
 static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 {
 	struct pagoda_paging_op op = {
@@ -84,7 +87,10 @@ static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 	return pagoda_stream_emit(txn, &op);
 }
 
-/* Returns the size of the next FILL: the rest of the range, at most PAGODA_PIECE_BYTES. */
+/*
+ * Returns how many bytes the next FILL covers: all that is left of the cursor's contiguous range,
+ * but at most PAGODA_PIECE_BYTES.
+ */
 static u64 lost_piece(const struct pagoda_vram_cursor *cur)
 {
 	return min_t(u64, cur->size, PAGODA_PIECE_BYTES);
@@ -108,7 +114,9 @@ static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 
 /*
  * Has the device fill an allocation in VRAM with zeros, after lost_tell() if @tell is set. A page
- * table isn't filled, because its entries are written anew.
+ * table isn't filled, because its entries are written anew. Waits for jobs that use the allocation,
+ * but not in the rebuild after a reset, which mustn't wait for what clients' queued jobs wait for:
+ * the device has no jobs until the rebuild ends. Returns 0 or a negative errno.
  */
 static int lost_fill(struct pagoda_bo *bo, bool tell)
 {
@@ -119,6 +127,7 @@ static int lost_fill(struct pagoda_bo *bo, bool tell)
 		.fill.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
 	};
 	u64 size = bo->vm.table_of ? 0 : bo->ttm.base.size;
+	struct dma_resv *users = pagoda_reset_is_pending(bo->vidmm) ? NULL : resv;
 	const struct pagoda_paging_cost cost = lost_cost(bo, size);
 	struct pagoda_vram_cursor cur;
 	struct pagoda_stream_txn txn;
@@ -126,11 +135,11 @@ static int lost_fill(struct pagoda_bo *bo, bool tell)
 	int ret;
 
 	ret = dma_resv_reserve_fences(resv, 1);
-	if (ret)
-		return ret;
-	ret = pagoda_stream_await(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP, false);
+	if (!ret && users)
+		ret = pagoda_stream_await(bo->vidmm, users, DMA_RESV_USAGE_BOOKKEEP, false);
 	if (!ret)
-		ret = pagoda_stream_begin(&txn, bo->vidmm, bo, NULL, 0, &cost);
+		ret = pagoda_stream_begin(&txn, bo->vidmm, bo, PAGODA_STREAM_WAITS_NOT, users,
+					  DMA_RESV_USAGE_BOOKKEEP, &cost);
 	if (ret)
 		return ret;
 	if (tell)
@@ -163,9 +172,9 @@ static void lost_clear_pages(struct ttm_tt *tt)
  * pagoda_lost_clear() - Replace the lost content of an allocation by zeros
  * @bo: Allocation, reservation held
  *
- * Does nothing unless content was lost since the last call. Doesn't wait until the device has
- * filled VRAM. A copy that is still under way may lose content, too: a caller that gives
- * access to the content waits for the copy before the call.
+ * Does nothing unless content was lost since the last call. Waits for paging under way and, in
+ * VRAM, for jobs that use @bo, but not until the device has filled VRAM. A copy that is still under
+ * way may lose content, too: a caller that gives access to the content waits for the copy first.
  *
  * Context: May sleep and allocate.
  * Return: 0 or a negative errno; after an error the allocation still has to be filled.
@@ -208,11 +217,17 @@ static int lost_acknowledge(struct pagoda_bo *bo)
 
 	if (ret)
 		return -ERESTARTSYS;
-	/* Clear now: clearing content from before a reset later would set @lost once more. */
+	/*
+	 * Clear the content now: if that was left until later, content from before a reset would
+	 * set @lost again.
+	 */
 	ret = pagoda_lost_clear(bo);
 	if (!ret && READ_ONCE(bo->content.lost)) {
 		WRITE_ONCE(bo->content.lost, false);
-		/* Pairs with pagoda_bo_mark_lost(): content lost meanwhile stays marked. */
+		/*
+		 * This barrier pairs with that in pagoda_bo_mark_lost(): content that is lost
+		 * meanwhile isn't forgotten.
+		 */
 		smp_mb();
 		if (READ_ONCE(bo->content.unclean))
 			WRITE_ONCE(bo->content.lost, true);

@@ -18,7 +18,9 @@
  *
  * Every job of a VM uses the allocations that are private to the VM and bound. If such an
  * allocation is offered, the VM's next submission invalidates the page table entries, not OFFER,
- * because page tables change in the order of paging, behind the jobs.
+ * because all jobs that may use the entries have to end first: the submission waits for these jobs
+ * in its queue, once, or leaves the entries to a later submission if its job is fenced or new jobs
+ * came meanwhile. Until the entries are invalid the allocation stays where it is.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
@@ -105,6 +107,7 @@ int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
 /*
  * Fills in the place that an allocation goes to when its content is discarded: the system segment.
  * The move copies nothing and needs no pages; pages that the allocation gets later are zeros.
+ * Returns 1, the number of places.
  */
 static u32 offer_placement(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -127,8 +130,8 @@ bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to)
 }
 
 /*
- * Notes that the content is zeros from now on. Zeros are the same in rows and in tiles, so the
- * swizzling range is dropped.
+ * Has the content count as zeros from now on; what was lost or partly discarded before needn't be
+ * cleared any more. Drops the swizzling range, because zeros are the same in rows and in tiles.
  */
 static void offer_forget_content(struct pagoda_bo *bo)
 {
@@ -138,7 +141,7 @@ static void offer_forget_content(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_discarded() - Note that a move discards an allocation's content
+ * pagoda_offer_discarded() - Replace an allocation's content by zeros, because a move discards it
  * @bo: Allocation, reservation held; still in VRAM
  *
  * Has TTM zero the pages that the allocation gets later. TTM doesn't do so by itself, because after
@@ -153,8 +156,8 @@ void pagoda_offer_discarded(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_torn() - Note that a discard failed: an allocation stays in VRAM, but some of its
- * content may be gone
+ * pagoda_offer_torn() - Have an allocation cleared whose discard failed: it stays in VRAM, but some
+ * of its content may be gone
  * @bo: Allocation, reservation held
  *
  * All of the allocation is filled with zeros before the CPU or a job can access the content, and
@@ -318,7 +321,7 @@ void pagoda_offer_swap_notify(struct pagoda_bo *bo)
 		return;
 	offer_forget_content(bo);
 	atomic64_add(bo->ttm.base.size, &bo->vidmm->stats.discarded);
-	/* If this move fails, @bo has no resource until reclaim_commit() gives it one. */
+	/* If this move fails, @bo has no TTM resource until reclaim_commit() gives it one. */
 	if (pagoda_bo_move(bo, offer_placement, &ctx))
 		pagoda_bo_account(bo, NULL);
 }

@@ -3,6 +3,7 @@
 #include "core/core.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
 #include "bo.h"
 #include "internal.h"
 
@@ -12,7 +13,10 @@
  */
 #define PLACE_AGAIN	16
 
-/* Makes room for an allocation, in the order of pagoda_bo_place(), and brings it there. */
+/*
+ * Makes one attempt to bring an allocation to @placement, with room made in the order that
+ * pagoda_bo_place() describes. Returns 0 or a negative errno.
+ */
 static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
 		      struct pagoda_operation *op)
 {
@@ -46,9 +50,10 @@ static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
  * protects. If all that isn't enough, TTM makes room or uses the next place. Room that is made is
  * claimed for @bo (segment/claim.c).
  *
- * Context: May sleep and allocate.
- * Return: 0, -ENOSPC if @where fills no place, -EDEADLK if @op->exec is contended, or the result of
- * ttm_bo_validate().
+ * Context: May sleep and allocate. Waits for jobs that use @bo before a move, as @op->flags say.
+ * Return: 0; -ENOSPC if @where fills no place; -EDEADLK if @op->exec is contended; with
+ * %PAGODA_PL_PROMPT, -EINPROGRESS and a fence in @op->late if work without a place of an engine
+ * uses @bo; or the result of ttm_bo_validate().
  */
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
@@ -66,13 +71,16 @@ int pagoda_bo_place(struct pagoda_bo *bo,
 	op->windows = 0;
 	op->waits = 0;
 	op->evicted = 0;
-	for (i = 0; op->urgent && i < placement.num_placement; i++)
-		places[i].flags |= PAGODA_PL_URGENT;
+	for (i = 0; i < placement.num_placement; i++)
+		places[i].flags |= op->flags | (op->urgent ? PAGODA_PL_URGENT : 0);
 	do {
 		frees = pagoda_vram_frees(bo->vidmm);
 		ret = place_once(bo, &placement, op);
 	} while (ret == -ENOMEM && op->urgent && frees != pagoda_vram_frees(bo->vidmm) &&
 		 tries++ < PLACE_AGAIN);
 	pagoda_vram_unclaim(bo->vidmm, &op->claim);
-	return ret;
+	if (ret == -EBUSY && op->flags & PAGODA_PL_PROMPT)
+		op->late = pagoda_stream_get_queued(bo->vidmm, bo->ttm.base.resv,
+						    DMA_RESV_USAGE_BOOKKEEP);
+	return ret == -EBUSY && op->late ? -EINPROGRESS : ret;
 }

@@ -25,7 +25,10 @@ static struct ttm_place place_aperture(struct pagoda_bo *bo)
 	return place;
 }
 
-/* Fills in the present segment of a pinned allocation, whatever placement was asked for. */
+/*
+ * Fills in the present segment of a pinned allocation, whatever placement was asked for. Returns 1,
+ * the number of places.
+ */
 static u32 place_pinned(struct pagoda_bo *bo, struct ttm_place *places)
 {
 	places[0] = (struct ttm_place) { .mem_type = bo->ttm.resource->mem_type };
@@ -34,7 +37,7 @@ static u32 place_pinned(struct pagoda_bo *bo, struct ttm_place *places)
 
 /*
  * Fills in the place where devices that import the allocation reach it: the aperture segment, which
- * must be supported.
+ * must be supported. Returns 1, the number of places.
  */
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -46,6 +49,7 @@ u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
  * Fills in the places where the GPU can use an allocation: supported segments (C160) in the order
  * of preference (C161). A later segment is used only if evictions made no room in the segments
  * before it; TTM evicts from a later segment, too. A pinned allocation stays in its segment.
+ * Returns the number of places.
  */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -82,6 +86,7 @@ u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 /*
  * Fills in the places of pagoda_bo_placement_resident() for an allocation that prefers VRAM and has
  * another supported segment, but allows only free room in VRAM: no allocation is evicted from VRAM.
+ * Returns the number of places.
  */
 u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -96,7 +101,7 @@ u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
  * segment of the allocation (C37), then the system segment, which always has room. An offered
  * allocation goes to the system segment without its content. An allocation that is charged to
  * another cgroup than the current task's goes there, too: in the aperture TTM would charge the
- * current task's cgroup.
+ * current task's cgroup. Returns the number of places.
  */
 u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -115,7 +120,7 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
  * Fills in the places where the CPU can reach an allocation: free room in the visible part of VRAM,
  * then the aperture segment if it is supported, then the system segment. No other allocation is
  * evicted for a CPU access. VRAM is left out for a tiled surface, which the CPU can't read there as
- * rows, and for an allocation that isn't declared CPU-visible (C175).
+ * rows, and for an allocation that isn't declared CPU-visible (C175). Returns the number of places.
  */
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -205,7 +210,7 @@ static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_priority_apply() - Note that an allocation's priority, handle or offer changed
+ * pagoda_priority_apply() - Apply a change of an allocation's priority, handle or offer
  * @bo: Allocation, reservation held
  *
  * Tells the policy, which chooses victims, and promotion, which brings allocations back to VRAM. If
@@ -230,6 +235,23 @@ void pagoda_priority_apply(struct pagoda_bo *bo)
 	ttm_bo_set_bulk_move(&bo->ttm, priority_bulk(bo));
 }
 
+/* As pagoda_bo_move(), with PAGODA_PL_* flags in all places. */
+static int bo_move(struct pagoda_bo *bo,
+		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places), u32 flags,
+		   struct ttm_operation_ctx *ctx)
+{
+	struct ttm_place places[4];
+	struct ttm_placement placement = { .placement = places };
+	u32 i;
+
+	placement.num_placement = where(bo, places);
+	if (!placement.num_placement)
+		return -ENOSPC;
+	for (i = 0; i < placement.num_placement; i++)
+		places[i].flags |= flags;
+	return ttm_bo_validate(&bo->ttm, &placement, ctx);
+}
+
 /*
  * Moves an allocation to the placement that @where fills. Unlike pagoda_bo_place(), doesn't evict
  * other allocations first: only TTM makes room. Returns 0, -ENOSPC if @where fills no place, or the
@@ -239,11 +261,11 @@ int pagoda_bo_move(struct pagoda_bo *bo,
 		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		   struct ttm_operation_ctx *ctx)
 {
-	struct ttm_place places[4];
-	struct ttm_placement placement = { .placement = places };
+	return bo_move(bo, where, 0, ctx);
+}
 
-	placement.num_placement = where(bo, places);
-	if (!placement.num_placement)
-		return -ENOSPC;
-	return ttm_bo_validate(&bo->ttm, &placement, ctx);
+/* pagoda_bo_move() to pagoda_bo_placement_evicted(), as an eviction to make room. */
+int pagoda_bo_evict(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
+{
+	return bo_move(bo, pagoda_bo_placement_evicted, PAGODA_PL_VICTIM, ctx);
 }

@@ -16,7 +16,7 @@
  * allocation as a victim.
  *
  * A victim whose reservation another thread holds is passed over. When no other victim is left,
- * an operation that has locked its reservations with a ww ticket waits for the first one passed
+ * an operation that has locked its reservations with a ww ticket waits for the first victim passed
  * over. Two operations may each hold what the other needs: the younger of them finds its
  * transaction contended, gives up all its reservations and begins anew, behind the older. TTM comes
  * last, with an order of its own: it also evicts page tables and save areas, which the policy isn't
@@ -25,11 +25,13 @@
 #include <linux/delay.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <drm/drm_device.h>
 #include <drm/drm_exec.h>
 #include <drm/ttm/ttm_bo.h>
 #include "core/core.h"
 #include "core/info.h"
 #include "core/life.h"
+#include "core/trace.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/policy.h"
@@ -44,7 +46,10 @@
  */
 #define LATE_MAX	64
 
-/* Most waits for other operations for one allocation; and microseconds of a look at victims. */
+/*
+ * Most waits, for one allocation, for operations that hold victims; and microseconds of a wait for
+ * an operation that is only looking at victims.
+ */
 #define VICTIMS_WAITS	256
 #define VICTIMS_LOOK_US	100
 
@@ -65,8 +70,8 @@ static void victims_search_init(struct victims_search *search)
 
 /*
  * Returns whether jobs of the VM that @bo is private to, which don't list @bo, used it after the
- * last use that the policy was told of. If so, tells the policy of that use. Also notes that a copy
- * of @bo is outdated (written.c) if such jobs may have written to @bo.
+ * last use that the policy was told of. If so, tells the policy of that use. If such jobs may have
+ * written to @bo, its kept copy doesn't count as equal to the content any more (written.c).
  */
 static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
@@ -121,7 +126,10 @@ struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct t
 	return bo;
 }
 
-/* Notes that the search passed over a victim whose reservation another thread holds. */
+/*
+ * Moves a victim whose reservation another thread holds from the list of tried victims to
+ * @search->held: if no other victim is left, the search waits for its reservation.
+ */
 static void victims_pass_over(struct pagoda_victims *victims, struct pagoda_bo *bo,
 			      struct victims_search *search)
 {
@@ -132,7 +140,7 @@ static void victims_pass_over(struct pagoda_victims *victims, struct pagoda_bo *
 
 /*
  * Ends a search: makes victims that are still in VRAM candidates of the policy again, and drops the
- * references that victims_next() took.
+ * references that pagoda_victims_next() took.
  */
 static void victims_put_back(struct pagoda_victims *victims, struct victims_search *search)
 {
@@ -151,8 +159,8 @@ static void victims_put_back(struct pagoda_victims *victims, struct victims_sear
 
 /*
  * Tries to lock a victim's reservation, without waiting; returns whether the victim may be evicted
- * now. @mine is the reservation of the allocation that needs room, which is held. If the victim
- * shares @mine, nothing is locked, and @ctx says whether the victim may be evicted.
+ * now. @mine is the held reservation of the allocation that needs room; NULL if none does. If the
+ * victim shares @mine, nothing is locked, and @ctx says whether the victim may be evicted.
  */
 bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 			 const struct ttm_operation_ctx *ctx)
@@ -186,9 +194,7 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 	    !pagoda_dmem_may_take(claim, bo) ||
 	    !bo->ttm.bdev->funcs->eviction_valuable(&bo->ttm, place))
 		return false;
-	bo->choice.makes_room = true;
-	ret = pagoda_bo_move(bo, pagoda_bo_placement_evicted, &mine);
-	bo->choice.makes_room = false;
+	ret = pagoda_bo_evict(bo, &mine);
 	if (!ret)
 		op->evicted += bo->ttm.base.size;
 	claim->taken |= !ret;
@@ -246,8 +252,10 @@ static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct d
 static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *place,
 			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
 {
-	int ret = drm_exec_lock_obj(op->exec, &bo->ttm.base);
+	int ret;
 
+	trace_pagoda_wait(dev_name(bo->vidmm->drm->dev), 0, 0, bo->id);
+	ret = drm_exec_lock_obj(op->exec, &bo->ttm.base);
 	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
 	if (ret)
 		return false;
@@ -257,32 +265,50 @@ static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *plac
 	return true;
 }
 
+/* Returns true, with a reference to @bo, if @bo is in VRAM for an operation other than @op. */
+static bool victims_is_of_others(struct pagoda_bo *bo, const struct pagoda_operation *op)
+{
+	return bo->choice.in_vram &&
+	       dma_resv_locking_ctx(bo->ttm.base.resv) != &op->exec->ticket &&
+	       kref_get_unless_zero(&bo->ttm.base.refcount);
+}
+
 /*
  * Returns an allocation in VRAM, with a reference, that another operation needs itself; NULL if
  * there is none. Such an allocation is no candidate of the policy until that operation ends.
+ * Allocations that are looked at in vain go to the end of the list, so that the next call finds
+ * those of other operations at once.
  */
 static struct pagoda_bo *victims_of_others(struct pagoda_victims *victims,
 					   const struct pagoda_operation *op)
 {
 	struct pagoda_bo *bo, *found = NULL;
+	u32 left;
 
 	spin_lock(&victims->lock);
-	list_for_each_entry(bo, &victims->kept, choice.kept) {
-		if (!bo->choice.in_vram ||
-		    dma_resv_locking_ctx(bo->ttm.base.resv) == &op->exec->ticket ||
-		    !kref_get_unless_zero(&bo->ttm.base.refcount))
+	for (left = victims->nr_kept; left && !list_empty(&victims->kept); left--) {
+		bo = list_first_entry(&victims->kept, struct pagoda_bo, choice.kept);
+		if (victims_is_of_others(bo, op)) {
+			found = bo;
+			break;
+		}
+		list_move_tail(&bo->choice.kept, &victims->kept);
+		if (left % PAGODA_WALK_SLICE)
 			continue;
-		found = bo;
-		break;
+		spin_unlock(&victims->lock);
+		pagoda_walk_pause();
+		spin_lock(&victims->lock);
 	}
 	spin_unlock(&victims->lock);
 	return found;
 }
 
 /*
- * Waits for another operation, after @search has found no victim: for one that holds a victim's
- * reservation, that needs all it has in VRAM itself, or that is just looking at victims. Ends the
- * search first, so that others find the victims meanwhile. Returns false if there is none.
+ * After @search has found no victim, waits for another operation: for one that holds a victim's
+ * reservation, or that needs all it has in VRAM itself, or that is just looking at victims. Ends
+ * the search first, so that other operations find its victims meanwhile. Returns false if there is
+ * no such operation, @op has no @op->exec or has waited VICTIMS_WAITS times, @op->exec is
+ * contended, or after a signal.
  */
 static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
@@ -314,7 +340,8 @@ static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *pla
 
 /*
  * Evicts the policy's next victim, or waits for an operation that holds victims; a pagoda_take_fn,
- * whose @tried is the list of a struct victims_search: pagoda_victims_place() calls it.
+ * whose @tried is the list of a struct victims_search: pagoda_victims_place() calls it. Returns
+ * false if there is no victim and victims_wait() returns false.
  */
 bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
 			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim,

@@ -24,7 +24,10 @@
 /* Most windows that are freed for an allocation: other operations may take room in a window. */
 #define WINDOW_TRIES	4
 
-/* A window; @bos: the @count allocations in it, a reference each; @cost: the lowest is best */
+/*
+ * A range of VRAM that could be freed for a contiguous allocation. @bos: the @count allocations in
+ * it, a reference each; @cost: the lowest is best.
+ */
 struct window {
 	struct pagoda_bo *bos[WINDOW_OWNERS];
 	u32 count;
@@ -58,7 +61,10 @@ static u64 window_cost(const struct window *window)
 	return step << 48 | min(bytes, BIT_ULL(48) - 1);
 }
 
-/* Looks at the window that begins at @start; swaps *@best and *@spare if it is cheaper. */
+/*
+ * Computes the cost of freeing the range of VRAM from @start on, of the size that @want needs, in
+ * *@spare; swaps *@best and *@spare if it is cheaper.
+ */
 static void window_look(struct pagoda_bo *want, const struct ttm_place *place, u64 start,
 			struct window **best, struct window **spare)
 {
@@ -81,7 +87,10 @@ static void window_look(struct pagoda_bo *want, const struct ttm_place *place, u
 	window_put(*spare);
 }
 
-/* Looks at the windows that begin with a victim of the policy, and that end with it. */
+/*
+ * Looks at two ranges of VRAM of the size that @want needs: one that begins, and one that ends,
+ * with a victim of the policy.
+ */
 static void window_look_around(struct pagoda_bo *want, struct pagoda_bo *victim,
 			       const struct ttm_place *place, const struct pagoda_operation *op,
 			       struct window **best, struct window **spare)
@@ -104,7 +113,7 @@ static void window_look_around(struct pagoda_bo *want, struct pagoda_bo *victim,
 		window_look(want, place, round_up(end - size, align), best, spare);
 }
 
-/* Evicts all allocations in a window; returns whether all have left. */
+/* Evicts the allocations in a window up to the first that stays. Returns whether all have left. */
 static bool window_free(struct pagoda_bo *want, const struct window *window,
 			const struct ttm_place *place, struct pagoda_operation *op,
 			struct pagoda_dmem_claim *claim)

@@ -16,10 +16,12 @@
 #include "core/core.h"
 #include "core/life.h"
 #include "vidmm/bo/bo.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/stream/stream.h"
 #include "internal.h"
 #include "sync.h"
 
-/* Shortest and longest delay, in jiffies, after which an item is tried again after -EAGAIN. */
+/* Shortest and longest delay, in jiffies, after which deferred_run() is called again. */
 #define PATIENCE_MIN	1
 #define PATIENCE_MAX	(HZ / 20 ?: 1)
 
@@ -67,7 +69,7 @@ static void deferred_callback(struct dma_fence *fence, struct dma_fence_cb *call
 	pagoda_deferred_again(container_of(callback, struct pagoda_deferred, callback));
 }
 
-/* Drops the fence that the next item waited for. Called by the worker only. */
+/* Drops the fence that the next item waited for, with its callback. Called by the worker only. */
 static void deferred_drop_fence(struct pagoda_deferred *queue)
 {
 	if (!queue->fence)
@@ -157,22 +159,30 @@ static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferre
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 }
 
+static struct pagoda_client *deferred_client(struct pagoda_deferred *queue)
+{
+	return container_of(queue->payer, struct pagoda_client, payer);
+}
+
 /* Argument of deferred_turn(): a call of &pagoda_deferred_ops.make in the client's cgroup. */
 struct deferred_turn {
 	struct pagoda_deferred *queue;
 	struct pagoda_deferred_item *item;
-	int error;	/* out: result of the call, or -EAGAIN or -ENODEV */
+	int error;	/* out: its result; without a call -ENODEV, device gone, or -EAGAIN */
 };
 
 static void deferred_turn(void *arg)
 {
 	struct deferred_turn *turn = arg;
 	struct pagoda_deferred *queue = turn->queue;
+	struct pagoda_caller caller;
 
 	turn->error = drm_dev_is_unplugged(queue->vidmm->drm) ? -ENODEV : -EAGAIN;
 	if (!pagoda_try_enter(queue->vidmm))
 		return;
+	pagoda_caller_begin(queue->vidmm, &caller, deferred_client(queue));
 	turn->error = queue->ops->make(queue, turn->item);
+	pagoda_caller_end(queue->vidmm, &caller);
 	pagoda_leave(queue->vidmm);
 }
 
@@ -212,6 +222,9 @@ static bool deferred_run(struct pagoda_deferred *queue)
 			WRITE_ONCE(queue->held_up, there ? 0 : queue->runs);
 			if (!there)
 				return false;
+			/* Check before &pagoda_deferred_ops.ready, which may keep a place. */
+			if (pagoda_caller_must_wait(queue->vidmm, deferred_client(queue)))
+				return true;
 			if (!deferred_is_ready(queue, turn.item))
 				return false;
 		}
@@ -338,7 +351,8 @@ VISIBLE_IF_KUNIT void pagoda_deferred_flush(struct pagoda_deferred *queue)
 }
 
 /*
- * Has the present items submitted once the dma_fences exist, signalled or not, that they wait for.
+ * Has the items that are in the queue now submitted as soon as the dma_fences that they wait for
+ * exist: without waiting until these signal.
  */
 static void deferred_hurry(struct pagoda_deferred *queue)
 {
@@ -357,7 +371,8 @@ static void deferred_hurry(struct pagoda_deferred *queue)
  * Items are submitted without waiting for dma_fences to signal or for &pagoda_deferred_ops.ready.
  * Afterwards the queue is empty, or its first item waits for a point or value that doesn't exist.
  *
- * Context: Sleeps, outside of locks and sections; waits for a rebuild and a sleep of the machine.
+ * Context: Sleeps, outside of locks and sections; waits for a rebuild, for a sleep of the machine,
+ * and while the client has too much paging in flight.
  * Return: 0 if the queue is empty; -EBUSY if the first item's point or value doesn't exist; or
  * -ERESTARTSYS.
  */

@@ -26,8 +26,8 @@ static int mfence_validate(struct pagoda_bo *bo, bool interruptible)
 }
 
 /*
- * Stores a value with release semantics. The GPU may store at the same time, so a fence that may
- * not rewind is increased by compare-and-exchange.
+ * Stores @value in a monitored fence's page, with release semantics. The GPU may store at the same
+ * time, so the value of a fence that may not rewind is increased by compare-and-exchange.
  */
 static void mfence_store(struct pagoda_mfence *mfence, struct page *page, u64 value)
 {
@@ -43,8 +43,9 @@ static void mfence_store(struct pagoda_mfence *mfence, struct page *page, u64 va
 }
 
 /*
- * Returns the value of a held fence. While the device is being reset, and when the device is gone,
- * returns U64_MAX, unless the fence was created with NO_MAX_ON_RESET (C184).
+ * Returns the value of a monitored fence whose page is held in place. While the device is being
+ * reset, and when the device is gone, returns U64_MAX, unless the fence was created with
+ * NO_MAX_ON_RESET (C184).
  */
 u64 pagoda_mfence_read(struct pagoda_mfence *mfence)
 {
@@ -92,7 +93,7 @@ u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value)
 
 /*
  * Sets &pagoda_mfence.last to a value that FENCE_SIGNAL stores, if the value is larger or the fence
- * may rewind.
+ * may rewind. Caller holds &pagoda_mfence.lock.
  */
 void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value)
 {
@@ -121,6 +122,7 @@ static struct pagoda_mfence *mfence_create(struct pagoda_vidmm *vidmm,
 	}
 	kref_init(&mfence->kref);
 	INIT_LIST_HEAD(&mfence->held);
+	INIT_LIST_HEAD(&mfence->awaited);
 	spin_lock_init(&mfence->lock);
 	mfence->flags = flags;
 	mfence->last = value;
@@ -199,7 +201,10 @@ static void mfence_uncharge(struct pagoda_mfence *mfence)
 	pagoda_quota_uncharge(mfence->bo->client->quota, PAGODA_LIMIT_FENCES, 1);
 }
 
-/* Charges and pins the page of a fence for the first hold. Returns 0 or a negative errno. */
+/*
+ * Pins the page of a monitored fence for the first of several pagoda_mfence_hold(), and charges the
+ * client that created the fence. Returns 0 or a negative errno.
+ */
 static int mfence_pin(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;
@@ -223,11 +228,6 @@ static int mfence_pin(struct pagoda_mfence *mfence)
 	list_add(&mfence->held, &mfences->held);
 	atomic_set(&mfence->holds, 1);
 	mutex_unlock(&mfences->lock);
-	/*
-	 * The fence is in the list before the caller reads the value: this barrier pairs with that
-	 * in pagoda_mfences_changed().
-	 */
-	smp_mb();
 	return 0;
 }
 
@@ -275,7 +275,10 @@ void pagoda_mfence_leave(struct pagoda_mfence *mfence)
 		WRITE_ONCE(mfence->bo->fence_left, pagoda_mfence_read(mfence));
 }
 
-/* Ends a hold. After the last hold the page may move. May take the page's reservation and sleep. */
+/*
+ * Undoes one pagoda_mfence_hold(). After the last one is undone the page may move. May take the
+ * page's reservation and sleep.
+ */
 void pagoda_mfence_unhold(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;

@@ -20,8 +20,8 @@
  * To wait:
  *	pagoda_mfence_wait_init		checks that the fence may be waited for, and holds it
  *	pagoda_mfence_wait_arm		has the function called once, when the fence has the value
- *	pagoda_mfence_wait_fini		releases the wait, armed or not: the function isn't
- *					called any more
+ *	pagoda_mfence_wait_fini		releases the wait, armed or not: afterwards the function
+ *					isn't running and won't be called
  *
  * The order of all locks is in core/core.h.
  */
@@ -37,6 +37,7 @@ struct dma_fence;
 struct eventfd_ctx;
 struct pagoda_bo;
 struct pagoda_client;
+struct pagoda_exec_account;
 struct pagoda_mfence;
 struct pagoda_mfence_group;
 struct pagoda_mfence_signal;
@@ -64,7 +65,7 @@ struct pagoda_mfence_value {
  *	gone and the value won't come. Called in any context, with interrupts off and
  *	&pagoda_mfence.lock held: takes spinlocks only, calls no function of monitored fences
  * @arg: For @func
- * @came: For the owner of the wait, set by its @func
+ * @came: Set by a @func of sync.c: the wait has ended, with the value or because the device is gone
  */
 struct pagoda_mfence_wait {
 	struct rb_node node;
@@ -77,10 +78,13 @@ struct pagoda_mfence_wait {
 	bool came;
 };
 
-/* fences.c */
+/* fences.c: start, stop and end of all monitored fences of a device */
 int pagoda_mfences_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_mfences_stop(struct pagoda_vidmm *vidmm);
 void pagoda_mfences_fini(struct pagoda_vidmm *vidmm);
+
+/* awaited.c */
+void pagoda_mfences_changed(struct pagoda_vidmm *vidmm, const struct pagoda_exec_account *account);
 
 /* fence.c */
 struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
@@ -89,7 +93,7 @@ struct pagoda_mfence *pagoda_mfence_get(struct pagoda_mfence *mfence);
 void pagoda_mfence_put(struct pagoda_mfence *mfence);
 struct pagoda_bo *pagoda_mfence_bo(struct pagoda_mfence *mfence);
 
-/* signal.c */
+/* signal.c: give values to monitored fences after work */
 struct pagoda_mfence_signal *pagoda_mfence_promise(struct pagoda_mfence *mfence, u64 value);
 void pagoda_mfence_take_back(struct pagoda_mfence_signal *signal);
 void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal);
@@ -97,7 +101,7 @@ void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_
 int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence_value *list,
 			  u32 count);
 
-/* wait.c */
+/* wait.c: waits for a value of a monitored fence */
 int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfence *mfence,
 			    u64 value,
 			    void (*func)(struct pagoda_mfence_wait *wait, int error), void *arg);
@@ -106,11 +110,10 @@ void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait);
 void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait);
 void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait);
 bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait);
-void pagoda_mfences_changed(struct pagoda_vidmm *vidmm);
 void pagoda_mfence_device_lost(struct pagoda_vidmm *vidmm);
 void pagoda_mfence_restore_all(struct pagoda_vidmm *vidmm);
 
-/* group.c */
+/* group.c: waits for all or any of several monitored fences */
 struct pagoda_mfence_group *pagoda_mfence_group_create(const struct pagoda_mfence_value *list,
 						       u32 count, bool any);
 int pagoda_mfence_group_wait(struct pagoda_mfence_group *group, long timeout, u32 *first);

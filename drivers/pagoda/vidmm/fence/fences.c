@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All monitored fences of a device: when the device may have stored values, the waits for all held
+ * All monitored fences of a device: when the device may have stored values, the waits for awaited
  * fences are tested; when the device is gone, held fences get their last value.
  */
 #include <linux/slab.h>
 #include <drm/drm_managed.h>
 #include "core/core.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
 #include "fence.h"
 #include "internal.h"
 #include "sync.h"
@@ -22,20 +24,57 @@ static void mfence_gone(struct pagoda_mfence *mfence)
 	spin_unlock_irq(&mfence->lock);
 }
 
-static void mfences_look(struct work_struct *work)
+/*
+ * Tests the waits for the next few awaited fences of a client that is due. The client is due again
+ * if fences are left, or if values changed meanwhile. Drops &pagoda_mfences.awaited_lock and takes
+ * it again.
+ */
+static void mfences_look_some(struct pagoda_mfences *mfences, struct pagoda_awaited *awaited)
 {
-	struct pagoda_mfences *mfences = container_of(work, struct pagoda_mfences, look);
 	struct pagoda_mfence *mfence;
+	u32 n;
 
-	mutex_lock(&mfences->lock);
-	list_for_each_entry(mfence, &mfences->held, held) {
-		if (RB_EMPTY_ROOT(&mfence->waits.rb_root))
-			continue;
+	lockdep_assert_held(&mfences->awaited_lock);
+	list_del_init(&awaited->due);
+	if (awaited->changed)
+		list_splice_tail_init(&awaited->fences, &awaited->todo);
+	awaited->changed = false;
+	for (n = 0; n < PAGODA_WALK_SLICE; n++) {
+		mfence = list_first_entry_or_null(&awaited->todo, struct pagoda_mfence, awaited);
+		if (!mfence)
+			return;
+		list_move_tail(&mfence->awaited, &awaited->fences);
+		pagoda_mfence_get(mfence);
+		mfences->looked++;
+		spin_unlock_irq(&mfences->awaited_lock);
 		spin_lock_irq(&mfence->lock);
 		pagoda_mfence_look(mfence);
 		spin_unlock_irq(&mfence->lock);
+		pagoda_mfence_put(mfence);
+		spin_lock_irq(&mfences->awaited_lock);
 	}
-	mutex_unlock(&mfences->lock);
+	if (!list_empty(&awaited->todo) && list_empty(&awaited->due))
+		list_add_tail(&awaited->due, &mfences->due);
+}
+
+static void mfences_look(struct work_struct *work)
+{
+	struct pagoda_mfences *mfences = container_of(work, struct pagoda_mfences, look);
+	struct pagoda_awaited *awaited;
+	struct pagoda_client *client;
+
+	spin_lock_irq(&mfences->awaited_lock);
+	while (!list_empty(&mfences->due)) {
+		awaited = list_first_entry(&mfences->due, struct pagoda_awaited, due);
+		client = container_of(awaited, struct pagoda_client, awaited);
+		kref_get(&client->kref);
+		mfences_look_some(mfences, awaited);
+		spin_unlock_irq(&mfences->awaited_lock);
+		pagoda_client_put(client);
+		cond_resched();
+		spin_lock_irq(&mfences->awaited_lock);
+	}
+	spin_unlock_irq(&mfences->awaited_lock);
 }
 
 /**
@@ -56,6 +95,8 @@ int pagoda_mfences_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	vidmm->mfences = mfences;
 	mutex_init(&mfences->lock);
 	INIT_LIST_HEAD(&mfences->held);
+	spin_lock_init(&mfences->awaited_lock);
+	INIT_LIST_HEAD(&mfences->due);
 	init_llist_head(&mfences->kept);
 	INIT_WORK(&mfences->look, mfences_look);
 	INIT_WORK(&mfences->reap, pagoda_mfences_reap);

@@ -35,8 +35,8 @@ struct pagoda_mfence_group {
 };
 
 /*
- * Wakes the waiting thread; or signals the eventfd, unless a wait failed, and has group_work() free
- * the group. Called with &pagoda_mfence.lock of the last wait held.
+ * Called when a group is over: wakes the waiting thread; or signals the eventfd, unless a wait
+ * failed, and has group_work() free the group. &pagoda_mfence.lock of the last wait is held.
  */
 static void group_over(struct pagoda_mfence_group *group)
 {
@@ -79,7 +79,9 @@ void pagoda_mfence_group_destroy(struct pagoda_mfence_group *group)
 }
 
 /*
- * Frees a group that is over, unless pagoda_mfence_client_close() has taken the group to free it.
+ * Work item of a group of waits with an eventfd: frees the group when all of its waits, or any of
+ * them, have ended as its creator asked for; unless pagoda_mfence_client_close() took the group off
+ * its client's list to free it.
  */
 static void group_work(struct work_struct *work)
 {
@@ -147,7 +149,7 @@ static void group_arm(struct pagoda_mfence_group *group)
 }
 
 /**
- * pagoda_mfence_group_wait() - Wait for the values of a group
+ * pagoda_mfence_group_wait() - Wait for all values of a group, or for any, as it was created
  * @group: Group that wasn't waited for yet; the caller destroys it
  * @timeout: Jiffies; 0 = only test whether the values have come
  * @first: Out with 0: index of an entry whose fence has its value
@@ -171,7 +173,7 @@ int pagoda_mfence_group_wait(struct pagoda_mfence_group *group, long timeout, u3
 }
 
 /**
- * pagoda_mfence_group_notify() - Have an eventfd signalled when the values of a group have come
+ * pagoda_mfence_group_notify() - Have an eventfd signalled when a group is over without an error
  * @group: Group that wasn't waited for yet; consumed
  * @client: Client; the group takes a reference
  * @event: Eventfd; the group takes the caller's reference

@@ -20,14 +20,33 @@ struct pagoda_deferred;
 struct work_struct;
 struct workqueue_struct;
 
-/* All monitored fences of a device. */
+#define PAGODA_AWAITED_BITS	6
+
+/**
+ * struct pagoda_mfences - All monitored fences of a device
+ * @lock: Protects @held; taken in the dma_fence signalling path
+ * @held: Fences whose page is pinned, linked by &pagoda_mfence.held
+ * @awaited_lock: Protects @awaited, @due, @looked, &pagoda_mfence.awaited and each struct
+ *	pagoda_awaited; taken in any context, under &pagoda_mfence.lock
+ * @awaited: Clients that await fences, linked by &pagoda_awaited.entry, hashed by their account
+ * @due: Clients whose awaited fences may have changed, linked by &pagoda_awaited.due
+ * @looked: Number of fences that @look has tested so far
+ * @kept: Kept promises, linked by &pagoda_mfence_signal.done
+ * @look: Ends satisfied waits for fences of the clients in @due, which take turns
+ * @reap: Frees @kept
+ * @wq: Runs @look, @reap and &pagoda_mfence_group.work
+ */
 struct pagoda_mfences {
-	struct mutex lock;		/* protects held; taken in the dma_fence signalling path */
-	struct list_head held;		/* fences whose page is pinned, by &pagoda_mfence.held */
-	struct llist_head kept;		/* kept promises, by &pagoda_mfence_signal.done */
-	struct work_struct look;	/* ends satisfied waits of all fences in @held */
-	struct work_struct reap;	/* frees @kept */
-	struct workqueue_struct *wq;	/* runs @look, @reap and &pagoda_mfence_group.work */
+	struct mutex lock;		/* protects held */
+	struct list_head held;
+	spinlock_t awaited_lock;	/* protects awaited, due, looked */
+	struct hlist_head awaited[1 << PAGODA_AWAITED_BITS];
+	struct list_head due;
+	u64 looked;
+	struct llist_head kept;
+	struct work_struct look;
+	struct work_struct reap;
+	struct workqueue_struct *wq;
 };
 
 /**
@@ -38,6 +57,8 @@ struct pagoda_mfences {
  * @holds: Number of users that need the page in place; changes from and to 0 with the page's
  *	reservation held
  * @held: In &pagoda_mfences.held while @holds isn't 0
+ * @awaited: In &pagoda_awaited.fences or todo of the client that created the fence while @waits
+ *	isn't empty; protected by &pagoda_mfences.awaited_lock
  * @lock: Protects @last, @page, @waits, @waiters, @closed, @saved, @lost and @gone; taken in
  *	interrupts and in the dma_fence signalling path
  * @last: Last value that was promised, or stored by FENCE_SIGNAL; the largest of them unless the
@@ -57,6 +78,7 @@ struct pagoda_mfence {
 	u32 flags;
 	atomic_t holds;
 	struct list_head held;
+	struct list_head awaited;
 	spinlock_t lock;	/* protects all below */
 	u64 last;
 	struct page *page;
@@ -68,16 +90,43 @@ struct pagoda_mfence {
 	bool gone;
 };
 
+#define PAGODA_MISSING_BITS	8
+
+/* Queues that miss points; @lock is taken in process context, under pagoda_missing.lock */
+struct pagoda_missing_bucket {
+	spinlock_t lock;	/* protects queues, and &pagoda_deferred.missing of these */
+	struct hlist_head queues;
+};
+
+/**
+ * struct pagoda_missing - Queues whose next item misses a point (missing.c)
+ * @lock: Protects @clients, &pagoda_payer.missing, turn and nr_missing; taken in process context.
+ *	&pagoda_deferred.missing changes under @lock and the lock of the bucket
+ * @by_syncobj: Queues, linked by &pagoda_deferred.by_syncobj, hashed by &pagoda_deferred.missing
+ * @clients: Clients that have such queues, linked by &pagoda_payer.turn, the next to poll first
+ * @poll: The poller: runs the workers of the queues, in turn
+ */
+struct pagoda_missing {
+	spinlock_t lock;	/* protects clients */
+	struct pagoda_missing_bucket by_syncobj[1 << PAGODA_MISSING_BITS];
+	struct list_head clients;
+	struct delayed_work poll;
+};
+
 /* Returns true if a smaller value may follow a larger one. */
 static inline bool pagoda_mfence_may_rewind(const struct pagoda_mfence *mfence)
 {
 	return mfence->flags & DRM_PAGODA_FENCE_ALLOW_REWIND;
 }
 
+/* awaited.c */
+void pagoda_awaited_enter(struct pagoda_mfence *mfence);
+void pagoda_awaited_leave(struct pagoda_mfence *mfence);
+
 /* signal.c */
 void pagoda_mfences_reap(struct work_struct *work);
 
-/* fence.c */
+/* fence.c: keep a fence's page in place; read and write a fence's value */
 int pagoda_mfence_hold(struct pagoda_mfence *mfence);
 void pagoda_mfence_unhold(struct pagoda_mfence *mfence);
 /* Callers of the functions below hold pagoda_mfence.lock. */
@@ -87,10 +136,10 @@ u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value);
 void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value);
 void pagoda_mfence_leave(struct pagoda_mfence *mfence);
 
-/* wait.c */
+/* wait.c: ends the waits whose value a fence has reached */
 void pagoda_mfence_look(struct pagoda_mfence *mfence);
 
-/* deferred.c */
+/* deferred.c: waits for the end of a run of a queue's worker */
 #if IS_ENABLED(CONFIG_KUNIT)
 void pagoda_deferred_flush(struct pagoda_deferred *queue);
 #endif

@@ -6,14 +6,17 @@
 #include "fence.h"
 #include "sync.h"
 
-/* Runs the queue's worker, for the next item. Any context; not after pagoda_deferred_cancel(). */
+/*
+ * Queues the worker of a queue of deferred work, which tests the next item again. Any context; not
+ * after pagoda_deferred_cancel().
+ */
 void pagoda_deferred_again(struct pagoda_deferred *queue)
 {
 	mod_delayed_work(system_dfl_wq, &queue->work, 0);
 }
 
 /**
- * pagoda_deferred_kick() - Run the workers of all queues that have items
+ * pagoda_deferred_kick() - Run the workers of all queues of deferred work that have items
  * @vidmm: Manager
  *
  * Context: Any.

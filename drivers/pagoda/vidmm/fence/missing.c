@@ -15,52 +15,59 @@
 #include "core/compat.h"
 #include "core/core.h"
 #include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
 #include "fence.h"
+#include "internal.h"
 #include "sync.h"
 
-/* Jiffies between two ticks of the poller, and most queues whose worker a tick runs. */
+/* Jiffies between two calls of missing_poll(), and most queues that a call looks at. */
 #define MISSING_TICK	(HZ / 100 ?: 1)
 #define MISSING_TURNS	16
-/* Longest interval between two runs of a queue's worker by the poller, in jiffies. */
+/* Longest interval, in jiffies, at which missing_poll() has a queue's worker look again. */
 #define MISSING_PATIENCE	(HZ / 20 ?: 1)
 
-#define MISSING_BITS	8
-
-/**
- * struct pagoda_missing - Queues whose next item misses a point
- * @lock: Protects all members below and &pagoda_deferred.missing; taken in process context
- * @by_syncobj: Queues, linked by &pagoda_deferred.by_syncobj, hashed by &pagoda_deferred.missing
- * @clients: Clients that have such queues, linked by &pagoda_payer.turn, the next to poll first
- * @poll: The poller: runs the workers of the queues, in turn
- */
-struct pagoda_missing {
-	spinlock_t lock;	/* protects all below */
-	struct hlist_head by_syncobj[1 << MISSING_BITS];
-	struct list_head clients;
-	struct delayed_work poll;
-};
-
-static struct hlist_head *missing_bucket(struct pagoda_missing *missing,
-					 const struct drm_syncobj *syncobj)
+static struct pagoda_missing_bucket *missing_bucket(struct pagoda_missing *missing,
+						    const struct drm_syncobj *syncobj)
 {
-	return &missing->by_syncobj[hash_ptr(syncobj, MISSING_BITS)];
+	return &missing->by_syncobj[hash_ptr(syncobj, PAGODA_MISSING_BITS)];
 }
 
 static void missing_leave(struct pagoda_missing *missing, struct pagoda_deferred *queue)
 {
+	struct pagoda_missing_bucket *bucket = missing_bucket(missing, queue->missing);
+
 	lockdep_assert_held(&missing->lock);
 	if (!queue->missing)
 		return;
+	spin_lock(&bucket->lock);
 	hlist_del(&queue->by_syncobj);
+	queue->missing = NULL;
+	spin_unlock(&bucket->lock);
 	list_del(&queue->polled);
+	queue->payer->nr_missing--;
 	if (list_empty(&queue->payer->missing))
 		list_del_init(&queue->payer->turn);
-	queue->missing = NULL;
+}
+
+static void missing_enter(struct pagoda_missing *missing, struct pagoda_deferred *queue,
+			  struct drm_syncobj *syncobj)
+{
+	struct pagoda_missing_bucket *bucket = missing_bucket(missing, syncobj);
+
+	lockdep_assert_held(&missing->lock);
+	spin_lock(&bucket->lock);
+	queue->missing = syncobj;
+	hlist_add_head(&queue->by_syncobj, &bucket->queues);
+	spin_unlock(&bucket->lock);
+	list_add_tail(&queue->polled, &queue->payer->missing);
+	queue->payer->nr_missing++;
+	if (list_empty(&queue->payer->turn))
+		list_add_tail(&queue->payer->turn, &missing->clients);
 }
 
 /*
  * Moves the first client, and its first queue, to the end of their lists. Runs the worker of that
- * queue if &pagoda_deferred.due has come.
+ * queue if &pagoda_deferred.due has come. Caller holds &pagoda_missing.lock.
  */
 static void missing_turn(struct pagoda_missing *missing)
 {
@@ -99,24 +106,31 @@ static void missing_end(struct drm_device *drm, void *data)
 	cancel_delayed_work_sync(&missing->poll);
 }
 
-/* Sets up the poller. Returns 0 or a negative errno. */
+/*
+ * Prepares the list of queues whose next item misses a point of a syncobj, and the work item that
+ * runs their workers again and again. Returns 0 or a negative errno.
+ */
 int pagoda_missing_init(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_missing *missing = drmm_kzalloc(vidmm->drm, sizeof(*missing), GFP_KERNEL);
+	u32 i;
 
 	if (!missing)
 		return -ENOMEM;
 	vidmm->missing = missing;
 	spin_lock_init(&missing->lock);
+	for (i = 0; i < ARRAY_SIZE(missing->by_syncobj); i++)
+		spin_lock_init(&missing->by_syncobj[i].lock);
 	INIT_LIST_HEAD(&missing->clients);
 	INIT_DELAYED_WORK(&missing->poll, missing_poll);
 	return drmm_add_action(vidmm->drm, missing_end, missing);
 }
 
 /*
- * Notes that the next item of a queue misses a point of @syncobj; NULL = misses none. The caller
- * looks for the point once more afterwards, because the point may have come before the note. Called
- * by the queue's worker only.
+ * The next item of a queue misses a point of @syncobj: has the queue's worker run when the syncobj
+ * gets a point, and again and again in case this driver isn't told. NULL: not any more. The caller
+ * looks for the point once more afterwards, because the point may have come before this call.
+ * Called by the queue's worker only.
  */
 void pagoda_missing_note(struct pagoda_deferred *queue, struct drm_syncobj *syncobj)
 {
@@ -127,39 +141,67 @@ void pagoda_missing_note(struct pagoda_deferred *queue, struct drm_syncobj *sync
 	spin_lock(&missing->lock);
 	missing_leave(missing, queue);
 	if (syncobj) {
-		queue->missing = syncobj;
 		queue->interval = 1;
 		queue->due = jiffies;
-		hlist_add_head(&queue->by_syncobj, missing_bucket(missing, syncobj));
-		list_add_tail(&queue->polled, &queue->payer->missing);
-		if (list_empty(&queue->payer->turn))
-			list_add_tail(&queue->payer->turn, &missing->clients);
+		missing_enter(missing, queue, syncobj);
 		queue_delayed_work(system_dfl_wq, &missing->poll, MISSING_TICK);
 	}
 	spin_unlock(&missing->lock);
 }
 
-/* Runs the workers of queues that miss a point of @syncobj, which got a point. Process context. */
+/*
+ * Runs the workers of queues that miss a point of @syncobj, which got a point. Delays no call for
+ * another syncobj, unless both have the same bucket. Process context.
+ */
 void pagoda_missing_came(struct pagoda_vidmm *vidmm, struct drm_syncobj *syncobj)
 {
-	struct pagoda_missing *missing = vidmm->missing;
+	struct pagoda_missing_bucket *bucket = missing_bucket(vidmm->missing, syncobj);
 	struct pagoda_deferred *queue;
 
-	spin_lock(&missing->lock);
-	hlist_for_each_entry(queue, missing_bucket(missing, syncobj), by_syncobj)
+	spin_lock(&bucket->lock);
+	hlist_for_each_entry(queue, &bucket->queues, by_syncobj)
 		if (queue->missing == syncobj)
 			pagoda_deferred_again(queue);
-	spin_unlock(&missing->lock);
+	spin_unlock(&bucket->lock);
 }
 
-/* Runs the workers of a client's queues that miss a point, which may have come. Process context. */
+/*
+ * Runs the workers of the next few of a client's queues that miss a point, at most *@left, and
+ * moves these queues to the end of the client's list.
+ */
+static void missing_kick_some(struct pagoda_client *client, u32 *left)
+{
+	struct pagoda_deferred *queue;
+	u32 n;
+
+	for (n = 0; n < PAGODA_WALK_SLICE && *left; n++, --*left) {
+		queue = list_first_entry_or_null(&client->payer.missing, struct pagoda_deferred,
+						 polled);
+		if (!queue) {
+			*left = 0;
+			return;
+		}
+		list_move_tail(&queue->polled, &client->payer.missing);
+		pagoda_deferred_again(queue);
+	}
+}
+
+/*
+ * Runs the workers of a client's queues that miss a point, which may have come. May sleep: other
+ * clients don't wait for a client with many such queues.
+ */
 void pagoda_missing_kick(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
 	struct pagoda_missing *missing = vidmm->missing;
-	struct pagoda_deferred *queue;
+	u32 left;
 
 	spin_lock(&missing->lock);
-	list_for_each_entry(queue, &client->payer.missing, polled)
-		pagoda_deferred_again(queue);
+	left = client->payer.nr_missing;
+	while (left) {
+		missing_kick_some(client, &left);
+		spin_unlock(&missing->lock);
+		pagoda_walk_pause();
+		spin_lock(&missing->lock);
+	}
 	spin_unlock(&missing->lock);
 }

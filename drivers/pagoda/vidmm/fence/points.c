@@ -107,7 +107,8 @@ static int point_of(const void *key, const struct rb_node *node)
 }
 
 /*
- * Promises a point: larger points of its syncobj get their fences only after it. Takes a spinlock.
+ * Promises a timeline point, which accepted work will signal: larger points of its syncobj get
+ * their fences only after it. Takes a spinlock.
  */
 void pagoda_point_promise(struct pagoda_vidmm *vidmm, struct pagoda_point *point)
 {

@@ -102,7 +102,10 @@ void pagoda_mfence_take_back(struct pagoda_mfence_signal *signal)
 	signal_free(signal);
 }
 
-/* Keeps a promise: stores the value, unless the GPU has stored it. dma_fence signalling path. */
+/*
+ * Callback on the fence of the work that signals a monitored fence: stores the promised value,
+ * unless the GPU has stored it. dma_fence signalling path.
+ */
 static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callback)
 {
 	struct pagoda_mfence_signal *signal = container_of(callback, struct pagoda_mfence_signal,
@@ -165,14 +168,14 @@ static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value)
 		op.signal_fence.flags |= VIRTIO_PAGODA_SIGNAL_FORWARD;
 	op.signal_fence.cpu_pages = adl.cpu_pages;
 	cost = pagoda_stream_cost(vidmm, &op);
-	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, NULL, &cost);
+	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 	WARN_ON_ONCE(pagoda_stream_emit(&txn, &op));
 	return pagoda_stream_end(&txn);
 }
 
 /*
- * Has the GPU store the value. Returns the store's fence, a reference; NULL without memory or
- * device.
+ * Has the GPU store the promised value behind all paging so far. Returns a reference to the fence
+ * of that store; NULL without memory or device.
  */
 static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal)
 {
@@ -195,7 +198,7 @@ static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal)
 
 /**
  * pagoda_mfence_signal_paging() - Have the GPU store a value behind all paging work so far (C116)
- * @signal: Promise; freed
+ * @signal: Promise; consumed
  *
  * Can't fail: without memory or device this function waits for the paging, and the CPU stores the
  * value. A CPU that reads the mapped page doesn't wait for the GPU's store.

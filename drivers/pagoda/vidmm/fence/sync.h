@@ -54,7 +54,8 @@ struct pagoda_sync_source {
  * @syncobj: Syncobj, a reference; NULL for a monitored fence
  * @point: Point of the syncobj's timeline, 0 = binary
  * @signal: The work signals the entry; else the work waits for it
- * @found: Wait: what the work waits for exists: @fence is final, or the value was reached
+ * @found: Wait: what the work waits for exists: @fence is final, or the value was reached or won't
+ *	come, because the device is gone
  * @fence: Wait: the dma_fence that was found, a reference; NULL = none yet, signalled already, or
  *	a monitored fence
  * @source: Wait: owner of the timeline that knows which points failed, a reference, or NULL
@@ -106,9 +107,9 @@ struct pagoda_deferred_item {
 
 /**
  * struct pagoda_deferred_ops - Calls of a queue to its owner
- * @ready: Returns whether the next item may be submitted now; if not, the owner has called
- *	pagoda_deferred_is_signalled(), or calls pagoda_deferred_again() when the item may be
- *	submitted. Process context, outside of sections. NULL = always
+ * @ready: Returns whether the next item may be submitted now; if not, the owner has the worker run
+ *	again: by pagoda_deferred_is_signalled() when a fence signals, or by
+ *	pagoda_deferred_again(). Process context, outside of sections. NULL = always
  * @owns: Returns whether a fence is of the queue's own work, which is done in order and isn't
  *	waited for here. Any context. NULL = none is
  * @make: Submits an item; all that the item waits for exists. Calls pagoda_syncs_signal() with the
@@ -143,8 +144,8 @@ struct pagoda_deferred_ops {
  *	worker only
  * @callback: Callback on @fence
  * @work: Worker: submits items; runs again after @patience if &pagoda_deferred_ops.make returned
- *	-EAGAIN
- * @patience: Jiffies until @work runs again after -EAGAIN; used by the worker only
+ *	-EAGAIN, no section could be entered, or the client has too much paging in flight
+ * @patience: Jiffies until @work runs again then; used by the worker only
  * @runs: Number of runs that the worker began; written by the worker
  * @held_up: Value of @runs when the worker last found that the next item waits for a point or value
  *	that doesn't exist; 0 = all that the item waits for exists; written by the worker
@@ -153,7 +154,7 @@ struct pagoda_deferred_ops {
  * @by_syncobj: In &pagoda_missing.by_syncobj while @missing is set
  * @polled: In &pagoda_payer.missing while @missing is set
  * @due: Jiffies from which on &pagoda_missing.poll has @work run again
- * @interval: Jiffies from a run by the poller to the next @due; grows with each of these runs
+ * @interval: Jiffies from a run at @due to the next @due; grows with each of these runs
  * @room: Wait queue, woken when an item leaves the queue
  */
 struct pagoda_deferred {
@@ -181,7 +182,7 @@ struct pagoda_deferred {
 	wait_queue_head_t room;
 };
 
-/* sync.c */
+/* sync.c: fences that work waits for and signals */
 int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u64 point,
 		     struct dma_fence_chain *chain);
 int pagoda_syncs_add_promise(struct pagoda_syncs *syncs, struct pagoda_mfence_signal *promise);
@@ -197,7 +198,7 @@ void pagoda_syncs_signal(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs,
 struct drm_syncobj *pagoda_syncs_missing(const struct pagoda_syncs *syncs);
 void pagoda_syncs_arm(struct pagoda_syncs *syncs, struct pagoda_deferred *queue);
 
-/* points.c */
+/* points.c: points of timeline syncobjs, which get fences in the order of their values */
 int pagoda_points_init(struct pagoda_vidmm *vidmm);
 struct pagoda_point *pagoda_point_alloc(struct drm_syncobj *syncobj, u64 value);
 void pagoda_point_free(struct pagoda_point *point);
@@ -205,13 +206,13 @@ void pagoda_point_promise(struct pagoda_vidmm *vidmm, struct pagoda_point *point
 void pagoda_point_signal(struct pagoda_vidmm *vidmm, struct pagoda_point *point,
 			 struct dma_fence *fence);
 
-/* missing.c */
+/* missing.c: queues of deferred work that wait for timeline points that don't exist yet */
 int pagoda_missing_init(struct pagoda_vidmm *vidmm);
 void pagoda_missing_note(struct pagoda_deferred *queue, struct drm_syncobj *syncobj);
 void pagoda_missing_came(struct pagoda_vidmm *vidmm, struct drm_syncobj *syncobj);
 void pagoda_missing_kick(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 
-/* deferred.c */
+/* deferred.c and sync.c: queues of deferred work */
 void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vidmm,
 			  struct pagoda_payer *payer, const struct pagoda_deferred_ops *ops,
 			  bool until_done);
@@ -225,7 +226,7 @@ bool pagoda_deferred_is_failed_paging(struct dma_fence *fence);
 void pagoda_deferred_stop(struct pagoda_deferred *queue, int error);
 void pagoda_deferred_cancel(struct pagoda_deferred *queue, int error);
 
-/* kick.c */
+/* kick.c: have queues of deferred work test their next item again */
 void pagoda_deferred_again(struct pagoda_deferred *queue);
 void pagoda_deferred_kick(struct pagoda_vidmm *vidmm);
 

@@ -4,17 +4,26 @@
  *
  * Functions that store a value by the CPU test the waits at once. The GPU tells of its stores by an
  * event, if the operation asked for one and the event isn't lost, and commands of a job may store
- * values without an event: pagoda_mfences_changed() therefore tests the waits for all held fences.
+ * values without an event: when a job ends, pagoda_mfences_changed() therefore has the waits for
+ * all fences of the job's client tested (awaited.c).
  */
 #include "core/core.h"
 #include "fence.h"
 #include "internal.h"
 #include "sync.h"
 
-static void wait_end(struct pagoda_mfence *mfence, struct pagoda_mfence_wait *wait, int error)
+/* Takes an armed wait out of &pagoda_mfence.waits. */
+static void wait_leave(struct pagoda_mfence *mfence, struct pagoda_mfence_wait *wait)
 {
 	rb_erase_cached(&wait->node, &mfence->waits);
 	RB_CLEAR_NODE(&wait->node);
+	if (RB_EMPTY_ROOT(&mfence->waits.rb_root))
+		pagoda_awaited_leave(mfence);
+}
+
+static void wait_end(struct pagoda_mfence *mfence, struct pagoda_mfence_wait *wait, int error)
+{
+	wait_leave(mfence, wait);
 	wait->func(wait, error);
 }
 
@@ -23,7 +32,7 @@ static struct pagoda_mfence_wait *wait_first(struct pagoda_mfence *mfence)
 	return rb_entry_safe(rb_first_cached(&mfence->waits), struct pagoda_mfence_wait, node);
 }
 
-/* Ends the armed waits that the value of a held fence satisfies; all if the device is gone. */
+/* Ends the armed waits that a held fence's value satisfies; all others if the device is gone. */
 void pagoda_mfence_look(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfence_wait *wait = wait_first(mfence);
@@ -41,7 +50,10 @@ void pagoda_mfence_look(struct pagoda_mfence *mfence)
 		wait_end(mfence, wait, -ENODEV);
 }
 
-/* Returns true if a wait belongs to a group that is over already, without this wait. */
+/*
+ * Returns true if a wait doesn't matter any more: the wait for several fences that it is part of, a
+ * struct pagoda_mfence_group, is over without it.
+ */
 static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
 {
 	const atomic_t *left = READ_ONCE(wait->left);
@@ -53,7 +65,7 @@ static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
  * Returns true if any wait, armed or not, is for a larger value than the fence has. A wait of a
  * group that is over already doesn't count. While the fence shows the maximum value, because the
  * device is being reset, the waits are compared with &pagoda_mfence.saved, the value that comes
- * back.
+ * back. Caller holds the fence's lock.
  */
 static bool mfence_is_awaited(struct pagoda_mfence *mfence)
 {
@@ -142,8 +154,9 @@ static bool wait_less(struct rb_node *a, const struct rb_node *b)
 }
 
 /*
- * Arms an initialised wait, once: &pagoda_mfence_wait.func is called when the fence has the value,
- * before this function returns if it has the value already. May be called in any context.
+ * Arms a wait; each wait is armed once, after pagoda_mfence_wait_init(). &pagoda_mfence_wait.func
+ * is called once, as soon as the fence's value is at least the wait's: before this function returns
+ * if that is so already. May be called in any context.
  */
 void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 {
@@ -152,6 +165,7 @@ void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 
 	spin_lock_irqsave(&mfence->lock, flags);
 	rb_add_cached(&wait->node, &mfence->waits, wait_less);
+	pagoda_awaited_enter(mfence);
 	pagoda_mfence_look(mfence);
 	spin_unlock_irqrestore(&mfence->lock, flags);
 }
@@ -167,8 +181,7 @@ void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait)
 
 	spin_lock_irqsave(&mfence->lock, flags);
 	if (!RB_EMPTY_NODE(&wait->node))
-		rb_erase_cached(&wait->node, &mfence->waits);
-	RB_CLEAR_NODE(&wait->node);
+		wait_leave(mfence, wait);
 	spin_unlock_irqrestore(&mfence->lock, flags);
 }
 
@@ -199,25 +212,6 @@ bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 	over = wait->value <= pagoda_mfence_read(mfence);
 	spin_unlock_irqrestore(&mfence->lock, flags);
 	return over;
-}
-
-/**
- * pagoda_mfences_changed() - Have satisfied waits ended, because the GPU may have stored values
- * @vidmm: Manager, not destroyed
- *
- * To be called when the device reports a store, when reports were lost, and when a job is done.
- *
- * Context: Any.
- */
-void pagoda_mfences_changed(struct pagoda_vidmm *vidmm)
-{
-	/*
-	 * A thread that adds a fence to the list later reads the value: this barrier pairs with
-	 * that in mfence_pin().
-	 */
-	smp_mb();
-	if (!list_empty(&vidmm->mfences->held))
-		queue_work(vidmm->mfences->wq, &vidmm->mfences->look);
 }
 
 /*

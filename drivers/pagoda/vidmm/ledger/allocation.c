@@ -7,6 +7,7 @@
 #include <drm/drm_gem_ttm_helper.h>
 #include <drm/drm_print.h>
 #include <drm/drm_utils.h>
+#include <kunit/static_stub.h>
 #include "core/core.h"
 #include "queue/exec.h"
 #include "allocation.h"
@@ -60,13 +61,22 @@ bool pagoda_bo_is_ours(struct ttm_buffer_object *bo)
 	return bo->destroy == pagoda_vidmm_of_ttm(bo->bdev)->bo_destroy;
 }
 
+/* Returns the client that is charged for a TTM object; NULL if there is none. */
+struct pagoda_client *pagoda_client_of_ttm(struct ttm_buffer_object *bo)
+{
+	return pagoda_bo_is_ours(bo) ? pagoda_bo_of_ttm(bo)->client : NULL;
+}
+
 /* Returns false if the allocation is private to a VM other than @vm. */
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm)
 {
 	return !bo->vm.private_to || bo->vm.private_to == vm;
 }
 
-/* Returns whether an allocation is offered; the offer changes only with the reservation held. */
+/*
+ * Returns whether an allocation is offered: OFFER says that its content may be discarded, until
+ * RECLAIM. The offer changes only with the reservation held.
+ */
 bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
 {
 	return READ_ONCE(bo->offer.rank) != PAGODA_OFFER_NONE;
@@ -107,7 +117,8 @@ void pagoda_wish_changed(struct pagoda_bo *bo)
  * pagoda_bo_mark_lost() - Mark an allocation's content as lost
  * @bo: Allocation that the caller keeps from being freed; no lock is needed
  *
- * Imported memory is never marked: its content belongs to the exporting driver.
+ * The allocation is filled with zeros before the content is used, and the client is told of the
+ * loss. Imported memory is never marked: its content belongs to the exporting driver.
  *
  * Context: Any, including the dma_fence signalling path.
  */
@@ -127,8 +138,8 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 	 */
 	smp_store_release(&bo->content.unclean, true);
 	/*
-	 * Pairs with lost_acknowledge(), which may have cleared @lost, set above, before
-	 * @unclean was set: set @lost again.
+	 * This barrier pairs with that in lost_acknowledge(), which may have cleared @lost, set
+	 * above, before @unclean was set: set @lost again.
 	 */
 	smp_mb();
 	WRITE_ONCE(bo->content.lost, true);
@@ -137,8 +148,8 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 }
 
 /*
- * Notes that the next MAKE_RESIDENT of an allocation can't take the fast path of settled.c. The
- * caller holds the reservation.
+ * An allocation changed: the next MAKE_RESIDENT has work to do for it and can't take the fast path
+ * of settled.c. The caller holds the reservation.
  */
 void pagoda_settled_clear(struct pagoda_bo *bo)
 {
@@ -176,4 +187,17 @@ bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo)
 {
 	return bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE ||
 	       bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE);
+}
+
+/**
+ * pagoda_walk_pause() - Let other threads go on between two slices of a walk over many allocations
+ *
+ * The caller has just dropped the lock that the walk needs.
+ *
+ * Context: May sleep.
+ */
+void pagoda_walk_pause(void)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_walk_pause);
+	cond_resched();
 }

@@ -46,7 +46,10 @@ enum pagoda_offer {
 	PAGODA_OFFER_RANKS
 };
 
-/** PAGODA_PRIORITY_STEPS: number of values that pagoda_priority_step() returns */
+/**
+ * PAGODA_PRIORITY_STEPS: number of ranks into which pagoda_priority_step() divides residency
+ * priorities, 0 being offered allocations
+ */
 #define PAGODA_PRIORITY_STEPS	18
 
 /* Segments as bits of &pagoda_bo.supported and &pagoda_bo.eviction. */
@@ -121,17 +124,13 @@ struct pagoda_bo_tiling {
  * @tried: Entry in the list of victims that a search for room has tried to evict
  * @kept: Entry in &pagoda_victims.kept while @keep is set
  * @jobs: &pagoda_vm_uses.jobs of the VM that the allocation is private to, when the allocation was
- *	last noted as written, as clean or as just copied; 0 if the allocation isn't private
+ *	last marked as written, as clean or as just copied; 0 if the allocation isn't private
  * @in_vram: The policy was told that the allocation is in VRAM
  * @written: The content in VRAM may differ from &pagoda_bo.content.copy, or there is no copy
  * @handed_out: The allocation had several handles at some time, so that other clients may have
  *	used it
  * @keep: The allocation isn't evicted, because the call that holds its reservation needs it.
  *	Changed with both the reservation and pagoda_victims.lock held
- * @makes_room: The allocation is being evicted to make room for another allocation; protected
- *	by the reservation
- * @pipelined: The caller has the allocation moved, and the move waits for jobs in the stream as an
- *	eviction does, not in the call; protected by the reservation
  *
  * Protected by pagoda_victims.lock but for what is said above.
  */
@@ -144,8 +143,6 @@ struct pagoda_bo_choice {
 	bool written;
 	bool handed_out;
 	bool keep;
-	bool makes_room;
-	bool pipelined;
 };
 
 /**
@@ -235,7 +232,7 @@ struct pagoda_vm_uses {
  * @save_of: VM of the context that the allocation is the save area of, or NULL
  * @evicted: Entry in &pagoda_vm.evicted, &pagoda_vm.offered or &pagoda_vm.left_out of @private_to
  * @left_out: If @evicted is an entry in any list, that list is &pagoda_vm.left_out
- * @unique: The allocation was mapped with unique driver protection at some time
+ * @unique: The allocation was mapped with PAGODA_PROTECTION_UNIQUE at some time
  * @opened: The allocation has a handle; kept for private allocations only
  * @had_handle: The allocation has or had a handle; kept for private allocations only
  *

@@ -71,7 +71,10 @@ static struct pagoda_budget_sum claim_sum(struct rb_node *node)
 	return node ? claim_of(node)->all : (struct pagoda_budget_sum) {};
 }
 
-/* Updates @claim->all. Returns true if @stops and nothing has changed. */
+/*
+ * Sets @claim->all to the sum of the claims in the tree below @claim, with @claim itself. Returns
+ * true if @stops and nothing has changed.
+ */
 static bool claim_add_up(struct pagoda_budget_claim *claim, bool stops)
 {
 	struct pagoda_budget_sum left = claim_sum(claim->node.rb_left);
@@ -107,8 +110,9 @@ static void claim_insert(struct rb_root *root, struct pagoda_budget_claim *claim
 }
 
 /*
- * Called after a change of a client's wants or reservation. A claim beyond the pool counts as one
- * of the pool, which changes no budget. Returns whether the claim has changed.
+ * Called after a change of what a client wants or reserves: sets its claim on the group, which is
+ * what it wants beyond its reservation, but at most the size of the pool; a larger claim would
+ * change no budget. Returns whether the claim has changed.
  */
 static bool claim_update(struct pagoda_budget *budget, u32 group)
 {
@@ -187,7 +191,7 @@ void pagoda_budget_want(struct pagoda_budget *budget, struct pagoda_budget_part 
 		budgets_changed(budget->budgets);
 }
 
-/* ---- Usage ------------------------------------------------------------------------ */
+/* ---- What clients use of the segments --------------------------------------------- */
 
 /**
  * pagoda_budget_charge() - Charge an allocation to its new segment
@@ -209,7 +213,10 @@ void pagoda_budget_charge(struct pagoda_budget *budget, struct pagoda_budget_par
 	spin_unlock(&budget->budgets->lock);
 }
 
-/* Adds @bytes, negative when tables are freed, to a client's page tables that the CPU writes. */
+/*
+ * Charges a client for @bytes of page tables in system memory, which the CPU writes; negative when
+ * such tables are freed.
+ */
 void pagoda_budget_charge_tables(struct pagoda_budget *budget, s64 bytes)
 {
 	const u32 group = DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL;
@@ -232,11 +239,12 @@ static u64 budget_reserved_by_others(const struct pagoda_budget *budget, u32 gro
 }
 
 /*
- * Returns the budget: the largest size that is left of the pool if each other client keeps its
- * claim, but at most this size.
+ * Returns a client's budget of a group: the largest size that is left of the pool if each other
+ * client keeps its claim, but at most this size.
  *
- * A claim fits if it would still be left with all other clients having the same at most. The claims
- * that fit are the smallest ones. They are kept; the larger ones share the rest with the budget.
+ * A claim fits if the pool is enough for all claims when larger ones, and the budget, are cut to
+ * its size. So the smallest claims fit. They are kept; the larger ones share the rest with the
+ * budget.
  */
 static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 {
@@ -253,7 +261,10 @@ static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 		here = claim_sum(node->rb_left);
 		here.bytes += kept.bytes;
 		here.count += kept.count;
-		/* All claims cut to this size, and a budget of it instead of the own claim. */
+		/*
+		 * Bytes needed if no claim was larger than this one, and the budget as large as
+		 * this claim.
+		 */
 		need = here.bytes + claim->bytes * (all.count - here.count);
 		need += budget_beyond(claim->bytes, own);
 		if (need > pool) {
@@ -273,14 +284,17 @@ static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 			  PAGE_SIZE);
 }
 
-/* Returns the client's largest reservation: all clients reserve at most half of the pool. */
+/*
+ * Returns the largest reservation that a client could make now: the reservations of all clients
+ * together may take half of the pool.
+ */
 static u64 budget_available(const struct pagoda_budget *budget, u32 group)
 {
 	return budget_beyond(budget->budgets->pool[group] / 2,
 			     budget_reserved_by_others(budget, group));
 }
 
-/* ---- Calls for a client ---------------------------------------------------------- */
+/* ---- Queries and changes of a client's budget ------------------------------------ */
 
 /**
  * pagoda_budget_info() - Report a client's budget and usage

@@ -14,8 +14,8 @@
  * other clients want and reserve, never on the client's own wants or reservation (C166). A client
  * that wants and reserves nothing takes nothing from other clients' budgets.
  *
- * An allocation is wanted from the request for it to EVICT, OFFER or its end, wherever it lies
- * meanwhile (pagoda_wish_changed()); its bytes count in the group that it prefers. So evictions
+ * An allocation is wanted since a call or a job made it resident, until EVICT, OFFER or its end,
+ * wherever it lies (pagoda_wish_changed()); its bytes count in the group it prefers. So evictions
  * change no budget, and neither does a client that wants more than its share, however much more.
  *
  * No allocation is evicted for a budget: a client that wants more than its budget is told how much
@@ -128,10 +128,10 @@ struct pagoda_budget_part {
 };
 
 /**
- * struct pagoda_budget_info - Budget of a client and a group, all in bytes
- * @budget: Bytes that the client should want at most
- * @wanted: Bytes that the client wants
- * @usage: Bytes in use
+ * struct pagoda_budget_info - Budget of a client in a segment group (local or non-local), in bytes
+ * @budget: Most bytes that the client should want
+ * @wanted: Bytes that the client wants in the group: &pagoda_budget.wanted
+ * @usage: Bytes of the client's allocations that are in memory of the group now
  * @reservation: Bytes that the client says it needs at least
  * @available: Largest reservation that would be accepted
  */

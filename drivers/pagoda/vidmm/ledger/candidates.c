@@ -46,7 +46,10 @@ void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
 	kvfree(vidmm->victims);
 }
 
-/* Returns false for page tables, save areas and imports, which the policy never chooses. */
+/*
+ * Returns whether the policy may choose an allocation as a victim: not page tables, save areas and
+ * imported allocations.
+ */
 static bool victims_knows(const struct pagoda_bo *bo)
 {
 	return bo->ttm.type == ttm_bo_type_device;
@@ -74,7 +77,8 @@ void pagoda_victims_remove(struct pagoda_bo *bo)
 
 /*
  * Makes an allocation a candidate for eviction if it is in VRAM, unless &pagoda_bo.choice.keep
- * is set: then pagoda_victims_keep() makes it a candidate when @keep is cleared.
+ * is set: then pagoda_victims_keep() makes it a candidate when @keep is cleared. Caller holds
+ * pagoda_victims.lock.
  */
 void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
@@ -129,6 +133,23 @@ void pagoda_victims_changed(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
+static void victims_keep_one(struct pagoda_victims *victims, struct pagoda_bo *bo, bool keep)
+{
+	lockdep_assert_held(&victims->lock);
+	if (bo->choice.keep == keep)
+		return;
+	bo->choice.keep = keep;
+	if (keep) {
+		victims->nr_kept++;
+		list_add_tail(&bo->choice.kept, &victims->kept);
+		pagoda_policy_hold(&victims->policy, &bo->choice.item);
+	} else {
+		victims->nr_kept--;
+		list_del_init(&bo->choice.kept);
+		pagoda_victims_enter(victims, bo);
+	}
+}
+
 /**
  * pagoda_victims_keep() - Protect the allocations of a call from eviction, or end the
  * protection
@@ -137,28 +158,33 @@ void pagoda_victims_changed(struct pagoda_bo *bo)
  * @count: Number of allocations
  * @keep: Whether to protect the allocations: &pagoda_bo.choice.keep
  *
- * Context: Any but interrupts.
+ * Other threads may choose victims before the last of many allocations is protected.
+ *
+ * Context: May sleep.
  */
 void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			 bool keep)
 {
 	struct pagoda_victims *victims = vidmm->victims;
-	u32 i;
+	u32 i = 0, end;
 
-	spin_lock(&victims->lock);
-	for (i = 0; i < count; i++) {
-		if (bos[i]->choice.keep == keep)
-			continue;
-		bos[i]->choice.keep = keep;
-		if (keep) {
-			list_add_tail(&bos[i]->choice.kept, &victims->kept);
-			pagoda_policy_hold(&victims->policy, &bos[i]->choice.item);
-		} else {
-			list_del_init(&bos[i]->choice.kept);
-			pagoda_victims_enter(victims, bos[i]);
-		}
+	while (i < count) {
+		end = min(count, i + PAGODA_WALK_SLICE);
+		spin_lock(&victims->lock);
+		for (; i < end; i++)
+			victims_keep_one(victims, bos[i], keep);
+		spin_unlock(&victims->lock);
+		pagoda_walk_pause();
 	}
-	spin_unlock(&victims->lock);
+}
+
+static void victims_use_one(struct pagoda_victims *victims, struct pagoda_bo *bo)
+{
+	lockdep_assert_held(&victims->lock);
+	if (!bo->choice.in_vram)
+		return;
+	pagoda_policy_use(&victims->policy, &bo->choice.item);
+	pagoda_copy_used(bo);
 }
 
 /**
@@ -169,21 +195,23 @@ void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32
  * @bos: Allocations that the submission lists, reservations held
  * @count: Number of allocations
  *
- * Context: Any but interrupts.
+ * Context: May sleep.
  */
 void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses,
 			 struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_victims *victims = vidmm->victims;
-	u32 i;
+	u32 i = 0, end;
 
-	spin_lock(&victims->lock);
-	for (i = 0; i < count; i++) {
-		if (!bos[i]->choice.in_vram)
-			continue;
-		pagoda_policy_use(&victims->policy, &bos[i]->choice.item);
-		pagoda_copy_used(bos[i]);
+	while (i < count) {
+		end = min(count, i + PAGODA_WALK_SLICE);
+		spin_lock(&victims->lock);
+		for (; i < end; i++)
+			victims_use_one(victims, bos[i]);
+		spin_unlock(&victims->lock);
+		pagoda_walk_pause();
 	}
+	spin_lock(&victims->lock);
 	uses->jobs++;
 	uses->used_at = victims->policy.clock;
 	spin_unlock(&victims->lock);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Clients: created when a DRM file is opened, freed with the last reference. */
 #include <linux/dma-buf.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
@@ -48,14 +49,19 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	INIT_LIST_HEAD(&client->groups);
 	client->closing.vidmm = vidmm;
 	mutex_init(&client->closing.lock);
+	mutex_init(&client->closing.forget_lock);
 	INIT_LIST_HEAD(&client->closing.jobs);
 	INIT_LIST_HEAD(&client->closing.handles);
 	INIT_DELAYED_WORK(&client->closing.work, vidmm->closing_work);
+	INIT_LIST_HEAD(&client->awaited.fences);
+	INIT_LIST_HEAD(&client->awaited.todo);
+	INIT_LIST_HEAD(&client->awaited.due);
 	pagoda_ears_init(&client->ears);
 	/* A full bucket has a token for each byte of VRAM: jobs may replace all of VRAM at once. */
 	pagoda_traffic_init(&client->pace.traffic, vidmm->bandwidth, vidmm->submit_share,
 			    vidmm->submit_share, pagoda_vidmm_segment_size(vidmm), ktime_get_ns());
 	pagoda_budget_join(vidmm->budgets, &client->budget);
+	pagoda_holding_join(vidmm->holdings, &client->holding, task_tgid_nr(current));
 	return client;
 }
 
@@ -64,10 +70,12 @@ static void client_release(struct kref *kref)
 	struct pagoda_client *client = container_of(kref, struct pagoda_client, kref);
 
 	pagoda_budget_leave(&client->budget);
+	pagoda_holding_leave(client->closing.vidmm->holdings, &client->holding);
 	pagoda_requirements_destroy(client->requirements);
 	pagoda_exec_account_put(client->account);
 	pagoda_quota_put(client->quota);
 	kfree(client->pager);
+	mutex_destroy(&client->closing.forget_lock);
 	mutex_destroy(&client->closing.lock);
 	mutex_destroy(&client->payer.lock);
 	mutex_destroy(&client->lock);
@@ -78,4 +86,54 @@ static void client_release(struct kref *kref)
 void pagoda_client_put(struct pagoda_client *client)
 {
 	kref_put(&client->kref, client_release);
+}
+
+static struct pagoda_holding *client_holding(struct pagoda_vidmm *vidmm,
+					     struct pagoda_client *client)
+{
+	return client ? &client->holding : &vidmm->holdings->own;
+}
+
+/**
+ * pagoda_hold() - Count a new place in a segment
+ * @vidmm: The manager
+ * @held: Filled, for pagoda_let_go() when the place is freed
+ * @client: Client that holds the place, NULL = none
+ * @segment: Segment id
+ * @bytes: Size of the place
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_hold(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
+		 struct pagoda_client *client, u32 segment, u64 bytes)
+{
+	*held = (struct pagoda_held) { .client = client, .segment = segment, .bytes = bytes };
+	if (client)
+		kref_get(&client->kref);
+	pagoda_holding_change(vidmm->holdings, client_holding(vidmm, client), segment, bytes);
+}
+
+/**
+ * pagoda_let_go() - Stop counting a place, which is freed
+ * @vidmm: The manager
+ * @held: From pagoda_hold()
+ *
+ * Context: May sleep, because the client may be freed.
+ */
+void pagoda_let_go(struct pagoda_vidmm *vidmm, struct pagoda_held *held)
+{
+	pagoda_holding_change(vidmm->holdings, client_holding(vidmm, held->client), held->segment,
+			      -(s64)held->bytes);
+	if (held->client)
+		pagoda_client_put(held->client);
+}
+
+/* Has @client hold a place that no client held so far. May sleep. */
+void pagoda_hold_for(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
+		     struct pagoda_client *client)
+{
+	struct pagoda_held before = *held;
+
+	pagoda_hold(vidmm, held, client, before.segment, before.bytes);
+	pagoda_let_go(vidmm, &before);
 }

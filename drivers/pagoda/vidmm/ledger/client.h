@@ -12,11 +12,13 @@
 #include <linux/xarray.h>
 #include "budget.h"
 #include "events.h"
+#include "holdings.h"
 #include "traffic.h"
 
 struct dmem_cgroup_pool_state;
 struct drm_device;
 struct kthread_worker;
+struct pagoda_bo;
 struct pagoda_deferred;
 struct pagoda_exec_account;
 struct pagoda_quota;
@@ -39,7 +41,7 @@ struct pagoda_client_traffic {
  * struct pagoda_client_pace - Limit of the bytes that leave VRAM for a client's jobs (pace.c)
  * @traffic: Token bucket: a job's allocation for which other allocations leave VRAM costs tokens
  * @held: Number of jobs that had allocations left out of VRAM for want of tokens
- * @left: Bytes of the allocations that jobs left out, added up over all jobs
+ * @left: Bytes of the allocations so left out, added up over all jobs
  */
 struct pagoda_client_pace {
 	struct pagoda_traffic traffic;
@@ -56,6 +58,7 @@ struct pagoda_client_pace {
  * @pool: VRAM's pool of that cgroup, a reference; also compared without @lock
  * @missing: Queues of the client whose next item waits for a syncobj point that doesn't exist yet;
  *	protected by &pagoda_missing.lock
+ * @nr_missing: Number of queues in @missing; protected by &pagoda_missing.lock
  * @turn: Entry in &pagoda_missing.clients while @missing isn't empty; protected by
  *	&pagoda_missing.lock
  */
@@ -64,29 +67,53 @@ struct pagoda_payer {
 	struct kthread_worker *worker;
 	struct dmem_cgroup_pool_state *pool;
 	struct list_head missing;
+	u32 nr_missing;
 	struct list_head turn;
+};
+
+/**
+ * struct pagoda_awaited - Monitored fences of a client that have armed waits (fence/awaited.c)
+ * @fences: Such fences that aren't in @todo, linked by &pagoda_mfence.awaited
+ * @todo: Such fences, linked likewise, whose waits have yet to be tested
+ * @changed: All of @fences have to be tested, too, because the GPU may have stored values
+ * @entry: Entry in &pagoda_mfences.awaited while @fences or @todo isn't empty
+ * @due: Entry in &pagoda_mfences.due while fences have to be tested
+ *
+ * Protected by &pagoda_mfences.awaited_lock. Each fence has a reference to the client.
+ */
+struct pagoda_awaited {
+	struct list_head fences;
+	struct list_head todo;
+	bool changed;
+	struct hlist_node entry;
+	struct list_head due;
 };
 
 /**
  * struct pagoda_closing - Closed handles of allocations that jobs need, deferred ones or armed ones
  * that haven't ended (closing.c)
  * @vidmm: The manager
- * @lock: Protects @next, @ends, @jobs and @handles
+ * @lock: Protects @next, @ends, @jobs, @handles and @forgetting
+ * @forget_lock: Held by @work while the allocation @forgetting is taken out of the VMs; outside of
+ *	@lock
  * @next: Number that the next deferred job gets
  * @ends: The client's file is being closed: a handle that is closed now isn't entered into
  *	@handles, because the VMs are destroyed with all mappings
  * @jobs: List of the deferred jobs, by &pagoda_submit.held_up, in the order of their numbers
  * @handles: List of struct closing_handle, in the order in which the handles were closed
+ * @forgetting: Allocation that @work takes out of the VMs, for comparison only; or NULL
  * @work: Takes allocations whose handle is in @handles off the residency list and out of the VMs,
- *	once no job in @jobs needs them
+ *	once no job in @jobs needs them and the jobs that were armed by then have ended
  */
 struct pagoda_closing {
 	struct pagoda_vidmm *vidmm;
-	struct mutex lock;	/* protects next, ends, jobs, handles */
+	struct mutex lock;	/* protects next, ends, jobs, handles, forgetting */
+	struct mutex forget_lock;
 	u64 next;
 	bool ends;
 	struct list_head jobs;
 	struct list_head handles;
+	struct pagoda_bo *forgetting;
 	struct delayed_work work;
 };
 
@@ -102,13 +129,14 @@ enum pagoda_object {
 /**
  * struct pagoda_client - State of an open DRM file
  * @budget: Usage, wants and reservation of video memory
+ * @holding: Places in segments that the client holds
  * @traffic: Moves of the client's allocations
  * @pace: Limit of the bytes that leave VRAM for the client's jobs
  * @ears: Event listeners of the client
  * @account: Time that engines spent for the client; may outlive the client
  * @quota: Counts of the limited things that the client has (limits.h)
- * @kref: References of the DRM file and of the client's allocations, VMs, waits and listeners,
- *	which may outlive the file
+ * @kref: References of the DRM file and of the client's allocations, their places, VMs, waits and
+ *	listeners, which may outlive the file
  * @lock: Protects @groups, and an entry of @objects between lookup and reference
  * @objects: VMs, contexts, monitored fences and paging queues, by kind and id
  * @groups: Waits for monitored fences that signal an eventfd (fence/group.c)
@@ -117,6 +145,7 @@ enum pagoda_object {
  *	queue. Set with @lock held
  * @payer: Thread in the client's cgroup, for work items that allocate for the client
  * @closing: Handles that the client closed while jobs needed the allocations
+ * @awaited: Monitored fences that are awaited
  * @end: Destroys the client's VMs after the file was closed and the last job has finished
  * @drm: Device, a reference, while @end is to run
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: no job of the client is
@@ -125,6 +154,7 @@ enum pagoda_object {
 struct pagoda_client {
 	struct kref kref;
 	struct pagoda_budget budget;
+	struct pagoda_holding holding;
 	struct pagoda_client_traffic traffic;
 	struct pagoda_client_pace pace;
 	struct pagoda_ears ears;
@@ -137,6 +167,7 @@ struct pagoda_client {
 	struct pagoda_deferred *pager;
 	struct pagoda_payer payer;
 	struct pagoda_closing closing;
+	struct pagoda_awaited awaited;
 	struct work_struct end;
 	struct drm_device *drm;
 	int error;

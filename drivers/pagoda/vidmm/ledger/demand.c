@@ -19,7 +19,10 @@ static u64 residency_excess(u64 need, u64 room)
 	return need > room ? need - room : 0;
 }
 
-/* Returns the member of @demand that an allocation's size belongs to; NULL = to none. */
+/*
+ * Returns the sum in @demand that an allocation's size has to be added to: by the segments that the
+ * GPU can use it in. NULL = none, as scattered system pages will do.
+ */
 static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
 	if (bo->supported == PAGODA_VRAM_BIT)
@@ -36,7 +39,10 @@ static u64 demand_alignment(u32 index)
 	return (u64)SZ_8K << index;
 }
 
-/* Adds to @demand, or takes from it if @sign is -1, pieces that a contiguous allocation needs. */
+/*
+ * Adds to &pagoda_demand.slots, or subtracts if @sign is -1, the aligned ranges of VRAM that a
+ * contiguous allocation takes up, at least in part.
+ */
 static void demand_slots(struct pagoda_demand *demand, const struct pagoda_bo *bo, s64 sign)
 {
 	u32 i;
@@ -48,7 +54,10 @@ static void demand_slots(struct pagoda_demand *demand, const struct pagoda_bo *b
 							    demand_alignment(i));
 }
 
-/* Adds an allocation's needs to a demand, unless the GPU can use scattered system pages. */
+/*
+ * Adds the size of an allocation, and the aligned ranges of VRAM that it takes up, to a demand;
+ * nothing if the GPU can use it in scattered system pages.
+ */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
 	u64 *part = demand_part(demand, bo);
@@ -68,14 +77,17 @@ void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *
 	demand_slots(demand, bo, -1);
 }
 
-/* Returns the number of pieces of @alignment that begin in a range of VRAM; @end is exclusive. */
+/* Returns how many multiples of @alignment are in a range of VRAM; @end is exclusive. */
 static u64 slots_in(u64 start, u64 end, u64 alignment)
 {
 	start = round_up(start, alignment);
 	return start < end ? DIV_ROUND_UP_ULL(end - start, alignment) : 0;
 }
 
-/* Returns slots_in() of a range without the reserve. */
+/*
+ * Returns how many multiples of @alignment are in the part of a range of VRAM that is outside of
+ * the reserve.
+ */
 static u64 slots_of_clients(const struct pagoda_vidmm *vidmm, u64 start, u64 end, u64 alignment)
 {
 	u64 from = vidmm->reserve_start, to = from + vidmm->reserve_size;
@@ -85,7 +97,7 @@ static u64 slots_of_clients(const struct pagoda_vidmm *vidmm, u64 start, u64 end
 	return slots_in(start, from, alignment) + slots_in(to, end, alignment);
 }
 
-/* Returns the number of pieces of @alignment that begin in VRAM's valid ranges. */
+/* Returns how many multiples of @alignment are in the VRAM that clients' allocations can use. */
 static u64 slots_in_vram(const struct pagoda_vidmm *vidmm, u64 alignment)
 {
 	const struct pagoda_device_info *info = vidmm->info;
@@ -99,7 +111,10 @@ static u64 slots_in_vram(const struct pagoda_vidmm *vidmm, u64 alignment)
 	return slots + slots_of_clients(vidmm, start, info->vram_size, alignment);
 }
 
-/* Returns the bytes of contiguous allocations for which there is no aligned piece of VRAM. */
+/*
+ * Returns the bytes of those contiguous allocations of @demand that can't be in VRAM at the same
+ * time as the others, because each needs aligned ranges of its own.
+ */
 static u64 demand_excess_slots(const struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
 {
 	u64 most = 0;

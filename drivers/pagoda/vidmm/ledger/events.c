@@ -112,7 +112,10 @@ static void listener_look_at_device(struct pagoda_listener *listener)
 	listener->resets = resets;
 	if (!gone)
 		return;
-	/* Pairs with readers: a reader that sees @gone finds the DEVICE_LOST event, too. */
+	/*
+	 * This release pairs with readers' acquire: a reader that sees @gone also finds the
+	 * DEVICE_LOST event.
+	 */
 	smp_store_release(&listener->gone, true);
 	wake_up_all(&listener->wait);
 }
@@ -149,21 +152,24 @@ static void listeners_budgets(struct work_struct *work)
 }
 
 /**
- * pagoda_listeners_kick() - Have a work item look for resets
+ * pagoda_listeners_kick() - Have a work item look for resets, and tell all listeners of them
  * @all: The device's listeners
  *
  * Context: Any, including the dma_fence signalling path.
  */
 void pagoda_listeners_kick(struct pagoda_listeners *all)
 {
-	/* Pairs with pagoda_listener_join(): a listener not counted yet will read the new state. */
+	/*
+	 * This barrier pairs with that in pagoda_listener_join(): a listener that isn't counted yet
+	 * reads the new state itself.
+	 */
 	smp_mb();
 	if (atomic_read(&all->count))
 		queue_work(system_dfl_wq, &all->work);
 }
 
 /**
- * pagoda_listeners_budgets_changed() - Have a work item look for changed budgets
+ * pagoda_listeners_budgets_changed() - Have a work item tell listeners of changed budgets
  * @all: The device's listeners
  *
  * Context: Any, including the dma_fence signalling path.
@@ -227,7 +233,10 @@ void pagoda_ears_close(struct pagoda_ears *ears)
 
 	spin_lock_irqsave(&ears->lock, flags);
 	list_for_each_entry(listener, &ears->listeners, of_client) {
-		/* Pairs with readers: a reader that sees @closed finds all earlier events, too. */
+		/*
+		 * This release pairs with readers' acquire: a reader that sees @closed also finds
+		 * all earlier events.
+		 */
 		smp_store_release(&listener->closed, true);
 		wake_up_all(&listener->wait);
 	}
@@ -289,7 +298,10 @@ void pagoda_listener_join(struct pagoda_listener *listener)
 
 	mutex_lock(&all->lock);
 	atomic_inc(&all->count);
-	/* Pairs with pagoda_listeners_kick(): work is queued, or the change is seen below. */
+	/*
+	 * This barrier pairs with that in pagoda_listeners_kick(): either that function queues the
+	 * work item, or its caller's change is seen below.
+	 */
 	smp_mb__after_atomic();
 	/* Record the present budgets as reported: only later changes are events. */
 	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++) {
@@ -307,7 +319,7 @@ void pagoda_listener_join(struct pagoda_listener *listener)
 	spin_unlock_irq(&ears->lock);
 }
 
-/* Undoes pagoda_listener_join(). */
+/* Undoes pagoda_listener_join(): no more events are reported to the listener. May sleep. */
 void pagoda_listener_leave(struct pagoda_listener *listener)
 {
 	struct pagoda_listeners *all = listener->vidmm->listeners;
@@ -367,8 +379,8 @@ u32 pagoda_listener_peek(struct pagoda_listener *listener, struct drm_pagoda_eve
 }
 
 /*
- * Removes the events that pagoda_listener_peek() copied to @news from the slots; events that came
- * after the peek stay unread.
+ * Makes the events that pagoda_listener_peek() copied to @news read: subtracts them from the
+ * listener's counts. Events that came after the peek stay unread.
  */
 void pagoda_listener_consume(struct pagoda_listener *listener,
 			     const struct drm_pagoda_event *news, u32 count)

@@ -8,16 +8,16 @@
 struct pagoda_bo;
 struct pagoda_demand;
 
-/* Defined in written.c */
+/* written.c: whether an allocation in VRAM may have been written since its copy was made */
 void pagoda_copy_moved(struct pagoda_bo *bo);
 void pagoda_copy_used(struct pagoda_bo *bo);
 void pagoda_copy_required(struct pagoda_bo *bo);
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten);
 
-/* Defined in demand.c */
+/* demand.c: bytes that allocations need at the same time, by segment */
 void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 
-/* Defined in candidates.c */
+/* candidates.c: last use of a candidate */
 u64 pagoda_victims_last_use(struct pagoda_bo *bo);
 
 #endif

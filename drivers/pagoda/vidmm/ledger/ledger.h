@@ -14,6 +14,7 @@
 struct drm_gem_object;
 struct pagoda_bo;
 struct pagoda_client;
+struct pagoda_held;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
 struct pagoda_vm;
@@ -23,6 +24,9 @@ struct ttm_resource;
 
 /* Number of alignments in &pagoda_demand.slots: 8 KiB, 16 KiB, ..., 4 GiB. */
 #define PAGODA_DEMAND_ALIGNMENTS	20
+
+/* Most allocations that a walk looks at under a spinlock before pagoda_walk_pause(). */
+#define PAGODA_WALK_SLICE		64
 
 /**
  * struct pagoda_demand - What allocations need at the same time, by segment
@@ -45,6 +49,7 @@ struct pagoda_demand {
  *	this lock, and their callbacks run
  * @policy: Policy that chooses victims; its items are &pagoda_bo.choice.item
  * @kept: Allocations with &pagoda_bo.choice.keep set, which aren't candidates of @policy
+ * @nr_kept: Number of allocations in @kept
  * @nr_tried: Number of allocations in lists of victims that searches have tried
  * @asked: @policy chooses the victims; if false @policy is only told of uses, and TTM evicts
  *	the least recently used allocation
@@ -52,9 +57,10 @@ struct pagoda_demand {
  *	dmem cgroups
  */
 struct pagoda_victims {
-	spinlock_t lock;	/* protects policy, items, kept */
+	spinlock_t lock;	/* protects policy, items, kept, nr_kept */
 	struct pagoda_policy policy;
 	struct list_head kept;
+	u32 nr_kept;
 	u32 nr_tried;
 	bool asked;
 	atomic64_t trimmed;
@@ -76,22 +82,27 @@ struct pagoda_settling {
 	u64 call;
 };
 
-/* Defined in written.c */
+/* written.c: whether an allocation in VRAM may have been written since its copy was made */
 void pagoda_copy_shared(struct pagoda_bo *bo);
 void pagoda_copy_begin(struct pagoda_bo *bo);
 bool pagoda_copy_is_clean(struct pagoda_bo *bo);
 void pagoda_copy_settle(struct pagoda_bo *bo);
 void pagoda_copy_written(struct pagoda_bo *bo);
 
-/* Defined in demand.c */
+/* demand.c: bytes that allocations need at the same time, by segment */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand);
 
-/* Defined in client.c */
+/* client.c: create a client, and drop a reference */
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm);
 void pagoda_client_put(struct pagoda_client *client);
+void pagoda_hold(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
+		 struct pagoda_client *client, u32 segment, u64 bytes);
+void pagoda_hold_for(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
+		     struct pagoda_client *client);
+void pagoda_let_go(struct pagoda_vidmm *vidmm, struct pagoda_held *held);
 
-/* Defined in allocation.c */
+/* allocation.c: queries about the state of an allocation */
 struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj);
 struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo);
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm);
@@ -99,11 +110,13 @@ void pagoda_wish_changed(struct pagoda_bo *bo);
 void pagoda_bo_mark_lost(struct pagoda_bo *bo);
 bool pagoda_bo_is_offered(const struct pagoda_bo *bo);
 bool pagoda_bo_is_ours(struct ttm_buffer_object *bo);
+struct pagoda_client *pagoda_client_of_ttm(struct ttm_buffer_object *bo);
 void pagoda_settled_clear(struct pagoda_bo *bo);
 u32 pagoda_segment_of(const struct ttm_resource *res);
 bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo);
+void pagoda_walk_pause(void);
 
-/* Defined in candidates.c */
+/* candidates.c: tell the policy which allocations come to VRAM, leave VRAM and are used */
 int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_victims_fini(struct pagoda_vidmm *vidmm);
 void pagoda_victims_add(struct pagoda_bo *bo);
@@ -118,7 +131,7 @@ void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses
 u32 pagoda_priority_level(const struct pagoda_bo *bo);
 u32 pagoda_priority_step(const struct pagoda_bo *bo);
 
-/* Defined in settled.c */
+/* settled.c: settled allocations, which MAKE_RESIDENT only counts */
 void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch);
 bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm *vidmm,
 			   struct pagoda_client *client, bool counted);
@@ -126,13 +139,13 @@ u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bo
 void pagoda_settling_undo(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count);
 void pagoda_settling_end(struct pagoda_settling *settling);
 
-/* Defined in require.c */
+/* require.c: residency lists of clients */
 void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo);
 u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo);
 u32 pagoda_require_clients(const struct pagoda_bo *bo);
 void pagoda_require_left(struct pagoda_bo *bo, u32 group);
 
-/* Defined in waiting.c */
+/* waiting.c: allocations that wait for promotion to VRAM */
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm);
 void pagoda_promote_look(struct pagoda_bo *bo);
 void pagoda_promote_forget(struct pagoda_bo *bo);

@@ -7,6 +7,9 @@
  *		always some left for the next user; of other things a fixed number, larger than
  *		a client's, because all files of a user count together
  *
+ * Bytes of paging buffers are counted when the buffers are in flight already, and aren't refused: a
+ * call of a client that is over its limit waits before the call begins.
+ *
  * A user is the real user id of the process that opened the file: a file that is passed to another
  * process is still charged to the user that opened the file, and a set-user-id program can't
  * change the real id. The kernel's own limits of users go by the real id, too. In a user namespace
@@ -17,18 +20,29 @@
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
+#include <linux/wait.h>
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <drm/pagoda_drm.h>
 #include "core/core.h"
+#include "core/info.h"
 #include "limits.h"
 
 /* Pages of RAM divided by this may be pinned for clients: a quarter, half of TTM's limit. */
 #define LIMITS_PINNED_PART	4
+
+/* Bytes of paging buffers in flight that users share; beyond, what can't wait first takes turns. */
+#define LIMITS_PAGING		SZ_32M
+/*
+ * A client may have this many times its limit of paging buffers in flight, by work that can't wait
+ * before it begins, until that work takes turns.
+ */
+#define LIMITS_PAGING_FULL	4
 
 /*
  * struct limit_row - a limit. @client: most that a client may have, 0 = &pagoda_limits.most_shared;
@@ -61,6 +75,10 @@ static const struct limit_row limit_rows[PAGODA_LIMITS] = {
 	[PAGODA_LIMIT_FENCED] = {
 		"fenced jobs", DRM_PAGODA_MAX_FENCED_JOBS, DRM_PAGODA_MAX_USER_FENCED_JOBS, -EBUSY,
 	},
+	[PAGODA_LIMIT_FENCED_PAGES] = {
+		"pages of VRAM for fenced jobs", U64_MAX, U64_MAX, -EBUSY,
+		PAGODA_SCARCE_VRAM, -EBUSY,
+	},
 	[PAGODA_LIMIT_LISTENERS] = {
 		"files of events", DRM_PAGODA_MAX_EVENT_FILES, DRM_PAGODA_MAX_USER_EVENT_FILES,
 		-EMFILE,
@@ -72,15 +90,24 @@ static const struct limit_row limit_rows[PAGODA_LIMITS] = {
 	[PAGODA_LIMIT_SHARED] = {
 		"pages pinned for other devices", 0, U64_MAX, -EDQUOT, PAGODA_SCARCE_PAGES, -EDQUOT,
 	},
+	[PAGODA_LIMIT_PAGING] = {
+		"bytes of paging buffers", SZ_1M, U64_MAX, -EBUSY, PAGODA_SCARCE_PAGING, -EBUSY,
+	},
 };
 
-/* struct pagoda_user - a user. @counts, @scarce: sums over the user's quotas, @quotas of them */
+/*
+ * struct pagoda_user - a user. @counts, @scarce: sums over the user's quotas, @quotas of them;
+ * @crowded: a call found that the user has more than its share of paging buffers; @lowered: wait
+ * queue of such calls, and of those that found their client over its limit
+ */
 struct pagoda_user {
 	struct list_head link;
 	kuid_t uid;
 	u32 quotas;
 	u64 counts[PAGODA_LIMITS];
 	u64 scarce[PAGODA_SCARCES];
+	bool crowded;
+	wait_queue_head_t lowered;
 };
 
 /**
@@ -105,6 +132,8 @@ int pagoda_limits_init(struct pagoda_vidmm *vidmm, u64 spaces, u64 shared_bytes)
 		.total = {
 			[PAGODA_SCARCE_SPACES] = spaces,
 			[PAGODA_SCARCE_PAGES] = totalram_pages() / LIMITS_PINNED_PART,
+			[PAGODA_SCARCE_PAGING] = LIMITS_PAGING,
+			[PAGODA_SCARCE_VRAM] = vidmm->info->vram_size >> PAGE_SHIFT,
 		},
 	};
 	spin_lock_init(&limits->lock);
@@ -152,6 +181,7 @@ static struct pagoda_user *limits_join(struct pagoda_limits *limits, kuid_t uid,
 		user = *fresh;
 		*fresh = NULL;
 		user->uid = uid;
+		init_waitqueue_head(&user->lowered);
 		list_add(&user->link, &limits->users);
 	}
 	user->quotas++;
@@ -202,14 +232,15 @@ void pagoda_quota_put(struct pagoda_quota *quota)
 }
 
 /*
- * Returns true if with @count more the user would have more than half, rounded up, of what other
- * users have left.
+ * Returns true if with @count more of a scarce thing the user would have more than half, rounded
+ * up, of what other users have left. Caller holds &pagoda_limits.lock.
  */
 static bool limits_share_is_used(const struct pagoda_limits *limits, const struct pagoda_user *user,
 				 enum pagoda_scarce scarce, u64 count)
 {
 	u64 own = user->scarce[scarce];
-	u64 left = limits->total[scarce] - (limits->used[scarce] - own);
+	u64 others = limits->used[scarce] - own;
+	u64 left = limits->total[scarce] - min(others, limits->total[scarce]);
 
 	lockdep_assert_held(&limits->lock);
 	return own + count > left - left / 2;
@@ -231,7 +262,7 @@ static int quota_check(const struct pagoda_quota *quota, enum pagoda_limit limit
 
 /*
  * Adds @count to the counts of the client, the user and the device, modulo 2^64, so that -@count
- * subtracts.
+ * subtracts. Caller holds &pagoda_limits.lock.
  */
 static void quota_add(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
 {
@@ -272,6 +303,33 @@ int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64
 	return ret;
 }
 
+/**
+ * pagoda_quota_hold() - Charge a client for the VRAM that its fenced jobs may hold
+ * @quota: The client's quota, charged for a fenced job
+ * @pages: Pages of VRAM that the client's jobs, the new one included, may use now
+ *
+ * Until its jobs get places of an engine, what they use can't leave VRAM. The client is charged for
+ * the largest number that succeeded, until it has no fenced job any more.
+ *
+ * Return: false if the user's share of VRAM would be exceeded; nothing has changed then.
+ */
+bool pagoda_quota_hold(struct pagoda_quota *quota, u64 pages)
+{
+	const enum pagoda_limit limit = PAGODA_LIMIT_FENCED_PAGES;
+	unsigned long flags;
+	bool ok = true;
+	u64 held;
+
+	spin_lock_irqsave(&quota->limits->lock, flags);
+	held = quota->counts[limit];
+	if (pages > held)
+		ok = !quota_check(quota, limit, pages - held);
+	if (ok && pages > held)
+		quota_add(quota, limit, pages - held);
+	spin_unlock_irqrestore(&quota->limits->lock, flags);
+	return ok;
+}
+
 /* Undoes a charge; @count is that of a single call of pagoda_quota_charge(). Any context. */
 void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
 {
@@ -279,8 +337,147 @@ void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, 
 
 	spin_lock_irqsave(&quota->limits->lock, flags);
 	quota_add(quota, limit, -count);
+	if (!quota->counts[PAGODA_LIMIT_FENCED])
+		quota_add(quota, PAGODA_LIMIT_FENCED_PAGES,
+			  -quota->counts[PAGODA_LIMIT_FENCED_PAGES]);
 	spin_unlock_irqrestore(&quota->limits->lock, flags);
 	pagoda_quota_put(quota);
+}
+
+static void limits_add_paging(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes)
+{
+	lockdep_assert_held(&limits->lock);
+	if (quota)
+		quota_add(quota, PAGODA_LIMIT_PAGING, bytes);
+	else
+		limits->used[PAGODA_SCARCE_PAGING] += bytes;
+}
+
+/**
+ * pagoda_limits_take() - Count paging buffers that are in flight now
+ * @limits: The limits
+ * @quota: Quota of the client that caused the paging, or NULL if no client did
+ * @bytes: Bytes of the buffers
+ *
+ * To be undone with pagoda_limits_give(). The limit may be exceeded.
+ *
+ * Context: Any.
+ */
+void pagoda_limits_take(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&limits->lock, flags);
+	limits_add_paging(limits, quota, bytes);
+	spin_unlock_irqrestore(&limits->lock, flags);
+	if (quota)
+		kref_get(&quota->kref);
+}
+
+static bool limits_client_is_over(const struct pagoda_quota *quota)
+{
+	return quota &&
+	       quota->counts[PAGODA_LIMIT_PAGING] > limit_rows[PAGODA_LIMIT_PAGING].client;
+}
+
+/*
+ * Returns whether calls of the quota's user have to be woken, because the client, which was over
+ * its limit if @was_over, isn't any more, or because the user has no more than its share.
+ */
+static bool limits_are_lowered(struct pagoda_limits *limits, struct pagoda_quota *quota,
+			       bool was_over)
+{
+	struct pagoda_user *user = quota->user;
+
+	lockdep_assert_held(&limits->lock);
+	if (user->crowded && !limits_share_is_used(limits, user, PAGODA_SCARCE_PAGING, 0)) {
+		user->crowded = false;
+		return true;
+	}
+	return was_over && !limits_client_is_over(quota);
+}
+
+/**
+ * pagoda_limits_give() - Count paging buffers as finished
+ * @limits: The limits
+ * @quota: As for pagoda_limits_take(), whose reference is dropped
+ * @bytes: Bytes of the buffers
+ *
+ * Context: Any.
+ */
+void pagoda_limits_give(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes)
+{
+	unsigned long flags;
+	bool was_over, wake;
+
+	spin_lock_irqsave(&limits->lock, flags);
+	was_over = limits_client_is_over(quota);
+	limits_add_paging(limits, quota, -bytes);
+	wake = quota && limits_are_lowered(limits, quota, was_over);
+	spin_unlock_irqrestore(&limits->lock, flags);
+	if (wake)
+		wake_up_all(&quota->user->lowered);
+	pagoda_quota_put(quota);
+}
+
+/**
+ * pagoda_limits_is_over() - Tell whether a client must not begin to page
+ * @limits: The limits
+ * @quota: The client's quota; NULL: never over
+ *
+ * Context: Any.
+ * Return: true while the client has too many bytes of paging buffers in flight, or while its user
+ * has more than half of what other users have left.
+ */
+bool pagoda_limits_is_over(struct pagoda_limits *limits, struct pagoda_quota *quota)
+{
+	unsigned long flags;
+	bool over;
+
+	if (!quota)
+		return false;
+	spin_lock_irqsave(&limits->lock, flags);
+	over = limits_client_is_over(quota);
+	if (limits_share_is_used(limits, quota->user, PAGODA_SCARCE_PAGING, 0)) {
+		/* A user over its share has buffers in flight: pagoda_limits_give() looks again. */
+		quota->user->crowded = true;
+		over = true;
+	}
+	spin_unlock_irqrestore(&limits->lock, flags);
+	return over;
+}
+
+/**
+ * pagoda_limits_is_full() - Tell whether work that can't wait beforehand has to take turns
+ * @limits: The limits
+ * @quota: Quota of the client that causes the work, or NULL
+ *
+ * Context: Any.
+ * Return: true, so that only one such transaction at a time goes on, if the client has more than
+ * LIMITS_PAGING_FULL times its limit of paging buffers in flight, or all together have too many.
+ */
+bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *quota)
+{
+	u64 most = LIMITS_PAGING_FULL * limit_rows[PAGODA_LIMIT_PAGING].client;
+
+	return READ_ONCE(limits->used[PAGODA_SCARCE_PAGING]) >
+	       limits->total[PAGODA_SCARCE_PAGING] ||
+	       (quota && pagoda_quota_count(quota, PAGODA_LIMIT_PAGING) > most);
+}
+
+/**
+ * pagoda_limits_await() - Wait until a client may begin to page
+ * @limits: The limits
+ * @quota: The client's quota
+ *
+ * Waits for nothing but paging in flight, which pagoda_limits_give() counts.
+ *
+ * Context: Sleeps. Outside of all locks and sections.
+ * Return: 0; -ERESTARTSYS if the caller was killed.
+ */
+int pagoda_limits_await(struct pagoda_limits *limits, struct pagoda_quota *quota)
+{
+	return wait_event_killable(quota->user->lowered, !pagoda_limits_is_over(limits, quota));
 }
 
 u64 pagoda_quota_count(struct pagoda_quota *quota, enum pagoda_limit limit)

@@ -27,10 +27,14 @@ struct pagoda_vidmm;
  * @PAGODA_LIMIT_JOBS: jobs that were accepted and aren't finished
  * @PAGODA_LIMIT_WAITING: accepted jobs that wait for a syncobj point or fence value for which no
  *	work was submitted yet, and jobs behind these in the same context
- * @PAGODA_LIMIT_FENCED: accepted jobs that got a fence before an engine had a place for the job
+ * @PAGODA_LIMIT_FENCED: accepted jobs that get a fence even if no engine has a place for the job
+ * @PAGODA_LIMIT_FENCED_PAGES: pages of VRAM of clients that have such jobs, which may hold them:
+ *	see pagoda_quota_hold()
  * @PAGODA_LIMIT_LISTENERS: files from the EVENTS ioctl, each an event listener
  * @PAGODA_LIMIT_FENCES: pages of monitored fences that are pinned
  * @PAGODA_LIMIT_SHARED: pages of allocations that are pinned for other devices
+ * @PAGODA_LIMIT_PAGING: bytes of paging buffers in flight; the only limit that may be exceeded: a
+ *	call waits beforehand while the limit is exceeded (pagoda_limits_await())
  * @PAGODA_LIMITS: number of limits
  */
 enum pagoda_limit {
@@ -39,9 +43,11 @@ enum pagoda_limit {
 	PAGODA_LIMIT_JOBS,
 	PAGODA_LIMIT_WAITING,
 	PAGODA_LIMIT_FENCED,
+	PAGODA_LIMIT_FENCED_PAGES,
 	PAGODA_LIMIT_LISTENERS,
 	PAGODA_LIMIT_FENCES,
 	PAGODA_LIMIT_SHARED,
+	PAGODA_LIMIT_PAGING,
 	PAGODA_LIMITS
 };
 
@@ -50,12 +56,16 @@ enum pagoda_limit {
  * @PAGODA_SCARCE_NOTHING: the limit is part of no scarce resource
  * @PAGODA_SCARCE_SPACES: address spaces
  * @PAGODA_SCARCE_PAGES: pinned pages
+ * @PAGODA_SCARCE_PAGING: bytes of paging buffers in flight
+ * @PAGODA_SCARCE_VRAM: pages of VRAM that fenced jobs may hold
  * @PAGODA_SCARCES: number of values
  */
 enum pagoda_scarce {
 	PAGODA_SCARCE_NOTHING,
 	PAGODA_SCARCE_SPACES,
 	PAGODA_SCARCE_PAGES,
+	PAGODA_SCARCE_PAGING,
+	PAGODA_SCARCE_VRAM,
 	PAGODA_SCARCES
 };
 
@@ -66,7 +76,8 @@ enum pagoda_scarce {
  * @users: struct pagoda_user of all users that have quotas
  * @most_shared: Pages of one client that may be pinned for other devices; constant
  * @total: Number of each scarce thing; constant
- * @used: Number of each scarce thing that all users have together
+ * @used: Number of each scarce thing that all users have together; also what is on account of no
+ *	client
  */
 struct pagoda_limits {
 	struct drm_device *drm;
@@ -79,7 +90,7 @@ struct pagoda_limits {
 
 /**
  * struct pagoda_quota - How many of each limited thing a client has
- * @kref: A reference of the client, and a reference for each successful pagoda_quota_charge()
+ * @kref: A reference of the client, and one for each charge or pagoda_limits_take() not yet undone
  * @limits: Limits of the device
  * @user: User that opened the client's file
  * @counts: Number of each limited thing, by enum pagoda_limit; protected by &pagoda_limits.lock
@@ -96,6 +107,12 @@ struct pagoda_quota *pagoda_quota_create(struct pagoda_limits *limits);
 void pagoda_quota_put(struct pagoda_quota *quota);
 int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count);
 void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count);
+void pagoda_limits_take(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes);
+void pagoda_limits_give(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes);
+bool pagoda_limits_is_over(struct pagoda_limits *limits, struct pagoda_quota *quota);
+bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *quota);
+int pagoda_limits_await(struct pagoda_limits *limits, struct pagoda_quota *quota);
+bool pagoda_quota_hold(struct pagoda_quota *quota, u64 pages);
 u64 pagoda_quota_count(struct pagoda_quota *quota, enum pagoda_limit limit);
 
 #endif

@@ -65,7 +65,7 @@ static_assert(PAGODA_POLICY_RANKS <= 32, "a rank is a bit of pagoda_policy.fille
  */
 #define CHANCE(policy)	(2 * (policy)->capacity)
 
-/* Most doublings of the time without predictions: so long that trials cost next to nothing. */
+/* Most doublings of how long LRU chooses after predictions were worse: then trials are rare. */
 #define FAILURES_MAX	16u
 
 /*
@@ -165,7 +165,10 @@ static void policy_consider(const struct pagoda_policy *policy, struct policy_ch
 	u64 distance = policy_distance(policy, item);
 	u32 key;
 
-	/* is_busy() is expensive: skip an item whose distance alone makes it worse than @best. */
+	/*
+	 * Ask is_busy(), which is expensive, only for an item whose distance is at least about that
+	 * of @best.
+	 */
 	if (best->item && policy_step(distance) < best->key >> 3)
 		return;
 	key = policy_key(policy, item, distance);
@@ -174,7 +177,10 @@ static void policy_consider(const struct pagoda_policy *policy, struct policy_ch
 	*best = (struct policy_choice){ item, key, distance };
 }
 
-/* Considers LOOKED_AT candidates at each end of a row; in a short row some of them twice. */
+/*
+ * Compares the LOOKED_AT candidates at each end of a row with the best victim so far; in a short
+ * row some of them twice.
+ */
 static void policy_consider_row(const struct pagoda_policy *policy, struct policy_choice *best,
 				struct list_head *row)
 {
@@ -216,8 +222,9 @@ static void policy_unlink(struct pagoda_policy *policy, struct pagoda_policy_ite
 }
 
 /*
- * Links an item at the end of its row, or at the beginning if its last use is the oldest. To find
- * its right place in between would take a search, and only items at the ends are considered.
+ * Makes an item a candidate: adds it at the end of the row for its rank and predicted interval, or
+ * at the beginning if its last use is the oldest. To find its right place in between would take a
+ * search, and only items at the ends are considered.
  */
 static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -246,11 +253,12 @@ static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item 
 		policy_link(policy, item); \
 } while (0)
 
-/* ---- Comparison of predictions with plain LRU --------------------------------- */
+/* ---- Plain LRU instead of predicted uses, while LRU would move fewer pages ---------- */
 
 /*
- * Stops predictions until plain LRU has moved as many pages as it took to notice the loss, or
- * CHANCE() if that is more, doubled for each earlier failure in a row.
+ * Predictions have moved more than plain LRU would have: has plain LRU choose the victims until it
+ * has moved as many pages as it would have moved before the loss was noticed, or CHANCE() if that
+ * is more; twice as many for each earlier failure in a row.
  */
 static void judge_distrust(struct pagoda_policy *policy)
 {
@@ -306,8 +314,8 @@ static void judge_lru_evicts(struct pagoda_policy *policy)
 }
 
 /*
- * Counts the pages of a used item as copied in: by predictions if the item was evicted as a
- * victim, by plain LRU if plain LRU would have evicted the item.
+ * An item is used: counts its pages as copied in by the predictions if it was evicted as a victim,
+ * and by plain LRU if plain LRU would have evicted it.
  */
 static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -366,7 +374,7 @@ void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *
 	INIT_LIST_HEAD(&item->recent);
 }
 
-/* Removes the item of an allocation that is freed. */
+/* Forgets the item of an allocation that is freed, candidate or not. */
 void pagoda_policy_remove(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	policy_unlink(policy, item);
@@ -427,7 +435,7 @@ void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item
 	policy_link(policy, item);
 }
 
-/* Notes that an item left VRAM, as a victim or for another reason. */
+/* The item left VRAM, as a victim or for another reason: it is no candidate any more. */
 void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	policy_unlink(policy, item);
@@ -449,7 +457,10 @@ void pagoda_policy_hold(struct pagoda_policy *policy, struct pagoda_policy_item 
 	policy_unlink(policy, item);
 }
 
-/* Notes that an item's content is offered, at an offer @priority; lower priorities leave first. */
+/*
+ * The item's content is offered: gives the item the rank of the offer's @priority; lower priorities
+ * leave VRAM first.
+ */
 void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			 unsigned int priority)
 {
@@ -457,7 +468,7 @@ void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item
 		      item->rank = min(priority, PAGODA_POLICY_OFFERS - 1u));
 }
 
-/* Notes that an item isn't offered, or not any more: its rank is that of its residency priority. */
+/* The item isn't offered, or not any more: gives the item the rank of its residency priority. */
 void pagoda_policy_reclaim(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	POLICY_RELINK(policy, item, item->rank = item->home_rank);
@@ -472,21 +483,24 @@ void pagoda_policy_set_priority(struct pagoda_policy *policy, struct pagoda_poli
 		pagoda_policy_reclaim(policy, item);
 }
 
-/* Notes whether the CPU can reach the VRAM that the item is in. */
+/* Sets whether the CPU can reach the VRAM that the item is in. */
 void pagoda_policy_set_visible(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			       bool visible)
 {
 	POLICY_RELINK(policy, item, item->visible = visible);
 }
 
-/* Notes whether system memory has the item's content, too, so that eviction needs no copy. */
+/* Sets whether system memory has the item's content, too, so that an eviction needs no copy. */
 void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			     bool clean)
 {
 	item->clean = clean;
 }
 
-/* Considers a rank's candidates; with NEED_VISIBLE only those that the CPU can see. */
+/*
+ * Compares the candidates of a rank with the best victim so far, @best; with NEED_VISIBLE only
+ * those that the CPU can see.
+ */
 static void policy_pick_rank(struct pagoda_policy *policy, struct policy_choice *best,
 			     struct pagoda_policy_rank *rank, enum pagoda_policy_need need)
 {

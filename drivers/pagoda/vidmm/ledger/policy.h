@@ -14,7 +14,7 @@
  *
  * An item is an allocation as the policy sees it: a candidate if it is in VRAM and may be
  * picked, held if it is in VRAM and may not. Clean means that system memory has the content,
- * too. Time is counted in pages: each use of an item advances the clock by the item's size.
+ * too. Time is counted in pages of 4 KiB: a use of an item advances the clock by the item's size.
  *
  * Context: any; callers hold a lock of their own around all calls for a policy.
  */
@@ -32,7 +32,7 @@
 #define PAGODA_POLICY_FINEST \
 	((DRM_PAGODA_RESIDENCY_LOW - DRM_PAGODA_RESIDENCY_MINIMUM) / 4)
 
-/** PAGODA_POLICY_OFFERS: number of offer priorities; items of priority 0 leave first. */
+/** PAGODA_POLICY_OFFERS: number of offer priorities; allocations of priority 0 leave VRAM first. */
 #define PAGODA_POLICY_OFFERS	3
 
 /**
@@ -43,18 +43,18 @@
 	(PAGODA_POLICY_OFFERS + \
 	 (DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST + 1)
 
-/** PAGODA_POLICY_SIDES: number of sides: 0 for items that the CPU can't see, 1 for the others. */
+/** PAGODA_POLICY_SIDES: sides of VRAM: 0 for allocations that the CPU can't see, 1 for others. */
 #define PAGODA_POLICY_SIDES	2
 
 /**
- * PAGODA_POLICY_CLASSES: number of classes; an item's class is fls() of its predicted interval, or
- * 0 without a prediction.
+ * PAGODA_POLICY_CLASSES: number of classes; an allocation's class is fls() of the predicted
+ * interval between its uses, in pages, or 0 without a prediction.
  */
 #define PAGODA_POLICY_CLASSES	33
 
 /**
- * PAGODA_POLICY_HISTORY: number of intervals remembered for each item: enough to see each of two
- * alternating intervals twice.
+ * PAGODA_POLICY_HISTORY: number of intervals between uses of an allocation that are remembered:
+ * enough to see each of two alternating intervals twice.
  */
 #define PAGODA_POLICY_HISTORY	4
 

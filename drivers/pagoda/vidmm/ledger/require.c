@@ -74,7 +74,10 @@ static int require_prepare_one(struct pagoda_client *client, struct pagoda_bo *b
 	return ret;
 }
 
-/* Frees the entries of allocations in @bos that require_prepare_one() made: their count is 0. */
+/*
+ * Frees the entries that require_prepare_one() made for allocations in @bos and that weren't
+ * counted: their count is 0.
+ */
 static void require_unprepare(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_requirement *req;
@@ -158,8 +161,8 @@ static void require_free(struct list_head *gone)
 }
 
 /*
- * Raises the counts of leading allocations in @bos that are on the list already, up to the first
- * that isn't; returns the number of counts raised.
+ * Raises the counts of the first allocations in @bos, as long as they are on the list already.
+ * Returns how many counts were raised.
  */
 static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
@@ -284,8 +287,10 @@ int pagoda_require_within(struct pagoda_client *client, struct pagoda_bo **bos, 
  * @client: Client
  * @bos: Allocations, each only once; the caller has references
  * @count: Number of allocations
- * @unwritten: The content hasn't changed since the allocations were made resident (C155)
- * @until: Queued jobs with smaller numbers still need the allocations resident; 0 = no queued job
+ * @unwritten: The client says that the content hasn't changed since the allocations were made
+ *	resident, so that an eviction needs no copy if the allocation keeps one (C155)
+ * @until: Queued jobs with smaller numbers still have the allocations made resident; 0 = no queued
+ *	job
  *
  * Context: May sleep.
  * Return: 0, -ENOENT if an allocation isn't on the client's list, or -ENOMEM; then no count has
@@ -340,7 +345,10 @@ void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **b
 	require_free(&gone);
 }
 
-/* Removes an allocation, whatever its count, from a client's residency list. May sleep. */
+/*
+ * Removes an allocation, whatever its count, from a client's residency list, and from
+ * &pagoda_requirements.left: queued jobs don't need it resident either. May sleep.
+ */
 void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_requirements *reqs = client->requirements;

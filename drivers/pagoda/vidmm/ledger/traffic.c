@@ -23,11 +23,14 @@
 
 /* Weight of a new sample in the average bandwidth, as a shift: an eighth. */
 #define MEASURE_SHIFT	3
-/* Limit of a sample, as a multiple of the average bandwidth so far. */
+/* A faster sample counts as this multiple of the average bandwidth so far. */
 #define MEASURE_TIMES	2
-/* Nanoseconds after a use of the device for which the device counts as used: over a frame. */
+/*
+ * Nanoseconds after a client's use of the device during which the device counts as used: longer
+ * than a frame.
+ */
 #define OTHERS_NS	(50 * NSEC_PER_MSEC)
-/* Most nanoseconds that a bucket is filled for at once, so that no product overflows. */
+/* Most nanoseconds for which a token bucket is filled at once, so that no product overflows. */
 #define FILL_NS_MAX	(10ull * NSEC_PER_SEC)
 
 /**
@@ -77,11 +80,12 @@ void pagoda_traffic_init(struct pagoda_traffic *traffic, const struct pagoda_ban
 }
 
 /**
- * pagoda_traffic_others() - Note that another client uses the device
+ * pagoda_traffic_others() - Fill a bucket slowly for a while, because clients use the device
  * @traffic: Bucket
  * @now: Time in nanoseconds
  *
- * Saved tokens are dropped except for a single token, with which another allocation may move.
+ * For %OTHERS_NS the bucket is filled at &pagoda_traffic.share percent. Saved tokens are dropped
+ * except for a single token, with which another allocation may move.
  */
 void pagoda_traffic_others(struct pagoda_traffic *traffic, u64 now)
 {

@@ -16,7 +16,10 @@
 #include "ledger.h"
 #include "promotion.h"
 
-/* With VRAM's size divided by this free, a walk starts soon, even if the last walks failed. */
+/*
+ * If VRAM's size divided by this is free, promotion starts soon, even if it brought nothing back
+ * the last times.
+ */
 #define PROMOTE_LARGE		8
 
 bool pagoda_promote_is_before(const struct pagoda_promote_key *a,
@@ -38,9 +41,9 @@ bool pagoda_promote_waits(const struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether an allocation should be promoted: made resident on request and neither released
- * nor trimmed since, not in VRAM but preferring VRAM, not offered, and movable. The caller holds
- * the reservation.
+ * Returns whether an allocation should be promoted: promotion is on, and the allocation was made
+ * resident on request and neither released nor trimmed since, isn't in VRAM but prefers VRAM, isn't
+ * offered, and is movable. The caller holds the reservation.
  */
 bool pagoda_promote_is_wanted(const struct pagoda_bo *bo)
 {
@@ -78,13 +81,16 @@ static void promote_erase(struct pagoda_promotion *promotion, struct pagoda_bo *
 	promotion->bytes -= bo->ttm.base.size;
 }
 
-/* Has the walk start in @delay jiffies, unless the walk is queued already. */
+/* Queues promotion's work item, to run in @delay jiffies, unless it is queued already. */
 void pagoda_promote_again(struct pagoda_promotion *promotion, unsigned long delay)
 {
 	queue_delayed_work(system_dfl_wq, &promotion->work, delay);
 }
 
-/* Returns whether free VRAM holds all waiting allocations, or an eighth of VRAM is free. */
+/*
+ * Returns whether free VRAM can hold all allocations that wait for promotion, or an eighth of VRAM
+ * is free.
+ */
 static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
 {
 	return READ_ONCE(vidmm->vram_free) >=
@@ -120,7 +126,7 @@ void pagoda_promote_look(struct pagoda_bo *bo)
 		pagoda_promote_kick(bo->vidmm);
 }
 
-/* Ends the wait of an allocation that is destroyed. */
+/* Removes an allocation that is destroyed from those that wait for promotion. */
 void pagoda_promote_forget(struct pagoda_bo *bo)
 {
 	struct pagoda_promotion *promotion = bo->vidmm->promotion;
@@ -132,14 +138,20 @@ void pagoda_promote_forget(struct pagoda_bo *bo)
 	spin_unlock(&promotion->lock);
 }
 
-/* Queues the walk, because VRAM may have room for a waiting allocation. Any context. */
+/*
+ * Queues promotion's work item, because VRAM may have room for an allocation that waits for
+ * promotion. Any context.
+ */
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;
 
 	if (!READ_ONCE(promotion->count))
 		return;
-	/* Pairs with promote_begin(): a walk that may miss the new room is followed by another. */
+	/*
+	 * xchg() pairs with that in promote_begin(): if the work item may have missed the new room,
+	 * it runs once more.
+	 */
 	xchg(&promotion->news, true);
 	if (READ_ONCE(promotion->patience) > promotion->period && promote_room_is_large(vidmm)) {
 		WRITE_ONCE(promotion->patience, promotion->period);

@@ -78,15 +78,18 @@ void pagoda_copy_settle(struct pagoda_bo *bo)
 }
 
 /*
- * Notes that an allocation came to VRAM or left VRAM: the allocation counts as written until
- * pagoda_copy_begin().
+ * An allocation came to VRAM or left VRAM; pagoda_victims.lock is held. It counts as written, so
+ * that an eviction copies it, until pagoda_copy_begin().
  */
 void pagoda_copy_moved(struct pagoda_bo *bo)
 {
 	copy_set_written(bo);
 }
 
-/* Notes that a job lists an allocation: it counts as written, unless on a residency list. */
+/*
+ * Called with pagoda_victims.lock held when a job lists an allocation: the allocation counts as
+ * written, unless it is on a residency list.
+ */
 void pagoda_copy_used(struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&bo->vidmm->victims->lock);
@@ -95,8 +98,8 @@ void pagoda_copy_used(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_written() - Note that the CPU may write an allocation, or that its content was
- * lost
+ * pagoda_copy_written() - Have an allocation count as written, because the CPU may write it or its
+ * content was lost
  * @bo: Allocation, which may have no copy; reservation held
  *
  * Context: Any but interrupts.
@@ -113,8 +116,8 @@ void pagoda_copy_written(struct pagoda_bo *bo)
 }
 
 /*
- * Notes that a client put the allocation on its residency list; &pagoda_bo.wish.required was raised
- * before.
+ * A client put the allocation on its residency list, after raising &pagoda_bo.wish.required: the
+ * allocation doesn't count as clean while on a list.
  */
 void pagoda_copy_required(struct pagoda_bo *bo)
 {
@@ -129,9 +132,9 @@ void pagoda_copy_required(struct pagoda_bo *bo)
 }
 
 /*
- * Notes that the allocation's count on a residency list was lowered; &pagoda_bo.wish.required is
- * up to date. @unwritten: the client said that it wrote nothing since the allocation was made
- * resident.
+ * The allocation's count on a residency list was lowered; &pagoda_bo.wish.required is up to date.
+ * @unwritten: the client said that it wrote nothing since the allocation was made resident, so that
+ * the allocation may count as clean.
  */
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 {
@@ -146,7 +149,7 @@ void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 	spin_unlock(&victims->lock);
 }
 
-/* Notes that another client may use the allocation, which never counts as clean again. */
+/* Another client may use the allocation from now on: it never counts as clean again. */
 void pagoda_copy_shared(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -157,7 +160,10 @@ void pagoda_copy_shared(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/* Notes that &pagoda_bo.content.copy was just made and equals the content in VRAM. */
+/*
+ * Called when &pagoda_bo.content.copy was made and equals the content in VRAM: from now on writes
+ * by the CPU and by jobs are noticed.
+ */
 void pagoda_copy_begin(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;

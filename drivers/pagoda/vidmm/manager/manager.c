@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <drm/drm_cache.h>
 #include <drm/drm_device.h>
+#include <drm/drm_file.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include "core/compat.h"
@@ -26,6 +27,7 @@
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/budget.h"
 #include "vidmm/ledger/events.h"
+#include "vidmm/ledger/holdings.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/limits.h"
 #include "vidmm/recover/recover.h"
@@ -71,7 +73,7 @@ static void executor_fini(struct pagoda_vidmm *vidmm)
  * buffers (@use_cpu), the executor has an aperture and device addresses of its own: it can't change
  * those of a device, and must not report that it did. Without device addresses of its own, the
  * executor accepts any address of system memory, because the private data of packets names the
- * pages.
+ * pages. Returns 0 or a negative errno.
  */
 static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -106,7 +108,7 @@ static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_a
 
 /*
  * Creates the engines of a device that executes command buffers; none if the device has no page
- * tables, which jobs need.
+ * tables, which jobs need. Returns 0 or a negative errno.
  */
 static int engines_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -160,7 +162,8 @@ static void manager_budgets_changed(void *owner)
 
 /*
  * Sets up the budgets. The local group has all of VRAM that clients can use. The non-local group
- * has half of the system memory, as with WDDM (7.5), and at least 64 MiB.
+ * has half of the system memory, as with WDDM (7.5), and at least 64 MiB. Returns 0 or a negative
+ * errno.
  */
 static int budgets_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -176,6 +179,15 @@ static int budgets_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	pagoda_budgets_init(vidmm->budgets, sizes);
 	vidmm->budgets->owner = vidmm;
 	vidmm->budgets->changed = manager_budgets_changed;
+	return 0;
+}
+
+static int holdings_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	vidmm->holdings = drmm_kzalloc(vidmm->drm, sizeof(*vidmm->holdings), GFP_KERNEL);
+	if (!vidmm->holdings)
+		return -ENOMEM;
+	pagoda_holdings_init(vidmm->holdings, vidmm->drm->primary->index);
 	return 0;
 }
 
@@ -260,7 +272,7 @@ static void ttm_fini(struct pagoda_vidmm *vidmm)
 	ttm_device_fini(&vidmm->ttm);
 }
 
-/* Makes VRAM and the aperture regions of the dmem cgroup controller. */
+/* Registers VRAM and the aperture as regions of the dmem cgroup controller. */
 static int dmem_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	int ret = pagoda_dmem_register(vidmm, ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM),
@@ -283,7 +295,7 @@ static void dmem_fini(struct pagoda_vidmm *vidmm)
 
 /*
  * Starts a recording of paging buffers, unless @args->record_kb is 0, before the stream's first
- * buffer: a recording that debugfs starts lacks the first buffers.
+ * buffer: a recording that debugfs starts lacks the first buffers. Returns 0 or a negative errno.
  */
 static int recording_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -364,6 +376,7 @@ static const struct vidmm_part {
 	{ "victims", pagoda_victims_init, NULL, pagoda_victims_fini },
 	{ "promotion", pagoda_promote_init, NULL, pagoda_promote_stop },
 	{ "budgets", budgets_init },
+	{ "holdings", holdings_init },
 	{ "reset", pagoda_reset_init, NULL, pagoda_reset_fini },
 	{ "rebuild", pagoda_rebuild_init },
 	{ "copies", pagoda_copies_init, pagoda_copies_stop, pagoda_copies_stop },

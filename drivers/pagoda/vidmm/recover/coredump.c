@@ -23,6 +23,7 @@
 #include <drm/drm_print.h>
 #include "core/compat.h"
 #include "core/core.h"
+#include "core/info.h"
 #include "paging/paging.h"
 #include "queue/exec.h"
 #include "queue/queue.h"
@@ -86,7 +87,10 @@ static struct drm_printer coredump_printer(struct pagoda_paging_text *text)
 	};
 }
 
-/* Returns the unused rest of @text, at most @size bytes of it, as an empty text of its own. */
+/*
+ * Returns the part of @text that isn't written yet, at most @size bytes, as a text of its own: what
+ * is printed there can't be longer.
+ */
 static struct pagoda_paging_text coredump_part(struct pagoda_paging_text *text, size_t size)
 {
 	size_t left = text->size - text->len;
@@ -123,8 +127,8 @@ static void coredump_print_report(struct drm_printer *p, struct pagoda_context *
 {
 	const struct pagoda_fault *fault = &report->fault;
 
-	drm_printf(p, "cause: context %llu job %llu %s on engine %u\n", context->id, report->job,
-		   report->hung ? "hung" : "faulted", report->engine);
+	drm_printf(p, "cause: context %llu job %llu %s on " PAGODA_ENGINE_NAME "\n", context->id,
+		   report->job, report->hung ? "hung" : "faulted", report->engine);
 	drm_printf(p, "space: %u\n", context->vm->id);
 	if (report->hung)
 		return;
@@ -207,8 +211,8 @@ static void coredump_release(struct pagoda_coredump *dump)
 }
 
 /*
- * Begins a dump. Returns false if the last dump was taken less than a second ago, or while another
- * thread or the work item owns the dump.
+ * Begins a dump, which the caller owns until coredump_end() if true is returned. Returns false if
+ * the last dump was taken less than a second ago, or another thread or the work item owns the dump.
  */
 static bool coredump_begin(struct pagoda_coredump *dump)
 {

@@ -28,9 +28,10 @@
 #define STREAM_MEASURE		(PAGODA_PIECE_BYTES / 8)
 
 /*
- * Executes a submission on the CPU from byte @start on: &pagoda_queue_ops.execute, which tells what
- * *@stopped_at and the result are. The queue calls this function for one submission at a time, in
- * order, in the dma_fence signalling path.
+ * &pagoda_queue_ops.execute: executes a submission on the CPU from byte @start on. The queue calls
+ * this function for one submission at a time, in order, in the dma_fence signalling path. Returns
+ * 0; or a negative errno with *@stopped_at set to the offset of the first packet that wasn't
+ * executed completely.
  */
 static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 			  u32 *stopped_at)
@@ -45,8 +46,8 @@ static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 }
 
 /*
- * Account of a lost paging submission. @aborts: PAGODA_ABORTED_* bits for the allocations that the
- * submission's packets name; @mappings: set if the device now has wrong mappings
+ * What is found out about the packets of a lost paging submission. @aborts: PAGODA_ABORTED_* bits
+ * for the allocations that the packets name; @mappings: set if the device now has wrong mappings.
  */
 struct stream_loss {
 	struct pagoda_vidmm *vidmm;
@@ -146,10 +147,11 @@ static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *pac
 }
 
 /*
- * Accounts a submission that is lost from @offset on. Jobs and CPUs must not see the former content
- * of memory that couldn't be written: this function, which can't take reservations, marks the
- * allocations, and they are filled with zeros before they are used (lost.c). Returns true if the
- * device has wrong mappings and therefore needs a reset. Called in the dma_fence signalling path.
+ * &pagoda_queue_ops.lost: a submission is lost from byte @offset on. Jobs and CPUs must not see the
+ * former content of memory that couldn't be written: this function, which can't take reservations,
+ * marks the allocations, and they are filled with zeros before they are used (lost.c). Returns true
+ * if the device has wrong mappings and therefore needs a reset. Called in the dma_fence signalling
+ * path.
  */
 static bool stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, int error)
 {
@@ -169,7 +171,10 @@ static int stream_reset_adapter(void *owner, u32 asked, bool broken)
 	return pagoda_reset_device(owner, asked | (broken ? BIT(PAGODA_RESET_PAGING) : 0));
 }
 
-/* Less than STREAM_MEASURE bytes would measure the device's latency, not the bandwidth. */
+/*
+ * &pagoda_queue_ops.measured: estimates the bandwidth of paging by @bytes moved in @ns. Ignores
+ * less than STREAM_MEASURE bytes, which measure the device's latency.
+ */
 static void stream_measured(void *owner, u64 bytes, u64 ns)
 {
 	struct pagoda_vidmm *vidmm = owner;
@@ -178,16 +183,25 @@ static void stream_measured(void *owner, u64 bytes, u64 ns)
 		pagoda_bandwidth_measure(vidmm->bandwidth, bytes, ns);
 }
 
+static void stream_ended(void *owner, struct pagoda_submission *sub)
+{
+	struct pagoda_vidmm *vidmm = owner;
+
+	pagoda_limits_give(vidmm->limits, sub->owner, pagoda_submission_bytes(sub));
+}
+
 const struct pagoda_queue_ops pagoda_stream_queue_ops = {
 	.execute = stream_execute,
 	.lost = stream_lost,
 	.reset_adapter = stream_reset_adapter,
 	.measured = stream_measured,
+	.ended = stream_ended,
 };
 
 /*
- * Notes in &pagoda_context.state that a context was banned, and keeps the first such report; or
- * that a job of the context was lost in a reset of the device. dma_fence signalling path.
+ * &pagoda_exec_ops.banned: sets in &pagoda_context.state that the context was banned, and keeps the
+ * first such report; or that a job of the context was lost in a reset of the device. Called in the
+ * dma_fence signalling path.
  */
 static void context_banned(void *owner, const struct pagoda_exec_report *report)
 {
@@ -209,17 +223,35 @@ static void context_banned(void *owner, const struct pagoda_exec_report *report)
 		pagoda_deferred_stop(&context->deferred, -ECANCELED);
 }
 
-/* Has waits tested: commands of the ended job may have stored values of monitored fences. */
-static void context_done(void *owner)
+/*
+ * &pagoda_exec_ops.done: has the client's waits for monitored fences tested, whose values commands
+ * of the job may have stored; those of all clients if @account is NULL.
+ */
+static void context_done(void *owner, const struct pagoda_exec_account *account)
 {
-	pagoda_mfences_changed(owner);
+	pagoda_mfences_changed(owner, account);
+}
+
+/**
+ * pagoda_fence_told() - Handle the device's report that it stored the value of a monitored fence
+ * @vidmm: Manager
+ * @context: Context whose job has stored the value; 0 = the paging queue, or reports were lost
+ *
+ * Context: Any.
+ */
+void pagoda_fence_told(struct pagoda_vidmm *vidmm, u64 context)
+{
+	if (context && vidmm->engines)
+		pagoda_engines_stored(vidmm->engines);
+	else
+		pagoda_mfences_changed(vidmm, NULL);
 }
 
 /*
- * Writes the address of the context's save area into a job's request before the request is sent. If
- * paging lost content since @mark, returns an error instead, and the job doesn't run: it could see
- * what other allocations left in memory. Called in the dma_fence signalling path, without the save
- * area's reservation, because a save area doesn't move while a job of its context is in flight.
+ * &pagoda_exec_ops.image: writes the address of the context's save area into a job's request before
+ * that is sent. If paging lost content since @mark, returns an error instead, and the job doesn't
+ * run: it could see what other allocations left in memory. Called in the dma_fence signalling path,
+ * without the save area's reservation, because the area doesn't move while a job is in flight.
  */
 static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *execute)
 {
@@ -242,7 +274,10 @@ static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *ex
 	return 0;
 }
 
-/* Resets the device, because an engine couldn't be reset. dma_fence signalling path. */
+/*
+ * &pagoda_exec_ops.reset_adapter: resets the device, because an engine couldn't be reset. dma_fence
+ * signalling path.
+ */
 static int context_reset_adapter(void *owner)
 {
 	return pagoda_reset_request(owner, PAGODA_RESET_ENGINE);
@@ -255,7 +290,10 @@ static void context_job_freed(struct pagoda_exec_job *job)
 	pagoda_quota_uncharge(job->payer, PAGODA_LIMIT_JOBS, 1);
 }
 
-/* Has the context's next deferred job submitted: its engine has a place free. Any context. */
+/*
+ * &pagoda_exec_ops.placed: the engine keeps a place for a job of the context. Has the context's
+ * next deferred job made. Any context.
+ */
 static void context_placed(void *owner)
 {
 	struct pagoda_context *context = owner;

@@ -22,7 +22,7 @@ enum pagoda_coredump_state {
 	PAGODA_COREDUMP_TAKEN,	/* the work item &pagoda_coredump.work */
 };
 
-/* Device coredump: text about the last failure that was written down. */
+/* Device coredump: text about a failure, handed to devcoredump when it is complete. */
 struct pagoda_coredump {
 	struct pagoda_vidmm *vidmm;
 	atomic_t state;			/* pagoda_coredump_state: owner of @after, @text and @vm */
@@ -33,19 +33,19 @@ struct pagoda_coredump {
 	struct work_struct work;	/* completes @text and hands a copy to devcoredump */
 };
 
-/* reset.c */
+/* reset.c: begin and end resets of the whole device */
 int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons);
 bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed);
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error);
 u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm);
 
-/* coredump.c */
+/* coredump.c: make a coredump of a failed job or paging buffer, or of a reset */
 void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exec_report *report);
 void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, int error);
 void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason);
 
-/* notes.c */
-/* Size of the buffer that pagoda_reset_names() needs, in bytes. */
+/* notes.c: names of the reasons of a reset */
+/* Bytes of the buffer for the names that pagoda_reset_names() writes. */
 #define PAGODA_RESET_NAMES	64
 
 void pagoda_reset_names(u32 reasons, char *names);

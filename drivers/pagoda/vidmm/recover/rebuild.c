@@ -4,20 +4,22 @@
  *
  *	1. sections	no thread is in a section, no address space has a root
  *	2. stream	the driver's own pages are mapped in the device MMU, the paging process
- *			gets its page tables and root (C80); from then on paging works
- *	3. allocations	their pages are mapped in the device MMU, and in the aperture, unmapped
- *			there first (C192); content that was in VRAM: one notice that it is lost,
- *			then zeros (C195); offered allocations leave VRAM
+ *			gets its page tables and root; from then on paging works
+ *	3. allocations	their pages are mapped in the device MMU, and in the aperture, where WDDM
+ *			wants an unmap first; lost content of VRAM is reported to the device, by a
+ *			TRANSFER without size per allocation, and replaced by zeros; offered
+ *			allocations leave VRAM
  *	4. spaces	page tables are written again at their present addresses; roots and save
  *			areas of contexts
  *	5. fences	monitored fences get their values back, and the engines go on
  *
  * TTM's worker, page faults, swapping and dma-buf's calls enter no section. These take
  * reservations, locks of address spaces and the stream one by one as always. Their paging is
- * correct because step 1 comes before step 2, and because a move before step 3 maps the
- * moved pages in the device MMU itself.
+ * correct: step 2, before which no paging is executed, finds no root or mapping left in the records
+ * that the device lost, and a move before step 3 maps the moved pages in the device MMU itself.
  *
- * Fences of jobs and paging from before the reset never wait for the rebuild, which allocates.
+ * Fences of jobs and paging from before the reset never wait for the rebuild, which allocates. The
+ * rebuild waits for paging only, not for jobs that haven't begun, and what these wait for.
  */
 #include <linux/delay.h>
 #include <drm/drm_device.h>
@@ -103,7 +105,7 @@ static int rebuild_mappings(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 
 	if (ret || !r.cost.packets)
 		return ret;
-	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, 0, &r.cost);
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0, &r.cost);
 	if (ret)
 		return ret;
 	r.txn = &txn;
@@ -129,6 +131,20 @@ static void rebuild_blame(struct pagoda_bo *bo)
 		atomic_or(aborted, &bo->vm.private_to->aborted);
 }
 
+/*
+ * Has an offered allocation with content from before the reset leave VRAM. If a job that hasn't
+ * begun may use the allocation, the allocation stays, because the rebuild doesn't wait for such
+ * jobs: the offered content is replaced by zeros.
+ */
+static int rebuild_offered(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
+{
+	if (!pagoda_bo_is_offered(bo) ||
+	    !pagoda_stream_has_foreign(vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP))
+		return pagoda_offer_drop(bo);
+	pagoda_offer_torn(bo);
+	return 0;
+}
+
 static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u32 *lost)
 {
 	bool stale, clear;
@@ -136,16 +152,19 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 
 	dma_resv_assert_held(bo->ttm.base.resv);
 	stale = pagoda_lost_is_stale(bo);
-	/* A sleep of the machine preserved VRAM content of &pagoda_reset.kept_epoch. */
+	/*
+	 * VRAM content that bears the epoch &pagoda_reset.kept_epoch was preserved over a sleep of
+	 * the machine.
+	 */
 	if (stale && bo->content.epoch == READ_ONCE(vidmm->reset->kept_epoch)) {
 		bo->content.epoch = pagoda_reset_epoch(vidmm);
 		stale = pagoda_lost_is_stale(bo);
 	}
-	ret = stale ? pagoda_offer_drop(bo) : 0;
+	ret = stale ? rebuild_offered(vidmm, bo) : 0;
 	if (ret)
 		return ret;
 	stale = pagoda_lost_is_stale(bo);
-	/* The allocation may also be unclean because the fill that cleared it was given up. */
+	/* The allocation may need zeros, too, because a fill with zeros was given up. */
 	clear = stale || READ_ONCE(bo->content.unclean);
 	ret = pagoda_device_mmu_remap(vidmm, bo->ttm.ttm);
 	if (!ret && bo->ttm.resource)
@@ -276,7 +295,9 @@ static bool rebuild_try(struct pagoda_vidmm *vidmm, u32 *tries)
 	return !pagoda_reset_end(vidmm, epoch, lost, ret);
 }
 
-/* Work item &pagoda_reset.rebuild: phase 2 of a reset. */
+/*
+ * Work item &pagoda_reset.rebuild: rebuilds the device's state after a reset, phase 2 of the reset.
+ */
 static void reset_rebuild(struct work_struct *work)
 {
 	struct pagoda_reset *reset = container_of(work, struct pagoda_reset, rebuild);

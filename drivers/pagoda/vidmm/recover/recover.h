@@ -22,14 +22,14 @@ enum pagoda_sleep {
 	PAGODA_SLEEP_HIBERNATE,
 };
 
-/* coredump.c */
+/* coredump.c: coredumps of the device, and what they print */
 void pagoda_vidmm_print_engines(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 int pagoda_coredump_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_coredump_stop(struct pagoda_vidmm *vidmm);
 void pagoda_coredump_fini(struct pagoda_vidmm *vidmm);
 
-/* reset.c */
+/* reset.c: ask for a reset of the whole device */
 void pagoda_reset_told(struct pagoda_vidmm *vidmm);
 int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm);
 int pagoda_reset_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
@@ -37,20 +37,21 @@ void pagoda_reset_stop(struct pagoda_vidmm *vidmm);
 void pagoda_reset_fini(struct pagoda_vidmm *vidmm);
 int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason);
 
-/* rebuild.c */
+/* rebuild.c: rebuilds the device's state after a reset */
 int pagoda_rebuild_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 
-/* sleep.c */
+/* sleep.c: sleep and wake-up of the machine */
 int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kind);
 int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm);
 int pagoda_vidmm_wake(struct pagoda_vidmm *vidmm, int error);
 void pagoda_vidmm_end_sleep(struct pagoda_vidmm *vidmm);
 
-/* notes.c */
+/* notes.c: prints the last resets of the device */
 void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 
-/* hooks.c */
+/* hooks.c: callbacks of the paging queue and of the engines */
 extern const struct pagoda_queue_ops pagoda_stream_queue_ops;
 extern const struct pagoda_exec_ops pagoda_context_exec_ops;
+void pagoda_fence_told(struct pagoda_vidmm *vidmm, u64 context);
 
 #endif

@@ -6,18 +6,19 @@
  *	the paging queue can't be	requested by the queue, before the CPU executes
  *	reset, or a lost submission	paging: submissions in flight are aborted (C189). Any
  *	left wrong mappings		other lost submission costs only its allocations
+ *	operations lost (no memory)	&pagoda_stream_args.overrun
  *	the device			reports that it was reset, or doesn't work any more
  *	a user or a test		debugfs
  *	the machine sleeps		sleep.c; the loss of power resets the device
  *
- * All requests meet in the paging queue's recovery, which calls pagoda_reset_device() once for
- * all requests made until then, with all their reasons. A single reason that is the device's
- * fault is enough for the reset to count for the limit and to be dumped. A sleep is always a
- * reset of its own, because the rebuild after another reset uses the device: where a sleep meets
- * other requests, the sleep is left out and sleep.c requests it again.
+ * All requests come to the paging queue's recovery, which calls pagoda_reset_device() once for all
+ * requests made until then, with all their reasons. A single reason that is the device's fault is
+ * enough for the reset to count for the limit and to be dumped. A sleep is always a reset of its
+ * own, because the rebuild after another reset uses the device: if there are other requests, the
+ * sleep is left out and sleep.c requests it again.
  *
  * A device is dead if it needs more than five resets in a minute that are its own fault, or can't
- * be reset: then its engines refuse all jobs, and the CPU executes paging.
+ * be reset or rebuilt: then its engines refuse all jobs, and the CPU executes paging.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -53,8 +54,8 @@ static bool reset_is_sleep(u32 reasons)
 
 /*
  * Returns the PAGODA_ABORTED_* bits for allocations of a paging submission that is given up: 0 if
- * no reset is the cause; TO_BLAME for the first submission after a reset that paging caused. Called
- * by the paging queue only, one call at a time.
+ * no reset is the cause; else BY_RESET, for the first submission after a reset that paging caused
+ * with TO_BLAME. Called by the paging queue only, one call at a time.
  */
 u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
 {
@@ -175,7 +176,10 @@ static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 	reset->blaming = reasons & BIT(PAGODA_RESET_PAGING);
 	WRITE_ONCE(reset->pending, true);
 	if (sleep) {
-		/* VRAM had no content to lose, and nothing is rebuilt until the device wakes. */
+		/*
+		 * Allocations were evicted from VRAM before the sleep, and the rebuild comes when
+		 * the device wakes.
+		 */
 		WRITE_ONCE(reset->asleep, true);
 		reset->kept_epoch = reset->kept ? pagoda_reset_epoch(vidmm) :
 						  PAGODA_RESET_KEEPS_NOTHING;
@@ -360,7 +364,8 @@ int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
  * For debugfs. All content of VRAM and all jobs of the engines are lost.
  *
  * Context: Sleeps for long; outside of sections. A fatal signal ends the wait for the rebuild.
- * Return: 0; or a negative errno if the device couldn't be reset and is never used again.
+ * Return: 0, even if the rebuild failed or its wait ended; or a negative errno if the device
+ * couldn't be reset and is never used again.
  */
 int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm)
 {

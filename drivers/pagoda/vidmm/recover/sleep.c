@@ -121,6 +121,7 @@ static void suspend_settle(struct pagoda_vidmm *vidmm)
 /*
  * Evicts allocations from VRAM that the device doesn't preserve. Waits until all copies are
  * executed and TTM's worker has freed the buffer objects whose release was deferred until idle.
+ * Returns 0 or a negative errno.
  */
 static int suspend_empty(struct pagoda_vidmm *vidmm)
 {
@@ -207,7 +208,7 @@ int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 	/* Repeat if the device was reset for another reason: the rebuild may have filled VRAM. */
 	do {
 		ret = suspend_empty(vidmm);
-		/* A device that is never used again holds nothing that it could lose. */
+		/* If the device is never used again, the sleep can't lose anything. */
 		if (ret || READ_ONCE(vidmm->reset->dead))
 			return ret;
 		ret = pagoda_reset_request(vidmm, PAGODA_RESET_SLEEP);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Allocations of a client's residency list that a VM maps: jobs of the VM need them too (C152). */
 #include <linux/slab.h>
-#include <kunit/static_stub.h>
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/require.h"
@@ -25,16 +24,19 @@ static bool bound_is_wanted(struct pagoda_requirements *reqs, u64 job, struct pa
 
 /*
  * Returns the number of allocations that the VM maps, that aren't private to the VM, and for which
- * bound_is_wanted() is true; with @bos fills in up to @room of them, each with a reference.
+ * bound_is_wanted() is true; with @bos fills in up to @room of them, each with a reference. The
+ * extobj list changes only under &pagoda_vm.lock: no spinlock is needed.
  */
 static u32 bound_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm, u64 job,
 			 struct pagoda_bo **bos, u32 room)
 {
 	struct drm_gpuvm_bo *vm_bo;
-	u32 n = 0;
+	u32 n = 0, looked = 0;
 
-	spin_lock(&vm->base.extobj.lock);
+	lockdep_assert_held(&vm->lock);
 	list_for_each_entry(vm_bo, &vm->base.extobj.list, list.entry.extobj) {
+		if (!(++looked % PAGODA_WALK_SLICE))
+			pagoda_walk_pause();
 		if (!bound_is_wanted(reqs, job, pagoda_bo_of_gem(vm_bo->obj)))
 			continue;
 		if (bos && n == room)
@@ -45,7 +47,6 @@ static u32 bound_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
 		}
 		n++;
 	}
-	spin_unlock(&vm->base.extobj.lock);
 	return n;
 }
 

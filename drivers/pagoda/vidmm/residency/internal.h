@@ -8,7 +8,7 @@
 struct drm_exec;
 struct pagoda_bo;
 
-/* priority.c */
+/* priority.c: runs a function with the reservations of a list of allocations held */
 int pagoda_bos_run(struct pagoda_bo **bos, u32 count,
 		   int (*run)(struct drm_exec *exec, void *arg), void *arg);
 

@@ -96,7 +96,10 @@ static int offer_mark_all(const struct offer_list *list)
 	return ret;
 }
 
-/* Completes the offer of an allocation that offer_mark_all() has marked. */
+/*
+ * Completes an offer after offer_mark_all(): unmaps the allocation from CPUs, lets its content be
+ * discarded, and has the next submission of the VM that it is private to, if any, unmap it there.
+ */
 static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
 {
 	pagoda_settled_clear(bo);

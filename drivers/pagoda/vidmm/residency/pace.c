@@ -44,7 +44,9 @@ static bool pace_limits(const struct pagoda_bo *bo)
 }
 
 /*
- * Brings an allocation to free room in VRAM; or, for tokens, to room that other allocations leave.
+ * Brings an allocation to free room in VRAM. Without free room, evicts other allocations and takes
+ * tokens for these from the client, which may have none left afterwards; if nothing can be evicted,
+ * brings the allocation to the next preferred segment. Returns 0 or a negative errno.
  */
 static int pace_bring(struct pagoda_pace *pace, struct pagoda_bo *bo,
 		      struct pagoda_operation *op)

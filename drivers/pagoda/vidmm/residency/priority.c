@@ -41,7 +41,7 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count,
 	int ret = 0;
 
 	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES, count);
-	/* @run is called inside of the loop, where the ww ticket may still lock victims. */
+	/* Call @run inside of the loop, where the ww ticket may still lock victims. */
 	drm_exec_until_all_locked(&exec) {
 		ret = bos_lock(&exec, bos, count);
 		drm_exec_retry_on_contention(&exec);

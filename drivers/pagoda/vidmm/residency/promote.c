@@ -11,7 +11,7 @@
  *		a period; a later walk tries allocations again that were in use
  *
  * A work item walks through the waiting allocations, in order. The work item waits for nothing that
- * a client may hold or wait for: it only tries to lock reservations and &pagoda_vidmm.residency. It
+ * a client may hold or wait for: it only tries to lock reservations and &pagoda_payer.lock. It
  * leaves out an allocation that the GPU uses, because the copy would hold up all paging behind the
  * copy; the next submission that uses the allocation brings it back. The work item pages in slices
  * of about a millisecond, of which at most two are under way, so that other paging comes in
@@ -42,7 +42,10 @@
 
 /* Most tokens (bytes) in the bucket: for the slices under way, and for as many that follow. */
 #define PROMOTE_BURST		(2 * PAGODA_PROMOTE_SLICES * (s64)PAGODA_PIECE_BYTES)
-/* Most allocations that are looked at before &pagoda_promotion.lock is dropped for a moment. */
+/*
+ * Most waiting allocations that are looked at before &pagoda_promotion.lock is dropped for a
+ * moment.
+ */
 #define PROMOTE_LOOK		64
 /* Longest time between two walks that bring nothing back, in units of &pagoda_promotion.period. */
 #define PROMOTE_PATIENCE	32
@@ -50,7 +53,7 @@
 /* The key that is before all others in the order of promotion. */
 static const struct pagoda_promote_key promote_first = { .step = U32_MAX, .used = U64_MAX };
 
-/* ---- Waiting allocations ------------------------------------------------------------ */
+/* ---- Allocations that wait for promotion -------------------------------------------- */
 
 /* Returns the first entry behind @key in the order of promotion, or NULL. */
 static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
@@ -71,8 +74,9 @@ static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
 }
 
 /*
- * Looks at the next few waiting allocations of the walk. Returns the first of them that fits in
- * @room bytes, with a reference, or NULL. Sets *@end to whether none was found and none is left.
+ * Looks at the next few allocations that wait for promotion, in order. Returns the first of them
+ * that fits in @room bytes, with a reference, or NULL. Sets *@end to whether none was found and
+ * none is left.
  */
 static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 room, bool *end)
 {
@@ -99,7 +103,10 @@ static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 
 	return bo;
 }
 
-/* Returns the next allocation of the walk with a reference, or NULL if the walk is over. */
+/*
+ * Returns the next allocation that waits for promotion and fits in free VRAM, with a reference;
+ * NULL if none is left.
+ */
 static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;
@@ -164,14 +171,18 @@ static void promote_turn(void *arg)
 {
 	struct promote_turn *turn = arg;
 	struct pagoda_bo *bo = turn->bo;
+	struct pagoda_caller caller;
 
 	if (!pagoda_try_enter(bo->vidmm))
 		return;
 	turn->stop = false;
-	if (dma_resv_trylock(bo->ttm.base.resv)) {
+	pagoda_caller_begin(bo->vidmm, &caller, bo->client);
+	if (!pagoda_caller_must_wait(bo->vidmm, bo->client) &&
+	    dma_resv_trylock(bo->ttm.base.resv)) {
 		turn->ret = promote_locked(bo, &turn->fence);
 		dma_resv_unlock(bo->ttm.base.resv);
 	}
+	pagoda_caller_end(bo->vidmm, &caller);
 	pagoda_leave(bo->vidmm);
 }
 
@@ -184,7 +195,8 @@ static bool promote_one(struct pagoda_bo *bo, struct dma_fence **fence, u64 *byt
 	struct pagoda_promotion *promotion = bo->vidmm->promotion;
 	struct promote_turn turn = { .bo = bo, .fence = *fence, .stop = true, .ret = -EBUSY };
 
-	pagoda_payer_run(&bo->client->payer, promote_turn, &turn);
+	if (!pagoda_payer_try_run(&bo->client->payer, promote_turn, &turn))
+		turn.stop = false;
 	*fence = turn.fence;
 	promotion->skipped |= turn.ret == -EBUSY;
 	if (turn.ret)
@@ -195,7 +207,7 @@ static bool promote_one(struct pagoda_bo *bo, struct dma_fence **fence, u64 *byt
 	return true;
 }
 
-/* ---- Slices ------------------------------------------------------------------------- */
+/* ---- Slices: parts of a promotion, a millisecond each ------------------------------- */
 
 static void promote_signalled(struct dma_fence *fence, struct dma_fence_cb *callback)
 {
@@ -205,7 +217,10 @@ static void promote_signalled(struct dma_fence *fence, struct dma_fence_cb *call
 	mod_delayed_work(system_dfl_wq, &slice->vidmm->promotion->work, 0);
 }
 
-/* Drops the fence of a slice. Waits for the fence's callback, if that is running. */
+/*
+ * Drops the fence of a slice, a part of promotion's paging. Waits for the fence's callback, if that
+ * is running.
+ */
 static void promote_drop(struct pagoda_promote_slice *slice)
 {
 	dma_fence_remove_callback(slice->fence, &slice->callback);
@@ -218,7 +233,10 @@ static struct pagoda_promote_slice *promote_slice(struct pagoda_promotion *promo
 	return &promotion->slices[number % PAGODA_PROMOTE_SLICES];
 }
 
-/* Drops the slices that have ended; they end in the order in which they were sent. */
+/*
+ * Drops the fences of slices whose paging has ended. Slices end in the order in which they were
+ * sent.
+ */
 static void promote_reap(struct pagoda_promotion *promotion)
 {
 	for (; promotion->ended != promotion->sent; promotion->ended++) {
@@ -245,8 +263,9 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
 }
 
 /*
- * Sends a slice: about %PAGODA_PIECE_BYTES of paging. Sets *@sent to whether any was sent. Returns
- * false if nothing can be promoted now, because sections are closed.
+ * Promotes allocations of about %PAGODA_PIECE_BYTES together, a slice, which the device copies in
+ * about a millisecond. Sets *@sent to whether any was promoted. Returns false if nothing can be
+ * promoted now, because sections are closed.
  */
 static bool promote_slice_send(struct pagoda_vidmm *vidmm, bool *sent)
 {
@@ -270,8 +289,8 @@ static bool promote_slice_send(struct pagoda_vidmm *vidmm, bool *sent)
 }
 
 /*
- * Returns whether clients used the device since the last call, for paging, which waits behind
- * promotion, or for jobs, which share the bandwidth with promotion.
+ * Returns whether clients used the device since the last call. Their paging waits behind promotion,
+ * the copies that bring evicted allocations back to VRAM; their jobs share the bandwidth.
  */
 static bool promote_has_others(struct pagoda_vidmm *vidmm)
 {
@@ -285,7 +304,10 @@ static bool promote_has_others(struct pagoda_vidmm *vidmm)
 	return others;
 }
 
-/* Returns 0 if promotion has a token, else the nanoseconds until it gets one. */
+/*
+ * Returns 0 if promotion may page now, as its bucket has a token; else the nanoseconds until it
+ * gets one.
+ */
 static u64 promote_wait(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_traffic *traffic = &vidmm->promotion->traffic;
@@ -297,7 +319,7 @@ static u64 promote_wait(struct pagoda_vidmm *vidmm)
 	return pagoda_traffic_wait(traffic, now);
 }
 
-/* ---- The walk ------------------------------------------------------------------------- */
+/* ---- The walk through the allocations that wait --------------------------------------- */
 
 static bool promote_begin(struct pagoda_vidmm *vidmm)
 {
@@ -314,7 +336,7 @@ static bool promote_begin(struct pagoda_vidmm *vidmm)
 	promotion->walking = true;
 	promotion->skipped = false;
 	promotion->at = promote_first;
-	/* Forget clients' use of the device before this walk. */
+	/* Only use of the device by clients from now on counts. */
 	promote_has_others(vidmm);
 	WRITE_ONCE(promotion->patience,
 		   min(2 * promotion->patience, PROMOTE_PATIENCE * promotion->period));
@@ -322,8 +344,9 @@ static bool promote_begin(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Ends the walk. If the walk left out an allocation, is given up, or room appeared meanwhile, the
- * next walk comes after &pagoda_promotion.patience.
+ * Ends a walk through the allocations that wait for promotion. The next walk comes after
+ * &pagoda_promotion.patience if this one left out an allocation or is ended early, or if VRAM
+ * became free meanwhile; else when VRAM becomes free.
  */
 static void promote_end(struct pagoda_promotion *promotion)
 {
@@ -353,7 +376,10 @@ static void promote_walk(struct pagoda_vidmm *vidmm)
 		if (!promote_slice_send(vidmm, &sent))
 			break;
 	}
-	/* While the walk goes on, promote_signalled() queues the work when a slice ends. */
+	/*
+	 * While allocations are left to look at, promote_signalled() queues the work item when a
+	 * slice ends.
+	 */
 	if (!promotion->walking || promotion->sent == promotion->ended)
 		promote_end(promotion);
 }

@@ -23,7 +23,8 @@
 /*
  * struct reclaim - allocations that are reclaimed; @results: enum drm_pagoda_reclaim_result of
  * each; @all: lack of memory for one allocation fails the whole call; @urgent, @exec: as in struct
- * pagoda_operation; @fence: fence behind the paging of the allocations, a reference, or NULL
+ * pagoda_operation; @fence: fence behind the paging of the allocations, a reference, or NULL;
+ * @late: with -EINPROGRESS, as in struct pagoda_operation
  */
 struct reclaim {
 	struct pagoda_vidmm *vidmm;
@@ -34,6 +35,7 @@ struct reclaim {
 	bool urgent;
 	struct drm_exec *exec;
 	struct dma_fence *fence;
+	struct dma_fence *late;
 };
 
 static u32 reclaim_system(struct pagoda_bo *bo, struct ttm_place *places)
@@ -44,7 +46,8 @@ static u32 reclaim_system(struct pagoda_bo *bo, struct ttm_place *places)
 
 /*
  * Gives an allocation outside of VRAM system pages if the CPU may access the content at once
- * (C173); other allocations need no memory before they are made resident.
+ * (C173); other allocations need no memory before they are made resident. Returns 0 or a negative
+ * errno.
  */
 static int reclaim_commit(struct pagoda_bo *bo)
 {
@@ -102,15 +105,18 @@ static int reclaim_bring(struct reclaim *list, struct pagoda_bo *bo)
 		.ttm.resv = bo->ttm.base.resv,
 		.ttm.allow_res_evict = true,
 		.exec = list->exec,
+		.flags = PAGODA_PL_PROMPT,
 		.urgent = list->urgent,
 	};
+	int ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &op);
 
-	return pagoda_bo_place(bo, pagoda_bo_placement_resident, &op) ?: pagoda_lost_clear(bo);
+	list->late = op.late;
+	return ret ?: pagoda_lost_clear(bo);
 }
 
 /*
  * Makes those allocations resident that were resident when they were offered: their clients still
- * count on that (C174).
+ * count on that (C174). Returns 0 or a negative errno.
  */
 static int reclaim_bring_all(struct reclaim *list)
 {
@@ -129,7 +135,10 @@ static int reclaim_bring_all(struct reclaim *list)
 	return ret;
 }
 
-/* Has the next submission of the VM make GPU addresses of a private allocation valid again. */
+/*
+ * Has the next submission of the VM make the mappings of @bo valid again; @bo is private, that is,
+ * usable in that VM only.
+ */
 static void reclaim_show(struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;
@@ -178,12 +187,13 @@ static int reclaim_locked(struct drm_exec *exec, void *arg)
  * @all: The call fails if there is no memory for an allocation; else the allocation's entry in
  *	@results tells that
  * @fence: Out: fence that signals when the GPU can use the allocations that had been made resident,
- *	a reference; NULL = now
+ *	a reference; NULL = now. With -EINPROGRESS the fence to wait for before the next call
  *
- * Context: In a section, outside of reservations. May sleep and allocate; waits for paging only if
- * lost content has to be replaced by zeros.
- * Return: 0; -EINVAL if an allocation isn't offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after
- * an error all allocations are offered as before.
+ * Context: In a section, outside of reservations. May sleep and allocate; waits for jobs that use
+ * an allocation and have a place of an engine, and for paging if lost content is to be zeroed.
+ * Return: 0; -EINVAL if an allocation isn't offered; -EINPROGRESS if an allocation can't move
+ * before *@fence has signalled; -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after an error all
+ * allocations are offered as before.
  */
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
 		   bool all, struct dma_fence **fence)
@@ -204,6 +214,6 @@ int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count
 		list.urgent = true;
 		ret = pagoda_bos_run(bos, count, reclaim_locked, &list);
 	}
-	*fence = list.fence;
+	*fence = ret == -EINPROGRESS ? list.late : list.fence;
 	return ret;
 }

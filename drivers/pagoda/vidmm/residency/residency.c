@@ -13,8 +13,11 @@
  * where a contiguous allocation has to go (enum pagoda_attempt). Jobs keep page tables in place:
  * callers wait for jobs outside of sections (pagoda_room_again()).
  */
+#include <linux/dma-fence-unwrap.h>
 #include <drm/drm_exec.h>
+#include "core/core.h"
 #include "core/life.h"
+#include "queue/queue.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
@@ -23,7 +26,10 @@
 #include "vidmm/vm/vm.h"
 #include "residency.h"
 
-/* struct residency_list - list to be made resident, or evicted; @process moves one allocation */
+/*
+ * struct residency_list - list to be made resident, or evicted; @process moves one allocation;
+ * @late: with -EINPROGRESS, as in struct pagoda_operation
+ */
 struct residency_list {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_bo **bos;
@@ -32,6 +38,7 @@ struct residency_list {
 	bool resident;
 	enum pagoda_attempt attempt;
 	struct drm_exec exec;
+	struct dma_fence *late;
 };
 
 static u64 residency_misfit(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count)
@@ -52,20 +59,48 @@ static int residency_validate(struct residency_list *list, struct pagoda_bo *bo,
 		.ttm.resv = bo->ttm.base.resv,
 		.ttm.allow_res_evict = true,
 		.exec = &list->exec,
+		.flags = PAGODA_PL_PROMPT,
 		.urgent = list->attempt != PAGODA_ATTEMPT_FIRST,
 	};
+	int ret = pagoda_bo_place(bo, where, &op);
 
-	return pagoda_bo_place(bo, where, &op);
+	list->late = op.late;
+	return ret;
 }
 
+/* Returns whether the GPU can use the allocation in its present place. The reservation is held. */
+bool pagoda_residency_is_placed(const struct pagoda_bo *bo)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+
+	if (!res || res->placement & TTM_PL_FLAG_TEMPORARY)
+		return false;
+	if (res->mem_type == TTM_PL_VRAM)
+		return bo->supported & PAGODA_VRAM_BIT;
+	if (res->mem_type != TTM_PL_TT || !(bo->supported & PAGODA_APERTURE_BIT))
+		return false;
+	return !(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY) ||
+	       pagoda_aperture_has_address(res);
+}
+
+/*
+ * Brings an allocation to where the GPU can use it. If the allocation can't move now, returns 0 if
+ * the GPU can use it where it is, else -EINPROGRESS with @list->late set.
+ */
 static int residency_process_make(struct residency_list *list, struct pagoda_bo *bo)
 {
-	return residency_validate(list, bo, pagoda_bo_placement_resident);
+	int ret = residency_validate(list, bo, pagoda_bo_placement_resident);
+
+	if (ret != -EINPROGRESS || !pagoda_residency_is_placed(bo))
+		return ret;
+	dma_fence_put(list->late);
+	list->late = NULL;
+	return 0;
 }
 
 /*
  * Evicts an allocation, unless the allocation is in the system segment, on a residency list, used
- * by a job, or to be mapped by a VM_BIND that waits (C145).
+ * by a job, or to be mapped by a VM_BIND that waits (C145). Returns 0 or a negative errno.
  */
 static int residency_process_evict(struct residency_list *list, struct pagoda_bo *bo)
 {
@@ -107,8 +142,8 @@ static int residency_process(struct residency_list *list)
 }
 
 /*
- * Notes in all allocations that they are resident, or evicted; nothing fails afterwards. Returns
- * the fence behind the paging of the list, or NULL.
+ * Notes all allocations of a list, which were moved, as resident; or as evicted, but for those on a
+ * residency list. Can't fail. Returns the fence behind the paging of the list, or NULL.
  */
 static struct dma_fence *residency_commit(struct residency_list *list)
 {
@@ -140,7 +175,11 @@ static int residency_lock_list(struct residency_list *list)
 	return ret;
 }
 
-/* Locks and moves a list: inside of the loop, because there the ww ticket may lock victims. */
+/*
+ * Locks the reservations of a list's allocations, moves the allocations, and sets *@fence to the
+ * fence of the moves. Moves within the loop of drm_exec, because there the ticket may lock victims,
+ * too. Returns 0 or a negative errno.
+ */
 static int residency_try(struct residency_list *list, struct dma_fence **fence)
 {
 	int ret = 0;
@@ -174,6 +213,8 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
 		if (ret != -ENOMEM && ret != -EBUSY)
 			break;
 	} while (++list->attempt < (list->resident ? PAGODA_ATTEMPTS : PAGODA_ATTEMPT_ANEW));
+	if (ret == -EINPROGRESS)
+		*fence = list->late;
 	return ret;
 }
 
@@ -182,15 +223,19 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
- * @fence: Out: fence that signals when the GPU can use all of them, a reference; NULL = now
+ * @fence: Out: fence that signals when the GPU can use all of them, a reference; NULL = now. With
+ *	-EINPROGRESS the fence to wait for before the next call
  * @bytes_to_trim: Out: bytes of the list that don't fit even without other allocations; 0 = it fits
  *
  * On failure no allocation becomes resident that wasn't resident before, although some allocations
  * may have been moved or evicted.
  *
  * Context: In a section, outside of reservations. May sleep and allocate; waits for other threads
- * that have allocations locked, but neither for jobs nor for the copies.
- * Return: 0, -ENODATA if an allocation is offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ * that have allocations locked, and for jobs that use an allocation of the list that moves and have
+ * a place of an engine, but not for the copies.
+ * Return: 0; -ENODATA if an allocation is offered; -EINPROGRESS if the GPU can't use an allocation
+ * where it is, and the allocation can't move before *@fence has signalled; -ENOMEM, -EBUSY, -EINTR
+ * or -ERESTARTSYS.
  */
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim)
@@ -265,19 +310,58 @@ int pagoda_residency_await(struct pagoda_bo **bos, u32 count)
 	return ret;
 }
 
-/* Returns whether the GPU can use the allocation in its present place. */
-static bool residency_is_placed(const struct pagoda_bo *bo)
+/* Merges a fence into *@fence, which may be NULL. Returns 0 or -ENOMEM. */
+static int residency_merge(struct dma_fence **fence, struct dma_fence *other)
 {
-	struct ttm_resource *res = bo->ttm.resource;
+	struct dma_fence *both = *fence ? dma_fence_unwrap_merge(*fence, other) :
+					  dma_fence_unwrap_merge(other);
 
-	if (!res || res->placement & TTM_PL_FLAG_TEMPORARY)
-		return false;
-	if (res->mem_type == TTM_PL_VRAM)
-		return bo->supported & PAGODA_VRAM_BIT;
-	if (res->mem_type != TTM_PL_TT || !(bo->supported & PAGODA_APERTURE_BIT))
-		return false;
-	return !(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY) ||
-	       pagoda_aperture_has_address(res);
+	if (!both)
+		return -ENOMEM;
+	dma_fence_put(*fence);
+	*fence = both;
+	return 0;
+}
+
+/**
+ * pagoda_residency_and_others() - Have a fence also wait for other devices that share allocations
+ * @bos: Allocations of a list after pagoda_residency_make(), pagoda_residency_evict() or
+ *	pagoda_reclaim(); references held
+ * @count: Number of allocations
+ * @fence: *@fence, a reference or NULL, is replaced by a fence that also signals after the kernel
+ *	fences of other devices
+ *
+ * Such a fence signals when the other device's driver says: nothing waits for the fence but the
+ * client that asked for the list.
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_residency_and_others(struct pagoda_bo **bos, u32 count, struct dma_fence **fence)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *other;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < count && !ret; i++) {
+		dma_resv_iter_begin(&cursor, bos[i]->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
+		dma_resv_for_each_fence_unlocked(&cursor, other) {
+			if (pagoda_queue_owns(bos[i]->vidmm->queue, other))
+				continue;
+			ret = residency_merge(fence, other);
+			if (ret)
+				break;
+		}
+		dma_resv_iter_end(&cursor);
+	}
+	return ret;
+}
+
+/* Returns whether @fence waits for other devices beside paging; NULL = false. Any context. */
+bool pagoda_residency_has_others(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
+{
+	return fence && !pagoda_queue_owns(vidmm->queue, fence);
 }
 
 /* Returns whether all VMs of the client that map the allocation map it at its present place. */
@@ -291,7 +375,10 @@ static bool residency_is_shown(struct pagoda_client *client, struct pagoda_bo *b
 	return true;
 }
 
-/* Returns whether the allocation was made resident before and is in the segment it prefers. */
+/*
+ * Returns whether the allocation was made resident before, isn't offered, and is pinned or in the
+ * segment that it prefers. The reservation is held.
+ */
 static bool residency_is_made_again(const struct pagoda_bo *bo)
 {
 	return bo->wish.resident && !pagoda_bo_is_offered(bo) &&
@@ -305,7 +392,7 @@ static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo
 
 	if (!dma_resv_trylock(bo->ttm.base.resv))
 		return false;
-	made = residency_is_placed(bo) && (!again || residency_is_made_again(bo)) &&
+	made = pagoda_residency_is_placed(bo) && (!again || residency_is_made_again(bo)) &&
 	       residency_is_shown(client, bo) &&
 	       dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	if (made) {

@@ -27,36 +27,39 @@ struct pagoda_pace {
 	u64 left;
 };
 
-/* residency.c */
+/* residency.c: make lists of allocations resident, and evict them */
 bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 			      bool again);
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim);
+bool pagoda_residency_is_placed(const struct pagoda_bo *bo);
 int pagoda_residency_await(struct pagoda_bo **bos, u32 count);
 int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			   struct dma_fence **fence);
+int pagoda_residency_and_others(struct pagoda_bo **bos, u32 count, struct dma_fence **fence);
+bool pagoda_residency_has_others(struct pagoda_vidmm *vidmm, struct dma_fence *fence);
 
-/* reclaim.c */
+/* reclaim.c: RECLAIM: offered allocations are needed again */
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
 		   bool all, struct dma_fence **fence);
 
-/* priority.c */
+/* priority.c: residency priorities of allocations */
 int pagoda_set_priority(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos,
 			const u32 *priorities, u32 count);
 
-/* pace.c */
+/* pace.c: limit of what a client's submissions evict from VRAM */
 void pagoda_client_stats(struct pagoda_client *client, struct drm_pagoda_stats *stats);
 int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
 		      struct pagoda_operation *op);
 void pagoda_pace_again(struct pagoda_vm *vm);
 void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_vm *vm, u64 context);
 
-/* promote.c */
+/* promote.c: promotion: brings evicted allocations back to free VRAM */
 void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 int pagoda_promote_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_promote_stop(struct pagoda_vidmm *vidmm);
 
-/* bound.c */
+/* bound.c: allocations of a client's residency list that a VM maps */
 int pagoda_require_bound(struct pagoda_vm *vm, u64 job, struct pagoda_bo **named, u32 nr_named,
 			 struct pagoda_bo ***bos, u32 *count);
 

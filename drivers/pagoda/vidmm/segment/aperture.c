@@ -21,6 +21,7 @@
 #include "core/core.h"
 #include "core/info.h"
 #include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
 #include "internal.h"
 #include "segment.h"
 
@@ -52,7 +53,7 @@ VISIBLE_IF_KUNIT struct pagoda_aperture_resource *pagoda_aperture_new_resource(v
 	return kzalloc(sizeof(struct pagoda_aperture_resource), GFP_KERNEL_ACCOUNT);
 }
 
-/* Gives a resource a range of aperture addresses that the placement allows (C63). */
+/* Gives a resource addresses that the placement allows (C63). Returns as aperture_alloc(). */
 static int aperture_assign(struct pagoda_aperture *aperture, struct ttm_buffer_object *bo,
 			   const struct ttm_place *place, struct pagoda_aperture_resource *ares)
 {
@@ -81,9 +82,9 @@ unlock:
 }
 
 /*
- * Returns -ENOSPC if TTM should evict a victim and try again, -E2BIG if no eviction can help. A
- * resource for a bounce between VRAM and system memory (TTM_PL_FLAG_TEMPORARY) needs no aperture
- * address and gets none.
+ * &ttm_resource_manager_func.alloc of the aperture. Returns 0; -ENOSPC if TTM should evict a victim
+ * and try again, -E2BIG if no eviction can help, or another negative errno. A resource for a bounce
+ * between VRAM and system memory (TTM_PL_FLAG_TEMPORARY) needs no aperture address and gets none.
  */
 static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
 			  const struct ttm_place *place, struct ttm_resource **res)
@@ -103,6 +104,8 @@ static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_ob
 		}
 	}
 	ttm_resource_init(bo, place, &ares->base);
+	pagoda_hold(pagoda_vidmm_of_ttm(bo->bdev), &ares->held, pagoda_client_of_ttm(bo),
+		    VIRTIO_PAGODA_SEGMENT_APERTURE, ares->base.size);
 	ares->base.start = ares->node.start;
 	/*
 	 * Keep TTM from moving the resource when contiguous memory is asked for: an aperture
@@ -114,7 +117,7 @@ static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_ob
 }
 
 /**
- * pagoda_aperture_unmapped() - Note that the UNMAP of a range was emitted
+ * pagoda_aperture_unmapped() - Keep a resource's kernel address until its UNMAP was executed
  * @res: Resource of the range, reservation held
  * @fence: Fence behind the UNMAP, or NULL
  *
@@ -144,7 +147,10 @@ static void aperture_release_work(struct work_struct *work)
 	aperture_release(container_of(work, struct pagoda_aperture_resource, work));
 }
 
-/* Leaves the release to a work item: vunmap() may sleep, the callback of a fence may not. */
+/*
+ * Fence callback: the unmap of @ares from the aperture is complete, so a work item frees the CPU
+ * mapping of its pages; vunmap() may sleep, a fence callback may not.
+ */
 static void aperture_release_later(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct pagoda_aperture_resource *ares =
@@ -166,6 +172,7 @@ static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource 
 		drm_mm_remove_node(&ares->node);
 		mutex_unlock(&aperture->lock);
 	}
+	pagoda_let_go(pagoda_vidmm_of_ttm(man->bdev), &ares->held);
 	INIT_WORK(&ares->work, aperture_release_work);
 	ares->wq = man->bdev->wq;
 	if (!ares->unmapped ||

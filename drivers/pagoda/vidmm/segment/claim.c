@@ -37,6 +37,8 @@ static bool claim_is_before(const struct pagoda_vram_claim *claim, unsigned long
  * @claim: Claim of the operation; nothing is done if it is in use
  * @bo: Allocation, reservation held
  *
+ * Allocations with a later claim, or none, leave as much free room to @bo (pagoda_vram_claimed()).
+ *
  * Context: May sleep. To be followed by pagoda_vram_unclaim().
  */
 void pagoda_vram_claim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *claim,
@@ -61,7 +63,7 @@ void pagoda_vram_claim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *cla
 	mutex_unlock(&vram->lock);
 }
 
-/* Ends a claim, if it is in use. May sleep. */
+/* Ends an operation's claim on room in VRAM, if it has one. May sleep. */
 void pagoda_vram_unclaim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *claim)
 {
 	if (!claim->bo)
@@ -72,7 +74,10 @@ void pagoda_vram_unclaim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *c
 	claim->bo = NULL;
 }
 
-/* Returns the bytes of free room that @bo leaves to allocations with claims before its own. */
+/*
+ * Returns the bytes of free room that @bo leaves to allocations with claims before its own: to all
+ * claims if @bo has none, to none once @last is set. Caller holds pagoda_vram.lock.
+ */
 u64 pagoda_vram_claimed(struct pagoda_vram *vram, const struct ttm_buffer_object *bo)
 {
 	struct pagoda_vram_claim *claim;

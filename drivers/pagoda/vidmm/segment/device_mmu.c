@@ -34,9 +34,12 @@
 #include "internal.h"
 #include "segment.h"
 
-/* Number of tries of UNMAP_MMU, which may be given up because other paging in its buffer fails. */
+/* Number of tries of UNMAP_MMU: a try fails if another operation in the same paging buffer does. */
 #define UNMAP_TRIES	2
-/* Most waits for device addresses of finished moves, which TTM frees a little later. */
+/*
+ * Most waits for device addresses that TTM frees a little after the moves that used them have
+ * ended.
+ */
 #define ROOM_TRIES	50
 
 static bool mmu_is_used(const struct pagoda_vidmm *vidmm)
@@ -97,13 +100,16 @@ static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op
 	struct pagoda_stream_txn txn;
 	int ret, done;
 
-	pagoda_stream_begin_must(&txn, vidmm, NULL, NULL, &cost);
+	pagoda_stream_begin_must(&txn, vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 	ret = pagoda_stream_emit(&txn, op);
 	done = pagoda_stream_end_wait(&txn);
 	return ret ?: done;
 }
 
-/* Returns whether the device is gone, or has forgotten the mappings made in reset epoch @epoch. */
+/*
+ * Returns whether the device doesn't have mappings any more that it got in reset epoch @epoch: it
+ * is gone, or was reset since.
+ */
 static bool mmu_is_past(struct pagoda_vidmm *vidmm, u64 epoch)
 {
 	return pagoda_device_mmu_is_gone(vidmm) || epoch != pagoda_reset_epoch(vidmm);
@@ -160,10 +166,10 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 		return 0;
 	op.map_mmu.adl = &pages;
 	cost = pagoda_stream_cost(vidmm, &op);
-	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0, &cost);
 	if (ret)
 		return ret;
-	/* The stream's lock is held: the stream isn't restarted before MAP_MMU is emitted. */
+	/* The stream's lock is held: no restart comes between these values and MAP_MMU. */
 	tt->epoch = pagoda_reset_epoch(vidmm);
 	tt->restarts = pagoda_stream_restarts(vidmm);
 	ret = pagoda_stream_emit(&txn, &op);
@@ -174,7 +180,7 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 
 /*
  * Reserves device addresses for @tt. If no range is large enough, other allocations are swapped
- * out, as TTM does when it has no pages.
+ * out, as TTM does when it has no pages. Returns 0 or a negative errno.
  */
 static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 		     struct ttm_operation_ctx *ctx)
@@ -211,7 +217,8 @@ static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
  * @ctx: Whether waits may be interrupted, or happen at all
  *
  * Context: May sleep and allocate; the allocation's reservation is held.
- * Return: 0, -ENOMEM, -EINTR or -ERESTARTSYS; on failure nothing has changed.
+ * Return: 0, also without a device MMU; -ENOMEM, also if only a wait would help and @ctx forbids
+ * waits; -EINTR or -ERESTARTSYS. On failure nothing has changed.
  */
 int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 			  struct ttm_operation_ctx *ctx)
@@ -689,7 +696,7 @@ void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_device_mmu_stop() - Note that the device never accesses system memory again
+ * pagoda_device_mmu_stop() - Stop unmapping pages, because the device never uses them again
  * @vidmm: Memory manager; its device is gone or never executes anything again
  *
  * From now on pages are freed without UNMAP_MMU; pages that were kept are freed here.

@@ -71,13 +71,13 @@ struct page *pagoda_dummy_fence_page(struct pagoda_vidmm *vidmm, u64 *address)
 	return vidmm->dummy->fence.page;
 }
 
-/* Returns the dummy page. */
+/* Returns the dummy page, to which unmapped addresses of the aperture lead. */
 struct pagoda_sysmem *pagoda_dummy_mem(struct pagoda_vidmm *vidmm)
 {
 	return &vidmm->dummy->mem;
 }
 
-/* Returns the flush page, which WRITE_PHYSICAL writes to. */
+/* Returns the flush page: a WRITE_PHYSICAL to it drains the device's write combiner. */
 struct pagoda_sysmem *pagoda_dummy_flush(struct pagoda_vidmm *vidmm)
 {
 	return &vidmm->dummy->flush;
@@ -86,6 +86,9 @@ struct pagoda_sysmem *pagoda_dummy_flush(struct pagoda_vidmm *vidmm)
 /**
  * pagoda_dummy_inspect() - Look for a word in the dummy page that isn't 0, and zero the page
  * @vidmm: The manager
+ *
+ * Such a word was written through an unmapped address of the aperture. It is counted, logged at
+ * debug level and kept for pagoda_dummy_print().
  *
  * Context: Any but interrupts; doesn't sleep.
  */

@@ -128,8 +128,8 @@ struct pagoda_reserve {
  * struct pagoda_vram - The VRAM segment
  * @vidmm: Manager
  * @manager: TTM's resource manager; usage in bytes
- * @lock: Protects @mm, the reserve's allocator, @visible_used, @claims and the block lists of
- *	resources
+ * @lock: Protects @mm, the reserve's allocator, @visible_used, @claims, @largest, @changes, @walks
+ *	and the block lists of resources
  * @mm: Buddy allocator of VRAM; pages that the device reports as invalid and the reserve are
  *	allocated for good
  * @reserved: Blocks of invalid pages and of the reserve, sorted by address
@@ -138,12 +138,16 @@ struct pagoda_reserve {
  * @visible_used: CPU-visible bytes in use, without those of the reserve
  * @frees: Number of resources freed so far; read without @lock
  * @claims: Claims of operations that evict victims (claim.c), the oldest operation's first
+ * @changes: Number of changes of the blocks
+ * @largest: Bytes of the largest free range outside of the reserve when @changes was @largest_at
+ * @largest_at: See @largest; %U64_MAX = @largest wasn't looked for yet
+ * @walks: Number of visits of all blocks to find room for contiguous allocations
  * @window: Kernel address of VRAM's visible part, virtually contiguous, or NULL
  */
 struct pagoda_vram {
 	struct pagoda_vidmm *vidmm;
 	struct ttm_resource_manager manager;
-	struct mutex lock;	/* protects mm, visible_used, claims, block lists */
+	struct mutex lock;	/* protects mm, visible_used, claims, largest*, changes, walks */
 	struct gpu_buddy mm;
 	struct list_head reserved;
 	struct pagoda_reserve reserve;
@@ -151,6 +155,10 @@ struct pagoda_vram {
 	u64 visible_used;
 	u64 frees;
 	struct list_head claims;
+	u64 changes;
+	u64 largest;
+	u64 largest_at;
+	u64 walks;
 	u8 *window;
 };
 
@@ -178,19 +186,19 @@ struct pagoda_aperture {
 	u32 generation;
 };
 
-/* Defined in pages.c */
+/* pages.c: allocate pages for an allocation */
 int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 		       const struct ttm_operation_ctx *ctx);
 
-/* Defined in reserve.c */
+/* reserve.c: the reserve, VRAM for page tables and save areas only */
 int pagoda_reserve_init(struct pagoda_vram *vram);
 void pagoda_reserve_fini(struct pagoda_vram *vram);
 u64 pagoda_reserve_used(struct pagoda_vram *vram);
 
-/* Defined in vram_walk.c */
+/* vram_walk.c: granularity of allocations in VRAM */
 u64 pagoda_vram_chunk(const struct pagoda_device_info *info);
 
-/* Defined in window.c */
+/* window.c: CPU mappings of the visible part of VRAM */
 int pagoda_vram_map_window(struct pagoda_vidmm *vidmm);
 void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm);
 unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset);
@@ -203,10 +211,11 @@ struct pagoda_vram_resource *pagoda_vram_new_resource(void);
 struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
 #endif
 
-/* vram_owners.c */
+/* vram_owners.c: stores which resource the blocks of VRAM belong to */
 void pagoda_vram_own(struct pagoda_vram_resource *res);
+struct gpu_buddy_block *pagoda_vram_block_at(struct gpu_buddy *mm, u64 address);
 
-/* claim.c */
+/* claim.c: bytes of VRAM that other evicting operations claim */
 u64 pagoda_vram_claimed(struct pagoda_vram *vram, const struct ttm_buffer_object *bo);
 
 #endif

@@ -37,7 +37,7 @@
 /* Part of the machine's pages that must remain available, as a shift: a 16th. */
 #define PAGES_MARGIN	4
 
-/* Held while an allocation is populated and memory is short. */
+/* Held by the one thread that may give an allocation pages while memory is short. */
 static DEFINE_MUTEX(pages_turn);
 
 /* Returns the number of pages that the kernel could find without the OOM killer. */

@@ -28,7 +28,7 @@
 #include "internal.h"
 #include "segment.h"
 
-/* Default size: VRAM divided by this. Page tables that map all of VRAM take a 512th. */
+/* Default size of the reserve: VRAM divided by this. Page tables for all of VRAM take a 512th. */
 #define RESERVE_SHARE	64
 #define RESERVE_LEAST	SZ_64K
 #define RESERVE_MOST	SZ_16M

@@ -12,6 +12,7 @@
 #include <drm/ttm/ttm_resource.h>
 #include <drm/ttm/ttm_tt.h>
 #include "paging/paging.h"
+#include "vidmm/ledger/holdings.h"
 
 struct dma_fence;
 struct drm_pagoda_segment_info;
@@ -108,13 +109,15 @@ struct pagoda_sysmem {
  * @notify: Emit NOTIFY_ALLOC before the pages leave the device's address space
  * @node: Range of device addresses, in pages; allocated while populated, with a device MMU
  * @mapped: Fence of the last MAP_MMU of the pages, or NULL
- * @kept: Entry in pagoda_device_mmu.kept of a struct that tt_abandon() made
+ * @kept: Entry in pagoda_device_mmu.kept, only in a copy of the struct that has taken over pages
+ *	which UNMAP_MMU failed to unmap
  * @epoch: pagoda_reset_epoch() when the pages were mapped
- * @restarts: &pagoda_stream.restarts when the pages were mapped
+ * @restarts: &pagoda_stream.restarts when the pages were mapped; if paging was restarted after a
+ *	reset since, the device has lost the mapping
  * @import: dma-buf attachment of an imported allocation while its memory is mapped for the
  *	device, a reference; else NULL. @base.sg is the sg list
- * @release_import: Drops @import of a struct in pagoda_device_mmu.kept, once the device doesn't
- *	reach the memory any more
+ * @release_import: Drops @import of a copy in pagoda_device_mmu.kept, once the device doesn't reach
+ *	the memory any more
  * @pinned: Other devices use the pages
  * @left: TTM unpopulated the pages while they were @pinned: the pages are freed with this struct
  *
@@ -146,11 +149,13 @@ static inline struct pagoda_tt *pagoda_tt_of(struct ttm_tt *tt)
  * @base: TTM's resource; @base.start is the first page in VRAM
  * @blocks: Buddy blocks, in the order of the allocation's bytes
  * @visible: CPU-visible bytes of the resource; 0 if the resource is in the reserve
+ * @held: Client that holds the place
  */
 struct pagoda_vram_resource {
 	struct ttm_resource base;
 	struct list_head blocks;
 	u64 visible;
+	struct pagoda_held held;
 };
 
 /**
@@ -188,6 +193,7 @@ struct pagoda_vram_cursor {
  * @cb: Callback on @unmapped, added when TTM frees the resource
  * @work: Frees @cpu and the resource after @unmapped
  * @wq: Work queue for @work
+ * @held: Client that holds the place
  */
 struct pagoda_aperture_resource {
 	struct ttm_resource base;
@@ -199,6 +205,7 @@ struct pagoda_aperture_resource {
 	struct dma_fence_cb cb;
 	struct work_struct work;
 	struct workqueue_struct *wq;
+	struct pagoda_held held;
 };
 
 /* Returns the struct pagoda_aperture_resource of a resource of the aperture. */
@@ -207,7 +214,7 @@ static inline struct pagoda_aperture_resource *pagoda_aperture_of(struct ttm_res
 	return container_of(res, struct pagoda_aperture_resource, base);
 }
 
-/* Defined in aperture.c */
+/* aperture.c: the aperture segment, TTM_PL_TT */
 enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res);
 int pagoda_aperture_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_aperture_fini(struct pagoda_vidmm *vidmm);
@@ -215,12 +222,12 @@ void pagoda_aperture_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segmen
 bool pagoda_aperture_has_address(struct ttm_resource *res);
 void pagoda_aperture_unmapped(struct ttm_resource *res, struct dma_fence *fence);
 
-/* Defined in claim.c */
+/* claim.c: claim the room in VRAM that evictions make, against other allocations */
 void pagoda_vram_claim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *claim,
 		       struct ttm_buffer_object *bo);
 void pagoda_vram_unclaim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *claim);
 
-/* Defined in dummy.c */
+/* dummy.c: dummy page behind unmapped aperture addresses; flush page; fence page */
 int pagoda_dummy_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 int pagoda_dummy_map(struct pagoda_vidmm *vidmm);
 struct pagoda_sysmem *pagoda_dummy_mem(struct pagoda_vidmm *vidmm);
@@ -230,12 +237,12 @@ void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm);
 void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_dummy_fini(struct pagoda_vidmm *vidmm);
 
-/* Defined in reserve.c */
+/* reserve.c: the reserve, VRAM for page tables and save areas only */
 u64 pagoda_reserve_default(const struct pagoda_device_info *info);
 int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size);
 int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 
-/* Defined in swizzle.c */
+/* swizzle.c: swizzling ranges, in whose windows the CPU sees tiled allocations in rows */
 int pagoda_swizzle_validate(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params,
 			    const char **why);
 int pagoda_swizzle_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
@@ -259,7 +266,7 @@ void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
 			  const struct pagoda_paging_op *copy, struct dma_fence *fence);
 void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to);
 
-/* Defined in vram.c */
+/* vram.c: the VRAM segment */
 int pagoda_vram_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_vram_fini(struct pagoda_vidmm *vidmm);
 void pagoda_vram_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info);
@@ -269,7 +276,7 @@ u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm);
 bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			    u64 size, u64 align);
 
-/* Defined in device_mmu.c */
+/* device_mmu.c: mappings of system pages in the device's MMU */
 int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm);
 void pagoda_device_mmu_fini(struct pagoda_vidmm *vidmm);
@@ -295,15 +302,15 @@ int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 			   void (*free)(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem));
 
-/* Defined in pages.c */
+/* pages.c: pages of allocations */
 int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt);
 
-/* Defined in vram_owners.c */
+/* vram_owners.c: finds the allocations in a range of VRAM */
 int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct pagoda_bo **bos,
 		       u32 room);
 
-/* Defined in vram_walk.c */
+/* vram_walk.c: contiguous ranges of a VRAM resource */
 u32 pagoda_bo_vram_flags(u32 flags);
 bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res);
 bool pagoda_vram_is_contiguous(struct ttm_resource *res);
@@ -314,7 +321,7 @@ void pagoda_vram_first_clean(struct pagoda_vram_cursor *cur, struct ttm_resource
 			     u64 size, u64 epoch);
 void pagoda_vram_next(struct pagoda_vram_cursor *cur, u64 size);
 
-/* Defined in window.c */
+/* window.c: page frame by which the CPU sees a byte of VRAM */
 unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *res,
 			      unsigned long page_offset);
 

@@ -5,18 +5,18 @@
  * A range is a window of the device with an allocation's bytes in rows. Once the window was
  * shown to the CPU, the content is in the window and not in the tiles in VRAM. The allocation
  * then leaves VRAM by SPECIAL_LOCK_TRANSFER, which copies the window's rows, and comes back by
- * SPECIAL_LOCK_TRANSFER if a range is free without waiting (C34, C38). All other copies are
- * TRANSFER, with the conversion between tiles and rows that is needed (C33).
+ * SPECIAL_LOCK_TRANSFER if a range is free without waiting. All other copies are TRANSFER, with the
+ * conversion between tiles and rows that is needed.
  *
- * The content is in a single place at any time. Before a job uses the tiles, its submission
- * gives the range back: CPU mappings are revoked, and the content goes from the window to the
- * tiles. A window is shown only while no job or copy uses the tiles; a CPU access waits for
+ * The content that counts is in a single place at any time. Before a job uses the tiles, its
+ * submission gives the range back: CPU mappings are revoked, and the content goes from the window
+ * to the tiles. A window is shown only while no job or copy uses the tiles; a CPU access waits for
  * earlier jobs. The states of an allocation in VRAM:
  *
  *	shown		the content is in the window; no job and no copy uses the allocation
- *	not shown	the range came with content that had been evicted from a window; the
- *			range's fence is the copy that fills the window, and a job or an
- *			eviction makes the window worthless
+ *	not shown	a SPECIAL_LOCK_TRANSFER into VRAM, the range's fence, writes the content
+ *			to both: the tiles count, and the window is as good until a job or an
+ *			eviction uses the tiles
  *	no range	the content is in the tiles
  *
  * There are few ranges. A range is assigned with the allocation's reservation and
@@ -42,7 +42,10 @@ static bool swizzle_in_vram(const struct ttm_resource *res)
 	return res && res->mem_type == TTM_PL_VRAM;
 }
 
-/* Returns whether content must be in rows in system memory, for the CPU or the aperture. */
+/*
+ * Returns whether the content of a tiled allocation must be stored row by row in system memory,
+ * because the CPU or, in the aperture, the GPU reads it there.
+ */
 static bool swizzle_wants_rows(const struct pagoda_bo *bo)
 {
 	return bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE ||
@@ -70,9 +73,9 @@ static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle
 }
 
 /*
- * Takes @bo's range away; the range is free once its fence has signalled. @dead: the device left a
- * command about the range unanswered and may still execute it, so the range isn't used again until
- * the device was reset.
+ * Takes its swizzling range away from @bo; the range is free once its fence has signalled. @dead:
+ * the device left a command about the range unanswered and may still execute it, so the range isn't
+ * used again until the device was reset.
  */
 static void swizzle_put(struct pagoda_bo *bo, bool dead)
 {
@@ -87,7 +90,10 @@ static void swizzle_put(struct pagoda_bo *bo, bool dead)
 	mutex_unlock(&swizzle->lock);
 }
 
-/* Sets the fence of a copy through the window, before which the range can't be reused. */
+/*
+ * Sets the fence of a copy through the window of @bo's swizzling range: before it has signalled, no
+ * other allocation gets the range.
+ */
 static void swizzle_set_fence(struct pagoda_bo *bo, struct dma_fence *fence)
 {
 	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
@@ -103,7 +109,10 @@ static bool swizzle_is_ready(const struct pagoda_swizzle_range *range)
 	return !range->fence || dma_fence_is_signaled(range->fence);
 }
 
-/* Returns a range without an allocation, or NULL; without @wait only one with a signalled fence. */
+/*
+ * Returns a swizzling range that no allocation has, or NULL; unless @wait is set, only a range
+ * whose fence has signalled. Caller holds pagoda_swizzle.lock.
+ */
 static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swizzle, bool wait)
 {
 	struct pagoda_swizzle_range *range;
@@ -143,7 +152,10 @@ static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *s
 
 /* ---- Commands to the device ------------------------------------------------- */
 
-/* Returns whether the device answered, so that it won't execute the command later. */
+/*
+ * Returns whether @ret, the result of a command, means that the device answered, and so won't
+ * execute the command later.
+ */
 static bool swizzle_answered(int ret)
 {
 	return !ret || ret == -EINVAL || ret == -ENOMEM;
@@ -159,7 +171,10 @@ static void swizzle_tell_cpu(struct pagoda_bo *bo)
 	cpu->layout = bo->tiling.layout;
 }
 
-/* Makes the surface's rows appear in the window. On failure @bo has no range any more. */
+/*
+ * Has the device show the surface of @bo row by row in the window of its swizzling range. On
+ * failure @bo has no range any more. Returns 0 or a negative errno.
+ */
 static int swizzle_bind(struct pagoda_bo *bo)
 {
 	const struct pagoda_command command = {
@@ -184,7 +199,8 @@ static int swizzle_bind(struct pagoda_bo *bo)
 /*
  * If the window is shown to the CPU, moves the content from there to the tiles, and removes the
  * window's CPU mappings. While a window is shown, no work of the device uses the tiles or the
- * window. If the device fails or doesn't answer, the content is lost.
+ * window. If the device fails or doesn't answer, the content is lost. Returns 0 or a negative
+ * errno.
  */
 static int swizzle_write_back(struct pagoda_bo *bo)
 {
@@ -206,7 +222,10 @@ static int swizzle_write_back(struct pagoda_bo *bo)
 
 /* ---- Showing windows to the CPU ---------------------------------------------- */
 
-/* Moves @range from its allocation, which is reserved and referenced, to @bo. */
+/*
+ * Moves @range from its allocation, which swizzle_find_victim() reserved and referenced, to @bo;
+ * drops both there. Returns 0, or the device's error: then @bo gets no range.
+ */
 static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *range)
 {
 	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
@@ -256,7 +275,7 @@ static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 /*
  * Shows the window of @bo's range. If the device executed the SPECIAL_LOCK_TRANSFER into the
  * window, the device bound the range; if the CPU executor did, a command has to bind the range in
- * the device.
+ * the device. Returns 0 or a negative errno.
  */
 static int swizzle_show(struct pagoda_bo *bo)
 {
@@ -276,7 +295,10 @@ static int swizzle_show(struct pagoda_bo *bo)
 	return 0;
 }
 
-/* Returns whether @bo has a range with a window that is shown to the CPU. */
+/*
+ * Returns whether @bo has a range with a window that is shown to the CPU: only then the content is
+ * in the window and not in VRAM. The reservation is held.
+ */
 bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
 {
 	return bo->tiling.range && bo->tiling.range->shown;
@@ -378,7 +400,10 @@ u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
 
 /* ---- Giving ranges back for jobs --------------------------------------------- */
 
-/* Has the next move of @bo to VRAM fill the tiles, not a window, because a job uses the tiles. */
+/*
+ * Has the next move of @bo to VRAM write the tiles in VRAM, not a swizzling range's window, because
+ * a job is about to use the tiles.
+ */
 void pagoda_swizzle_expect_job(struct pagoda_bo *bo)
 {
 	bo->tiling.alternate_view = false;
@@ -411,7 +436,10 @@ struct pagoda_bo *pagoda_swizzle_find_private(struct pagoda_vidmm *vidmm,
 
 /* ---- Moves of tiled allocations ----------------------------------------------- */
 
-/* Gives @bo a range that is free without waiting; returns whether there is such a range. */
+/*
+ * Gives @bo a swizzling range that no allocation has and no copy uses. Returns whether there is
+ * such a range.
+ */
 static bool swizzle_claim(struct pagoda_bo *bo)
 {
 	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;

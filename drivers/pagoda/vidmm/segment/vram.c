@@ -31,7 +31,10 @@ struct vram_range {
 	u64 end;
 };
 
-/* Position in the buddy tree, for a walk over free ranges by address under pagoda_vram.lock. */
+/*
+ * Position in the tree of the buddy allocator, for a loop over free ranges in the order of their
+ * addresses. pagoda_vram.lock is held during the loop.
+ */
 struct vram_holes {
 	struct gpu_buddy *mm;
 	struct gpu_buddy_block *leaf;
@@ -131,7 +134,10 @@ static bool vram_next_hole(struct vram_holes *holes, struct vram_range *hole)
 	return true;
 }
 
-/* Returns the start of an aligned range of @size in @hole, or U64_MAX if none fits. */
+/*
+ * Returns the lowest start, or the highest with @from_end, of an aligned range of @size in @hole;
+ * U64_MAX if none fits.
+ */
 static u64 vram_fit(struct vram_range hole, u64 size, u64 align, bool from_end)
 {
 	u64 start;
@@ -144,15 +150,19 @@ static u64 vram_fit(struct vram_range hole, u64 size, u64 align, bool from_end)
 	return start;
 }
 
-/* Returns a start in the smallest hole that has room for @size, to keep large holes; or U64_MAX. */
-static u64 vram_best_fit(struct gpu_buddy *mm, struct vram_range range, u64 size, u64 align,
-			 bool from_end)
+/*
+ * Returns a start in the smallest hole that has room for @size, to keep large holes; or U64_MAX.
+ * Visits all blocks of @mm.
+ */
+static u64 vram_best_fit(struct pagoda_vram *vram, struct gpu_buddy *mm, struct vram_range range,
+			 u64 size, u64 align, bool from_end)
 {
 	struct vram_holes holes;
 	struct vram_range hole;
 	u64 best = U64_MAX;
 	u64 smallest = U64_MAX;
 
+	vram->walks++;
 	vram_first_hole(&holes, mm);
 	while (vram_next_hole(&holes, &hole)) {
 		u64 start;
@@ -176,18 +186,48 @@ u64 pagoda_vram_frees(struct pagoda_vidmm *vidmm)
 	return READ_ONCE(vidmm->vram->frees);
 }
 
-/* Returns the bytes of the largest free range outside of the reserve. Takes pagoda_vram.lock. */
+/*
+ * Visits the next few blocks of VRAM from address *@at on, which is moved behind them. *@run counts
+ * the free bytes before *@at; *@largest is raised to the largest run. Returns false at VRAM's end.
+ */
+static bool vram_visit_slice(struct gpu_buddy *mm, u64 *at, u64 *run, u64 *largest)
+{
+	u32 looked;
+
+	for (looked = 0; *at < mm->size && looked < PAGODA_WALK_SLICE; looked++) {
+		struct gpu_buddy_block *block = pagoda_vram_block_at(mm, *at);
+
+		*at += gpu_buddy_block_size(mm, block);
+		*run = gpu_buddy_block_is_free(block) ? *run + gpu_buddy_block_size(mm, block) : 0;
+		*largest = max(*largest, *run);
+	}
+	return *at < mm->size;
+}
+
+/*
+ * Returns the bytes of the largest free range outside of the reserve. Visits the blocks of VRAM
+ * only if these have changed since the last call, and drops pagoda_vram.lock every few blocks: what
+ * changes meanwhile is noticed in part. May sleep.
+ */
 u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vram *vram = vidmm->vram;
-	struct vram_holes holes;
-	struct vram_range hole;
-	u64 largest = 0;
+	u64 at = 0, run = 0, largest = 0, changes;
 
 	mutex_lock(&vram->lock);
-	vram_first_hole(&holes, &vram->mm);
-	while (vram_next_hole(&holes, &hole))
-		largest = max(largest, hole.end - hole.start);
+	changes = vram->changes;
+	if (vram->largest_at == changes) {
+		largest = vram->largest;
+		mutex_unlock(&vram->lock);
+		return largest;
+	}
+	while (vram_visit_slice(&vram->mm, &at, &run, &largest)) {
+		mutex_unlock(&vram->lock);
+		pagoda_walk_pause();
+		mutex_lock(&vram->lock);
+	}
+	vram->largest = largest;
+	vram->largest_at = changes;
 	mutex_unlock(&vram->lock);
 	return largest;
 }
@@ -249,18 +289,37 @@ static bool vram_wants_zeros(struct ttm_buffer_object *bo)
 }
 
 /*
+ * Allocates a block of the buddy allocator, if @size is that of a block and nothing is asked of the
+ * address but an alignment that blocks have anyway: without a visit of all blocks. Returns 0;
+ * -ENOSPC if no free range is aligned to @size; -EINVAL if @size isn't a block's or more is asked.
+ */
+static int vram_alloc_block(struct gpu_buddy *mm, struct vram_range range, u64 size, u64 align,
+			    bool from_end, struct list_head *blocks)
+{
+	if (!is_power_of_2(size) || align > size || from_end || range.start ||
+	    range.end != mm->size)
+		return -EINVAL;
+	return gpu_buddy_alloc_blocks(mm, 0, mm->size, size, size, blocks, 0);
+}
+
+/*
  * Allocates exactly @size, without rounding up to a power of two. The largest power of two that
  * divides @size is tried as alignment first: that takes fewer buddy blocks and leaves no gaps
- * between allocations of equal size.
+ * between allocations of equal size. Returns 0 or a negative errno.
  */
-static int vram_alloc_contiguous(struct gpu_buddy *mm, struct vram_range range, u64 size,
-				 u64 align, bool from_end, struct list_head *blocks)
+static int vram_alloc_contiguous(struct pagoda_vram *vram, struct gpu_buddy *mm,
+				 struct vram_range range, u64 size, u64 align, bool from_end,
+				 struct list_head *blocks)
 {
-	u64 natural = max(align, size & -size);
-	u64 start = vram_best_fit(mm, range, size, natural, from_end);
+	u64 natural = max(align, size & -size), start = U64_MAX;
+	int ret = vram_alloc_block(mm, range, size, align, from_end, blocks);
 
-	if (start == U64_MAX)
-		start = vram_best_fit(mm, range, size, align, from_end);
+	if (!ret || (ret != -ENOSPC && ret != -EINVAL))
+		return ret;
+	if (ret == -EINVAL)
+		start = vram_best_fit(vram, mm, range, size, natural, from_end);
+	if (start == U64_MAX && align < natural)
+		start = vram_best_fit(vram, mm, range, size, align, from_end);
 	if (start == U64_MAX)
 		return -ENOSPC;
 	return gpu_buddy_alloc_blocks(mm, start, start + size, size, mm->chunk_size, blocks, 0);
@@ -274,7 +333,7 @@ static int vram_alloc_scattered(struct gpu_buddy *mm, struct vram_range range, u
 	if (range.start || range.end != mm->size)
 		flags |= GPU_BUDDY_RANGE_ALLOCATION;
 	ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, align, blocks, flags);
-	/* Try without alignment, which scattered blocks don't need. */
+	/* Try without the alignment: only a contiguous range needs it. */
 	if ((ret == -ENOSPC || ret == -EINVAL) && align > mm->chunk_size)
 		ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, mm->chunk_size,
 					     blocks, flags);
@@ -295,7 +354,7 @@ static int vram_alloc_blocks(struct pagoda_vram *vram, struct ttm_buffer_object 
 	if (mm == &vram->mm && mm->avail < size + pagoda_vram_claimed(vram, bo))
 		return -ENOSPC;
 	if (place->flags & TTM_PL_FLAG_CONTIGUOUS)
-		return vram_alloc_contiguous(mm, range, size, align, from_end, blocks);
+		return vram_alloc_contiguous(vram, mm, range, size, align, from_end, blocks);
 	if (from_end)
 		flags |= GPU_BUDDY_TOPDOWN_ALLOCATION;
 	if (vram_wants_zeros(bo))
@@ -329,12 +388,14 @@ VISIBLE_IF_KUNIT struct pagoda_vram_resource *pagoda_vram_new_resource(void)
 static void vram_note_free(struct pagoda_vram *vram)
 {
 	lockdep_assert_held(&vram->lock);
+	vram->changes++;
 	WRITE_ONCE(vram->vidmm->vram_free, vram->mm.avail);
 }
 
 /*
- * Returns -ENOSPC if TTM should evict a victim and try again, -E2BIG if no eviction can help.
- * ttm_resource_init() comes last, because it puts the resource on TTM's LRU lists.
+ * &ttm_resource_manager_func.alloc of VRAM. Returns 0; -ENOSPC if TTM should evict a victim and try
+ * again, -E2BIG if no eviction can help, or another negative errno. ttm_resource_init() comes last,
+ * because it puts the resource on TTM's LRU lists.
  */
 static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
 		      const struct ttm_place *place, struct ttm_resource **res)
@@ -367,6 +428,8 @@ static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object
 	}
 
 	ttm_resource_init(bo, place, &vres->base);
+	pagoda_hold(vram->vidmm, &vres->held, pagoda_client_of_ttm(bo), VIRTIO_PAGODA_SEGMENT_VRAM,
+		    vres->base.size);
 	vres->base.start = gpu_buddy_block_offset(list_first_entry(&vres->blocks,
 								   struct gpu_buddy_block,
 								   link)) >> PAGE_SHIFT;
@@ -390,6 +453,7 @@ static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res
 	WRITE_ONCE(vram->frees, vram->frees + 1);
 	vram_note_free(vram);
 	mutex_unlock(&vram->lock);
+	pagoda_let_go(vram->vidmm, &vres->held);
 	kfree(vres);
 	pagoda_promote_kick(vram->vidmm);
 }
@@ -451,7 +515,8 @@ static void vram_debug(struct ttm_resource_manager *man, struct drm_printer *p)
 		   vram->visible_used);
 	drm_printf(p, "  free: %llu bytes, %llu known to be zero\n", vram->mm.avail,
 		   vram->mm.clear_avail);
-	drm_printf(p, "  holes: %llu, largest %llu bytes\n", count, largest);
+	drm_printf(p, "  holes: %llu, largest %llu bytes; all blocks were visited %llu times\n",
+		   count, largest, vram->walks);
 	drm_printf(p, "  reserve: %llu bytes, %llu in use, placed %lld, refused %lld\n",
 		   vram->reserve.size, pagoda_reserve_used(vram),
 		   atomic64_read(&vram->reserve.placed), atomic64_read(&vram->reserve.refused));
@@ -620,6 +685,7 @@ int pagoda_vram_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args 
 	ret = vram_init_blocks(vidmm);
 	if (ret)
 		goto err_lock;
+	vram->largest_at = U64_MAX;
 	WRITE_ONCE(vidmm->vram_free, vram->mm.avail);
 	ret = pagoda_vram_map_window(vidmm);
 	if (ret)

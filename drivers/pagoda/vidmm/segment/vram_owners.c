@@ -13,8 +13,8 @@ static u64 block_end(struct gpu_buddy *mm, struct gpu_buddy_block *block)
 	return gpu_buddy_block_offset(block) + gpu_buddy_block_size(mm, block);
 }
 
-/* Returns the block that has @address and isn't split; @address is in VRAM. */
-static struct gpu_buddy_block *block_at(struct gpu_buddy *mm, u64 address)
+/* Returns the block that has @address, in VRAM, and isn't split. pagoda_vram.lock is held. */
+struct gpu_buddy_block *pagoda_vram_block_at(struct gpu_buddy *mm, u64 address)
 {
 	struct gpu_buddy_block *block;
 	u32 root = 0;
@@ -41,7 +41,10 @@ static struct pagoda_bo *block_owner(struct gpu_buddy_block *block)
 	return pagoda_bo_of_ttm(res->base.bo);
 }
 
-/* Notes the owner of the blocks that a resource got. Called with pagoda_vram.lock held. */
+/*
+ * Stores in the blocks of a new resource that they belong to it, for block_owner(). Called with
+ * pagoda_vram.lock held.
+ */
 void pagoda_vram_own(struct pagoda_vram_resource *res)
 {
 	struct gpu_buddy_block *block;
@@ -58,6 +61,9 @@ void pagoda_vram_own(struct pagoda_vram_resource *res)
  * @bos: Filled with the allocations, each once, a reference each
  * @room: Number of entries that fit into @bos
  *
+ * pagoda_vram.lock is dropped every few blocks: for blocks that changed hands meanwhile @bos may
+ * have a former owner, or none.
+ *
  * Context: May sleep.
  * Return: Number of allocations; -EBUSY, without references, if there are more than @room, or if
  * something in the range can't leave: the reserve, an invalid range, or what TTM is about to free.
@@ -67,14 +73,20 @@ int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct p
 {
 	struct pagoda_vram *vram = vidmm->vram;
 	u64 at = start;
-	u32 count = 0;
+	u32 count = 0, looked = 0;
 	int ret = 0;
 
 	mutex_lock(&vram->lock);
 	while (at < start + size && !ret) {
-		struct gpu_buddy_block *block = block_at(&vram->mm, at);
+		struct gpu_buddy_block *block;
 		struct pagoda_bo *bo = NULL;
 
+		if (!(++looked % PAGODA_WALK_SLICE)) {
+			mutex_unlock(&vram->lock);
+			pagoda_walk_pause();
+			mutex_lock(&vram->lock);
+		}
+		block = pagoda_vram_block_at(&vram->mm, at);
 		at = block_end(&vram->mm, block);
 		if (gpu_buddy_block_is_free(block))
 			continue;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Declarations that the stream and its journal share. */
+/* Declarations that the files of the stream share. */
 #ifndef PAGODA_VIDMM_STREAM_INTERNAL_H
 #define PAGODA_VIDMM_STREAM_INTERNAL_H
 
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -14,6 +15,7 @@
 struct pagoda_journal_entry;
 struct pagoda_paging_op;
 struct pagoda_queue;
+struct pagoda_quota;
 struct pagoda_submission;
 struct pagoda_vidmm;
 struct workqueue_struct;
@@ -21,19 +23,29 @@ struct workqueue_struct;
 /* Bytes kept free at the end of each paging buffer for the packet that writes the fence page. */
 #define PAGODA_STREAM_TAIL	sizeof(struct virtio_pagoda_signal_monitored_fence)
 
+/* Log2 of the number of hash buckets for notes of threads that page for clients. */
+#define PAGODA_CALLER_BITS	6
+
+/* struct pagoda_callers - a hash bucket of notes. @list: struct pagoda_caller */
+struct pagoda_callers {
+	spinlock_t lock;	/* protects list */
+	struct hlist_head list;
+};
+
 /**
  * struct pagoda_stream - The stream of paging buffers
  * @vidmm: Manager
  * @limits: Limits of the device, which builders of packets obey
  * @lock: Protects the members below. Taken in the dma_fence signalling path
- * @open: Submission to which operations are appended, and whose fence is published already; or NULL
+ * @open: Submission to which operations are appended, and whose fence is published already; or
+ *	NULL. Stays open between transactions if the stream is plugged, or if no thread needs the
+ *	fence of the last transaction
  * @reserve: Spare submission for small operations, or NULL
  * @buf: Write position in @open
  * @open_cost: Bytes that the operations in @open move
- * @plugs: Number of pagoda_stream_plug() calls not undone; if not 0, @open stays open between
- *	transactions
- * @in_transfer: A transaction waits between two pieces of a transfer, without @lock: no other
- *	transaction may begin
+ * @plugs: Number of pagoda_stream_plug() calls not undone
+ * @in_transfer: A transaction waits, without @lock, between two pieces of a transfer or for a
+ *	submission that is set aside: no other transaction may begin
  * @turn: Wait queue, woken when @in_transfer is cleared
  * @restarts: Number of times that paging was started again after a reset; see
  *	pagoda_stream_restarts()
@@ -46,6 +58,8 @@ struct workqueue_struct;
  *	%PAGODA_STREAM_TAIL
  * @packets: Packets that fit into the smallest submission's private data, besides the write of
  *	the fence page
+ * @aside: Held by a transaction that uses the submissions which are set aside
+ * @callers: Notes of threads that page for clients, by hash of the thread
  */
 struct pagoda_stream {
 	struct pagoda_vidmm *vidmm;
@@ -66,6 +80,8 @@ struct pagoda_stream {
 	struct pagoda_stream_args args;
 	u32 room;
 	u32 packets;
+	struct mutex aside;	/* held by the one transaction that uses what is set aside */
+	struct pagoda_callers callers[1 << PAGODA_CALLER_BITS];
 };
 
 /**
@@ -112,6 +128,8 @@ struct pagoda_journal {
 	u64 last_seqno;
 };
 
+void pagoda_callers_init(struct pagoda_stream *stream);
+struct pagoda_quota *pagoda_caller_quota(struct pagoda_stream *stream);
 bool pagoda_stream_lock(struct pagoda_stream *stream);
 void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie);
 void pagoda_stream_push(struct pagoda_stream *stream);

@@ -78,7 +78,7 @@ void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_pag
 /*
  * Returns where the content of the next item goes, and sets *@room to the bytes there; or NULL if
  * there is no recording or no room for an item. After the first item without room no other item is
- * recorded, because a recording with gaps can't be understood.
+ * recorded, because a recording with gaps can't be understood. Caller holds recording_lock.
  */
 static void *journal_item_room(struct pagoda_journal *journal, u32 *room)
 {
@@ -126,7 +126,7 @@ static bool journal_item_copy(struct pagoda_journal *journal, u32 kind, u64 seqn
 	return false;
 }
 
-/* Records the paging buffer of @sub, if a recording runs and has room. Doesn't allocate. */
+/* Records @sub's buffer, if a recording runs and has room. Caller holds the stream's lock. */
 void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub)
 {
 	lockdep_assert_held(&journal->vidmm->stream->lock);
@@ -136,7 +136,10 @@ void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_s
 	spin_unlock(&journal->recording_lock);
 }
 
-/* Builds into @buf the packets by which the device would write what the CPU wrote. */
+/*
+ * Builds into @buf the UPDATE_PAGE_TABLE packets by which the device would write the entries that
+ * the CPU wrote. Returns the builder's last result.
+ */
 static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
 					      const struct pagoda_paging_op *op,
 					      struct pagoda_paging_buffer *buf)
@@ -233,7 +236,8 @@ void pagoda_journal_reset(struct pagoda_journal *journal)
 }
 
 /**
- * pagoda_journal_lost() - Note for the journal, and record, that a submission was given up
+ * pagoda_journal_lost() - Store that a submission was given up, for readers of the journal and in
+ * the recording
  * @journal: Journal
  * @seqno: Number of the submission
  * @offset: Offset of the first byte that wasn't executed

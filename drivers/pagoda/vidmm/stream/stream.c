@@ -6,26 +6,35 @@
  * plugged the stream, the submission stays open between moves. The fence of an open submission
  * is published, so a work item, which allocates nothing, queues the submission after a while, even
  * if the caller that plugged the stream sleeps in reclaim.
+ *
+ * Operations that free memory share submissions in the same way, also without a plug: see
+ * pagoda_stream_end_later().
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
+#include <kunit/static_stub.h>
 #include "core/compat.h"
 #include "core/core.h"
 #include "core/life.h"
 #include "paging/paging.h"
+#include "queue/exec.h"
 #include "queue/queue.h"
 #include "internal.h"
 #include "stream.h"
 
-/* Milliseconds that a submission stays open: long for a move, short for waiters on its fence. */
+/*
+ * Most milliseconds that a submission stays open after a transaction: much longer than a move
+ * takes, so that moves share it; short for a thread that waits for its fence.
+ */
 #define PAGODA_PLUG_MS		10
 
 /*
  * Takes the stream's lock and starts a fence signalling section, because the thread may keep a
- * published fence from signalling: lockdep reports reclaim and waits under the lock (C24).
+ * published fence from signalling: lockdep reports reclaim and waits under the lock (C24). Returns
+ * the cookie that pagoda_stream_unlock() takes.
  */
 bool pagoda_stream_lock(struct pagoda_stream *stream)
 {
@@ -41,7 +50,7 @@ void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie)
 	dma_fence_end_signalling(cookie);
 }
 
-/* Ends the open submission by the packet that writes the fence page, and queues the submission. */
+/* Ends and queues the open submission. Caller holds the stream's lock. */
 void pagoda_stream_push(struct pagoda_stream *stream)
 {
 	struct pagoda_submission *sub = stream->open;
@@ -186,7 +195,68 @@ bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv
 	return false;
 }
 
-/* pagoda_stream_has_foreign() for all usages of a reservation that isn't held. Any context. */
+/*
+ * Returns true if a fence is unsignalled, and neither of paging nor of a job that has a place of an
+ * engine. Process context.
+ */
+bool pagoda_stream_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_stream_is_queued, vidmm, fence);
+	return stream_is_foreign(vidmm, fence) &&
+	       !(vidmm->engines && pagoda_engines_have_place(vidmm->engines, fence));
+}
+
+/**
+ * pagoda_stream_has_queued() - Whether a reservation has unsignalled fences that the stream must
+ * not wait for
+ * @vidmm: Memory manager
+ * @resv: Reservation, held
+ * @usage: Usage of the fences to look at
+ *
+ * The stream waits for paging and for jobs that have a place of an engine. How long another fence
+ * takes, that of a fenced job without a place or of another device, is for clients to decide; and a
+ * fenced job may get a place only when jobs that wait for the stream have ended.
+ *
+ * Context: Process context.
+ * Return: true if there is such a fence: the memory may not leave now.
+ */
+bool pagoda_stream_has_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+			      enum dma_resv_usage usage)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+
+	dma_resv_for_each_fence(&cursor, resv, usage, fence)
+		if (pagoda_stream_is_queued(vidmm, fence))
+			return true;
+	return false;
+}
+
+/*
+ * Returns a fence of a reservation, which isn't held, for which pagoda_stream_is_queued() is true,
+ * a reference; or NULL if there is none. Process context.
+ */
+struct dma_fence *pagoda_stream_get_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+					   enum dma_resv_usage usage)
+{
+	struct dma_fence *fence, *found = NULL;
+	struct dma_resv_iter cursor;
+
+	dma_resv_iter_begin(&cursor, resv, usage);
+	dma_resv_for_each_fence_unlocked(&cursor, fence) {
+		if (!pagoda_stream_is_queued(vidmm, fence))
+			continue;
+		found = dma_fence_get(fence);
+		break;
+	}
+	dma_resv_iter_end(&cursor);
+	return found;
+}
+
+/*
+ * Returns true if a reservation, which isn't held, has an unsignalled fence, of any usage, that
+ * isn't of paging. Any context.
+ */
 bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv)
 {
 	struct dma_resv_iter cursor;
@@ -195,7 +265,6 @@ bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv)
 
 	dma_resv_iter_begin(&cursor, resv, DMA_RESV_USAGE_BOOKKEEP);
 	dma_resv_for_each_fence_unlocked(&cursor, fence) {
-		/* A restarted walk looks again at all fences. */
 		found = stream_is_foreign(vidmm, fence);
 		if (found)
 			break;
@@ -205,7 +274,7 @@ bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv)
 }
 
 /**
- * pagoda_stream_await() - Wait for jobs before a transaction that isn't a victim's
+ * pagoda_stream_await() - Wait for jobs and other devices before a transaction not of a victim
  * @vidmm: Memory manager
  * @resv: Reservation, held
  * @usage: Usage of the fences to wait for
@@ -308,6 +377,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 		.use_cpu = args->use_cpu,
 	};
 	struct pagoda_stream *stream;
+	u32 bytes, priv_bytes;
 
 	stream = drmm_kzalloc(vidmm->drm, sizeof(*stream), GFP_KERNEL);
 	if (!stream)
@@ -329,9 +399,9 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 		.swizzling_ranges = info->swizzling_ranges,
 	};
 	vidmm->paging_limits = &stream->limits;
-	stream->room = PAGE_SIZE - PAGODA_STREAM_TAIL;
-	stream->packets = PAGE_SIZE / PAGODA_PAGING_MIN_PRIVATE - 1;
 	mutex_init(&stream->lock);
+	mutex_init(&stream->aside);
+	pagoda_callers_init(stream);
 	init_waitqueue_head(&stream->turn);
 	INIT_DELAYED_WORK(&stream->flush, stream_flush_work);
 	INIT_WORK(&stream->overrun, stream_overrun_work);
@@ -341,10 +411,14 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	if (!stream->wq)
 		return -ENOMEM;
 	vidmm->queue = pagoda_queue_create(&queue);
-	if (!IS_ERR(vidmm->queue))
-		return 0;
-	destroy_workqueue(stream->wq);
-	return PTR_ERR(vidmm->queue);
+	if (IS_ERR(vidmm->queue)) {
+		destroy_workqueue(stream->wq);
+		return PTR_ERR(vidmm->queue);
+	}
+	pagoda_queue_smallest(vidmm->queue, &bytes, &priv_bytes);
+	stream->room = bytes - PAGODA_STREAM_TAIL;
+	stream->packets = priv_bytes / PAGODA_PAGING_MIN_PRIVATE - 1;
+	return 0;
 }
 
 /**
@@ -365,12 +439,15 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_stream *stream = vidmm->stream;
 
+	/* Operations that freed memory after pagoda_stream_stop(). */
+	pagoda_stream_flush(vidmm);
 	cancel_delayed_work_sync(&stream->flush);
 	cancel_work_sync(&stream->overrun);
 	if (stream->reserve)
 		pagoda_submission_put(stream->reserve);
 	pagoda_queue_destroy(stream->vidmm->queue);
 	destroy_workqueue(stream->wq);
+	mutex_destroy(&stream->aside);
 	mutex_destroy(&stream->lock);
 }
 
@@ -381,10 +458,10 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
  *	NULL
  * @resv: Reservation of the next allocation, held
  *
- * Kernel fences of the paging queue signal in order, so the latest stands for all. This function
- * waits for kernel fences of other devices that share the allocation.
+ * Kernel fences of the paging queue signal in order, so the latest stands for all. Those of other
+ * devices that share the allocation are left to pagoda_residency_and_others().
  *
- * Context: May sleep.
+ * Context: Any.
  * Return: A reference to the latest paging fence; NULL if all have signalled.
  */
 struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
@@ -394,9 +471,7 @@ struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_
 	struct dma_fence *fence;
 
 	dma_resv_for_each_fence(&cursor, resv, DMA_RESV_USAGE_KERNEL, fence) {
-		if (!pagoda_queue_owns(vidmm->queue, fence))
-			dma_fence_wait(fence, false);
-		if (dma_fence_is_signaled(fence))
+		if (!pagoda_queue_owns(vidmm->queue, fence) || dma_fence_is_signaled(fence))
 			continue;
 		if (latest && !dma_fence_is_later(fence, latest))
 			continue;

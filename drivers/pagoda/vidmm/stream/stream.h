@@ -4,36 +4,54 @@
 #define PAGODA_VIDMM_STREAM_STREAM_H
 
 #include <linux/dma-resv.h>
+#include <linux/list.h>
 #include <linux/types.h>
 
 struct dma_fence;
 struct dma_resv;
 struct drm_printer;
 struct pagoda_bo;
+struct pagoda_client;
 struct pagoda_journal;
 struct pagoda_paging_cost;
 struct pagoda_paging_op;
+struct pagoda_quota;
 struct pagoda_root;
 struct pagoda_submission;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
+struct task_struct;
 
 /*
  * What may wait for jobs in the stream. All clients' operations are in one order: an operation that
- * waits for a job holds up all operations behind it.
+ * waits for a job holds up all operations behind it. pagoda_stream_begin() asserts this.
  *
  *	eviction for room	in the stream: the first operation of the victim's transaction waits
- *				for jobs that use the victim
- *	EVICT			the pager, outside of sections. What other jobs use by then stays
- *	allocation that is	in the stream, as an eviction does
- *	exported or imported
- *	other moves, access	the caller, before the transaction (pagoda_stream_await())
- *	of a CPU, lost content
+ *				for jobs that use the victim, and have a place of an engine; what
+ *				anything else uses is no victim (pagoda_stream_has_queued())
+ *	EVICT			its ioctl or the pager, outside of sections. If other jobs use the
+ *				allocation by then, it stays
+ *	move for an importer	in the stream, as a victim's; before, the caller waits for what has
+ *				no place
+ *	other moves, also for	the caller, before the transaction (pagoda_stream_await())
+ *	an exporter, access of
+ *	a CPU, lost content
  *	memory that is freed	TTM, in a work item: operations are emitted when the memory is idle
  *	unmapping		nothing waits: a job that uses the address faults
  *	closed handles		a work item of the client: the addresses end when jobs that may use
  *				them have ended
  */
+
+/**
+ * enum pagoda_stream_waits - What a transaction waits for in the stream, beside paging
+ * @PAGODA_STREAM_WAITS_NOT: nothing: the caller has waited for whatever uses the memory
+ * @PAGODA_STREAM_WAITS_FOR_VICTIM: jobs that have a place of an engine and use a victim, or an
+ *	allocation that an importer wants
+ */
+enum pagoda_stream_waits {
+	PAGODA_STREAM_WAITS_NOT,
+	PAGODA_STREAM_WAITS_FOR_VICTIM,
+};
 
 /* Most bytes of a single TRANSFER or FILL, which take about a millisecond. */
 #define PAGODA_PIECE_BYTES	(8u << 20)
@@ -61,6 +79,18 @@ struct pagoda_stream_args {
 };
 
 /**
+ * struct pagoda_caller - Note that the current thread pages for a client
+ * @entry: In the table of notes
+ * @task: The thread
+ * @quota: Quota that pays, a reference
+ */
+struct pagoda_caller {
+	struct hlist_node entry;
+	struct task_struct *task;
+	struct pagoda_quota *quota;
+};
+
+/**
  * struct pagoda_stream_txn - Transaction: operations that share a fence
  * @vidmm: Memory manager that has the stream
  * @bo: Allocation to wait for when an operation is busy, or NULL (C25)
@@ -68,12 +98,15 @@ struct pagoda_stream_args {
  *	memory
  * @only: Array of a single entry for @spare to point to
  * @fence: Fence of the submission with the last operation
+ * @quota: Quota that pays for the submissions that the transaction opens, or NULL
  * @nr_spare: Number of entries of @spare; the last is used first
  * @failed: 0; or -ENOMEM if the operations exceeded the transaction's cost, and there was no
  *	memory for another submission: all further operations fail
  * @fresh: The next operation must not go into the open submission, but into the last entry of
  *	@spare, which waits for fences
  * @in_transfer: The last operation was a piece of a transfer that other pieces have to follow
+ * @aside: The transaction uses the submissions that are set aside, each when it is needed
+ * @memalloc: If @aside, returned by memalloc_noreclaim_save(): the transaction doesn't reclaim
  * @no_wait: pagoda_stream_emit() returns -EBUSY instead of waiting for a busy allocation
  * @cookie: Returned by dma_fence_begin_signalling(): the transaction is a fence signalling
  *	section
@@ -84,15 +117,18 @@ struct pagoda_stream_txn {
 	struct pagoda_submission **spare;
 	struct pagoda_submission *only;
 	struct dma_fence *fence;
+	struct pagoda_quota *quota;
 	u32 nr_spare;
 	int failed;
 	bool fresh;
 	bool in_transfer;
+	bool aside;
+	unsigned int memalloc;
 	bool no_wait;
 	bool cookie;
 };
 
-/* stream.c */
+/* stream.c: the stream, the one order of all paging operations */
 struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
 					 struct dma_resv *resv);
 int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args,
@@ -111,24 +147,37 @@ void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			     enum dma_resv_usage usage);
 bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			       enum dma_resv_usage usage);
+bool pagoda_stream_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence);
+struct dma_fence *pagoda_stream_get_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+					   enum dma_resv_usage usage);
+bool pagoda_stream_has_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+			      enum dma_resv_usage usage);
 bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv);
 int pagoda_stream_await(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			enum dma_resv_usage usage, bool interruptible);
 int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout);
 
-/* transaction.c */
+/* transaction.c: transactions of the stream */
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			struct pagoda_bo *bo, struct dma_resv *victim,
+			struct pagoda_bo *bo, enum pagoda_stream_waits waits, struct dma_resv *resv,
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost);
 void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			      struct pagoda_bo *bo, struct dma_resv *victim,
-			      const struct pagoda_paging_cost *cost);
+			      struct pagoda_bo *bo, enum pagoda_stream_waits waits,
+			      struct dma_resv *resv, const struct pagoda_paging_cost *cost);
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op);
 void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op);
 int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging_cost *cost,
 			  void (*first)(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn));
 struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn);
+void pagoda_stream_end_later(struct pagoda_stream_txn *txn);
 int pagoda_stream_end_wait(struct pagoda_stream_txn *txn);
+
+/* caller.c */
+void pagoda_caller_begin(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller,
+			 struct pagoda_client *client);
+void pagoda_caller_end(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller);
+int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
+bool pagoda_caller_must_wait(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 
 /* journal.c */
 void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *p);

@@ -11,7 +11,6 @@
  * published. So pagoda_stream_begin() allocates submissions for the worst case before taking the
  * stream's lock.
  */
-#include <linux/delay.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
@@ -23,10 +22,15 @@
 #include "paging/paging.h"
 #include "queue/queue.h"
 #include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/limits.h"
 #include "internal.h"
 #include "stream.h"
 
-/* Longest wait for a busy allocation; like TTM's own waits. */
+/*
+ * Longest wait until an allocation is idle that the builder answered to be busy; as long as TTM's
+ * own waits.
+ */
 #define PAGODA_BUSY_TIMEOUT	(15 * HZ)
 
 /*
@@ -45,7 +49,7 @@ static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream
 	}
 }
 
-/* Returns how many packets fit into a submission besides the packet that writes the fence page. */
+/* Returns how many packets an empty submission has room for, without the fence page's packet. */
 static u32 stream_sub_packets(const struct pagoda_submission *sub)
 {
 	return sub->priv_size / PAGODA_PAGING_MIN_PRIVATE - 1;
@@ -53,13 +57,13 @@ static u32 stream_sub_packets(const struct pagoda_submission *sub)
 
 /*
  * Allocates another submission for a transaction that exceeds its cost, which is a bug of the
- * driver. May use the memory reserves, because reclaim isn't allowed in the fence signalling path.
+ * driver. Doesn't reclaim, which isn't allowed in the fence signalling path.
  */
 static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 {
 	struct pagoda_vidmm *vidmm = stream->vidmm;
 	unsigned int flags = memalloc_noreclaim_save();
-	struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue);
+	struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue, 0, 0);
 
 	memalloc_noreclaim_restore(flags);
 	if (!atomic64_fetch_inc(&vidmm->stats.overruns))
@@ -68,9 +72,27 @@ static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 }
 
 /*
- * Opens a spare submission of the transaction; its fence is published from here on. If there is
- * neither a spare nor memory, the current operation may have been emitted in part: requests a
- * reset, because only a rebuilt device is in the state that the driver expects.
+ * Waits, without the stream's lock, for one of the submissions that are set aside. txn_lock() keeps
+ * other transactions out meanwhile. All submissions of the transaction so far are queued: nothing
+ * that the wait depends on depends on the transaction.
+ */
+static void txn_get_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
+{
+	lockdep_assert_held(&stream->aside);
+	WRITE_ONCE(stream->in_transfer, true);
+	pagoda_stream_unlock(stream, txn->cookie);
+	txn->only = pagoda_queue_get_aside(stream->vidmm->queue);
+	txn->cookie = pagoda_stream_lock(stream);
+	txn->nr_spare = 1;
+	WRITE_ONCE(stream->in_transfer, false);
+	wake_up_all(&stream->turn);
+}
+
+/*
+ * Opens a spare submission of the transaction; its fence is published from here on. Returns 0, or
+ * a negative errno if there is neither a spare nor memory. The current operation may have been
+ * emitted in part then: requests a reset, because only a rebuilt device is in the state that the
+ * driver expects.
  */
 static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
 {
@@ -79,6 +101,11 @@ static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_st
 	lockdep_assert_held(&stream->lock);
 	if (txn->failed)
 		return txn->failed;
+	if (txn->aside && !txn->nr_spare)
+		txn_get_aside(txn, stream);
+	/* Meanwhile pagoda_stream_restart(), which needs no turn, may have opened a submission. */
+	if (stream->open)
+		return 0;
 	sub = txn->nr_spare ? txn->spare[--txn->nr_spare] : stream_get_more(stream);
 	if (IS_ERR(sub)) {
 		txn->failed = PTR_ERR(sub);
@@ -86,6 +113,8 @@ static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_st
 		return txn->failed;
 	}
 	sub->operations = 0;
+	sub->owner = txn->quota;
+	pagoda_limits_take(stream->vidmm->limits, txn->quota, pagoda_submission_bytes(sub));
 	pagoda_submission_arm(sub);
 	stream->open = sub;
 	stream->open_cost = 0;
@@ -107,6 +136,13 @@ static void txn_drop_spares(struct pagoda_stream_txn *txn)
 	txn->spare = NULL;
 }
 
+/* Returns whether operations of @cost fit into a submission and move < PAGODA_PIECE_BYTES. */
+static bool sub_fits(const struct pagoda_submission *sub, const struct pagoda_paging_cost *cost)
+{
+	return sub->size - PAGODA_STREAM_TAIL >= cost->encoded &&
+	       stream_sub_packets(sub) >= cost->packets && cost->moved < PAGODA_PIECE_BYTES;
+}
+
 /*
  * Returns whether the operations fit into the open submission or into &pagoda_stream.reserve, which
  * the transaction then gets as its spare: usually no submission has to be allocated.
@@ -121,8 +157,7 @@ static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream 
 	    stream->buf.priv_size >= cost->packets * PAGODA_PAGING_MIN_PRIVATE &&
 	    stream->open_cost + cost->moved < PAGODA_PIECE_BYTES)
 		return true;
-	if (!sub || sub->size - PAGODA_STREAM_TAIL < cost->encoded ||
-	    stream_sub_packets(sub) < cost->packets || cost->moved >= PAGODA_PIECE_BYTES)
+	if (!sub || !sub_fits(sub, cost))
 		return false;
 	stream->reserve = NULL;
 	txn->only = sub;
@@ -131,10 +166,22 @@ static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream 
 	return true;
 }
 
+/* Gets a submission with room for all operations of a transaction, or the largest there is. */
+static struct pagoda_submission *stream_get(struct pagoda_stream *stream,
+					    const struct pagoda_paging_cost *cost)
+{
+	u64 bytes = cost->encoded + PAGODA_STREAM_TAIL;
+	u64 priv_bytes = (cost->packets + 1ull) * PAGODA_PAGING_MIN_PRIVATE;
+
+	return pagoda_queue_get(stream->vidmm->queue, min_t(u64, bytes, U32_MAX),
+				min_t(u64, priv_bytes, U32_MAX));
+}
+
 /*
  * Allocates submissions for the worst case: the open submission has no room, and a submission is
  * queued when it has no room for bytes or packets, or moves PAGODA_PIECE_BYTES. When memory is
- * fragmented buffers are smaller, but have at least &pagoda_stream.room bytes for operations.
+ * fragmented buffers are smaller, but have at least &pagoda_stream.room bytes for operations. Most
+ * transactions fit into one submission, and get another one for &pagoda_stream.reserve.
  */
 static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			  const struct pagoda_paging_cost *cost)
@@ -143,19 +190,25 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 	u32 most = extra + DIV_ROUND_UP_ULL(cost->encoded, stream->room) +
 		   DIV_ROUND_UP(cost->packets, stream->packets);
 	u64 bytes = 0, packets = 0;
+	bool fits = false;
 
 	txn->spare = kvmalloc_array(most, sizeof(*txn->spare), GFP_KERNEL_ACCOUNT);
 	if (!txn->spare)
 		return -ENOMEM;
 	while (extra || bytes < cost->encoded || packets < cost->packets) {
-		struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue);
+		struct pagoda_submission *sub = stream_get(stream, cost);
 
+		if (IS_ERR(sub) && fits)
+			break;
 		if (IS_ERR(sub)) {
 			txn_drop_spares(txn);
 			return PTR_ERR(sub);
 		}
 		txn->spare[txn->nr_spare++] = sub;
-		if (bytes >= cost->encoded && packets >= cost->packets)
+		fits = fits || (txn->nr_spare == 1 && sub_fits(sub, cost));
+		if (fits)
+			extra = txn->nr_spare == 1 && !READ_ONCE(stream->reserve);
+		else if (bytes >= cost->encoded && packets >= cost->packets)
 			extra--;
 		bytes += sub->size - PAGODA_STREAM_TAIL;
 		packets += stream_sub_packets(sub);
@@ -163,43 +216,20 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 	return 0;
 }
 
-/**
- * pagoda_stream_begin() - Begin a transaction
- * @txn: Filled in; ended by pagoda_stream_end() if 0 is returned
- * @vidmm: Memory manager
- * @bo: Allocation that the operations are about, reservation held; or NULL (C25)
- * @victim: Reservation of an allocation that is evicted to make room, held: the first operation
- *	waits for its fences. NULL in all other cases: see "What may wait for jobs in the stream"
- * @usage: Usage of the fences to wait for
- * @cost: Upper bound of the sum of all operations
- *
- * Takes the stream's lock: no other thread emits operations until pagoda_stream_end(), except while
- * pagoda_stream_emit() waits between two transfers. The pieces of a transfer stay together (C28).
- *
- * Context: May sleep and allocate. Not in a fence signalling section.
- * Return: 0 or -ENOMEM; on failure nothing has happened.
+/*
+ * Begins a transaction with submissions that are allocated for it; @foreign: the first operation
+ * has to wait for fences in @resv. Returns 0 or -ENOMEM.
  */
-int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			struct pagoda_bo *bo, struct dma_resv *victim,
-			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost)
+static int txn_begin_large(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
+			   struct dma_resv *resv, enum dma_resv_usage usage, bool foreign,
+			   const struct pagoda_paging_cost *cost)
 {
-	struct pagoda_stream *stream = vidmm->stream;
-	bool foreign = victim && pagoda_stream_has_foreign(vidmm, victim, usage);
-	int ret;
+	int ret = txn_get_spares(txn, stream, cost);
 
-	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo };
-	if (!foreign && !(bo && stream->args.needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER))) {
-		txn_lock(txn, stream);
-		if (txn_start_small(txn, stream, cost))
-			return 0;
-		pagoda_stream_unlock(stream, txn->cookie);
-	}
-	ret = txn_get_spares(txn, stream, cost);
 	if (ret)
 		return ret;
-
 	if (foreign) {
-		ret = pagoda_submission_add_resv(txn->spare[txn->nr_spare - 1], victim, usage);
+		ret = pagoda_submission_add_resv(txn->spare[txn->nr_spare - 1], resv, usage);
 		if (ret) {
 			txn_drop_spares(txn);
 			return ret;
@@ -210,27 +240,112 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 	return 0;
 }
 
+/*
+ * Begins a transaction with submissions that are set aside, when no other transaction uses them.
+ * The dependencies of a submission take memory: @foreign fences in @resv are waited for here.
+ */
+static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
+			    struct dma_resv *resv, enum dma_resv_usage usage, bool foreign)
+{
+	if (foreign)
+		pagoda_stream_await(stream->vidmm, resv, usage, false);
+	mutex_lock(&stream->aside);
+	/* Reclaim may take stream->aside, too. */
+	txn->memalloc = memalloc_noreclaim_save();
+	/* What is set aside may be in the open submission. */
+	pagoda_stream_flush(stream->vidmm);
+	txn->aside = true;
+	txn->only = pagoda_queue_get_aside(stream->vidmm->queue);
+	txn->spare = &txn->only;
+	txn->nr_spare = 1;
+	txn_lock(txn, stream);
+}
+
+/*
+ * Begins a transaction. Returns 0 or -ENOMEM. @must: doesn't fail: without memory, or if too many
+ * paging buffers are in flight, the transaction uses the submissions that are set aside.
+ */
+static int txn_begin(struct pagoda_stream_txn *txn, enum pagoda_stream_waits waits,
+		     struct dma_resv *resv, enum dma_resv_usage usage, bool must,
+		     const struct pagoda_paging_cost *cost)
+{
+	struct pagoda_vidmm *vidmm = txn->vidmm;
+	struct pagoda_stream *stream = vidmm->stream;
+	struct pagoda_bo *bo = txn->bo;
+	bool foreign = resv && pagoda_stream_has_foreign(vidmm, resv, usage);
+	int ret = -ENOMEM;
+
+	WARN_ON_ONCE(foreign && (waits != PAGODA_STREAM_WAITS_FOR_VICTIM ||
+				 pagoda_stream_has_queued(vidmm, resv, usage)));
+	if (!foreign && !(bo && stream->args.needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER))) {
+		txn_lock(txn, stream);
+		if (txn_start_small(txn, stream, cost))
+			return 0;
+		pagoda_stream_unlock(stream, txn->cookie);
+	}
+	if (!must || !pagoda_limits_is_full(vidmm->limits, txn->quota))
+		ret = txn_begin_large(txn, stream, resv, usage, foreign, cost);
+	if (!ret || !must)
+		return ret;
+	txn_begin_aside(txn, stream, resv, usage, foreign);
+	return 0;
+}
+
+/**
+ * pagoda_stream_begin() - Begin a transaction
+ * @txn: Filled in; ended by pagoda_stream_end() if 0 is returned
+ * @vidmm: Memory manager
+ * @bo: Allocation that the operations are about, reservation held; or NULL (C25)
+ * @waits: What the first operation waits for, beside paging; asserted
+ * @resv: Reservation of what the operations are about, held; or NULL
+ * @usage: Usage of the fences in @resv that signal before the first operation is executed
+ * @cost: Upper bound of the sum of all operations
+ *
+ * Takes the stream's lock: no other thread emits operations until pagoda_stream_end(), except while
+ * pagoda_stream_emit() waits between two transfers. The pieces of a transfer stay together (C28).
+ *
+ * Context: May sleep and allocate. Not in a fence signalling section. In reclaim this function
+ * doesn't fail, as pagoda_stream_begin_must().
+ * Return: 0 or -ENOMEM; on failure nothing has happened.
+ */
+int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
+			struct pagoda_bo *bo, enum pagoda_stream_waits waits, struct dma_resv *resv,
+			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost)
+{
+	*txn = (struct pagoda_stream_txn) {
+		.vidmm = vidmm,
+		.bo = bo,
+		.quota = pagoda_caller_quota(vidmm->stream),
+	};
+	return txn_begin(txn, waits, resv, usage, current->flags & PF_MEMALLOC, cost);
+}
+
 /**
  * pagoda_stream_begin_must() - Begin a transaction, without failing
  * @txn: Filled in
  * @vidmm: Memory manager
- * @bo: Allocation, or NULL
- * @victim: As for pagoda_stream_begin(): fences of any usage are waited for; or NULL
+ * @bo: Allocation, or NULL. Its client pays unless the current thread is noted for another one
+ * @waits: As for pagoda_stream_begin()
+ * @resv: As for pagoda_stream_begin(), with fences of any usage; or NULL
  * @cost: Upper bound of the sum of all operations
  *
- * For operations that free memory. Without memory the function waits for submissions in flight,
- * whose memory can be used again, and retries.
+ * For operations that free memory. Without memory, or if far too many paging buffers are in flight,
+ * of the client that pays or of all together, transactions take turns with a few submissions that
+ * are set aside.
  *
- * Context: May sleep for long. Not in a fence signalling section.
+ * Context: May sleep for long, but only until submissions in flight finish and, without memory,
+ * until jobs end that the first operation would wait for. Not in a fence signalling section.
  */
 void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			      struct pagoda_bo *bo, struct dma_resv *victim,
-			      const struct pagoda_paging_cost *cost)
+			      struct pagoda_bo *bo, enum pagoda_stream_waits waits,
+			      struct dma_resv *resv, const struct pagoda_paging_cost *cost)
 {
-	while (pagoda_stream_begin(txn, vidmm, bo, victim, DMA_RESV_USAGE_BOOKKEEP, cost)) {
-		pagoda_stream_wait_idle(vidmm, HZ);
-		fsleep(USEC_PER_MSEC);
-	}
+	struct pagoda_quota *quota = pagoda_caller_quota(vidmm->stream);
+
+	if (!quota && bo && bo->client)
+		quota = bo->client->quota;
+	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo, .quota = quota };
+	txn_begin(txn, waits, resv, DMA_RESV_USAGE_BOOKKEEP, true, cost);
 }
 
 /**
@@ -272,7 +387,10 @@ int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging
 	return ret;
 }
 
-/* Waits for the transaction's operations so far, and for all fences on its allocation. */
+/*
+ * Waits for the transaction's operations so far, and for all fences on its allocation. Returns 0;
+ * or -EBUSY after PAGODA_BUSY_TIMEOUT, or another negative errno.
+ */
 static int txn_wait_fences(struct pagoda_stream_txn *txn)
 {
 	long ret = 1;
@@ -286,14 +404,17 @@ static int txn_wait_fences(struct pagoda_stream_txn *txn)
 	return ret > 0 ? 0 : ret ?: -EBUSY;
 }
 
-/* Allocates a spare, if none is left, for the submission that txn_wait_idle() queued half full. */
+/*
+ * Allocates a submission for the rest of the transaction, if it has none left: txn_wait_idle()
+ * queued the open submission before it was full. Returns 0 or a negative errno.
+ */
 static int txn_get_spare(struct pagoda_stream_txn *txn)
 {
 	struct pagoda_submission *sub;
 
-	if (txn->nr_spare || !txn->spare)
+	if (txn->nr_spare || !txn->spare || txn->aside)
 		return 0;
-	sub = pagoda_queue_get(txn->vidmm->queue);
+	sub = pagoda_queue_get(txn->vidmm->queue, 0, 0);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
 	txn->spare[txn->nr_spare++] = sub;
@@ -337,7 +458,10 @@ static void op_say_idle(struct pagoda_paging_op *op)
 		op->transfer.flags |= PAGODA_ALLOCATION_IS_IDLE;
 }
 
-/* Returns whether @op is a piece of a transfer, and not the last piece. */
+/*
+ * Returns whether @op is a part of a transfer that other parts have to follow without anything else
+ * in between (C28).
+ */
 static bool op_leaves_transfer(const struct pagoda_paging_op *op)
 {
 	return (op->operation == VIRTIO_PAGODA_OP_TRANSFER ||
@@ -358,7 +482,10 @@ static void stream_trace(struct pagoda_stream *stream, const struct pagoda_pagin
 			stream->open->seqno, encoded, pass);
 }
 
-/* Calls the builder once, and counts, traces and journals the packets. */
+/*
+ * Calls the builder once, and counts, traces and journals the packets. Returns the builder's
+ * result.
+ */
 static enum pagoda_build stream_build(struct pagoda_stream *stream,
 				      const struct pagoda_paging_op *op, u64 moved,
 				      struct pagoda_paging_cursor *cursor, int pass)
@@ -387,7 +514,8 @@ static enum pagoda_build stream_build(struct pagoda_stream *stream,
  *	set after a wait. The caller's next operation must begin without the flag, because @op
  *	makes the allocation busy (C15)
  *
- * Context: Between begin and end of @txn. Sleeps if the allocation is busy (C14).
+ * Context: Between begin and end of @txn. Sleeps if the allocation is busy (C14), or if @txn needs
+ * another of the submissions that are set aside.
  * Return: 0; -EINVAL, -ERANGE or -EOPNOTSUPP if the operation is refused; -EBUSY if the
  * allocation is busy and the transaction must not wait, or waited too long, or an error of
  * &pagoda_stream_args.make_idle: nothing of @op was encoded; -ENOMEM without memory: if the
@@ -449,7 +577,7 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
  * @txn: Transaction, a struct pagoda_stream_txn
  * @op: Operation that is always valid and never busy
  *
- * Context: Between begin and end of @txn; never waits.
+ * Context: Between begin and end of @txn; waits only for a submission that is set aside.
  */
 void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
 {
@@ -457,6 +585,27 @@ void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
 	int ret = pagoda_stream_emit(stream_txn, op);
 
 	WARN_ON_ONCE(ret && !stream_txn->failed);
+}
+
+/* Ends a transaction; @later: the open submission is queued later, if it needn't be now. */
+static void txn_end(struct pagoda_stream_txn *txn, bool later)
+{
+	struct pagoda_stream *stream = txn->vidmm->stream;
+	bool aside = txn->aside;
+
+	if (stream->open && !stream->plugs && !later)
+		pagoda_stream_push(stream);
+	else if (stream->open)
+		queue_delayed_work(stream->wq, &stream->flush, stream->patience);
+	/* A spare that waits for fences must not be kept for another transaction. */
+	if (!stream->reserve && txn->nr_spare && !txn->fresh && !aside)
+		stream->reserve = txn->spare[--txn->nr_spare];
+	pagoda_stream_unlock(stream, txn->cookie);
+	txn_drop_spares(txn);
+	if (aside) {
+		memalloc_noreclaim_restore(txn->memalloc);
+		mutex_unlock(&stream->aside);
+	}
 }
 
 /**
@@ -468,18 +617,24 @@ void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
  */
 struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
 {
-	struct pagoda_stream *stream = txn->vidmm->stream;
-
-	if (stream->open && !stream->plugs)
-		pagoda_stream_push(stream);
-	else if (stream->open)
-		queue_delayed_work(stream->wq, &stream->flush, stream->patience);
-	/* A spare that waits for fences must not be kept for another transaction. */
-	if (!stream->reserve && txn->nr_spare && !txn->fresh)
-		stream->reserve = txn->spare[--txn->nr_spare];
-	pagoda_stream_unlock(stream, txn->cookie);
-	txn_drop_spares(txn);
+	txn_end(txn, false);
 	return txn->fence;
+}
+
+/**
+ * pagoda_stream_end_later() - End a transaction whose fence is of no use
+ * @txn: Transaction
+ *
+ * The operations share a submission with what follows: the submission is queued when another
+ * transaction ends with pagoda_stream_end(), when a thread waits for paging, or after a few
+ * milliseconds. No thread can wait for the operations alone, because their fence isn't handed out.
+ *
+ * Context: Releases the stream's lock.
+ */
+void pagoda_stream_end_later(struct pagoda_stream_txn *txn)
+{
+	txn_end(txn, true);
+	dma_fence_put(txn->fence);
 }
 
 /**

@@ -18,15 +18,16 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Returns the errno that user space is told: a job that doesn't fit finds no memory. */
+/* Returns the errno for user space: -ENOMEM for -ENOSPC, of a job that doesn't fit; else @error. */
 static int submit_error(int error)
 {
 	return error == -ENOSPC ? -ENOMEM : error;
 }
 
 /*
- * Returns true if a deferred job that found no room (@error) is to be made again, once: when the
- * jobs that may be in the way have ended. The engine's place goes to another context until then.
+ * Returns true if a deferred job that failed with @error found no room, for the first time, and is
+ * to be made again behind @submit->blockers, which is set: when the jobs that may be in the way
+ * have ended. The engine's place goes to another context until then.
  */
 static bool submit_waits_for_room(struct pagoda_submit *submit, int error)
 {
@@ -35,17 +36,31 @@ static bool submit_waits_for_room(struct pagoda_submit *submit, int error)
 	if ((error != -ENOMEM && error != -EBUSY) || submit->waited)
 		return false;
 	submit->waited = true;
-	submit->blockers = pagoda_room_blockers(context->vm->vidmm);
+	submit->blockers = pagoda_room_blockers(context->vm->vidmm, context->vm->client);
 	if (submit->blockers)
 		pagoda_exec_context_pass(context->exec);
 	return submit->blockers;
 }
 
 /*
- * Makes the job of a deferred submission, and bans the context if that fails. If a paging request
- * that the job waits for has failed, only this job, which would fault, is cancelled. While
- * &pagoda_deferred.hurried is set, the job counts as a fenced job; returns -EAGAIN if there are too
- * many of those.
+ * Returns true if @submit->blockers is NULL, or has signalled and is dropped. Else has the queue's
+ * worker run again when the fence signals.
+ */
+static bool submit_is_free(struct pagoda_deferred *queue, struct pagoda_submit *submit)
+{
+	if (submit->blockers && !pagoda_deferred_is_signalled(queue, submit->blockers))
+		return false;
+	dma_fence_put(submit->blockers);
+	submit->blockers = NULL;
+	return true;
+}
+
+/*
+ * &pagoda_deferred_ops.make: makes the job of a deferred submission, and bans the context if that
+ * fails. If a paging request that the job waits for has failed, only this job, which would fault,
+ * is cancelled. While &pagoda_deferred.hurried is set, the job counts as a fenced job. Returns
+ * -EAGAIN if there are too many of those or they hold too much memory, or if a fence has to signal
+ * first (&pagoda_submit.blockers); -ERESTART if the job has to ask for a place again.
  */
 static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
@@ -58,12 +73,17 @@ static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_def
 		pagoda_exec_context_pass(submit->context->exec);
 		return -ECANCELED;
 	}
+	/* submit_ready() has waited for @blockers, unless the queue is hurried. */
+	if (!submit_is_free(queue, submit))
+		return -EAGAIN;
 	if (READ_ONCE(queue->hurried) && !submit->fenced) {
 		if (pagoda_quota_charge(submit->quota, PAGODA_LIMIT_FENCED, 1))
 			return -EAGAIN;
 		submit->fenced = true;
 	}
 	ret = pagoda_submit_make(submit, false);
+	if (ret == -EINPROGRESS)
+		return -EAGAIN;
 	if (submit_waits_for_room(submit, ret))
 		return -ERESTART;
 	if (ret && ret != -ERESTART)
@@ -80,11 +100,8 @@ static bool submit_ready(struct pagoda_deferred *queue, struct pagoda_deferred_i
 {
 	struct pagoda_submit *submit = container_of(item, struct pagoda_submit, item);
 
-	if (submit->blockers && !pagoda_deferred_is_signalled(queue, submit->blockers))
-		return false;
-	dma_fence_put(submit->blockers);
-	submit->blockers = NULL;
-	return pagoda_exec_context_ask(submit_context(queue)->exec);
+	return submit_is_free(queue, submit) &&
+	       pagoda_exec_context_ask(submit_context(queue)->exec);
 }
 
 static bool submit_owns(struct pagoda_deferred *queue, struct dma_fence *fence)
@@ -93,8 +110,8 @@ static bool submit_owns(struct pagoda_deferred *queue, struct dma_fence *fence)
 }
 
 /*
- * Frees a submission, and with it a reference to the context, which contains @queue: the caller of
- * pagoda_deferred_cancel() still has a reference.
+ * &pagoda_deferred_ops.put: frees a submission, and with it a reference to the context, which
+ * contains @queue: the caller of pagoda_deferred_cancel() still has a reference.
  */
 static void submit_put_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
@@ -128,7 +145,10 @@ static int submit_charge_held(struct pagoda_submit *submit)
 	return 0;
 }
 
-/* Queues a submission in its context; its job gets memory and a fence when the job is made. */
+/*
+ * Queues a submission in its context, where its job has neither memory nor a fence until the job is
+ * made. Returns 0 or a negative errno.
+ */
 static int submit_defer(struct pagoda_submit *submit)
 {
 	int ret = submit_charge_held(submit);
@@ -221,11 +241,17 @@ static bool submit_is_due(struct pagoda_submit *submit)
 	       pagoda_exec_context_ask(context->exec);
 }
 
-/* Makes the job if submit_is_due() allows that, else queues the submission. */
+/*
+ * Makes the job if submit_is_due() allows that, else queues the submission; @submit is consumed
+ * only if 0 is returned. -EBUSY of pagoda_submit_make(), memory in use, becomes -ENOMEM, for which
+ * the caller may wait: a returned -EBUSY is a limit's.
+ */
 static int submit_make_or_defer(struct pagoda_submit *submit)
 {
 	int ret = submit_is_due(submit) ? pagoda_submit_make(submit, true) : -ERESTART;
 
+	if (ret == -EBUSY)
+		ret = -ENOMEM;
 	if (!ret)
 		pagoda_submit_free(submit);
 	else if (ret == -ERESTART)
@@ -258,7 +284,8 @@ static void submit_end(struct pagoda_context *context)
 
 /*
  * Accepts a submission: sets *@job, consumes @submit and returns 0. Returns -EAGAIN if queued jobs
- * of the context must be armed first, or another errno, as pagoda_submit().
+ * of the context must be armed first, or another errno, as submit_make_or_defer() and
+ * pagoda_submit(); then @submit is still the caller's.
  */
 static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
 {
@@ -287,7 +314,10 @@ static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
 	return ret;
 }
 
-/* Accepts a submission as submit_in_turn(), after the context's queued jobs if they go first. */
+/*
+ * Accepts a submission as submit_in_turn(); if queued jobs of the context have to be armed before,
+ * has them armed and tries again. Returns 0 or a negative errno.
+ */
 static int submit_settled(struct pagoda_submit *submit, u64 *job)
 {
 	int ret;
@@ -300,6 +330,20 @@ static int submit_settled(struct pagoda_submit *submit, u64 *job)
 	return ret;
 }
 
+/*
+ * If *@ret, the error of a submission, is -EINPROGRESS, waits for &pagoda_submit.blockers; if it is
+ * -ENOMEM, once (*@tries counts the calls) for jobs that may free memory. Returns whether the
+ * submission is to be made again now. Sets *@ret to -ERESTARTSYS if a signal ends the wait.
+ */
+static bool submit_again(struct pagoda_submit *submit, u32 *tries, int *ret)
+{
+	struct pagoda_vm *vm = submit->context->vm;
+
+	if (pagoda_room_await(&submit->blockers, ret))
+		return true;
+	return *ret == -ENOMEM && pagoda_room_again(vm->vidmm, vm->client, tries, ret);
+}
+
 /**
  * pagoda_submit() - Submit commands of a context (SUBMIT)
  * @submit: Checked submission; consumed
@@ -308,7 +352,9 @@ static int submit_settled(struct pagoda_submit *submit, u64 *job)
  * The job is made, that is prepared, armed and pushed, when all that the job waits for has
  * signalled and a place of the engine is free; until then the submission waits in the context's
  * queue, without memory and without a fence. A fenced job (&pagoda_submit.fenced) is made at once;
- * it has memory and a fence while it waits.
+ * it has memory and a fence while it waits. If that is more memory than the user's share allows,
+ * the function waits first for what the job waits for. It also waits for memory that can't move
+ * yet, and once, if there is no room, for jobs (pagoda_room_again()).
  *
  * Context: May sleep and allocate. Outside of pagoda_enter() sections and reservations.
  * Return: 0; -ENOMEM if an allocation can't be made resident; -ENODATA if a listed allocation is
@@ -327,7 +373,7 @@ int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 	submit->fenced |= submit_has_implicit(submit);
 	do {
 		ret = submit_settled(submit, job);
-	} while (ret == -ENOMEM && pagoda_room_again(context->vm->vidmm, &tries, &ret));
+	} while (ret && submit_again(submit, &tries, &ret));
 	if (ret)
 		pagoda_submit_free(submit);
 	pagoda_context_put(context);

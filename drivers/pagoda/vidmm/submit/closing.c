@@ -12,7 +12,7 @@
  *	the client's residency list	every job has resident what its VM maps (C152)
  *
  * Jobs submitted after the handle was closed don't count, because they can't name the allocation.
- * If the client gets a new handle before these jobs were armed, addresses and count stay.
+ * If the client gets a new handle before addresses and count were taken away, these stay.
  */
 #include <linux/slab.h>
 #include <drm/drm_file.h>
@@ -30,7 +30,7 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Jiffies until &pagoda_closing.work calls pagoda_try_enter() again. */
+/* Jiffies until &pagoda_closing.work tries again to do its work. */
 #define CLOSING_PATIENCE	(HZ / 50 ?: 1)
 
 /* A handle that was closed while jobs needed the allocation. */
@@ -101,29 +101,56 @@ static bool closing_is_idle(struct closing_handle *handle)
 	return dma_fence_add_callback(handle->users, &handle->callback, closing_users_ended);
 }
 
-/* Work item: calls closing_forget() for closed handles that no job needs any more. */
+/* Takes a closed handle that no job needs any more off the list; returns NULL if there is none. */
+static struct closing_handle *closing_take(struct pagoda_closing *closing)
+{
+	struct closing_handle *handle;
+
+	mutex_lock(&closing->lock);
+	handle = closing_due(closing);
+	if (handle && !closing_is_idle(handle))
+		handle = NULL;
+	if (handle)
+		list_del_init(&handle->entry);
+	closing->forgetting = handle ? handle->bo : NULL;
+	mutex_unlock(&closing->lock);
+	return handle;
+}
+
+/*
+ * Work item: calls closing_forget() for closed handles that no job needs any more, each in a
+ * section of its own. &pagoda_closing.lock isn't held meanwhile: submissions of the client go on.
+ */
 void pagoda_closing_work(struct work_struct *work)
 {
 	struct pagoda_closing *closing = container_of(to_delayed_work(work),
 						      struct pagoda_closing, work);
 	struct pagoda_client *client = container_of(closing, struct pagoda_client, closing);
 	struct closing_handle *handle;
+	struct pagoda_caller caller;
 
-	if (!pagoda_try_enter(closing->vidmm)) {
-		queue_delayed_work(system_dfl_wq, &closing->work, CLOSING_PATIENCE);
-		return;
-	}
-	mutex_lock(&closing->lock);
-	while ((handle = closing_due(closing)) && closing_is_idle(handle)) {
-		closing_forget(client, handle->bo);
-		closing_free(handle);
-	}
-	mutex_unlock(&closing->lock);
-	pagoda_leave(closing->vidmm);
+	do {
+		if (pagoda_caller_must_wait(closing->vidmm, client) ||
+		    !pagoda_try_enter(closing->vidmm)) {
+			queue_delayed_work(system_dfl_wq, &closing->work, CLOSING_PATIENCE);
+			return;
+		}
+		pagoda_caller_begin(closing->vidmm, &caller, client);
+		mutex_lock(&closing->forget_lock);
+		handle = closing_take(closing);
+		if (handle)
+			closing_forget(client, handle->bo);
+		mutex_unlock(&closing->forget_lock);
+		pagoda_caller_end(closing->vidmm, &caller);
+		pagoda_leave(closing->vidmm);
+		if (handle)
+			closing_free(handle);
+	} while (handle);
 }
 
 /**
- * pagoda_closing_begin_end() - Note that a client's file is being closed
+ * pagoda_closing_begin_end() - Stop unmapping allocations singly, because a client's file is being
+ * closed
  * @client: Client
  *
  * A handle that is closed from now on isn't entered into &pagoda_closing.handles, and the closing
@@ -156,7 +183,7 @@ void pagoda_closing_end(struct pagoda_client *client)
 		closing_free(handle);
 	}
 	mutex_unlock(&closing->lock);
-	/* No handle has a callback any more that queues the work. */
+	/* The handles are freed, and with them the callbacks that queue the work item. */
 	cancel_delayed_work_sync(&closing->work);
 }
 
@@ -221,7 +248,7 @@ u64 pagoda_closing_next(struct pagoda_client *client)
 	return list_empty_careful(&closing->jobs) ? 0 : READ_ONCE(closing->next);
 }
 
-/* Returns true if a job of the client may need the allocation. */
+/* Returns true if a deferred job of the client may need the allocation, or an armed job uses it. */
 static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&client->closing.lock);
@@ -235,7 +262,7 @@ static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo
 
 /*
  * Adds an allocation to &pagoda_closing.handles. Returns false without memory for that: then jobs
- * lose the allocation.
+ * lose the allocation. Caller holds &pagoda_closing.lock.
  */
 static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 {
@@ -276,17 +303,25 @@ void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 
 /*
  * Removes an allocation from &pagoda_closing.handles when the client gets a handle again: GPU
- * addresses and the count on the residency list stay if they weren't taken away yet. May sleep.
+ * addresses and the count on the residency list stay if they weren't taken away yet. If they are
+ * being taken away, waits for that: addresses that the client maps from now on stay. May sleep.
  */
 void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo)
 {
+	struct pagoda_closing *closing = &client->closing;
 	struct closing_handle *handle, *next;
+	bool forgetting;
 
-	mutex_lock(&client->closing.lock);
-	list_for_each_entry_safe(handle, next, &client->closing.handles, entry)
+	mutex_lock(&closing->lock);
+	list_for_each_entry_safe(handle, next, &closing->handles, entry)
 		if (handle->bo == bo)
 			closing_free(handle);
-	mutex_unlock(&client->closing.lock);
+	forgetting = closing->forgetting == bo;
+	mutex_unlock(&closing->lock);
+	if (!forgetting)
+		return;
+	mutex_lock(&closing->forget_lock);
+	mutex_unlock(&closing->forget_lock);
 }
 
 /*
@@ -303,6 +338,9 @@ static void handle_set_client(struct pagoda_bo *bo, struct pagoda_client *client
 		bo->part.segment = PAGODA_BUDGET_SEGMENTS;
 		kref_get(&client->kref);
 		bo->client = client;
+		if (bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_TT)
+			pagoda_hold_for(bo->vidmm, &pagoda_aperture_of(bo->ttm.resource)->held,
+					client);
 		pagoda_bo_charge(bo, segment);
 		pagoda_wish_changed(bo);
 	}

@@ -126,7 +126,10 @@ static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
 	return pagoda_reset_is_pending(vidmm) || epoch != pagoda_reset_epoch(vidmm);
 }
 
-/* As pagoda_context_create(); @ops are the functions of the queue &pagoda_context.deferred. */
+/*
+ * As pagoda_context_create(); @ops are the functions of the queue &pagoda_context.deferred. Returns
+ * the context or an ERR_PTR.
+ */
 struct pagoda_context *pagoda_context_make(struct pagoda_vm *vm, u32 engine, u32 priority,
 					   const struct pagoda_deferred_ops *ops)
 {
@@ -197,10 +200,10 @@ void pagoda_context_destroy(struct pagoda_context *context)
 	pagoda_context_put(context);
 }
 
-/* ---- States ------------------------------------------------------------------------ */
+/* ---- Bans and state of contexts ---------------------------------------------------- */
 
 /**
- * pagoda_context_give_up() - Ban a context: a job of it can't be made, or its client failed
+ * pagoda_context_give_up() - Ban a context, without a fault or hang of a job to report
  * @context: Context; all its jobs that haven't begun are cancelled
  *
  * Context: May sleep.

@@ -33,7 +33,7 @@ struct pagoda_vm;
  * @deferred: Submissions that wait for fences, for fence values or for a place of the engine
  * @state_lock: Protects @state and @report; taken in the dma_fence signalling path
  * @state: DRM_PAGODA_CONTEXT_* flags
- * @report: Fault or hang that the context was banned for
+ * @report: Fault or hang that the context was banned for; all zeros if there was none
  */
 struct pagoda_context {
 	struct kref kref;

@@ -4,20 +4,20 @@
  *
  * A call changes the client's residency list (require.c). If the allocations are already where the
  * call wants them, the call is done. Else the call queues a request for the client's pager, which
- * is one queue of work for all paging queues of the client. The pager runs requests by priority,
- * then in the order of arrival; a request that has begun isn't overtaken, and the requests of one
- * paging queue run in order. Each request has a value. The value becomes a point of the paging
- * queue's timeline syncobj when the request's paging operations have been given to the device:
- * every fence that can be waited for has work behind it, and the timeline signals in order even if
- * requests fail.
+ * is one queue of work for all paging queues of the client. The pager runs requests one at a time,
+ * by priority, then in the order of arrival: those of one paging queue run in order. A request that
+ * waits may be overtaken by one of higher priority. Each request has a value. The value becomes a
+ * point of the paging queue's timeline syncobj when the request's paging operations have been given
+ * to the device: every fence that can be waited for has work behind it, and the timeline signals in
+ * order even if requests fail.
  *
  * An EVICT first waits, outside of sections, for the jobs that use its allocations. An allocation
  * that other jobs use by then stays, as one of the first to be evicted when room is needed.
  *
  * A request that fails for want of memory is repeated for a bounded time, because the residency
  * lists of other clients may have been in the way. A request that fails for good sets the error of
- * its point, takes the counts that it added back from the residency list, and puts the client in
- * error if the request had to succeed (MUST_SUCCEED).
+ * its point, takes back the counts that the call added to the residency list, and puts the client
+ * in error if the request had to succeed (MUST_SUCCEED).
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/jiffies.h>
@@ -39,7 +39,7 @@
 #include "paging_queue.h"
 #include "submit.h"
 
-/* Jiffies for which a request that finds no memory is repeated: without and with MUST_SUCCEED. */
+/* Jiffies for which a request that finds no memory is repeated: normally, and with MUST_SUCCEED. */
 #define PATIENCE	(HZ / 2)
 #define PATIENCE_MUST	(5 * HZ)
 
@@ -54,10 +54,10 @@ struct paging_request {
 	bool held;				/* pagoda_offer_prevent() was called for @bos */
 	u32 flags;				/* DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* */
 	u64 value;				/* point of the queue's timeline */
-	bool tried;				/* failed before, so that @give_up is set */
-	unsigned long give_up;			/* jiffies at which repetitions end */
+	bool tried;				/* found no memory before */
+	unsigned long give_up;			/* jiffies at which repetitions end; 0 = not set */
 	u32 idle;				/* EVICT: number of @bos that were waited for */
-	struct dma_fence *users;		/* EVICT: fences of @bos[@idle], a reference */
+	struct dma_fence *users;		/* fence that the next attempt waits for, or NULL */
 };
 
 static struct paging_request *request_of(struct pagoda_deferred_item *item)
@@ -65,11 +65,11 @@ static struct paging_request *request_of(struct pagoda_deferred_item *item)
 	return container_of(item, struct paging_request, item);
 }
 
-/* ---- Requests ------------------------------------------------------------------- */
+/* ---- Requests: queued MAKE_RESIDENT and EVICT ----------------------------------- */
 
 /*
- * Undoes pagoda_offer_prevent(). Called before the point signals: a waiter may offer the
- * allocations next.
+ * Undoes pagoda_offer_prevent() for the allocations of a request. Called before the request's point
+ * signals, because a thread that waits for the point may offer the allocations next.
  */
 static void request_let_go(struct paging_request *request)
 {
@@ -152,7 +152,7 @@ static struct paging_request *request_create(struct pagoda_paging_queue *queue,
 	return NULL;
 }
 
-/* ---- The pager -------------------------------------------------------------------- */
+/* ---- The pager: worker of all paging queues of a client --------------------------- */
 
 static bool paging_lacks_memory(int error)
 {
@@ -169,7 +169,8 @@ static bool paging_is_fatal(u32 flags, bool lacks_memory)
 
 /*
  * Does the paging that the request asks for, on a copy of @request->bos, which callees reorder. The
- * caller has set *@fence to NULL; *@fence receives the fence of the last paging, if there is any.
+ * caller has set *@fence to NULL; *@fence receives the fence of the last paging, if there is any,
+ * or with -EINPROGRESS the fence to wait for before the next try. Returns 0 or a negative errno.
  */
 static int request_run(struct paging_request *request, struct dma_fence **fence)
 {
@@ -193,18 +194,26 @@ static int request_run(struct paging_request *request, struct dma_fence **fence)
 		ret = pagoda_residency_evict(vidmm, bos, request->count, fence);
 	}
 	kvfree(bos);
-	return ret;
+	return ret ?: pagoda_residency_and_others(request->bos, request->count, fence);
 }
 
-/* Returns true if a request that found no memory is to be repeated: until @request->give_up. */
+/*
+ * Returns true if a request that found no memory is to be repeated: first when the jobs have ended
+ * that may be in the way (@request->users), and from then on until @request->give_up.
+ */
 static bool request_may_wait(struct paging_request *request)
 {
 	bool must = request->make && request->flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED;
 	const struct pagoda_paging_queue *queue = request->queue;
 
-	if (!request->tried)
-		request->give_up = jiffies + (must ? queue->patience_must : queue->patience);
-	request->tried = true;
+	if (!request->tried) {
+		request->users = pagoda_room_blockers(queue->vidmm, queue->client);
+		request->tried = true;
+		if (request->users)
+			return true;
+	}
+	if (!request->give_up)
+		request->give_up = jiffies + (must ? queue->patience_must : queue->patience) ?: 1;
 	return time_before(jiffies, request->give_up);
 }
 
@@ -241,7 +250,10 @@ static void request_fail(struct paging_request *request, int error)
 
 	drm_dbg_driver(queue->vidmm->drm, "value %llu of a paging queue failed: %d\n",
 		       request->value, error);
-	/* Note the value before its point exists, for paging_queue_failed() to find the value. */
+	/*
+	 * Store the value of the failed request before its point exists: paging_queue_failed() then
+	 * finds the value for any waiter on the point.
+	 */
 	spin_lock(&queue->failures_lock);
 	queue->failures[queue->nr_failures++ % PAGODA_PAGING_FAILURES] = request->value;
 	spin_unlock(&queue->failures_lock);
@@ -267,6 +279,10 @@ static int paging_make(struct pagoda_deferred *pager, struct pagoda_deferred_ite
 		request_let_go(request);
 		pagoda_syncs_signal(pager->vidmm, &request->syncs, fence);
 	}
+	if (ret == -EINPROGRESS) {
+		request->users = fence;
+		return -EAGAIN;
+	}
 	dma_fence_put(fence);
 	if (paging_lacks_memory(ret) && request_may_wait(request))
 		return -EAGAIN;
@@ -276,23 +292,36 @@ static int paging_make(struct pagoda_deferred *pager, struct pagoda_deferred_ite
 }
 
 /*
- * Returns true if the jobs have ended that used the allocations of an EVICT when the turn of each
- * came. Without memory for the question an allocation isn't waited for.
+ * Returns true if @request->users is NULL, or has signalled and is dropped. Else has the pager run
+ * again when the fence signals.
+ */
+static bool request_is_alone(struct pagoda_deferred *pager, struct paging_request *request)
+{
+	if (request->users && !pagoda_deferred_is_signalled(pager, request->users))
+		return false;
+	dma_fence_put(request->users);
+	request->users = NULL;
+	return true;
+}
+
+/*
+ * Returns true if the jobs have ended that may be in the way of a request that found no memory,
+ * and, for EVICT, those that used each allocation when its turn came. Without memory to look up its
+ * fences an allocation isn't waited for.
  */
 static bool paging_ready(struct pagoda_deferred *pager, struct pagoda_deferred_item *item)
 {
 	struct paging_request *request = request_of(item);
+	struct dma_resv *resv;
 
-	for (; !request->make && request->idle < request->count; request->idle++) {
-		struct dma_resv *resv = request->bos[request->idle]->ttm.base.resv;
-
-		if (!request->users &&
-		    dma_resv_get_singleton(resv, DMA_RESV_USAGE_BOOKKEEP, &request->users))
-			continue;
-		if (request->users && !pagoda_deferred_is_signalled(pager, request->users))
+	if (!request_is_alone(pager, request))
+		return false;
+	while (!request->make && request->idle < request->count) {
+		resv = request->bos[request->idle++]->ttm.base.resv;
+		if (dma_resv_get_singleton(resv, DMA_RESV_USAGE_BOOKKEEP, &request->users))
+			request->users = NULL;
+		if (!request_is_alone(pager, request))
 			return false;
-		dma_fence_put(request->users);
-		request->users = NULL;
 	}
 	return true;
 }
@@ -446,7 +475,8 @@ struct pagoda_sync_source *pagoda_paging_queue_of(struct pagoda_client *client,
 }
 
 /**
- * pagoda_paging_queue_state() - Get the state of a paging queue
+ * pagoda_paging_queue_state() - Get a paging queue's last value, last failure, and the client's
+ * error
  * @queue: Paging queue
  * @state: Out: all members but @queue, the id, which the caller has set
  *
@@ -553,7 +583,7 @@ static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_pagi
  * Context: May sleep and allocate; waits for other requests only if too many are queued. Outside of
  * reservations.
  * Return: 0; -ENOMEM, with @args->bytes_to_trim not 0 if the list would exceed the device's memory
- * or, with DENY_OVERBUDGET, the client its budget; -EOVERFLOW if a count would overflow; -ENODATA
+ * or, with DENY_OVERBUDGET, the client's budget; -EOVERFLOW if a count would overflow; -ENODATA
  * if an allocation is offered, which never puts the client in error; -ECANCELED if the client is in
  * error; -ERESTARTSYS. After an error no count has changed.
  */
@@ -609,7 +639,7 @@ static void paging_let_go(const struct pagoda_paging_args *args)
 		if (pagoda_require_clients(bo))
 			continue;
 		WRITE_ONCE(bo->wish.released, true);
-		/* Pairs with pagoda_bo_set_resident(). */
+		/* This barrier pairs with that in pagoda_bo_set_resident(). */
 		smp_mb();
 		if (pagoda_require_clients(bo))
 			WRITE_ONCE(bo->wish.released, false);

@@ -9,8 +9,8 @@
  *	   used elsewhere are limited (pace.c).
  *	3. Invalid mappings become valid again. If steps 1 to 3 find no memory, the last attempt
  *	   takes all these allocations out of VRAM and places them anew. If that fails, too, the
- *	   submission is made again once the jobs that have a place of an engine by then have ended,
- *	   because they keep page tables in place; nothing is held meanwhile.
+ *	   submission is made again once the client's jobs, and all jobs that have a place of an
+ *	   engine by then, have ended: they keep page tables in place. Nothing is held meanwhile.
  *	4. CPU windows onto tiled allocations are taken away.
  *	5. The job gets its dependencies and is armed, the job's fence is published, and the job is
  *	   pushed to the scheduler.
@@ -23,6 +23,7 @@
  * private allocations, page tables and the save area the fence is in the VM's reservation; for each
  * other allocation, in the reservation of the allocation.
  */
+#include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_exec.h>
@@ -34,6 +35,7 @@
 #include "vidmm/bo/bo.h"
 #include "vidmm/fence/sync.h"
 #include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/budget.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/limits.h"
@@ -101,7 +103,25 @@ void pagoda_submit_free(struct pagoda_submit *submit)
 	kfree(submit);
 }
 
-/* ---- Residency -------------------------------------------------------------- */
+/* ---- Making a job's allocations resident ------------------------------------ */
+
+/*
+ * For an allocation that can't move before @run->op.late has signalled: returns 0 if the GPU can
+ * use the allocation where it is; else makes that fence &pagoda_submit.blockers and returns
+ * -EINPROGRESS.
+ */
+static int submit_late(struct submit_run *run, struct pagoda_bo *bo)
+{
+	struct dma_fence *late = run->op.late;
+
+	run->op.late = NULL;
+	if (pagoda_residency_is_placed(bo)) {
+		dma_fence_put(late);
+		return 0;
+	}
+	run->submit->blockers = late;
+	return -EINPROGRESS;
+}
 
 static int submit_bring(struct submit_run *run, struct pagoda_bo *bo)
 {
@@ -109,6 +129,8 @@ static int submit_bring(struct submit_run *run, struct pagoda_bo *bo)
 
 	pagoda_swizzle_expect_job(bo);
 	ret = pagoda_pace_place(&run->pace, bo, &run->op);
+	if (ret == -EINPROGRESS)
+		ret = submit_late(run, bo);
 	if (ret)
 		return ret;
 	ret = pagoda_lost_clear(bo);
@@ -139,7 +161,7 @@ static bool submit_is_bound(struct pagoda_bo *bo)
 /*
  * Replaces the lost content of the VM's private allocations by zeros. submit_place() doesn't visit
  * private allocations that didn't move, but such an allocation may show another allocation's
- * content if paging lost a fill or copy since the VM's last job.
+ * content if paging lost a fill or copy since the VM's last job. Returns 0 or a negative errno.
  */
 static int submit_clear_lost(struct submit_run *run)
 {
@@ -162,8 +184,8 @@ static int submit_clear_lost(struct submit_run *run)
 }
 
 /*
- * Returns false for an offered allocation of the residency list: until the offer is reclaimed,
- * submissions neither place nor rebind the allocation.
+ * Returns whether a submission places allocation @index of @run->bos and makes its mappings valid:
+ * not if the residency list added the allocation and it is offered, until the offer is reclaimed.
  */
 static bool submit_uses(const struct submit_run *run, u32 index)
 {
@@ -198,7 +220,7 @@ static int submit_bring_all(struct submit_run *run)
 
 /*
  * Makes the invalid mappings of the job's allocations valid. All these allocations have been
- * placed, and stay in place while the reservations are held.
+ * placed, and stay in place while the reservations are held. Returns 0 or a negative errno.
  */
 static int submit_rebind_all(struct submit_run *run)
 {
@@ -229,7 +251,7 @@ static void submit_keep(struct submit_run *run, enum pagoda_vm_keep keep)
 /*
  * Repeats @step while it fails with -ENOMEM and pagoda_room_make() can make room: private
  * allocations of the VM may fill VRAM, and TTM evicts none of them that has mappings while
- * &pagoda_vm.keep isn't PAGODA_VM_KEEP_NOTHING.
+ * &pagoda_vm.keep isn't PAGODA_VM_KEEP_NOTHING. Returns 0 or a negative errno.
  */
 static int submit_in_room(struct submit_run *run, int (*step)(struct submit_run *run))
 {
@@ -249,7 +271,7 @@ static int submit_bring_tables(struct submit_run *run)
 
 /*
  * Returns 0, or -ENOSPC if what the job needs wouldn't fit even with nothing else resident. The
- * first attempt counts only what the job lists, because a VM may have many private allocations.
+ * first attempt counts only @run->bos, because a VM may have many private allocations.
  */
 static int submit_check_demand(struct submit_run *run)
 {
@@ -297,16 +319,39 @@ static int submit_place(struct submit_run *run)
 }
 
 /*
+ * Hides from the job private allocations that were offered. If other jobs of the VM may use these,
+ * returns -ERESTART once: in the context's queue the job then waits for &pagoda_submit.blockers,
+ * the fence of these jobs, without memory and without the engine's place. A fenced job, which can't
+ * wait, or a job that finds new jobs then, leaves the allocations mapped, and with them their
+ * memory in place, to a later job. Else returns 0.
+ */
+static int submit_hide_offers(struct submit_run *run)
+{
+	struct pagoda_submit *submit = run->submit;
+
+	if (!pagoda_offer_hide(run->vm) || submit->fenced || submit->let_end)
+		return 0;
+	if (dma_resv_get_singleton(pagoda_vm_resv(run->vm), DMA_RESV_USAGE_BOOKKEEP,
+				   &submit->blockers))
+		return 0;
+	submit->let_end = true;
+	pagoda_exec_context_pass(submit->context->exec);
+	return -ERESTART;
+}
+
+/*
  * Makes resident all that the job needs, and makes mappings valid. Plugs the stream of paging
- * operations, so that many moves share paging buffers.
+ * operations, so that many moves share paging buffers. Returns 0 or a negative errno.
  */
 static int submit_validate(struct submit_run *run)
 {
 	struct pagoda_vm *vm = run->vm;
 	struct pagoda_vidmm *vidmm = vm->vidmm;
-	int ret;
+	int ret = submit_hide_offers(run);
 	u32 i;
 
+	if (ret)
+		return ret;
 	run->room = (struct pagoda_room) {
 		.vm = vm,
 		.last = run->attempt != PAGODA_ATTEMPT_FIRST,
@@ -314,7 +359,6 @@ static int submit_validate(struct submit_run *run)
 	run->tables = NULL;
 	run->losses = pagoda_lost_mark(vidmm);
 	pagoda_stream_plug(vidmm);
-	pagoda_offer_hide(vm);
 	pagoda_pace_again(vm);
 	ret = submit_clear_lost(run) ?: submit_place(run);
 	submit_keep(run, PAGODA_VM_KEEP_NOTHING);
@@ -332,7 +376,7 @@ static int submit_validate(struct submit_run *run)
 	return 0;
 }
 
-/* ---- The job ---------------------------------------------------------------- */
+/* ---- Making the job --------------------------------------------------------- */
 
 /* Returns the DRM_PAGODA_SUBMIT_* flags of an allocation, 0 if only the residency list adds it. */
 static u32 submit_flags(const struct submit_run *run, u32 index)
@@ -352,6 +396,7 @@ static bool submit_is_implicit(const struct submit_run *run, u32 index)
 
 /*
  * Adds the job's dependencies: page table updates, allocations' fences, and &pagoda_submit.syncs.
+ * Returns 0 or a negative errno.
  */
 static int submit_depend(struct submit_run *run)
 {
@@ -380,6 +425,102 @@ static int submit_depend(struct submit_run *run)
 	return ret;
 }
 
+/*
+ * Returns an unsignalled fence, a reference, that is @fence or a point before it, and that is
+ * neither of paging nor of a job that has a place; or NULL.
+ */
+static struct dma_fence *fence_find_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
+{
+	struct dma_fence *point, *found = NULL;
+
+	dma_fence_chain_for_each(point, fence) {
+		struct dma_fence *work = dma_fence_chain_contained(point);
+
+		if (!pagoda_stream_is_queued(vidmm, work))
+			continue;
+		found = dma_fence_get(work);
+		dma_fence_put(point);
+		break;
+	}
+	return found;
+}
+
+/*
+ * Returns an unsignalled fence, a reference, that the job waits for and that is neither of paging
+ * nor of a job that has a place; or NULL.
+ */
+static struct dma_fence *submit_find_queued(struct submit_run *run)
+{
+	struct pagoda_vidmm *vidmm = run->vm->vidmm;
+	struct dma_fence *found = NULL, *fence;
+	u32 i, index = 0;
+
+	while (!found && (fence = pagoda_syncs_next(&run->submit->syncs, &index)))
+		found = fence_find_queued(vidmm, fence);
+	for (i = 0; i < run->nr_bos && !found; i++) {
+		bool write = submit_flags(run, i) & DRM_PAGODA_SUBMIT_WRITE;
+
+		if (submit_is_implicit(run, i))
+			found = pagoda_stream_get_queued(vidmm, pagoda_bo_gem(run->bos[i])->resv,
+							 dma_resv_usage_rw(write));
+	}
+	return found;
+}
+
+/* Returns the number of pages of VRAM that the client's jobs, this one included, may use now. */
+static u64 submit_pages(const struct submit_run *run)
+{
+	struct pagoda_client *client = run->vm->client;
+	u64 bytes = pagoda_budget_usage(&client->budget, DRM_PAGODA_SEGMENT_GROUP_LOCAL);
+	u32 i;
+
+	for (i = 0; i < run->nr_bos; i++)
+		if (run->bos[i]->client != client && pagoda_bo_is_in_vram(run->bos[i]))
+			bytes += run->bos[i]->ttm.base.size;
+	return bytes >> PAGE_SHIFT;
+}
+
+/* Returns true if a fenced job waits only for paging, and gets a place of the engine at once. */
+static bool submit_place_fenced(struct submit_run *run)
+{
+	struct pagoda_exec_context *exec = run->submit->context->exec;
+	bool ready = pagoda_syncs_are_done(&run->submit->syncs);
+	u32 i;
+
+	for (i = 0; i < run->nr_bos && ready; i++) {
+		bool write = submit_flags(run, i) & DRM_PAGODA_SUBMIT_WRITE;
+
+		ready = !submit_is_implicit(run, i) ||
+			!pagoda_stream_has_foreign(run->vm->vidmm, pagoda_bo_gem(run->bos[i])->resv,
+						   dma_resv_usage_rw(write));
+	}
+	if (!ready)
+		return false;
+	if (pagoda_exec_context_ask(exec) && pagoda_exec_job_place(run->job))
+		return true;
+	pagoda_exec_context_pass(exec);
+	return false;
+}
+
+/*
+ * Has a fenced job that gets no place at once wait for a place after it was armed; doesn't wait
+ * itself. What the job uses can't leave VRAM until it has the place: if the user's share doesn't
+ * allow that, and the job waits for more than paging and jobs with places, sets
+ * &pagoda_submit.blockers and returns -EINPROGRESS. Returns 0 or another negative errno.
+ */
+static int submit_wait_place(struct submit_run *run)
+{
+	struct pagoda_submit *submit = run->submit;
+
+	if (submit_place_fenced(run))
+		return 0;
+	if (!pagoda_quota_hold(submit->quota, submit_pages(run)))
+		submit->blockers = submit_find_queued(run);
+	if (submit->blockers)
+		return -EINPROGRESS;
+	return pagoda_exec_job_wait_place(run->job);
+}
+
 /* Arms the job, publishes the job's fence and pushes the job to the scheduler; can't fail. */
 static void submit_push(struct submit_run *run)
 {
@@ -397,7 +538,7 @@ static void submit_push(struct submit_run *run)
 				   !submit_is_implicit(run, i) ? DMA_RESV_USAGE_BOOKKEEP :
 				   write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
 	}
-	/* From here on the job has the charge of the quota, not the submission. */
+	/* From here on the job, not the submission, gives back what was charged to the quota. */
 	run->job->payer = run->submit->quota;
 	run->job->fenced = run->submit->fenced;
 	run->submit->quota = NULL;
@@ -407,8 +548,8 @@ static void submit_push(struct submit_run *run)
 
 /*
  * Makes resident all that the job needs, and makes and pushes the job. The caller holds the VM's
- * lock and all reservations. Returns -ERESTART if the place that the engine kept for the job has
- * gone to another context.
+ * lock and all reservations. Returns 0 or a negative errno: -ERESTART if the place that the engine
+ * kept for the job has gone to another context, or because of submit_hide_offers().
  */
 static int submit_locked(struct submit_run *run)
 {
@@ -418,7 +559,7 @@ static int submit_locked(struct submit_run *run)
 
 	if (ret)
 		return ret;
-	/* Copy the CPU's writes from windows into the tiles; its next access waits for the job. */
+	/* Copy CPU writes from windows into the tiles; the CPU's next access waits for the job. */
 	ret = pagoda_swizzle_use_private(run->vm->vidmm, run->vm);
 	for (i = 0; i < run->nr_bos && !ret; i++)
 		ret = pagoda_swizzle_use(run->bos[i]);
@@ -435,7 +576,7 @@ static int submit_locked(struct submit_run *run)
 	for (i = 0; i < run->nr_bos && !ret; i++)
 		ret = dma_resv_reserve_fences(pagoda_bo_gem(run->bos[i])->resv, SUBMIT_SLOTS);
 	if (!ret && submit->fenced)
-		ret = pagoda_exec_job_wait_place(run->job);
+		ret = submit_wait_place(run);
 	else if (!ret && !pagoda_exec_job_place(run->job))
 		ret = -ERESTART;
 	if (ret)
@@ -446,8 +587,8 @@ static int submit_locked(struct submit_run *run)
 }
 
 /*
- * Locks all reservations and makes the job inside of the drm_exec loop, in which TTM can lock
- * victims with the ticket of the drm_exec.
+ * Locks all reservations, prepares, arms and pushes the job, and unlocks, all in the drm_exec loop,
+ * so that TTM can lock victims with the ticket of the drm_exec. Returns 0 or a negative errno.
  */
 static int submit_in_vm(struct submit_run *run)
 {
@@ -476,7 +617,10 @@ static int submit_in_vm(struct submit_run *run)
 	return ret;
 }
 
-/* Makes one attempt to make the job, with pagoda_vm.lock held: no mapping is added or removed. */
+/*
+ * Makes one attempt to prepare, arm and push the job, with pagoda_vm.lock held, so that no mapping
+ * is added or removed. Returns 0 or a negative errno.
+ */
 static int submit_try(struct submit_run *run)
 {
 	const struct pagoda_submit *submit = run->submit;
@@ -508,11 +652,14 @@ static int submit_try(struct submit_run *run)
 }
 
 /*
- * Makes the job of a submission; all fences and values that the job waits for exist. Without
- * memory, makes further attempts, of which each disturbs more (enum pagoda_attempt). Returns 0 or a
+ * Makes the job of a submission and gives its fence to the syncobjs; @submit stays the caller's.
+ * All fences and values that the job waits for exist. @interruptible: signals end waits. Without
+ * memory, makes further attempts, each disturbing more (enum pagoda_attempt). Returns 0 or a
  * negative errno: -ENOSPC if the job doesn't fit, whatever leaves; -ENOMEM or -EBUSY if there may
  * be room when other jobs have ended (pagoda_room_blockers()); -ERESTART if the job has to ask for
- * a place of the engine again.
+ * a place of the engine again, behind &pagoda_submit.blockers, if not NULL; -EINPROGRESS if the job
+ * can't be made before &pagoda_submit.blockers, a reference, has signalled: memory that it needs
+ * can't move, or a fenced job would hold too much.
  */
 int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 {
@@ -526,6 +673,7 @@ int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 			.resv = pagoda_vm_resv(vm),
 			.allow_res_evict = true,
 		},
+		.op.flags = PAGODA_PL_PROMPT,
 	};
 	int ret;
 
@@ -538,7 +686,10 @@ int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 	}
 	if (ret)
 		return ret;
-	/* Before the signal, because a waiter may offer allocations that the job used. */
+	/*
+	 * Before the syncobjs are signalled: a thread that waits for them may offer allocations
+	 * that the job used.
+	 */
 	pagoda_closing_let_go(submit);
 	pagoda_syncs_signal(vm->vidmm, &submit->syncs, run.fence);
 	dma_fence_put(run.fence);

@@ -41,9 +41,11 @@ struct virtio_pagoda_command_buffer;
  * @quota: Quota charged for the submission; NULL before, and after the job took the charge over
  * @held: %PAGODA_LIMIT_WAITING is charged, too: when accepted, the submission waited, or was behind
  *	one that waited, for a point or value that didn't exist
- * @fenced: The job is armed before the engine has a place; %PAGODA_LIMIT_FENCED is charged, too
+ * @fenced: The job is armed even if it has no place yet; %PAGODA_LIMIT_FENCED is charged, too
  * @waited: The job found no room once: its next attempt to find room is the last
- * @blockers: Fence that the next attempt waits for, a reference, or NULL
+ * @let_end: The job waited once for other jobs of the VM, because allocations were offered
+ * @blockers: Fence that the next attempt waits for, a reference, or NULL: of jobs in the way of
+ *	room, or with -EINPROGRESS of pagoda_submit_make()
  * @queued: The submission is counted in &pagoda_vm.queued and is in &pagoda_closing.jobs
  * @nr_queued: Number of @bos that count this submission in &pagoda_bo.wish.queued
  * @held_up: In &pagoda_closing.jobs while @queued
@@ -62,6 +64,7 @@ struct pagoda_submit {
 	bool held;
 	bool fenced;
 	bool waited;
+	bool let_end;
 	struct dma_fence *blockers;
 	bool queued;
 	u32 nr_queued;
@@ -69,14 +72,14 @@ struct pagoda_submit {
 	u64 number;
 };
 
-/* closing.c */
+/* closing.c: handles that are opened, and closed while jobs need the allocation */
 void pagoda_closing_work(struct work_struct *work);
 int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file);
 void pagoda_handle_close(struct drm_gem_object *obj, struct drm_file *file);
 void pagoda_closing_begin_end(struct pagoda_client *client);
 void pagoda_closing_end(struct pagoda_client *client);
 
-/* paging_queue.c */
+/* paging_queue.c: paging queues: MAKE_RESIDENT and EVICT requests of clients */
 struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidmm,
 						       struct pagoda_client *client, int priority,
 						       struct drm_syncobj *syncobj);
@@ -92,7 +95,7 @@ void pagoda_paging_queue_state(struct pagoda_paging_queue *queue,
 			       struct drm_pagoda_paging_queue_state *state);
 void pagoda_client_drop_lists(struct pagoda_client *client);
 
-/* context.c */
+/* context.c and accept.c: contexts of clients */
 void pagoda_context_give_up(struct pagoda_context *context);
 void pagoda_client_fail(struct pagoda_client *client, int error);
 struct pagoda_context *pagoda_context_create(struct pagoda_vm *vm, u32 engine, u32 priority);
@@ -103,10 +106,10 @@ void pagoda_context_destroy(struct pagoda_context *context);
 struct pagoda_vm *pagoda_context_vm(struct pagoda_context *context);
 void pagoda_context_state(struct pagoda_context *context, struct drm_pagoda_context_state *state);
 
-/* accept.c */
+/* accept.c: accepts a submission */
 int pagoda_submit(struct pagoda_submit *submit, u64 *job);
 
-/* submit.c */
+/* submit.c: frees a submission */
 void pagoda_submit_free(struct pagoda_submit *submit);
 
 #endif

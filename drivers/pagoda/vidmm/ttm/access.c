@@ -75,7 +75,8 @@ static struct pagoda_paging_op bounce_flush_op(struct bounce *b)
 
 /*
  * Has the device copy a page of the allocation, at @address in VRAM and @offset in the allocation,
- * to the bounce page, or from the bounce page if @to_vram; waits for the end of the copy.
+ * to the bounce page, or from the bounce page if @to_vram; waits for the end of the copy. Returns 0
+ * or a negative errno.
  */
 static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 offset,
 		       bool to_vram)
@@ -115,7 +116,8 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 
 	cost = pagoda_stream_cost(vidmm, &op);
 	pagoda_cost_add(&cost, pagoda_stream_cost(vidmm, &flush), 1);
 	pagoda_stream_wait_resv(vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
-	ret = pagoda_stream_begin(&txn, vidmm, bo, NULL, 0, &cost);
+	ret = pagoda_stream_begin(&txn, vidmm, bo, PAGODA_STREAM_WAITS_NOT, bo->ttm.base.resv,
+				  DMA_RESV_USAGE_BOOKKEEP, &cost);
 	if (ret)
 		return ret;
 	ret = pagoda_stream_emit(&txn, &op);
@@ -188,7 +190,7 @@ struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo)
 
 /*
  * Copies @len bytes, all in one page, from the allocation to @buf, or to the allocation if @write.
- * Bytes of one page are also contiguous in VRAM.
+ * Bytes of one page are also contiguous in VRAM. Returns 0 or a negative errno.
  */
 static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, bool write)
 {
@@ -208,8 +210,8 @@ static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, boo
 
 /*
  * Copies @len bytes from @buf to the allocation if @write is set, else from the allocation to
- * @buf, wherever the content is. Returns @len or a negative errno. The caller holds the
- * reservation. May sleep and allocate.
+ * @buf, wherever the content is. Waits, uninterruptibly, for the fences of pagoda_access_blocker().
+ * Returns @len or a negative errno. The caller holds the reservation. May sleep and allocate.
  */
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write)
 {
@@ -225,7 +227,10 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 	/* Release a swizzling range that isn't shown: the writes below don't change its window. */
 	if (!ret && !pagoda_swizzle_is_shown(bo))
 		ret = pagoda_swizzle_release(bo);
-	/* Content that was evicted as tiles, not converted to rows, can't be read as rows. */
+	/*
+	 * Content that was evicted in tiles, without conversion to rows, can't be read here: the
+	 * caller expects rows.
+	 */
 	if (!ret && bo->tiling.is_tiled_in_system)
 		ret = -EACCES;
 	if (!ret && bo->ttm.resource->mem_type != TTM_PL_VRAM)

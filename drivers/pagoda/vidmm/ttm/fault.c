@@ -55,8 +55,8 @@ static int fault_validate(struct pagoda_bo *bo, bool interruptible)
 }
 
 /*
- * Moves an allocation, if necessary, to where the CPU can map it. Returns 0, -ENOMEM, -EBUSY,
- * -EINTR or -ERESTARTSYS. The caller holds the reservation.
+ * Moves an allocation, if necessary, to where the CPU can map it, once jobs that use it have ended.
+ * Returns 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS. The caller holds the reservation.
  */
 int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
 {
@@ -65,7 +65,7 @@ int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
 
 /*
  * Moves an allocation to where the CPU can map it. Signals don't end the move: the fault can't be
- * undone halfway.
+ * undone halfway. Returns 0 or a VM_FAULT_* value.
  */
 static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
@@ -163,7 +163,8 @@ static vm_fault_t fault_settle(struct pagoda_bo *bo)
 /*
  * Shows a tiled allocation in VRAM in a swizzling range, once paging of the allocation has ended.
  * Sets *@move if the allocation gets no range and has to be moved. If VM_FAULT_RETRY is returned
- * and *@busy set, no lock was dropped: the caller has to wait for *@busy.
+ * and *@busy set, no lock was dropped: the caller has to wait for *@busy. Returns 0 or a VM_FAULT_*
+ * value.
  */
 static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *move,
 			     struct dma_fence **busy)
@@ -253,7 +254,10 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 	ret = fault_settle(bo);
 	if (ret)
 		return ret;
-	/* From now on the CPU may write without the driver noticing: a kept copy is outdated. */
+	/*
+	 * From now on the CPU may write to the allocation and the driver doesn't see it: a copy of
+	 * the content in system memory counts as outdated.
+	 */
 	if (vmf->vma->vm_flags & VM_MAYWRITE)
 		pagoda_copy_written(bo);
 	ret = fault_populate(bo);
@@ -269,7 +273,7 @@ static void fault_free_page(struct drm_device *drm, void *page)
 
 /*
  * Maps a new page with the last value of a monitored fence when the device is gone, so that a
- * program which polls the fence's value notices.
+ * program which polls the fence's value notices. Returns a VM_FAULT_* value.
  */
 static vm_fault_t fault_gone_fence(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
@@ -359,7 +363,8 @@ static int fault_access_lock(struct pagoda_bo *bo)
 
 /*
  * Reads or writes a mapping for ptrace and /proc/<pid>/mem. ttm_bo_vm_access() isn't used, because
- * it reads system pages without waiting for the copy that fills them.
+ * it reads system pages without waiting for the copy that fills them. Returns @len or a negative
+ * errno.
  */
 static int bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len, int write)
 {

@@ -68,13 +68,19 @@ void pagoda_bo_gem_free(struct drm_gem_object *obj)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
 
-	/* TTM may defer the end of the allocation until idle: from now on it isn't wanted. */
+	/*
+	 * TTM may free the allocation only when it is idle: from now on it doesn't count as wanted
+	 * by its client.
+	 */
 	WRITE_ONCE(bo->wish.released, true);
 	pagoda_wish_changed(bo);
 	ttm_bo_fini(drm_gem_ttm_of_gem(obj));
 }
 
-/* Has the exporter map the dma-buf. The mapping references the dma-buf, not the GEM object. */
+/*
+ * mmap() of an imported allocation: has the exporter map the dma-buf. The mapping holds a reference
+ * to the dma-buf, not to the GEM object. Returns 0 or a negative errno.
+ */
 static int bo_mmap_imported(struct pagoda_bo *bo, struct vm_area_struct *vma)
 {
 	int ret;

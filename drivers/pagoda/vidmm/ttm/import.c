@@ -180,7 +180,8 @@ static void import_hold(struct pagoda_bo *bo)
 /*
  * Moves the allocation to the system segment and so out of all page tables. Tries again as long as
  * the move fails with -ENOMEM or -EBUSY, because the exporter can't be refused. If the move fails
- * otherwise, only removes the allocation from the page tables.
+ * otherwise, only removes the allocation from the page tables. Waits for jobs that use the
+ * allocation.
  */
 static void import_leave(struct pagoda_bo *bo)
 {
@@ -189,15 +190,13 @@ static void import_leave(struct pagoda_bo *bo)
 	struct ttm_operation_ctx ctx = {};
 	int ret;
 
-	/* The exporter waits for the move's fence, not here for this device's jobs. */
-	bo->choice.pipelined = true;
 	while ((ret = ttm_bo_validate(&bo->ttm, &placement, &ctx)) == -ENOMEM || ret == -EBUSY)
 		fsleep(USEC_PER_MSEC);
-	bo->choice.pipelined = false;
 	if (!ret)
 		return;
 	drm_err(bo->vidmm->drm, "allocation %llu is imported and can't leave (%d)\n", bo->id, ret);
-	pagoda_move_begins(bo, true);
+	pagoda_stream_await(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP, false);
+	pagoda_vm_bo_moves(bo, false);
 }
 
 /*

@@ -57,7 +57,7 @@ struct pagoda_move_side {
 
 /**
  * struct pagoda_virtual - State of a move by virtual addresses
- * @unique: Ranges of the allocation's bytes that are mapped with unique driver protection, sorted
+ * @unique: Ranges of the allocation's bytes that only one driver protection may map, sorted
  * @nr_unique: Number of entries in @unique
  * @at_unique: Index of the first entry of @unique that ends after the bytes moved so far
  * @ret: First error of mapping or unmapping a scratch window; there should be none
@@ -77,8 +77,8 @@ struct pagoda_virtual {
  * @dst: Resource that the allocation moves to
  * @side: Walks over @src and @dst: entries PAGODA_SCRATCH_SOURCE and _DESTINATION
  * @steps: PAGODA_STEP_* bits
- * @pipelined: The move waits for jobs in the stream: the room is needed, or
- *	&pagoda_bo_choice.pipelined is set
+ * @pipelined: The move waits for jobs in the stream: the room is needed, or the place has
+ *	%PAGODA_PL_PIPELINED
  * @usage: Fences of the allocation's reservation that signal before the move is executed
  * @stays: The content stays in its pages, and the device was told that these are resident: the move
  *	has no notice
@@ -129,49 +129,48 @@ static inline bool pagoda_move_is_page_in(const struct pagoda_move *m)
 	return m->dst->mem_type == TTM_PL_VRAM && !(m->src && m->src->mem_type == TTM_PL_VRAM);
 }
 
-/* move.c */
+/* move.c: moves an allocation's content from one place to another */
 u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to);
 int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operation_ctx *ctx,
 		struct ttm_resource *new_mem, struct ttm_place *hop);
 
-/* virtual.c */
+/* virtual.c: copies and fills by virtual addresses, in windows of the paging space */
 bool pagoda_virtual_wanted(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo);
 int pagoda_virtual_init(struct pagoda_move *m);
 void pagoda_virtual_fini(struct pagoda_move *m);
 int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size);
 int pagoda_virtual_fill(struct pagoda_move *m, u64 done);
 
-/* notice.c */
+/* notice.c: tells the device that an allocation leaves its place */
 bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op);
 int pagoda_notice_eviction(struct pagoda_bo *bo, struct pagoda_stream_txn *txn,
 			   struct pagoda_paging_cost *cost);
 int pagoda_notice_eviction_wait(struct pagoda_bo *bo, bool no_wait);
 
-/* release.c */
+/* release.c: allocations that leave their place without a copy */
 void pagoda_move_release(struct pagoda_bo *bo);
 void pagoda_move_release_idle(struct pagoda_bo *bo);
 void pagoda_move_discard(struct pagoda_bo *bo);
 int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
 
-/* access.c */
+/* access.c: reads and writes content for ptrace and /proc/<pid>/mem */
 struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo);
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write);
 
-/* fault.c */
+/* fault.c: brings an allocation to where the CPU can access it */
 int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible);
 
-/* move_steps.c */
+/* move_steps.c: emits the steps of a move, or adds up their cost */
 int pagoda_move_run(struct pagoda_move *m);
 void pagoda_move_undo(struct pagoda_move *m);
 
 /* prime.c */
-void pagoda_move_begins(struct pagoda_bo *bo, bool pipelined);
 void pagoda_prime_moves(struct pagoda_bo *bo);
 struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags);
 bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm);
 
-/* import.c */
+/* import.c: imported dma-bufs */
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 void pagoda_import_unmap(struct pagoda_bo *bo);
 void pagoda_import_detach(struct pagoda_bo *bo);

@@ -5,9 +5,9 @@
  * One table holds the steps of a move from one place to another. The steps (move_steps.c) run twice
  * through the same code: the first run adds up their costs, so that all memory is allocated before
  * the first operation is encoded, and the second run emits the operations. The CPU copies nothing,
- * except in a benchmark. An eviction to make room doesn't wait for the device, unless the builder
- * answers that the allocation is busy, or NOTIFY_ALLOC has to be emitted in CPU_VIRTUAL mode;
- * before any other move the caller waits for jobs that use the allocation.
+ * except in a benchmark. An eviction to make room, or a move with PAGODA_PL_PIPELINED, doesn't wait
+ * for the device, unless the builder answers that the allocation is busy, or NOTIFY_ALLOC has to be
+ * emitted in CPU_VIRTUAL mode; any other move first waits for jobs that use the allocation.
  *
  * If a move fails before pagoda_stream_begin() has succeeded, no step is emitted. Afterwards a move
  * fails only if an operation can't be emitted; pagoda_move_undo() then undoes the operations
@@ -79,7 +79,8 @@ u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to)
 }
 
 /*
- * Returns which fences of the reservation signal before the first operation is executed.
+ * Returns which fences of the reservation signal before the first operation is executed;
+ * victim_usage() of ttm.c says the same of an eviction that is only considered.
  *
  * Those of all uses, that is of DMA_RESV_USAGE_BOOKKEEP, if jobs can reach the allocation, so that
  * the allocation is idle when its content is copied, filled (C42), discarded or unmapped. No job
@@ -100,16 +101,18 @@ static enum dma_resv_usage move_usage(const struct pagoda_move *m)
 /*
  * Begins the transaction, during which a rebuild can't restart the stream. If a rebuild restarted
  * the stream just before, the device has forgotten MAP_MMU of the allocation's pages: emits MAP_MMU
- * again before the transaction. Returns 0 or -ENOMEM.
+ * again before the transaction. Returns 0 or -ENOMEM: no transaction is open then.
  */
 static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn)
 {
-	struct dma_resv *victim = m->pipelined ? m->bo->ttm.base.resv : NULL;
+	enum pagoda_stream_waits waits = m->pipelined ? PAGODA_STREAM_WAITS_FOR_VICTIM :
+							PAGODA_STREAM_WAITS_NOT;
+	struct dma_resv *resv = m->bo->ttm.base.resv;
 	struct ttm_tt *tt = m->bo->ttm.ttm;
 	int ret;
 
 	do {
-		ret = pagoda_stream_begin(txn, m->vidmm, m->bo, victim, m->usage, &m->cost);
+		ret = pagoda_stream_begin(txn, m->vidmm, m->bo, waits, resv, m->usage, &m->cost);
 		if (ret || !pagoda_device_mmu_is_stale(m->vidmm, tt))
 			return ret;
 		dma_fence_put(pagoda_stream_end(txn));
@@ -124,6 +127,7 @@ static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn)
  *
  * When an operation can't be emitted, pagoda_move_undo() undoes those before it, and this function
  * waits for them: after that the destination, which TTM frees, isn't in use. The allocation stays.
+ * Returns 0 or a negative errno.
  */
 static int move_submit(struct pagoda_move *m, bool no_wait, struct dma_fence **fence)
 {
@@ -147,7 +151,10 @@ static int move_submit(struct pagoda_move *m, bool no_wait, struct dma_fence **f
 	ret = pagoda_move_run(m);
 	if (ret)
 		pagoda_move_undo(m);
-	/* The discard failed: the allocation stays in VRAM, where some content may be discarded. */
+	/*
+	 * The discard failed: the allocation stays in VRAM, and a part of its content may be
+	 * discarded.
+	 */
 	if (ret && m->steps & DISCARD && !m->kept)
 		pagoda_offer_torn(m->bo);
 	else if (ret && m->steps & DISCARD && m->torn)
@@ -216,7 +223,7 @@ static int move_reason(const struct pagoda_move *m, bool evict)
  * only the state of TTM changes.
  *
  * The tt of an allocation in VRAM needn't get zeroed pages: the next move out of VRAM overwrites
- * all.
+ * all. Always returns 0.
  */
 static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fence)
 {
@@ -301,7 +308,7 @@ static int move_map_cpu(struct pagoda_move *m)
 /*
  * Populates and maps the pages that the move needs, tells the device in CPU_VIRTUAL mode that
  * content leaves shared memory, and plans the copy. May allocate and wait. If it fails, the
- * allocation's mappings are still valid.
+ * allocation's mappings are still valid. Returns 0 or a negative errno.
  */
 static int move_prepare(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 {
@@ -338,7 +345,7 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 	if (ret)
 		return ret;
 	/* Invalidates the VMs' mappings: after a failed move they are invalid until validated. */
-	pagoda_move_begins(bo, m->pipelined);
+	pagoda_vm_bo_moves(bo, m->pipelined);
 	ret = move_plan_virtual(m);
 	if (!ret)
 		ret = move_submit(m, ctx->no_wait_gpu, &fence);
@@ -366,11 +373,17 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 	return ret;
 }
 
-/* Waits for jobs that use the allocation, unless it is a victim. Returns 0 or a negative errno. */
-static int move_await(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
+/*
+ * Waits for jobs that use the allocation, unless the stream does (@m->pipelined). Returns 0; -EBUSY
+ * if the stream, or the caller (@prompt, PAGODA_PL_PROMPT), must not wait for what uses the
+ * allocation, or a wait is necessary and @ctx forbids waits; or -ERESTARTSYS.
+ */
+static int move_await(struct pagoda_move *m, bool prompt, struct ttm_operation_ctx *ctx)
 {
 	struct dma_resv *resv = m->bo->ttm.base.resv;
 
+	if ((m->pipelined || prompt) && pagoda_stream_has_queued(m->vidmm, resv, m->usage))
+		return -EBUSY;
 	if (m->pipelined || !pagoda_stream_has_foreign(m->vidmm, resv, m->usage))
 		return 0;
 	if (ctx->no_wait_gpu)
@@ -397,6 +410,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		.steps = pagoda_move_steps(pagoda_move_place(ttm_bo, ttm_bo->resource),
 					   pagoda_move_place(ttm_bo, new_mem)),
 	};
+	u32 flags = new_mem->placement;
 	int ret;
 
 	if (WARN_ON_ONCE(m.steps & NEVER))
@@ -404,16 +418,18 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	/* TTM frees the pages of a deleted object without waiting for operations emitted now. */
 	if (WARN_ON_ONCE(ttm_bo->deleted))
 		return -EBUSY;
+	new_mem->placement &= ~PAGODA_PL_FLAGS;
 	pagoda_settled_clear(bo);
-	evict |= bo->choice.makes_room;
+	evict |= flags & PAGODA_PL_VICTIM;
 	/* A page table needs no zeros: its first update sets every entry (C90). */
 	if (bo->vm.table_of)
 		m.steps &= ~FILL;
 	if (pagoda_offer_can_discard(bo, new_mem))
 		m.steps = DISCARD;
-	m.pipelined = evict || bo->choice.pipelined;
+	m.pipelined = evict || flags & PAGODA_PL_PIPELINED;
 	m.usage = move_usage(&m);
-	ret = move_await(&m, ctx);
+	pagoda_prime_moves(bo);
+	ret = move_await(&m, flags & PAGODA_PL_PROMPT, ctx);
 	if (ret)
 		return ret;
 	if (m.steps & TRANSFER) {
@@ -421,7 +437,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		if (ret)
 			return ret;
 		if (pagoda_vidmm_moves_by_cpu(bo->vidmm) && !bo->tiling.layout.tiling) {
-			pagoda_move_begins(bo, m.pipelined);
+			pagoda_vm_bo_moves(bo, m.pipelined);
 			pagoda_copy_drop(bo);
 			bo->content.epoch = m.epoch;
 			return ttm_bo_move_memcpy(ttm_bo, ctx, new_mem);

@@ -14,7 +14,10 @@
 #include "internal.h"
 #include "ttm.h"
 
-/* Emits an operation if the move has a transaction, else adds its cost to @m->cost. */
+/*
+ * Emits an operation if the move's operations are being emitted, that is, the move has a
+ * transaction; else adds the operation's cost to @m->cost. Returns 0 or a negative errno.
+ */
 static int move_op(struct pagoda_move *m, struct pagoda_paging_op *op)
 {
 	struct pagoda_vidmm *vidmm = m->vidmm;
@@ -28,7 +31,7 @@ static int move_op(struct pagoda_move *m, struct pagoda_paging_op *op)
 
 /*
  * Emits the notice that the allocation isn't resident any more, if the device was told that it is;
- * comes before any operation on the content (C115).
+ * comes before any operation on the content (C115). Returns 0 or a negative errno.
  */
 static int move_notice_left(struct pagoda_move *m)
 {
@@ -111,7 +114,10 @@ static int move_unmap(struct pagoda_move *m, struct ttm_resource *res)
 	return ret;
 }
 
-/* Fills the new place in VRAM with zeros, but not blocks that are known to hold zeros (C45). */
+/*
+ * Fills the allocation's new place in VRAM with zeros, except for blocks that are known to hold
+ * zeros (C45). Returns 0 or a negative errno.
+ */
 static int move_fill(struct pagoda_move *m)
 {
 	struct pagoda_move_side *dst = &m->side[PAGODA_SCRATCH_DESTINATION];
@@ -168,9 +174,9 @@ static void side_next(struct pagoda_move_side *side, u64 size)
 }
 
 /*
- * Returns how the device reaches the piece that begins @done bytes into the allocation. An address
- * in VRAM or in the aperture is @offset less than that of the piece, because the device adds
- * TransferOffset, which is @offset (C30).
+ * Returns where the device finds the next part of the content to be copied, which begins @done
+ * bytes into the allocation. An address in VRAM or in the aperture is @offset less than that of the
+ * part, because the device adds TransferOffset, which is @offset (C30).
  */
 static struct pagoda_side side_describe(struct pagoda_move *m,
 					const struct pagoda_move_side *side, u64 done, u64 offset)
@@ -200,9 +206,9 @@ static bool side_in_one_piece(struct ttm_resource *res)
 
 /*
  * Transfers the whole content, in consecutive pieces of about a millisecond each (C27 - C29).
- * WDDM's segments hold an allocation in one range, and TransferOffset counts from the start of
- * the range; in fragmented VRAM each piece has its own address instead, with offset 0. A tiled
- * allocation is never fragmented.
+ * WDDM's segments hold an allocation in one range, and TransferOffset counts from the start of the
+ * range; in fragmented VRAM each piece has its own address instead, with offset 0. A tiled
+ * allocation is never fragmented. Returns 0 or a negative errno.
  */
 static int move_transfer(struct pagoda_move *m)
 {
@@ -261,7 +267,8 @@ static bool move_is_snooped(const struct pagoda_move *m)
 
 /*
  * Drains the device's write combiner, if the CPU doesn't cache the allocation's pages: not by
- * reading these, but by a write to pagoda_dummy_flush(), a page that has no other use.
+ * reading these, but by a write to pagoda_dummy_flush(), a page that has no other use. Returns 0 or
+ * a negative errno.
  */
 static int move_flush_write(struct pagoda_move *m)
 {
@@ -298,7 +305,7 @@ static int move_flush_read(struct pagoda_move *m)
 /*
  * Drains the device's write combiner, which keeps the last bytes written to pages that aren't
  * snooped until a READ_PHYSICAL or WRITE_PHYSICAL. After that operation's fence the CPU may read
- * the pages (C51), and the pages may be freed.
+ * the pages (C51), and the pages may be freed. Returns 0 or a negative errno.
  */
 static int move_flush(struct pagoda_move *m)
 {
@@ -325,6 +332,7 @@ static int move_discard_op(void *arg, struct pagoda_paging_op *op)
 /*
  * Discards the content in VRAM instead of copying it, because the allocation is offered (C170: the
  * discard waits for all uses of the allocation), or its kept system pages have the content (C155).
+ * Returns 0 or a negative errno.
  */
 static int move_discard(struct pagoda_move *m)
 {
@@ -335,7 +343,10 @@ static int move_discard(struct pagoda_move *m)
 	return ret;
 }
 
-/* Tells the device the address of a monitored fence's page, or 0 if that leaves the aperture. */
+/*
+ * Emits NOTIFY_FENCE_RESIDENCY with the new address of a monitored fence's page; 0 if the page
+ * leaves the aperture. Returns 0 or a negative errno.
+ */
 static int move_notify_fence(struct pagoda_move *m)
 {
 	struct pagoda_fence_residency fence = { .fence = m->bo->id };

@@ -38,7 +38,10 @@ static bool notice_wanted(const struct pagoda_bo *bo)
 	       bo->vidmm->paging_limits->features & BIT_ULL(VIRTIO_PAGODA_F_OP(notice_opcode(bo)));
 }
 
-/* Returns whether the addresses, physical or virtual, that the GPU uses for @bo reach @res. */
+/*
+ * Returns whether an allocation whose content is in @res counts as resident for the device: the GPU
+ * reaches @res by the kind of addresses, physical or virtual, that it uses for @bo.
+ */
 static bool notice_is_resident(const struct pagoda_bo *bo, struct ttm_resource *res)
 {
 	if (!res || res->mem_type == TTM_PL_SYSTEM)
@@ -76,7 +79,7 @@ struct notice_place {
 	struct pagoda_adl pages;
 };
 
-/* Returns how many pages from page @first on have consecutive addresses; at least 1. */
+/* Returns how many of @pages from page @first on have consecutive bus addresses; at least 1. */
 static u64 notice_run(const struct pagoda_adl *pages, u64 first)
 {
 	u64 next = first + 1;
@@ -87,7 +90,10 @@ static u64 notice_run(const struct pagoda_adl *pages, u64 first)
 	return next - first;
 }
 
-/* Fills in where page @first is. Returns the number of contiguous pages that begin with it. */
+/*
+ * Fills in segment and address of page @first of an allocation. Returns how many pages from @first
+ * on are contiguous.
+ */
 static u64 notice_range(struct notice_place *place, u64 first,
 			struct pagoda_op_notify_residency *notice)
 {
@@ -160,7 +166,11 @@ int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 
 /* ---- NOTIFY_ALLOC: content leaves shared memory ------------------------------ */
 
-/* Returns the size of the next piece: @left, with page tables at most a scratch window. */
+/*
+ * Returns how many of the last @left bytes of an allocation the next NOTIFY_ALLOC names: all; but
+ * if the device has page tables, at most as many as a scratch window maps, through which the device
+ * may read the content meanwhile.
+ */
 static u64 eviction_piece(struct pagoda_vidmm *vidmm, u64 left)
 {
 	return vidmm->mmu ? min(left, PAGODA_SCRATCH_BYTES) : left;
@@ -202,7 +212,7 @@ static struct pagoda_paging_cost eviction_piece_cost(struct pagoda_bo *bo, u64 s
 /*
  * Emits NOTIFY_ALLOC for a piece of the allocation. If the device has page tables, first maps the
  * piece in a scratch window, because the device may read the content while it executes the notice
- * (C120); eviction_unmap() unmaps the piece.
+ * (C120); eviction_unmap() unmaps the piece. Returns 0 or a negative errno.
  */
 static int eviction_tell(struct pagoda_bo *bo, u64 offset, u64 size,
 			 struct pagoda_stream_txn *txn)
@@ -275,12 +285,13 @@ static int eviction_wait_piece(struct pagoda_bo *bo, u64 offset, u64 size)
 	struct pagoda_stream_txn txn;
 	int ret;
 
-	ret = pagoda_stream_begin(&txn, bo->vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
+	ret = pagoda_stream_begin(&txn, bo->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0,
+				  &cost);
 	if (ret)
 		return ret;
 	ret = eviction_tell(bo, offset, size, &txn);
 	pagoda_stream_end_wait(&txn);
-	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, NULL, &cost);
+	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 	eviction_unmap(bo, &txn);
 	pagoda_stream_end_wait(&txn);
 	return ret;

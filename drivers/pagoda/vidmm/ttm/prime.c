@@ -7,7 +7,7 @@
  *
  *	told of moves	an allocation that such an importer maps is brought to system memory, and
  *			may leave it again. Before a move the importer is told
- *			(pagoda_move_begins()); the fences of the importer's work and of the move
+ *			(pagoda_prime_moves()); the fences of the importer's work and of the move
  *			in the reservation order the accesses
  *	all others	the allocation is pinned in system memory as long as such an importer has
  *			the dma-buf mapped; on older kernels from attaching to detaching. TTM's pin
@@ -79,19 +79,29 @@ static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *atta
 
 /*
  * Moves the allocation to the aperture segment, where other devices reach it, and replaces lost
- * content by zeros. Returns 0, -ENODATA if the allocation is offered, or another negative errno.
+ * content by zeros. The move waits in the stream for jobs that have a place of an engine, so that
+ * the other device waits for the move's fence, not the caller; for all else the caller waits.
+ * Returns 0, -ENODATA if the allocation is offered, or another negative errno.
  */
 static int prime_bring(struct pagoda_bo *bo)
 {
-	struct pagoda_operation op = { .ttm.interruptible = true };
+	struct pagoda_operation op = {
+		.ttm.interruptible = true,
+		.flags = PAGODA_PL_PIPELINED,
+	};
+	struct dma_resv *resv = bo->ttm.base.resv;
 	int ret;
 
 	if (pagoda_offer_refuses(bo))
 		return -ENODATA;
-	/* The other device waits for the move's fence, not the caller for jobs. */
-	bo->choice.pipelined = true;
-	ret = pagoda_bo_place(bo, pagoda_bo_placement_shared, &op);
-	bo->choice.pipelined = false;
+	do {
+		ret = 0;
+		if (pagoda_stream_has_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))
+			ret = pagoda_stream_await(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP, true);
+		ret = ret ?: pagoda_bo_place(bo, pagoda_bo_placement_shared, &op);
+		/* Devices that were told of the move may have added fences. */
+	} while (ret == -EBUSY &&
+		 pagoda_stream_has_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP));
 	return ret ?: pagoda_lost_settle(bo);
 }
 
@@ -189,8 +199,8 @@ static void prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 
 /*
  * Moves an allocation that the CPU is going to read to where the CPU can map it, so that no page
- * fault has to, and replaces lost content by zeros. Doesn't wait for the implicit fences: the
- * dma-buf core does.
+ * fault has to, and replaces lost content by zeros. Without a move, doesn't wait for the implicit
+ * fences: the dma-buf core does. The reservation is held. Returns 0 or a negative errno.
  */
 static int prime_show(struct pagoda_bo *bo, enum dma_data_direction dir)
 {
@@ -219,7 +229,10 @@ static int prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data_directi
 	return ret;
 }
 
-/* Maps the allocation for the kernel. Pins it, because the address in @map must stay valid. */
+/*
+ * dma_buf_ops.vmap: maps the allocation for the kernel. Pins the allocation, because the address in
+ * @map must stay valid. Returns 0 or a negative errno.
+ */
 static int prime_vmap(struct dma_buf *dma_buf, struct iosys_map *map)
 {
 	struct pagoda_bo *bo = prime_bo(dma_buf);
@@ -312,23 +325,11 @@ bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device
 
 /*
  * Tells devices that import an allocation that it is about to move: these give up their mappings,
- * at once or after fences that they add to the reservation. The reservation is held. May sleep and
- * allocate; not in a stream transaction.
+ * at once or after fences that they add to the reservation, for which the move has to wait. The
+ * reservation is held. May sleep and allocate; not in a stream transaction.
  */
 void pagoda_prime_moves(struct pagoda_bo *bo)
 {
 	if (bo->share.exported)
 		dma_buf_invalidate_mappings(bo->share.exported);
-}
-
-/*
- * Called before an allocation moves: tells devices that import the allocation, so that the move
- * waits for fences that they add, and invalidates the allocation's mappings in all VMs. If
- * @pipelined, the invalidation waits for jobs in the stream; else no job uses the allocation. The
- * reservation is held. May sleep and allocate; not in a stream transaction.
- */
-void pagoda_move_begins(struct pagoda_bo *bo, bool pipelined)
-{
-	pagoda_prime_moves(bo);
-	pagoda_vm_bo_moves(bo, pipelined);
 }

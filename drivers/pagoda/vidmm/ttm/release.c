@@ -4,8 +4,9 @@
  * needed any more.
  *
  * A VRAM range whose content is discarded can be given out without a fence: the next owner writes
- * the range on the same paging timeline, behind DISCARD_CONTENT. For an aperture range a fence is
- * needed: its pages must not be freed while the device can reach them (C62).
+ * the range on the same paging timeline, behind DISCARD_CONTENT. Therefore such releases may share
+ * submissions. For an aperture range a fence is needed: its pages must not be freed while the
+ * device can reach them (C62).
  */
 #include <linux/delay.h>
 #include "core/core.h"
@@ -45,7 +46,8 @@ struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
  * If the device was told that the allocation is resident, emits the notice that the allocation
  * isn't resident any more. The device executes the notice after the fences in @resv.
  */
-static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
+static void release_tell(struct pagoda_bo *bo, enum pagoda_stream_waits waits,
+			 struct dma_resv *resv)
 {
 	struct pagoda_vidmm *vidmm = bo->vidmm;
 	struct pagoda_paging_op op;
@@ -55,15 +57,15 @@ static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
 	if (!pagoda_notice_left(bo, &op))
 		return;
 	cost = pagoda_stream_cost(vidmm, &op);
-	pagoda_stream_begin_must(&txn, bo->vidmm, bo, resv, &cost);
+	pagoda_stream_begin_must(&txn, bo->vidmm, bo, waits, resv, &cost);
 	pagoda_stream_emit(&txn, &op);
 	bo->content.told = false;
-	dma_fence_put(pagoda_stream_end(&txn));
+	pagoda_stream_end_later(&txn);
 }
 
 /*
- * Calls @emit with a DISCARD_CONTENT for every contiguous range of @res, which is in VRAM. Returns
- * 0 or the error of @emit.
+ * Calls @emit with a DISCARD_CONTENT for each contiguous range of @res, the allocation's place in
+ * VRAM. Returns 0 or the error of @emit.
  */
 int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg)
@@ -100,7 +102,8 @@ static int release_emit_discard(void *arg, struct pagoda_paging_op *op)
 	return ret;
 }
 
-static void release_discard(struct pagoda_bo *bo, struct dma_resv *resv)
+static void release_discard(struct pagoda_bo *bo, enum pagoda_stream_waits waits,
+			    struct dma_resv *resv)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 	u32 ranges = pagoda_vram_count_ranges(res);
@@ -111,16 +114,17 @@ static void release_discard(struct pagoda_bo *bo, struct dma_resv *resv)
 	struct pagoda_stream_txn txn;
 
 	dma_resv_assert_held(resv);
-	pagoda_stream_begin_must(&txn, bo->vidmm, bo, resv, &cost);
+	pagoda_stream_begin_must(&txn, bo->vidmm, bo, waits, resv, &cost);
 	pagoda_release_discard_ops(bo, res, release_emit_discard, &txn);
-	dma_fence_put(pagoda_stream_end(&txn));
+	pagoda_stream_end_later(&txn);
 }
 
 /*
  * Unmaps an allocation from the aperture, after the fences in @resv. Makes sure that TTM frees the
  * pages only after that: adds the UNMAP's fence to @resv, or waits for the fence.
  */
-static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
+static void release_unmap(struct pagoda_bo *bo, enum pagoda_stream_waits waits,
+			  struct dma_resv *resv)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 	struct pagoda_paging_op op = pagoda_release_unmap_op(bo->vidmm, res);
@@ -132,7 +136,7 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 	pagoda_dummy_inspect(bo->vidmm);
 	op.allocation = bo->id;
 	cost = pagoda_stream_cost(vidmm, &op);
-	pagoda_stream_begin_must(&txn, bo->vidmm, bo, resv, &cost);
+	pagoda_stream_begin_must(&txn, bo->vidmm, bo, waits, resv, &cost);
 	if (!pagoda_stream_emit(&txn, &op))
 		pagoda_aperture_of(res)->bound = false;
 	fence = pagoda_stream_end(&txn);
@@ -166,29 +170,33 @@ bool pagoda_release_is_mapped(struct ttm_resource *res)
  */
 void pagoda_move_discard(struct pagoda_bo *bo)
 {
+	const enum pagoda_stream_waits waits = PAGODA_STREAM_WAITS_FOR_VICTIM;
 	struct ttm_resource *res = bo->ttm.resource;
 
 	dma_resv_assert_held(bo->ttm.base.resv);
 	pagoda_swizzle_drop(bo);
 	if (!res)
 		return;
-	release_tell(bo, bo->ttm.base.resv);
+	release_tell(bo, waits, bo->ttm.base.resv);
 	if (res->mem_type == TTM_PL_VRAM)
-		release_discard(bo, bo->ttm.base.resv);
+		release_discard(bo, waits, bo->ttm.base.resv);
 	else if (pagoda_release_is_mapped(res))
-		release_unmap(bo, bo->ttm.base.resv);
+		release_unmap(bo, waits, bo->ttm.base.resv);
 }
 
-/* Releases the place of an allocation without references; @resv is held. */
+/*
+ * Tells the device that an allocation without references leaves its place, as pagoda_move_release()
+ * says. The reservation @resv is held.
+ */
 static void release_place(struct pagoda_bo *bo, struct dma_resv *resv)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 
-	release_tell(bo, resv);
+	release_tell(bo, PAGODA_STREAM_WAITS_NOT, resv);
 	if (pagoda_release_is_mapped(res))
-		release_unmap(bo, resv);
+		release_unmap(bo, PAGODA_STREAM_WAITS_NOT, resv);
 	else if (res->mem_type == TTM_PL_VRAM)
-		release_discard(bo, resv);
+		release_discard(bo, PAGODA_STREAM_WAITS_NOT, resv);
 	bo->content.released = true;
 }
 

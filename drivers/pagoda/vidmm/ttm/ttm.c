@@ -85,7 +85,8 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 		pagoda_vm_table_evict(bo);
 		pagoda_bo_account(bo, NULL);
 	} else if (bo->content.discardable) {
-		pagoda_move_begins(bo, true);
+		pagoda_prime_moves(bo);
+		pagoda_vm_bo_moves(bo, true);
 		pagoda_move_discard(bo);
 		pagoda_bo_account(bo, NULL);
 	} else if (res->mem_type == TTM_PL_VRAM) {
@@ -112,9 +113,11 @@ static void ttm_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement *
 }
 
 /*
- * Moves an allocation; or gives a new struct pagoda_copy its place; or moves a ghost, which another
- * eviction or a swap-out may find before TTM frees it. Only an allocation's content is copied. A
- * ghost's content isn't needed any more, but operations that still read it have to end before.
+ * ttm_device_funcs.move for three kinds of objects: an allocation, whose content is copied; a new
+ * struct pagoda_copy, the pages that an allocation in VRAM keeps (bo/copy.c), which gets its place;
+ * and a ghost, the old memory of a moved object, which another eviction or a swap-out may find
+ * before TTM frees it. A ghost's content isn't needed any more, but the function waits for the
+ * operations that still read that content. Returns 0 or a negative errno.
  */
 static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operation_ctx *ctx,
 		    struct ttm_resource *new_mem, struct ttm_place *hop)
@@ -130,10 +133,30 @@ static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operati
 	return ret;
 }
 
+/* Returns which fences of an allocation's reservation an eviction waits for. */
+static enum dma_resv_usage victim_usage(struct pagoda_bo *bo)
+{
+	bool own = bo->ttm.base.resv == &bo->ttm.base._resv;
+
+	return own || pagoda_vm_bo_is_shown(bo) ? DMA_RESV_USAGE_BOOKKEEP : DMA_RESV_USAGE_KERNEL;
+}
+
+/*
+ * Returns whether work uses an allocation that its eviction must not wait for: for a deleted
+ * object any job, because TTM would wait with the reservations of its caller held; else all but
+ * the jobs that have a place of an engine, because the stream would wait.
+ */
+static bool victim_is_used(struct pagoda_bo *bo)
+{
+	if (bo->ttm.deleted)
+		return pagoda_stream_has_foreign(bo->vidmm, bo->ttm.base.resv,
+						 DMA_RESV_USAGE_BOOKKEEP);
+	return pagoda_stream_has_queued(bo->vidmm, bo->ttm.base.resv, victim_usage(bo));
+}
+
 /*
  * Returns whether @bo may be evicted and that helps to make room at @place: always for a ghost,
- * which TTM is about to free; not for an allocation that a VM or dmem.min keeps in place, or that
- * was freed while jobs use it.
+ * which TTM is about to free; not for an allocation that a VM, dmem.min or a use keeps in place.
  */
 static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
@@ -141,9 +164,7 @@ static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place 
 
 	if (!pagoda_bo_is_ours(bo))
 		return true;
-	/* TTM would wait for the jobs, with the reservations of its caller held. */
-	if (bo->deleted && pagoda_stream_has_foreign(pagoda_bo_of_ttm(bo)->vidmm, bo->base.resv,
-						     DMA_RESV_USAGE_BOOKKEEP))
+	if (victim_is_used(pagoda_bo_of_ttm(bo)))
 		return false;
 	if (!pagoda_vm_may_evict(pagoda_bo_of_ttm(bo), urgent) ||
 	    pagoda_dmem_protects(pagoda_bo_of_ttm(bo), place))
@@ -229,7 +250,7 @@ static int ttm_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *res)
 	if (res->mem_type != TTM_PL_VRAM)
 		return 0;
 	if (io_mem_is_tiled(res->bo)) {
-		/* The CPU maps the window of a tiled allocation's swizzling range, not its VRAM. */
+		/* Tiled: the CPU maps the window of the swizzling range instead of VRAM. */
 		if (!pagoda_swizzle_is_shown(pagoda_bo_of_ttm(res->bo)))
 			return -EINVAL;
 	} else if (!pagoda_vram_is_visible(vidmm, res)) {

@@ -17,33 +17,33 @@ struct pagoda_paging_op;
 struct pagoda_vidmm;
 struct ttm_resource;
 
-/* move_steps.c */
+/* move_steps.c: makes the operation that maps an allocation in the aperture */
 struct pagoda_paging_op pagoda_move_map_op(struct pagoda_bo *bo, struct ttm_resource *res,
 					   const struct pagoda_adl *pages);
 
-/* notice.c */
+/* notice.c: tells the device where an allocation is now */
 int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 			  int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
 
-/* release.c */
+/* release.c: operation that unmaps an allocation from the aperture */
 struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 						struct ttm_resource *res);
 bool pagoda_release_is_mapped(struct ttm_resource *res);
 
-/* import.c */
+/* import.c: imported dma-bufs */
 struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf);
 void pagoda_prime_stop(struct pagoda_bo *bo);
 
-/* gem.c */
+/* gem.c: callbacks of GEM, and of TTM for the end of an allocation */
 void pagoda_bo_gem_free(struct drm_gem_object *obj);
 int pagoda_bo_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma);
 struct dma_buf *pagoda_bo_gem_export(struct drm_gem_object *obj, int flags);
 void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo);
 
-/* ttm.c */
+/* ttm.c: callbacks of TTM */
 extern const struct ttm_device_funcs pagoda_ttm_funcs;
 
-/* fault.c */
+/* fault.c: callbacks of CPU mappings of allocations */
 extern const struct vm_operations_struct pagoda_bo_vm_ops;
 
 #endif

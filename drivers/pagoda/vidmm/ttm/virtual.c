@@ -21,8 +21,8 @@
  * the rest of a buffer is given up the CPU invalidates the windows (pagoda_process_lost()): later
  * operations don't find mappings that were meant for the lost part.
  *
- * Bytes of an allocation that are mapped with a unique driver protection have this protection in
- * the windows, too (C143): a piece ends where such a protection begins, ends or changes. Other
+ * Bytes of an allocation that only one driver protection may map (PAGODA_PROTECTION_UNIQUE) have it
+ * in the windows, too (C143): a piece ends where such a protection begins, ends or changes. Other
  * bytes may be mapped with several protections, and have protection 0 in the windows.
  *
  * A virtual operation can't report that the allocation is busy, so TRANSFER is used for allocations
@@ -42,7 +42,10 @@
 static_assert(PAGODA_PIECE_BYTES <= PAGODA_SCRATCH_BYTES);
 static_assert(PAGODA_PIECE_BYTES % SZ_64K == 0);
 
-/* Returns whether an allocation is moved by VIRTUAL_TRANSFER and VIRTUAL_FILL. */
+/*
+ * Returns whether an allocation is moved by VIRTUAL_TRANSFER and VIRTUAL_FILL: in GPU_VIRTUAL mode,
+ * unless the move needs a set-up that can't be queued. The reservation is held.
+ */
 bool pagoda_virtual_wanted(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 {
 	return vidmm->mmu && !pagoda_swizzle_needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER) &&
@@ -99,8 +102,9 @@ static void virtual_emit(void *arg, struct pagoda_paging_op *op)
 }
 
 /*
- * Returns the flags of the page table entries that map source or destination in @window. The device
- * snoops system pages that the CPU caches, but not VRAM; the source is read-only.
+ * Returns the flags of the page table entries that map the source or the destination of a move in
+ * @window, a scratch window. The device snoops system pages that the CPU caches, but not VRAM; the
+ * source is read-only.
  */
 static u64 side_flags(struct pagoda_move *m, u32 window)
 {
@@ -159,9 +163,9 @@ static u64 virtual_protection(struct pagoda_virtual *virtual, u64 done, u64 *siz
 }
 
 /*
- * Emits operations that map bytes [@done, @done + @size) of the source or the destination in its
- * window, and returns the bytes' address there. In VRAM the bytes begin at the position of the
- * side's walk, which advances. Sets *@large if the mapping uses large pages.
+ * Emits operations that map bytes [@done, @done + @size) of the source or the destination in
+ * @window, its scratch window, and returns the bytes' address there. In VRAM the bytes begin at the
+ * position of the side's cursor, which advances. Sets *@large if the mapping uses large pages.
  */
 static u64 virtual_map(struct pagoda_move *m, u32 window, u64 done, u64 size,
 		       const struct pagoda_emit *emit, bool *large)
@@ -205,7 +209,7 @@ static u32 virtual_direction(const struct pagoda_move *m)
 
 /*
  * Emits the copy or fill of a piece, of @size bytes, if the move has a transaction; else adds to
- * @m->cost the cost of @op and of mapping and unmapping the windows.
+ * @m->cost the cost of @op and of mapping and unmapping the windows. Returns 0 or a negative errno.
  */
 static int virtual_op(struct pagoda_move *m, struct pagoda_paging_op *op, u64 size)
 {

@@ -67,7 +67,8 @@ static int bind_alloc(struct bind *bind)
 
 /*
  * Locks the reservations of the VM, of the allocations that the array maps, and of all allocations
- * that the VM maps now in the ranges that the entries change or copy.
+ * that the VM maps now in the ranges that the entries change or copy. Returns 0 or a negative
+ * errno.
  */
 static int bind_lock(struct bind *bind, struct drm_exec *exec)
 {
@@ -132,7 +133,10 @@ static int bind_describe(struct bind *bind)
 	return ret;
 }
 
-/* Frees the extents of @places, and drops the references of @vm_bos: mappings have their own. */
+/*
+ * Frees the extents of @places, and drops the references of @vm_bos; mappings that were made have
+ * references of their own.
+ */
 static void bind_put_places(struct bind *bind)
 {
 	u32 i;
@@ -144,7 +148,10 @@ static void bind_put_places(struct bind *bind)
 	}
 }
 
-/* Sets *@update to the array's staged change of the page tables; on failure none is staged. */
+/*
+ * Stages the array's change of the page tables and sets *@update to the staged change. Returns 0 or
+ * a negative errno; then nothing is staged.
+ */
 static int bind_prepare(struct bind *bind, struct pagoda_pt_update **update)
 {
 	struct pagoda_space *space = bind->vm->space;
@@ -201,7 +208,8 @@ static int bind_try(struct bind *bind, struct dma_fence **fence)
 
 /*
  * Applies the array. While page tables find no room, moves private allocations out of VRAM. The
- * caller has set *@fence to NULL; pagoda_vm_commit() may replace *@fence.
+ * caller has set *@fence to NULL; pagoda_vm_commit() may replace *@fence. Returns 0 or a negative
+ * errno.
  */
 static int bind_apply(struct bind *bind, struct drm_exec *exec, struct dma_fence **fence)
 {
@@ -237,7 +245,10 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 	}
 	/* Keep the memory of unmapped allocations until the TLB flush has completed (C101). */
 	for (i = 0; !ret && *fence && (obj = drm_exec_obj(&exec, i)); i++) {
-		/* A victim that was waited for, and that isn't the array's, is locked, too. */
+		/*
+		 * drm_exec may hold the reservation of a victim, too, for which an attempt to make
+		 * room waited.
+		 */
 		if (obj == exec.prelocked && obj->resv != pagoda_vm_resv(bind->vm))
 			continue;
 		dma_resv_add_fence(obj->resv, *fence, DMA_RESV_USAGE_BOOKKEEP);
@@ -249,8 +260,8 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 /*
  * Applies all entries, or none, of an array that pagoda_plan_array() accepted. Sets *@fence to the
  * fence after which the addresses can be used, with a reference; to NULL if the addresses can be
- * used at once. Caller holds pagoda_vm.lock and no reservation. Returns 0, -EINVAL (driver
- * protection that isn't unique), -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ * used at once. Caller holds pagoda_vm.lock and no reservation. Returns 0, -EINVAL as
+ * pagoda_unique_check(), -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_bind_run(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		    struct dma_fence **fence)

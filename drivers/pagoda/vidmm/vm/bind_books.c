@@ -21,7 +21,10 @@
 #include "vm.h"
 
 #define BOOKS_SPARES	3
-/* Most nodes for one array: COPY entries that read each other's results multiply mappings. */
+/*
+ * Most spare nodes for one VM_BIND array: the number of mappings that it makes may multiply with
+ * each COPY entry that reads the result of another.
+ */
 #define BOOKS_MOST_SPARES	1000000
 
 /* ---- Allocating and freeing nodes ---------------------------------------------- */
@@ -44,7 +47,10 @@ static u64 copy_pieces(struct pagoda_vm *vm, const struct pagoda_bind *binds, co
 	for (i = 0; i < index && sum < most; i++) {
 		const struct pagoda_bind *other = &binds[i];
 
-		/* Two more: each end of the other destination may split a mapping of the source. */
+		/*
+		 * An earlier COPY adds mappings to the source, and each end of its destination may
+		 * split one.
+		 */
 		if (other->address < end && entry->offset < other->address + other->size)
 			sum += pieces[i] + 2;
 	}
@@ -176,7 +182,10 @@ static struct pagoda_va *books_part(struct pagoda_books *books, const struct pag
 	return va;
 }
 
-/* Links a part after drm_gpuva_remap(), which sets no flags and, with a window, a wrong offset. */
+/*
+ * Links @part, what is left of a mapping that drm_gpuva_remap() has cut, with @flags and @offset:
+ * drm_gpuva_remap() sets no flags and, if a window repeats in the mapping, a wrong offset.
+ */
 static void books_link_part(struct pagoda_va *part, enum drm_gpuva_flags flags, u64 offset,
 			    struct drm_gpuvm_bo *vm_bo)
 {

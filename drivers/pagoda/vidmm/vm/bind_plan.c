@@ -148,7 +148,9 @@ void pagoda_plan_undo(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count
 	plan_drop(undo);
 }
 
-/* Frees the undo log of an array that was accepted. */
+/*
+ * Frees @undo, the undo log of an array that was accepted: the array can't be taken back any more.
+ */
 void pagoda_plan_keep(struct list_head *undo)
 {
 	plan_drop(undo);
@@ -212,7 +214,7 @@ static u64 plan_alignment(const struct pagoda_bind *entry)
 
 /*
  * Moves *@start to the first @size free bytes at or above *@start and below @end, aligned or not.
- * Returns false without any.
+ * Returns false if there are none.
  */
 static bool plan_next_gap(struct pagoda_vm *vm, u64 *start, u64 end, u64 size)
 {
@@ -286,7 +288,10 @@ static void plan_apply(struct pagoda_vm *vm, const struct pagoda_bind *entry, bo
 		plan_copy(vm, entry, undo);
 		return;
 	case DRM_PAGODA_BIND_UNMAP:
-		/* Without UPDATE, an UNMAP also ends the reservation of the addresses. */
+		/*
+		 * In an array without DRM_PAGODA_VM_BIND_UPDATE, an UNMAP also ends the reservation
+		 * of the addresses.
+		 */
 		if (!update)
 			plan_set(&vm->plan.reserved, first, last, NULL, undo);
 		plan_free(vm, first, last, undo);
@@ -344,7 +349,10 @@ static int plan_check_update(struct pagoda_vm *vm, const struct pagoda_bind *ent
 	return 0;
 }
 
-/* Returns 0 if the plan allows the entry, else -EEXIST or -EINVAL. @update: NULL without UPDATE. */
+/*
+ * Returns 0 if the plan allows the entry, else -EEXIST or -EINVAL. @update: NULL unless the array
+ * has DRM_PAGODA_VM_BIND_UPDATE.
+ */
 static int plan_check(struct pagoda_vm *vm, const struct pagoda_bind *entry,
 		      struct plan_update *update)
 {

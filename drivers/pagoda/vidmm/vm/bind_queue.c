@@ -25,7 +25,10 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Most attempts to apply a queued array, which are made within a quarter of a second. */
+/*
+ * Most attempts to apply a queued array: the first one, and those that are made within a quarter of
+ * a second once the jobs have ended that may be in the way.
+ */
 #define QUEUE_TRIES	8
 
 /* Returns true if an array that failed with @error may succeed later. */
@@ -65,6 +68,7 @@ static void job_free(struct kref *kref)
 	for (i = 0; i < job->count; i++)
 		if (job->binds[i].bo)
 			drm_gem_object_put(pagoda_bo_gem(job->binds[i].bo));
+	dma_fence_put(job->blockers);
 	pagoda_syncs_put(&job->syncs);
 	kvfree(job->binds);
 	kfree(job);
@@ -83,7 +87,7 @@ void pagoda_bind_job_put(struct pagoda_bind_job *job)
 	kref_put(&job->kref, job_free);
 }
 
-/* ---- The queue --------------------------------------------------------------- */
+/* ---- The queue of VM_BIND arrays --------------------------------------------- */
 
 static struct pagoda_vm *queue_vm(struct pagoda_deferred *queue)
 {
@@ -97,7 +101,8 @@ static struct pagoda_bind_job *queue_job(struct pagoda_deferred_item *item)
 
 /*
  * Applies a queued array. -ENOMEM and -EBUSY, unless @last is set, leave the array for another
- * attempt. Any other error makes the VM unusable: all queued arrays end with -ECANCELED.
+ * attempt. Any other error makes the VM unusable: all queued arrays end with -ECANCELED. Returns 0
+ * or the error.
  */
 static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool last)
 {
@@ -121,9 +126,22 @@ static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool las
 static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_bind_job *job = queue_job(item);
-	int ret = queue_try(queue_vm(queue), job, ++job->tries == QUEUE_TRIES);
+	struct pagoda_vm *vm = queue_vm(queue);
+	int ret = queue_try(vm, job, ++job->tries == QUEUE_TRIES);
 
-	return bind_may_work(ret) && job->tries < QUEUE_TRIES ? -EAGAIN : ret;
+	if (!bind_may_work(ret) || job->tries == QUEUE_TRIES)
+		return ret;
+	if (job->tries == 1)
+		job->blockers = pagoda_room_blockers(vm->vidmm, vm->client);
+	return -EAGAIN;
+}
+
+/* Returns true unless an array that found no room still waits for jobs. */
+static bool queue_ready(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	struct pagoda_bind_job *job = queue_job(item);
+
+	return !job->blockers || pagoda_deferred_is_signalled(queue, job->blockers);
 }
 
 /* Adds @add to &pagoda_bo.wish.waits, the number of queued entries, of each entry's allocation. */
@@ -149,6 +167,7 @@ static void queue_put(struct pagoda_deferred *queue, struct pagoda_deferred_item
 }
 
 static const struct pagoda_deferred_ops queue_ops = {
+	.ready = queue_ready,
 	.make = queue_make,
 	.put = queue_put,
 };
@@ -160,8 +179,9 @@ void pagoda_bind_queue_init(struct pagoda_vm *vm)
 }
 
 /*
- * Turns queued MAP entries of @bo into UNMAP and marks their addresses free in the plan. The arrays
- * keep their references to @bo (C145). Caller holds pagoda_vm.lock. May allocate; can't fail.
+ * Turns queued MAP entries of @bo into UNMAP, and marks free in the plan the addresses at which
+ * queued arrays would show @bo. The arrays keep their references to @bo (C145). Caller holds
+ * pagoda_vm.lock. May allocate; can't fail.
  */
 void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo)
 {
@@ -180,9 +200,9 @@ void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo
 	}
 }
 
-/* ---- Submitting an array ------------------------------------------------------ */
+/* ---- Submitting the array of operations of a VM_BIND call ------------------------ */
 
-/* Returns true if a fence that the array waits for doesn't exist yet or hasn't signalled. */
+/* Returns true if a fence that a VM_BIND array waits for doesn't exist yet or hasn't signalled. */
 static bool job_waits(struct pagoda_bind_job *job)
 {
 	struct dma_fence *fence;
@@ -211,7 +231,8 @@ static int job_queue(struct pagoda_vm *vm, struct pagoda_bind_job *job)
 
 /*
  * Enters an array into the plan, then queues the array if it @waits, or applies the array now. Only
- * an array that is applied changes *@fence, as pagoda_bind_run() does.
+ * an array that is applied changes *@fence, as pagoda_bind_run() does. Returns 0 or a negative
+ * errno. Caller holds pagoda_vm.lock.
  */
 static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool waits,
 		      struct dma_fence **fence)
@@ -295,11 +316,10 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
  * any case, if need be with an error.
  *
  * Context: May sleep and allocate; waits for room in the VM's queue and, if page tables find none
- * in VRAM, once for the jobs that engines have. Outside of pagoda_enter() sections and
- * reservations.
- * Return: 0; -EEXIST or -EINVAL (the plan, or driver protection that isn't unique), -ENOENT
- * (the VM was closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or
- * -ERESTARTSYS.
+ * in VRAM, once for the client's jobs and all that have a place of an engine. Outside of
+ * pagoda_enter() sections and reservations.
+ * Return: 0; -EEXIST or -EINVAL (the plan, or as pagoda_unique_check()), -ENOENT (the VM was
+ * closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or -ERESTARTSYS.
  */
 int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		       struct dma_fence **fence)
@@ -317,7 +337,7 @@ int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		pagoda_leave(vm->vidmm);
 		if (full)
 			ret = queue_wait_room(vm);
-		again = full ? !ret : pagoda_room_again(vm->vidmm, &tries, &ret);
+		again = full ? !ret : pagoda_room_again(vm->vidmm, vm->client, &tries, &ret);
 	} while (again);
 	return ret;
 }
@@ -385,7 +405,7 @@ static bool forget_next(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 *address
  * gpuva tree and marks their addresses free (C139). MAP entries of @bo in queued arrays become
  * UNMAP.
  *
- * Context: May sleep and allocate. Outside of reservations.
+ * Context: May sleep and allocate. In a section, outside of reservations.
  */
 void pagoda_vm_forget(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {

@@ -81,7 +81,7 @@ static int bind_unique_add(struct unique *unique, const struct pagoda_bo *bo, u6
 
 /*
  * Adds to unique.parts a part of a mapping: @size bytes, @skip bytes into the mapping. If a window
- * repeats in the mapping, each part counts as the whole window.
+ * repeats in the mapping, each part counts as the whole window. Returns 0 or a negative errno.
  */
 static int unique_add_mapping(struct unique *unique, const struct pagoda_bo *bo, u64 offset,
 			      u64 window, u64 skip, u64 size, u64 value)
@@ -91,7 +91,10 @@ static int unique_add_mapping(struct unique *unique, const struct pagoda_bo *bo,
 	return bind_unique_add(unique, bo, offset + skip, size, value);
 }
 
-/* Fills @unique->owner and @unique->freed from the array. Returns 0 or -ENOMEM. */
+/*
+ * Stores for each page that the array changes the last entry that changes it (@unique->owner), and
+ * whether an entry other than MAP and MAP_FENCE does (@unique->freed). Returns 0 or -ENOMEM.
+ */
 static int unique_plan(struct unique *unique)
 {
 	u32 i;
@@ -114,8 +117,9 @@ static int unique_plan(struct unique *unique)
 }
 
 /*
- * Adds to @unique->parts what @entry maps at the pages of the range around @page in @unique->owner,
- * in which @entry is the last to change the pages.
+ * Adds to @unique->parts, the mappings to compare, what @entry maps at @page and the pages around
+ * it, of which @entry is the last of the array to change the mapping. Returns 0 or a negative
+ * errno.
  */
 static int unique_add_piece(struct unique *unique, const struct pagoda_bind *entry,
 			    unsigned long page)
@@ -133,7 +137,7 @@ static int unique_add_piece(struct unique *unique, const struct pagoda_bind *ent
 
 /*
  * Adds to @unique->parts the mappings that the array makes, without pages that a later entry of the
- * array changes.
+ * array changes. Returns 0 or a negative errno.
  */
 static int unique_add_array(struct unique *unique)
 {
@@ -151,7 +155,10 @@ static int unique_add_array(struct unique *unique)
 	return ret;
 }
 
-/* Adds to @unique->parts the pages of a present mapping of the VM that aren't in @unique->freed. */
+/*
+ * Adds a mapping that the VM has now to @unique->parts, whose driver protections are compared, but
+ * for the addresses that the array unmaps or makes no-access, @unique->freed. Returns 0 or -ENOMEM.
+ */
 static int unique_add_left(struct unique *unique, const struct pagoda_va *va)
 {
 	const struct pagoda_bo *bo = pagoda_bo_of_gem(va->base.gem.obj);
@@ -227,15 +234,18 @@ static int unique_add_all_present(struct unique *unique)
 	return ret;
 }
 
-/* Furthest end, in the allocation, of the parts so far that have driver protection @value. */
+/*
+ * Furthest end, in the allocation, of the mappings with driver protection @value that were compared
+ * so far.
+ */
 struct unique_reach {
 	u64 end;
 	u64 value;
 };
 
 /*
- * Keeps in @most the two values whose parts reach furthest: whatever value the next part has, at
- * least one of the two differs from it.
+ * Keeps in @most the two driver protections whose mappings reach furthest in the allocation: at
+ * least one of the two differs from that of the next mapping, whatever that is.
  */
 static void unique_note(struct unique_reach *most, const struct unique_part *part)
 {
@@ -376,11 +386,13 @@ static u32 unique_list(struct pagoda_bo *bo, struct pagoda_unique *list)
 }
 
 /**
- * pagoda_unique_of() - List the bytes of an allocation that a VM maps with unique driver protection
+ * pagoda_unique_of() - List the bytes of an allocation that only one driver protection may map
  * @bo: Allocation, reservation held
  * @list: Set to an array of disjoint ranges sorted by offset, for kvfree(); NULL if there are
  *	none
  * @count: Set to the number of ranges
+ *
+ * These are the bytes that mappings with PAGODA_PROTECTION_UNIQUE show, in any VM.
  *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.

@@ -60,7 +60,10 @@ void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, boo
 	pagoda_space_lock(vm->space);
 	cost = pagoda_space_invalidate_cost(vm->space, va, size, pagoda_stream_room(vidmm));
 	if (cost.packets) {
-		pagoda_stream_begin_must(&txn, vm->vidmm, NULL, pipelined ? resv : NULL, &cost);
+		pagoda_stream_begin_must(&txn, vm->vidmm, NULL,
+					 pipelined ? PAGODA_STREAM_WAITS_FOR_VICTIM :
+						     PAGODA_STREAM_WAITS_NOT,
+					 pipelined ? resv : NULL, &cost);
 		pagoda_space_invalidate(vm->space, va, size, &emit);
 		fence = pagoda_stream_end(&txn);
 		pagoda_vm_note_last(vm, fence);
@@ -71,7 +74,7 @@ void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, boo
 }
 
 /**
- * pagoda_vm_bo_evicted() - Note that an allocation's mappings aren't in the page tables
+ * pagoda_vm_bo_evicted() - Remember that page tables don't show an allocation's mappings any more
  * @vm_bo: Mappings of the allocation in one VM; the reservation of the allocation is held
  *
  * A private allocation that isn't offered gets into &pagoda_vm.evicted: the next submission to the
@@ -92,9 +95,9 @@ void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 }
 
 /*
- * Returns true if jobs can reach an allocation by a valid mapping. Page tables and save areas have
- * none: new ones aren't in use yet, and others move only while no job of their VM is in flight.
- * The reservation is held.
+ * Returns true if jobs can reach an allocation by a valid mapping; the reservation is held. Page
+ * tables and save areas have no mappings: a new one isn't in use yet, and others move only while no
+ * job of their VM is in flight.
  */
 bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo)
 {
@@ -108,7 +111,7 @@ bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo)
 	return false;
 }
 
-/* Returns true if a job that hasn't ended may use an allocation, whose reservation is held. */
+/* Returns true if a job, or another device, may still use @bo, whose reservation is held. */
 bool pagoda_vm_bo_is_used(struct pagoda_bo *bo)
 {
 	return (!bo->vm.private_to || pagoda_vm_bo_is_shown(bo)) &&
@@ -187,7 +190,7 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 		return ret;
 	}
 	pagoda_space_lock(vm->space);
-	ret = pagoda_stream_begin(&txn, vm->vidmm, NULL, NULL, 0, &cost);
+	ret = pagoda_stream_begin(&txn, vm->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0, &cost);
 	if (ret) {
 		pagoda_space_unlock(vm->space);
 		pagoda_pt_update_abort(update);

@@ -60,12 +60,12 @@ static inline u64 pagoda_bind_pte_flags(u32 flags)
 	       (flags & DRM_PAGODA_BIND_NO_EXECUTE ? PAGODA_PTE_NO_EXECUTE : 0);
 }
 
-/* table_memory.c */
+/* table_memory.c: allocations that hold page tables */
 int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_memory *memory);
 void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
 			  struct dma_fence *fence);
 
-/* bind_plan.c */
+/* bind_plan.c: the plan: how a VM's addresses will be mapped after all queued arrays */
 void pagoda_plan_init(struct pagoda_vm *vm);
 void pagoda_plan_fini(struct pagoda_vm *vm);
 int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count, bool update,
@@ -75,7 +75,7 @@ void pagoda_plan_undo(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count
 void pagoda_plan_keep(struct list_head *undo);
 void pagoda_plan_forget(struct pagoda_vm *vm, u64 address, u64 size, const struct pagoda_bo *bo);
 
-/* bind_books.c */
+/* bind_books.c: changes of a VM's gpuva tree, which can't fail */
 int pagoda_books_init(struct pagoda_books *books, struct pagoda_vm *vm,
 		      const struct pagoda_bind *binds, u32 count);
 void pagoda_books_fini(struct pagoda_books *books);
@@ -84,20 +84,20 @@ void pagoda_books_note(struct pagoda_books *books, const struct pagoda_bind *ent
 void pagoda_books_unmap(struct pagoda_books *books, u64 address, u64 size);
 extern const struct drm_gpuvm_ops pagoda_vm_ops;
 
-/* bind_unique.c */
+/* bind_unique.c: checks driver protection with the unique bit */
 int pagoda_unique_check(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count);
 
-/* bind.c */
+/* bind.c: applies a VM_BIND array */
 int pagoda_bind_run(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		    struct dma_fence **fence);
 
-/* bind_queue.c */
+/* bind_queue.c: queues of VM_BIND arrays */
 void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo);
 void pagoda_bind_queue_init(struct pagoda_vm *vm);
 int pagoda_vm_bind(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		   struct dma_fence **fence);
 
-/* change.c */
+/* change.c: changes of a VM's page tables */
 int pagoda_vm_va_place_get(struct pagoda_va *va, struct pagoda_vm_place *place,
 			   struct pagoda_map *map);
 int pagoda_vm_place_get(struct pagoda_bo *bo, u64 offset, u64 size,
@@ -108,17 +108,17 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 		     struct dma_fence **fence);
 void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo);
 
-/* save.c */
+/* save.c: save areas of contexts */
 int pagoda_save_rebuild(struct pagoda_vm *vm);
 void pagoda_save_update_roots(struct pagoda_vm *vm);
 
-/* rebind.c */
+/* rebind.c: makes mappings of allocations that moved valid again */
 int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence);
 
-/* room.c */
+/* room.c: makes page tables and save areas of a VM resident */
 int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo);
 
-/* vm.c */
+/* vm.c and change.c: make a VM's mappings valid, or a range of a VM invalid */
 int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence);
 void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, bool pipelined, u64 va,
 				u64 size);

@@ -14,7 +14,10 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Most mappings in one batch, for which arrays with one element per mapping are allocated. */
+/*
+ * Most mappings written to page tables by one change, for which arrays of so many elements are
+ * allocated.
+ */
 #define REBIND_BATCH	1024
 
 static int rebind_grow(struct pagoda_rebind *rebind)
@@ -35,7 +38,8 @@ static int rebind_grow(struct pagoda_rebind *rebind)
  * pagoda_rebind_add() - Collect the invalid mappings of an allocation
  * @rebind: Mappings collected so far
  * @vm_bo: Mappings of the allocation in the VM; nothing is collected if the allocation is offered
- *	or is where the GPU can't use the allocation
+ *	or is where the GPU can't use the allocation. Else, without invalid mappings, @vm_bo leaves
+ *	the VM's list of evicted allocations
  *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -159,20 +163,23 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
  * pagoda_offer_hide() - Invalidate the mappings of allocations offered since the last submission
  * @vm: VM, its reservation held
  *
- * The allocations are those in &pagoda_vm.offered, which is empty afterwards. Waits for the VM's
- * jobs before, which may use the allocations.
+ * The allocations are those in &pagoda_vm.offered, which is empty afterwards. While jobs of the VM,
+ * which may use the allocations, haven't ended, nothing is done.
  *
  * Context: May sleep and allocate. Not in a stream transaction.
+ * Return: Whether there are such allocations, and jobs that may use them.
  */
-void pagoda_offer_hide(struct pagoda_vm *vm)
+bool pagoda_offer_hide(struct pagoda_vm *vm)
 {
 	struct pagoda_bo *bo, *next;
 
 	if (list_empty(&vm->offered))
-		return;
-	pagoda_stream_await(vm->vidmm, pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, false);
+		return false;
+	if (pagoda_stream_has_foreign(vm->vidmm, pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP))
+		return true;
 	list_for_each_entry_safe(bo, next, &vm->offered, vm.evicted) {
 		list_del_init(&bo->vm.evicted);
 		pagoda_vm_bo_moves(bo, false);
 	}
+	return false;
 }

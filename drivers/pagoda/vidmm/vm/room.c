@@ -10,6 +10,7 @@
  * place go first; then, for VM_BIND only, allocations that the next submission brings back. When no
  * such allocation is left, page tables and save areas are placed in the reserve (reserve.c).
  */
+#include <linux/dma-fence-unwrap.h>
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
@@ -60,12 +61,9 @@ static u32 room_elsewhere(struct pagoda_bo *bo, struct ttm_place *places)
 
 static int room_move(struct pagoda_bo *bo, bool away)
 {
-	struct pagoda_operation op = {};
-	int ret;
+	struct pagoda_operation op = { .flags = PAGODA_PL_PIPELINED };
+	int ret = pagoda_bo_place(bo, away ? pagoda_bo_placement_evicted : room_elsewhere, &op);
 
-	bo->choice.pipelined = true;
-	ret = pagoda_bo_place(bo, away ? pagoda_bo_placement_evicted : room_elsewhere, &op);
-	bo->choice.pipelined = false;
 	pagoda_promote_look(bo);
 	return ret;
 }
@@ -288,44 +286,104 @@ int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long t
 	return left ? min(left, 0l) : -ETIME;
 }
 
-/**
- * pagoda_room_blockers() - Get a fence behind the jobs that may be in the way of an allocation
- * @vidmm: The manager
- *
- * Page tables and save areas of a VM, and freed allocations, stay in place while jobs use them. The
- * jobs that have a place of an engine now are the only ones to wait for: queued jobs hold no
- * memory.
- *
- * Context: May sleep and allocate.
- * Return: The fence, a reference; NULL if there is no such job, or no memory to tell.
+/*
+ * Returns a fence behind two fences, of which either may be NULL; consumes the references. Without
+ * memory returns the first.
  */
-struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm)
+static struct dma_fence *blockers_join(struct dma_fence *first, struct dma_fence *second)
 {
-	return vidmm->engines ? pagoda_engines_placed(vidmm->engines) : NULL;
+	struct dma_fence *both;
+
+	if (!first || !second)
+		return first ?: second;
+	both = dma_fence_unwrap_merge(first, second);
+	dma_fence_put(second);
+	if (!both)
+		return first;
+	dma_fence_put(first);
+	return both;
+}
+
+/* Returns a fence behind all jobs and paging of the client's VMs; NULL if there is none. */
+static struct dma_fence *blockers_of(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
+{
+	struct dma_fence *all = NULL, *fence;
+	struct pagoda_vm *vm;
+
+	mutex_lock(&vidmm->reset->vms_lock);
+	list_for_each_entry(vm, &vidmm->reset->vms, entry)
+		if (vm->client == client &&
+		    !dma_resv_get_singleton(pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, &fence))
+			all = blockers_join(all, fence);
+	mutex_unlock(&vidmm->reset->vms_lock);
+	return all;
 }
 
 /**
- * pagoda_room_again() - Wait for room for an operation that found none, once
+ * pagoda_room_blockers() - Get a fence behind the jobs that may be in the way of an allocation
  * @vidmm: The manager
+ * @client: Client that needs room
+ *
+ * Page tables and save areas of a VM, and freed allocations, stay in place while jobs use them; and
+ * all that a fenced job uses, until it has a place of an engine. The jobs to wait for are those of
+ * any client that have a place now, and all jobs of @client: nothing waits for fenced jobs of
+ * others, and other queued jobs hold no memory.
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ * Return: The fence, a reference; NULL if there is no such job, or no memory to tell.
+ */
+struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
+{
+	struct dma_fence *placed = vidmm->engines ? pagoda_engines_placed(vidmm->engines) : NULL;
+
+	return blockers_join(placed, blockers_of(vidmm, client));
+}
+
+/**
+ * pagoda_room_await() - Wait for a fence before which an operation couldn't be done
+ * @late: The fence, a reference, if *@ret is -EINPROGRESS; set to NULL then
+ * @ret: Result of the operation; set to -ERESTARTSYS if a signal ends the wait
+ *
+ * Context: Sleeps, as long as a client lets work wait. Outside of sections, reservations and locks.
+ * Return: Whether the caller is to try the operation again.
+ */
+bool pagoda_room_await(struct dma_fence **late, int *ret)
+{
+	if (*ret != -EINPROGRESS)
+		return false;
+	*ret = dma_fence_wait(*late, true);
+	dma_fence_put(*late);
+	*late = NULL;
+	return !*ret;
+}
+
+/**
+ * pagoda_room_again() - Wait once for jobs that may free memory, for an operation that found no
+ * room
+ * @vidmm: The manager
+ * @client: Client that needs room
  * @tries: Number of earlier calls for the operation, counted here; 0 before the first call
  * @ret: Result of the operation; set to -ERESTARTSYS if a signal ends the wait
  *
- * Waits for the jobs that have a place of an engine when this function is called.
+ * Waits for the jobs that have a place of an engine when this function is called, and for those of
+ * the client.
  *
  * Context: Sleeps as long as these jobs last. Outside of sections, reservations and locks.
  * Return: Whether the caller is to try the operation again.
  */
-bool pagoda_room_again(struct pagoda_vidmm *vidmm, u32 *tries, int *ret)
+bool pagoda_room_again(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 *tries,
+		       int *ret)
 {
 	struct dma_fence *blockers;
 	long left;
 
 	if ((*ret != -ENOMEM && *ret != -EBUSY) || (*tries)++)
 		return false;
-	blockers = pagoda_room_blockers(vidmm);
+	blockers = pagoda_room_blockers(vidmm, client);
 	if (!blockers)
 		return false;
-	drm_dbg_driver(vidmm->drm, "no room (%d): waits for the jobs that engines have\n", *ret);
+	drm_dbg_driver(vidmm->drm, "no room (%d): waits for jobs of engines and of the client\n",
+		       *ret);
 	left = dma_fence_wait(blockers, true);
 	dma_fence_put(blockers);
 	if (left < 0)

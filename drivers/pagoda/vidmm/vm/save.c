@@ -79,7 +79,7 @@ static int save_init(struct pagoda_save *save)
 	int ret, done;
 
 	cost = pagoda_stream_cost(vidmm, &op);
-	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, 0, &cost);
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0, &cost);
 	if (ret)
 		return ret;
 	ret = pagoda_stream_emit(&txn, &op);
@@ -144,7 +144,7 @@ static void save_update_root(struct pagoda_save *save, const struct save_root *r
 	mutex_lock(&vidmm->scratch_lock);
 	if (pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
-	pagoda_stream_begin_must(&txn, vidmm, NULL, NULL, &cost);
+	pagoda_stream_begin_must(&txn, vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 	op.update_context.address = pagoda_process_map(vidmm->mmu, PAGODA_SCRATCH_DESTINATION,
 						       &map, &large, &emit);
 	pagoda_process_flush(vidmm->mmu, &emit);
@@ -153,7 +153,7 @@ static void save_update_root(struct pagoda_save *save, const struct save_root *r
 		pagoda_process_unmap(vidmm->mmu, &emit);
 	pagoda_stream_end_wait(&txn);
 	if (pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL) {
-		pagoda_stream_begin_must(&txn, vidmm, NULL, NULL, &cost);
+		pagoda_stream_begin_must(&txn, vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 		pagoda_process_unmap(vidmm->mmu, &emit);
 		dma_fence_put(pagoda_stream_end(&txn));
 	}

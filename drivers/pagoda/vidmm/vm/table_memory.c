@@ -61,8 +61,9 @@ void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memo
 }
 
 /*
- * Returns true if no job of the VM is in flight, nor paging of the VM's page tables and save areas.
- * If @urgent, only jobs count: the eviction of a table then waits for the paging.
+ * Returns true if no job of the VM is in flight, nor paging of an allocation that shares the VM's
+ * reservation: page tables, save areas and private allocations. If @urgent, only jobs count: the
+ * eviction of a table then waits for the paging.
  */
 static bool vm_is_idle(struct pagoda_vm *vm, bool urgent)
 {
@@ -142,7 +143,7 @@ void pagoda_vm_table_evict(struct pagoda_bo *bo)
 	if (root.address == (u64)bo->ttm.resource->start << PAGE_SHIFT)
 		vm_table_detach(vm);
 	cost = pagoda_space_evict_cost(vm->space, pagoda_stream_room(vidmm));
-	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, NULL, &cost);
+	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 	pagoda_space_evict_table(vm->space, bo, &emit);
 	fence = pagoda_stream_end(&txn);
 	pagoda_vm_note_last(vm, fence);

@@ -67,7 +67,10 @@ static void table_free_work(struct work_struct *work)
 	table_free_now(container_of(work, struct table_pages, work));
 }
 
-/* Leaves the freeing to a work item: DMA memory can't be freed in the dma_fence signalling path. */
+/*
+ * Fence callback: the last use of a page table has ended, so a work item frees its memory; DMA
+ * memory can't be freed in the dma_fence signalling path.
+ */
 static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct table_pages *table = container_of(cb, struct table_pages, behind);
@@ -75,7 +78,10 @@ static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 	queue_work(table->vidmm->ttm.wq, &table->work);
 }
 
-/* Allocates a page table in system memory; dma_alloc_pages() aligns the bus address to @size. */
+/*
+ * Allocates @memory for a page table of @size bytes in system memory, charged to @client unless
+ * that is NULL; dma_alloc_pages() aligns the bus address to @size. Returns 0 or a negative errno.
+ */
 static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 size,
 			       struct pagoda_table_memory *memory)
 {
@@ -159,7 +165,10 @@ static int tables_command_root(struct pagoda_vidmm *vidmm, u32 space,
 	return pagoda_vidmm_command_locked(vidmm, &command);
 }
 
-/* Sets the root on the device and in &pagoda_vidmm.roots, for page walks of the CPU executor. */
+/*
+ * &pagoda_mmu_ops.set_root: sets the root of address space @space on the device and in
+ * &pagoda_vidmm.roots, where the CPU executor finds it. Returns 0 or a negative errno.
+ */
 static int tables_set_root(void *owner, u32 space, const struct pagoda_root *root)
 {
 	struct pagoda_vidmm *vidmm = owner;
@@ -312,7 +321,7 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 }
 
 /**
- * pagoda_tables_forget() - Note that the device was reset and has no roots of page tables
+ * pagoda_tables_forget() - Forget all roots of page tables, because the device was reset
  * @vidmm: The manager
  *
  * Context: May sleep.

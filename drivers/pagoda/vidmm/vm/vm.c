@@ -31,7 +31,7 @@
 #define VM_START	SZ_2M
 
 /**
- * pagoda_vm_bo_opened() - Note that an allocation gets a handle, or has lost its last handle
+ * pagoda_vm_bo_opened() - Allow or refuse a new handle of an allocation, or forget its last handle
  * @bo: Allocation
  * @opened: True if a handle is created, false if the last handle is closed
  *
@@ -54,7 +54,7 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	}
 	bo->vm.had_handle = true;
 	bo->vm.opened = opened;
-	/* pagoda_client_forget() takes only allocations that have mappings off the VM's lists. */
+	/* pagoda_client_forget() removes only allocations with mappings from this list. */
 	if (!opened)
 		list_del_init(&bo->vm.evicted);
 	pagoda_priority_apply(bo);
@@ -172,7 +172,10 @@ static int vm_init_space(struct pagoda_vm *vm)
 	return PTR_ERR(vm->space);
 }
 
-/* Creates the VM's page tables, and adds the VM to &pagoda_reset.vms for rebuilds. */
+/*
+ * Creates the VM's page tables, and adds the VM to &pagoda_reset.vms for rebuilds. Returns 0 or a
+ * negative errno.
+ */
 static int vm_begin(struct pagoda_vm *vm)
 {
 	struct pagoda_reset *reset = vm->vidmm->reset;
@@ -254,7 +257,7 @@ void pagoda_vm_put(struct pagoda_vm *vm)
 /*
  * Makes every page table entry invalid before the tables are freed (C107), and waits until the
  * device has executed all paging operations. Without memory for a staged update, invalidates the
- * whole range of addresses instead, which needs no memory.
+ * whole range of addresses instead, which needs no memory. Caller holds the VM's reservation.
  */
 static void vm_empty_tables(struct pagoda_vm *vm)
 {
@@ -425,7 +428,7 @@ static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo
  * Calls pagoda_vm_forget() for the client's VMs that map the allocation, and, if queued VM_BIND
  * arrays name the allocation, for all VMs with queued arrays.
  *
- * Context: May sleep. Outside of reservations.
+ * Context: May sleep. In a section, outside of reservations.
  */
 void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 {

@@ -38,7 +38,7 @@ struct pagoda_vidmm;
 struct pagoda_vidmm_args;
 
 /**
- * struct pagoda_unique - Bytes of an allocation that are mapped with unique driver protection
+ * struct pagoda_unique - Bytes of an allocation that are mapped with PAGODA_PROTECTION_UNIQUE
  * @start: Offset in the allocation of the first byte
  * @end: Offset behind the last byte
  * @value: Driver protection; no mapping of these bytes may have another driver protection
@@ -80,8 +80,8 @@ struct pagoda_vm_plan {
 
 /**
  * enum pagoda_vm_keep - Allocations of a VM that pagoda_vm_may_evict() keeps in VRAM
- * @PAGODA_VM_KEEP_NOTHING: page tables and save areas, but only while a job of the VM, or paging of
- *	these, is in flight
+ * @PAGODA_VM_KEEP_NOTHING: page tables and save areas, but only while a job of the VM is in flight,
+ *	or, unless the operation that needs room is urgent, paging in the VM's reservation
  * @PAGODA_VM_KEEP_PRIVATE: also private allocations with mappings
  * @PAGODA_VM_KEEP_BOUND: also private allocations with mappings, and page tables and save areas
  *	even if no job is in flight
@@ -304,6 +304,7 @@ struct pagoda_bind {
  * @binds: Entries, for the caller to fill after creation
  * @count: Number of entries
  * @tries: Number of attempts to apply the array after it was queued
+ * @blockers: Fence of pagoda_room_blockers() that the next attempt waits for, or NULL
  * @update: DRM_PAGODA_VM_BIND_UPDATE: all entries change one reserved range of addresses (C134)
  * @syncs: Syncobjs to wait for and to signal; filled by the caller
  * @entry: In &pagoda_vm.waiting while the array waits; protected by pagoda_vm.lock
@@ -314,16 +315,17 @@ struct pagoda_bind_job {
 	struct pagoda_bind *binds;
 	u32 count;
 	u32 tries;
+	struct dma_fence *blockers;
 	bool update;
 	struct pagoda_syncs syncs;
 	struct list_head entry;
 	struct pagoda_deferred_item item;
 };
 
-/* bind_unique.c */
+/* bind_unique.c: ranges of an allocation that are mapped with the unique bit */
 int pagoda_unique_of(struct pagoda_bo *bo, struct pagoda_unique **list, u32 *count);
 
-/* tables.c */
+/* tables.c: what mmu/ asks of the memory manager; update modes */
 int pagoda_tables_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_tables_fini(struct pagoda_vidmm *vidmm);
 void pagoda_tables_forget(struct pagoda_vidmm *vidmm);
@@ -333,8 +335,10 @@ const char *pagoda_vidmm_mode_name(u32 mode);
 bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
 
 /* room.c */
-struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm);
-bool pagoda_room_again(struct pagoda_vidmm *vidmm, u32 *tries, int *ret);
+struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
+bool pagoda_room_await(struct dma_fence **late, int *ret);
+bool pagoda_room_again(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 *tries,
+		       int *ret);
 int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long timeout);
 u32 pagoda_room_rank(const struct pagoda_bo *bo);
 bool pagoda_room_make(struct pagoda_room *room);
@@ -343,7 +347,7 @@ int pagoda_room_leave(struct pagoda_bo *bo);
 int pagoda_room_leave_all(struct pagoda_vm *vm);
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand);
 
-/* change.c */
+/* change.c: what moves of allocations change in a VM; ranges that can be mapped */
 void pagoda_vm_bo_moves(struct pagoda_bo *bo, bool pipelined);
 bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo);
 bool pagoda_vm_bo_is_used(struct pagoda_bo *bo);
@@ -352,7 +356,7 @@ void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo);
 void pagoda_vm_range(const struct pagoda_vm *vm, u64 *start, u64 *end);
 bool pagoda_vm_range_valid(const struct pagoda_vm *vm, u64 address, u64 size);
 
-/* vm.c */
+/* vm.c: address spaces of clients */
 int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened);
 int pagoda_vm_rebuild(struct pagoda_vm *vm);
 struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
@@ -364,11 +368,11 @@ int pagoda_vm_retire(struct pagoda_vm *vm);
 int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fence);
 void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo);
 
-/* table_memory.c */
+/* table_memory.c: whether a page table or private allocation may leave its place */
 bool pagoda_vm_may_evict(struct pagoda_bo *bo, bool urgent);
 void pagoda_vm_table_evict(struct pagoda_bo *bo);
 
-/* save.c */
+/* save.c: save areas of contexts */
 struct pagoda_side pagoda_save_side(struct pagoda_bo *save, struct pagoda_adl *adl);
 int pagoda_save_create(struct pagoda_save *save, struct pagoda_vm *vm, u64 context);
 int pagoda_save_enter(struct pagoda_save *save, struct pagoda_vm *vm);
@@ -376,13 +380,13 @@ void pagoda_save_drop(struct pagoda_save *save);
 void pagoda_save_destroy(struct pagoda_save *save);
 int pagoda_save_validate(struct pagoda_save *save);
 
-/* rebind.c */
+/* rebind.c: makes mappings of allocations that moved valid again */
 int pagoda_rebind_add(struct pagoda_rebind *rebind, struct drm_gpuvm_bo *vm_bo);
 int pagoda_rebind_run(struct pagoda_rebind *rebind, struct dma_fence **fence);
 void pagoda_rebind_fini(struct pagoda_rebind *rebind);
-void pagoda_offer_hide(struct pagoda_vm *vm);
+bool pagoda_offer_hide(struct pagoda_vm *vm);
 
-/* bind_queue.c */
+/* bind_queue.c: queues of VM_BIND arrays */
 void pagoda_vm_forget(struct pagoda_vm *vm, struct pagoda_bo *bo);
 struct pagoda_bind_job *pagoda_bind_job_create(u32 count);
 void pagoda_bind_job_put(struct pagoda_bind_job *job);

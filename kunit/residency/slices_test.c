@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Walks over many allocations or blocks of VRAM: no lock that other clients need is held for more
+ * than %PAGODA_WALK_SLICE of them.
+ */
+#include <linux/sizes.h>
+#include <kunit/static_stub.h>
+#include "residency/offer_helpers.h"
+#include "vidmm/ledger/require.h"
+#include "vm/vm_helpers.h"
+
+#define MANY	(3 * PAGODA_WALK_SLICE + 8)
+#define SLICES	4u
+#define HERE	SZ_64M
+#define PINNED	500u	/* pages; what is left of VRAM has no room for %LARGE and %MANY */
+#define LARGE	256u
+#define HOLES	400u
+
+/*
+ * struct slices - pauses of the walks of a test: @lock is the lock of the walk. @late is kept, as
+ * if another operation needed it, from the first pause until the first one behind the first
+ * %SLICES; @nested: the stub does that
+ */
+static struct slices {
+	struct kunit *test;
+	struct pagoda_rig *rig;
+	struct lockdep_map *lock;
+	struct pagoda_bo *late;
+	struct pagoda_bo **bos;
+	u32 pauses;
+	bool nested;
+} slices;
+
+static void slices_pause(void)
+{
+	KUNIT_EXPECT_FALSE(slices.test, lock_is_held(slices.lock));
+	if (slices.nested)
+		return;
+	slices.pauses++;
+	if (!slices.late || (slices.pauses != 1 && slices.pauses != SLICES + 1))
+		return;
+	slices.nested = true;
+	pagoda_victims_keep(slices.rig->vidmm, &slices.late, 1, slices.pauses == 1);
+	slices.nested = false;
+}
+
+static void slices_begin(struct kunit *test, u32 flags)
+{
+	u32 i;
+
+	slices = (struct slices){ .test = test, .rig = submit_rig(test) };
+	slices.lock = &slices.rig->vidmm->victims->lock.dep_map;
+	slices.bos = kunit_kcalloc(test, MANY + 1, sizeof(*slices.bos), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, slices.bos);
+	for (i = 0; i < MANY; i++)
+		slices.bos[i] = pagoda_rig_bo(slices.rig, 1, flags, SUBMIT_VRAM, 0);
+	kunit_activate_static_stub(test, pagoda_walk_pause, slices_pause);
+}
+
+static void slices_end(void)
+{
+	kunit_deactivate_static_stub(slices.test, pagoda_walk_pause);
+	close_all(slices.bos, MANY);
+}
+
+/* The policy is told of a long list in slices. */
+static void slices_policy(struct kunit *test)
+{
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_vm_uses uses = {};
+
+	slices_begin(test, 0);
+	vidmm = slices.rig->vidmm;
+	pagoda_victims_keep(vidmm, slices.bos, MANY, true);
+	KUNIT_EXPECT_EQ(test, SLICES, slices.pauses);
+	KUNIT_EXPECT_EQ(test, (u32)MANY, vidmm->victims->nr_kept);
+	pagoda_victims_used(vidmm, &uses, slices.bos, MANY);
+	KUNIT_EXPECT_EQ(test, 2 * SLICES, slices.pauses);
+	pagoda_victims_keep(vidmm, slices.bos, MANY, false);
+	KUNIT_EXPECT_EQ(test, 3 * SLICES, slices.pauses);
+	KUNIT_EXPECT_EQ(test, 0u, vidmm->victims->nr_kept);
+	slices_end();
+}
+
+/*
+ * An operation that looks for an allocation of another operation pauses while it passes its own
+ * ones: here the other operation ends meanwhile, and its allocation is a victim.
+ */
+static void slices_of_others(struct kunit *test)
+{
+	struct pagoda_bo *pinned, *large, *late;
+	struct dma_fence *fence;
+	u64 trim;
+
+	slices_begin(test, 0);
+	pinned = pagoda_rig_bo(slices.rig, PINNED, 0, SUBMIT_VRAM, 0);
+	late = pagoda_rig_bo(slices.rig, LARGE, 0, SUBMIT_VRAM, 0);
+	large = pagoda_rig_bo(slices.rig, LARGE, 0, SUBMIT_VRAM, 0);
+	KUNIT_ASSERT_EQ(test, 0, make_resident(slices.rig, pinned));
+	pagoda_rig_pin(pinned, true);
+	KUNIT_ASSERT_EQ(test, 0, make_resident(slices.rig, late));
+	slices.bos[MANY] = large;
+	slices.late = late;
+	slices.pauses = 0;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_make_resident(slices.rig, slices.bos, MANY + 1, &fence,
+							  &trim));
+	dma_fence_put(fence);
+	KUNIT_EXPECT_FALSE(test, in_vram(late));
+	/* Those of the list itself are kept and given free in slices, too. */
+	KUNIT_EXPECT_EQ(test, 2 * SLICES + MANY / PAGODA_WALK_SLICE, slices.pauses);
+	pagoda_rig_pin(pinned, false);
+	pagoda_rig_close(pinned);
+	pagoda_rig_close(large);
+	pagoda_rig_close(late);
+	slices_end();
+}
+
+/* The allocations of the residency list that a VM maps are collected without a spinlock. */
+static void slices_bound(struct kunit *test)
+{
+	struct pagoda_bo **found;
+	struct pagoda_vm *vm;
+	u32 i, count;
+	u64 trim;
+
+	slices_begin(test, 0);
+	vm = vmt_make(slices.rig);
+	slices.lock = &vm->base.extobj.lock.dep_map;
+	for (i = 0; i < MANY; i++)
+		KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, slices.bos[i], HERE + i * PAGE_SIZE, 0,
+						 PAGE_SIZE, 0));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require(slices.rig->client, slices.bos, MANY, &trim));
+	slices.pauses = 0;
+	mutex_lock(&vm->lock);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require_bound(vm, U64_MAX, NULL, 0, &found, &count));
+	mutex_unlock(&vm->lock);
+	KUNIT_EXPECT_EQ(test, (u32)MANY, count);
+	/* The list is walked twice: to count the allocations, and to collect them. */
+	KUNIT_EXPECT_EQ(test, 2 * (SLICES - 1), slices.pauses);
+	for (i = 0; i < count; i++)
+		drm_gem_object_put(pagoda_bo_gem(found[i]));
+	kvfree(found);
+	pagoda_client_drop_lists(slices.rig->client);
+	vmt_drop(vm);
+	slices_end();
+}
+
+/* QUERY visits the blocks of VRAM in slices, and not at all unless they have changed. */
+static void slices_largest_free(struct kunit *test)
+{
+	struct drm_pagoda_segment_info info = { .id = DRM_PAGODA_SEGMENT_VRAM };
+	struct pagoda_vram *vram;
+	struct pagoda_bo **odd = kunit_kcalloc(test, HOLES, sizeof(*odd), GFP_KERNEL);
+	u32 pauses;
+
+	KUNIT_ASSERT_NOT_NULL(test, odd);
+	slices_begin(test, 0);
+	vram = slices.rig->vidmm->vram;
+	slices.lock = &vram->lock.dep_map;
+	pagoda_rig_fragment(slices.rig, odd, HOLES);
+	slices.pauses = 0;
+	pagoda_vram_report(slices.rig->vidmm, &info);
+	pauses = slices.pauses;
+	KUNIT_EXPECT_GE(test, pauses, 2 * HOLES / PAGODA_WALK_SLICE);
+	pagoda_vram_report(slices.rig->vidmm, &info);
+	KUNIT_EXPECT_EQ(test, pauses, slices.pauses);
+	close_all(odd, HOLES);
+	flush_workqueue(slices.rig->vidmm->ttm.wq);
+	slices_end();
+}
+
+static struct kunit_case slices_cases[] = {
+	KUNIT_CASE(slices_policy),
+	KUNIT_CASE(slices_of_others),
+	KUNIT_CASE(slices_bound),
+	KUNIT_CASE(slices_largest_free),
+	{}
+};
+
+static struct kunit_suite slices_suite = {
+	.name = "pagoda_slices",
+	.test_cases = slices_cases,
+};
+
+kunit_test_suite(slices_suite);
