@@ -11,6 +11,7 @@
 #include <linux/poll.h>
 #include <linux/uaccess.h>
 #include "residency/offer_helpers.h"
+#include "rig/map.h"
 #include "rig/vidmm_helpers.h"
 #include "uapi/args.h"
 
@@ -46,8 +47,8 @@ static struct events_test events_make(struct kunit *test)
 
 	t.other = pagoda_client_create(t.rig->vidmm);
 	KUNIT_ASSERT_NOT_NULL(test, t.other);
-	t.memory = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
-				 MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	t.memory = rig_mmap(test, NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
+			    MAP_ANONYMOUS | MAP_PRIVATE, 0);
 	KUNIT_ASSERT_NE(test, 0ul, t.memory);
 	for (i = 0; i < EARS; i++)
 		t.files[i] = events_open(&t, i < EARS - 1 ? t.rig->client : t.other);

@@ -1,44 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* CPU page faults while the device is reset. */
-#include <linux/anon_inodes.h>
-#include <linux/err.h>
-#include <linux/file.h>
-#include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
-#include <drm/drm_gem.h>
-#include <drm/drm_vma_manager.h>
+#include "rig/map.h"
 #include "rig/rig.h"
 #include "vidmm/ttm/ttm.h"
 
 #define VRAM	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define CPU	DRM_PAGODA_ALLOCATION_CPU_VISIBLE
-
-static int fault_mmap(struct file *file, struct vm_area_struct *vma)
-{
-	struct pagoda_bo *bo = file->private_data;
-
-	return drm_gem_mmap_obj(pagoda_bo_gem(bo), bo->ttm.base.size, vma);
-}
-
-static const struct file_operations fault_map_fops = { .mmap = fault_mmap };
-
-/* Returns the address of a shared mapping of the allocation; the caller unmaps the mapping. */
-static unsigned long fault_map(struct pagoda_rig *rig, struct pagoda_bo *bo)
-{
-	u64 offset = drm_vma_node_offset_addr(&bo->ttm.base.vma_node);
-	struct file *file = anon_inode_getfile("pagoda-map", &fault_map_fops, bo, O_RDWR);
-	unsigned long at;
-
-	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(file));
-	/* TTM finds mappings by the device's address space. */
-	file->f_mapping = rig->drm->anon_inode->i_mapping;
-	at = kunit_vm_mmap(rig->test, file, 0, bo->ttm.base.size, PROT_READ | PROT_WRITE,
-			   MAP_SHARED, offset);
-	fput(file);
-	KUNIT_ASSERT_FALSE(rig->test, !at || IS_ERR_VALUE(at));
-	return at;
-}
 
 /* Faults a page of a mapping in, as a write to the page does. Returns 0 or a negative errno. */
 static int fault_access(unsigned long at)
@@ -82,7 +51,8 @@ static void fault_meets_reset(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_settle(rig);
-	at = fault_map(rig, bo);
+	at = rig_map(rig, bo, O_RDWR, PROT_READ | PROT_WRITE);
+	KUNIT_ASSERT_NE(test, 0, at);
 	hook->funcs = *funcs;
 	hook->funcs.io_mem_pfn = fault_hook_pfn;
 	rig->vidmm->ttm.funcs = &hook->funcs;
@@ -96,7 +66,7 @@ static void fault_meets_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fault_access(at));
 	KUNIT_EXPECT_EQ(test, 2, hook->added);
 	rig->vidmm->ttm.funcs = funcs;
-	KUNIT_EXPECT_EQ(test, 0, vm_munmap(at, bo->ttm.base.size));
+	rig_unmap(rig, bo, at);
 	pagoda_rig_close(bo);
 }
 
