@@ -18,7 +18,9 @@
  */
 struct race {
 	struct pagoda_policy policy;
+	struct pagoda_policy_group group;
 	struct pagoda_policy_item items[SET];
+	struct pagoda_policy_lane lanes[SET];
 	bool in_vram[SET];
 	u32 lru[SET + 1];
 	u32 nr_lru;
@@ -37,10 +39,12 @@ static struct race *race_make(struct kunit *test, u32 room, u64 clock)
 	u32 n;
 
 	pagoda_policy_init(&race->policy, room * SZ_64K);
+	pagoda_policy_group_init(&race->group, NULL);
 	race->policy.clock = clock;
 	race->room = room;
 	for (n = 0; n < SET; n++) {
-		pagoda_policy_add(&race->policy, &race->items[n], SZ_64K);
+		pagoda_policy_add(&race->policy, &race->items[n], &race->lanes[n], &race->group,
+				  SZ_64K);
 		race->order[n] = n;
 	}
 	return race;
@@ -81,7 +85,7 @@ static void race_policy(struct kunit *test, struct race *race, u32 n)
 	struct pagoda_policy_item *victim;
 
 	if (!race->in_vram[n] && race->used == race->room) {
-		victim = pagoda_policy_pick(&race->policy, PAGODA_POLICY_NEED_ANY);
+		victim = pagoda_policy_pick(&race->policy, PAGODA_POLICY_NEED_ANY, NULL);
 		KUNIT_ASSERT_NOT_NULL(test, victim);
 		race->in_vram[victim - race->items] = false;
 		pagoda_policy_leave(&race->policy, victim);
@@ -265,7 +269,9 @@ static void race_clock_wraps(struct kunit *test)
 /* What the measurement of victims needs; @other is larger than a processor's caches. */
 struct cost {
 	struct pagoda_policy policy;
+	struct pagoda_policy_group group;
 	struct pagoda_policy_item items[MANY];
+	struct pagoda_policy_lane lanes[MANY];
 	struct pagoda_policy_item *victims[PICKS];
 	u8 other[SZ_16M];
 };
@@ -277,8 +283,10 @@ static void cost_fill(struct cost *cost, u32 count)
 	u32 n;
 
 	pagoda_policy_init(&cost->policy, 16ull * count * SZ_4K);
+	pagoda_policy_group_init(&cost->group, NULL);
 	for (n = 0; n < count; n++)
-		pagoda_policy_add(&cost->policy, &cost->items[n * apart], (1 + n % 31) * SZ_4K);
+		pagoda_policy_add(&cost->policy, &cost->items[n * apart],
+				  &cost->lanes[n * apart], &cost->group, (1 + n % 31) * SZ_4K);
 	/* Some intervals are short, so that the policy has many rows. */
 	for (n = 0; n < 4 * count; n++)
 		pagoda_policy_use(&cost->policy,
@@ -288,14 +296,16 @@ static void cost_fill(struct cost *cost, u32 count)
 /* Returns nanoseconds for PICKS victims that leave, none of them cached; they are added again. */
 static u64 cost_round(struct cost *cost, u8 round)
 {
+	struct pagoda_policy_item *victim;
 	u64 start, took;
 	u32 n;
 
 	memset(cost->other, round, sizeof(cost->other));
 	start = ktime_get_ns();
 	for (n = 0; n < PICKS; n++) {
-		cost->victims[n] = pagoda_policy_pick(&cost->policy, PAGODA_POLICY_NEED_ANY);
-		pagoda_policy_leave(&cost->policy, cost->victims[n]);
+		victim = pagoda_policy_pick(&cost->policy, PAGODA_POLICY_NEED_ANY, NULL);
+		pagoda_policy_leave(&cost->policy, victim);
+		cost->victims[n] = victim;
 	}
 	took = ktime_get_ns() - start;
 	for (n = 0; n < PICKS; n++)

@@ -18,10 +18,19 @@ struct few_item {
 	bool busy;
 };
 
-/* A policy and some items, one page each unless said otherwise; they are in VRAM once used. */
+#define GROUPS	4
+
+/*
+ * A policy and some items, one page each unless said otherwise; they are in VRAM once used. All are
+ * in the first group at first, which has no owner. The second group is of the first owner, the
+ * third and fourth of the second.
+ */
 struct policy_few {
 	struct pagoda_policy policy;
 	struct few_item items[FEW];
+	struct pagoda_policy_lane lanes[FEW];
+	struct pagoda_policy_owner owners[2];
+	struct pagoda_policy_group groups[GROUPS];
 };
 
 static bool few_is_busy(struct pagoda_policy_item *item)
@@ -38,8 +47,13 @@ static struct policy_few *few_make(struct kunit *test, u64 clock)
 	pagoda_policy_init(&few->policy, SZ_1T);
 	few->policy.is_busy = few_is_busy;
 	few->policy.clock = clock;
+	for (n = 0; n < ARRAY_SIZE(few->owners); n++)
+		pagoda_policy_owner_init(&few->owners[n]);
+	for (n = 0; n < GROUPS; n++)
+		pagoda_policy_group_init(&few->groups[n], n ? &few->owners[n / 2] : NULL);
 	for (n = 0; n < FEW; n++)
-		pagoda_policy_add(&few->policy, &few->items[n].base, SZ_4K);
+		pagoda_policy_add(&few->policy, &few->items[n].base, &few->lanes[n],
+				  &few->groups[0], SZ_4K);
 	return few;
 }
 
@@ -61,7 +75,7 @@ static void few_pass_time(struct policy_few *few, u32 pages)
 
 static int few_pick(struct policy_few *few, enum pagoda_policy_need need)
 {
-	struct pagoda_policy_item *item = pagoda_policy_pick(&few->policy, need);
+	struct pagoda_policy_item *item = pagoda_policy_pick(&few->policy, need, NULL);
 
 	return item ? container_of(item, struct few_item, base) - few->items : -1;
 }
@@ -303,6 +317,133 @@ static void policy_overdue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
 }
 
+/* ---- Owners and their budgets ---------------------------------------------------- */
+
+static void few_give(struct policy_few *few, u32 first, u32 count, u32 group)
+{
+	for (; count; count--, first++)
+		pagoda_policy_regroup(&few->policy, &few->items[first].base, &few->groups[group]);
+}
+
+static void few_set_over(struct policy_few *few, u32 owner, bool over)
+{
+	pagoda_policy_set_over(&few->policy, &few->owners[owner], over);
+}
+
+static void few_set_priority(struct policy_few *few, u32 n, u32 priority)
+{
+	pagoda_policy_set_priority(&few->policy, &few->items[n].base, priority);
+}
+
+/* Two owners' items of several priorities, one of which is offered, and two without an owner. */
+static struct policy_few *few_make_owned(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_give(few, 0, 4, 1);
+	few_give(few, 4, 4, 2);
+	few_set_priority(few, 0, DRM_PAGODA_RESIDENCY_MAXIMUM);
+	few_set_priority(few, 1, DRM_PAGODA_RESIDENCY_HIGH);
+	few_set_priority(few, 4, DRM_PAGODA_RESIDENCY_MINIMUM);
+	few_set_priority(few, 5, DRM_PAGODA_RESIDENCY_MAXIMUM);
+	few_use(few, 0, 10);
+	pagoda_policy_offer(&few->policy, &few->items[7].base, 2);
+	return few;
+}
+
+/*
+ * Items of an owner over its budget go before those of an owner within, whatever the priorities.
+ * The priorities order an owner's own items, and those of owners that are both over or both within.
+ * Offered items go first.
+ */
+static void policy_over(struct kunit *test)
+{
+	struct policy_few *few = few_make_owned(test);
+
+	few_set_over(few, 0, true);
+	few_expect(test, few, (const int[]){ 7, 2, 3, 1, 0, 4, 6, 8, 9, 5 }, 10);
+	few = few_make_owned(test);
+	few_set_over(few, 1, true);
+	few_set_over(few, 0, true);
+	few_expect(test, few, (const int[]){ 7, 4, 2, 3, 6, 1, 0, 5, 8, 9 }, 10);
+	few = few_make_owned(test);
+	few_set_over(few, 0, true);
+	few_set_over(few, 0, false);
+	few_expect(test, few, (const int[]){ 7, 4, 2, 3, 6, 8, 9, 1, 0, 5 }, 10);
+}
+
+#define CROSSING	10000u
+
+/* What the measurement of a crossing needs. */
+struct crossing {
+	struct pagoda_policy policy;
+	struct pagoda_policy_owner owner;
+	struct pagoda_policy_group groups[2];
+	struct pagoda_policy_item items[CROSSING];
+	struct pagoda_policy_lane lanes[CROSSING];
+};
+
+/*
+ * An owner with thousands of candidates has one lane for those that are alike, and only lanes
+ * change their places when the owner gets over its budget.
+ */
+static void policy_crossing(struct kunit *test)
+{
+	struct crossing *c = test_vzalloc(test, sizeof(*c));
+	struct pagoda_policy_item *item;
+	u32 n;
+
+	pagoda_policy_init(&c->policy, SZ_1T);
+	pagoda_policy_owner_init(&c->owner);
+	pagoda_policy_group_init(&c->groups[0], NULL);
+	pagoda_policy_group_init(&c->groups[1], &c->owner);
+	for (n = 0; n < CROSSING; n++) {
+		pagoda_policy_add(&c->policy, &c->items[n], &c->lanes[n], &c->groups[n > 0],
+				  SZ_4K);
+		pagoda_policy_set_priority(&c->policy, &c->items[n], n ?
+					   DRM_PAGODA_RESIDENCY_MAXIMUM :
+					   DRM_PAGODA_RESIDENCY_MINIMUM);
+		pagoda_policy_use(&c->policy, &c->items[n]);
+	}
+	KUNIT_EXPECT_EQ(test, c->groups[1].nr_lanes, 1u);
+	item = pagoda_policy_pick(&c->policy, PAGODA_POLICY_NEED_ANY, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, item, &c->items[0]);
+	pagoda_policy_enter(&c->policy, item);
+	pagoda_policy_set_over(&c->policy, &c->owner, true);
+	KUNIT_EXPECT_EQ(test, c->groups[1].nr_lanes, 1u);
+	for (n = 1; n < CROSSING; n++) {
+		item = pagoda_policy_pick(&c->policy, PAGODA_POLICY_NEED_ANY, NULL);
+		if (item != &c->items[n])
+			break;
+		pagoda_policy_leave(&c->policy, item);
+	}
+	KUNIT_EXPECT_EQ(test, n, CROSSING);
+	KUNIT_EXPECT_EQ(test, c->groups[1].nr_lanes, 0u);
+	KUNIT_EXPECT_TRUE(test, list_empty(&c->policy.owners));
+	item = pagoda_policy_pick(&c->policy, PAGODA_POLICY_NEED_ANY, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, item, &c->items[0]);
+}
+
+/* Each item takes a lane with it that isn't used any more, in whatever order items end. */
+static void policy_lanes(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	unsigned long seen[BITS_TO_LONGS(FEW)] = {};
+	struct pagoda_policy_lane *lane;
+	u32 n;
+
+	few_use(few, 0, FEW);
+	few_use(few, 0, FEW / 2);
+	few_give(few, 5, 20, 1);
+	for (n = 0; n < FEW; n++) {
+		lane = pagoda_policy_remove(&few->policy, &few->items[n * 5 % FEW].base);
+		KUNIT_EXPECT_FALSE(test, __test_and_set_bit(lane - few->lanes, seen));
+		memset(lane, 0x55, sizeof(*lane));
+	}
+	KUNIT_EXPECT_EQ(test, few->groups[0].nr_lanes + few->groups[1].nr_lanes, 0u);
+	KUNIT_EXPECT_EQ(test, few->policy.filled, 0);
+}
+
 /* ---- Against a model ----------------------------------------------------------- */
 
 /* Number of uses of an item the model can hold; it forgets none. */
@@ -310,8 +451,8 @@ static void policy_overdue(struct kunit *test)
 #define STEPS	6000
 
 /*
- * An item of the model. @place is its place in its row: rows are sorted by place. @home_rank is its
- * rank while it isn't offered.
+ * An item of the model. @place is its place in its lane: lanes are sorted by place. @home_rank is
+ * its rank while it isn't offered.
  */
 struct model_item {
 	u64 uses[USES];
@@ -319,6 +460,7 @@ struct model_item {
 	s64 place;
 	u32 rank;
 	u32 home_rank;
+	u32 group;
 	bool candidate;
 	bool visible;
 	bool clean;
@@ -329,6 +471,8 @@ struct model {
 	struct model_item items[FEW];
 	u64 clock;
 	s64 places;
+	bool over[2];
+	int aside;
 };
 
 static u64 model_interval(const struct model_item *it, u32 back)
@@ -378,14 +522,23 @@ static u64 model_step(u64 distance)
 	return distance ? 1 + 8 * power + ((8 * distance >> power) - 8) : 0;
 }
 
-static u32 model_row(const struct model_item *it)
+static u32 model_lane(const struct model_item *it)
 {
 	u64 interval = it->rank < PAGODA_POLICY_OFFERS ? 0 : model_predict(it);
 
-	return (interval ? ilog2(interval) + 1 : 0) << 8 | it->rank << 1 | it->visible;
+	return (interval ? ilog2(interval) + 1 : 0) << 8 | it->group << 6 | it->rank << 1 |
+	       it->visible;
 }
 
-/* Returns whether the item is among the first or last two of its row. */
+/* Returns what is lower for items that leave first, whatever their uses. */
+static u32 model_level(const struct model *model, const struct model_item *it)
+{
+	bool over = it->group && model->over[it->group / 2];
+
+	return it->rank < PAGODA_POLICY_OFFERS || over ? it->rank : 32 + it->rank;
+}
+
+/* Returns whether the item is among the first or last two of its lane. */
 static bool model_is_at_end(const struct model *model, const struct model_item *it)
 {
 	u32 n, before = 0, behind = 0;
@@ -393,7 +546,7 @@ static bool model_is_at_end(const struct model *model, const struct model_item *
 	for (n = 0; n < FEW; n++) {
 		const struct model_item *other = &model->items[n];
 
-		if (!other->candidate || model_row(other) != model_row(it))
+		if (!other->candidate || model_lane(other) != model_lane(it))
 			continue;
 		before += other->place < it->place;
 		behind += other->place > it->place;
@@ -421,36 +574,38 @@ static bool model_may_go(const struct model *model, u32 n, enum pagoda_policy_ne
 {
 	const struct model_item *it = &model->items[n];
 
-	return it->candidate && (it->visible || need == PAGODA_POLICY_NEED_ANY);
+	return it->candidate && (int)it->group != model->aside &&
+	       (it->visible || need == PAGODA_POLICY_NEED_ANY);
 }
 
-static u32 model_lowest_rank(const struct model *model, enum pagoda_policy_need need)
+static u32 model_lowest_level(const struct model *model, enum pagoda_policy_need need)
 {
 	u32 n, lowest = U32_MAX;
 
 	for (n = 0; n < FEW; n++)
 		if (model_may_go(model, n, need))
-			lowest = min(lowest, model->items[n].rank);
+			lowest = min(lowest, model_level(model, &model->items[n]));
 	return lowest;
 }
 
 static void model_expect(struct kunit *test, struct model *model, int victim,
 			 enum pagoda_policy_need need)
 {
-	u32 n, rank = model_lowest_rank(model, need);
+	u32 n, level = model_lowest_level(model, need);
 	u64 best = 0;
 
-	if (rank == U32_MAX) {
+	if (level == U32_MAX) {
 		KUNIT_EXPECT_EQ(test, victim, -1);
 		return;
 	}
 	for (n = 0; n < FEW; n++)
-		if (model_may_go(model, n, need) && model->items[n].rank == rank &&
+		if (model_may_go(model, n, need) &&
+		    model_level(model, &model->items[n]) == level &&
 		    model_is_at_end(model, &model->items[n]))
 			best = max(best, model_merit(model, n));
 	KUNIT_ASSERT_GE(test, victim, 0);
 	KUNIT_EXPECT_TRUE(test, model_may_go(model, victim, need));
-	KUNIT_EXPECT_EQ(test, model->items[victim].rank, rank);
+	KUNIT_EXPECT_EQ(test, model_level(model, &model->items[victim]), level);
 	KUNIT_EXPECT_EQ(test, model_merit(model, victim), best);
 }
 
@@ -463,7 +618,7 @@ static void model_link(struct model *model, struct model_item *it)
 	for (n = 0; n < FEW; n++) {
 		const struct model_item *other = &model->items[n];
 
-		if (other->candidate && model_row(other) == model_row(it) &&
+		if (other->candidate && model_lane(other) == model_lane(it) &&
 		    (!first || other->place < first->place))
 			first = other;
 	}
@@ -499,7 +654,7 @@ static void model_change(struct model *model, u32 n, struct rnd_state *random)
 	struct model_item *it = &model->items[n];
 	u32 value = prandom_u32_state(random) % 17;
 
-	switch (prandom_u32_state(random) % 6) {
+	switch (prandom_u32_state(random) % 8) {
 	case 0:
 		pagoda_policy_offer(policy, item, value % 3);
 		it->rank = value % 3;
@@ -521,6 +676,14 @@ static void model_change(struct model *model, u32 n, struct rnd_state *random)
 		it->visible = value & 1;
 		break;
 	case 4:
+		few_give(model->few, n, 1, value % GROUPS);
+		it->group = value % GROUPS;
+		break;
+	case 5:
+		model->over[value % 2] = value / 2 % 2;
+		few_set_over(model->few, value % 2, value / 2 % 2);
+		return;
+	case 6:
 		pagoda_policy_set_clean(policy, item, value & 1);
 		it->clean = value & 1;
 		return;
@@ -535,8 +698,15 @@ static void model_pick(struct kunit *test, struct model *model, struct rnd_state
 {
 	enum pagoda_policy_need need = prandom_u32_state(random) % 2;
 	struct pagoda_policy *policy = &model->few->policy;
-	int victim = few_pick(model->few, need);
+	struct pagoda_policy_aside aside = {};
+	struct pagoda_policy_item *item;
+	int victim;
 
+	model->aside = prandom_u32_state(random) % (2 * GROUPS);
+	if (model->aside < GROUPS)
+		aside.groups[aside.count++] = &model->few->groups[model->aside];
+	item = pagoda_policy_pick(policy, need, &aside);
+	victim = item ? container_of(item, struct few_item, base) - model->few->items : -1;
 	model_expect(test, model, victim, need);
 	if (victim < 0)
 		return;
@@ -558,6 +728,7 @@ static struct model *model_make(struct kunit *test, struct rnd_state *random)
 	model->few = few_make(test, model->clock);
 	for (n = 0; n < FEW; n++) {
 		pagoda_policy_add(&model->few->policy, &model->few->items[n].base,
+				  &model->few->lanes[n], &model->few->groups[0],
 				  (1 + prandom_u32_state(random) % 9) * SZ_4K);
 		model->items[n].rank = model->few->items[n].base.rank;
 		model->items[n].home_rank = model->items[n].rank;
@@ -624,6 +795,9 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_distrusts),
 	KUNIT_CASE(policy_overdue),
 	KUNIT_CASE(policy_late),
+	KUNIT_CASE(policy_over),
+	KUNIT_CASE(policy_crossing),
+	KUNIT_CASE(policy_lanes),
 	KUNIT_CASE(policy_random),
 	{}
 };

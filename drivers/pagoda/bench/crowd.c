@@ -198,7 +198,8 @@ int pagoda_bench_pick(struct bench *b)
 	spin_lock(&victims->lock);
 	start = ktime_get_ns();
 	for (; count < CROWD_PICKS; count++) {
-		items[count] = pagoda_policy_pick(&victims->policy, PAGODA_POLICY_NEED_ANY);
+		items[count] = pagoda_policy_pick(&victims->policy, PAGODA_POLICY_NEED_ANY,
+						  NULL);
 		if (!items[count])
 			break;
 	}

@@ -100,7 +100,8 @@ struct ttm_device;
  *
  *	lru_lock of TTM
  *	pagoda_points.lock, then the locks of syncobjs and pagoda_missing.lock; not in interrupts
- *	pagoda_victims.lock		fences may be found signalled under this lock
+ *	pagoda_victims.lock		fences may be found signalled under this lock; then
+ *					pagoda_vidmm.required_lock or pagoda_budgets.lock
  *	pagoda_flight.signal_lock
  *	locks of dma_fences
  *	pagoda_mfence.lock, then locks of a wait's function

@@ -1150,6 +1150,14 @@ struct drm_pagoda_reclaim {
  * Allocations of lower residency priority leave memory first. The levels are WDDM's; all values
  * from the lowest to the highest are possible.
  *
+ * Priorities order the allocations of a client. Between clients budgets come first: when room is
+ * needed in VRAM, allocations of clients over their budget leave before those of clients within,
+ * whatever their priorities. Only between clients that are all over, or all within, lower
+ * priorities leave first. Here a client is over its budget if it both wants and uses more of the
+ * local group than its budget, see "Budgets". An allocation is used by its client, and by those
+ * clients that have it on their residency lists; it leaves with those of clients over their budget
+ * only if all of these are over. Offered allocations leave before all others, see OFFER.
+ *
  * The memory priority of VK_EXT_memory_priority, 0.0 to 1.0, is::
  *
  *	MINIMUM + priority * (MAXIMUM - MINIMUM)
@@ -1157,9 +1165,9 @@ struct drm_pagoda_reclaim {
  * so that its default of 0.5 is NORMAL; vkSetDeviceMemoryPriorityEXT() is SET_PRIORITY.
  *
  * The driver chooses which allocations leave VRAM by 17 ranks, four from level to level. Where
- * TTM chooses, in the aperture or with the driver's parameter policy=lru, there are four ranks, of
- * each the least recently used first: below LOW and offered allocations; below NORMAL; below HIGH;
- * the rest. The priority is a hint: memory that is in use doesn't leave.
+ * TTM chooses, in the aperture or with the driver's parameter policy=lru, budgets don't matter, and
+ * there are four ranks, of each the least recently used first: below LOW and offered allocations;
+ * below NORMAL; below HIGH; the rest. The priority is a hint: memory that is in use doesn't leave.
  */
 #define DRM_PAGODA_RESIDENCY_MINIMUM	0x28000000u
 #define DRM_PAGODA_RESIDENCY_LOW	0x50000000u

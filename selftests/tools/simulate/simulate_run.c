@@ -34,6 +34,7 @@ enum place {
  */
 struct item {
 	struct pagoda_policy_item policy;
+	struct pagoda_policy_lane lane;
 	struct item *older;
 	struct item *newer;
 	uint64_t size;
@@ -70,6 +71,7 @@ enum variant {
 struct sim {
 	const struct sim_script *script;
 	struct pagoda_policy *policy;
+	struct pagoda_policy_group group;
 	struct sim_result *result;
 	struct item *items;
 	struct item *oldest;
@@ -190,7 +192,7 @@ static struct item *victim(struct sim *s)
 	case SIM_OPTIMUM:
 		return optimum_victim(s);
 	default:
-		found = pagoda_policy_pick(s->policy, PAGODA_POLICY_NEED_ANY);
+		found = pagoda_policy_pick(s->policy, PAGODA_POLICY_NEED_ANY, NULL);
 		return found ? container_of(found, struct item, policy) : NULL;
 	}
 }
@@ -314,11 +316,13 @@ static int items_make(struct sim *s)
 		return -ENOMEM;
 	if (s->policy)
 		pagoda_policy_init(s->policy, s->vram);
+	pagoda_policy_group_init(&s->group, NULL);
 	for (id = 1; id <= script->max_id; id++) {
 		s->items[id].size = script->sizes[id];
 		s->items[id].named = SIZE_MAX;
 		if (s->policy)
-			pagoda_policy_add(s->policy, &s->items[id].policy, script->sizes[id]);
+			pagoda_policy_add(s->policy, &s->items[id].policy, &s->items[id].lane,
+					  &s->group, script->sizes[id]);
 	}
 	return 0;
 }

@@ -234,14 +234,18 @@ static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	struct ttm_placement placement = { .num_placement = 1, .placement = &system };
 	struct ttm_operation_ctx ctx = { .interruptible = !origin->shared };
 	struct dma_resv *resv = bo_origin_resv(origin);
+	struct pagoda_policy_lane *lane;
 	struct pagoda_bo *bo;
 	int ret;
 
 	if (resv)
 		dma_resv_assert_held(resv);
-	bo = bo_alloc(vidmm, client, params);
-	if (!bo)
+	lane = kzalloc(sizeof(*lane), GFP_KERNEL_ACCOUNT);
+	bo = lane ? bo_alloc(vidmm, client, params) : NULL;
+	if (!bo) {
+		kfree(lane);
 		return ERR_PTR(-ENOMEM);
+	}
 	bo->vm.table_of = origin->table_of;
 	if (origin->shared)
 		drm_gem_object_get(origin->shared);
@@ -251,7 +255,7 @@ static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	bo->share.imported = origin->imported;
 	bo->ttm.base.funcs = vidmm->gem_funcs;
 	drm_gem_private_object_init(vidmm->drm, &bo->ttm.base, params->size);
-	pagoda_victims_add(bo);
+	pagoda_victims_add(bo, lane);
 
 	/* On failure ttm_bo_init_reserved() calls @vidmm->bo_destroy, which frees @bo. */
 	ret = ttm_bo_init_reserved(&vidmm->ttm, &bo->ttm, origin->type, &placement,

@@ -47,9 +47,12 @@
 #define LATE_MAX	64
 
 /*
- * Most waits, for one allocation, for operations that hold victims; and microseconds of a wait for
- * an operation that is only looking at victims.
+ * Allocations that join the candidates of a client within its budget before the lock is given up
+ * for a moment. After a client gets over its budget, each allocation that it shares does so once.
  */
+#define SPARED_AT_ONCE	64
+
+/* Most waits for other operations for one allocation; and microseconds of a look at victims. */
 #define VICTIMS_WAITS	256
 #define VICTIMS_LOOK_US	100
 
@@ -90,13 +93,22 @@ static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
 {
 	struct pagoda_policy_item *item;
 	struct pagoda_bo *bo = NULL;
-	u32 late = 0;
+	u32 late = 0, spared = 0;
 
-	do {
-		item = pagoda_policy_pick(&victims->policy, need);
-		bo = item ? container_of(item, struct pagoda_bo, choice.item) : NULL;
-	} while (bo && late++ < LATE_MAX && victims_is_late(victims, bo));
-	return bo;
+	pagoda_victims_look_at_budgets(victims);
+	for (;;) {
+		item = pagoda_policy_pick(&victims->policy, need, NULL);
+		if (!item)
+			return NULL;
+		bo = container_of(item, struct pagoda_bo, choice.item);
+		if (pagoda_victims_spare(victims, bo)) {
+			if (!(++spared % SPARED_AT_ONCE))
+				cond_resched_lock(&victims->lock);
+			continue;
+		}
+		if (late++ >= LATE_MAX || !victims_is_late(victims, bo))
+			return bo;
+	}
 }
 
 /*

@@ -5,8 +5,9 @@
  * The policy's victims lie anywhere. If they left in the policy's order until a contiguous
  * allocation fits, most of VRAM would leave. Instead, windows of the wanted size are laid around
  * the policy's first victims, and the cheapest window is freed: the one whose most important
- * allocation has the lowest priority, and of several such windows the one from which the fewest
- * bytes leave. If no window can be freed, the policy's order decides (victims.c).
+ * allocation the policy would choose first, by budget and priority, and of several such windows the
+ * one from which the fewest bytes leave. If no window can be freed, the policy's order decides
+ * (victims.c).
  */
 #include <linux/slab.h>
 #include <drm/ttm/ttm_bo.h>
@@ -44,9 +45,9 @@ static void window_put(struct window *window)
  * Returns the cost of freeing a window, U64_MAX if an allocation in it has to stay. Reads state of
  * allocations without their reservations: the eviction looks again.
  */
-static u64 window_cost(const struct window *window)
+static u64 window_cost(struct pagoda_vidmm *vidmm, const struct window *window)
 {
-	u64 bytes = 0, step = 0;
+	u64 bytes = 0, level;
 	u32 i;
 
 	for (i = 0; i < window->count; i++) {
@@ -56,9 +57,9 @@ static u64 window_cost(const struct window *window)
 		    bo->ttm.type != ttm_bo_type_device)
 			return U64_MAX;
 		bytes += bo->ttm.base.size;
-		step = max_t(u64, step, pagoda_priority_step(bo));
 	}
-	return step << 48 | min(bytes, BIT_ULL(48) - 1);
+	level = pagoda_victims_level(vidmm, window->bos, window->count);
+	return level << 48 | min(bytes, BIT_ULL(48) - 1);
 }
 
 /*
@@ -81,7 +82,7 @@ static void window_look(struct pagoda_bo *want, const struct ttm_place *place, u
 	if (count < 0)
 		return;
 	window->count = count;
-	window->cost = window_cost(window);
+	window->cost = window_cost(want->vidmm, window);
 	if (window->cost < (*best)->cost)
 		swap(*best, *spare);
 	window_put(*spare);

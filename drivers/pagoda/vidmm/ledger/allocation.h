@@ -208,6 +208,7 @@ struct pagoda_bo_offer {
 /**
  * struct pagoda_vm_uses - Uses of a VM's private allocations, which jobs don't list one by one
  * @gpuvm: The VM's struct drm_gpuvm; a reference to it keeps the VM. Constant
+ * @group: The VM's private allocations in the choice of victims; protected by pagoda_victims.lock
  * @bulk: Private allocations with a handle that aren't offered; each job moves all of them at once
  *	to the tail of TTM's LRU lists
  * @used_at: &pagoda_policy.clock after the VM's last submission; protected by
@@ -216,6 +217,7 @@ struct pagoda_bo_offer {
  */
 struct pagoda_vm_uses {
 	struct drm_gpuvm *gpuvm;
+	struct pagoda_policy_group group;
 	struct ttm_lru_bulk_move bulk;
 	u64 used_at;
 	u64 jobs;

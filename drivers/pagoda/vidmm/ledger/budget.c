@@ -362,6 +362,29 @@ u64 pagoda_budget_excess(struct pagoda_budget *budget)
 }
 
 /**
+ * pagoda_budget_is_over() - Test whether a client's memory leaves VRAM before that of others
+ * @budget: The client's budget
+ *
+ * A client that only wants much takes nothing from others; a client that only has much, because
+ * others began to want it, may let go by itself.
+ *
+ * Context: Takes a spinlock; not in interrupts.
+ * Return: true if the client both wants and has more of the local group than its budget.
+ */
+bool pagoda_budget_is_over(struct pagoda_budget *budget)
+{
+	const u32 group = DRM_PAGODA_SEGMENT_GROUP_LOCAL;
+	u64 least;
+	bool over;
+
+	spin_lock(&budget->budgets->lock);
+	least = min(budget->wanted[group], pagoda_budget_usage(budget, group));
+	over = least > budget_find(budget, group);
+	spin_unlock(&budget->budgets->lock);
+	return over;
+}
+
+/**
  * pagoda_budget_denied() - Test whether a client may want more within its budgets (C167)
  * @budget: The client's budget
  * @more: Bytes that the client would want in addition, by group

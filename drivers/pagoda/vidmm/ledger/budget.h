@@ -19,7 +19,7 @@
  * change no budget, and neither does a client that wants more than its share, however much more.
  *
  * No allocation is evicted for a budget: a client that wants more than its budget is told how much
- * to trim.
+ * to trim. But when room is needed, allocations of clients over their budget leave before others.
  *
  * What clients want beyond their reservations is kept in a tree, in order and with sums, so that
  * a call takes a time proportional to the logarithm of the number of clients.
@@ -157,6 +157,7 @@ u64 pagoda_budget_usage(const struct pagoda_budget *budget, u32 group);
 void pagoda_budget_info(struct pagoda_budget *budget, u32 group, struct pagoda_budget_info *info);
 int pagoda_budget_reserve(struct pagoda_budget *budget, u32 group, u64 bytes);
 u64 pagoda_budget_excess(struct pagoda_budget *budget);
+bool pagoda_budget_is_over(struct pagoda_budget *budget);
 u64 pagoda_budget_denied(struct pagoda_budget *budget, const u64 *more);
 
 #endif

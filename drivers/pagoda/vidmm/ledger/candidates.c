@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tells the policy which allocations come to VRAM, leave VRAM and are used. bo/victims.c asks
- * the policy for victims.
+ * Tells the policy which allocations come to VRAM, leave VRAM and are used, and which clients are
+ * over their budgets. bo/victims.c asks the policy for victims.
+ *
+ * Budgets change with each other client's wants, usage with each move. The policy isn't told of
+ * each change: each search for a victim looks at some clients that have candidates, in turn.
+ *
+ * A client uses an allocation if the allocation is charged to it or on its residency list. An
+ * allocation that several clients use leaves with those of clients over their budget only if all
+ * its users are over. When the policy picks such an allocation although a user is within its
+ * budget, the allocation joins the candidates of that user; until then it counts as one of the
+ * client that it is charged to.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -9,9 +18,14 @@
 #include "core/core.h"
 #include "core/info.h"
 #include "allocation.h"
+#include "client.h"
 #include "internal.h"
 #include "ledger.h"
 #include "policy.h"
+#include "require.h"
+
+/* Number of clients whose budgets a search for a victim looks at. */
+#define BUDGETS_LOOKED_AT	4
 
 /*
  * Returns whether an allocation has unsignalled fences. A fence may be found signalled here and
@@ -33,6 +47,7 @@ int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 		return -ENOMEM;
 	spin_lock_init(&victims->lock);
 	INIT_LIST_HEAD(&victims->kept);
+	pagoda_policy_group_init(&victims->unowned, NULL);
 	victims->asked = !args->lru;
 	pagoda_policy_init(&victims->policy, pagoda_vidmm_vram_size(vidmm));
 	victims->policy.is_busy = victims_is_busy;
@@ -55,13 +70,25 @@ static bool victims_knows(const struct pagoda_bo *bo)
 	return bo->ttm.type == ttm_bo_type_device;
 }
 
-/* Tells the policy of a new allocation, which has no TTM resource yet. */
-void pagoda_victims_add(struct pagoda_bo *bo)
+/* Returns the group that an allocation belongs to, as long as no other client protects it. */
+static struct pagoda_policy_group *victims_group(struct pagoda_bo *bo)
+{
+	if (bo->vm.uses)
+		return &bo->vm.uses->group;
+	return bo->client ? &bo->client->choice.group : &bo->vidmm->victims->unowned;
+}
+
+/*
+ * Tells the policy of a new allocation, which has no TTM resource yet. @lane is memory from
+ * kmalloc().
+ */
+void pagoda_victims_add(struct pagoda_bo *bo, struct pagoda_policy_lane *lane)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
 	spin_lock(&victims->lock);
-	pagoda_policy_add(&victims->policy, &bo->choice.item, bo->ttm.base.size);
+	pagoda_policy_add(&victims->policy, &bo->choice.item, lane, victims_group(bo),
+			  bo->ttm.base.size);
 	spin_unlock(&victims->lock);
 }
 
@@ -69,10 +96,12 @@ void pagoda_victims_add(struct pagoda_bo *bo)
 void pagoda_victims_remove(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
+	struct pagoda_policy_lane *lane;
 
 	spin_lock(&victims->lock);
-	pagoda_policy_remove(&victims->policy, &bo->choice.item);
+	lane = pagoda_policy_remove(&victims->policy, &bo->choice.item);
 	spin_unlock(&victims->lock);
+	kfree(lane);
 }
 
 /*
@@ -86,6 +115,119 @@ void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
 	if (bo->choice.in_vram && !bo->choice.keep)
 		pagoda_policy_enter(&victims->policy, &bo->choice.item);
 }
+
+/* ---- Budgets -------------------------------------------------------------------- */
+
+/*
+ * Tells the policy whether some clients are over their budgets: BUDGETS_LOOKED_AT of those that
+ * have candidates, in turn. If a client is alone it makes no difference.
+ */
+void pagoda_victims_look_at_budgets(struct pagoda_victims *victims)
+{
+	struct pagoda_policy *policy = &victims->policy;
+	struct pagoda_policy_owner *owner, *first;
+	struct pagoda_client *client;
+	u32 i;
+
+	lockdep_assert_held(&victims->lock);
+	if (list_empty(&policy->owners) || list_is_singular(&policy->owners))
+		return;
+	first = list_first_entry(&policy->owners, struct pagoda_policy_owner, turn);
+	owner = first;
+	for (i = 0; i < BUDGETS_LOOKED_AT && (!i || owner != first); i++) {
+		client = container_of(owner, struct pagoda_client, choice.owner);
+		list_move_tail(&owner->turn, &policy->owners);
+		pagoda_policy_set_over(policy, owner, pagoda_budget_is_over(&client->budget));
+		owner = list_first_entry(&policy->owners, struct pagoda_policy_owner, turn);
+	}
+}
+
+/*
+ * Returns whether a client is over its budget, as the policy was last told; looks at the budget of
+ * a client without candidates, because pagoda_victims_look_at_budgets() doesn't.
+ */
+static bool client_is_over(struct pagoda_policy *policy, struct pagoda_client *client)
+{
+	struct pagoda_policy_owner *owner = &client->choice.owner;
+
+	if (list_empty(&owner->groups))
+		pagoda_policy_set_over(policy, owner, pagoda_budget_is_over(&client->budget));
+	return owner->over;
+}
+
+/* Returns a client that uses an allocation and is within its budget, or NULL. */
+static struct pagoda_client *victims_user_within(struct pagoda_bo *bo)
+{
+	struct pagoda_policy *policy = &bo->vidmm->victims->policy;
+	struct pagoda_client *found = NULL;
+	struct pagoda_requirement *req;
+
+	if (bo->client && !client_is_over(policy, bo->client))
+		return bo->client;
+	if (!atomic_read(&bo->wish.required))
+		return NULL;
+	spin_lock(&bo->vidmm->required_lock);
+	list_for_each_entry(req, &bo->wish.requirements, of_bo) {
+		if (client_is_over(policy, req->client))
+			continue;
+		found = req->client;
+		break;
+	}
+	spin_unlock(&bo->vidmm->required_lock);
+	return found;
+}
+
+/*
+ * Called for an allocation that the policy picked. If the allocation was picked because a client is
+ * over its budget, but another user is within, makes the allocation a candidate of that user and
+ * returns true: another victim is to be picked.
+ */
+bool pagoda_victims_spare(struct pagoda_victims *victims, struct pagoda_bo *bo)
+{
+	const struct pagoda_policy_owner *owner = pagoda_policy_owner_of(&bo->choice.item);
+	struct pagoda_client *user;
+
+	lockdep_assert_held(&victims->lock);
+	if (bo->vm.uses || pagoda_bo_is_offered(bo) || !owner || !owner->over)
+		return false;
+	user = victims_user_within(bo);
+	if (!user)
+		return false;
+	pagoda_policy_regroup(&victims->policy, &bo->choice.item, &user->choice.group);
+	pagoda_victims_enter(victims, bo);
+	return true;
+}
+
+/* Ends the protection of an allocation by a client that no longer has it on its residency list. */
+void pagoda_victims_user_left(struct pagoda_bo *bo, struct pagoda_client *client)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	if (bo->client == client)
+		return;
+	spin_lock(&victims->lock);
+	if (pagoda_policy_owner_of(&bo->choice.item) == &client->choice.owner)
+		pagoda_policy_regroup(&victims->policy, &bo->choice.item, victims_group(bo));
+	spin_unlock(&victims->lock);
+}
+
+/*
+ * Returns the highest level of allocations in the order in which the policy chooses victims, below
+ * PAGODA_POLICY_LEVELS. Takes a spinlock; not in interrupts.
+ */
+u32 pagoda_victims_level(struct pagoda_vidmm *vidmm, struct pagoda_bo *const *bos, u32 count)
+{
+	struct pagoda_victims *victims = vidmm->victims;
+	u32 i, level = 0;
+
+	spin_lock(&victims->lock);
+	for (i = 0; i < count; i++)
+		level = max(level, pagoda_policy_level(&bos[i]->choice.item));
+	spin_unlock(&victims->lock);
+	return level;
+}
+
+/* ---- Events --------------------------------------------------------------------- */
 
 /**
  * pagoda_victims_moved() - Tell the policy that an allocation came to VRAM, left VRAM or moved in

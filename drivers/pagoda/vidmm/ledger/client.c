@@ -56,6 +56,8 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	INIT_LIST_HEAD(&client->awaited.fences);
 	INIT_LIST_HEAD(&client->awaited.todo);
 	INIT_LIST_HEAD(&client->awaited.due);
+	pagoda_policy_owner_init(&client->choice.owner);
+	pagoda_policy_group_init(&client->choice.group, &client->choice.owner);
 	pagoda_ears_init(&client->ears);
 	/* A full bucket has a token for each byte of VRAM: jobs may replace all of VRAM at once. */
 	pagoda_traffic_init(&client->pace.traffic, vidmm->bandwidth, vidmm->submit_share,

@@ -13,6 +13,7 @@
 #include "budget.h"
 #include "events.h"
 #include "holdings.h"
+#include "policy.h"
 #include "traffic.h"
 
 struct dmem_cgroup_pool_state;
@@ -35,6 +36,19 @@ struct pagoda_client_traffic {
 	atomic64_t paged_in;
 	atomic64_t paged_out;
 	atomic64_t evictions;
+};
+
+/**
+ * struct pagoda_client_choice - Client in the choice of victims in VRAM (candidates.c)
+ * @owner: The client, as the policy sees it
+ * @group: Allocations of the client that are private to no VM, and shared allocations of other
+ *	clients that the client protects
+ *
+ * Protected by pagoda_victims.lock.
+ */
+struct pagoda_client_choice {
+	struct pagoda_policy_owner owner;
+	struct pagoda_policy_group group;
 };
 
 /**
@@ -131,6 +145,7 @@ enum pagoda_object {
  * @budget: Usage, wants and reservation of video memory
  * @holding: Places in segments that the client holds
  * @traffic: Moves of the client's allocations
+ * @choice: The client in the choice of victims
  * @pace: Limit of the bytes that leave VRAM for the client's jobs
  * @ears: Event listeners of the client
  * @account: Time that engines spent for the client; may outlive the client
@@ -156,6 +171,7 @@ struct pagoda_client {
 	struct pagoda_budget budget;
 	struct pagoda_holding holding;
 	struct pagoda_client_traffic traffic;
+	struct pagoda_client_choice choice;
 	struct pagoda_client_pace pace;
 	struct pagoda_ears ears;
 	struct pagoda_exec_account *account;

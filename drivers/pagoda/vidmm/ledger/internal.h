@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct pagoda_bo;
+struct pagoda_client;
 struct pagoda_demand;
 
 /* written.c: whether an allocation in VRAM may have been written since its copy was made */
@@ -17,7 +18,8 @@ void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten);
 /* demand.c: bytes that allocations need at the same time, by segment */
 void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 
-/* candidates.c: last use of a candidate */
+/* Defined in candidates.c */
+void pagoda_victims_user_left(struct pagoda_bo *bo, struct pagoda_client *client);
 u64 pagoda_victims_last_use(struct pagoda_bo *bo);
 
 #endif

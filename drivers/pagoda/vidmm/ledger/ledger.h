@@ -45,9 +45,10 @@ struct pagoda_demand {
 
 /**
  * struct pagoda_victims - Choice of the allocations that leave VRAM to make room
- * @lock: Protects @policy and the items of all allocations. Fences may be found signalled under
- *	this lock, and their callbacks run
+ * @lock: Protects @policy, its owners and groups, and the items of all allocations. Fences may be
+ *	found signalled under this lock, and their callbacks run
  * @policy: Policy that chooses victims; its items are &pagoda_bo.choice.item
+ * @unowned: Allocations without a client
  * @kept: Allocations with &pagoda_bo.choice.keep set, which aren't candidates of @policy
  * @nr_kept: Number of allocations in @kept
  * @nr_tried: Number of allocations in lists of victims that searches have tried
@@ -57,8 +58,9 @@ struct pagoda_demand {
  *	dmem cgroups
  */
 struct pagoda_victims {
-	spinlock_t lock;	/* protects policy, items, kept, nr_kept */
+	spinlock_t lock;	/* protects policy, owners, groups, items, kept, nr_kept */
 	struct pagoda_policy policy;
+	struct pagoda_policy_group unowned;
 	struct list_head kept;
 	u32 nr_kept;
 	u32 nr_tried;
@@ -119,9 +121,12 @@ void pagoda_walk_pause(void);
 /* candidates.c: tell the policy which allocations come to VRAM, leave VRAM and are used */
 int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_victims_fini(struct pagoda_vidmm *vidmm);
-void pagoda_victims_add(struct pagoda_bo *bo);
+void pagoda_victims_add(struct pagoda_bo *bo, struct pagoda_policy_lane *lane);
 void pagoda_victims_remove(struct pagoda_bo *bo);
 void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo);
+void pagoda_victims_look_at_budgets(struct pagoda_victims *victims);
+bool pagoda_victims_spare(struct pagoda_victims *victims, struct pagoda_bo *bo);
+u32 pagoda_victims_level(struct pagoda_vidmm *vidmm, struct pagoda_bo *const *bos, u32 count);
 void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to, bool visible);
 void pagoda_victims_changed(struct pagoda_bo *bo);
 void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,

@@ -23,11 +23,12 @@
  * their distances differ by less than an eighth. If a factor of two was allowed, a program that
  * keeps all of VRAM busy moved 5 % more, and up to 10 % more in a simulation.
  *
- * A pick doesn't look at all candidates. The candidates of a rank are in rows, each for the items
- * with predicted intervals of the same power of two, roughly in the order of last use, oldest use
- * first: near the end of a row is the item whose next use is farthest away, near the beginning the
- * item that is longest overdue. Only the ends are looked at, so the cost of a pick doesn't depend
- * on the number of candidates.
+ * A pick doesn't look at all candidates. The candidates of a rank are in lanes, each for the items
+ * of a group with predicted intervals of the same power of two, roughly in the order of last use,
+ * oldest use first: near the end of a lane is the item whose next use is farthest away, near the
+ * beginning the item that is longest overdue. Only the ends are looked at, so the cost of a pick
+ * doesn't depend on the number of candidates. Likewise, of many groups' lanes for the same power of
+ * two only those are looked at that were used most recently or least recently.
  *
  * Programs may defy prediction. &pagoda_policy.recent lists the items that would be in VRAM with
  * plain LRU, which tells how many pages plain LRU would have moved. When predictions have moved so
@@ -40,9 +41,11 @@
 #include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
+#include "lanes.h"
 #include "policy.h"
 
-static_assert(PAGODA_POLICY_RANKS <= 32, "a rank is a bit of pagoda_policy.filled");
+static_assert(PAGODA_POLICY_LEVELS <= 64, "a level is a bit of pagoda_policy.filled");
+static_assert(offsetof(struct pagoda_policy_item, recent) <= 64, "a pick reads one cache line");
 
 /* The policy's pages are 4 KiB, the smallest size of an allocation, whatever PAGE_SIZE is. */
 #define PAGE_BITS	12
@@ -54,10 +57,12 @@ static_assert(PAGODA_POLICY_RANKS <= 32, "a rank is a bit of pagoda_policy.fille
 #define SAME_SHIFT	3
 
 /*
- * Number of candidates considered at each end of a row: 2, so that a busy item doesn't hide an
- * idle item; not more, because each may be a cache miss.
+ * Number of candidates considered at each end of a lane: 2, so that a busy item doesn't hide an
+ * idle item; not more, because each may be a cache miss. Number of lanes considered at each end of
+ * a row.
  */
 #define LOOKED_AT	2
+#define LANES		4
 
 /*
  * Pages by which predictions may have moved more than plain LRU by chance: a copy out and a
@@ -158,17 +163,15 @@ static u32 policy_key(const struct pagoda_policy *policy, struct pagoda_policy_i
 	return policy_step(distance) << 3 | idle << 2 | item->clean << 1 | hidden;
 }
 
-static void policy_consider(const struct pagoda_policy *policy, struct policy_choice *best,
+static void policy_consider(struct pagoda_policy *policy, struct policy_choice *best,
 			    struct list_head *at)
 {
 	struct pagoda_policy_item *item = list_entry(at, struct pagoda_policy_item, order);
 	u64 distance = policy_distance(policy, item);
 	u32 key;
 
-	/*
-	 * Ask is_busy(), which is expensive, only for an item whose distance is at least about that
-	 * of @best.
-	 */
+	policy->looked_at++;
+	/* is_busy() is expensive: skip an item whose distance alone makes it worse than @best. */
 	if (best->item && policy_step(distance) < best->key >> 3)
 		return;
 	key = policy_key(policy, item, distance);
@@ -177,17 +180,14 @@ static void policy_consider(const struct pagoda_policy *policy, struct policy_ch
 	*best = (struct policy_choice){ item, key, distance };
 }
 
-/*
- * Compares the LOOKED_AT candidates at each end of a row with the best victim so far; in a short
- * row some of them twice.
- */
-static void policy_consider_row(const struct pagoda_policy *policy, struct policy_choice *best,
-				struct list_head *row)
+/* Considers LOOKED_AT candidates at each end of a lane; in a short lane some of them twice. */
+static void policy_consider_lane(struct pagoda_policy *policy, struct policy_choice *best,
+				 struct list_head *items)
 {
-	struct list_head *first = row->next, *last = row->prev;
+	struct list_head *first = items->next, *last = items->prev;
 	u32 n;
 
-	for (n = 0; n < LOOKED_AT && first != row && last != row; n++) {
+	for (n = 0; n < LOOKED_AT && first != items && last != items; n++) {
 		policy_consider(policy, best, first);
 		if (last != first)
 			policy_consider(policy, best, last);
@@ -196,10 +196,42 @@ static void policy_consider_row(const struct pagoda_policy *policy, struct polic
 	}
 }
 
-static struct list_head *policy_row(struct pagoda_policy *policy,
-				    struct pagoda_policy_item *item)
+static bool policy_is_aside(const struct pagoda_policy_aside *aside,
+			    const struct pagoda_policy_lane *lane)
 {
-	return &policy->ranks[item->rank].rows[item->visible][item->class];
+	u32 i;
+
+	for (i = 0; aside && i < aside->count; i++)
+		if (aside->groups[i] == lane->group)
+			return true;
+	return false;
+}
+
+/* Considers up to LANES lanes at each end of a row that aren't set aside, each of them once. */
+static void policy_consider_row(struct pagoda_policy *policy, struct policy_choice *best,
+				struct list_head *row, const struct pagoda_policy_aside *aside)
+{
+	struct pagoda_policy_lane *lane;
+	struct list_head *first, *last;
+	u32 n = 0;
+
+	for (first = row->next; first != row && n < LANES; first = first->next) {
+		lane = list_entry(first, struct pagoda_policy_lane, order);
+		if (policy_is_aside(aside, lane))
+			continue;
+		policy_consider_lane(policy, best, &lane->items);
+		n++;
+	}
+	if (first == row)
+		return;
+	n = 0;
+	for (last = row->prev; last != first->prev && n < LANES; last = last->prev) {
+		lane = list_entry(last, struct pagoda_policy_lane, order);
+		if (policy_is_aside(aside, lane))
+			continue;
+		policy_consider_lane(policy, best, &lane->items);
+		n++;
+	}
 }
 
 static bool policy_is_candidate(const struct pagoda_policy_item *item)
@@ -209,41 +241,17 @@ static bool policy_is_candidate(const struct pagoda_policy_item *item)
 
 static void policy_unlink(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
-	struct pagoda_policy_rank *rank = &policy->ranks[item->rank];
-
-	if (!policy_is_candidate(item))
-		return;
-	list_del_init(&item->order);
-	if (!list_empty(policy_row(policy, item)))
-		return;
-	rank->filled[item->visible] &= ~BIT_ULL(item->class);
-	if (!rank->filled[0] && !rank->filled[1])
-		policy->filled &= ~(1u << item->rank);
+	if (policy_is_candidate(item))
+		pagoda_lanes_leave(policy, item);
 }
 
-/*
- * Makes an item a candidate: adds it at the end of the row for its rank and predicted interval, or
- * at the beginning if its last use is the oldest. To find its right place in between would take a
- * search, and only items at the ends are considered.
- */
 static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
-	struct pagoda_policy_rank *rank = &policy->ranks[item->rank];
-	struct pagoda_policy_item *first;
-	struct list_head *row;
-
 	item->class = policy_is_offered(item) ? 0 : fls64(policy_predict(item));
-	row = policy_row(policy, item);
-	first = list_first_entry(row, struct pagoda_policy_item, order);
-	if (!list_empty(row) && policy->clock - item->last > policy->clock - first->last)
-		list_add(&item->order, row);
-	else
-		list_add_tail(&item->order, row);
-	rank->filled[item->visible] |= BIT_ULL(item->class);
-	policy->filled |= 1u << item->rank;
+	pagoda_lanes_enter(policy, item, item->class);
 }
 
-/* Unlinks a candidate, does @change, on which the candidate's row depends, and links it again. */
+/* Unlinks a candidate, does @change, on which the candidate's lane depends, and links it again. */
 #define POLICY_RELINK(policy, item, change) do { \
 	bool was_candidate = policy_is_candidate(item); \
 	\
@@ -341,15 +349,16 @@ static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *i
  */
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size)
 {
-	u32 rank, side, class;
+	u32 level, side, class;
 
 	memset(policy, 0, sizeof(*policy));
 	policy->capacity = vram_size >> PAGE_BITS;
 	INIT_LIST_HEAD(&policy->recent);
-	for (rank = 0; rank < PAGODA_POLICY_RANKS; rank++)
+	INIT_LIST_HEAD(&policy->owners);
+	for (level = 0; level < PAGODA_POLICY_LEVELS; level++)
 		for (side = 0; side < PAGODA_POLICY_SIDES; side++)
 			for (class = 0; class < PAGODA_POLICY_CLASSES; class++)
-				INIT_LIST_HEAD(&policy->ranks[rank].rows[side][class]);
+				INIT_LIST_HEAD(&policy->levels[level].rows[side][class]);
 }
 
 static u8 policy_rank(u32 priority)
@@ -359,12 +368,19 @@ static u8 policy_rank(u32 priority)
 	return PAGODA_POLICY_OFFERS + priority / PAGODA_POLICY_FINEST;
 }
 
-/* Fills in the item of a new allocation, which isn't in VRAM and has normal priority. */
-void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *item, u64 size)
+/*
+ * Fills in the item of a new allocation, which isn't in VRAM and has normal priority. The item
+ * brings @lane, any memory, to the policy, and is in @group, which outlives the item.
+ */
+void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *item,
+		       struct pagoda_policy_lane *lane, struct pagoda_policy_group *group,
+		       u64 size)
 {
 	u64 pages = (size + BIT_ULL(PAGE_BITS) - 1) >> PAGE_BITS;
 
+	*lane = (struct pagoda_policy_lane){ .group = group };
 	*item = (struct pagoda_policy_item){
+		.lane = lane,
 		.pages = min_t(u64, pages, U32_MAX),
 		.last = policy->clock,
 	};
@@ -374,11 +390,23 @@ void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *
 	INIT_LIST_HEAD(&item->recent);
 }
 
-/* Forgets the item of an allocation that is freed, candidate or not. */
-void pagoda_policy_remove(struct pagoda_policy *policy, struct pagoda_policy_item *item)
+/*
+ * Removes the item of an allocation that is freed. Returns a lane that the policy doesn't need any
+ * more; the lane that the item brought may be in use.
+ */
+struct pagoda_policy_lane *pagoda_policy_remove(struct pagoda_policy *policy,
+						struct pagoda_policy_item *item)
 {
 	policy_unlink(policy, item);
 	judge_forget(policy, item);
+	return item->lane;
+}
+
+/* Moves an item to another group, which outlives the item or the next call for the item. */
+void pagoda_policy_regroup(struct pagoda_policy *policy, struct pagoda_policy_item *item,
+			   struct pagoda_policy_group *group)
+{
+	POLICY_RELINK(policy, item, item->lane->group = group);
 }
 
 static void policy_remember(struct pagoda_policy_item *item, u64 interval)
@@ -497,25 +525,24 @@ void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_
 	item->clean = clean;
 }
 
-/*
- * Compares the candidates of a rank with the best victim so far, @best; with NEED_VISIBLE only
- * those that the CPU can see.
- */
-static void policy_pick_rank(struct pagoda_policy *policy, struct policy_choice *best,
-			     struct pagoda_policy_rank *rank, enum pagoda_policy_need need)
+/* Considers a level's candidates; with NEED_VISIBLE only those that the CPU can see. */
+static void policy_pick_level(struct pagoda_policy *policy, struct policy_choice *best,
+			      struct pagoda_policy_level *level, enum pagoda_policy_need need,
+			      const struct pagoda_policy_aside *aside)
 {
 	u32 side = need == PAGODA_POLICY_NEED_VISIBLE ? 1 : 0;
 	u64 left;
 
 	for (; side < PAGODA_POLICY_SIDES; side++)
-		for (left = rank->filled[side]; left; left &= left - 1)
-			policy_consider_row(policy, best, &rank->rows[side][__ffs64(left)]);
+		for (left = level->filled[side]; left; left &= left - 1)
+			policy_consider_row(policy, best, &level->rows[side][__ffs64(left)], aside);
 }
 
 /**
  * pagoda_policy_pick() - Choose a victim
  * @policy: Policy
  * @need: Kind of room that is needed
+ * @aside: Groups whose candidates aren't considered; NULL = none
  *
  * The victim isn't a candidate any more: the caller calls pagoda_policy_leave() when the victim has
  * left VRAM, or pagoda_policy_enter() if the victim stays.
@@ -523,13 +550,14 @@ static void policy_pick_rank(struct pagoda_policy *policy, struct policy_choice 
  * Return: The item, or NULL if there is no candidate.
  */
 struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
-					      enum pagoda_policy_need need)
+					      enum pagoda_policy_need need,
+					      const struct pagoda_policy_aside *aside)
 {
 	struct policy_choice best = {};
-	u32 left;
+	u64 left;
 
 	for (left = policy->filled; left && !best.item; left &= left - 1)
-		policy_pick_rank(policy, &best, &policy->ranks[__ffs64(left)], need);
+		policy_pick_level(policy, &best, &policy->levels[__ffs64(left)], need, aside);
 	if (!best.item)
 		return NULL;
 	policy_unlink(policy, best.item);

@@ -7,14 +7,17 @@
  * driver: the simulator is built from this source, too.
  *
  * The victim is chosen among the offered items of the lowest offer priority (C169): the least
- * recently used of them; without offered items, among those of the lowest residency priority
- * (C168): the item with the latest predicted use. Clean items count as twice as far from their
- * next use. Between items that are about equally far, idle goes before busy, clean before dirty,
- * and items that the CPU can't see before those that the CPU can.
+ * recently used of them; without offered items, among the items of owners that are over their
+ * budget; without those, among all others. Of these items, the victim is one of the lowest
+ * residency priority (C168): the item with the latest predicted use. Clean items count as twice as
+ * far from their next use. Between items that are about equally far, idle goes before busy, clean
+ * before dirty, and items that the CPU can't see before those that the CPU can.
  *
  * An item is an allocation as the policy sees it: a candidate if it is in VRAM and may be
  * picked, held if it is in VRAM and may not. Clean means that system memory has the content,
- * too. Time is counted in pages of 4 KiB: a use of an item advances the clock by the item's size.
+ * too. Time is counted in pages: each use of an item advances the clock by the item's size. An
+ * owner is a client. A group is a part of an owner's items, which a search for victims can set
+ * aside as a whole.
  *
  * Context: any; callers hold a lock of their own around all calls for a policy.
  */
@@ -43,7 +46,13 @@
 	(PAGODA_POLICY_OFFERS + \
 	 (DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST + 1)
 
-/** PAGODA_POLICY_SIDES: sides of VRAM: 0 for allocations that the CPU can't see, 1 for others. */
+/**
+ * PAGODA_POLICY_LEVELS: number of levels, in the order in which candidates leave: offer priorities,
+ * residency priorities of owners over their budget, then those of owners within their budget.
+ */
+#define PAGODA_POLICY_LEVELS	(2 * PAGODA_POLICY_RANKS - PAGODA_POLICY_OFFERS)
+
+/** PAGODA_POLICY_SIDES: number of sides: 0 for items that the CPU can't see, 1 for the others. */
 #define PAGODA_POLICY_SIDES	2
 
 /**
@@ -68,10 +77,70 @@ enum pagoda_policy_need {
 	PAGODA_POLICY_NEED_VISIBLE,
 };
 
+/** PAGODA_POLICY_BUCKETS: number of lists of a group's lanes. */
+#define PAGODA_POLICY_BUCKETS	16
+
+/** PAGODA_POLICY_ASIDE: most groups that a search sets aside. */
+#define PAGODA_POLICY_ASIDE	32
+
+/**
+ * struct pagoda_policy_owner - A client as the policy sees it; part of struct pagoda_client
+ * @groups: Groups of the owner that have candidates
+ * @turn: Entry in &pagoda_policy.owners while @groups isn't empty
+ * @over: The owner is over its budget
+ */
+struct pagoda_policy_owner {
+	struct list_head groups;
+	struct list_head turn;
+	bool over;
+};
+
+/**
+ * struct pagoda_policy_group - Items of an owner
+ * @lanes: Lanes that have candidates, by class modulo %PAGODA_POLICY_BUCKETS
+ * @of_owner: Entry in &pagoda_policy_owner.groups while there are lanes
+ * @owner: Owner; NULL = none, the items count as those of an owner within its budget. Constant
+ * @nr_lanes: Number of lanes
+ */
+struct pagoda_policy_group {
+	struct list_head lanes[PAGODA_POLICY_BUCKETS];
+	struct list_head of_owner;
+	struct pagoda_policy_owner *owner;
+	u32 nr_lanes;
+};
+
+/**
+ * struct pagoda_policy_lane - Candidates of a group that have the same rank, side and class
+ * @items: Candidates, roughly in the order of last use, oldest use first
+ * @order: Entry in a row of &pagoda_policy_level.rows
+ * @of_group: Entry in &pagoda_policy_group.lanes
+ * @group: Group; of a spare lane, the group of the item that has the lane
+ * @spare: Next of the spare lanes that candidates in the lane have brought
+ * @rank: Rank of the candidates
+ * @level: Index in &pagoda_policy.levels, from @rank and &pagoda_policy_owner.over
+ * @side: Side of the candidates
+ * @class: Class of the candidates
+ *
+ * The policy allocates nothing. Each item brings a lane, which is spare while the item isn't a
+ * candidate. The first candidate of a lane makes its spare lane that lane; each other candidate
+ * leaves its spare lane in the list @spare, and takes one from there when it leaves.
+ */
+struct pagoda_policy_lane {
+	struct list_head items;
+	struct list_head order;
+	struct list_head of_group;
+	struct pagoda_policy_group *group;
+	struct pagoda_policy_lane *spare;
+	u8 rank;
+	u8 level;
+	u8 side;
+	u8 class;
+};
+
 /**
  * struct pagoda_policy_item - An allocation as the policy sees it; part of struct pagoda_bo
- * @order: Entry in a row of &pagoda_policy_rank.rows while the item is a candidate
- * @recent: Entry in &pagoda_policy.recent while plain LRU would have the item in VRAM
+ * @order: Entry in &pagoda_policy_lane.items while the item is a candidate
+ * @lane: Lane of a candidate; else the item's spare lane
  * @last: &pagoda_policy.clock at the last use
  * @pages: Size of the allocation, by which a use advances the clock
  * @intervals: Pages by which &pagoda_policy.clock advanced between the last uses, newest first
@@ -85,12 +154,14 @@ enum pagoda_policy_need {
  * @picked: The item is a victim that hasn't left VRAM yet
  * @evicted: The item left VRAM as a victim, and wasn't used since
  * @lru_evicted: Plain LRU would have evicted the item since its last use
+ * @recent: Entry in &pagoda_policy.recent while plain LRU would have the item in VRAM
  *
- * The members fill a single cache line: cache misses are most of the cost of choosing a victim.
+ * The members before @recent fit into a cache line: cache misses are most of the cost of choosing a
+ * victim.
  */
 struct pagoda_policy_item {
 	struct list_head order;
-	struct list_head recent;
+	struct pagoda_policy_lane *lane;
 	u64 last;
 	u32 pages;
 	u32 intervals[PAGODA_POLICY_HISTORY];
@@ -104,22 +175,24 @@ struct pagoda_policy_item {
 	u32 picked : 1;
 	u32 evicted : 1;
 	u32 lru_evicted : 1;
+	struct list_head recent;
 };
 
 /**
- * struct pagoda_policy_rank - Candidates of one rank
- * @rows: Candidates by side and class, each list roughly in the order of last use, oldest use first
+ * struct pagoda_policy_level - Candidates of one level
+ * @rows: Lanes by side and class, roughly in the order of their candidates' last use
  * @filled: By side, a bit for each class that has candidates
  */
-struct pagoda_policy_rank {
+struct pagoda_policy_level {
 	struct list_head rows[PAGODA_POLICY_SIDES][PAGODA_POLICY_CLASSES];
 	u64 filled[PAGODA_POLICY_SIDES];
 };
 
 /**
- * struct pagoda_policy - Choice of victims for a device's VRAM; 22 KB
- * @ranks: Candidates by rank
- * @filled: A bit for each rank that has candidates
+ * struct pagoda_policy - Choice of victims for a device's VRAM; 40 KB
+ * @levels: Candidates by level
+ * @filled: A bit for each level that has candidates
+ * @owners: Owners that have candidates
  * @clock: Sum of the pages of all uses so far
  * @capacity: Pages of VRAM
  * @is_busy: Optional: returns whether the GPU may still be using an item; called under the caller's
@@ -133,10 +206,12 @@ struct pagoda_policy_rank {
  * @rest: Value of @lru_moved at which predictions are tried again
  * @failures: Number of times in a row that predictions were given up
  * @distrusts: Predictions are given up: the least recently used item leaves
+ * @looked_at: Number of candidates that all picks so far have looked at
  */
 struct pagoda_policy {
-	struct pagoda_policy_rank ranks[PAGODA_POLICY_RANKS];
-	u32 filled;
+	struct pagoda_policy_level levels[PAGODA_POLICY_LEVELS];
+	u64 filled;
+	struct list_head owners;
 	u64 clock;
 	u64 capacity;
 	bool (*is_busy)(struct pagoda_policy_item *item);
@@ -147,11 +222,34 @@ struct pagoda_policy {
 	u64 rest;
 	u32 failures;
 	bool distrusts;
+	u64 looked_at;
+};
+
+/**
+ * struct pagoda_policy_aside - Groups that a search for victims has set aside
+ * @groups: Groups whose candidates aren't picked
+ * @count: Number of groups
+ */
+struct pagoda_policy_aside {
+	const struct pagoda_policy_group *groups[PAGODA_POLICY_ASIDE];
+	u32 count;
 };
 
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size);
-void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *item, u64 size);
-void pagoda_policy_remove(struct pagoda_policy *policy, struct pagoda_policy_item *item);
+void pagoda_policy_owner_init(struct pagoda_policy_owner *owner);
+void pagoda_policy_group_init(struct pagoda_policy_group *group,
+			      struct pagoda_policy_owner *owner);
+const struct pagoda_policy_owner *pagoda_policy_owner_of(const struct pagoda_policy_item *item);
+u32 pagoda_policy_level(const struct pagoda_policy_item *item);
+void pagoda_policy_set_over(struct pagoda_policy *policy, struct pagoda_policy_owner *owner,
+			    bool over);
+void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *item,
+		       struct pagoda_policy_lane *lane, struct pagoda_policy_group *group,
+		       u64 size);
+struct pagoda_policy_lane *pagoda_policy_remove(struct pagoda_policy *policy,
+						struct pagoda_policy_item *item);
+void pagoda_policy_regroup(struct pagoda_policy *policy, struct pagoda_policy_item *item,
+			   struct pagoda_policy_group *group);
 void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *item);
 void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			    u64 when);
@@ -168,6 +266,7 @@ void pagoda_policy_set_visible(struct pagoda_policy *policy, struct pagoda_polic
 void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			     bool clean);
 struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
-					      enum pagoda_policy_need need);
+					      enum pagoda_policy_need need,
+					      const struct pagoda_policy_aside *aside);
 
 #endif

@@ -137,6 +137,7 @@ static void require_remove(struct pagoda_requirements *reqs, struct pagoda_requi
 	spin_lock(&req->bo->vidmm->required_lock);
 	list_del(&req->of_bo);
 	spin_unlock(&req->bo->vidmm->required_lock);
+	pagoda_victims_user_left(req->bo, req->client);
 	if (!atomic_dec_return(&req->bo->wish.required))
 		pagoda_wish_changed(req->bo);
 }

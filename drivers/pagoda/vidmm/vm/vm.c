@@ -225,6 +225,7 @@ struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	vm->client = client;
 	mutex_init(&vm->lock);
 	vm->uses.gpuvm = &vm->base;
+	pagoda_policy_group_init(&vm->uses.group, &client->choice.owner);
 	INIT_LIST_HEAD(&vm->saves);
 	pagoda_plan_init(vm);
 	pagoda_bind_queue_init(vm);

@@ -15,6 +15,9 @@ struct list_head {
 #define list_entry(at, type, member)		container_of(at, type, member)
 #define list_first_entry(head, type, member)	list_entry((head)->next, type, member)
 #define list_last_entry(head, type, member)	list_entry((head)->prev, type, member)
+#define list_for_each_entry(at, head, member) \
+	for (at = list_first_entry(head, typeof(*at), member); &at->member != (head); \
+	     at = list_entry(at->member.next, typeof(*at), member))
 
 static inline void INIT_LIST_HEAD(struct list_head *head)
 {
@@ -51,10 +54,21 @@ static inline void list_del_init(struct list_head *entry)
 	INIT_LIST_HEAD(entry);
 }
 
+static inline void list_move(struct list_head *entry, struct list_head *head)
+{
+	__list_link(entry->prev, entry->next);
+	list_add(entry, head);
+}
+
 static inline void list_move_tail(struct list_head *entry, struct list_head *head)
 {
 	__list_link(entry->prev, entry->next);
 	list_add_tail(entry, head);
+}
+
+static inline bool list_is_last(const struct list_head *entry, const struct list_head *head)
+{
+	return entry->next == head;
 }
 
 static inline bool list_is_head(const struct list_head *at, const struct list_head *head)

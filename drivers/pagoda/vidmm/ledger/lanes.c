@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lanes of candidates, by which the policy (policy.c) finds victims.
+ *
+ *	owner		a client; over its budget or within
+ *	group		a part of the owner's items
+ *	lane		candidates of a group that have the same rank, side and class
+ *	row		lanes of all groups that have the same level, side and class
+ *
+ * When an owner gets over its budget, or is within again, its lanes change their rows, but no
+ * candidate changes its lane. So that costs time for each lane, of which a client with thousands of
+ * allocations has a few. Likewise, a pick skips a group by its lanes.
+ */
+#include <linux/bitops.h>
+#include <linux/list.h>
+#include <linux/string.h>
+#include "lanes.h"
+#include "policy.h"
+
+/* Added to the rank of a candidate that isn't offered, if the owner is within its budget. */
+#define WITHIN	(PAGODA_POLICY_RANKS - PAGODA_POLICY_OFFERS)
+
+void pagoda_policy_owner_init(struct pagoda_policy_owner *owner)
+{
+	INIT_LIST_HEAD(&owner->groups);
+	INIT_LIST_HEAD(&owner->turn);
+	owner->over = false;
+}
+
+/* Sets up a group without items; @owner may be NULL. */
+void pagoda_policy_group_init(struct pagoda_policy_group *group, struct pagoda_policy_owner *owner)
+{
+	u32 i;
+
+	for (i = 0; i < PAGODA_POLICY_BUCKETS; i++)
+		INIT_LIST_HEAD(&group->lanes[i]);
+	INIT_LIST_HEAD(&group->of_owner);
+	group->owner = owner;
+	group->nr_lanes = 0;
+}
+
+/* Returns the owner of the group that an item is in, or NULL. */
+const struct pagoda_policy_owner *pagoda_policy_owner_of(const struct pagoda_policy_item *item)
+{
+	return item->lane->group->owner;
+}
+
+static u32 level_of(u32 rank, const struct pagoda_policy_owner *owner)
+{
+	bool ahead = rank < PAGODA_POLICY_OFFERS || (owner && owner->over);
+
+	return rank + (ahead ? 0 : WITHIN);
+}
+
+/* Returns the level of an item, whether or not it is a candidate: lower levels leave first. */
+u32 pagoda_policy_level(const struct pagoda_policy_item *item)
+{
+	return level_of(item->rank, pagoda_policy_owner_of(item));
+}
+
+static struct list_head *lane_row(struct pagoda_policy *policy,
+				  const struct pagoda_policy_lane *lane)
+{
+	return &policy->levels[lane->level].rows[lane->side][lane->class];
+}
+
+/* Adds a lane to the row that its rank and its owner's budget say. */
+static void lane_show(struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
+{
+	lane->level = level_of(lane->rank, lane->group->owner);
+	list_add_tail(&lane->order, lane_row(policy, lane));
+	policy->levels[lane->level].filled[lane->side] |= BIT_ULL(lane->class);
+	policy->filled |= BIT_ULL(lane->level);
+}
+
+static void lane_hide(struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
+{
+	struct pagoda_policy_level *level = &policy->levels[lane->level];
+
+	list_del_init(&lane->order);
+	if (!list_empty(lane_row(policy, lane)))
+		return;
+	level->filled[lane->side] &= ~BIT_ULL(lane->class);
+	if (!level->filled[0] && !level->filled[1])
+		policy->filled &= ~BIT_ULL(lane->level);
+}
+
+static struct list_head *lane_bucket(struct pagoda_policy_group *group, u32 class)
+{
+	return &group->lanes[class % PAGODA_POLICY_BUCKETS];
+}
+
+static struct pagoda_policy_lane *lane_find(struct pagoda_policy_group *group,
+					    const struct pagoda_policy_item *item, u32 class)
+{
+	struct pagoda_policy_lane *lane;
+
+	list_for_each_entry(lane, lane_bucket(group, class), of_group)
+		if (lane->rank == item->rank && lane->side == item->visible &&
+		    lane->class == class)
+			return lane;
+	return NULL;
+}
+
+/* Makes a spare lane one of its group, which had none for such items as @item. */
+static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *lane,
+		       const struct pagoda_policy_item *item, u32 class)
+{
+	struct pagoda_policy_group *group = lane->group;
+	struct pagoda_policy_owner *owner = group->owner;
+
+	INIT_LIST_HEAD(&lane->items);
+	lane->rank = item->rank;
+	lane->side = item->visible;
+	lane->class = class;
+	list_add(&lane->of_group, lane_bucket(group, class));
+	lane_show(policy, lane);
+	if (group->nr_lanes++ || !owner)
+		return;
+	if (list_empty(&owner->groups))
+		list_add_tail(&owner->turn, &policy->owners);
+	list_add_tail(&group->of_owner, &owner->groups);
+}
+
+/* Makes an empty lane a spare lane. */
+static void lane_end(struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
+{
+	struct pagoda_policy_group *group = lane->group;
+	struct pagoda_policy_owner *owner = group->owner;
+
+	lane_hide(policy, lane);
+	list_del_init(&lane->of_group);
+	if (--group->nr_lanes || !owner)
+		return;
+	list_del_init(&group->of_owner);
+	if (list_empty(&owner->groups))
+		list_del_init(&owner->turn);
+}
+
+static const struct pagoda_policy_item *lane_first(const struct pagoda_policy_lane *lane)
+{
+	return list_first_entry(&lane->items, struct pagoda_policy_item, order);
+}
+
+/* Returns whether @item was used before the first candidate of a lane, which isn't empty. */
+static bool lane_is_newer(const struct pagoda_policy *policy, const struct pagoda_policy_lane *lane,
+			  const struct pagoda_policy_item *item)
+{
+	return policy->clock - item->last > policy->clock - lane_first(lane)->last;
+}
+
+/*
+ * Makes an item a candidate, at the end of its lane, or at the beginning if its last use is the
+ * oldest. To find its right place in between would take a search, and only items at the ends are
+ * considered. The lane becomes the last of its row or the first, likewise.
+ */
+void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
+{
+	struct pagoda_policy_lane *spare = item->lane;
+	struct pagoda_policy_lane *lane = lane_find(spare->group, item, class), *first;
+	struct list_head *row;
+
+	if (lane) {
+		spare->spare = lane->spare;
+		lane->spare = spare;
+		item->lane = lane;
+	} else {
+		lane = spare;
+		lane_begin(policy, lane, item, class);
+	}
+	if (!list_empty(&lane->items) && lane_is_newer(policy, lane, item))
+		list_add(&item->order, &lane->items);
+	else
+		list_add_tail(&item->order, &lane->items);
+	row = lane_row(policy, lane);
+	first = list_first_entry(row, struct pagoda_policy_lane, order);
+	if (first != lane && lane_is_newer(policy, first, item))
+		list_move(&lane->order, row);
+	else if (list_is_last(&item->order, &lane->items))
+		list_move_tail(&lane->order, row);
+}
+
+/* Ends that an item is a candidate. */
+void pagoda_lanes_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item)
+{
+	struct pagoda_policy_lane *lane = item->lane, *spare = lane->spare;
+
+	list_del_init(&item->order);
+	if (list_empty(&lane->items)) {
+		lane_end(policy, lane);
+		return;
+	}
+	lane->spare = spare->spare;
+	spare->spare = NULL;
+	item->lane = spare;
+}
+
+static void group_show(struct pagoda_policy *policy, struct pagoda_policy_group *group)
+{
+	struct pagoda_policy_lane *lane;
+	u32 i;
+
+	for (i = 0; i < PAGODA_POLICY_BUCKETS; i++) {
+		list_for_each_entry(lane, &group->lanes[i], of_group) {
+			lane_hide(policy, lane);
+			lane_show(policy, lane);
+		}
+	}
+}
+
+/*
+ * Notes whether an owner is over its budget. If that has changed, takes time for each lane of the
+ * owner, not for each candidate.
+ */
+void pagoda_policy_set_over(struct pagoda_policy *policy, struct pagoda_policy_owner *owner,
+			    bool over)
+{
+	struct pagoda_policy_group *group;
+
+	if (owner->over == over)
+		return;
+	owner->over = over;
+	list_for_each_entry(group, &owner->groups, of_owner)
+		group_show(policy, group);
+}

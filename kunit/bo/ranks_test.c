@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The order in which allocations of several clients leave VRAM: budgets before priorities, and
+ * that allocations which can't leave now cost a search nothing.
+ */
+#include "residency/offer_helpers.h"
+
+#define LOCAL		DRM_PAGODA_SEGMENT_GROUP_LOCAL
+#define OURS		5	/* with three pieces of the other client, eight fill VRAM */
+#define THEIRS		4
+
+/* The rig's client has the pieces @ours, another client has @theirs. */
+struct two {
+	struct pagoda_rig *rig;
+	struct pagoda_client *other;
+	struct pagoda_bo *ours[OURS];
+	struct pagoda_bo *theirs[THEIRS];
+};
+
+static struct pagoda_bo *two_piece(struct two *two, struct pagoda_client *client, u32 priority)
+{
+	const struct pagoda_bo_params params = {
+		.size = (u64)PIECE << PAGE_SHIFT,
+		.supported = SUBMIT_VRAM,
+	};
+	struct pagoda_bo *bo = pagoda_bo_create(two->rig->vidmm, client, &params);
+
+	KUNIT_ASSERT_FALSE(two->rig->test, IS_ERR(bo));
+	KUNIT_ASSERT_EQ(two->rig->test, 0,
+			pagoda_set_priority(two->rig->vidmm, &bo, &priority, 1));
+	return bo;
+}
+
+/*
+ * Fills VRAM: five pieces of the rig's client, of priority @ours, and three of the other client, of
+ * priority @theirs; a fourth is still outside. The rig's client wants 640 pages. Of the pool of 992
+ * its budget is 608, or 496 once the other client wants 512, which has that budget, too.
+ */
+static void two_make(struct kunit *test, struct two *two, u32 ours, u32 theirs)
+{
+	u32 i;
+
+	two->rig = pagoda_rig_create_mode(test);
+	two->other = pagoda_client_create(two->rig->vidmm);
+	KUNIT_ASSERT_NOT_NULL(test, two->other);
+	for (i = 0; i < OURS; i++) {
+		two->ours[i] = two_piece(two, two->rig->client, ours);
+		KUNIT_ASSERT_EQ(test, 0, make_resident(two->rig, two->ours[i]));
+	}
+	for (i = 0; i < THEIRS; i++)
+		two->theirs[i] = two_piece(two, two->other, theirs);
+	for (i = 0; i + 1 < THEIRS; i++)
+		KUNIT_ASSERT_EQ(test, 0, make_resident(two->rig, two->theirs[i]));
+	settle_moves(two->rig);
+	KUNIT_ASSERT_FALSE(test, in_vram(two->theirs[THEIRS - 1]));
+}
+
+static void two_end(struct two *two)
+{
+	close_all(two->ours, OURS);
+	close_all(two->theirs, THEIRS);
+	pagoda_client_put(two->other);
+}
+
+static u32 count_in_vram(struct pagoda_bo **bos, u32 count)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < count; i++)
+		n += in_vram(bos[i]);
+	return n;
+}
+
+static void two_bring(struct two *two, struct pagoda_bo *bo)
+{
+	KUNIT_ASSERT_EQ(two->rig->test, 0, make_resident(two->rig, bo));
+	KUNIT_ASSERT_TRUE(two->rig->test, in_vram(bo));
+	settle_moves(two->rig);
+}
+
+/* Brings back a piece of the rig's client that has left VRAM. */
+static void two_bring_back(struct two *two)
+{
+	u32 i;
+
+	for (i = 0; in_vram(two->ours[i]); i++)
+		KUNIT_ASSERT_LT(two->rig->test, i + 1, OURS);
+	two_bring(two, two->ours[i]);
+}
+
+/*
+ * The highest priority doesn't help a client that is over its budget against one that isn't. Once
+ * both are over, the lower priority leaves.
+ */
+static void ranks_budget(struct kunit *test)
+{
+	struct two two;
+
+	two_make(test, &two, DRM_PAGODA_RESIDENCY_MAXIMUM, DRM_PAGODA_RESIDENCY_MINIMUM);
+	two_bring(&two, two.theirs[3]);
+	KUNIT_EXPECT_EQ(test, count_in_vram(two.ours, OURS), OURS - 1);
+	KUNIT_EXPECT_EQ(test, count_in_vram(two.theirs, THEIRS), THEIRS);
+	/* Both have 512 pages now, and want no less. */
+	KUNIT_EXPECT_TRUE(test, pagoda_budget_is_over(&two.rig->client->budget));
+	KUNIT_EXPECT_TRUE(test, pagoda_budget_is_over(&two.other->budget));
+	two_bring_back(&two);
+	KUNIT_EXPECT_EQ(test, count_in_vram(two.ours, OURS), OURS);
+	KUNIT_EXPECT_EQ(test, count_in_vram(two.theirs, THEIRS), THEIRS - 1);
+	/* The other client has 384 pages of a budget of 496, although it wants more. */
+	KUNIT_EXPECT_FALSE(test, pagoda_budget_is_over(&two.other->budget));
+	two_end(&two);
+}
+
+/* While both clients are within their budgets, priorities decide. */
+static void ranks_within(struct kunit *test)
+{
+	struct two two;
+
+	two_make(test, &two, DRM_PAGODA_RESIDENCY_MAXIMUM, DRM_PAGODA_RESIDENCY_MINIMUM);
+	/* The rig's client wants 512 pages of 608 now, the other one 384 of 496. */
+	KUNIT_ASSERT_EQ(test, 0, evict(two.rig, two.ours[0]));
+	settle_moves(two.rig);
+	KUNIT_EXPECT_FALSE(test, pagoda_budget_is_over(&two.rig->client->budget));
+	KUNIT_EXPECT_FALSE(test, pagoda_budget_is_over(&two.other->budget));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(two.rig->vidmm, 1));
+	KUNIT_EXPECT_EQ(test, count_in_vram(two.ours, OURS), OURS - 1);
+	KUNIT_EXPECT_EQ(test, count_in_vram(two.theirs, THEIRS), THEIRS - 2);
+	two_end(&two);
+}
+
+/*
+ * An allocation that a client within its budget uses, too, stays, as that client's allocations do.
+ * It leaves once all its users are over, or once no other client uses it.
+ */
+static void ranks_shared(struct kunit *test)
+{
+	const u32 low = DRM_PAGODA_RESIDENCY_LOW, lowest = DRM_PAGODA_RESIDENCY_MINIMUM;
+	struct pagoda_bo *shared;
+	struct two two;
+	u64 trim;
+
+	two_make(test, &two, DRM_PAGODA_RESIDENCY_NORMAL, low);
+	shared = two.ours[2];
+	KUNIT_ASSERT_EQ(test, 0, pagoda_set_priority(two.rig->vidmm, &shared, &lowest, 1));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require(two.other, &shared, 1, &trim));
+	two_bring(&two, two.theirs[3]);
+	KUNIT_EXPECT_EQ(test, count_in_vram(two.ours, OURS), OURS - 1);
+	KUNIT_EXPECT_TRUE(test, in_vram(shared));
+	KUNIT_EXPECT_PTR_EQ(test, pagoda_policy_owner_of(&shared->choice.item),
+			    (const struct pagoda_policy_owner *)&two.other->choice.owner);
+	/* Both are over now. */
+	two_bring_back(&two);
+	KUNIT_EXPECT_FALSE(test, in_vram(shared));
+	KUNIT_EXPECT_EQ(test, count_in_vram(two.theirs, THEIRS), THEIRS);
+	KUNIT_ASSERT_EQ(test, 0,
+			pagoda_require_release(two.other, &shared, 1, false, 0));
+	KUNIT_EXPECT_PTR_EQ(test, pagoda_policy_owner_of(&shared->choice.item),
+			    (const struct pagoda_policy_owner *)&two.rig->client->choice.owner);
+	two_end(&two);
+}
+
+/*
+ * A client that is over its budget because of a single allocation has no other candidate while that
+ * one is picked, and is over nevertheless.
+ */
+static void ranks_single(struct kunit *test)
+{
+	struct two two = { .rig = pagoda_rig_create_mode(test) };
+	struct pagoda_bo *large = pagoda_rig_bo(two.rig, 6 * PIECE, 0, SUBMIT_VRAM, 0);
+	u32 i;
+
+	two.other = pagoda_client_create(two.rig->vidmm);
+	KUNIT_ASSERT_NOT_NULL(test, two.other);
+	two_bring(&two, large);
+	for (i = 0; i < 3; i++) {
+		two.theirs[i] = two_piece(&two, two.other, DRM_PAGODA_RESIDENCY_MINIMUM);
+		two_bring(&two, two.theirs[i]);
+	}
+	KUNIT_EXPECT_FALSE(test, in_vram(large));
+	KUNIT_EXPECT_EQ(test, count_in_vram(two.theirs, 3), 3u);
+	close_all(two.theirs, 3);
+	pagoda_rig_close(large);
+	pagoda_client_put(two.other);
+}
+
+/* A client that ends doesn't protect what it shared. */
+static void ranks_user_ends(struct kunit *test)
+{
+	const u32 lowest = DRM_PAGODA_RESIDENCY_MINIMUM;
+	struct pagoda_client *user;
+	struct pagoda_bo *shared;
+	struct two two;
+	u64 trim;
+
+	two_make(test, &two, DRM_PAGODA_RESIDENCY_NORMAL, DRM_PAGODA_RESIDENCY_LOW);
+	shared = two.ours[2];
+	user = pagoda_client_create(two.rig->vidmm);
+	KUNIT_ASSERT_NOT_NULL(test, user);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_set_priority(two.rig->vidmm, &shared, &lowest, 1));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require(user, &shared, 1, &trim));
+	two_bring(&two, two.theirs[3]);
+	KUNIT_EXPECT_TRUE(test, in_vram(shared));
+	pagoda_require_forget_all(user);
+	pagoda_client_put(user);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(two.rig->vidmm, 1));
+	KUNIT_EXPECT_FALSE(test, in_vram(shared));
+	two_end(&two);
+}
+
+static struct kunit_case ranks_cases[] = {
+	KUNIT_CASE_PARAM(ranks_budget, pagoda_rig_mmu_modes),
+	KUNIT_CASE(ranks_within),
+	KUNIT_CASE_PARAM(ranks_shared, pagoda_rig_mmu_modes),
+	KUNIT_CASE(ranks_single),
+	KUNIT_CASE(ranks_user_ends),
+	{}
+};
+
+static struct kunit_suite ranks_suite = {
+	.name = "pagoda_ranks",
+	.test_cases = ranks_cases,
+};
+
+kunit_test_suite(ranks_suite);
