@@ -207,7 +207,139 @@ static void ranks_user_ends(struct kunit *test)
 	two_end(&two);
 }
 
+/* ---- Allocations that can't leave now ----------------------------------------------- */
+
+#define SHARE		(PAGODA_RIG_VRAM_PAGES / 4)	/* pages of all private allocations */
+#define MOST		64
+#define HERE		SZ_4M
+#define LOOKS		64u	/* candidates that a search may look at, however many there are */
+
+/* A VM's private allocations, which fill a share of VRAM; pieces fill the rest. */
+struct crowd {
+	struct submit_client *client;
+	struct pagoda_bo *private[MOST];
+	u32 count;
+	struct pagoda_bo *pieces[9];
+	u32 nr_pieces;
+};
+
+static u64 left_vram(struct pagoda_rig *rig)
+{
+	return atomic64_read(&rig->vidmm->stats.evictions);
+}
+
+static struct pagoda_bo *crowd_piece(struct pagoda_rig *rig, u32 pages, u32 priority)
+{
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, pages, CPU, SUBMIT_VRAM, 0);
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_set_priority(rig->vidmm, &bo, &priority, 1));
+	return bo;
+}
+
+/*
+ * Makes @count private allocations, then pieces of a higher priority until one of the private
+ * allocations has to leave.
+ */
+static void crowd_make(struct kunit *test, struct crowd *crowd, u32 count)
+{
+	const u32 low = DRM_PAGODA_RESIDENCY_LOW;
+	struct pagoda_rig *rig = submit_rig(test);
+	u32 i;
+
+	crowd->client = submit_client(rig, 0);
+	crowd->count = count;
+	for (i = 0; i < count; i++) {
+		crowd->private[i] = submit_private(crowd->client, SHARE / count, SUBMIT_VRAM,
+						   HERE + i * SZ_1M);
+		KUNIT_ASSERT_EQ(test, 0,
+				pagoda_set_priority(rig->vidmm, &crowd->private[i], &low, 1));
+		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, crowd->private[i]));
+	}
+	settle_moves(rig);
+	KUNIT_ASSERT_EQ(test, count_in_vram(crowd->private, count), count);
+	for (i = 0; i < ARRAY_SIZE(crowd->pieces) && !left_vram(rig); i++) {
+		crowd->pieces[i] = crowd_piece(rig, PIECE, DRM_PAGODA_RESIDENCY_HIGH);
+		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, crowd->pieces[i]));
+		settle_moves(rig);
+	}
+	crowd->nr_pieces = i;
+	KUNIT_ASSERT_EQ(test, count_in_vram(crowd->pieces, i), i);
+	KUNIT_ASSERT_LT(test, count_in_vram(crowd->private, count), count);
+}
+
+static void crowd_end(struct crowd *crowd)
+{
+	u32 i;
+
+	close_all(crowd->pieces, crowd->nr_pieces);
+	for (i = 0; i < crowd->count; i++)
+		submit_close(crowd->client, crowd->private[i]);
+	submit_client_end(crowd->client);
+}
+
+/* Brings an allocation to VRAM; returns the number of candidates that were looked at. */
+static u64 crowd_place(struct crowd *crowd, struct pagoda_bo *bo, struct dma_resv *held)
+{
+	struct pagoda_rig *rig = crowd->client->rig;
+	struct pagoda_policy *policy = &rig->vidmm->victims->policy;
+	struct pagoda_operation op = {};
+	u64 before;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	if (held)
+		KUNIT_EXPECT_TRUE(rig->test, dma_resv_trylock(held));
+	before = policy->looked_at;
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_bo_place(bo, pagoda_bo_placement_resident, &op));
+	before = policy->looked_at - before;
+	if (held)
+		dma_resv_unlock(held);
+	dma_resv_unlock(bo->ttm.base.resv);
+	KUNIT_EXPECT_TRUE(rig->test, in_vram(bo));
+	settle_moves(rig);
+	return before;
+}
+
+/*
+ * While a VM's reservation is held, a search passes over all of its private allocations at once.
+ * The next search finds them.
+ */
+static void crowd_locked(struct kunit *test, u32 count)
+{
+	struct pagoda_bo *want;
+	struct crowd crowd;
+	u32 left;
+	u64 looks;
+
+	crowd_make(test, &crowd, count);
+	left = count_in_vram(crowd.private, count);
+	want = crowd_piece(crowd.client->rig, PIECE, DRM_PAGODA_RESIDENCY_HIGH);
+	looks = crowd_place(&crowd, want, crowd.private[0]->ttm.base.resv);
+	kunit_info(test, "%u private allocations: %llu candidates looked at\n", count, looks);
+	KUNIT_EXPECT_LE(test, looks, LOOKS);
+	KUNIT_EXPECT_EQ(test, count_in_vram(crowd.private, count), left);
+	KUNIT_EXPECT_EQ(test, count_in_vram(crowd.pieces, crowd.nr_pieces), crowd.nr_pieces - 1);
+	pagoda_rig_close(want);
+	settle_moves(crowd.client->rig);
+	want = crowd_piece(crowd.client->rig, 3 * PIECE / 2, DRM_PAGODA_RESIDENCY_HIGH);
+	crowd_place(&crowd, want, NULL);
+	KUNIT_EXPECT_LT(test, count_in_vram(crowd.private, count), left);
+	pagoda_rig_close(want);
+	crowd_end(&crowd);
+}
+
+static void ranks_locked(struct kunit *test)
+{
+	crowd_locked(test, 4);
+}
+
+static void ranks_locked_many(struct kunit *test)
+{
+	crowd_locked(test, MOST);
+}
+
 static struct kunit_case ranks_cases[] = {
+	KUNIT_CASE(ranks_locked),
+	KUNIT_CASE(ranks_locked_many),
 	KUNIT_CASE_PARAM(ranks_budget, pagoda_rig_mmu_modes),
 	KUNIT_CASE(ranks_within),
 	KUNIT_CASE_PARAM(ranks_shared, pagoda_rig_mmu_modes),

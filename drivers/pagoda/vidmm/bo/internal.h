@@ -40,6 +40,21 @@ struct pagoda_offers {
 };
 
 /**
+ * struct pagoda_victims_search - A search for victims (victims.c)
+ * @tried: Victims that aren't to be tried again
+ * @held: Victims passed over because another thread holds their reservations
+ * @aside: Private allocations of VMs whose reservations can't be locked now. Of each such VM, one
+ *	allocation is in @tried or @held, which keeps the VM
+ *
+ * The lists hold references; their entries are &pagoda_bo.choice.tried.
+ */
+struct pagoda_victims_search {
+	struct list_head tried;
+	struct list_head held;
+	struct pagoda_policy_aside aside;
+};
+
+/**
  * typedef pagoda_take_fn - Evicts one victim from @place, if @claim allows, to make room for @want
  * @want: Allocation that needs room, reservation held
  * @place: Place in VRAM where @want needs room
@@ -69,7 +84,9 @@ bool pagoda_window_take(struct pagoda_bo *want, const struct ttm_place *place,
 
 /* victims.c: choose, lock and evict victims */
 struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
-				      struct list_head *tried);
+				      struct pagoda_victims_search *search);
+void pagoda_victims_pass_over(struct pagoda_bo *bo, const struct dma_resv *mine,
+			      struct pagoda_victims_search *search);
 bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
 			 const struct ttm_place *place, struct pagoda_operation *op,
 			 struct pagoda_dmem_claim *claim);

@@ -15,8 +15,9 @@
  * VM notes the time of its last job, and the policy is told of that use when it chooses such an
  * allocation as a victim.
  *
- * A victim whose reservation another thread holds is passed over. When no other victim is left,
- * an operation that has locked its reservations with a ww ticket waits for the first victim passed
+ * A victim whose reservation another thread holds is passed over, together with all allocations
+ * that share the reservation because they are private to the same VM. When no other victim is left,
+ * an operation that has locked its reservations with a ww ticket waits for the first one passed
  * over. Two operations may each hold what the other needs: the younger of them finds its
  * transaction contended, gives up all its reservations and begins anew, behind the older. TTM comes
  * last, with an order of its own: it also evicts page tables and save areas, which the policy isn't
@@ -56,19 +57,11 @@
 #define VICTIMS_WAITS	256
 #define VICTIMS_LOOK_US	100
 
-/*
- * A search for victims. @tried: victims that aren't to be tried again; @held: victims passed over
- * because another thread holds their reservations. References to both.
- */
-struct victims_search {
-	struct list_head tried;
-	struct list_head held;
-};
-
-static void victims_search_init(struct victims_search *search)
+static void victims_search_init(struct pagoda_victims_search *search)
 {
 	INIT_LIST_HEAD(&search->tried);
 	INIT_LIST_HEAD(&search->held);
+	search->aside.count = 0;
 }
 
 /*
@@ -89,7 +82,8 @@ static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo
 }
 
 static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
-				      enum pagoda_policy_need need)
+				      enum pagoda_policy_need need,
+				      const struct pagoda_policy_aside *aside)
 {
 	struct pagoda_policy_item *item;
 	struct pagoda_bo *bo = NULL;
@@ -97,7 +91,7 @@ static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
 
 	pagoda_victims_look_at_budgets(victims);
 	for (;;) {
-		item = pagoda_policy_pick(&victims->policy, need, NULL);
+		item = pagoda_policy_pick(&victims->policy, need, aside);
 		if (!item)
 			return NULL;
 		bo = container_of(item, struct pagoda_bo, choice.item);
@@ -112,12 +106,13 @@ static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
 }
 
 /*
- * Returns the policy's next victim for room at @place, with a reference, and adds it to @tried;
- * NULL if none is left. Skips allocations without references, and those in another caller's list of
- * tried victims, which that caller makes candidates again.
+ * Returns the policy's next victim for room at @place, with a reference, and adds it to
+ * &pagoda_victims_search.tried; NULL if none is left, or if as many VMs were set aside as can be.
+ * Skips allocations without references, and those in another caller's list of tried victims, which
+ * that caller makes candidates again.
  */
 struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
-				      struct list_head *tried)
+				      struct pagoda_victims_search *search)
 {
 	bool visible = place->lpfn && place->lpfn < vidmm->info->vram_size >> PAGE_SHIFT;
 	enum pagoda_policy_need need = visible ? PAGODA_POLICY_NEED_VISIBLE :
@@ -125,13 +120,15 @@ struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct t
 	struct pagoda_victims *victims = vidmm->victims;
 	struct pagoda_bo *bo;
 
+	if (search->aside.count == PAGODA_POLICY_ASIDE)
+		return NULL;
 	spin_lock(&victims->lock);
 	do {
-		bo = victims_pick(victims, need);
+		bo = victims_pick(victims, need, &search->aside);
 	} while (bo &&
 		 (!list_empty(&bo->choice.tried) || !kref_get_unless_zero(&bo->ttm.base.refcount)));
 	if (bo) {
-		list_add_tail(&bo->choice.tried, tried);
+		list_add_tail(&bo->choice.tried, &search->tried);
 		WRITE_ONCE(victims->nr_tried, victims->nr_tried + 1);
 	}
 	spin_unlock(&victims->lock);
@@ -139,25 +136,34 @@ struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct t
 }
 
 /*
- * Moves a victim whose reservation another thread holds from the list of tried victims to
- * @search->held: if no other victim is left, the search waits for its reservation.
+ * Notes that the search passes over a victim whose reservation pagoda_victims_lock() couldn't lock:
+ * another thread holds the reservation, or it is @mine. If a VM's private allocations share the
+ * reservation, the search passes over all of them at once; other searches find them.
  */
-static void victims_pass_over(struct pagoda_victims *victims, struct pagoda_bo *bo,
-			      struct victims_search *search)
+void pagoda_victims_pass_over(struct pagoda_bo *bo, const struct dma_resv *mine,
+			      struct pagoda_victims_search *search)
 {
-	spin_lock(&victims->lock);
-	list_move_tail(&bo->choice.tried, &search->held);
-	spin_unlock(&victims->lock);
+	struct pagoda_policy_aside *aside = &search->aside;
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	if (bo->ttm.base.resv != mine) {
+		spin_lock(&victims->lock);
+		list_move_tail(&bo->choice.tried, &search->held);
+		spin_unlock(&victims->lock);
+	}
+	if (bo->vm.uses && aside->count < PAGODA_POLICY_ASIDE)
+		aside->groups[aside->count++] = &bo->vm.uses->group;
 }
 
 /*
  * Ends a search: makes victims that are still in VRAM candidates of the policy again, and drops the
  * references that pagoda_victims_next() took.
  */
-static void victims_put_back(struct pagoda_victims *victims, struct victims_search *search)
+static void victims_put_back(struct pagoda_victims *victims, struct pagoda_victims_search *search)
 {
 	struct pagoda_bo *bo, *next;
 
+	search->aside.count = 0;
 	list_splice_tail_init(&search->held, &search->tried);
 	list_for_each_entry_safe_reverse(bo, next, &search->tried, choice.tried) {
 		spin_lock(&victims->lock);
@@ -239,15 +245,14 @@ static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct d
 				      const struct ttm_place *place,
 				      struct pagoda_operation *op,
 				      struct pagoda_dmem_claim *claim,
-				      struct victims_search *search)
+				      struct pagoda_victims_search *search)
 {
 	struct pagoda_bo *bo = NULL;
 	bool done = false;
 
-	while (!done && !claim->interrupted &&
-	       (bo = pagoda_victims_next(vidmm, place, &search->tried))) {
+	while (!done && !claim->interrupted && (bo = pagoda_victims_next(vidmm, place, search))) {
 		if (!pagoda_victims_lock(bo, mine, &op->ttm)) {
-			victims_pass_over(vidmm->victims, bo, search);
+			pagoda_victims_pass_over(bo, mine, search);
 			continue;
 		}
 		done = mine ? victims_evict(bo, place, op, claim) :
@@ -324,7 +329,7 @@ static struct pagoda_bo *victims_of_others(struct pagoda_victims *victims,
  */
 static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
-			 struct victims_search *search)
+			 struct pagoda_victims_search *search)
 {
 	struct pagoda_victims *victims = vidmm->victims;
 	struct pagoda_bo *bo;
@@ -352,14 +357,14 @@ static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *pla
 
 /*
  * Evicts the policy's next victim, or waits for an operation that holds victims; a pagoda_take_fn,
- * whose @tried is the list of a struct victims_search: pagoda_victims_place() calls it. Returns
- * false if there is no victim and victims_wait() returns false.
+ * whose @tried is in a struct pagoda_victims_search: pagoda_victims_place() calls it.
  */
 bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
 			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
 			      struct list_head *tried)
 {
-	struct victims_search *search = container_of(tried, struct victims_search, tried);
+	struct pagoda_victims_search *search = container_of(tried, struct pagoda_victims_search,
+							    tried);
 
 	if (victims_take(want->vidmm, want->ttm.base.resv, place, op, claim, search))
 		return true;
@@ -394,7 +399,7 @@ int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *place
 			 struct pagoda_operation *op, pagoda_take_fn take,
 			 struct pagoda_dmem_claim *claim)
 {
-	struct victims_search search;
+	struct pagoda_victims_search search;
 	int ret;
 
 	if (!bo->vidmm->victims->asked)
@@ -411,7 +416,7 @@ static u64 victims_trim_pass(struct pagoda_vidmm *vidmm, u64 bytes,
 	const struct ttm_place place = { .mem_type = TTM_PL_VRAM };
 	struct pagoda_operation op = { .ttm.interruptible = true };
 	struct pagoda_victims *victims = vidmm->victims;
-	struct victims_search search;
+	struct pagoda_victims_search search;
 	struct pagoda_bo *bo;
 	u64 done = 0;
 

@@ -94,14 +94,17 @@ static void window_look(struct pagoda_bo *want, const struct ttm_place *place, u
  */
 static void window_look_around(struct pagoda_bo *want, struct pagoda_bo *victim,
 			       const struct ttm_place *place, const struct pagoda_operation *op,
-			       struct window **best, struct window **spare)
+			       struct pagoda_victims_search *search, struct window **best,
+			       struct window **spare)
 {
 	const struct dma_resv *mine = want->ttm.base.resv;
 	u64 align = max_t(u64, want->alignment, PAGE_SIZE), size = want->ttm.base.size;
 	u64 start, end = 0;
 
-	if (!pagoda_victims_lock(victim, mine, &op->ttm))
+	if (!pagoda_victims_lock(victim, mine, &op->ttm)) {
+		pagoda_victims_pass_over(victim, mine, search);
 		return;
+	}
 	if (pagoda_bo_is_in_vram(victim)) {
 		start = (u64)victim->ttm.resource->start << PAGE_SHIFT;
 		end = start + victim->ttm.base.size;
@@ -128,13 +131,15 @@ static bool window_free(struct pagoda_bo *want, const struct window *window,
 }
 
 /*
- * Frees the cheapest window for a contiguous allocation; a pagoda_take_fn. Returns false if no
- * window could be freed.
+ * Frees the cheapest window for a contiguous allocation; a pagoda_take_fn, whose @tried is in a
+ * struct pagoda_victims_search. Returns false if no window could be freed.
  */
 bool pagoda_window_take(struct pagoda_bo *want, const struct ttm_place *place,
 			struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
 			struct list_head *tried)
 {
+	struct pagoda_victims_search *search = container_of(tried, struct pagoda_victims_search,
+							    tried);
 	struct window *windows, *best, *spare;
 	struct pagoda_bo *victim;
 	bool done;
@@ -151,10 +156,10 @@ bool pagoda_window_take(struct pagoda_bo *want, const struct ttm_place *place,
 	best->cost = U64_MAX;
 	spare->count = 0;
 	for (i = 0; i < WINDOW_VICTIMS; i++) {
-		victim = pagoda_victims_next(want->vidmm, place, tried);
+		victim = pagoda_victims_next(want->vidmm, place, search);
 		if (!victim)
 			break;
-		window_look_around(want, victim, place, op, &best, &spare);
+		window_look_around(want, victim, place, op, search, &best, &spare);
 	}
 	done = best->cost != U64_MAX && window_free(want, best, place, op, claim);
 	window_put(best);
