@@ -3,6 +3,7 @@
  * The order in which allocations of several clients leave VRAM: budgets before priorities, and
  * that allocations which can't leave now cost a search nothing.
  */
+#include "queue/queue_helpers.h"
 #include "residency/offer_helpers.h"
 
 #define LOCAL		DRM_PAGODA_SEGMENT_GROUP_LOCAL
@@ -212,6 +213,7 @@ static void ranks_user_ends(struct kunit *test)
 #define SHARE		(PAGODA_RIG_VRAM_PAGES / 4)	/* pages of all private allocations */
 #define MOST		64
 #define HERE		SZ_4M
+#define LOOKS_EACH	8u	/* candidates that a search may look at for each victim */
 #define LOOKS		64u	/* candidates that a search may look at, however many there are */
 
 /* A VM's private allocations, which fill a share of VRAM; pieces fill the rest. */
@@ -337,7 +339,57 @@ static void ranks_locked_many(struct kunit *test)
 	crowd_locked(test, MOST);
 }
 
+/*
+ * All of a VM's private allocations are busy while the VM has a job in flight. Offered ones are
+ * discarded behind the job, and what a search looks at doesn't depend on their number.
+ */
+static void crowd_offered(struct kunit *test, u32 count)
+{
+	const u32 pages = SHARE / MOST;
+	struct dma_fence *fence = pagoda_test_fence(test);
+	struct pagoda_bo *want;
+	struct pagoda_rig *rig;
+	struct crowd crowd;
+	u32 i, left, discarded = 0;
+	u64 looks;
+
+	crowd_make(test, &crowd, count);
+	rig = crowd.client->rig;
+	left = count_in_vram(crowd.private, count);
+	make_busy(rig, crowd.private[0], fence);
+	for (i = 0; i < count; i++)
+		KUNIT_ASSERT_EQ(test, 0, offer(rig, crowd.private[i], DRM_PAGODA_OFFER_NORMAL));
+	/* Fills what the last private allocation to leave has left, and then needs another one. */
+	want = crowd_piece(rig, PIECE / 2 + pages, DRM_PAGODA_RESIDENCY_HIGH);
+	looks = crowd_place(&crowd, want, NULL);
+	left -= count_in_vram(crowd.private, count);
+	KUNIT_EXPECT_EQ(test, count_in_vram(crowd.pieces, crowd.nr_pieces), crowd.nr_pieces);
+	for (i = 0; i < count; i++)
+		discarded += crowd.private[i]->offer.discarded;
+	kunit_info(test, "%u offered, %u discarded: %llu looked at\n", count, left, looks);
+	KUNIT_EXPECT_GT(test, left, 0);
+	KUNIT_EXPECT_EQ(test, discarded, left);
+	KUNIT_EXPECT_LE(test, looks, LOOKS_EACH * (left + 1));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	settle_moves(rig);
+	pagoda_rig_close(want);
+	crowd_end(&crowd);
+}
+
+static void ranks_offered(struct kunit *test)
+{
+	crowd_offered(test, 4);
+}
+
+static void ranks_offered_many(struct kunit *test)
+{
+	crowd_offered(test, MOST);
+}
+
 static struct kunit_case ranks_cases[] = {
+	KUNIT_CASE(ranks_offered),
+	KUNIT_CASE(ranks_offered_many),
 	KUNIT_CASE(ranks_locked),
 	KUNIT_CASE(ranks_locked_many),
 	KUNIT_CASE_PARAM(ranks_budget, pagoda_rig_mmu_modes),

@@ -146,6 +146,26 @@ static void policy_ranks(struct kunit *test)
 	few_expect(test, few, (const int[]){ 11, 10, 9, 4, 8, 3, 6, 2, 5, 1, 0, 7 }, 12);
 }
 
+/*
+ * Of offered items the one goes first that was offered first, however it was used. Busy ones go
+ * after idle ones of any offer priority, but before items that aren't offered.
+ */
+static void policy_offers(struct kunit *test)
+{
+	static const int offers[] = { 3, 1, 5, 0, 2, 6 };
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	few_use(few, 0, 8);
+	for (n = 0; n < ARRAY_SIZE(offers); n++)
+		pagoda_policy_offer(&few->policy, &few->items[offers[n]].base, n >= 4);
+	/* Nothing changes if they are offered again. */
+	pagoda_policy_offer(&few->policy, &few->items[3].base, 2);
+	few->items[3].busy = true;
+	few->items[2].busy = true;
+	few_expect(test, few, (const int[]){ 1, 5, 0, 6, 3, 2, 4, 7 }, 8);
+}
+
 /* An offer that is taken back: a priority that was set meanwhile takes effect. */
 static void policy_reclaim(struct kunit *test)
 {
@@ -383,6 +403,11 @@ struct crossing {
 	struct pagoda_policy_lane lanes[CROSSING];
 };
 
+static bool crossing_is_busy(struct pagoda_policy_item *item)
+{
+	return true;
+}
+
 /*
  * An owner with thousands of candidates has one lane for those that are alike, and only lanes
  * change their places when the owner gets over its budget.
@@ -424,6 +449,32 @@ static void policy_crossing(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, item, &c->items[0]);
 }
 
+/* What a pick looks at doesn't depend on the number of offered items, all of which are busy. */
+static void policy_offered_busy(struct kunit *test)
+{
+	static const u32 counts[] = { 100, CROSSING };
+	struct crossing *c = test_vzalloc(test, sizeof(*c));
+	u64 looked_at[ARRAY_SIZE(counts)];
+	struct pagoda_policy_item *item;
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		pagoda_policy_init(&c->policy, SZ_1T);
+		c->policy.is_busy = crossing_is_busy;
+		pagoda_policy_group_init(&c->groups[0], NULL);
+		for (n = 0; n < counts[i]; n++) {
+			pagoda_policy_add(&c->policy, &c->items[n], &c->lanes[n], &c->groups[0],
+					  SZ_4K);
+			pagoda_policy_use(&c->policy, &c->items[n]);
+			pagoda_policy_offer(&c->policy, &c->items[n], n % 3);
+		}
+		item = pagoda_policy_pick(&c->policy, PAGODA_POLICY_NEED_ANY, NULL);
+		KUNIT_EXPECT_PTR_EQ(test, item, &c->items[0]);
+		looked_at[i] = c->policy.looked_at;
+	}
+	KUNIT_EXPECT_EQ(test, looked_at[0], looked_at[1]);
+}
+
 /* Each item takes a lane with it that isn't used any more, in whatever order items end. */
 static void policy_lanes(struct kunit *test)
 {
@@ -461,6 +512,7 @@ struct model_item {
 	u32 rank;
 	u32 home_rank;
 	u32 group;
+	u32 offered;
 	bool candidate;
 	bool visible;
 	bool clean;
@@ -471,6 +523,7 @@ struct model {
 	struct model_item items[FEW];
 	u64 clock;
 	s64 places;
+	u32 offers;
 	bool over[2];
 	int aside;
 };
@@ -507,8 +560,6 @@ static u64 model_distance(const struct model *model, const struct model_item *it
 	u64 age = model->clock - it->uses[it->nr_uses - 1];
 	u32 cheaper = it->clean ? 2 : 1;
 
-	if (it->rank < PAGODA_POLICY_OFFERS)
-		return age;
 	if (interval && age <= interval)
 		return cheaper * (interval - age);
 	return interval && age <= interval + interval / 8 ? 0 : cheaper * 2 * age;
@@ -564,6 +615,8 @@ static u64 model_merit(const struct model *model, u32 n)
 	u64 distance = model_distance(model, it);
 	u64 merit = model_step(distance);
 
+	if (it->rank < PAGODA_POLICY_OFFERS)
+		return (u64)!model->few->items[n].busy << 32 | (model->offers - it->offered);
 	merit = 2 * merit + !model->few->items[n].busy;
 	merit = 2 * merit + it->clean;
 	merit = 2 * merit + !it->visible;
@@ -580,12 +633,18 @@ static bool model_may_go(const struct model *model, u32 n, enum pagoda_policy_ne
 
 static u32 model_lowest_level(const struct model *model, enum pagoda_policy_need need)
 {
-	u32 n, lowest = U32_MAX;
+	u32 n, lowest = U32_MAX, lowest_idle = U32_MAX, level;
 
-	for (n = 0; n < FEW; n++)
-		if (model_may_go(model, n, need))
-			lowest = min(lowest, model_level(model, &model->items[n]));
-	return lowest;
+	for (n = 0; n < FEW; n++) {
+		if (!model_may_go(model, n, need))
+			continue;
+		level = model_level(model, &model->items[n]);
+		lowest = min(lowest, level);
+		if (!model->few->items[n].busy && model_is_at_end(model, &model->items[n]))
+			lowest_idle = min(lowest_idle, level);
+	}
+	/* Of offered items, idle ones go first. */
+	return lowest_idle < PAGODA_POLICY_OFFERS ? lowest_idle : lowest;
 }
 
 static void model_expect(struct kunit *test, struct model *model, int victim,
@@ -625,7 +684,8 @@ static void model_link(struct model *model, struct model_item *it)
 	it->candidate = true;
 	model->places++;
 	it->place = model->places;
-	if (first && it->uses[it->nr_uses - 1] < first->uses[first->nr_uses - 1])
+	if (first && (it->rank < PAGODA_POLICY_OFFERS ? it->offered < first->offered :
+		      it->uses[it->nr_uses - 1] < first->uses[first->nr_uses - 1]))
 		it->place = -it->place;
 }
 
@@ -657,6 +717,9 @@ static void model_change(struct model *model, u32 n, struct rnd_state *random)
 	switch (prandom_u32_state(random) % 8) {
 	case 0:
 		pagoda_policy_offer(policy, item, value % 3);
+		if (it->rank < PAGODA_POLICY_OFFERS)
+			return;
+		it->offered = ++model->offers;
 		it->rank = value % 3;
 		break;
 	case 1:
@@ -783,6 +846,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_candidates),
 	KUNIT_CASE(policy_recency),
 	KUNIT_CASE(policy_ranks),
+	KUNIT_CASE(policy_offers),
 	KUNIT_CASE(policy_reclaim),
 	KUNIT_CASE(policy_fine_priorities),
 	KUNIT_CASE(policy_ties),
@@ -797,6 +861,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_late),
 	KUNIT_CASE(policy_over),
 	KUNIT_CASE(policy_crossing),
+	KUNIT_CASE(policy_offered_busy),
 	KUNIT_CASE(policy_lanes),
 	KUNIT_CASE(policy_random),
 	{}

@@ -41,7 +41,6 @@ struct pagoda_listeners;
 struct pagoda_mfences;
 struct pagoda_missing;
 struct pagoda_mmu;
-struct pagoda_offers;
 struct pagoda_points;
 struct pagoda_promotion;
 struct pagoda_queue;
@@ -194,7 +193,6 @@ struct pagoda_counters {
  *	pagoda_lost_mark()
  * @aborts: Number of the @losses that a reset of the device caused; such a loss is added to @aborts
  *	before it is added to @losses
- * @offers: Offered allocations
  * @victims: Chooses the allocations that leave VRAM when room is needed
  * @promotion: Evicted allocations that come back when there is room in VRAM
  * @bandwidth: Bandwidth of paging, as measured by @queue
@@ -260,7 +258,6 @@ struct pagoda_vidmm {
 	struct pagoda_points *points;
 	atomic64_t losses;
 	atomic64_t aborts;
-	struct pagoda_offers *offers;
 	struct pagoda_victims *victims;
 	struct pagoda_promotion *promotion;
 	struct pagoda_bandwidth *bandwidth;

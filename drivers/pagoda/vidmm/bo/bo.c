@@ -180,7 +180,6 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 	bo->ttm.priority = pagoda_priority_level(bo);
 	INIT_LIST_HEAD(&bo->wish.requirements);
 	INIT_LIST_HEAD(&bo->vm.evicted);
-	INIT_LIST_HEAD(&bo->offer.entry);
 	INIT_LIST_HEAD(&bo->choice.tried);
 	INIT_LIST_HEAD(&bo->choice.kept);
 	RB_CLEAR_NODE(&bo->wish.promote.node);

@@ -152,12 +152,9 @@ int pagoda_lost_settle(struct pagoda_bo *bo);
 bool pagoda_offer_refuses(const struct pagoda_bo *bo);
 int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count);
 void pagoda_offer_allow(struct pagoda_bo **bos, u32 count);
-int pagoda_offers_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to);
 void pagoda_offer_discarded(struct pagoda_bo *bo);
 void pagoda_offer_torn(struct pagoda_bo *bo);
-void pagoda_offer_enter(struct pagoda_bo *bo);
-void pagoda_offer_left_vram(struct pagoda_bo *bo);
 int pagoda_offer_drop(struct pagoda_bo *bo);
 void pagoda_offer_swap_notify(struct pagoda_bo *bo);
 

@@ -11,7 +11,6 @@
 #include "vidmm/ledger/allocation.h"
 
 struct dma_resv;
-struct list_head;
 struct pagoda_dmem_claim;
 struct pagoda_operation;
 struct pagoda_vidmm;
@@ -32,19 +31,13 @@ struct pagoda_copies {
 	struct shrinker *shrinker;	/* fills @unwanted; NULL once unregistered */
 };
 
-/* Offered allocations in VRAM, whose content may be discarded (offer.c). */
-struct pagoda_offers {
-	spinlock_t lock;	/* protects ranks, count */
-	struct list_head ranks[PAGODA_OFFER_RANKS];	/* by rank, oldest offer first */
-	u32 count;		/* allocations in @ranks, or taken out to be tried */
-};
-
 /**
  * struct pagoda_victims_search - A search for victims (victims.c)
  * @tried: Victims that aren't to be tried again
  * @held: Victims passed over because another thread holds their reservations
- * @aside: Private allocations of VMs whose reservations can't be locked now. Of each such VM, one
- *	allocation is in @tried or @held, which keeps the VM
+ * @aside: Private allocations of VMs whose reservations can't be locked now, and all that aren't
+ *	offered if TTM chooses other victims. Of each such VM, one allocation is in @tried or @held,
+ *	which keeps the VM
  *
  * The lists hold references; their entries are &pagoda_bo.choice.tried.
  */
@@ -59,15 +52,15 @@ struct pagoda_victims_search {
  * @want: Allocation that needs room, reservation held
  * @place: Place in VRAM where @want needs room
  * @op: Operation that brings @want to its place
- * @claim: Says which victims may be evicted; stores whether a victim was refused
- * @tried: Gets the victims that the caller isn't to try again
+ * @claim: Says which victims may be evicted; notes refusals
+ * @search: Search that the victim is chosen in
  *
  * Return: true if there may be room now: a victim was evicted, or another operation has ended;
  * false if no victim is left.
  */
 typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *place,
 			       struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
-			       struct list_head *tried);
+			       struct pagoda_victims_search *search);
 
 /* dmem.c: which cgroups' memory may be evicted: struct pagoda_dmem_claim */
 void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
@@ -80,7 +73,7 @@ bool pagoda_dmem_is_own(struct pagoda_bo *bo);
 /* window.c: evict allocations that lie in the cheapest contiguous part of VRAM */
 bool pagoda_window_take(struct pagoda_bo *want, const struct ttm_place *place,
 			struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
-			struct list_head *tried);
+			struct pagoda_victims_search *search);
 
 /* victims.c: choose, lock and evict victims */
 struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
@@ -95,23 +88,19 @@ bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine);
 bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
 			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
-			      struct list_head *tried);
+			      struct pagoda_victims_search *search);
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			 struct pagoda_operation *op, pagoda_take_fn take,
 			 struct pagoda_dmem_claim *claim);
 u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim);
 
-/* offer.c: place an allocation by evicting offered allocations only */
-int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-		       struct pagoda_operation *op, struct pagoda_dmem_claim *claim);
-
-/* placement.c: move an allocation to a TTM placement */
+/* placement.c */
 int pagoda_bo_move(struct pagoda_bo *bo,
 		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		   struct ttm_operation_ctx *ctx);
 int pagoda_bo_evict(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct pagoda_operation *op, pagoda_take_fn take,
-			   struct pagoda_dmem_claim *claim, struct list_head *tried);
+			   struct pagoda_dmem_claim *claim, struct pagoda_victims_search *search);
 
 #endif

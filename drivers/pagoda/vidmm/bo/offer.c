@@ -4,9 +4,9 @@
  *
  * OFFER only marks the allocation. The mark has an effect in three cases:
  *
- *	VRAM is needed	for another allocation: first the offered allocations in VRAM that are
- *			idle leave, by rank and age, before the policy or TTM choose victims; TTM
- *			has the others in the LRU list that it looks at first. The content isn't
+ *	VRAM is needed	for another allocation: of the policy's victims (victims.c), offered
+ *			allocations are the first, idle ones before others, by rank and age; TTM
+ *			has them in the LRU list that it looks at first. The content isn't
  *			copied to the system segment: DISCARD_CONTENT is emitted instead, behind
  *			the work that uses the allocation (C170), and no thread waits
  *	swap-out	of system pages: an offered allocation is swapped out as any other, but
@@ -23,7 +23,6 @@
  * came meanwhile. Until the entries are invalid the allocation stays where it is.
  */
 #include <drm/drm_device.h>
-#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
 #include "vidmm/ledger/allocation.h"
@@ -31,22 +30,6 @@
 #include "vidmm/segment/segment.h"
 #include "bo.h"
 #include "internal.h"
-
-/* Sets up the lists of offered allocations. Returns 0 or -ENOMEM. */
-int pagoda_offers_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
-{
-	struct pagoda_offers *offers;
-	u32 rank;
-
-	offers = drmm_kzalloc(vidmm->drm, sizeof(*offers), GFP_KERNEL);
-	if (!offers)
-		return -ENOMEM;
-	vidmm->offers = offers;
-	spin_lock_init(&offers->lock);
-	for (rank = 0; rank < PAGODA_OFFER_RANKS; rank++)
-		INIT_LIST_HEAD(&offers->ranks[rank]);
-	return 0;
-}
 
 /**
  * pagoda_offer_refuses() - Test whether the use of an allocation is refused because it is offered
@@ -171,118 +154,6 @@ void pagoda_offer_torn(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_left_vram() - Remove an allocation from the lists of offered allocations in VRAM
- * @bo: Allocation, offered or not; its reservation is held, or no other reference is left
- *
- * Context: Takes pagoda_offers.lock.
- */
-void pagoda_offer_left_vram(struct pagoda_bo *bo)
-{
-	struct pagoda_offers *offers = bo->vidmm->offers;
-
-	if (!pagoda_bo_is_offered(bo))
-		return;
-	spin_lock(&offers->lock);
-	if (!list_empty(&bo->offer.entry)) {
-		list_del_init(&bo->offer.entry);
-		WRITE_ONCE(offers->count, offers->count - 1);
-	}
-	spin_unlock(&offers->lock);
-}
-
-/*
- * Moves the offered allocation in VRAM of the lowest rank, and there the one offered first, to
- * @tried and returns it with a reference; NULL if no allocation is left.
- */
-static struct pagoda_bo *offer_next(struct pagoda_offers *offers, struct list_head *tried)
-{
-	struct pagoda_bo *bo, *found = NULL;
-	u32 rank;
-
-	spin_lock(&offers->lock);
-	for (rank = PAGODA_OFFER_LOW; rank < PAGODA_OFFER_RANKS && !found; rank++) {
-		list_for_each_entry(bo, &offers->ranks[rank], offer.entry) {
-			/* Skip allocations without references, which are being destroyed. */
-			if (!kref_get_unless_zero(&bo->ttm.base.refcount))
-				continue;
-			list_move_tail(&bo->offer.entry, tried);
-			found = bo;
-			break;
-		}
-	}
-	spin_unlock(&offers->lock);
-	return found;
-}
-
-/*
- * Evicts an offered allocation without its content and returns true. Returns false if @claim or
- * @place rule the allocation out, the move fails, or the allocation has unsignalled fences: work
- * submitted before the offer still uses the content then.
- */
-static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *place,
-			      const struct ttm_operation_ctx *ctx,
-			      struct pagoda_dmem_claim *claim)
-{
-	struct ttm_operation_ctx mine = {
-		.interruptible = ctx->interruptible,
-		.no_wait_gpu = ctx->no_wait_gpu,
-	};
-	int ret;
-
-	if (!pagoda_bo_is_offered(bo) || !pagoda_bo_is_in_vram(bo) ||
-	    !pagoda_dmem_may_take(claim, bo) ||
-	    !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP) ||
-	    !bo->ttm.bdev->funcs->eviction_valuable(&bo->ttm, place))
-		return false;
-	ret = pagoda_bo_move(bo, offer_placement, &mine);
-	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
-	return !ret;
-}
-
-static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *place,
-			    struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
-			    struct list_head *tried)
-{
-	const struct dma_resv *mine = want->ttm.base.resv;
-	struct pagoda_bo *bo;
-	bool done = false;
-
-	while (!done && !claim->interrupted && (bo = offer_next(want->vidmm->offers, tried))) {
-		if (pagoda_victims_lock(bo, mine, &op->ttm)) {
-			done = offer_take_locked(bo, place, &op->ttm, claim);
-			claim->taken |= done;
-			pagoda_victims_unlock(bo, mine);
-		}
-		drm_gem_object_put(&bo->ttm.base);
-	}
-	return done;
-}
-
-/*
- * Brings an allocation to VRAM, to room that offered allocations make by leaving VRAM, without
- * waiting for the device. Returns what pagoda_bo_place_taking() returns; -ENOMEM if no allocation
- * is offered. The caller holds the reservation.
- */
-int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-		       struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
-{
-	struct pagoda_offers *offers = bo->vidmm->offers;
-	struct pagoda_bo *each, *next;
-	LIST_HEAD(tried);
-	int ret;
-
-	if (!READ_ONCE(offers->count))
-		return -ENOMEM;
-	ret = pagoda_bo_place_taking(bo, placement, op, offer_take_next, claim, &tried);
-	/* Put allocations that stayed back to the front of their ranks, in their former order. */
-	spin_lock(&offers->lock);
-	list_for_each_entry_safe_reverse(each, next, &tried, offer.entry)
-		list_move(&each->offer.entry, &offers->ranks[each->offer.rank]);
-	spin_unlock(&offers->lock);
-	return ret;
-}
-
-/**
  * pagoda_offer_drop() - Move an offered allocation out of VRAM, because of a reset or a sleep
  * @bo: Allocation, offered or not, reservation held
  *
@@ -324,20 +195,4 @@ void pagoda_offer_swap_notify(struct pagoda_bo *bo)
 	/* If this move fails, @bo has no TTM resource until reclaim_commit() gives it one. */
 	if (pagoda_bo_move(bo, offer_placement, &ctx))
 		pagoda_bo_account(bo, NULL);
-}
-
-/**
- * pagoda_offer_enter() - Add an offered allocation in VRAM to &pagoda_offers.ranks, at the end of
- * its rank
- * @bo: Allocation, reservation held
- */
-void pagoda_offer_enter(struct pagoda_bo *bo)
-{
-	struct pagoda_offers *offers = bo->vidmm->offers;
-
-	dma_resv_assert_held(bo->ttm.base.resv);
-	spin_lock(&offers->lock);
-	list_add_tail(&bo->offer.entry, &offers->ranks[bo->offer.rank]);
-	WRITE_ONCE(offers->count, offers->count + 1);
-	spin_unlock(&offers->lock);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Brings an allocation to a place; to make room, offered allocations leave VRAM before others. */
+/* Brings an allocation to a place, to room that victims make by leaving VRAM. */
 #include "core/core.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/segment/segment.h"
@@ -21,11 +21,10 @@ static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
 		      struct pagoda_operation *op)
 {
 	struct pagoda_dmem_claim claim = {};
-	int ret;
+	int ret = -ENOMEM;
 
 	do {
-		ret = pagoda_offer_place(bo, placement, op, &claim);
-		if (ret == -ENOMEM && placement->placement->flags & TTM_PL_FLAG_CONTIGUOUS)
+		if (placement->placement->flags & TTM_PL_FLAG_CONTIGUOUS)
 			ret = pagoda_victims_place(bo, placement, op, pagoda_window_take, &claim);
 		if (ret == -ENOMEM)
 			ret = pagoda_victims_place(bo, placement, op, pagoda_victims_take_next,
@@ -45,10 +44,10 @@ static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
  *	0 is refused, because TTM would drop the content
  * @op: Operation that the move is a part of
  *
- * If the first place is in VRAM and isn't restricted to free room, offered allocations are evicted
- * to make room, then victims that the policy chooses, then allocations of both kinds that dmem.low
- * protects. If all that isn't enough, TTM makes room or uses the next place. Room that is made is
- * claimed for @bo (segment/claim.c).
+ * If the first place is in VRAM and isn't restricted to free room, victims that the policy chooses
+ * are evicted to make room, offered allocations first, then those that dmem.low protects. If all
+ * that isn't enough, TTM makes room or uses the next place. Room that is made is claimed for @bo
+ * (segment/claim.c).
  *
  * Context: May sleep and allocate. Waits for jobs that use @bo before a move, as @op->flags say.
  * Return: 0; -ENOSPC if @where fills no place; -EDEADLK if @op->exec is contended; with

@@ -163,15 +163,14 @@ static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
 
 /*
  * Brings an allocation to VRAM, the first place of @placement. While there is no room, @take evicts
- * a victim that @claim allows from that place, or returns false if none is left; @take adds the
- * victims that aren't to be tried again to @tried. Doesn't wait for the device. Returns -ENOMEM if
- * there isn't enough room or memory, or if the first place isn't in VRAM or allows only free room;
- * -EDEADLK if @op->exec is contended; -ERESTARTSYS if a signal ended a victim's move; else the
- * result of ttm_bo_validate(). The caller holds the reservation.
+ * a victim that @claim allows from that place, or returns false if @search finds none. Doesn't wait
+ * for the device. Returns -ENOMEM if there isn't enough room or memory, or if the first place isn't
+ * in VRAM or allows only free room; -EDEADLK if @op->exec is contended; -ERESTARTSYS if a signal
+ * ended a victim's move; else the result of ttm_bo_validate(). The caller holds the reservation.
  */
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct pagoda_operation *op, pagoda_take_fn take,
-			   struct pagoda_dmem_claim *claim, struct list_head *tried)
+			   struct pagoda_dmem_claim *claim, struct pagoda_victims_search *search)
 {
 	struct ttm_resource_manager *man = ttm_manager_type(&bo->vidmm->ttm, TTM_PL_VRAM);
 	const struct ttm_place *place = placement->placement;
@@ -189,7 +188,7 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 			break;
 		pagoda_vram_claim(bo->vidmm, &op->claim, &bo->ttm);
 		pagoda_dmem_claim_look(claim, man, bo->ttm.base.size);
-	} while (take(bo, place, op, claim, tried));
+	} while (take(bo, place, op, claim, search));
 	if (ret != -ENOSPC)
 		return ret;
 	if (op->exec && drm_exec_is_contended(op->exec))

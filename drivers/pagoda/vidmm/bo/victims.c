@@ -62,6 +62,7 @@ static void victims_search_init(struct pagoda_victims_search *search)
 	INIT_LIST_HEAD(&search->tried);
 	INIT_LIST_HEAD(&search->held);
 	search->aside.count = 0;
+	search->aside.only_offered = false;
 }
 
 /*
@@ -75,7 +76,7 @@ static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo
 
 	lockdep_assert_held(&victims->lock);
 	pagoda_copy_settle(bo);
-	if (!uses || (s64)(uses->used_at - bo->choice.item.last) <= 0)
+	if (!uses || pagoda_bo_is_offered(bo) || (s64)(uses->used_at - bo->choice.item.last) <= 0)
 		return false;
 	pagoda_policy_use_late(&victims->policy, &bo->choice.item, uses->used_at);
 	return true;
@@ -195,9 +196,10 @@ void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine)
 }
 
 /*
- * Evicts a victim, whose reservation is held, from VRAM and returns whether that succeeded. Refuses
- * allocations that are pinned, that @claim or @place rule out, or whose content isn't needed
- * (@discardable): TTM discards such content instead of moving it.
+ * Evicts a victim, whose reservation is held, from VRAM and returns whether that succeeded. Offered
+ * content is discarded, which costs the operation nothing. Refuses allocations that are pinned,
+ * that @claim or @place rule out, or whose content isn't needed (@discardable): TTM discards such
+ * content instead of moving it.
  */
 static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 			  struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
@@ -206,6 +208,7 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 		.interruptible = op->ttm.interruptible,
 		.no_wait_gpu = op->ttm.no_wait_gpu,
 	};
+	bool offered = pagoda_bo_is_offered(bo);
 	int ret;
 
 	if (!pagoda_bo_is_in_vram(bo) || bo->content.discardable || bo->ttm.pin_count ||
@@ -213,7 +216,7 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 	    !bo->ttm.bdev->funcs->eviction_valuable(&bo->ttm, place))
 		return false;
 	ret = pagoda_bo_evict(bo, &mine);
-	if (!ret)
+	if (!ret && !offered)
 		op->evicted += bo->ttm.base.size;
 	claim->taken |= !ret;
 	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
@@ -355,20 +358,14 @@ static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *pla
 	return done;
 }
 
-/*
- * Evicts the policy's next victim, or waits for an operation that holds victims; a pagoda_take_fn,
- * whose @tried is in a struct pagoda_victims_search: pagoda_victims_place() calls it.
- */
+/* Evicts the policy's next victim, or waits for an operation that has victims; a pagoda_take_fn. */
 bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
 			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
-			      struct list_head *tried)
+			      struct pagoda_victims_search *search)
 {
-	struct pagoda_victims_search *search = container_of(tried, struct pagoda_victims_search,
-							    tried);
-
 	if (victims_take(want->vidmm, want->ttm.base.resv, place, op, claim, search))
 		return true;
-	return victims_wait(want->vidmm, place, op, claim, search);
+	return !search->aside.only_offered && victims_wait(want->vidmm, place, op, claim, search);
 }
 
 /*
@@ -392,8 +389,8 @@ bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
 /*
  * Brings an allocation to VRAM, to room that the policy's victims make by leaving VRAM; @take
  * evicts them. Waits for other operations, but not for the device. Returns what
- * pagoda_bo_place_taking() returns; -ENOMEM if TTM chooses all victims (&pagoda_victims.asked isn't
- * set). The caller holds the reservation.
+ * pagoda_bo_place_taking() returns. If &pagoda_victims.asked isn't set, victims are only offered
+ * allocations, and TTM chooses all others. The caller holds the reservation.
  */
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			 struct pagoda_operation *op, pagoda_take_fn take,
@@ -402,10 +399,9 @@ int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *place
 	struct pagoda_victims_search search;
 	int ret;
 
-	if (!bo->vidmm->victims->asked)
-		return -ENOMEM;
 	victims_search_init(&search);
-	ret = pagoda_bo_place_taking(bo, placement, op, take, claim, &search.tried);
+	search.aside.only_offered = !bo->vidmm->victims->asked;
+	ret = pagoda_bo_place_taking(bo, placement, op, take, claim, &search);
 	victims_put_back(bo->vidmm->victims, &search);
 	return ret;
 }

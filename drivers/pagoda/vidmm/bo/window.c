@@ -131,21 +131,19 @@ static bool window_free(struct pagoda_bo *want, const struct window *window,
 }
 
 /*
- * Frees the cheapest window for a contiguous allocation; a pagoda_take_fn, whose @tried is in a
- * struct pagoda_victims_search. Returns false if no window could be freed.
+ * Frees the cheapest window for a contiguous allocation; a pagoda_take_fn. Returns false if no
+ * window could be freed, or if TTM chooses victims that aren't offered.
  */
 bool pagoda_window_take(struct pagoda_bo *want, const struct ttm_place *place,
 			struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
-			struct list_head *tried)
+			struct pagoda_victims_search *search)
 {
-	struct pagoda_victims_search *search = container_of(tried, struct pagoda_victims_search,
-							    tried);
 	struct window *windows, *best, *spare;
 	struct pagoda_bo *victim;
 	bool done;
 	u32 i;
 
-	if (op->windows++ >= WINDOW_TRIES)
+	if (search->aside.only_offered || op->windows++ >= WINDOW_TRIES)
 		return false;
 	windows = kmalloc_array(2, sizeof(*windows), GFP_KERNEL);
 	if (!windows)

@@ -36,14 +36,12 @@ struct ttm_buffer_object;
  * @PAGODA_OFFER_LOW: discarded first
  * @PAGODA_OFFER_NORMAL: discarded after all of %PAGODA_OFFER_LOW
  * @PAGODA_OFFER_HIGH: discarded last
- * @PAGODA_OFFER_RANKS: number of values
  */
 enum pagoda_offer {
 	PAGODA_OFFER_NONE,
 	PAGODA_OFFER_LOW,
 	PAGODA_OFFER_NORMAL,
 	PAGODA_OFFER_HIGH,
-	PAGODA_OFFER_RANKS
 };
 
 /**
@@ -193,8 +191,6 @@ struct pagoda_bo_wish {
  * @rank: %PAGODA_OFFER_NONE while the content isn't offered; read without a lock
  * @decommit: The pages of the offered content in system memory may be freed instead of swapped out
  * @discarded: The content, or a part of it, was dropped since the content was offered
- * @entry: Entry in pagoda_offers.ranks while the allocation is offered and in VRAM; protected
- *	by pagoda_offers.lock
  *
  * Protected by the reservation but for what is said above.
  */
@@ -202,7 +198,6 @@ struct pagoda_bo_offer {
 	enum pagoda_offer rank;
 	bool decommit;
 	bool discarded;
-	struct list_head entry;
 };
 
 /**

@@ -142,17 +142,22 @@ static const struct pagoda_policy_item *lane_first(const struct pagoda_policy_la
 	return list_first_entry(&lane->items, struct pagoda_policy_item, order);
 }
 
-/* Returns whether @item was used before the first candidate of a lane, which isn't empty. */
+/*
+ * Returns whether @item was used before the first candidate of a lane, which isn't empty; if both
+ * are offered, whether @item was offered before.
+ */
 static bool lane_is_newer(const struct pagoda_policy *policy, const struct pagoda_policy_lane *lane,
 			  const struct pagoda_policy_item *item)
 {
+	if (item->rank < PAGODA_POLICY_OFFERS)
+		return policy->offers - item->offered > policy->offers - lane_first(lane)->offered;
 	return policy->clock - item->last > policy->clock - lane_first(lane)->last;
 }
 
 /*
- * Makes an item a candidate, at the end of its lane, or at the beginning if its last use is the
- * oldest. To find its right place in between would take a search, and only items at the ends are
- * considered. The lane becomes the last of its row or the first, likewise.
+ * Makes an item a candidate, at the end of its lane, or at the beginning if its last use, or its
+ * offer, is the oldest. To find its right place in between would take a search, and only items at
+ * the ends are considered. The lane becomes the last of its row or the first, likewise.
  */
 void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
 {

@@ -75,7 +75,8 @@ static_assert(offsetof(struct pagoda_policy_item, recent) <= 64, "a pick reads o
 
 /*
  * struct policy_choice - best victim found so far; @key: policy_step() of @distance, then, in the
- * low bits, a bit each for idle, clean and not visible; the highest key is the best
+ * low bits, a bit each for idle, clean and not visible; the highest key is the best. Of an offered
+ * item, @key is 1 if the item is idle, and @distance the number of offers since the item's
  */
 struct policy_choice {
 	struct pagoda_policy_item *item;
@@ -131,7 +132,7 @@ static bool policy_is_offered(const struct pagoda_policy_item *item)
 /*
  * Returns how many pages an item's predicted next use is away, or twice the item's age (pages since
  * its last use) if there is no prediction or the use is overdue; doubled for a clean item. Returns
- * the age alone if predictions are distrusted or the item is offered.
+ * the age alone if predictions are distrusted.
  */
 static u64 policy_distance(const struct pagoda_policy *policy,
 			   const struct pagoda_policy_item *item)
@@ -139,7 +140,7 @@ static u64 policy_distance(const struct pagoda_policy *policy,
 	u64 age = policy->clock - item->last;
 	u64 interval = policy_predict(item);
 
-	if (policy->distrusts || policy_is_offered(item))
+	if (policy->distrusts)
 		return age;
 	if (!interval || age > interval + (interval >> SAME_SHIFT))
 		return (2 * age) << item->clean;
@@ -154,23 +155,48 @@ static u32 policy_step(u64 distance)
 	return (shift << SAME_SHIFT) + (distance >> shift);
 }
 
+static bool policy_is_idle(const struct pagoda_policy *policy, struct pagoda_policy_item *item)
+{
+	return !policy->is_busy || !policy->is_busy(item);
+}
+
 static u32 policy_key(const struct pagoda_policy *policy, struct pagoda_policy_item *item,
 		      u64 distance)
 {
-	bool idle = !policy->is_busy || !policy->is_busy(item);
+	bool idle = policy_is_idle(policy, item);
 	bool hidden = !item->visible;
 
 	return policy_step(distance) << 3 | idle << 2 | item->clean << 1 | hidden;
+}
+
+/* Considers an offered candidate: idle goes before busy, then what was offered first. */
+static void policy_consider_offered(const struct pagoda_policy *policy,
+				    struct policy_choice *best, struct pagoda_policy_item *item)
+{
+	u64 distance = policy->offers - item->offered;
+	bool sooner = !best->item || distance > best->distance;
+
+	if (best->item && best->key && !sooner)
+		return;
+	if (policy_is_idle(policy, item))
+		*best = (struct policy_choice){ item, 1, distance };
+	else if (!best->item || (!best->key && sooner))
+		*best = (struct policy_choice){ item, 0, distance };
 }
 
 static void policy_consider(struct pagoda_policy *policy, struct policy_choice *best,
 			    struct list_head *at)
 {
 	struct pagoda_policy_item *item = list_entry(at, struct pagoda_policy_item, order);
-	u64 distance = policy_distance(policy, item);
+	u64 distance;
 	u32 key;
 
 	policy->looked_at++;
+	if (policy_is_offered(item)) {
+		policy_consider_offered(policy, best, item);
+		return;
+	}
+	distance = policy_distance(policy, item);
 	/* is_busy() is expensive: skip an item whose distance alone makes it worse than @best. */
 	if (best->item && policy_step(distance) < best->key >> 3)
 		return;
@@ -486,12 +512,15 @@ void pagoda_policy_hold(struct pagoda_policy *policy, struct pagoda_policy_item 
 }
 
 /*
- * The item's content is offered: gives the item the rank of the offer's @priority; lower priorities
- * leave VRAM first.
+ * Notes that an item's content is offered, at an offer @priority; lower priorities leave first.
+ * Does nothing if the item is offered already.
  */
 void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			 unsigned int priority)
 {
+	if (policy_is_offered(item))
+		return;
+	item->offered = ++policy->offers;
 	POLICY_RELINK(policy, item,
 		      item->rank = min(priority, PAGODA_POLICY_OFFERS - 1u));
 }
@@ -542,7 +571,7 @@ static void policy_pick_level(struct pagoda_policy *policy, struct policy_choice
  * pagoda_policy_pick() - Choose a victim
  * @policy: Policy
  * @need: Kind of room that is needed
- * @aside: Groups whose candidates aren't considered; NULL = none
+ * @aside: Candidates that aren't considered; NULL = none
  *
  * The victim isn't a candidate any more: the caller calls pagoda_policy_leave() when the victim has
  * left VRAM, or pagoda_policy_enter() if the victim stays.
@@ -553,11 +582,24 @@ struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
 					      enum pagoda_policy_need need,
 					      const struct pagoda_policy_aside *aside)
 {
-	struct policy_choice best = {};
+	struct policy_choice best = {}, busy = {};
 	u64 left;
+	u32 level;
 
-	for (left = policy->filled; left && !best.item; left &= left - 1)
-		policy_pick_level(policy, &best, &policy->levels[__ffs64(left)], need, aside);
+	for (left = policy->filled; left && !best.item; left &= left - 1) {
+		level = __ffs64(left);
+		if (level >= PAGODA_POLICY_OFFERS && (busy.item || (aside && aside->only_offered)))
+			break;
+		policy_pick_level(policy, &best, &policy->levels[level], need, aside);
+		if (level >= PAGODA_POLICY_OFFERS || !best.item || best.key)
+			continue;
+		/* An idle item of a higher offer priority goes first. */
+		if (!busy.item)
+			busy = best;
+		best.item = NULL;
+	}
+	if (!best.item)
+		best = busy;
 	if (!best.item)
 		return NULL;
 	policy_unlink(policy, best.item);

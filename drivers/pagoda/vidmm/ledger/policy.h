@@ -6,8 +6,9 @@
  * freed, and asks for victims. The policy allocates nothing and uses no locks or objects of the
  * driver: the simulator is built from this source, too.
  *
- * The victim is chosen among the offered items of the lowest offer priority (C169): the least
- * recently used of them; without offered items, among the items of owners that are over their
+ * The victim is chosen among the offered items: an idle one before those that are busy, then one of
+ * the lowest offer priority (C169), then the one that was offered first. Without offered items, the
+ * victim is chosen among the items of owners that are over their
  * budget; without those, among all others. Of these items, the victim is one of the lowest
  * residency priority (C168): the item with the latest predicted use. Clean items count as twice as
  * far from their next use. Between items that are about equally far, idle goes before busy, clean
@@ -111,7 +112,8 @@ struct pagoda_policy_group {
 
 /**
  * struct pagoda_policy_lane - Candidates of a group that have the same rank, side and class
- * @items: Candidates, roughly in the order of last use, oldest use first
+ * @items: Candidates, roughly in the order of last use, oldest use first; offered ones in the order
+ *	of offers
  * @order: Entry in a row of &pagoda_policy_level.rows
  * @of_group: Entry in &pagoda_policy_group.lanes
  * @group: Group; of a spare lane, the group of the item that has the lane
@@ -145,6 +147,7 @@ struct pagoda_policy_lane {
  * @pages: Size of the allocation, by which a use advances the clock
  * @intervals: Pages by which &pagoda_policy.clock advanced between the last uses, newest first
  * @nr_intervals: Number of valid entries in @intervals
+ * @offered: &pagoda_policy.offers at the last offer
  * @class: fls() of the predicted interval, 0 without a prediction or while offered
  * @rank: Offer priority, or rank of the residency priority; a lower rank leaves first
  * @home_rank: @rank while the allocation isn't offered
@@ -165,6 +168,7 @@ struct pagoda_policy_item {
 	u64 last;
 	u32 pages;
 	u32 intervals[PAGODA_POLICY_HISTORY];
+	u32 offered;
 	u32 nr_intervals : 3;
 	u32 class : 6;
 	u32 rank : 5;
@@ -193,6 +197,7 @@ struct pagoda_policy_level {
  * @levels: Candidates by level
  * @filled: A bit for each level that has candidates
  * @owners: Owners that have candidates
+ * @offers: Number of offers so far
  * @clock: Sum of the pages of all uses so far
  * @capacity: Pages of VRAM
  * @is_busy: Optional: returns whether the GPU may still be using an item; called under the caller's
@@ -212,6 +217,7 @@ struct pagoda_policy {
 	struct pagoda_policy_level levels[PAGODA_POLICY_LEVELS];
 	u64 filled;
 	struct list_head owners;
+	u32 offers;
 	u64 clock;
 	u64 capacity;
 	bool (*is_busy)(struct pagoda_policy_item *item);
@@ -226,13 +232,15 @@ struct pagoda_policy {
 };
 
 /**
- * struct pagoda_policy_aside - Groups that a search for victims has set aside
+ * struct pagoda_policy_aside - Candidates that a search for victims has set aside
  * @groups: Groups whose candidates aren't picked
  * @count: Number of groups
+ * @only_offered: No candidates are picked but those that are offered
  */
 struct pagoda_policy_aside {
 	const struct pagoda_policy_group *groups[PAGODA_POLICY_ASIDE];
 	u32 count;
+	bool only_offered;
 };
 
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size);

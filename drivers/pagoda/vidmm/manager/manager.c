@@ -371,7 +371,6 @@ static const struct vidmm_part {
 } vidmm_parts[] = {
 	{ "control", control_init, control_stop, control_fini },
 	{ "limits", limits_init },
-	{ "offers", pagoda_offers_init },
 	{ "listeners", pagoda_listeners_init, listeners_stop, listeners_fini },
 	{ "victims", pagoda_victims_init, NULL, pagoda_victims_fini },
 	{ "promotion", pagoda_promote_init, NULL, pagoda_promote_stop },

@@ -106,8 +106,6 @@ static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
 	bo->offer.decommit = list->decommit;
 	bo->offer.discarded = false;
 	ttm_bo_unmap_virtual(&bo->ttm);
-	if (pagoda_bo_is_in_vram(bo))
-		pagoda_offer_enter(bo);
 	if (bo->vm.private_to) {
 		list_del_init(&bo->vm.evicted);
 		if (!list_empty(&pagoda_bo_gem(bo)->gpuva.list))

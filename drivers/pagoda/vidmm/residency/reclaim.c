@@ -151,7 +151,6 @@ static void reclaim_show(struct pagoda_bo *bo)
 
 static void reclaim_one(struct reclaim *list, struct pagoda_bo *bo)
 {
-	pagoda_offer_left_vram(bo);
 	WRITE_ONCE(bo->offer.rank, PAGODA_OFFER_NONE);
 	pagoda_wish_changed(bo);
 	bo->offer.discarded = false;

@@ -360,7 +360,6 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 		pagoda_swizzle_moved(bo, m->dst, &m->copy, fence);
 	else if (!m->kept)
 		pagoda_offer_discarded(bo);
-	pagoda_offer_left_vram(bo);
 
 	move_count(m);
 	move_tell(m, evict);

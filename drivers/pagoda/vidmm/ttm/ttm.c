@@ -198,7 +198,6 @@ static void ttm_release_notify(struct ttm_buffer_object *bo)
 {
 	if (!pagoda_bo_is_ours(bo))
 		return;
-	pagoda_offer_left_vram(pagoda_bo_of_ttm(bo));
 	pagoda_victims_moved(pagoda_bo_of_ttm(bo), NULL, false);
 	pagoda_move_release(pagoda_bo_of_ttm(bo));
 }
