@@ -53,7 +53,10 @@
  */
 #define SPARED_AT_ONCE	64
 
-/* Most waits for other operations for one allocation; and microseconds of a look at victims. */
+/*
+ * Most waits, for one allocation, for operations that hold victims; and microseconds of a wait for
+ * an operation that is only looking at victims.
+ */
 #define VICTIMS_WAITS	256
 #define VICTIMS_LOOK_US	100
 

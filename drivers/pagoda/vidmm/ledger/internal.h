@@ -18,7 +18,7 @@ void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten);
 /* demand.c: bytes that allocations need at the same time, by segment */
 void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 
-/* Defined in candidates.c */
+/* candidates.c: users of a candidate, and its last use */
 void pagoda_victims_user_left(struct pagoda_bo *bo, struct pagoda_client *client);
 u64 pagoda_victims_last_use(struct pagoda_bo *bo);
 

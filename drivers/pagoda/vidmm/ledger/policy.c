@@ -197,7 +197,10 @@ static void policy_consider(struct pagoda_policy *policy, struct policy_choice *
 		return;
 	}
 	distance = policy_distance(policy, item);
-	/* is_busy() is expensive: skip an item whose distance alone makes it worse than @best. */
+	/*
+	 * Ask is_busy(), which is expensive, only for an item whose distance is at least about that
+	 * of @best.
+	 */
 	if (best->item && policy_step(distance) < best->key >> 3)
 		return;
 	key = policy_key(policy, item, distance);
@@ -206,7 +209,10 @@ static void policy_consider(struct pagoda_policy *policy, struct policy_choice *
 	*best = (struct policy_choice){ item, key, distance };
 }
 
-/* Considers LOOKED_AT candidates at each end of a lane; in a short lane some of them twice. */
+/*
+ * Compares the LOOKED_AT candidates at each end of a lane with the best victim so far; in a short
+ * lane some of them twice.
+ */
 static void policy_consider_lane(struct pagoda_policy *policy, struct policy_choice *best,
 				 struct list_head *items)
 {
@@ -554,7 +560,10 @@ void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_
 	item->clean = clean;
 }
 
-/* Considers a level's candidates; with NEED_VISIBLE only those that the CPU can see. */
+/*
+ * Compares the candidates of a level with the best victim so far, @best; with NEED_VISIBLE only
+ * those that the CPU can see.
+ */
 static void policy_pick_level(struct pagoda_policy *policy, struct policy_choice *best,
 			      struct pagoda_policy_level *level, enum pagoda_policy_need need,
 			      const struct pagoda_policy_aside *aside)

@@ -8,11 +8,11 @@
  *
  * The victim is chosen among the offered items: an idle one before those that are busy, then one of
  * the lowest offer priority (C169), then the one that was offered first. Without offered items, the
- * victim is chosen among the items of owners that are over their
- * budget; without those, among all others. Of these items, the victim is one of the lowest
- * residency priority (C168): the item with the latest predicted use. Clean items count as twice as
- * far from their next use. Between items that are about equally far, idle goes before busy, clean
- * before dirty, and items that the CPU can't see before those that the CPU can.
+ * victim is chosen among the items of owners that are over their budget; without those, among all
+ * others. Of these items, the victim is one of the lowest residency priority (C168): the item with
+ * the latest predicted use. Clean items count as twice as far from their next use. Between items
+ * that are about equally far, idle goes before busy, clean before dirty, and items that the CPU
+ * can't see before those that the CPU can.
  *
  * An item is an allocation as the policy sees it: a candidate if it is in VRAM and may be
  * picked, held if it is in VRAM and may not. Clean means that system memory has the content,
