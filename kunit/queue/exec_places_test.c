@@ -4,6 +4,7 @@
  * stalls keeps no place.
  */
 #include <linux/delay.h>
+#include <drm/gpu_scheduler.h>
 #include "exec_helpers.h"
 #include "queue_helpers.h"
 #include "queue/exec_internal.h"
@@ -269,6 +270,47 @@ static void places_behind_fenced(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/* What a job's scheduled fence finds when it signals, before the scheduler looks at the job's end. */
+struct places_look {
+	struct dma_fence_cb cb;
+	struct pagoda_exec_test *t;
+	u32 job;
+	bool done;
+	bool has_place;
+};
+
+static void places_look(struct dma_fence *scheduled, struct dma_fence_cb *cb)
+{
+	struct places_look *look = container_of(cb, struct places_look, cb);
+
+	look->done = pagoda_exec_test_is_done(look->t, look->job);
+	look->has_place = pagoda_engines_have_place(look->t->engines,
+						    look->t->job[look->job].fence);
+}
+
+/*
+ * A job ends while the scheduler is still giving it to the device. It has no place any more, and its
+ * fence hasn't signalled, but that waits for nothing: the job doesn't count as queued.
+ */
+static void places_ended_at_once(struct kunit *test)
+{
+	struct pagoda_exec_test *t = places_engine(test, 1);
+	struct dma_fence *gate = pagoda_test_fence(test);
+	struct places_look look = { .t = t };
+
+	pagoda_exec_test_modes(t, PAGODA_FAKE_IMMEDIATE);
+	look.job = pagoda_exec_test_push_fenced_after(t, 0, gate);
+	KUNIT_EXPECT_EQ(test, 0,
+			dma_fence_add_callback(&to_drm_sched_fence(t->job[look.job].fence)->scheduled,
+					       &look.cb, places_look));
+	dma_fence_signal(gate);
+	dma_fence_put(gate);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, look.job));
+	KUNIT_EXPECT_FALSE(test, look.done);
+	KUNIT_EXPECT_TRUE(test, look.has_place);
+	pagoda_exec_test_expect_clean(t);
+}
+
 /* Fenced jobs that wait for a place end with their context, and with the engines. */
 static void places_fenced_end(struct kunit *test)
 {
@@ -328,6 +370,7 @@ static struct kunit_case places_cases[] = {
 	KUNIT_CASE(places_know_their_slice),
 	KUNIT_CASE(places_fenced),
 	KUNIT_CASE(places_behind_fenced),
+	KUNIT_CASE(places_ended_at_once),
 	KUNIT_CASE(places_fenced_end),
 	KUNIT_CASE(places_of_killed_jobs),
 	{}

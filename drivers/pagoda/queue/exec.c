@@ -36,6 +36,7 @@ static int exec_engine_init(struct pagoda_engines *engines, u32 index)
 	engine->engines = engines;
 	engine->index = index;
 	INIT_LIST_HEAD(&engine->places);
+	INIT_LIST_HEAD(&engine->done);
 	INIT_LIST_HEAD(&engine->grants);
 	engine->asking = RB_ROOT_CACHED;
 	INIT_DELAYED_WORK(&engine->grants_end, pagoda_places_work);

@@ -44,6 +44,7 @@
  * @context: Context; a counted reference
  * @faulted: The device reported the fault @fault for the job
  * @placed: In &pagoda_exec_engine.places while the job has a place, else empty
+ * @done: In &pagoda_exec_engine.done from the job's end on the device until free_job, else empty
  * @unplaced: The job was armed without a place and has had none yet
  * @failures: Failures of the engine at this job, other than faults and timeouts
  * @fault: Coordinates of the fault
@@ -52,7 +53,7 @@
  * @execute: Command for the device
  * @buffers: The command buffers, which follow @execute
  *
- * engine->flight.lock protects @faulted, @placed, @unplaced, @failures and @fault.
+ * engine->flight.lock protects @faulted, @placed, @done, @unplaced, @failures and @fault.
  */
 struct pagoda_engine_job {
 	struct pagoda_job core;
@@ -60,6 +61,7 @@ struct pagoda_engine_job {
 	struct pagoda_exec_context *context;
 	bool faulted;
 	struct list_head placed;
+	struct list_head done;
 	bool unplaced;
 	u32 failures;
 	struct pagoda_fault fault;
@@ -88,6 +90,7 @@ struct pagoda_engine_job {
  * @busy_since: Time up to which busy time was charged, or, if later, when an idle engine got a job
  * @stats: Counters; that of polled completions is in @flight
  * @places: Jobs that have a place, see exec_places.c
+ * @done: Jobs that gave their places back; the fences of some haven't signalled yet
  * @placed: Number of @places
  * @nr_granted: Number of @grants
  * @grants: Contexts that a place is kept for
@@ -116,6 +119,7 @@ struct pagoda_exec_engine {
 	ktime_t busy_since;
 	struct pagoda_engine_stats stats;
 	struct list_head places;
+	struct list_head done;
 	u32 placed;
 	u32 nr_granted;
 	struct list_head grants;

@@ -29,6 +29,7 @@ void pagoda_engine_ended(struct pagoda_job *core)
 	 */
 	spin_lock_irqsave(&core->flight->lock, flags);
 	pagoda_places_remove(job);
+	list_del_init(&job->done);
 	spin_unlock_irqrestore(&core->flight->lock, flags);
 	if (ops->freed && job->base.payer)
 		ops->freed(&job->base);
@@ -63,6 +64,7 @@ struct pagoda_exec_job *pagoda_exec_job_create(struct pagoda_exec_context *conte
 	kref_get(&context->kref);
 	job->context = context;
 	INIT_LIST_HEAD(&job->placed);
+	INIT_LIST_HEAD(&job->done);
 	job->base.buffers = job->buffers;
 	job->base.nr_buffers = nr_buffers;
 	job->execute.address_space = cpu_to_le32(context->address_space);

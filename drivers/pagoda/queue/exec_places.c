@@ -431,22 +431,28 @@ void pagoda_places_pushed(struct pagoda_engine_job *job)
 	job->context->nr_unplaced += job->unplaced;
 }
 
+static bool places_is_job_of(const struct pagoda_engine_job *job, const struct dma_fence *fence)
+{
+	/* Pairs with pagoda_exec_job_arm(). */
+	return smp_load_acquire(&job->base.fence) == fence;
+}
+
+/*
+ * Returns true if a fence is that of a job that has a place, or had it until the job's end: the
+ * scheduler may look at a job's end only some time after it, and only then the fence signals.
+ */
 static bool places_have(struct pagoda_exec_engine *engine, const struct dma_fence *fence)
 {
 	struct pagoda_engine_job *job;
+	unsigned long flags;
 	bool found = false;
 
-	/* A job loses its place under signal_lock, which is held until its fence has signalled. */
-	spin_lock_irq(&engine->flight.signal_lock);
-	spin_lock(&engine->flight.lock);
-	list_for_each_entry(job, &engine->places, placed) {
-		/* Pairs with pagoda_exec_job_arm(). */
-		found = smp_load_acquire(&job->base.fence) == fence;
-		if (found)
-			break;
-	}
-	spin_unlock(&engine->flight.lock);
-	spin_unlock_irq(&engine->flight.signal_lock);
+	spin_lock_irqsave(&engine->flight.lock, flags);
+	list_for_each_entry(job, &engine->places, placed)
+		found |= places_is_job_of(job, fence);
+	list_for_each_entry(job, &engine->done, done)
+		found |= places_is_job_of(job, fence);
+	spin_unlock_irqrestore(&engine->flight.lock, flags);
 	return found;
 }
 
@@ -458,8 +464,8 @@ static bool places_have(struct pagoda_exec_engine *engine, const struct dma_fenc
  * A job that has a place waits for paging, and for the job that runs. Any other fence may depend on
  * what a client does.
  *
- * Context: Process context, interrupts on.
- * Return: True if the fence has signalled, or if its job has a place of an engine.
+ * Context: any.
+ * Return: True if the fence has signalled, or if its job has a place of an engine or has ended.
  */
 bool pagoda_engines_have_place(struct pagoda_engines *engines, struct dma_fence *fence)
 {

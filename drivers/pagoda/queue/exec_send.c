@@ -56,6 +56,7 @@ void pagoda_engine_retired(struct pagoda_job *core)
 	spin_lock(&engine->flight.lock);
 	job->context->completed = job->base.number;
 	pagoda_places_remove(job);
+	list_add_tail(&job->done, &engine->done);
 	spin_unlock(&engine->flight.lock);
 	trace_pagoda_job_complete(engine_dev(engine), engine->index, job->context->id,
 				  job->base.number, core->error);
