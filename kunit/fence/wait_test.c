@@ -13,6 +13,8 @@
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 #define PAGES		9
+/* Times that a test looks, a millisecond or two apart, whether anything was executed too early. */
+#define LOOKS		5
 
 /*
  * A move, between TTM's memory types, that has to wait; @to is negative if the allocation is
@@ -107,7 +109,7 @@ static void wait_one(struct pagoda_rig *rig, const struct wait_step *step,
 	fence = wait_attach(test, waiter.bo, usage);
 	init_completion(&waiter.done);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(waiter_run, &waiter, "pagoda-waiter")));
-	for (i = 0; i < 20 && wait_operations(rig, id) == before; i++) {
+	for (i = 0; i < LOOKS && wait_operations(rig, id) == before; i++) {
 		pagoda_stream_flush(rig->vidmm);
 		usleep_range(1000, 2000);
 	}
@@ -300,7 +302,7 @@ static void wait_for_act(struct pagoda_rig *rig, const struct wait_act *act,
 	fence = wait_attach(test, actor.bo, usage);
 	init_completion(&actor.done);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(actor_run, &actor, "pagoda-actor")));
-	for (i = 0; i < 20 && !act_packets(rig, id); i++) {
+	for (i = 0; i < LOOKS && !act_packets(rig, id); i++) {
 		pagoda_stream_flush(rig->vidmm);
 		usleep_range(1000, 2000);
 	}
