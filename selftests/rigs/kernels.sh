@@ -168,8 +168,8 @@ uml_options() {
 # The rest is the check of the suites' sources as well: below drivers/gpu/drm the compiler warns as with W=1, and
 # PAGODA_UNITS makes that errors.
 uml_kernel() {
-	local src dir name option configs=(--kunitconfig "$TOP/kunit/.kunitconfig")
-	local how=(PAGODA_UNITS=1 "${CHECKED[@]}" CHECK="$vm/sparse.sh")
+	local src dir made name option configs=(--kunitconfig "$TOP/kunit/.kunitconfig")
+	local how=(PAGODA_UNITS=1 "${CHECKED[@]}")
 	for name in "$@"; do
 		[[ $name != bench ]] || configs=() how=()
 		configs+=(--kunitconfig "$TOP/kunit/$name.kunitconfig")
@@ -177,14 +177,22 @@ uml_kernel() {
 	src=$(source_tree)
 	for option in $(uml_options "$src"); do configs+=(--kconfig_add "$option"); done
 	dir=$CACHE/uml-$KERNEL-$(key "$src" "${configs[@]}")
+	made=$(sources_key "${how[@]}" "$(<"$vm/sparse.sh")")
 	mkdir -p "$dir"
 	cache_lock "$(basename "$src")"
+	if [[ -x $dir/linux && -e $dir/made && $(<"$dir/made") == "$made" ]]; then
+		flock -u 9
+		echo "$dir"
+		return
+	fi
+	rm -f "$dir/made"
 	sync_driver "$src"
 	(cd "$src" && tools/testing/kunit/kunit.py config --build_dir "$dir" "${configs[@]}") \
 		>"$dir/config.log" 2>&1 9>&- ||
 		{ cat "$dir/config.log" >&2; die "UML kernel ($KERNEL $*): not configured"; }
 	with_progress "building the UML kernel ($KERNEL${*:+ $*})" "$dir/build.log" \
-		nice -n 5 make -C "$src" O="$dir" ARCH=um -j"$JOBS" "${how[@]}" linux
+		nice -n 5 make -C "$src" O="$dir" ARCH=um -j"$JOBS" "${how[@]}" CHECK="$vm/sparse.sh" linux
+	echo "$made" >"$dir/made"
 	flock -u 9
 	echo "$dir"
 }

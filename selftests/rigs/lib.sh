@@ -24,6 +24,13 @@ key() {
 	done | sha256sum | cut -c1-12
 }
 
+# What the driver's sources, the suites and the arguments add up to. A build that noted it when it was through isn't
+# begun again: make takes long to find out that it has nothing to do.
+sources_key() {
+	(cd "$TOP" && find Kbuild Kconfig include drivers kunit -type f -print0 | sort -z | xargs -0 sha256sum &&
+		printf '%s\n' "$@") | sha256sum | cut -c1-12
+}
+
 # Sparse looks at what is compiled, its warnings are errors. An object with one isn't kept, so the next run warns again.
 CHECKED=(C=1 CF=-Wsparse-error)
 # How modules are built, but for those that are measured. The stock kernel's: warnings are errors, each file is compiled

@@ -55,15 +55,25 @@ try_headers() {
 	die "no module can be built with these headers (made with ${made:-an unknown compiler}) here: $why ($log)"
 }
 
+copy_sources() {
+	rsync -rc --delete --exclude='*.o' --exclude='*.o.d' --exclude='.*' --exclude='*.ko' --exclude='*.mod' \
+		--exclude='*.mod.c' --exclude=unit.c --exclude=modules.order --exclude=Module.symvers \
+		"$TOP/Kbuild" "$TOP/Kconfig" "$TOP/include" "$TOP/drivers" "$TOP/kunit" "$stage/"
+}
+
 mkdir -p "$stage"
 # Two steps of a check may want the same modules: the second finds them made.
 exec 8>"$stage.lock"
 flock 8
-try_headers "$@"
-rsync -rc --delete --exclude='*.o' --exclude='*.o.d' --exclude='.*' --exclude='*.ko' --exclude='*.mod' \
-	--exclude='*.mod.c' --exclude=unit.c --exclude=modules.order --exclude=Module.symvers \
-	"$TOP/Kbuild" "$TOP/Kconfig" "$TOP/include" "$TOP/drivers" "$TOP/kunit" "$stage/"
-make -C "$kdir" M="$stage" -j"$JOBS" "$@" modules >&2
+sources=$(sources_key "$@")
+# The rigs' kernels are never built anew in the same folder, but headers may be replaced.
+if [[ $made == "$stage" || ! -e $stage.made || $(<"$stage.made") != "$sources" ]]; then
+	rm -f "$stage.made"
+	try_headers "$@"
+	copy_sources
+	make -C "$kdir" M="$stage" -j"$JOBS" "$@" modules >&2
+	[[ $made == "$stage" ]] || echo "$sources" >"$stage.made"
+fi
 if [[ $made != "$stage" ]]; then
 	mkdir -p "$made"
 	rsync -c "$stage"/*.ko "$made/"
