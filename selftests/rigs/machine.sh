@@ -135,7 +135,7 @@ pressure*)
 	build_modules "$stage"
 	drivers
 	planned_programs
-	vm+=(--memory 320M --swap 256 --extra vgem --append init_on_alloc=0)
+	vm+=(--memory 256M --swap 192 --extra vgem --append init_on_alloc=0)
 	[[ $rig != stock ]] || vm+=(--extra virtio_blk)
 	run_step
 	;;
