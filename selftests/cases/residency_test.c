@@ -189,7 +189,8 @@ static int scatter(int fd, uint64_t size, uint32_t count, uint32_t *kept)
 
 TEST_F(residency, contiguous_where_asked)
 {
-	uint64_t size = self->dev.vram.size / 8, piece = self->dev.vram.size / 512;
+	uint64_t size = self->dev.vram.size / 8;
+	uint64_t piece = self->dev.vram.size / 512 / self->dev.page * self->dev.page;
 	static const uint32_t flags[] = {
 		DRM_PAGODA_ALLOCATION_CONTIGUOUS, PHYSICAL,
 	};

@@ -10,7 +10,7 @@ DRIVER_PARAMETERS=$PATIENT
 # A driver that doesn't take the device is one result, not none. One MiB of its VRAM is the reserve. The programs
 # fill VRAM several times over: with more of it they take longer and show no more.
 load_result() {
-	load_cell "$1" vram_mb=33 aperture_mb=512 engines=2
+	load_cell "$1" vram_mb=17 aperture_mb=512 engines=2
 	loaded=$?
 	{
 		echo 1..1
