@@ -576,6 +576,27 @@ static void vram_no_window(struct kunit *test)
 	vram_drop_all(fix);
 }
 
+/*
+ * A block belongs to a resource before TTM has told the resource its object: what is in a range of
+ * such blocks can't leave.
+ */
+static void vram_owners_of_new(struct kunit *test)
+{
+	struct vram_fixture *fix = vram_fixture(test, &vram_shapes[0]);
+	struct ttm_buffer_object *bo;
+	struct pagoda_bo *owners[1];
+	struct ttm_resource *res;
+
+	KUNIT_ASSERT_EQ(test, 0, vram_put(test, fix, 0, 4, &contiguous));
+	res = fix->slots[0].res;
+	bo = res->bo;
+	res->bo = NULL;
+	KUNIT_EXPECT_EQ(test, -EBUSY,
+			pagoda_vram_owners(fix->vidmm, (u64)res->start << PAGE_SHIFT, PAGE_SIZE,
+					   owners, ARRAY_SIZE(owners)));
+	res->bo = bo;
+}
+
 /* Destroying the segment evicts the objects in it. */
 static void vram_taken_down(struct kunit *test)
 {
@@ -610,6 +631,7 @@ static struct kunit_case vram_cases[] = {
 	KUNIT_CASE(vram_reserve_is_apart),
 	KUNIT_CASE(vram_no_memory),
 	KUNIT_CASE(vram_no_window),
+	KUNIT_CASE(vram_owners_of_new),
 	KUNIT_CASE(vram_taken_down),
 	{}
 };

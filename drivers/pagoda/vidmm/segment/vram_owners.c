@@ -29,16 +29,23 @@ struct gpu_buddy_block *pagoda_vram_block_at(struct gpu_buddy *mm, u64 address)
 
 /*
  * Returns a reference to the allocation that an allocated block belongs to; NULL for the reserve
- * and invalid ranges, for TTM's ghosts, and for allocations without references.
+ * and invalid ranges, for TTM's ghosts, for allocations without references, and for resources that
+ * TTM doesn't know yet. Called with pagoda_vram.lock held, without which the resource may be freed.
  */
-static struct pagoda_bo *block_owner(struct gpu_buddy_block *block)
+static struct pagoda_bo *block_owner(struct pagoda_vidmm *vidmm, struct gpu_buddy_block *block)
 {
 	struct pagoda_vram_resource *res = block->private;
+	struct ttm_buffer_object *bo;
 
-	if (!res || !pagoda_bo_is_ours(res->base.bo) ||
-	    !kref_get_unless_zero(&res->base.bo->base.refcount))
+	if (!res)
 		return NULL;
-	return pagoda_bo_of_ttm(res->base.bo);
+	/* Under this lock TTM gives a resource to a ghost, without which @bo isn't freed. */
+	spin_lock(&vidmm->ttm.lru_lock);
+	bo = READ_ONCE(res->base.bo);
+	if (bo && !(pagoda_bo_is_ours(bo) && kref_get_unless_zero(&bo->base.refcount)))
+		bo = NULL;
+	spin_unlock(&vidmm->ttm.lru_lock);
+	return bo ? pagoda_bo_of_ttm(bo) : NULL;
 }
 
 /*
@@ -66,7 +73,8 @@ void pagoda_vram_own(struct pagoda_vram_resource *res)
  *
  * Context: May sleep.
  * Return: Number of allocations; -EBUSY, without references, if there are more than @room, or if
- * something in the range can't leave: the reserve, an invalid range, or what TTM is about to free.
+ * something in the range can't leave: the reserve, an invalid range, or what TTM is about to free or
+ * to use.
  */
 int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct pagoda_bo **bos,
 		       u32 room)
@@ -91,7 +99,7 @@ int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct p
 		if (gpu_buddy_block_is_free(block))
 			continue;
 		if (count < room)
-			bo = block_owner(block);
+			bo = block_owner(vidmm, block);
 		if (!bo)
 			ret = -EBUSY;
 		else if (count && bos[count - 1] == bo)
