@@ -282,7 +282,7 @@ static void places_behind_fenced(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* What a job's scheduled fence finds when it signals, before the scheduler looks at the job's end. */
+/* What a job's scheduled fence finds when it signals: the scheduler hasn't seen the job's end. */
 struct places_look {
 	struct dma_fence_cb cb;
 	struct pagoda_exec_test *t;
@@ -301,20 +301,20 @@ static void places_look(struct dma_fence *scheduled, struct dma_fence_cb *cb)
 }
 
 /*
- * A job ends while the scheduler is still giving it to the device. It has no place any more, and its
- * fence hasn't signalled, but that waits for nothing: the job doesn't count as queued.
+ * A job ends while the scheduler is still giving it to the device. The job has no place any more,
+ * and its fence hasn't signalled, but that waits for nothing: the job doesn't count as queued.
  */
 static void places_ended_at_once(struct kunit *test)
 {
 	struct pagoda_exec_test *t = places_engine(test, 1);
 	struct dma_fence *gate = pagoda_test_fence(test);
 	struct places_look look = { .t = t };
+	struct drm_sched_fence *fence;
 
 	pagoda_exec_test_modes(t, PAGODA_FAKE_IMMEDIATE);
 	look.job = pagoda_exec_test_push_fenced_after(t, 0, gate);
-	KUNIT_EXPECT_EQ(test, 0,
-			dma_fence_add_callback(&to_drm_sched_fence(t->job[look.job].fence)->scheduled,
-					       &look.cb, places_look));
+	fence = to_drm_sched_fence(t->job[look.job].fence);
+	KUNIT_EXPECT_EQ(test, 0, dma_fence_add_callback(&fence->scheduled, &look.cb, places_look));
 	dma_fence_signal(gate);
 	dma_fence_put(gate);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, look.job));

@@ -73,8 +73,8 @@ void pagoda_vram_own(struct pagoda_vram_resource *res)
  *
  * Context: May sleep.
  * Return: Number of allocations; -EBUSY, without references, if there are more than @room, or if
- * something in the range can't leave: the reserve, an invalid range, or what TTM is about to free or
- * to use.
+ * something in the range can't leave: the reserve, an invalid range, or what TTM is about to free
+ * or to use.
  */
 int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct pagoda_bo **bos,
 		       u32 room)
