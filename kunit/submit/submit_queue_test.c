@@ -5,6 +5,9 @@
  */
 #include <linux/delay.h>
 #include "submit_helpers.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
 #include "vidmm/submit/internal.h"
 
 #define HERE	SZ_4M
@@ -77,6 +80,34 @@ static void queue_holds_nothing(struct kunit *test)
 	pagoda_rig_hold(w->rig, 0, false);
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
 	KUNIT_EXPECT_EQ(test, 8ull, submit_word(w->rig, w->bo, 0));
+	queue_world_end(w);
+}
+
+/* The policy knows what queued jobs list, code and @bo, until they are made or their context is destroyed. */
+static void queue_tells_the_policy(struct kunit *test)
+{
+	struct queue_world *w = queue_world(test);
+	struct pagoda_policy *policy = &w->rig->vidmm->victims->policy;
+	struct submit_client *gone = submit_client(w->rig, 0);
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(gone, w->bo, HERE));
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(gone, &w->args));
+	KUNIT_EXPECT_EQ(test, 2u, policy->expected);
+	for (i = 0; i < 8; i++)
+		KUNIT_ASSERT_EQ(test, 0, submit_empty(w->client, &w->args));
+	KUNIT_EXPECT_EQ(test, 18u, policy->expected);
+	KUNIT_EXPECT_TRUE(test, w->bo->choice.item.queued);
+	KUNIT_EXPECT_EQ(test, policy->horizon,
+			w->client->context->vm->client->choice.group.horizon);
+	pagoda_vm_forget(gone->vm, w->bo);
+	submit_client_end(gone);
+	KUNIT_EXPECT_EQ(test, 16u, policy->expected);
+	pagoda_rig_hold(w->rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
+	pagoda_rig_settle(w->rig);
+	KUNIT_EXPECT_EQ(test, 0u, policy->expected);
+	KUNIT_EXPECT_FALSE(test, w->bo->choice.item.queued);
 	queue_world_end(w);
 }
 
@@ -243,6 +274,7 @@ static void queue_survives_a_refusal(struct kunit *test)
 
 static struct kunit_case queue_cases[] = {
 	KUNIT_CASE_PARAM(queue_holds_nothing, pagoda_rig_modes),
+	KUNIT_CASE(queue_tells_the_policy),
 	KUNIT_CASE_PARAM(queue_waits_for_fences, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_remembers_the_list, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_signals_in_order, pagoda_rig_modes),

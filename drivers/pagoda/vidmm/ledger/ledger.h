@@ -14,6 +14,7 @@
 struct drm_gem_object;
 struct pagoda_bo;
 struct pagoda_client;
+struct pagoda_policy_coming;
 struct pagoda_held;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
@@ -131,6 +132,10 @@ void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to, bool vi
 void pagoda_victims_changed(struct pagoda_bo *bo);
 void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			 bool keep);
+void pagoda_victims_expect(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
+			   struct pagoda_bo **bos, struct pagoda_policy_coming *coming, u32 count);
+void pagoda_victims_forget(struct pagoda_vidmm *vidmm, struct pagoda_policy_coming *coming,
+			   u32 count);
 void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses,
 			 struct pagoda_bo **bos, u32 count);
 u32 pagoda_priority_level(const struct pagoda_bo *bo);

@@ -91,6 +91,9 @@ void pagoda_submit_free(struct pagoda_submit *submit)
 		pagoda_quota_uncharge(submit->quota, PAGODA_LIMIT_FENCED, 1);
 	if (submit->quota)
 		pagoda_quota_uncharge(submit->quota, PAGODA_LIMIT_JOBS, 1);
+	if (submit->coming)
+		pagoda_victims_forget(submit->context->vm->vidmm, submit->coming, submit->nr_bos);
+	kvfree(submit->coming);
 	while (submit->nr_bos)
 		drm_gem_object_put(pagoda_bo_gem(submit->bos[--submit->nr_bos]));
 	kvfree(submit->bos);
