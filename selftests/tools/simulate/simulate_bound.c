@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A number of bytes below which nothing can be moved, whatever leaves when: proven, not searched.
+ *
+ * Between two uses of an allocation it stays in VRAM or doesn't. If it doesn't, its bytes come
+ * back; and if it was written, at least one time until it is written again its bytes were copied
+ * out, which is counted where that is most likely: in the longest time between two uses. The stays
+ * that a submission falls into and the allocations that it names fit into VRAM together. Let room
+ * at the time of each submission have a price, whichever. Then no choice of stays can save more
+ * than
+ *
+ *	sum over submissions of price * (VRAM - what it names)
+ *	+ sum over stays of bytes * max(0, what a byte saves - prices during the stay)
+ *
+ * (weak duality of linear programs). Good prices are those of an optimum that may keep parts of
+ * allocations (simulate_flow.c). It is searched for in windows of time, one after the other, each
+ * twice: the sum above holds for all prices, so a bad search makes the bound lower, not wrong.
+ *
+ * What the CPU writes while an allocation is in VRAM is left out, which makes the bound lower, too.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulate.h"
+#include "simulate_flow.h"
+
+/* Submissions of a window, of which the first half is done with when the next one begins. */
+#define WINDOW		128
+
+#define ROUNDS		2
+
+#define NONE		SIZE_MAX
+
+/*
+ * An allocation on the way through the script.
+ * @use: the last use, NONE = not yet; @time: of that one
+ * @chain: of the stays since it was last written, the longest; NONE = there is none, or @written
+ *	is false
+ */
+struct track {
+	size_t use;
+	size_t chain;
+	uint32_t time;
+	bool written;
+	bool touched;
+};
+
+/*
+ * @stays: by their beginning; @uses: the use that each begins with
+ * @prices: of each time; @sums: of all before
+ * @moved: what has to be moved in any case
+ */
+struct bound {
+	const struct sim_script *script;
+	struct sim_stay *stays;
+	size_t *uses;
+	struct track *tracks;
+	uint64_t *room;
+	int64_t *prices;
+	int64_t *sums;
+	struct sim_stay *window;
+	size_t nr_stays;
+	uint32_t times;
+	uint64_t vram;
+	uint64_t moved;
+};
+
+static uint32_t span(const struct sim_stay *stay)
+{
+	return stay->end - stay->first;
+}
+
+/* From the last use of an allocation to @end, which brings it back if it is @wanted. */
+static void stay_add(struct bound *b, uint32_t id, uint32_t end, bool wanted)
+{
+	struct track *track = &b->tracks[id];
+	struct sim_stay *stay = &b->stays[b->nr_stays];
+
+	if (track->use == NONE || track->time + 1 >= end)
+		return;
+	*stay = (struct sim_stay){ track->time + 1, end, b->script->sizes[id], wanted };
+	if (track->written && (track->chain == NONE ||
+			       span(&b->stays[track->chain]) < span(stay))) {
+		if (track->chain != NONE)
+			b->stays[track->chain].gain--;
+		track->chain = b->nr_stays;
+		stay->gain++;
+	}
+	b->uses[b->nr_stays++] = track->use;
+}
+
+static void add_submission(struct bound *b, const struct sim_step *step)
+{
+	size_t n;
+
+	b->room[b->times] = b->vram;
+	for (n = step->first; n < step->first + step->count; n++) {
+		const struct sim_use *use = &b->script->uses[n];
+		struct track *track = &b->tracks[use->id];
+
+		if (track->use == NONE && track->touched)
+			b->moved += b->script->sizes[use->id];
+		stay_add(b, use->id, b->times, true);
+		b->room[b->times] -= b->script->sizes[use->id];
+		track->use = n;
+		track->time = b->times;
+		if (use->writes) {
+			track->written = true;
+			track->chain = NONE;
+		}
+	}
+	b->times++;
+}
+
+static void add_all(struct bound *b)
+{
+	const struct sim_script *script = b->script;
+	uint32_t id;
+	size_t n;
+
+	for (id = 0; id <= script->max_id; id++)
+		b->tracks[id] = (struct track){ .use = NONE, .chain = NONE };
+	for (n = 0; n < script->nr_steps; n++) {
+		const struct sim_step *step = &script->steps[n];
+
+		id = script->uses[step->first].id;
+		if (step->type == SIM_SUBMIT) {
+			add_submission(b, step);
+		} else if (step->type == SIM_TOUCH) {
+			b->tracks[id].touched = true;
+		} else {
+			stay_add(b, id, b->times, false);
+			b->tracks[id].use = NONE;
+		}
+	}
+	for (id = 1; id <= script->max_id; id++)
+		stay_add(b, id, b->times, false);
+}
+
+static int64_t price_between(const struct bound *b, uint32_t first, uint32_t end)
+{
+	return b->sums[end] - b->sums[first];
+}
+
+static void sum_prices(struct bound *b)
+{
+	uint32_t t;
+
+	for (t = 0; t < b->times; t++)
+		b->sums[t + 1] = b->sums[t] + b->prices[t];
+}
+
+/* Better prices for the times from @from to before @to, those of other times given. */
+static int window_solve(struct bound *b, uint32_t from, uint32_t to)
+{
+	size_t n, count = 0;
+
+	for (n = 0; n < b->nr_stays; n++) {
+		const struct sim_stay *stay = &b->stays[n];
+		struct sim_stay *part = &b->window[count];
+
+		if (stay->first >= to || stay->end <= from)
+			continue;
+		*part = *stay;
+		if (stay->first < from) {
+			part->gain -= price_between(b, stay->first, from);
+			part->first = from;
+		}
+		if (stay->end > to) {
+			part->gain -= price_between(b, to, stay->end);
+			part->end = to;
+		}
+		part->first -= from;
+		part->end -= from;
+		if (part->gain > 0)
+			count++;
+	}
+	return sim_flow_prices(b->window, count, b->room + from, to - from, b->prices + from);
+}
+
+static int solve(struct bound *b)
+{
+	uint32_t round, from, to;
+	int ret = 0;
+
+	for (round = 0; !ret && round < ROUNDS; round++) {
+		for (from = 0; !ret && from < b->times; from += WINDOW / 2) {
+			to = b->times - from > WINDOW ? from + WINDOW : b->times;
+			ret = window_solve(b, from, to);
+			sum_prices(b);
+			if (to == b->times)
+				break;
+		}
+	}
+	return ret;
+}
+
+/* The sum that the opening comment proves; marks the uses after which it is worth to stay. */
+static uint64_t evaluate(const struct bound *b, uint8_t *worth)
+{
+	int64_t total = b->moved;
+	uint32_t t;
+	size_t n;
+
+	for (t = 0; t < b->times; t++)
+		total -= b->prices[t] * (int64_t)b->room[t];
+	for (n = 0; n < b->nr_stays; n++) {
+		const struct sim_stay *stay = &b->stays[n];
+		int64_t price = price_between(b, stay->first, stay->end);
+
+		total += (int64_t)stay->bytes * (price < stay->gain ? price : stay->gain);
+		worth[b->uses[n]] = price < stay->gain;
+	}
+	return total > (int64_t)b->moved ? total : b->moved;
+}
+
+int sim_bound(const struct sim_script *script, uint64_t vram, uint64_t *moved, uint8_t *worth)
+{
+	size_t stays = script->nr_uses + script->max_id + 1ul;
+	struct bound b = { .script = script, .vram = vram };
+	int ret = -ENOMEM;
+
+	b.stays = calloc(stays, sizeof(*b.stays));
+	b.uses = calloc(stays, sizeof(*b.uses));
+	b.window = calloc(stays, sizeof(*b.window));
+	b.tracks = calloc(script->max_id + 1ul, sizeof(*b.tracks));
+	b.room = calloc(script->nr_steps + 1, sizeof(*b.room));
+	b.prices = calloc(script->nr_steps + 1, sizeof(*b.prices));
+	b.sums = calloc(script->nr_steps + 2, sizeof(*b.sums));
+	if (b.stays && b.uses && b.window && b.tracks && b.room && b.prices && b.sums) {
+		memset(worth, 0, script->nr_uses);
+		add_all(&b);
+		ret = solve(&b);
+		if (!ret)
+			*moved = evaluate(&b, worth);
+	}
+	free(b.stays);
+	free(b.uses);
+	free(b.window);
+	free(b.tracks);
+	free(b.room);
+	free(b.prices);
+	free(b.sums);
+	return ret;
+}

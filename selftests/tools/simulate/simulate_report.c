@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What counts is the share of the gap between LRU and the best known that the policy closes:
+ * (LRU - policy) / (LRU - best). Where there is hardly a gap such a share says nothing; what the
+ * policy must not do there is harm, so it is the share of what LRU moves instead, and left out of
+ * the mean.
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+
+#include "lib/pagoda_lib.h"
+#include "simulate_report.h"
+
+#define SMALL_GAP	0.05
+
+/* What --check asks for: means over recorded programs, and no row below, of any program. */
+#define MEAN_WANTED	0.75
+#define LOWEST_WANTED	-0.05
+#define QUEUED_WANTED	0.90
+#define TOGETHER_WANTED	0.80
+
+/*
+ * What is aimed at, but isn't reached by all programs: what some use next can't be foreseen, and
+ * where VRAM is nearly enough, what matters is further away than two frames.
+ */
+#define QUEUED_AIM	0.98
+#define TOGETHER_AIM	0.90
+#define RATIO_AIM	1.15
+#define SLOWDOWN_AIM	1.3
+
+static double moved(const struct sim_result *result)
+{
+	return sim_moved(result);
+}
+
+static double gap(const struct sim_row *row)
+{
+	return moved(&row->lru) - moved(&row->best);
+}
+
+static bool counts(const struct sim_row *row)
+{
+	return gap(row) > SMALL_GAP * moved(&row->lru);
+}
+
+static double share(const struct sim_row *row, unsigned int queued)
+{
+	double lru = moved(&row->lru), gained = lru - moved(&row->policy[queued]);
+	double of = counts(row) ? gap(row) : lru;
+
+	/* Where LRU moves nothing, any byte is harm. */
+	return of > 0 ? gained / of : gained;
+}
+
+/* Of what left without a queue, the part that the bound's prices say had better leave. */
+static double good(const struct sim_row *row)
+{
+	const struct sim_result *result = &row->policy[0];
+
+	return result->evicted ? (double)result->good / result->evicted : 1;
+}
+
+/* 0 if there is nothing to compare with. What the CPU made anew isn't counted, see sim_whole(). */
+static double ratio(const struct sim_row *row)
+{
+	const struct sim_result *result = &row->policy[0];
+
+	return row->whole ? (moved(result) - result->uploads) / row->whole : 0;
+}
+
+static void mean_add(struct sim_mean *mean, double value)
+{
+	mean->lowest = mean->count ? fmin(mean->lowest, value) : value;
+	mean->highest = mean->count ? fmax(mean->highest, value) : value;
+	mean->sum += value;
+	mean->count++;
+}
+
+static double mean(const struct sim_mean *mean)
+{
+	return mean->count ? mean->sum / mean->count : 0;
+}
+
+static double mib(double bytes)
+{
+	return bytes / PAGODA_MIB;
+}
+
+static const char *base(const struct sim_row *row)
+{
+	return !row->percent ? "given" : row->usual ? "p95" : "max";
+}
+
+static void print_row(const struct sim_row *row)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), counts(row) ? "%.3f" : "(%.3f)", share(row, 0));
+	printf("%-14.14s %-5s %3u %8.1f %9.1f %9.1f %9.1f", row->name, base(row), row->percent,
+	       mib(row->vram), mib(moved(&row->lru)), mib(moved(&row->policy[0])),
+	       mib(moved(&row->policy[1])));
+	printf(" %9.1f %9.1f %9.1f %8s %6.3f %6.3f %6.2f %6.2f", mib(moved(&row->policy[2])),
+	       mib(moved(&row->best)), mib(row->bound), text, share(row, 1), share(row, 2),
+	       good(row), ratio(row));
+	if (row->kind == SIM_TOGETHER)
+		printf(" %8.2f", row->slowdown);
+	putchar('\n');
+	fflush(stdout);
+}
+
+/* A name is a file's: what JSON has a meaning for is left out. */
+static void print_json_name(FILE *to, const char *name)
+{
+	for (; *name; name++)
+		if (*name >= ' ' && *name != '"' && *name != '\\')
+			putc(*name, to);
+}
+
+static void print_json_result(FILE *to, const char *name, const struct sim_result *r)
+{
+	fprintf(to, "\n   \"%s\": {\"in\": %llu, \"out\": %llu, \"uploads\": %llu, ", name,
+		(unsigned long long)r->in, (unsigned long long)r->out,
+		(unsigned long long)r->uploads);
+	fprintf(to, "\"page_ins\": %llu, \"evictions\": %llu},", (unsigned long long)r->page_ins,
+		(unsigned long long)r->evictions);
+}
+
+static void print_json(FILE *to, const struct sim_row *row, bool first)
+{
+	fprintf(to, "%s\n  {\"trace\": \"", first ? "" : ",");
+	print_json_name(to, row->name);
+	fprintf(to, "\", \"pattern\": %s, \"together\": %s, ",
+		row->kind == SIM_PATTERN ? "true" : "false",
+		row->kind == SIM_TOGETHER ? "true" : "false");
+	fprintf(to, "\"base\": \"%s\", \"percent\": %u, \"vram\": %llu,", base(row), row->percent,
+		(unsigned long long)row->vram);
+	print_json_result(to, "lru", &row->lru);
+	print_json_result(to, "policy", &row->policy[0]);
+	print_json_result(to, "queued_1", &row->policy[1]);
+	print_json_result(to, "queued_2", &row->policy[2]);
+	print_json_result(to, "optimum", &row->best);
+	fprintf(to, "\n   \"bound\": %llu, \"whole\": %llu, \"share_queued_1\": %.4f, ",
+		(unsigned long long)row->bound, (unsigned long long)row->whole, share(row, 1));
+	fprintf(to, "\"share_queued_2\": %.4f,\n   \"good\": %.4f, \"ratio\": %.4f, ",
+		share(row, 2), good(row), ratio(row));
+	fprintf(to, "\"slowdown\": %.4f,\n   \"share\": %.4f, \"counts\": %s}", row->slowdown,
+		share(row, 0), counts(row) ? "true" : "false");
+}
+
+void sim_report_begin(const struct sim_report *report)
+{
+	printf("%-14s %-5s %3s %8s %9s %9s %9s %9s %9s %9s %8s %6s %6s %6s %6s\n", "trace", "base",
+	       "%", "VRAM", "lru", "policy", "queued 1", "queued 2", "best", "bound", "share",
+	       "q. 1", "q. 2", "good", "ratio");
+	if (report->json)
+		fputs("{\"rows\": [", report->json);
+}
+
+void sim_report_row(struct sim_report *r, const struct sim_row *row)
+{
+	unsigned int queued;
+
+	print_row(row);
+	if (r->json)
+		print_json(r->json, row, !r->rows);
+	r->rows++;
+	mean_add(&r->all, share(row, 0));
+	if (row->kind == SIM_TOGETHER && counts(row)) {
+		mean_add(&r->together, share(row, SIM_QUEUED));
+		mean_add(&r->slowdowns, row->slowdown);
+	}
+	if (row->kind != SIM_TRACE)
+		return;
+	for (queued = 0; counts(row) && queued <= SIM_QUEUED; queued++)
+		mean_add(&r->shares[queued], share(row, queued));
+	if (row->percent >= 50 && !row->usual && row->whole)
+		mean_add(&r->ratios, log(fmax(ratio(row), 0.01)));
+}
+
+static bool is_good(const struct sim_report *r)
+{
+	return r->all.lowest >= LOWEST_WANTED &&
+	       (!r->shares[0].count || (mean(&r->shares[0]) >= MEAN_WANTED &&
+					mean(&r->shares[SIM_QUEUED]) >= QUEUED_WANTED)) &&
+	       (!r->together.count || mean(&r->together) >= TOGETHER_WANTED);
+}
+
+static void print_means(const struct sim_report *r)
+{
+	printf("mean share of %u rows of traces: %.3f; with 1 frame queued %.3f, ",
+	       r->shares[0].count, mean(&r->shares[0]), mean(&r->shares[1]));
+	printf("with 2 %.3f (aim: %.2f); lowest of all %u: %.3f\n", mean(&r->shares[2]), QUEUED_AIM,
+	       r->rows, r->all.lowest);
+	if (r->ratios.count)
+		printf("ratio of %u rows (max, 50 and 75 %%): %.2f (aim: %.2f), highest %.2f\n",
+		       r->ratios.count, exp(mean(&r->ratios)), RATIO_AIM, exp(r->ratios.highest));
+	if (!r->together.count)
+		return;
+	printf("clients at once, 2 frames queued, %u rows: mean share %.3f (aim: %.2f); ",
+	       r->together.count, mean(&r->together), TOGETHER_AIM);
+	printf("the slowest takes %.2f of the time in its fair share (aim: %.2f)\n",
+	       r->slowdowns.highest, SLOWDOWN_AIM);
+}
+
+static void print_json_means(FILE *to, const struct sim_report *r)
+{
+	fprintf(to, "],\n \"mean\": %.4f, \"mean_wanted\": %g, \"counted\": %u,\n",
+		mean(&r->shares[0]), MEAN_WANTED, r->shares[0].count);
+	fprintf(to, " \"queued_1\": %.4f, \"queued_2\": %.4f, \"queued_aim\": %g,\n",
+		mean(&r->shares[1]), mean(&r->shares[2]), QUEUED_AIM);
+	fprintf(to, " \"ratio\": %.4f, \"ratio_aim\": %g,\n",
+		r->ratios.count ? exp(mean(&r->ratios)) : 0, RATIO_AIM);
+	fprintf(to, " \"together\": %.4f, \"together_aim\": %g,\n", mean(&r->together),
+		TOGETHER_AIM);
+	fprintf(to, " \"slowdown\": %.4f, \"slowdown_aim\": %g,\n", r->slowdowns.highest,
+		SLOWDOWN_AIM);
+	fprintf(to, " \"lowest\": %.4f, \"lowest_wanted\": %g}\n", r->all.lowest, LOWEST_WANTED);
+}
+
+int sim_report_end(const struct sim_report *r)
+{
+	print_means(r);
+	if (r->json)
+		print_json_means(r->json, r);
+	if (!r->check || is_good(r))
+		return 0;
+	fprintf(stderr, "simulate: wanted are means of %.2f, with 2 frames queued of %.2f, ",
+		MEAN_WANTED, QUEUED_WANTED);
+	fprintf(stderr, "of clients at once of %.2f, and no row below %.2f\n", TOGETHER_WANTED,
+		LOWEST_WANTED);
+	return 1;
+}
