@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What a program does with a device from the opening of its file to the end, by ioctls alone. */
+#include <linux/delay.h>
+#include <linux/device.h>
+#include <linux/virtio.h>
+#include <drm/drm_device.h>
+#include "rig/command.h"
+#include "vidmm/ledger/client.h"
+#include "uapi_helpers.h"
+
+#define DATA(gpu)	((gpu)->address + UAPI_DATA)
+#define VIEW(gpu)	((gpu)->view + UAPI_DATA)
+#define FENCE(gpu)	((gpu)->address + PAGE_SIZE)
+
+/* A job stores a word, and the fence gets the value that SUBMIT promised, not before. */
+static void client_runs_a_job(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
+
+	UAPI_ADD(gpu, STORE, store, VIRTIO_PAGODA_COMMAND_WIDE, .address = cpu_to_le64(DATA(gpu)),
+		 .value = cpu_to_le64(7));
+	KUNIT_EXPECT_EQ(test, -ETIME, uapi_await(gpu, 1, 0));
+	KUNIT_ASSERT_EQ(test, 0, uapi_submit(gpu, 1));
+	KUNIT_EXPECT_EQ(test, 0, uapi_await(gpu, 1, UAPI_PATIENCE));
+	KUNIT_EXPECT_EQ(test, 7, uapi_word(client, VIEW(gpu)));
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_submit(gpu, 1));
+	uapi_close(client);
+}
+
+/* The device's event ends a wait for a value that a job stored, while the job goes on. */
+static void client_hears_of_a_signal(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
+
+	UAPI_ADD(gpu, SIGNAL, signal, VIRTIO_PAGODA_COMMAND_EVENT,
+		 .address = cpu_to_le64(FENCE(gpu)), .value = cpu_to_le64(1));
+	UAPI_ADD(gpu, WAIT, wait, 0, .address = cpu_to_le64(DATA(gpu)), .value = cpu_to_le64(1));
+	KUNIT_ASSERT_EQ(test, 0, uapi_submit(gpu, 2));
+	KUNIT_EXPECT_EQ(test, 0, uapi_await(gpu, 1, NSEC_PER_SEC));
+	KUNIT_EXPECT_EQ(test, -ETIME, uapi_await(gpu, 2, 0));
+	uapi_set_word(client, VIEW(gpu), 1);
+	KUNIT_EXPECT_EQ(test, 0, uapi_await(gpu, 2, UAPI_PATIENCE));
+	uapi_close(client);
+}
+
+static long client_move(struct uapi_client *client, unsigned int cmd, u32 handle)
+{
+	const struct drm_pagoda_residency_entry entry = { .handle = handle };
+	const struct drm_pagoda_array entries = {
+		.array = uapi_put(client, UAPI_ENTRIES, &entry, sizeof(entry)),
+		.count = 1,
+		.stride = sizeof(entry),
+	};
+	/* Both arguments begin with the array. */
+	u8 args[UAPI_MAX_ARGS] = {};
+
+	memcpy(args, &entries, sizeof(entries));
+	return uapi_ioctl(client, cmd, args);
+}
+
+static void client_evicts(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	u32 handle = uapi_allocate(client, UAPI_ANYWHERE);
+	struct drm_pagoda_allocation_wait wait = {
+		.handle = handle,
+		.timeout_ns = KTIME_MAX,
+	};
+
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_NOT_RESIDENT, uapi_residency(client, handle));
+	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, handle));
+	uapi_must(client, DRM_IOCTL_PAGODA_ALLOCATION_WAIT, &wait);
+	KUNIT_EXPECT_NE(test, DRM_PAGODA_NOT_RESIDENT, uapi_residency(client, handle));
+	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_EVICT, handle));
+	uapi_must(client, DRM_IOCTL_PAGODA_ALLOCATION_WAIT, &wait);
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_NOT_RESIDENT, uapi_residency(client, handle));
+	uapi_close(client);
+}
+
+static long client_prefer(struct uapi_client *client, u32 at, u32 segment)
+{
+	struct drm_pagoda_allocation_create args = {
+		.size = PAGE_SIZE,
+		.supported = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM),
+	};
+
+	args.preferred[at] = segment;
+	return uapi_ioctl(client, DRM_IOCTL_PAGODA_ALLOCATION_CREATE, &args);
+}
+
+/* Each segment that an allocation prefers is looked at, the first one and the last one too. */
+static void client_prefers(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	u32 at;
+
+	for (at = 0; at < DRM_PAGODA_MAX_PREFERRED; at++) {
+		KUNIT_EXPECT_EQ(test, -ENOENT,
+				client_prefer(client, at, DRM_PAGODA_SEGMENT_APERTURE + 1));
+		KUNIT_EXPECT_EQ(test, -EINVAL,
+				client_prefer(client, at, DRM_PAGODA_SEGMENT_APERTURE));
+		KUNIT_EXPECT_EQ(test, at ? -EINVAL : 0,
+				client_prefer(client, at, DRM_PAGODA_SEGMENT_VRAM));
+	}
+	uapi_close(client);
+}
+
+/* What a client has made, and hasn't destroyed, ends with its file. */
+static void client_leaves_nothing(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct pagoda_client *left = client->file->driver_priv;
+	struct drm_pagoda_paging_queue_create queue = {};
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
+	u32 tries = 5000;
+
+	uapi_must(client, DRM_IOCTL_PAGODA_PAGING_QUEUE_CREATE, &queue);
+	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, gpu->page));
+	kref_get(&left->kref);
+	/* Mappings keep allocations. */
+	KUNIT_EXPECT_EQ(test, 0, vm_munmap(gpu->view, PAGE_SIZE));
+	uapi_close(client);
+	/* TTM frees what paging used last. */
+	while (kref_read(&left->kref) > 1 && --tries)
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&left->kref));
+	pagoda_client_put(left);
+}
+
+/* The driver leaves the device, as for an unplugging, and finds it as it was at first. */
+static void client_outlives_the_driver(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct device *dev = uapi_drm(client)->dev;
+	struct drm_pagoda_vm_create vm = {};
+
+	get_device(dev);
+	device_release_driver(dev);
+	KUNIT_EXPECT_EQ(test, -ENODEV, uapi_ioctl(client, DRM_IOCTL_PAGODA_VM_CREATE, &vm));
+	uapi_close(client);
+	KUNIT_ASSERT_EQ(test, 1, device_attach(dev));
+	put_device(dev);
+	client = uapi_open(test);
+	uapi_must(client, DRM_IOCTL_PAGODA_VM_CREATE, &vm);
+	uapi_close(client);
+	client_runs_a_job(test);
+}
+
+static struct kunit_case client_cases[] = {
+	KUNIT_CASE(client_runs_a_job),
+	KUNIT_CASE(client_hears_of_a_signal),
+	KUNIT_CASE(client_evicts),
+	KUNIT_CASE(client_prefers),
+	KUNIT_CASE(client_leaves_nothing),
+	KUNIT_CASE(client_outlives_the_driver),
+	{}
+};
+
+static struct kunit_suite client_suite = {
+	.name = "pagoda_uapi_client",
+	.test_cases = client_cases,
+};
+
+kunit_test_suite(client_suite);

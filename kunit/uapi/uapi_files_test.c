@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The files of debugfs: those of the driver, and the software GPU's rules of misbehaviour. */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include "rig/command.h"
+#include "vidmm/stream/recording.h"
+#include "uapi_helpers.h"
+
+#define FILES_TEXT	1024u
+#define INJECT		"pagoda_vgpu/inject"
+#define FAIL_SLEEPERS	"failslab/ignore-gfp-wait"
+#define FAIL_VERBOSE	"failslab/verbose"
+
+/* Runs the program written so far; the fence has @value afterwards. */
+static void files_job(struct uapi_gpu *gpu, u64 value)
+{
+	UAPI_ADD(gpu, NOP, nop, 0);
+	KUNIT_ASSERT_EQ(gpu->client->test, 0, uapi_submit(gpu, value));
+	KUNIT_EXPECT_EQ(gpu->client->test, 0, uapi_await(gpu, value, UAPI_PATIENCE));
+}
+
+static void files_store(struct uapi_gpu *gpu, u64 value)
+{
+	UAPI_ADD(gpu, STORE, store, VIRTIO_PAGODA_COMMAND_WIDE,
+		 .address = cpu_to_le64(gpu->address + UAPI_DATA), .value = cpu_to_le64(value));
+}
+
+static void files_inject(struct uapi_client *client, const char *rule)
+{
+	KUNIT_EXPECT_EQ_MSG(client->test, strlen(rule), uapi_write(client, false, INJECT, rule),
+			    "%s", rule);
+}
+
+/* Each action is what the word says, and an unknown one is refused. */
+static void files_inject_actions(struct kunit *test)
+{
+	static const char * const actions[] = {
+		"delay", "drop", "lost_interrupt", "reorder", "fail", "hang", "fail_reset",
+		"late_reset",
+	};
+	struct uapi_client *client = uapi_open(test);
+	char rule[64], *text = test_zalloc(test, FILES_TEXT);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(actions); i++) {
+		/* In vain: no test has so many requests. */
+		snprintf(rule, sizeof(rule), "action=%s nth=1000000", actions[i]);
+		files_inject(client, rule);
+		memset(text, 0, FILES_TEXT);
+		KUNIT_EXPECT_GT(test, uapi_read(client, false, INJECT, text, FILES_TEXT - 1), 0);
+		snprintf(rule, sizeof(rule), "queue=paging action=%s nth=1000000", actions[i]);
+		KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, rule), "%s in %s", rule, text);
+		files_inject(client, "clear");
+	}
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, false, INJECT, "action=nothing"));
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, false, INJECT, "action=none"));
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, false, INJECT, "action="));
+	uapi_close(client);
+}
+
+/*
+ * A queue loses the answer to a request, and is reset. What the request did counts: paging has had
+ * its effect, the job is done, and the context goes on.
+ */
+static void files_inject_drops(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct uapi_gpu *gpu;
+
+	files_inject(client, "queue=paging action=drop");
+	/* The page tables of a VM are written by paging. */
+	gpu = uapi_gpu(client, UAPI_ANYWHERE);
+	files_store(gpu, 7);
+	files_job(gpu, 1);
+	KUNIT_EXPECT_EQ(test, 7, uapi_word(client, gpu->view + UAPI_DATA));
+	files_inject(client, "queue=exec0 action=drop");
+	files_store(gpu, 8);
+	files_job(gpu, 2);
+	KUNIT_EXPECT_EQ(test, 8, uapi_word(client, gpu->view + UAPI_DATA));
+	files_job(gpu, 3);
+	files_inject(client, "clear");
+	uapi_close(client);
+}
+
+/*
+ * A job that hangs is given up, its fence gets the value, and its context is banned. What the job
+ * has written before stays, also if the engine's write combiner still had it: the aperture's pages
+ * aren't snooped.
+ */
+static void files_inject_hangs(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_APERTURE);
+
+	files_inject(client, "queue=exec0 action=hang packet=1");
+	files_store(gpu, 7);
+	files_job(gpu, 1);
+	KUNIT_EXPECT_EQ(test, 7, uapi_word(client, gpu->view + UAPI_DATA));
+	UAPI_ADD(gpu, NOP, nop, 0);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, uapi_submit(gpu, 2));
+	files_inject(client, "clear");
+	uapi_close(client);
+}
+
+/* Returns how many bytes of paging buffers are recorded. */
+static u64 files_recorded(struct uapi_client *client)
+{
+	struct pagoda_recording_head head = {};
+
+	KUNIT_EXPECT_EQ(client->test, sizeof(head),
+			uapi_read(client, true, "recording", (char *)&head, sizeof(head)));
+	return le64_to_cpu(head.bytes);
+}
+
+/* A recording has the paging buffers that come after the size is written; size 0 ends it. */
+static void files_record(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+
+	KUNIT_EXPECT_EQ(test, 0, files_recorded(client));
+	KUNIT_EXPECT_EQ(test, 7, uapi_write(client, true, "recording", "1000000"));
+	files_job(uapi_gpu(client, UAPI_ANYWHERE), 1);
+	KUNIT_EXPECT_GT(test, files_recorded(client), 0);
+	KUNIT_EXPECT_EQ(test, 1, uapi_write(client, true, "recording", "0"));
+	KUNIT_EXPECT_EQ(test, 0, files_recorded(client));
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, true, "recording", "all"));
+	uapi_close(client);
+}
+
+/* The journal is of the time when its file is opened. */
+static void files_journal(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct pagoda_journal_head head = {};
+	u64 before;
+
+	KUNIT_ASSERT_EQ(test, sizeof(head),
+			uapi_read(client, true, "journal_raw", (char *)&head, sizeof(head)));
+	KUNIT_EXPECT_EQ(test, PAGODA_JOURNAL_MAGIC, le64_to_cpu(head.magic));
+	before = le64_to_cpu(head.recorded);
+	files_job(uapi_gpu(client, UAPI_ANYWHERE), 1);
+	KUNIT_ASSERT_EQ(test, sizeof(head),
+			uapi_read(client, true, "journal_raw", (char *)&head, sizeof(head)));
+	KUNIT_EXPECT_GT(test, le64_to_cpu(head.recorded), before);
+	KUNIT_EXPECT_GT(test, le32_to_cpu(head.count), 0);
+	uapi_close(client);
+}
+
+/* Each allocation of the journal's opening fails once: the error says that there is no memory. */
+static void files_journal_without_memory(struct kunit *test)
+{
+	struct uapi_client *client;
+	struct file *file;
+	u32 nth = 0, failed = 0;
+	bool reached;
+
+	if (!IS_ENABLED(CONFIG_FAILSLAB) || !IS_ENABLED(CONFIG_FAULT_INJECTION_DEBUG_FS))
+		kunit_skip(test, "no allocation of this kernel can be made to fail");
+	client = uapi_open(test);
+	uapi_write(client, false, FAIL_SLEEPERS, "N");
+	uapi_write(client, false, FAIL_VERBOSE, "0");
+	do {
+		client->fail_nth = ++nth;
+		file = uapi_file(client, true, "journal_raw", O_RDONLY);
+		reached = !client->fail_nth;
+		client->fail_nth = 0;
+		if (IS_ERR(file)) {
+			KUNIT_EXPECT_EQ_MSG(test, -ENOMEM, PTR_ERR(file), "allocation %u", nth);
+			failed++;
+		} else {
+			uapi_close_file(file);
+		}
+	} while (reached);
+	uapi_write(client, false, FAIL_VERBOSE, "2");
+	uapi_write(client, false, FAIL_SLEEPERS, "Y");
+	KUNIT_EXPECT_GT(test, failed, 0);
+	uapi_close(client);
+}
+
+static struct kunit_case files_cases[] = {
+	KUNIT_CASE(files_inject_actions),
+	KUNIT_CASE_SLOW(files_inject_drops),
+	KUNIT_CASE_SLOW(files_inject_hangs),
+	KUNIT_CASE(files_record),
+	KUNIT_CASE(files_journal),
+	KUNIT_CASE(files_journal_without_memory),
+	{}
+};
+
+static struct kunit_suite files_suite = {
+	.name = "pagoda_uapi_files",
+	.test_cases = files_cases,
+};
+
+kunit_test_suite(files_suite);
