@@ -502,6 +502,35 @@ static void suspend_closes_sections(struct kunit *test)
 	pagoda_leave(rig->vidmm);
 }
 
+/*
+ * Sections are closed after a thread has found them open, but before it is in one: the thread
+ * leaves again, so that whatever closed them goes on, and waits until they are open.
+ */
+static void suspend_closes_before_a_thread(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct suspend_caller caller = { .rig = rig };
+	struct pagoda_reset *reset = rig->vidmm->reset;
+	u32 tries = 5000;
+	bool left;
+
+	down_write(&reset->sections);
+	suspend_call(&caller, suspend_enter_run);
+	while (!rwsem_is_contended(&reset->sections))
+		fsleep(USEC_PER_MSEC);
+	WRITE_ONCE(reset->shut, true);
+	up_write(&reset->sections);
+	/* The thread is in the semaphore's queue, and gets it first. */
+	while (!(left = down_write_trylock(&reset->sections)) && --tries)
+		fsleep(USEC_PER_MSEC);
+	KUNIT_ASSERT_TRUE(test, left);
+	up_write(&reset->sections);
+	KUNIT_EXPECT_FALSE(test, completion_done(&caller.done));
+	pagoda_sections_open(rig->vidmm);
+	suspend_join(&caller);
+	KUNIT_EXPECT_EQ(test, 0, caller.ret);
+}
+
 /* ---- What goes wrong ------------------------------------------------------------- */
 
 /*
@@ -687,6 +716,7 @@ static struct kunit_case suspend_cases[] = {
 	KUNIT_CASE_PARAM(suspend_waits_for_jobs, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(suspend_keeps_waiting_jobs, pagoda_rig_mmu_modes),
 	KUNIT_CASE(suspend_closes_sections),
+	KUNIT_CASE(suspend_closes_before_a_thread),
 	KUNIT_CASE_PARAM(suspend_is_refused, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(suspend_is_called_off, pagoda_rig_mmu_modes),
 	KUNIT_CASE(suspend_isnt_woken),

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Windows with rows of tiled allocations, and what becomes of them in moves. */
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 #include <drm/drm_gem.h>
 #include "debug/debug.h"
+#include "rig/map.h"
 #include "tiled_helpers.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
@@ -268,6 +270,54 @@ static void view_busy(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* Has the device, which is held, go on a while later. */
+struct view_later {
+	struct delayed_work work;
+	struct pagoda_rig *rig;
+};
+
+static void view_go_on(struct work_struct *work)
+{
+	struct view_later *later = container_of(to_delayed_work(work), struct view_later, work);
+
+	pagoda_fake_transport_mode(later->rig->fake, PAGODA_FAKE_DEFERRED);
+}
+
+/* Each range becomes free when a copy is done: an access waits for a copy and moves nothing. */
+static void view_waits_for_a_range(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = tiled_bo(rig, &tiled_layouts[0], CPU, VRAM);
+	struct view_later later = { .rig = rig };
+	struct pagoda_bo *bos[PAGODA_RIG_RANGES];
+	unsigned long at;
+	u8 byte;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+	tiled_content(rig, bo, 9, true, true);
+	for (i = 0; i < PAGODA_RIG_RANGES; i++)
+		bos[i] = tiled_shown(rig, &tiled_layouts[0], i);
+	pagoda_rig_settle(rig);
+	at = rig_map(rig, bo, O_RDWR, PROT_READ | PROT_WRITE);
+	KUNIT_ASSERT_NE(test, 0, at);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	for (i = 0; i < PAGODA_RIG_RANGES; i++)
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[i]));
+	INIT_DELAYED_WORK_ONSTACK(&later.work, view_go_on);
+	schedule_delayed_work(&later.work, HZ / 5 ?: 1);
+	KUNIT_EXPECT_EQ(test, 0, get_user(byte, (u8 __user *)at));
+	flush_delayed_work(&later.work);
+	destroy_delayed_work_on_stack(&later.work);
+	KUNIT_EXPECT_EQ(test, tiled_byte(9, 0), byte);
+	KUNIT_EXPECT_EQ(test, TTM_PL_VRAM, bo->ttm.resource->mem_type);
+	KUNIT_EXPECT_NOT_NULL(test, bo->tiling.range);
+	rig_unmap(rig, bo, at);
+	for (i = 0; i < PAGODA_RIG_RANGES; i++)
+		pagoda_rig_close(bos[i]);
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case tiled_view_cases[] = {
 	KUNIT_CASE_SLOW(view_survives),
 	KUNIT_CASE(view_unused),
@@ -277,6 +327,7 @@ static struct kunit_case tiled_view_cases[] = {
 	KUNIT_CASE(view_fence_dropped),
 	KUNIT_CASE(view_moves_in_vram),
 	KUNIT_CASE(view_busy),
+	KUNIT_CASE(view_waits_for_a_range),
 	{}
 };
 

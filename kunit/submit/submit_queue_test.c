@@ -246,6 +246,27 @@ static void queue_fenced_limit(struct kunit *test)
 	queue_world_end(w);
 }
 
+/*
+ * A fenced job is prepared at once, and the jobs before it in its context with it: behind too many
+ * of them it is refused.
+ */
+static void queue_fenced_behind_others(struct kunit *test)
+{
+	struct queue_world *w = queue_world(test);
+	u32 i;
+
+	for (i = 0; i < DRM_PAGODA_MAX_FENCED_JOBS; i++)
+		KUNIT_ASSERT_EQ(test, 0, submit_empty(w->client, &w->args));
+	w->args.fenced = true;
+	KUNIT_EXPECT_EQ(test, -EBUSY, submit_empty(w->client, &w->args));
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_MAX_FENCED_JOBS, queue_length(w->client));
+	pagoda_rig_hold(w->rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
+	KUNIT_EXPECT_EQ(test, 0, submit_empty(w->client, &w->args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
+	queue_world_end(w);
+}
+
 /* A job that is refused takes nothing from the jobs that are queued before it. */
 static void queue_survives_a_refusal(struct kunit *test)
 {
@@ -282,6 +303,7 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(queue_survives_a_refusal),
 	KUNIT_CASE_PARAM(queue_fenced, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_fenced_limit, pagoda_rig_modes),
+	KUNIT_CASE(queue_fenced_behind_others),
 	{}
 };
 

@@ -5,6 +5,8 @@
  */
 #include <linux/delay.h>
 #include <linux/highmem.h>
+#include <linux/kthread.h>
+#include <linux/sched/signal.h>
 #include <drm/drm_file.h>
 #include <kunit/static_stub.h>
 #include "queue/queue_helpers.h"
@@ -570,6 +572,54 @@ static void vm_waits_outside_of_sections(struct kunit *test)
 	destroy_work_on_stack(&closing.work);
 }
 
+struct vm_interrupted {
+	struct pagoda_vm *vm;
+	struct completion done;
+	int ret;
+};
+
+static int vm_interrupted_run(void *data)
+{
+	struct vm_interrupted *call = data;
+	struct dma_fence *fence = NULL;
+
+	allow_signal(SIGINT);
+	send_sig(SIGINT, current, 1);
+	call->ret = pagoda_vm_validate(call->vm, &fence);
+	dma_fence_put(fence);
+	complete(&call->done);
+	return 0;
+}
+
+/* A signal ends the wait for the lock of a VM, whose invalid mappings stay as they are. */
+static void vm_validation_is_interrupted(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 1, 1000);
+	struct vm_interrupted call = { .vm = vm };
+	bool left;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGE_SIZE, 0));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_FALSE(test, list_empty(&vm->base.evict.list));
+	init_completion(&call.done);
+	mutex_lock(&vm->lock);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(vm_interrupted_run, &call, "pagoda-vm")));
+	left = wait_for_completion_timeout(&call.done, 60 * HZ);
+	mutex_unlock(&vm->lock);
+	KUNIT_ASSERT_TRUE(test, left);
+	KUNIT_EXPECT_EQ(test, -EINTR, call.ret);
+	KUNIT_EXPECT_FALSE(test, list_empty(&vm->base.evict.list));
+	KUNIT_EXPECT_EQ(test, 0, vmt_validate(vm));
+	KUNIT_EXPECT_TRUE(test, list_empty(&vm->base.evict.list));
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
 /* Expects each save area to name the current root. */
 static void vm_expect_roots(struct pagoda_rig *rig, struct pagoda_vm *vm,
 			    struct pagoda_context **contexts, u32 count)
@@ -641,6 +691,7 @@ static struct kunit_case vm_cases[] = {
 	KUNIT_CASE_PARAM(vm_lookups_wait_for_no_vm, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(vm_is_destroyed_once, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(vm_waits_outside_of_sections, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(vm_validation_is_interrupted, pagoda_rig_mmu_modes),
 	{ }
 };
 
