@@ -101,10 +101,9 @@ static u32 rig_fail_at(struct pagoda_rig *rig, u64 seqno, const void *data, u32 
 	return PAGODA_ENGINE_NEVER;
 }
 
-static int rig_execute(void *arg, u64 seqno, const void *data, u32 start, u32 end,
-		       struct pagoda_fault *fault)
+static int rig_execute_packets(struct pagoda_rig *rig, u64 seqno, const void *data, u32 start,
+			       u32 end, struct pagoda_fault *fault)
 {
-	struct pagoda_rig *rig = arg;
 	struct pagoda_engine_run run;
 	u32 offset;
 
@@ -126,6 +125,37 @@ static int rig_execute(void *arg, u64 seqno, const void *data, u32 start, u32 en
 	     offset += le32_to_cpu(((const struct virtio_pagoda_packet *)(data + offset))->length))
 		pagoda_rig_note(rig, seqno, data + offset);
 	return run.fault.reason ? -EIO : 0;
+}
+
+/* Returns the offset of the first FLUSH_TLB in [start, end), or @end. */
+static u32 rig_find_flush(const void *data, u32 start, u32 end)
+{
+	const struct virtio_pagoda_packet *packet;
+	u32 offset;
+
+	for (offset = start; offset < end; offset += le32_to_cpu(packet->length)) {
+		packet = data + offset;
+		if (le16_to_cpu(packet->opcode) == VIRTIO_PAGODA_OP_FLUSH_TLB)
+			return offset;
+	}
+	return end;
+}
+
+static int rig_execute(void *arg, u64 seqno, const void *data, u32 start, u32 end,
+		       struct pagoda_fault *fault)
+{
+	struct pagoda_rig *rig = arg;
+	u32 flush = rig->flush_late ? rig_find_flush(data, start, end) : end;
+	int ret;
+
+	if (flush < end && !(++rig->flushes % rig->flush_late)) {
+		ret = rig_execute_packets(rig, seqno, data, start, flush, fault);
+		if (ret)
+			return ret;
+		schedule_timeout_uninterruptible(1);
+		start = flush;
+	}
+	return rig_execute_packets(rig, seqno, data, start, end, fault);
 }
 
 /* The paging queue was reset: nothing is being executed, so held writes can be written back. */

@@ -3,6 +3,7 @@
 #
 # Runs the KUnit suites under User-Mode Linux: KERNEL=new (the default) with sanitizers on two processors, KERNEL=6.12
 # on one with lockdep, kmemleak and debug objects. FILTER chooses suites, globs with commas between them: a kernel each.
+# STEP names the results (uml.kunit-$KERNEL); APPEND is more for the kernel's command line.
 #
 # The suites run while the kernel boots; when they are through, a script looks for leaks. kunit.py's summary of the
 # results comes last. The kernel's whole log is judged, because a lockdep report doesn't make a test fail.
@@ -21,10 +22,10 @@ src=$("$TOP/selftests/rigs/kernels.sh" source)
 
 # run <number of a glob>
 run() {
-	local name=uml.kunit-$KERNEL rc=0
+	local name=${STEP:-uml.kunit-$KERNEL} rc=0
 	(($1 == 0)) || name+=.$1
 	"${first[@]}" "$TOP/selftests/rigs/vm.py" --rig uml --kernel "$kernel" --name "$name" --memory 2G --smp "$smp" \
-		--kunit "${globs[$1]}" "$TOP/selftests/rigs/guest/leaks.sh" || rc=1
+		--append "${APPEND:-}" --kunit "${globs[$1]}" "$TOP/selftests/rigs/guest/leaks.sh" || rc=1
 	(cd "$src" && tools/testing/kunit/kunit.py parse "$OUT/vm/$name/kunit.tap") >"$LOGS/$name.parse.log" 2>&1 ||
 		rc=1
 	grep -E 'FAILED|CRASHED|Testing complete' "$LOGS/$name.parse.log" >&2 || true
