@@ -356,8 +356,8 @@ static void pressure_last_user(struct kunit *test)
 
 /* ---- What is set aside -------------------------------------------------------------- */
 
-static struct pagoda_submission *get_nothing(struct pagoda_queue *queue, u32 bytes,
-					     u32 priv_bytes)
+static struct pagoda_submission *get_nothing(struct pagoda_queue *queue, struct pagoda_line *line,
+					     u32 bytes, u32 priv_bytes)
 {
 	return ERR_PTR(-ENOMEM);
 }

@@ -476,8 +476,8 @@ static void stream_refused(struct kunit *test)
 /* Number of the pagoda_queue_get() call that fails; later calls succeed. */
 static u32 gets_until_failure;
 
-static struct pagoda_submission *get_failing(struct pagoda_queue *queue, u32 bytes,
-					     u32 priv_bytes)
+static struct pagoda_submission *get_failing(struct pagoda_queue *queue, struct pagoda_line *line,
+					     u32 bytes, u32 priv_bytes)
 {
 	struct pagoda_submission *sub = ERR_PTR(-ENOMEM);
 
@@ -485,7 +485,7 @@ static struct pagoda_submission *get_failing(struct pagoda_queue *queue, u32 byt
 		struct kunit *test = kunit_get_current_test();
 
 		kunit_deactivate_static_stub(test, pagoda_queue_get);
-		sub = pagoda_queue_get(queue, bytes, priv_bytes);
+		sub = pagoda_queue_get(queue, line, bytes, priv_bytes);
 		kunit_activate_static_stub(test, pagoda_queue_get, get_failing);
 	}
 	return sub;

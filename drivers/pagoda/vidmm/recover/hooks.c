@@ -191,6 +191,7 @@ static void stream_ended(void *owner, struct pagoda_submission *sub)
 }
 
 const struct pagoda_queue_ops pagoda_stream_queue_ops = {
+	.numbered = pagoda_stream_numbered,
 	.execute = stream_execute,
 	.lost = stream_lost,
 	.reset_adapter = stream_reset_adapter,

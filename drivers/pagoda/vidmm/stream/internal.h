@@ -97,9 +97,21 @@ struct pagoda_journal_loss {
 };
 
 /**
+ * struct pagoda_journal_number - Number that a submission got when it was sent
+ * @id: &pagoda_submission.id; 0 while @seqno changes
+ * @seqno: &pagoda_submission.seqno
+ */
+struct pagoda_journal_number {
+	u64 id;
+	u64 seqno;
+};
+
+/**
  * struct pagoda_journal - Journal of the last operations, and a recording of all paging buffers
  * @vidmm: Manager
- * @entries: Ring; written under the stream's lock, read without a lock
+ * @entries: Ring; written under the stream's lock, read without a lock. &pagoda_journal_entry.seqno
+ *	is the submission's id here
+ * @numbers: Numbers of submissions, by id; read without a lock
  * @recorded: Number of the last entry of the journal
  * @losses: Ring of the last submissions that were given up
  * @nr_losses: Number of submissions that were given up so far
@@ -110,11 +122,12 @@ struct pagoda_journal_loss {
  * @recording_used: Bytes of @recording that have items
  * @recording_dropped: Number of items left out because @recording had no room
  * @recording_missed: Value for &pagoda_recording_head.missed
- * @last_seqno: Number of the last submission that was queued
+ * @last_seqno: Number of the last submission that was sent
  */
 struct pagoda_journal {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_journal_entry *entries;
+	struct pagoda_journal_number *numbers;
 	u64 recorded;
 	struct pagoda_journal_loss losses[64];
 	u32 nr_losses;
@@ -134,7 +147,7 @@ bool pagoda_stream_lock(struct pagoda_stream *stream);
 void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie);
 void pagoda_stream_push(struct pagoda_stream *stream);
 void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
-			 u64 seqno, u32 offset, u32 encoded, int pass);
-void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub);
+			 u64 id, u32 offset, u32 encoded, int pass);
+void pagoda_journal_sent(struct pagoda_journal *journal, const struct pagoda_submission *sub);
 
 #endif

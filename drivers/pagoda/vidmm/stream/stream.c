@@ -60,7 +60,6 @@ void pagoda_stream_push(struct pagoda_stream *stream)
 		.signal_fence = {
 			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
 			.address = stream->args.fence_address,
-			.value = sub->seqno,
 			.cpu_pages = &stream->args.fence_page,
 		},
 	};
@@ -78,8 +77,21 @@ void pagoda_stream_push(struct pagoda_stream *stream)
 	sub->moved = stream->open_cost;
 	atomic64_inc(&stream->vidmm->stats.commands);
 	stream->open = NULL;
-	pagoda_journal_record(stream->vidmm->journal, sub);
 	pagoda_submission_push(sub);
+}
+
+/*
+ * &pagoda_queue_ops.numbered: writes the number of a submission, which is about to be sent, into
+ * the last packet, the write of the fence page.
+ */
+void pagoda_stream_numbered(void *owner, struct pagoda_submission *sub)
+{
+	struct virtio_pagoda_signal_monitored_fence *tail =
+		(void *)(sub->data + sub->built - PAGODA_STREAM_TAIL);
+	struct pagoda_vidmm *vidmm = owner;
+
+	tail->value = cpu_to_le64(sub->seqno);
+	pagoda_journal_sent(vidmm->journal, sub);
 }
 
 /**

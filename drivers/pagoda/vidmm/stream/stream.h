@@ -134,6 +134,7 @@ struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_
 int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args,
 		       const struct pagoda_stream_args *stream_args);
 void pagoda_stream_stop(struct pagoda_vidmm *vidmm);
+void pagoda_stream_numbered(void *owner, struct pagoda_submission *sub);
 struct pagoda_paging_cost pagoda_stream_cost(struct pagoda_vidmm *vidmm,
 					     const struct pagoda_paging_op *op);
 u32 pagoda_stream_room(struct pagoda_vidmm *vidmm);

@@ -63,7 +63,7 @@ static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 {
 	struct pagoda_vidmm *vidmm = stream->vidmm;
 	unsigned int flags = memalloc_noreclaim_save();
-	struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue, 0, 0);
+	struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue, NULL, 0, 0);
 
 	memalloc_noreclaim_restore(flags);
 	if (!atomic64_fetch_inc(&vidmm->stats.overruns))
@@ -81,7 +81,7 @@ static void txn_get_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 	lockdep_assert_held(&stream->aside);
 	WRITE_ONCE(stream->in_transfer, true);
 	pagoda_stream_unlock(stream, txn->cookie);
-	txn->only = pagoda_queue_get_aside(stream->vidmm->queue);
+	txn->only = pagoda_queue_get_aside(stream->vidmm->queue, NULL);
 	txn->cookie = pagoda_stream_lock(stream);
 	txn->nr_spare = 1;
 	WRITE_ONCE(stream->in_transfer, false);
@@ -173,7 +173,7 @@ static struct pagoda_submission *stream_get(struct pagoda_stream *stream,
 	u64 bytes = cost->encoded + PAGODA_STREAM_TAIL;
 	u64 priv_bytes = (cost->packets + 1ull) * PAGODA_PAGING_MIN_PRIVATE;
 
-	return pagoda_queue_get(stream->vidmm->queue, min_t(u64, bytes, U32_MAX),
+	return pagoda_queue_get(stream->vidmm->queue, NULL, min_t(u64, bytes, U32_MAX),
 				min_t(u64, priv_bytes, U32_MAX));
 }
 
@@ -255,7 +255,7 @@ static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream 
 	/* What is set aside may be in the open submission. */
 	pagoda_stream_flush(stream->vidmm);
 	txn->aside = true;
-	txn->only = pagoda_queue_get_aside(stream->vidmm->queue);
+	txn->only = pagoda_queue_get_aside(stream->vidmm->queue, NULL);
 	txn->spare = &txn->only;
 	txn->nr_spare = 1;
 	txn_lock(txn, stream);
@@ -414,7 +414,7 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
 
 	if (txn->nr_spare || !txn->spare || txn->aside)
 		return 0;
-	sub = pagoda_queue_get(txn->vidmm->queue, 0, 0);
+	sub = pagoda_queue_get(txn->vidmm->queue, NULL, 0, 0);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
 	txn->spare[txn->nr_spare++] = sub;
@@ -479,7 +479,7 @@ static void stream_trace(struct pagoda_stream *stream, const struct pagoda_pagin
 	ends = pagoda_paging_ends(op);
 	trace_pagoda_op(dev_name(stream->vidmm->drm->dev), op->allocation,
 			op->operation, moved, ends.src_segment, ends.dst_segment,
-			stream->open->seqno, encoded, pass);
+			stream->open->id, encoded, pass);
 }
 
 /*
@@ -499,7 +499,7 @@ static enum pagoda_build stream_build(struct pagoda_stream *stream,
 	atomic64_add((stream->buf.priv - priv) / PAGODA_PAGING_MIN_PRIVATE,
 		     &vidmm->stats.commands);
 	stream_trace(stream, op, moved, stream->buf.write_offset - offset, pass);
-	pagoda_journal_note(vidmm->journal, op, stream->open->seqno, offset,
+	pagoda_journal_note(vidmm->journal, op, stream->open->id, offset,
 			    stream->buf.write_offset - offset, pass);
 	if (op->operation == VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE &&
 	    op->update_page_table.mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
