@@ -40,7 +40,7 @@ static void fence_signal_paging(struct pagoda_rig *rig, struct pagoda_mfence *mf
 	struct pagoda_mfence_signal *signal = pagoda_mfence_promise(mfence, value);
 
 	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(signal));
-	pagoda_mfence_signal_paging(signal);
+	pagoda_mfence_signal_paging(signal, NULL);
 }
 
 static int fence_promise_error(struct pagoda_mfence *mfence, u64 value)

@@ -179,9 +179,9 @@ static void pressure_fence_is_sent(struct kunit *test)
 	/* The timer, which sends an open buffer, isn't due in the test's time. */
 	pagoda_rig_share(rig, true);
 	pagoda_rig_close(freed);
-	KUNIT_EXPECT_NOT_NULL(test, READ_ONCE(rig->vidmm->stream->open));
+	KUNIT_EXPECT_NOT_NULL(test, READ_ONCE(rig->vidmm->stream->moves.open));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(moved));
-	KUNIT_EXPECT_NULL(test, READ_ONCE(rig->vidmm->stream->open));
+	KUNIT_EXPECT_NULL(test, READ_ONCE(rig->vidmm->stream->moves.open));
 	left = dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false, 30 * HZ);
 	KUNIT_EXPECT_GT(test, left, 0);
 	pagoda_rig_share(rig, false);

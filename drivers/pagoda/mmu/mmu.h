@@ -197,6 +197,7 @@ int pagoda_space_prepare(struct pagoda_space *space, const struct pagoda_map *ma
 struct pagoda_paging_cost pagoda_pt_update_cost(const struct pagoda_pt_update *update,
 						u32 buffer_size);
 void pagoda_pt_update_commit(struct pagoda_pt_update *update, const struct pagoda_emit *emit);
+bool pagoda_pt_update_uses_windows(const struct pagoda_pt_update *update);
 bool pagoda_pt_update_waits(const struct pagoda_pt_update *update);
 void pagoda_pt_update_finish(struct pagoda_pt_update *update, struct dma_fence *fence);
 void pagoda_pt_update_abort(struct pagoda_pt_update *update);

@@ -87,5 +87,5 @@ void pagoda_promise_end(struct pagoda_vidmm *vidmm, struct pagoda_mfence_signal 
 	else if (pagoda_residency_has_others(vidmm, fence))
 		pagoda_mfence_signal_after(signal, fence);
 	else
-		pagoda_mfence_signal_paging(signal);
+		pagoda_mfence_signal_paging(signal, fence);
 }

@@ -33,25 +33,45 @@ struct pagoda_callers {
 };
 
 /**
+ * struct pagoda_stream_line - Operations that are executed in the order in which they were emitted
+ * @queue: Line of the paging queue
+ * @open: Submission to which operations are appended, and whose fence is published already; or
+ *	NULL. Stays open between transactions if the stream is plugged, or if no thread needs the
+ *	fence of the last transaction
+ * @opened: In &pagoda_stream.opened if @open isn't NULL
+ * @buf: Write position in @open
+ * @open_cost: Bytes that the operations in @open move
+ * @in_transfer: A transaction waits, without &pagoda_stream.lock, between two pieces of a transfer
+ *	or for a submission that is set aside: no other transaction of the line may begin
+ * @last: Fence of the last submission that was opened, or NULL
+ *
+ * &pagoda_stream.lock protects all but @queue, which is constant.
+ */
+struct pagoda_stream_line {
+	struct pagoda_line *queue;
+	struct pagoda_submission *open;
+	struct list_head opened;
+	struct pagoda_paging_buffer buf;
+	u64 open_cost;
+	bool in_transfer;
+	struct dma_fence *last;
+};
+
+/**
  * struct pagoda_stream - The stream of paging buffers
  * @vidmm: Manager
  * @limits: Limits of the device, which builders of packets obey
  * @lock: Protects the members below. Taken in the dma_fence signalling path
- * @open: Submission to which operations are appended, and whose fence is published already; or
- *	NULL. Stays open between transactions if the stream is plugged, or if no thread needs the
- *	fence of the last transaction
- * @reserve: Spare submission for small operations, or NULL
- * @buf: Write position in @open
- * @open_cost: Bytes that the operations in @open move
+ * @moves: Line of moves
+ * @opened: Lines with an open submission, linked by &pagoda_stream_line.opened
+ * @reserve: Spare submission for small operations of @moves, or NULL
  * @plugs: Number of pagoda_stream_plug() calls not undone
- * @in_transfer: A transaction waits, without @lock, between two pieces of a transfer or for a
- *	submission that is set aside: no other transaction may begin
- * @turn: Wait queue, woken when @in_transfer is cleared
+ * @turn: Wait queue, woken when &pagoda_stream_line.in_transfer of any line is cleared
  * @restarts: Number of times that paging was started again after a reset; see
  *	pagoda_stream_restarts()
- * @flush: Work item that queues @open if no thread has done so in @patience jiffies
+ * @flush: Work item that queues open submissions if no thread has done so in @patience jiffies
  * @overrun: Work item that calls @args.overrun(), which requests a reset
- * @patience: Longest time that @open stays open after a transaction, in jiffies; constant
+ * @patience: Longest time that a submission stays open after a transaction, in jiffies; constant
  * @wq: Work queue of @flush, usable in reclaim
  * @args: Arguments of pagoda_stream_init()
  * @room: Bytes of the smallest paging buffer that operations may use: all but
@@ -65,12 +85,10 @@ struct pagoda_stream {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_paging_limits limits;
 	struct mutex lock;	/* protects all below */
-	struct pagoda_submission *open;
+	struct pagoda_stream_line moves;
+	struct list_head opened;
 	struct pagoda_submission *reserve;
-	struct pagoda_paging_buffer buf;
-	u64 open_cost;
 	unsigned int plugs;
-	bool in_transfer;
 	wait_queue_head_t turn;
 	u64 restarts;
 	struct delayed_work flush;
@@ -145,7 +163,8 @@ void pagoda_callers_init(struct pagoda_stream *stream);
 struct pagoda_quota *pagoda_caller_quota(struct pagoda_stream *stream);
 bool pagoda_stream_lock(struct pagoda_stream *stream);
 void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie);
-void pagoda_stream_push(struct pagoda_stream *stream);
+void pagoda_stream_push(struct pagoda_stream *stream, struct pagoda_stream_line *line);
+void pagoda_stream_push_all(struct pagoda_stream *stream);
 void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
 			 u64 id, u32 offset, u32 encoded, int pass);
 void pagoda_journal_sent(struct pagoda_journal *journal, const struct pagoda_submission *sub);

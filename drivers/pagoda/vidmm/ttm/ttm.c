@@ -86,7 +86,7 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 		pagoda_bo_account(bo, NULL);
 	} else if (bo->content.discardable) {
 		pagoda_prime_moves(bo);
-		pagoda_vm_bo_moves(bo, true);
+		pagoda_vm_bo_hide(bo, PAGODA_VM_EVICTS);
 		pagoda_move_discard(bo);
 		pagoda_bo_account(bo, NULL);
 	} else if (res->mem_type == TTM_PL_VRAM) {

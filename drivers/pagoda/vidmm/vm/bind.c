@@ -108,8 +108,8 @@ static int bind_describe_map(struct bind *bind, u32 index)
 		return PTR_ERR(vm_bo);
 	bind->vm_bos[index] = vm_bo;
 	drm_gpuvm_bo_extobj_add(vm_bo);
-	return pagoda_vm_place_get(entry->bo, entry->offset, map->window ?: entry->size,
-				   &bind->places[index], map);
+	return pagoda_vm_place_get(bind->vm, entry->bo, entry->offset,
+				   map->window ?: entry->size, &bind->places[index], map);
 }
 
 static int bind_describe(struct bind *bind)

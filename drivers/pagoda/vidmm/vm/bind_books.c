@@ -17,6 +17,7 @@
 #include "paging/paging.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
+#include "vidmm/stream/stream.h"
 #include "internal.h"
 #include "vm.h"
 
@@ -232,6 +233,10 @@ static void vm_free(struct drm_gpuvm *base)
 
 	ttm_lru_bulk_move_fini(&vm->vidmm->ttm, &vm->uses.bulk);
 	dma_fence_put(vm->last);
+	dma_fence_put(vm->moved);
+	dma_fence_put(vm->placed);
+	if (vm->line)
+		pagoda_stream_line_destroy(vm->vidmm, vm->line);
 	pagoda_client_put(vm->client);
 	mutex_destroy(&vm->lock);
 	kfree(vm);

@@ -193,6 +193,14 @@ static int vm_begin(struct pagoda_vm *vm)
 	return ret;
 }
 
+/* Returns a line for a VM; NULL if all changes of page tables use windows; or ERR_PTR(-ENOMEM). */
+static struct pagoda_stream_line *vm_create_line(struct pagoda_vidmm *vidmm)
+{
+	if (pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL)
+		return NULL;
+	return pagoda_stream_line_create(vidmm);
+}
+
 /**
  * pagoda_vm_create() - Make an address space
  * @vidmm: The manager
@@ -206,21 +214,28 @@ static int vm_begin(struct pagoda_vm *vm)
  */
 struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
+	struct pagoda_stream_line *line;
 	struct drm_gem_object *resv;
 	struct pagoda_vm *vm;
 	int ret;
 
 	if (!vidmm->mmu || vidmm->paging_limits->max_address_spaces < 2)
 		return ERR_PTR(-EOPNOTSUPP);
+	line = vm_create_line(vidmm);
+	if (IS_ERR(line))
+		return ERR_CAST(line);
 	vm = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
 	resv = drm_gpuvm_resv_object_alloc(vidmm->drm);
 	if (!vm || !resv) {
 		if (resv)
 			drm_gem_object_put(resv);
 		kfree(vm);
+		if (line)
+			pagoda_stream_line_destroy(vidmm, line);
 		return ERR_PTR(-ENOMEM);
 	}
 	vm->vidmm = vidmm;
+	vm->line = line;
 	kref_get(&client->kref);
 	vm->client = client;
 	mutex_init(&vm->lock);
@@ -257,8 +272,9 @@ void pagoda_vm_put(struct pagoda_vm *vm)
 
 /*
  * Makes every page table entry invalid before the tables are freed (C107), and waits until the
- * device has executed all paging operations. Without memory for a staged update, invalidates the
- * whole range of addresses instead, which needs no memory. Caller holds the VM's reservation.
+ * device has executed all operations on the page tables. Without memory for a staged update,
+ * invalidates the whole range of addresses instead, which needs no memory. Caller holds the VM's
+ * reservation.
  */
 static void vm_empty_tables(struct pagoda_vm *vm)
 {
@@ -267,9 +283,11 @@ static void vm_empty_tables(struct pagoda_vm *vm)
 
 	dma_resv_assert_held(pagoda_vm_resv(vm));
 	if (pagoda_space_prepare_close(vm->space, &update) || pagoda_vm_commit(vm, update, &fence))
-		pagoda_vm_invalidate_range(vm, NULL, false, vm->base.mm_start, vm->base.mm_range);
+		pagoda_vm_invalidate_range(vm, NULL, PAGODA_VM_HIDES, vm->base.mm_start,
+					   vm->base.mm_range);
 	dma_fence_put(fence);
-	pagoda_stream_wait_idle(vm->vidmm, MAX_SCHEDULE_TIMEOUT);
+	if (vm->last)
+		pagoda_stream_wait_fence(vm->vidmm, vm->last);
 }
 
 static void vm_empty_books(struct pagoda_vm *vm)
