@@ -217,6 +217,7 @@ struct pagoda_paging_cost pagoda_space_evict_cost(struct pagoda_space *space, u3
 void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
 			      const struct pagoda_emit *emit);
 bool pagoda_space_is_resident(struct pagoda_space *space);
+u32 pagoda_space_nr_absent(struct pagoda_space *space);
 int pagoda_space_prepare_restore(struct pagoda_space *space, struct pagoda_pt_update **update);
 
 /*

@@ -249,12 +249,18 @@ void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
  */
 bool pagoda_space_is_resident(struct pagoda_space *space)
 {
-	bool resident;
+	return !pagoda_space_nr_absent(space);
+}
+
+/* Returns the number of evicted tables of a space. May sleep, takes the space's lock. */
+u32 pagoda_space_nr_absent(struct pagoda_space *space)
+{
+	u32 absent;
 
 	mutex_lock(&space->lock);
-	resident = !space->nr_absent;
+	absent = space->nr_absent;
 	mutex_unlock(&space->lock);
-	return resident;
+	return absent;
 }
 
 /**

@@ -233,6 +233,7 @@ struct pagoda_vm_uses {
  * @unique: The allocation was mapped with PAGODA_PROTECTION_UNIQUE at some time
  * @opened: The allocation has a handle; kept for private allocations only
  * @had_handle: The allocation has or had a handle; kept for private allocations only
+ * @fixed: The allocation counts in &pagoda_vm.fixed, as a page table or save area in VRAM
  *
  * Protected by the reservation; private allocations, page tables and save areas use that of their
  * VM.
@@ -249,6 +250,7 @@ struct pagoda_bo_vm {
 	bool unique;
 	bool opened;
 	bool had_handle;
+	bool fixed;
 };
 
 /**

@@ -284,11 +284,15 @@ static int context_reset_adapter(void *owner)
 	return pagoda_reset_request(owner, PAGODA_RESET_ENGINE);
 }
 
-static void context_job_freed(struct pagoda_exec_job *job)
+/* &pagoda_exec_ops.freed: gives back the job's charges; what the job used may now leave VRAM. */
+static void context_job_freed(void *owner, struct pagoda_exec_job *job)
 {
+	struct pagoda_vidmm *vidmm = owner;
+
 	if (job->fenced)
 		pagoda_quota_uncharge(job->payer, PAGODA_LIMIT_FENCED, 1);
 	pagoda_quota_uncharge(job->payer, PAGODA_LIMIT_JOBS, 1);
+	atomic64_inc(&vidmm->releases);
 }
 
 /*

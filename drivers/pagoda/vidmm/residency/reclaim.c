@@ -177,6 +177,27 @@ static int reclaim_locked(struct drm_exec *exec, void *arg)
 	return ret;
 }
 
+/*
+ * Returns 0 if those allocations can fit that had been made resident, else the error of
+ * pagoda_residency_check(). Without memory to tell returns 0.
+ */
+static int reclaim_check(const struct reclaim *list)
+{
+	struct pagoda_bo **bos = kvmalloc_array(list->count, sizeof(*bos), GFP_KERNEL_ACCOUNT);
+	u32 i, n = 0;
+	u64 trim;
+	int ret;
+
+	if (!bos)
+		return 0;
+	for (i = 0; i < list->count; i++)
+		if (READ_ONCE(list->bos[i]->wish.resident))
+			bos[n++] = list->bos[i];
+	ret = pagoda_residency_check(list->vidmm, bos, n, &trim);
+	kvfree(bos);
+	return ret;
+}
+
 /**
  * pagoda_reclaim() - Reclaim a list of offered allocations: their content is needed
  * @vidmm: The manager
@@ -191,8 +212,9 @@ static int reclaim_locked(struct drm_exec *exec, void *arg)
  * Context: In a section, outside of reservations. May sleep and allocate; waits for jobs that use
  * an allocation and have a place of an engine, and for paging if lost content is to be zeroed.
  * Return: 0; -EINVAL if an allocation isn't offered; -EINPROGRESS if an allocation can't move
- * before *@fence has signalled; -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after an error all
- * allocations are offered as before.
+ * before *@fence has signalled; -ENOSPC if those that had been made resident don't fit, whatever
+ * leaves; -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after an error all allocations are offered as
+ * before.
  */
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
 		   bool all, struct dma_fence **fence)
@@ -207,6 +229,10 @@ int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count
 	int ret;
 
 	pagoda_assert_entered(vidmm);
+	*fence = NULL;
+	ret = reclaim_check(&list);
+	if (ret)
+		return ret;
 	ret = pagoda_bos_run(bos, count, reclaim_locked, &list);
 	if (ret == -ENOMEM || ret == -EBUSY) {
 		/* The list isn't placed anew: to leave VRAM would discard the offered content. */

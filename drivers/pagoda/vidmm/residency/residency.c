@@ -41,14 +41,31 @@ struct residency_list {
 	struct dma_fence *late;
 };
 
-static u64 residency_misfit(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count)
+/**
+ * pagoda_residency_check() - Test whether a list can fit beside what can't leave, whatever else
+ * leaves
+ * @vidmm: The manager
+ * @bos: Allocations, each only once
+ * @count: Number of allocations
+ * @bytes_to_trim: Out: bytes of the list that don't fit; 0 = the list may fit
+ *
+ * Context: Takes spinlocks. Reservations needn't be held: the answer may change at once.
+ * Return: 0; -ENOSPC if the list doesn't fit; -ENOMEM if it may fit when jobs have ended, which
+ * keep page tables and save areas in VRAM.
+ */
+int pagoda_residency_check(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
+			   u64 *bytes_to_trim)
 {
 	struct pagoda_demand demand = {};
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		pagoda_demand_add(&demand, bos[i]);
-	return pagoda_demand_misfit(vidmm, &demand);
+		pagoda_demand_add_movable(&demand, bos[i]);
+	*bytes_to_trim = pagoda_demand_misfit_beside(vidmm, &demand, 0);
+	if (*bytes_to_trim)
+		return -ENOSPC;
+	*bytes_to_trim = pagoda_fixed_misfit(vidmm, &demand, NULL);
+	return *bytes_to_trim ? -ENOMEM : 0;
 }
 
 static int residency_validate(struct residency_list *list, struct pagoda_bo *bo,
@@ -225,7 +242,7 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * @count: Number of allocations
  * @fence: Out: fence that signals when the GPU can use all of them, a reference; NULL = now. With
  *	-EINPROGRESS the fence to wait for before the next call
- * @bytes_to_trim: Out: bytes of the list that don't fit even without other allocations; 0 = it fits
+ * @bytes_to_trim: Out, as for pagoda_residency_check(): if not 0, nothing is moved
  *
  * On failure no allocation becomes resident that wasn't resident before, although some allocations
  * may have been moved or evicted.
@@ -234,8 +251,8 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * that have allocations locked, and for jobs that use an allocation of the list that moves and have
  * a place of an engine, but not for the copies.
  * Return: 0; -ENODATA if an allocation is offered; -EINPROGRESS if the GPU can't use an allocation
- * where it is, and the allocation can't move before *@fence has signalled; -ENOMEM, -EBUSY, -EINTR
- * or -ERESTARTSYS.
+ * where it is, and the allocation can't move before *@fence has signalled; -ENOSPC if the list
+ * doesn't fit, whatever leaves; -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim)
@@ -248,11 +265,10 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
 		.resident = true,
 	};
 
+	int ret = pagoda_residency_check(vidmm, bos, count, bytes_to_trim);
+
 	*fence = NULL;
-	*bytes_to_trim = residency_misfit(vidmm, bos, count);
-	if (*bytes_to_trim)
-		return -ENOMEM;
-	return residency_run(&list, fence);
+	return ret ?: residency_run(&list, fence);
 }
 
 /**

@@ -62,6 +62,7 @@ struct submit_run {
 	struct pagoda_bo **required;		/* @bos if allocated for the run, else NULL */
 	struct pagoda_exec_job *job;
 	enum pagoda_attempt attempt;
+	bool misfits;				/* there can't be room before jobs have ended */
 	struct pagoda_room room;		/* how private allocations make room */
 	struct pagoda_pace pace;
 	struct pagoda_rebind rebind;
@@ -273,12 +274,14 @@ static int submit_bring_tables(struct submit_run *run)
 }
 
 /*
- * Returns 0, or -ENOSPC if what the job needs wouldn't fit even with nothing else resident. The
- * first attempt counts only @run->bos, because a VM may have many private allocations.
+ * Returns 0; -ENOSPC if what the job needs wouldn't fit even if all left that can; or -ENOMEM, with
+ * @run->misfits set, if it may fit when jobs have ended, which keep page tables and save areas in
+ * VRAM. The first attempt counts only @run->bos, because a VM may have many private allocations.
  */
 static int submit_check_demand(struct submit_run *run)
 {
 	bool first = run->attempt == PAGODA_ATTEMPT_FIRST;
+	struct pagoda_vidmm *vidmm = run->vm->vidmm;
 	struct pagoda_demand demand = {};
 	u32 i;
 
@@ -287,8 +290,12 @@ static int submit_check_demand(struct submit_run *run)
 	for (i = 0; i < run->nr_bos; i++)
 		if (submit_uses(run, i) &&
 		    (first || !run->bos[i]->vm.private_to || !submit_is_bound(run->bos[i])))
-			pagoda_demand_add(&demand, run->bos[i]);
-	return pagoda_demand_misfit(run->vm->vidmm, &demand) ? -ENOSPC : 0;
+			pagoda_demand_add_movable(&demand, run->bos[i]);
+	if (pagoda_demand_misfit_beside(vidmm, &demand, 0))
+		return -ENOSPC;
+	run->misfits = pagoda_fixed_misfit(vidmm, &demand, run->vm) ||
+		       !pagoda_fixed_leaves_room(run->vm);
+	return run->misfits ? -ENOMEM : 0;
 }
 
 /* Places page tables, the save area and the job's allocations, and makes the mappings valid. */
@@ -684,7 +691,7 @@ int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 	for (; run.attempt < PAGODA_ATTEMPTS; run.attempt++) {
 		run.op.urgent = run.attempt != PAGODA_ATTEMPT_FIRST;
 		ret = submit_try(&run);
-		if (ret != -ENOMEM && ret != -EBUSY)
+		if ((ret != -ENOMEM && ret != -EBUSY) || run.misfits)
 			break;
 	}
 	if (ret)

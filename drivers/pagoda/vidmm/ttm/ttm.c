@@ -231,6 +231,7 @@ static void ttm_delete_mem_notify(struct ttm_buffer_object *ttm_bo)
 	pagoda_move_release_idle(bo);
 	pagoda_import_unmap(bo);
 	pagoda_bo_account(bo, NULL);
+	atomic64_inc(&bo->vidmm->releases);
 }
 
 static bool io_mem_is_tiled(struct ttm_buffer_object *bo)

@@ -231,6 +231,7 @@ static void vm_free(struct drm_gpuvm *base)
 {
 	struct pagoda_vm *vm = pagoda_vm_of(base);
 
+	WARN_ON_ONCE(!list_empty(&vm->fixed.entry));
 	ttm_lru_bulk_move_fini(&vm->vidmm->ttm, &vm->uses.bulk);
 	dma_fence_put(vm->last);
 	dma_fence_put(vm->moved);

@@ -165,6 +165,8 @@ void pagoda_vm_bo_hide(struct pagoda_bo *bo, enum pagoda_vm_why why)
 {
 	struct drm_gpuvm_bo *vm_bo;
 
+	if (bo->vm.save_of)
+		pagoda_fixed_leaves(bo->vm.save_of, bo);
 	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo)) {
 		vm_bo_invalidate(pagoda_vm_of(vm_bo->vm), vm_bo, why);
 		pagoda_vm_bo_evicted(vm_bo);
@@ -250,6 +252,8 @@ int pagoda_vm_make_tables_resident(struct pagoda_vm *vm)
 	dma_resv_assert_held(pagoda_vm_resv(vm));
 	if (pagoda_space_is_resident(vm->space))
 		return 0;
+	if (!pagoda_fixed_leaves_room(vm))
+		return -ENOMEM;
 	ret = pagoda_space_prepare_restore(vm->space, &update);
 	if (!ret)
 		ret = pagoda_vm_commit(vm, update, &fence);

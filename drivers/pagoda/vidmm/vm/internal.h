@@ -65,6 +65,10 @@ int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_me
 void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
 			  struct dma_fence *fence);
 
+/* fixed.c: page tables and save areas in VRAM */
+void pagoda_fixed_placed(struct pagoda_vm *vm, struct pagoda_bo *bo);
+void pagoda_fixed_leaves(struct pagoda_vm *vm, struct pagoda_bo *bo);
+
 /* bind_plan.c: the plan: how a VM's addresses will be mapped after all queued arrays */
 void pagoda_plan_init(struct pagoda_vm *vm);
 void pagoda_plan_fini(struct pagoda_vm *vm);

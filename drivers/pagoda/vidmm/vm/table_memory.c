@@ -58,6 +58,7 @@ void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memo
 	struct pagoda_bo *bo = memory->cookie;
 
 	dma_resv_assert_held(pagoda_vm_resv(vm));
+	pagoda_fixed_leaves(vm, bo);
 	bo->vm.table_of = NULL;
 	bo->vm.behind = dma_fence_get(fence);
 	drm_gem_object_put(pagoda_bo_gem(bo));
@@ -154,6 +155,7 @@ void pagoda_vm_table_evict(struct pagoda_bo *bo)
 	pagoda_vm_note_last(vm, fence);
 	dma_fence_put(fence);
 	pagoda_space_unlock(vm->space);
+	pagoda_fixed_leaves(vm, bo);
 	bo->vm.table_of = NULL;
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }

@@ -247,6 +247,7 @@ struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	INIT_LIST_HEAD(&vm->evicted);
 	INIT_LIST_HEAD(&vm->offered);
 	INIT_LIST_HEAD(&vm->left_out);
+	INIT_LIST_HEAD(&vm->fixed.entry);
 	ttm_lru_bulk_move_init(&vm->uses.bulk);
 	drm_gpuvm_init(&vm->base, "pagoda", 0, vidmm->drm, resv, VM_START,
 		       pagoda_mmu_reach(vidmm->mmu) - VM_START, 0, 0, &pagoda_vm_ops);

@@ -122,6 +122,20 @@ enum pagoda_vm_why {
 };
 
 /**
+ * struct pagoda_vm_fixed - Page tables and save areas of a VM in VRAM, outside of the reserve
+ * @entry: In &pagoda_fixed.vms unless there are none
+ * @tables: Bytes of page tables
+ * @saves: Bytes of save areas
+ *
+ * Protected by &pagoda_fixed.lock.
+ */
+struct pagoda_vm_fixed {
+	struct list_head entry;
+	u64 tables;
+	u64 saves;
+};
+
+/**
  * struct pagoda_vm - Address space of a client
  * @base: Mappings; the gpuva tree is protected by @lock, the lists by spinlocks of drm_gpuvm
  * @vidmm: Memory manager
@@ -147,6 +161,7 @@ enum pagoda_vm_why {
  * @left_out: Private allocations that a submission didn't bring to VRAM because the client had no
  *	tokens for evictions (pace.c), linked by &pagoda_bo.vm.evicted; protected by the VM's
  *	reservation
+ * @fixed: Page tables and save areas in VRAM
  * @queued: Number of submissions to the VM that wait in &pagoda_context.deferred
  * @uses: LRU bulk move and counters of use that the private allocations share
  * @entry: In pagoda_reset.vms until the VM is closed
@@ -181,6 +196,7 @@ struct pagoda_vm {
 	struct list_head evicted;
 	struct list_head offered;
 	struct list_head left_out;
+	struct pagoda_vm_fixed fixed;
 	atomic_t queued;
 	struct pagoda_vm_uses uses;
 	struct list_head entry;
@@ -356,6 +372,13 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 			   u32 start);
 const char *pagoda_vidmm_mode_name(u32 mode);
 bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
+
+/* fixed.c: page tables and save areas in VRAM, which jobs keep there */
+int pagoda_fixed_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+u64 pagoda_fixed_bytes(struct pagoda_vidmm *vidmm);
+u64 pagoda_fixed_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
+			const struct pagoda_vm *own);
+bool pagoda_fixed_leaves_room(struct pagoda_vm *vm);
 
 /* room.c */
 struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
