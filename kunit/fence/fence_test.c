@@ -570,7 +570,7 @@ static void fence_promise_outlives_failure(struct kunit *test)
 	pagoda_rig_plug_shared(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	fence_signal_paging(rig, mfence, 1);
-	pagoda_stream_unplug(rig->vidmm);
+	pagoda_stream_unplug(rig->vidmm, &rig->plug);
 	pagoda_rig_settle(rig);
 	pagoda_bo_info(bo, &info);
 	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);

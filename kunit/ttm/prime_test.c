@@ -251,7 +251,7 @@ static void prime_kernel_access_plugged(struct kunit *test)
 	begun = jiffies;
 	KUNIT_EXPECT_EQ(test, 0, dma_buf_vmap_unlocked(dma_buf, &map));
 	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begun + 50 * HZ));
-	pagoda_stream_unplug(rig->vidmm);
+	pagoda_stream_unplug(rig->vidmm, &rig->plug);
 	pagoda_rig_share(rig, false);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, SEED));
 	dma_buf_vunmap_unlocked(dma_buf, &map);

@@ -404,7 +404,7 @@ static void vm_waits_for_nobody(struct kunit *test)
 	id = vm->id;
 	vmt_drop(vm);
 	first = rig->nr_log;
-	pagoda_stream_unplug(rig->vidmm);
+	pagoda_stream_unplug(rig->vidmm, &rig->plug);
 	pagoda_rig_settle(rig);
 	for (i = first; i < rig->nr_log; i++)
 		KUNIT_EXPECT_FALSE(test, rig->log[i].generation == id &&

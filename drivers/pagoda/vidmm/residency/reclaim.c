@@ -120,10 +120,11 @@ static int reclaim_bring(struct reclaim *list, struct pagoda_bo *bo)
  */
 static int reclaim_bring_all(struct reclaim *list)
 {
+	struct pagoda_plug plug;
 	int ret = 0;
 	u32 i, rank;
 
-	pagoda_stream_plug(list->vidmm);
+	pagoda_stream_plug(list->vidmm, &plug);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, true);
 	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++)
 		for (i = 0; i < list->count && !ret; i++)
@@ -131,7 +132,7 @@ static int reclaim_bring_all(struct reclaim *list)
 			    pagoda_room_rank(list->bos[i]) == rank)
 				ret = reclaim_bring(list, list->bos[i]);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, false);
-	pagoda_stream_unplug(list->vidmm);
+	pagoda_stream_unplug(list->vidmm, &plug);
 	return ret;
 }
 

@@ -144,17 +144,18 @@ static int residency_process_all(struct residency_list *list)
 static int residency_process(struct residency_list *list)
 {
 	bool anew = list->attempt == PAGODA_ATTEMPT_ANEW;
+	struct pagoda_plug plug;
 	int ret = 0;
 	u32 i;
 
-	pagoda_stream_plug(list->vidmm);
+	pagoda_stream_plug(list->vidmm, &plug);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, list->resident);
 	for (i = 0; anew && i < list->count && !ret; i++)
 		ret = pagoda_room_leave(list->bos[i]);
 	if (!ret)
 		ret = residency_process_all(list);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, false);
-	pagoda_stream_unplug(list->vidmm);
+	pagoda_stream_unplug(list->vidmm, &plug);
 	return ret;
 }
 

@@ -23,7 +23,7 @@ struct workqueue_struct;
 /* Bytes kept free at the end of each paging buffer for the packet that writes the fence page. */
 #define PAGODA_STREAM_TAIL	sizeof(struct virtio_pagoda_signal_monitored_fence)
 
-/* Log2 of the number of hash buckets for notes of threads that page for clients. */
+/* Log2 of the number of hash buckets for notes of threads: plugs, and clients to page for. */
 #define PAGODA_CALLER_BITS	6
 
 /* struct pagoda_callers - a hash bucket of notes. @list: struct pagoda_caller */
@@ -65,7 +65,7 @@ struct pagoda_stream_line {
  * @moves: Line of moves
  * @opened: Lines with an open submission, linked by &pagoda_stream_line.opened
  * @reserve: Spare submission for small operations of @moves, or NULL
- * @plugs: Number of pagoda_stream_plug() calls not undone
+ * @plugs: Plugs of threads, by hash of the thread
  * @turn: Wait queue, woken when &pagoda_stream_line.in_transfer of any line is cleared
  * @restarts: Number of times that paging was started again after a reset; see
  *	pagoda_stream_restarts()
@@ -88,7 +88,7 @@ struct pagoda_stream {
 	struct pagoda_stream_line moves;
 	struct list_head opened;
 	struct pagoda_submission *reserve;
-	unsigned int plugs;
+	struct hlist_head plugs[1 << PAGODA_CALLER_BITS];
 	wait_queue_head_t turn;
 	u64 restarts;
 	struct delayed_work flush;
@@ -163,6 +163,7 @@ void pagoda_callers_init(struct pagoda_stream *stream);
 struct pagoda_quota *pagoda_caller_quota(struct pagoda_stream *stream);
 bool pagoda_stream_lock(struct pagoda_stream *stream);
 void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie);
+bool pagoda_stream_is_plugged(struct pagoda_stream *stream);
 void pagoda_stream_push(struct pagoda_stream *stream, struct pagoda_stream_line *line);
 void pagoda_stream_push_all(struct pagoda_stream *stream);
 void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,

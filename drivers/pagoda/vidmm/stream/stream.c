@@ -2,15 +2,18 @@
 /*
  * The stream of paging buffers. transaction.c appends operations to the open submission.
  *
- * Several moves may share a submission, and so a fence and a doorbell: while a caller has
- * plugged the stream, the submission stays open between moves. The fence of an open submission
- * is published, so a work item, which allocates nothing, queues the submission after a while, even
- * if the caller that plugged the stream sleeps in reclaim.
+ * Several moves may share a submission, and so a fence and a doorbell: while a thread has plugged
+ * the stream, the submission stays open between the thread's moves. A transaction of another thread
+ * queues the submission all the same. The fence of an open submission is published, so a work item,
+ * which allocates nothing, queues the submission after a while, even if the thread that plugged the
+ * stream sleeps in reclaim.
  *
  * Operations that free memory share submissions in the same way, also without a plug: see
  * pagoda_stream_end_later().
  */
 #include <linux/dma-mapping.h>
+#include <linux/hash.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
@@ -327,28 +330,76 @@ int pagoda_stream_await(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 	return 0;
 }
 
+static struct hlist_head *stream_plugs(struct pagoda_stream *stream)
+{
+	lockdep_assert_held(&stream->lock);
+	return &stream->plugs[hash_ptr(current, PAGODA_CALLER_BITS)];
+}
+
+/* Returns whether the current thread has plugged the stream. Caller holds the stream's lock. */
+bool pagoda_stream_is_plugged(struct pagoda_stream *stream)
+{
+	struct pagoda_plug *plug;
+
+	hlist_for_each_entry(plug, stream_plugs(stream), entry)
+		if (plug->task == current)
+			return true;
+	return false;
+}
+
+static void stream_add_plug(struct pagoda_stream *stream, struct pagoda_plug *plug)
+{
+	plug->task = current;
+	hlist_add_head(&plug->entry, stream_plugs(stream));
+}
+
 /**
- * pagoda_stream_plug() - Let the following moves share submissions
+ * pagoda_stream_plug() - Let the following moves of the current thread share submissions
  * @vidmm: Memory manager
+ * @plug: Filled in; valid until pagoda_stream_unplug()
  *
  * Context: May sleep. Nests; each call needs a pagoda_stream_unplug().
  */
-void pagoda_stream_plug(struct pagoda_vidmm *vidmm)
+void pagoda_stream_plug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug)
 {
 	struct pagoda_stream *stream = vidmm->stream;
 	bool cookie = pagoda_stream_lock(stream);
 
-	stream->plugs++;
+	stream_add_plug(stream, plug);
 	pagoda_stream_unlock(stream, cookie);
 }
 
-/* Undoes one pagoda_stream_plug(); undoing the last one queues open submissions. May sleep. */
-void pagoda_stream_unplug(struct pagoda_vidmm *vidmm)
+/**
+ * pagoda_stream_plug_pass() - Let the current thread's moves share submissions by another's plug
+ * @vidmm: Memory manager
+ * @plug: Plug; the thread that has it waits for the current one, and is to take it back
+ *
+ * Context: May sleep.
+ */
+void pagoda_stream_plug_pass(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug)
+{
+	struct pagoda_stream *stream = vidmm->stream;
+	bool cookie;
+
+	if (plug->task == current)
+		return;
+	cookie = pagoda_stream_lock(stream);
+	hlist_del(&plug->entry);
+	stream_add_plug(stream, plug);
+	pagoda_stream_unlock(stream, cookie);
+}
+
+/*
+ * Undoes one pagoda_stream_plug() of the current thread; undoing its last one queues open
+ * submissions. May sleep.
+ */
+void pagoda_stream_unplug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug)
 {
 	struct pagoda_stream *stream = vidmm->stream;
 	bool cookie = pagoda_stream_lock(stream);
 
-	if (!--stream->plugs)
+	hlist_del(&plug->entry);
+	if (!pagoda_stream_is_plugged(stream))
 		pagoda_stream_push_all(stream);
 	pagoda_stream_unlock(stream, cookie);
 }

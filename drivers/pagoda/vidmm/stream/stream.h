@@ -147,6 +147,16 @@ struct pagoda_stream_order {
 };
 
 /**
+ * struct pagoda_plug - Plug of the stream: moves of a thread share submissions
+ * @entry: In &pagoda_stream.plugs
+ * @task: The thread
+ */
+struct pagoda_plug {
+	struct hlist_node entry;
+	struct task_struct *task;
+};
+
+/**
  * struct pagoda_stream_txn - Transaction: operations that share a fence
  * @vidmm: Memory manager that has the stream
  * @line: Line that the operations are appended to
@@ -206,8 +216,9 @@ int pagoda_stream_line_await(struct pagoda_stream_line *line);
 struct dma_fence *pagoda_stream_line_full(struct pagoda_vidmm *vidmm,
 					  struct pagoda_stream_line *line);
 struct dma_fence *pagoda_stream_last_move(struct pagoda_vidmm *vidmm);
-void pagoda_stream_plug(struct pagoda_vidmm *vidmm);
-void pagoda_stream_unplug(struct pagoda_vidmm *vidmm);
+void pagoda_stream_plug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug);
+void pagoda_stream_plug_pass(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug);
+void pagoda_stream_unplug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug);
 void pagoda_stream_flush(struct pagoda_vidmm *vidmm);
 void pagoda_stream_wait_fence(struct pagoda_vidmm *vidmm, struct dma_fence *fence);
 void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,

@@ -722,7 +722,7 @@ static void txn_end(struct pagoda_stream_txn *txn, bool later)
 	struct pagoda_stream_line *line = txn->line;
 	bool aside = txn->aside;
 
-	if (line->open && !stream->plugs && !later)
+	if (line->open && !later && !pagoda_stream_is_plugged(stream))
 		pagoda_stream_push(stream, line);
 	else if (line->open)
 		queue_delayed_work(stream->wq, &stream->flush, stream->patience);

@@ -358,6 +358,7 @@ static int submit_validate(struct submit_run *run)
 	struct pagoda_vm *vm = run->vm;
 	struct pagoda_vidmm *vidmm = vm->vidmm;
 	int ret = submit_hide_offers(run);
+	struct pagoda_plug plug;
 	u32 i;
 
 	if (ret)
@@ -368,11 +369,11 @@ static int submit_validate(struct submit_run *run)
 	};
 	run->tables = NULL;
 	run->losses = pagoda_lost_mark(vidmm);
-	pagoda_stream_plug(vidmm);
+	pagoda_stream_plug(vidmm, &plug);
 	pagoda_pace_again(vm);
 	ret = submit_clear_lost(run) ?: submit_place(run);
 	submit_keep(run, PAGODA_VM_KEEP_NOTHING);
-	pagoda_stream_unplug(vidmm);
+	pagoda_stream_unplug(vidmm, &plug);
 	dma_fence_put(run->tables);
 	if (ret)
 		return ret;
