@@ -4,7 +4,11 @@
  * has a place. Fenced jobs are prepared at once.
  */
 #include <linux/delay.h>
+#include <linux/idr.h>
+#include <drm/drm_file.h>
+#include <drm/drm_syncobj.h>
 #include "submit_helpers.h"
+#include "uapi/args.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
@@ -179,6 +183,41 @@ static void queue_signals_in_order(struct kunit *test)
 	queue_world_end(w);
 }
 
+/* So do the points that calls other than SUBMIT signal, when they are done or by a list. */
+static void queue_signals_calls_in_order(struct kunit *test)
+{
+	struct queue_world *w = queue_world(test);
+	struct submit_args args = { .out = submit_syncobj(test), .out_point = 1 };
+	struct drm_device *drm = w->rig->drm;
+	struct pagoda_syncs syncs = {};
+	struct pagoda_out_point out;
+	struct drm_file *file;
+	struct dma_fence *fence;
+	u32 handle;
+
+	file = kunit_kzalloc(test, sizeof(*file), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, file);
+	idr_init_base(&file->syncobj_idr, 1);
+	spin_lock_init(&file->syncobj_table_lock);
+	KUNIT_ASSERT_EQ(test, 0, drm_syncobj_get_handle(file, args.out, &handle));
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(w->client, &args));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_point_get(drm, file, handle, 2, &out));
+	pagoda_point_add(w->rig->vidmm, &out, NULL);
+	pagoda_point_put(&out);
+	KUNIT_EXPECT_FALSE(test, submit_point(args.out, 1, &fence));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_point_get_sync(drm, file, handle, 3, &syncs));
+	pagoda_syncs_promise(w->rig->vidmm, &syncs);
+	pagoda_syncs_signal(w->rig->vidmm, &syncs, NULL);
+	pagoda_syncs_put(&syncs);
+	KUNIT_EXPECT_FALSE(test, submit_point(args.out, 1, &fence));
+	pagoda_rig_hold(w->rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(args.out, 3));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
+	drm_syncobj_put(idr_remove(&file->syncobj_idr, handle));
+	idr_destroy(&file->syncobj_idr);
+	queue_world_end(w);
+}
+
 /* Work that signals point 2 and waits for point 1 may be submitted before the work of point 1. */
 static void queue_signals_by_value(struct kunit *test)
 {
@@ -299,6 +338,7 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE_PARAM(queue_waits_for_fences, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_remembers_the_list, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_signals_in_order, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(queue_signals_calls_in_order, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_signals_by_value, pagoda_rig_modes),
 	KUNIT_CASE(queue_survives_a_refusal),
 	KUNIT_CASE_PARAM(queue_fenced, pagoda_rig_modes),
