@@ -226,9 +226,8 @@ static int bind_apply(struct bind *bind, struct drm_exec *exec, struct dma_fence
 
 static int bind_locked(struct bind *bind, struct dma_fence **fence)
 {
-	struct drm_gem_object *obj;
+	struct drm_gpuvm *base = &bind->vm->base;
 	struct drm_exec exec;
-	unsigned long i;
 	int ret = 0;
 
 	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
@@ -243,16 +242,13 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 		if (ret)
 			break;
 	}
+	/* A victim for which an attempt to make room waited may be locked, too, without a slot. */
+	if (exec.prelocked && exec.prelocked->resv != pagoda_vm_resv(bind->vm))
+		drm_exec_unlock_obj(&exec, exec.prelocked);
 	/* Keep the memory of unmapped allocations until the TLB flush has completed (C101). */
-	for (i = 0; !ret && *fence && (obj = drm_exec_obj(&exec, i)); i++) {
-		/*
-		 * drm_exec may hold the reservation of a victim, too, for which an attempt to make
-		 * room waited.
-		 */
-		if (obj == exec.prelocked && obj->resv != pagoda_vm_resv(bind->vm))
-			continue;
-		dma_resv_add_fence(obj->resv, *fence, DMA_RESV_USAGE_BOOKKEEP);
-	}
+	if (!ret && *fence)
+		drm_gpuvm_resv_add_fence(base, &exec, *fence, DMA_RESV_USAGE_BOOKKEEP,
+					 DMA_RESV_USAGE_BOOKKEEP);
 	drm_exec_fini(&exec);
 	return ret;
 }

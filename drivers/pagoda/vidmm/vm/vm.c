@@ -62,6 +62,22 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	return 0;
 }
 
+/* pagoda_vm_validate() with the reservations of the VM and of all that it maps held. */
+static int vm_validate_locked(struct drm_gpuvm_exec *vm_exec)
+{
+	struct pagoda_vm *vm = pagoda_vm_of(vm_exec->vm);
+	struct pagoda_room room = { .vm = vm, .last = true };
+	int ret;
+
+	pagoda_room_keep(vm, PAGODA_VM_KEEP_BOUND, &vm_exec->exec);
+	do {
+		ret = pagoda_vm_make_tables_resident(vm) ?:
+		      pagoda_rebind_all(vm, vm_exec->extra.priv);
+	} while (ret == -ENOMEM && pagoda_room_make(&room));
+	pagoda_room_keep(vm, PAGODA_VM_KEEP_NOTHING, NULL);
+	return ret;
+}
+
 /*
  * Makes the VM's mappings of resident allocations valid again. Replaces *@fence by the fence that
  * signals when the page tables are updated, if paging operations were emitted. Called without
@@ -69,8 +85,13 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
  */
 int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 {
-	struct pagoda_room room = { .vm = vm, .last = true };
-	struct drm_exec exec;
+	struct drm_gpuvm_exec vm_exec = {
+		.vm = &vm->base,
+		.flags = DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
+		.num_fences = 1,
+		.extra.fn = vm_validate_locked,
+		.extra.priv = fence,
+	};
 	int ret;
 
 	if (list_empty_careful(&vm->base.evict.list))
@@ -79,28 +100,11 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 	if (ret)
 		return ret;
 	/* A closed VM has no page tables any more, or is about to lose them. */
-	if (vm->closed) {
-		mutex_unlock(&vm->lock);
-		return 0;
-	}
-	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES, 0);
-	drm_exec_until_all_locked(&exec) {
-		ret = drm_gpuvm_prepare_vm(&vm->base, &exec, 1);
+	if (!vm->closed) {
+		ret = drm_gpuvm_exec_lock(&vm_exec);
 		if (!ret)
-			ret = drm_gpuvm_prepare_objects(&vm->base, &exec, 1);
-		drm_exec_retry_on_contention(&exec);
-		if (ret)
-			break;
-		pagoda_room_keep(vm, PAGODA_VM_KEEP_BOUND, &exec);
-		do {
-			ret = pagoda_vm_make_tables_resident(vm) ?: pagoda_rebind_all(vm, fence);
-		} while (ret == -ENOMEM && pagoda_room_make(&room));
-		pagoda_room_keep(vm, PAGODA_VM_KEEP_NOTHING, NULL);
-		drm_exec_retry_on_contention(&exec);
-		if (ret)
-			break;
+			drm_gpuvm_exec_unlock(&vm_exec);
 	}
-	drm_exec_fini(&exec);
 	mutex_unlock(&vm->lock);
 	return ret;
 }
