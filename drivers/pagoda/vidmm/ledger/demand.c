@@ -7,8 +7,10 @@
  * own, and another one can't begin in the piece where it ends. And nothing contiguous fits across a
  * range of VRAM that is invalid or reserved: there may be bytes enough, but in too many pieces.
  */
-#include <linux/math64.h>
+#include <linux/log2.h>
+#include <linux/math.h>
 #include <linux/minmax.h>
+#include <linux/sizes.h>
 #include "core/core.h"
 #include "core/info.h"
 #include "allocation.h"
@@ -35,38 +37,38 @@ static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo
 	return &demand->either;
 }
 
-static u64 demand_alignment(u32 index)
+/* Returns log2 of the size of the pieces at @index of &pagoda_demand.slots and @runs. */
+static u32 demand_shift(u32 index)
 {
-	return (u64)SZ_8K << index;
+	return ilog2(SZ_8K) + index;
 }
 
 /*
- * Returns how many of VRAM's multiples of a range of @piece bytes, a power of two, a contiguous
- * allocation keeps from others that are aligned to @piece: if it is aligned so, too, those that it
- * takes up in part; else those that it covers wherever it begins.
+ * Returns how many of the aligned pieces of VRAM, of 1 << @shift bytes each, a contiguous
+ * allocation keeps from others of that alignment: if it is aligned so, too, those that it takes up
+ * in part; else those that it covers wherever it begins.
  */
-static u64 demand_slots_of(const struct pagoda_bo *bo, u64 piece)
+static u64 demand_slots_of(const struct pagoda_bo *bo, u32 shift)
 {
-	u64 size = bo->ttm.base.size;
+	u64 size = bo->ttm.base.size, piece = BIT_ULL(shift);
 
 	if (piece <= bo->alignment)
-		return div64_u64(size + piece - 1, piece);
+		return (size + piece - 1) >> shift;
 	size += max_t(u64, bo->alignment, PAGE_SIZE);
-	return size < piece ? 0 : div64_u64(size, piece) - 1;
+	return size < piece ? 0 : (size >> shift) - 1;
 }
 
 /* Adds the pieces of VRAM that a contiguous allocation needs; subtracts them if @sign is -1. */
 static void demand_slots(struct pagoda_demand *demand, const struct pagoda_bo *bo, s64 sign)
 {
-	u64 piece;
-	u32 i;
+	u32 i, shift;
 
 	if (bo->supported != PAGODA_VRAM_BIT || !(bo->flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS))
 		return;
 	for (i = 0; i < PAGODA_DEMAND_ALIGNMENTS; i++) {
-		piece = demand_alignment(i);
-		demand->slots[i] += sign * demand_slots_of(bo, piece);
-		demand->runs[i] += sign * div64_u64(bo->ttm.base.size, piece);
+		shift = demand_shift(i);
+		demand->slots[i] += sign * demand_slots_of(bo, shift);
+		demand->runs[i] += sign * (bo->ttm.base.size >> shift);
 	}
 }
 
@@ -100,13 +102,14 @@ void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *
 static void room_add(struct pagoda_demand *room, u64 start, u64 end)
 {
 	u64 first, piece;
-	u32 i;
+	u32 i, shift;
 
 	for (i = 0; i < PAGODA_DEMAND_ALIGNMENTS && start < end; i++) {
-		piece = demand_alignment(i);
+		shift = demand_shift(i);
+		piece = BIT_ULL(shift);
 		first = round_up(start, piece);
-		room->slots[i] += first < end ? div64_u64(end - first + piece - 1, piece) : 0;
-		room->runs[i] += div64_u64(end - start, piece);
+		room->slots[i] += first < end ? (end - first + piece - 1) >> shift : 0;
+		room->runs[i] += (end - start) >> shift;
 	}
 }
 
@@ -154,8 +157,8 @@ static u64 demand_excess_pieces(const struct pagoda_vidmm *vidmm,
 	room_count(&room, vidmm);
 	for (i = 0; i < PAGODA_DEMAND_ALIGNMENTS; i++)
 		most = max(most, max(residency_excess(demand->slots[i], room.slots[i]),
-				     residency_excess(demand->runs[i], room.runs[i])) *
-			   demand_alignment(i));
+				     residency_excess(demand->runs[i], room.runs[i])) <<
+			   demand_shift(i));
 	return most;
 }
 

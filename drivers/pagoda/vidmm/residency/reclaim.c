@@ -178,25 +178,17 @@ static int reclaim_locked(struct drm_exec *exec, void *arg)
 	return ret;
 }
 
-/*
- * Returns 0 if those allocations can fit that had been made resident, else the error of
- * pagoda_residency_check(). Without memory to tell returns 0.
- */
+/* pagoda_fixed_check() of those allocations that had been made resident. */
 static int reclaim_check(const struct reclaim *list)
 {
-	struct pagoda_bo **bos = kvmalloc_array(list->count, sizeof(*bos), GFP_KERNEL_ACCOUNT);
-	u32 i, n = 0;
-	u64 trim;
-	int ret;
+	struct pagoda_demand demand = {};
+	u64 misfit;
+	u32 i;
 
-	if (!bos)
-		return 0;
 	for (i = 0; i < list->count; i++)
 		if (READ_ONCE(list->bos[i]->wish.resident))
-			bos[n++] = list->bos[i];
-	ret = pagoda_residency_check(list->vidmm, bos, n, &trim);
-	kvfree(bos);
-	return ret;
+			pagoda_demand_add_movable(&demand, list->bos[i]);
+	return pagoda_fixed_check(list->vidmm, &demand, NULL, &misfit);
 }
 
 /**

@@ -42,16 +42,14 @@ struct residency_list {
 };
 
 /**
- * pagoda_residency_check() - Test whether a list can fit beside what can't leave, whatever else
- * leaves
+ * pagoda_residency_check() - Test whether a list can fit, whatever leaves
  * @vidmm: The manager
  * @bos: Allocations, each only once
  * @count: Number of allocations
  * @bytes_to_trim: Out: bytes of the list that don't fit; 0 = the list may fit
  *
- * Context: Takes spinlocks. Reservations needn't be held: the answer may change at once.
- * Return: 0; -ENOSPC if the list doesn't fit; -ENOMEM if it may fit when jobs have ended, which
- * keep page tables and save areas in VRAM.
+ * Context: Takes a spinlock. Reservations needn't be held.
+ * Return: As pagoda_fixed_check().
  */
 int pagoda_residency_check(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			   u64 *bytes_to_trim)
@@ -61,11 +59,7 @@ int pagoda_residency_check(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u
 
 	for (i = 0; i < count; i++)
 		pagoda_demand_add_movable(&demand, bos[i]);
-	*bytes_to_trim = pagoda_demand_misfit_beside(vidmm, &demand, 0);
-	if (*bytes_to_trim)
-		return -ENOSPC;
-	*bytes_to_trim = pagoda_fixed_misfit(vidmm, &demand, NULL);
-	return *bytes_to_trim ? -ENOMEM : 0;
+	return pagoda_fixed_check(vidmm, &demand, NULL, bytes_to_trim);
 }
 
 static int residency_validate(struct residency_list *list, struct pagoda_bo *bo,
@@ -265,7 +259,6 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
 		.process = residency_process_make,
 		.resident = true,
 	};
-
 	int ret = pagoda_residency_check(vidmm, bos, count, bytes_to_trim);
 
 	*fence = NULL;

@@ -16,9 +16,10 @@
  *
  * A request that fails for want of memory is repeated for a bounded time, because the residency
  * lists of other clients may have been in the way: when memory was freed or jobs have ended, and
- * once when the time is over. A request that can't fit, whatever leaves, isn't repeated. A request
- * that fails for good sets the error of its point, takes back the counts that the call added to the
- * residency list, and puts the client in error if the request had to succeed (MUST_SUCCEED).
+ * once when the time is over. A request that can't fit, whatever leaves, isn't repeated, unless it
+ * has to succeed (MUST_SUCCEED) and waits for pins to end. A request that fails for good sets the
+ * error of its point, takes back the counts that the call added to the residency list, and puts the
+ * client in error if the request had to succeed.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/jiffies.h>
@@ -212,7 +213,7 @@ static bool request_may_wait(struct paging_request *request)
 	bool must = request->make && request->flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED;
 	const struct pagoda_paging_queue *queue = request->queue;
 
-	if (request->misfits)
+	if (request->misfits && !must)
 		return false;
 	request->releases = atomic64_read(&queue->vidmm->releases);
 	if (!request->tried) {
@@ -556,6 +557,7 @@ void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_pagi
 static int paging_try_unoffered(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args)
 {
+	bool must = args->flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED;
 	struct pagoda_client *client = queue->client;
 	u64 trim;
 	int ret;
@@ -568,7 +570,8 @@ static int paging_try_unoffered(struct pagoda_paging_queue *queue,
 		return ret;
 	if (pagoda_residency_is_made(client, args->bos, args->count, false))
 		return 1;
-	if (pagoda_residency_check(queue->vidmm, args->bos, args->count, &trim) == -ENOSPC) {
+	ret = pagoda_residency_check(queue->vidmm, args->bos, args->count, &trim);
+	if (ret == -ENOSPC && !must) {
 		args->bytes_to_trim = trim;
 		ret = -ENOMEM;
 	} else {

@@ -281,9 +281,10 @@ static int submit_bring_tables(struct submit_run *run)
 static int submit_check_demand(struct submit_run *run)
 {
 	bool first = run->attempt == PAGODA_ATTEMPT_FIRST;
-	struct pagoda_vidmm *vidmm = run->vm->vidmm;
 	struct pagoda_demand demand = {};
+	u64 misfit;
 	u32 i;
+	int ret;
 
 	if (!first)
 		pagoda_room_demand_all(run->vm, &demand);
@@ -291,11 +292,11 @@ static int submit_check_demand(struct submit_run *run)
 		if (submit_uses(run, i) &&
 		    (first || !run->bos[i]->vm.private_to || !submit_is_bound(run->bos[i])))
 			pagoda_demand_add_movable(&demand, run->bos[i]);
-	if (pagoda_demand_misfit_beside(vidmm, &demand, 0))
-		return -ENOSPC;
-	run->misfits = pagoda_fixed_misfit(vidmm, &demand, run->vm) ||
-		       !pagoda_fixed_leaves_room(run->vm);
-	return run->misfits ? -ENOMEM : 0;
+	ret = pagoda_fixed_check(run->vm->vidmm, &demand, run->vm, &misfit);
+	if (!ret && !pagoda_fixed_leaves_room(run->vm))
+		ret = -ENOMEM;
+	run->misfits = ret;
+	return ret;
 }
 
 /* Places page tables, the save area and the job's allocations, and makes the mappings valid. */

@@ -116,23 +116,38 @@ static u64 fixed_now(struct pagoda_fixed *fixed, const struct pagoda_vm *own)
 	return bytes;
 }
 
-/**
- * pagoda_fixed_misfit() - Bytes of a demand that don't fit beside what can't leave now
- * @vidmm: The manager
- * @demand: Demand, of pagoda_demand_add_movable()
- * @own: VM whose page tables are needed at the same time, too; or NULL
- *
- * Besides page tables and save areas of VMs with jobs in flight, pinned allocations can't leave.
- *
- * Context: Takes a spinlock; not in interrupts.
- * Return: Bytes; 0 = the demand may fit.
+/*
+ * Returns the bytes of a demand that don't fit beside the page tables and save areas that can't
+ * leave now; @own as for pagoda_fixed_check().
  */
-u64 pagoda_fixed_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
+static u64 fixed_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
 			const struct pagoda_vm *own)
 {
 	if (!pagoda_demand_misfit_beside(vidmm, demand, pagoda_fixed_bytes(vidmm)))
 		return 0;
 	return pagoda_demand_misfit_beside(vidmm, demand, fixed_now(vidmm->fixed, own));
+}
+
+/**
+ * pagoda_fixed_check() - Test whether a demand can fit beside what can't leave
+ * @vidmm: The manager
+ * @demand: Demand, of pagoda_demand_add_movable()
+ * @own: VM whose page tables are needed at the same time, too; or NULL
+ * @misfit: Out: bytes of the demand that don't fit; 0 = the demand may fit
+ *
+ * Pinned allocations can't leave, and page tables and save areas of VMs with jobs in flight.
+ *
+ * Context: Takes a spinlock; not in interrupts. The answer may change at once.
+ * Return: 0; -ENOSPC if the demand doesn't fit; -ENOMEM if it may fit when jobs have ended.
+ */
+int pagoda_fixed_check(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
+		       const struct pagoda_vm *own, u64 *misfit)
+{
+	*misfit = pagoda_demand_misfit_beside(vidmm, demand, 0);
+	if (*misfit)
+		return -ENOSPC;
+	*misfit = fixed_misfit(vidmm, demand, own);
+	return *misfit ? -ENOMEM : 0;
 }
 
 /*
@@ -145,5 +160,5 @@ bool pagoda_fixed_leaves_room(struct pagoda_vm *vm)
 		.only_vram = (u64)pagoda_space_nr_absent(vm->space) << PAGE_SHIFT,
 	};
 
-	return pagoda_fixed_misfit(vm->vidmm, &demand, vm) <= vm->vidmm->reserve_size;
+	return fixed_misfit(vm->vidmm, &demand, vm) <= vm->vidmm->reserve_size;
 }

@@ -376,8 +376,8 @@ bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
 /* fixed.c: page tables and save areas in VRAM, which jobs keep there */
 int pagoda_fixed_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 u64 pagoda_fixed_bytes(struct pagoda_vidmm *vidmm);
-u64 pagoda_fixed_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
-			const struct pagoda_vm *own);
+int pagoda_fixed_check(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
+		       const struct pagoda_vm *own, u64 *misfit);
 bool pagoda_fixed_leaves_room(struct pagoda_vm *vm);
 
 /* room.c */
