@@ -165,8 +165,9 @@ static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
  * Brings an allocation to VRAM, the first place of @placement. While there is no room, @take evicts
  * a victim that @claim allows from that place, or returns false if @search finds none. Doesn't wait
  * for the device. Returns -ENOMEM if there isn't enough room or memory, or if the first place isn't
- * in VRAM or allows only free room; -EDEADLK if the operation's reservations are contended; -ERESTARTSYS if a signal
- * ended a victim's move; else the result of ttm_bo_validate(). The caller holds the reservation.
+ * in VRAM or allows only free room; -EDEADLK if the operation's reservations are contended;
+ * -ERESTARTSYS if a signal ended a victim's move; else the result of ttm_bo_validate(). The caller
+ * holds the reservation.
  */
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct pagoda_placing *placing, pagoda_take_fn take,

@@ -95,7 +95,7 @@ void pagoda_fixed_leaves(struct pagoda_vm *vm, struct pagoda_bo *bo)
 
 /*
  * Returns the bytes of VRAM that page tables and save areas keep now: those of VMs with jobs in
- * flight, and the page tables of @own, which may be NULL.
+ * flight, and the page tables of @own, which may be NULL, if the reserve is too small for them.
  */
 static u64 fixed_now(struct pagoda_fixed *fixed, const struct pagoda_vm *own)
 {
@@ -108,7 +108,8 @@ static u64 fixed_now(struct pagoda_fixed *fixed, const struct pagoda_vm *own)
 		if (pagoda_stream_is_awaited(vm->vidmm, pagoda_vm_resv(vm)))
 			bytes += vm->fixed.tables + vm->fixed.saves;
 		else if (vm == own)
-			bytes += vm->fixed.tables;
+			bytes += vm->fixed.tables - min(vm->fixed.tables,
+							vm->vidmm->reserve_size);
 		if (!--left)
 			break;
 	}
