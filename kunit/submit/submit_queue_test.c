@@ -87,7 +87,10 @@ static void queue_holds_nothing(struct kunit *test)
 	queue_world_end(w);
 }
 
-/* The policy knows what queued jobs list, code and @bo, until they are made or their context is destroyed. */
+/*
+ * The policy knows what queued jobs list, code and @bo, until they are made or their context is
+ * destroyed.
+ */
 static void queue_tells_the_policy(struct kunit *test)
 {
 	struct queue_world *w = queue_world(test);
