@@ -4,9 +4,9 @@
  * has a place. Fenced jobs are prepared at once.
  */
 #include <linux/delay.h>
-#include <linux/idr.h>
 #include <drm/drm_file.h>
 #include <drm/drm_syncobj.h>
+#include "core/compat.h"
 #include "submit_helpers.h"
 #include "uapi/args.h"
 #include "vidmm/ledger/allocation.h"
@@ -200,8 +200,7 @@ static void queue_signals_calls_in_order(struct kunit *test)
 
 	file = kunit_kzalloc(test, sizeof(*file), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, file);
-	idr_init_base(&file->syncobj_idr, 1);
-	spin_lock_init(&file->syncobj_table_lock);
+	pagoda_file_syncobjs_init(file);
 	KUNIT_ASSERT_EQ(test, 0, drm_syncobj_get_handle(file, args.out, &handle));
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(w->client, &args));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_point_get(drm, file, handle, 2, &out));
@@ -216,8 +215,8 @@ static void queue_signals_calls_in_order(struct kunit *test)
 	pagoda_rig_hold(w->rig, 0, false);
 	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(args.out, 3));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
-	drm_syncobj_put(idr_remove(&file->syncobj_idr, handle));
-	idr_destroy(&file->syncobj_idr);
+	drm_syncobj_put(pagoda_file_syncobj_remove(file, handle));
+	pagoda_file_syncobjs_fini(file);
 	queue_world_end(w);
 }
 
