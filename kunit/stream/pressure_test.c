@@ -85,6 +85,12 @@ static void pressure_page_for(struct pagoda_rig *rig, struct pagoda_client *clie
 	pagoda_caller_end(rig->vidmm, &caller);
 }
 
+static u64 pressure_left(struct pagoda_rig *rig)
+{
+	return pressure_busy(rig) + pressure_count(rig->client) +
+	       READ_ONCE(rig->vidmm->limits->used[PAGODA_SCARCE_PAGING]);
+}
+
 /* Lets the device execute everything, and expects that nothing is counted any more. */
 static void pressure_end(struct pagoda_rig *rig)
 {
@@ -92,11 +98,9 @@ static void pressure_end(struct pagoda_rig *rig)
 
 	pagoda_rig_settle(rig);
 	/* Submissions are given back slightly later than their fences signal. */
-	for (i = 0; i < 1000 && pressure_busy(rig); i++)
+	for (i = 0; i < 1000 && pressure_left(rig); i++)
 		msleep(20);
-	KUNIT_EXPECT_EQ(rig->test, 0ull, pressure_busy(rig));
-	KUNIT_EXPECT_EQ(rig->test, 0ull, pressure_count(rig->client));
-	KUNIT_EXPECT_EQ(rig->test, 0ull, rig->vidmm->limits->used[PAGODA_SCARCE_PAGING]);
+	KUNIT_EXPECT_EQ(rig->test, 0ull, pressure_left(rig));
 }
 
 static u32 pressure_aside(struct pagoda_rig *rig)
