@@ -453,8 +453,8 @@ static inline void pagoda_fence_detach_ops(const struct dma_fence_ops **ops)
 /* ---- KUnit ------------------------------------------------------------------------ */
 
 /*
- * PAGODA_KUNIT_PARAMS() declares the generator @name of a KUnit test's parameters, which uses its
- * arguments @prev and @desc only.
+ * PAGODA_KUNIT_PARAMS() declares the function @name that generates a KUnit test's parameters. The
+ * function uses @prev and @desc only, because older kernels don't pass @test.
  */
 #ifdef PAGODA_HAVE_KUNIT_PARAM_TEST
 #define PAGODA_KUNIT_PARAMS(name) \

@@ -39,7 +39,7 @@ int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command
 }
 
 /**
- * pagoda_vidmm_segment_size() - Size of VRAM without &pagoda_vidmm.reserve_size
+ * pagoda_vidmm_segment_size() - Size of VRAM less the reserve, &pagoda_vidmm.reserve_size
  * @vidmm: The manager
  *
  * Return: Bytes.

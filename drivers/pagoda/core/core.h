@@ -160,7 +160,7 @@ struct pagoda_counters {
  * @aperture: Manager of the aperture, segment 2
  * @swizzle: Swizzling ranges
  * @device_mmu: Device addresses of system memory
- * @stream: Emits all paging operations in one order, into paging buffers
+ * @stream: Emits all paging operations, line by line, into paging buffers
  * @journal: The last operations of @stream, for debugfs and coredumps
  * @executor: Memory as the CPU executor sees it; used by one submission of @stream at a time
  * @mmu: Page tables, NULL on a device without address spaces

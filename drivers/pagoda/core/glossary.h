@@ -63,6 +63,9 @@
  * kept copy             system pages of an allocation in VRAM that stay after the move to VRAM
  * ledger                vidmm/ledger/: what is known about allocations and clients; it moves
  *                       nothing
+ * line                  part of the stream: paging operations that are executed in the order in
+ *                       which they were emitted. The line of moves has all operations but changes
+ *                       of the page tables of a VM, which has a line for these
  * listener              file that EVENTS returns, from which a client reads events
  * notice                operation that only tells the device where allocations are:
  *                       NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2, NOTIFY_ALLOC
@@ -99,7 +102,7 @@
  * slice                 part of a promotion, about a millisecond of copies; of an engine's time:
  *                       what an account gets before accounts behind it have a turn
  * spilled               resident, but not in the segment that the allocation prefers
- * stream                order in which all paging operations are emitted
+ * stream                all paging operations, in lines, on their way into paging buffers
  * submission            paging buffer with its fence, struct pagoda_submission
  * swizzling range       window of the device in which the CPU sees a tiled allocation in rows
  * tail                  runs or entries behind the head of a packet

@@ -32,9 +32,9 @@
 			 { DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, "non-local" })
 
 /*
- * Reasons why an allocation moves, with the names that pagoda_bo_move shows. EVICT: TTM makes room;
- * FAULT: within VRAM, as a CPU fault may need; REQUEST: else out of VRAM; VALIDATE: any other move;
- * RELEASE: unused.
+ * Reasons why an allocation moves, with the names that pagoda_bo_move shows. EVICT: an eviction to
+ * make room; of other moves FAULT: within VRAM, as a CPU fault may need; REQUEST: out of VRAM;
+ * VALIDATE: any other. RELEASE: unused.
  */
 #define PAGODA_MOVE_REASONS(X) \
 	X(VALIDATE, "validate") \
@@ -386,7 +386,10 @@ TRACE_EVENT(pagoda_fault,
 		__entry->offset = offset;
 		__entry->address = address;
 	),
-	/* Last, because quotation marks around it would end the text in the format file. */
+	/*
+	 * The reason's text has spaces. Quotation marks around the text would end the format string
+	 * in the tracepoint's format file, so the reason comes last instead.
+	 */
 	TP_printk("dev=%s seqno=%llu op=%s offset=%u address=0x%llx reason=%s",
 		  __get_str(dev), __entry->seqno, pagoda_trace_show_op(__entry->op),
 		  __entry->offset, __entry->address,

@@ -275,7 +275,8 @@ static void commit_close_root(struct pagoda_batch *batch, const struct pagoda_em
  * pagoda_pt_update_uses_windows() - Does commit use windows of the paging space?
  * @update: Update that was prepared
  *
- * Return: Whether commit maps table windows. All users of windows have one order.
+ * Return: Whether commit maps table windows. All operations that use windows have to be emitted in
+ * one order, whatever space they are for.
  */
 bool pagoda_pt_update_uses_windows(const struct pagoda_pt_update *update)
 {

@@ -69,8 +69,8 @@ static bool asking_less(struct rb_node *a, const struct rb_node *b)
  */
 struct turn_fence {
 	struct dma_fence base;
-	spinlock_t lock; /* of base, for dma_fence_init() */
-	const char *name; /* of the engine */
+	spinlock_t lock; /* that of @base, given to dma_fence_init() */
+	const char *name; /* the engine's, as timeline name of the fence */
 };
 
 static const char *turn_fence_driver_name(struct dma_fence *fence)

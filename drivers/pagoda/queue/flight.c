@@ -21,7 +21,7 @@
  */
 struct hw_fence {
 	struct dma_fence base;
-	spinlock_t lock; /* of base, for dma_fence_init() */
+	spinlock_t lock; /* that of @base, given to dma_fence_init() */
 	const char *name;
 };
 

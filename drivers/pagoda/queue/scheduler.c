@@ -28,8 +28,8 @@
 struct scheduler {
 	struct drm_gpu_scheduler base;
 	char name[16];
-	u32 slot;		/* index of unused_schedulers */
-	struct scheduler *next;	/* in unused_schedulers */
+	u32 slot;		/* index in unused_schedulers of the list for this name */
+	struct scheduler *next;	/* next in that list, while the scheduler is unused */
 };
 
 /* Slots of names: the engines, then the paging queue. */

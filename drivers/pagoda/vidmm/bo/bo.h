@@ -35,7 +35,7 @@ struct ttm_resource_manager;
  */
 #define PAGODA_PL_URGENT	BIT(31)	/* of an operation with &pagoda_operation.urgent set */
 #define PAGODA_PL_PIPELINED	BIT(30)	/* jobs are waited for in the stream, not in the call */
-#define PAGODA_PL_VICTIM	BIT(29)	/* the same, and the move is an eviction to make room */
+#define PAGODA_PL_VICTIM	BIT(29)	/* as PIPELINED, and the move is an eviction for room */
 #define PAGODA_PL_PROMPT	BIT(28)	/* jobs are waited for in the call */
 #define PAGODA_PL_FLAGS		(PAGODA_PL_URGENT | PAGODA_PL_PIPELINED | PAGODA_PL_VICTIM | \
 				 PAGODA_PL_PROMPT)

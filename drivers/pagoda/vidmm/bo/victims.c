@@ -49,15 +49,17 @@
 #define LATE_MAX	64
 
 /*
- * Allocations that join the candidates of a client within its budget before the lock is given up
- * for a moment. After a client gets over its budget, each allocation that it shares does so once.
+ * Number of allocations that pagoda_victims_spare() may make candidates of other clients before a
+ * search for a victim gives up pagoda_victims.lock for a moment. After a client gets over its
+ * budget, pagoda_victims_spare() does that once for each allocation that the client shares.
  */
 #define SPARED_AT_ONCE	64
 
 /*
- * Most waits, for one allocation, for operations that hold victims; milliseconds that the waits may
- * take together, beside those of the two jobs with places of an engine that such an operation may
- * wait for; and microseconds of a wait for an operation that is only looking at victims.
+ * VICTIMS_WAITS: most waits for other operations that one allocation makes for room.
+ * VICTIMS_WAIT_MS: milliseconds that these waits may take together, plus the time limits of two
+ * jobs, because another operation may be waiting for the two jobs that have a place of an engine.
+ * VICTIMS_LOOK_US: microseconds of a wait for an operation that is only looking at victims.
  */
 #define VICTIMS_WAITS	256
 #define VICTIMS_WAIT_MS	1000

@@ -204,7 +204,8 @@ static bool stream_is_foreign(struct pagoda_vidmm *vidmm, struct dma_fence *fenc
  * @resv: Reservation, held
  * @usage: Usage of the fences to look at
  *
- * Fences of the paging queue don't count, because the stream executes in order anyway.
+ * Fences of the paging queue don't count: a transaction comes behind all paging that it has to come
+ * behind, by its line and its edges (enum pagoda_stream_edge).
  *
  * Return: true if there is such a fence, for example of a job or of another device.
  */
@@ -299,13 +300,14 @@ bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv)
 }
 
 /**
- * pagoda_stream_await() - Wait for jobs and other devices before a transaction not of a victim
+ * pagoda_stream_await() - Wait for jobs and other devices, before a transaction that doesn't evict
+ * a victim
  * @vidmm: Memory manager
  * @resv: Reservation, held
  * @usage: Usage of the fences to wait for
  * @interruptible: Signals end the wait
  *
- * Fences of paging aren't waited for, because the stream executes in order anyway.
+ * Fences of paging aren't waited for, as for pagoda_stream_has_foreign().
  *
  * Context: Sleeps. The caller has no open transaction.
  * Return: 0 or -ERESTARTSYS.
@@ -370,9 +372,10 @@ void pagoda_stream_plug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug)
 }
 
 /**
- * pagoda_stream_plug_pass() - Let the current thread's moves share submissions by another's plug
+ * pagoda_stream_plug_pass() - Take a plug over, for moves of the current thread to share submissions
  * @vidmm: Memory manager
- * @plug: Plug; the thread that has it waits for the current one, and is to take it back
+ * @plug: Plug of another thread, which waits for the current one and then takes the plug back by a
+ *	call of its own. Nothing happens if the plug is the current thread's already
  *
  * Context: May sleep.
  */
@@ -642,8 +645,9 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
  *	NULL
  * @resv: Reservation of the next allocation, held
  *
- * Kernel fences of the paging queue signal in order, so the latest stands for all. Those of other
- * devices that share the allocation are left to pagoda_residency_and_others().
+ * Kernel fences of paging are all of the line of moves, in which they signal in order: the latest
+ * stands for all. Kernel fences of other devices that share the allocation are left to
+ * pagoda_residency_and_others().
  *
  * Context: Any.
  * Return: A reference to the latest paging fence; NULL if all have signalled.

@@ -94,7 +94,7 @@ struct pagoda_stream_args {
 };
 
 /**
- * struct pagoda_caller - Note that the current thread pages for a client
+ * struct pagoda_caller - A note: a thread pages for a client, which pays (caller.c)
  * @entry: In the table of notes
  * @task: The thread
  * @quota: Quota that pays, a reference

@@ -715,7 +715,10 @@ void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
 	WARN_ON_ONCE(ret && !stream_txn->failed);
 }
 
-/* Ends a transaction; @later: the open submission is queued later, if it needn't be now. */
+/*
+ * Ends a transaction. Queues the open submission of its line; but with @later, or if the thread has
+ * plugged the stream, leaves that to &pagoda_stream.flush or to a later transaction.
+ */
 static void txn_end(struct pagoda_stream_txn *txn, bool later)
 {
 	struct pagoda_stream *stream = txn->vidmm->stream;
