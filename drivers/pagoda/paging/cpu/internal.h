@@ -84,7 +84,8 @@ u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 			  const struct pagoda_cpu_runs *list);
 
 /*
- * Maps the page @done bytes into @side, until pagoda_cpu_side_unmap(). Returns the page's address.
+ * Maps the page that begins @done bytes into @side, until pagoda_cpu_side_unmap(). Returns the
+ * page's address.
  */
 static inline u8 *pagoda_cpu_side_map(const struct pagoda_cpu_side *side, u64 done)
 {

@@ -219,8 +219,9 @@ static int move_reason(const struct pagoda_move *m, bool evict)
 /*
  * Tells TTM of the move. After a copy, TTM frees the old resource when @fence signals. After an
  * eviction or a discard, which make room, TTM frees the old resource at once, and the next user of
- * its memory waits for @fence. If content was neither copied nor discarded, the pages stay, and
- * only the state of TTM changes.
+ * its memory waits for @fence. If content was neither copied nor discarded, the pages stay, the
+ * allocation gets its new resource at once, and users of the allocation wait for @fence, if there
+ * is one: that of a FILL or of a MAP, for instance.
  *
  * The tt of an allocation in VRAM needn't get zeroed pages: the next move out of VRAM overwrites
  * all. Always returns 0.
