@@ -424,7 +424,7 @@ void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run);
 
-/* control.c: requests of the control queue */
+/* control.c: commands of the control queue */
 void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_control_trouble(struct pagoda_vgpu_queue *queue);
 

@@ -163,7 +163,7 @@ void pagoda_virtio_quiet(struct pagoda_virtio *virtio);
 int pagoda_power_freeze(struct virtio_device *vdev);
 int pagoda_power_restore(struct virtio_device *vdev);
 
-/* control.c: the control queue, and requests on it */
+/* control.c: the control queue, and commands on it */
 int pagoda_control_init(struct pagoda_virtio *virtio);
 void pagoda_control_detach(struct pagoda_control *control);
 void pagoda_control_attach(struct pagoda_control *control, struct virtqueue *vq);

@@ -71,7 +71,7 @@ struct pagoda_transport *pagoda_virtio_transport(struct pagoda_virtio *virtio);
 struct pagoda_transport *pagoda_virtio_engine_transport(struct pagoda_virtio *virtio,
 							u32 engine);
 
-/* control.c: sends a request that does nothing */
+/* control.c: sends a command that does nothing */
 int pagoda_virtio_nop(struct pagoda_virtio *virtio);
 
 #endif

@@ -3,7 +3,8 @@
  * The dummy page, to which an address of the aperture leads after its UNMAP, so that an access to
  * the address doesn't fault (C58). Only work that uses an address after its UNMAP writes to the
  * dummy page: a word in the page that isn't 0 shows a bug. The page is inspected when an address is
- * unmapped and when the device is removed (C59); debugfs `failure` shows the result.
+ * unmapped, when the device is removed (C59), and when debugfs `failure`, which shows the result,
+ * is read.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>

@@ -372,7 +372,7 @@ void pagoda_stream_plug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug)
 }
 
 /**
- * pagoda_stream_plug_pass() - Take a plug over, for moves of the current thread to share submissions
+ * pagoda_stream_plug_pass() - Take a plug over: moves of the current thread share submissions
  * @vidmm: Memory manager
  * @plug: Plug of another thread, which waits for the current one and then takes the plug back by a
  *	call of its own. Nothing happens if the plug is the current thread's already

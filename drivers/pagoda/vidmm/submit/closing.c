@@ -44,7 +44,10 @@ struct closing_handle {
 	bool looked;			/* @users was looked up, when no deferred job needed @bo */
 };
 
-/* Unmaps an allocation from the client's VMs, and takes it off the client's residency list. */
+/*
+ * Takes an allocation off the client's residency list, unmaps it from the client's VMs, and notes
+ * that it has no handle any more.
+ */
 static void closing_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	pagoda_require_forget(client, bo);
