@@ -87,7 +87,7 @@ struct ttm_device;
  *
  * Mutexes that the dma_fence signalling path takes: no allocation under such a mutex may reclaim::
  *
- *	pagoda_stream.lock		the open paging buffer
+ *	pagoda_stream.lock		open paging buffers
  *	pagoda_device_mmu.lock
  *	pagoda_reset.lock
  *	pagoda_exec_engine.reset_lock

@@ -80,7 +80,8 @@
  * place                 of an engine: right of a job to hold memory; of an allocation: segment and
  *                       address
  * plan                  use of a VM's addresses after all accepted VM_BIND arrays
- * plugged               the stream: the open submission isn't queued yet, so that moves share it
+ * plugged               the stream, by a thread: a submission isn't queued yet at the end of a
+ *                       transaction, so that the thread's moves share the submission
  * prepare               first step of a change of page tables: allocates all that commit may need
  * priority step         rank of a residency priority: allocations of lower steps leave VRAM first
  * private               usable in one VM only, whose reservation the allocation shares

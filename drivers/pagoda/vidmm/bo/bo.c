@@ -446,7 +446,7 @@ void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *inf
  * @bo: Allocation
  * @timeout_ns: Absolute CLOCK_MONOTONIC time at which the wait ends; 0 or less doesn't wait
  *
- * First queues the open paging buffer: a thread that collects operations there may not queue the
+ * First queues open paging buffers: a thread that collects operations in one may not queue the
  * buffer soon, and the allocation's fences may be behind these operations. Every fence of the
  * driver signals in the end, also when the device is gone.
  *

@@ -352,7 +352,7 @@ VISIBLE_IF_KUNIT void pagoda_deferred_flush(struct pagoda_deferred *queue)
 
 /*
  * Has the items that are in the queue now submitted as soon as the dma_fences that they wait for
- * exist: without waiting until these signal.
+ * exist: without waiting until these signal or &pagoda_deferred_ops.ready returns true.
  */
 static void deferred_hurry(struct pagoda_deferred *queue)
 {

@@ -115,9 +115,10 @@ void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_dummy_print() - Print how often the dummy page was written, and the last word found
+ * pagoda_dummy_print() - Inspect the dummy page, and print how often it was found written to, and
+ * the last word found
  * @vidmm: The manager
- * @p: Printer; gets nothing if no write was found
+ * @p: Printer; gets nothing if no write was found so far
  *
  * Context: Any but interrupts.
  */

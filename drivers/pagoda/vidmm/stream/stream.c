@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The stream of paging buffers. transaction.c appends operations to the open submission.
+ * The stream of paging buffers. transaction.c appends operations to the open submission of a line.
  *
  * Several moves may share a submission, and so a fence and a doorbell: while a thread has plugged
- * the stream, the submission stays open between the thread's moves. A transaction of another thread
- * queues the submission all the same. The fence of an open submission is published, so a work item,
- * which allocates nothing, queues the submission after a while, even if the thread that plugged the
- * stream sleeps in reclaim.
+ * the stream, submissions stay open between the thread's moves. A transaction of another thread in
+ * the line queues the submission all the same. The fence of an open submission is published, so a
+ * work item, which allocates nothing, queues the submission after a while, even if the thread that
+ * plugged the stream sleeps in reclaim.
  *
  * Operations that free memory share submissions in the same way, also without a plug: see
  * pagoda_stream_end_later().
@@ -134,11 +134,11 @@ static void stream_flush_work(struct work_struct *work)
 }
 
 /**
- * pagoda_stream_wait_fence() - Wait for a fence that may need the open submission
+ * pagoda_stream_wait_fence() - Wait for a fence that may need an open submission
  * @vidmm: Memory manager
  * @fence: Fence
  *
- * The open submission is queued first, because the caller may have plugged the stream.
+ * Open submissions are queued first, because the caller may have plugged the stream.
  *
  * Context: Sleeps. The caller has no open transaction.
  */
@@ -151,10 +151,12 @@ void pagoda_stream_wait_fence(struct pagoda_vidmm *vidmm, struct dma_fence *fenc
 }
 
 /**
- * pagoda_stream_wait_resv() - Wait for fences of a reservation that may need the open submission
+ * pagoda_stream_wait_resv() - Wait for fences of a reservation that may need an open submission
  * @vidmm: Memory manager
  * @resv: Reservation
  * @usage: Usage of the fences to wait for
+ *
+ * Open submissions are queued first, as by pagoda_stream_wait_fence().
  *
  * Context: Sleeps. The caller has no open transaction.
  */
@@ -172,7 +174,7 @@ void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
  * @vidmm: Memory manager
  * @timeout: In jiffies
  *
- * Queues the open submission first, if there is one.
+ * Queues the open submissions of all lines first.
  *
  * Context: Sleeps. The caller has no open transaction, and holds no lock that is needed to signal
  * a fence.

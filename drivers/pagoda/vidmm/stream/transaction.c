@@ -2,7 +2,7 @@
 /*
  * Transactions: append operations to the stream, as WDDM's OS calls BuildPagingBuffer.
  *
- * Operations are appended to the open submission. When a builder runs out of room, the
+ * Operations are appended to the open submission of a line. When a builder runs out of room, the
  * submission is queued and the operation continues in a new submission. When an allocation is
  * busy, the transaction waits until it is idle and builds the operation again with
  * AllocationIsIdle.
@@ -149,8 +149,9 @@ static bool sub_fits(const struct pagoda_submission *sub, const struct pagoda_pa
 }
 
 /*
- * Returns whether the operations fit into the open submission or into &pagoda_stream.reserve, which
- * the transaction then gets as its spare: usually no submission has to be allocated.
+ * Returns whether the operations fit into the line's open submission or, if the line is that of
+ * moves, into &pagoda_stream.reserve, which the transaction then gets as its spare: usually a move
+ * needn't allocate a submission.
  */
 static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			    const struct pagoda_paging_cost *cost)
@@ -773,7 +774,7 @@ void pagoda_stream_end_later(struct pagoda_stream_txn *txn)
  * pagoda_stream_end_wait() - End a transaction and wait until its operations were executed
  * @txn: Transaction
  *
- * Queues the open submission even if the stream is plugged.
+ * Queues the line's open submission even if the stream is plugged.
  *
  * Context: Releases the stream's lock, then sleeps.
  * Return: 0, or the error of the fence behind the last operation.

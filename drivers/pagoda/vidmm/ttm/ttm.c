@@ -66,8 +66,8 @@ static void tt_destroy(struct ttm_device *bdev, struct ttm_tt *tt)
 
 /*
  * Called before TTM waits for all fences of an object. Operations whose fence TTM waits for may be
- * in the open paging buffer, which a caller that makes room for several allocations keeps open
- * (pagoda_stream_plug()): queues the buffer now, because no other thread does so soon.
+ * in an open paging buffer, which a caller that makes room for several allocations keeps open
+ * (pagoda_stream_plug()): queues open buffers now, because no other thread does so soon.
  */
 static void ttm_is_going_to_wait(struct ttm_buffer_object *bo)
 {
