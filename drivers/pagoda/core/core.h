@@ -196,7 +196,7 @@ struct pagoda_counters {
  * @aborts: Number of the @losses that a reset of the device caused; such a loss is added to @aborts
  *	before it is added to @losses
  * @victims: Chooses the allocations that leave VRAM when room is needed
- * @fixed: Page tables and save areas in VRAM
+ * @fixed: Page tables and save areas in VRAM, outside of the reserve
  * @pinned: Bytes of aperture addresses that pinned allocations have
  * @releases: Number of times that an allocation was freed, a pin or a job ended, which may have
  *	been in the way of an operation that found no room

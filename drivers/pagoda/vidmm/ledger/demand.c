@@ -58,7 +58,10 @@ static u64 demand_slots_of(const struct pagoda_bo *bo, u32 shift)
 	return size < piece ? 0 : (size >> shift) - 1;
 }
 
-/* Adds the pieces of VRAM that a contiguous allocation needs; subtracts them if @sign is -1. */
+/*
+ * Adds the pieces of VRAM that an allocation needs, or subtracts them if @sign is -1; none, unless
+ * the allocation is contiguous and can be used in VRAM only.
+ */
 static void demand_slots(struct pagoda_demand *demand, const struct pagoda_bo *bo, s64 sign)
 {
 	u32 i, shift;
@@ -73,7 +76,7 @@ static void demand_slots(struct pagoda_demand *demand, const struct pagoda_bo *b
 }
 
 /*
- * Adds the size of an allocation, and the aligned ranges of VRAM that it takes up, to a demand;
+ * Adds the size of an allocation, and the pieces of VRAM that it needs if contiguous, to a demand;
  * nothing if the GPU can use it in scattered system pages.
  */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo)
@@ -142,8 +145,8 @@ static void room_count(struct pagoda_demand *room, const struct pagoda_vidmm *vi
 }
 
 /*
- * Returns the bytes of those contiguous allocations of @demand that can't be in VRAM at the same
- * time as the others, because there are too few pieces of a size.
+ * Returns by how many bytes the pieces that the contiguous allocations of @demand need exceed those
+ * that VRAM has: the largest number for a size of pieces; 0 = there are enough of each size.
  */
 static u64 demand_excess_pieces(const struct pagoda_vidmm *vidmm,
 				const struct pagoda_demand *demand)

@@ -322,7 +322,7 @@ static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream 
 	mutex_lock(&stream->aside);
 	/* Reclaim may take stream->aside, too. */
 	txn->memalloc = memalloc_noreclaim_save();
-	/* What is set aside may be in the open submission. */
+	/* An open submission may be one of those set aside, which the wait below is for. */
 	pagoda_stream_flush(stream->vidmm);
 	txn->aside = true;
 	txn->only = pagoda_queue_get_aside(stream->vidmm->queue, txn->line->queue);

@@ -21,7 +21,7 @@
 #define FIXED_VMS	256
 
 /**
- * struct pagoda_fixed - Page tables and save areas in VRAM of all VMs
+ * struct pagoda_fixed - Page tables and save areas of all VMs in VRAM, outside of the reserve
  * @lock: Protects all members and &pagoda_vm.fixed of all VMs. Fences may be found signalled under
  *	this lock, and their callbacks run
  * @vms: VMs that have any, linked by &pagoda_vm_fixed.entry
@@ -64,14 +64,18 @@ static void fixed_count(struct pagoda_vm *vm, struct pagoda_bo *bo, bool add)
 	spin_unlock(&fixed->lock);
 }
 
-/* Returns the bytes of page tables and save areas in VRAM, of all VMs. Any context. */
+/*
+ * Returns the bytes of page tables and save areas of all VMs in VRAM, outside of the reserve. Any
+ * context.
+ */
 u64 pagoda_fixed_bytes(struct pagoda_vidmm *vidmm)
 {
 	return READ_ONCE(vidmm->fixed->bytes);
 }
 
 /*
- * Counts a page table or save area that was placed, if it is in VRAM. The VM's reservation is held.
+ * Counts a page table or save area that was placed, if it is in VRAM outside of the reserve. The
+ * VM's reservation is held.
  */
 void pagoda_fixed_placed(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {
@@ -95,7 +99,8 @@ void pagoda_fixed_leaves(struct pagoda_vm *vm, struct pagoda_bo *bo)
 
 /*
  * Returns the bytes of VRAM that page tables and save areas keep now: those of VMs with jobs in
- * flight, and the page tables of @own, which may be NULL, if the reserve is too small for them.
+ * flight, and the page tables of @own, which may be NULL, less the size of the reserve, to which
+ * these could move.
  */
 static u64 fixed_now(struct pagoda_fixed *fixed, const struct pagoda_vm *own)
 {
