@@ -150,8 +150,8 @@ static int submit_charge_held(struct pagoda_submit *submit)
 }
 
 /*
- * Tells the policy what the job will use, so that this doesn't leave VRAM before. The job is queued
- * all the same if there is no memory for that.
+ * Tells the policy which allocations the job lists: their next use is known then, not predicted,
+ * when victims are chosen. Without memory for that the job is queued all the same.
  */
 static void submit_expect(struct pagoda_submit *submit)
 {
