@@ -103,7 +103,7 @@ struct pagoda_job {
  *	held. May be NULL
  * @failed: The device returned a job without having executed it; lock held. Returns true if @work
  *	has to run
- * @finished: The first @count jobs in flight, perhaps 0, are done and about to signal; signal_lock
+ * @finished: The first @count jobs in flight, maybe 0, are done and about to signal; signal_lock
  *	held. May be NULL
  * @retired: A job left the jobs in flight, and its fence is about to signal; signal_lock held
  * @ended: free_job of the scheduler: keeps or drops the scheduler side's reference to the job

@@ -15,9 +15,10 @@ static const char *queue_name(struct pagoda_queue *queue)
 }
 
 /*
- * Reports to the owner how long the first @count jobs in flight took, and how many bytes of content
- * the jobs moved, unless a failure of any of the jobs makes the time useless. Called before the
- * fences signal, with signal_lock held: the owner may be freed afterwards.
+ * &pagoda_flight_ops.finished: reports to the owner how long the first @count jobs in flight took,
+ * and how many bytes of content the jobs moved, unless they moved none, or a failure of any of them
+ * makes the time useless. If @count is 0, queues recovery for a first job that is to be given up.
+ * Called before the fences signal, with signal_lock held: the owner may be freed afterwards.
  */
 void pagoda_queue_finished(struct pagoda_flight *flight, u32 count)
 {

@@ -65,8 +65,9 @@ static int bind_check_fields(struct drm_device *drm, const struct drm_pagoda_bin
 }
 
 /*
- * Checks the range of addresses of a VM_BIND entry. With BIND_CHOOSE the entry's address is only a
- * lower bound, and bind_plan.c checks the address that is chosen. Returns 0 or -EINVAL.
+ * Checks the range of addresses of a VM_BIND entry, and that the offset is whole pages. With
+ * BIND_CHOOSE the entry's address is only a lower bound, and bind_plan.c checks the address that is
+ * chosen. Returns 0 or -EINVAL.
  */
 static int bind_check_range(struct drm_device *drm, struct pagoda_vm *vm,
 			    const struct drm_pagoda_bind_entry *entry)
