@@ -132,7 +132,7 @@ void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 		if (!(i % 256))
 			cond_resched();
 	}
-	vram->touched = from;	/* the first @from bytes keep their content */
+	vram->touched = from;	/* a driver may have written to the first @from bytes, which stay */
 }
 
 /*

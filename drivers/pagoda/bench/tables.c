@@ -189,7 +189,7 @@ static u32 bench_shape_fill(struct bench_tables *t, enum bench_shape shape, u32 
 			extent->address = base + (ALIGN_DOWN((u64)i, VIRTIO_PAGODA_PT_ENTRIES) +
 						  tables_scatter(i)) * PAGE_SIZE;
 		else
-			extent->address = base + PAGE_SIZE;	/* misaligned for large pages */
+			extent->address = base + PAGE_SIZE;	/* where no large page can begin */
 	}
 	return nr;
 }

@@ -282,7 +282,7 @@ static int leaf_values_validate(const struct pagoda_paging_limits *limits,
 				const char **why)
 {
 	const u64 *values = update->values;
-	struct pagoda_pt_good good = { .bits = ~0ull };	/* accepts only 0 */
+	struct pagoda_pt_good good = { .bits = ~0ull };	/* accepts only an entry of 0 */
 	u32 n;
 	int ret;
 

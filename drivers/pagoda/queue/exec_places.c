@@ -433,7 +433,7 @@ void pagoda_places_pushed(struct pagoda_engine_job *job)
 
 static bool places_is_job_of(const struct pagoda_engine_job *job, const struct dma_fence *fence)
 {
-	/* Pairs with pagoda_exec_job_arm(). */
+	/* This acquire pairs with the release in pagoda_exec_job_arm(): the job is armed. */
 	return smp_load_acquire(&job->base.fence) == fence;
 }
 

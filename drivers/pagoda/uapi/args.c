@@ -96,7 +96,7 @@ static bool unique_add(const void **table, u32 bits, const void *object)
  */
 int pagoda_check_unique(struct drm_device *drm, void * const *objects, u32 count)
 {
-	/* The table is at most half full. */
+	/* The hash table has more than two slots for each object. */
 	u32 bits = ilog2(count) + 2, i;
 	const void **table;
 	int ret = 0;

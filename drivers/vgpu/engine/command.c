@@ -143,7 +143,7 @@ static u32 job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 	job->fetch = span.here;
 	job->fetch_changes = job->exec.engine->changes;
 	if (span.segment == VIRTIO_PAGODA_SEGMENT_APERTURE)
-		job->fetch_changes--;	/* never equal to engine->changes: @fetch isn't valid */
+		job->fetch_changes--;	/* differs from engine->changes: @fetch isn't used again */
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 

@@ -255,7 +255,7 @@ u32 pagoda_command_reduce_execute(struct pagoda_job *job, const void *command)
 		return reason;
 	reason = pagoda_engine_virtual_store_resolve(&job->exec, job->space,
 						     le64_to_cpu(reduce->dst), 8, &here);
-	if (!reason && here)	/* @here is NULL for a page of zeros */
+	if (!reason && here)	/* a result in a page of zeros (@here is NULL) is dropped */
 		WRITE_ONCE(*(__le64 *)here, cpu_to_le64(r));
 	return reason;
 }

@@ -77,7 +77,7 @@ u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *pac
 		}
 		size = min_t(u64, cursor.here_size, PAGODA_CHUNK);
 		memset(cursor.here, 0, size);
-		if (first)	/* the image fits: the first span is half a page or more */
+		if (first)	/* the first span, half a page or more, has room for the image */
 			memcpy(cursor.here, &image, sizeof(image));
 		first = false;
 		cursor.here += size;

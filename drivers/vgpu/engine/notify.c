@@ -156,7 +156,7 @@ u32 pagoda_engine_notify_alloc_validate(struct pagoda_exec *exec, const void *pa
 	u64 value = 0;
 
 	if (flags != VIRTIO_PAGODA_NOTIFY_EVICTION && flags != VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP) {
-		reason = VIRTIO_PAGODA_FAULT_BAD_FLAGS;		/* C118: exactly one flag is set */
+		reason = VIRTIO_PAGODA_FAULT_BAD_FLAGS;	/* C118: exactly one flag must be set */
 		value = flags;
 	} else if (flags == VIRTIO_PAGODA_NOTIFY_EVICTION && notify->process) {
 		reason = VIRTIO_PAGODA_FAULT_RESERVED;

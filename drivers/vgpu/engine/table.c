@@ -206,7 +206,7 @@ static void update_write(const struct virtio_pagoda_update_page_table *update, u
 		return;
 	}
 	values += index;
-	if (step == 1)	/* most common */
+	if (step == 1)	/* entries of a single word, as most tables have */
 		for (; count >= 4; count -= 4, here += 4, values += 4) {
 			WRITE_ONCE(here[0], values[0]);
 			WRITE_ONCE(here[1], values[1]);

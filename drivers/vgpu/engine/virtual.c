@@ -222,7 +222,7 @@ u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side
 		if (dst->span.here && src->span.here)
 			pagoda_copy(dst->span.here, src->span.here, size);
 		else if (dst->span.here)
-			memset(dst->span.here, 0, size);	/* C94: a page of zeros is read */
+			memset(dst->span.here, 0, size);	/* C94: source is a page of zeros */
 		pagoda_side_advance(src, size);
 		pagoda_side_advance(dst, size);
 		left -= size;

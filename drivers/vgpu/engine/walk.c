@@ -149,7 +149,7 @@ static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda
 	if (side == PAGODA_SIDE_64K && !(page_sizes & 1u << PAGODA_PAGE_64K_SHIFT))
 		return bad_table(found, 1);
 	if (!pagoda_engine_dual(exec->engine))
-		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* this bit selected @side */
+		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* the bit that has selected @side */
 	if (pointer_valid(exec, word, bytes))
 		leaf->table[side] = table_at(exec, pte_segment(word), pte_address(word), bytes);
 	return leaf->table[side] ? VIRTIO_PAGODA_FAULT_NONE : bad_table(found, 1);
@@ -442,7 +442,8 @@ static u32 translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 acce
 
 /*
  * Finds the memory at @address of span->segment for span->here. Reduces span->size to the bytes
- * that are contiguous for the CPU. Returns 0 or a fault reason.
+ * that are contiguous for the CPU, and clears span->combined in aperture pages that are snooped.
+ * Returns 0 or a fault reason.
  */
 static u32 span_memory(struct pagoda_exec *exec, u64 address, u32 access,
 		       struct pagoda_virtual_span *span)

@@ -108,7 +108,7 @@ static void fence_write(u8 *at, const struct virtio_pagoda_signal_monitored_fenc
 	bool forward = le16_to_cpu(signal->packet.flags) & VIRTIO_PAGODA_SIGNAL_FORWARD;
 	__le64 *here = (__le64 *)at, old = READ_ONCE(*here);
 
-	smp_wmb();	/* writes of earlier packets before the fence's value */
+	smp_wmb();	/* writes of earlier packets are visible before the fence's value */
 	if (!forward)
 		WRITE_ONCE(*here, signal->value);
 	while (forward && le64_to_cpu(old) < le64_to_cpu(signal->value))

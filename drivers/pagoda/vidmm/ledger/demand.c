@@ -31,7 +31,7 @@ static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo
 	if (bo->supported == PAGODA_VRAM_BIT)
 		return &demand->only_vram;
 	if (!(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY))
-		return NULL; /* the GPU can use scattered system pages */
+		return NULL; /* scattered system pages, which no demand counts, will do */
 	if (bo->supported == PAGODA_APERTURE_BIT)
 		return &demand->only_aperture;
 	return &demand->either;

@@ -76,7 +76,8 @@ bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm
 	*settling = (struct pagoda_settling) {
 		.client = client,
 		.counted = counted,
-		.settled = pagoda_reset_epoch(vidmm) + 1, /* never 0, which a new allocation has */
+		/* Plus 1: &pagoda_bo.wish.settled of an allocation that isn't settled is 0. */
+		.settled = pagoda_reset_epoch(vidmm) + 1,
 	};
 	mutex_lock(&settling->client->requirements->lock);
 	settling->call = atomic64_inc_return(&vidmm->settling_calls);

@@ -54,7 +54,7 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	}
 	bo->vm.had_handle = true;
 	bo->vm.opened = opened;
-	/* pagoda_client_forget() removes only allocations with mappings from this list. */
+	/* pagoda_vm_forget() takes only allocations with mappings off &pagoda_vm.evicted. */
 	if (!opened)
 		list_del_init(&bo->vm.evicted);
 	pagoda_priority_apply(bo);
