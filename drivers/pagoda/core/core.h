@@ -329,8 +329,8 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  * @job_timeout_ms: Milliseconds that a job may run on an engine
  * @pin_limit: Bytes of a client's allocations that may be pinned for other devices; 0 = half of
  *	VRAM's size
- * @lru: TTM chooses the victims in VRAM, the least recently used first; otherwise &pagoda_policy
- *	chooses by predicted use
+ * @lru: TTM chooses victims in VRAM that aren't offered, the least recently used first; otherwise
+ *	&pagoda_policy chooses by predicted use
  * @promote_ms: Milliseconds that room in VRAM has to last before evicted allocations are promoted;
  *	0 = no promotion
  * @traffic_share: Percent of the paging bandwidth that promotion may use while clients use the

@@ -56,8 +56,8 @@ struct pagoda_demand {
  * @kept: Allocations with &pagoda_bo.choice.keep set, which aren't candidates of @policy
  * @nr_kept: Number of allocations in @kept
  * @nr_tried: Number of allocations in lists of victims that searches have tried
- * @asked: @policy chooses the victims; if false @policy is only told of uses, and TTM evicts
- *	the least recently used allocation
+ * @asked: @policy chooses all victims; if false only those among offered allocations and those of
+ *	pagoda_victims_trim(), and TTM evicts the least recently used of all others
  * @trimmed: Bytes that pagoda_victims_trim() has evicted, for debugfs `trim` and for the reclaim of
  *	dmem cgroups
  */
