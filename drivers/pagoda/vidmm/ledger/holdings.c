@@ -5,7 +5,7 @@
 #include <trace/events/gpu_mem.h>
 #include "holdings.h"
 
-/* Returns the bytes of GPU memory, which the system segment isn't. */
+/* Returns the bytes that a holding has in VRAM and in the aperture segment together. */
 static u64 holding_sum(const struct pagoda_holding *holding)
 {
 	return holding->bytes[VIRTIO_PAGODA_SEGMENT_VRAM] +

@@ -17,7 +17,7 @@
 #include "lanes.h"
 #include "policy.h"
 
-/* Added to the rank of a candidate that isn't offered, if the owner is within its budget. */
+/* Level of a candidate less its rank, if it isn't offered and the owner is within its budget. */
 #define WITHIN	(PAGODA_POLICY_RANKS - PAGODA_POLICY_OFFERS)
 
 void pagoda_policy_owner_init(struct pagoda_policy_owner *owner)
@@ -189,7 +189,7 @@ void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item 
 		list_move_tail(&lane->order, row);
 }
 
-/* Ends that an item is a candidate. */
+/* Takes an item, which isn't a candidate any more, off its lane. */
 void pagoda_lanes_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	struct pagoda_policy_lane *lane = item->lane, *spare = lane->spare;

@@ -280,7 +280,7 @@ struct pagoda_policy_aside {
 };
 
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size);
-/* Returns the side of an item. */
+/* Returns the side of an item: 2 if the CPU can see the item, else 0; plus 1 if it is clean. */
 static inline u32 pagoda_policy_side(const struct pagoda_policy_item *item)
 {
 	return item->visible << 1 | item->clean;
