@@ -113,7 +113,7 @@ struct pagoda_missing {
 	struct delayed_work poll;
 };
 
-/* Returns true if a fence was created with ALLOW_REWIND: a smaller value may follow a larger one. */
+/* Returns true if a fence was created with ALLOW_REWIND: its value may become smaller. */
 static inline bool pagoda_mfence_may_rewind(const struct pagoda_mfence *mfence)
 {
 	return mfence->flags & DRM_PAGODA_FENCE_ALLOW_REWIND;
