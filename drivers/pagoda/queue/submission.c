@@ -10,6 +10,7 @@
  */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
+#include <linux/kmemleak.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <kunit/static_stub.h>
@@ -101,6 +102,7 @@ u32 pagoda_submission_bytes(const struct pagoda_submission *submission)
 
 void pagoda_queue_free(struct pagoda_paging_job *job)
 {
+	kmemleak_free(job);
 	free_pages_exact(job->base.data, job->bytes);
 }
 
@@ -115,6 +117,8 @@ static struct pagoda_paging_job *job_alloc(struct pagoda_queue *queue, u32 class
 	if (!piece)
 		return NULL;
 	job = piece + bytes - JOB_BYTES;
+	/* kmemleak doesn't look into pages by itself, and the job has the only pointer to its fences. */
+	kmemleak_alloc(job, JOB_BYTES, 1, gfp);
 	job->class = class;
 	job->bytes = bytes;
 	piece_divide(queue, class, &job->base);
