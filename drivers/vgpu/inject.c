@@ -35,6 +35,9 @@
 
 #include "vgpu.h"
 
+/* &pagoda_injection.nth of a rule that doesn't say so yet. */
+#define NTH_UNSAID	U64_MAX
+
 enum pagoda_inject_action {
 	PAGODA_INJECT_NONE,
 	PAGODA_INJECT_DELAY,
@@ -166,8 +169,6 @@ static int inject_word(struct pagoda_vgpu *vgpu, struct pagoda_injection *rule, 
 		if (index <= PAGODA_INJECT_NONE)
 			return -EINVAL;
 		rule->action = index;
-		if (rule->action == PAGODA_INJECT_DELAY && rule->nth == 1)
-			rule->nth = 0;
 		return 0;
 	}
 	if (!strcmp(word, "field")) {
@@ -186,7 +187,7 @@ static int inject_parse(struct pagoda_vgpu *vgpu, struct pagoda_injection *rule,
 	int err;
 
 	rule->queue = VIRTIO_PAGODA_QUEUE_PAGING;
-	rule->nth = 1;
+	rule->nth = NTH_UNSAID;
 	rule->count = 1;
 	while ((word = strsep(&line, " \t\n"))) {
 		if (!*word)
@@ -195,6 +196,8 @@ static int inject_parse(struct pagoda_vgpu *vgpu, struct pagoda_injection *rule,
 		if (err)
 			return err;
 	}
+	if (rule->nth == NTH_UNSAID)
+		rule->nth = rule->action == PAGODA_INJECT_DELAY ? 0 : 1;
 	if (rule->action == PAGODA_INJECT_NONE ||
 	    (!rule->nth && rule->action != PAGODA_INJECT_DELAY) ||
 	    (rule->queue == VIRTIO_PAGODA_QUEUE_CONTROL &&

@@ -58,6 +58,34 @@ static void files_inject_actions(struct kunit *test)
 	uapi_close(client);
 }
 
+/* A rule's words may come in any order; only a delay without nth is for every request. */
+static void files_inject_order(struct kunit *test)
+{
+	static const struct {
+		const char *rule, *shown;
+	} rules[] = {
+		{ "nth=1 action=delay us=1", "action=delay nth=1 " },
+		{ "us=1 action=delay nth=1", "action=delay nth=1 " },
+		{ "nth=0 us=1 action=delay", "action=delay nth=0 " },
+		{ "action=delay us=1", "action=delay nth=0 " },
+		{ "action=drop queue=exec0", "queue=exec0 action=drop nth=1 " },
+	};
+	struct uapi_client *client = uapi_open(test);
+	char *text = test_zalloc(test, FILES_TEXT);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rules); i++) {
+		files_inject(client, rules[i].rule);
+		memset(text, 0, FILES_TEXT);
+		KUNIT_EXPECT_GT(test, uapi_read(client, false, INJECT, text, FILES_TEXT - 1), 0);
+		KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, rules[i].shown), "%s: %s",
+					  rules[i].rule, text);
+		files_inject(client, "clear");
+	}
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, false, INJECT, "action=drop nth=0"));
+	uapi_close(client);
+}
+
 /*
  * A queue loses the answer to a request, and is reset. What the request did counts: paging has had
  * its effect, the job is done, and the context goes on.
@@ -179,6 +207,7 @@ static void files_journal_without_memory(struct kunit *test)
 
 static struct kunit_case files_cases[] = {
 	KUNIT_CASE(files_inject_actions),
+	KUNIT_CASE(files_inject_order),
 	KUNIT_CASE_SLOW(files_inject_drops),
 	KUNIT_CASE_SLOW(files_inject_hangs),
 	KUNIT_CASE(files_record),
