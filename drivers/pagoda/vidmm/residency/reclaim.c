@@ -22,9 +22,10 @@
 
 /*
  * struct reclaim - allocations that are reclaimed; @results: enum drm_pagoda_reclaim_result of
- * each; @all: lack of memory for one allocation fails the whole call; @urgent, @exec: as in struct
- * pagoda_operation; @fence: fence behind the paging of the allocations, a reference, or NULL;
- * @late: with -EINPROGRESS, as in struct pagoda_operation
+ * each; @all: lack of memory for one allocation fails the whole call; @urgent: no room was found
+ * otherwise: more may be evicted; @exec: reservations that are locked; @fence: fence behind the
+ * paging of the allocations, a reference, or NULL; @late: with -EINPROGRESS the fence that an
+ * allocation can't move before, a reference
  */
 struct reclaim {
 	struct pagoda_vidmm *vidmm;
@@ -115,8 +116,10 @@ static int reclaim_bring(struct reclaim *list, struct pagoda_bo *bo)
 }
 
 /*
- * Makes those allocations resident that were resident when they were offered: their clients still
- * count on that (C174). Returns 0 or a negative errno.
+ * Makes those allocations of @list resident again that had been made resident, whether or not they
+ * were evicted to make room since: until EVICT is called for them, their clients count on residency
+ * (C174). Leaves out those whose result is NOT_COMMITTED. Stops at the first error. Returns 0 or a
+ * negative errno; with -EINPROGRESS @list->late is set.
  */
 static int reclaim_bring_all(struct reclaim *list)
 {

@@ -27,8 +27,8 @@
 #include "residency.h"
 
 /*
- * struct residency_list - list to be made resident, or evicted; @process moves one allocation;
- * @late: with -EINPROGRESS, as in struct pagoda_operation
+ * struct residency_list - list to be made resident (@resident) or evicted; @process moves one
+ * allocation; @late: with -EINPROGRESS the fence that an allocation can't move before, a reference
  */
 struct residency_list {
 	struct pagoda_vidmm *vidmm;
