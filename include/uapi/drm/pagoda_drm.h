@@ -171,11 +171,14 @@ extern "C" {
 /**
  * DOC: Coherence of CPU and GPU
  *
- * The CPU's writes before SUBMIT (or before a queued job is prepared) are seen by the job. The
+ * The CPU's writes before SUBMIT are seen by the job. A job that is queued (see "Closing objects
+ * that accepted work names") also sees the writes before it is prepared, which isn't before all
+ * that it waits for has signalled, unless a fenced job is submitted behind it in its context. The
  * job's writes are seen by the CPU when the job's fence has signalled; while the job runs, the
  * writes before a SIGNAL command are seen by a CPU that has seen the value that SIGNAL stores.
- * CPU mappings, CACHED or write-combined, need no flush by the program. Moves keep addresses
- * and content for both (C34). Tiled: see enum drm_pagoda_tiling.
+ * CPU mappings, CACHED or write-combined, need no flush by the program. An allocation that moves
+ * keeps its content and its addresses, those of CPU mappings (C34) and those of the GPU. Tiled:
+ * see enum drm_pagoda_tiling.
  */
 
 /** DRM_PAGODA_MAX_ENTRIES: most entries of a struct drm_pagoda_array. */
@@ -577,11 +580,12 @@ struct drm_pagoda_stats {
  * Whether the CPU can reach VRAM itself doesn't matter.
  *
  * CPU and GPU find each other's writes in the order of SUBMIT. A job finds the CPU's writes
- * from before SUBMIT (of a queued job: from before it is prepared) in three kinds of
- * allocations: those that the job lists, those of the residency list that the job's VM has
- * mapped, and those private to the VM. A CPU access after SUBMIT to such an allocation in VRAM
- * is a page fault, which waits until the job, and all jobs prepared before the fault, are done;
- * a signal ends the wait. To see what a queued job writes, wait for the job first.
+ * from before SUBMIT (of a queued job: from before it is prepared, see "Coherence of CPU and
+ * GPU") in three kinds of allocations: those that the job lists, those of the residency list
+ * that the job's VM has mapped, and those private to the VM. A CPU access after SUBMIT to such
+ * an allocation in VRAM is a page fault, which waits until the job, and all jobs prepared before
+ * the fault, are done; a signal ends the wait. To see what a queued job writes, wait for the job
+ * first.
  *
  * An allocation made without CPU_VISIBLE and not supported in the aperture stays tiled when it
  * is evicted; all others are linear in system memory (C33).
