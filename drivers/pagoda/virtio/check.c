@@ -401,8 +401,9 @@ int pagoda_extents_check_memory(const struct pagoda_extent *extents, u32 count, 
 }
 
 /*
- * Checks the list of VRAM that must not be used: ordered offsets within VRAM, without addresses.
- * Returns 0, or -EINVAL with @refusal filled, including the entry's number.
+ * Checks the list of VRAM that must not be used: whole pages within VRAM, in order of their offsets
+ * and without overlap; addresses have to be 0. Returns 0, or -EINVAL with @refusal filled,
+ * including the entry's number.
  */
 int pagoda_extents_check_invalid(const struct pagoda_extent *extents, u32 count,
 				 u64 vram_size, struct pagoda_refusal *refusal)

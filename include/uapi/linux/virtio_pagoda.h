@@ -177,7 +177,7 @@ enum virtio_pagoda_queue {
 #define VIRTIO_PAGODA_MAX_APERTURE_PAGES (1ull << 24)
 /** VIRTIO_PAGODA_MAX_EXTENTS: most ranges of addresses in a list that GET_EXTENTS reads. */
 #define VIRTIO_PAGODA_MAX_EXTENTS	(1u << 18)
-/** VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER: most of these that one request returns. */
+/** VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER: most ranges of addresses that one GET_EXTENTS returns. */
 #define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
 
 /** VIRTIO_PAGODA_MAX_MMU_PAGES: upper bound of mmu_pages: 64 GiB in all. */
