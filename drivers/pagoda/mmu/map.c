@@ -171,8 +171,8 @@ u64 pagoda_place_run(const struct pagoda_map_place *place, u64 want, u32 *segmen
 
 /*
  * Part of pagoda_place_advance() for a repeating window: if @bytes from @place on reach the end of
- * the window, moves @place to the window's start. Returns how many bytes @place has to move on from
- * there.
+ * the window, moves @place to the window's start and skips whole repetitions. Returns by how many
+ * bytes the caller has to advance the extent and offset of @place; @place->left has them taken off.
  */
 static u64 place_wrap(struct pagoda_map_place *place, u64 bytes)
 {

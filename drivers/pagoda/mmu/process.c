@@ -270,7 +270,7 @@ static int process_write_upper(struct pagoda_mmu *mmu)
  * invalid.
  *
  * Context: No operation that uses the paging space is in flight, or emitted meanwhile. May
- * sleep, calls written() and set_root().
+ * sleep, calls written() and set_root() of struct pagoda_mmu_ops.
  * Return: 0, or the error of set_root(), after which the paging space can't be used.
  */
 int pagoda_process_rebuild(struct pagoda_mmu *mmu)
