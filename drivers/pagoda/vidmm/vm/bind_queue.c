@@ -32,7 +32,7 @@
  */
 #define QUEUE_TRIES	8
 
-/* Returns true if an array that failed with @error may succeed later. */
+/* Returns true if an array that failed may succeed later: @error is -ENOMEM or -EBUSY. */
 static bool bind_may_work(int error)
 {
 	return error == -ENOMEM || error == -EBUSY;

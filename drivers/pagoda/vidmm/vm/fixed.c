@@ -65,8 +65,8 @@ static void fixed_count(struct pagoda_vm *vm, struct pagoda_bo *bo, bool add)
 }
 
 /*
- * Returns the bytes of page tables and save areas of all VMs in VRAM, outside of the reserve. Any
- * context.
+ * Returns the bytes of page tables and save areas of all VMs in VRAM, outside of the reserve; also
+ * those of VMs without jobs in flight, which can leave VRAM. Any context.
  */
 u64 pagoda_fixed_bytes(struct pagoda_vidmm *vidmm)
 {

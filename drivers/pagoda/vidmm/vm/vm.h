@@ -373,7 +373,7 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 const char *pagoda_vidmm_mode_name(u32 mode);
 bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
 
-/* fixed.c: page tables and save areas in VRAM, which jobs keep there */
+/* fixed.c: page tables and save areas in VRAM, which jobs of their VM in flight keep there */
 int pagoda_fixed_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 u64 pagoda_fixed_bytes(struct pagoda_vidmm *vidmm);
 int pagoda_fixed_check(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
