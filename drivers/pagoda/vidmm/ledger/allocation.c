@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Queries about the state of an allocation, for all of the driver's memory management. */
+/*
+ * The state of an allocation, for all parts of the memory management: queries, and functions that
+ * note a change: of what clients want, of content that is lost, or for the next MAKE_RESIDENT.
+ */
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
 #include <drm/drm_file.h>

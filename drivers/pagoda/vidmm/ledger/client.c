@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Clients: created when a DRM file is opened, freed with the last reference. */
+/*
+ * Clients: created when a DRM file is opened, freed with the last reference. Also counts the places
+ * in segments that clients hold.
+ */
 #include <linux/dma-buf.h>
 #include <linux/sched.h>
 #include <linux/slab.h>

@@ -102,7 +102,7 @@ u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand 
 u64 pagoda_demand_misfit_beside(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
 				u64 fixed);
 
-/* client.c: create a client, and drop a reference */
+/* client.c: create a client (NULL = no memory), drop a reference; count what clients hold */
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm);
 void pagoda_client_put(struct pagoda_client *client);
 void pagoda_hold(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
@@ -111,7 +111,7 @@ void pagoda_hold_for(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
 		     struct pagoda_client *client);
 void pagoda_let_go(struct pagoda_vidmm *vidmm, struct pagoda_held *held);
 
-/* allocation.c: queries about the state of an allocation */
+/* allocation.c: the state of an allocation: queries, and notes of changes */
 struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj);
 struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo);
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm);
