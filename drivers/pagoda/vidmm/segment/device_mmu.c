@@ -450,7 +450,10 @@ int pagoda_sysmem_reserve(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 	return ret;
 }
 
-/* Returns the MAP_MMU of pages of the driver; @adl becomes its page list. */
+/*
+ * Returns the MAP_MMU that maps pages of the driver at their device addresses. Fills @adl, the page
+ * list, to which the operation has a pointer.
+ */
 static struct pagoda_paging_op sysmem_op(const struct pagoda_sysmem *mem, struct pagoda_adl *adl)
 {
 	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);

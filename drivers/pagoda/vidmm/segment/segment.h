@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* TTM's resource managers for VRAM and the aperture, and system memory for the device. */
+/*
+ * Segments: TTM's resource managers for VRAM and the aperture; swizzling ranges; system pages of
+ * allocations and of the driver, and their mappings in the device's MMU.
+ */
 #ifndef PAGODA_VIDMM_SEGMENT_SEGMENT_H
 #define PAGODA_VIDMM_SEGMENT_SEGMENT_H
 

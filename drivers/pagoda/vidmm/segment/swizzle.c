@@ -646,7 +646,7 @@ static void swizzle_free(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_swizzle_init() - Set up the ranges, all of them free
+ * pagoda_swizzle_init() - Set up the swizzling ranges, all of them free
  * @vidmm: Memory manager with info set
  * @args: Unused
  *
@@ -686,7 +686,10 @@ int pagoda_swizzle_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return 0;
 }
 
-/* Returns the array of all ranges for the CPU executor; NULL if the device has no tiling. */
+/*
+ * Returns the array of all swizzling ranges, for the CPU executor (paging/cpu/); NULL if the device
+ * has no tiling.
+ */
 struct pagoda_cpu_range *pagoda_swizzle_cpu_ranges(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->swizzle->cpu;
