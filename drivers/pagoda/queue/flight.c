@@ -114,7 +114,10 @@ static u32 flight_count(struct pagoda_flight *flight)
 	return count;
 }
 
-/* Signals the first job's fence. The job must not be used then: the scheduler may free it. */
+/*
+ * Removes the first job from flight->inflight, then signals its fence. Afterwards the job must not
+ * be used: the scheduler may free it. Caller holds &pagoda_flight.signal_lock.
+ */
 static void flight_signal_first(struct pagoda_flight *flight)
 {
 	struct pagoda_job *job;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submissions before and after their execution: memory, dependencies, arm, push, history.
+ * Submissions before and after their execution: memory, dependencies, arm, push, and the history of
+ * finished submissions for debugfs.
  *
  * pagoda_queue_get() allocates all memory that a submission will ever need, so that nothing
- * allocates in the dma_fence signalling path. The memory but for the fences is one piece, of a page
- * for small submissions: the paging buffer, its private data and the job with what the device reads
- * and writes besides. Pieces are reused without being cleared: the device gets only the bytes that
- * were built.
+ * allocates in the dma_fence signalling path. The memory but for the fences is one contiguous
+ * piece, of a page for small submissions: the paging buffer, its private data and the job with what
+ * the device reads and writes besides. Pieces are reused without being cleared: the device gets
+ * only the bytes that were built.
  */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
