@@ -81,7 +81,7 @@ struct pagoda_sync {
 
 /**
  * struct pagoda_syncs - A list of fences that work waits for and signals
- * @list: Entries
+ * @list: Entries: syncobjs, points of syncobjs, values of monitored fences
  * @count: Number of entries
  */
 struct pagoda_syncs {

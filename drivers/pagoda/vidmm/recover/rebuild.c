@@ -84,7 +84,10 @@ static int rebuild_aperture(struct rebuild *r)
 	return ret ?: rebuild_op(r, &op);
 }
 
-/* Repeats the notices that the allocation is resident: the device forgot them in the reset. */
+/*
+ * Repeats the notices, if there were any, that the allocation @r->bo is resident: the device forgot
+ * them in the reset. Returns 0 or a negative errno.
+ */
 static int rebuild_notices(struct rebuild *r)
 {
 	if (!r->bo->content.told)

@@ -265,8 +265,9 @@ static void context_progress(struct pagoda_context *context,
 }
 
 /*
- * Returns the number of jobs that were accepted and aren't done; &pagoda_context.dead isn't set. A
- * deferred job that is being made at this moment may count twice. Caller holds pagoda_context.lock.
+ * Returns the number of jobs that were accepted and aren't done. A deferred job that is being made
+ * at this moment may count twice. Caller holds pagoda_context.lock, and has found that
+ * &pagoda_context.dead isn't set.
  */
 u64 pagoda_context_queued(struct pagoda_context *context)
 {
