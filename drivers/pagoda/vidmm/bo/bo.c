@@ -30,8 +30,8 @@
 
 /*
  * Charges the allocation's bytes, in the budget of &pagoda_bo.client, to @segment instead of the
- * segment charged before. An imported allocation has no client before its first handle: then only
- * &pagoda_bo.part.segment is set.
+ * segment charged before; PAGODA_BUDGET_SEGMENTS charges none. An imported allocation has no client
+ * before its first handle: then only &pagoda_bo.part.segment is set.
  */
 void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment)
 {

@@ -183,7 +183,7 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
 
-/* place.c: bring an allocation to a placement; segment/reserve.c: a page table to the reserve */
+/* place.c: bring an allocation to a placement; segment/reserve.c: place one in the reserve */
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		    struct pagoda_operation *op);

@@ -4,7 +4,7 @@
  * the client's cgroup.
  *
  * VRAM and the aperture are regions, "drm/<device>/vram" and "drm/<device>/aperture". System pages
- * that need no address in the aperture are charged to that region, too: they are memory that the
+ * that need no address in the aperture are charged to "aperture", too: they are memory that the
  * GPU uses, and may exceed the region's capacity. TTM charges the cgroup of the current task when
  * it creates a resource, and uncharges when the resource is freed, after the move.
  *
@@ -13,7 +13,7 @@
  *		such a victim the allocation is placed as if VRAM were full: in the next
  *		supported segment; or the caller gets -ENOMEM
  *	min	memory of a cgroup that uses less than its minimum is never evicted for another
- *		cgroup
+ *		cgroup that needs VRAM or addresses in the aperture
  *	low	memory of a cgroup that uses less than its dmem.low is evicted last, when offers
  *		and the policy give no other victim
  *	lowered	writing a maximum below the current usage evicts, first what the policy chooses
@@ -287,6 +287,7 @@ bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
  *
  * An allocation in the aperture segment is protected only if @place asks for aperture addresses
  * (&ttm_place.lpfn isn't 0): not when TTM swaps pages out, or wants room for pages without address.
+ * Nothing is protected from a task whose cgroup is above its maximum.
  *
  * Context: May sleep and allocate.
  * Return: true if @bo must stay.

@@ -21,12 +21,12 @@ struct ttm_place;
 struct ttm_placement;
 struct ttm_resource_manager;
 
-/* All copies, in system memory, of the content of allocations in VRAM (copy.c). */
+/* All kept copies: the system pages that allocations in VRAM were brought from (copy.c). */
 struct pagoda_copies {
 	atomic64_t bytes;		/* sum of the sizes of copies that have pages */
 	u64 limit;			/* largest value that @bytes may have; constant */
 	spinlock_t lock;		/* protects list, unwanted; taken in reclaim, too */
-	struct list_head list;		/* other struct pagoda_copy than @unwanted, oldest first */
+	struct list_head list;		/* struct pagoda_copy not yet in @unwanted, oldest first */
 	struct list_head unwanted;	/* struct pagoda_copy whose pages @work is to free */
 	struct work_struct work;
 	struct shrinker *shrinker;	/* fills @unwanted; NULL once unregistered */

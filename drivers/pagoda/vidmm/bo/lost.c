@@ -35,7 +35,7 @@ u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
 {
 	/*
 	 * This acquire pairs with the release in stream_lost_content(): a loss that a reset caused
-	 * is added to @aborts before it is added to @losses.
+	 * is added to &pagoda_vidmm.aborts before it is added to &pagoda_vidmm.losses.
 	 */
 	u32 losses = atomic64_read_acquire(&vidmm->losses);
 	u64 resets = pagoda_reset_epoch(vidmm) + atomic64_read(&vidmm->aborts);
@@ -65,8 +65,8 @@ int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
 }
 
 /*
- * Returns whether an allocation has been in VRAM since before a reset of the device, and neither
- * found preserved nor cleared since: its content is undefined then. The reservation is held.
+ * Returns whether an allocation's content in VRAM is from before a reset of the device and hasn't
+ * been found preserved: the content is undefined then. The reservation is held.
  */
 bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
 {

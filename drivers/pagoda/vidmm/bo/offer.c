@@ -164,7 +164,7 @@ void pagoda_offer_torn(struct pagoda_bo *bo)
  * or isn't in VRAM.
  *
  * Context: May sleep and allocate.
- * Return: 0 or a negative errno.
+ * Return: 0, or an error of ttm_bo_validate(): the allocation then stays in VRAM.
  */
 int pagoda_offer_drop(struct pagoda_bo *bo)
 {

@@ -242,8 +242,8 @@ static u64 budget_reserved_by_others(const struct pagoda_budget *budget, u32 gro
 }
 
 /*
- * Returns a client's budget of a group: the largest size that is left of the pool if each other
- * client keeps its claim, but at most this size.
+ * Returns a client's budget of a group, in whole pages: the largest size that is left of the pool
+ * without other clients' reservations, if each other client keeps its claim, but at most this size.
  *
  * A claim fits if the pool is enough for all claims when larger ones, and the budget, are cut to
  * its size. So the smallest claims fit. They are kept; the larger ones share the rest with the

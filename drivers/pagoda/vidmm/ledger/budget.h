@@ -131,7 +131,8 @@ struct pagoda_budget_part {
  * struct pagoda_budget_info - Budget of a client in a segment group (local or non-local), in bytes
  * @budget: Most bytes that the client should want
  * @wanted: Bytes that the client wants in the group: &pagoda_budget.wanted
- * @usage: Bytes of the client's allocations that are in memory of the group now
+ * @usage: Bytes of the client's allocations that are in memory of the group now, or on their way to
+ *	it; of the non-local group also the page tables that the CPU writes
  * @reservation: Bytes that the client says it needs at least
  * @available: Largest reservation that would be accepted
  */

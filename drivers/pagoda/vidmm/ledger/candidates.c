@@ -63,8 +63,8 @@ void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Returns whether the policy is told of an allocation and may choose it as a victim: not of page
- * tables, save areas and imported allocations.
+ * Returns whether the policy may choose an allocation as a victim, and so is told of its moves,
+ * offer and priority: not if it is a page table, a save area or imported.
  */
 static bool victims_knows(const struct pagoda_bo *bo)
 {
@@ -185,7 +185,8 @@ static struct pagoda_client *victims_user_within(struct pagoda_bo *bo)
 /*
  * Called for an allocation that the policy picked. If the allocation was picked because a client is
  * over its budget, but another user is within, makes the allocation a candidate of that user and
- * returns true: another victim is to be picked.
+ * returns true: another victim is to be picked. Returns false otherwise: always for an offered
+ * allocation and one that is private to a VM. Caller holds pagoda_victims.lock.
  */
 bool pagoda_victims_spare(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {

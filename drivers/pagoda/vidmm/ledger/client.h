@@ -68,8 +68,9 @@ struct pagoda_client_pace {
  * work allocates is charged to that cgroup (dmem.c); and queues of the client that are polled
  * (fence/missing.c)
  * @lock: Protects @worker and @pool; only one work item uses @worker at a time
- * @worker: Thread in the cgroup of the client's last call; NULL = none is needed, because work
- *	items are in that cgroup anyway or no segment is a region of the dmem controller
+ * @worker: Thread in the cgroup of the client's last call; NULL = none: work items are in that
+ *	cgroup anyway, VRAM isn't a region of the dmem controller, the thread couldn't be created or
+ *	moved, or the file was closed
  * @pool: VRAM's pool of the cgroup of the client's last call, a reference, NULL = unknown; also
  *	compared without @lock
  * @missing: Queues of the client whose next item waits for a syncobj point that doesn't exist yet;

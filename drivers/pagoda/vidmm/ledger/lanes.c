@@ -113,7 +113,10 @@ static struct pagoda_policy_lane *lane_find(struct pagoda_policy_group *group,
 	return NULL;
 }
 
-/* Makes a spare lane its group's lane, empty yet, for items with the rank and side of @item. */
+/*
+ * Makes a spare lane its group's lane for items of @class with the rank and side of @item: empty,
+ * in a row, and in the lists of the group and its owner.
+ */
 static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *lane,
 		       const struct pagoda_policy_item *item, u32 class)
 {

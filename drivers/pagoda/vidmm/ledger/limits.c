@@ -431,8 +431,8 @@ void pagoda_limits_give(struct pagoda_limits *limits, struct pagoda_quota *quota
  * @quota: The client's quota; NULL: never over
  *
  * Context: Any.
- * Return: true while the client has too many bytes of paging buffers in flight, or while its user
- * has more than half of what other users have left.
+ * Return: true while the client has more bytes of paging buffers in flight than its limit, or while
+ * its user has more than half of what other users have left.
  */
 bool pagoda_limits_is_over(struct pagoda_limits *limits, struct pagoda_quota *quota)
 {

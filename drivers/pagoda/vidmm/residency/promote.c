@@ -106,7 +106,7 @@ static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 
 
 /*
  * Returns the next allocation that waits for promotion and fits in free VRAM, with a reference;
- * NULL if none is left.
+ * NULL, which ends the walk, if none is left.
  */
 static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
 {
@@ -306,8 +306,8 @@ static bool promote_slice_send(struct pagoda_vidmm *vidmm, bool *sent)
 }
 
 /*
- * Returns whether clients used the device since the last call. Their paging waits behind promotion,
- * the copies that bring evicted allocations back to VRAM; their jobs share the bandwidth.
+ * Returns whether clients used the device since the last call or slice: paged or had jobs executed.
+ * Paging of clients waits behind promotion's copies, and jobs of clients share the bandwidth.
  */
 static bool promote_has_others(struct pagoda_vidmm *vidmm)
 {

@@ -97,9 +97,9 @@ bool pagoda_residency_is_placed(const struct pagoda_bo *bo)
 }
 
 /*
- * Brings an allocation to where the GPU can use it. Returns 0, also if the allocation can't move
- * now but the GPU can use it where it is; -EINPROGRESS, with @list->late set, if it can't; or
- * another error of pagoda_bo_place().
+ * Brings an allocation to where the GPU can use it. If the allocation can't move now, returns 0 if
+ * the GPU can use it where it is, else -EINPROGRESS with @list->late set. If it can, returns what
+ * pagoda_bo_place() returns.
  */
 static int residency_process_make(struct residency_list *list, struct pagoda_bo *bo)
 {
@@ -162,9 +162,9 @@ static int residency_process(struct residency_list *list)
 }
 
 /*
- * Notes all allocations of a list, which were moved, as resident; or as evicted, but for those on a
- * residency list. Can't fail. Returns a reference to the fence behind the paging of the list; NULL
- * if no paging is under way.
+ * Notes all allocations of a list as resident, after residency_process(); or as evicted, moved or
+ * not, but for those on a residency list. Can't fail. Returns a reference to the fence behind the
+ * paging of the list; NULL if no paging is under way.
  */
 static struct dma_fence *residency_commit(struct residency_list *list)
 {
@@ -199,7 +199,8 @@ static int residency_lock_list(struct residency_list *list)
 /*
  * Locks the reservations of a list's allocations, moves the allocations, and sets *@fence to the
  * fence of the moves. Moves within the loop of drm_exec, because there the ticket may lock victims,
- * too. Returns 0 or a negative errno.
+ * too. Returns 0; -ENODATA if an allocation that is to be made resident is offered; or an error of
+ * the locks or moves.
  */
 static int residency_try(struct residency_list *list, struct dma_fence **fence)
 {
