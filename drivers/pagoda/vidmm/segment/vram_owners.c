@@ -42,7 +42,7 @@ static struct pagoda_bo *block_owner(struct pagoda_vidmm *vidmm, struct gpu_budd
 
 	if (!res)
 		return NULL;
-	/* TTM sets &ttm_resource.bo under this lock, and frees no BO before it was replaced there. */
+	/* TTM replaces &ttm_resource.bo under this lock, before it frees the former @bo. */
 	spin_lock(&vidmm->ttm.lru_lock);
 	bo = READ_ONCE(res->base.bo);
 	if (bo && !(pagoda_bo_is_ours(bo) && kref_get_unless_zero(&bo->base.refcount)))

@@ -267,7 +267,7 @@ void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, 
 	struct pagoda_journal_loss *loss;
 
 	spin_lock(&journal->recording_lock);
-	/* Tell readers that a recorded buffer may not have been executed completely. */
+	/* No room: by @recording_missed readers learn that a recorded buffer may be incomplete. */
 	if (!journal_item_copy(journal, PAGODA_RECORDING_LOST, seqno, &item, sizeof(item)))
 		journal->recording_missed++;
 	spin_unlock(&journal->recording_lock);
@@ -312,12 +312,12 @@ static u64 journal_number(struct pagoda_journal *journal, u64 id)
 	if (smp_load_acquire(&number->id) != id)
 		return 0;
 	seqno = READ_ONCE(number->seqno);
-	/* The id is read again after the number: pairs with that in pagoda_journal_sent(). */
+	/* The id is read again after the number: pairs with smp_wmb() in pagoda_journal_sent(). */
 	smp_rmb();
 	return READ_ONCE(number->id) == id ? seqno : 0;
 }
 
-/* Returns the number of the last completed submission, which wrote it into the fence page. */
+/* Returns the number in the fence page: that of the last submission which the device completed. */
 static u64 journal_completed(struct pagoda_journal *journal)
 {
 	u64 *here = kmap_local_page(journal->vidmm->stream->args.fence_page);
@@ -447,7 +447,7 @@ void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *
  * @size: Most bytes to record, up to %PAGODA_RECORDING_MAX; 0 = stop. The old recording is freed
  *
  * Context: May sleep and allocate.
- * Return: 0, -EINVAL or -ENOMEM.
+ * Return: 0; -EINVAL if @size is too large, or -ENOMEM: then the old recording goes on.
  */
 int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size)
 {
@@ -510,7 +510,7 @@ static struct pagoda_recording_head recording_head(struct pagoda_vidmm *vidmm)
  * @pos: Position in struct pagoda_recording_head, followed by the items; advanced
  *
  * Context: May sleep.
- * Return: Bytes read; -ENODATA behind the head if there is no recording; or -EFAULT.
+ * Return: Bytes read, 0 = the end; -ENODATA behind the head if there is no recording; or -EFAULT.
  */
 ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf, size_t size,
 				    loff_t *pos)
