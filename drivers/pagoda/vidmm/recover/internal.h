@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Declarations that the files in recover/ share. */
+/* Declarations that the files in recover/ share: coredumps, steps of resets, names of reasons. */
 #ifndef PAGODA_VIDMM_RECOVER_INTERNAL_H
 #define PAGODA_VIDMM_RECOVER_INTERNAL_H
 
@@ -33,7 +33,7 @@ struct pagoda_coredump {
 	struct work_struct work;	/* completes @text and hands a copy to devcoredump */
 };
 
-/* reset.c: begin and end resets of the whole device */
+/* reset.c: begin and end resets of the whole device; marks for paging that a reset aborted */
 int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons);
 bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed);
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error);
