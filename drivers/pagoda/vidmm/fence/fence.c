@@ -36,7 +36,7 @@ static void mfence_store(struct pagoda_mfence *mfence, struct page *page, u64 va
 	u64 old = READ_ONCE(*here);
 
 	if (pagoda_mfence_may_rewind(mfence))
-		smp_store_release(here, value);	/* pairs with pagoda_mfence_read() */
+		smp_store_release(here, value);	/* pairs with the acquire in pagoda_mfence_read() */
 	else
 		while (old < value && !try_cmpxchg(here, &old, value))
 			;
@@ -58,7 +58,7 @@ u64 pagoda_mfence_read(struct pagoda_mfence *mfence)
 	if (!mfence->page)
 		return mfence->saved;
 	here = kmap_local_page(mfence->page);
-	value = smp_load_acquire(here);	/* pairs with mfence_store() and the GPU's store */
+	value = smp_load_acquire(here);	/* pairs with the stores in mfence_store() and by the GPU */
 	kunmap_local(here);
 	return value;
 }

@@ -178,7 +178,7 @@ int pagoda_mfence_group_wait(struct pagoda_mfence_group *group, long timeout, u3
 
 /**
  * pagoda_mfence_group_notify() - Have an eventfd signalled when a group is over without an error
- * @group: Group that wasn't waited for yet; frees itself when it is over
+ * @group: Group that wasn't waited for yet; freed when it is over or the client is closed
  * @client: Client; the group takes a reference
  * @event: Eventfd; the group takes the caller's reference
  *

@@ -67,8 +67,8 @@ static void missing_enter(struct pagoda_missing *missing, struct pagoda_deferred
 
 /*
  * Moves the first client, and this client's first queue, to the end of their lists. If the queue's
- * &pagoda_deferred.due has come, runs the queue's worker and doubles the time until the next due.
- * Caller holds &pagoda_missing.lock.
+ * &pagoda_deferred.due has come, runs the queue's worker, sets the next due, and doubles the
+ * interval up to MISSING_PATIENCE. Caller holds &pagoda_missing.lock.
  */
 static void missing_turn(struct pagoda_missing *missing)
 {
@@ -167,8 +167,9 @@ void pagoda_missing_came(struct pagoda_vidmm *vidmm, struct drm_syncobj *syncobj
 }
 
 /*
- * Runs the workers of the next few of a client's queues that miss a point, at most *@left, which is
- * lowered by their number; moves these queues to the end of the client's list.
+ * Runs the workers of the next few of a client's queues that miss a point, at most *@left, and
+ * moves these queues to the end of the client's list. Lowers *@left by the number of the queues; to
+ * 0 if the client has no queue that misses a point.
  */
 static void missing_kick_some(struct pagoda_client *client, u32 *left)
 {

@@ -119,7 +119,7 @@ static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callba
 	unsigned long flags;
 
 	spin_lock_irqsave(&mfence->lock, flags);
-	/* While the fence is lost, a value that the GPU stored isn't in &pagoda_mfence.saved. */
+	/* While &pagoda_mfence.lost is set, the value goes to &pagoda_mfence.saved. */
 	if (!signal->by_gpu || fence->error || mfence->lost)
 		pagoda_mfence_write(mfence, signal->value);
 	pagoda_mfence_look(mfence);

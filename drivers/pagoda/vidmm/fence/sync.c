@@ -187,7 +187,7 @@ bool pagoda_syncs_are_done(const struct pagoda_syncs *syncs)
 	return true;
 }
 
-/* Returns true if the list has an entry that the work waits for, come or not. */
+/* Returns true if the list has an entry that the work waits for, be it there already or not. */
 bool pagoda_syncs_wait(const struct pagoda_syncs *syncs)
 {
 	u32 i;

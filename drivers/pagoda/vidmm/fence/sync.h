@@ -25,7 +25,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-/* Bit in the flags of the fence &pagoda_deferred_item.failure: the item is a paging request. */
+/* Number of a bit in the flags of &pagoda_deferred_item.failure: the item is a paging request. */
 #define PAGODA_DEFERRED_IS_PAGING	DMA_FENCE_FLAG_USER_BITS
 
 struct dma_fence;

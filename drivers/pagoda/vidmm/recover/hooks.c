@@ -32,7 +32,8 @@
  * &pagoda_queue_ops.execute: executes a submission on the CPU from byte @start on. The queue calls
  * this function for one submission at a time, in order, in the dma_fence signalling path. Returns
  * 0; or a negative errno with *@stopped_at set to the offset of the first packet that wasn't
- * executed completely. Tells the page tables (pagoda_tables_rescued()).
+ * executed completely. Afterwards sets roots of address spaces again if the CPU executed a
+ * FLUSH_TLB, which the device missed.
  */
 static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 			  u32 *stopped_at)
@@ -239,6 +240,9 @@ static void context_done(void *owner, const struct pagoda_exec_account *account)
  * pagoda_fence_told() - Handle the device's report that it stored the value of a monitored fence
  * @vidmm: Manager
  * @context: Context whose job has stored the value; 0 = the paging queue, or reports were lost
+ *
+ * Has the waits tested for monitored fences of clients that have jobs at the engines; of all
+ * clients if @context is 0.
  *
  * Context: Any.
  */

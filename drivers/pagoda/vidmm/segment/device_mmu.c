@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Device-MMU mode: the device translates addresses of system memory itself. Also: allocation of
- * pages of the driver, with or without a device MMU.
+ * Device-MMU mode: the device translates addresses of system memory itself.
  *
  * The device is then only given device addresses of system memory, valid from MAP_MMU to
  * UNMAP_MMU. A range of device addresses is contiguous even if its pages are scattered, so an
@@ -18,7 +17,8 @@
  * A range is freed when its UNMAP_MMU was executed. If UNMAP_MMU fails, pages and range are
  * kept until the device is gone or was reset. Page 0 of the device addresses is never given out.
  *
- * A device without an MMU takes bus addresses, and the functions here map and unmap nothing.
+ * A device without an MMU takes bus addresses, and the functions here map and unmap nothing, but
+ * still allocate and free pages of allocations and of the driver.
  */
 #include <linux/delay.h>
 #include <linux/dma-fence.h>

@@ -276,7 +276,8 @@ static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 /*
  * Notes that the window of @bo's range is shown to the CPU. If the device executed the
  * SPECIAL_LOCK_TRANSFER into the window, the device bound the range; if the CPU executor did, a
- * command has to bind the range in the device. Returns 0, or a negative errno without a range.
+ * command has to bind the range in the device. Returns 0; or a negative errno, and @bo has no range
+ * any more.
  */
 static int swizzle_show(struct pagoda_bo *bo)
 {
@@ -618,7 +619,8 @@ void pagoda_swizzle_forget(struct pagoda_vidmm *vidmm)
  * @why: Out: reason of a refusal
  *
  * Context: Any.
- * Return: 0, -EINVAL, or -EOPNOTSUPP if the device has no tiling.
+ * Return: 0; -EINVAL if the layout is invalid or the allocation can't be in VRAM; or -EOPNOTSUPP if
+ * the device has no tiling.
  */
 int pagoda_swizzle_validate(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params,
 			    const char **why)

@@ -180,8 +180,8 @@ static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
  * @journal: Journal
  * @op: UPDATE_PAGE_TABLE in CPU_VIRTUAL mode, with the table's bus address
  *
- * The order of the items is right although the CPU writes at once, because the caller has waited
- * for all submissions that use the old entries.
+ * Adds an item to the recording, if one runs. The order of the items is right although the CPU
+ * writes at once, because the caller has waited for all submissions that use the old entries.
  *
  * Context: Any but interrupts; may be in the dma_fence signalling path.
  */
@@ -214,6 +214,8 @@ unlock:
  * @space: Address space
  * @root: New root table; &pagoda_root.entries is 0 if the address space has no root any more
  *
+ * Adds an item to the recording, if one runs.
+ *
  * Context: May sleep.
  */
 void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
@@ -236,7 +238,8 @@ void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
  * pagoda_journal_reset() - Record that the device was reset
  * @journal: Journal
  *
- * For unfinished submissions pagoda_journal_lost() adds LOST items later, when they are given up.
+ * Adds an item to the recording, if one runs. For unfinished submissions pagoda_journal_lost() adds
+ * LOST items later, when they are given up.
  *
  * Context: In the dma_fence signalling path; doesn't sleep or allocate.
  */
@@ -267,7 +270,7 @@ void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, 
 	struct pagoda_journal_loss *loss;
 
 	spin_lock(&journal->recording_lock);
-	/* No room: by @recording_missed readers learn that a recorded buffer may be incomplete. */
+	/* Without a LOST item readers couldn't know that a buffer wasn't executed completely. */
 	if (!journal_item_copy(journal, PAGODA_RECORDING_LOST, seqno, &item, sizeof(item)))
 		journal->recording_missed++;
 	spin_unlock(&journal->recording_lock);
