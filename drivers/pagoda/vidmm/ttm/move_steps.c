@@ -344,8 +344,8 @@ static int move_discard(struct pagoda_move *m)
 }
 
 /*
- * Emits NOTIFY_FENCE_RESIDENCY with the new address of a monitored fence's page; 0 if the page
- * leaves the aperture. Returns 0 or a negative errno.
+ * Emits NOTIFY_FENCE_RESIDENCY with the new address of a monitored fence's page, or with address 0
+ * if the page leaves the aperture segment. Returns 0 or a negative errno.
  */
 static int move_notify_fence(struct pagoda_move *m)
 {
@@ -401,9 +401,10 @@ int pagoda_move_run(struct pagoda_move *m)
 }
 
 /*
- * Undoes a move of which some operations were emitted; the allocation stays in its source. Drains
- * the device's write combiner, and unmaps the destination from the aperture if it was mapped,
- * before the caller frees the destination's pages (C62). Called in the move's transaction.
+ * Undoes a move of which some operations were emitted; the allocation stays in its source. Repeats
+ * the notices that the allocation is resident there, if the move told otherwise. Drains the
+ * device's write combiner, and unmaps the destination from the aperture if it was mapped, before
+ * the caller frees the destination's pages (C62). Called in the move's transaction.
  */
 void pagoda_move_undo(struct pagoda_move *m)
 {

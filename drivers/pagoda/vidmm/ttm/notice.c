@@ -13,7 +13,8 @@
  * in the aperture are reached by virtual addresses only: there an allocation isn't resident for
  * NOTIFY_RESIDENCY, but for NOTIFY_RESIDENCY2 it is resident in ranges of the system segment.
  *
- * A device that doesn't support the opcode of a notice doesn't get the notice.
+ * NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2 go only to a device that supports the opcode; NOTIFY_ALLOC
+ * is supported by every device.
  */
 #include <linux/slab.h>
 #include "core/core.h"
