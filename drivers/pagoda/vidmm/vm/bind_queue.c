@@ -290,8 +290,9 @@ static bool job_needs_room(struct pagoda_vm *vm, struct pagoda_bind_job *job, bo
 }
 
 /*
- * Applies or queues an array. Returns -EBUSY and sets *@full if the array has to be queued and the
- * queue is full. Only an array that is applied changes *@fence, as pagoda_bind_run() does.
+ * Applies or queues an array. Sets *@full, and returns -EBUSY if it is true, to whether the array
+ * has to be queued and the queue is full. Only an array that is applied changes *@fence, as
+ * pagoda_bind_run() does. Returns 0 or a negative errno.
  */
 static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full,
 		   struct dma_fence **fence)

@@ -153,7 +153,8 @@ void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
 /**
  * pagoda_vm_bo_hide() - Invalidate all mappings of an allocation
  * @bo: Allocation, reservation held
- * @why: %PAGODA_VM_MOVES or %PAGODA_VM_EVICTS if the allocation is about to move
+ * @why: %PAGODA_VM_MOVES or %PAGODA_VM_EVICTS if the allocation is about to move, which the caller
+ *	does; %PAGODA_VM_HIDES if it stays where it is
  *
  * The device executes the invalidation before the move: a job that uses one of the addresses
  * afterwards faults instead of reaching memory that may belong to another allocation by then (C101,

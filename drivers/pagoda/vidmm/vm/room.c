@@ -257,7 +257,7 @@ int pagoda_room_leave_all(struct pagoda_vm *vm)
 /**
  * pagoda_room_demand_all() - Add up the memory that private allocations with mappings need
  * @vm: VM, locked, its reservation held
- * @demand: Sum to which those of the allocations are added that aren't offered
+ * @demand: Sum to which the needs of those allocations that aren't offered are added
  */
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
 {

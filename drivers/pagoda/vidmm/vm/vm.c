@@ -62,7 +62,10 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	return 0;
 }
 
-/* pagoda_vm_validate() with the reservations of the VM and of all that it maps held. */
+/*
+ * Does the work of pagoda_vm_validate(), with the reservations of the VM and of all allocations
+ * that the VM maps held. Returns 0 or a negative errno.
+ */
 static int vm_validate_locked(struct drm_gpuvm_exec *vm_exec)
 {
 	struct pagoda_vm *vm = pagoda_vm_of(vm_exec->vm);
@@ -213,8 +216,8 @@ static struct pagoda_stream_line *vm_create_line(struct pagoda_vidmm *vidmm)
  * Context: May sleep and allocate.
  * Return: The VM, to be given up by pagoda_vm_close() and pagoda_vm_put(); or ERR_PTR:
  * -EOPNOTSUPP if the device has no page tables, -EMFILE if the client has too many VMs, -ENOSPC if
- * the client's user has used up a share of the device's address spaces, -ENOMEM, -ENODEV,
- * -ERESTARTSYS.
+ * the client's user has used up a share of the device's address spaces or there is none left,
+ * -ENOMEM, -ENODEV, -EINTR or -ERESTARTSYS.
  */
 struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
