@@ -282,8 +282,8 @@ static void request_fail(struct paging_request *request, int error)
 }
 
 /*
- * Returns true if it is too early to repeat a request that found no memory: its time isn't over, and
- * since its last attempt no job has ended and no memory was freed or unpinned.
+ * Returns true if it is too early to repeat a request that found no memory: its time isn't over,
+ * and since its last attempt no job has ended and no memory was freed or unpinned.
  */
 static bool request_is_vain(const struct paging_request *request)
 {

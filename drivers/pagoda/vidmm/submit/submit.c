@@ -303,8 +303,8 @@ static int submit_check_demand(struct submit_run *run)
 }
 
 /*
- * Places page tables, the save area and the job's allocations, and makes the mappings valid. Returns
- * 0 or a negative errno.
+ * Places page tables, the save area and the job's allocations, and makes the mappings valid.
+ * Returns 0 or a negative errno.
  */
 static int submit_place(struct submit_run *run)
 {

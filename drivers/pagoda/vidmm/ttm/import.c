@@ -102,8 +102,8 @@ static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt
  * Maps the memory of an import for the device, if it isn't mapped yet; does nothing for other
  * allocations. The reservation is held, and the allocation has a tt. Returns 0; -ENODEV if the
  * import is detached or the device gone; -EINVAL if the memory isn't whole pages, is less than the
- * allocation, or is out of the device's reach; -ENOMEM, another errno of pagoda_device_mmu_map(), or
- * the exporter's error. May sleep and allocate.
+ * allocation, or is out of the device's reach; -ENOMEM, another errno of pagoda_device_mmu_map(),
+ * or the exporter's error. May sleep and allocate.
  */
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {
