@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Checks arrays in user memory (struct drm_pagoda_array), and fills answers into their entries. */
+/*
+ * Checks arrays in user memory (struct drm_pagoda_array), and fills answers into their entries;
+ * finds objects that a list names twice.
+ */
 #include <linux/hash.h>
 #include <linux/log2.h>
 #include <linux/uaccess.h>
@@ -35,7 +38,8 @@ char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index)
 
 /*
  * Calls @answer for each entry of @array, to fill @entry bytes of @answers, then writes all answers
- * to user memory; writes none if any @answer fails. Returns 0 or a negative errno.
+ * to user memory; writes none if a call fails or a signal is pending. Returns 0, the error of
+ * @answer, -ERESTARTSYS or -EFAULT.
  */
 static int array_answer(struct drm_device *drm, struct drm_file *file,
 			const struct drm_pagoda_array *array, u32 entry,

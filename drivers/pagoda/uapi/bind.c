@@ -65,9 +65,9 @@ static int bind_check_fields(struct drm_device *drm, const struct drm_pagoda_bin
 }
 
 /*
- * Checks the range of addresses of a VM_BIND entry, and that the offset is whole pages. With
- * BIND_CHOOSE the entry's address is only a lower bound, and bind_plan.c checks the address that is
- * chosen. Returns 0 or -EINVAL.
+ * Checks the range of addresses of a VM_BIND entry, which for RESERVE must be whole chunks of
+ * DRM_PAGODA_RESERVE_ALIGN bytes, and that the offset is whole pages. With BIND_CHOOSE the entry's
+ * address is only a lower bound, and bind_plan.c chooses a valid address. Returns 0 or -EINVAL.
  */
 static int bind_check_range(struct drm_device *drm, struct pagoda_vm *vm,
 			    const struct drm_pagoda_bind_entry *entry)
@@ -96,7 +96,10 @@ static int bind_check_window(struct drm_device *drm, const struct drm_pagoda_bin
 	return 0;
 }
 
-/* Checks an entry's own fields, but not its allocation, nor what the VM maps already. */
+/*
+ * Checks an entry's own fields, but not its allocation, nor what the VM maps already. Returns 0 or
+ * -EINVAL.
+ */
 static int bind_check_entry(struct drm_device *drm, struct pagoda_vm *vm, bool update,
 			    const struct drm_pagoda_bind_entry *entry)
 {

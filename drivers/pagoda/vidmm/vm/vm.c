@@ -217,7 +217,7 @@ static struct pagoda_stream_line *vm_create_line(struct pagoda_vidmm *vidmm)
  * Return: The VM, to be given up by pagoda_vm_close() and pagoda_vm_put(); or ERR_PTR:
  * -EOPNOTSUPP if the device has no page tables, -EMFILE if the client has too many VMs, -ENOSPC if
  * the client's user has used up a share of the device's address spaces or there is none left,
- * -ENOMEM, -ENODEV, -EINTR or -ERESTARTSYS.
+ * -ENOMEM, -ENODEV or -ERESTARTSYS.
  */
 struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
