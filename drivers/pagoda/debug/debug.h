@@ -18,7 +18,8 @@ struct pagoda_vidmm;
  * struct pagoda_memory - Memory of a client in a segment, in bytes
  * @total: Size of the client's allocations and of the driver's memory for the client
  * @shared: Bytes of @total that other files have handles of, too
- * @resident: Bytes of memory that the client's allocations take up in the segment
+ * @resident: Bytes of the segment that the client's allocations and the driver's memory for the
+ *	client take up; in the system segment with the kept copies of allocations in VRAM
  * @active: Bytes of @resident whose reservations have fences that aren't signalled
  * @purgeable: Bytes of @total that are offered, take up memory and aren't active
  * @spilled: Bytes of allocations that were made resident, prefer this segment and are in another
