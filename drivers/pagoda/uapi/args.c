@@ -12,8 +12,8 @@
 #include "args.h"
 
 /*
- * Checks the count of an array, and its stride, which must be @entry bytes at least. Returns 0,
- * -E2BIG or -EINVAL, in the order of errors that the ABI header documents.
+ * Checks an array. Returns 0; -E2BIG if it has more than DRM_PAGODA_MAX_ENTRIES; or -EINVAL if it
+ * is empty, or its stride is below @entry bytes, above a page or no multiple of 8.
  */
 int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry)
 {

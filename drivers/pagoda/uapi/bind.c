@@ -3,7 +3,8 @@
  * VM_BIND and VM_STATE: turns arguments from user space into arguments of vidmm/vm/.
  *
  * All entries are copied and checked, and memory for answers is checked to be writable, before the
- * first side effect. Checks that depend on what is mapped are done by vidmm/vm/bind_plan.c.
+ * first side effect. Checks that depend on what is mapped are done by vidmm/vm/bind_plan.c and
+ * bind_unique.c.
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>

@@ -43,7 +43,7 @@ struct closing_handle {
 	struct pagoda_closing *closing;
 	struct pagoda_bo *bo;		/* a reference */
 	u64 until;			/* deferred jobs with smaller numbers may need @bo */
-	struct dma_fence *users;	/* fences of armed jobs, a reference; or NULL */
+	struct dma_fence *users;	/* fence of armed jobs and paging, a reference; or NULL */
 	struct dma_fence_cb callback;	/* of @users */
 	bool looked;			/* @users was looked up, when no deferred job needed @bo */
 };
@@ -395,7 +395,8 @@ int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file)
  * @file: File that loses its last handle
  *
  * The allocation's GPU addresses and count on the client's residency list end with the handle (in
- * WDDM: with the allocation), or as soon as no job needs the allocation.
+ * WDDM: with the allocation), or as soon as no job needs the allocation; while the client's file is
+ * being closed, with the VM and the residency list.
  *
  * Context: May sleep. Outside of pagoda_enter() sections and reservations.
  */

@@ -58,7 +58,7 @@
 struct submit_run {
 	struct pagoda_submit *submit;
 	struct pagoda_vm *vm;			/* its pagoda_vm.lock is held */
-	struct pagoda_bo **bos;			/* listed allocations, then the residency list's */
+	struct pagoda_bo **bos;			/* listed ones, then the residency list's in @vm */
 	u32 nr_bos;
 	struct pagoda_bo **required;		/* @bos if allocated for the run, else NULL */
 	struct pagoda_exec_job *job;
@@ -606,7 +606,8 @@ static int submit_locked(struct submit_run *run)
 
 /*
  * Locks all reservations, prepares, arms and pushes the job, and unlocks, all in the drm_exec loop,
- * so that TTM can lock victims with the ticket of the drm_exec. Returns 0 or a negative errno.
+ * so that TTM can lock victims with the ticket of the drm_exec. Returns 0; -ENODATA if a listed
+ * allocation is offered; or another negative errno, as submit_locked().
  */
 static int submit_in_vm(struct submit_run *run)
 {

@@ -31,7 +31,10 @@ struct ttm_operation_ctx;
 struct ttm_place;
 struct ttm_resource;
 
-/* Steps of a move, bits of &pagoda_move.steps: POPULATE first, others as pagoda_move_run() has. */
+/*
+ * Steps of a move, bits of &pagoda_move.steps. POPULATE comes first; pagoda_move_run() has the
+ * order of the others.
+ */
 #define PAGODA_STEP_POPULATE	BIT(0)		/* a move populates the tt before other steps */
 #define PAGODA_STEP_NOTIFY	BIT(1)		/* a move emits NOTIFY_ALLOC if bo->flags want it */
 #define PAGODA_STEP_MAP		BIT(2)		/* a move maps the destination in the aperture */

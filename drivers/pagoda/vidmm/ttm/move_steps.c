@@ -266,9 +266,9 @@ static bool move_is_snooped(const struct pagoda_move *m)
 }
 
 /*
- * Drains the device's write combiner, if the CPU doesn't cache the allocation's pages: not by
- * reading these, but by a write to pagoda_dummy_flush(), a page that has no other use. Returns 0 or
- * a negative errno.
+ * Drains the device's write combiner by a write to pagoda_dummy_flush(), a page that has no other
+ * use; for an allocation whose pages the CPU doesn't cache, and which therefore aren't read.
+ * Returns 0 or a negative errno.
  */
 static int move_flush_write(struct pagoda_move *m)
 {
@@ -303,9 +303,9 @@ static int move_flush_read(struct pagoda_move *m)
 }
 
 /*
- * Drains the device's write combiner, which keeps the last bytes written to pages that aren't
- * snooped until a READ_PHYSICAL or WRITE_PHYSICAL. After that operation's fence the CPU may read
- * the pages (C51), and the pages may be freed. Returns 0 or a negative errno.
+ * Unless the device snoops CPU caches, drains its write combiner, which keeps the last bytes
+ * written to pages until a READ_PHYSICAL or WRITE_PHYSICAL. After that operation's fence the CPU
+ * may read the pages (C51), and the pages may be freed. Returns 0 or a negative errno.
  */
 static int move_flush(struct pagoda_move *m)
 {

@@ -92,8 +92,8 @@ static u64 notice_run(const struct pagoda_adl *pages, u64 first)
 }
 
 /*
- * Fills in segment and address of page @first of an allocation. Returns how many pages from @first
- * on are contiguous.
+ * Fills in segment and address of page @first of an allocation; in VRAM, of the position of the
+ * walk, which advances to the next range. Returns how many pages from @first on are contiguous.
  */
 static u64 notice_range(struct notice_place *place, u64 first,
 			struct pagoda_op_notify_residency *notice)

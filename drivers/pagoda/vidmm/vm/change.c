@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Changes of a VM's page tables: memory that mappings show, commits, invalidation of mappings. */
+/*
+ * Changes of a VM's page tables: memory that mappings show, commits, invalidation of mappings, and
+ * return of evicted page tables. Also tells which addresses can be mapped.
+ */
 #include <linux/slab.h>
 #include "core/core.h"
 #include "core/life.h"

@@ -33,7 +33,7 @@ struct pagoda_fixed {
 	u64 bytes;
 };
 
-/* Sets up the count, before any VM is created. Probe; may sleep. Returns 0 or -ENOMEM. */
+/* Sets up &pagoda_vidmm.fixed before any VM is created. Probe; may sleep. Returns 0 or -ENOMEM. */
 int pagoda_fixed_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_fixed *fixed = drmm_kzalloc(vidmm->drm, sizeof(*fixed), GFP_KERNEL);

@@ -9,6 +9,9 @@
  * for allocations that the GPU can use only in VRAM. Allocations that the GPU can use at their new
  * place go first; then, for VM_BIND only, allocations that the next submission brings back. When no
  * such allocation is left, page tables and save areas are placed in the reserve (reserve.c).
+ *
+ * If there is no room all the same, callers wait for jobs that keep memory in place
+ * (pagoda_room_blockers()).
  */
 #include <linux/dma-fence-unwrap.h>
 #include <drm/drm_device.h>

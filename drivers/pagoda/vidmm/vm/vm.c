@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces of clients: creation and destruction, page tables, and the effect of moves on
- * mappings.
+ * Address spaces of clients: creation and destruction, rebuild, mappings that become valid again,
+ * and handles of allocations that are opened and closed.
  *
  * Page tables are allocations in VRAM (table_memory.c), or system memory in CPU_VIRTUAL mode. The
  * tables of an idle VM may be evicted; the next change of mappings, or the next job of the VM,
