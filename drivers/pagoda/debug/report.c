@@ -116,8 +116,9 @@ void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client 
 /*
  * Adds the memory that is charged to the client, with handles or without, to @memory, an array by
  * segment; called after pagoda_memory_add() for all of the client's handles. An allocation that
- * moves between the calls may be counted in one segment and charged in another. Resident is what
- * the client holds, which includes places that moving or freed allocations haven't left yet.
+ * moves between the calls may be counted in one segment and charged in another. Replaces
+ * &pagoda_memory.resident of VRAM and the aperture by what the client holds there, with places that
+ * moving or freed allocations haven't left yet, and allocations charged to other clients.
  */
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client)
 {

@@ -220,7 +220,7 @@ static bool list_settle(struct drm_file *file, const struct pagoda_bo_entry *ent
 }
 
 /*
- * Returns true if nothing is left to do to make a list of @count allocations, at least one,
+ * Returns true only if nothing is left to do to make a list of @count allocations, at least one,
  * resident: each allocation is in the segment that it prefers, its paging is done, and all VMs that
  * map the allocation map it there (it is settled, see vidmm/ledger/settled.c); and none is named
  * twice. With @counted, each allocation must be on the client's residency list, and if true is

@@ -78,7 +78,7 @@ static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_def
 		pagoda_exec_context_pass(submit->context->exec);
 		return -ECANCELED;
 	}
-	/* submit_ready() has waited for @blockers, unless the queue is hurried. */
+	/* submit_ready() has waited for &pagoda_submit.blockers, unless the queue is hurried. */
 	if (!submit_is_free(queue, submit))
 		return -EAGAIN;
 	if (READ_ONCE(queue->hurried) && !submit->fenced) {
@@ -253,7 +253,7 @@ static int submit_charge(struct pagoda_submit *submit)
 /*
  * Returns true if the job can be made now: no job is queued before it, all fences that it waits for
  * exist, and no paging request that it waits for failed; and, unless the job is fenced, all fences
- * have signalled, the engine has a place, and &pagoda_vidmm.defer_jobs isn't set.
+ * have signalled, the engine keeps a place for the job, and &pagoda_vidmm.defer_jobs isn't set.
  */
 static bool submit_is_due(struct pagoda_submit *submit)
 {

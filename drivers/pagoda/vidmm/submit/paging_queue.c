@@ -660,8 +660,8 @@ static bool paging_must_leave(const struct pagoda_paging_args *args)
  * Sets &pagoda_bo.wish.released of allocations that are on no client's residency list any more:
  * these don't count as wanted, and promotion doesn't bring them back once they were evicted. A
  * client that makes an allocation resident meanwhile first raises &pagoda_bo.wish.required, then
- * clears @released: if the clearing comes before @released is set here, the second
- * pagoda_require_clients() finds the raised count.
+ * clears the flag: if the flag is cleared before it is set here, the second
+ * pagoda_require_clients() finds the raised count, and the flag is cleared again.
  */
 static void paging_let_go(const struct pagoda_paging_args *args)
 {

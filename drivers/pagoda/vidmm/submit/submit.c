@@ -566,8 +566,8 @@ static void submit_push(struct submit_run *run)
 
 /*
  * Makes resident all that the job needs, and makes and pushes the job. The caller holds the VM's
- * lock and all reservations. Returns 0 or a negative errno: -ERESTART if the place that the engine
- * kept for the job has gone to another context, or because of submit_hide_offers().
+ * lock and all reservations. Returns 0 or a negative errno: -ERESTART if the engine keeps no place
+ * for the job, or not any more, or because of submit_hide_offers().
  */
 static int submit_locked(struct submit_run *run)
 {

@@ -116,7 +116,8 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
  * pagoda_vm_rebuild() - Write page tables and save areas again after a reset of the device
  * @vm: VM, of which the device has no root
  *
- * Tables are written at their present addresses; tables that were evicted stay evicted.
+ * Tables are written at their present addresses; tables that were evicted stay evicted. Save areas
+ * whose content was lost are initialised, and all get the root of the page tables.
  *
  * Context: May sleep and allocate. Outside of reservations.
  * Return: 0, -ENOMEM or -EIO.
