@@ -278,7 +278,7 @@ static struct pagoda_va *copy_piece(struct pagoda_books *books, const struct pag
 	return piece;
 }
 
-/* Reads the source's mappings before removing the destination's: both may overlap (C137). */
+/* Reads the source's mappings before removing the destination's: the ranges may overlap (C137). */
 static void books_copy(struct pagoda_books *books, const struct pagoda_bind *entry)
 {
 	struct drm_gpuvm *base = &books->vm->base;

@@ -236,7 +236,7 @@ static int plan_choose(struct pagoda_vm *vm, struct pagoda_bind *entry)
 
 	pagoda_vm_range(vm, &start, &end);
 	start = max(start, entry->address);
-	/* An unaligned gap's @start is rounded up; the next round looks for a gap from there on. */
+	/* If a gap begins unaligned, the next round looks for one from the aligned address on. */
 	while (plan_next_gap(vm, &start, end, entry->size)) {
 		if (IS_ALIGNED(start, align)) {
 			entry->address = start;
