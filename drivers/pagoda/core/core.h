@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* struct pagoda_vidmm, which has pointers to all parts of the manager; order of all locks. */
+/*
+ * struct pagoda_vidmm, which has pointers to all parts of the manager; the manager's counters and
+ * arguments; order of all locks; control commands and sizes of VRAM (control.c).
+ */
 #ifndef PAGODA_CORE_CORE_H
 #define PAGODA_CORE_CORE_H
 
@@ -117,8 +120,8 @@ struct ttm_device;
  */
 
 /*
- * Statistics, documented in struct drm_pagoda_stats; but @overruns is for tests: submissions that a
- * transaction needed beyond its announced cost.
+ * Statistics, documented in struct drm_pagoda_stats; but @overruns, for tests, counts submissions
+ * that a transaction needed beyond its announced cost, which is a bug of the driver.
  */
 struct pagoda_counters {
 	atomic64_t paged_in;

@@ -170,7 +170,8 @@ void pagoda_table_unlink(struct pagoda_batch *batch, struct pagoda_table *table)
 
 /*
  * Makes a 2 MiB block a single level-1 entry with @value: a large page, VALID | ZERO, or 0
- * (invalid). The block's leaf tables are unlinked.
+ * (invalid). The block's leaf tables are unlinked. A large page's entry is written even if it has
+ * @value already.
  */
 void pagoda_block_set(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index,
 		      u64 value)
@@ -268,8 +269,9 @@ static struct pagoda_table *block_demote(struct pagoda_batch *batch, struct pago
 
 /*
  * Without dual PTEs: returns the leaf table for a write into a 2 MiB block. A 64 KiB table is
- * replaced by the 4 KiB table that prepare made for that (@twin), unless 64 KiB entries can hold
- * the write (@is_64k); a large entry is split unless the write covers the @whole block.
+ * replaced by its &pagoda_table.twin, the 4 KiB table that prepare made for that, unless 64 KiB
+ * entries can hold the write (@is_64k); a large entry is split unless the write covers the @whole
+ * block.
  */
 static struct pagoda_table *block_leaf(struct pagoda_batch *batch, struct pagoda_table *parent,
 				       u32 index, bool whole, bool is_64k)
@@ -338,8 +340,8 @@ static void leaf_fill(struct pagoda_batch *batch, struct pagoda_table *table, u3
 
 /*
  * Sets the entries of leaf table @table for @size bytes of @map from @va on, and marks all of them
- * dirty, so that they are written as one run. Does nothing if @map isn't MEMORY and no entry
- * changes.
+ * dirty, so that they are written as one run. If @map is MEMORY, the entries map the memory at
+ * @place, which moves behind that memory; else nothing happens if no entry changes.
  */
 static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u64 va, u64 size,
 		       const struct pagoda_map *map, struct pagoda_map_place *place)

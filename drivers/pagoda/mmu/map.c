@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Checks of struct pagoda_map, and struct pagoda_map_place, the cursor over the memory of a map. */
+/*
+ * Checks of ranges and of struct pagoda_map; struct pagoda_map_place, the cursor over the memory of
+ * a map; how far page tables reach.
+ */
 #include <linux/errno.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
@@ -95,8 +98,8 @@ static bool memory_is_good(const struct pagoda_map *map)
 }
 
 /*
- * Returns 0, or -EINVAL if @map is malformed, the range can't be mapped, or the memory has another
- * size than the range or repeating window.
+ * Returns 0, or -EINVAL if @map is malformed, the range can't be mapped, or the memory doesn't
+ * match the range or repeating window: extents have another size, or an ADL is shorter.
  */
 int pagoda_map_check(const struct pagoda_space *space, const struct pagoda_map *map)
 {
@@ -188,7 +191,10 @@ static u64 place_wrap(struct pagoda_map_place *place, u64 bytes)
 	return bytes;
 }
 
-/* Moves @place forward by @bytes, a multiple of the page size, at most to the end of the map. */
+/*
+ * Moves @place forward by @bytes, a multiple of the page size that doesn't lead beyond the end of
+ * the map; a repeating window starts anew at its end.
+ */
 void pagoda_place_advance(struct pagoda_map_place *place, u64 bytes)
 {
 	const struct pagoda_map *map = place->map;

@@ -41,8 +41,8 @@ static_assert(PAGODA_PTE_SAME ==
  *	become part of the entry
  *
  * Context: any.
- * Return: the entry in CPU byte order; 0 if @pte isn't valid, without an address if @pte has
- * PAGODA_PTE_ZERO (C94).
+ * Return: the entry in CPU byte order; 0 if @pte isn't valid; with no other flags and no address if
+ * @pte has PAGODA_PTE_ZERO (C94).
  */
 u64 pagoda_pte_encode(const struct pagoda_pte *pte, u64 driver_protection)
 {
