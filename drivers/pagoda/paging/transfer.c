@@ -113,8 +113,9 @@ static int transfer_side_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Returns whether source and destination overlap. Page lists that aren't contiguous overlap only
- * if they are the same list: the caller makes sure that two lists have no page in common.
+ * Returns whether source and destination overlap. Two page lists of which one isn't contiguous
+ * count as overlapping only if they are the same list: the caller makes sure that other lists have
+ * no page in common.
  */
 static bool sides_overlap(const struct pagoda_paging_op *op)
 {
