@@ -253,7 +253,7 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			  const struct pagoda_fault *fault);
 void pagoda_engine_retired(struct pagoda_job *core);
 
-/* exec_account.c: time that an engine spends on each job */
+/* exec_account.c: time that an engine spends on each job; the job that the engine is at */
 struct pagoda_engine_job *pagoda_engine_stuck(struct pagoda_exec_engine *engine, u64 seqno);
 u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine);
 void pagoda_engine_charge(struct pagoda_flight *flight);

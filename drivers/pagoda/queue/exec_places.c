@@ -501,14 +501,14 @@ static u32 places_collect(struct pagoda_exec_engine *engine, struct dma_fence **
 }
 
 /**
- * pagoda_engines_placed() - Get a fence behind the jobs that have a place of an engine now
+ * pagoda_engines_placed() - Get a fence behind the armed jobs that have a place of an engine now
  * @engines: The engines
  *
- * The fence signals when all these jobs have ended, whatever is prepared or queued later. The
- * caller is about to wait for the jobs, which is traced (pagoda_wait).
+ * The fence signals when all those jobs have ended, whatever is armed, prepared or queued later.
+ * The caller is about to wait for the jobs, which is traced (pagoda_wait).
  *
  * Context: May sleep and allocate.
- * Return: The fence, a reference; NULL if no job has a place, or without memory.
+ * Return: The fence, a reference; NULL if no armed job has a place, or without memory.
  */
 struct dma_fence *pagoda_engines_placed(struct pagoda_engines *engines)
 {

@@ -400,8 +400,9 @@ static void job_complete(struct pagoda_request *request, enum pagoda_outcome out
 }
 
 /*
- * Submits job->request, filled by the caller but for complete. Caller holds &pagoda_flight.lock.
- * Returns 0 or a negative errno.
+ * Submits job->request, filled by the caller but for complete; on success the job is
+ * PAGODA_JOB_SENT and the watchdog is armed. Caller holds &pagoda_flight.lock. Returns 0 or the
+ * error of &pagoda_transport_ops.submit.
  */
 int pagoda_job_send(struct pagoda_job *job)
 {

@@ -360,7 +360,10 @@ static bool queue_poll(struct pagoda_queue *queue)
 	return found;
 }
 
-/* Resets the device's queue if the device made no progress for too long. In recover_wq. */
+/*
+ * Resets the device's queue if the device made no progress for too long and a poll finds no
+ * completion. Runs in recover_wq.
+ */
 void pagoda_queue_watchdog(struct work_struct *work)
 {
 	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, flight.watchdog.work);
