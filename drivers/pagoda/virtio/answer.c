@@ -2,6 +2,7 @@
 /*
  * Checks of what a working device writes: completions, events, answers to control commands. Each
  * check gets the driver's own copy and the number of bytes that the device claims to have written.
+ * Also pagoda_virtio_listen(), for all virtqueues.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
