@@ -131,7 +131,10 @@ static u64 table_link_value(const struct pagoda_table *table)
 	return table->resident ? pagoda_pte_encode(&pte, 0) : 0;
 }
 
-/* Marks @table as linked and sets the parent's entry: a link, or invalid if @table is evicted. */
+/*
+ * Marks @table as linked, adds @table to @batch and, unless @table is the root, sets the parent's
+ * entry: a link, or invalid if @table is evicted.
+ */
 void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	struct pagoda_table *parent = table->parent;
@@ -363,8 +366,9 @@ static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u
 }
 
 /*
- * With dual PTEs: makes the 64 KiB entry of @va in @large invalid and, unless the caller overwrites
- * the @whole 64 KiB, sets 4 KiB entries in @small that map the same memory.
+ * With dual PTEs: if the 64 KiB entry of @va in @large is valid, makes this entry invalid and,
+ * unless the caller overwrites the @whole 64 KiB, sets 4 KiB entries in @small that map the same
+ * memory.
  */
 static void chunk_open(struct pagoda_batch *batch, struct pagoda_table *large,
 		       struct pagoda_table *small, u64 va, bool whole)

@@ -69,7 +69,8 @@ struct pagoda_words {
  * @twin: 4 KiB table, made by prepare, by which commit may replace this 64 KiB table, or NULL
  * @link: Node in &pagoda_space.tables, later in &pagoda_mmu.gone
  * @work: Node in &pagoda_batch.work, &pagoda_pt_update.fresh or &pagoda_pt_update.dropped
- * @fence: For a table in &pagoda_mmu.gone: fence of the flush that makes it unreachable, or NULL
+ * @fence: For a table in &pagoda_mmu.gone: fence of the flush that makes the table unreachable, or
+ *	NULL
  * @words: The driver's copy of the entries; words[1] only in level-1 tables with dual PTEs
  * @va: First address that the table translates
  * @level: 0 = leaf

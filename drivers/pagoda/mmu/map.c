@@ -26,7 +26,7 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 	u64 reach = 1ull << limits->va_bits;
 	u64 bytes;
 
-	/* These roots are small, or in system memory: VRAM and table windows don't limit them. */
+	/* With more levels the root is small, in CPU_VIRTUAL mode in system memory: no limit. */
 	if (limits->pt_levels > 2 || mmu->args.mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		return reach;
 	/* At most half of VRAM: the root's memory is contiguous, and its size is a power of two. */
@@ -41,7 +41,8 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 }
 
 /*
- * Returns 0, or -EINVAL if the range is empty, not whole pages, has page 0, or is beyond the reach.
+ * Returns 0, or -EINVAL if the range is empty, not whole pages, has page 0, or reaches beyond
+ * pagoda_mmu_reach().
  */
 int pagoda_range_check(const struct pagoda_space *space, u64 va, u64 size)
 {

@@ -135,7 +135,7 @@ static u32 root_windows(const struct pagoda_space *space)
 }
 
 /**
- * pagoda_space_invalidate_cost() - Upper bound for pagoda_space_invalidate()
+ * pagoda_space_invalidate_cost() - Upper bound of the cost of pagoda_space_invalidate()
  * @space: Space
  * @va: First address
  * @size: Bytes
@@ -183,7 +183,7 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
 /* ---- Eviction of tables ----------------------------------------------------- */
 
 /**
- * pagoda_space_evict_cost() - Upper bound for pagoda_space_evict_table()
+ * pagoda_space_evict_cost() - Upper bound of the cost of pagoda_space_evict_table()
  * @space: Space
  * @buffer_size: Bytes of the smallest buffer that the transaction may get
  *

@@ -75,7 +75,7 @@ struct pagoda_pte pagoda_pte_decode(u64 entry)
 
 /*
  * Checks that @size bytes from the entry's address on are in the entry's segment, and that the
- * address is a multiple of @alignment. Returns 0, or a negative errno with the reason in *@why.
+ * address is a multiple of @alignment. Returns 0, or -EINVAL or -ERANGE with the reason in *@why.
  */
 static int target_validate(const struct pagoda_paging_limits *limits, const struct pagoda_pte *pte,
 			   u64 size, u64 alignment, const char **why)
@@ -124,7 +124,7 @@ static int large_validate(const struct pagoda_paging_limits *limits,
 
 /*
  * Checks an entry with PAGODA_PTE_ZERO, at any level: the entry must have no page size, and must
- * not be read-only. Returns 0, or a negative errno with the reason in *@why.
+ * not be read-only. Returns 0, or -EINVAL with the reason in *@why.
  */
 static int zero_validate(const struct pagoda_pte *pte, const char **why)
 {

@@ -20,8 +20,8 @@ u64 pagoda_notify_fences_tail(const void *packet)
 
 /*
  * Checks offset and nr_pages of @op: both have to be 0 in NOTIFY_RESIDENCY; in NOTIFY_RESIDENCY2
- * they have to be a range that isn't empty. Returns 0, or a negative errno with the reason in
- * *@why.
+ * they have to be a range that isn't empty and doesn't overflow. Returns 0, or -EINVAL or -ERANGE
+ * with the reason in *@why.
  */
 static int residency_pages_validate(const struct pagoda_paging_op *op, const char **why)
 {

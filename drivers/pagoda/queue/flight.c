@@ -64,8 +64,9 @@ static void hw_fence_free(struct dma_fence *fence)
 static struct lock_class_key flight_keys[PAGODA_TIMELINE_COUNT][2];
 
 /*
- * Initializes @flight, in which the caller has set the members from @ops to @index, and zeroed
- * all others. @depth is the most jobs in flight at once. Returns 0 or a negative errno.
+ * Initializes @flight, in which the caller has set the members from @ops to @index, and zeroed all
+ * others. @depth is the most jobs in flight at once. Returns 0 or the error of
+ * pagoda_scheduler_create().
  */
 int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth)
 {
@@ -261,7 +262,10 @@ bool pagoda_entity_owns(const struct drm_sched_entity *entity, const struct dma_
 	       fence->context == entity->fence_context + 1;
 }
 
-/* Allocates job->hw and initializes the scheduler's job. Returns 0 or a negative errno. */
+/*
+ * Allocates job->hw, and initializes the scheduler's job and the members of @job; the caller has
+ * the only reference. Returns 0, -ENOMEM or the error of drm_sched_job_init().
+ */
 int pagoda_job_init(struct pagoda_job *job, struct pagoda_flight *flight,
 		    struct drm_sched_entity *entity, void *owner)
 {
