@@ -162,13 +162,19 @@ static int crowd_run(struct bench *b, crowd_fn run)
 	return ret;
 }
 
-/* Times locking the reservations of CROWD_LIST allocations; -ENOENT if no list has allocations. */
+/*
+ * Times and reports locking the reservations of CROWD_LIST allocations. Returns 0, -ENOENT if no
+ * residency list has allocations, or another negative errno.
+ */
 int pagoda_bench_lock(struct bench *b)
 {
 	return crowd_run(b, crowd_lock_list);
 }
 
-/* Times reading a member of CROWD_LIST allocations; -ENOENT if no list has allocations. */
+/*
+ * Times and reports reading a member of CROWD_LIST allocations. Returns 0, -ENOENT if no residency
+ * list has allocations, or -ENOMEM.
+ */
 int pagoda_bench_walk(struct bench *b)
 {
 	return crowd_run(b, crowd_walk_list);

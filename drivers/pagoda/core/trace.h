@@ -70,9 +70,9 @@ TRACE_DEFINE_ENUM(PAGODA_MOVE_REQUEST);
 TRACE_DEFINE_ENUM(PAGODA_MOVE_RELEASE);
 
 /*
- * A builder was called for an operation on allocation @bo (0 = none), which moves or fills @bytes
- * bytes in all its passes, and encoded @encoded bytes of packets into submission @seqno; @pass is
- * the number of earlier calls for this operation.
+ * A builder was called for an operation on allocation @bo (0 = none) and encoded @encoded bytes of
+ * packets into submission @seqno. @bytes: what all passes of the operation move or fill; @pass: the
+ * number of earlier calls for this operation.
  */
 TRACE_EVENT(pagoda_op,
 	TP_PROTO(const char *dev, u64 bo, u32 op, u64 bytes, u32 src, u32 dst,

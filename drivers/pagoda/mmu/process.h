@@ -30,10 +30,7 @@
 /** PAGODA_SCRATCH_SLOTS: number of slots, of 2 MiB each, that a scratch window takes. */
 #define PAGODA_SCRATCH_SLOTS	((u32)(PAGODA_SCRATCH_BYTES / PAGODA_BLOCK_BYTES))
 
-/**
- * enum pagoda_slot - First 2 MiB slot of each use of the paging space, by address, and their
- * number.
- */
+/** enum pagoda_slot - First 2 MiB slot of each use of the paging space; number of all slots. */
 enum pagoda_slot {
 	PAGODA_SLOT_NEVER,
 	PAGODA_SLOT_TABLES,

@@ -93,7 +93,10 @@ static int target_validate(const struct pagoda_paging_limits *limits, const stru
 	return 0;
 }
 
-/* Checks a valid entry that maps a page: an entry of a leaf table, or a 2 MiB page's at level 1. */
+/*
+ * Checks a valid entry that maps a page: an entry of a leaf table, or a 2 MiB page's at level 1.
+ * Returns 0, or a negative errno with the reason in *@why.
+ */
 static int leaf_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_op_update_page_table *update,
 			 const struct pagoda_pte *pte, const char **why)
@@ -135,7 +138,10 @@ static int zero_validate(const struct pagoda_pte *pte, const char **why)
 	return 0;
 }
 
-/* Checks a valid entry that points to a table of the next lower level. */
+/*
+ * Checks a valid entry that points to a table of the next lower level. Returns 0, or a negative
+ * errno with the reason in *@why.
+ */
 static int table_entry_validate(const struct pagoda_paging_limits *limits,
 				const struct pagoda_op_update_page_table *update,
 				const struct pagoda_pte *pte, const char **why)
@@ -297,7 +303,10 @@ static int leaf_values_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Checks the entries that the update writes, in @update->ptes or @update->values. */
+/*
+ * Checks the entries that the update writes, in @update->ptes or @update->values. Returns 0, or a
+ * negative errno with the reason in *@why.
+ */
 static int entries_validate(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_op_update_page_table *update, const char **why)
 {

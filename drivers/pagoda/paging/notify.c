@@ -129,7 +129,7 @@ int pagoda_notify_fences_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
+/* Encodes the next packet of @op, advances @cursor and @buf; returns false if @buf has no room. */
 static bool notify_fences_packet(const struct pagoda_paging_op *op,
 				 struct pagoda_paging_cursor *cursor,
 				 struct pagoda_paging_buffer *buf)

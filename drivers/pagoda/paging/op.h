@@ -134,7 +134,7 @@ struct pagoda_op_access_physical {
  * @adl_offset: Index in @adl of the page that @first_page is mapped to
  * @adl: Pages that the aperture is mapped to
  * @flags: %VIRTIO_PAGODA_MAP_CACHE_COHERENT
- * @generation: Number of the mapping, not 0; an access that names another number is refused
+ * @generation: Number of the mapping, not 0; an access that names another number but 0 is refused
  * @cpu_visible_address: MAP_APERTURE_SEGMENT2: kernel address of the pages if the allocation
  *	asked for CPU access, else NULL (C67); not encoded: the CPU executor uses @adl
  */
@@ -318,8 +318,8 @@ struct pagoda_pte pagoda_pte_decode(u64 entry);
  * @cpu_table: CPU_VIRTUAL: kernel address of the table; else NULL
  * @table_pages: struct page array of a table in system memory, for the CPU executor; else NULL
  * @first_va: FirstPteVirtualAddress: what the first entry translates; only shown in traces
- * @allocation_offset: AllocationOffsetInBytes: byte of the allocation that the first entry
- *	maps; only shown in traces, like &pagoda_paging_op.allocation (hAllocation)
+ * @allocation_offset: AllocationOffsetInBytes: byte of the allocation that the first entry maps;
+ *	the device only traces this member and &pagoda_paging_op.allocation (hAllocation)
  * @driver_protection: DriverProtection of the mapping; 0 above level 0 (C98)
  * @ptes: Entries to write: a single entry with REPEAT, else @nr_entries; with USE_64K at level 0
  *	sixteen for each of @nr_entries, of which only the first is used (C88). NULL with @values

@@ -55,8 +55,9 @@ enum pagoda_build {
 
 /**
  * struct pagoda_paging_cursor - MultipassOffset: progress of an operation's encoding
- * @done: What is encoded, in a unit that the builder defines (bytes, pages or entries); 0 before
- *	the first call, then changed only by the builder until the builder returns success (C7, C8)
+ * @done: What is encoded, in a unit that the builder defines, such as bytes, pages or entries; 0
+ *	before the first call, then changed only by the builder until the builder returns success
+ *	(C7, C8)
  */
 struct pagoda_paging_cursor {
 	u64 done;

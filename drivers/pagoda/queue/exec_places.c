@@ -69,8 +69,8 @@ static bool asking_less(struct rb_node *a, const struct rb_node *b)
  */
 struct turn_fence {
 	struct dma_fence base;
-	spinlock_t lock; /* that of @base, given to dma_fence_init() */
-	const char *name; /* the engine's, as timeline name of the fence */
+	spinlock_t lock; /* lock of @base, given to dma_fence_init() */
+	const char *name; /* name of the engine, the fence's timeline name */
 };
 
 static const char *turn_fence_driver_name(struct dma_fence *fence)
@@ -115,7 +115,7 @@ static bool slice_is_of(const struct pagoda_exec_engine *engine,
 
 /*
  * Puts a context among those that ask for a place, engine->asking. If the context's account was
- * idle, its turn is raised to that of the others, so that idle time isn't saved up.
+ * idle, the account's turn is raised to engine->turn, so that idle time isn't saved up.
  */
 static void asking_enter(struct pagoda_exec_context *context)
 {
@@ -286,9 +286,9 @@ void pagoda_places_remove(struct pagoda_engine_job *job)
  * pagoda_exec_context_ask() - Ask whether the next job of a context may be prepared
  * @context: Context
  *
- * If true is returned, a place is kept until pagoda_exec_job_place(), pagoda_exec_context_pass() or
- * for a few jiffies. If false is returned, &pagoda_exec_ops.placed is called once, when a place is
- * kept: then the owner calls pagoda_exec_context_ask() again.
+ * If true is returned, a place is kept until pagoda_exec_job_place() or pagoda_exec_context_pass(),
+ * but only for a few jiffies once other contexts ask. If false is returned, &pagoda_exec_ops.placed
+ * is called once, when a place is kept: then the owner calls pagoda_exec_context_ask() again.
  *
  * Context: any.
  * Return: True if a place is kept, or if the context is banned or destroyed: its jobs need none.

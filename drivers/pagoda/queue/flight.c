@@ -21,7 +21,7 @@
  */
 struct hw_fence {
 	struct dma_fence base;
-	spinlock_t lock; /* that of @base, given to dma_fence_init() */
+	spinlock_t lock; /* lock of @base, given to dma_fence_init() */
 	const char *name;
 };
 
@@ -318,7 +318,10 @@ int pagoda_job_add_resv(struct pagoda_job *job, struct dma_resv *resv, enum dma_
 	return 0;
 }
 
-/* Publishes the job's scheduler fence. Adds one to *@last and returns it as the job's number. */
+/*
+ * Publishes the job's scheduler fence, and counts the job in &pagoda_flight.jobs. Adds one to
+ * *@last and returns *@last as the job's number.
+ */
 u64 pagoda_job_arm(struct pagoda_job *job, u64 *last)
 {
 	struct pagoda_flight *flight = job->flight;
@@ -334,8 +337,8 @@ u64 pagoda_job_arm(struct pagoda_job *job, u64 *last)
 }
 
 /*
- * Appends the job to the jobs in flight. Returns job->hw with a reference for the scheduler. Caller
- * holds &pagoda_flight.lock.
+ * Initializes job->hw and appends the job to the jobs in flight. Returns job->hw with a reference
+ * for the scheduler. Caller holds &pagoda_flight.lock.
  */
 struct dma_fence *pagoda_job_take(struct pagoda_job *job)
 {
@@ -447,8 +450,9 @@ void pagoda_job_fini(struct pagoda_job *job)
 }
 
 /*
- * Scheduler's free_job: the job's fence is signalled, but the entity may have been destroyed before
- * the job ran. Runs in submit_wq or in a work item of the scheduler.
+ * Scheduler's free_job: undoes pagoda_job_init() and pagoda_job_arm(), and calls
+ * &pagoda_flight_ops.ended. The job's fence is signalled, but the entity may have been destroyed
+ * before the job ran. Runs in submit_wq or in a work item of the scheduler.
  */
 void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 {

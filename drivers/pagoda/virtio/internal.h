@@ -38,7 +38,7 @@
  * commands.
  */
 #define PAGODA_RESET_TIMEOUT_MS		10000
-/** PAGODA_CONTROL_SLOTS: most commands that the device has, with those it never answered. */
+/** PAGODA_CONTROL_SLOTS: most commands that the device has at a time, the unanswered ones too. */
 #define PAGODA_CONTROL_SLOTS		4
 /**
  * PAGODA_EVENT_BUFFERS: most events that the device can send before the driver handles the first.
