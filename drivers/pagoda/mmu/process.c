@@ -109,8 +109,8 @@ static void process_written(struct pagoda_mmu *mmu, const struct pagoda_paging_o
 }
 
 /*
- * Has the CPU write the entries of a CPU_VIRTUAL update at once, without a buffer (C76). Returns 0
- * or a negative errno.
+ * Has the CPU write the entries of a CPU_VIRTUAL update at once, without a buffer (C76). Returns 0,
+ * or a negative errno if the update is refused, which is a bug of the driver.
  */
 static int process_write(struct pagoda_mmu *mmu, const struct pagoda_paging_op *op)
 {

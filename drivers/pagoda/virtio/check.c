@@ -206,7 +206,7 @@ static int config_check_mmu(const struct pagoda_device_info *info, u64 features,
 	return 0;
 }
 
-/* Returns whether flags are consistent (C199): what hibernation preserves, so does standby. */
+/* Returns whether flags are consistent (C199): standby preserves all that hibernation preserves. */
 static bool preserved_valid(u32 preserved)
 {
 	switch (preserved) {
