@@ -3,10 +3,10 @@
  * Virtqueues and their threads.
  *
  * A queue's thread polls the ring while the ring has requests and sleeps otherwise. Other threads
- * set a flag and wake the queue's thread: the doorbell sets @kicked, the control queue's thread
- * sets @reset_wanted, and a reset of the device calls kthread_stop(). For both kinds of reset @stop
- * is set, too, which the engine reads between two packets, and on an execution queue in the middle
- * of a packet or command.
+ * set a flag of struct pagoda_vgpu_queue and wake the queue's thread: the doorbell sets kicked, the
+ * control queue's thread sets reset_wanted, and a reset of the device calls kthread_stop(). For
+ * both kinds of reset the flag stop is set, too, which the engine reads between two packets, and on
+ * an execution queue in the middle of a packet or command.
  */
 #include <linux/irqflags.h>
 #include <linux/kthread.h>
@@ -118,7 +118,7 @@ static bool queue_woken(const struct pagoda_vgpu_queue *queue)
 
 /*
  * Sleeps until queue_woken() returns true. If a completion is kept back and PAGODA_SWAP_TIMEOUT
- * passes first, sends that completion.
+ * passes first, sends that completion and returns.
  */
 static void queue_sleep(struct pagoda_vgpu_queue *queue)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that the GPU works on: its own VRAM, and system memory.
+ * Memory that the GPU works on: its own VRAM, and system memory. The windows of swizzling ranges
+ * are allocated as VRAM is.
  *
  * VRAM consists of ordinary pages, allocated in the largest blocks available, 4 MiB at most, so
  * that no boot parameter is needed. The engine accesses VRAM through a contiguous mapping of the
