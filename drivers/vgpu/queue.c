@@ -137,7 +137,10 @@ static bool queue_pending(const struct pagoda_vgpu_queue *queue)
 	       queue->ring.next_avail;
 }
 
-/* Executes requests until the ring is empty, the device breaks, or the queue halts or must stop. */
+/*
+ * Executes requests or control commands until the ring is empty, the device breaks, or the queue
+ * halts or must stop; then asks the driver for doorbells again.
+ */
 static void queue_drain(struct pagoda_vgpu_queue *queue)
 {
 	pagoda_vgpu_ring_mute(&queue->ring);
@@ -194,8 +197,8 @@ static bool queue_notify(struct virtqueue *vq)
 }
 
 /*
- * Sets the members that requests change to their values for a new ring. @kicked makes the thread
- * look at the ring once the driver has set DRIVER_OK.
+ * Sets the members that requests change to their values for a new ring, and queue->kicked, so that
+ * the thread looks at the ring once the driver has set DRIVER_OK.
  */
 static void queue_forget(struct pagoda_vgpu_queue *queue)
 {

@@ -340,8 +340,9 @@ struct pagoda_vgpu {
 	/** @status: Device status, as the driver wrote it, without NEEDS_RESET. */
 	u8 status;
 	/**
-	 * @broken: The device needs a reset by the driver (NEEDS_RESET): a ring was invalid, or a
-	 * test asked for that. Set by any queue's thread, cleared by the driver's reset.
+	 * @broken: The device needs a reset by the driver (NEEDS_RESET): a ring, or a request in
+	 * it, was invalid, or a test asked for that. Set by any queue's thread, cleared by the
+	 * driver's reset.
 	 */
 	bool broken;
 	/**

@@ -309,7 +309,10 @@ u32 pagoda_engine_physical_write(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_signal_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet);
 
-/* context.c: save areas of contexts; u32 results: a fault reason, PAGODA_STOPPED or 0 */
+/*
+ * context.c: save areas of contexts: INIT_CONTEXT_RESOURCE and UPDATE_CONTEXT_ALLOCATION. u32
+ * results: a fault reason, PAGODA_STOPPED or 0.
+ */
 u64 pagoda_engine_init_context_tail(const void *packet);
 u32 pagoda_engine_init_context_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *packet);

@@ -248,7 +248,7 @@ extern "C" {
 #define DRM_PAGODA_MAX_USER_EVENT_FILES		256
 #define DRM_PAGODA_MAX_PINNED_FENCES		4096
 
-/** enum drm_pagoda_ioctl_id - Numbers of the ioctls, from DRM_COMMAND_BASE. */
+/** enum drm_pagoda_ioctl_id - Numbers of the ioctls, counted from DRM_COMMAND_BASE on. */
 enum drm_pagoda_ioctl_id {
 	/** @DRM_PAGODA_QUERY: get properties of the device or of a segment, usage, statistics */
 	DRM_PAGODA_QUERY = 0,
@@ -404,7 +404,7 @@ struct drm_pagoda_device_info {
 
 #define DRM_PAGODA_SEGMENT_APERTURE_FLAG	(1u << 0) /* the segment is system memory */
 #define DRM_PAGODA_SEGMENT_CPU_VISIBLE		(1u << 1) /* the CPU reaches the whole segment */
-#define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* the CPU reaches visible_size bytes */
+#define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* the CPU reaches its visible_size bytes */
 #define DRM_PAGODA_SEGMENT_CACHE_COHERENT	(1u << 3) /* the GPU can snoop CPU caches */
 
 /**

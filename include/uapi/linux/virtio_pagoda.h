@@ -492,7 +492,7 @@ enum virtio_pagoda_control_status {
 	VIRTIO_PAGODA_CONTROL_EINVAL = 2,
 };
 
-/** enum virtio_pagoda_extents - Lists that GET_EXTENTS can be asked for. */
+/** enum virtio_pagoda_extents - Lists of GET_EXTENTS, see struct virtio_pagoda_extent. */
 enum virtio_pagoda_extents {
 	VIRTIO_PAGODA_EXTENTS_WINDOW = 1,
 	VIRTIO_PAGODA_EXTENTS_INVALID = 2,
@@ -863,7 +863,12 @@ struct virtio_pagoda_special_lock_transfer {
 /** VIRTIO_PAGODA_MAX_VIRTUAL: most bytes of one VIRTUAL_TRANSFER or VIRTUAL_FILL. */
 #define VIRTIO_PAGODA_MAX_VIRTUAL		(1ull << 30)
 
-/** enum virtio_pagoda_direction - Direction of a VIRTUAL_TRANSFER, with WDDM's values. */
+/**
+ * enum virtio_pagoda_direction - Direction of a VIRTUAL_TRANSFER, with WDDM's values
+ * @VIRTIO_PAGODA_LOCAL_TO_SYSTEM: from VRAM to system memory or the aperture
+ * @VIRTIO_PAGODA_SYSTEM_TO_LOCAL: from system memory or the aperture to VRAM
+ * @VIRTIO_PAGODA_LOCAL_TO_LOCAL: within VRAM
+ */
 enum virtio_pagoda_direction {
 	VIRTIO_PAGODA_LOCAL_TO_SYSTEM = 0,
 	VIRTIO_PAGODA_SYSTEM_TO_LOCAL = 1,
@@ -1267,7 +1272,11 @@ struct virtio_pagoda_map_mmu {
 	__le32 nr_runs;
 };
 
-/* Flags of NOTIFY_ALLOC, exactly one of them: what happens to the allocation next. */
+/*
+ * Flags of NOTIFY_ALLOC, exactly one of them: what happens to the allocation next. EVICTION: it
+ * goes from the aperture to plain system memory, or loses its address in the aperture; IOMMU_UNMAP:
+ * UNMAP_MMU unmaps its pages.
+ */
 #define VIRTIO_PAGODA_NOTIFY_EVICTION		(1u << 0)
 #define VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP	(1u << 1)
 
@@ -1277,8 +1286,8 @@ struct virtio_pagoda_map_mmu {
  * @packet: Head; the allocation must not be 0
  * @offset: First byte of the allocation that the notice is about, page aligned
  * @size: Bytes, multiple of the page size, not zero
- * @address: GPU virtual address in the paging address space at which @offset is mapped; 0 = not
- *	mapped
+ * @address: GPU virtual address in the paging address space at which @offset is mapped, so that the
+ *	device may read the content while it executes the packet; 0 = not mapped
  * @process: Driver's name for the owning process, 0 = none; 0 for EVICTION
  */
 struct virtio_pagoda_notify_alloc {
