@@ -162,11 +162,12 @@ extern "C" {
  *  POLLHUP           can't be reset or rebuilt
  *  ================= ================================ ===================================
  *
- * A hang or fault costs only the context. A reset of the device, needed when an engine or the
- * paging queue can't be reset alone, loses the content of VRAM, the jobs that are prepared, and
- * fenced jobs that become ready before the device is rebuilt; queued jobs run afterwards. A device
- * that needs a sixth reset within a minute, each for a fault of the device, is given up. Until
- * a device that was given up is removed, the CPU does the paging, and jobs end with ENODEV
+ * A hang or fault costs only the context. A reset of the device (an engine or the paging queue
+ * can't be reset alone, the device reports a failure or was reset, page tables may be wrong after
+ * paging was lost, or debugfs asks for it) loses the content of VRAM, the jobs that are prepared,
+ * and fenced jobs that become ready before the device is rebuilt; queued jobs run afterwards. A
+ * device that needs a sixth reset within a minute, each for a fault of the device, is given up.
+ * Until a device that was given up is removed, the CPU does the paging, and jobs end with ENODEV
  * unexecuted; after the removal calls answer ENODEV.
  */
 
@@ -404,7 +405,7 @@ struct drm_pagoda_device_info {
 
 #define DRM_PAGODA_SEGMENT_APERTURE_FLAG	(1u << 0) /* the segment is system memory */
 #define DRM_PAGODA_SEGMENT_CPU_VISIBLE		(1u << 1) /* the CPU reaches the whole segment */
-#define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* the CPU reaches its visible_size bytes */
+#define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* the CPU reaches visible_size of it */
 #define DRM_PAGODA_SEGMENT_CACHE_COHERENT	(1u << 3) /* the GPU can snoop CPU caches */
 
 /**
@@ -676,23 +677,24 @@ struct drm_pagoda_allocation_mmap_offset {
  * gives a handle of the same allocation for a dma-buf of this device, whichever client made it.
  *
  * The dma-buf of another device, or of none (udmabuf), becomes an allocation that is IMPORTED,
- * CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: its memory isn't whole pages;
- * E2BIG: it is larger than the aperture; EOPNOTSUPP: the driver's executor=cpu on a device that
- * translates addresses itself; else the exporter's error, then or when the allocation is first
- * made resident. The content isn't this device's: imported memory is never moved, filled,
- * swapped or discarded, and no CONTENT_LOST is reported for it. mmap() of the allocation is
- * mmap() of the dma-buf. When the exporter moves the memory, GPU addresses of the allocation
- * fault until the next submission or MAKE_RESIDENT, as after an eviction.
+ * CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: its memory isn't whole pages, or
+ * has addresses that are too large for this device; E2BIG: it is larger than the aperture;
+ * EOPNOTSUPP: the driver's executor=cpu on a device that translates addresses itself; else the
+ * exporter's error, then or when the allocation is first made resident. The content isn't this
+ * device's: imported memory is never moved, filled, swapped or discarded, and no CONTENT_LOST is
+ * reported for it. mmap() of the allocation is mmap() of the dma-buf. When the exporter moves the
+ * memory, GPU addresses of the allocation fault until the next submission or MAKE_RESIDENT, as
+ * after an eviction.
  *
  * Another device reaches allocations in system memory only: its use of an allocation that isn't
- * supported in the aperture, or is tiled, fails with EOPNOTSUPP. An importer that can be told
- * of moves (on a kernel with DMABUF_MOVE_NOTIFY) finds the allocation in system memory when it
- * maps the dma-buf, and is told before the allocation leaves system memory. For other importers
- * the allocation is pinned in system memory from the time they attach: the GPU uses the
- * allocation there as well, whatever segment the allocation prefers, and EVICT has no effect.
- * Of the allocations that a client made, at most &drm_pagoda_segment_info.pin_limit of the
- * aperture is pinned, and of those that the user's clients made at most the user's share
- * ("Limits"), else the importer gets EDQUOT.
+ * supported in the aperture, or is tiled, fails with EOPNOTSUPP. An importer that can be told of
+ * moves (on a kernel with DMABUF_MOVE_NOTIFY) finds the allocation in system memory when it maps
+ * the dma-buf, and is told before the allocation leaves system memory. For other importers the
+ * allocation is pinned in system memory while they have the dma-buf mapped, or on older kernels
+ * while they are attached: the GPU uses the allocation there as well, whatever segment the
+ * allocation prefers, and EVICT has no effect. Of the allocations that a client made, at most
+ * &drm_pagoda_segment_info.pin_limit of the aperture is pinned, and of those that the user's
+ * clients made at most the user's share ("Limits"), else the importer gets EDQUOT.
  *
  * The fences of a dma-buf are those of its allocation. Work that is submitted with IMPLICIT
  * waits for fences that other users added (DMA_BUF_IOCTL_IMPORT_SYNC_FILE), and other users
@@ -899,9 +901,10 @@ struct drm_pagoda_make_resident {
  * the content came from. An allocation that is evicted with the flag then gets these pages
  * back, and nothing is copied out of VRAM. If a job did write, what it wrote is lost when the
  * allocation leaves. The flag has no effect, and the content is copied, where the driver kept
- * no pages: for want of memory, because the allocation is tiled or several clients have handles
- * of it, because the client's last EVICT of the allocation was without the flag, or because the
- * CPU wrote to the allocation in VRAM
+ * no pages, for want of memory, because the allocation is tiled, or because its last EVICT with a
+ * paging queue was without the flag; and where the pages may be outdated: several clients have or
+ * had handles of the allocation, a job used it while it was on no residency list, or the CPU may
+ * have written to it in VRAM
  */
 #define DRM_PAGODA_EVICT_NOT_WRITTEN_TO		(1u << 1)
 
