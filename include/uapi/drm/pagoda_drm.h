@@ -679,11 +679,12 @@ struct drm_pagoda_allocation_mmap_offset {
  * The dma-buf of another device, or of none (udmabuf), becomes an allocation that is IMPORTED,
  * CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: its memory isn't whole pages, or
  * has addresses that are too large for this device; E2BIG: it is larger than the aperture;
- * EOPNOTSUPP: the driver's executor=cpu on a device that translates addresses itself; else the
- * exporter's error, then or when the allocation is first made resident. The content isn't this
- * device's: imported memory is never moved, filled, swapped or discarded, and no CONTENT_LOST is
- * reported for it. mmap() of the allocation is mmap() of the dma-buf. When the exporter moves the
- * memory, GPU addresses of the allocation fault until the next submission or MAKE_RESIDENT, as
+ * EOPNOTSUPP: this device doesn't reach all of the machine's memory, or the driver's executor=cpu
+ * on a device that translates addresses itself; else the exporter's error. EINVAL for addresses and
+ * the exporter's error may also come when the allocation is first made resident. The content isn't
+ * this device's: imported memory is never moved, filled, swapped or discarded, and no CONTENT_LOST
+ * is reported for it. mmap() of the allocation is mmap() of the dma-buf. When the exporter moves
+ * the memory, GPU addresses of the allocation fault until the next submission or MAKE_RESIDENT, as
  * after an eviction.
  *
  * Another device reaches allocations in system memory only: its use of an allocation that isn't
@@ -1050,7 +1051,8 @@ struct drm_pagoda_query_residency {
 /**
  * enum drm_pagoda_offer_priority - Which offered content is dropped first
  *
- * Of content with the same priority, the content that was offered first is dropped first.
+ * Of content with the same priority, the content that was offered first is dropped first. Content
+ * that unfinished work uses is chosen only if no other offered content is in VRAM.
  */
 enum drm_pagoda_offer_priority {
 	/** @DRM_PAGODA_OFFER_LOW: content that is easy to make again, and is dropped first */
