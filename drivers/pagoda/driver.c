@@ -9,7 +9,8 @@
  *		space doesn't run any more, the hardware loses its power
  *	release	last file closed, last mapping gone -> vidmm destroyed
  *
- * After the unplug ioctls fail, and CPU faults map a page of zeros.
+ * After the unplug ioctls fail, and CPU faults map a page of zeros, or, for a monitored fence, a
+ * page with its last value.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -82,8 +83,9 @@ static void client_end_work(struct work_struct *work)
 }
 
 /*
- * close() and exit() don't wait for jobs that outlast CLOSE_PATIENCE; the watchdog ends a job that
- * hangs. Until these jobs ended, the client's memory and objects stay charged to the user.
+ * Ends the client of a closed file: at once if its jobs end within CLOSE_PATIENCE, else in a work
+ * item, so that close() and exit() don't wait longer; the watchdog ends a job that hangs. Until the
+ * work item is done, the client's VMs and their memory stay charged to the user.
  */
 static void driver_postclose(struct drm_device *drm, struct drm_file *file)
 {

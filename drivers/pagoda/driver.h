@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Variables of driver.c that module.c uses. */
+/* Version of the driver, and variables of driver.c that module.c uses. */
 #ifndef PAGODA_DRIVER_H
 #define PAGODA_DRIVER_H
 

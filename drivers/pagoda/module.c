@@ -16,8 +16,9 @@
 #include "driver.h"
 
 /*
- * Limits of the parameter timeout_ms. TTM waits for an eviction for at most 15 s: the recovery from
- * a timeout of a paging buffer must be over long before.
+ * Limits of the parameter timeout_ms; job_timeout_ms has the same minimum. TTM waits for an
+ * eviction for at most 15 s: the recovery from a timeout of a paging buffer must be over long
+ * before.
  */
 #define PAGODA_TIMEOUT_MIN_MS	10u
 #define PAGODA_TIMEOUT_MAX_MS	5000u
@@ -27,7 +28,7 @@
  */
 #define PAGODA_PROMOTE_MAX_MS	10000u
 /*
- * Limit of the parameter job_timeout_ms. An eviction may wait for a job, and TTM waits for an
+ * Upper limit of the parameter job_timeout_ms. An eviction may wait for a job, and TTM waits for an
  * eviction for at most 15 s.
  */
 #define PAGODA_JOB_TIMEOUT_MAX_MS 10000u

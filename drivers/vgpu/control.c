@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The control queue: short commands, which its thread carries out and answers one at a time. */
+/*
+ * The control queue: short commands, which its thread carries out and answers one at a time. The
+ * thread also carries out the reset or failure that a test asks for by debugfs.
+ */
 #include "vgpu.h"
 
 /*
- * GET_EXTENTS: writes the extents to the chain's memory, behind the room for @answer, and their
- * number to @answer. Returns false for an unknown list, or a first extent beyond the list's end.
+ * GET_EXTENTS: writes as many extents as have room, at most MAX_EXTENTS_PER_ANSWER, to the chain's
+ * memory, behind the room for @answer, and their number to @answer. Returns false for an unknown
+ * list, or a first extent beyond the list's end.
  */
 static bool control_extents(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control,
 			    const struct pagoda_vgpu_chain *chain,
@@ -42,7 +46,8 @@ static bool control_extents(struct pagoda_vgpu *vgpu, const struct virtio_pagoda
 
 /*
  * Asks the thread of @queue for a reset. The thread completes queue->reset_done soon, because the
- * engine stops before the next packet, or after the next PAGODA_CHUNK of a job.
+ * engine stops before the next packet, or on an execution queue after the next PAGODA_CHUNK of
+ * work at the latest.
  */
 static void control_reset_begin(struct pagoda_vgpu_queue *queue)
 {
@@ -191,7 +196,10 @@ static bool control_answer(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_ch
 	}
 }
 
-/* Takes a command from the ring and answers the command. Runs in the control queue's thread. */
+/*
+ * Takes a command from the ring, if there is one, carries it out and answers it. An invalid ring or
+ * chain marks the device as broken. Runs in the control queue's thread.
+ */
 void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue)
 {
 	const struct virtio_pagoda_control *control = queue->buffer;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The virtio device: configuration space, status, negotiation, creation and removal.
+ * The virtio device: configuration space, status, reset, negotiation, creation and removal, and
+ * the state in which the device needs a reset (NEEDS_RESET).
  *
  * The virtio core serializes probe, remove and reset of a device, so that the set-up of queues
  * needs no lock of this module. The queues' threads exist from device_find_vqs() to device_reset()
@@ -17,7 +18,10 @@
 
 #include "vgpu.h"
 
-/* Reads the configuration space; any but an aligned 32-bit access reads ones, as on hardware. */
+/*
+ * Reads the configuration space, zeros behind its end; any but an aligned 32-bit access reads ones,
+ * as on hardware.
+ */
 static void device_get(struct virtio_device *vdev, unsigned int offset, void *buffer,
 		       unsigned int length)
 {
@@ -138,9 +142,9 @@ static const struct pagoda_engine_ops device_engine_ops = {
 };
 
 /*
- * Marks the device as broken (NEEDS_RESET) and logs @why: the ring of @queue is invalid, or a test
- * asked for that. No queue takes another request until the driver resets the device. Runs in any
- * queue's thread.
+ * Marks the device as broken (NEEDS_RESET), logs @why and notifies the driver: the ring of @queue,
+ * or a request in it, is invalid, or a test asked for that. No queue takes another request until
+ * the driver resets the device. Runs in any queue's thread.
  */
 void pagoda_vgpu_break(struct pagoda_vgpu_queue *queue, const char *why)
 {
@@ -183,7 +187,7 @@ static void device_config_tables(struct pagoda_vgpu *vgpu)
 	const u64 ops = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE)) |
 			BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_FLUSH_TLB));
 
-	/* Without UPDATE_PAGE_TABLE and FLUSH_TLB the device reports that it has no page tables. */
+	/* A device that lacks UPDATE_PAGE_TABLE or FLUSH_TLB reports that it has no page tables. */
 	if ((vgpu->features & ops) == ops) {
 		config->va_bits = cpu_to_le32(engine->va_bits);
 		config->pt_levels = cpu_to_le32(engine->pt_levels);
@@ -287,7 +291,7 @@ static int vgpu_register(struct pagoda_vgpu *vgpu)
 	return err;
 }
 
-/* Frees a device that isn't registered, even if it was created only in part. */
+/* Frees a device, even one created only in part, that isn't registered with the virtio core. */
 static void device_free(struct pagoda_vgpu *vgpu)
 {
 	if (!IS_ERR_OR_NULL(vgpu->pdev))
@@ -304,8 +308,9 @@ static void device_free(struct pagoda_vgpu *vgpu)
 
 /*
  * Creates the GPU and registers its virtio device, which probes the driver if one is loaded.
- * @params must stay valid until pagoda_vgpu_destroy(). Returns the GPU or an error pointer; may
- * sleep.
+ * @params must stay valid until pagoda_vgpu_destroy() has returned. Returns the GPU, or an error
+ * pointer: -ENOMEM, -EINVAL for parameters that the engine refuses or an invalid misconfigure=, or
+ * the error of a registration. May sleep.
  */
 struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params)
 {

@@ -105,7 +105,7 @@ struct pagoda_injection {
 	bool on;
 	enum pagoda_vgpu_corrupt field;
 	u64 value;
-	u64 seen;		/* requests or resets since the rule was added */
+	u64 seen;		/* of the queue's requests or resets since the rule was added */
 	u64 seqno;		/* fail, hang: number of the request that was hit */
 	u64 hits;
 };
@@ -270,7 +270,8 @@ ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 
 /*
  * Counts a request or reset in rule->seen and returns whether @rule applies to it; a rule that
- * fails or hangs a request also applies when the driver replays the request, with the same @seqno.
+ * fails or hangs a request also applies when the driver replays the request, with the same @seqno,
+ * until the rule has applied rule->count times.
  */
 static bool inject_hits(struct pagoda_injection *rule, u64 seqno)
 {
@@ -335,7 +336,10 @@ static enum inject_event inject_event_of(const struct pagoda_injection *rule)
 	}
 }
 
-/* Collects in @mischief what the rules demand that apply to this @event of @queue. */
+/*
+ * Lets all rules for such events of @queue count this @event, and collects in @mischief what the
+ * rules demand that apply to it.
+ */
 static void inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, enum inject_event event,
 			struct pagoda_vgpu_mischief *mischief)
 {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Notices: packets that tell the GPU of something, upon which a real GPU would act. The software
- * GPU keeps the last PAGODA_VGPU_NOTICES notices, so that tests can see what the driver sent.
+ * Notices: packets that tell the GPU of something, upon which a real GPU would act: NOTIFY_*
+ * operations, and UPDATE_PAGE_TABLE with flag INITIAL or NOTIFY_EVICTION. The software GPU counts
+ * them and keeps the last PAGODA_VGPU_NOTICES, so that tests can see what the driver sent.
  */
 #include <linux/seq_file.h>
 
 #include "vgpu.h"
 
 /*
- * Keeps a copy of a notice's first bytes; the engine has checked the whole @packet. Runs in the
- * thread of the queue that executes @packet.
+ * Counts a notice and keeps a copy of its first bytes; the engine has checked the whole @packet.
+ * Runs in the thread of the queue that executes @packet.
  */
 void pagoda_vgpu_notify(void *context, const struct virtio_pagoda_packet *packet)
 {

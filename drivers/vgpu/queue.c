@@ -3,10 +3,10 @@
  * Virtqueues and their threads.
  *
  * A queue's thread polls the ring while the ring has requests and sleeps otherwise. Other threads
- * set a flag and wake the queue's thread: the doorbell sets @kicked, the control queue's thread
- * sets @reset_wanted, and a reset of the device calls kthread_stop(). For both kinds of reset @stop
- * is set, too, which the engine reads between two packets, and on an execution queue in the middle
- * of a packet or command.
+ * set a flag of struct pagoda_vgpu_queue and wake the queue's thread: the doorbell sets kicked, the
+ * control queue's thread sets reset_wanted, and a reset of the device calls kthread_stop(). For
+ * both kinds of reset the flag stop is set, too, which the engine reads between two packets, and on
+ * an execution queue in the middle of a packet or command.
  */
 #include <linux/irqflags.h>
 #include <linux/kthread.h>
@@ -118,7 +118,7 @@ static bool queue_woken(const struct pagoda_vgpu_queue *queue)
 
 /*
  * Sleeps until queue_woken() returns true. If a completion is kept back and PAGODA_SWAP_TIMEOUT
- * passes first, sends that completion.
+ * passes first, sends that completion and returns.
  */
 static void queue_sleep(struct pagoda_vgpu_queue *queue)
 {
@@ -137,7 +137,10 @@ static bool queue_pending(const struct pagoda_vgpu_queue *queue)
 	       queue->ring.next_avail;
 }
 
-/* Executes requests until the ring is empty, the device breaks, or the queue halts or must stop. */
+/*
+ * Executes requests or control commands until the ring is empty, the device breaks, or the queue
+ * halts or must stop; then asks the driver for doorbells again.
+ */
 static void queue_drain(struct pagoda_vgpu_queue *queue)
 {
 	pagoda_vgpu_ring_mute(&queue->ring);
@@ -194,8 +197,8 @@ static bool queue_notify(struct virtqueue *vq)
 }
 
 /*
- * Sets the members that requests change to their values for a new ring. @kicked makes the thread
- * look at the ring once the driver has set DRIVER_OK.
+ * Sets the members that requests change to their values for a new ring, and queue->kicked, so that
+ * the thread looks at the ring once the driver has set DRIVER_OK.
  */
 static void queue_forget(struct pagoda_vgpu_queue *queue)
 {

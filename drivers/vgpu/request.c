@@ -2,8 +2,8 @@
 /*
  * Requests of the paging and execution queues, from the ring and back to it.
  *
- * Each function runs in the queue's own thread, so that the ring, &pagoda_vgpu_queue.held,
- * .executed and .offset need no lock.
+ * Each function runs in the queue's own thread, so that the ring, the requests that the queue holds
+ * back until a reset (held), and its progress (executed, offset) need no lock.
  */
 #include <linux/delay.h>
 #include <linux/ktime.h>
@@ -34,7 +34,10 @@ void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue)
 	request_push(queue, &queue->swapped, NULL);
 }
 
-/* Keeps a request in queue->held, with as many entries as the ring, until the queue is reset. */
+/*
+ * Keeps a request in queue->held until the queue is reset. If that array, which has as many entries
+ * as the ring, is full, marks the device as broken instead.
+ */
 static void request_hold(struct pagoda_vgpu_queue *queue, const struct pagoda_vgpu_held *held)
 {
 	if (queue->nr_held < PAGODA_VGPU_RING_SIZE)
@@ -65,8 +68,9 @@ static void request_corrupt(struct virtio_pagoda_completion *completion,
 }
 
 /*
- * Completes an executed request. As @mischief says, the completion is falsified, sent after the
- * completion of the next request, or not sent before a reset of the queue.
+ * Completes an executed request, then the request that was kept back, if any. As @mischief says,
+ * the completion is falsified, sent without an interrupt, kept back until after the completion of
+ * the next request, or not sent before a reset of the queue.
  */
 static void request_complete(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_held *held,
 			     const struct pagoda_vgpu_mischief *mischief)
@@ -186,8 +190,9 @@ static void request_interrupted(struct pagoda_vgpu_queue *queue, struct pagoda_v
 }
 
 /*
- * Takes a request from the ring. Returns false if there is none, or if the ring or the request's
- * chain is invalid and so the device marked as broken.
+ * Takes a request from the ring, copies it to queue->buffer and counts it in queue->given. Returns
+ * false if there is none, or if the ring or the request's chain is invalid and so the device marked
+ * as broken.
  */
 static bool request_pop(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_chain *chain)
 {
@@ -225,9 +230,9 @@ static enum pagoda_engine_outcome request_measure(struct pagoda_vgpu_queue *queu
 }
 
 /*
- * Takes the next request from the ring, if there is one, executes and completes it. A request that
- * was stopped, or that a test wants dropped, is kept in queue->held instead of completed. Runs in
- * the queue's thread.
+ * Takes the next request from the ring, if there is one, executes and completes it. A fault halts
+ * the queue and sends an event. A request that was stopped (after waiting for the reset), or that a
+ * test wants dropped, is kept in queue->held instead of completed. Runs in the queue's thread.
  */
 void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 {
@@ -267,8 +272,9 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Returns to the driver the request that was kept back, the requests in queue->held, of which those
- * stopped before their end are aborted, and, all aborted, the requests that are still in the ring.
+ * Returns to the driver, one after the other: the request that was kept back; the requests in
+ * queue->held, dropped ones with their outcome, stopped ones with STATUS_ABORTED; the requests that
+ * are still in the ring, with STATUS_ABORTED.
  */
 static void request_return_all(struct pagoda_vgpu_queue *queue)
 {

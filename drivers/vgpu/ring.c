@@ -87,7 +87,8 @@ static int chain_read(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_
 
 /*
  * Adds a writable descriptor's memory to chain->writable, which has room for
- * PAGODA_VGPU_CHAIN_WRITABLE pieces; memory beyond that is ignored. Returns 0 or -EFAULT.
+ * PAGODA_VGPU_CHAIN_WRITABLE pieces; memory beyond that is ignored. Returns 0, or -EFAULT for a bad
+ * address or a chain with 4 GiB or more to write.
  */
 static int chain_room(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_desc *desc)
 {
@@ -110,8 +111,9 @@ static int chain_room(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_
 }
 
 /*
- * Returns the table that an indirect descriptor points to, or NULL if the descriptor is invalid or
- * the table not contiguous. *@size receives the number of entries.
+ * Returns the table that an indirect descriptor points to, or NULL if the descriptor is invalid,
+ * indirect descriptors weren't negotiated or the table isn't contiguous. *@size receives the number
+ * of entries.
  */
 static const struct vring_desc *chain_indirect(const struct pagoda_vgpu_ring *ring,
 					       const struct pagoda_ring_desc *desc, u32 *size)
@@ -132,7 +134,8 @@ static const struct vring_desc *chain_indirect(const struct pagoda_vgpu_ring *ri
 /*
  * Reads the descriptors of a chain: copies the memory that the device may read to @buffer, at most
  * @size bytes, and lists the memory that the device may write in @chain. Refuses a chain in which
- * memory to read follows memory to write. Returns 0 or a negative errno.
+ * memory to read follows memory to write. Returns 0, -EINVAL, -EFAULT for a bad address, or -ELOOP
+ * for more descriptors than the ring has.
  */
 static int chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 		      void *buffer, u32 size)
@@ -195,7 +198,7 @@ int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain
 	return err ? err : 1;
 }
 
-/* Returns the chain @head to the driver and reports @written bytes as written. */
+/* Returns the chain @head to the driver and reports @written bytes as written; no interrupt yet. */
 void pagoda_vgpu_ring_push(struct pagoda_vgpu_ring *ring, u16 head, u32 written)
 {
 	struct vring_used_elem *entry = &ring->vring.used->ring[ring->next_used % ring->vring.num];
@@ -220,8 +223,8 @@ bool pagoda_vgpu_ring_interrupts(struct pagoda_vgpu_ring *ring)
 }
 
 /*
- * Tells the driver to ring no doorbell while the device polls the ring. With
- * VIRTIO_RING_F_EVENT_IDX the driver still rings once, when its available index passes the index
+ * Tells the driver to ring no doorbell while the device polls the ring. Does nothing with
+ * VIRTIO_RING_F_EVENT_IDX: then the driver rings once, when its available index passes the index
  * that pagoda_vgpu_ring_listen() stored.
  */
 void pagoda_vgpu_ring_mute(struct pagoda_vgpu_ring *ring)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The software GPU: a virtio device implemented in the kernel whose driver uses the device.
+ * The software GPU: a virtio device implemented in the kernel whose driver uses the device. This
+ * header has the structs of a device, its parameters, VRAM, queues, rings, requests, notices and
+ * injected misbehaviour, and the functions that the module's files call from each other.
  *
  * The driver's side of every ring belongs to the virtio core, the device's side to this module:
  * each queue except the event queue has a thread, which reads the requests that the driver made
@@ -118,7 +120,8 @@ struct pagoda_vgpu_ring {
  * @nr_writable: Entries of @writable
  * @readable: Bytes that the driver sent, including bytes for which the buffer had no room
  * @writable_bytes: Bytes of all entries of @writable
- * @writable: Pieces of contiguous memory for the device's answer
+ * @writable: Pieces of contiguous memory for the device's answer; further pieces that the chain
+ *	names are ignored
  */
 struct pagoda_vgpu_chain {
 	u16 head;
@@ -131,7 +134,15 @@ struct pagoda_vgpu_chain {
 	} writable[PAGODA_VGPU_CHAIN_WRITABLE];
 };
 
-/** enum pagoda_vgpu_corrupt - Field of a request's completion that a test has falsified. */
+/**
+ * enum pagoda_vgpu_corrupt - What a test falsifies in a request's completion
+ * @PAGODA_VGPU_CORRUPT_NOTHING: nothing
+ * @PAGODA_VGPU_CORRUPT_SEQNO: the request's number
+ * @PAGODA_VGPU_CORRUPT_STATUS: the status
+ * @PAGODA_VGPU_CORRUPT_LENGTH: the number of written bytes that the used ring tells
+ * @PAGODA_VGPU_CORRUPT_PACKETS: the number of executed packets or commands
+ * @PAGODA_VGPU_CORRUPT_FAULT: the reason of the fault
+ */
 enum pagoda_vgpu_corrupt {
 	PAGODA_VGPU_CORRUPT_NOTHING,
 	PAGODA_VGPU_CORRUPT_SEQNO,
@@ -144,15 +155,17 @@ enum pagoda_vgpu_corrupt {
 /**
  * struct pagoda_vgpu_mischief - Misbehaviour for one request or reset, see inject.c
  * @delay_us: Microseconds to wait before the execution, or after the answer to a reset
- * @fail_at: Index in the buffer of the packet or command that fails, %PAGODA_ENGINE_NEVER = none
- * @fail_middle: The packet or command at @fail_at fails after half of its effect
- * @hang_at: Index of the packet or command before which the request hangs until a reset, or NEVER
+ * @fail_at: Index in the request of the packet or command that fails, %PAGODA_ENGINE_NEVER = none
+ * @fail_middle: The packet or command at @fail_at fails after half of its effect; a command that
+ *	isn't executed in pieces fails without an effect
+ * @hang_at: Index of the packet or command before which the request hangs until a reset,
+ *	%PAGODA_ENGINE_NEVER = none
  * @drop: Execute the request, but don't complete it before a reset of the queue
  * @lost_interrupt: Complete the request without an interrupt
- * @reorder: Complete the request after the next request
+ * @reorder: Complete the request after the next request, or alone if none comes for a second
  * @fail_reset: Refuse the reset
- * @corrupt: Field of the request's completion that is falsified
- * @value: Value that the field @corrupt gets
+ * @corrupt: What is falsified in the request's completion
+ * @value: Value that replaces the one named by @corrupt
  */
 struct pagoda_vgpu_mischief {
 	u32 delay_us;
@@ -214,7 +227,10 @@ struct pagoda_vgpu_queue {
 	struct task_struct *task;
 	/** @wake: Wait queue on which @task sleeps. */
 	wait_queue_head_t wake;
-	/** @kicked: The driver rang the doorbell. Set by any thread, cleared by @task. */
+	/**
+	 * @kicked: @task has to look at the ring: the driver rang the doorbell, or requests may
+	 * have come without a doorbell. Set by any thread, cleared by @task.
+	 */
 	bool kicked;
 	/**
 	 * @stop: The engine stops the request being executed: before the next packet, and on an
@@ -233,9 +249,12 @@ struct pagoda_vgpu_queue {
 	u64 reset_seqno;
 	/** @reset_offset: Answer to a reset: value of @offset when the reset began. */
 	u32 reset_offset;
-	/** @buffer: Private copy of the request being executed. */
+	/** @buffer: Private copy of the request or control command being executed. */
 	void *buffer;
-	/** @spans: Array that each request in turn uses as &pagoda_engine_run.spans. */
+	/**
+	 * @spans: %PAGODA_VGPU_MAX_RUNS pointers in which the engine stores the memory that the
+	 * check of a packet found, for the packet's execution; used by each request in turn.
+	 */
 	u8 **spans;
 	/** @executed: Number of the last request that was executed, or counted so by a reset. */
 	u64 executed;
@@ -255,7 +274,7 @@ struct pagoda_vgpu_queue {
 	struct pagoda_vgpu_held *held;
 	/** @nr_held: Entries of @held. */
 	u32 nr_held;
-	/** @swapped: Request to be completed after the next request (failure injection). */
+	/** @swapped: Executed request, to be completed after the next request (reorder). */
 	struct pagoda_vgpu_held swapped;
 	/** @has_swapped: @swapped holds a request. */
 	bool has_swapped;
@@ -266,11 +285,11 @@ struct pagoda_vgpu_queue {
 	atomic64_t interrupts;
 	/** @requests: Requests (or control commands) taken from the ring to be executed. */
 	atomic64_t requests;
-	/** @jobs: Number of those @requests that named an execution context. */
+	/** @jobs: Number of requests with a valid header that named an execution context. */
 	atomic64_t jobs;
 	/** @packets: Number of packets and commands executed completely. */
 	atomic64_t packets;
-	/** @bytes: Bytes that packets copied and filled, and that commands read and wrote. */
+	/** @bytes: Bytes that packets and commands worked on; a copied byte counts once. */
 	atomic64_t bytes;
 	/** @busy_ns: Nanoseconds spent executing requests, including delays that tests inject. */
 	atomic64_t busy_ns;
@@ -321,8 +340,9 @@ struct pagoda_vgpu {
 	/** @status: Device status, as the driver wrote it, without NEEDS_RESET. */
 	u8 status;
 	/**
-	 * @broken: The device needs a reset by the driver (NEEDS_RESET): a ring was invalid, or a
-	 * test asked for that. Set by any queue's thread, cleared by the driver's reset.
+	 * @broken: The device needs a reset by the driver (NEEDS_RESET): a ring, or a request in
+	 * it, was invalid, or a test asked for that. Set by any queue's thread, cleared by the
+	 * driver's reset.
 	 */
 	bool broken;
 	/**
@@ -364,11 +384,11 @@ static inline struct pagoda_vgpu *pagoda_vgpu_of(struct virtio_device *vdev)
 	return container_of(vdev, struct pagoda_vgpu, vdev);
 }
 
-/* params.c: module parameters */
+/* params.c: read the module parameters; apply misconfigure=, which falsifies the configuration */
 int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params);
 int pagoda_vgpu_misconfigure(struct virtio_pagoda_config *config, u64 *features);
 
-/* vram.c: memory that the GPU works on: VRAM and system memory */
+/* vram.c: allocate, free and zero VRAM or the swizzling ranges' windows; find system memory */
 int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, u64 size, u64 visible_size);
 void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram);
 void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from);
@@ -378,7 +398,7 @@ void *pagoda_vgpu_system_span(void *context, u64 bus, u64 want, u64 *got);
 int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_tables_fini(struct pagoda_vgpu *vgpu);
 
-/* notices.c: keep the last notices, and print them */
+/* notices.c: keep a notice that the engine received; print the last notices */
 void pagoda_vgpu_notify(void *context, const struct virtio_pagoda_packet *packet);
 void pagoda_vgpu_notices_show(struct pagoda_vgpu *vgpu, struct seq_file *file);
 
@@ -389,12 +409,12 @@ void pagoda_vgpu_notices_show(struct pagoda_vgpu *vgpu, struct seq_file *file);
 
 extern struct platform_driver pagoda_vgpu_power;
 
-/* device.c: create, destroy and break a device */
+/* device.c: create and destroy a device, and mark it as in need of a reset (NEEDS_RESET) */
 struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params);
 void pagoda_vgpu_destroy(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_break(struct pagoda_vgpu_queue *queue, const char *why);
 
-/* ring.c: the device's side of a split virtqueue */
+/* ring.c: the device's side of a split virtqueue, and the descriptor chains taken from it */
 void pagoda_vgpu_ring_init(struct pagoda_vgpu_ring *ring, struct virtqueue *vq);
 int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 			 void *buffer, u32 size);
@@ -418,13 +438,13 @@ bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_queue_complete(struct pagoda_vgpu_queue *queue, u16 head, u32 written,
 				bool interrupt);
 
-/* request.c: requests of the paging and execution queues */
+/* request.c: execute, complete and reset requests of the paging and execution queues */
 void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run);
 
-/* control.c: commands of the control queue */
+/* control.c: commands of the control queue, and resets or failures that a test asks for */
 void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_control_trouble(struct pagoda_vgpu_queue *queue);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that the GPU works on: its own VRAM, and system memory.
+ * Memory that the GPU works on: its own VRAM, and system memory. The windows of swizzling ranges
+ * are allocated as VRAM is.
  *
  * VRAM consists of ordinary pages, allocated in the largest blocks available, 4 MiB at most, so
  * that no boot parameter is needed. The engine accesses VRAM through a contiguous mapping of the
@@ -136,10 +137,11 @@ void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 }
 
 /*
- * Blocks of 2 MiB of physical addresses that are known to consist of memory only, so that long runs
- * are checked quickly: a block's number is at the index that the number's low bits give; 0 = no
- * block is known. Any thread reads and writes an entry without a lock, since each entry is valid on
- * its own. Memory stays memory unless it is unplugged, which pfn_valid() reports.
+ * memory_blocks: numbers of blocks of 2 MiB of physical addresses that are known to consist of
+ * memory only, so that long runs are checked quickly. A block's number is at the index that the
+ * number's low bits give; 0 = no block is known. Any thread reads and writes an entry without a
+ * lock, since each entry is valid on its own. Memory stays memory unless it is unplugged, which
+ * pfn_valid() reports.
  */
 #define PAGODA_BLOCK_SHIFT	(21 - PAGE_SHIFT)
 #define PAGODA_BLOCK_PAGES	BIT(PAGODA_BLOCK_SHIFT)

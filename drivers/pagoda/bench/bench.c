@@ -129,7 +129,10 @@ static int bench_set_alloc(struct bench *b, struct bench_set *set, u64 size)
 	return 0;
 }
 
-/* Times moving all allocations of @set to @mem_type: by the device, or with @cpu by TTM's copy. */
+/*
+ * Sets *@ns to the time that moving all allocations of @set to @mem_type takes: by the device, or
+ * with @cpu by TTM's copy. Returns 0 or a negative errno.
+ */
 static int bench_set_move(struct bench *b, struct bench_set *set, u32 mem_type, bool cpu, u64 *ns)
 {
 	u64 start = ktime_get_ns();
@@ -176,7 +179,10 @@ static int bench_moves(struct bench *b, u64 size)
 	return ret;
 }
 
-/* Times a memcpy() and allocating (@out) or freeing pages: the least time that a move takes. */
+/*
+ * Sets *@ns to the time of a memcpy() and of allocating (@out) or freeing pages: the least time
+ * that a move takes. Returns 0 or -ENOMEM.
+ */
 static int bench_allocate_and_copy(struct bench *b, u64 address, u64 size, bool out, u64 *ns)
 {
 	struct bench_pages pages;

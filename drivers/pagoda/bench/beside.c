@@ -17,7 +17,10 @@
 
 #define BESIDE_COPY_BYTES	(32ull << 20)
 
-/* Times a round trip through the control virtqueue with a command that does nothing. */
+/*
+ * Times and reports a round trip through the control virtqueue with a command that does nothing.
+ * Returns 0 or the error of pagoda_virtio_nop().
+ */
 int pagoda_bench_trip(struct bench *b)
 {
 	u64 start = ktime_get_ns();
@@ -74,7 +77,7 @@ static int beside_copy(struct bench *b, struct pagoda_bo *bo, u64 *ns)
 	return pagoda_bench_run(b, &cost, beside_copy_emit, bo, ns);
 }
 
-/* Times a copy within VRAM by physical addresses. Returns 0 or a negative errno. */
+/* Times and reports a copy within VRAM by physical addresses. Returns 0 or a negative errno. */
 int pagoda_bench_copy(struct bench *b)
 {
 	struct pagoda_bo *bo = pagoda_bench_bo(b, 2 * BESIDE_COPY_BYTES,

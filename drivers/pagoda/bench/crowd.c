@@ -139,7 +139,11 @@ static int crowd_time(struct crowd *crowd, crowd_fn run, u64 *times)
 	return ret;
 }
 
-/* Runs @run on the process's allocations, reports the median time for CROWD_LIST of these. */
+/*
+ * Runs @run on the allocations of the process's residency lists, CROWD_LIST at a time, and reports
+ * the median time; nothing if there are fewer. Returns 0, -ENOENT without allocations, or another
+ * negative errno.
+ */
 static int crowd_run(struct bench *b, crowd_fn run)
 {
 	struct crowd crowd;
@@ -158,13 +162,19 @@ static int crowd_run(struct bench *b, crowd_fn run)
 	return ret;
 }
 
-/* Times locking the reservations of CROWD_LIST allocations; -ENOENT if no list has allocations. */
+/*
+ * Times and reports locking the reservations of CROWD_LIST allocations. Returns 0, -ENOENT if no
+ * residency list has allocations, or another negative errno.
+ */
 int pagoda_bench_lock(struct bench *b)
 {
 	return crowd_run(b, crowd_lock_list);
 }
 
-/* Times reading a member of CROWD_LIST allocations; -ENOENT if no list has allocations. */
+/*
+ * Times and reports reading a member of CROWD_LIST allocations. Returns 0, -ENOENT if no residency
+ * list has allocations, or -ENOMEM.
+ */
 int pagoda_bench_walk(struct bench *b)
 {
 	return crowd_run(b, crowd_walk_list);
@@ -182,7 +192,10 @@ static int crowd_chill(void)
 	return 0;
 }
 
-/* Times picking victims with empty CPU caches, and makes the victims candidates again. */
+/*
+ * Times picking up to CROWD_PICKS victims with empty CPU caches, reports their number and the time,
+ * and makes the victims candidates again. Returns 0 or -ENOMEM.
+ */
 int pagoda_bench_pick(struct bench *b)
 {
 	struct pagoda_victims *victims = b->vidmm->victims;

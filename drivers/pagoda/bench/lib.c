@@ -209,7 +209,10 @@ struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p)
 	};
 }
 
-/* Times a transaction of the operations that @emit emits, until the last operation is executed. */
+/*
+ * Sets *@ns to the time that a transaction of the operations that @emit emits takes, until the last
+ * operation is executed. @cost: upper bound for all operations. Returns 0 or a negative errno.
+ */
 int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, bench_emit *emit,
 		     void *arg, u64 *ns)
 {
@@ -252,7 +255,10 @@ static int bench_transfer_emit(struct pagoda_stream_txn *txn, void *arg)
 	return ret ?: pagoda_stream_emit(txn, &flush);
 }
 
-/* Times a transaction of a transfer and of pagoda_bench_flush_op(). */
+/*
+ * Sets *@ns to the time that a transaction of a transfer, in pieces of at most PAGODA_PIECE_BYTES,
+ * and of pagoda_bench_flush_op() takes. Returns 0 or a negative errno.
+ */
 int pagoda_bench_transfer(struct bench *b, struct bench_transfer *transfer, u64 *ns)
 {
 	struct pagoda_vidmm *vidmm = b->vidmm;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of bench/ share: reports, and memory to move. */
+/*
+ * What the files of bench/ share: reports, allocations and page lists, paging operations and
+ * transactions; the measurements of each file.
+ */
 #ifndef PAGODA_BENCH_LIB_H
 #define PAGODA_BENCH_LIB_H
 
@@ -47,8 +50,9 @@ struct bench_transfer {
 typedef int bench_emit(struct pagoda_stream_txn *txn, void *arg);
 
 /*
- * Defined in lib.c. @ours and @theirs: nanoseconds of BENCH_RUNS runs each, of the driver and
- * of what the driver is compared with; the functions sort these arrays. A ratio is in thousandths.
+ * lib.c: reports, allocations and their moves, page lists, paging operations and transactions.
+ * @ours and @theirs: nanoseconds of BENCH_RUNS runs each, of the driver and of what the driver is
+ * compared with; the functions sort both arrays. A ratio is in thousandths.
  */
 void pagoda_bench_sort(u64 *values, u32 count);
 u64 pagoda_bench_median(u64 *values);

@@ -39,7 +39,7 @@
  */
 #define BENCH_QUEUE_GOAL	250
 
-/* Layout of the memory that is mapped. */
+/* Layout of the memory that is mapped: scattered or contiguous 4 KiB pages, or 2 MiB pages. */
 enum bench_shape {
 	BENCH_SCATTERED,
 	BENCH_CONTIGUOUS,
@@ -331,7 +331,10 @@ static int bench_updates_run(struct bench_updates *updates, u64 *ns)
 	return pagoda_bench_run(b, &cost, bench_updates_emit, updates, ns);
 }
 
-/* Times writing @count entries by operations of @each; scales the time to BENCH_PTES entries. */
+/*
+ * Sets *@ns to the time that writing @count entries by operations of @each entries takes, scaled to
+ * BENCH_PTES entries. Returns 0 or a negative errno.
+ */
 static int bench_updates(struct bench_tables *t, u32 count, u32 each, u64 *ns)
 {
 	struct bench_updates updates = { .t = t, .count = count, .each = each };

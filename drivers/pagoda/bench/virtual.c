@@ -227,7 +227,8 @@ static int bench_tiled_way(struct bench *b, u32 tiling, u32 pitch, bool out, u64
 }
 
 /*
- * Compares both tile sizes, in narrow and in wide surfaces, with a linear TRANSFER.
+ * Compares both tile sizes, in narrow and in wide surfaces, with a linear TRANSFER. Does nothing if
+ * the device has no tiling.
  *
  * A tiled copy is slower: a linear copy needs a single address translation for a page, whose bytes
  * the CPU prefetches. In a row of a surface each 64 bytes (4 KiB tiles) or 256 bytes (64 KiB tiles)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Helpers for checks, and for the sizes of segments, page tables and page-table entries. */
+/*
+ * Helpers for checks of arguments, and what follows from a device's limits: sizes of segments,
+ * geometry of page tables.
+ */
 #ifndef PAGODA_CORE_CHECK_H
 #define PAGODA_CORE_CHECK_H
 
@@ -33,7 +36,7 @@ static inline bool pagoda_within(u64 start, u64 size, u64 limit)
 
 /*
  * Returns the bytes of a segment, 0 for an unknown id. Of system memory: the bytes that MAP_MMU can
- * map if the device has an MMU of its own, else no limit.
+ * map if the device has an MMU of its own, else no limit (U64_MAX).
  */
 static inline u64 pagoda_segment_size(const struct pagoda_paging_limits *limits, u32 segment)
 {
@@ -74,9 +77,9 @@ static inline u32 pagoda_pt_shift(u32 level)
 }
 
 /*
- * Returns whether page tables of @levels levels can translate addresses of @va_bits bits, with at
- * least one bit as index of each level. The root of two levels may have more entries than any
- * other table: 2^27 at 48 bits.
+ * Returns whether page tables of @levels levels, at least 2, can translate addresses of @va_bits
+ * bits, with at least one bit as index of each level. The root of two levels may have more entries
+ * than any other table: 2^27 at 48 bits.
  */
 static inline bool pagoda_pt_levels_fit(u32 va_bits, u32 levels)
 {
@@ -108,8 +111,8 @@ static inline u32 pagoda_pt_word(const struct pagoda_paging_limits *limits, u32 
 }
 
 /*
- * Returns the most entries of a table at @level. Only the root of two levels may have more than
- * VIRTIO_PAGODA_PT_ENTRIES.
+ * Returns the most entries of a table at @level; @use_64k: of a table of 64 KiB pages, if @level is
+ * 0. Only the root of two levels may have more than VIRTIO_PAGODA_PT_ENTRIES.
  */
 static inline u64 pagoda_pt_entries(const struct pagoda_paging_limits *limits, u32 level,
 				    bool use_64k)

@@ -167,8 +167,9 @@ static inline bool pagoda_pool_init_private(struct ttm_pool *pool, struct device
 }
 
 /*
- * Returns the number of pages in TTM's pools, or 0 if the kernel doesn't count pooled pages. The
- * kernel frees pooled pages when memory is short, but si_mem_available() doesn't include them.
+ * Returns the number of pages in TTM's pools, of all devices, or 0 if the kernel doesn't count
+ * pooled pages. The kernel frees pooled pages when memory is short, but si_mem_available() doesn't
+ * include them.
  */
 static inline unsigned long pagoda_pool_reclaimable(void)
 {
@@ -189,7 +190,7 @@ static inline unsigned long pagoda_pool_reclaimable(void)
 
 /*
  * Callers hold the GEM object's reservation, which protects the object's gpuva list; so on older
- * kernels drm_gpuvm_bo_obtain() does the same.
+ * kernels drm_gpuvm_bo_obtain() does what drm_gpuvm_bo_obtain_locked() of newer kernels does.
  */
 #ifndef PAGODA_HAVE_GPUVM_OBTAIN_LOCKED
 #define drm_gpuvm_bo_obtain_locked	drm_gpuvm_bo_obtain
@@ -384,7 +385,10 @@ static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched, const char 
 #endif
 }
 
-/* Calls drm_sched_job_init() for a job of one credit; @owner is only shown by traces. */
+/*
+ * Calls drm_sched_job_init() for a job of one credit; @owner is only stored, for debugging. Returns
+ * 0 or a negative errno.
+ */
 static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 					struct drm_sched_entity *entity, void *owner)
 {
@@ -464,9 +468,10 @@ static inline void pagoda_fence_detach_ops(const struct dma_fence_ops **ops)
 #endif
 
 /*
- * The table of syncobjs of a DRM file that a KUnit test made instead of a program: sets it up,
- * removes an entry and returns its reference, takes the table down. Macros: struct drm_file needn't
- * be known elsewhere.
+ * Macros for the table of syncobjs of a DRM file that a KUnit test made instead of a program: one
+ * sets the table up, one removes an entry and returns the syncobj, whose reference the caller
+ * drops, one takes the empty table down. Being macros, they don't need struct drm_file in this
+ * header.
  */
 #ifdef PAGODA_HAVE_SYNCOBJ_XA
 #define pagoda_file_syncobjs_init(file) \

@@ -10,7 +10,8 @@
  * @command: Command
  *
  * Context: pagoda_vidmm.control_lock is held; sleeps until the device answers or a timeout.
- * Return: Result of the transport; -ENODEV once the device is gone.
+ * Return: 0 when the device has executed the command, -EINVAL if the device refuses, -ETIMEDOUT,
+ * -EIO if the answer is invalid, or -ENODEV, also once the device is gone.
  */
 int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
 {
@@ -26,7 +27,8 @@ int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_
  * @command: Command
  *
  * Context: Takes pagoda_vidmm.control_lock; sleeps until the device answers or a timeout.
- * Return: Result of the transport; -ENODEV once the device is gone.
+ * Return: 0 when the device has executed the command, -EINVAL if the device refuses, -ETIMEDOUT,
+ * -EIO if the answer is invalid, or -ENODEV, also once the device is gone.
  */
 int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
 {

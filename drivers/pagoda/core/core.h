@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* struct pagoda_vidmm, which has pointers to all parts of the manager; order of all locks. */
+/*
+ * struct pagoda_vidmm, which has pointers to all parts of the manager; the manager's counters and
+ * arguments; order of all locks; control commands and sizes of VRAM (control.c).
+ */
 #ifndef PAGODA_CORE_CORE_H
 #define PAGODA_CORE_CORE_H
 
@@ -117,8 +120,8 @@ struct ttm_device;
  */
 
 /*
- * Statistics, documented in struct drm_pagoda_stats; but @overruns is for tests: submissions that a
- * transaction needed beyond its announced cost.
+ * Statistics, documented in struct drm_pagoda_stats; but @overruns, for tests, counts submissions
+ * that a transaction needed beyond its announced cost, which is a bug of the driver.
  */
 struct pagoda_counters {
 	atomic64_t paged_in;
@@ -139,7 +142,10 @@ struct pagoda_counters {
 	atomic64_t range_steals;
 };
 
-/* Number of entries of &pagoda_vidmm.nr_populated: log2 of a 32-bit number of pages, 0 to 32. */
+/*
+ * Number of entries of &pagoda_vidmm.nr_populated: log2 of a 32-bit number of pages, rounded up, is
+ * 0 to 32.
+ */
 #define PAGODA_TT_ORDERS	33
 
 /**
@@ -191,7 +197,7 @@ struct pagoda_counters {
  * @missing: Queues of deferred work that wait for a point of a syncobj which has no fence yet
  * @points: Points of syncobjs that accepted work will signal
  * @coredump: The last failure of a job or of paging, for the device coredump
- * @losses: Number of allocations that lost content because paging was given up; see
+ * @losses: Number of times that an allocation lost content because paging was given up; see
  *	pagoda_lost_mark()
  * @aborts: Number of the @losses that a reset of the device caused; such a loss is added to @aborts
  *	before it is added to @losses
@@ -202,8 +208,8 @@ struct pagoda_counters {
  *	been in the way of an operation that found no room
  * @promotion: Evicted allocations that come back when there is room in VRAM
  * @bandwidth: Bandwidth of paging, as measured by @queue
- * @submit_share: Percent of the bandwidth that each client's submissions may evict from VRAM for
- *	allocations that a submission only prefers to have there; 0 = no limit. Constant
+ * @submit_share: Percent of the paging bandwidth at which each client's submissions may evict from
+ *	VRAM for allocations that could be used elsewhere; 0 = no limit. Constant
  * @defer_jobs: Jobs, but fenced ones, are prepared in a work item, as if their engine were busy.
  *	Constant
  * @copies: System memory that still has the content of allocations in VRAM

@@ -48,6 +48,7 @@
  * client                open file, struct pagoda_client
  * commit                step of a change of page tables, after prepare: changes words and emits
  *                       operations; can't fail
+ * CPU executor          paging/cpu/: executes paging buffers on the CPU, without the device
  * deferred work         accepted SUBMIT, VM_BIND or paging request that waits for fences or points
  *                       of syncobjs, some of which may not exist yet
  * epoch                 number of resets of the device so far; VRAM content of an older epoch is
@@ -76,7 +77,8 @@
  * paging space          address space 0, of the paging process: windows by which paging operations
  *                       reach memory
  * pay                   of a client: have submissions in flight count in the client's quota
- * piece                 part of a copy or fill that is an operation of its own
+ * piece                 part of a copy or fill that is an operation of its own. In queue/: the
+ *                       memory of a submission
  * place                 of an engine: right of a job to hold memory; of an allocation: segment and
  *                       address
  * plan                  use of a VM's addresses after all accepted VM_BIND arrays

@@ -38,7 +38,8 @@ u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm)
  * reset's reset_hide_work() finds the mapping and removes it.
  *
  * Context: Any.
- * Return: True while the CPU must not map VRAM; pagoda_reset_wait() waits until the CPU may.
+ * Return: True while the CPU must not map VRAM; pagoda_reset_wait() waits until the CPU may map
+ * VRAM.
  */
 bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
 {

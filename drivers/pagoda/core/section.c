@@ -48,7 +48,8 @@ static bool sections_are_closed(const struct pagoda_reset *reset)
  * machine doesn't sleep, and pagoda_sections_drain() waits.
  *
  * Context: May sleep for long. Outside of all locks and sections.
- * Return: 0, to be followed by pagoda_leave(); -ENODEV if the device is gone; or -ERESTARTSYS.
+ * Return: 0, to be followed by pagoda_leave(); -ENODEV if the device is gone; or -ERESTARTSYS if a
+ * signal ended the wait.
  */
 int pagoda_enter(struct pagoda_vidmm *vidmm)
 {
@@ -144,7 +145,8 @@ void pagoda_sections_close(struct pagoda_vidmm *vidmm)
  * pagoda_sections_open() - Undo pagoda_sections_close()
  * @vidmm: Memory manager
  *
- * The caller calls pagoda_deferred_kick() afterwards: work items that found sections closed go on.
+ * Sections stay closed until the end of a rebuild that is due. The caller calls
+ * pagoda_deferred_kick() afterwards: work items that found sections closed go on.
  *
  * Context: May sleep.
  */

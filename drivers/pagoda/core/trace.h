@@ -32,9 +32,9 @@
 			 { DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, "non-local" })
 
 /*
- * Reasons why an allocation moves, with the names that pagoda_bo_move shows. EVICT: an eviction to
- * make room; of other moves FAULT: within VRAM, as a CPU fault may need; REQUEST: out of VRAM;
- * VALIDATE: any other. RELEASE: unused.
+ * Reasons why an allocation moves, with the names that the tracepoint pagoda_bo_move shows. EVICT:
+ * an eviction by TTM, to make room or because the driver goes; of other moves FAULT: within VRAM,
+ * as a CPU fault may need; REQUEST: out of VRAM; VALIDATE: any other. RELEASE: unused.
  */
 #define PAGODA_MOVE_REASONS(X) \
 	X(VALIDATE, "validate") \
@@ -70,8 +70,9 @@ TRACE_DEFINE_ENUM(PAGODA_MOVE_REQUEST);
 TRACE_DEFINE_ENUM(PAGODA_MOVE_RELEASE);
 
 /*
- * A builder was called for an operation and encoded @encoded bytes of packets; @pass is the number
- * of earlier calls for the same operation.
+ * A builder was called for an operation on allocation @bo (0 = none) and encoded @encoded bytes of
+ * packets into submission @seqno. @bytes: what all passes of the operation move or fill; @pass: the
+ * number of earlier calls for this operation.
  */
 TRACE_EVENT(pagoda_op,
 	TP_PROTO(const char *dev, u64 bo, u32 op, u64 bytes, u32 src, u32 dst,
@@ -252,8 +253,8 @@ TRACE_EVENT(pagoda_wait,
 );
 
 /*
- * A CPU page fault at byte @offset of an allocation, which is in @segment now; @moved: the
- * allocation was moved there because of the fault.
+ * A CPU page fault in the page at byte @offset of an allocation, which is in @segment now; @moved:
+ * the allocation was moved there because of the fault.
  */
 TRACE_EVENT(pagoda_cpu_fault,
 	TP_PROTO(const char *dev, u64 bo, u64 offset, u32 segment, bool moved),

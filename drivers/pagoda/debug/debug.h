@@ -17,8 +17,9 @@ struct pagoda_vidmm;
 /**
  * struct pagoda_memory - Memory of a client in a segment, in bytes
  * @total: Size of the client's allocations and of the driver's memory for the client
- * @shared: Bytes of @total that other files have handles of, too
- * @resident: Bytes of memory that the client's allocations take up in the segment
+ * @shared: Bytes of @total that other files have handles of, or that are exported as dma-bufs
+ * @resident: Bytes of the segment that the client's allocations and the driver's memory for the
+ *	client take up; in the system segment with the kept copies of allocations in VRAM
  * @active: Bytes of @resident whose reservations have fences that aren't signalled
  * @purgeable: Bytes of @total that are offered, take up memory and aren't active
  * @spilled: Bytes of allocations that were made resident, prefer this segment and are in another
@@ -32,7 +33,7 @@ struct pagoda_memory {
 	u64 spilled;
 };
 
-/* report.c: what a client or the device uses, for ioctls, fdinfo and debugfs */
+/* report.c: memory, engine time and counters of a client or the device; text for debugfs */
 void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
 		       struct pagoda_bo *bo, bool shared);
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* debugfs files: placement of allocations, work of the paging queue, and switches for tests. */
+/*
+ * debugfs files: placement of allocations; work of the paging queue and engines, with the journal
+ * and a recording of paging; resets and failures; and switches for tests.
+ */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -72,8 +75,7 @@ static const struct drm_debugfs_info debugfs_files[] = {
 
 /*
  * Write an allocation's id: from then on each move of that allocation waits until the allocation is
- * idle.
- * Returns @size or a negative errno.
+ * idle. Returns @size or a negative errno.
  */
 static ssize_t debugfs_busy_write(struct file *filp, const char __user *buf, size_t size,
 				  loff_t *pos)

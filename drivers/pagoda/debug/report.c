@@ -81,9 +81,9 @@ static bool report_is_spilled(const struct pagoda_bo *bo)
 
 /*
  * Adds an allocation that @client has a handle of to @memory, an array by segment. @shared: other
- * files have handles, too. Only an allocation that is charged to another client is added to
- * &pagoda_memory.total: pagoda_memory_add_client() adds those charged to @client. Takes the
- * allocation's reservation.
+ * files have handles, or it is exported. Only an allocation that is charged to another client, or
+ * to none, is added to &pagoda_memory.total: pagoda_memory_add_client() adds those charged to
+ * @client. Takes the allocation's reservation.
  */
 void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
 		       struct pagoda_bo *bo, bool shared)
@@ -116,8 +116,9 @@ void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client 
 /*
  * Adds the memory that is charged to the client, with handles or without, to @memory, an array by
  * segment; called after pagoda_memory_add() for all of the client's handles. An allocation that
- * moves between the calls may be counted in one segment and charged in another. Resident is what
- * the client holds, which includes places that moving or freed allocations haven't left yet.
+ * moves between the calls may be counted in one segment and charged in another. Replaces
+ * &pagoda_memory.resident of VRAM and the aperture by what the client holds there, with places that
+ * moving or freed allocations haven't left yet, and allocations charged to other clients.
  */
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client)
 {
@@ -194,7 +195,7 @@ void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *sta
 	};
 }
 
-/* Prints sizes and usage of the segments. May sleep. */
+/* Prints sizes and usage of VRAM and the aperture, and their resource managers. May sleep. */
 void pagoda_vidmm_print_segments(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
 	struct drm_pagoda_segment_info info;
@@ -228,8 +229,9 @@ static void report_resource(struct ttm_resource *res, u32 priority, struct drm_p
 }
 
 /*
- * Prints resources, least recently used first. Holds lru_lock, under which no allocation whose
- * resource is on a list is freed: @p must not sleep.
+ * Prints a manager's resources by TTM priority, lowest first, and within a priority least recently
+ * used first. Holds lru_lock, under which no allocation whose resource is on a list is freed: @p
+ * must not sleep.
  */
 static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 {
@@ -244,7 +246,7 @@ static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 	spin_unlock(&man->bdev->lru_lock);
 }
 
-/* Prints allocations by segment, least recently used first, under lru_lock: @p mustn't sleep. */
+/* Prints allocations by segment, in TTM's LRU order, under lru_lock: @p must not sleep. */
 void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
 	static const u32 types[] = { TTM_PL_VRAM, TTM_PL_TT, TTM_PL_SYSTEM };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Applies a struct pagoda_map: sets the page-table entries and the struct pagoda_record of a range,
- * and drops page tables that are left without valid entries.
+ * Applies a struct pagoda_map: sets the page-table entries and the struct pagoda_record of a range.
+ * Also makes ranges invalid, links the tables on the way to an address, and drops page tables that
+ * are left without valid entries.
  *
  * No function in this file allocates: the prepare phase of an update has added all tables that may
  * be needed to the tree of tables, not linked by an entry of their parents. The finish phase frees
@@ -221,9 +222,9 @@ static void table_drop(struct pagoda_batch *batch, struct pagoda_table *table)
 }
 
 /*
- * Drops the tables of @batch that no parent's entry links any more and, with @empty_ones, those
- * with neither valid entries nor child tables. Leaf tables come first, because dropping a table
- * adds the table's parent to @batch.
+ * Drops the tables of @batch, except a root, that no parent's entry links any more and, with
+ * @empty_ones, those with neither valid entries nor child tables. Leaf tables come first, because
+ * dropping a table adds the table's parent to @batch.
  */
 void pagoda_batch_prune(struct pagoda_batch *batch, bool empty_ones)
 {

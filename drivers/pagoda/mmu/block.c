@@ -131,7 +131,10 @@ static u64 table_link_value(const struct pagoda_table *table)
 	return table->resident ? pagoda_pte_encode(&pte, 0) : 0;
 }
 
-/* Marks @table as linked and sets the parent's entry: a link, or invalid if @table is evicted. */
+/*
+ * Marks @table as linked, adds @table to @batch and, unless @table is the root, sets the parent's
+ * entry: a link, or invalid if @table is evicted.
+ */
 void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	struct pagoda_table *parent = table->parent;
@@ -170,7 +173,8 @@ void pagoda_table_unlink(struct pagoda_batch *batch, struct pagoda_table *table)
 
 /*
  * Makes a 2 MiB block a single level-1 entry with @value: a large page, VALID | ZERO, or 0
- * (invalid). The block's leaf tables are unlinked.
+ * (invalid). The block's leaf tables are unlinked. A large page's entry is written even if it has
+ * @value already.
  */
 void pagoda_block_set(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index,
 		      u64 value)
@@ -268,8 +272,9 @@ static struct pagoda_table *block_demote(struct pagoda_batch *batch, struct pago
 
 /*
  * Without dual PTEs: returns the leaf table for a write into a 2 MiB block. A 64 KiB table is
- * replaced by the 4 KiB table that prepare made for that (@twin), unless 64 KiB entries can hold
- * the write (@is_64k); a large entry is split unless the write covers the @whole block.
+ * replaced by its &pagoda_table.twin, the 4 KiB table that prepare made for that, unless 64 KiB
+ * entries can hold the write (@is_64k); a large entry is split unless the write covers the @whole
+ * block.
  */
 static struct pagoda_table *block_leaf(struct pagoda_batch *batch, struct pagoda_table *parent,
 				       u32 index, bool whole, bool is_64k)
@@ -338,8 +343,8 @@ static void leaf_fill(struct pagoda_batch *batch, struct pagoda_table *table, u3
 
 /*
  * Sets the entries of leaf table @table for @size bytes of @map from @va on, and marks all of them
- * dirty, so that they are written as one run. Does nothing if @map isn't MEMORY and no entry
- * changes.
+ * dirty, so that they are written as one run. If @map is MEMORY, the entries map the memory at
+ * @place, which moves behind that memory; else nothing happens if no entry changes.
  */
 static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u64 va, u64 size,
 		       const struct pagoda_map *map, struct pagoda_map_place *place)
@@ -361,8 +366,9 @@ static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u
 }
 
 /*
- * With dual PTEs: makes the 64 KiB entry of @va in @large invalid and, unless the caller overwrites
- * the @whole 64 KiB, sets 4 KiB entries in @small that map the same memory.
+ * With dual PTEs: if the 64 KiB entry of @va in @large is valid, makes this entry invalid and,
+ * unless the caller overwrites the @whole 64 KiB, sets 4 KiB entries in @small that map the same
+ * memory.
  */
 static void chunk_open(struct pagoda_batch *batch, struct pagoda_table *large,
 		       struct pagoda_table *small, u64 va, bool whole)

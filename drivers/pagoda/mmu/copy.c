@@ -215,8 +215,9 @@ static bool copies_overlap(const struct pagoda_pt_update *update)
 }
 
 /*
- * Emits the copies of the batch's update, by COPY_PAGE_TABLE_ENTRIES or by updates. The batch's
- * other changes were emitted before.
+ * Makes the copies of the batch's update: copies words (the driver's copies of entries) and
+ * records, and emits COPY_PAGE_TABLE_ENTRIES or updates. The batch's other changes were emitted
+ * before.
  */
 void pagoda_copies_commit(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {

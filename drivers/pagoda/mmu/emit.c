@@ -443,8 +443,9 @@ void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_em
 }
 
 /*
- * Emits a FLUSH_TLB of the translations that @batch changed, if the device has a root of the space.
- * Without a root the device caches no translation of the space, and setting a root drops all.
+ * Emits a FLUSH_TLB of the translations that @batch changed, if there are any and the device has a
+ * root of the space. Without a root the device caches no translation of the space, and setting a
+ * root drops all.
  */
 void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {

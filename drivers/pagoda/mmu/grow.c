@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Parts of the prepare step of a change of page tables: adds tables that commit may need to the
- * tree of tables, and counts an upper bound of the operations that commit emits.
+ * tree of tables, makes or resizes the root, and counts an upper bound of the operations that
+ * commit emits.
  */
 #include <linux/slab.h>
 
@@ -10,8 +11,8 @@
 /* Operations that a range within a 2 MiB block may take in addition to one: one at each end. */
 #define PIECES		2
 /*
- * The same number with dual PTEs: there the entries of neighbouring 64 KiB may be in different
- * tables.
+ * Operations that a range within a 2 MiB block may take in addition to one, with dual PTEs: there
+ * the entries of neighbouring 64 KiB may be in different tables.
  */
 #define PIECES_DUAL	(4 * (VIRTIO_PAGODA_PT_ENTRIES_64K + 2))
 
@@ -72,9 +73,10 @@ static void update_hang(struct pagoda_pt_update *update, struct pagoda_table *ta
 }
 
 /*
- * Makes a table of the level below @parent for @va, with memory, and adds the table to the tree of
- * tables: to replace 64 KiB table @twin_of in commit, or below @parent if @twin_of is NULL. Returns
- * 0, -ENOMEM or the error of table_alloc(). Takes the space's lock.
+ * Makes a table of the level below @parent for @va, with memory, adds the table to the tree of
+ * tables, and counts its operations. The table replaces 64 KiB table @twin_of in commit, or is
+ * below @parent if @twin_of is NULL. Returns 0, -ENOMEM or the error of table_alloc(). Takes the
+ * space's lock.
  */
 int pagoda_update_make_table(struct pagoda_pt_update *update, struct pagoda_table *parent,
 			     u64 va, bool is_64k, struct pagoda_table *twin_of)
@@ -163,8 +165,9 @@ static u64 root_needed(const struct pagoda_pt_update *update)
 }
 
 /*
- * Returns the number of entries that the root shall have: with two levels a power of two that
- * suffices for @need entries and for those in use, with more levels a constant.
+ * Returns the number of entries that the root shall have: with two levels a power of two, at least
+ * VIRTIO_PAGODA_PT_ENTRIES, that suffices for @need entries and for those in use; with more levels
+ * a constant.
  */
 static u32 root_wanted(const struct pagoda_space *space, u64 need)
 {

@@ -69,7 +69,8 @@ struct pagoda_words {
  * @twin: 4 KiB table, made by prepare, by which commit may replace this 64 KiB table, or NULL
  * @link: Node in &pagoda_space.tables, later in &pagoda_mmu.gone
  * @work: Node in &pagoda_batch.work, &pagoda_pt_update.fresh or &pagoda_pt_update.dropped
- * @fence: For a table in &pagoda_mmu.gone: fence of the flush that makes it unreachable, or NULL
+ * @fence: For a table in &pagoda_mmu.gone: fence of the flush that makes the table unreachable, or
+ *	NULL
  * @words: The driver's copy of the entries; words[1] only in level-1 tables with dual PTEs
  * @va: First address that the table translates
  * @level: 0 = leaf
@@ -315,7 +316,9 @@ void pagoda_block_write(struct pagoda_batch *batch, struct pagoda_table *parent,
 			u64 size, const struct pagoda_map *map, struct pagoda_map_place *place);
 void pagoda_block_split(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index);
 
-/* grow.c: parts of the preparation of an update: counts its operations, makes its tables */
+/*
+ * grow.c: parts of the preparation of an update: counts its operations, makes its tables and root
+ */
 void pagoda_update_count(struct pagoda_pt_update *update, u32 entries, u32 more);
 void pagoda_update_count_tables(struct pagoda_pt_update *update, u32 nr);
 u32 pagoda_update_pieces(const struct pagoda_pt_update *update);
@@ -325,14 +328,20 @@ int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_ta
 void pagoda_update_count_root(struct pagoda_pt_update *update);
 int pagoda_update_root(struct pagoda_pt_update *update);
 
-/* apply.c: maps and unmaps ranges in the driver's copy of the page tables, within a batch */
+/*
+ * apply.c: maps and unmaps ranges in the driver's copy of the page tables, links tables on the way
+ * to an address, and drops tables without entries, all within a batch
+ */
 void pagoda_map_apply(struct pagoda_batch *batch, const struct pagoda_map *map);
 void pagoda_range_invalidate(struct pagoda_batch *batch, u64 va, u64 size);
 void pagoda_range_unmap(struct pagoda_batch *batch, u64 va, u64 size);
 void pagoda_batch_prune(struct pagoda_batch *batch, bool empty_ones);
 struct pagoda_table *pagoda_path_link(struct pagoda_batch *batch, u64 va);
 
-/* emit.c: emits UPDATE_PAGE_TABLE for a batch's changed words, and FLUSH_TLB */
+/*
+ * emit.c: emits UPDATE_PAGE_TABLE for a batch's changed words or for a table that loses its memory,
+ * and FLUSH_TLB
+ */
 void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_emit *emit);
 void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emit *emit);
 void pagoda_emit_last(struct pagoda_table *table, const struct pagoda_table_memory *memory,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Checks of struct pagoda_map, and struct pagoda_map_place, the cursor over the memory of a map. */
+/*
+ * Checks of ranges and of struct pagoda_map; struct pagoda_map_place, the cursor over the memory of
+ * a map; how far page tables reach.
+ */
 #include <linux/errno.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
@@ -23,7 +26,7 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 	u64 reach = 1ull << limits->va_bits;
 	u64 bytes;
 
-	/* These roots are small, or in system memory: VRAM and table windows don't limit them. */
+	/* With more levels the root is small, in CPU_VIRTUAL mode in system memory: no limit. */
 	if (limits->pt_levels > 2 || mmu->args.mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		return reach;
 	/* At most half of VRAM: the root's memory is contiguous, and its size is a power of two. */
@@ -38,7 +41,8 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 }
 
 /*
- * Returns 0, or -EINVAL if the range is empty, not whole pages, has page 0, or is beyond the reach.
+ * Returns 0, or -EINVAL if the range is empty, not whole pages, has page 0, or reaches beyond
+ * pagoda_mmu_reach().
  */
 int pagoda_range_check(const struct pagoda_space *space, u64 va, u64 size)
 {
@@ -95,8 +99,8 @@ static bool memory_is_good(const struct pagoda_map *map)
 }
 
 /*
- * Returns 0, or -EINVAL if @map is malformed, the range can't be mapped, or the memory has another
- * size than the range or repeating window.
+ * Returns 0, or -EINVAL if @map is malformed, the range can't be mapped, or the memory doesn't
+ * match the range or repeating window: extents have another size, or an ADL is shorter.
  */
 int pagoda_map_check(const struct pagoda_space *space, const struct pagoda_map *map)
 {
@@ -171,8 +175,8 @@ u64 pagoda_place_run(const struct pagoda_map_place *place, u64 want, u32 *segmen
 
 /*
  * Part of pagoda_place_advance() for a repeating window: if @bytes from @place on reach the end of
- * the window, moves @place to the window's start. Returns how many bytes @place has to move on from
- * there.
+ * the window, moves @place to the window's start and skips whole repetitions. Returns by how many
+ * bytes the caller has to advance the extent and offset of @place; @place->left has them taken off.
  */
 static u64 place_wrap(struct pagoda_map_place *place, u64 bytes)
 {
@@ -188,7 +192,10 @@ static u64 place_wrap(struct pagoda_map_place *place, u64 bytes)
 	return bytes;
 }
 
-/* Moves @place forward by @bytes, a multiple of the page size, at most to the end of the map. */
+/*
+ * Moves @place forward by @bytes, a multiple of the page size that doesn't lead beyond the end of
+ * the map; a repeating window starts anew at its end.
+ */
 void pagoda_place_advance(struct pagoda_map_place *place, u64 bytes)
 {
 	const struct pagoda_map *map = place->map;

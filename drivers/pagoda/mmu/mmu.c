@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Creates and destroys the page-table subsystem of a device. */
+/* Creates and destroys the page-table subsystem of a device, and tells its update mode. */
 #include <linux/err.h>
 #include <linux/slab.h>
 
@@ -23,8 +23,8 @@ static bool mmu_args_are_good(const struct pagoda_mmu_args *args)
  * Makes the paging process (address space 0) too: calls table_alloc(), written() and set_root().
  *
  * Context: probe; may sleep.
- * Return: the subsystem; ERR_PTR of -EINVAL for limits that make no sense, -ENOMEM, or
- *	the error of table_alloc() or set_root().
+ * Return: the subsystem; ERR_PTR of -EINVAL for limits or an update mode that make no sense,
+ *	-ENOMEM, or the error of table_alloc() or set_root().
  */
 struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)
 {

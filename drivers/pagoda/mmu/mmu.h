@@ -208,10 +208,11 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
 			     const struct pagoda_emit *emit);
 
 /*
- * Eviction and restore of tables (C90, C91). Eviction emits updates that make all entries of the
- * table invalid, the update of the parent's entry, and a flush; the table's memory may be used
- * again once the fence behind the flush has signalled. Restore is a struct pagoda_pt_update:
- * prepare allocates memory for evicted tables, commit writes their entries and links the tables.
+ * Eviction and restore of tables (C90, C91), and whether and how many tables are evicted. Eviction
+ * emits updates that make all entries of the table invalid and, unless the table is the root, the
+ * update of the parent's entry and a flush; the table's memory may be used again once the fence
+ * behind these operations has signalled. Restore is a struct pagoda_pt_update: prepare allocates
+ * memory for evicted tables, commit writes their entries and links the tables.
  */
 struct pagoda_paging_cost pagoda_space_evict_cost(struct pagoda_space *space, u32 buffer_size);
 void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
@@ -255,7 +256,9 @@ u64 pagoda_space_table_bytes(struct pagoda_space *space);
 
 /* ---- The paging process (process.c, scratch.c) ---------------------------- */
 
-/** PAGODA_SCRATCH_BYTES: bytes of a scratch window; larger transfers go in chunks (C70). */
+/**
+ * PAGODA_SCRATCH_BYTES: bytes of a scratch window; a larger transfer is several operations (C70).
+ */
 #define PAGODA_SCRATCH_BYTES	(16ull << 20)
 /** PAGODA_TABLE_WINDOWS: number of windows of the paging space for page tables to be written. */
 #define PAGODA_TABLE_WINDOWS	256

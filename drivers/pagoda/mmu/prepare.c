@@ -79,7 +79,8 @@ static bool block_was_set(const struct pagoda_pt_update *update, u32 nr_before, 
 /*
  * Makes the 4 KiB table for the 2 MiB block of @va unless there is one. If a 64 KiB table is in its
  * place (without dual PTEs), the new table becomes the twin by which commit replaces the 64 KiB
- * table. Returns 0 or a negative errno.
+ * table, and contexts are to be suspended unless the 64 KiB table is new, too. Returns 0, -ENOMEM
+ * or the error of table_alloc().
  */
 static int block_make_small(struct pagoda_pt_update *update, struct pagoda_table *parent, u64 va)
 {
@@ -112,8 +113,9 @@ static bool map_is_64k(const struct pagoda_map *map, const struct pagoda_map_pla
 
 /*
  * Without dual PTEs: makes the leaf table that commit needs for @size bytes of @map at @va, and for
- * what the rest of the 2 MiB block maps, unless there is such a table. @spread: a single entry maps
- * the block, and only a part changes. Returns 0 or a negative errno.
+ * what the rest of the 2 MiB block maps, unless there is such a table or no table is needed.
+ * @spread: a single entry maps the block, and only a part changes. Returns 0, -ENOMEM or the error
+ * of table_alloc().
  */
 static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_table *parent,
 				u64 va, u64 size, const struct pagoda_map *map,
@@ -135,8 +137,9 @@ static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_t
 }
 
 /*
- * With dual PTEs: sets *@small or *@large if the range needs a table of 4 KiB or of 64 KiB entries,
- * and *@cut if the range covers only a part of a 64 KiB chunk.
+ * With dual PTEs: sets *@small if the range needs a table of 4 KiB entries, *@large if it needs a
+ * table of 64 KiB entries, and *@cut if it covers only a part of a 64 KiB chunk; leaves the others
+ * as they are.
  */
 static void block_chunks(const struct pagoda_mmu *mmu, u64 va, u64 size,
 			 const struct pagoda_map *map, const struct pagoda_map_place *from,
@@ -291,10 +294,9 @@ static int unmap_prepare_block(struct pagoda_pt_update *update, u32 which,
 }
 
 /*
- * Prepare for unmapping [@va, @end) of map number @which: counts the operations, and makes the
- * 4 KiB tables that blocks of which only a part is unmapped need, in the tables that exist at and
- * below @table.
- * Returns 0 or a negative errno.
+ * Prepare for unmapping [@va, @end) of map number @which: counts the operations, and makes the 4
+ * KiB tables that blocks of which only a part is unmapped need, in the tables that exist at and
+ * below @table. Returns 0, -ENOMEM or the error of table_alloc().
  */
 static int unmap_prepare(struct pagoda_pt_update *update, u32 which, struct pagoda_table *table,
 			 u64 va, u64 end)
@@ -519,7 +521,11 @@ int pagoda_space_prepare_rebuild(struct pagoda_space *space, struct pagoda_pt_up
 	return update_ready(new, 0, update);
 }
 
-/* Makes the 4 KiB table that the 2 MiB block of @va needs for a copy to or from the block. */
+/*
+ * Makes the 4 KiB table that the 2 MiB block of @va needs for a copy to or from the block, and
+ * counts the operations that split the block. Contexts are to be suspended if a 64 KiB table is in
+ * use there.
+ */
 static int copy_prepare_block(struct pagoda_pt_update *update, u64 va)
 {
 	struct pagoda_table *parent = NULL;

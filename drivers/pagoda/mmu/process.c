@@ -109,8 +109,8 @@ static void process_written(struct pagoda_mmu *mmu, const struct pagoda_paging_o
 }
 
 /*
- * Has the CPU write the entries of a CPU_VIRTUAL update at once, without a buffer (C76). Returns 0
- * or a negative errno.
+ * Has the CPU write the entries of a CPU_VIRTUAL update at once, without a buffer (C76). Returns 0,
+ * or a negative errno if the update is refused, which is a bug of the driver.
  */
 static int process_write(struct pagoda_mmu *mmu, const struct pagoda_paging_op *op)
 {
@@ -270,7 +270,7 @@ static int process_write_upper(struct pagoda_mmu *mmu)
  * invalid.
  *
  * Context: No operation that uses the paging space is in flight, or emitted meanwhile. May
- * sleep, calls written() and set_root().
+ * sleep, calls written() and set_root() of struct pagoda_mmu_ops.
  * Return: 0, or the error of set_root(), after which the paging space can't be used.
  */
 int pagoda_process_rebuild(struct pagoda_mmu *mmu)

@@ -9,7 +9,7 @@
  *	slot	holds
  *	0	nothing, ever: page 0 is never valid (C77), nor is the rest of the slot
  *	1	the system page table: maps the leaf tables of all slots, that of
- *		slot n at page n, so that GPU_VIRTUAL mode can write scratch entries
+ *		slot n at page n, so that GPU_VIRTUAL mode can write entries of windows
  *	2	table windows: tables of other spaces
  *	3-10	scratch source, 4 KiB entries
  *	11-18	scratch destination, 4 KiB entries
@@ -30,7 +30,7 @@
 /** PAGODA_SCRATCH_SLOTS: number of slots, of 2 MiB each, that a scratch window takes. */
 #define PAGODA_SCRATCH_SLOTS	((u32)(PAGODA_SCRATCH_BYTES / PAGODA_BLOCK_BYTES))
 
-/** enum pagoda_slot - First 2 MiB slot of each use of the paging space, in order of address. */
+/** enum pagoda_slot - First 2 MiB slot of each use of the paging space; number of all slots. */
 enum pagoda_slot {
 	PAGODA_SLOT_NEVER,
 	PAGODA_SLOT_TABLES,

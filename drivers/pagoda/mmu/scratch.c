@@ -24,10 +24,11 @@
 static_assert(PAGODA_TABLE_WINDOWS * PAGODA_TABLE_WINDOW_BYTES == PAGODA_BLOCK_BYTES);
 
 /*
- * Returns whether 64 KiB entries can map @map: the size and all addresses of the memory are
- * multiples of 64 KiB, as the window's virtual address is (C127). Unlike in other spaces, system
- * memory may be mapped by 64 KiB entries too: the pages of a big allocation often come in large
- * pieces, which the device then translates much faster.
+ * Returns whether 64 KiB entries can map @map: the device has such entries, the memory isn't in the
+ * aperture, and its size and all its addresses are multiples of 64 KiB, as the window's virtual
+ * address is (C127). Unlike in other spaces, system memory may be mapped by 64 KiB entries too: the
+ * pages of a big allocation often come in large pieces, which the device then translates much
+ * faster.
  */
 static bool scratch_is_large(const struct pagoda_mmu *mmu, const struct pagoda_map *map)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces: creation, destruction, queries, and the changes without a prepare phase:
- * invalidation of whole mappings, and eviction of tables.
+ * Address spaces: creation, destruction, locking, queries, and the changes without a prepare phase:
+ * invalidation of whole mappings, eviction of tables, taking the root from the device.
  */
 #include <linux/slab.h>
 
@@ -135,7 +135,7 @@ static u32 root_windows(const struct pagoda_space *space)
 }
 
 /**
- * pagoda_space_invalidate_cost() - Upper bound for pagoda_space_invalidate()
+ * pagoda_space_invalidate_cost() - Upper bound of the cost of pagoda_space_invalidate()
  * @space: Space
  * @va: First address
  * @size: Bytes
@@ -163,8 +163,9 @@ struct pagoda_paging_cost pagoda_space_invalidate_cost(struct pagoda_space *spac
  * @size: Bytes: one or several whole mappings
  * @emit: Where operations go, in a transaction begun with pagoda_space_invalidate_cost()
  *
- * The last operation is a flush; accesses fault from then on until the range is mapped again.
- * No table is freed.
+ * Emits nothing if no mapping is valid; else the last operation is a flush, unless the device has
+ * no root of the space. Accesses fault from then on until the range is mapped again. No table is
+ * freed.
  *
  * Context: the space's lock is held since before the transaction. Doesn't allocate.
  */
@@ -182,7 +183,7 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
 /* ---- Eviction of tables ----------------------------------------------------- */
 
 /**
- * pagoda_space_evict_cost() - Upper bound for pagoda_space_evict_table()
+ * pagoda_space_evict_cost() - Upper bound of the cost of pagoda_space_evict_table()
  * @space: Space
  * @buffer_size: Bytes of the smallest buffer that the transaction may get
  *
@@ -358,7 +359,7 @@ u32 pagoda_space_id(const struct pagoda_space *space)
 	return space->id;
 }
 
-/* Returns how many bytes of memory the resident tables of @space take. */
+/* Returns how many bytes of memory the resident tables of @space take. Takes the space's lock. */
 u64 pagoda_space_table_bytes(struct pagoda_space *space)
 {
 	struct pagoda_table *table;

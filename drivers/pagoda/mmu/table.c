@@ -65,7 +65,7 @@ struct pagoda_table *pagoda_table_create(struct pagoda_space *space, u32 level, 
 	return NULL;
 }
 
-/* Frees a table that has no memory and is in no list. */
+/* Frees struct pagoda_table, in no list, with its words; not the table's memory. */
 void pagoda_table_destroy(struct pagoda_table *table)
 {
 	u32 w;
@@ -106,7 +106,8 @@ int pagoda_table_widen(struct pagoda_table *root, u32 room)
 
 /*
  * Enters the pages of a table in system memory into &pagoda_mmu.pages, where the CPU executor finds
- * them by bus address. Does nothing for VRAM or without struct pages. Returns 0 or -ENOMEM.
+ * them by bus address. Does nothing for VRAM or without struct pages, else also calls
+ * pagoda_mmu_reap(). Returns 0 or -ENOMEM.
  */
 int pagoda_mmu_register(struct pagoda_mmu *mmu, const struct pagoda_table_memory *memory)
 {
@@ -217,9 +218,10 @@ void pagoda_table_put_memory(struct pagoda_space *space, struct pagoda_table_mem
 }
 
 /*
- * Frees @table, which is out of the tree of tables, when @fence has signalled, without waiting:
- * @fence is that of the flush behind which the device can't reach @table; NULL if the device can't
- * reach @table any more. May sleep; the space's lock isn't held.
+ * Gives the memory of @table, which is out of the tree of tables, back to the owner at once, with
+ * @fence, and leaves it to pagoda_mmu_reap() to free @table when @fence has signalled. @fence is
+ * that of the flush behind which the device can't reach @table; NULL if the device can't reach
+ * @table any more. May sleep; the space's lock isn't held.
  */
 void pagoda_table_leave(struct pagoda_table *table, struct dma_fence *fence)
 {

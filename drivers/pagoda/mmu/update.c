@@ -254,7 +254,11 @@ static void commit_rebuild(struct pagoda_batch *batch)
 	}
 }
 
-/* Takes the root, which is the last table, out of the space. */
+/*
+ * Takes the root, which is the last table, out of the space, emits updates that make all entries of
+ * a resident root invalid, and forgets all records. Has finish take the root from the device, if
+ * the device has it.
+ */
 static void commit_close_root(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
 	struct pagoda_space *space = batch->space;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT (C52 - C67). @cursor->done
- * counts pages. Both map operations encode the page list as runs, a contiguous list as a single
- * run; for a contiguous list MAP_APERTURE_SEGMENT2 also sets VIRTIO_PAGODA_MAP_CONTIGUOUS.
+ * MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT (C52 - C67).
+ * &pagoda_paging_cursor.done counts pages. Both map operations encode the page list as runs, a
+ * contiguous list as a single run; for a contiguous list MAP_APERTURE_SEGMENT2 also sets
+ * VIRTIO_PAGODA_MAP_CONTIGUOUS.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -48,7 +49,7 @@ int pagoda_map_aperture_validate(const struct pagoda_paging_limits *limits,
 				   pagoda_segment_size(limits, VIRTIO_PAGODA_SEGMENT_SYSTEM), why);
 }
 
-/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
+/* Encodes the next packet of @op, advances @cursor and @buf; returns false if @buf has no room. */
 static bool map_aperture_packet(const struct pagoda_paging_limits *limits,
 				const struct pagoda_paging_op *op,
 				struct pagoda_paging_cursor *cursor,

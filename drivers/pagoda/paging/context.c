@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Save areas of contexts: INIT_CONTEXT_RESOURCE (C81, C83) initializes a save area, and
- * UPDATE_CONTEXT_ALLOCATION (C84) writes data to its virtual address. @cursor->done is in bytes.
+ * UPDATE_CONTEXT_ALLOCATION (C84) writes data to its virtual address. &pagoda_paging_cursor.done is
+ * in bytes.
  *
  * INIT_CONTEXT_RESOURCE is never split into several packets, because a second packet couldn't
  * say where the save area begins. Save areas are a few pages, so that their runs fit in any
@@ -59,9 +60,10 @@ static int init_context_side_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Refuses page lists whose runs don't fit into a packet of PAGODA_PAGING_MIN_BUFFER bytes: 28 runs
- * fit, and a save area of VIRTIO_PAGODA_CONTEXT_BYTES has four at most. Returns 0, or a negative
- * errno with the reason in *@why.
+ * &pagoda_paging_row.validate of INIT_CONTEXT_RESOURCE. Also refuses page lists whose runs don't
+ * fit into a packet of PAGODA_PAGING_MIN_BUFFER bytes: 28 runs fit, and a save area of
+ * VIRTIO_PAGODA_CONTEXT_BYTES has four at most. Returns 0, or a negative errno with the reason in
+ * *@why.
  */
 int pagoda_init_context_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
@@ -141,7 +143,7 @@ int pagoda_update_context_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
+/* Encodes the next packet of @op, advances @cursor and @buf; returns false if @buf has no room. */
 static bool update_context_packet(const struct pagoda_paging_op *op,
 				  struct pagoda_paging_cursor *cursor,
 				  struct pagoda_paging_buffer *buf)

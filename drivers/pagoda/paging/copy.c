@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COPY_PAGE_TABLE_ENTRIES (C108 - C112). @cursor->done counts ranges. The device copies ranges in
- * their order (C109), so each packet has the next ranges, as many as the buffer has room for.
+ * COPY_PAGE_TABLE_ENTRIES (C108 - C112). &pagoda_paging_cursor.done counts ranges. The device
+ * copies ranges in their order (C109), so each packet has the next ranges, as many as the buffer
+ * has room for.
  */
 #include <linux/math.h>
 #include <linux/minmax.h>
@@ -57,7 +58,7 @@ int pagoda_copy_entries_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
+/* Encodes the next packet of @op, advances @cursor and @buf; returns false if @buf has no room. */
 static bool copy_packet(const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
 			struct pagoda_paging_buffer *buf)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets in untrusted bytes: a packet's fields are read only after pagoda_packet_check() found
- * the packet complete.
+ * Calls a function for, or prints, the packets in untrusted bytes: a packet's fields are read only
+ * after pagoda_packet_check() found the packet complete.
  */
 #include "emit.h"
 #include "print.h"
@@ -39,7 +39,7 @@ void pagoda_paging_walk(const void *data, u32 size, u32 start,
  * pagoda_paging_print() - Print a paging buffer
  * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN; any content
  * @size: Bytes of the buffer
- * @text: Gets a line per packet; lines that don't fit are cut off
+ * @text: Gets a line per packet; the last line is cut off, and printing ends, when @text is full
  *
  * Context: any.
  * Return: number of packets printed, or -EINVAL after a line that says where the first malformed

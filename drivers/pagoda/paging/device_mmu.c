@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * MAP_MMU and UNMAP_MMU: map device addresses, which the device's own MMU translates, to system
- * memory, and unmap them. @cursor->done counts pages. The page list of MAP_MMU has bus addresses;
- * on a device with an MMU the page lists of all other operations have device addresses.
+ * memory, and unmap them. &pagoda_paging_cursor.done counts pages. The page list of MAP_MMU has bus
+ * addresses; on a device with an MMU the page lists of all other operations have device addresses.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -46,7 +46,7 @@ int pagoda_map_mmu_validate(const struct pagoda_paging_limits *limits,
 	       pagoda_adl_validate(map->adl, map->adl_offset, map->nr_pages, U64_MAX, why);
 }
 
-/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
+/* Encodes the next packet of @op, advances @cursor and @buf; returns false if @buf has no room. */
 static bool map_mmu_packet(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
 			   struct pagoda_paging_buffer *buf)

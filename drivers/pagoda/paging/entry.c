@@ -41,8 +41,8 @@ static_assert(PAGODA_PTE_SAME ==
  *	become part of the entry
  *
  * Context: any.
- * Return: the entry in CPU byte order; 0 if @pte isn't valid, without an address if @pte has
- * PAGODA_PTE_ZERO (C94).
+ * Return: the entry in CPU byte order; 0 if @pte isn't valid; with no other flags and no address if
+ * @pte has PAGODA_PTE_ZERO (C94).
  */
 u64 pagoda_pte_encode(const struct pagoda_pte *pte, u64 driver_protection)
 {
@@ -75,7 +75,7 @@ struct pagoda_pte pagoda_pte_decode(u64 entry)
 
 /*
  * Checks that @size bytes from the entry's address on are in the entry's segment, and that the
- * address is a multiple of @alignment. Returns 0, or a negative errno with the reason in *@why.
+ * address is a multiple of @alignment. Returns 0, or -EINVAL or -ERANGE with the reason in *@why.
  */
 static int target_validate(const struct pagoda_paging_limits *limits, const struct pagoda_pte *pte,
 			   u64 size, u64 alignment, const char **why)
@@ -93,7 +93,10 @@ static int target_validate(const struct pagoda_paging_limits *limits, const stru
 	return 0;
 }
 
-/* Checks a valid entry that maps a page: an entry of a leaf table, or a 2 MiB page's at level 1. */
+/*
+ * Checks a valid entry that maps a page: an entry of a leaf table, or a 2 MiB page's at level 1.
+ * Returns 0, or a negative errno with the reason in *@why.
+ */
 static int leaf_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_op_update_page_table *update,
 			 const struct pagoda_pte *pte, const char **why)
@@ -124,7 +127,7 @@ static int large_validate(const struct pagoda_paging_limits *limits,
 
 /*
  * Checks an entry with PAGODA_PTE_ZERO, at any level: the entry must have no page size, and must
- * not be read-only. Returns 0, or a negative errno with the reason in *@why.
+ * not be read-only. Returns 0, or -EINVAL with the reason in *@why.
  */
 static int zero_validate(const struct pagoda_pte *pte, const char **why)
 {
@@ -135,7 +138,10 @@ static int zero_validate(const struct pagoda_pte *pte, const char **why)
 	return 0;
 }
 
-/* Checks a valid entry that points to a table of the next lower level. */
+/*
+ * Checks a valid entry that points to a table of the next lower level. Returns 0, or a negative
+ * errno with the reason in *@why.
+ */
 static int table_entry_validate(const struct pagoda_paging_limits *limits,
 				const struct pagoda_op_update_page_table *update,
 				const struct pagoda_pte *pte, const char **why)
@@ -297,7 +303,10 @@ static int leaf_values_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Checks the entries that the update writes, in @update->ptes or @update->values. */
+/*
+ * Checks the entries that the update writes, in @update->ptes or @update->values. Returns 0, or a
+ * negative errno with the reason in *@why.
+ */
 static int entries_validate(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_op_update_page_table *update, const char **why)
 {

@@ -32,9 +32,9 @@ static u32 cpu_head_reason(const struct virtio_pagoda_packet *packet)
 }
 
 /*
- * Executes the packets from offset @start on, and sets *@stopped_at to the end of the last packet
- * that was executed. Returns VIRTIO_PAGODA_FAULT_NONE, or the fault reason for which a packet or
- * @start was refused.
+ * Executes the packets from offset @start on, and sets *@stopped_at, unchanged if no packet was
+ * executed, to the end of the last packet that was executed. Returns VIRTIO_PAGODA_FAULT_NONE, or
+ * the fault reason for which a packet or @start was refused.
  */
 static u32 cpu_buffer_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
 			      u32 start, const struct pagoda_paging_private *priv, u32 nr_priv,
@@ -105,13 +105,14 @@ static int cpu_error(u32 reason)
  *
  * Stops at the first packet that is refused, without an effect of that packet but in the one case
  * of cpu/cpu.h. Sets @exec->reason to the fault reason that the device would have reported, 0 if
- * all packets were executed. Values of monitored fences are
- * written; to wake their waiters is up to the caller.
+ * all packets were executed. Values of monitored fences are written; to wake their waiters is up to
+ * the caller.
  *
  * Context: as the callbacks of @exec allow. The caller excludes other calls with @exec, and
  * other writers of the memory that the packets name.
- * Return: 0; -EFAULT for memory that isn't there or that the CPU can't reach, -EOPNOTSUPP for
- * an operation that the CPU doesn't execute, -EINVAL for other errors in a packet or @start.
+ * Return: 0; -EFAULT for memory that isn't there or mapped, that is mapped read-only or by another
+ * mapping than the packet names, or that the CPU can't reach; -EOPNOTSUPP for an operation that the
+ * CPU doesn't execute, -EINVAL for other errors in a packet or @start.
  */
 int pagoda_cpu_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
 		       u32 start, const void *priv, u32 priv_size, u32 *stopped_at)

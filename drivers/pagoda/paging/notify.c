@@ -20,8 +20,8 @@ u64 pagoda_notify_fences_tail(const void *packet)
 
 /*
  * Checks offset and nr_pages of @op: both have to be 0 in NOTIFY_RESIDENCY; in NOTIFY_RESIDENCY2
- * they have to be a range that isn't empty. Returns 0, or a negative errno with the reason in
- * *@why.
+ * they have to be a range that isn't empty and doesn't overflow. Returns 0, or -EINVAL or -ERANGE
+ * with the reason in *@why.
  */
 static int residency_pages_validate(const struct pagoda_paging_op *op, const char **why)
 {
@@ -129,7 +129,7 @@ int pagoda_notify_fences_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
+/* Encodes the next packet of @op, advances @cursor and @buf; returns false if @buf has no room. */
 static bool notify_fences_packet(const struct pagoda_paging_op *op,
 				 struct pagoda_paging_cursor *cursor,
 				 struct pagoda_paging_buffer *buf)

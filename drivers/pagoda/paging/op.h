@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Operations in WDDM's terms, the input of the paging layer. Addresses are offsets in a segment;
- * in system memory bus addresses, or device addresses if the device has an MMU of its own.
+ * Operations in WDDM's terms, the input of the paging layer, with page lists and page-table
+ * entries. Unless a member is said to be a virtual address, addresses are offsets in a segment; in
+ * system memory bus addresses, or device addresses if the device has an MMU of its own.
  */
 #ifndef PAGODA_PAGING_OP_H
 #define PAGODA_PAGING_OP_H
@@ -18,8 +19,8 @@
  * struct pagoda_adl - Address descriptor list: pages of system memory
  * @nr_pages: Pages in the list
  * @contiguous: The pages are consecutive from @base on; @pages isn't used
- * @base: Bus address of the first page if @contiguous
- * @pages: Bus address of each page, page aligned, if not @contiguous
+ * @base: Bus or device address of the first page if @contiguous
+ * @pages: Bus or device address of each page, page aligned, if not @contiguous
  * @cpu_pages: Array with the struct page pointer of each page, for the CPU executor; valid until
  *	the paging buffer was executed; NULL if the CPU can't reach the pages (C66)
  */
@@ -66,7 +67,8 @@ struct pagoda_side {
  * @range_data: SPECIAL_LOCK_TRANSFER: driver's value for the range, which the device only traces
  * @layout: SPECIAL_LOCK_TRANSFER, or TRANSFER with flag SWIZZLE or UNSWIZZLE: geometry of the tiled
  *	surface, which begins at the address of its side
- * @surface_size: SPECIAL_LOCK_TRANSFER or such a TRANSFER: bytes of the whole surface
+ * @surface_size: SPECIAL_LOCK_TRANSFER, or TRANSFER with flag SWIZZLE or UNSWIZZLE: bytes of the
+ *	whole surface
  */
 struct pagoda_op_transfer {
 	u64 offset;
@@ -132,7 +134,7 @@ struct pagoda_op_access_physical {
  * @adl_offset: Index in @adl of the page that @first_page is mapped to
  * @adl: Pages that the aperture is mapped to
  * @flags: %VIRTIO_PAGODA_MAP_CACHE_COHERENT
- * @generation: Number of the mapping, not 0; an access that names another number is refused
+ * @generation: Number of the mapping, not 0; an access that names another number but 0 is refused
  * @cpu_visible_address: MAP_APERTURE_SEGMENT2: kernel address of the pages if the allocation
  *	asked for CPU access, else NULL (C67); not encoded: the CPU executor uses @adl
  */
@@ -227,7 +229,8 @@ struct pagoda_op_virtual_transfer {
  * @address: Virtual address in the paging address space
  * @allocation_offset: Byte of the allocation at which the fill starts; only shown in traces
  * @pattern: Replicated 32-bit value
- * @dst_pages: Like &pagoda_op_virtual_transfer.dst_pages, for @address
+ * @dst_pages: Destination in system memory: struct page array for the CPU executor with the page at
+ *	@address as entry 0, valid until the buffer was executed; else NULL
  */
 struct pagoda_op_virtual_fill {
 	u64 size;
@@ -281,8 +284,8 @@ struct pagoda_op_init_context {
 #define PAGODA_PTE_PAGE_SIZE_SHIFT	17
 #define PAGODA_PTE_PAGE_SIZE_MASK	GENMASK_ULL(18, 17)	/* 1 = 64 KiB leaf table */
 /*
- * WDDM's unique bit in DriverProtection: no mapping of the same bytes may have another value. Not
- * sent to the device.
+ * WDDM's unique bit in DriverProtection: no mapping of the same bytes may have another value of
+ * DriverProtection. Not sent to the device.
  */
 #define PAGODA_PROTECTION_UNIQUE	BIT_ULL(63)
 
@@ -315,8 +318,8 @@ struct pagoda_pte pagoda_pte_decode(u64 entry);
  * @cpu_table: CPU_VIRTUAL: kernel address of the table; else NULL
  * @table_pages: struct page array of a table in system memory, for the CPU executor; else NULL
  * @first_va: FirstPteVirtualAddress: what the first entry translates; only shown in traces
- * @allocation_offset: AllocationOffsetInBytes: byte of the allocation that the first entry
- *	maps; only shown in traces, like &pagoda_paging_op.allocation (hAllocation)
+ * @allocation_offset: AllocationOffsetInBytes: byte of the allocation that the first entry maps;
+ *	the device only traces this member and &pagoda_paging_op.allocation (hAllocation)
  * @driver_protection: DriverProtection of the mapping; 0 above level 0 (C98)
  * @ptes: Entries to write: a single entry with REPEAT, else @nr_entries; with USE_64K at level 0
  *	sixteen for each of @nr_entries, of which only the first is used (C88). NULL with @values

@@ -55,8 +55,9 @@ enum pagoda_build {
 
 /**
  * struct pagoda_paging_cursor - MultipassOffset: progress of an operation's encoding
- * @done: What is encoded, in a unit that the builder defines (bytes, pages or entries); 0 before
- *	the first call, then changed only by the builder until the builder returns success (C7, C8)
+ * @done: What is encoded, in a unit that the builder defines, such as bytes, pages or entries; 0
+ *	before the first call, then changed only by the builder until the builder returns success
+ *	(C7, C8)
  */
 struct pagoda_paging_cursor {
 	u64 done;
@@ -123,7 +124,7 @@ static inline void pagoda_cost_add(struct pagoda_paging_cost *sum,
  * struct pagoda_paging_ends - Source and destination of an operation, for traces and the journal
  * @source: Address of the source; or a table's address, a fence's new value, an offset (ends.c)
  * @address: Address of the destination, or its first page for aperture mappings
- * @size: Size in the operation's own unit: bytes, pages or entries
+ * @size: Size in the operation's own unit: bytes, pages, entries, ranges or fences
  * @src_segment: Segment of @source, %VIRTIO_PAGODA_SEGMENT_COUNT = none
  * @dst_segment: Segment of @address, %VIRTIO_PAGODA_SEGMENT_COUNT = none
  */

@@ -22,9 +22,9 @@ struct pagoda_cpu_packet;
  * @trigger: Event that needs the operation
  * @points: Rows of selftests/points.tsv that say what the operation must do; "ours" for operations
  *	that WDDM doesn't have, "none" if there is no such row
- * @head: Bytes of the packet without runs or entries
- * @tail: Returns the bytes of the runs or entries behind the head, from counts in the head; NULL
- *	if nothing ever follows the head. Called with @head bytes readable
+ * @head: Bytes of the packet without the runs, entries or data behind the head
+ * @tail: Returns the bytes of the runs, entries or data behind the head, from counts in the head;
+ *	NULL if nothing ever follows the head. Called with @head bytes readable
  * @validate: Checks an operation whose opcode the device has; returns like
  *	pagoda_paging_validate()
  * @build: Encodes a valid operation; the contract is in paging/paging.h
@@ -301,7 +301,7 @@ struct pagoda_paging_ends pagoda_notify_fences_ends(const struct pagoda_paging_o
 struct pagoda_paging_ends pagoda_map_mmu_ends(const struct pagoda_paging_op *op);
 struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op *op);
 
-/* print.c: print a packet of physical memory */
+/* print.c: print a packet of physical memory, SIGNAL_MONITORED_FENCE or NOTIFY_ALLOC */
 void pagoda_transfer_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_fill_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_discard_content_print(struct pagoda_paging_text *text, const void *packet);

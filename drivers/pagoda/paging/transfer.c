@@ -5,9 +5,9 @@
  * surface in VRAM, which the CPU sees untiled in a swizzling range, and memory outside VRAM.
  *
  * An operation is a single packet, unless its page lists have more runs than a packet may have or
- * the buffer has room for. @cursor->done is in bytes; all packets but the last end at the end of a
- * page. The location of a surface is its first byte in every packet; struct virtio_pagoda_tiled
- * says where in the surface's linear view the packet's bytes are.
+ * the buffer has room for. &pagoda_paging_cursor.done is in bytes; all packets but the last end at
+ * the end of a page. The location of a surface is its first byte in every packet; struct
+ * virtio_pagoda_tiled says where in the surface's linear view the packet's bytes are.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -113,8 +113,9 @@ static int transfer_side_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Returns whether source and destination overlap. Page lists that aren't contiguous overlap only
- * if they are the same list: the caller makes sure that two lists have no page in common.
+ * Returns whether source and destination overlap. Two page lists of which one isn't contiguous
+ * count as overlapping only if they are the same list: the caller makes sure that other lists have
+ * no page in common.
  */
 static bool sides_overlap(const struct pagoda_paging_op *op)
 {
@@ -292,7 +293,10 @@ static u32 transfer_flags(const struct pagoda_paging_op *op, bool start, bool en
 	return op->transfer.flags & flags;
 }
 
-/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
+/*
+ * Encodes the next packet of @op, advances @cursor and @buf; returns false, having encoded nothing,
+ * if @buf has no room for a packet with @min_runs runs.
+ */
 static bool transfer_packet(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
 			    struct pagoda_paging_buffer *buf, u32 min_runs)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * UPDATE_PAGE_TABLE (C86 - C100). @cursor->done counts entries.
+ * UPDATE_PAGE_TABLE (C86 - C100). &pagoda_paging_cursor.done counts entries.
  *
  * Consecutive entries that are equal, or whose addresses grow by a constant number of bytes, are a
  * run: a packet of its own with a single value and an increment encodes a run of any length. A run
@@ -229,7 +229,7 @@ static u64 update_coverage(const struct pagoda_op_update_page_table *update)
 	return 1ull << pagoda_pt_shift(update->level);
 }
 
-/* Encodes the next packet of @op and advances @cursor; returns false if @buf has no room. */
+/* Encodes the next packet of @op, advances @cursor and @buf; returns false if @buf has no room. */
 static bool update_packet(const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
 			  struct pagoda_paging_buffer *buf)
 {

@@ -87,7 +87,8 @@ static int engines_begin(struct pagoda_engines *engines, u32 *done)
 
 /**
  * pagoda_engines_create() - Create the engines of a device
- * @args: Description of the engines; copied, with the pointers in its array of transports
+ * @args: Description of the engines; copied, with the pointers in its array of transports, which
+ *	are used until pagoda_engines_stop() has returned
  *
  * Context: may sleep and allocate.
  * Return: The engines, ERR_PTR(-EINVAL) for invalid arguments or ERR_PTR(-ENOMEM).

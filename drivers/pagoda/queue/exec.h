@@ -103,7 +103,7 @@ struct pagoda_exec_ops {
  * @count: Number of engines
  * @timeout_ms: Milliseconds that a job may run on the device
  * @ops: Calls to the owner
- * @owner: First argument of done() and reset_adapter() of @ops
+ * @owner: First argument of done(), freed() and reset_adapter() of @ops
  */
 struct pagoda_engines_args {
 	struct device *dev;
@@ -139,7 +139,7 @@ struct pagoda_exec_job {
 
 /**
  * struct pagoda_engine_stats - Counters of an engine since its creation
- * @jobs: Jobs given to the device
+ * @jobs: Jobs given to the device, each counted once
  * @faults: Jobs that faulted
  * @timeouts: Jobs that took too long
  * @resets: Resets of the engine

@@ -5,7 +5,8 @@
  * An engine executes its jobs in order: the time during which the device has any job of the engine
  * is charged to the account of the first job that isn't finished, even if the next answer is for
  * another job. The time is charged before the next job becomes the first, so that the time of an
- * account never decreases, and the times of all accounts add up to the engine's.
+ * account never decreases, and the times of all accounts add up to the engine's if all contexts
+ * have accounts.
  */
 #include <linux/slab.h>
 
@@ -89,7 +90,10 @@ static void account_add(struct pagoda_exec_account *account, u32 engine, u64 ns)
 	account->turn[engine] += ns;
 }
 
-/* Charges the time since engine->busy_since to the engine and to the first unfinished job. */
+/*
+ * Charges the time since engine->busy_since to the engine and to the account, if any, of the first
+ * unfinished job's context. The device has a job, and the caller holds flight.lock.
+ */
 void pagoda_engine_charge(struct pagoda_flight *flight)
 {
 	struct pagoda_exec_engine *engine = pagoda_engine_of(flight);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Contexts: each job belongs to a context, which is banned for a job that faults or hangs. */
+/*
+ * Contexts, to which jobs belong: creation, destruction and progress; the ban of a context of which
+ * a job faulted or hung.
+ */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
 

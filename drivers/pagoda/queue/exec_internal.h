@@ -76,7 +76,7 @@ struct pagoda_engine_job {
  * @index: Index of the engine in @engines
  * @kill_lock: Held while the scheduler is stopped to remove an entity
  * @reset_lock: Held while the engine is reset or its jobs are given up. Taken in the dma_fence
- *	signalling path: no allocation under it
+ *	signalling path: nothing is allocated under this lock
  * @flight: Jobs in flight; flight.lock protects all members from @held on. flight.progress is the
  *	time since which the device could work on the first request that the device has
  * @held: Number of calls of pagoda_engines_hold() in effect: above 0 nothing is sent
@@ -225,7 +225,7 @@ static inline struct pagoda_exec_engine *pagoda_engine_of(struct pagoda_flight *
 	return container_of(flight, struct pagoda_exec_engine, flight);
 }
 
-/* exec_context.c: drop a reference to a context; report a context's failed job */
+/* exec_context.c: drop a reference to a context; report a context's failed or lost job */
 void pagoda_exec_context_put(struct pagoda_exec_context *context);
 void pagoda_exec_context_tell(struct pagoda_exec_context *context,
 			      const struct pagoda_exec_report *report);
@@ -253,7 +253,7 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			  const struct pagoda_fault *fault);
 void pagoda_engine_retired(struct pagoda_job *core);
 
-/* exec_account.c: time that an engine spends on each job */
+/* exec_account.c: time that an engine spends on each job; the job that the engine is at */
 struct pagoda_engine_job *pagoda_engine_stuck(struct pagoda_exec_engine *engine, u64 seqno);
 u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine);
 void pagoda_engine_charge(struct pagoda_flight *flight);

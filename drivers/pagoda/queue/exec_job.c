@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Jobs of engines until they are pushed: their memory, their dependencies, arm and push.
+ * Jobs of engines until they are pushed: their memory, their dependencies, arm and push; and how
+ * jobs are freed.
  *
  * pagoda_exec_job_create() allocates all memory that a job will ever need, so that nothing
  * allocates in the dma_fence signalling path.

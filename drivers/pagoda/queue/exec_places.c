@@ -69,8 +69,8 @@ static bool asking_less(struct rb_node *a, const struct rb_node *b)
  */
 struct turn_fence {
 	struct dma_fence base;
-	spinlock_t lock; /* that of @base, given to dma_fence_init() */
-	const char *name; /* the engine's, as timeline name of the fence */
+	spinlock_t lock; /* lock of @base, given to dma_fence_init() */
+	const char *name; /* name of the engine, the fence's timeline name */
 };
 
 static const char *turn_fence_driver_name(struct dma_fence *fence)
@@ -115,7 +115,7 @@ static bool slice_is_of(const struct pagoda_exec_engine *engine,
 
 /*
  * Puts a context among those that ask for a place, engine->asking. If the context's account was
- * idle, its turn is raised to that of the others, so that idle time isn't saved up.
+ * idle, the account's turn is raised to engine->turn, so that idle time isn't saved up.
  */
 static void asking_enter(struct pagoda_exec_context *context)
 {
@@ -286,9 +286,9 @@ void pagoda_places_remove(struct pagoda_engine_job *job)
  * pagoda_exec_context_ask() - Ask whether the next job of a context may be prepared
  * @context: Context
  *
- * If true is returned, a place is kept until pagoda_exec_job_place(), pagoda_exec_context_pass() or
- * for a few jiffies. If false is returned, &pagoda_exec_ops.placed is called once, when a place is
- * kept: then the owner calls pagoda_exec_context_ask() again.
+ * If true is returned, a place is kept until pagoda_exec_job_place() or pagoda_exec_context_pass(),
+ * but only for a few jiffies once other contexts ask. If false is returned, &pagoda_exec_ops.placed
+ * is called once, when a place is kept: then the owner calls pagoda_exec_context_ask() again.
  *
  * Context: any.
  * Return: True if a place is kept, or if the context is banned or destroyed: its jobs need none.
@@ -501,14 +501,14 @@ static u32 places_collect(struct pagoda_exec_engine *engine, struct dma_fence **
 }
 
 /**
- * pagoda_engines_placed() - Get a fence behind the jobs that have a place of an engine now
+ * pagoda_engines_placed() - Get a fence behind the armed jobs that have a place of an engine now
  * @engines: The engines
  *
- * The fence signals when all these jobs have ended, whatever is prepared or queued later. The
- * caller is about to wait for the jobs, which is traced (pagoda_wait).
+ * The fence signals when all those jobs have ended, whatever is armed, prepared or queued later.
+ * The caller is about to wait for the jobs, which is traced (pagoda_wait).
  *
  * Context: May sleep and allocate.
- * Return: The fence, a reference; NULL if no job has a place, or without memory.
+ * Return: The fence, a reference; NULL if no armed job has a place, or without memory.
  */
 struct dma_fence *pagoda_engines_placed(struct pagoda_engines *engines)
 {

@@ -269,8 +269,8 @@ static struct pagoda_engine_job *exec_next_lost(struct pagoda_exec_engine *engin
 }
 
 /*
- * Ends all jobs in flight, those that weren't executed or failed before with -ECANCELED. The engine
- * is paused meanwhile, so that jobs stay in flight while flight.lock is dropped.
+ * Ends all jobs in flight: with -ECANCELED those that weren't executed and hadn't failed before.
+ * The engine is paused meanwhile, so that jobs stay in flight while flight.lock is dropped.
  */
 static void exec_lost(struct pagoda_exec_engine *engine)
 {
@@ -371,7 +371,10 @@ static void exec_poll(struct pagoda_exec_engine *engine)
 	spin_unlock_irq(&engine->flight.lock);
 }
 
-/* Resets the engine if it made no progress for the whole timeout. Runs in recover_wq. */
+/*
+ * Resets the engine if it made no progress for the whole timeout and a poll finds no completion.
+ * Runs in recover_wq.
+ */
 void pagoda_engine_watchdog(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(work, struct pagoda_exec_engine,

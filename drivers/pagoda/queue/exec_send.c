@@ -94,7 +94,10 @@ void pagoda_engines_stored(struct pagoda_engines *engines)
 		engine_stored(&engines->engine[i]);
 }
 
-/* Sends a job with the next request number, even if the job was sent before (C187). */
+/*
+ * Sends a job with the next request number, even if the job was sent before (C187). Returns 0 or
+ * the error of pagoda_job_send().
+ */
 static int job_submit(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;

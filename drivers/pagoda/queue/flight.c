@@ -21,7 +21,7 @@
  */
 struct hw_fence {
 	struct dma_fence base;
-	spinlock_t lock; /* that of @base, given to dma_fence_init() */
+	spinlock_t lock; /* lock of @base, given to dma_fence_init() */
 	const char *name;
 };
 
@@ -64,8 +64,9 @@ static void hw_fence_free(struct dma_fence *fence)
 static struct lock_class_key flight_keys[PAGODA_TIMELINE_COUNT][2];
 
 /*
- * Initializes @flight, in which the caller has set the members from @ops to @index, and zeroed
- * all others. @depth is the most jobs in flight at once. Returns 0 or a negative errno.
+ * Initializes @flight, in which the caller has set the members from @ops to @index, and zeroed all
+ * others. @depth is the most jobs in flight at once. Returns 0 or the error of
+ * pagoda_scheduler_create().
  */
 int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth)
 {
@@ -114,7 +115,10 @@ static u32 flight_count(struct pagoda_flight *flight)
 	return count;
 }
 
-/* Signals the first job's fence. The job must not be used then: the scheduler may free it. */
+/*
+ * Removes the first job from flight->inflight, then signals its fence. Afterwards the job must not
+ * be used: the scheduler may free it. Caller holds &pagoda_flight.signal_lock.
+ */
 static void flight_signal_first(struct pagoda_flight *flight)
 {
 	struct pagoda_job *job;
@@ -258,7 +262,10 @@ bool pagoda_entity_owns(const struct drm_sched_entity *entity, const struct dma_
 	       fence->context == entity->fence_context + 1;
 }
 
-/* Allocates job->hw and initializes the scheduler's job. Returns 0 or a negative errno. */
+/*
+ * Allocates job->hw, and initializes the scheduler's job and the members of @job; the caller has
+ * the only reference. Returns 0, -ENOMEM or the error of drm_sched_job_init().
+ */
 int pagoda_job_init(struct pagoda_job *job, struct pagoda_flight *flight,
 		    struct drm_sched_entity *entity, void *owner)
 {
@@ -311,7 +318,10 @@ int pagoda_job_add_resv(struct pagoda_job *job, struct dma_resv *resv, enum dma_
 	return 0;
 }
 
-/* Publishes the job's scheduler fence. Adds one to *@last and returns it as the job's number. */
+/*
+ * Publishes the job's scheduler fence, and counts the job in &pagoda_flight.jobs. Adds one to
+ * *@last and returns *@last as the job's number.
+ */
 u64 pagoda_job_arm(struct pagoda_job *job, u64 *last)
 {
 	struct pagoda_flight *flight = job->flight;
@@ -327,8 +337,8 @@ u64 pagoda_job_arm(struct pagoda_job *job, u64 *last)
 }
 
 /*
- * Appends the job to the jobs in flight. Returns job->hw with a reference for the scheduler. Caller
- * holds &pagoda_flight.lock.
+ * Initializes job->hw and appends the job to the jobs in flight. Returns job->hw with a reference
+ * for the scheduler. Caller holds &pagoda_flight.lock.
  */
 struct dma_fence *pagoda_job_take(struct pagoda_job *job)
 {
@@ -397,8 +407,9 @@ static void job_complete(struct pagoda_request *request, enum pagoda_outcome out
 }
 
 /*
- * Submits job->request, filled by the caller but for complete. Caller holds &pagoda_flight.lock.
- * Returns 0 or a negative errno.
+ * Submits job->request, filled by the caller but for complete; on success the job is
+ * PAGODA_JOB_SENT and the watchdog is armed. Caller holds &pagoda_flight.lock. Returns 0 or the
+ * error of &pagoda_transport_ops.submit.
  */
 int pagoda_job_send(struct pagoda_job *job)
 {
@@ -439,8 +450,9 @@ void pagoda_job_fini(struct pagoda_job *job)
 }
 
 /*
- * Scheduler's free_job: the job's fence is signalled, but the entity may have been destroyed before
- * the job ran. Runs in submit_wq or in a work item of the scheduler.
+ * Scheduler's free_job: undoes pagoda_job_init() and pagoda_job_arm(), and calls
+ * &pagoda_flight_ops.ended. The job's fence is signalled, but the entity may have been destroyed
+ * before the job ran. Runs in submit_wq or in a work item of the scheduler.
  */
 void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 {

@@ -212,7 +212,7 @@ void pagoda_job_put(struct pagoda_job *job);
 void pagoda_job_fini(struct pagoda_job *job);
 const char *pagoda_job_state_name(const struct pagoda_job *job);
 
-/* Defined in scheduler.c */
+/* scheduler.c: create and destroy the schedulers of timelines */
 struct drm_gpu_scheduler *pagoda_scheduler_create(enum pagoda_timeline timeline, u32 index,
 						  const struct pagoda_sched_args *args);
 void pagoda_scheduler_destroy(struct drm_gpu_scheduler *sched);

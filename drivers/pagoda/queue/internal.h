@@ -190,7 +190,7 @@ static inline struct pagoda_paging_job *pagoda_queue_first(struct pagoda_queue *
 					core.node);
 }
 
-/* Returns whether the job is given up: pushed before the memory of a reset device was rebuilt. */
+/* Returns whether the job is given up: armed before the memory of a reset device was rebuilt. */
 static inline bool pagoda_queue_dooms(const struct pagoda_paging_job *job)
 {
 	const struct pagoda_queue *queue = pagoda_queue_of(job);
@@ -199,11 +199,13 @@ static inline bool pagoda_queue_dooms(const struct pagoda_paging_job *job)
 	return queue->closed || job->base.id <= queue->doomed_id;
 }
 
-/* Defined in line.c */
+/* line.c: count an armed job of a line, and undo that when the job has ended */
 void pagoda_line_armed(struct pagoda_paging_job *job);
 void pagoda_line_ended(struct pagoda_paging_job *job);
 
-/* Defined in submission.c */
+/*
+ * submission.c: sizes of submissions, submissions set aside; what becomes of jobs that have ended
+ */
 bool pagoda_queue_set_classes(struct pagoda_queue *queue);
 int pagoda_queue_set_aside(struct pagoda_queue *queue);
 void pagoda_queue_ended(struct pagoda_job *core);

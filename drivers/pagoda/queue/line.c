@@ -58,8 +58,8 @@ struct pagoda_line *pagoda_line_create(struct pagoda_queue *queue)
 }
 
 /*
- * Drops a reference. The line is destroyed after a grace period: callbacks of fences, even of the
- * last job's, may still wake the scheduler by the entity.
+ * Drops a reference to a line. After the last one was dropped, the line is destroyed after a grace
+ * period: callbacks of fences, even of the last job's, may still wake the scheduler by the entity.
  */
 static void line_drop(struct pagoda_line *line)
 {
@@ -98,7 +98,7 @@ bool pagoda_line_owns(const struct pagoda_line *line, const struct dma_fence *fe
 	return pagoda_entity_owns(&line->entity, fence);
 }
 
-/* Counts a job that is armed. Caller holds flight.lock. */
+/* Counts a job that is armed, and takes a reference to its line. Caller holds flight.lock. */
 void pagoda_line_armed(struct pagoda_paging_job *job)
 {
 	lockdep_assert_held(&job->line->queue->flight.lock);
@@ -142,8 +142,8 @@ int pagoda_line_await(struct pagoda_line *line, u32 most)
 }
 
 /*
- * Returns the line behind @line, or the first if @line is NULL, with a reference; NULL at the
- * end.
+ * Returns the line behind @line, or the first if @line is NULL, with a reference; NULL at the end.
+ * Drops the caller's reference to @line.
  */
 static struct pagoda_line *line_next(struct pagoda_queue *queue, struct pagoda_line *line)
 {

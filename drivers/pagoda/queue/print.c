@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Prints counters and state of the paging queue, and visits its last buffers, for debugfs. */
+/*
+ * Gets and prints counters and state of the paging queue, and visits its last buffers, for debugfs.
+ */
 #include <linux/dma-fence.h>
 
 #include <drm/drm_print.h>

@@ -320,7 +320,8 @@ static void queue_recover(struct pagoda_queue *queue)
 
 /*
  * Work item of the paging queue: resets the whole device or the device's queue, if needed or
- * requested, then executes the jobs that are the CPU's. In recover_wq.
+ * requested, then executes or gives up the jobs that aren't the device's, and sends the jobs that
+ * wait. Runs in recover_wq.
  */
 void pagoda_queue_work(struct work_struct *work)
 {
@@ -360,7 +361,10 @@ static bool queue_poll(struct pagoda_queue *queue)
 	return found;
 }
 
-/* Resets the device's queue if the device made no progress for too long. In recover_wq. */
+/*
+ * Resets the device's queue if the device made no progress for too long and a poll finds no
+ * completion. Runs in recover_wq.
+ */
 void pagoda_queue_watchdog(struct work_struct *work)
 {
 	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, flight.watchdog.work);

@@ -81,8 +81,8 @@ static void scheduler_free(struct scheduler *scheduler)
 
 /*
  * Creates a scheduler for a timeline of the kind @timeline, with the name of the paging queue or of
- * the engine @index; @args has the rest. Returns the scheduler or a negative errno. May sleep and
- * allocate.
+ * the engine @index; @args has the rest. Returns the scheduler, or ERR_PTR() of -ENOMEM or of the
+ * error of drm_sched_init(). May sleep and allocate.
  */
 struct drm_gpu_scheduler *pagoda_scheduler_create(enum pagoda_timeline timeline, u32 index,
 						  const struct pagoda_sched_args *args)

@@ -134,9 +134,9 @@ static struct pagoda_paging_job *queue_waiting(struct pagoda_queue *queue)
 }
 
 /*
- * Sends all waiting jobs in order, unless the queue is held or needs a reset (C23). A job that
- * can't be sent causes a reset. Returns true if the caller has to ring the doorbell, after dropping
- * flight.lock.
+ * Sends the waiting jobs in order, up to the first that is to be given up, unless the CPU executes
+ * all jobs or the queue is held or needs a reset (C23). A job that can't be sent causes a reset.
+ * Returns true if the caller has to ring the doorbell, after dropping flight.lock.
  */
 bool pagoda_queue_send(struct pagoda_queue *queue)
 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submissions before and after their execution: memory, dependencies, arm, push, history.
+ * Submissions before and after their execution: memory, dependencies, arm, push, and the history of
+ * finished submissions for debugfs.
  *
  * pagoda_queue_get() allocates all memory that a submission will ever need, so that nothing
- * allocates in the dma_fence signalling path. The memory but for the fences is one piece, of a page
- * for small submissions: the paging buffer, its private data and the job with what the device reads
- * and writes besides. Pieces are reused without being cleared: the device gets only the bytes that
- * were built.
+ * allocates in the dma_fence signalling path. The memory but for the fences is one contiguous
+ * piece, of a page for small submissions: the paging buffer, its private data and the job with what
+ * the device reads and writes besides. Pieces are reused without being cleared: the device gets
+ * only the bytes that were built.
  */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
@@ -189,8 +190,8 @@ static void pool_give(struct pagoda_queue *queue, struct pagoda_paging_job *job)
 }
 
 /*
- * Moves a paging job that has no references any more to the pool for reuse, or frees the job if the
- * pool is full or gone.
+ * Moves a paging job that has no references any more to the pool, or back to the jobs set aside,
+ * for reuse; frees the job if the pool is full or the queue is gone.
  */
 void pagoda_queue_reuse(struct pagoda_job *core)
 {
@@ -200,9 +201,10 @@ void pagoda_queue_reuse(struct pagoda_job *core)
 }
 
 /*
- * Moves a finished job, with the scheduler side's reference, into the history for debugfs, unless
- * the transport still has a reference to the job or the job is one of those set aside. If the
- * history is full, drops its oldest job.
+ * &pagoda_flight_ops.ended of the paging queue: takes a finished job off its line, calls
+ * &pagoda_queue_ops.ended, and moves the job, with the scheduler side's reference, into the history
+ * for debugfs. Drops the reference instead if the transport still has one, too, or the job is one
+ * of those set aside. If the history is full, drops its oldest job.
  */
 void pagoda_queue_ended(struct pagoda_job *core)
 {
@@ -271,10 +273,10 @@ static int job_prepare(struct pagoda_line *line, struct pagoda_paging_job *job)
  * @bytes: Bytes wanted in the buffer
  * @priv_bytes: Bytes wanted for private data
  *
- * The submission has room for both, unless that is more than pagoda_queue_args.buffer_size and
- * @priv_size, or memory is fragmented: the submission may be smaller then, but never smaller than
- * pagoda_queue_smallest() says. The caller owns the submission until pagoda_submission_put() or
- * pagoda_submission_push().
+ * The submission has room for both, unless that is more than &pagoda_queue_args.buffer_size or
+ * &pagoda_queue_args.priv_size, or memory is fragmented: the submission may be smaller then, but
+ * never smaller than pagoda_queue_smallest() says. The caller owns the submission until
+ * pagoda_submission_put() or pagoda_submission_push().
  *
  * Context: may sleep and allocate with reclaim; the caller holds no lock that is taken in the
  * dma_fence signalling path.
@@ -340,7 +342,7 @@ static struct pagoda_submission *aside_take(struct pagoda_queue *queue, struct p
 /**
  * pagoda_queue_get_aside() - Get a small submission without fail
  * @queue: The queue
- * @line: As for pagoda_queue_get()
+ * @line: Line of the queue, or NULL for the line that the queue has from the start
  *
  * A few small submissions are set aside when the queue is created. Waits until one of them is free,
  * which needs nothing but that submissions in flight finish.
@@ -406,9 +408,9 @@ bool pagoda_queue_is_sent(struct dma_fence *fence)
 
 /*
  * Makes a submission that isn't armed run after @fence, which may be NULL; the submission takes its
- * own reference. Signalled fences and fences of the submission's own line are ignored; for those of
- * other lines the submission waits only until they are sent. Returns 0
- * or -ENOMEM. May sleep and allocate.
+ * own reference. Signalled fences and fences of the submission's own line are ignored; if @fence is
+ * of a submission in another line, the wait ends when that submission is sent. Returns 0 or
+ * -ENOMEM. May sleep and allocate.
  */
 int pagoda_submission_add_fence(struct pagoda_submission *submission,
 				struct dma_fence *fence)

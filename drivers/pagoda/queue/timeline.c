@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The paging queue: one scheduler, an entity for each line, one job per submission. */
+/*
+ * Creates, stops and destroys the paging queue: one scheduler, an entity for each line, one job per
+ * submission.
+ */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
 #include <linux/mm.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Checks arrays in user memory (struct drm_pagoda_array), and fills answers into their entries. */
+/*
+ * Checks arrays in user memory (struct drm_pagoda_array), and fills answers into their entries;
+ * finds objects that a list names twice.
+ */
 #include <linux/hash.h>
 #include <linux/log2.h>
 #include <linux/uaccess.h>
@@ -9,8 +12,8 @@
 #include "args.h"
 
 /*
- * Checks the count of an array, and its stride, which must be @entry bytes at least. Returns 0,
- * -E2BIG or -EINVAL, in the order of errors that the ABI header documents.
+ * Checks an array. Returns 0; -E2BIG if it has more than DRM_PAGODA_MAX_ENTRIES; or -EINVAL if it
+ * is empty, or its stride is below @entry bytes, above a page or no multiple of 8.
  */
 int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry)
 {
@@ -35,7 +38,8 @@ char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index)
 
 /*
  * Calls @answer for each entry of @array, to fill @entry bytes of @answers, then writes all answers
- * to user memory; writes none if any @answer fails. Returns 0 or a negative errno.
+ * to user memory; writes none if a call fails or a signal is pending. Returns 0, the error of
+ * @answer, -ERESTARTSYS or -EFAULT.
  */
 static int array_answer(struct drm_device *drm, struct drm_file *file,
 			const struct drm_pagoda_array *array, u32 entry,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Functions and types that the files of uapi/ share. */
+/* The ioctls, what driver.c needs of clients, and what the files of uapi/ share. */
 #ifndef PAGODA_UAPI_ARGS_H
 #define PAGODA_UAPI_ARGS_H
 
@@ -21,7 +21,7 @@ struct pagoda_mfence_signal;
 struct pagoda_syncs;
 struct pagoda_vidmm;
 
-/* Returns true if @cond is true, and logs the condition then. Evaluates @cond once. */
+/* Returns whether @cond is true; if so, logs its text as a debug message. Evaluates @cond once. */
 #define pagoda_refuse(drm, cond) ({ \
 	bool __wrong = !!(cond); \
 	if (__wrong) \
@@ -72,7 +72,8 @@ void pagoda_bo_list_put(struct pagoda_bo_list *list);
 
 /* Point of a timeline syncobj that a call signals. */
 struct pagoda_out_point {
-	struct pagoda_point *point;	/* allocated before the work; NULL = none was named */
+	/* allocated before the work; NULL if no point was named, or the point has its fence */
+	struct pagoda_point *point;
 };
 
 int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
@@ -105,7 +106,10 @@ int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 int pagoda_evict_queued(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_evict *args);
 
-/* Reads the entry of @stride bytes at @from, fills in @answer. Returns 0 or a negative errno. */
+/*
+ * Reads the entry of @stride bytes at @from in user memory and fills in @answer, in kernel memory.
+ * Returns 0 or a negative errno.
+ */
 typedef int (*pagoda_answer_func)(struct drm_device *drm, struct drm_file *file,
 				  const char __user *from, u32 stride, void *answer);
 int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,

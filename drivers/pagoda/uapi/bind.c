@@ -3,7 +3,8 @@
  * VM_BIND and VM_STATE: turns arguments from user space into arguments of vidmm/vm/.
  *
  * All entries are copied and checked, and memory for answers is checked to be writable, before the
- * first side effect. Checks that depend on what is mapped are done by vidmm/vm/bind_plan.c.
+ * first side effect. Checks that depend on what is mapped are done by vidmm/vm/bind_plan.c and
+ * bind_unique.c.
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -65,9 +66,9 @@ static int bind_check_fields(struct drm_device *drm, const struct drm_pagoda_bin
 }
 
 /*
- * Checks the range of addresses of a VM_BIND entry, and that the offset is whole pages. With
- * BIND_CHOOSE the entry's address is only a lower bound, and bind_plan.c checks the address that is
- * chosen. Returns 0 or -EINVAL.
+ * Checks the range of addresses of a VM_BIND entry, which for RESERVE must be whole chunks of
+ * DRM_PAGODA_RESERVE_ALIGN bytes, and that the offset is whole pages. With BIND_CHOOSE the entry's
+ * address is only a lower bound, and bind_plan.c chooses a valid address. Returns 0 or -EINVAL.
  */
 static int bind_check_range(struct drm_device *drm, struct pagoda_vm *vm,
 			    const struct drm_pagoda_bind_entry *entry)
@@ -96,7 +97,10 @@ static int bind_check_window(struct drm_device *drm, const struct drm_pagoda_bin
 	return 0;
 }
 
-/* Checks an entry's own fields, but not its allocation, nor what the VM maps already. */
+/*
+ * Checks an entry's own fields, but not its allocation, nor what the VM maps already. Returns 0 or
+ * -EINVAL.
+ */
 static int bind_check_entry(struct drm_device *drm, struct pagoda_vm *vm, bool update,
 			    const struct drm_pagoda_bind_entry *entry)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* ioctls about monitored fences. */
+/* ioctls about monitored fences: FENCE_CREATE, FENCE_DESTROY, FENCE_SIGNAL and FENCE_WAIT. */
 #include <linux/eventfd.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>

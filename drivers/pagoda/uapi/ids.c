@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Adds, finds and removes a client's objects by id: VMs, contexts, fences, paging queues. */
+/*
+ * Adds, finds and removes a client's objects by id: VMs, contexts, fences, paging queues. Promises
+ * the value of a fence that an ioctl names by id.
+ */
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_vma_manager.h>

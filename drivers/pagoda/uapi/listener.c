@@ -55,7 +55,11 @@ static bool listener_is_over(struct pagoda_listener *listener)
 	return smp_load_acquire(&listener->gone) || smp_load_acquire(&listener->closed);
 }
 
-/* Returns 0, end of file, if the device or the client is gone and all its events were read. */
+/*
+ * Waits for events, unless the file is O_NONBLOCK. Returns the bytes of the events that were read;
+ * 0, end of file, if the device is gone or the client closed and no event is left; or a negative
+ * errno.
+ */
 static ssize_t listener_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
 {
 	struct pagoda_listener *listener = file->private_data;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Turns handles from user space, single or in lists, into allocations. */
+/*
+ * Turns handles from user space, single or in lists, into allocations; describes an allocation; and
+ * tests, without references, whether a list is resident already.
+ */
 #include <linux/prefetch.h>
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
@@ -45,7 +48,10 @@ int pagoda_bo_describe(struct drm_device *drm, struct pagoda_bo *bo,
 	return 0;
 }
 
-/* Copies @array from user memory to @entries; fails for a flag that isn't in @known_flags. */
+/*
+ * Copies @array from user memory to @entries. Returns 0; -EINVAL for a flag that isn't in
+ * @known_flags; -EFAULT; or -E2BIG if unknown members of an entry aren't 0.
+ */
 static int list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
 		     u32 known_flags, struct pagoda_bo_entry *entries)
 {
@@ -214,7 +220,7 @@ static bool list_settle(struct drm_file *file, const struct pagoda_bo_entry *ent
 }
 
 /*
- * Returns true if nothing is left to do to make a list of @count allocations, at least one,
+ * Returns true only if nothing is left to do to make a list of @count allocations, at least one,
  * resident: each allocation is in the segment that it prefers, its paging is done, and all VMs that
  * map the allocation map it there (it is settled, see vidmm/ledger/settled.c); and none is named
  * twice. With @counted, each allocation must be on the client's residency list, and if true is

@@ -109,8 +109,9 @@ static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *li
 }
 
 /*
- * Reclaims a list, adds the fence of the paging to @out, keeps the promise @signal, and writes the
- * results to user memory.
+ * Reclaims a list, gives @out, the point to signal, the fence of the paging, sets @args->pending,
+ * and writes the results to user memory. Keeps the promise @signal, or takes it back on failure.
+ * Returns 0 or a negative errno.
  */
 static int reclaim_list(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_reclaim *args, const struct pagoda_bo_list *list,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* ioctls about paging queues, and MAKE_RESIDENT and EVICT with a paging queue. */
+/*
+ * ioctls about paging queues; MAKE_RESIDENT and EVICT with a paging queue; QUERY_RESIDENCY_LIST.
+ */
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
 #include <drm/drm_syncobj.h>
@@ -189,7 +191,10 @@ static int paging_call_make(struct paging_call *call, u32 count)
 	return ret;
 }
 
-/* MAKE_RESIDENT with a paging queue; the caller has checked the flags and padding of @args. */
+/*
+ * MAKE_RESIDENT with a paging queue; the caller has checked the flags and padding of @args. Fills
+ * in the answer in @args. Returns 0 or a negative errno.
+ */
 int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 				struct drm_pagoda_make_resident *args)
 {
@@ -212,7 +217,10 @@ int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 	return ret;
 }
 
-/* EVICT with a paging queue; the caller has checked the flags and padding of @args. */
+/*
+ * EVICT with a paging queue; the caller has checked the flags and padding of @args. Fills in the
+ * answer in @args. Returns 0 or a negative errno.
+ */
 int pagoda_evict_queued(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_evict *args)
 {

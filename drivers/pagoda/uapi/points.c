@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The point of a timeline syncobj that a call signals when the call's work is done. */
+/*
+ * The point of a timeline syncobj that a call signals when the call's work is done, and the value
+ * that a monitored fence gets then.
+ */
 #include <linux/dma-fence.h>
 #include <drm/drm_file.h>
 #include <drm/drm_syncobj.h>

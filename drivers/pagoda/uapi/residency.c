@@ -19,7 +19,10 @@ static_assert(sizeof(struct pagoda_bo_entry) == sizeof(struct drm_pagoda_submit_
 
 #define EVICT_FLAGS	(DRM_PAGODA_EVICT_ONLY_IF_NECESSARY | DRM_PAGODA_EVICT_NOT_WRITTEN_TO)
 
-/* Checks @args. Flags concern the residency list, which is used only with a paging queue. */
+/*
+ * Checks all of @args but the entries. Flags concern the residency list, which is used only with a
+ * paging queue. Returns 0 or -EINVAL.
+ */
 static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_make_resident *args)
 {
 	bool deny = args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET;

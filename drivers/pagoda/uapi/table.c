@@ -56,8 +56,8 @@ static void query_device(struct pagoda_device *pagoda, struct drm_pagoda_device_
 }
 
 /*
- * Copies an answer of @size bytes, or its first @args->size bytes, to user memory; then sets
- * @args->size to @size.
+ * Copies an answer of @size bytes, or only its first @args->size bytes if these are fewer, to user
+ * memory; then sets @args->size to @size. Returns 0 or -EFAULT.
  */
 static int query_answer(struct drm_pagoda_query *args, const void *answer, u32 size)
 {

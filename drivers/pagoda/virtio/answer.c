@@ -2,6 +2,7 @@
 /*
  * Checks of what a working device writes: completions, events, answers to control commands. Each
  * check gets the driver's own copy and the number of bytes that the device claims to have written.
+ * Also pagoda_virtio_listen(), for all virtqueues.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -81,7 +82,7 @@ pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 l
 
 /*
  * Checks and converts the driver's copy of an event, of which the device wrote @len bytes. Returns
- * 0 or -EINVAL.
+ * 0, or -EINVAL for an impossible event.
  */
 int pagoda_event_check(const struct virtio_pagoda_event *raw, u32 len,
 		       struct pagoda_event *event)

@@ -206,7 +206,7 @@ static int config_check_mmu(const struct pagoda_device_info *info, u64 features,
 	return 0;
 }
 
-/* Returns whether flags are consistent (C199): what hibernation preserves, so does standby. */
+/* Returns whether flags are consistent (C199): standby preserves all that hibernation preserves. */
 static bool preserved_valid(u32 preserved)
 {
 	switch (preserved) {
@@ -401,8 +401,9 @@ int pagoda_extents_check_memory(const struct pagoda_extent *extents, u32 count, 
 }
 
 /*
- * Checks the list of VRAM that must not be used: ordered offsets within VRAM, without addresses.
- * Returns 0, or -EINVAL with @refusal filled, including the entry's number.
+ * Checks the list of VRAM that must not be used: whole pages within VRAM, in order of their offsets
+ * and without overlap; addresses have to be 0. Returns 0, or -EINVAL with @refusal filled,
+ * including the entry's number.
  */
 int pagoda_extents_check_invalid(const struct pagoda_extent *extents, u32 count,
 				 u64 vram_size, struct pagoda_refusal *refusal)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Checks of all data from the device, as pure functions: raw bytes in, checked values in CPU order
- * or a refusal out. Before a check, the caller copies the data out of memory that the device can
- * write.
+ * Checks of all data from the device: raw bytes in, checked values in CPU order or a refusal out.
+ * All are pure functions, but pagoda_extents_check_memory() also looks at the kernel's list of
+ * memory. Before a check, the caller copies the data out of memory that the device can write.
  */
 #ifndef PAGODA_VIRTIO_CHECK_H
 #define PAGODA_VIRTIO_CHECK_H

@@ -144,9 +144,9 @@ static int control_call(struct pagoda_virtio *virtio, const struct virtio_pagoda
 }
 
 /*
- * Has the device answer a NOP. Returns 0, -ETIMEDOUT, -ENODEV, -EINVAL if the device refuses
- * the NOP, or -EPROTO for an impossible answer. Sleeps for %PAGODA_CONTROL_TIMEOUT_MS at most;
- * doesn't allocate.
+ * Has the device answer a NOP. Returns 0, -ETIMEDOUT, -ENODEV, -EINVAL if the device refuses the
+ * NOP, or -EPROTO for an impossible answer. Sleeps until other commands have ended, then for
+ * %PAGODA_CONTROL_TIMEOUT_MS at most; doesn't allocate.
  */
 int pagoda_virtio_nop(struct pagoda_virtio *virtio)
 {
@@ -165,7 +165,7 @@ int pagoda_virtio_nop(struct pagoda_virtio *virtio)
 /*
  * Has the device halt the queue with virtqueue number @index and report the queue's progress in
  * @result. Returns 0, -ETIMEDOUT, -ENODEV, or -EIO for a refusal or an impossible answer. Sleeps
- * for %PAGODA_CONTROL_TIMEOUT_MS at most; doesn't allocate.
+ * until other commands have ended, then for %PAGODA_CONTROL_TIMEOUT_MS at most; doesn't allocate.
  */
 int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 			       struct pagoda_reset_result *result)
@@ -190,8 +190,8 @@ int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 /*
  * Has the device execute SET_ROOT, ACQUIRE_RANGE, RELEASE_RANGE or RESET_ADAPTER. Returns 0 when
  * the device has executed @command, -EINVAL when the device refuses @command, -ETIMEDOUT, -ENODEV,
- * or -EIO for an impossible answer. Sleeps for %PAGODA_CONTROL_TIMEOUT_MS at most, for
- * RESET_ADAPTER %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
+ * or -EIO for an impossible answer. Sleeps until other commands have ended, then for
+ * %PAGODA_CONTROL_TIMEOUT_MS at most, for RESET_ADAPTER %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
  */
 int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_command *command)
 {
@@ -219,8 +219,8 @@ int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_com
 
 /*
  * Reads @count entries of an extent list (enum virtio_pagoda_extents), converted to CPU order but
- * unchecked. Returns 0, -EPROTO when the list is shorter or an answer is impossible, -EINVAL,
- * -ETIMEDOUT or -ENODEV. Sleeps; doesn't allocate.
+ * unchecked. Returns 0, -EPROTO when the list has another length or an answer is impossible,
+ * -EINVAL when the device refuses, -ETIMEDOUT or -ENODEV. Sleeps; doesn't allocate.
  */
 int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 			       struct pagoda_extent *extents, u32 count)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Functions that are used at probe, sleep, wake-up and removal of a device. */
+/*
+ * Reads the configuration and extent lists of a device, finds its virtqueues, and quiets the
+ * device: at probe, sleep, wake-up and removal.
+ */
 #include <linux/slab.h>
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>

@@ -38,9 +38,11 @@
  * commands.
  */
 #define PAGODA_RESET_TIMEOUT_MS		10000
-/** PAGODA_CONTROL_SLOTS: most commands that the device has, with those it never answered. */
+/** PAGODA_CONTROL_SLOTS: most commands that the device has at a time, the unanswered ones too. */
 #define PAGODA_CONTROL_SLOTS		4
-/** PAGODA_EVENT_BUFFERS: events that the device can send before the driver handles the first. */
+/**
+ * PAGODA_EVENT_BUFFERS: most events that the device can send before the driver handles the first.
+ */
 #define PAGODA_EVENT_BUFFERS		64
 
 /**
@@ -152,7 +154,7 @@ struct pagoda_virtio {
 	void *priv;
 };
 
-/* device.c: read the configuration and find the virtqueues; quiet the device */
+/* device.c: read the configuration and extent lists, find the virtqueues; quiet the device */
 void pagoda_virtio_read_space(struct virtio_device *vdev, struct virtio_pagoda_config *config);
 int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
@@ -175,7 +177,10 @@ int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_com
 int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 			       struct pagoda_extent *extents, u32 count);
 
-/* ring.c: rings of the paging queue and of engines; answer.c: pagoda_virtio_listen() */
+/*
+ * ring.c: rings of the paging queue and of engines; answer.c: pagoda_virtio_listen(), which
+ * switches interrupts of a virtqueue on
+ */
 bool pagoda_virtio_listen(struct virtqueue *vq);
 void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
 		      struct virtqueue *vq);

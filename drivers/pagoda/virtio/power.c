@@ -47,7 +47,10 @@ static int power_check_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 	return ret;
 }
 
-/* Returns 0 if the device has the same properties as at probe, else a negative errno. */
+/*
+ * Returns 0 if the device has the same properties as at probe, -ENODEV if not, or the error of
+ * pagoda_virtio_read_list().
+ */
 static int power_check(struct pagoda_virtio *virtio)
 {
 	const struct pagoda_device_info *info = &virtio->info;

@@ -140,8 +140,9 @@ static void ring_kick(struct pagoda_transport *transport)
 
 /*
  * &pagoda_transport_ops.reset: halts the queue, takes all requests back, and gets the device's
- * progress. The queue layer compares the progress with the requests submitted. Returns 0 or a
- * negative errno.
+ * progress. The queue layer compares the progress with the requests submitted. Returns 0,
+ * -ETIMEDOUT if the device doesn't answer, -EIO if the device refuses, gives an impossible answer
+ * or keeps a request, or -ENODEV.
  */
 static int ring_reset(struct pagoda_transport *transport, struct pagoda_reset_result *result)
 {

@@ -60,7 +60,10 @@ struct pagoda_virtio_callbacks {
 	void (*event)(void *priv, const struct pagoda_event *event);
 };
 
-/* driver.c: registration of the virtio driver; what probe found out about a device */
+/*
+ * driver.c: registration of the virtio driver; what probe found out about a device; transport of
+ * the paging queue
+ */
 int pagoda_virtio_register(const struct pagoda_virtio_callbacks *callbacks);
 void pagoda_virtio_unregister(void);
 struct device *pagoda_virtio_device(struct pagoda_virtio *virtio);

@@ -144,8 +144,8 @@ u64 pagoda_engine_map_tail(const void *packet)
 }
 
 /*
- * Checks that the aperture has the pages that a MAP_ or UNMAP_APERTURE_SEGMENT changes (C63).
- * Returns 0 or a fault reason.
+ * Checks that @segment is the aperture, and that it has the pages, at least one, that a MAP_ or
+ * UNMAP_APERTURE_SEGMENT changes (C63). Returns 0 or a fault reason.
  */
 static u32 aperture_range_check(struct pagoda_exec *exec, u32 segment, u64 first, u64 pages)
 {

@@ -23,7 +23,8 @@
  * @fetch_va: virtual address of @fetch
  * @fetch_size: bytes of @fetch, 0 = no memory was found
  * @fetch: memory that commands are read from, NULL = a page of zeros
- * @fetch_changes: engine->changes when @fetch was found; @fetch is invalid if they differ
+ * @fetch_changes: engine->changes when @fetch was found, one less for memory in the aperture;
+ *	@fetch isn't used any more once engine->changes differs
  * @command: private copy of the current command, to be checked and executed: a program may change
  *	the original at any time
  * @registers: registers of the job's context
@@ -75,7 +76,10 @@ u32 pagoda_command_copy_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_fill_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_fill_execute(struct pagoda_job *job, const void *command);
 
-/* command_value.c: commands on single values; return a fault reason, PAGODA_STOPPED or 0 */
+/*
+ * command_value.c: commands on single values in memory and on registers; return a fault reason,
+ * PAGODA_STOPPED or 0
+ */
 u32 pagoda_command_store_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_store_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_compare_validate(struct pagoda_job *job, const void *command);

@@ -87,7 +87,8 @@ static u32 image_find(struct pagoda_job *job, u32 access, u8 **here)
 
 /*
  * Returns whether a save area belongs to the job's context (C81) and has the current root of the
- * job's address space (C84). A root without entries is accepted: accesses in the space then fault.
+ * job's address space (C84). An address space without a root, to which a save area without a root
+ * belongs, is accepted: accesses in the space then fault.
  */
 static bool image_matches(const struct pagoda_job *job,
 			  const struct virtio_pagoda_context_image *image)

@@ -6,8 +6,8 @@
 #include "command.h"
 
 /*
- * Most bytes of a surface whose memory is looked up at once, before any of these is copied: the
- * rows and tiles that follow a byte have consecutive addresses.
+ * Most bytes of a surface whose memory is looked up at once, before any of these bytes is copied:
+ * the rows and tiles that follow a byte have consecutive addresses.
  */
 #define PAGODA_RECT_AHEAD	0x10000u
 

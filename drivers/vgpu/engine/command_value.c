@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commands on single values. A value of 4 or 8 bytes, aligned to its size, is read and written by a
- * single access each, so that no other thread ever sees half of a value.
+ * Commands on single values in memory, and on registers. A value of 4 or 8 bytes, aligned to its
+ * size, is read and written by a single access each, so that no other thread ever sees half of a
+ * value.
  */
 #include "command.h"
 

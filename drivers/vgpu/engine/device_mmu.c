@@ -20,7 +20,11 @@ bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine)
 	       engine->mmu_pages <= VIRTIO_PAGODA_MAX_MMU_PAGES;
 }
 
-/* Returns the end of system memory's addresses; *@reason gets the fault of accesses beyond. */
+/*
+ * Returns the end of the addresses by which the packet names system memory: device addresses if the
+ * device MMU is on and the packet isn't a MAP_MMU, else bus addresses. *@reason receives the fault
+ * of accesses beyond.
+ */
 u64 pagoda_engine_mmu_limit(const struct pagoda_exec *exec, u32 *reason)
 {
 	if (pagoda_translates(exec->engine) && !exec->bus) {

@@ -5,7 +5,9 @@
  *
  * The engine knows neither virtio nor threads. Its caller copies a buffer to memory that the
  * submitter of the buffer can't write to, fills struct pagoda_engine_run and calls
- * pagoda_engine_execute(), for several queues concurrently if there are several.
+ * pagoda_engine_execute(), for several queues concurrently if there are several. The other
+ * functions initialize and reset the engine, set root page tables, bind swizzling ranges, write
+ * back write combiners, look translations up, and name opcodes and faults.
  */
 #ifndef PAGODA_VGPU_ENGINE_H
 #define PAGODA_VGPU_ENGINE_H
@@ -38,7 +40,7 @@ struct pagoda_engine_ops {
 	 * The pointer is as aligned as @bus, up to 8 bytes, so that values of fences and page-table
 	 * entries can be accessed by a single load or store. The pointer stays valid until the run
 	 * ends; with %VIRTIO_PAGODA_F_WRITE_COMBINER until lines of this memory are written back,
-	 * and is as aligned as @bus up to a line.
+	 * and is as aligned as @bus up to a line. Not NULL.
 	 */
 	void *(*system_span)(void *context, u64 bus, u64 want, u64 *got);
 
@@ -46,6 +48,7 @@ struct pagoda_engine_ops {
 	 * @fence: A packet or command that asks for an event signalled the fence at @address, as
 	 * the packet or command names it, with @value; a greater value may have stayed (FORWARD).
 	 * @run->offset, @run->fault.opcode and @run->fault.command identify the packet or command.
+	 * Not NULL.
 	 */
 	void (*fence)(void *context, const struct pagoda_engine_run *run, u64 address,
 		      u64 value);
@@ -119,7 +122,8 @@ struct pagoda_engine_tlb {
  * @here: Memory that the line stands for, aligned to a line's size; NULL = the line is free
  * @loaded: false: memory is read into @now and @found before the queue's next write to the line
  * @now: Content of the memory as the queue wrote it
- * @found: Content of the memory when it was read, or when the line was last written back
+ * @found: Content of @now when it was read, or last written back: bytes of @now that differ are
+ *	those to be written back
  */
 struct pagoda_engine_line {
 	u8 *here;
@@ -189,7 +193,7 @@ struct pagoda_engine {
 	u64 *aperture;
 	/** @aperture_pages: Entries of @aperture. */
 	u64 aperture_pages;
-	/** @aperture_snoops: Whether the device snoops an aperture page; NULL = it snoops all. */
+	/** @aperture_snoops: For each aperture page, whether it is snooped; NULL = all are. */
 	bool *aperture_snoops;
 	/**
 	 * @mmu: A word for each page of device addresses, NULL = no device MMU. Unused unless
@@ -220,9 +224,10 @@ struct pagoda_engine {
 	struct pagoda_engine_combiner combiners[PAGODA_ENGINE_COMBINERS];
 	/**
 	 * @translation: Held for reading by a packet that translates addresses, while the packet is
-	 * checked and executed, and by jobs; held for writing by FLUSH_TLB, MAP_MMU, UNMAP_MMU,
-	 * SET_ROOT and resets, which thus wait for accesses with old translations (C103, C121).
-	 * Taken before @swizzling_lock.
+	 * checked and executed, and by jobs, which release it for moments in between; held for
+	 * writing by FLUSH_TLB, MAP_MMU, UNMAP_MMU, SET_ROOT and resets of the adapter or device,
+	 * which thus wait for accesses with old translations (C103, C121). Taken before
+	 * @swizzling_lock.
 	 */
 	struct pagoda_shim_rwlock translation;
 	/** @changes: Number of times that @translation was held for writing; under that lock. */
@@ -240,7 +245,10 @@ struct pagoda_engine {
 	struct pagoda_shim_rwlock swizzling_lock;
 	/** @features: Negotiated feature bits. */
 	u64 features;
-	/** @poison_discarded: DISCARD_CONTENT fills its VRAM with %PAGODA_ENGINE_POISON. */
+	/**
+	 * @poison_discarded: DISCARD_CONTENT fills its VRAM with %PAGODA_ENGINE_POISON; false: it
+	 * changes nothing.
+	 */
 	bool poison_discarded;
 	/** @ops: Callbacks to the engine's environment. */
 	const struct pagoda_engine_ops *ops;
@@ -250,7 +258,7 @@ struct pagoda_engine {
 	atomic64_t executed[VIRTIO_PAGODA_OP_COUNT];
 	/** @commands: Number of commands executed completely, by opcode; added when a job ends. */
 	atomic64_t commands[VIRTIO_PAGODA_COMMAND_COUNT];
-	/** @faults: Number of runs that ended with a fault, by fault reason. */
+	/** @faults: Runs that faulted and requests refused before a run, by fault reason. */
 	atomic64_t faults[VIRTIO_PAGODA_FAULT_COUNT];
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The loop over the packets of a buffer, and the table of operations.
+ * The loop over the packets of a buffer, the table of operations, and the engine's initialization
+ * and resets.
  *
  * A packet is checked in three steps, each of which reports the value that it refuses: first the
  * packet's head (opcode, feature, queue, length, flags), then the other fields, then the memory
@@ -175,7 +176,8 @@ const char *pagoda_engine_fault_name(u32 reason)
 
 /**
  * pagoda_engine_init() - Check the parameters of an engine and initialize its locks
- * @engine: Engine; the caller has set all members except for locks, and counters to zero
+ * @engine: Engine; the caller has set all members but the locks: features, counters, TLBs and write
+ *	combiners to zero
  *
  * Context: before the engine executes.
  * Return: false when a member is missing or wrong, like an entry of &pagoda_engine.invalid.
@@ -340,7 +342,10 @@ static u32 packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op, con
 	return reason ? reason : pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 }
 
-/* Takes the translation lock as @op requires. Returns the lock's mode for packet_unlock(). */
+/*
+ * Takes the translation lock as @op requires, and drains all write combiners if @op changes
+ * translations. Returns the lock's mode for packet_unlock().
+ */
 static enum pagoda_hold packet_lock(struct pagoda_engine *engine, const struct pagoda_op *op)
 {
 	enum pagoda_hold hold = op->hold;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* FILL and DISCARD_CONTENT: operations on VRAM without a source. */
+/*
+ * FILL and DISCARD_CONTENT: operations on VRAM without a source; and the filling of memory that
+ * RESET_ADAPTER, VIRTUAL_FILL and commands use, too.
+ */
 #include "internal.h"
 
 /*

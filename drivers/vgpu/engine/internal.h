@@ -18,7 +18,7 @@
 /*
  * struct pagoda_translation - Translation of a virtual address
  * @entry: page-table entry in CPU byte order, 0 = invalid
- * @size: bytes of virtual addresses that @entry translates, a power of two
+ * @size: bytes of virtual addresses that @entry translates, or that are invalid; a power of two
  * @level: level of @entry, or the level at which the walk of the page tables stopped
  */
 struct pagoda_translation {
@@ -76,12 +76,13 @@ struct pagoda_notes {
  *	used, and contiguous runs need a single lookup; with a device MMU dropped before each packet
  * @bus: the packet is a MAP_MMU, whose runs have bus addresses; other packets name system memory by
  *	device addresses, if the device has an MMU of its own
- * @spans: place in run->spans where the check of the next run of pages stores its memory, or NULL
+ * @spans: place in run->spans where the check of the next run of pages, or range of virtual
+ *	addresses, stores its memory; NULL = nowhere
  * @half: the packet or command stops after half of its effect (failure injection)
  * @since: bytes of work; set to 0 when they reach PAGODA_CHUNK and the thread yields the CPU
  * @skipped: number of packets in the buffer before run->start
- * @leaves: level-1 entries of the last page-table walks: [0] for reads, [1] for writes
- * @ahead: translations of the addresses that follow the last span: [0] of reads, [1] of writes
+ * @leaves: level-1 entries of the last walks: [0] for reads and fetches, [1] for writes
+ * @ahead: translations that follow the last span: [0] of reads and fetches, [1] of writes
  * @notes: spans stored in run->spans: [0] of the source, [1] of the destination
  */
 struct pagoda_exec {
@@ -157,7 +158,10 @@ struct pagoda_cursor {
 	u64 tail_size;
 };
 
-/* memory.c: memory of a segment's addresses and of run lists; u32 results: a fault reason or 0 */
+/*
+ * memory.c: stores a fault; checks and finds the memory of a segment's addresses and of run lists.
+ * u32 results: a fault reason or 0.
+ */
 u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 access);
 u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want, u32 access,
 				u8 **here, u64 *got);
@@ -187,7 +191,7 @@ void pagoda_engine_combine_drain_all(struct pagoda_engine *engine, u32 first);
 u64 pagoda_engine_root_limit(const struct pagoda_engine *engine);
 bool pagoda_engine_roots_valid(const struct pagoda_engine *engine);
 
-/* tlb.c: translations cached by queues; FLUSH_TLB */
+/* tlb.c: translations cached by queues; FLUSH_TLB. u32 results: a fault reason or 0. */
 bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 			    struct pagoda_translation *found);
 void pagoda_engine_tlb_keep(struct pagoda_exec *exec, u32 space, u64 va,
@@ -235,7 +239,10 @@ void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_
 u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64 size,
 				u32 access, u32 wants, struct pagoda_notes *notes);
 
-/* aperture.c: the aperture; _validate and _execute return a fault reason or 0 */
+/*
+ * aperture.c: the aperture; MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2, UNMAP_APERTURE_SEGMENT.
+ * u32 results: a fault reason or 0.
+ */
 u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size,
 				 u32 generation, u32 access);
 u32 pagoda_engine_aperture_span(struct pagoda_exec *exec, struct pagoda_cursor *cursor);
@@ -246,7 +253,7 @@ u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_unmap_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_unmap_execute(struct pagoda_exec *exec, const void *packet);
 
-/* device_mmu.c: the device's MMU; _validate and _execute return a fault reason or 0 */
+/* device_mmu.c: the device's own MMU; MAP_MMU and UNMAP_MMU; u32 results: a fault reason or 0 */
 bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine);
 u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64 want,
 				u32 access, u64 *bus, u64 *size, bool *read_only);
@@ -265,7 +272,10 @@ u64 pagoda_engine_transfer_tail(const void *packet);
 u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet);
 
-/* swizzle.c: tiled surfaces and swizzling ranges; u32: a fault reason, PAGODA_STOPPED or 0 */
+/*
+ * swizzle.c: tiled surfaces, swizzling ranges and SPECIAL_LOCK_TRANSFER. u32 results: a fault
+ * reason, PAGODA_STOPPED or 0.
+ */
 u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_location *location,
 			      const struct virtio_pagoda_tiled *tiled, u64 size, u32 access);
@@ -277,7 +287,10 @@ u64 pagoda_engine_lock_tail(const void *packet);
 u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_lock_execute(struct pagoda_exec *exec, const void *packet);
 
-/* fill.c: FILL and DISCARD_CONTENT; u32 results: a fault reason, PAGODA_STOPPED or 0 */
+/*
+ * fill.c: fills memory or VRAM with a pattern; FILL and DISCARD_CONTENT. u32 results: a fault
+ * reason, PAGODA_STOPPED or 0.
+ */
 void pagoda_engine_fill_words(u8 *here, u32 size, u32 pattern);
 void pagoda_engine_fill_vram(struct pagoda_engine *engine, u64 address, u64 size, u32 pattern);
 u32 pagoda_engine_fill_validate(struct pagoda_exec *exec, const void *packet);
@@ -285,7 +298,10 @@ u32 pagoda_engine_fill_execute(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_discard_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_discard_execute(struct pagoda_exec *exec, const void *packet);
 
-/* physical.c: operations on up to 8 bytes; return a fault reason or 0 */
+/*
+ * physical.c: READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE, which access up to 8 bytes;
+ * return a fault reason or 0
+ */
 u32 pagoda_engine_physical_validate_read(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_physical_validate_write(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_physical_read(struct pagoda_exec *exec, const void *packet);
@@ -293,7 +309,10 @@ u32 pagoda_engine_physical_write(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_signal_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet);
 
-/* context.c: save areas of contexts; u32 results: a fault reason, PAGODA_STOPPED or 0 */
+/*
+ * context.c: save areas of contexts: INIT_CONTEXT_RESOURCE and UPDATE_CONTEXT_ALLOCATION. u32
+ * results: a fault reason, PAGODA_STOPPED or 0.
+ */
 u64 pagoda_engine_init_context_tail(const void *packet);
 u32 pagoda_engine_init_context_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *packet);
@@ -325,7 +344,10 @@ struct pagoda_span_side {
 	struct pagoda_notes *notes;
 };
 
-/* virtual.c: VIRTUAL_TRANSFER and VIRTUAL_FILL; u32 results: a fault reason or 0 */
+/*
+ * virtual.c: copies and fills by virtual addresses, also for commands; VIRTUAL_TRANSFER and
+ * VIRTUAL_FILL. u32 results: a fault reason or 0.
+ */
 u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want);
 void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 size);
 u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side *src,
@@ -337,7 +359,7 @@ u32 pagoda_engine_virtual_transfer_execute(struct pagoda_exec *exec, const void 
 u32 pagoda_engine_virtual_fill_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_virtual_fill_execute(struct pagoda_exec *exec, const void *packet);
 
-/* table.c: page-table updates; _validate and _execute return a fault reason or 0 */
+/* table.c: UPDATE_PAGE_TABLE, COPY_PAGE_TABLE_ENTRIES; u32 results: a fault reason or 0 */
 u64 pagoda_engine_update_tail(const void *packet);
 u32 pagoda_engine_update_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_update_execute(struct pagoda_exec *exec, const void *packet);

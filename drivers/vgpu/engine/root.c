@@ -70,9 +70,10 @@ bool pagoda_engine_roots_valid(const struct pagoda_engine *engine)
  * @entries: Entries of the table; 0 = the space has no root any more
  *
  * Waits for accesses in progress, drops cached translations of the space and writes back the write
- * combiners of execution engines: after the return no access reads the old table any more, nor
- * writes memory that the old table led to. Whether system memory exists at @address isn't checked:
- * accesses through an unreachable root fault.
+ * combiners of execution engines: after the return no access reads the old table any more, and no
+ * job writes memory that the old table led to. The paging queue's write combiner isn't written
+ * back. Whether system memory exists at @address isn't checked: accesses through an unreachable
+ * root fault.
  *
  * Context: any number of threads concurrently, also while queues execute; may sleep.
  * Return: fault reason: BAD_CONTEXT, BAD_SEGMENT, BAD_TABLE (too many entries), MISALIGNED,

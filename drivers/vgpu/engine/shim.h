@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The engine's only access to kernel functions. For a user process the shim provides equal names on
- * top of the C library, so that a fuzzer links exactly the sources that the module is built from.
+ * The engine's only access to kernel functions: byte order, atomic accesses, barriers, time, yields
+ * and read-write locks. For a user process the shim provides equal names on top of the C library,
+ * so that a fuzzer links exactly the sources that the module is built from.
  */
 #ifndef PAGODA_VGPU_ENGINE_SHIM_H
 #define PAGODA_VGPU_ENGINE_SHIM_H

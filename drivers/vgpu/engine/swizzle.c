@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled surfaces, their linear views (all rows in order), and the swizzling ranges in which the CPU
- * sees a linear view.
+ * Tiled surfaces, their linear views (all rows in order), the swizzling ranges in which the CPU
+ * sees a linear view, and SPECIAL_LOCK_TRANSFER, which copies to and from such a view.
  *
  * The bytes of a tile's row are contiguous in the tiled surface and in the linear view, and begin
  * at a multiple of their number in both. Every copied piece of a view begins at a page, and so at

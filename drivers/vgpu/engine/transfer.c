@@ -128,8 +128,8 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 }
 
 /*
- * Accepts flag SWIZZLE or UNSWIZZLE, not both, only if SPECIAL_LOCK_TRANSFER is negotiated.
- * Returns a fault reason or 0.
+ * Refuses flag SWIZZLE together with UNSWIZZLE, and each of them unless SPECIAL_LOCK_TRANSFER is
+ * negotiated. Returns a fault reason or 0.
  */
 static u32 transfer_flags_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_transfer *transfer)

@@ -327,8 +327,8 @@ static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 }
 
 /*
- * Translates @va by the TLB or by the tables and checks permissions. Doesn't store the fault.
- * Returns a fault reason or 0.
+ * Translates @va by the TLB, or by the tables, whose answer the TLB then caches, and checks
+ * permissions. Doesn't store the fault. Returns a fault reason or 0.
  */
 static u32 walk_translate(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 			  struct pagoda_translation *found)
@@ -512,8 +512,8 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 
 /*
  * Finds the memory of 1 to 8 bytes, aligned to their number, for a single access. *@here is NULL
- * for a page of zeros, to which nothing is written; it is never a line of the write combiner.
- * Returns 0 or a fault reason.
+ * for a page of zeros, to which nothing is written. *@here is never in a line of the write
+ * combiner: a line of that memory is written back. Returns 0 or a fault reason.
  */
 u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u64 va,
 					  u32 size, u32 access, u8 **here)
@@ -569,8 +569,8 @@ static u32 wants_check(struct pagoda_exec *exec, u64 va, u32 access, u32 wants,
 }
 
 /*
- * Appends a span to @notes, for the execution of the packet. After a page of zeros, a change of
- * span->combined, or a lack of room no more spans are appended.
+ * Appends a span to @notes, for the execution of the packet or command. At a page of zeros, a
+ * change of span->combined, or a lack of room neither this span nor any later one is appended.
  */
 void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_span *span)
 {

@@ -28,13 +28,15 @@
  *  ========== =================================================================
  *  EINVAL     unknown flag, padding not zero, value or combination out of range
  *  E2BIG      a struct or array entry longer than the kernel's, with data in the
- *             part the kernel doesn't know; more than MAX_ENTRIES entries; an allocation
- *             that no supported segment could ever hold
+ *             part the kernel doesn't know; more than MAX_ENTRIES entries, or more than
+ *             MAX_COMMAND_BUFFERS command buffers; an allocation that no supported segment
+ *             could ever hold
  *  EFAULT     bad user pointer
  *  ENOENT     handle, segment id or group, syncobj, VM, context, fence or paging queue that this
  *             client doesn't have; EVICT of an allocation that isn't on the client's list
- *  ENOMEM     out of memory, or out of room in every segment. The last of the machine's memory
- *             isn't given to allocations, see ALLOCATION_MMAP_OFFSET
+ *  ENOMEM     out of memory, or out of room in every segment; no free addresses for BIND_CHOOSE.
+ *             The last of the machine's memory isn't given to allocations, see
+ *             ALLOCATION_MMAP_OFFSET
  *  EBUSY      no progress now because others use the memory, or because too many jobs are queued,
  *             see "Limits"; try again. OFFER of an allocation that accepted work will use;
  *             FENCE_DESTROY of a fence that is waited for; VM_DESTROY of a VM with contexts
@@ -160,22 +162,26 @@ extern "C" {
  *  POLLHUP           can't be reset or rebuilt
  *  ================= ================================ ===================================
  *
- * A hang or fault costs only the context. A reset of the device, needed when an engine or the
- * paging queue can't be reset alone, loses the content of VRAM, the jobs that are prepared, and
- * fenced jobs that become ready before the device is rebuilt; queued jobs run afterwards. A device
- * that needs a sixth reset within a minute, each for a fault of the device, is given up. Until
- * a device that was given up is removed, the CPU does the paging, and jobs end with ENODEV
+ * A hang or fault costs only the context. A reset of the device (an engine or the paging queue
+ * can't be reset alone, the device reports a failure or was reset, page tables may be wrong after
+ * paging was lost, or debugfs asks for it) loses the content of VRAM, the jobs that are prepared,
+ * and fenced jobs that become ready before the device is rebuilt; queued jobs run afterwards. A
+ * device that needs a sixth reset within a minute, each for a fault of the device, is given up.
+ * Until a device that was given up is removed, the CPU does the paging, and jobs end with ENODEV
  * unexecuted; after the removal calls answer ENODEV.
  */
 
 /**
  * DOC: Coherence of CPU and GPU
  *
- * The CPU's writes before SUBMIT (or before a queued job is prepared) are seen by the job. The
+ * The CPU's writes before SUBMIT are seen by the job. A job that is queued (see "Closing objects
+ * that accepted work names") also sees the writes before it is prepared, which isn't before all
+ * that it waits for has signalled, unless a fenced job is submitted behind it in its context. The
  * job's writes are seen by the CPU when the job's fence has signalled; while the job runs, the
  * writes before a SIGNAL command are seen by a CPU that has seen the value that SIGNAL stores.
- * CPU mappings, CACHED or write-combined, need no flush by the program. Moves keep addresses
- * and content for both (C34). Tiled: see enum drm_pagoda_tiling.
+ * CPU mappings, CACHED or write-combined, need no flush by the program. An allocation that moves
+ * keeps its content and its addresses, those of CPU mappings (C34) and those of the GPU. Tiled:
+ * see enum drm_pagoda_tiling.
  */
 
 /** DRM_PAGODA_MAX_ENTRIES: most entries of a struct drm_pagoda_array. */
@@ -243,7 +249,7 @@ extern "C" {
 #define DRM_PAGODA_MAX_USER_EVENT_FILES		256
 #define DRM_PAGODA_MAX_PINNED_FENCES		4096
 
-/** enum drm_pagoda_ioctl_id - Numbers of the ioctls, from DRM_COMMAND_BASE. */
+/** enum drm_pagoda_ioctl_id - Numbers of the ioctls, counted from DRM_COMMAND_BASE on. */
 enum drm_pagoda_ioctl_id {
 	/** @DRM_PAGODA_QUERY: get properties of the device or of a segment, usage, statistics */
 	DRM_PAGODA_QUERY = 0,
@@ -310,7 +316,8 @@ enum drm_pagoda_ioctl_id {
 /**
  * struct drm_pagoda_array - Array in user memory
  * @array: Pointer to the first entry
- * @count: Entries, at most %DRM_PAGODA_MAX_ENTRIES
+ * @count: Entries, at most %DRM_PAGODA_MAX_ENTRIES; 0 is EINVAL, except for all arrays of SUBMIT,
+ *	the syncs of VM_BIND and the results of RECLAIM
  * @stride: Bytes from one entry to the next, which is the size of the caller's entry struct; at
  *	least the size of the struct's first version, at most a page, multiple of 8
  */
@@ -398,7 +405,7 @@ struct drm_pagoda_device_info {
 
 #define DRM_PAGODA_SEGMENT_APERTURE_FLAG	(1u << 0) /* the segment is system memory */
 #define DRM_PAGODA_SEGMENT_CPU_VISIBLE		(1u << 1) /* the CPU reaches the whole segment */
-#define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* the CPU reaches visible_size bytes */
+#define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* the CPU reaches visible_size of it */
 #define DRM_PAGODA_SEGMENT_CACHE_COHERENT	(1u << 3) /* the GPU can snoop CPU caches */
 
 /**
@@ -413,9 +420,9 @@ struct drm_pagoda_device_info {
  *	tables and of its contexts' save areas
  * @mapped: Aperture: bytes of system memory that have an address in the aperture
  * @largest_free: Bytes of the largest contiguous free range
- * @client_pinned: Bytes of allocations that the calling client made which can't leave the segment,
- *	because other devices use them
- * @pin_limit: Largest possible @client_pinned
+ * @client_pinned: Aperture: bytes of allocations that the calling client made which can't leave
+ *	the segment, because other devices use them
+ * @pin_limit: Aperture: largest possible @client_pinned
  * @reserve_size: VRAM: bytes of the reserve, which only page tables and save areas of contexts get,
  *	if evictions made no other room for them. Of all usages here only @client_usage counts these
  * @reserve_usage: Bytes of the reserve in use
@@ -440,13 +447,13 @@ struct drm_pagoda_segment_info {
 };
 
 /**
- * struct drm_pagoda_stats - Counters of the device since probe, and buckets of the traffic
- * budget
- * @paged_in: Bytes moved into VRAM from system memory
- * @paged_out: Bytes moved out of VRAM
- * @moved: Bytes moved within VRAM
- * @filled: Bytes filled
- * @discarded: Bytes of content dropped instead of moved
+ * struct drm_pagoda_stats - Counters of the device since probe, and @submit_* members of the
+ * calling client. A token is the right to page a byte; tokens are added at a rate and spent
+ * @paged_in: Bytes copied into VRAM from system memory
+ * @paged_out: Bytes copied from VRAM to system memory
+ * @moved: Bytes copied within VRAM
+ * @filled: Bytes of VRAM filled with zeros
+ * @discarded: Bytes of content dropped instead of copied, also of allocations freed in VRAM
  * @evictions: Times that an allocation left VRAM: to make room, for a CPU access, for a sleep of
  *	the machine, or because a client asked for the eviction
  * @page_ins: Times that an allocation came into VRAM with content
@@ -577,11 +584,12 @@ struct drm_pagoda_stats {
  * Whether the CPU can reach VRAM itself doesn't matter.
  *
  * CPU and GPU find each other's writes in the order of SUBMIT. A job finds the CPU's writes
- * from before SUBMIT (of a queued job: from before it is prepared) in three kinds of
- * allocations: those that the job lists, those of the residency list that the job's VM has
- * mapped, and those private to the VM. A CPU access after SUBMIT to such an allocation in VRAM
- * is a page fault, which waits until the job, and all jobs prepared before the fault, are done;
- * a signal ends the wait. To see what a queued job writes, wait for the job first.
+ * from before SUBMIT (of a queued job: from before it is prepared, see "Coherence of CPU and
+ * GPU") in three kinds of allocations: those that the job lists, those of the residency list
+ * that the job's VM has mapped, and those private to the VM. A CPU access after SUBMIT to such
+ * an allocation in VRAM is a page fault, which waits until the job, and all jobs prepared before
+ * the fault, are done; a signal ends the wait. To see what a queued job writes, wait for the job
+ * first.
  *
  * An allocation made without CPU_VISIBLE and not supported in the aperture stays tiled when it
  * is evicted; all others are linear in system memory (C33).
@@ -595,7 +603,7 @@ enum drm_pagoda_tiling {
 	DRM_PAGODA_TILING_64K = 2,
 };
 
-/** DRM_PAGODA_MAX_PREFERRED: entries of &drm_pagoda_allocation_create.preferred. */
+/** DRM_PAGODA_MAX_PREFERRED: length of ALLOCATION_CREATE's array of preferred segments. */
 #define DRM_PAGODA_MAX_PREFERRED	4
 
 /**
@@ -608,7 +616,8 @@ enum drm_pagoda_tiling {
  *	the aperture (C37), which must then be in @supported
  * @handle: Out: GEM handle, not 0
  * @preferred: Segment ids in the order they are tried (C161), none twice, then zeros; each
- *	must be in @supported. Supported segments that aren't named are tried last
+ *	must be in @supported. Supported segments that aren't named are tried last, VRAM first. A
+ *	segment that could never hold the allocation isn't tried
  * @alignment: Bytes the VRAM address is aligned to; 0 or a power of two from the
  *	page size to 2 MiB. Guaranteed only with CONTIGUOUS
  * @pad: MBZ
@@ -668,23 +677,25 @@ struct drm_pagoda_allocation_mmap_offset {
  * gives a handle of the same allocation for a dma-buf of this device, whichever client made it.
  *
  * The dma-buf of another device, or of none (udmabuf), becomes an allocation that is IMPORTED,
- * CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: its memory isn't whole pages;
- * E2BIG: it is larger than the aperture; EOPNOTSUPP: the driver's executor=cpu on a device that
- * translates addresses itself; else the exporter's error, then or when the allocation is first
- * made resident. The content isn't this device's: imported memory is never moved, filled,
- * swapped or discarded, and no CONTENT_LOST is reported for it. mmap() of the allocation is
- * mmap() of the dma-buf. When the exporter moves the memory, GPU addresses of the allocation
- * fault until the next submission or MAKE_RESIDENT, as after an eviction.
+ * CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: its memory isn't whole pages, or
+ * has addresses that are too large for this device; E2BIG: it is larger than the aperture;
+ * EOPNOTSUPP: this device doesn't reach all of the machine's memory, or the driver's executor=cpu
+ * on a device that translates addresses itself; else the exporter's error. EINVAL for addresses and
+ * the exporter's error may also come when the allocation is first made resident. The content isn't
+ * this device's: imported memory is never moved, filled, swapped or discarded, and no CONTENT_LOST
+ * is reported for it. mmap() of the allocation is mmap() of the dma-buf. When the exporter moves
+ * the memory, GPU addresses of the allocation fault until the next submission or MAKE_RESIDENT, as
+ * after an eviction.
  *
  * Another device reaches allocations in system memory only: its use of an allocation that isn't
- * supported in the aperture, or is tiled, fails with EOPNOTSUPP. An importer that can be told
- * of moves (on a kernel with DMABUF_MOVE_NOTIFY) finds the allocation in system memory when it
- * maps the dma-buf, and is told before the allocation leaves system memory. For other importers
- * the allocation is pinned in system memory from the time they attach: the GPU uses the
- * allocation there as well, whatever segment the allocation prefers, and EVICT has no effect.
- * Of the allocations that a client made, at most &drm_pagoda_segment_info.pin_limit of the
- * aperture is pinned, and of those that the user's clients made at most the user's share
- * ("Limits"), else the importer gets EDQUOT.
+ * supported in the aperture, or is tiled, fails with EOPNOTSUPP. An importer that can be told of
+ * moves (on a kernel with DMABUF_MOVE_NOTIFY) finds the allocation in system memory when it maps
+ * the dma-buf, and is told before the allocation leaves system memory. For other importers the
+ * allocation is pinned in system memory while they have the dma-buf mapped, or on older kernels
+ * while they are attached: the GPU uses the allocation there as well, whatever segment the
+ * allocation prefers, and EVICT has no effect. Of the allocations that a client made, at most
+ * &drm_pagoda_segment_info.pin_limit of the aperture is pinned, and of those that the user's
+ * clients made at most the user's share ("Limits"), else the importer gets EDQUOT.
  *
  * The fences of a dma-buf are those of its allocation. Work that is submitted with IMPLICIT
  * waits for fences that other users added (DMA_BUF_IOCTL_IMPORT_SYNC_FILE), and other users
@@ -758,7 +769,7 @@ struct drm_pagoda_allocation_info {
  * struct drm_pagoda_allocation_wait - Argument of ALLOCATION_WAIT
  * @handle: Allocation
  * @flags: DRM_PAGODA_ALLOCATION_WAIT_* flags
- * @timeout_ns: CLOCK_MONOTONIC time at which the wait ends with ETIME; 0 = only look
+ * @timeout_ns: CLOCK_MONOTONIC time at which the wait ends with ETIME; 0 or less = only look
  *
  * EIO: the allocation is idle, and its content was lost after any client last acknowledged a
  * loss. The kernel doesn't know when content was made anew: a client acknowledges the loss
@@ -773,7 +784,7 @@ struct drm_pagoda_allocation_wait {
 
 /**
  * struct drm_pagoda_residency_entry - An allocation of a list
- * @handle: Allocation; a list may not name an allocation twice
+ * @handle: Allocation; a list may not name an allocation twice, nor by two handles
  * @flags: MBZ
  */
 struct drm_pagoda_residency_entry {
@@ -816,13 +827,13 @@ struct drm_pagoda_residency_entry {
  * of a queue that failed. A VM_BIND that waits for a failed request is made all the same, and
  * monitored fences get their values.
  *
- * An offered allocation makes the call fail with ENODATA, which puts no client in error. A
- * request with CANT_TRIM_FURTHER puts the client in error when the request fails, or when the
- * call answers ENOMEM for lack of room. With MUST_SUCCEED every failure puts the client in
- * error, except wrong arguments, signals and the end of the device, and the request is repeated
- * for ten times as long. All contexts of a client in error are banned, and SUBMIT,
- * CONTEXT_CREATE and MAKE_RESIDENT with a queue are refused with ECANCELED, until the file is
- * closed (C151).
+ * An offered allocation makes the call fail with ENODATA, which puts no client in error. A request
+ * with CANT_TRIM_FURTHER puts the client in error when the request fails for want of memory or
+ * room, or when the call answers ENOMEM with bytes_to_trim not 0. With MUST_SUCCEED every failure
+ * puts the client in error, except wrong arguments, signals and the end of the device, and the
+ * request is repeated for ten times as long. All contexts of a client in error are banned, and
+ * SUBMIT, CONTEXT_CREATE and MAKE_RESIDENT with a queue are refused with ECANCELED, until the file
+ * is closed (C151).
  */
 
 /* Flag of MAKE_RESIDENT: a failure for want of memory or room puts the client in error */
@@ -856,8 +867,8 @@ struct drm_pagoda_residency_entry {
  * @fence: Monitored fence that gets @fence_value after all of the paging (WDDM's paging
  *	fence), or 0
  * @pad2: MBZ
- * @fence_value: Value for @fence, larger than all values promised for @fence before. MBZ without
- *	@fence
+ * @fence_value: Value for @fence, not one that "Monitored fences" says is refused (EINVAL). MBZ
+ *	without @fence
  * @paging_value: Out: value of @paging_queue to wait for; 0 = none: all can be used now
  *
  * All entries are in a supported segment together when the call returns 0, with @paging_queue
@@ -891,9 +902,10 @@ struct drm_pagoda_make_resident {
  * the content came from. An allocation that is evicted with the flag then gets these pages
  * back, and nothing is copied out of VRAM. If a job did write, what it wrote is lost when the
  * allocation leaves. The flag has no effect, and the content is copied, where the driver kept
- * no pages: for want of memory, because the allocation is tiled or several clients have handles
- * of it, because the client's last EVICT of the allocation was without the flag, or because the
- * CPU wrote to the allocation in VRAM
+ * no pages, for want of memory, because the allocation is tiled, or because its last EVICT with a
+ * paging queue was without the flag; and where the pages may be outdated: several clients have or
+ * had handles of the allocation, a job used it while it was on no residency list, or the CPU may
+ * have written to it in VRAM
  */
 #define DRM_PAGODA_EVICT_NOT_WRITTEN_TO		(1u << 1)
 
@@ -1039,7 +1051,8 @@ struct drm_pagoda_query_residency {
 /**
  * enum drm_pagoda_offer_priority - Which offered content is dropped first
  *
- * Of content with the same priority, the content that was offered first is dropped first.
+ * Of content with the same priority, the content that was offered first is dropped first. Content
+ * that unfinished work uses is chosen only if no other offered content is in VRAM.
  */
 enum drm_pagoda_offer_priority {
 	/** @DRM_PAGODA_OFFER_LOW: content that is easy to make again, and is dropped first */
@@ -1075,7 +1088,9 @@ enum drm_pagoda_offer_priority {
  * lists the allocation and a VM_BIND that maps it are refused with ENODATA, and so are mmap(),
  * ptrace and export as a dma-buf; existing CPU mappings raise SIGBUS. An allocation that is
  * private to a VM keeps its addresses, which fault from the next submission to the VM on; that
- * submission isn't refused. EVICT is possible, and drops content that is in VRAM. The
+ * submission isn't refused. While other jobs of the VM may use the addresses, the submission is
+ * queued until these jobs are done; if it is fenced, or further jobs are submitted meanwhile, a
+ * later submission ends the access. EVICT is possible, and drops content that is in VRAM. The
  * allocation stays on the residency list.
  *
  * All or none (C147): EALREADY if an entry is offered; EPERM if an entry is imported or was
@@ -1123,15 +1138,15 @@ struct drm_pagoda_reclaim_result_entry {
  *	GPU can use the entries now. The point is signalled in either case
  * @fence: Monitored fence that the GPU sets to @fence_value after all paging emitted so far, which
  *	includes the paging of this call; or 0
- * @fence_value: Value for @fence, larger than all values promised for @fence before. MBZ without
- *	@fence
+ * @fence_value: Value for @fence, not one that "Monitored fences" says is refused (EINVAL). MBZ
+ *	without @fence
  *
  * When the call returns, all entries that the CPU may map have memory: the CPU needn't wait for
- * @point (C173). Allocations that had been made resident and not evicted since are brought back to
- * where the GPU can use them (C174). The call may wait for jobs that are in the way of that. If
- * there is no room, nothing is reclaimed (ENOMEM); entries that were evicted by EVICT need no room
- * and aren't brought. Without @results an entry that can't be committed makes the call fail, with
- * ENOMEM and without effect.
+ * @point (C173). Allocations that had been made resident, and that EVICT hasn't evicted since, are
+ * brought back to where the GPU can use them, even if they had left to make room (C174). The call
+ * may wait for jobs that are in the way of that. If there is no room, nothing is reclaimed
+ * (ENOMEM); entries that were evicted by EVICT need no room and aren't brought. Without @results an
+ * entry that can't be committed makes the call fail, with ENOMEM and without effect.
  */
 struct drm_pagoda_reclaim {
 	struct drm_pagoda_array entries;
@@ -1276,7 +1291,8 @@ struct drm_pagoda_set_reservation {
 enum drm_pagoda_event_type {
 	/**
 	 * @DRM_PAGODA_EVENT_BUDGET_CHANGED: the client's budget of a group is @value bytes now,
-	 * which differs from the value of the last such event by more than a 64th
+	 * which differs by more than a 64th from the value of the last such event, or from the
+	 * budget when EVENTS was called
 	 */
 	DRM_PAGODA_EVENT_BUDGET_CHANGED = 1,
 	/**
@@ -1372,7 +1388,10 @@ struct drm_pagoda_vm_destroy {
 enum drm_pagoda_bind_type {
 	/** @DRM_PAGODA_BIND_MAP: accesses to the range reach an allocation */
 	DRM_PAGODA_BIND_MAP = 1,
-	/** @DRM_PAGODA_BIND_UNMAP: accesses to the range fault, and the range becomes free */
+	/**
+	 * @DRM_PAGODA_BIND_UNMAP: accesses to the range fault, and the range becomes free, or with
+	 * VM_BIND_UPDATE stays reserved
+	 */
 	DRM_PAGODA_BIND_UNMAP = 2,
 	/** @DRM_PAGODA_BIND_MAP_ZERO: reads of the range give zeros, writes are dropped */
 	DRM_PAGODA_BIND_MAP_ZERO = 3,
@@ -1388,19 +1407,26 @@ enum drm_pagoda_bind_type {
 	 * and MAP, MAP_ZERO, NO_ACCESS and COPY may change the range (C133)
 	 */
 	DRM_PAGODA_BIND_RESERVE = 6,
-	/** @DRM_PAGODA_BIND_MAP_FENCE: the page's first word is a fence's value, writable */
+	/**
+	 * @DRM_PAGODA_BIND_MAP_FENCE: the range, a page, maps the page of a monitored fence, whose
+	 * first 64-bit word is the fence's value; jobs may store to it unless READ_ONLY is set
+	 */
 	DRM_PAGODA_BIND_MAP_FENCE = 7,
 };
 
 #define DRM_PAGODA_BIND_READ_ONLY	(1u << 0)
 #define DRM_PAGODA_BIND_NO_EXECUTE	(1u << 1)
 /*
- * BIND_CHOOSE, for MAP, MAP_ZERO, MAP_FENCE and RESERVE: the kernel chooses the address, not below
- * &drm_pagoda_bind_entry.address, and stores it there
+ * BIND_CHOOSE, for MAP, MAP_ZERO, MAP_FENCE and RESERVE: the kernel chooses a free address, not
+ * below &drm_pagoda_bind_entry.address, and stores it there. It is a multiple of 2 MiB if the size
+ * is at least that, else of 64 KiB if the size is at least that, else of the page size
  */
 #define DRM_PAGODA_BIND_CHOOSE		(1u << 2)
 
-/** DRM_PAGODA_RESERVE_ALIGN: address and size of a BIND_RESERVE are multiples of this constant. */
+/**
+ * DRM_PAGODA_RESERVE_ALIGN: address (the chosen one with BIND_CHOOSE) and size of a BIND_RESERVE
+ * are multiples of this many bytes.
+ */
 #define DRM_PAGODA_RESERVE_ALIGN	65536
 
 /**
@@ -1416,8 +1442,8 @@ enum drm_pagoda_bind_type {
  *	of the source range, which may overlap the destination (C137); where source addresses are
  *	free or only reserved, the destination is free or only reserved afterwards. Else MBZ
  * @driver_protection: MAP: opaque to the kernel; its low 12 bits are in the page-table
- *	entries, bit 63 asks that no other value maps the same bytes (unique) until the
- *	range was made NO_ACCESS (C142). Else MBZ
+ *	entries, bit 63 asks that no other value maps the same bytes (unique, else EINVAL)
+ *	until the range was made NO_ACCESS or unmapped (C142). Else MBZ
  * @window: MAP: bytes of the allocation from @offset that repeat over the range, a
  *	divisor of @size and a multiple of the page size; 0 = @size (C136). Else MBZ
  */
@@ -1639,12 +1665,13 @@ struct drm_pagoda_submit_entry {
  * @flags: DRM_PAGODA_SUBMIT_FENCED or 0
  * @job: Out: number of the job in its context, from 1
  *
- * While the job runs, three kinds of allocations are resident: those private to the VM and
- * bound, those listed, and those on the client's residency list and bound. If there is no room
- * for these allocations together, the call is refused with ENOMEM; allocations that fit into an
- * empty VRAM beside the VM's page tables aren't refused, unless fenced jobs of other clients have
- * the room. An access to any other address is a fault, which bans this context only. Jobs of a
- * context run in order. IMPLICIT has no effect for a private allocation, which only this VM uses.
+ * While the job runs, three kinds of allocations are resident: those private to the VM and bound,
+ * those listed, and those on the client's residency list and bound. If there is no room for these
+ * allocations together, the call is refused with ENOMEM; allocations that fit into an empty VRAM
+ * beside the VM's page tables aren't refused, unless fenced jobs of other clients have the room.
+ * Other allocations that are bound may leave at any time. An access to one that isn't resident, or
+ * where nothing is bound, is a fault, which bans this context only. Jobs of a context run in order.
+ * IMPLICIT has no effect for a private allocation, which only this VM uses.
  *
  * EBUSY: the context, the client or the user has too many jobs queued ("Limits").
  *
@@ -1751,12 +1778,12 @@ struct drm_pagoda_context_state {
  * A monitored fence has a 64-bit value: a wait for a number is over when the value is at least
  * that number (C180). The value is visible to the CPU (mmap()) and, by MAP_FENCE, to jobs.
  *
- * Values that shrink. Without ALLOW_REWIND, FENCE_SIGNAL refuses a value that isn't larger than
- * the fence's value, and work that is to signal a value not larger than all values promised
- * before is refused, both with EINVAL. Values that a job's commands store at an address of
- * MAP_FENCE aren't checked: a smaller value becomes the fence's value. Waits that were over
- * stay over, other waits compare with the smaller value, and without ALLOW_REWIND later stores
- * by the kernel never lower the value.
+ * Values that shrink. Without ALLOW_REWIND, FENCE_SIGNAL refuses a value that isn't larger than the
+ * fence's value, and work that is to signal a value (a promise) is refused unless the value is
+ * larger than the first value, all values of FENCE_SIGNAL and all values promised before; both with
+ * EINVAL. Values that a job's commands store at an address of MAP_FENCE aren't checked: a smaller
+ * value becomes the fence's value. Waits that were over stay over, other waits compare with the
+ * smaller value, and without ALLOW_REWIND later stores by the kernel never lower the value.
  *
  * Resets. While the device is rebuilt after a reset, a fence that is waited for or promised to
  * work has the value 2^64 - 1, which ends all waits for it (C184). Afterwards the fence has the
@@ -1836,8 +1863,8 @@ struct drm_pagoda_fence_signal {
  * @flags: DRM_PAGODA_FENCE_WAIT_* flags
  * @eventfd: EVENTFD: eventfd that is signalled when the wait is over, but not when the wait ends
  *	with ENODEV. Else MBZ
- * @timeout_ns: CLOCK_MONOTONIC time at which the wait ends with ETIME; 0 = only look. MBZ with
- *	EVENTFD
+ * @timeout_ns: CLOCK_MONOTONIC time at which the wait ends with ETIME; 0 or less = only look. MBZ
+ *	with EVENTFD
  * @first: Out: index of a satisfied entry; not with EVENTFD
  * @pad: MBZ
  */

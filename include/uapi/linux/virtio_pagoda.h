@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * The device ABI of the Pagoda GPU: a virtio device with memory segments of its own. The device
- * moves, fills and maps memory as told by the packets in paging buffers.
+ * moves, fills and maps memory as told by the packets in paging buffers, and executes the commands
+ * of programs.
  *
- * Driver and device are both built from this header and share nothing else. The header holds
- * every number: opcodes, feature bits, packet layouts, page-table format, limits.
+ * Driver and device are both built from this header, which includes virtio_pagoda_commands.h, and
+ * share nothing else. The two headers hold every number: opcodes, feature bits, layouts of packets
+ * and commands, page-table format, limits.
  *
  * Rules of evolution
- *  - Everything is little endian. Sizes are multiples of 8. There are no
- *    unions and no implicit padding.
+ *  - Everything is little endian. Sizes of structs are multiples of 8. There
+ *    are no unions and no implicit padding.
  *  - Reserved fields and unknown flags must be zero; the device refuses a packet where they
  *    aren't, so that they can be given a meaning later.
  *  - An opcode works if and only if its feature bit was negotiated. A new field
@@ -23,6 +25,8 @@
  *  generation  Number that the driver gives to every aperture mapping. A packet that names a
  *              generation is refused if a page is mapped with another generation.
  *  seqno       Number of a request on its queue. Starts at 1 and grows by 1.
+ *  job         Request on an execution queue whose buffer is a struct virtio_pagoda_execute: it
+ *              executes commands, not packets.
  */
 #ifndef _LINUX_VIRTIO_PAGODA_H
 #define _LINUX_VIRTIO_PAGODA_H
@@ -104,8 +108,8 @@ enum virtio_pagoda_opcode {
 #define VIRTIO_PAGODA_F_VRAM_ZEROED	51
 /**
  * VIRTIO_PAGODA_F_COHERENT: the device snoops CPU caches where a mapping asks for that, and in
- * all accesses to tables and runs. The driver doesn't flush caches, and refuses a device
- * without this feature.
+ * all accesses to tables and runs; F_WRITE_COMBINER may delay writes to runs. The driver
+ * doesn't flush caches, and refuses a device without this feature.
  */
 #define VIRTIO_PAGODA_F_COHERENT	52
 /**
@@ -131,11 +135,11 @@ enum virtio_pagoda_opcode {
  *  - by TRANSFER and SPECIAL_LOCK_TRANSFER of the paging queue to runs, and to pages of the
  *    aperture that were mapped without %VIRTIO_PAGODA_MAP_CACHE_COHERENT;
  *  - by VIRTUAL_TRANSFER, VIRTUAL_FILL and commands through page-table entries without
- *    %VIRTIO_PAGODA_PTE_COHERENT; of entries that lead to the aperture, unless the page
- *    there was mapped with %VIRTIO_PAGODA_MAP_CACHE_COHERENT.
+ *    %VIRTIO_PAGODA_PTE_COHERENT that lead to system memory, or to pages of the aperture
+ *    that were mapped without %VIRTIO_PAGODA_MAP_CACHE_COHERENT.
  *
- * Other writes are in memory at once: tables, save areas, fences, values of ATOMIC_ADD,
- * and writes by packets of an execution queue.
+ * Other writes are in memory at once: VRAM, tables, save areas, fences, the value that
+ * ATOMIC_ADD changes, and writes by packets of an execution queue.
  *
  * All combined writes of a queue are in memory
  *
@@ -165,37 +169,37 @@ enum virtio_pagoda_queue {
 	VIRTIO_PAGODA_QUEUE_EXEC0 = 3,
 };
 
-/** VIRTIO_PAGODA_MAX_ENGINES: upper bound of &virtio_pagoda_config.num_engines. */
+/** VIRTIO_PAGODA_MAX_ENGINES: most execution engines (&virtio_pagoda_config.num_engines). */
 #define VIRTIO_PAGODA_MAX_ENGINES	16
 /** VIRTIO_PAGODA_MAX_BUFFER: upper bound, in bytes, of one paging buffer. */
 #define VIRTIO_PAGODA_MAX_BUFFER	(64u << 10)
 /** VIRTIO_PAGODA_MIN_BUFFER: a device must accept paging buffers of up to this many bytes. */
 #define VIRTIO_PAGODA_MIN_BUFFER	4096u
-/** VIRTIO_PAGODA_MAX_VRAM: upper bound of &virtio_pagoda_config.vram_size. */
+/** VIRTIO_PAGODA_MAX_VRAM: most bytes of VRAM (&virtio_pagoda_config.vram_size). */
 #define VIRTIO_PAGODA_MAX_VRAM		(1ull << 40)
-/** VIRTIO_PAGODA_MAX_APERTURE_PAGES: upper bound of aperture_pages: 64 GiB in all. */
+/** VIRTIO_PAGODA_MAX_APERTURE_PAGES: most pages of 4 KiB in the aperture: 64 GiB in all. */
 #define VIRTIO_PAGODA_MAX_APERTURE_PAGES (1ull << 24)
 /** VIRTIO_PAGODA_MAX_EXTENTS: most ranges of addresses in a list that GET_EXTENTS reads. */
 #define VIRTIO_PAGODA_MAX_EXTENTS	(1u << 18)
-/** VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER: most of these that one request returns. */
+/** VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER: most ranges of addresses that one GET_EXTENTS returns. */
 #define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
 
-/** VIRTIO_PAGODA_MAX_MMU_PAGES: upper bound of mmu_pages: 64 GiB in all. */
+/** VIRTIO_PAGODA_MAX_MMU_PAGES: most 4 KiB pages of device addresses: 64 GiB in all. */
 #define VIRTIO_PAGODA_MAX_MMU_PAGES	(1ull << 24)
-/** VIRTIO_PAGODA_MIN_VA_BITS: lower bound of &virtio_pagoda_config.va_bits, unless 0. */
+/** VIRTIO_PAGODA_MIN_VA_BITS: least width of virtual addresses of a device with page tables. */
 #define VIRTIO_PAGODA_MIN_VA_BITS	47
-/** VIRTIO_PAGODA_MAX_VA_BITS: upper bound of &virtio_pagoda_config.va_bits. */
+/** VIRTIO_PAGODA_MAX_VA_BITS: largest width of virtual addresses in bits. */
 #define VIRTIO_PAGODA_MAX_VA_BITS	63
-/** VIRTIO_PAGODA_MAX_VA_BITS_2: upper bound of va_bits if pt_levels is 2: 2^27 root entries. */
+/** VIRTIO_PAGODA_MAX_VA_BITS_2: largest width with two levels of tables: 2^27 root entries. */
 #define VIRTIO_PAGODA_MAX_VA_BITS_2	48
-/** VIRTIO_PAGODA_PT_MAX_LEVELS: upper bound of &virtio_pagoda_config.pt_levels. */
+/** VIRTIO_PAGODA_PT_MAX_LEVELS: most levels of page tables (&virtio_pagoda_config.pt_levels). */
 #define VIRTIO_PAGODA_PT_MAX_LEVELS	6
-/** VIRTIO_PAGODA_MAX_SPACES: upper bound of &virtio_pagoda_config.max_address_spaces. */
+/** VIRTIO_PAGODA_MAX_SPACES: most address spaces (&virtio_pagoda_config.max_address_spaces). */
 #define VIRTIO_PAGODA_MAX_SPACES	4096
-/** VIRTIO_PAGODA_MAX_SWIZZLING_RANGES: upper bound of &virtio_pagoda_config.swizzling_ranges. */
+/** VIRTIO_PAGODA_MAX_SWIZZLING_RANGES: most swizzling ranges, see struct virtio_pagoda_control. */
 #define VIRTIO_PAGODA_MAX_SWIZZLING_RANGES 64
 
-/** VIRTIO_PAGODA_MAX_GENERATION: largest number of an aperture mapping; the next one is 1. */
+/** VIRTIO_PAGODA_MAX_GENERATION: largest number of an aperture mapping; after it comes 1. */
 #define VIRTIO_PAGODA_MAX_GENERATION	((1u << 24) - 1)
 
 /** enum virtio_pagoda_segment - Segment ids. */
@@ -227,10 +231,12 @@ enum virtio_pagoda_segment {
  * @pt_levels: Levels of GPU page tables: 0 exactly when @va_bits is 0; 2 or 4 for 47 and 48
  *	bits, 5 for 49 to 57, 6 for 58 to 63. Each level's index has 1 to 9 bits of the address;
  *	with two levels the root's index has more
- * @page_sizes: Bit n set: GPU page tables can map pages of 2^n bytes
+ * @page_sizes: Bit n set: GPU page tables can map pages of 2^n bytes; n is 12, 16 or 21, and 12 is
+ *	set unless @va_bits is 0
  * @max_address_spaces: Address spaces the device can hold roots of; space 0 belongs to the
  *	paging process. 0 exactly when @va_bits is 0
- * @swizzling_ranges: Swizzling ranges, 0 without SPECIAL_LOCK_TRANSFER
+ * @swizzling_ranges: Number of swizzling ranges, windows in which the CPU sees a tiled surface row
+ *	by row; 0 without SPECIAL_LOCK_TRANSFER
  * @mmu_pages: Pages of device addresses that MAP_MMU can map; 0 exactly without
  *	%VIRTIO_PAGODA_F_DEVICE_MMU
  * @swizzling_bytes: Bytes of the linear window of each range, multiple of 64 KiB; 0
@@ -268,7 +274,10 @@ struct virtio_pagoda_config {
 #define VIRTIO_PAGODA_PRESERVED_STANDBY		(1u << 0)
 /** VIRTIO_PAGODA_PRESERVED_HIBERNATE: all VRAM keeps its content in a hibernation, too. */
 #define VIRTIO_PAGODA_PRESERVED_HIBERNATE	(1u << 1)
-/** VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART: preserved_bytes keep their content in a hibernation. */
+/**
+ * VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART: the first &virtio_pagoda_config.preserved_bytes of VRAM
+ * keep their content in a hibernation, too.
+ */
 #define VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART	(1u << 2)
 
 /* ---- Faults, completions, events ----------------------------------------- */
@@ -350,9 +359,10 @@ struct virtio_pagoda_fault {
 /**
  * enum virtio_pagoda_status - Outcome of a request; 0 is never valid.
  * @VIRTIO_PAGODA_STATUS_OK: every packet or command was executed
- * @VIRTIO_PAGODA_STATUS_FAULT: the packet at @fault.offset faulted. Earlier packets are
- *	executed whole, that packet may be executed in part, later packets are not executed.
- *	The queue is halted: it executes nothing until RESET_QUEUE
+ * @VIRTIO_PAGODA_STATUS_FAULT: the request was refused, or the packet or command that the
+ *	completion's @fault names faulted. Earlier packets or commands are executed whole, the one
+ *	that faulted may be executed in part, later ones are not executed. The queue is halted: it
+ *	executes nothing until RESET_QUEUE or RESET_ADAPTER
  * @VIRTIO_PAGODA_STATUS_ABORTED: given back by RESET_ADAPTER, or by RESET_QUEUE, whose answer
  *	tells which packets were executed
  */
@@ -397,7 +407,7 @@ struct virtio_pagoda_command_buffer {
 #define VIRTIO_PAGODA_MAX_COMMAND_BUFFERS	64
 
 /**
- * struct virtio_pagoda_execute - Buffer of a request that executes commands
+ * struct virtio_pagoda_execute - Buffer of a job: a request that executes commands
  * @image_address: Address of the context's save area (struct virtio_pagoda_context_image):
  *	offset in VRAM, or address of its first page in system memory
  * @image_segment: VRAM or SYSTEM
@@ -429,7 +439,8 @@ struct virtio_pagoda_execute {
  * struct virtio_pagoda_completion - Device-writable tail of a request
  * @seqno: Number of the request
  * @status: enum virtio_pagoda_status
- * @packets: Packets or commands executed whole, at most 2^32 - 1
+ * @packets: Packets or commands that this request executed whole; a larger number than 2^32 - 2 is
+ *	given as that
  * @fault: Filled if @status is %VIRTIO_PAGODA_STATUS_FAULT, else zero
  */
 struct virtio_pagoda_completion {
@@ -441,8 +452,8 @@ struct virtio_pagoda_completion {
 
 /** enum virtio_pagoda_event_type - Events of the event queue. */
 enum virtio_pagoda_event_type {
-	VIRTIO_PAGODA_EVENT_FAULT = 1,		/* a packet or command was refused */
-	VIRTIO_PAGODA_EVENT_FENCE = 2,		/* a monitored fence was written */
+	VIRTIO_PAGODA_EVENT_FAULT = 1,		/* a request ended with STATUS_FAULT */
+	VIRTIO_PAGODA_EVENT_FENCE = 2,		/* a fence was signalled by work with flag EVENT */
 	VIRTIO_PAGODA_EVENT_RESET = 3,		/* the device reset itself, as RESET_ADAPTER does */
 };
 
@@ -450,9 +461,10 @@ enum virtio_pagoda_event_type {
  * struct virtio_pagoda_event - Device-writable buffer of the event queue
  * @type: enum virtio_pagoda_event_type
  * @lost: Number of events dropped since the last event, because the queue had no buffer
- * @value: FENCE: the 64-bit value written; else 0
- * @fault: FAULT: the fault. FENCE: @fault.address is the address that was written: if a command
- *	wrote the value, a GPU virtual address of the context @fault.context
+ * @value: FENCE: the 64-bit value that SIGNAL_MONITORED_FENCE or SIGNAL named; else 0
+ * @fault: FAULT: the fault. FENCE: reason 0; opcode, offset, queue, seqno, context and command say
+ *	which packet or command signalled, and address is the address that it named: a GPU virtual
+ *	address of the context for a command, of space 0 with SIGNAL_VIRTUAL. RESET: zeros
  */
 struct virtio_pagoda_event {
 	__le32 type;
@@ -480,7 +492,7 @@ enum virtio_pagoda_control_status {
 	VIRTIO_PAGODA_CONTROL_EINVAL = 2,
 };
 
-/** enum virtio_pagoda_extents - Lists that GET_EXTENTS can be asked for. */
+/** enum virtio_pagoda_extents - Lists of GET_EXTENTS, see struct virtio_pagoda_extent. */
 enum virtio_pagoda_extents {
 	VIRTIO_PAGODA_EXTENTS_WINDOW = 1,
 	VIRTIO_PAGODA_EXTENTS_INVALID = 2,
@@ -530,13 +542,14 @@ struct virtio_pagoda_layout {
  *	number of the paging or an execution queue. SET_ROOT: address space.
  *	ACQUIRE_RANGE, RELEASE_RANGE: swizzling range. Else 0
  * @first: GET_EXTENTS: number of the first entry wanted. Else 0
- * @address: SET_ROOT: address of the root table in @segment, aligned to the table's size.
+ * @address: SET_ROOT: address of the root table in @segment, aligned to the table's size (the
+ *	software GPU only requires page alignment); 0 without a root.
  *	ACQUIRE_RANGE: address of the surface in VRAM, page aligned. Else 0
  * @size: SET_ROOT: entries of the root, 0 = the space has no root any more.
  *	ACQUIRE_RANGE: bytes of the surface, multiple of the page size, at most
  *	swizzling_bytes. RELEASE_RANGE: 1 = write the view back into the
  *	surface, 0 = drop the view. Else 0
- * @segment: SET_ROOT: VRAM or SYSTEM. Else 0
+ * @segment: SET_ROOT: VRAM or SYSTEM; 0 without a root. Else 0
  * @reserved: Zero
  * @layout: ACQUIRE_RANGE: geometry of the surface. Else 0
  *
@@ -557,10 +570,10 @@ struct virtio_pagoda_layout {
  * last request plus one (C187, C193). The answer's @seqno is the last request that was executed
  * whole. The paging queue stops between packets, and continues with the next packet (C186).
  *
- * RESET_ADAPTER resets all execution queues and the paging queue: each queue counts all
- * requests that the queue was given as executed (C193). Mappings of the aperture and of the
- * device MMU, roots, translations and bound ranges are forgotten and the content of VRAM is
- * undefined. Negotiated features stay. From the answer until the next request the device
+ * RESET_ADAPTER, only with %VIRTIO_PAGODA_F_EXECUTE, resets all execution queues and the paging
+ * queue: each counts all requests that it was given as executed (C193). Mappings of the aperture
+ * and of the device MMU, roots, translations and bound ranges are forgotten and the content of VRAM
+ * is undefined. Negotiated features stay. From the answer until the next request the device
  * accesses no memory but its rings (C191).
  */
 struct virtio_pagoda_control {
@@ -604,7 +617,7 @@ struct virtio_pagoda_answer {
  * windows of the swizzling ranges, in which the CPU sees tiled surfaces row by row. All fields are
  * multiples of the page size. The entries of WINDOW are sorted by @offset, without gaps, and cover
  * exactly [0, visible_size); the entries of SWIZZLING cover [0, swizzling_ranges * swizzling_bytes)
- * in the same way.
+ * in the same way. The entries of INVALID are sorted by @offset and don't overlap.
  */
 struct virtio_pagoda_extent {
 	__le64 address;
@@ -620,8 +633,8 @@ struct virtio_pagoda_extent {
  * @flags: Flags that @opcode has; all other bits must be zero
  * @length: Bytes of the packet, with this head and all runs or entries behind the struct; multiple
  *	of 8, and exactly as many as the struct and the counts in it need
- * @allocation: Driver's name for the allocation, quoted in faults and traces and
- *	not interpreted; 0 = none (C25, C31, C43, C60)
+ * @allocation: Driver's name for the allocation, 0 = none (C25, C31, C43, C60). For traces: the
+ *	device only tests whether it is 0, in TRANSFER and in NOTIFY_* packets about allocations
  */
 struct virtio_pagoda_packet {
 	__le16 opcode;
@@ -643,7 +656,8 @@ struct virtio_pagoda_run {
 };
 
 /**
- * struct virtio_pagoda_location - One side of a transfer
+ * struct virtio_pagoda_location - Memory that a packet names: source or destination of a transfer,
+ * or a save area
  * @segment: enum virtio_pagoda_segment
  * @nr_runs: SYSTEM: runs that describe the memory, at least 1, together exactly the
  *	pages that the size needs. Else 0
@@ -662,7 +676,8 @@ struct virtio_pagoda_location {
 
 /*
  * Flags of TRANSFER and SPECIAL_LOCK_TRANSFER, with WDDM's values: SWIZZLE copies from linear to
- * tiled memory, UNSWIZZLE back; START and END are in the first and the last packet of a move.
+ * tiled memory, UNSWIZZLE back; START and END are in the first and the last packet of a move, and
+ * have an effect in SPECIAL_LOCK_TRANSFER only.
  */
 #define VIRTIO_PAGODA_TRANSFER_SWIZZLE		(1u << 0)
 #define VIRTIO_PAGODA_TRANSFER_UNSWIZZLE	(1u << 1)
@@ -675,7 +690,7 @@ struct virtio_pagoda_location {
  * @size: Bytes, not zero, multiple of 4. Only the last page may be covered in
  *	part
  * @src: Source
- * @dst: Destination; must not overlap @src
+ * @dst: Destination; must not overlap @src, by the addresses in the packet
  *
  * Runs of @src follow, then runs of @dst. With SWIZZLE (linear source, tiled destination) or
  * UNSWIZZLE (the reverse) a struct virtio_pagoda_tiled stands before the runs. Both flags
@@ -709,7 +724,7 @@ struct virtio_pagoda_tiled {
  * @packet: Head, no flags
  * @size: Bytes, not zero, multiple of 4
  * @address: Offset in VRAM, multiple of 4
- * @segment: Memory segment; an aperture or system memory is refused (C41)
+ * @segment: %VIRTIO_PAGODA_SEGMENT_VRAM; an aperture or system memory is refused (C41)
  * @pattern: Value of every 32-bit word
  */
 struct virtio_pagoda_fill {
@@ -724,8 +739,8 @@ struct virtio_pagoda_fill {
  * struct virtio_pagoda_discard_content - DISCARD_CONTENT: the content isn't needed any more
  * @packet: Head, no flags
  * @size: Bytes, not zero, multiple of the page size
- * @address: Offset in the segment, page aligned
- * @segment: Memory segment
+ * @address: Offset in VRAM, page aligned
+ * @segment: %VIRTIO_PAGODA_SEGMENT_VRAM
  * @reserved: Zero
  *
  * The bytes are undefined afterwards.
@@ -739,7 +754,8 @@ struct virtio_pagoda_discard_content {
 };
 
 /**
- * struct virtio_pagoda_access_physical - READ_PHYSICAL, WRITE_PHYSICAL
+ * struct virtio_pagoda_access_physical - READ_PHYSICAL and WRITE_PHYSICAL: access an address, so
+ * that the CPU sees earlier writes
  * @packet: Head, no flags
  * @address: Offset in the segment; SYSTEM: bus address. Aligned to @size
  * @segment: enum virtio_pagoda_segment
@@ -766,7 +782,8 @@ struct virtio_pagoda_access_physical {
 #define VIRTIO_PAGODA_MAP_CONTIGUOUS		(1u << 1)
 
 /**
- * struct virtio_pagoda_map_aperture_segment - MAP_APERTURE_SEGMENT and MAP_APERTURE_SEGMENT2
+ * struct virtio_pagoda_map_aperture_segment - MAP_APERTURE_SEGMENT and MAP_APERTURE_SEGMENT2: map
+ * system memory at addresses of the aperture
  * @packet: Head
  * @first_page: First page of the aperture
  * @nr_pages: Pages, not zero; exactly the sum of the runs
@@ -789,11 +806,12 @@ struct virtio_pagoda_map_aperture_segment {
 };
 
 /**
- * struct virtio_pagoda_unmap_aperture_segment - UNMAP_APERTURE_SEGMENT
+ * struct virtio_pagoda_unmap_aperture_segment - UNMAP_APERTURE_SEGMENT: map the dummy page instead
  * @packet: Head, no flags
- * @first_page: First page of the aperture
+ * @first_page: First page of the aperture that is unmapped
  * @nr_pages: Pages, not zero
- * @dummy_page: Bus address, not 0, of the page that accesses to the range reach afterwards
+ * @dummy_page: Bus address, page aligned and not 0, of the page that accesses to each of the pages
+ *	reach afterwards
  * @segment: %VIRTIO_PAGODA_SEGMENT_APERTURE
  * @reserved: Zero
  *
@@ -816,7 +834,8 @@ struct virtio_pagoda_unmap_aperture_segment {
 };
 
 /**
- * struct virtio_pagoda_special_lock_transfer - SPECIAL_LOCK_TRANSFER
+ * struct virtio_pagoda_special_lock_transfer - SPECIAL_LOCK_TRANSFER: copy a tiled surface that the
+ * CPU accesses through a swizzling range
  * @transfer: As TRANSFER, without SWIZZLE and UNSWIZZLE; one side is the surface in
  *	VRAM, the other side a piece in system memory or the aperture. Runs follow the
  *	whole struct
@@ -844,7 +863,12 @@ struct virtio_pagoda_special_lock_transfer {
 /** VIRTIO_PAGODA_MAX_VIRTUAL: most bytes of one VIRTUAL_TRANSFER or VIRTUAL_FILL. */
 #define VIRTIO_PAGODA_MAX_VIRTUAL		(1ull << 30)
 
-/** enum virtio_pagoda_direction - Direction of a VIRTUAL_TRANSFER, with WDDM's values. */
+/**
+ * enum virtio_pagoda_direction - Direction of a VIRTUAL_TRANSFER, with WDDM's values
+ * @VIRTIO_PAGODA_LOCAL_TO_SYSTEM: from VRAM to system memory or the aperture
+ * @VIRTIO_PAGODA_SYSTEM_TO_LOCAL: from system memory or the aperture to VRAM
+ * @VIRTIO_PAGODA_LOCAL_TO_LOCAL: within VRAM
+ */
 enum virtio_pagoda_direction {
 	VIRTIO_PAGODA_LOCAL_TO_SYSTEM = 0,
 	VIRTIO_PAGODA_SYSTEM_TO_LOCAL = 1,
@@ -852,7 +876,7 @@ enum virtio_pagoda_direction {
 };
 
 /**
- * struct virtio_pagoda_virtual_transfer - VIRTUAL_TRANSFER
+ * struct virtio_pagoda_virtual_transfer - VIRTUAL_TRANSFER: copy by virtual addresses
  * @packet: Head
  * @size: Bytes, not zero, multiple of 4, at most %VIRTIO_PAGODA_MAX_VIRTUAL
  * @src_address: GPU virtual address in the paging address space, multiple of 4
@@ -863,8 +887,8 @@ enum virtio_pagoda_direction {
  * @reserved: Zero
  *
  * Addresses are translated in address space 0. A side whose 64K flag is set must be
- * mapped by 64 KiB or larger entries, a side without the flag by entries of 4 KiB or
- * 2 MiB (C73), else BAD_TABLE; the sides' segments must match @direction
+ * mapped by 64 KiB or larger entries, a side without the flag by entries of any size but
+ * 64 KiB (C73), else BAD_TABLE; the sides' segments must match @direction
  * (C74), where system memory and aperture are SYSTEM, else BAD_SEGMENT. A page of
  * zeros matches LOCAL and SYSTEM. The sides' addresses must not overlap; different addresses of
  * the same memory are legal, and the result then depends on the order of copying.
@@ -881,13 +905,15 @@ struct virtio_pagoda_virtual_transfer {
 };
 
 /**
- * struct virtio_pagoda_virtual_fill - VIRTUAL_FILL
+ * struct virtio_pagoda_virtual_fill - VIRTUAL_FILL: fill a range of virtual addresses
  * @packet: Head, no flags
  * @size: Bytes, not zero, multiple of 4, at most %VIRTIO_PAGODA_MAX_VIRTUAL
  * @address: GPU virtual address in the paging address space, multiple of 4
  * @allocation_offset: Byte of the allocation that @address maps, for traces only
  * @pattern: Value of every 32-bit word
  * @reserved: Zero
+ *
+ * The address is translated in address space 0; pages of any size and segment are filled.
  */
 struct virtio_pagoda_virtual_fill {
 	struct virtio_pagoda_packet packet;
@@ -899,12 +925,12 @@ struct virtio_pagoda_virtual_fill {
 };
 
 /**
- * struct virtio_pagoda_init_context_resource - INIT_CONTEXT_RESOURCE
+ * struct virtio_pagoda_init_context_resource - INIT_CONTEXT_RESOURCE: initialize a save area
  * @packet: Head, no flags
- * @size: Bytes of the save area, multiple of the page size
+ * @size: Bytes of the save area, multiple of the page size, not zero
  * @context: Context that the save area belongs to, 0 = none: the save area is the device's
- * @gpu_address: GPU virtual address of the save area, 0 = not mapped. The device doesn't use this
- *	address: it reaches the save area by @dst
+ * @gpu_address: GPU virtual address of the save area in the paging address space, page aligned,
+ *	0 = not mapped. The device doesn't use this address: it reaches the save area by @dst
  * @dst: Place of the save area; runs follow
  *
  * The save area is zeroed and gets a struct virtio_pagoda_context_image at its start, with
@@ -935,8 +961,8 @@ struct virtio_pagoda_init_context_resource {
  * @saved: The context's registers (%VIRTIO_PAGODA_REGISTERS), then the number of
  *	jobs that ended in any way, then zeros
  *
- * INIT_CONTEXT_RESOURCE writes the image, UPDATE_CONTEXT_ALLOCATION changes the root when
- * the page tables move.
+ * INIT_CONTEXT_RESOURCE writes the image, without a root; UPDATE_CONTEXT_ALLOCATION writes the root
+ * and the address space, at first and when the root changes.
  */
 struct virtio_pagoda_context_image {
 	__le64 magic;
@@ -950,8 +976,9 @@ struct virtio_pagoda_context_image {
 
 /*
  * GPU page tables. Entries have 64 bits. A virtual address has, from the top bit down, an index for
- * each level, %VIRTIO_PAGODA_PT_INDEX_BITS bits each, then the offset in the page. A leaf table of
- * 64 KiB pages has a sixteenth of the entries of a leaf table of 4 KiB pages: both cover 2 MiB.
+ * each level, %VIRTIO_PAGODA_PT_INDEX_BITS bits each but for the root's, which has the bits that
+ * remain at the top, then the offset in the page. A leaf table of 64 KiB pages has a sixteenth of
+ * the entries of a leaf table of 4 KiB pages: both cover 2 MiB.
  *
  * With F_DUAL_PTE a level-1 entry has two words: first the word of the 4 KiB table (or of the large
  * page), then the word of the 64 KiB table. A level-1 table is twice as large; UPDATE_USE_64K has
@@ -967,10 +994,10 @@ struct virtio_pagoda_context_image {
  * fewer entries than an index can count (SET_ROOT); with two levels the root may have more than
  * 512.
  *
- * An entry above the leaves has VALID, and SEGMENT and address of the next table; with LARGE, at
- * level 1 only, the entry is a leaf that maps 2 MiB of memory. In leaves SEGMENT is VRAM or
- * APERTURE, with an offset in that segment as address, or SYSTEM, with a bus address. VALID | ZERO
- * at any level: reads give zeros, writes are dropped (C94). COHERENT, in leaves only: accesses
+ * An entry above the leaves has VALID, SEGMENT and address of the next table, nothing else; with
+ * LARGE, at level 1 only, the entry is a leaf that maps 2 MiB of memory. In leaves SEGMENT is VRAM
+ * or APERTURE, with an offset in that segment as address, or SYSTEM, with a bus address. VALID |
+ * ZERO at any level: reads give zeros, writes are dropped (C94). COHERENT, in leaves only: accesses
  * snoop and writes aren't combined (C97). Bits without a name below must be zero in all entries,
  * except the driver's bits in leaves. An entry with VALID clear is invalid whatever its other bits
  * are.
@@ -1001,8 +1028,8 @@ struct virtio_pagoda_context_image {
 /** enum virtio_pagoda_update_mode - How page tables are written; WDDM's values. */
 enum virtio_pagoda_update_mode {
 	VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL = 0,	/* the CPU writes page tables, without packets */
-	VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL = 1,
-	VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL = 2,
+	VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL = 1,	/* packets name tables by addresses of space 0 */
+	VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL = 2,	/* packets name tables by segment and address */
 };
 
 /* Flags of UPDATE_PAGE_TABLE, with WDDM's values; see struct virtio_pagoda_update_page_table. */
@@ -1012,18 +1039,18 @@ enum virtio_pagoda_update_mode {
 #define VIRTIO_PAGODA_UPDATE_USE_64K		(1u << 3)
 
 /**
- * struct virtio_pagoda_update_page_table - UPDATE_PAGE_TABLE
+ * struct virtio_pagoda_update_page_table - UPDATE_PAGE_TABLE: write entries of a page table
  * @packet: Head
  * @table_address: Address of the table, page aligned: GPU virtual, or offset in @table_segment (bus
  *	address in SYSTEM)
  * @first_va: GPU virtual address that entry @first_entry translates, for traces only
  * @allocation_offset: Byte of the allocation that entry @first_entry maps, for traces only
  * @driver_protection: Opaque value of the call that maps the range; 0 above level 0 (C98)
- * @table_segment: GPU_PHYSICAL: segment of the table; else 0
- * @mode: enum virtio_pagoda_update_mode
+ * @table_segment: GPU_PHYSICAL: segment of the table, VRAM or SYSTEM; else 0
+ * @mode: GPU_VIRTUAL or GPU_PHYSICAL, of enum virtio_pagoda_update_mode
  * @level: Level of the table, 0 = leaf
  * @first_entry: Index of the first entry that is written
- * @nr_entries: Number of entries that are written
+ * @nr_entries: Number of entries that are written, not zero
  * @nr_values: Number of entry values that follow, each an __le64: 1 with REPEAT or if @increment
  *	isn't 0, else @nr_entries
  * @increment: Bytes added to the address in the value from entry to entry, multiple of the page
@@ -1055,7 +1082,7 @@ struct virtio_pagoda_update_page_table {
 };
 
 /**
- * struct virtio_pagoda_flush_tlb - FLUSH_TLB
+ * struct virtio_pagoda_flush_tlb - FLUSH_TLB: drop cached translations of an address space
  * @packet: Head, no flags
  * @root_address: Address of the root table in @root_segment
  * @start: First address that is flushed; 0 with @end 0: the whole space (C104)
@@ -1064,10 +1091,10 @@ struct virtio_pagoda_update_page_table {
  * @root_segment: Segment of the root table
  * @address_space: Address space whose cached translations are dropped
  *
- * Pagoda's rules: a root that isn't the space's root is refused as BAD_CONTEXT; for a space
- * without a root the packet has no effect. A cached translation that overlaps the range in part is
- * dropped as a whole. When the packet is complete, no access of any queue uses a translation that
- * was cached before.
+ * Pagoda's rules: a root that isn't the space's root is refused as BAD_CONTEXT; for a space without
+ * a root any root is accepted. A cached translation that overlaps the range in part is dropped as a
+ * whole. When the packet is complete, no access of any queue uses a translation that was cached
+ * before.
  */
 struct virtio_pagoda_flush_tlb {
 	struct virtio_pagoda_packet packet;
@@ -1079,7 +1106,7 @@ struct virtio_pagoda_flush_tlb {
 };
 
 /**
- * struct virtio_pagoda_update_context_allocation - UPDATE_CONTEXT_ALLOCATION
+ * struct virtio_pagoda_update_context_allocation - UPDATE_CONTEXT_ALLOCATION: write to a save area
  * @packet: Head, no flags
  * @address: GPU virtual address of the context allocation in the paging address space, page aligned
  * @size: Bytes of the context allocation
@@ -1116,7 +1143,7 @@ struct virtio_pagoda_copy_range {
 };
 
 /**
- * struct virtio_pagoda_copy_page_table_entries - COPY_PAGE_TABLE_ENTRIES
+ * struct virtio_pagoda_copy_page_table_entries - COPY_PAGE_TABLE_ENTRIES: copy between leaf tables
  * @packet: Head, no flags
  * @nr_ranges: Number of struct virtio_pagoda_copy_range that follow, copied in order; not zero
  * @address_space: Address space that the tables belong to
@@ -1135,7 +1162,8 @@ struct virtio_pagoda_copy_page_table_entries {
 #define VIRTIO_PAGODA_NOTIFY_RESIDENT		(1u << 0)
 
 /**
- * struct virtio_pagoda_notify_residency - NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2
+ * struct virtio_pagoda_notify_residency - NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2: an allocation's
+ * place
  * @packet: Head; the allocation must not be 0
  * @address: Address of the memory in @segment; 0 when evicted
  * @offset: NOTIFY_RESIDENCY2: first page of the allocation that the notice is about; else 0
@@ -1175,11 +1203,12 @@ struct virtio_pagoda_notify_residency {
 	(VIRTIO_PAGODA_SIGNAL_VIRTUAL | VIRTIO_PAGODA_SIGNAL_EVENT | VIRTIO_PAGODA_SIGNAL_FORWARD)
 
 /**
- * struct virtio_pagoda_signal_monitored_fence - SIGNAL_MONITORED_FENCE
+ * struct virtio_pagoda_signal_monitored_fence - SIGNAL_MONITORED_FENCE: write a fence's value
  * @packet: Head
  * @address: Address of the fence's value, aligned to 8: offset in @segment, bus address for SYSTEM,
  *	or GPU virtual address with SIGNAL_VIRTUAL
- * @value: Value that is written in one access (C117), after all earlier work of the queue (C116)
+ * @value: Value that is written in one access (C117), after all earlier work of the queue (C116);
+ *	with SIGNAL_FORWARD only if memory has a smaller value
  * @segment: enum virtio_pagoda_segment; 0 with SIGNAL_VIRTUAL
  * @reserved: Zero
  */
@@ -1194,9 +1223,9 @@ struct virtio_pagoda_signal_monitored_fence {
 /**
  * struct virtio_pagoda_fence_residency - An entry of NOTIFY_FENCE_RESIDENCY
  * @fence: Driver's name for the fence
- * @current_value: Bus address of the fence's current value, 0 = not resident
- * @monitored_value: Bus address of the fence's monitored value, 0 = not resident. The device
- *	doesn't use the monitored value
+ * @current_value: Bus address, aligned to 8, of the fence's current value, 0 = not resident
+ * @monitored_value: Bus address, aligned to 8, of the fence's monitored value, 0 = not resident.
+ *	The device doesn't use the monitored value
  */
 struct virtio_pagoda_fence_residency {
 	__le64 fence;
@@ -1205,7 +1234,7 @@ struct virtio_pagoda_fence_residency {
 };
 
 /**
- * struct virtio_pagoda_notify_fence_residency - NOTIFY_FENCE_RESIDENCY
+ * struct virtio_pagoda_notify_fence_residency - NOTIFY_FENCE_RESIDENCY: where fences' values are
  * @packet: Head, no flags
  * @nr_fences: Number of struct virtio_pagoda_fence_residency that follow, not zero
  * @reserved: Zero
@@ -1216,7 +1245,7 @@ struct virtio_pagoda_notify_fence_residency {
 	__le32 reserved;
 };
 
-/* Flag of MAP_MMU: writes of the device to these addresses fault. */
+/* Flag of MAP_MMU: writes of the device to the addresses that the packet maps fault. */
 #define VIRTIO_PAGODA_MAP_MMU_READ_ONLY		(1u << 0)
 
 /**
@@ -1227,8 +1256,9 @@ struct virtio_pagoda_notify_fence_residency {
  * @mmu: Id of the MMU, 0
  * @nr_runs: Runs of bus addresses that follow; 0 for UNMAP_MMU
  *
- * With %VIRTIO_PAGODA_F_DEVICE_MMU every bus address in all other packets, in page tables and in
- * the aperture is a device address, less than mmu_pages pages, which is translated at each access;
+ * With %VIRTIO_PAGODA_F_DEVICE_MMU every bus address in all other packets, in jobs, in SET_ROOT, in
+ * page tables and in the aperture is a device address, less than mmu_pages pages, which is
+ * translated at each access;
  * an address that isn't mapped faults with NOT_MAPPED, a write to a read-only address with
  * READ_ONLY. MAP_MMU replaces earlier mappings of its addresses. UNMAP_MMU of addresses that aren't
  * mapped does nothing. When UNMAP_MMU is complete, no access of any queue reaches the old pages any
@@ -1242,17 +1272,22 @@ struct virtio_pagoda_map_mmu {
 	__le32 nr_runs;
 };
 
-/* Flags of NOTIFY_ALLOC, exactly one of them: what happens to the allocation next. */
+/*
+ * Flags of NOTIFY_ALLOC, exactly one of them: what happens to the allocation next. EVICTION: it
+ * goes from the aperture to plain system memory, or loses its address in the aperture; IOMMU_UNMAP:
+ * UNMAP_MMU unmaps its pages.
+ */
 #define VIRTIO_PAGODA_NOTIFY_EVICTION		(1u << 0)
 #define VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP	(1u << 1)
 
 /**
- * struct virtio_pagoda_notify_alloc - NOTIFY_ALLOC
+ * struct virtio_pagoda_notify_alloc - NOTIFY_ALLOC: content of an allocation will be evicted, or
+ * unmapped from the device MMU
  * @packet: Head; the allocation must not be 0
  * @offset: First byte of the allocation that the notice is about, page aligned
  * @size: Bytes, multiple of the page size, not zero
- * @address: GPU virtual address in the paging address space at which @offset is mapped; 0 = not
- *	mapped
+ * @address: GPU virtual address in the paging address space at which @offset is mapped, so that the
+ *	device may read the content while it executes the packet; 0 = not mapped
  * @process: Driver's name for the owning process, 0 = none; 0 for EVICTION
  */
 struct virtio_pagoda_notify_alloc {

@@ -4,16 +4,17 @@
  * command buffer.
  *
  * A command buffer is memory in the program's GPU address space (VM) with commands, one after
- * another, each aligned to 8. The engine fetches and executes the commands in order, and translates
- * every address by the page tables of that address space; no command can name memory in any other
- * way. Everything is little endian.
+ * another, each aligned to 8. The engine fetches and executes the commands in order, unless BRANCH
+ * continues elsewhere, and translates every address by the page tables of that address space; no
+ * command can name memory in any other way. Everything is little endian.
  *
  * The accesses of a command are not checked in advance: an access that isn't allowed stops the
  * engine in the middle of the command, with a fault that names the address, and bytes written
  * before stay written. Unknown opcodes, lengths and flags, and reserved fields that aren't zero,
- * are faults before the command has any effect: BAD_COMMAND for an opcode or operation, else the
- * reason named after the wrong field. A command is fetched once: writes to its memory while it is
- * executed don't change what it does.
+ * are faults before the command has any effect: BAD_COMMAND for an opcode or operation, BAD_LENGTH,
+ * BAD_FLAGS, or RESERVED for such a field; so are values outside of the limits below: OUT_OF_RANGE,
+ * MISALIGNED, OVERLAP or BAD_LAYOUT. A fault ends the job. A command is fetched once: writes to its
+ * memory while it is executed don't change what it does.
  *
  * All engines execute all commands. The commands are Pagoda's own: WDDM leaves commands to the
  * hardware.
@@ -59,7 +60,10 @@ enum virtio_pagoda_command_opcode {
 /** VIRTIO_PAGODA_REGISTERS: number of a context's 64-bit registers, kept in its save area. */
 #define VIRTIO_PAGODA_REGISTERS		8u
 
-/* Flag of STORE, COMPARE, ATOMIC_ADD: the value has 8 bytes, else 4; it is aligned to its size. */
+/*
+ * Flag of STORE, COMPARE and ATOMIC_ADD: the value has 8 bytes, without the flag 4; its address is
+ * a multiple of that number
+ */
 #define VIRTIO_PAGODA_COMMAND_WIDE	(1u << 0)
 /* Flag of SIGNAL: the device sends EVENT_FENCE after the store, for threads that wait. */
 #define VIRTIO_PAGODA_COMMAND_EVENT	(1u << 0)
@@ -80,7 +84,8 @@ struct virtio_pagoda_command {
 
 /**
  * struct virtio_pagoda_nop - NOP: no effect, of any length
- * @command: Head; any length that is a multiple of 8: the bytes behind the head are skipped unread
+ * @command: Head, no flags; any length that is a multiple of 8 and ends within the command buffer:
+ *	the bytes behind the head are skipped unread
  */
 struct virtio_pagoda_nop {
 	struct virtio_pagoda_command command;
@@ -132,7 +137,8 @@ struct virtio_pagoda_store {
  * struct virtio_pagoda_compare - COMPARE: fault unless memory has a value
  * @command: Head; WIDE
  * @address: Address of the value that is read, multiple of its size
- * @value: Bits that the value read must have where @mask has ones; zero where @mask has zeros
+ * @value: Bits that the value read must have where @mask has ones; must be zero where @mask has
+ *	zeros
  * @mask: Bits that are compared; without WIDE the upper 4 bytes are zero
  *
  * The fault is %VIRTIO_PAGODA_FAULT_COMPARE at @address.
@@ -150,7 +156,8 @@ struct virtio_pagoda_compare {
  * @address: Address of the value that is changed, multiple of its size; the addition is atomic
  *	towards other engines and CPUs
  * @value: The addend; without WIDE the upper 4 bytes are zero
- * @result: Address at which the old value is stored, in as many bytes; 0 = not stored
+ * @result: Address at which the old value is stored, in as many bytes, multiple of that number;
+ *	0 = not stored
  */
 struct virtio_pagoda_atomic_add {
 	struct virtio_pagoda_command command;
@@ -160,18 +167,19 @@ struct virtio_pagoda_atomic_add {
 };
 
 /**
- * struct virtio_pagoda_surface - One side of COPY_RECT
+ * struct virtio_pagoda_surface - Source or destination of COPY_RECT, with the rectangle's place
  * @address: Address of the surface's first byte, page aligned when tiled
  * @tiling: enum virtio_pagoda_tiling
  * @pitch: Bytes from row to row, not zero, at most %VIRTIO_PAGODA_MAX_PITCH; tiled:
  *	multiple of the tile's width
  * @height: Rows, not zero; tiled: multiple of the tile's rows
- * @x: Offset in bytes of the rectangle in each of its rows
+ * @x: Offset in bytes at which the rectangle begins in each row of the surface
  * @y: First row of the rectangle
  * @reserved: Zero
  *
- * The surface is mip level 0 of a struct virtio_pagoda_layout. The page tables show an allocation
- * as it is laid out at its place: a tiled allocation has its tiles only while it is in VRAM.
+ * The surface is laid out as mip level 0 of a struct virtio_pagoda_layout or, with TILING_LINEAR,
+ * row by row. The page tables show an allocation as it is laid out at its place: a tiled allocation
+ * has its tiles only while it is in VRAM.
  */
 struct virtio_pagoda_surface {
 	__le64 address;
@@ -201,10 +209,10 @@ struct virtio_pagoda_copy_rect {
 };
 
 /**
- * struct virtio_pagoda_wait - WAIT: wait until memory has at least a 64-bit value
+ * struct virtio_pagoda_wait - WAIT: wait until a 64-bit value in memory is large enough
  * @command: Head, no flags
  * @address: Address of the value, multiple of 8; usually that of a monitored fence
- * @value: The engine goes on when the value at @address is at least @value
+ * @value: The engine goes on when the unsigned value at @address is at least @value
  *
  * The engine executes no other job meanwhile, and the driver takes the job for hung if the wait is
  * longer than a job may run.
@@ -247,7 +255,8 @@ struct virtio_pagoda_timestamp {
  * @size: Bytes of the other buffer, multiple of 8, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFER;
  *	0 = there is no other buffer: this command buffer ends
  *
- * The commands behind BRANCH in the present buffer aren't executed.
+ * The commands behind BRANCH in the present buffer aren't executed. At the end of the other buffer
+ * the job goes on with the next command buffer that its request lists.
  */
 struct virtio_pagoda_branch {
 	struct virtio_pagoda_command command;
@@ -268,8 +277,8 @@ enum virtio_pagoda_compute_operation {
  * @operation: enum virtio_pagoda_compute_operation
  * @reserved: Zero
  * @count: Number of elements of each array, not zero
- * @dst: Address of the result's array, multiple of 4: the address of an operand's array, or the
- *	result's array overlaps no operand's
+ * @dst: Address of the result's array, multiple of 4; each operand's array either has this address,
+ *	too, or doesn't overlap the result's
  * @a: Address of the first operand's array, multiple of 4
  * @b: Address of the second operand's array, multiple of 4
  * @c: MULTIPLY_ADD: address of the third operand's array, multiple of 4. Else 0

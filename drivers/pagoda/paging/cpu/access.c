@@ -7,7 +7,7 @@
 
 /*
  * Checks an access and sets @side to the page of @address: only aligned accesses, which stay within
- * a page, are accepted. Returns a fault reason.
+ * a page, are accepted. Returns a fault reason or 0.
  */
 static u32 access_prepare(const struct pagoda_cpu_packet *cpu, u32 segment, u64 address, u32 size,
 			  const void *pages, bool write, struct pagoda_cpu_side *side)

@@ -5,8 +5,8 @@
 #include "walk.h"
 
 /*
- * Checks that @address is page aligned, and that the range is in the paging address space.
- * Returns a fault reason or 0.
+ * Checks that the GPU virtual address @address is page aligned, and that the range is below
+ * 2^va_bits. Returns a fault reason or 0.
  */
 static u32 context_address_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The CPU executor: a function for each operation, which executes a packet without the device.
- * The driver uses it when the device can't execute packets, and for all packets if the parameter
- * executor is cpu. Tests compare it with the device's engine, so the two share no code.
+ * The CPU executor: a function for each operation, which executes a packet without the device. The
+ * driver uses the CPU executor when the device can't execute packets, and for all packets if the
+ * parameter executor is cpu. Tests compare the CPU executor with the device's engine, so executor
+ * and engine share no code.
  *
  * The caller has checked opcode and length of the packet. Everything else in the packet is
  * untrusted, and is checked before the packet's first effect. System memory is reached through

@@ -37,7 +37,10 @@ struct pagoda_cpu_surface {
 	u64 offset;
 };
 
-/* side.c: check a packet's source or destination; return a fault reason or 0 */
+/*
+ * side.c: check a range of VRAM or the aperture, the size of a TRANSFER, or (and set up) a packet's
+ * source or destination; return a fault reason or 0
+ */
 u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size);
 u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			      u32 generation);

@@ -40,7 +40,8 @@ static u32 place_check(const struct pagoda_cpu_executor *exec, u32 segment, u64 
 
 /*
  * Checks offset and nr_pages of @notify: both have to be 0 in NOTIFY_RESIDENCY; in
- * NOTIFY_RESIDENCY2 they have to be a range that isn't empty. Returns 0 or a fault reason.
+ * NOTIFY_RESIDENCY2 they have to be a range that isn't empty and doesn't overflow. Returns 0 or a
+ * fault reason.
  */
 static u32 notify_pages_check(const struct virtio_pagoda_notify_residency *notify)
 {

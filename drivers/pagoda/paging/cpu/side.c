@@ -17,7 +17,7 @@ u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u
 /*
  * Checks that all pages of an aperture range have been mapped or unmapped before (an unmapped page
  * leads to the dummy page), and that no page is mapped with a generation other than @generation;
- * @generation 0 matches any. Returns a fault reason.
+ * @generation 0 matches any. Returns a fault reason or 0.
  */
 u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			      u32 generation)
@@ -101,7 +101,7 @@ static u32 run_check(const struct pagoda_cpu_executor *exec, const struct pagoda
 
 /*
  * Checks that the runs of @list are well-formed and have struct pages, and that the device's MMU,
- * if there is one, allows the access, unless @list->bus is set. Returns a fault reason.
+ * if there is one, allows the access, unless @list->bus is set. Returns a fault reason or 0.
  */
 u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 			  const struct pagoda_cpu_runs *list)
@@ -144,7 +144,7 @@ static u32 location_check(const struct virtio_pagoda_location *location)
 
 /*
  * Checks the source or, if @write, the destination of a packet, and sets @side; @runs and @pages
- * are used only for system memory. Returns a fault reason.
+ * are used only for system memory. Returns a fault reason or 0.
  */
 u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
 			    const struct virtio_pagoda_location *location, u64 size,
@@ -181,7 +181,10 @@ u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
 	}
 }
 
-/* Checks size and number of runs of a TRANSFER or SPECIAL_LOCK_TRANSFER. Returns a fault reason. */
+/*
+ * Checks size and number of runs of a TRANSFER or SPECIAL_LOCK_TRANSFER. Returns a fault reason or
+ * 0.
+ */
 u32 pagoda_cpu_transfer_size_check(const struct pagoda_cpu_executor *exec,
 				   const struct virtio_pagoda_transfer *transfer)
 {

@@ -12,7 +12,8 @@
 
 /*
  * Returns where in the tiled surface byte @offset of its linear view, the untiled rows, is; sets
- * *@run to how many bytes from there on are consecutive in both.
+ * *@run to how many bytes from there on are consecutive in surface and view. Bytes behind the last
+ * mip level aren't tiled: their offset is the same, and *@run is U64_MAX.
  */
 static u64 tiled_offset(const struct pagoda_layout *layout, u64 offset, u64 *run)
 {

@@ -304,7 +304,7 @@ static const void *virtual_page(const struct pagoda_cpu_virtual *memory, u64 va,
 
 /*
  * Translates @va, not less than @memory->base, and checks that the CPU can access the byte at @va.
- * Returns a fault reason.
+ * Returns a fault reason or 0.
  */
 u32 pagoda_cpu_virtual_find(const struct pagoda_cpu_virtual *memory, u64 va,
 			    struct pagoda_cpu_leaf *leaf)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocations: creation, charging to budgets, description, waiting for fences.
+ * Allocations: creation, a walk over all of them, charging to budgets, description, waiting for
+ * fences, the addresses of their pages for the device, whether they were made resident.
  *
  * An allocation starts in the system segment without backing pages. The segments that an
  * allocation may be in, the order in which these are tried, and the segments that the allocation
@@ -29,8 +30,8 @@
 
 /*
  * Charges the allocation's bytes, in the budget of &pagoda_bo.client, to @segment instead of the
- * segment charged before. An imported allocation has no client before its first handle: then only
- * &pagoda_bo.part.segment is set.
+ * segment charged before; PAGODA_BUDGET_SEGMENTS charges none. An imported allocation has no client
+ * before its first handle: then only &pagoda_bo.part.segment is set.
  */
 void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment)
 {
@@ -76,14 +77,14 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *to)
 }
 
 /**
- * pagoda_bo_set_resident() - Set whether an allocation is to be resident, by the client's last
- * request
- * @bo: Allocation, already moved; reservation held
- * @resident: true: the allocation was made resident; false: a client evicted the allocation
+ * pagoda_bo_set_resident() - Note whether an allocation is to be resident: &pagoda_bo.wish.resident
+ * @bo: Allocation, reservation held; moves nothing
+ * @resident: true: a request or a job made the allocation resident; false: EVICT was called for
+ *	the allocation, which no client has on its residency list any more
  *
- * Clears &pagoda_bo.wish.released and @trimmed. Tells the client's budget, and promotion, which
- * brings resident allocations back to VRAM. An evicted allocation doesn't count as settled any more
- * (ledger/settled.c).
+ * Clears &pagoda_bo.wish.released and &pagoda_bo.wish.trimmed. Tells the client's budget, and
+ * promotion, which brings allocations with @resident back to VRAM. An evicted allocation doesn't
+ * count as settled any more (ledger/settled.c).
  *
  * Context: Any but interrupts.
  */
@@ -93,8 +94,8 @@ void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident)
 		pagoda_settled_clear(bo);
 	bo->wish.trimmed = false;
 	/*
-	 * This barrier pairs with that in paging_let_go(): @wish.required is raised before
-	 * @released is cleared.
+	 * This barrier pairs with that in paging_let_go(): a MAKE_RESIDENT that is under way has
+	 * raised &pagoda_bo.wish.required before @released is cleared below.
 	 */
 	smp_mb();
 	if (bo->wish.resident != resident || READ_ONCE(bo->wish.released)) {
@@ -205,7 +206,7 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 }
 
 /*
- * struct bo_origin - what a new allocation is made from. Each pointer may be NULL.
+ * struct bo_origin - what a new allocation is made from; each pointer may be NULL
  * @type: type of the TTM object
  * @shared: GEM object whose reservation, which is held, the allocation uses
  * @imported: dma-buf whose memory and reservation, which is held, the allocation uses
@@ -272,7 +273,8 @@ static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
  * @table_of: VM that the allocation will be a page table of, or NULL
  *
  * Context: May sleep and allocate.
- * Return: The allocation with one GEM reference, without backing pages, or ERR_PTR.
+ * Return: The allocation with one GEM reference, in the system segment, without backing pages; or
+ * ERR_PTR(-ENOMEM).
  */
 struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
 					  struct pagoda_client *client,
@@ -294,11 +296,12 @@ struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
 /**
  * pagoda_bo_create_import() - Create an allocation around the memory of a dma-buf
  * @vidmm: The manager
- * @dma_buf: The dma-buf; its reservation becomes the allocation's
+ * @dma_buf: The dma-buf, of which the allocation gets a reference; the allocation uses its
+ *	reservation
  *
- * Context: May sleep and allocate. Takes the reservation.
- * Return: The allocation with one GEM reference, not attached to the dma-buf yet, or ERR_PTR:
- * -E2BIG if the dma-buf is larger than the aperture.
+ * Context: May sleep and allocate. Takes the reservation, and drops it before the return.
+ * Return: The allocation with one GEM reference, not attached to the dma-buf yet; or ERR_PTR:
+ * -E2BIG if the dma-buf is larger than the aperture, -ENOMEM, or -ENOSPC without an mmap offset.
  */
 struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
@@ -361,8 +364,8 @@ bool pagoda_bo_is_coherent(struct pagoda_bo *bo)
  * An allocation that is private to a VM uses the VM's reservation as its own.
  *
  * Context: May sleep and allocate.
- * Return: The allocation with one GEM reference, in the system segment, without backing pages, or
- * ERR_PTR.
+ * Return: The allocation with one GEM reference, unlocked, in the system segment, without backing
+ * pages; or ERR_PTR: -ENOMEM, or -ENOSPC without an mmap offset.
  */
 struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 				   const struct pagoda_bo_params *params)
@@ -382,9 +385,10 @@ struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 }
 
 /*
- * Returns enum drm_pagoda_residency of an allocation. TTM_PL_TT holds allocations that were made
- * resident in shared memory as well as evicted ones: only &pagoda_bo.wish.resident tells these two
- * kinds apart. The reservation is held.
+ * Returns enum drm_pagoda_residency of an allocation: not resident, wherever the allocation lies,
+ * unless a request or a job made it resident after its creation and the last EVICT. TTM_PL_TT holds
+ * both allocations that were made resident and evicted ones: only &pagoda_bo.wish.resident tells
+ * these two kinds apart. The reservation is held.
  */
 static u32 bo_residency(struct pagoda_bo *bo)
 {
@@ -446,9 +450,9 @@ void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *inf
  * @bo: Allocation
  * @timeout_ns: Absolute CLOCK_MONOTONIC time at which the wait ends; 0 or less doesn't wait
  *
- * First queues open paging buffers: a thread that collects operations in one may not queue the
- * buffer soon, and the allocation's fences may be behind these operations. Every fence of the
- * driver signals in the end, also when the device is gone.
+ * Queues open paging buffers before the wait: a thread that collects operations in such a buffer
+ * may not queue the buffer soon, and the allocation's fences may be behind the operations. Every
+ * fence of the driver signals in the end, also when the device is gone.
  *
  * Context: Sleeps. No reservation is held.
  * Return: 0 if all fences have signalled, -ETIME if the time is over, or -ERESTARTSYS.

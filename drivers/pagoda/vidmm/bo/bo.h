@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Allocations: creation, placement, eviction to make room, offers, kept copies, lost content. */
+/*
+ * Allocations: creation, description, waiting; placement, and eviction to make room; offers, kept
+ * copies, lost content; limits by cgroups.
+ */
 #ifndef PAGODA_VIDMM_BO_BO_H
 #define PAGODA_VIDMM_BO_BO_H
 
@@ -30,13 +33,20 @@ struct ttm_resource_manager;
 
 /*
  * Flags of a struct ttm_place, beside TTM's TTM_PL_FLAG_*. TTM copies them to the resource that it
- * makes at the place, where pagoda_move() finds them and removes them. With any of the last three a
- * move fails with -EBUSY if anything but paging and jobs with a place of an engine uses the memory.
+ * makes at the place, where pagoda_move() finds them and removes them. With PIPELINED, VICTIM or
+ * PROMPT a move fails with -EBUSY if anything but paging and jobs with a place of an engine uses
+ * the allocation.
  */
-#define PAGODA_PL_URGENT	BIT(31)	/* of an operation with &pagoda_operation.urgent set */
-#define PAGODA_PL_PIPELINED	BIT(30)	/* jobs are waited for in the stream, not in the call */
-#define PAGODA_PL_VICTIM	BIT(29)	/* as PIPELINED, and the move is an eviction for room */
-#define PAGODA_PL_PROMPT	BIT(28)	/* jobs are waited for in the call */
+
+/* The place is one of an operation with &pagoda_operation.urgent set. */
+#define PAGODA_PL_URGENT	BIT(31)
+/* The stream has the move wait for jobs that use the allocation; the call doesn't wait. */
+#define PAGODA_PL_PIPELINED	BIT(30)
+/* As PAGODA_PL_PIPELINED; the move is an eviction that makes room for another allocation. */
+#define PAGODA_PL_VICTIM	BIT(29)
+/* The call waits for jobs that use the allocation; -EBUSY if one has no place of an engine. */
+#define PAGODA_PL_PROMPT	BIT(28)
+/* All flags that a struct ttm_place has from this driver. */
 #define PAGODA_PL_FLAGS		(PAGODA_PL_URGENT | PAGODA_PL_PIPELINED | PAGODA_PL_VICTIM | \
 				 PAGODA_PL_PROMPT)
 
@@ -69,14 +79,18 @@ struct pagoda_operation {
  * struct pagoda_dmem_claim - Which cgroups' memory may be evicted to make room for an allocation
  * @pool: Pool of the segment that the current task's cgroup has, a reference; NULL = the segment
  *	has no pools, or that cgroup is above its maximum
- * @limit: Pool at its maximum, of the current task's cgroup or of an ancestor, a reference: only
- *	memory charged to this pool or below may be evicted; NULL = no pool is at its maximum
- * @root: The root cgroup's pool of the segment
+ * @limit: Pool that the allocation would bring above its maximum, of the current task's cgroup or
+ *	of an ancestor, a reference: only memory charged to this pool or below may be evicted; NULL
+ *	= none
+ * @root: The root cgroup's pool of the segment; no reference
  * @low: Allocations that dmem.low protects may be evicted, too
  * @hit_low: pagoda_dmem_may_take() refused a victim because of dmem.low
  * @refused: pagoda_dmem_may_take() refused a victim, because of dmem.min, dmem.low or @limit
  * @taken: A victim was evicted since the last call of pagoda_dmem_claim_again()
  * @interrupted: A signal ended a victim's move: no other victim is tried
+ *
+ * Without @pool and @limit, memory of all cgroups may be evicted. If memory is evicted because a
+ * cgroup's maximum was lowered, both are the pool of that cgroup, without references.
  */
 struct pagoda_dmem_claim {
 	struct dmem_cgroup_pool_state *pool;
@@ -101,7 +115,7 @@ void pagoda_copy_drop(struct pagoda_bo *bo);
 bool pagoda_copy_has_pages(const struct pagoda_bo *bo);
 void pagoda_copy_swap_notify(struct ttm_buffer_object *bo);
 
-/* dmem.c: limits and protection of VRAM by cgroups; the cgroup that pays for a client's work */
+/* dmem.c: limits and protection of segments by cgroups; threads in the cgroups of clients */
 int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 void pagoda_payer_end(struct pagoda_client *client);
 int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man, u32 type);
@@ -111,7 +125,10 @@ bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place);
 void pagoda_payer_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg);
 bool pagoda_payer_try_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg);
 
-/* bo.c: create allocations, wait for them, report and account them */
+/*
+ * bo.c: create allocations, find them, wait for them, describe and charge them, list their pages
+ * for the device, note whether they were made resident
+ */
 bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 				const struct pagoda_bo_params *params);
 struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
@@ -132,7 +149,7 @@ struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id);
 void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment);
 void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *to);
 
-/* lost.c: content that a reset or a failed move lost */
+/* lost.c: content that a reset or failed paging lost; CPU writes to tiles before a job uses them */
 int pagoda_lost_acknowledge(struct pagoda_bo *bo);
 u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm);
 int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark);
@@ -142,7 +159,7 @@ int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_v
 int pagoda_lost_clear(struct pagoda_bo *bo);
 int pagoda_lost_settle(struct pagoda_bo *bo);
 
-/* offer.c: offered allocations: when content may be discarded, and is */
+/* offer.c: offered allocations: refuse their use, prevent offers, discard content */
 bool pagoda_offer_refuses(const struct pagoda_bo *bo);
 int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count);
 void pagoda_offer_allow(struct pagoda_bo **bos, u32 count);
@@ -152,11 +169,11 @@ void pagoda_offer_torn(struct pagoda_bo *bo);
 int pagoda_offer_drop(struct pagoda_bo *bo);
 void pagoda_offer_swap_notify(struct pagoda_bo *bo);
 
-/* victims.c: evictions that the user asks for by debugfs */
+/* victims.c: evictions that the user asks for by debugfs `trim`; bytes evicted to trim VRAM */
 int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes);
 u64 pagoda_vidmm_trimmed(struct pagoda_vidmm *vidmm);
 
-/* placement.c: TTM placements of an allocation, by what the placement is for */
+/* placement.c: TTM placements by what they are for; apply a change of priority, handle or offer */
 void pagoda_priority_apply(struct pagoda_bo *bo);
 /* pagoda_bo_placement_*() fill @places, of at least 4 entries, and return the number filled. */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);
@@ -166,7 +183,7 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
 
-/* place.c: bring an allocation to a placement; segment/reserve.c: pagoda_reserve_place() */
+/* place.c: bring an allocation to a placement; segment/reserve.c: place one in the reserve */
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		    struct pagoda_operation *op);

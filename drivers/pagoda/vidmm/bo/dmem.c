@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits and protection by control groups: the dmem controller.
+ * Limits and protection by control groups (the dmem controller), and a thread for each client in
+ * the client's cgroup.
  *
  * VRAM and the aperture are regions, "drm/<device>/vram" and "drm/<device>/aperture". System pages
- * that need no address in the aperture are charged to that region, too: they are memory that the
+ * that need no address in the aperture are charged to "aperture", too: they are memory that the
  * GPU uses, and may exceed the region's capacity. TTM charges the cgroup of the current task when
  * it creates a resource, and uncharges when the resource is freed, after the move.
  *
@@ -12,7 +13,7 @@
  *		such a victim the allocation is placed as if VRAM were full: in the next
  *		supported segment; or the caller gets -ENOMEM
  *	min	memory of a cgroup that uses less than its minimum is never evicted for another
- *		cgroup
+ *		cgroup that needs VRAM or addresses in the aperture
  *	low	memory of a cgroup that uses less than its dmem.low is evicted last, when offers
  *		and the policy give no other victim
  *	lowered	writing a maximum below the current usage evicts, first what the policy chooses
@@ -76,9 +77,10 @@ static int dmem_find_root(struct pagoda_vidmm *vidmm, struct dmem_cgroup_region 
 }
 
 /*
- * Evicts at least @bytes of VRAM that are charged to @pool or below, if there are as many: victims
- * that the policy chooses or, only if none of these could be evicted, victims that TTM finds.
- * Returns 0 or a negative errno.
+ * Evicts allocations in VRAM that are charged to @pool or below: victims that the policy chooses,
+ * until @bytes have left VRAM or no victim is left; only if none of these could be evicted, victims
+ * that TTM finds. Returns 0 if the policy's victims freed anything, even less than @bytes; else the
+ * result of ttm_resource_manager_dmem_reclaim().
  */
 static int dmem_reclaim_vram(struct pagoda_vidmm *vidmm, struct dmem_cgroup_pool_state *pool,
 			     u64 bytes)
@@ -184,9 +186,10 @@ static void dmem_put_pool(struct dmem_cgroup_pool_state *pool)
 
 /*
  * Finds out from which cgroups the current task may evict memory to get @size bytes of a segment,
- * and fills @claim->root, pool and limit. The caller zeroes the claim before the first call, calls
- * again after each victim, because the limit may not be reached any more, and at last calls
- * pagoda_dmem_claim_end(). May sleep and allocate.
+ * and fills @claim->root, @claim->pool and @claim->limit; does nothing if the segment isn't a
+ * region. The caller zeroes the claim before the first call, and at last calls
+ * pagoda_dmem_claim_end(). A caller that makes room for @size calls again after each victim,
+ * because the limit may not be reached any more. May sleep and allocate.
  */
 void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
 			    u64 size)
@@ -235,9 +238,9 @@ bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim)
 
 /*
  * Returns whether a claim allows to evict memory that is charged to the pool @victim; sets
- * *@hit_low if dmem.low forbids that. Protection counts from the closest common ancestor of both
- * cgroups; the kernel is given NULL instead of the root cgroup, below which it would find none
- * protected.
+ * *@hit_low if dmem.low forbids that. Protection counts from @claim->limit or, without that, from
+ * the closest common ancestor of both cgroups. If the ancestor is the root cgroup, the kernel is
+ * given NULL: it would find nothing protected below the root cgroup.
  */
 static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
 			  struct dmem_cgroup_pool_state *victim, bool *hit_low)
@@ -259,7 +262,8 @@ static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
 }
 
 /*
- * Returns whether a claim allows to evict an allocation. Sets @claim->refused if not, and
+ * Returns whether a claim allows to evict an allocation: always if no cgroup is charged for the
+ * allocation, or the claim has neither pool nor limit. Sets @claim->refused if not, and
  * @claim->hit_low if dmem.low is the reason. The reservation is held. May sleep and allocate.
  */
 bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
@@ -283,6 +287,7 @@ bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
  *
  * An allocation in the aperture segment is protected only if @place asks for aperture addresses
  * (&ttm_place.lpfn isn't 0): not when TTM swaps pages out, or wants room for pages without address.
+ * Nothing is protected from a task whose cgroup is above its maximum.
  *
  * Context: May sleep and allocate.
  * Return: true if @bo must stay.
@@ -406,7 +411,7 @@ static int payer_follow_locked(struct pagoda_vidmm *vidmm, struct pagoda_payer *
  * compared: an existing thread then stays in its cgroup.
  *
  * Context: May sleep and allocate. Outside of all locks and of pagoda_enter() sections.
- * Return: 0 or a negative errno.
+ * Return: 0 or a negative errno; after an error the client has no thread.
  */
 int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
@@ -448,7 +453,10 @@ void pagoda_payer_end(struct pagoda_client *client)
 	mutex_unlock(&payer->lock);
 }
 
-/* Calls a function in the cgroup of a client whose thread no other work item uses. */
+/*
+ * Has a client's thread call a function and waits until the function has returned; calls it in the
+ * current thread if the client has none. @payer->lock keeps other work items off the thread.
+ */
 static void payer_run_locked(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
 {
 	struct payer_turn turn = { .run = run, .arg = arg };
@@ -484,15 +492,16 @@ void pagoda_payer_run(struct pagoda_payer *payer, void (*run)(void *arg), void *
 }
 
 /**
- * pagoda_payer_try_run() - pagoda_payer_run() unless a work item of the client uses the thread
+ * pagoda_payer_try_run() - pagoda_payer_run() unless the client's thread is in use
  * @payer: The client's thread
- * @run: Function
+ * @run: Function; the client's thread calls it, or the caller if the client has no thread
  * @arg: Argument of @run
  *
- * For work items that serve several clients: what one client does mustn't delay the others.
+ * For work items that serve several clients: they don't wait for a thread that another work item
+ * of the client uses, or that moves to another cgroup, because this would delay the other clients.
  *
  * Context: In a work item that holds no lock which @run takes. Sleeps until @run has returned.
- * Return: false if @run wasn't called.
+ * Return: Whether @run was called.
  */
 bool pagoda_payer_try_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
 {

@@ -21,12 +21,12 @@ struct ttm_place;
 struct ttm_placement;
 struct ttm_resource_manager;
 
-/* All copies, in system memory, of the content of allocations in VRAM (copy.c). */
+/* All kept copies: the system pages that allocations in VRAM were brought from (copy.c). */
 struct pagoda_copies {
 	atomic64_t bytes;		/* sum of the sizes of copies that have pages */
 	u64 limit;			/* largest value that @bytes may have; constant */
 	spinlock_t lock;		/* protects list, unwanted; taken in reclaim, too */
-	struct list_head list;		/* struct pagoda_copy not in @unwanted, oldest first */
+	struct list_head list;		/* struct pagoda_copy not yet in @unwanted, oldest first */
 	struct list_head unwanted;	/* struct pagoda_copy whose pages @work is to free */
 	struct work_struct work;
 	struct shrinker *shrinker;	/* fills @unwanted; NULL once unregistered */
@@ -34,11 +34,11 @@ struct pagoda_copies {
 
 /**
  * struct pagoda_victims_search - A search for victims (victims.c)
- * @tried: Victims that aren't to be tried again
+ * @tried: Victims, evicted or not, that the search doesn't try again
  * @held: Victims passed over because another thread holds their reservations
- * @aside: Private allocations of VMs whose reservations can't be locked now, and all that aren't
- *	offered if TTM chooses other victims. Of each such VM, one allocation is in @tried or @held,
- *	which keeps the VM
+ * @aside: What the policy isn't to choose: private allocations of VMs whose reservations can't be
+ *	locked now, of which one is in @tried or @held and so keeps the VM; and, if TTM chooses the
+ *	other victims, all allocations that aren't offered
  *
  * The lists hold references; their entries are &pagoda_bo.choice.tried.
  */
@@ -52,9 +52,9 @@ struct pagoda_victims_search {
  * struct pagoda_placing - An allocation that is brought to its place, as a part of an operation
  * @op: The operation
  * @claim: Room that evictions make for the allocation
- * @windows: Number of windows that were freed for the allocation (window.c)
+ * @windows: Number of attempts to free a contiguous range of VRAM for the allocation (window.c)
  * @waits: Number of waits for other operations (victims.c)
- * @waited_ns: Nanoseconds that these waits took together
+ * @waited_ns: Nanoseconds that all waits for other operations took together
  */
 struct pagoda_placing {
 	struct pagoda_operation *op;
@@ -65,21 +65,22 @@ struct pagoda_placing {
 };
 
 /**
- * typedef pagoda_take_fn - Evicts one victim from @place, if @claim allows, to make room for @want
+ * typedef pagoda_take_fn - Makes room for @want at @place by evicting victims that @claim allows
  * @want: Allocation that needs room, reservation held
  * @place: Place in VRAM where @want needs room
  * @placing: Brings @want to its place
  * @claim: Says which victims may be evicted; notes refusals
  * @search: Search that the victim is chosen in
  *
- * Return: true if there may be room now: a victim was evicted, or another operation has ended;
- * false if no victim is left.
+ * Return: true if there may be room now: victims were evicted, or another operation has ended;
+ * false if the caller has to give up: no victim is left, waits were too many or are impossible, or
+ * a signal came.
  */
 typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *place,
 			       struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
 			       struct pagoda_victims_search *search);
 
-/* dmem.c: which cgroups' memory may be evicted: struct pagoda_dmem_claim */
+/* dmem.c: which cgroups' memory may be evicted (struct pagoda_dmem_claim), and is the caller's */
 void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
 			    u64 size);
 bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim);
@@ -111,7 +112,7 @@ int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *place
 			 struct pagoda_dmem_claim *claim);
 u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim);
 
-/* placement.c: move an allocation to a TTM placement */
+/* placement.c: move an allocation to a TTM placement, where victims make room or TTM does */
 int pagoda_bo_move(struct pagoda_bo *bo,
 		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		   struct ttm_operation_ctx *ctx);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lost content: neither the device nor the CPU could finish a copy or a fill of an allocation.
+ * Lost content: neither the device nor the CPU could finish a copy or a fill of an allocation, or a
+ * reset of the device lost what was in VRAM.
  *
  * The dma_fence signalling path can only mark the allocation (pagoda_bo_mark_lost()). Submissions,
  * page faults, ptrace, dma-buf and moves fill the memory with zeros before they use the content. A
  * reset of the device sets no flag: after a reset &pagoda_bo.content.epoch of an allocation in VRAM
  * is old.
+ *
+ * Also here: what the CPU wrote through a swizzling range is brought into the tiles before a job
+ * uses the allocation, or is lost.
  */
 #include <linux/highmem.h>
 #include "core/core.h"
@@ -31,7 +35,7 @@ u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
 {
 	/*
 	 * This acquire pairs with the release in stream_lost_content(): a loss that a reset caused
-	 * is added to @aborts before it is added to @losses.
+	 * is added to &pagoda_vidmm.aborts before it is added to &pagoda_vidmm.losses.
 	 */
 	u32 losses = atomic64_read_acquire(&vidmm->losses);
 	u64 resets = pagoda_reset_epoch(vidmm) + atomic64_read(&vidmm->aborts);
@@ -61,8 +65,8 @@ int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
 }
 
 /*
- * Returns whether an allocation has been in VRAM since before a reset of the device: its
- * content is undefined then. The reservation is held.
+ * Returns whether an allocation's content in VRAM is from before a reset of the device and hasn't
+ * been found preserved: the content is undefined then. The reservation is held.
  */
 bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
 {
@@ -70,8 +74,8 @@ bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
 }
 
 /*
- * Tells the device that content was lost: a TRANSFER without size and target (C35, C192). Returns 0
- * or a negative errno.
+ * Tells the device that the content of an allocation in VRAM was lost: emits a TRANSFER without
+ * size and target (C35, C192). Returns 0 or a negative errno.
  */
 static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 {
@@ -96,7 +100,10 @@ static u64 lost_piece(const struct pagoda_vram_cursor *cur)
 	return min_t(u64, cur->size, PAGODA_PIECE_BYTES);
 }
 
-/* Returns an upper bound of the cost of FILLs of the first @size bytes, and of lost_tell(). */
+/*
+ * Returns an upper bound of the cost of FILLs of the first @size bytes of an allocation in VRAM,
+ * and of lost_tell(), as pagoda_stream_begin() needs it.
+ */
 static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 {
 	struct pagoda_vram_cursor cur;
@@ -116,7 +123,8 @@ static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
  * Has the device fill an allocation in VRAM with zeros, after lost_tell() if @tell is set. A page
  * table isn't filled, because its entries are written anew. Waits for jobs that use the allocation,
  * but not in the rebuild after a reset, which mustn't wait for what clients' queued jobs wait for:
- * the device has no jobs until the rebuild ends. Returns 0 or a negative errno.
+ * the device has no jobs until the rebuild ends. Doesn't wait for the FILLs, whose fence becomes a
+ * kernel fence of the allocation. Returns 0 or a negative errno.
  */
 static int lost_fill(struct pagoda_bo *bo, bool tell)
 {
@@ -172,9 +180,12 @@ static void lost_clear_pages(struct ttm_tt *tt)
  * pagoda_lost_clear() - Replace the lost content of an allocation by zeros
  * @bo: Allocation, reservation held
  *
- * Does nothing unless content was lost since the last call. Waits for paging under way and, in
- * VRAM, for jobs that use @bo, but not until the device has filled VRAM. A copy that is still under
- * way may lose content, too: a caller that gives access to the content waits for the copy first.
+ * Does nothing unless content was lost, or a reset found @bo in VRAM, since the last call. Waits
+ * for paging under way and, in VRAM, for jobs that use @bo, but not until the device has filled
+ * VRAM; system pages are cleared at once, by the CPU. A copy that is still under way may lose
+ * content, too: a caller that gives access to the content waits for the copy first.
+ *
+ * &pagoda_bo.content.lost stays set, so that the client is told of the loss.
  *
  * Context: May sleep and allocate.
  * Return: 0 or a negative errno; after an error the allocation still has to be filled.
@@ -241,9 +252,11 @@ static int lost_acknowledge(struct pagoda_bo *bo)
  * pagoda_lost_acknowledge() - Report lost content to the client and clear &pagoda_bo.content.lost
  * @bo: Allocation
  *
+ * Fills the allocation with zeros if that wasn't done since the loss, as pagoda_lost_clear().
+ *
  * Context: May sleep and allocate. Outside of pagoda_enter() sections; no reservation is held.
- * Return: 0 if @lost wasn't set; -EIO if @lost was set and is cleared now; another negative errno:
- * @lost isn't cleared.
+ * Return: 0 if no content was lost since the last call; -EIO if content was lost, which is
+ * acknowledged now; another negative errno: the loss is still to be acknowledged.
  */
 int pagoda_lost_acknowledge(struct pagoda_bo *bo)
 {
@@ -260,11 +273,11 @@ int pagoda_lost_acknowledge(struct pagoda_bo *bo)
  * pagoda_lost_settle() - Replace the lost content of an allocation by zeros, and wait for them
  * @bo: Allocation, reservation held
  *
- * As pagoda_lost_clear(), but waits until the memory is filled with zeros. Doesn't wait for a copy
- * that was under way before the call, unless content was lost already.
+ * As pagoda_lost_clear(), but also waits until the memory is filled with zeros. If no content was
+ * lost so far, doesn't wait at all, not even for a copy under way.
  *
  * Context: May sleep and allocate.
- * Return: 0, a negative errno, or -EIO if the zeros were lost, too.
+ * Return: 0, an error of pagoda_lost_clear(), or -EIO if the zeros were lost, too.
  */
 int pagoda_lost_settle(struct pagoda_bo *bo)
 {
@@ -281,7 +294,7 @@ int pagoda_lost_settle(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_swizzle_use() - Bring the CPU's writes into an allocation's tiles before a job uses these
+ * pagoda_swizzle_use() - Bring the CPU's writes into an allocation's tiles, which a job will use
  * @bo: Allocation listed by the job; reservation held until the job's fence is added
  *
  * Releases the allocation's swizzling range, if there is one: the device writes the content from

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Offered content, which may be discarded without asking its client.
+ * Offered content, which may be discarded without asking its client; uses of offered allocations,
+ * which are refused.
  *
  * OFFER only marks the allocation. The mark has an effect in three cases:
  *
@@ -11,7 +12,8 @@
  *			the work that uses the allocation (C170), and no thread waits
  *	swap-out	of system pages: an offered allocation is swapped out as any other, but
  *			with decommit its pages are freed instead
- *	a reset		offered allocations leave VRAM: their content isn't restored or cleared
+ *	a reset, or a	offered allocations leave VRAM without their content, which isn't
+ *	sleep		restored or cleared
  *
  * An allocation with discarded content is in the system segment without pages; the pages that the
  * allocation gets later are zeros. residency/reclaim.c takes offers back.
@@ -20,7 +22,7 @@
  * allocation is offered, the VM's next submission invalidates the page table entries, not OFFER,
  * because all jobs that may use the entries have to end first: the submission waits for these jobs
  * in its queue, once, or leaves the entries to a later submission if its job is fenced or new jobs
- * came meanwhile. Until the entries are invalid the allocation stays where it is.
+ * came meanwhile. A move out of VRAM before then invalidates the entries itself, behind these jobs.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
@@ -64,6 +66,7 @@ void pagoda_offer_allow(struct pagoda_bo **bos, u32 count)
  * No reservation is taken, because paging may hold a reservation for long. Either this function
  * sees an offer, or offer_mark_all() sees that &pagoda_bo.wish.queued isn't 0.
  *
+ * Context: Any but interrupts.
  * Return: 0, or -ENODATA if an allocation is offered; then nothing has changed.
  */
 int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
@@ -161,7 +164,7 @@ void pagoda_offer_torn(struct pagoda_bo *bo)
  * or isn't in VRAM.
  *
  * Context: May sleep and allocate.
- * Return: 0 or a negative errno.
+ * Return: 0, or an error of ttm_bo_validate(): the allocation then stays in VRAM.
  */
 int pagoda_offer_drop(struct pagoda_bo *bo)
 {

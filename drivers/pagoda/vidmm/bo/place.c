@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Brings an allocation to a place, to room that victims make by leaving VRAM. */
+/* Brings an allocation to a placement; if that is in VRAM, victims leave VRAM to make room. */
 #include "core/core.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/segment/segment.h"
@@ -8,8 +8,9 @@
 #include "internal.h"
 
 /*
- * Most further attempts of an urgent operation while others free VRAM: TTM's worker may hold the
- * reservation of an object while it frees the object's room, and TTM doesn't look again then.
+ * Most further attempts of an urgent operation that found no room while other threads freed VRAM:
+ * TTM's worker may hold the reservation of an object while it frees the object's room, and TTM,
+ * when it makes room, passes over such an object.
  */
 #define PLACE_AGAIN	16
 
@@ -46,9 +47,9 @@ static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
  * @op: Operation that the move is a part of
  *
  * If the first place is in VRAM and isn't restricted to free room, victims that the policy chooses
- * are evicted to make room, offered allocations first, then those that dmem.low protects. If all
- * that isn't enough, TTM makes room or uses the next place. Room that is made is claimed for @bo
- * (segment/claim.c).
+ * are evicted to make room: offered allocations first, allocations that dmem.low protects last. For
+ * a contiguous @bo, a range of VRAM is freed before that (window.c). If none of this is enough, TTM
+ * makes room or uses the next place. Room that is made is claimed for @bo (segment/claim.c).
  *
  * Context: May sleep and allocate. Waits for jobs that use @bo before a move, as @op->flags say.
  * Return: 0; -ENOSPC if @where fills no place; -EDEADLK if @op->exec is contended; with

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TTM placements that bring an allocation to its supported, preferred or eviction segments, and
- * moves to such placements.
+ * TTM placements that bring an allocation to its supported, preferred or eviction segments, moves
+ * to such placements, and the LRU list of TTM that an allocation is in.
  */
 #include <drm/drm_exec.h>
 #include "core/core.h"
@@ -73,7 +73,8 @@ u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 
 /*
  * Fills in a single place for an allocation that prefers VRAM: free room in VRAM, for which no
- * other allocation is evicted. Returns 0 if the allocation prefers another segment.
+ * other allocation is evicted. Returns 1, the number of places; 0 if the allocation prefers another
+ * segment.
  */
 u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -100,8 +101,9 @@ u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
  * Fills in the places that an allocation in VRAM is evicted to: the aperture if it is an eviction
  * segment of the allocation (C37), then the system segment, which always has room. An offered
  * allocation goes to the system segment without its content. An allocation that is charged to
- * another cgroup than the current task's goes there, too: in the aperture TTM would charge the
- * current task's cgroup. Returns the number of places.
+ * another cgroup than the current task's goes to the system segment, too: in the aperture TTM would
+ * charge the current task's cgroup. A pinned allocation stays in its segment. Returns the number of
+ * places.
  */
 u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -119,8 +121,9 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 /*
  * Fills in the places where the CPU can reach an allocation: free room in the visible part of VRAM,
  * then the aperture segment if it is supported, then the system segment. No other allocation is
- * evicted for a CPU access. VRAM is left out for a tiled surface, which the CPU can't read there as
- * rows, and for an allocation that isn't declared CPU-visible (C175). Returns the number of places.
+ * evicted for a CPU access. VRAM is left out unless it is supported and could hold the allocation;
+ * for a tiled surface, which the CPU can't read in VRAM as rows; and for an allocation that isn't
+ * declared CPU-visible (C175). Returns the number of places.
  */
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -162,10 +165,10 @@ static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
 }
 
 /*
- * Brings an allocation to VRAM, the first place of @placement. While there is no room, @take evicts
- * a victim that @claim allows from that place, or returns false if @search finds none. Doesn't wait
- * for the device. Returns -ENOMEM if there isn't enough room or memory, or if the first place isn't
- * in VRAM or allows only free room; -EDEADLK if the operation's reservations are contended;
+ * Brings an allocation to VRAM, the first place of @placement; other places aren't tried. While
+ * there is no room, calls @take, which makes room by evicting victims that @claim allows, until
+ * @take returns false. Returns -ENOMEM if there isn't enough room or memory, or if the first place
+ * isn't in VRAM or allows only free room; -EDEADLK if the operation's reservations are contended;
  * -ERESTARTSYS if a signal ended a victim's move; else the result of ttm_bo_validate(). The caller
  * holds the reservation.
  */
@@ -236,7 +239,7 @@ void pagoda_priority_apply(struct pagoda_bo *bo)
 	ttm_bo_set_bulk_move(&bo->ttm, priority_bulk(bo));
 }
 
-/* As pagoda_bo_move(), with PAGODA_PL_* flags in all places. */
+/* pagoda_bo_move() with @flags, PAGODA_PL_*, added to all places. */
 static int bo_move(struct pagoda_bo *bo,
 		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places), u32 flags,
 		   struct ttm_operation_ctx *ctx)
@@ -265,7 +268,10 @@ int pagoda_bo_move(struct pagoda_bo *bo,
 	return bo_move(bo, where, 0, ctx);
 }
 
-/* pagoda_bo_move() to pagoda_bo_placement_evicted(), as an eviction to make room. */
+/*
+ * Evicts an allocation to make room: pagoda_bo_move() to pagoda_bo_placement_evicted(), queued
+ * behind the jobs that use the allocation. Returns 0 or the result of ttm_bo_validate().
+ */
 int pagoda_bo_evict(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {
 	return bo_move(bo, pagoda_bo_placement_evicted, PAGODA_PL_VICTIM, ctx);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Victims in VRAM: the policy chooses them before TTM takes the least recently used.
+ * Victims in VRAM: the policy chooses them before TTM takes the least recently used. They leave
+ * VRAM to make room for an allocation, because a user asks for that (debugfs `trim`), or because
+ * the maximum of a cgroup was lowered.
  *
  * The policy (ledger/policy.c) knows neither locks nor allocations. This file asks the policy for
  * victims and evicts them. ledger/candidates.c tells the policy of events:
@@ -42,9 +44,9 @@
 
 /*
  * Most private allocations that a search for one victim passes over because jobs of their VM used
- * them after the last use that the policy was told of. Without passing over, allocations of a VM in
- * use would leave before those of an idle VM. There is a limit, because allocations of the same VM
- * are equally good victims.
+ * the allocations after the last use that the policy was told of. Without passing over, allocations
+ * of a VM in use would leave before those of an idle VM. There is a limit, because allocations of
+ * the same VM are equally good victims.
  */
 #define LATE_MAX	64
 
@@ -204,10 +206,10 @@ void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine)
 }
 
 /*
- * Evicts a victim, whose reservation is held, from VRAM and returns whether that succeeded. Offered
- * content is discarded, which costs the operation nothing. Refuses allocations that are pinned,
- * that @claim or @place rule out, or whose content isn't needed (@discardable): TTM discards such
- * content instead of moving it.
+ * Evicts a victim, whose reservation is held, from VRAM and returns whether that succeeded. Adds
+ * the victim's size to @op->evicted, unless the victim is offered: offered content is discarded.
+ * Refuses allocations that are pinned, that @claim or @place rule out, or whose content isn't
+ * needed (&pagoda_bo.content.discardable): TTM discards such content instead of moving it.
  */
 static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 			  struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
@@ -275,7 +277,7 @@ static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct d
 
 /*
  * Waits for the operation that holds the reservation of @bo, then evicts @bo if that is possible.
- * Returns false if a signal ended the wait, or @op->exec is contended.
+ * Returns true, evicted or not; false if a signal ended the wait, or @op->exec is contended.
  */
 static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *place,
 			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
@@ -293,7 +295,10 @@ static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *plac
 	return true;
 }
 
-/* Returns true, with a reference to @bo, if @bo is in VRAM for an operation other than @op. */
+/*
+ * Returns true, with a reference to @bo, if @bo, which an operation keeps from being evicted, is in
+ * VRAM and that operation isn't @op.
+ */
 static bool victims_is_of_others(struct pagoda_bo *bo, const struct pagoda_operation *op)
 {
 	return bo->choice.in_vram &&
@@ -378,7 +383,11 @@ static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *pla
 	return done;
 }
 
-/* Evicts the policy's next victim, or waits for an operation that has victims; a pagoda_take_fn. */
+/*
+ * Evicts the policy's next victim or, if none is left, waits for another operation that has victims
+ * or allocations in VRAM; a pagoda_take_fn. Doesn't wait if TTM chooses the victims that aren't
+ * offered. Returns false if there is nothing to evict or to wait for.
+ */
 bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
 			      struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
 			      struct pagoda_victims_search *search)
@@ -409,7 +418,7 @@ bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
 
 /*
  * Brings an allocation to VRAM, to room that the policy's victims make by leaving VRAM; @take
- * evicts them. Waits for other operations, but not for the device. Returns what
+ * evicts them. May wait for other operations, but not until victims have left. Returns what
  * pagoda_bo_place_taking() returns. If &pagoda_victims.asked isn't set, victims are only offered
  * allocations, and TTM chooses all others. The caller holds the reservation.
  */
@@ -467,9 +476,9 @@ u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dme
 }
 
 /**
- * pagoda_vidmm_trim() - Evict allocations as if the caller needed their VRAM
+ * pagoda_vidmm_trim() - Evict allocations as if the caller needed their VRAM, for debugfs `trim`
  * @vidmm: The manager
- * @bytes: Number of bytes that leave VRAM at least; fewer if no victim is left
+ * @bytes: Number of bytes that leave VRAM at least; fewer if no victim is left or after a signal
  *
  * A victim stays out of VRAM until it is used or made resident.
  *

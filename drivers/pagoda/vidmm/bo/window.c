@@ -19,15 +19,21 @@
 #include "bo.h"
 #include "internal.h"
 
-/* Most victims of the policy that windows are laid around, and most allocations in a window. */
+/*
+ * Most victims of the policy around which ranges of VRAM (windows) are looked at, and most
+ * allocations in a window: with more, the window isn't freed.
+ */
 #define WINDOW_VICTIMS	8
 #define WINDOW_OWNERS	64
-/* Most windows that are freed for an allocation: other operations may take room in a window. */
+/*
+ * Most attempts to free a range of VRAM, a window, for an allocation: another operation may take
+ * room in a window that was freed.
+ */
 #define WINDOW_TRIES	4
 
 /*
  * A range of VRAM that could be freed for a contiguous allocation. @bos: the @count allocations in
- * it, a reference each; @cost: the lowest is best.
+ * the range, a reference each; @cost: window_cost(), the lowest is best.
  */
 struct window {
 	struct pagoda_bo *bos[WINDOW_OWNERS];
@@ -42,7 +48,8 @@ static void window_put(struct window *window)
 }
 
 /*
- * Returns the cost of freeing a window, U64_MAX if an allocation in it has to stay. Reads state of
+ * Returns the cost of freeing a range of VRAM: by the highest level of its allocations in the
+ * policy's order, then by their bytes; U64_MAX if one of them has to stay. Reads state of
  * allocations without their reservations: the eviction looks again.
  */
 static u64 window_cost(struct pagoda_vidmm *vidmm, const struct window *window)
@@ -63,8 +70,10 @@ static u64 window_cost(struct pagoda_vidmm *vidmm, const struct window *window)
 }
 
 /*
- * Computes the cost of freeing the range of VRAM from @start on, of the size that @want needs, in
- * *@spare; swaps *@best and *@spare if it is cheaper.
+ * Looks at the range of VRAM from @start on, of the size that @want needs. If the range is inside
+ * of
+ * @place and freeing it would be cheaper than freeing *@best, the range becomes *@best, with
+ * references to its allocations. *@spare is memory, without references before and afterwards.
  */
 static void window_look(struct pagoda_bo *want, const struct ttm_place *place, u64 start,
 			struct window **best, struct window **spare)
@@ -89,8 +98,9 @@ static void window_look(struct pagoda_bo *want, const struct ttm_place *place, u
 }
 
 /*
- * Looks at two ranges of VRAM of the size that @want needs: one that begins, and one that ends,
- * with a victim of the policy.
+ * Looks at two ranges of VRAM of the size that @want needs, each aligned as @want has to be: one
+ * that begins with a victim of the policy, and one that ends with the victim. The cheaper becomes
+ * *@best if it is cheaper than *@best. Passes over a victim whose reservation can't be locked now.
  */
 static void window_look_around(struct pagoda_bo *want, struct pagoda_bo *victim,
 			       const struct ttm_place *place, const struct pagoda_operation *op,
@@ -117,7 +127,10 @@ static void window_look_around(struct pagoda_bo *want, struct pagoda_bo *victim,
 		window_look(want, place, round_up(end - size, align), best, spare);
 }
 
-/* Evicts the allocations in a window up to the first that stays. Returns whether all have left. */
+/*
+ * Evicts the allocations in a range of VRAM, one after another, up to the first that can't be
+ * evicted. Returns whether all have left VRAM.
+ */
 static bool window_free(struct pagoda_bo *want, const struct window *window,
 			const struct ttm_place *place, struct pagoda_operation *op,
 			struct pagoda_dmem_claim *claim)
@@ -131,8 +144,9 @@ static bool window_free(struct pagoda_bo *want, const struct window *window,
 }
 
 /*
- * Frees the cheapest window for a contiguous allocation; a pagoda_take_fn. Returns false if no
- * window could be freed, or if TTM chooses victims that aren't offered.
+ * Frees the cheapest range of VRAM for a contiguous allocation; a pagoda_take_fn. Returns false if
+ * no range could be freed as a whole, after WINDOW_TRIES calls for the allocation, or if TTM
+ * chooses the victims that aren't offered.
  */
 bool pagoda_window_take(struct pagoda_bo *want, const struct ttm_place *place,
 			struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,

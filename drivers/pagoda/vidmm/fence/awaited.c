@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fences that are awaited, by client: those that have armed waits. Only a job of the client stores
- * values of the client's fences, so the end of a job costs as much as its client waits for, however
- * many fences other clients hold.
+ * Awaited monitored fences, those that have armed waits, by the client that created the fence. Jobs
+ * store values only of fences of their own client, so the end of a job costs a test of this
+ * client's awaited fences, however many fences of other clients are awaited.
  */
 #include <linux/hash.h>
 #include "core/core.h"
@@ -18,8 +18,9 @@ static struct hlist_head *awaited_bucket(struct pagoda_mfences *mfences,
 }
 
 /*
- * Notes that a fence has an armed wait, before the caller, which holds the fence's lock, reads the
- * value: a value stored later is noticed.
+ * Adds a fence with an armed wait to its client's awaited fences: from now on
+ * pagoda_mfences_changed() has the fence tested. The caller holds the fence's lock, and reads the
+ * fence's value afterwards, so that no store is missed.
  */
 void pagoda_awaited_enter(struct pagoda_mfence *mfence)
 {
@@ -36,7 +37,7 @@ void pagoda_awaited_enter(struct pagoda_mfence *mfence)
 	spin_unlock(&mfences->awaited_lock);
 }
 
-/* Notes that a fence, whose lock the caller holds, has no armed wait any more. */
+/* Removes a fence without armed waits, whose lock the caller holds, from the awaited fences. */
 void pagoda_awaited_leave(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;
@@ -65,7 +66,8 @@ static void awaited_is_due(struct pagoda_mfences *mfences, struct pagoda_awaited
  * @vidmm: Manager, not destroyed
  * @account: Account of the client whose fences may have changed; NULL = the fences of all clients
  *
- * To be called when the device reports a store, when reports were lost, and when a job is done.
+ * To be called when the device reports a store, when reports were lost, and when a job is done. A
+ * work item tests the waits for the awaited fences later.
  *
  * Context: Any.
  */

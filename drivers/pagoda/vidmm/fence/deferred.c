@@ -2,10 +2,11 @@
 /*
  * Queues of deferred work: accepted work that can't be submitted yet, see sync.h.
  *
- * The worker of a queue looks at the first item only. The worker runs again when a dma_fence that
- * the item waits for signals, a monitored fence reaches a value that the item waits for, a syncobj
- * gets a point that the item waits for (missing.c), or the owner of the queue calls
- * pagoda_deferred_again().
+ * The worker of a queue takes the items in order, up to the first that has to wait. The worker runs
+ * again when a dma_fence that this item waits for signals, a monitored fence reaches a value that
+ * the item waits for, a syncobj gets a point that the item waits for (missing.c), or the owner of
+ * the queue calls pagoda_deferred_again(); and after a delay (&pagoda_deferred.patience) if the
+ * item waits for something else.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/ktime.h>
@@ -21,7 +22,10 @@
 #include "internal.h"
 #include "sync.h"
 
-/* Shortest and longest delay, in jiffies, after which deferred_run() is called again. */
+/*
+ * Jiffies after which deferred_run() is called again if it returned true: PATIENCE_MIN at first,
+ * then twice the last delay, at most PATIENCE_MAX.
+ */
 #define PATIENCE_MIN	1
 #define PATIENCE_MAX	(HZ / 20 ?: 1)
 
@@ -31,7 +35,7 @@
  * @syncs: Fences that the item waits for and signals
  *
  * Allocates the fence that is published if the item fails. User space may keep that fence until
- * after this module is unloaded, so it has the operations of the dma-buf core.
+ * after this module is unloaded, so the fence has operations of the dma-buf core.
  *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -48,14 +52,17 @@ int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syn
 }
 
 /*
- * Frees an item that was removed from its queue. If @error, first publishes the item's failure
- * fence, with the error, in all that the item signals.
+ * Frees an item that was removed from its queue, and wakes &pagoda_deferred.room. If @error, first
+ * publishes the item's failure fence, with the error, in all that the item signals.
  */
 static void deferred_end(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
 			 int error)
 {
 	if (error) {
-		/* The fence was created signalled, but isn't published before this assignment. */
+		/*
+		 * dma_fence_set_error() would warn, because this fence was created signalled. It
+		 * is safe to assign here: the fence isn't published yet.
+		 */
 		item->failure->error = error;
 		pagoda_syncs_signal(queue->vidmm, item->syncs, item->failure);
 	}
@@ -81,8 +88,8 @@ static void deferred_drop_fence(struct pagoda_deferred *queue)
 
 /*
  * Returns true if a fence, and all points before the fence on its timeline, have signalled or
- * belong to the queue's own work. Else the worker runs again when one of these fences has
- * signalled.
+ * belong to the queue's own work. Else takes a reference to one that hasn't signalled, and has the
+ * worker run again when that fence signals.
  */
 static bool deferred_fence_is_done(struct pagoda_deferred *queue, struct dma_fence *fence)
 {
@@ -103,8 +110,8 @@ static bool deferred_fence_is_done(struct pagoda_deferred *queue, struct dma_fen
 }
 
 /*
- * For &pagoda_deferred_ops.ready: returns true if a dma_fence has signalled. Else its callback has
- * the worker look at the item again.
+ * For &pagoda_deferred_ops.ready, in the worker: returns true if a dma_fence has signalled. Else
+ * takes a reference to the fence, and has the worker run again when the fence signals.
  */
 bool pagoda_deferred_is_signalled(struct pagoda_deferred *queue, struct dma_fence *fence)
 {
@@ -168,7 +175,7 @@ static struct pagoda_client *deferred_client(struct pagoda_deferred *queue)
 struct deferred_turn {
 	struct pagoda_deferred *queue;
 	struct pagoda_deferred_item *item;
-	int error;	/* out: its result; without a call -ENODEV, device gone, or -EAGAIN */
+	int error;	/* out: result of the call; without a call -ENODEV (no device) or -EAGAIN */
 };
 
 static void deferred_turn(void *arg)
@@ -188,7 +195,7 @@ static void deferred_turn(void *arg)
 
 /*
  * Returns whether all fences and values that an item waits for exist. If not, the worker runs again
- * when a missing one comes.
+ * when a missing fence or value comes.
  */
 static bool deferred_look(struct pagoda_deferred *queue, struct pagoda_syncs *syncs)
 {
@@ -222,7 +229,7 @@ static bool deferred_run(struct pagoda_deferred *queue)
 			WRITE_ONCE(queue->held_up, there ? 0 : queue->runs);
 			if (!there)
 				return false;
-			/* Check before &pagoda_deferred_ops.ready, which may keep a place. */
+			/* Check before &pagoda_deferred_ops.ready keeps a place of an engine. */
 			if (pagoda_caller_must_wait(queue->vidmm, deferred_client(queue)))
 				return true;
 			if (!deferred_is_ready(queue, turn.item))
@@ -288,8 +295,8 @@ bool pagoda_deferred_is_empty(struct pagoda_deferred *queue)
 }
 
 /*
- * Inserts an item behind all items of equal or higher priority. An item of lower priority that is
- * being submitted at the moment may then follow it.
+ * Inserts an item behind all items of equal or higher priority. An item of lower priority that the
+ * worker is submitting at the moment may then be behind the new item in the list.
  */
 static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
@@ -307,8 +314,9 @@ static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferre
  * @item: Prepared item, owned by the queue afterwards
  *
  * Empties the binary syncobjs that the item signals, and therefore mustn't fail: if the queue was
- * stopped before, the item is added, too, and the worker signals its syncobjs with the queue's
- * error.
+ * stopped before, the item is added, too, and the worker signals the item's syncobjs with the
+ * queue's error. Promises the points that the item signals, arms the item's waits for monitored
+ * fences and runs the worker.
  *
  * Context: Takes spinlocks.
  */
@@ -416,7 +424,8 @@ int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most)
  * @error: Negative errno for items that are in the queue or added later; only the first call for a
  *	queue sets the error
  *
- * Doesn't wait until the items have ended: &pagoda_deferred_ops.make may call this function.
+ * An item that is being submitted may still succeed. Doesn't wait until the items have ended:
+ * &pagoda_deferred_ops.make may call this function.
  *
  * Context: Any, the dma_fence signalling path included.
  */
@@ -434,7 +443,7 @@ void pagoda_deferred_stop(struct pagoda_deferred *queue, int error)
 }
 
 /**
- * pagoda_deferred_cancel() - Stop a queue and wait until it is empty
+ * pagoda_deferred_cancel() - Stop a queue and wait until the worker has ended all items
  * @queue: Queue
  * @error: Negative errno, as for pagoda_deferred_stop()
  *

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Monitored fences, see fence.h: the page and the value in it.
+ * Monitored fences, see fence.h: their creation and references, the page and the holds that keep it
+ * in place, and the value in the page.
  *
  * The GPU can always access the page while the page is resident; NOTIFY_FENCE_RESIDENCY tells the
  * device each time the page comes or goes. TTM may evict the page while the fence isn't held.
@@ -35,7 +36,7 @@ static void mfence_store(struct pagoda_mfence *mfence, struct page *page, u64 va
 	u64 old = READ_ONCE(*here);
 
 	if (pagoda_mfence_may_rewind(mfence))
-		smp_store_release(here, value);	/* pairs with pagoda_mfence_read() */
+		smp_store_release(here, value);	/* pairs with the acquire in pagoda_mfence_read() */
 	else
 		while (old < value && !try_cmpxchg(here, &old, value))
 			;
@@ -43,9 +44,9 @@ static void mfence_store(struct pagoda_mfence *mfence, struct page *page, u64 va
 }
 
 /*
- * Returns the value of a monitored fence whose page is held in place. While the device is being
- * reset, and when the device is gone, returns U64_MAX, unless the fence was created with
- * NO_MAX_ON_RESET (C184).
+ * Returns the value of a held monitored fence, read with acquire semantics. While the device is
+ * being reset, and when the device is gone, returns U64_MAX; but for a fence that was created with
+ * NO_MAX_ON_RESET the value, or the last value that the fence had (C184).
  */
 u64 pagoda_mfence_read(struct pagoda_mfence *mfence)
 {
@@ -57,7 +58,7 @@ u64 pagoda_mfence_read(struct pagoda_mfence *mfence)
 	if (!mfence->page)
 		return mfence->saved;
 	here = kmap_local_page(mfence->page);
-	value = smp_load_acquire(here);	/* pairs with mfence_store() and the GPU's store */
+	value = smp_load_acquire(here);	/* pairs with the stores in mfence_store() and by the GPU */
 	kunmap_local(here);
 	return value;
 }
@@ -151,8 +152,8 @@ static struct pagoda_mfence *mfence_create(struct pagoda_vidmm *vidmm,
  * @value: Initial value
  *
  * Context: May sleep and allocate. Outside of sections and reservations.
- * Return: The fence, to be released with pagoda_mfence_put(); or ERR_PTR: -ENOMEM, -ENODEV or
- * -ERESTARTSYS.
+ * Return: The fence, to be released with pagoda_mfence_put(); or ERR_PTR: -ENOMEM; -ENODEV if the
+ * device is gone; or -ERESTARTSYS.
  */
 struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
 					   struct pagoda_client *client, u32 flags, u64 value)
@@ -182,8 +183,8 @@ struct pagoda_mfence *pagoda_mfence_get(struct pagoda_mfence *mfence)
 }
 
 /*
- * Drops a reference; the last one frees the fence. Its page stays allocated as long as a process
- * has the page mapped or the GPU may write to the page. May sleep.
+ * Drops a reference; the last put frees the fence. The fence's page stays allocated as long as a
+ * process has the page mapped or the GPU may write to the page. May sleep.
  */
 void pagoda_mfence_put(struct pagoda_mfence *mfence)
 {
@@ -265,8 +266,9 @@ int pagoda_mfence_hold(struct pagoda_mfence *mfence)
 }
 
 /*
- * Records the present value of a fence with NO_MAX_ON_RESET in the allocation, because CPU mappings
- * show it after the device is gone. Called when the last hold ends and when the device goes.
+ * Records the present value of a fence with NO_MAX_ON_RESET in &pagoda_bo.fence_left, because CPU
+ * mappings show the value after the device is gone; does nothing for other fences. Called when the
+ * last hold ends and when the device goes.
  */
 void pagoda_mfence_leave(struct pagoda_mfence *mfence)
 {
@@ -276,8 +278,8 @@ void pagoda_mfence_leave(struct pagoda_mfence *mfence)
 }
 
 /*
- * Undoes one pagoda_mfence_hold(). After the last one is undone the page may move. May take the
- * page's reservation and sleep.
+ * Undoes one pagoda_mfence_hold(). When the last hold ends, the page may move and the client isn't
+ * charged any more. May take the page's reservation and sleep.
  */
 void pagoda_mfence_unhold(struct pagoda_mfence *mfence)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All monitored fences of a device: when the device may have stored values, the waits for awaited
- * fences are tested; when the device is gone, held fences get their last value.
+ * State of all monitored fences of a device: its set-up and end; the work item that tests the waits
+ * for awaited fences when the device may have stored values; the end of all waits when the device
+ * is gone.
  */
 #include <linux/slab.h>
 #include <drm/drm_managed.h>
@@ -25,9 +26,9 @@ static void mfence_gone(struct pagoda_mfence *mfence)
 }
 
 /*
- * Tests the waits for the next few awaited fences of a client that is due. The client is due again
- * if fences are left, or if values changed meanwhile. Drops &pagoda_mfences.awaited_lock and takes
- * it again.
+ * Tests the waits for the next few awaited fences of a client in &pagoda_mfences.due, and ends the
+ * satisfied ones. Removes the client from the list; adds it again if awaited fences are left to
+ * test. Drops &pagoda_mfences.awaited_lock and takes it again.
  */
 static void mfences_look_some(struct pagoda_mfences *mfences, struct pagoda_awaited *awaited)
 {
@@ -82,6 +83,9 @@ static void mfences_look(struct work_struct *work)
  * @vidmm: Manager
  * @args: Unused
  *
+ * Also sets up the lists of queues of deferred work that miss points (missing.c) and of promised
+ * points of syncobjs (points.c).
+ *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.
  */
@@ -112,9 +116,9 @@ int pagoda_mfences_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
  *
  * A wait ends with success, because its fence has the maximum value; or with -ENODEV if the fence
  * was created with NO_MAX_ON_RESET and doesn't have the value (C184). The driver doesn't access the
- * pages any more.
+ * fences' pages any more. Waits for the work items of monitored fences.
  *
- * Context: May sleep.
+ * Context: May sleep. Outside of reservations.
  */
 void pagoda_mfences_stop(struct pagoda_vidmm *vidmm)
 {

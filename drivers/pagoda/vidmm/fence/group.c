@@ -26,9 +26,9 @@ struct pagoda_mfence_group {
 	u32 first;			/* index of the wait satisfied first, or GROUP_NO_WAIT */
 	bool any;			/* over when any wait has ended, else when all have */
 	int error;			/* first error with which a wait ended, or 0 */
-	struct eventfd_ctx *event;	/* signalled when over without @error, or NULL */
-	struct pagoda_client *client;	/* with an eventfd: a reference */
-	struct list_head link;		/* in &pagoda_client.groups, under the client's lock */
+	struct eventfd_ctx *event;	/* signalled when over without an error, or NULL */
+	struct pagoda_client *client;	/* with @event: creator of the group, a reference */
+	struct list_head link;		/* with @event: in &pagoda_client.groups, or empty */
 	struct work_struct work;	/* with an eventfd: frees the group */
 	u32 count;
 	struct pagoda_mfence_wait waits[] __counted_by(count);
@@ -36,7 +36,8 @@ struct pagoda_mfence_group {
 
 /*
  * Called when a group is over: wakes the waiting thread; or signals the eventfd, unless a wait
- * failed, and has group_work() free the group. &pagoda_mfence.lock of the last wait is held.
+ * failed, and has group_work() free the group. &pagoda_mfence.lock is held of the fence for whose
+ * value the last wait was.
  */
 static void group_over(struct pagoda_mfence_group *group)
 {
@@ -65,6 +66,8 @@ static void group_wait_ended(struct pagoda_mfence_wait *wait, int error)
  * pagoda_mfence_group_destroy() - Free a group and its waits, ended or not
  * @group: Group
  *
+ * Drops the references to the eventfd and the client, if any.
+ *
  * Context: May sleep. Outside of reservations.
  */
 void pagoda_mfence_group_destroy(struct pagoda_mfence_group *group)
@@ -79,9 +82,8 @@ void pagoda_mfence_group_destroy(struct pagoda_mfence_group *group)
 }
 
 /*
- * Work item of a group of waits with an eventfd: frees the group when all of its waits, or any of
- * them, have ended as its creator asked for; unless pagoda_mfence_client_close() took the group off
- * its client's list to free it.
+ * Work item of a group of waits with an eventfd, queued when the group is over: frees the group,
+ * unless pagoda_mfence_client_close() took the group off its client's list to free it.
  */
 static void group_work(struct work_struct *work)
 {
@@ -106,7 +108,8 @@ static void group_work(struct work_struct *work)
  * Context: May sleep and allocate. Outside of sections and reservations.
  * Return: The group, to be used in one call of pagoda_mfence_group_wait() or
  * pagoda_mfence_group_notify(); or ERR_PTR: -EPERM if a fence was created with NO_WAIT; -ENOENT if
- * a fence has no id any more; -EDQUOT, -ENOMEM, -ENODEV or -ERESTARTSYS.
+ * a fence has no id any more; -EDQUOT if the client that created a fence, or this client's user,
+ * has too many fences held; -ENOMEM; -ENODEV if the device is gone; -ERESTARTSYS.
  */
 struct pagoda_mfence_group *pagoda_mfence_group_create(const struct pagoda_mfence_value *list,
 						       u32 count, bool any)
@@ -155,7 +158,8 @@ static void group_arm(struct pagoda_mfence_group *group)
  * @first: Out with 0: index of an entry whose fence has its value
  *
  * Context: Sleeps. If the device goes away meanwhile, the wait ends.
- * Return: 0; -ETIME; -ENODEV if the device is gone and a value won't come; or -ERESTARTSYS.
+ * Return: 0; -ETIME if @timeout is over; -ENODEV if the device is gone and the values won't come;
+ * or -ERESTARTSYS after a signal.
  */
 int pagoda_mfence_group_wait(struct pagoda_mfence_group *group, long timeout, u32 *first)
 {
@@ -174,7 +178,7 @@ int pagoda_mfence_group_wait(struct pagoda_mfence_group *group, long timeout, u3
 
 /**
  * pagoda_mfence_group_notify() - Have an eventfd signalled when a group is over without an error
- * @group: Group that wasn't waited for yet; consumed
+ * @group: Group that wasn't waited for yet; freed when it is over or the client is closed
  * @client: Client; the group takes a reference
  * @event: Eventfd; the group takes the caller's reference
  *

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Monitored fences: declarations that the files in fence/ share. */
+/*
+ * Declarations that the files in fence/ share: of monitored fences, and of queues of deferred work
+ * whose next item misses a point.
+ */
 #ifndef PAGODA_VIDMM_FENCE_INTERNAL_H
 #define PAGODA_VIDMM_FENCE_INTERNAL_H
 
@@ -24,16 +27,17 @@ struct workqueue_struct;
 
 /**
  * struct pagoda_mfences - All monitored fences of a device
- * @lock: Protects @held; taken in the dma_fence signalling path
+ * @lock: Protects @held, and excludes other calls of FENCE_SIGNAL during one; taken in the
+ *	dma_fence signalling path
  * @held: Fences whose page is pinned, linked by &pagoda_mfence.held
  * @awaited_lock: Protects @awaited, @due, @looked, &pagoda_mfence.awaited and each struct
  *	pagoda_awaited; taken in any context, under &pagoda_mfence.lock
  * @awaited: Clients that await fences, linked by &pagoda_awaited.entry, hashed by their account
  * @due: Clients whose awaited fences may have changed, linked by &pagoda_awaited.due
  * @looked: Number of fences that @look has tested so far
- * @kept: Kept promises, linked by &pagoda_mfence_signal.done
- * @look: Ends satisfied waits for fences of the clients in @due, which take turns
- * @reap: Frees @kept
+ * @kept: Promises that were kept, which @reap frees; linked by &pagoda_mfence_signal.done
+ * @look: Work item: ends satisfied waits for fences of the clients in @due, which take turns
+ * @reap: Work item: frees the promises in @kept
  * @wq: Runs @look, @reap and &pagoda_mfence_group.work
  */
 struct pagoda_mfences {
@@ -51,14 +55,14 @@ struct pagoda_mfences {
 
 /**
  * struct pagoda_mfence - A monitored fence
- * @kref: References of the client's id, of waits and of promises
+ * @kref: References: of the client's id, of waits, of promises, of a reset while @lost is set
  * @bo: Allocation that is the fence's page, a reference
  * @flags: DRM_PAGODA_FENCE_* flags
  * @holds: Number of users that need the page in place; changes from and to 0 with the page's
  *	reservation held
  * @held: In &pagoda_mfences.held while @holds isn't 0
- * @awaited: In &pagoda_awaited.fences or todo of the client that created the fence while @waits
- *	isn't empty; protected by &pagoda_mfences.awaited_lock
+ * @awaited: In &pagoda_awaited.fences or &pagoda_awaited.todo of the client that created the fence
+ *	while @waits isn't empty; protected by &pagoda_mfences.awaited_lock
  * @lock: Protects @last, @page, @waits, @waiters, @closed, @saved, @lost and @gone; taken in
  *	interrupts and in the dma_fence signalling path
  * @last: Last value that was promised, or stored by FENCE_SIGNAL; the largest of them unless the
@@ -70,7 +74,7 @@ struct pagoda_mfences {
  * @saved: If @lost, the value that the fence will get back; if @gone, the fence's last value
  * @lost: The fence shows the maximum value because the device is being reset, and is held until
  *	pagoda_mfence_restore_all()
- * @gone: The device is gone, and the page with it
+ * @gone: The device is gone; @page is NULL, because the page isn't accessed any more
  */
 struct pagoda_mfence {
 	struct kref kref;
@@ -92,22 +96,25 @@ struct pagoda_mfence {
 
 #define PAGODA_MISSING_BITS	8
 
-/* Queues that miss points; @lock is taken in process context, under pagoda_missing.lock */
+/*
+ * Queues of deferred work that miss points of syncobjs with one hash value. @lock is taken in
+ * process context, also under &pagoda_missing.lock.
+ */
 struct pagoda_missing_bucket {
-	spinlock_t lock;	/* protects queues, and &pagoda_deferred.missing of these */
+	spinlock_t lock;	/* protects queues, and &pagoda_deferred.missing of the queues */
 	struct hlist_head queues;
 };
 
 /**
- * struct pagoda_missing - Queues whose next item misses a point (missing.c)
- * @lock: Protects @clients, &pagoda_payer.missing, turn and nr_missing; taken in process context.
- *	&pagoda_deferred.missing changes under @lock and the lock of the bucket
+ * struct pagoda_missing - Queues of deferred work whose next item misses a point (missing.c)
+ * @lock: Protects @clients, and in struct pagoda_payer: missing, turn and nr_missing; taken in
+ *	process context. &pagoda_deferred.missing changes under @lock and the bucket's lock
  * @by_syncobj: Queues, linked by &pagoda_deferred.by_syncobj, hashed by &pagoda_deferred.missing
  * @clients: Clients that have such queues, linked by &pagoda_payer.turn, the next to poll first
- * @poll: The poller: runs the workers of the queues, in turn
+ * @poll: Work item, the poller: runs the workers of the queues, in turn
  */
 struct pagoda_missing {
-	spinlock_t lock;	/* protects clients */
+	spinlock_t lock;	/* protects clients, and their lists of queues */
 	struct pagoda_missing_bucket by_syncobj[1 << PAGODA_MISSING_BITS];
 	struct list_head clients;
 	struct delayed_work poll;
@@ -119,24 +126,24 @@ static inline bool pagoda_mfence_may_rewind(const struct pagoda_mfence *mfence)
 	return mfence->flags & DRM_PAGODA_FENCE_ALLOW_REWIND;
 }
 
-/* awaited.c */
+/* awaited.c: note that a monitored fence has armed waits, or none any more */
 void pagoda_awaited_enter(struct pagoda_mfence *mfence);
 void pagoda_awaited_leave(struct pagoda_mfence *mfence);
 
-/* signal.c */
+/* signal.c: the work item that frees promises that were kept */
 void pagoda_mfences_reap(struct work_struct *work);
 
-/* fence.c: keep a fence's page in place; read and write a fence's value */
+/* fence.c: keep a fence's page in place; read, write and record a fence's value */
 int pagoda_mfence_hold(struct pagoda_mfence *mfence);
 void pagoda_mfence_unhold(struct pagoda_mfence *mfence);
-/* Callers of the functions below hold pagoda_mfence.lock. */
+/* Callers of pagoda_mfence_read() ... pagoda_mfence_leave() hold &pagoda_mfence.lock. */
 u64 pagoda_mfence_read(struct pagoda_mfence *mfence);
 void pagoda_mfence_write(struct pagoda_mfence *mfence, u64 value);
 u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value);
 void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value);
 void pagoda_mfence_leave(struct pagoda_mfence *mfence);
 
-/* wait.c: ends the waits whose value a fence has reached */
+/* wait.c: ends the waits whose value a fence has reached; if the device is gone, all waits */
 void pagoda_mfence_look(struct pagoda_mfence *mfence);
 
 /* deferred.c: waits for the end of a run of a queue's worker */

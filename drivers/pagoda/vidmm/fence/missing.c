@@ -20,7 +20,7 @@
 #include "internal.h"
 #include "sync.h"
 
-/* Jiffies between two calls of missing_poll(), and most queues that a call looks at. */
+/* MISSING_TICK: jiffies between two calls of missing_poll(). MISSING_TURNS: queues per call. */
 #define MISSING_TICK	(HZ / 100 ?: 1)
 #define MISSING_TURNS	16
 /* Longest interval, in jiffies, at which missing_poll() has a queue's worker look again. */
@@ -66,8 +66,9 @@ static void missing_enter(struct pagoda_missing *missing, struct pagoda_deferred
 }
 
 /*
- * Moves the first client, and its first queue, to the end of their lists. Runs the worker of that
- * queue if &pagoda_deferred.due has come. Caller holds &pagoda_missing.lock.
+ * Moves the first client, and this client's first queue, to the end of their lists. If the queue's
+ * &pagoda_deferred.due has come, runs the queue's worker, sets the next due, and doubles the
+ * interval up to MISSING_PATIENCE. Caller holds &pagoda_missing.lock.
  */
 static void missing_turn(struct pagoda_missing *missing)
 {
@@ -107,8 +108,8 @@ static void missing_end(struct drm_device *drm, void *data)
 }
 
 /*
- * Prepares the list of queues whose next item misses a point of a syncobj, and the work item that
- * runs their workers again and again. Returns 0 or a negative errno.
+ * Allocates the empty lists of queues whose next item misses a point of a syncobj, with the work
+ * item that runs the workers of these queues again and again. Returns 0 or -ENOMEM.
  */
 int pagoda_missing_init(struct pagoda_vidmm *vidmm)
 {
@@ -127,10 +128,10 @@ int pagoda_missing_init(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * The next item of a queue misses a point of @syncobj: has the queue's worker run when the syncobj
- * gets a point, and again and again in case this driver isn't told. NULL: not any more. The caller
- * looks for the point once more afterwards, because the point may have come before this call.
- * Called by the queue's worker only.
+ * Notes that the next item of a queue misses a point of @syncobj: has the queue's worker run when
+ * the syncobj gets a point, and again and again in case this driver isn't told; the caller looks
+ * for the point once more afterwards, because the point may have come before this call. If @syncobj
+ * is NULL, ends this, because the item misses no point. Called by the queue's worker only.
  */
 void pagoda_missing_note(struct pagoda_deferred *queue, struct drm_syncobj *syncobj)
 {
@@ -167,7 +168,8 @@ void pagoda_missing_came(struct pagoda_vidmm *vidmm, struct drm_syncobj *syncobj
 
 /*
  * Runs the workers of the next few of a client's queues that miss a point, at most *@left, and
- * moves these queues to the end of the client's list.
+ * moves these queues to the end of the client's list. Lowers *@left by the number of the queues; to
+ * 0 if the client has no queue that misses a point.
  */
 static void missing_kick_some(struct pagoda_client *client, u32 *left)
 {
@@ -187,8 +189,9 @@ static void missing_kick_some(struct pagoda_client *client, u32 *left)
 }
 
 /*
- * Runs the workers of a client's queues that miss a point, which may have come. May sleep: other
- * clients don't wait for a client with many such queues.
+ * Runs the workers of all queues of a client that miss a point, because the point may have come.
+ * May sleep: drops the lock after every few queues, so that other clients needn't wait for a
+ * client with many such queues.
  */
 void pagoda_missing_kick(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {

@@ -22,7 +22,7 @@
  * @promised: The points, by syncobj, value and arrival
  */
 struct pagoda_points {
-	spinlock_t lock;	/* protects promised */
+	spinlock_t lock;	/* protects promised, and node and fence of its points */
 	struct rb_root promised;
 };
 
@@ -30,9 +30,9 @@ struct pagoda_points {
  * struct pagoda_point - A point that work will signal
  * @node: In &pagoda_points.promised, or empty
  * @syncobj: Syncobj, a reference
- * @chain: Chain node for @value
- * @value: Point
- * @fence: Fence of the work, a reference; NULL until the work is submitted
+ * @chain: Chain node for @value; NULL once the syncobj has it
+ * @value: Point of the syncobj's timeline
+ * @fence: Fence of the work, a reference; NULL until the work is submitted or has failed
  */
 struct pagoda_point {
 	struct rb_node node;
@@ -55,7 +55,7 @@ int pagoda_points_init(struct pagoda_vidmm *vidmm)
 	return 0;
 }
 
-/* Returns a point that isn't promised yet, or NULL without memory. May sleep. */
+/* Returns a point, not promised yet, with a reference to @syncobj; NULL = no memory. May sleep. */
 struct pagoda_point *pagoda_point_alloc(struct drm_syncobj *syncobj, u64 value)
 {
 	struct pagoda_point *point = kzalloc(sizeof(*point), GFP_KERNEL_ACCOUNT);
@@ -74,7 +74,7 @@ struct pagoda_point *pagoda_point_alloc(struct drm_syncobj *syncobj, u64 value)
 	return point;
 }
 
-/* Frees a point that isn't promised, or NULL. */
+/* Frees a point that isn't promised; does nothing for NULL. */
 void pagoda_point_free(struct pagoda_point *point)
 {
 	if (!point)
@@ -107,8 +107,8 @@ static int point_of(const void *key, const struct rb_node *node)
 }
 
 /*
- * Promises a timeline point, which accepted work will signal: larger points of its syncobj get
- * their fences only after it. Takes a spinlock.
+ * Promises a timeline point, which accepted work will signal: until this point has got its fence,
+ * larger promised points of the syncobj don't get their fences. Takes a spinlock.
  */
 void pagoda_point_promise(struct pagoda_vidmm *vidmm, struct pagoda_point *point)
 {
@@ -121,7 +121,7 @@ void pagoda_point_promise(struct pagoda_vidmm *vidmm, struct pagoda_point *point
 
 /*
  * If the smallest promised point of a syncobj has its fence, adds the point to the syncobj, removes
- * it from the tree and returns it. Else returns NULL.
+ * the point from the tree and returns it to be freed. Else returns NULL.
  */
 static struct pagoda_point *points_publish_first(struct pagoda_points *points,
 						 struct drm_syncobj *syncobj)
@@ -143,10 +143,11 @@ static struct pagoda_point *points_publish_first(struct pagoda_points *points,
 }
 
 /*
- * Gives a point its fence. Then adds promised points to the syncobj and frees them, smallest first,
- * up to the first that has no fence yet; @point may be left to a later call. The lock is released
- * between two points, so that a client with many points delays no other client. Takes spinlocks,
- * can't fail.
+ * Gives a point its fence, and promises the point before if it wasn't promised. Then adds promised
+ * points to the syncobj and frees them, smallest first, up to the first that has no fence yet;
+ * @point may be left to a later call. Runs the workers of deferred work that misses a point of the
+ * syncobj. &pagoda_points.lock is released between two points, so that a client with many points
+ * delays no other client. Takes spinlocks, can't fail.
  */
 void pagoda_point_signal(struct pagoda_vidmm *vidmm, struct pagoda_point *point,
 			 struct dma_fence *fence)
@@ -154,7 +155,7 @@ void pagoda_point_signal(struct pagoda_vidmm *vidmm, struct pagoda_point *point,
 	struct drm_syncobj *syncobj = point->syncobj;
 	struct pagoda_points *points = vidmm->points;
 
-	/* Keep the syncobj: another thread may free the point. */
+	/* Keep the syncobj: another thread may free the point, which has a reference to it. */
 	drm_syncobj_get(syncobj);
 	spin_lock(&points->lock);
 	if (RB_EMPTY_NODE(&point->node))

@@ -4,8 +4,9 @@
  * value when a dma_fence has signalled, and FENCE_SIGNAL stores a value at once.
  *
  * FENCE_SIGNAL doesn't wait for values that the GPU still has to store, because the GPU doesn't
- * store a smaller value over a larger one (FORWARD). If the work fails, the CPU stores the
- * value that the GPU should have stored: a promise is kept even if the device fails.
+ * store a smaller value over a larger one (FORWARD), unless the fence may rewind. If the work
+ * fails, the CPU stores the value that the GPU should have stored: a promise is kept even if the
+ * device fails.
  */
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
@@ -52,8 +53,10 @@ void pagoda_mfences_reap(struct work_struct *work)
  * @value: Value that will be signalled
  *
  * Context: May sleep and allocate. Outside of sections and reservations.
- * Return: The promise; or ERR_PTR: -EINVAL if @value isn't larger than all values before and the
- * fence may not rewind; -EDQUOT, -ENOMEM, -ENODEV or -ERESTARTSYS.
+ * Return: The promise, which has a reference to the fence and holds it; or ERR_PTR: -EINVAL if
+ * @value isn't larger than all values that were promised or stored by FENCE_SIGNAL before and the
+ * fence may not rewind; -EDQUOT if the client that created the fence, or this client's user, has
+ * too many fences held; -ENOMEM; -ENODEV if the device is gone; -ERESTARTSYS.
  */
 struct pagoda_mfence_signal *pagoda_mfence_promise(struct pagoda_mfence *mfence, u64 value)
 {
@@ -104,7 +107,8 @@ void pagoda_mfence_take_back(struct pagoda_mfence_signal *signal)
 
 /*
  * Callback on the fence of the work that signals a monitored fence: stores the promised value,
- * unless the GPU has stored it. dma_fence signalling path.
+ * unless the GPU has stored it; ends the waits that are satisfied now, and leaves the promise to
+ * pagoda_mfences_reap() to be freed. dma_fence signalling path.
  */
 static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callback)
 {
@@ -115,14 +119,15 @@ static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callba
 	unsigned long flags;
 
 	spin_lock_irqsave(&mfence->lock, flags);
-	/* If the fence shows the maximum value, a value that the GPU stored isn't in @saved. */
+	/* While &pagoda_mfence.lost is set, the value goes to &pagoda_mfence.saved. */
 	if (!signal->by_gpu || fence->error || mfence->lost)
 		pagoda_mfence_write(mfence, signal->value);
 	pagoda_mfence_look(mfence);
 	spin_unlock_irqrestore(&mfence->lock, flags);
 	/*
-	 * Do this last: once the promise is freed, by an earlier run of the work item, too, the
-	 * manager may be destroyed. pagoda_mfences_fini() waits for the section's end.
+	 * Add the promise to the list last: once the promise is freed, possibly by a run of the
+	 * work item that was queued before, the manager may be destroyed. pagoda_mfences_fini()
+	 * waits for the end of the RCU read-side section.
 	 */
 	rcu_read_lock();
 	if (llist_add(&signal->done, &vidmm->mfences->kept))
@@ -132,8 +137,9 @@ static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callba
 
 /*
  * Keeps a promise when @fence has signalled, at once if @fence is NULL: the CPU stores the value,
- * unless the GPU has stored it. The value is also stored if @fence signals with an error, so that
- * no waiter waits for ever. Consumes the promise, can't fail, may be called in any context.
+ * unless the GPU has stored it, and ends the waits that are satisfied. The value is also stored if
+ * @fence signals with an error, so that no thread waits for ever. Consumes the promise, can't fail,
+ * may be called in any context.
  */
 void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_fence *fence)
 {
@@ -141,7 +147,7 @@ void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_
 
 	if (fence && !dma_fence_add_callback(fence, &signal->callback, signal_callback))
 		return;
-	/* The fence has signalled: its error is final. */
+	/* @fence has signalled, if there is one: its error is final. */
 	stub = fence ? NULL : dma_fence_get_stub();
 	signal_callback(fence ?: stub, &signal->callback);
 	dma_fence_put(stub);
@@ -177,7 +183,7 @@ static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value,
 
 /*
  * Has the GPU store the promised value behind all moves so far and @paging. Returns a reference to
- * the fence of that store; NULL without memory or device.
+ * the dma_fence of that store; or NULL, and the GPU stores nothing, without memory or device.
  */
 static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal,
 				       struct dma_fence *paging)
@@ -204,10 +210,11 @@ static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal,
  * @signal: Promise; consumed
  * @paging: Fence behind the call's paging, or NULL
  *
- * The store is also behind all moves so far.
+ * The store is also behind all moves so far; this function doesn't wait for it. If the store fails,
+ * the CPU stores the value.
  *
- * Can't fail: without memory or device this function waits for the paging, and the CPU stores the
- * value. A CPU that reads the mapped page doesn't wait for the GPU's store.
+ * Can't fail: without memory or device this function waits until all paging so far is done, and the
+ * CPU stores the value. A CPU that reads the mapped page doesn't wait for the GPU's store.
  *
  * Context: May sleep and allocate. Outside of sections and reservations.
  */
@@ -261,7 +268,8 @@ static void signal_store(const struct pagoda_mfence_value *entry)
  *
  * Context: May sleep and allocate. Outside of sections and reservations.
  * Return: 0; -EPERM if a fence was created with NO_SIGNAL; -EINVAL if a value isn't larger than its
- * fence's value and the fence may not rewind; -EDQUOT, -ENOMEM, -ENODEV or -ERESTARTSYS.
+ * fence's value and the fence may not rewind; -EDQUOT if the client that created a fence, or this
+ * client's user, has too many fences held; -ENOMEM; -ENODEV if the device is gone; -ERESTARTSYS.
  */
 int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence_value *list,
 			  u32 count)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fences that work waits for and signals: binary syncobjs, timeline points and monitored fences.
+ * Fences that work waits for and signals, as lists: binary syncobjs, timeline points and monitored
+ * fences.
  *
  * What work waits for is looked up until the lookup succeeds. The work then waits for the dma_fence
  * that was found, even if the syncobj is reused later. A monitored fence's value that was reached
@@ -30,15 +31,16 @@ static void sync_put(struct pagoda_sync *sync)
 
 /**
  * pagoda_syncs_put() - Release a list of fences that work waits for and signals
- * @syncs: Filled by pagoda_syncs_get(); empty afterwards
+ * @syncs: List, filled by pagoda_syncs_get() or pagoda_syncs_add*(); empty afterwards
  *
- * Promised values of monitored fences that weren't signalled may be promised again.
+ * Drops all references, ends the waits for monitored fences, and takes back promises of values that
+ * weren't signalled: these values may be promised again.
  *
  * Context: May sleep. Outside of reservations.
  */
 void pagoda_syncs_put(struct pagoda_syncs *syncs)
 {
-	/* Last first, to restore &pagoda_mfence.last if several promises are of one fence. */
+	/* Last entry first, to restore &pagoda_mfence.last if several promises are of one fence. */
 	while (syncs->count)
 		sync_put(&syncs->list[--syncs->count]);
 	kvfree(syncs->list);
@@ -61,7 +63,7 @@ static int syncs_append(struct pagoda_syncs *syncs, const struct pagoda_sync *sy
 }
 
 /**
- * pagoda_syncs_add() - Add a syncobj that the work signals, in no order with other work
+ * pagoda_syncs_add() - Add a syncobj that the work signals, without regard to other points
  * @syncs: List
  * @syncobj: Syncobj; the list takes the caller's reference
  * @point: Timeline point, 0 = binary
@@ -185,7 +187,7 @@ bool pagoda_syncs_are_done(const struct pagoda_syncs *syncs)
 	return true;
 }
 
-/* Returns true if the work waits for any entry of the list. */
+/* Returns true if the list has an entry that the work waits for, be it there already or not. */
 bool pagoda_syncs_wait(const struct pagoda_syncs *syncs)
 {
 	u32 i;
@@ -234,10 +236,14 @@ void pagoda_syncs_promise(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs
 }
 
 /**
- * pagoda_syncs_signal() - Give the fence of work to all syncobjs and monitored fences of its list
+ * pagoda_syncs_signal() - Give the fence of work to all that the work's list says it signals
  * @vidmm: Manager
  * @syncs: List
  * @fence: Fence of the work; NULL = the work is done
+ *
+ * Syncobjs and points get the fence, in the order of points where it matters (points.c); monitored
+ * fences get their values when the fence signals. Has the workers of deferred work run that misses
+ * one of the points.
  *
  * Context: Takes spinlocks, can't fail.
  */
@@ -272,7 +278,7 @@ void pagoda_syncs_signal(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs,
 	dma_fence_put(fence);
 }
 
-/* Returns a syncobj whose point pagoda_syncs_look() didn't find, or NULL. */
+/* Returns a syncobj whose fence or point to wait for pagoda_syncs_look() didn't find, or NULL. */
 struct drm_syncobj *pagoda_syncs_missing(const struct pagoda_syncs *syncs)
 {
 	u32 i;
@@ -283,7 +289,7 @@ struct drm_syncobj *pagoda_syncs_missing(const struct pagoda_syncs *syncs)
 	return NULL;
 }
 
-/* A &pagoda_mfence_wait.func: runs the worker of the queue whose item waits for the value. */
+/* A &pagoda_mfence_wait.func: has the worker run of the queue whose item waited for the value. */
 static void sync_value_came(struct pagoda_mfence_wait *wait, int error)
 {
 	WRITE_ONCE(wait->came, true);
@@ -291,9 +297,10 @@ static void sync_value_came(struct pagoda_mfence_wait *wait, int error)
 }
 
 /*
- * Has the worker of @queue run for each entry of @syncs that waits for a value of a monitored fence
- * and isn't &pagoda_sync.found: once the fence has at least that value, or at once if the fence has
- * it already. The caller releases @syncs with pagoda_syncs_put() before @queue. Takes spinlocks.
+ * Arms the waits of @syncs for values of monitored fences, but for those with &pagoda_sync.found
+ * set: the worker of @queue will run when a fence has at least the value, or has it already, and
+ * when the device is gone. The caller releases @syncs with pagoda_syncs_put() before @queue. Takes
+ * spinlocks.
  */
 void pagoda_syncs_arm(struct pagoda_syncs *syncs, struct pagoda_deferred *queue)
 {
@@ -320,7 +327,7 @@ bool pagoda_deferred_is_failed_paging(struct dma_fence *fence)
 	bool is_stub;
 
 	fence = dma_fence_chain_contained(fence);
-	/* In a fence with other operations the flag's bit has another meaning. */
+	/* In fences that aren't stubs the bit PAGODA_DEFERRED_IS_PAGING has another meaning. */
 	is_stub = fence->ops == stub->ops;
 	dma_fence_put(stub);
 	return is_stub && fence->error && test_bit(PAGODA_DEFERRED_IS_PAGING, &fence->flags);

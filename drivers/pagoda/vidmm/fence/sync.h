@@ -9,10 +9,10 @@
  * for exists, the queue's worker, a work item, submits the work and publishes its fence. Later work
  * in the queue waits behind.
  *
- *	pagoda_syncs_get	copies and checks a list from user space; takes references, and
- *				allocates what signalling needs
+ *	pagoda_syncs_get	copies and checks a list from user space (uapi/sync.c); takes
+ *				references, and allocates what signalling needs
  *	pagoda_syncs_look	looks up what the work waits for; true if all of it exists
- *	pagoda_syncs_signal	publishes the fence of the work that was submitted
+ *	pagoda_syncs_signal	publishes the fence of the work that was submitted or has failed
  *	pagoda_syncs_put	releases the list, signalled or not
  */
 #ifndef PAGODA_VIDMM_FENCE_SYNC_H
@@ -25,7 +25,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-/* Flag of &pagoda_deferred_item.failure: the item is a paging request. */
+/* Number of a bit in the flags of &pagoda_deferred_item.failure: the item is a paging request. */
 #define PAGODA_DEFERRED_IS_PAGING	DMA_FENCE_FLAG_USER_BITS
 
 struct dma_fence;
@@ -50,7 +50,7 @@ struct pagoda_sync_source {
 };
 
 /**
- * struct pagoda_sync - A checked struct drm_pagoda_sync
+ * struct pagoda_sync - A fence that work waits for or signals; a checked struct drm_pagoda_sync
  * @syncobj: Syncobj, a reference; NULL for a monitored fence, or if only @ordered is used
  * @point: Point of the syncobj's timeline, 0 = binary
  * @signal: The work signals the entry; else the work waits for it
@@ -81,7 +81,7 @@ struct pagoda_sync {
 
 /**
  * struct pagoda_syncs - A list of fences that work waits for and signals
- * @list: Entries
+ * @list: Entries: syncobjs, points of syncobjs, values of monitored fences
  * @count: Number of entries
  */
 struct pagoda_syncs {
@@ -95,7 +95,8 @@ struct pagoda_syncs {
  * @priority: Items of higher priority are submitted first; 0 in queues without priorities
  * @syncs: Fences that the item waits for and signals; part of the struct that embeds the item
  * @is_paging: The item is a paging request: if it fails, work that waits for it is cancelled
- * @failure: Fence that is signalled, with an error, if submitting the item fails
+ * @failure: Fence, signalled from its creation, that is published with an error if submitting the
+ *	item fails
  */
 struct pagoda_deferred_item {
 	struct list_head entry;
@@ -110,12 +111,13 @@ struct pagoda_deferred_item {
  * @ready: Returns whether the next item may be submitted now; if not, the owner has the worker run
  *	again: by pagoda_deferred_is_signalled() when a fence signals, or by
  *	pagoda_deferred_again(). Process context, outside of sections. NULL = always
- * @owns: Returns whether a fence is of the queue's own work, which is done in order and isn't
- *	waited for here. Any context. NULL = none is
+ * @owns: Returns whether a fence is of the queue's own work: items don't wait until such a fence
+ *	signals, because the work is done in order. Any context. NULL = no fence is
  * @make: Submits an item; all that the item waits for exists. Calls pagoda_syncs_signal() with the
- *	fence of the work and returns 0; or returns -EAGAIN to be called again later; -ERESTART to
- *	be called when @ready returns true again; or another negative errno: then the queue
- *	signals @syncs of the item with this error. Process context, in a section, without locks
+ *	fence of the work and returns 0; or returns -EAGAIN to be called again after a delay;
+ *	-ERESTART to be called when @ready returns true again; or another negative errno: then the
+ *	queue signals &pagoda_deferred_item.syncs with this error. Process context, in a section,
+ *	without locks
  * @put: Frees an item that isn't used any more
  */
 struct pagoda_deferred_ops {
@@ -129,7 +131,8 @@ struct pagoda_deferred_ops {
  * struct pagoda_deferred - Queue of work that can't be submitted yet, in order of priority and then
  * of arrival; embedded
  * @vidmm: Manager
- * @payer: Runs &pagoda_deferred_ops.make in the client's cgroup, which is charged
+ * @payer: The client's payer: runs &pagoda_deferred_ops.make in the client's cgroup, which is
+ *	charged
  * @ops: Functions of the owner
  * @until_done: Dma_fences that an item waits for must have signalled before the item is
  *	submitted; if false, they need only exist
@@ -145,12 +148,12 @@ struct pagoda_deferred_ops {
  * @callback: Callback on @fence
  * @work: Worker: submits items; runs again after @patience if &pagoda_deferred_ops.make returned
  *	-EAGAIN, no section could be entered, or the client has too much paging in flight
- * @patience: Jiffies until @work runs again then; used by the worker only
+ * @patience: Jiffies until @work runs again after such a failure; used by the worker only
  * @runs: Number of runs that the worker began; written by the worker
  * @held_up: Value of @runs when the worker last found that the next item waits for a point or value
  *	that doesn't exist; 0 = all that the item waits for exists; written by the worker
- * @missing: Syncobj of which the next item misses a point, or NULL; like the four members below
- *	protected by &pagoda_missing.lock
+ * @missing: Syncobj of which the next item misses a point, or NULL; like @by_syncobj, @polled, @due
+ *	and @interval protected by &pagoda_missing.lock
  * @by_syncobj: In &pagoda_missing.by_syncobj while @missing is set
  * @polled: In &pagoda_payer.missing while @missing is set
  * @due: Jiffies from which on &pagoda_missing.poll has @work run again
@@ -182,7 +185,7 @@ struct pagoda_deferred {
 	wait_queue_head_t room;
 };
 
-/* sync.c: fences that work waits for and signals */
+/* sync.c: lists of fences that work waits for and signals */
 int pagoda_syncs_add_point(struct pagoda_syncs *syncs, struct pagoda_point *point);
 int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u64 point,
 		     struct dma_fence_chain *chain);
@@ -213,7 +216,7 @@ void pagoda_missing_note(struct pagoda_deferred *queue, struct drm_syncobj *sync
 void pagoda_missing_came(struct pagoda_vidmm *vidmm, struct drm_syncobj *syncobj);
 void pagoda_missing_kick(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 
-/* deferred.c and sync.c: queues of deferred work */
+/* deferred.c: queues of deferred work; sync.c: tell the fence of a paging request that failed */
 void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vidmm,
 			  struct pagoda_payer *payer, const struct pagoda_deferred_ops *ops,
 			  bool until_done);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waits for values of monitored fences.
+ * Waits for values of monitored fences; the values that fences show while the device is reset.
  *
  * Functions that store a value by the CPU test the waits at once. The GPU tells of its stores by an
  * event, if the operation asked for one and the event isn't lost, and commands of a job may store
@@ -12,7 +12,7 @@
 #include "internal.h"
 #include "sync.h"
 
-/* Takes an armed wait out of &pagoda_mfence.waits. */
+/* Takes an armed wait out of &pagoda_mfence.waits; after the last, the fence isn't awaited. */
 static void wait_leave(struct pagoda_mfence *mfence, struct pagoda_mfence_wait *wait)
 {
 	rb_erase_cached(&wait->node, &mfence->waits);
@@ -32,7 +32,10 @@ static struct pagoda_mfence_wait *wait_first(struct pagoda_mfence *mfence)
 	return rb_entry_safe(rb_first_cached(&mfence->waits), struct pagoda_mfence_wait, node);
 }
 
-/* Ends the armed waits that a held fence's value satisfies; all others if the device is gone. */
+/*
+ * Ends the armed waits that a held fence's value satisfies; if the device is gone, ends all others
+ * with -ENODEV. Caller holds &pagoda_mfence.lock.
+ */
 void pagoda_mfence_look(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfence_wait *wait = wait_first(mfence);
@@ -113,8 +116,9 @@ int pagoda_mfence_close(struct pagoda_mfence *mfence)
  * @arg: &pagoda_mfence_wait.arg
  *
  * Context: May sleep and allocate. Outside of sections and reservations.
- * Return: 0; -EPERM if the fence was created with NO_WAIT; -ENOENT if the fence is closed; -EDQUOT,
- * -ENOMEM, -ENODEV or -ERESTARTSYS.
+ * Return: 0; -EPERM if the fence was created with NO_WAIT; -ENOENT after pagoda_mfence_close();
+ * -EDQUOT if the client that created the fence, or this client's user, has too many fences held;
+ * -ENOMEM; -ENODEV if the device is gone; -ERESTARTSYS.
  */
 int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfence *mfence,
 			    u64 value,
@@ -155,8 +159,8 @@ static bool wait_less(struct rb_node *a, const struct rb_node *b)
 
 /*
  * Arms a wait; each wait is armed once, after pagoda_mfence_wait_init(). &pagoda_mfence_wait.func
- * is called once, as soon as the fence's value is at least the wait's: before this function returns
- * if that is so already. May be called in any context.
+ * is called once, when the driver sees that the fence's value is at least the wait's, before this
+ * function returns if that is so already; or when the device is gone. May be called in any context.
  */
 void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 {
@@ -171,8 +175,8 @@ void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 }
 
 /*
- * Disarms a wait, if armed. Afterwards &pagoda_mfence_wait.func of this wait isn't running and
- * won't be called. May be called in any context.
+ * Disarms a wait, if it is armed and hasn't ended. Afterwards &pagoda_mfence_wait.func of this wait
+ * isn't running and won't be called. May be called in any context, but not by that function.
  */
 void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait)
 {
@@ -215,9 +219,9 @@ bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 }
 
 /*
- * Saves the value of a fence and stores the maximum value instead, unless the fence was created
- * with NO_MAX_ON_RESET. An extra hold keeps the fence in &pagoda_mfences.held until
- * mfences_next_lost() finds it there.
+ * Saves the value of a fence and stores the maximum value instead, which ends the fence's waits,
+ * unless the fence was created with NO_MAX_ON_RESET. A reference and an extra hold keep the fence
+ * in &pagoda_mfences.held until pagoda_mfence_restore_all().
  */
 static void mfence_lose(struct pagoda_mfence *mfence)
 {
@@ -236,8 +240,8 @@ static void mfence_lose(struct pagoda_mfence *mfence)
  * pagoda_mfence_device_lost() - Have held fences show the maximum value while the device is reset
  * @vidmm: Manager
  *
- * The maximum value ends all waits, unless the fence was created with NO_MAX_ON_RESET (C184).
- * These fences have the maximum value until pagoda_mfence_restore_all().
+ * Fences that were created with NO_MAX_ON_RESET keep their values (C184). The others have the
+ * maximum value, which ends all waits for them, until pagoda_mfence_restore_all().
  *
  * Context: dma_fence signalling path; may sleep, doesn't allocate or take reservations.
  */
@@ -277,7 +281,7 @@ static struct pagoda_mfence *mfences_next_lost(struct pagoda_mfences *mfences)
  * @vidmm: Manager; the fences of lost work have signalled
  *
  * Every fence that shows the maximum value gets &pagoda_mfence.saved: its value before the reset,
- * or the last value that was stored or promised by lost work since. Doesn't access the device.
+ * or what was stored since by FENCE_SIGNAL or for a promise. Doesn't access the device.
  *
  * Context: May sleep. Outside of reservations.
  */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Queries about the state of an allocation, for all of the driver's memory management. */
+/*
+ * The state of an allocation, for all parts of the memory management: queries, and functions that
+ * note a change: of what clients want, of content that is lost, or for the next MAKE_RESIDENT. Also
+ * the pause of walks over many allocations.
+ */
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
 #include <drm/drm_file.h>
@@ -67,7 +71,7 @@ struct pagoda_client *pagoda_client_of_ttm(struct ttm_buffer_object *bo)
 	return pagoda_bo_is_ours(bo) ? pagoda_bo_of_ttm(bo)->client : NULL;
 }
 
-/* Returns false if the allocation is private to a VM other than @vm. */
+/* Returns whether @vm may map an allocation: false if it is private to another VM. */
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm)
 {
 	return !bo->vm.private_to || bo->vm.private_to == vm;
@@ -102,8 +106,8 @@ static bool wish_wants(const struct pagoda_budget_part *part)
  * or by a job, which lasts until EVICT, or is the driver's own, for a client. It isn't wanted while
  * it is offered. So moves and evictions for want of room change nothing (budget.h).
  *
- * Called after each change of &pagoda_bo.wish.resident, @released, whether @required is 0, and of
- * &pagoda_bo.offer.rank; and after @client was set.
+ * Called after each change of &pagoda_bo.wish.resident, &pagoda_bo.wish.released, whether
+ * &pagoda_bo.wish.required is 0, and &pagoda_bo.offer.rank; and after &pagoda_bo.client was set.
  *
  * Context: Any but interrupts; no lock is needed.
  */
@@ -148,8 +152,8 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 }
 
 /*
- * An allocation changed: the next MAKE_RESIDENT has work to do for it and can't take the fast path
- * of settled.c. The caller holds the reservation.
+ * Notes that an allocation changed: the next MAKE_RESIDENT may have work to do for the allocation
+ * and doesn't take the fast path of settled.c. The caller holds the reservation.
  */
 void pagoda_settled_clear(struct pagoda_bo *bo)
 {
@@ -161,7 +165,7 @@ void pagoda_settled_clear(struct pagoda_bo *bo)
  * @bo: Allocation, reservation held
  * @usage: Fences of this and all lower usages are looked at, as by dma_resv_for_each_fence()
  *
- * Return: A reference to any of the fences that aren't signalled, or NULL.
+ * Return: A reference to one of the fences that aren't signalled, not always the last; or NULL.
  */
 struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage usage)
 {

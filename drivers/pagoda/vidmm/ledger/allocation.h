@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Allocations: struct pagoda_bo and its parts. */
+/* Allocations: struct pagoda_bo and its parts, parameters of a new one; pagoda_offer(). */
 #ifndef PAGODA_VIDMM_LEDGER_ALLOCATION_H
 #define PAGODA_VIDMM_LEDGER_ALLOCATION_H
 
@@ -31,7 +31,8 @@ struct pagoda_vm;
 struct ttm_buffer_object;
 
 /**
- * enum pagoda_offer - Order in which offered allocations are discarded
+ * enum pagoda_offer - Whether an allocation is offered, and the order in which offered content is
+ * discarded when VRAM is needed: that of idle allocations first, and of these by this value
  * @PAGODA_OFFER_NONE: the allocation isn't offered
  * @PAGODA_OFFER_LOW: discarded first
  * @PAGODA_OFFER_NORMAL: discarded after all of %PAGODA_OFFER_LOW
@@ -55,7 +56,7 @@ enum pagoda_offer {
 #define PAGODA_APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
 /* Flags of &pagoda_bo.content.aborted: how a reset of the device ended paging of an allocation. */
-#define PAGODA_ABORTED_BY_RESET	BIT(0)	/* a reset ended paging of the content */
+#define PAGODA_ABORTED_BY_RESET	BIT(0)	/* a reset ended a copy or fill of the content */
 #define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* paging of the allocation made the device fail (C190) */
 
 /**
@@ -63,18 +64,19 @@ enum pagoda_offer {
  * content
  * @epoch: pagoda_reset_epoch() when the content got into VRAM: once that function returns another
  *	value, a reset of the device has lost that content, unless a rebuild finds it preserved
- * @copy: Copy of the content in system memory, kept while the allocation is in VRAM (copy.c);
- *	or NULL
+ * @copy: Kept copy (copy.c): the system pages that the allocation was brought to VRAM from. What
+ *	they hold may be outdated, or the pages may be freed already. NULL = none
  * @keeps_copy: A move to VRAM of an allocation on a residency list keeps the pages as @copy: true
- *	until a count on such a list is lowered, then whether the client that last lowered a count
- *	said that the content wasn't written. Changed with pagoda_victims.lock held
+ *	at first; each time that the allocation's count on a residency list is lowered, set to
+ *	whether the client said that the content wasn't written. Changed with pagoda_victims.lock
+ *	held
  * @told: The device was notified that the allocation is resident, and hasn't been notified since
  *	that the allocation isn't resident any more
  * @released: The last reference is gone, and the operations that release the memory were emitted
  * @discardable: The content isn't needed: an eviction emits DISCARD_CONTENT instead of a copy. Set
  *	by KUnit tests only
- * @needs_idle: Fault injection: while the allocation isn't idle, builders of transfers and
- *	DISCARD_CONTENT answer that the allocation is busy
+ * @needs_idle: Fault injection, set by debugfs: while the allocation isn't idle, builders of
+ *	transfers and DISCARD_CONTENT answer that the allocation is busy
  * @lost: Content was lost to a device failure, and the client hasn't acknowledged that; set in
  *	the dma_fence signalling path
  * @unclean: Content was lost or partly discarded, and the allocation hasn't been filled with zeros
@@ -119,7 +121,8 @@ struct pagoda_bo_tiling {
 /**
  * struct pagoda_bo_choice - State of an allocation for the choice of victims in VRAM (policy.c)
  * @item: The allocation, as the policy sees it
- * @tried: Entry in the list of victims that a search for room has tried to evict
+ * @tried: Entry in &pagoda_victims_search.tried or &pagoda_victims_search.held while a search for
+ *	room has a reference to the allocation as a victim
  * @kept: Entry in &pagoda_victims.kept while @keep is set
  * @jobs: &pagoda_vm_uses.jobs of the VM that the allocation is private to, when the allocation was
  *	last marked as written, as clean or as just copied; 0 if the allocation isn't private
@@ -145,7 +148,8 @@ struct pagoda_bo_choice {
 
 /**
  * struct pagoda_bo_wish - Where clients want an allocation to be
- * @resident: The allocation was made resident on request, and no EVICT has moved it since
+ * @resident: A request or a job made the allocation resident; cleared when EVICT is executed for an
+ *	allocation that is on no residency list. Not changed by moves for want of room, or by OFFER
  * @released: EVICT took the allocation off the last residency list, or the last reference is gone:
  *	it isn't wanted any more and isn't promoted after an eviction, until it is made resident
  *	again. Set without a lock
@@ -153,8 +157,8 @@ struct pagoda_bo_choice {
  *	again
  * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM
  * @promote: Entry among the allocations that wait for promotion to VRAM
- * @queued: Number of deferred jobs that list the allocation, and of waiting requests that will
- *	make the allocation resident: above 0 the allocation can't be offered
+ * @queued: Number of deferred jobs that list the allocation, and of MAKE_RESIDENT requests that
+ *	wait: above 0 the allocation can't be offered
  * @waits: Number of entries of queued VM_BIND arrays that will map the allocation: above 0 the
  *	allocation can't be offered, EVICT leaves it where it is, and it is evicted to make room
  *	only if there is no other room (&pagoda_operation.urgent)
@@ -167,7 +171,7 @@ struct pagoda_bo_choice {
  * @named: &pagoda_settling.call of the last call that found the allocation settled; protected
  *	by &pagoda_requirements.lock of &pagoda_bo.client
  * @settled: 1 + pagoda_reset_epoch() when MAKE_RESIDENT found nothing left to do for the
- *	allocation, 0 otherwise; read without a lock
+ *	allocation: settled while no reset has followed; 0 = not settled. Read without a lock
  *
  * Protected by the reservation but for what is said above; counters are atomic.
  */
@@ -227,9 +231,11 @@ struct pagoda_vm_uses {
  *	VM. Constant
  * @table_of: VM that the allocation is a page table of, or NULL
  * @save_of: VM of the context that the allocation is the save area of, or NULL
- * @behind: Fence of the change that dropped the allocation, a page table, a reference; or NULL
+ * @behind: Of a page table that was dropped: reference to the fence of a TLB flush, until which the
+ *	device may read the table; else NULL
  * @evicted: Entry in &pagoda_vm.evicted, &pagoda_vm.offered or &pagoda_vm.left_out of @private_to
- * @left_out: If @evicted is an entry in any list, that list is &pagoda_vm.left_out
+ * @left_out: @evicted was put into &pagoda_vm.left_out, and hasn't been put into
+ *	&pagoda_vm.evicted since
  * @unique: The allocation was mapped with PAGODA_PROTECTION_UNIQUE at some time
  * @opened: The allocation has a handle; kept for private allocations only
  * @had_handle: The allocation has or had a handle; kept for private allocations only
@@ -271,7 +277,8 @@ struct pagoda_bo_share {
 };
 
 /**
- * struct pagoda_bo_params - Parameters of an allocation, as checked by ALLOCATION_CREATE
+ * struct pagoda_bo_params - Parameters of an allocation that is to be created; those from user
+ * space are checked already
  * @size: Bytes, multiple of the page size
  * @flags: DRM_PAGODA_ALLOCATION_* flags
  * @supported: Bits of the segments that the GPU may use the allocation in
@@ -307,7 +314,8 @@ struct pagoda_bo_params {
  * @alignment: Bytes
  * @is_fence: The allocation is the page of a monitored fence: the device is told each new place of
  *	the page
- * @fence_left: Value that the CPU reads from the fence page once the device is gone (C184)
+ * @fence_left: Value that the CPU reads from the fence page once the device is gone (C184); no lock
+ *	is needed
  * @content: Content, and what the device was told of it
  * @tiling: Geometry of a tiled surface
  * @choice: State for the choice of victims

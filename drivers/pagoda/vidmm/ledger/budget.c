@@ -110,9 +110,9 @@ static void claim_insert(struct rb_root *root, struct pagoda_budget_claim *claim
 }
 
 /*
- * Called after a change of what a client wants or reserves: sets its claim on the group, which is
- * what it wants beyond its reservation, but at most the size of the pool; a larger claim would
- * change no budget. Returns whether the claim has changed.
+ * Called after a change of what a client wants or reserves: sets the client's claim on the group,
+ * which is what the client wants beyond its reservation, but at most the size of the pool; a larger
+ * claim would change no budget. Returns whether the claim has changed.
  */
 static bool claim_update(struct pagoda_budget *budget, u32 group)
 {
@@ -141,7 +141,10 @@ static void budget_set_reservation(struct pagoda_budget *budget, u32 group, u64 
 	claim_update(budget, group);
 }
 
-/* Drops a closed client's reservations; its allocations are wanted until they are freed. */
+/*
+ * Drops a closed client's reservations. The client's allocations, which may outlive its file, go on
+ * counting as used and wanted.
+ */
 void pagoda_budget_close(struct pagoda_budget *budget)
 {
 	u32 group;
@@ -153,7 +156,7 @@ void pagoda_budget_close(struct pagoda_budget *budget)
 	budgets_changed(budget->budgets);
 }
 
-/* Removes a client's budget after the last allocation charged to it was freed. */
+/* Ends a client's budget, after the last allocation charged to the client was freed. */
 void pagoda_budget_leave(struct pagoda_budget *budget)
 {
 	u32 group;
@@ -239,8 +242,8 @@ static u64 budget_reserved_by_others(const struct pagoda_budget *budget, u32 gro
 }
 
 /*
- * Returns a client's budget of a group: the largest size that is left of the pool if each other
- * client keeps its claim, but at most this size.
+ * Returns a client's budget of a group, in whole pages: the largest size that is left of the pool
+ * without other clients' reservations, if each other client keeps its claim, but at most this size.
  *
  * A claim fits if the pool is enough for all claims when larger ones, and the budget, are cut to
  * its size. So the smallest claims fit. They are kept; the larger ones share the rest with the
@@ -323,6 +326,7 @@ void pagoda_budget_info(struct pagoda_budget *budget, u32 group, struct pagoda_b
  * @group: enum drm_pagoda_segment_group
  * @bytes: Size of the reservation; 0 = none
  *
+ * Context: Takes a spinlock; not in interrupts.
  * Return: 0, or -EDQUOT if @bytes exceeds &pagoda_budget_info.available; nothing has changed
  * then.
  */

@@ -2,7 +2,7 @@
 /*
  * Budgets: how much memory of a segment group (WDDM: local, non-local) a client should use.
  *
- * Microsoft doesn't say how a budget is found; this is Pagoda's rule. A 32nd of each group is
+ * Microsoft doesn't say how a budget is found; Pagoda has this rule. A 32nd of each group is
  * kept for the kernel, the rest is the pool. For a client, the pool is split like this:
  *
  *	other clients keep their reservations,
@@ -64,9 +64,9 @@ struct pagoda_budgets {
 };
 
 /**
- * struct pagoda_budget_sum - A number of claims
- * @bytes: Sum of their bytes
- * @count: Number of them
+ * struct pagoda_budget_sum - Sum of some claims
+ * @bytes: Sum of &pagoda_budget_claim.bytes of the claims
+ * @count: Number of claims
  */
 struct pagoda_budget_sum {
 	u64 bytes;
@@ -99,7 +99,7 @@ struct pagoda_budget_claim {
  *	&pagoda_budgets.lock
  * @wanted: Bytes that the client wants, by group: of the client's allocations that are wanted,
  *	and @table_bytes; protected by &pagoda_budgets.lock
- * @claims: @wanted beyond @reservation, by group
+ * @claims: What the client wants beyond @reservation, by group
  */
 struct pagoda_budget {
 	struct pagoda_budgets *budgets;
@@ -131,7 +131,8 @@ struct pagoda_budget_part {
  * struct pagoda_budget_info - Budget of a client in a segment group (local or non-local), in bytes
  * @budget: Most bytes that the client should want
  * @wanted: Bytes that the client wants in the group: &pagoda_budget.wanted
- * @usage: Bytes of the client's allocations that are in memory of the group now
+ * @usage: Bytes of the client's allocations that are in memory of the group now, or on their way to
+ *	it; of the non-local group also the page tables that the CPU writes
  * @reservation: Bytes that the client says it needs at least
  * @available: Largest reservation that would be accepted
  */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tells the policy which allocations come to VRAM, leave VRAM and are used, and which clients are
- * over their budgets. bo/victims.c asks the policy for victims.
+ * Tells the policy which allocations come to VRAM, leave VRAM, are used or will be used by queued
+ * jobs, are offered, change their priority or must stay, and which clients are over their budgets.
+ * bo/victims.c asks the policy for victims.
  *
  * Budgets change with each other client's wants, usage with each move. The policy isn't told of
  * each change: each search for a victim looks at some clients that have candidates, in turn.
@@ -9,8 +10,8 @@
  * A client uses an allocation if the allocation is charged to it or on its residency list. An
  * allocation that several clients use leaves with those of clients over their budget only if all
  * its users are over. When the policy picks such an allocation although a user is within its
- * budget, the allocation joins the candidates of that user; until then it counts as one of the
- * client that it is charged to.
+ * budget, the allocation joins the candidates of that user; until then the allocation is among the
+ * candidates of the client that it is charged to. Private allocations are among those of their VM.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -62,8 +63,8 @@ void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Returns whether the policy may choose an allocation as a victim: not page tables, save areas and
- * imported allocations.
+ * Returns whether the policy may choose an allocation as a victim, and so is told of its moves,
+ * offer and priority: not if it is a page table, a save area or imported.
  */
 static bool victims_knows(const struct pagoda_bo *bo)
 {
@@ -120,7 +121,8 @@ void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
 
 /*
  * Tells the policy whether some clients are over their budgets: BUDGETS_LOOKED_AT of those that
- * have candidates, in turn. If a client is alone it makes no difference.
+ * have candidates, in turn. Does nothing if only one client has candidates. Caller holds
+ * pagoda_victims.lock.
  */
 void pagoda_victims_look_at_budgets(struct pagoda_victims *victims)
 {
@@ -155,7 +157,10 @@ static bool client_is_over(struct pagoda_policy *policy, struct pagoda_client *c
 	return owner->over;
 }
 
-/* Returns a client that uses an allocation and is within its budget, or NULL. */
+/*
+ * Returns a client that uses an allocation and is within its budget, or NULL: first the client that
+ * is charged, then those that have the allocation on their residency lists.
+ */
 static struct pagoda_client *victims_user_within(struct pagoda_bo *bo)
 {
 	struct pagoda_policy *policy = &bo->vidmm->victims->policy;
@@ -180,7 +185,8 @@ static struct pagoda_client *victims_user_within(struct pagoda_bo *bo)
 /*
  * Called for an allocation that the policy picked. If the allocation was picked because a client is
  * over its budget, but another user is within, makes the allocation a candidate of that user and
- * returns true: another victim is to be picked.
+ * returns true: another victim is to be picked. Returns false otherwise: always for an offered
+ * allocation and one that is private to a VM. Caller holds pagoda_victims.lock.
  */
 bool pagoda_victims_spare(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
@@ -198,7 +204,10 @@ bool pagoda_victims_spare(struct pagoda_victims *victims, struct pagoda_bo *bo)
 	return true;
 }
 
-/* Ends the protection of an allocation by a client that no longer has it on its residency list. */
+/*
+ * A client took an allocation of another client off its residency list: if the allocation is among
+ * the client's candidates, moves it back to the group that it belongs to (victims_group()).
+ */
 void pagoda_victims_user_left(struct pagoda_bo *bo, struct pagoda_client *client)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -212,8 +221,8 @@ void pagoda_victims_user_left(struct pagoda_bo *bo, struct pagoda_client *client
 }
 
 /*
- * Returns the highest level of allocations in the order in which the policy chooses victims, below
- * PAGODA_POLICY_LEVELS. Takes a spinlock; not in interrupts.
+ * Returns the level of that allocation of @bos which the policy would choose last, 0 to
+ * PAGODA_POLICY_LEVELS - 1: by offers, budgets and priorities. Takes a spinlock; not in interrupts.
  */
 u32 pagoda_victims_level(struct pagoda_vidmm *vidmm, struct pagoda_bo *const *bos, u32 count)
 {
@@ -369,7 +378,7 @@ static struct pagoda_policy_group *victims_listed_group(struct pagoda_client *cl
 }
 
 /**
- * pagoda_victims_expect() - Tell the policy which allocations a job will use that was queued
+ * pagoda_victims_expect() - Tell the policy which allocations a queued job will use
  * @vidmm: Manager
  * @client: Client that has queued the job
  * @bos: Allocations that the job lists, references held
@@ -396,7 +405,7 @@ void pagoda_victims_expect(struct pagoda_vidmm *vidmm, struct pagoda_client *cli
 }
 
 /**
- * pagoda_victims_forget() - Undo pagoda_victims_expect(), when the job was made or is dropped
+ * pagoda_victims_forget() - Undo pagoda_victims_expect(): the job isn't queued any more
  * @vidmm: Manager
  * @coming: Memory of pagoda_victims_expect()
  * @count: Number of allocations
@@ -420,8 +429,8 @@ void pagoda_victims_forget(struct pagoda_vidmm *vidmm, struct pagoda_policy_comi
 }
 
 /*
- * Returns &pagoda_policy.clock at an allocation's last use. A job uses the allocations that it
- * lists and all private allocations of its VM.
+ * Returns &pagoda_policy.clock at an allocation's last use by a job: one that lists the allocation,
+ * or any of the VM that the allocation is private to. Takes a spinlock; not in interrupts.
  */
 u64 pagoda_victims_last_use(struct pagoda_bo *bo)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Clients: struct pagoda_client, the state of an open DRM file. */
+/* Clients: struct pagoda_client, the state of an open DRM file, and its parts. */
 #ifndef PAGODA_VIDMM_LEDGER_CLIENT_H
 #define PAGODA_VIDMM_LEDGER_CLIENT_H
 
@@ -65,11 +65,14 @@ struct pagoda_client_pace {
 
 /**
  * struct pagoda_payer - Thread that executes work in the client's cgroup, so that memory which the
- * work allocates is charged to that cgroup (dmem.c)
+ * work allocates is charged to that cgroup (dmem.c); and queues of the client that are polled
+ * (fence/missing.c)
  * @lock: Protects @worker and @pool; only one work item uses @worker at a time
- * @worker: Thread in the cgroup of the client's last call; NULL = none is needed, because work
- *	items are in that cgroup anyway or no segment is a region of the dmem controller
- * @pool: VRAM's pool of that cgroup, a reference; also compared without @lock
+ * @worker: Thread in the cgroup of the client's last call; NULL = none: work items are in that
+ *	cgroup anyway, VRAM isn't a region of the dmem controller, the thread couldn't be created or
+ *	moved, or the file was closed
+ * @pool: VRAM's pool of the cgroup of the client's last call, a reference, NULL = unknown; also
+ *	compared without @lock
  * @missing: Queues of the client whose next item waits for a syncobj point that doesn't exist yet;
  *	protected by &pagoda_missing.lock
  * @nr_missing: Number of queues in @missing; protected by &pagoda_missing.lock
@@ -114,7 +117,8 @@ struct pagoda_awaited {
  * @ends: The client's file is being closed: a handle that is closed now isn't entered into
  *	@handles, because the VMs are destroyed with all mappings
  * @jobs: List of the deferred jobs, by &pagoda_submit.held_up, in the order of their numbers
- * @handles: List of struct closing_handle, in the order in which the handles were closed
+ * @handles: List of struct closing_handle: closed handles whose allocations are still on the
+ *	residency list and in the VMs, in the order in which they were closed
  * @forgetting: Allocation that @work takes out of the VMs, for comparison only; or NULL
  * @work: Takes allocations whose handle is in @handles off the residency list and out of the VMs,
  *	once no job in @jobs needs them and the jobs that were armed by then have ended
@@ -141,7 +145,7 @@ enum pagoda_object {
 };
 
 /**
- * struct pagoda_client - State of an open DRM file
+ * struct pagoda_client - State of an open DRM file; may outlive the file
  * @budget: Usage, wants and reservation of video memory
  * @holding: Places in segments that the client holds
  * @traffic: Moves of the client's allocations

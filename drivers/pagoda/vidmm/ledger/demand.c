@@ -2,10 +2,10 @@
 /*
  * What allocations need at the same time, by the segments that they can be in.
  *
- * A demand that exceeds the segments can't be met, whatever is evicted. Besides bytes this is so
- * for contiguous allocations with an alignment: each begins with an aligned piece of VRAM of its
- * own, and another one can't begin in the piece where it ends. And nothing contiguous fits across a
- * range of VRAM that is invalid or reserved: there may be bytes enough, but in too many pieces.
+ * A demand that exceeds the segments can't be met, whatever is evicted. Bytes may be enough and the
+ * demand too large all the same: contiguous allocations with an alignment each begin with an
+ * aligned piece of VRAM of their own, and no other such allocation can begin in the piece where one
+ * ends. And nothing contiguous fits across a range of VRAM that is invalid or reserved.
  */
 #include <linux/log2.h>
 #include <linux/math.h>
@@ -45,8 +45,9 @@ static u32 demand_shift(u32 index)
 
 /*
  * Returns how many of the aligned pieces of VRAM, of 1 << @shift bytes each, a contiguous
- * allocation keeps from others of that alignment: if it is aligned so, too, those that it takes up
- * in part; else those that it covers wherever it begins.
+ * allocation keeps from others of that alignment: if the allocation has that alignment, too, or a
+ * larger one, the pieces that it takes up, also in part; else those that it covers wherever it
+ * begins.
  */
 static u64 demand_slots_of(const struct pagoda_bo *bo, u32 shift)
 {
@@ -76,8 +77,8 @@ static void demand_slots(struct pagoda_demand *demand, const struct pagoda_bo *b
 }
 
 /*
- * Adds the size of an allocation, and the pieces of VRAM that it needs if contiguous, to a demand;
- * nothing if the GPU can use it in scattered system pages.
+ * Adds the size of an allocation, and the pieces of VRAM that it needs if contiguous and usable in
+ * VRAM only, to a demand; nothing if the GPU can use it in scattered system pages.
  */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
@@ -99,8 +100,9 @@ void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *
 }
 
 /*
- * Counts in @room the aligned pieces of a range of VRAM, those at its ends included, and the pieces
- * of the same sizes that fit into the range at any address; @end is exclusive.
+ * Counts in @room the aligned pieces that begin in a range of VRAM, whether or not they end in the
+ * range, and the pieces of the same sizes that fit into the range at any address; @end is
+ * exclusive.
  */
 static void room_add(struct pagoda_demand *room, u64 start, u64 end)
 {
@@ -116,7 +118,7 @@ static void room_add(struct pagoda_demand *room, u64 start, u64 end)
 	}
 }
 
-/* room_add() for the parts of a range that are outside of the reserve. */
+/* room_add() for the parts of a range of VRAM that are outside of the reserve. */
 static void room_add_clients(struct pagoda_demand *room, const struct pagoda_vidmm *vidmm,
 			     u64 start, u64 end)
 {
@@ -203,8 +205,9 @@ void pagoda_demand_add_movable(struct pagoda_demand *demand, const struct pagoda
 }
 
 /*
- * Returns pagoda_demand_misfit() beside pinned allocations, and beside @fixed bytes in VRAM that
- * can't leave either, for a demand of pagoda_demand_add_movable().
+ * Returns pagoda_demand_misfit() for a demand of pagoda_demand_add_movable(), with less room:
+ * without the aperture's bytes of pinned allocations (&pagoda_vidmm.pinned), and without @fixed
+ * bytes of VRAM, which can't leave.
  */
 u64 pagoda_demand_misfit_beside(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
 				u64 fixed)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events that are reported to clients through files (listeners), see events.h.
+ * Events that are reported to clients through files (listeners), see events.h; and traces of
+ * budgets.
  *
  * A listener's file has references to the client and to the DRM device, which keeps the
  * manager: the client's budget can be read after the DRM file was closed.
@@ -152,7 +153,7 @@ static void listeners_budgets(struct work_struct *work)
 }
 
 /**
- * pagoda_listeners_kick() - Have a work item look for resets, and tell all listeners of them
+ * pagoda_listeners_kick() - Have a work item tell all listeners of resets and of the device's loss
  * @all: The device's listeners
  *
  * Context: Any, including the dma_fence signalling path.
@@ -171,6 +172,8 @@ void pagoda_listeners_kick(struct pagoda_listeners *all)
 /**
  * pagoda_listeners_budgets_changed() - Have a work item tell listeners of changed budgets
  * @all: The device's listeners
+ *
+ * The work item looks at once, but not before %PAGODA_BUDGET_PERIOD is over since its last look.
  *
  * Context: Any, including the dma_fence signalling path.
  */
@@ -208,7 +211,7 @@ void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes)
 	ears_tell(ears, DRM_PAGODA_EVENT_EVICTED, group, bytes);
 }
 
-/* Traces what a client uses, if the client has listeners. Any context but interrupts. */
+/* Traces a client's budgets and usage, for each of its listeners. Any context but interrupts. */
 void pagoda_ears_trace_usage(struct pagoda_client *client)
 {
 	struct pagoda_listener *listener;
@@ -265,7 +268,7 @@ void pagoda_listeners_gone(struct pagoda_listeners *all)
 	pagoda_listeners_kick(all);
 }
 
-/* Reports that the device is gone; waits until all listeners have the event. May sleep. */
+/* Reports that the device is gone; waits until all listeners have the event, unread. May sleep. */
 void pagoda_listeners_stop(struct pagoda_listeners *all)
 {
 	pagoda_listeners_gone(all);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Events that a client polls for and reads from a file, the listener.
+ * Events that a client polls for and reads from a file, the listener; and the tracepoint of
+ * budgets.
  *
  * A listener has no queue, but a slot for each kind of event: an event that happens again
  * before the slot was read is counted in the slot. So nothing is allocated when an event
@@ -47,8 +48,8 @@ struct pagoda_vidmm_args;
  * @lock: Protects @list; nothing is allocated with @lock held
  * @list: List of struct pagoda_listener
  * @count: Number of listeners, read without @lock
- * @work: Reports resets and @gone to all listeners
- * @budgets: Reports changed budgets to all listeners
+ * @work: Work item that reports resets, and that the device is gone, to all listeners
+ * @budgets: Work item that reports changed budgets, and how much to trim, to all listeners
  * @next: get_jiffies_64() from which on @budgets looks again; used by @budgets only
  * @gone: The device is gone, or won't be used again
  */
@@ -78,7 +79,8 @@ struct pagoda_ears {
 /**
  * struct pagoda_listener_slot - Unread events of a kind, by type and segment group
  * @count: Number of unread events
- * @value: Value of the last event; for EVICTED the sum of the bytes of all unread events
+ * @value: Value of the last event (&drm_pagoda_event.value); for EVICTED the sum of the bytes of
+ *	all unread events
  */
 struct pagoda_listener_slot {
 	u64 count;
@@ -95,12 +97,14 @@ struct pagoda_listener_slot {
  * @wait: Wait queue of readers; the wait queue's lock protects @slots
  * @slots: Unread events by kind
  * @pid: Process that opened the file, for traces
- * @budget: Budget last reported, by segment group; all members from here to @gone are protected by
- *	&pagoda_listeners.lock, but @budget is read for traces without it
- * @over: The client wanted more than @budget when that was last looked at, by segment group
+ * @budget: Budget last reported, by segment group; read for traces without a lock
+ * @over: By segment group: the client wanted more than @budget when a look last compared them
  * @resets: Number of resets of the device last reported
- * @gone: The device's loss was reported
- * @closed: The client's DRM file was closed: no event follows
+ * @gone: The device's loss was reported; read by readers without a lock
+ * @closed: The client's DRM file was closed: no event follows; read by readers without a lock
+ *
+ * @budget, @over, @resets and @gone are protected by &pagoda_listeners.lock, @closed by
+ * &pagoda_ears.lock.
  */
 struct pagoda_listener {
 	struct list_head link;

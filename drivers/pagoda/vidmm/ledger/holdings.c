@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What clients hold of each segment (holdings.h), and the tracepoint that tells it. */
+/* What clients hold of each segment (holdings.h), and the tracepoint that tells the sums. */
 #include <linux/bug.h>
 #include <linux/lockdep.h>
 #include <trace/events/gpu_mem.h>

@@ -4,13 +4,13 @@
  *
  * A client holds an allocation's place in a segment from the moment in which the place is allocated
  * until it is freed: both places while the allocation moves, and the last place of a freed
- * allocation until the device is done with it. A budget is charged for the segment only that the
- * allocation is on its way to, or in. All holdings and what the driver holds for no client are
- * together what TTM counts as the usage of the segment.
+ * allocation until the device is done with it. Unlike that, a budget is charged for one segment:
+ * that which the allocation is on its way to, or in. All holdings and what the driver holds for no
+ * client are together what TTM counts as the usage of the segment.
  *
- * Changes are told by the tracepoint gpu_mem_total, of which Perfetto and others draw GPU memory:
- * with the holdings of all clients of a process together, and of the whole device (pid 0). The
- * first change after the tracepoint was enabled tells all processes.
+ * The tracepoint gpu_mem_total, of which Perfetto and others draw GPU memory, tells changes: the
+ * holdings in VRAM and the aperture of all clients of a process together, and of the whole device
+ * (pid 0). The first change after the tracepoint was enabled tells all processes.
  */
 #ifndef PAGODA_VIDMM_LEDGER_HOLDINGS_H
 #define PAGODA_VIDMM_LEDGER_HOLDINGS_H
@@ -51,7 +51,7 @@ struct pagoda_holdings {
 };
 
 /**
- * struct pagoda_held - A place that is held
+ * struct pagoda_held - Place in a segment that counts in a client's holding
  * @client: Client, a reference; NULL = none
  * @segment: Segment id
  * @bytes: Size of the place

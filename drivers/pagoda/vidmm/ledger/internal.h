@@ -15,10 +15,10 @@ void pagoda_copy_used(struct pagoda_bo *bo);
 void pagoda_copy_required(struct pagoda_bo *bo);
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten);
 
-/* demand.c: bytes that allocations need at the same time, by segment */
+/* demand.c: bytes and contiguous pieces that allocations need at the same time, by segment */
 void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 
-/* candidates.c: users of a candidate, and its last use */
+/* candidates.c: clients that protect an allocation from eviction, and its last use */
 void pagoda_victims_user_left(struct pagoda_bo *bo, struct pagoda_client *client);
 u64 pagoda_victims_last_use(struct pagoda_bo *bo);
 

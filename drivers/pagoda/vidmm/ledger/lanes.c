@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lanes of candidates, by which the policy (policy.c) finds victims.
+ * Lanes of candidates, by which the policy (policy.c) finds victims; owners and groups of items,
+ * and the levels in which candidates leave.
  *
  *	owner		a client; over its budget or within
  *	group		a part of the owner's items
@@ -17,7 +18,10 @@
 #include "lanes.h"
 #include "policy.h"
 
-/* Level of a candidate less its rank, if it isn't offered and the owner is within its budget. */
+/*
+ * Level of a candidate less its rank, if the candidate isn't offered and its owner, if any, is
+ * within its budget; else level and rank are equal.
+ */
 #define WITHIN	(PAGODA_POLICY_RANKS - PAGODA_POLICY_OFFERS)
 
 void pagoda_policy_owner_init(struct pagoda_policy_owner *owner)
@@ -65,7 +69,10 @@ static struct list_head *lane_row(struct pagoda_policy *policy,
 	return &policy->levels[lane->level].rows[lane->side][lane->class];
 }
 
-/* Adds a lane to the row that its rank and its owner's budget say. */
+/*
+ * Adds a lane to the end of the row that its rank, side and class and its owner's budget say, where
+ * picks find the lane's candidates.
+ */
 static void lane_show(struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
 {
 	lane->level = level_of(lane->rank, lane->group->owner);
@@ -106,7 +113,10 @@ static struct pagoda_policy_lane *lane_find(struct pagoda_policy_group *group,
 	return NULL;
 }
 
-/* Makes a spare lane one of its group, which had none for such items as @item. */
+/*
+ * Makes a spare lane its group's lane for items of @class with the rank and side of @item: empty,
+ * in a row, and in the lists of the group and its owner.
+ */
 static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *lane,
 		       const struct pagoda_policy_item *item, u32 class)
 {
@@ -126,7 +136,7 @@ static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *
 	list_add_tail(&group->of_owner, &owner->groups);
 }
 
-/* Makes an empty lane a spare lane. */
+/* Makes a lane whose last candidate has left a spare lane. */
 static void lane_end(struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
 {
 	struct pagoda_policy_group *group = lane->group;
@@ -147,8 +157,8 @@ static const struct pagoda_policy_item *lane_first(const struct pagoda_policy_la
 }
 
 /*
- * Returns whether @item was used before the first candidate of a lane, which isn't empty; if both
- * are offered, whether @item was offered before.
+ * Returns whether @item was used before the first candidate of a lane, which isn't empty; for
+ * offered items, whether @item was offered before that candidate.
  */
 static bool lane_is_newer(const struct pagoda_policy *policy, const struct pagoda_policy_lane *lane,
 			  const struct pagoda_policy_item *item)
@@ -159,9 +169,10 @@ static bool lane_is_newer(const struct pagoda_policy *policy, const struct pagod
 }
 
 /*
- * Makes an item a candidate, at the end of its lane, or at the beginning if its last use, or its
- * offer, is the oldest. To find its right place in between would take a search, and only items at
- * the ends are considered. The lane becomes the last of its row or the first, likewise.
+ * Makes an item, which has its spare lane, a candidate: at the end of the lane of its group, rank,
+ * side and @class, or at the beginning if its last use, or its offer, is the oldest. To find its
+ * right place in between would take a search, and only items at the ends are considered. The lane
+ * becomes the last of its row or the first, likewise.
  */
 void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
 {
@@ -189,7 +200,7 @@ void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item 
 		list_move_tail(&lane->order, row);
 }
 
-/* Takes an item, which isn't a candidate any more, off its lane. */
+/* Takes a candidate off its lane: the item isn't a candidate any more, and has a spare lane. */
 void pagoda_lanes_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	struct pagoda_policy_lane *lane = item->lane, *spare = lane->spare;

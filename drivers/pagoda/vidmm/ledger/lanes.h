@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Lanes of candidates (policy.h): which lane a candidate is in. Only policy.c calls these. */
+/* Lanes of candidates (policy.h): which lane a candidate is in. Only policy.c includes this. */
 #ifndef PAGODA_VIDMM_LEDGER_LANES_H
 #define PAGODA_VIDMM_LEDGER_LANES_H
 

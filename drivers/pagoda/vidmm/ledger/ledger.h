@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ledger: what the driver knows about allocations and clients. The ledger's functions move no
- * content; the other directories of vidmm/ act on what the ledger says.
+ * The ledger: what the driver knows about allocations and clients: the state of allocations,
+ * whether their copies are clean, victims, demand, clients and what they hold, settled allocations,
+ * residency lists, allocations that wait for promotion. The ledger's functions move no content; the
+ * other directories of vidmm/ act on what the ledger says.
  */
 #ifndef PAGODA_VIDMM_LEDGER_LEDGER_H
 #define PAGODA_VIDMM_LEDGER_LEDGER_H
@@ -34,10 +36,10 @@ struct ttm_resource;
  * @only_vram: Bytes of allocations that must be in VRAM
  * @only_aperture: Bytes of allocations that must have an address in the aperture
  * @either: Bytes of allocations that must have an address, in VRAM or in the aperture
- * @slots: By the size of the pieces: aligned pieces of VRAM that contiguous allocations keep from
- *	others of such an alignment, if they must be in VRAM: no two of them share a piece
- * @runs: By the size of the pieces: pieces, at any address, that contiguous allocations consist of
- *	if they must be in VRAM
+ * @slots: For each size of pieces: number of pieces of VRAM, aligned to their size, that contiguous
+ *	allocations which must be in VRAM need for themselves, so that no two of them share a piece
+ * @runs: For each size of pieces: number of whole pieces, at any address, in contiguous allocations
+ *	which must be in VRAM
  */
 struct pagoda_demand {
 	u64 only_vram;
@@ -49,15 +51,16 @@ struct pagoda_demand {
 
 /**
  * struct pagoda_victims - Choice of the allocations that leave VRAM to make room
- * @lock: Protects @policy, its owners and groups, and the items of all allocations. Fences may be
- *	found signalled under this lock, and their callbacks run
+ * @lock: Protects @policy, its owners and groups, the items of all allocations, @kept and @nr_kept.
+ *	Fences may be found signalled under this lock, and their callbacks run
  * @policy: Policy that chooses victims; its items are &pagoda_bo.choice.item
- * @unowned: Allocations without a client
+ * @unowned: Group of @policy for allocations without a client
  * @kept: Allocations with &pagoda_bo.choice.keep set, which aren't candidates of @policy
  * @nr_kept: Number of allocations in @kept
  * @nr_tried: Number of allocations in lists of victims that searches have tried
- * @asked: @policy chooses all victims; if false only those among offered allocations and those of
- *	pagoda_victims_trim(), and TTM evicts the least recently used of all others
+ * @asked: @policy chooses all victims, and TTM only when there are no more; if false, @policy only
+ *	chooses offered allocations and the victims of pagoda_victims_trim(), and TTM evicts the
+ *	least recently used of all others
  * @trimmed: Bytes that pagoda_victims_trim() has evicted, for debugfs `trim` and for the reclaim of
  *	dmem cgroups
  */
@@ -95,14 +98,14 @@ bool pagoda_copy_is_clean(struct pagoda_bo *bo);
 void pagoda_copy_settle(struct pagoda_bo *bo);
 void pagoda_copy_written(struct pagoda_bo *bo);
 
-/* demand.c: bytes that allocations need at the same time, by segment */
+/* demand.c: bytes and contiguous pieces that allocations need at the same time, by segment */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 void pagoda_demand_add_movable(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand);
 u64 pagoda_demand_misfit_beside(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
 				u64 fixed);
 
-/* client.c: create a client, and drop a reference */
+/* client.c: create a client (NULL = no memory), drop a reference; count what clients hold */
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm);
 void pagoda_client_put(struct pagoda_client *client);
 void pagoda_hold(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
@@ -111,7 +114,7 @@ void pagoda_hold_for(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
 		     struct pagoda_client *client);
 void pagoda_let_go(struct pagoda_vidmm *vidmm, struct pagoda_held *held);
 
-/* allocation.c: queries about the state of an allocation */
+/* allocation.c: the state of an allocation: queries, and notes of changes; pauses of long walks */
 struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj);
 struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo);
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm);
@@ -125,7 +128,10 @@ u32 pagoda_segment_of(const struct ttm_resource *res);
 bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo);
 void pagoda_walk_pause(void);
 
-/* candidates.c: tell the policy which allocations come to VRAM, leave VRAM and are used */
+/*
+ * candidates.c: tell the policy which allocations come to VRAM, leave VRAM, are kept, used, offered
+ * or will be used, and which clients are over their budgets; ranks of residency priorities
+ */
 int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_victims_fini(struct pagoda_vidmm *vidmm);
 void pagoda_victims_add(struct pagoda_bo *bo, struct pagoda_policy_lane *lane);

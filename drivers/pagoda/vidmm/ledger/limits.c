@@ -36,11 +36,14 @@
 /* Pages of RAM divided by this may be pinned for clients: a quarter, half of TTM's limit. */
 #define LIMITS_PINNED_PART	4
 
-/* Bytes of paging buffers in flight that users share; beyond, what can't wait first takes turns. */
+/*
+ * Bytes of paging buffers that all users together may have in flight before transactions that
+ * can't wait before they begin go on one at a time.
+ */
 #define LIMITS_PAGING		SZ_32M
 /*
- * A client may have this many times its limit of paging buffers in flight, by work that can't wait
- * before it begins, until that work takes turns.
+ * A client may have this many times its limit of paging buffers in flight before its transactions
+ * that can't wait before they begin go on one at a time.
  */
 #define LIMITS_PAGING_FULL	4
 
@@ -281,6 +284,7 @@ static void quota_add(struct pagoda_quota *quota, enum pagoda_limit limit, u64 c
  * @limit: The limit
  * @count: Number to charge
  *
+ * Context: Any.
  * Return: 0, to be undone with pagoda_quota_uncharge(), or the limit's error: -EMFILE, -ENOSPC,
  * -EBUSY or -EDQUOT.
  */
@@ -308,9 +312,10 @@ int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64
  * @quota: The client's quota, charged for a fenced job
  * @pages: Pages of VRAM that the client's jobs, the new one included, may use now
  *
- * Until its jobs get places of an engine, what they use can't leave VRAM. The client is charged for
- * the largest number that succeeded, until it has no fenced job any more.
+ * Until fenced jobs get places of an engine, what they use can't leave VRAM. The client is charged
+ * for the largest @pages of all calls that succeeded, until it has no fenced job any more.
  *
+ * Context: Any.
  * Return: false if the user's share of VRAM would be exceeded; nothing has changed then.
  */
 bool pagoda_quota_hold(struct pagoda_quota *quota, u64 pages)
@@ -426,8 +431,8 @@ void pagoda_limits_give(struct pagoda_limits *limits, struct pagoda_quota *quota
  * @quota: The client's quota; NULL: never over
  *
  * Context: Any.
- * Return: true while the client has too many bytes of paging buffers in flight, or while its user
- * has more than half of what other users have left.
+ * Return: true while the client has more bytes of paging buffers in flight than its limit, or while
+ * its user has more than half of what other users have left.
  */
 bool pagoda_limits_is_over(struct pagoda_limits *limits, struct pagoda_quota *quota)
 {
@@ -448,13 +453,14 @@ bool pagoda_limits_is_over(struct pagoda_limits *limits, struct pagoda_quota *qu
 }
 
 /**
- * pagoda_limits_is_full() - Tell whether work that can't wait beforehand has to take turns
+ * pagoda_limits_is_full() - Tell whether transactions that can't wait beforehand go on one at a
+ * time
  * @limits: The limits
  * @quota: Quota of the client that causes the work, or NULL
  *
  * Context: Any.
- * Return: true, so that only one such transaction at a time goes on, if the client has more than
- * LIMITS_PAGING_FULL times its limit of paging buffers in flight, or all together have too many.
+ * Return: true if the client has more than LIMITS_PAGING_FULL times its limit of paging buffers in
+ * flight, or all clients together have more than LIMITS_PAGING bytes.
  */
 bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *quota)
 {

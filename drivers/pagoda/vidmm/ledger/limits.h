@@ -28,8 +28,8 @@ struct pagoda_vidmm;
  * @PAGODA_LIMIT_WAITING: accepted jobs that wait for a syncobj point or fence value for which no
  *	work was submitted yet, and jobs behind these in the same context
  * @PAGODA_LIMIT_FENCED: accepted jobs that get a fence even if no engine has a place for the job
- * @PAGODA_LIMIT_FENCED_PAGES: pages of VRAM of clients that have such jobs, which may hold them:
- *	see pagoda_quota_hold()
+ * @PAGODA_LIMIT_FENCED_PAGES: pages of VRAM that fenced jobs may keep from being evicted, see
+ *	pagoda_quota_hold()
  * @PAGODA_LIMIT_LISTENERS: files from the EVENTS ioctl, each an event listener
  * @PAGODA_LIMIT_FENCES: pages of monitored fences that are pinned
  * @PAGODA_LIMIT_SHARED: pages of allocations that are pinned for other devices
@@ -76,8 +76,8 @@ enum pagoda_scarce {
  * @users: struct pagoda_user of all users that have quotas
  * @most_shared: Pages of one client that may be pinned for other devices; constant
  * @total: Number of each scarce thing; constant
- * @used: Number of each scarce thing that all users have together; also what is on account of no
- *	client
+ * @used: Number of each scarce thing that all users have together, and, of paging buffers, what no
+ *	client caused
  */
 struct pagoda_limits {
 	struct drm_device *drm;

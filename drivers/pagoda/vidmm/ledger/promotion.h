@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Promotion: evicted allocations come back to VRAM by themselves (promote.c, waiting.c). */
+/*
+ * Promotion: evicted allocations come back to VRAM by themselves. State of promotion (promote.c),
+ * and the allocations that wait for it, in order (waiting.c).
+ */
 #ifndef PAGODA_VIDMM_LEDGER_PROMOTION_H
 #define PAGODA_VIDMM_LEDGER_PROMOTION_H
 
@@ -46,7 +49,7 @@ struct pagoda_promote_item {
  * struct pagoda_promote_slice - Slice: about a millisecond of promotion's paging, under way
  * @vidmm: The manager
  * @fence: Fence of the slice's paging, a reference; NULL = no slice. Used by
- *	&pagoda_promotion.work only
+ *	&pagoda_promotion.work only, and at the end of promotion
  * @callback: Queues &pagoda_promotion.work when @fence signals
  */
 struct pagoda_promote_slice {
@@ -67,14 +70,15 @@ struct pagoda_promote_slice {
  *	work item uses the members below, unless something else is said at the member
  * @patience: Jiffies until the next walk, longer after walks that promoted nothing. Any thread
  *	may read it, and set it to @period when there is much room
- * @news: There may be room for a waiting allocation; set by any thread
+ * @news: There may be room for a waiting allocation: a walk is to begin; set by any thread
  * @walking: @at is valid
  * @skipped: The walk has left out an allocation that was in use
  * @at: Key of the last allocation that the walk looked at
  * @slices: Slices under way, a ring
  * @sent: Number of slices sent so far
  * @ended: Number of slices whose end was noticed so far
- * @commands: &pagoda_counters.commands at the last look, to notice commands of other clients
+ * @commands: &pagoda_counters.commands, which counts paging, at the last look or after the last
+ *	slice, to notice paging of clients
  * @busy_ns: pagoda_engines_busy_ns() at the last look, to notice jobs
  * @traffic: Bucket that promotion pays from
  * @promoted: Bytes promoted so far; read by any thread
@@ -104,8 +108,8 @@ struct pagoda_promotion {
 };
 
 /*
- * Most jiffies until promotion looks for tokens again: tokens come faster than expected if other
- * clients stop using the device.
+ * Most jiffies until promotion, which found no token, looks again: tokens come faster than expected
+ * if clients stop using the device.
  */
 #define PAGODA_PROMOTE_POOR		(HZ / 20 ?: 1)
 

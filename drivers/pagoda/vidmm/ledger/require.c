@@ -8,8 +8,8 @@
  * pagoda_requirements.lock is dropped. The demand of all entries is kept as a sum, so that the
  * cost of a call doesn't depend on the length of the list.
  *
- * No allocation is moved here. EVICT moves no allocation that is still on a list of any client
- * (&pagoda_bo.wish.required).
+ * The functions here move no allocation. EVICT moves no allocation that is still on a list of any
+ * client (&pagoda_bo.wish.required).
  */
 #include <linux/slab.h>
 #include <kunit/static_stub.h>
@@ -35,7 +35,7 @@ struct pagoda_requirements *pagoda_requirements_create(void)
 	return reqs;
 }
 
-/* Frees an empty residency list; @reqs may be NULL. */
+/* Frees a residency list, which has no entries any more; @reqs may be NULL. */
 void pagoda_requirements_destroy(struct pagoda_requirements *reqs)
 {
 	if (!reqs)
@@ -162,8 +162,8 @@ static void require_free(struct list_head *gone)
 }
 
 /*
- * Raises the counts of the first allocations in @bos, as long as they are on the list already.
- * Returns how many counts were raised.
+ * Raises the counts of the first allocations in @bos, up to the first that isn't on the list yet or
+ * has the largest count. Returns how many counts were raised.
  */
 static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
@@ -188,8 +188,9 @@ static void require_not_again(struct pagoda_requirements *reqs, struct pagoda_bo
 }
 
 /*
- * Returns the bytes that the client would want beyond its budgets with those of its own allocations
- * in @bos that aren't on its residency list yet. The others were checked when they entered it.
+ * Returns the bytes by which the client would exceed its budgets if it also wanted those of its own
+ * allocations in @bos that it doesn't want yet: neither wanted (pagoda_wish_changed()) nor on its
+ * residency list. Other clients' allocations don't count.
  */
 static u64 require_denied(struct pagoda_client *client, struct pagoda_bo **bos, u32 count)
 {
@@ -253,11 +254,11 @@ static int require(struct pagoda_client *client, struct pagoda_bo **bos, u32 cou
  * @client: Client
  * @bos: Allocations, each only once; the caller has references
  * @count: Number of allocations, not 0
- * @bytes_to_trim: Set with -ENOMEM: bytes by which the client's list would exceed the device's
- *	memory, or 0 if the kernel had no memory for entries
+ * @bytes_to_trim: Set: with -ENOMEM the bytes by which the client's list would exceed the device's
+ *	memory, or 0 if the kernel had no memory for entries; else 0
  *
  * Context: May sleep and allocate.
- * Return: 0, -ENOMEM or -EOVERFLOW; on failure no count has changed.
+ * Return: 0; -ENOMEM; -EOVERFLOW if a count is %U32_MAX; on failure no count has changed.
  */
 int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 		   u64 *bytes_to_trim)
@@ -266,15 +267,18 @@ int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 cou
 }
 
 /**
- * pagoda_require_within() - Call pagoda_require(), unless that exceeds the client's budget
+ * pagoda_require_within() - Call pagoda_require(), but fail if that exceeds the client's budgets
  * @client: Client
  * @bos: Allocations, each only once; the caller has references
  * @count: Number of allocations, not 0
- * @bytes_to_trim: Set as by pagoda_require(), and with -ENOMEM to the bytes that the client would
- *	want beyond its budgets (C167)
+ * @bytes_to_trim: Set as by pagoda_require(); if budgets would be exceeded, to the bytes that the
+ *	client would want beyond its budgets (C167)
+ *
+ * A call for allocations that all are on the list already never exceeds a budget.
  *
  * Context: May sleep and allocate.
- * Return: 0, -ENOMEM or -EOVERFLOW; on failure no count has changed.
+ * Return: 0; -ENOMEM, also if budgets would be exceeded; -EOVERFLOW if a count is %U32_MAX; on
+ * failure no count has changed.
  */
 int pagoda_require_within(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 			  u64 *bytes_to_trim)
@@ -290,8 +294,8 @@ int pagoda_require_within(struct pagoda_client *client, struct pagoda_bo **bos, 
  * @count: Number of allocations
  * @unwritten: The client says that the content hasn't changed since the allocations were made
  *	resident, so that an eviction needs no copy if the allocation keeps one (C155)
- * @until: Queued jobs with smaller numbers still have the allocations made resident; 0 = no queued
- *	job
+ * @until: Queued jobs with smaller numbers (&pagoda_submit.number) still have the allocations made
+ *	resident; 0 = no job is queued
  *
  * Context: May sleep.
  * Return: 0, -ENOENT if an allocation isn't on the client's list, or -ENOMEM; then no count has

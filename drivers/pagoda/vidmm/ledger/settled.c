@@ -65,7 +65,8 @@ void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch)
  * @client: Client that calls
  * @counted: Raise the count of each settled allocation on the client's residency list
  *
- * Context: May sleep. Takes the lock of the client's residency list.
+ * Context: May sleep. If the result is true, the lock of the client's residency list is held until
+ * pagoda_settling_end().
  * Return: false if no allocation ever counts as settled, because TTM chooses the victims.
  */
 bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm *vidmm,
@@ -90,7 +91,7 @@ void pagoda_settling_end(struct pagoda_settling *settling)
 	mutex_unlock(&settling->client->requirements->lock);
 }
 
-/* Returns an allocation's entry in the client's residency list, or NULL. */
+/* Returns an allocation's entry in the residency list of the client that calls, or NULL. */
 static struct pagoda_requirement *settling_find(struct pagoda_settling *settling,
 						struct pagoda_bo *bo)
 {

@@ -4,13 +4,13 @@
  *
  *	promotion	allocations that come back to VRAM by themselves; one bucket a device
  *	jobs		allocations that leave VRAM because a job uses another allocation, which
- *			no client made resident (pace.c); one bucket a client
+ *			is on no residency list (pace.c); one bucket a client
  *
  * A token is a byte. A bucket is filled at a percentage of the bandwidth that paging was
  * measured to have. For promotion the percentage is 125 while no client uses the device, and
  * small while a client pages or has jobs executed; saved tokens are dropped then. With a token
  * left a whole allocation may move, which can make the number of tokens negative; the next
- * allocation waits until the number is positive.
+ * allocation waits until the number is positive. Until a bandwidth was measured there is no limit.
  *
  * Paging that clients ask for takes no tokens.
  *
@@ -102,7 +102,7 @@ static u64 traffic_base(const struct pagoda_traffic *traffic)
 	return traffic->alone ? atomic64_read(&traffic->bandwidth->rate) : 0;
 }
 
-/* Returns the tokens per second that fill the bucket at @now; 0: the bucket has no limit. */
+/* Returns the tokens per second that fill the bucket at @now; 0: no limit, or nothing measured. */
 static u64 traffic_rate(const struct pagoda_traffic *traffic, u64 now)
 {
 	u32 percent = now < traffic->busy_ns ? traffic->share : traffic->alone;
@@ -139,6 +139,8 @@ static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
  * pagoda_traffic_wait() - Test whether there is a token
  * @traffic: Bucket
  * @now: Time in nanoseconds
+ *
+ * Takes no token. Counts in &pagoda_traffic.refused if there is none.
  *
  * Return: 0 if there is a token or no limit, else nanoseconds until a token comes at the present
  * rate.

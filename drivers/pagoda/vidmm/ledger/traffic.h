@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Limits of paging that no client asked for; see traffic.c. */
+/* Limits of paging that no client asked for: token buckets, measured bandwidth; see traffic.c. */
 #ifndef PAGODA_VIDMM_LEDGER_TRAFFIC_H
 #define PAGODA_VIDMM_LEDGER_TRAFFIC_H
 
@@ -23,10 +23,11 @@ struct pagoda_bandwidth {
  * struct pagoda_traffic - A token bucket; a token is a byte of paging
  * @bandwidth: Measured bandwidth; a percentage of it fills the bucket
  * @lock: Protects all members below
- * @fixed: Tokens per second that fill the bucket, whatever @bandwidth is; 0 = by @bandwidth
+ * @fixed: Tokens per second that fill the bucket, whatever @bandwidth is; 0 = by @bandwidth. Set by
+ *	KUnit tests only
  * @share: Percent of @bandwidth that fills the bucket while other clients use the device
  * @alone: Percent of @bandwidth that fills the bucket while no other client uses the device; 0 = no
- *	limit
+ *	limit, whatever @share is
  * @burst: Most tokens that the bucket holds
  * @tokens: Tokens in the bucket; negative: spent in advance
  * @filled_ns: Time when the bucket was filled last, in nanoseconds

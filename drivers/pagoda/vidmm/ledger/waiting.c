@@ -42,8 +42,9 @@ bool pagoda_promote_waits(const struct pagoda_bo *bo)
 
 /*
  * Returns whether an allocation should be promoted: promotion is on, and the allocation was made
- * resident on request and neither released nor trimmed since, isn't in VRAM but prefers VRAM, isn't
- * offered, and is movable. The caller holds the reservation.
+ * resident by a request or a job and neither evicted on request, released nor trimmed since, isn't
+ * in VRAM but prefers VRAM, isn't offered or pinned, and is neither imported nor made by the driver
+ * itself. The caller holds the reservation.
  */
 bool pagoda_promote_is_wanted(const struct pagoda_bo *bo)
 {
@@ -88,8 +89,8 @@ void pagoda_promote_again(struct pagoda_promotion *promotion, unsigned long dela
 }
 
 /*
- * Returns whether free VRAM can hold all allocations that wait for promotion, or an eighth of VRAM
- * is free.
+ * Returns whether as many bytes of VRAM are free as all allocations that wait for promotion have,
+ * or as an eighth of VRAM.
  */
 static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
 {
@@ -99,7 +100,8 @@ static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
 
 /*
  * Called after a change of an allocation, reservation held: adds the allocation to those that wait
- * for promotion, or removes it from them, as pagoda_promote_is_wanted() says.
+ * for promotion, or removes it from them, as pagoda_promote_is_wanted() says. Updates its key, and
+ * has promotion's work item look if it waits.
  */
 void pagoda_promote_look(struct pagoda_bo *bo)
 {
@@ -139,8 +141,9 @@ void pagoda_promote_forget(struct pagoda_bo *bo)
 }
 
 /*
- * Queues promotion's work item, because VRAM may have room for an allocation that waits for
- * promotion. Any context.
+ * Has promotion's work item look, after &pagoda_promotion.patience, because VRAM may have room for
+ * an allocation that waits for promotion; sooner if much VRAM is free. Does nothing if none waits.
+ * Any context.
  */
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The memory manager as a whole: created at probe, stopped when the device is removed, destroyed
- * when the last DRM file is closed.
+ * when the last DRM file is closed. Sets up here: CPU executor, engines, budgets, members of struct
+ * pagoda_vidmm; calls the init, stop and fini functions of all other parts.
  */
 #include <linux/delay.h>
 #include <linux/device.h>
@@ -73,7 +74,7 @@ static void executor_fini(struct pagoda_vidmm *vidmm)
  * buffers (@use_cpu), the executor has an aperture and device addresses of its own: it can't change
  * those of a device, and must not report that it did. Without device addresses of its own, the
  * executor accepts any address of system memory, because the private data of packets names the
- * pages. Returns 0 or a negative errno.
+ * pages. Returns 0 or -ENOMEM.
  */
 static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -162,8 +163,7 @@ static void manager_budgets_changed(void *owner)
 
 /*
  * Sets up the budgets. The local group has all of VRAM that clients can use. The non-local group
- * has half of the system memory, as with WDDM (7.5), and at least 64 MiB. Returns 0 or a negative
- * errno.
+ * has half of the system memory, as with WDDM (7.5), and at least 64 MiB. Returns 0 or -ENOMEM.
  */
 static int budgets_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -210,8 +210,8 @@ static int control_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	vidmm->submit_share = args->submit_share;
 	vidmm->defer_jobs = args->defer_jobs;
 	/*
-	 * If set, TTM allocates pages by the DMA API, which the device reaches: a bounce buffer
-	 * would hold a second copy of the content.
+	 * If the device reaches only a part of system memory, TTM allocates pages by the DMA API,
+	 * which gives pages in that part: a bounce buffer would hold a second copy of the content.
 	 */
 	vidmm->reaches_part = drm_need_swiotlb(vidmm->info->system_address_bits);
 	mutex_init(&vidmm->control_lock);
@@ -272,7 +272,7 @@ static void ttm_fini(struct pagoda_vidmm *vidmm)
 	ttm_device_fini(&vidmm->ttm);
 }
 
-/* Registers VRAM and the aperture as regions of the dmem cgroup controller. */
+/* Registers VRAM and the aperture as regions of the dmem cgroup controller; both or none. */
 static int dmem_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	int ret = pagoda_dmem_register(vidmm, ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM),
@@ -295,7 +295,8 @@ static void dmem_fini(struct pagoda_vidmm *vidmm)
 
 /*
  * Starts a recording of paging buffers, unless @args->record_kb is 0, before the stream's first
- * buffer: a recording that debugfs starts lacks the first buffers. Returns 0 or a negative errno.
+ * buffer: a recording that debugfs starts lacks the first buffers. Returns 0; -EINVAL if the size
+ * is too large; or -ENOMEM.
  */
 static int recording_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -358,9 +359,9 @@ static void recovery_fini(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * The parts of the manager. pagoda_vidmm_create() sets them up in this order. pagoda_vidmm_stop(),
- * when the device is removed, and pagoda_vidmm_destroy(), when the last DRM file is closed, stop
- * and free them in reverse order. If a part can't be set up, the parts before it are freed, the
+ * The parts of the manager. pagoda_vidmm_create() sets them up in this order. In reverse order,
+ * pagoda_vidmm_stop() stops them when the device is removed, and pagoda_vidmm_destroy() frees them
+ * when the last DRM file is closed. If a part can't be set up, the parts before it are freed, the
  * last one first.
  */
 static const struct vidmm_part {
@@ -427,8 +428,9 @@ static int vidmm_init_parts(struct pagoda_vidmm *vidmm, const struct pagoda_vidm
  * pagoda_vidmm_create() - Create the memory manager of a device
  * @args: See struct pagoda_vidmm_args
  *
- * Context: Probe; may sleep.
- * Return: The manager or ERR_PTR.
+ * Context: Probe; may sleep and allocate; waits for the device.
+ * Return: The manager, for pagoda_vidmm_stop() and pagoda_vidmm_destroy(); or ERR_PTR: -EINVAL if
+ * VRAM has no room for the reserve, -ENOMEM, or another error of a part.
  */
 struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args)
 {
@@ -528,7 +530,7 @@ void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
  * as if the allocation had set-up that can't be queued (C11 - C14).
  *
  * Context: Takes the reservation; may sleep.
- * Return: 0 or -ENOENT.
+ * Return: 0; or -ENOENT if there is no allocation with this id.
  */
 int pagoda_vidmm_set_needs_idle(struct pagoda_vidmm *vidmm, u64 id)
 {

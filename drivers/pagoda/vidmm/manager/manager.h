@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Creates, stops and destroys the memory manager with all of its parts. */
+/*
+ * Creates, stops and destroys the memory manager with all of its parts; tells whether it has
+ * engines; fault injection into moves of an allocation.
+ */
 #ifndef PAGODA_VIDMM_MANAGER_MANAGER_H
 #define PAGODA_VIDMM_MANAGER_MANAGER_H
 

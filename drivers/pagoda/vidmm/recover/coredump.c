@@ -37,7 +37,10 @@
 #include "internal.h"
 #include "recover.h"
 
-/* Most bytes of the whole text, of its parts of variable length, and of one paging buffer. */
+/*
+ * Most bytes: COREDUMP_TEXT of the whole text; COREDUMP_MAP of the address map, COREDUMP_ENGINES of
+ * the engines' state, COREDUMP_QUEUE of the paging queue's, COREDUMP_BUFFER of each paging buffer.
+ */
 #define COREDUMP_TEXT		(256u << 10)
 #define COREDUMP_MAP		(64u << 10)
 #define COREDUMP_ENGINES	(32u << 10)
@@ -102,8 +105,8 @@ static struct pagoda_paging_text coredump_part(struct pagoda_paging_text *text, 
 }
 
 /*
- * Adds the length of @part, from coredump_part(), to @text. Replaces the end of a part that was cut
- * off by COREDUMP_CUT.
+ * Adds the length of @part, from coredump_part(), to @text. If @part was full, and so may be cut
+ * off, overwrites its end with COREDUMP_CUT ("...").
  */
 static void coredump_part_end(struct pagoda_paging_text *text,
 			      const struct pagoda_paging_text *part)
@@ -242,8 +245,9 @@ static void coredump_end(struct pagoda_coredump *dump, struct pagoda_vidmm *vidm
 }
 
 /*
- * Writes a dump about a job that faulted or hung. Called in the dma_fence signalling path
- * (&pagoda_exec_ops.banned): waits for spinlocks only, and takes the VM's lock only if it is free.
+ * Writes a dump about a job that faulted or hung, if coredump_begin() allows. Called in the
+ * dma_fence signalling path (&pagoda_exec_ops.banned): waits for spinlocks only, and takes the VM's
+ * lock only if that lock is free.
  */
 void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exec_report *report)
 {
@@ -264,8 +268,9 @@ void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exe
 }
 
 /*
- * Writes a dump about a paging submission that was given up with @error; byte @offset is the first
- * that wasn't executed. Called in the dma_fence signalling path (&pagoda_queue_ops.lost).
+ * Writes a dump, if coredump_begin() allows, about a paging submission that was given up with
+ * @error; byte @offset is the first that wasn't executed. Called in the dma_fence signalling path
+ * (&pagoda_queue_ops.lost).
  */
 void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, int error)
 {
@@ -280,8 +285,8 @@ void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, i
 }
 
 /*
- * Writes a dump about a reset of the device, before the reset. Called in the dma_fence signalling
- * path (&pagoda_queue_ops.reset_adapter).
+ * Writes a dump about a reset of the device, before the reset, if coredump_begin() allows. Called
+ * in the dma_fence signalling path (&pagoda_queue_ops.reset_adapter).
  */
 void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason)
 {
@@ -346,7 +351,7 @@ static void coredump_work(struct work_struct *work)
 	coredump_release(dump);
 }
 
-/* Waits until neither another thread nor the work item owns the dump; then the caller owns it. */
+/* Waits until no other thread and no work item owns the dump; then the caller owns the dump. */
 static void coredump_own(struct pagoda_coredump *dump)
 {
 	wait_event(dump->released,
@@ -358,9 +363,9 @@ static void coredump_own(struct pagoda_coredump *dump)
  * pagoda_vidmm_print_coredump() - Print the text about the last failure, and the state of the dummy
  * page
  * @vidmm: Manager
- * @p: Printer
+ * @p: Printer; gets no text of a failure if there was none
  *
- * Context: May sleep.
+ * Context: May sleep: waits until a dump that is being written is complete.
  */
 void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
@@ -424,7 +429,7 @@ void pagoda_coredump_fini(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_print_engines() - Print counters and jobs of the engines
+ * pagoda_vidmm_print_engines() - Print counters and jobs of the engines, if there are engines
  * @vidmm: The manager
  * @p: Printer
  *

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Callbacks of the paging queue: execute a submission on the CPU, account a submission that is
- * lost, reset the device, measure paging. Callbacks of the engines: complete a job of a context
- * before the job is sent, handle reports about jobs, reset the device.
+ * Callbacks of the paging queue: execute a submission on the CPU, note what a lost submission
+ * means, reset the device, measure paging, give back what a client paid for a submission. Callbacks
+ * of the engines: complete a job of a context before the job is sent, handle reports about jobs and
+ * ends of jobs, reset the device. And reports of the device that it stored a monitored fence.
  */
 #include "core/core.h"
 #include "core/info.h"
@@ -31,7 +32,8 @@
  * &pagoda_queue_ops.execute: executes a submission on the CPU from byte @start on. The queue calls
  * this function for one submission at a time, in order, in the dma_fence signalling path. Returns
  * 0; or a negative errno with *@stopped_at set to the offset of the first packet that wasn't
- * executed completely.
+ * executed completely. Afterwards sets roots of address spaces again if the CPU executed a
+ * FLUSH_TLB, which the device missed.
  */
 static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 			  u32 *stopped_at)
@@ -149,9 +151,9 @@ static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *pac
 /*
  * &pagoda_queue_ops.lost: a submission is lost from byte @offset on. Jobs and CPUs must not see the
  * former content of memory that couldn't be written: this function, which can't take reservations,
- * marks the allocations, and they are filled with zeros before they are used (lost.c). Returns true
- * if the device has wrong mappings and therefore needs a reset. Called in the dma_fence signalling
- * path.
+ * marks the allocations, and they are filled with zeros before they are used (lost.c). Also stores
+ * the loss in the journal and a coredump, and tells the paging process. Returns true if the device
+ * has wrong mappings and therefore needs a reset. Called in the dma_fence signalling path.
  */
 static bool stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, int error)
 {
@@ -200,9 +202,10 @@ const struct pagoda_queue_ops pagoda_stream_queue_ops = {
 };
 
 /*
- * &pagoda_exec_ops.banned: sets in &pagoda_context.state that the context was banned, and keeps the
- * first such report; or that a job of the context was lost in a reset of the device. Called in the
- * dma_fence signalling path.
+ * &pagoda_exec_ops.banned: sets in &pagoda_context.state that a job of the context was lost in a
+ * reset of the device, if the report says so; else that the context was banned: then keeps the
+ * first such report, writes a coredump and ends the context's deferred jobs with -ECANCELED. Called
+ * in the dma_fence signalling path.
  */
 static void context_banned(void *owner, const struct pagoda_exec_report *report)
 {
@@ -225,8 +228,8 @@ static void context_banned(void *owner, const struct pagoda_exec_report *report)
 }
 
 /*
- * &pagoda_exec_ops.done: has the client's waits for monitored fences tested, whose values commands
- * of the job may have stored; those of all clients if @account is NULL.
+ * &pagoda_exec_ops.done: has the waits for monitored fences of the client of @account tested,
+ * because commands of the job may have stored values; the waits of all clients if @account is NULL.
  */
 static void context_done(void *owner, const struct pagoda_exec_account *account)
 {
@@ -237,6 +240,9 @@ static void context_done(void *owner, const struct pagoda_exec_account *account)
  * pagoda_fence_told() - Handle the device's report that it stored the value of a monitored fence
  * @vidmm: Manager
  * @context: Context whose job has stored the value; 0 = the paging queue, or reports were lost
+ *
+ * Has the waits tested for monitored fences of clients that have jobs at the engines; of all
+ * clients if @context is 0.
  *
  * Context: Any.
  */
@@ -249,10 +255,11 @@ void pagoda_fence_told(struct pagoda_vidmm *vidmm, u64 context)
 }
 
 /*
- * &pagoda_exec_ops.image: writes the address of the context's save area into a job's request before
- * that is sent. If paging lost content since @mark, returns an error instead, and the job doesn't
- * run: it could see what other allocations left in memory. Called in the dma_fence signalling path,
- * without the save area's reservation, because the area doesn't move while a job is in flight.
+ * &pagoda_exec_ops.image: writes the address of the context's save area, and flags, into a job's
+ * request before the request is sent. Returns 0; or the error of pagoda_lost_since() if paging lost
+ * content since @mark, and the job doesn't run: the job could see what other allocations left in
+ * memory. Called in the dma_fence signalling path, without the save area's reservation, because the
+ * area doesn't move while a job is in flight.
  */
 static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *execute)
 {
@@ -276,15 +283,18 @@ static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *ex
 }
 
 /*
- * &pagoda_exec_ops.reset_adapter: resets the device, because an engine couldn't be reset. dma_fence
- * signalling path.
+ * &pagoda_exec_ops.reset_adapter: resets the device, because an engine couldn't be reset. Returns
+ * as pagoda_reset_request(). dma_fence signalling path.
  */
 static int context_reset_adapter(void *owner)
 {
 	return pagoda_reset_request(owner, PAGODA_RESET_ENGINE);
 }
 
-/* &pagoda_exec_ops.freed: gives back the job's charges; what the job used may now leave VRAM. */
+/*
+ * &pagoda_exec_ops.freed: uncharges the job, and counts in &pagoda_vidmm.releases that what the job
+ * used may now leave VRAM.
+ */
 static void context_job_freed(void *owner, struct pagoda_exec_job *job)
 {
 	struct pagoda_vidmm *vidmm = owner;

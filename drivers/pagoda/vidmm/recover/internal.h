@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Declarations that the files in recover/ share. */
+/* Declarations that the files in recover/ share: coredumps, steps of resets, names of reasons. */
 #ifndef PAGODA_VIDMM_RECOVER_INTERNAL_H
 #define PAGODA_VIDMM_RECOVER_INTERNAL_H
 
@@ -18,14 +18,14 @@ struct work_struct;
 /* Values of &pagoda_coredump.state: which thread or work item owns the dump. */
 enum pagoda_coredump_state {
 	PAGODA_COREDUMP_IDLE,	/* no owner; the text is about the last failure */
-	PAGODA_COREDUMP_BUSY,	/* the thread that uses the text */
-	PAGODA_COREDUMP_TAKEN,	/* the work item &pagoda_coredump.work */
+	PAGODA_COREDUMP_BUSY,	/* owner is a thread that writes or prints the text */
+	PAGODA_COREDUMP_TAKEN,	/* owner is the work item &pagoda_coredump.work */
 };
 
 /* Device coredump: text about a failure, handed to devcoredump when it is complete. */
 struct pagoda_coredump {
 	struct pagoda_vidmm *vidmm;
-	atomic_t state;			/* pagoda_coredump_state: owner of @after, @text and @vm */
+	atomic_t state;		/* enum pagoda_coredump_state: owner of @after, @text and @vm */
 	wait_queue_head_t released;	/* woken when @state becomes IDLE */
 	unsigned long after;		/* jiffies before which failures aren't written down */
 	struct pagoda_paging_text text;
@@ -33,7 +33,7 @@ struct pagoda_coredump {
 	struct work_struct work;	/* completes @text and hands a copy to devcoredump */
 };
 
-/* reset.c: begin and end resets of the whole device */
+/* reset.c: begin and end resets of the whole device; marks for paging that a reset aborted */
 int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons);
 bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed);
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error);

@@ -13,9 +13,9 @@
  *			areas of contexts
  *	5. fences	monitored fences get their values back, and the engines go on
  *
- * TTM's worker, page faults, swapping and dma-buf's calls enter no section. These take
- * reservations, locks of address spaces and the stream one by one as always. Their paging is
- * correct: step 2, before which no paging is executed, finds no root or mapping left in the records
+ * TTM's worker, page faults, swapping and dma-buf's calls enter no section: they take reservations,
+ * locks of address spaces and the stream during a rebuild, too. The paging that they emit is
+ * correct: no paging is executed before step 2, which finds no root or mapping left in the records
  * that the device lost, and a move before step 3 maps the moved pages in the device MMU itself.
  *
  * Fences of jobs and paging from before the reset never wait for the rebuild, which allocates. The
@@ -41,7 +41,10 @@
 #include "internal.h"
 #include "recover.h"
 
-/* Most tries of a rebuild that fails, not counting -EAGAIN; milliseconds between two tries. */
+/*
+ * REBUILD_TRIES: most tries of a rebuild, not counting those that fail with -EAGAIN.
+ * REBUILD_WAIT_MS: milliseconds between two tries.
+ */
 #define REBUILD_TRIES	200
 #define REBUILD_WAIT_MS	10
 
@@ -84,7 +87,10 @@ static int rebuild_aperture(struct rebuild *r)
 	return ret ?: rebuild_op(r, &op);
 }
 
-/* Repeats the notices that the allocation is resident: the device forgot them in the reset. */
+/*
+ * Repeats the notices, if there were any, that the allocation @r->bo is resident: the device forgot
+ * them in the reset. Returns 0 or a negative errno.
+ */
 static int rebuild_notices(struct rebuild *r)
 {
 	if (!r->bo->content.told)
@@ -275,9 +281,9 @@ static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
 }
 
 /*
- * Tries a rebuild. A failure lowers *@tries, the number of tries left, unless it is -EAGAIN or the
- * device was reset meanwhile; at 0 the rebuild is given up. Returns true if the rebuild has to be
- * tried again.
+ * Tries a rebuild. A failure lowers *@tries, the number of tries left, unless the error is -EAGAIN
+ * or the device was reset meanwhile; at 0 the device is never used again. Returns true if the
+ * rebuild has to be tried again.
  */
 static bool rebuild_try(struct pagoda_vidmm *vidmm, u32 *tries)
 {

@@ -54,8 +54,9 @@ static bool reset_is_sleep(u32 reasons)
 
 /*
  * Returns the PAGODA_ABORTED_* bits for allocations of a paging submission that is given up: 0 if
- * no reset is the cause; else BY_RESET, for the first submission after a reset that paging caused
- * with TO_BLAME. Called by the paging queue only, one call at a time.
+ * no reset is the cause; else PAGODA_ABORTED_BY_RESET, with PAGODA_ABORTED_TO_BLAME at the first
+ * call after a reset that paging caused: that submission broke the device. Called by the paging
+ * queue only, one call at a time.
  */
 u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
 {
@@ -92,7 +93,7 @@ static int reset_command(struct pagoda_vidmm *vidmm, u32 reasons)
 {
 	const struct pagoda_command command = { .type = VIRTIO_PAGODA_CONTROL_RESET_ADAPTER };
 
-	/* For a sleep no command is sent: the device is idle, and the loss of power resets it. */
+	/* For a sleep no command is sent: the idle device loses its state with its power. */
 	if (reset_is_sleep(reasons))
 		return 0;
 	if (!(vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)))
@@ -166,7 +167,12 @@ static void reset_died(struct pagoda_vidmm *vidmm)
 	reset_show(vidmm->reset);
 }
 
-/* The rest of phase 1, after the reset: the device has no work any more and is quiet (C191). */
+/*
+ * The rest of phase 1, when the device was reset or is about to sleep, and has no work any more
+ * (C191): counts the reset, has monitored fences show the maximum value and jobs given up, and
+ * queues phase 2, the rebuild. For a sleep, fences keep their values, and the rebuild is left to
+ * pagoda_reset_wake().
+ */
 static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 {
 	struct pagoda_reset *reset = vidmm->reset;
@@ -270,7 +276,9 @@ int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons)
  *
  * Context: As pagoda_queue_reset_adapter(): may sleep for some seconds, doesn't allocate, may be in
  * the dma_fence signalling path.
- * Return: 0, or a negative errno if the device is never used again.
+ * Return: 0, the rebuild may still go on; or a negative errno, and the device is never used again:
+ * -ENODEV if that is so already or there were too many resets, -EOPNOTSUPP if the device can't be
+ * reset, or the error of the command.
  */
 int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
 {
@@ -302,8 +310,9 @@ void pagoda_reset_told(struct pagoda_vidmm *vidmm)
 /*
  * Ends phase 2 of a reset: jobs go on, or the device is never used again if @failed. @epoch is
  * pagoda_reset_epoch() when phase 2 began, @lost the number of allocations that lost their content.
- * Returns false, and ends nothing, if the device was reset meanwhile and must be rebuilt once more.
- * Takes pagoda_reset.lock.
+ * Returns true, after having woken threads that wait for the rebuild and kicked promotion; or
+ * false, and ends nothing, if the device was reset meanwhile and must be rebuilt once more. Takes
+ * pagoda_reset.lock.
  */
 bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed)
 {
@@ -377,7 +386,7 @@ int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_reset_init() - Set up &struct pagoda_reset
+ * pagoda_reset_init() - Set up &struct pagoda_reset, but for the work item of the rebuild
  * @vidmm: Manager
  * @args: Unused
  *

@@ -66,7 +66,7 @@ static bool suspend_must_leave(struct pagoda_bo *bo)
 	return pagoda_bo_is_in_vram(bo) && !suspend_keeps(bo);
 }
 
-/* Evicts an allocation to the placement that ttm_device_funcs.evict_flags chooses. */
+/* Evicts an allocation as ttm_device_funcs.evict_flags chooses; promotion may bring it back. */
 static int suspend_evict(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = {};
@@ -170,8 +170,9 @@ static int suspend_prepare(struct pagoda_vidmm *vidmm)
  *
  * Context: Sleeps for long, allocates, may wait for disks: to be called before other devices sleep.
  * Outside of sections and of reservations.
- * Return: 0, to be undone with pagoda_vidmm_end_sleep(); or an error after which only the places of
- * allocations have changed: -EBUSY if jobs don't end or an allocation is pinned, or -ENOMEM.
+ * Return: 0, to be undone with pagoda_vidmm_end_sleep(); or an error, after which sections are open
+ * and only the places of allocations have changed: -EBUSY if jobs don't end or an allocation that
+ * must leave is pinned; -ENOMEM; or another error of an eviction.
  */
 int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kind)
 {
@@ -192,8 +193,9 @@ int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kin
  * Afterwards nothing is sent to the device until pagoda_vidmm_wake().
  *
  * Context: Sleeps; allocates only for allocations that came back to VRAM. User space is frozen.
- * Return: 0; or an error, and nothing is lost: -EBUSY if the manager isn't prepared, an error of
- * pagoda_vidmm_prepare_sleep() for allocations that came back to VRAM, or -ENODEV.
+ * Return: 0, also if the device is never used again; or an error, and nothing is lost: -EBUSY if
+ * the manager isn't prepared, an error of pagoda_vidmm_prepare_sleep() for allocations that came
+ * back to VRAM, or -ENODEV if the device was given up during the call.
  */
 int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 {

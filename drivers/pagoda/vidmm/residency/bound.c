@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Allocations of a client's residency list that a VM maps: jobs of the VM need them too (C152). */
+/*
+ * Allocations of a client's residency list that a VM maps: jobs of the VM need these allocations
+ * resident, too, without listing them (C152).
+ */
 #include <linux/slab.h>
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
@@ -87,8 +90,9 @@ static void bound_name(struct pagoda_requirements *reqs, struct pagoda_bo **bos,
  * pagoda_require_bound() - Collect the allocations on a client's residency list that a VM maps
  * @vm: VM, locked: nothing is bound meanwhile
  * @job: Number of a queued job (&pagoda_submit.number): allocations that left the list since the
- *	job was queued are collected, too; %U64_MAX = none of these
- * @named: Allocations that the caller names itself: they aren't collected
+ *	job was queued are collected, too; %U64_MAX = only allocations on the list
+ * @named: Allocations that the caller names itself: they aren't collected once more, and get no
+ *	further references
  * @nr_named: Number of @named
  * @bos: Out: array of @named, followed by the collected allocations with a reference each, to be
  *	freed by kvfree(); NULL if nothing was collected

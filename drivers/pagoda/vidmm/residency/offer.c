@@ -26,8 +26,9 @@ static bool offer_is_queued(const struct pagoda_bo *bo)
 }
 
 /*
- * Returns 0 if the allocation may be offered. Returns an error if it is offered already or shared,
- * or if accepted work that still waits will map or use it.
+ * Returns 0 if an allocation may be offered; -EALREADY if it is offered already; -EPERM if it is
+ * imported, exported or has a global name; -EBUSY if accepted work that still waits will map or use
+ * it. The reservation is held.
  */
 static int offer_check(const struct pagoda_bo *bo)
 {
@@ -97,8 +98,9 @@ static int offer_mark_all(const struct offer_list *list)
 }
 
 /*
- * Completes an offer after offer_mark_all(): unmaps the allocation from CPUs, lets its content be
- * discarded, and has the next submission of the VM that it is private to, if any, unmap it there.
+ * Completes an offer after offer_mark_all(): unmaps the allocation from CPUs, and lets its content
+ * be discarded. If the allocation is private to a VM that maps it, has the VM's next submission
+ * invalidate the mappings.
  */
 static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
 {
@@ -140,8 +142,8 @@ static int offer_all(struct drm_exec *exec, void *arg)
  * All of them are offered or none.
  *
  * Context: May sleep; waits only for reservations, of which the caller holds none.
- * Return: 0; -EALREADY, -EPERM or -EBUSY if an allocation is offered already, is shared, or is
- * needed by work that waits; -EINTR, -ERESTARTSYS or -ENOMEM.
+ * Return: 0; -EALREADY if an allocation is offered already; -EPERM if one is shared with another
+ * device or by a global name; -EBUSY if work that waits needs one; -EINTR, -ERESTARTSYS or -ENOMEM.
  */
 int pagoda_offer(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 priority,
 		 u32 flags)

@@ -36,7 +36,10 @@
 #include "vidmm/vm/vm.h"
 #include "residency.h"
 
-/* Returns whether other allocations leave VRAM for @bo only if the client has tokens. */
+/*
+ * Returns whether other allocations leave VRAM for @bo only if the client has tokens: @bo prefers
+ * VRAM, isn't in VRAM, can be used elsewhere, isn't pinned, and is on no residency list.
+ */
 static bool pace_limits(const struct pagoda_bo *bo)
 {
 	return bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && bo->preferred[1] &&
@@ -82,6 +85,10 @@ static int pace_leave_out(struct pagoda_pace *pace, struct pagoda_bo *bo,
  * @bo: Allocation, reservation held
  * @op: Operation that the move is a part of
  *
+ * If the pace limits @bo and the client has no token, @bo gets only free room in VRAM, or a place
+ * elsewhere, which adds its size to &pagoda_pace.left; other allocations leave VRAM for @bo only if
+ * there is no room elsewhere either.
+ *
  * Context: May sleep and allocate.
  * Return: As pagoda_bo_place().
  */
@@ -99,8 +106,8 @@ int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
  * pagoda_pace_again() - Have a submission try again what earlier submissions left out of VRAM
  * @vm: VM, its reservation held
  *
- * Moves private allocations, as many bytes as the client has tokens, from &pagoda_vm.left_out to
- * &pagoda_vm.evicted.
+ * Moves private allocations from &pagoda_vm.left_out to &pagoda_vm.evicted, until they have as many
+ * bytes as the client has tokens, all if there is no limit. Takes no tokens.
  *
  * Context: Any but interrupts.
  */
@@ -147,7 +154,8 @@ static void pace_remember(struct pagoda_pace *pace, struct pagoda_vm *vm)
  * @context: Number of the submission's context, for the trace
  *
  * Empties &pagoda_vm.evicted: its allocations are in no list afterwards, or in &pagoda_vm.left_out
- * if they stayed out of VRAM for want of tokens. Counts what stayed out, for statistics.
+ * if they stayed out of VRAM for want of tokens. Counts the submission and the bytes that stayed
+ * out, for statistics.
  *
  * Context: Any but interrupts.
  */
@@ -166,7 +174,9 @@ void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_vm *vm, u64 cont
 /**
  * pagoda_client_stats() - Report tokens, and what submissions of a client left out of VRAM
  * @client: Client
- * @stats: The members about submissions are filled
+ * @stats: The members submit_* are filled, others aren't changed
+ *
+ * Context: Takes a spinlock; not in interrupts.
  */
 void pagoda_client_stats(struct pagoda_client *client, struct drm_pagoda_stats *stats)
 {

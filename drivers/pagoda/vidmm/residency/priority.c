@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Residency priority: the order in which allocations are evicted.
+ * Residency priority: the order in which allocations are evicted. Also runs functions with the
+ * reservations of a list of allocations held, for priorities, offers and reclaims.
  *
  * TTM takes victims from four LRU lists, one after another: offered allocations share the first
  * list with the lowest priorities. TTM itself puts an allocation that moves into the right list.
@@ -29,7 +30,8 @@ static int bos_lock(struct drm_exec *exec, struct pagoda_bo **bos, u32 count)
 }
 
 /*
- * Calls @run with the reservations of all allocations held, and again if @run found them contended.
+ * Calls @run with the reservations of all allocations held, and again, after all were unlocked and
+ * locked anew, if @run found them contended.
  * Returns the result of @run; or -EINTR, -ERESTARTSYS or -ENOMEM if the reservations couldn't be
  * locked. Moves in @run may lock victims with the ww ticket. Each allocation is in the list only
  * once, and the caller holds no reservation.

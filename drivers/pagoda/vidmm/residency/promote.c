@@ -3,8 +3,8 @@
  * Promotion: allocations that were evicted from VRAM come back by themselves when there is room.
  *
  *	waits	an allocation that was made resident, prefers VRAM, isn't in VRAM, and wasn't
- *		evicted on request, released or offered since. Tested whenever any of this
- *		changes
+ *		evicted on request, trimmed, released or offered since. Tested whenever any of
+ *		this changes
  *	order	residency priority, then the latest use
  *	room	free VRAM. No allocation is evicted for a promotion, not even if it is offered
  *	when	room appears (VRAM is freed, a budget grows, the device is rebuilt) and lasts for
@@ -74,9 +74,10 @@ static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
 }
 
 /*
- * Looks at the next few allocations that wait for promotion, in order. Returns the first of them
- * that fits in @room bytes, with a reference, or NULL. Sets *@end to whether none was found and
- * none is left.
+ * Looks at the next few allocations that wait for promotion, in order, behind @promotion->at.
+ * Returns the first of them whose size is at most @room bytes, with a reference, or NULL. Sets
+ * *@end to whether none was found and none is left to look at. @promotion->at becomes the key of
+ * the last allocation looked at.
  */
 static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 room, bool *end)
 {
@@ -105,7 +106,7 @@ static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 
 
 /*
  * Returns the next allocation that waits for promotion and fits in free VRAM, with a reference;
- * NULL if none is left.
+ * NULL, which ends the walk, if none is left.
  */
 static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
 {
@@ -121,7 +122,10 @@ static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
 	return bo;
 }
 
-/* Moves an allocation to free VRAM. Returns -EDQUOT if that exceeds the client's budget. */
+/*
+ * Moves an allocation to free VRAM, evicting nothing. Returns 0; -EDQUOT, without a move, if the
+ * client's usage would exceed its budget; or an error of pagoda_bo_place().
+ */
 static int promote_place(struct pagoda_bo *bo)
 {
 	struct pagoda_operation op = { .ttm.no_wait_gpu = true };
@@ -134,8 +138,9 @@ static int promote_place(struct pagoda_bo *bo)
 }
 
 /*
- * Brings an allocation back to VRAM, and replaces *@fence by a fence behind the copy. Returns
- * -EBUSY if jobs use the allocation or it can't move now, -ESTALE if it needn't move any more.
+ * Brings an allocation back to VRAM, and replaces *@fence by a fence behind the copy. Returns 0;
+ * -EBUSY if jobs or other devices use the allocation or it can't move now; -ESTALE if it needn't
+ * move any more; or another error of promote_place(). The reservation is held.
  */
 static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 {
@@ -189,8 +194,9 @@ static void promote_turn(void *arg)
 }
 
 /*
- * Brings an allocation back to VRAM, if possible, and adds its size to *@bytes. Replaces *@fence by
- * a fence behind the copy. Returns false if no other allocation could come back now either.
+ * Brings an allocation back to VRAM, if possible, and then adds its size to *@bytes and replaces
+ * *@fence by a fence behind the copy. Returns true, promoted or not; false if sections are closed,
+ * so that no other allocation could come back now either.
  */
 static bool promote_one(struct pagoda_bo *bo, struct pagoda_plug *plug, struct dma_fence **fence,
 			u64 *bytes)
@@ -273,9 +279,9 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
 }
 
 /*
- * Promotes allocations of about %PAGODA_PIECE_BYTES together, a slice, which the device copies in
- * about a millisecond. Sets *@sent to whether any was promoted. Returns false if nothing can be
- * promoted now, because sections are closed.
+ * Promotes the next waiting allocations, until they have %PAGODA_PIECE_BYTES together: a slice,
+ * which the device copies in about a millisecond. Takes tokens for them. Sets *@sent to whether any
+ * was promoted. Returns false if nothing can be promoted now, because sections are closed.
  */
 static bool promote_slice_send(struct pagoda_vidmm *vidmm, bool *sent)
 {
@@ -300,8 +306,8 @@ static bool promote_slice_send(struct pagoda_vidmm *vidmm, bool *sent)
 }
 
 /*
- * Returns whether clients used the device since the last call. Their paging waits behind promotion,
- * the copies that bring evicted allocations back to VRAM; their jobs share the bandwidth.
+ * Returns whether clients used the device since the last call or slice: paged or had jobs executed.
+ * Paging of clients waits behind promotion's copies, and jobs of clients share the bandwidth.
  */
 static bool promote_has_others(struct pagoda_vidmm *vidmm)
 {
@@ -316,8 +322,8 @@ static bool promote_has_others(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Returns 0 if promotion may page now, as its bucket has a token; else the nanoseconds until it
- * gets one.
+ * Returns 0 if promotion may page now, as its bucket has a token or no limit; else the nanoseconds
+ * until the bucket gets a token.
  */
 static u64 promote_wait(struct pagoda_vidmm *vidmm)
 {
@@ -409,7 +415,10 @@ static void promote_work(struct work_struct *work)
 	drm_dev_exit(idx);
 }
 
-/* Sets up promotion, with no waiting allocation. Returns 0 or -ENOMEM. */
+/*
+ * Sets up promotion, with no waiting allocation, and &pagoda_vidmm.bandwidth, for all token
+ * buckets. Probe; may sleep. Returns 0 or -ENOMEM.
+ */
 int pagoda_promote_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_promotion *promotion;

@@ -3,8 +3,9 @@
  * Reclaim: offers that are taken back.
  *
  * Everything that may fail comes first, while all of the list is still offered: memory for
- * allocations that the CPU may access, and a place for those that had been made resident. Then all
- * offers end. An earlier failure may have moved some allocations, but nothing has to be undone.
+ * allocations that the CPU may access, and a place for those that had been made resident. Then the
+ * offers end, but not of allocations without memory. An earlier failure may have moved some
+ * allocations, but nothing has to be undone.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
@@ -22,9 +23,10 @@
 
 /*
  * struct reclaim - allocations that are reclaimed; @results: enum drm_pagoda_reclaim_result of
- * each; @all: lack of memory for one allocation fails the whole call; @urgent, @exec: as in struct
- * pagoda_operation; @fence: fence behind the paging of the allocations, a reference, or NULL;
- * @late: with -EINPROGRESS, as in struct pagoda_operation
+ * each; @all: lack of memory for one allocation fails the whole call; @urgent: no room was found
+ * otherwise: more may be evicted; @exec: reservations that are locked; @fence: fence behind the
+ * paging of the allocations, a reference, or NULL; @late: with -EINPROGRESS the fence that an
+ * allocation can't move before, a reference
  */
 struct reclaim {
 	struct pagoda_vidmm *vidmm;
@@ -46,8 +48,8 @@ static u32 reclaim_system(struct pagoda_bo *bo, struct ttm_place *places)
 
 /*
  * Gives an allocation outside of VRAM system pages if the CPU may access the content at once
- * (C173); other allocations need no memory before they are made resident. Returns 0 or a negative
- * errno.
+ * (C173); other allocations need no memory before they are made resident. An allocation without a
+ * TTM resource gets one in the system segment. Returns 0 or a negative errno.
  */
 static int reclaim_commit(struct pagoda_bo *bo)
 {
@@ -63,8 +65,8 @@ static int reclaim_commit(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether the content is gone: discarded, or lost by a failure or a reset. The allocation
- * is filled with zeros before lost content could be seen.
+ * Returns whether an allocation's content is gone: discarded since the offer, or lost by a failure
+ * or a reset and not replaced by zeros yet, which happens before lost content could be seen.
  */
 static bool reclaim_is_discarded(const struct pagoda_bo *bo)
 {
@@ -115,8 +117,10 @@ static int reclaim_bring(struct reclaim *list, struct pagoda_bo *bo)
 }
 
 /*
- * Makes those allocations resident that were resident when they were offered: their clients still
- * count on that (C174). Returns 0 or a negative errno.
+ * Makes those allocations of @list resident again that had been made resident, whether or not they
+ * were evicted to make room since: until EVICT is called for them, their clients count on residency
+ * (C174). Leaves out those whose result is NOT_COMMITTED. Stops at the first error. Returns 0 or a
+ * negative errno; with -EINPROGRESS @list->late is set.
  */
 static int reclaim_bring_all(struct reclaim *list)
 {
@@ -137,8 +141,8 @@ static int reclaim_bring_all(struct reclaim *list)
 }
 
 /*
- * Has the next submission of the VM make the mappings of @bo valid again; @bo is private, that is,
- * usable in that VM only.
+ * Has the next submission of the VM that @bo is private to make the mappings of @bo valid again, if
+ * they became invalid.
  */
 static void reclaim_show(struct pagoda_bo *bo)
 {
@@ -178,7 +182,10 @@ static int reclaim_locked(struct drm_exec *exec, void *arg)
 	return ret;
 }
 
-/* pagoda_fixed_check() of those allocations that had been made resident. */
+/*
+ * Returns pagoda_fixed_check() of those allocations of @list that had been made resident: 0,
+ * -ENOSPC if they don't fit, whatever leaves, or -ENOMEM if they may fit when jobs have ended.
+ */
 static int reclaim_check(const struct reclaim *list)
 {
 	struct pagoda_demand demand = {};
@@ -197,8 +204,8 @@ static int reclaim_check(const struct reclaim *list)
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
  * @results: Filled on success: enum drm_pagoda_reclaim_result of each
- * @all: The call fails if there is no memory for an allocation; else the allocation's entry in
- *	@results tells that
+ * @all: The call fails if there are no system pages for an allocation; if false, the allocation's
+ *	entry in @results is NOT_COMMITTED then, and the allocation stays offered
  * @fence: Out: fence that signals when the GPU can use the allocations that had been made resident,
  *	a reference; NULL = now. With -EINPROGRESS the fence to wait for before the next call
  *
@@ -206,8 +213,8 @@ static int reclaim_check(const struct reclaim *list)
  * an allocation and have a place of an engine, and for paging if lost content is to be zeroed.
  * Return: 0; -EINVAL if an allocation isn't offered; -EINPROGRESS if an allocation can't move
  * before *@fence has signalled; -ENOSPC if those that had been made resident don't fit, whatever
- * leaves; -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after an error all allocations are offered as
- * before.
+ * leaves; -ENOMEM, also if they may fit when jobs have ended; -EBUSY, -EINTR or -ERESTARTSYS; after
+ * an error all allocations are offered as before.
  */
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
 		   bool all, struct dma_fence **fence)

@@ -27,8 +27,8 @@
 #include "residency.h"
 
 /*
- * struct residency_list - list to be made resident, or evicted; @process moves one allocation;
- * @late: with -EINPROGRESS, as in struct pagoda_operation
+ * struct residency_list - list to be made resident (@resident) or evicted; @process moves one
+ * allocation; @late: with -EINPROGRESS the fence that an allocation can't move before, a reference
  */
 struct residency_list {
 	struct pagoda_vidmm *vidmm;
@@ -48,8 +48,10 @@ struct residency_list {
  * @count: Number of allocations
  * @bytes_to_trim: Out: bytes of the list that don't fit; 0 = the list may fit
  *
- * Context: Takes a spinlock. Reservations needn't be held.
- * Return: As pagoda_fixed_check().
+ * Pinned allocations can't leave, and page tables and save areas of VMs with jobs in flight.
+ *
+ * Context: Takes a spinlock; not in interrupts. Reservations needn't be held.
+ * Return: 0; -ENOSPC if the list doesn't fit; -ENOMEM if it may fit when jobs have ended.
  */
 int pagoda_residency_check(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			   u64 *bytes_to_trim)
@@ -96,7 +98,8 @@ bool pagoda_residency_is_placed(const struct pagoda_bo *bo)
 
 /*
  * Brings an allocation to where the GPU can use it. If the allocation can't move now, returns 0 if
- * the GPU can use it where it is, else -EINPROGRESS with @list->late set.
+ * the GPU can use it where it is, else -EINPROGRESS with @list->late set. If it can, returns what
+ * pagoda_bo_place() returns.
  */
 static int residency_process_make(struct residency_list *list, struct pagoda_bo *bo)
 {
@@ -111,7 +114,8 @@ static int residency_process_make(struct residency_list *list, struct pagoda_bo 
 
 /*
  * Evicts an allocation, unless the allocation is in the system segment, on a residency list, used
- * by a job, or to be mapped by a VM_BIND that waits (C145). Returns 0 or a negative errno.
+ * by a job or another device, or to be mapped by a VM_BIND that waits (C145). Returns 0, evicted or
+ * not, or an error of pagoda_bo_place().
  */
 static int residency_process_evict(struct residency_list *list, struct pagoda_bo *bo)
 {
@@ -134,7 +138,11 @@ static int residency_process_all(struct residency_list *list)
 	return ret;
 }
 
-/* Moves all allocations of a list, with the stream plugged so that moves share paging buffers. */
+/*
+ * Moves all allocations of a list, with the stream plugged so that moves share paging buffers.
+ * Those to be made resident aren't evicted meanwhile; with PAGODA_ATTEMPT_ANEW they leave VRAM
+ * first. Returns 0 or the first error, after which some allocations may have moved.
+ */
 static int residency_process(struct residency_list *list)
 {
 	bool anew = list->attempt == PAGODA_ATTEMPT_ANEW;
@@ -154,8 +162,9 @@ static int residency_process(struct residency_list *list)
 }
 
 /*
- * Notes all allocations of a list, which were moved, as resident; or as evicted, but for those on a
- * residency list. Can't fail. Returns the fence behind the paging of the list, or NULL.
+ * Notes all allocations of a list as resident, after residency_process(); or as evicted, moved or
+ * not, but for those on a residency list. Can't fail. Returns a reference to the fence behind the
+ * paging of the list; NULL if no paging is under way.
  */
 static struct dma_fence *residency_commit(struct residency_list *list)
 {
@@ -190,7 +199,8 @@ static int residency_lock_list(struct residency_list *list)
 /*
  * Locks the reservations of a list's allocations, moves the allocations, and sets *@fence to the
  * fence of the moves. Moves within the loop of drm_exec, because there the ticket may lock victims,
- * too. Returns 0 or a negative errno.
+ * too. Returns 0; -ENODATA if an allocation that is to be made resident is offered; or an error of
+ * the locks or moves.
  */
 static int residency_try(struct residency_list *list, struct dma_fence **fence)
 {
@@ -237,7 +247,8 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * @count: Number of allocations
  * @fence: Out: fence that signals when the GPU can use all of them, a reference; NULL = now. With
  *	-EINPROGRESS the fence to wait for before the next call
- * @bytes_to_trim: Out, as for pagoda_residency_check(): if not 0, nothing is moved
+ * @bytes_to_trim: Out: bytes of the list that don't fit, whatever leaves; if not 0, nothing is
+ *	moved
  *
  * On failure no allocation becomes resident that wasn't resident before, although some allocations
  * may have been moved or evicted.
@@ -247,7 +258,8 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * a place of an engine, but not for the copies.
  * Return: 0; -ENODATA if an allocation is offered; -EINPROGRESS if the GPU can't use an allocation
  * where it is, and the allocation can't move before *@fence has signalled; -ENOSPC if the list
- * doesn't fit, whatever leaves; -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ * doesn't fit, whatever leaves; -ENOMEM, also if the list may fit when jobs have ended; -EBUSY,
+ * -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim)
@@ -266,14 +278,15 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
 }
 
 /**
- * pagoda_residency_evict() - Evict a list of allocations, which aren't resident any more afterwards
+ * pagoda_residency_evict() - Evict a list of allocations
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
  * @fence: Out: fence that signals when all that leave have left, a reference; NULL = they have left
  *
  * An allocation goes to its eviction segment (C37), unless it is in the system segment, on a
- * residency list, used by a job, or about to be mapped by a VM_BIND that waits (C145).
+ * residency list, used by a job or another device, or to be mapped by a VM_BIND that waits (C145).
+ * Allocations on a residency list stay resident; all others count as evicted, moved or not.
  *
  * Context: In a section, outside of reservations. May sleep and allocate; waits for other threads
  * that have allocations locked, but neither for jobs nor for the copies.
@@ -293,11 +306,12 @@ int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u
 }
 
 /**
- * pagoda_residency_await() - Wait for the jobs that use the allocations of a list before EVICT
+ * pagoda_residency_await() - Wait for all work that uses the allocations of a list, before EVICT
  * @bos: Allocations; references held
  * @count: Number of allocations
  *
- * Jobs that begin to use an allocation after its turn aren't waited for.
+ * Waits for all fences of one allocation after the other: of jobs, paging and other devices. Jobs
+ * that begin to use an allocation after its turn aren't waited for.
  *
  * Context: Sleeps, as long as a client lets work wait. Outside of sections and all locks.
  * Return: 0, -ENOMEM or -ERESTARTSYS.
@@ -320,7 +334,10 @@ int pagoda_residency_await(struct pagoda_bo **bos, u32 count)
 	return ret;
 }
 
-/* Merges a fence into *@fence, which may be NULL. Returns 0 or -ENOMEM. */
+/*
+ * Replaces *@fence, a reference or NULL, by a fence that also waits for @other. Returns 0 or, with
+ * *@fence unchanged, -ENOMEM.
+ */
 static int residency_merge(struct dma_fence **fence, struct dma_fence *other)
 {
 	struct dma_fence *both = *fence ? dma_fence_unwrap_merge(*fence, other) :
@@ -341,11 +358,11 @@ static int residency_merge(struct dma_fence **fence, struct dma_fence *other)
  * @fence: *@fence, a reference or NULL, is replaced by a fence that also signals after the kernel
  *	fences of other devices
  *
- * Such a fence signals when the other device's driver says: nothing waits for the fence but the
- * client that asked for the list.
+ * A fence of another device signals when that device's driver says: nothing waits for *@fence but
+ * the client that asked for the list.
  *
  * Context: May sleep and allocate. Outside of reservations.
- * Return: 0 or -ENOMEM.
+ * Return: 0 or -ENOMEM, with a *@fence that may not wait for all devices.
  */
 int pagoda_residency_and_others(struct pagoda_bo **bos, u32 count, struct dma_fence **fence)
 {
@@ -368,7 +385,10 @@ int pagoda_residency_and_others(struct pagoda_bo **bos, u32 count, struct dma_fe
 	return ret;
 }
 
-/* Returns whether @fence waits for other devices beside paging; NULL = false. Any context. */
+/*
+ * Returns whether @fence, from pagoda_residency_and_others(), waits for other devices beside
+ * paging; NULL = false. Any context.
+ */
 bool pagoda_residency_has_others(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {
 	return fence && !pagoda_queue_owns(vidmm->queue, fence);
@@ -419,14 +439,15 @@ static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo
  * @client: Client that wants to use the list
  * @bos: Allocations
  * @count: Number of allocations
- * @again: Require that each allocation was made resident before and is in the segment that it
- *	prefers
+ * @again: Require that each allocation was made resident before, isn't offered, and is pinned or in
+ *	the segment that it prefers
  *
- * Notes each allocation that passes the test as resident and used now. An allocation whose
- * reservation another thread holds doesn't pass.
+ * Notes each allocation that passes the test as resident, as settled if it is, and as used now in
+ * TTM's LRU lists; stops at the first that doesn't pass. An allocation whose reservation another
+ * thread holds doesn't pass.
  *
  * Context: Tries to lock the reservations, one after another.
- * Return: Whether the GPU can use all of them now.
+ * Return: Whether the GPU can use all allocations of the list now, at the client's addresses, too.
  */
 bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 			      bool again)

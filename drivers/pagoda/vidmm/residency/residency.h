@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Residency: makes lists resident, evicts, offers, reclaims, promotes; limits evictions for jobs.
+ * Residency: makes lists of allocations resident, evicts and reclaims them, sets their priorities,
+ * promotes; limits evictions for jobs; collects what a residency list adds to a job. pagoda_offer()
+ * is in ledger/allocation.h.
  */
 #ifndef PAGODA_VIDMM_RESIDENCY_RESIDENCY_H
 #define PAGODA_VIDMM_RESIDENCY_RESIDENCY_H
@@ -27,7 +29,7 @@ struct pagoda_pace {
 	u64 left;
 };
 
-/* residency.c: make lists of allocations resident, and evict them */
+/* residency.c: make lists of allocations resident, evict them, test and wait; fences of both */
 bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 			      bool again);
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
@@ -49,14 +51,14 @@ int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count
 int pagoda_set_priority(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos,
 			const u32 *priorities, u32 count);
 
-/* pace.c: limit of what a client's submissions evict from VRAM */
+/* pace.c: limit of what a client's submissions evict from VRAM, and its statistics */
 void pagoda_client_stats(struct pagoda_client *client, struct drm_pagoda_stats *stats);
 int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
 		      struct pagoda_operation *op);
 void pagoda_pace_again(struct pagoda_vm *vm);
 void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_vm *vm, u64 context);
 
-/* promote.c: promotion: brings evicted allocations back to free VRAM */
+/* promote.c: promotion: brings evicted allocations back to free VRAM; its state for debugfs */
 void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 int pagoda_promote_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_promote_stop(struct pagoda_vidmm *vidmm);

@@ -10,6 +10,8 @@
  * A kernel address of the resource's pages (C67) stays valid until the UNMAP was executed.
  *
  * pagoda_aperture.lock protects the ranges, the number of mapped pages and the last generation.
+ *
+ * pagoda_move_place() is for resources of all segments.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -53,7 +55,10 @@ VISIBLE_IF_KUNIT struct pagoda_aperture_resource *pagoda_aperture_new_resource(v
 	return kzalloc(sizeof(struct pagoda_aperture_resource), GFP_KERNEL_ACCOUNT);
 }
 
-/* Gives a resource addresses that the placement allows (C63). Returns as aperture_alloc(). */
+/*
+ * Gives a resource addresses that the placement allows (C63), and a new generation. Returns 0;
+ * -ENOSPC if an eviction may make room; -E2BIG if the placement's range is too small anyway.
+ */
 static int aperture_assign(struct pagoda_aperture *aperture, struct ttm_buffer_object *bo,
 			   const struct ttm_place *place, struct pagoda_aperture_resource *ares)
 {
@@ -148,8 +153,8 @@ static void aperture_release_work(struct work_struct *work)
 }
 
 /*
- * Fence callback: the unmap of @ares from the aperture is complete, so a work item frees the CPU
- * mapping of its pages; vunmap() may sleep, a fence callback may not.
+ * Fence callback, when the UNMAP of a freed resource was executed: has a work item free the kernel
+ * mapping of the pages, and the resource; vunmap() may sleep, a fence callback may not.
  */
 static void aperture_release_later(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
@@ -159,7 +164,10 @@ static void aperture_release_later(struct dma_fence *fence, struct dma_fence_cb 
 	queue_work(ares->wq, &ares->work);
 }
 
-/* Frees a resource and its addresses, also on TTM's work queue. May sleep, allocates nothing. */
+/*
+ * Frees a resource's addresses at once, and the resource with its kernel mapping when its UNMAP was
+ * executed. May sleep, allocates nothing; also called on TTM's work queue.
+ */
 static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource *res)
 {
 	struct pagoda_aperture *aperture = aperture_of_manager(man);

@@ -17,7 +17,10 @@
 #include "internal.h"
 #include "segment.h"
 
-/* Returns the time when the operation that holds the reservation began; the latest if unknown. */
+/*
+ * Returns the stamp of the ww ticket of the operation that holds the reservation, smaller if the
+ * operation began earlier; ULONG_MAX if the reservation was taken without a ticket.
+ */
 static unsigned long claim_stamp(struct ttm_buffer_object *bo)
 {
 	struct ww_acquire_ctx *ticket = dma_resv_locking_ctx(bo->base.resv);
@@ -34,7 +37,7 @@ static bool claim_is_before(const struct pagoda_vram_claim *claim, unsigned long
 /**
  * pagoda_vram_claim() - Claim as much room in VRAM as an allocation needs
  * @vidmm: Memory manager
- * @claim: Claim of the operation; nothing is done if it is in use
+ * @claim: Claim of the operation; nothing is done if the claim is in use already
  * @bo: Allocation, reservation held
  *
  * Allocations with a later claim, or none, leave as much free room to @bo (pagoda_vram_claimed()).
@@ -75,8 +78,9 @@ void pagoda_vram_unclaim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *c
 }
 
 /*
- * Returns the bytes of free room that @bo leaves to allocations with claims before its own: to all
- * claims if @bo has none, to none once @last is set. Caller holds pagoda_vram.lock.
+ * Returns the bytes of free room that @bo leaves to allocations with claims before the claim of
+ * @bo: the sum of all claims if @bo has none, 0 once &pagoda_vram_claim.last is set in the claim of
+ * @bo. Caller holds pagoda_vram.lock.
  */
 u64 pagoda_vram_claimed(struct pagoda_vram *vram, const struct ttm_buffer_object *bo)
 {

@@ -17,7 +17,8 @@
  * A range is freed when its UNMAP_MMU was executed. If UNMAP_MMU fails, pages and range are
  * kept until the device is gone or was reset. Page 0 of the device addresses is never given out.
  *
- * A device without an MMU takes bus addresses, and the functions here do nothing.
+ * A device without an MMU takes bus addresses, and the functions here map and unmap nothing, but
+ * still allocate and free pages of allocations and of the driver.
  */
 #include <linux/delay.h>
 #include <linux/dma-fence.h>
@@ -107,15 +108,18 @@ static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op
 }
 
 /*
- * Returns whether the device doesn't have mappings any more that it got in reset epoch @epoch: it
- * is gone, or was reset since.
+ * Returns whether the device has lost the mappings that it got in reset epoch @epoch: the device is
+ * gone, or was reset since.
  */
 static bool mmu_is_past(struct pagoda_vidmm *vidmm, u64 epoch)
 {
 	return pagoda_device_mmu_is_gone(vidmm) || epoch != pagoda_reset_epoch(vidmm);
 }
 
-/* Unmaps a range, mapped in reset epoch @epoch. Returns 0 if the device can't use it now (C121). */
+/*
+ * Unmaps a range, mapped in reset epoch @epoch, and waits for that. Returns 0 if the device can't
+ * use the range any more (C121), or the error with which UNMAP_MMU failed.
+ */
 static int mmu_unmap(struct pagoda_vidmm *vidmm, u64 allocation, const struct drm_mm_node *node,
 		     u64 epoch)
 {
@@ -180,7 +184,8 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 
 /*
  * Reserves device addresses for @tt. If no range is large enough, other allocations are swapped
- * out, as TTM does when it has no pages. Returns 0 or a negative errno.
+ * out, as TTM does when it has no pages; without such allocations, waits until moves have ended.
+ * Returns 0, -ENOMEM, -EINTR or -ERESTARTSYS.
  */
 static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 		     struct ttm_operation_ctx *ctx)
@@ -204,7 +209,7 @@ static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 			return -ENOMEM;
 		if (ret)
 			continue;
-		/* TTM's worker frees ranges of finished moves; that takes no lock held here. */
+		/* TTM's worker frees ranges of finished moves, and needs no lock held here. */
 		pagoda_stream_wait_idle(vidmm, HZ);
 		fsleep(2 * USEC_PER_MSEC);
 	}
@@ -319,7 +324,8 @@ int pagoda_device_mmu_repair(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 /**
  * pagoda_device_mmu_remap() - Map pages again that the device forgot at a reset
  * @vidmm: Memory manager
- * @ttm: Pages of an allocation, or NULL; the allocation's reservation is held
+ * @ttm: Pages of an allocation, or NULL; the allocation's reservation is held. Pages that have no
+ *	device addresses are left alone
  *
  * Context: May sleep and allocate; doesn't wait for the device.
  * Return: 0 or -ENOMEM.
@@ -334,7 +340,10 @@ int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 
 #define KEEP_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
 
-/* Frees both arrays, one block: at &ttm_tt.pages or, if that is NULL, at &ttm_tt.dma_address. */
+/*
+ * Frees the arrays &ttm_tt.pages and &ttm_tt.dma_address, which are one block of memory that begins
+ * with pages, if not NULL.
+ */
 static void tt_free_arrays(struct ttm_tt *tt)
 {
 	if (tt->pages)
@@ -379,6 +388,8 @@ static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
  * pagoda_device_mmu_unmap() - Unmap pages from the device
  * @vidmm: Memory manager
  * @tt: Pages that no operation of the device uses any more
+ *
+ * Their device addresses are freed, too.
  *
  * Context: May sleep for long: waits for the device.
  * Return: true if the caller may free the pages; false if they were kept and taken out of @tt.
@@ -432,8 +443,10 @@ void pagoda_device_mmu_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm)
  * @dma: Bus address of the first page; the pages are consecutive
  * @nr_pages: Number of pages, a power of two
  *
+ * Without a device MMU, the device is given bus addresses, and nothing is reserved.
+ *
  * Context: May sleep.
- * Return: 0, -ENOMEM or -ENOSPC.
+ * Return: 0, -ENOMEM, or -ENOSPC without free device addresses.
  */
 int pagoda_sysmem_reserve(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 			  dma_addr_t dma, u32 nr_pages)
@@ -450,7 +463,10 @@ int pagoda_sysmem_reserve(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 	return ret;
 }
 
-/* Returns the MAP_MMU of pages of the driver; @adl becomes its page list. */
+/*
+ * Returns the MAP_MMU that maps pages of the driver at their device addresses. Fills @adl, the page
+ * list, to which the operation has a pointer.
+ */
 static struct pagoda_paging_op sysmem_op(const struct pagoda_sysmem *mem, struct pagoda_adl *adl)
 {
 	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
@@ -474,7 +490,8 @@ static struct pagoda_paging_op sysmem_op(const struct pagoda_sysmem *mem, struct
  * If the device is reset meanwhile, the rebuild maps the pages and 0 is returned.
  *
  * Context: May sleep; waits for the device.
- * Return: 0 or a negative errno.
+ * Return: 0, also without a device MMU; or the error of MAP_MMU: then, too, the pages have to be
+ * released with pagoda_sysmem_release().
  */
 int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 		      struct page *const *pages)
@@ -600,7 +617,7 @@ void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem
  * @mem: Filled in; the page is zeroed, and has to be mapped by pagoda_sysmem_map()
  *
  * Context: May sleep.
- * Return: 0, -ENOMEM or -ENOSPC.
+ * Return: 0, -ENOMEM, or -ENOSPC without free device addresses.
  */
 int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {

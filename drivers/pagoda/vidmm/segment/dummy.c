@@ -5,6 +5,8 @@
  * dummy page: a word in the page that isn't 0 shows a bug. The page is inspected when an address is
  * unmapped, when the device is removed (C59), and when debugfs `failure`, which shows the result,
  * is read.
+ *
+ * This file also has the flush page and the fence page of struct pagoda_dummy.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
@@ -46,10 +48,11 @@ err_mem:
  * pagoda_dummy_map() - Map the dummy, the flush and the fence page for a device with an MMU
  * @vidmm: The manager; its stream works
  *
- * The fence page is mapped first, because every buffer ends with a write to it.
+ * The fence page is mapped first, because every paging buffer ends with a write to that page. Does
+ * nothing for a device without an MMU.
  *
- * Context: Probe; may sleep.
- * Return: 0 or a negative errno.
+ * Context: Probe; may sleep; waits for the device.
+ * Return: 0 or the error of a MAP_MMU.
  */
 int pagoda_dummy_map(struct pagoda_vidmm *vidmm)
 {
@@ -78,7 +81,7 @@ struct pagoda_sysmem *pagoda_dummy_mem(struct pagoda_vidmm *vidmm)
 	return &vidmm->dummy->mem;
 }
 
-/* Returns the flush page: a WRITE_PHYSICAL to it drains the device's write combiner. */
+/* Returns the flush page: a WRITE_PHYSICAL to this page drains the device's write combiner. */
 struct pagoda_sysmem *pagoda_dummy_flush(struct pagoda_vidmm *vidmm)
 {
 	return &vidmm->dummy->flush;
@@ -88,8 +91,9 @@ struct pagoda_sysmem *pagoda_dummy_flush(struct pagoda_vidmm *vidmm)
  * pagoda_dummy_inspect() - Look for a word in the dummy page that isn't 0, and zero the page
  * @vidmm: The manager
  *
- * Such a word was written through an unmapped address of the aperture. It is counted, logged at
- * debug level and kept for pagoda_dummy_print().
+ * Such a word was written through an unmapped address of the aperture. An inspection that finds
+ * one is counted; the first such word of the page is logged at debug level and kept for
+ * pagoda_dummy_print().
  *
  * Context: Any but interrupts; doesn't sleep.
  */
@@ -139,7 +143,10 @@ void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 			   found, value, offset);
 }
 
-/* Inspects the dummy page and frees all three pages, after the device's last work. May sleep. */
+/*
+ * Inspects the dummy page, logs a warning if it was ever found written to, and frees the dummy, the
+ * flush and the fence page, after the device's last work. May sleep.
+ */
 void pagoda_dummy_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_dummy *dummy = vidmm->dummy;

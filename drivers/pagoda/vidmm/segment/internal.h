@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Structs and functions that only files of segment/ use. */
+/*
+ * Structs and functions that only files of segment/ use: dummy page, swizzling ranges, device MMU,
+ * reserve, VRAM, aperture.
+ */
 #ifndef PAGODA_VIDMM_SEGMENT_INTERNAL_H
 #define PAGODA_VIDMM_SEGMENT_INTERNAL_H
 
@@ -24,15 +27,15 @@ struct ttm_operation_ctx;
 struct ttm_tt;
 
 /**
- * struct pagoda_dummy - Three pages that the device writes to, and stray writes (dummy.c)
+ * struct pagoda_dummy - Three pages that the device writes to, and stray writes to @mem (dummy.c)
  * @mem: Dummy page behind unmapped addresses of the aperture; zeros, unless the device wrote to
  *	such an address
  * @flush: Page that WRITE_PHYSICAL writes to
  * @fence: Fence page: each paging buffer writes its number there at its end
  * @lock: Protects @found, @offset and @value
  * @found: Number of inspections that found @mem not all zeros
- * @offset: Offset in bytes of the last word found that wasn't 0
- * @value: The last word found that wasn't 0
+ * @offset: Offset in bytes of the word that the last of these inspections found
+ * @value: Value of that word, not 0
  */
 struct pagoda_dummy {
 	struct pagoda_sysmem mem;
@@ -138,7 +141,7 @@ struct pagoda_reserve {
  * @visible_used: CPU-visible bytes in use, without those of the reserve
  * @frees: Number of resources freed so far; read without @lock
  * @claims: Claims of operations that evict victims (claim.c), the oldest operation's first
- * @changes: Number of changes of the blocks
+ * @changes: Number of allocations and frees of blocks
  * @largest: Bytes of the largest free range outside of the reserve when @changes was @largest_at
  * @largest_at: See @largest; %U64_MAX = @largest wasn't looked for yet
  * @walks: Number of visits of all blocks to find room for contiguous allocations
@@ -198,7 +201,7 @@ u64 pagoda_reserve_used(struct pagoda_vram *vram);
 /* vram_walk.c: granularity of allocations in VRAM */
 u64 pagoda_vram_chunk(const struct pagoda_device_info *info);
 
-/* window.c: CPU mappings of the visible part of VRAM */
+/* window.c: kernel mappings and page frames of visible VRAM, and of other lists of extents */
 int pagoda_vram_map_window(struct pagoda_vidmm *vidmm);
 void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm);
 unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset);
@@ -206,16 +209,19 @@ int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window)
 void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *window);
 
 #if IS_ENABLED(CONFIG_KUNIT)
-/* Each returns a new, zeroed resource, or NULL if out of memory. KUnit tests redirect the calls. */
+/*
+ * pagoda_vram_new_resource(), pagoda_aperture_new_resource(): return a new, zeroed resource, or
+ * NULL without memory. KUnit tests redirect the calls.
+ */
 struct pagoda_vram_resource *pagoda_vram_new_resource(void);
 struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
 #endif
 
-/* vram_owners.c: stores which resource the blocks of VRAM belong to */
+/* vram_owners.c: stores which resource the blocks of VRAM belong to; finds a block by address */
 void pagoda_vram_own(struct pagoda_vram_resource *res);
 struct gpu_buddy_block *pagoda_vram_block_at(struct gpu_buddy *mm, u64 address);
 
-/* claim.c: bytes of VRAM that other evicting operations claim */
+/* claim.c: bytes of VRAM that evicting operations with earlier claims claim */
 u64 pagoda_vram_claimed(struct pagoda_vram *vram, const struct ttm_buffer_object *bo);
 
 #endif

@@ -81,8 +81,8 @@ static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
 }
 
 /*
- * Allocates all pages of @tt; the reservation is held. Returns 0, -ENOMEM, -EINTR or
- * -ERESTARTSYS; on failure nothing has changed.
+ * Allocates all pages of @tt; the reservation is held. Returns 0; -ENOMEM, also if too little
+ * memory would remain available; -EINTR or -ERESTARTSYS; on failure nothing has changed.
  */
 int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 		       const struct ttm_operation_ctx *ctx)
@@ -154,8 +154,8 @@ int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
  * @vidmm: Memory manager
  * @tt: Page array; its pages have no users any more
  *
- * While less than half of memory is available, the pages go back to the kernel, not to TTM's
- * pool, unless they came from the DMA API.
+ * While less than half of memory is available, uncached and write-combined pages go back to the
+ * kernel, unless they came from the DMA API. Else pages go to TTM's pool.
  *
  * Context: May sleep.
  */

@@ -28,12 +28,15 @@
 #include "internal.h"
 #include "segment.h"
 
-/* Default size of the reserve: VRAM divided by this. Page tables for all of VRAM take a 512th. */
+/*
+ * Default size of the reserve: VRAM divided by RESERVE_SHARE, at least RESERVE_LEAST and at most
+ * RESERVE_MOST bytes. Page tables for all of VRAM take a 512th.
+ */
 #define RESERVE_SHARE	64
 #define RESERVE_LEAST	SZ_64K
 #define RESERVE_MOST	SZ_16M
 
-/* The reserve is at most VRAM divided by this. */
+/* The reserve is at most VRAM divided by RESERVE_LIMIT. */
 #define RESERVE_LIMIT	2
 
 /* Returns the start of the last range of @size in VRAM without invalid parts, or U64_MAX. */
@@ -108,8 +111,8 @@ static int reserve_take(struct pagoda_reserve *reserve, u64 start, u64 end)
 }
 
 /*
- * Sets up the reserve's allocator, after the reserve was allocated in VRAM's allocator. Returns 0
- * or -ENOMEM; on failure nothing is left behind.
+ * Sets up the reserve's allocator, if there is a reserve, after the reserve was allocated in VRAM's
+ * allocator. Returns 0 or -ENOMEM; on failure nothing is left behind.
  */
 int pagoda_reserve_init(struct pagoda_vram *vram)
 {
@@ -139,7 +142,7 @@ void pagoda_reserve_fini(struct pagoda_vram *vram)
 	gpu_buddy_fini(&reserve->mm);
 }
 
-/* Returns the bytes of the reserve that are allocated. */
+/* Returns the bytes of the reserve that are allocated. Caller holds pagoda_vram.lock. */
 u64 pagoda_reserve_used(struct pagoda_vram *vram)
 {
 	struct pagoda_reserve *reserve = &vram->reserve;
@@ -162,8 +165,8 @@ bool pagoda_reserve_holds(const struct pagoda_vidmm *vidmm, const struct ttm_res
  * Idle page tables and save areas in the reserve are evicted for @bo.
  *
  * Context: May sleep and allocate.
- * Return: 0, -ENOMEM if there is no reserve or no room in the reserve, or another error of
- * ttm_bo_validate().
+ * Return: 0; -ENOMEM if there is no reserve or no room in the reserve; -EINTR or -ERESTARTSYS after
+ * a signal; or another error of the move.
  */
 int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* TTM's resource managers for VRAM and the aperture, and system memory for the device. */
+/*
+ * Segments: TTM's resource managers for VRAM and the aperture, with the reserve, claims of room and
+ * the walk over ranges in VRAM; swizzling ranges; system pages of allocations and of the driver
+ * (dummy, flush and fence page), and the mappings of all system pages in the device's MMU.
+ */
 #ifndef PAGODA_VIDMM_SEGMENT_SEGMENT_H
 #define PAGODA_VIDMM_SEGMENT_SEGMENT_H
 
@@ -42,9 +46,10 @@ struct workqueue_struct;
  * struct pagoda_vram_claim - Claim of an operation on the room that its evictions make (claim.c)
  * @entry: In &pagoda_vram.claims
  * @bo: Allocation that the room is for; NULL = the claim isn't in use
- * @stamp: When the operation began, for the order of claims; %ULONG_MAX = unknown: after all others
+ * @stamp: Stamp of the operation's ww ticket, for the order of claims: smaller = began earlier;
+ *	%ULONG_MAX = no ticket: after all others
  * @bytes: Size of @bo
- * @last: The operation has no more victims: it takes room that others claim
+ * @last: The operation has no more victims: @bo may take room that other operations claim
  */
 struct pagoda_vram_claim {
 	struct list_head entry;
@@ -82,7 +87,7 @@ enum pagoda_place {
  * @dma: Bus address of the first page
  * @nr_pages: Number of pages
  * @node: Range of device addresses, in pages; not allocated without a device MMU
- * @page: The single page that pagoda_sysmem_alloc() allocated
+ * @page: The single page, if pagoda_sysmem_alloc() allocated it
  * @pages: Array of the pages for the CPU executor, valid while mapped
  * @link: Entry in pagoda_device_mmu.own while mapped, or in pagoda_device_mmu.kept_own after a
  *	failed UNMAP_MMU
@@ -112,13 +117,13 @@ struct pagoda_sysmem {
  * @kept: Entry in pagoda_device_mmu.kept, only in a copy of the struct that has taken over pages
  *	which UNMAP_MMU failed to unmap
  * @epoch: pagoda_reset_epoch() when the pages were mapped
- * @restarts: &pagoda_stream.restarts when the pages were mapped; if paging was restarted after a
+ * @restarts: pagoda_stream_restarts() when the pages were mapped; if paging was restarted after a
  *	reset since, the device has lost the mapping
  * @import: dma-buf attachment of an imported allocation while its memory is mapped for the
  *	device, a reference; else NULL. @base.sg is the sg list
  * @release_import: Drops @import of a copy in pagoda_device_mmu.kept, once the device doesn't reach
  *	the memory any more
- * @pinned: Other devices use the pages
+ * @pinned: Other devices use the pages, which are exported
  * @left: TTM unpopulated the pages while they were @pinned: the pages are freed with this struct
  *
  * Protected by the allocation's reservation until the allocation is freed.
@@ -214,7 +219,7 @@ static inline struct pagoda_aperture_resource *pagoda_aperture_of(struct ttm_res
 	return container_of(res, struct pagoda_aperture_resource, base);
 }
 
-/* aperture.c: the aperture segment, TTM_PL_TT */
+/* aperture.c: the enum pagoda_place of a resource; the aperture segment, TTM_PL_TT */
 enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res);
 int pagoda_aperture_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_aperture_fini(struct pagoda_vidmm *vidmm);
@@ -243,7 +248,10 @@ int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size);
 bool pagoda_reserve_holds(const struct pagoda_vidmm *vidmm, const struct ttm_resource *res);
 int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 
-/* swizzle.c: swizzling ranges, in whose windows the CPU sees tiled allocations in rows */
+/*
+ * swizzle.c: layouts and moves of tiled allocations; swizzling ranges, in whose windows the CPU
+ * sees tiled allocations in rows
+ */
 int pagoda_swizzle_validate(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params,
 			    const char **why);
 int pagoda_swizzle_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
@@ -277,7 +285,7 @@ u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm);
 bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			    u64 size, u64 align);
 
-/* device_mmu.c: mappings of system pages in the device's MMU */
+/* device_mmu.c: mappings of system pages in the device's MMU; pages of the driver */
 int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm);
 void pagoda_device_mmu_fini(struct pagoda_vidmm *vidmm);
@@ -303,7 +311,7 @@ int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 			   void (*free)(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem));
 
-/* pages.c: pages of allocations */
+/* pages.c: give allocations their system pages, and free the pages */
 int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt);
 
@@ -311,7 +319,7 @@ void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt);
 int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct pagoda_bo **bos,
 		       u32 room);
 
-/* vram_walk.c: contiguous ranges of a VRAM resource */
+/* vram_walk.c: contiguous ranges of a VRAM resource, its visibility, and TTM's flags for VRAM */
 u32 pagoda_bo_vram_flags(u32 flags);
 bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res);
 bool pagoda_vram_is_contiguous(struct ttm_resource *res);

@@ -44,7 +44,7 @@ static bool swizzle_in_vram(const struct ttm_resource *res)
 
 /*
  * Returns whether the content of a tiled allocation must be stored row by row in system memory,
- * because the CPU or, in the aperture, the GPU reads it there.
+ * because the CPU or, in the aperture, the GPU may read the content there.
  */
 static bool swizzle_wants_rows(const struct pagoda_bo *bo)
 {
@@ -198,9 +198,9 @@ static int swizzle_bind(struct pagoda_bo *bo)
 
 /*
  * If the window is shown to the CPU, moves the content from there to the tiles, and removes the
- * window's CPU mappings. While a window is shown, no work of the device uses the tiles or the
- * window. If the device fails or doesn't answer, the content is lost. Returns 0 or a negative
- * errno.
+ * window's CPU mappings; @bo keeps the range, which the caller takes away. While a window is shown,
+ * no work of the device uses the tiles or the window. If the device fails or doesn't answer, the
+ * content is marked as lost. Returns 0 or a negative errno.
  */
 static int swizzle_write_back(struct pagoda_bo *bo)
 {
@@ -224,7 +224,8 @@ static int swizzle_write_back(struct pagoda_bo *bo)
 
 /*
  * Moves @range from its allocation, which swizzle_find_victim() reserved and referenced, to @bo;
- * drops both there. Returns 0, or the device's error: then @bo gets no range.
+ * drops that reservation and reference. The former allocation's content is moved from the window to
+ * its tiles before. Returns 0, or the device's error: then neither allocation has the range.
  */
 static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *range)
 {
@@ -273,9 +274,10 @@ static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 }
 
 /*
- * Shows the window of @bo's range. If the device executed the SPECIAL_LOCK_TRANSFER into the
- * window, the device bound the range; if the CPU executor did, a command has to bind the range in
- * the device. Returns 0 or a negative errno.
+ * Notes that the window of @bo's range is shown to the CPU. If the device executed the
+ * SPECIAL_LOCK_TRANSFER into the window, the device bound the range; if the CPU executor did, a
+ * command has to bind the range in the device. Returns 0; or a negative errno, and @bo has no range
+ * any more.
  */
 static int swizzle_show(struct pagoda_bo *bo)
 {
@@ -313,9 +315,10 @@ bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
  * If no range is free or about to be free, another allocation's range is taken. Without a range
  * the CPU can access the allocation in system memory only.
  *
- * Context: May sleep; also called under mmap_lock. Waits for the device's answer only.
- * Return: 0, -EAGAIN with @busy set, -E2BIG if no range is large enough, -EBUSY if all ranges that
- * can be used belong to allocations that are reserved by other threads, or the device's error.
+ * Context: May sleep; also called under mmap_lock. Waits for the device's answer to commands only.
+ * Return: 0; -EAGAIN with @busy set; -E2BIG if no range is large enough; -EBUSY if all ranges that
+ * can be used belong to allocations that are reserved by other threads; or the error of the
+ * device's answer.
  */
 int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
 {
@@ -437,8 +440,8 @@ struct pagoda_bo *pagoda_swizzle_find_private(struct pagoda_vidmm *vidmm,
 /* ---- Moves of tiled allocations ----------------------------------------------- */
 
 /*
- * Gives @bo a swizzling range that no allocation has and no copy uses. Returns whether there is
- * such a range.
+ * Gives @bo a swizzling range that no allocation has and no copy uses, for a SPECIAL_LOCK_TRANSFER
+ * into its window. Returns whether there is such a range.
  */
 static bool swizzle_claim(struct pagoda_bo *bo)
 {
@@ -514,8 +517,9 @@ void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
  * @bo: Allocation, reservation held
  * @operation: VIRTIO_PAGODA_OP_* that is to copy or discard the content
  *
- * Before tiles are used or discarded, a range shown to the CPU is released, which can't be queued
- * as a packet can. SPECIAL_LOCK_TRANSFER copies from the window: for it the range stays.
+ * Before tiles are used or discarded, a range whose window is shown to the CPU is released, which
+ * can't be queued as a packet can. A SPECIAL_LOCK_TRANSFER copies from the window and needs no such
+ * release. Returns true for any operation if fault injection set &pagoda_bo.content.needs_idle.
  *
  * Context: Any.
  * Return: Value for &pagoda_paging_op.needs_idle.
@@ -529,7 +533,8 @@ bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation)
 /**
  * pagoda_swizzle_make_idle() - Release or drop a range shown to the CPU, for a busy operation
  * @bo: Idle allocation, reservation held
- * @operation: VIRTIO_PAGODA_OP_* of that operation
+ * @operation: VIRTIO_PAGODA_OP_* of the busy operation: the range is released before a TRANSFER,
+ *	dropped before a DISCARD_CONTENT, and stays before others
  *
  * Context: May sleep.
  * Return: 0, or the device's error; the content is lost then.
@@ -549,6 +554,8 @@ int pagoda_swizzle_make_idle(struct pagoda_bo *bo, u32 operation)
  * @to: Destination of the move
  * @copy: Operation that pagoda_swizzle_plan() filled in
  * @fence: Fence of the copy
+ *
+ * The range of an allocation that leaves VRAM is free when @fence has signalled.
  *
  * Context: May sleep.
  */
@@ -612,7 +619,8 @@ void pagoda_swizzle_forget(struct pagoda_vidmm *vidmm)
  * @why: Out: reason of a refusal
  *
  * Context: Any.
- * Return: 0, -EINVAL, or -EOPNOTSUPP if the device has no tiling.
+ * Return: 0; -EINVAL if the layout is invalid or the allocation can't be in VRAM; or -EOPNOTSUPP if
+ * the device has no tiling.
  */
 int pagoda_swizzle_validate(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params,
 			    const char **why)
@@ -646,7 +654,7 @@ static void swizzle_free(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_swizzle_init() - Set up the ranges, all of them free
+ * pagoda_swizzle_init() - Set up the swizzling ranges, all of them free
  * @vidmm: Memory manager with info set
  * @args: Unused
  *
@@ -686,7 +694,10 @@ int pagoda_swizzle_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return 0;
 }
 
-/* Returns the array of all ranges for the CPU executor; NULL if the device has no tiling. */
+/*
+ * Returns the array of all swizzling ranges, for the CPU executor (paging/cpu/); NULL if the device
+ * has no tiling.
+ */
 struct pagoda_cpu_range *pagoda_swizzle_cpu_ranges(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->swizzle->cpu;

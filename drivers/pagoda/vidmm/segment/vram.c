@@ -151,8 +151,8 @@ static u64 vram_fit(struct vram_range hole, u64 size, u64 align, bool from_end)
 }
 
 /*
- * Returns a start in the smallest hole that has room for @size, to keep large holes; or U64_MAX.
- * Visits all blocks of @mm.
+ * Returns the start of an aligned range of @size in the smallest hole of @range that has room for
+ * it, to keep large holes; or U64_MAX if no hole has. Visits all blocks of @mm.
  */
 static u64 vram_best_fit(struct pagoda_vram *vram, struct gpu_buddy *mm, struct vram_range range,
 			 u64 size, u64 align, bool from_end)
@@ -206,8 +206,8 @@ static bool vram_visit_slice(struct gpu_buddy *mm, u64 *at, u64 *run, u64 *large
 
 /*
  * Returns the bytes of the largest free range outside of the reserve. Visits the blocks of VRAM
- * only if these have changed since the last call, and drops pagoda_vram.lock every few blocks: what
- * changes meanwhile is noticed in part. May sleep.
+ * only if blocks were allocated or freed since the last visit, and drops pagoda_vram.lock every few
+ * blocks: what changes meanwhile is noticed in part. May sleep.
  */
 u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 {
@@ -394,8 +394,8 @@ static void vram_note_free(struct pagoda_vram *vram)
 
 /*
  * &ttm_resource_manager_func.alloc of VRAM. Returns 0; -ENOSPC if TTM should evict a victim and try
- * again, -E2BIG if no eviction can help, or another negative errno. ttm_resource_init() comes last,
- * because it puts the resource on TTM's LRU lists.
+ * again, -E2BIG if no eviction can help, or another negative errno. ttm_resource_init(), which puts
+ * the resource on TTM's LRU lists, comes after all that can fail.
  */
 static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
 		      const struct ttm_place *place, struct ttm_resource **res)
@@ -440,7 +440,10 @@ static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object
 	return 0;
 }
 
-/* Frees a resource and its blocks, also on TTM's work queue. May sleep, allocates nothing. */
+/*
+ * Frees a resource and its blocks, and has promotion look for allocations to bring back. May sleep,
+ * allocates nothing; also called on TTM's work queue.
+ */
 static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res)
 {
 	struct pagoda_vram *vram = vram_of_manager(man);
@@ -546,7 +549,7 @@ static int vram_mark_all_clean(struct pagoda_vram *vram)
 	return ret;
 }
 
-/* Allocates all of @range for good, chunk by chunk if some chunks were allocated before. */
+/* Allocates @range for good, but for chunks that were allocated before. Returns 0 or -ENOMEM. */
 static int vram_reserve(struct pagoda_vram *vram, struct vram_range range)
 {
 	struct gpu_buddy *mm = &vram->mm;
@@ -709,8 +712,8 @@ err_lock:
  * pagoda_vram_fini() - Empty the VRAM segment and take it down
  * @vidmm: Memory manager, after pagoda_vram_init()
  *
- * Evicts all allocations left in VRAM, so the device must still answer. If that fails, an
- * error is logged and the segment isn't taken down.
+ * Evicts all allocations left in VRAM, so the device must still answer. If VRAM can't be emptied,
+ * an error is logged and the segment isn't taken down.
  *
  * Context: May sleep; the segment has no other users any more.
  */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which allocations lie in a range of VRAM: those that have to leave to make room there. */
+/*
+ * Which allocations lie in a range of VRAM: those that have to leave to make room there. Each
+ * allocated block of VRAM's allocator points to the resource that it belongs to.
+ */
 #include <drm/ttm/ttm_bo.h>
 #include "core/compat.h"
 #include "core/core.h"
@@ -13,7 +16,7 @@ static u64 block_end(struct gpu_buddy *mm, struct gpu_buddy_block *block)
 	return gpu_buddy_block_offset(block) + gpu_buddy_block_size(mm, block);
 }
 
-/* Returns the block that has @address, in VRAM, and isn't split. pagoda_vram.lock is held. */
+/* Returns the block that has @address, in VRAM, and isn't split. Caller holds pagoda_vram.lock. */
 struct gpu_buddy_block *pagoda_vram_block_at(struct gpu_buddy *mm, u64 address)
 {
 	struct gpu_buddy_block *block;
@@ -39,7 +42,7 @@ static struct pagoda_bo *block_owner(struct pagoda_vidmm *vidmm, struct gpu_budd
 
 	if (!res)
 		return NULL;
-	/* Under this lock TTM gives a resource to a ghost, without which @bo isn't freed. */
+	/* TTM replaces &ttm_resource.bo under this lock, before it frees the former @bo. */
 	spin_lock(&vidmm->ttm.lru_lock);
 	bo = READ_ONCE(res->base.bo);
 	if (bo && !(pagoda_bo_is_ours(bo) && kref_get_unless_zero(&bo->base.refcount)))

@@ -2,8 +2,9 @@
 /*
  * Iterates over the contiguous ranges of a VRAM resource, which is a list of buddy blocks.
  *
- * The blocks of a resource don't change while the resource lives. All functions here are called
- * with the reservation of the allocation held and take no lock.
+ * The blocks of a resource don't change while the resource lives. All functions for resources are
+ * called with the reservation of the allocation held, or before the resource is in use, and take no
+ * lock. This file also has the granularity of VRAM and TTM's placement flags for VRAM.
  */
 #include "core/compat.h"
 #include "core/core.h"

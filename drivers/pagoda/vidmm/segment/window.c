@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU access to VRAM: page frames for page faults, and one mapping for the kernel.
+ * CPU access to VRAM: page frames for page faults, and one mapping for the kernel. The functions
+ * for lists of extents also serve the windows of swizzling ranges.
  *
  * The device describes the visible part of VRAM as a list of extents, because VRAM may be
  * scattered pages of the machine. Nothing changes after the window was mapped, so there is no
@@ -14,7 +15,7 @@
 #include "internal.h"
 #include "segment.h"
 
-/* Returns the page frame number at byte @offset; @list is sorted and has no gaps. */
+/* Returns the page frame number at byte @offset; @list is sorted, from 0 on and without gaps. */
 unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset)
 {
 	u32 low = 0;
@@ -65,7 +66,7 @@ static void *window_map_pages(const struct pagoda_extent *list, u32 count, u64 n
 	return window;
 }
 
-/* Maps I/O memory. Returns the kernel address or NULL, always without CONFIG_VMAP_PFN. */
+/* Maps extents of I/O memory. Returns the kernel address; or NULL, as without CONFIG_VMAP_PFN. */
 static void *window_map_pfns(const struct pagoda_extent *list, u32 count, u64 nr_pages)
 {
 #ifdef CONFIG_VMAP_PFN
@@ -128,7 +129,7 @@ void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *windo
 
 /*
  * Maps the CPU-visible part of VRAM for the kernel; &pagoda_vram.window stays NULL if no part is
- * visible. Returns 0 or an error of pagoda_extents_map().
+ * visible. Returns 0, -EINVAL if only some of the extents are RAM with struct pages, or -ENOMEM.
  */
 int pagoda_vram_map_window(struct pagoda_vidmm *vidmm)
 {

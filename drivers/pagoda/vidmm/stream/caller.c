@@ -11,7 +11,8 @@
  *	memory that is freed	TTM's work item isn't noted: the allocation's own client pays
  *	all others		CPU faults, swapping, rebuilds: no client pays
  *
- * The note is on the thread's stack and in a hash table by thread. Notes go with their calls.
+ * The note is on the thread's stack and in a hash table by thread, until the call or the run of the
+ * work item ends.
  */
 #include <linux/hash.h>
 #include <linux/list.h>

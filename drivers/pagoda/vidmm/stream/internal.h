@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Declarations that the files of the stream share. */
+/* Structs and functions that the files of the stream share: stream, lines, journal, notes. */
 #ifndef PAGODA_VIDMM_STREAM_INTERNAL_H
 #define PAGODA_VIDMM_STREAM_INTERNAL_H
 
@@ -61,7 +61,8 @@ struct pagoda_stream_line {
  * struct pagoda_stream - The stream of paging buffers
  * @vidmm: Manager
  * @limits: Limits of the device, which builders of packets obey
- * @lock: Protects the members below. Taken in the dma_fence signalling path
+ * @lock: Protects @opened, @reserve, @plugs, @restarts and the members of all lines. Taken in the
+ *	dma_fence signalling path
  * @moves: Line of moves
  * @opened: Lines with an open submission, linked by &pagoda_stream_line.opened
  * @reserve: Spare submission for small operations of @moves, or NULL
@@ -84,7 +85,7 @@ struct pagoda_stream_line {
 struct pagoda_stream {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_paging_limits limits;
-	struct mutex lock;	/* protects all below */
+	struct mutex lock;	/* protects lines, opened, reserve, plugs, restarts */
 	struct pagoda_stream_line moves;
 	struct list_head opened;
 	struct pagoda_submission *reserve;
@@ -129,7 +130,8 @@ struct pagoda_journal_number {
  * @vidmm: Manager
  * @entries: Ring; written under the stream's lock, read without a lock. &pagoda_journal_entry.seqno
  *	is the submission's id here
- * @numbers: Numbers of submissions, by id; read without a lock
+ * @numbers: Numbers of the last submissions, at index id % %PAGODA_JOURNAL_ENTRIES; read without a
+ *	lock
  * @recorded: Number of the last entry of the journal
  * @losses: Ring of the last submissions that were given up
  * @nr_losses: Number of submissions that were given up so far

@@ -180,8 +180,8 @@ static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
  * @journal: Journal
  * @op: UPDATE_PAGE_TABLE in CPU_VIRTUAL mode, with the table's bus address
  *
- * The order of the items is right although the CPU writes at once, because the caller has waited
- * for all submissions that use the old entries.
+ * Adds an item to the recording, if one runs. The order of the items is right although the CPU
+ * writes at once, because the caller has waited for all submissions that use the old entries.
  *
  * Context: Any but interrupts; may be in the dma_fence signalling path.
  */
@@ -214,6 +214,8 @@ unlock:
  * @space: Address space
  * @root: New root table; &pagoda_root.entries is 0 if the address space has no root any more
  *
+ * Adds an item to the recording, if one runs.
+ *
  * Context: May sleep.
  */
 void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
@@ -236,7 +238,8 @@ void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
  * pagoda_journal_reset() - Record that the device was reset
  * @journal: Journal
  *
- * For unfinished submissions pagoda_journal_lost() adds LOST items later, when they are given up.
+ * Adds an item to the recording, if one runs. For unfinished submissions pagoda_journal_lost() adds
+ * LOST items later, when they are given up.
  *
  * Context: In the dma_fence signalling path; doesn't sleep or allocate.
  */
@@ -267,7 +270,7 @@ void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, 
 	struct pagoda_journal_loss *loss;
 
 	spin_lock(&journal->recording_lock);
-	/* Tell readers that a recorded buffer may not have been executed completely. */
+	/* Without a LOST item readers couldn't know that a buffer wasn't executed completely. */
 	if (!journal_item_copy(journal, PAGODA_RECORDING_LOST, seqno, &item, sizeof(item)))
 		journal->recording_missed++;
 	spin_unlock(&journal->recording_lock);
@@ -312,12 +315,12 @@ static u64 journal_number(struct pagoda_journal *journal, u64 id)
 	if (smp_load_acquire(&number->id) != id)
 		return 0;
 	seqno = READ_ONCE(number->seqno);
-	/* The id is read again after the number: pairs with that in pagoda_journal_sent(). */
+	/* The id is read again after the number: pairs with smp_wmb() in pagoda_journal_sent(). */
 	smp_rmb();
 	return READ_ONCE(number->id) == id ? seqno : 0;
 }
 
-/* Returns the number of the last completed submission, which wrote it into the fence page. */
+/* Returns the number in the fence page: that of the last submission which the device completed. */
 static u64 journal_completed(struct pagoda_journal *journal)
 {
 	u64 *here = kmap_local_page(journal->vidmm->stream->args.fence_page);
@@ -447,7 +450,7 @@ void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *
  * @size: Most bytes to record, up to %PAGODA_RECORDING_MAX; 0 = stop. The old recording is freed
  *
  * Context: May sleep and allocate.
- * Return: 0, -EINVAL or -ENOMEM.
+ * Return: 0; -EINVAL if @size is too large, or -ENOMEM: then the old recording goes on.
  */
 int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size)
 {
@@ -510,7 +513,7 @@ static struct pagoda_recording_head recording_head(struct pagoda_vidmm *vidmm)
  * @pos: Position in struct pagoda_recording_head, followed by the items; advanced
  *
  * Context: May sleep.
- * Return: Bytes read; -ENODATA behind the head if there is no recording; or -EFAULT.
+ * Return: Bytes read, 0 = the end; -ENODATA behind the head if there is no recording; or -EFAULT.
  */
 ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf, size_t size,
 				    loff_t *pos)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The stream of paging buffers. transaction.c appends operations to the open submission of a line.
+ * The stream of paging buffers: its set-up and end, lines, plugs, waits for fences. transaction.c
+ * appends operations to the open submission of a line.
  *
  * Several moves may share a submission, and so a fence and a doorbell: while a thread has plugged
  * the stream, submissions stay open between the thread's moves. A transaction of another thread in
@@ -30,7 +31,7 @@
 
 /*
  * Most milliseconds that a submission stays open after a transaction: much longer than a move
- * takes, so that moves share it; short for a thread that waits for its fence.
+ * takes, so that moves share the submission; short for a thread that waits for its fence.
  */
 #define PAGODA_PLUG_MS		10
 
@@ -53,7 +54,10 @@ void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie)
 	dma_fence_end_signalling(cookie);
 }
 
-/* Ends and queues the open submission of @line. Caller holds the stream's lock. */
+/*
+ * Queues the open submission of @line, after a last packet that writes the fence page. Caller holds
+ * the stream's lock.
+ */
 void pagoda_stream_push(struct pagoda_stream *stream, struct pagoda_stream_line *line)
 {
 	struct pagoda_submission *sub = line->open;
@@ -84,7 +88,7 @@ void pagoda_stream_push(struct pagoda_stream *stream, struct pagoda_stream_line 
 	pagoda_submission_push(sub);
 }
 
-/* Ends and queues the open submissions of all lines. Caller holds the stream's lock. */
+/* Queues the open submissions of all lines. Caller holds the stream's lock. */
 void pagoda_stream_push_all(struct pagoda_stream *stream)
 {
 	struct pagoda_stream_line *line, *next;
@@ -96,7 +100,8 @@ void pagoda_stream_push_all(struct pagoda_stream *stream)
 
 /*
  * &pagoda_queue_ops.numbered: writes the number of a submission, which is about to be sent, into
- * the last packet, the write of the fence page.
+ * the last packet, the write of the fence page; notes the number in the journal, and records the
+ * buffer if a recording runs.
  */
 void pagoda_stream_numbered(void *owner, struct pagoda_submission *sub)
 {
@@ -112,7 +117,7 @@ void pagoda_stream_numbered(void *owner, struct pagoda_submission *sub)
  * pagoda_stream_flush() - Queue the open submissions of all lines
  * @vidmm: Memory manager
  *
- * Queues them even if the stream is plugged, because the caller may have plugged the stream itself.
+ * A plug of the stream doesn't count, because the caller may have plugged the stream itself.
  *
  * Context: May sleep. The caller has no open transaction.
  */
@@ -136,11 +141,11 @@ static void stream_flush_work(struct work_struct *work)
 /**
  * pagoda_stream_wait_fence() - Wait for a fence that may need an open submission
  * @vidmm: Memory manager
- * @fence: Fence
+ * @fence: Fence, of paging or not
  *
  * Open submissions are queued first, because the caller may have plugged the stream.
  *
- * Context: Sleeps. The caller has no open transaction.
+ * Context: Sleeps; signals don't end the wait. The caller has no open transaction.
  */
 void pagoda_stream_wait_fence(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {
@@ -158,7 +163,7 @@ void pagoda_stream_wait_fence(struct pagoda_vidmm *vidmm, struct dma_fence *fenc
  *
  * Open submissions are queued first, as by pagoda_stream_wait_fence().
  *
- * Context: Sleeps. The caller has no open transaction.
+ * Context: Sleeps; signals don't end the wait. The caller has no open transaction.
  */
 void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			     enum dma_resv_usage usage)
@@ -309,7 +314,8 @@ bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv)
  * @usage: Usage of the fences to wait for
  * @interruptible: Signals end the wait
  *
- * Fences of paging aren't waited for, as for pagoda_stream_has_foreign().
+ * Fences of the paging queue aren't waited for: the transaction comes behind that paging in the
+ * stream. If there is something to wait for, queues the open submissions of all lines first.
  *
  * Context: Sleeps. The caller has no open transaction.
  * Return: 0 or -ERESTARTSYS.
@@ -395,8 +401,8 @@ void pagoda_stream_plug_pass(struct pagoda_vidmm *vidmm, struct pagoda_plug *plu
 }
 
 /*
- * Undoes one pagoda_stream_plug() of the current thread; undoing its last one queues open
- * submissions. May sleep.
+ * Undoes one pagoda_stream_plug() of the current thread; if the thread has no plug left, queues the
+ * open submissions of all lines. May sleep.
  */
 void pagoda_stream_unplug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug)
 {
@@ -495,7 +501,8 @@ int pagoda_stream_line_await(struct pagoda_stream_line *line)
  * @vidmm: Memory manager
  * @line: The line
  *
- * For work items, which don't wait themselves.
+ * For work items, which don't wait themselves. If the line has too many submissions, queues the
+ * open submissions of all lines, so that the fence will signal.
  *
  * Context: May sleep.
  * Return: NULL if pagoda_stream_line_await() wouldn't wait; else the fence of the last submission,
@@ -523,8 +530,8 @@ struct dma_fence *pagoda_stream_line_full(struct pagoda_vidmm *vidmm,
  * @vidmm: Memory manager
  *
  * Context: May sleep. The caller has no open transaction.
- * Return: A reference to the fence behind all operations of the line of moves; NULL = there are
- * none.
+ * Return: A reference to the fence behind all operations of the line of moves so far, whose
+ * submission may still be open; NULL = there were no operations.
  */
 struct dma_fence *pagoda_stream_last_move(struct pagoda_vidmm *vidmm)
 {
@@ -545,7 +552,7 @@ struct dma_fence *pagoda_stream_last_move(struct pagoda_vidmm *vidmm)
  * @stream_args: Callbacks and the fence page; copied
  *
  * Context: Probe; may sleep.
- * Return: 0 or a negative errno.
+ * Return: 0, -ENOMEM or another error of pagoda_queue_create().
  */
 int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args,
 		       const struct pagoda_stream_args *stream_args)
@@ -627,7 +634,7 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_stream *stream = vidmm->stream;
 
-	/* Operations that freed memory after pagoda_stream_stop(). */
+	/* Operations that freed memory after pagoda_stream_stop() may be in open submissions. */
 	pagoda_stream_flush(vidmm);
 	cancel_delayed_work_sync(&stream->flush);
 	cancel_work_sync(&stream->overrun);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The stream of paging buffers, and the journal of its operations. */
+/*
+ * The stream of paging buffers: its lines, transactions and plugs, waits for its fences, notes of
+ * the client that pays for a thread's paging; and the journal of the stream's operations.
+ */
 #ifndef PAGODA_VIDMM_STREAM_STREAM_H
 #define PAGODA_VIDMM_STREAM_STREAM_H
 
@@ -43,8 +46,8 @@ struct task_struct;
  *				anything else uses is no victim (pagoda_stream_has_queued())
  *	EVICT			its ioctl or the pager, outside of sections. If other jobs use the
  *				allocation by then, it stays
- *	move for an importer	in the stream, as a victim's; before, the caller waits for what has
- *				no place
+ *	move for an importer	in the stream, as a victim's; before the transaction, the caller
+ *				waits for jobs without a place of an engine and for other devices
  *	other moves, also for	the caller, before the transaction (pagoda_stream_await())
  *	an exporter, access of
  *	a CPU, lost content
@@ -95,9 +98,9 @@ struct pagoda_stream_args {
 
 /**
  * struct pagoda_caller - A note: a thread pages for a client, which pays (caller.c)
- * @entry: In the table of notes
+ * @entry: In &pagoda_stream.callers
  * @task: The thread
- * @quota: Quota that pays, a reference
+ * @quota: Quota of the client, a reference: the thread's submissions count there
  */
 struct pagoda_caller {
 	struct hlist_node entry;
@@ -111,8 +114,8 @@ struct pagoda_caller {
  *	before, the memory has another allocation's content
  * @PAGODA_EDGE_PLACED: A change of page tables is behind all moves so far if it has new tables:
  *	what left the memory of a table may still be in it
- * @PAGODA_EDGE_CHANGED: Any operation on a VM's page tables is behind the VM's last one: the later
- *	one counts
+ * @PAGODA_EDGE_CHANGED: Any operation on a VM's page tables is behind the last such operation of
+ *	the VM: the later operation counts
  * @PAGODA_EDGE_COVERED: A change of page tables, or the store of a value, is behind the paging that
  *	its caller has emitted before: the caller hands out the last fence for all (C116)
  * @PAGODA_EDGE_SHOWN: A move is behind changes of page tables, those in the reservation of what
@@ -122,8 +125,8 @@ struct pagoda_caller {
  * @PAGODA_EDGES: Number of edges
  *
  * The device executes submissions in the order in which they are sent, so a transaction waits only
- * until what it is behind is sent. The line of moves waits so for changes of page tables, and they
- * for earlier moves, and for nothing else: moves don't wait longer.
+ * until what it is behind is sent. So moves wait for changes of page tables, and these changes wait
+ * for earlier moves and for no jobs: moves don't wait longer for that.
  */
 enum pagoda_stream_edge {
 	PAGODA_EDGE_MOVED,
@@ -198,7 +201,7 @@ struct pagoda_stream_txn {
 	bool cookie;
 };
 
-/* stream.c: the stream of paging operations, and its lines */
+/* stream.c: the stream of paging operations, its lines and plugs, and waits for fences */
 struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
 					 struct dma_resv *resv);
 int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args,
@@ -235,7 +238,7 @@ int pagoda_stream_await(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			enum dma_resv_usage usage, bool interruptible);
 int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout);
 
-/* transaction.c: transactions of the stream */
+/* transaction.c: transactions of the stream, and its restart after a reset of the device */
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			struct pagoda_bo *bo, enum pagoda_stream_waits waits, struct dma_resv *resv,
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost);
@@ -259,14 +262,14 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn);
 void pagoda_stream_end_later(struct pagoda_stream_txn *txn);
 int pagoda_stream_end_wait(struct pagoda_stream_txn *txn);
 
-/* caller.c */
+/* caller.c: note the client that pays for a thread's paging; wait until a client may page */
 void pagoda_caller_begin(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller,
 			 struct pagoda_client *client);
 void pagoda_caller_end(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller);
 int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 bool pagoda_caller_must_wait(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 
-/* journal.c */
+/* journal.c: journal of the last operations, and recording of paging buffers: write and read */
 void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size);
 ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf, size_t size,

@@ -10,6 +10,8 @@
  * A transaction is a fence signalling section, because the fence of the open submission is
  * published. So pagoda_stream_begin() allocates submissions for the worst case before taking the
  * stream's lock.
+ *
+ * pagoda_stream_restart(), after a reset of the device, begins and ends the first transaction.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -29,15 +31,16 @@
 #include "stream.h"
 
 /*
- * Longest wait until an allocation is idle that the builder answered to be busy; as long as TTM's
- * own waits.
+ * Longest wait, in jiffies, until a busy allocation is idle, for which the builder answered
+ * ALLOCATION_BUSY; as long as TTM's own waits.
  */
 #define PAGODA_BUSY_TIMEOUT	(15 * HZ)
 
 /*
- * Takes the stream's lock, but not while another transaction of the line waits between two pieces
- * of a transfer, because transfers can't overlap in the stream (C28). What the other transaction
- * waits for doesn't depend on this transaction.
+ * Takes the stream's lock, but not while &pagoda_stream_line.in_transfer is set: another
+ * transaction of the line waits between two pieces of a transfer, because transfers can't overlap
+ * in the stream (C28), or for a submission that is set aside. What the other transaction waits for
+ * doesn't depend on this transaction.
  */
 static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
 {
@@ -105,7 +108,10 @@ static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_st
 		return txn->failed;
 	if (txn->aside && !txn->nr_spare)
 		txn_get_aside(txn, stream);
-	/* Meanwhile pagoda_stream_restart(), which needs no turn, may have opened a submission. */
+	/*
+	 * While txn_get_aside() waited, pagoda_stream_restart(), which doesn't call txn_lock(), may
+	 * have opened a submission.
+	 */
 	if (line->open)
 		return 0;
 	sub = txn->nr_spare ? txn->spare[--txn->nr_spare] : txn_get_more(txn);
@@ -188,8 +194,8 @@ static struct pagoda_submission *txn_get(struct pagoda_stream_txn *txn,
  * Allocates submissions for the worst case: the open submission has no room, and a submission is
  * queued when it has no room for bytes or packets, or moves PAGODA_PIECE_BYTES. When memory is
  * fragmented buffers are smaller, but have at least &pagoda_stream.room bytes for operations. Most
- * transactions fit into one submission, and those of moves get another one for
- * &pagoda_stream.reserve.
+ * transactions fit into one submission, and transactions of the line of moves get another one for
+ * &pagoda_stream.reserve. Returns 0 or -ENOMEM.
  */
 static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			  const struct pagoda_paging_cost *cost)
@@ -308,8 +314,8 @@ static int txn_begin_large(struct pagoda_stream_txn *txn, struct pagoda_stream *
 
 /*
  * Begins a transaction with submissions that are set aside, when no other transaction uses them.
- * The dependencies of a submission take memory: @foreign fences in @resv, and those of other lines,
- * if @behind, are waited for here.
+ * The dependencies of a submission would take memory: so fences in @resv that aren't of paging, if
+ * @foreign, and fences of other lines, if @behind, are waited for here.
  */
 static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			    struct dma_resv *resv, enum dma_resv_usage usage, bool foreign,
@@ -320,9 +326,9 @@ static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream 
 	if (behind)
 		txn_visit_behind(txn, resv, txn_await_behind);
 	mutex_lock(&stream->aside);
-	/* Reclaim may take stream->aside, too. */
+	/* No reclaim while stream->aside is held: a transaction in reclaim may take it, too. */
 	txn->memalloc = memalloc_noreclaim_save();
-	/* An open submission may be one of those set aside, which the wait below is for. */
+	/* The submission set aside that is waited for below may be open: queue it. */
 	pagoda_stream_flush(stream->vidmm);
 	txn->aside = true;
 	txn->only = pagoda_queue_get_aside(stream->vidmm->queue, txn->line->queue);
@@ -374,7 +380,8 @@ static int txn_begin(struct pagoda_stream_txn *txn, enum pagoda_stream_waits wai
  * @cost: Upper bound of the sum of all operations
  *
  * Takes the stream's lock: no other thread emits operations until pagoda_stream_end(), except while
- * pagoda_stream_emit() waits between two transfers. The pieces of a transfer stay together (C28).
+ * pagoda_stream_emit() waits. Other operations of the line never come between the pieces of a
+ * transfer (C28).
  *
  * Context: May sleep and allocate. Not in a fence signalling section. In reclaim this function
  * doesn't fail, as pagoda_stream_begin_must().
@@ -421,7 +428,8 @@ int pagoda_stream_begin_in(struct pagoda_stream_txn *txn, struct pagoda_vidmm *v
  * pagoda_stream_begin_must() - Begin a transaction, without failing
  * @txn: Filled in
  * @vidmm: Memory manager
- * @bo: Allocation, or NULL. Its client pays unless the current thread is noted for another one
+ * @bo: Allocation, or NULL. Its client pays unless a client is noted for the current thread. If
+ *	&pagoda_bo.vm.behind is set, the operations come behind that fence's submission
  * @waits: As for pagoda_stream_begin()
  * @resv: As for pagoda_stream_begin(), with fences of any usage; or NULL
  * @cost: Upper bound of the sum of all operations
@@ -487,7 +495,7 @@ void pagoda_stream_begin_in_must(struct pagoda_stream_txn *txn, struct pagoda_vi
  *
  * Context: May sleep and allocate.
  * Return: 0, also if paging works already; -ENOMEM; -EAGAIN if the device is being reset again;
- * or the device's error. On failure paging isn't started.
+ * or the error with which the device answered a command. On failure paging isn't started.
  */
 int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging_cost *cost,
 			  void (*first)(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn))
@@ -549,9 +557,10 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
 }
 
 /*
- * Waits, without the stream's lock, until the transaction's allocation is idle, and calls
- * &pagoda_stream_args.make_idle. Between pieces of a transfer txn_lock() keeps other transactions
- * out meanwhile. Returns -EBUSY if the transaction mustn't wait or has waited too long.
+ * Queues the line's open submission; waits, without the stream's lock, until the transaction's
+ * allocation is idle, and calls &pagoda_stream_args.make_idle. Between pieces of a transfer
+ * txn_lock() keeps other transactions of the line out meanwhile. Returns 0; -EBUSY if the
+ * transaction mustn't wait or has waited too long; -ENOMEM, or an error of the fences or make_idle.
  */
 static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 {
@@ -718,7 +727,8 @@ void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
 
 /*
  * Ends a transaction. Queues the open submission of its line; but with @later, or if the thread has
- * plugged the stream, leaves that to &pagoda_stream.flush or to a later transaction.
+ * plugged the stream, leaves that to &pagoda_stream.flush or to a later transaction. One spare that
+ * is left may become &pagoda_stream.reserve; the others are freed.
  */
 static void txn_end(struct pagoda_stream_txn *txn, bool later)
 {
@@ -744,6 +754,8 @@ static void txn_end(struct pagoda_stream_txn *txn, bool later)
 /**
  * pagoda_stream_end() - End a transaction
  * @txn: Transaction
+ *
+ * Queues the line's open submission, unless the current thread has plugged the stream.
  *
  * Context: Releases the stream's lock.
  * Return: A reference to the fence behind the last operation, or NULL if nothing was emitted.

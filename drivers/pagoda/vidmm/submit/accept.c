@@ -3,7 +3,8 @@
  * Accepting submissions: a submission is checked against limits. Then its job is made (submit.c),
  * that is prepared, armed and pushed: either at once; or later, when all that the job waits for has
  * signalled and the engine has a place for the job (queue/exec_places.c). Until then the submission
- * is queued in its context, and the job has neither memory nor a fence.
+ * is queued in its context, and the job has neither memory nor a fence. Contexts are created here,
+ * too, because their queues get the functions that make and free queued submissions.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -77,7 +78,7 @@ static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_def
 		pagoda_exec_context_pass(submit->context->exec);
 		return -ECANCELED;
 	}
-	/* submit_ready() has waited for @blockers, unless the queue is hurried. */
+	/* submit_ready() has waited for &pagoda_submit.blockers, unless the queue is hurried. */
 	if (!submit_is_free(queue, submit))
 		return -EAGAIN;
 	if (READ_ONCE(queue->hurried) && !submit->fenced) {
@@ -205,7 +206,7 @@ static bool submit_has_implicit(const struct pagoda_submit *submit)
 /*
  * Checks that a fenced job can be armed now. Returns 0, also for a job that isn't fenced; -EINVAL
  * if the job waits for a point or value that doesn't exist; -EAGAIN if queued jobs of the context
- * must be armed first; or -EBUSY if too many jobs are queued for that.
+ * must be armed first; or -EBUSY if DRM_PAGODA_MAX_FENCED_JOBS or more jobs are queued.
  */
 static int submit_check_fenced(struct pagoda_submit *submit)
 {
@@ -226,7 +227,10 @@ static int submit_check_fenced(struct pagoda_submit *submit)
 	return -EBUSY;
 }
 
-/* Charges the client's quota for a submission, unless an earlier attempt has done so already. */
+/*
+ * Charges the client's quota for a submission, unless an earlier attempt has done so already.
+ * Returns 0 or the limit's error.
+ */
 static int submit_charge(struct pagoda_submit *submit)
 {
 	struct pagoda_quota *quota = submit->context->vm->client->quota;
@@ -249,7 +253,7 @@ static int submit_charge(struct pagoda_submit *submit)
 /*
  * Returns true if the job can be made now: no job is queued before it, all fences that it waits for
  * exist, and no paging request that it waits for failed; and, unless the job is fenced, all fences
- * have signalled, the engine has a place, and &pagoda_vidmm.defer_jobs isn't set.
+ * have signalled, the engine keeps a place for the job, and &pagoda_vidmm.defer_jobs isn't set.
  */
 static bool submit_is_due(struct pagoda_submit *submit)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Handles that are closed while jobs need the allocation.
+ * Handles of allocations: what opening and closing a handle does, also if jobs need the allocation
+ * when its handle is closed.
  *
  * The end of a GPU address doesn't wait for jobs: a job that used the address would fault. An
  * allocation that jobs may need when its handle is closed therefore keeps its GPU addresses and its
@@ -30,7 +31,10 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Jiffies until &pagoda_closing.work tries again to do its work. */
+/*
+ * Jiffies until &pagoda_closing.work runs again if it couldn't enter a section, or the client has
+ * too much paging in flight.
+ */
 #define CLOSING_PATIENCE	(HZ / 50 ?: 1)
 
 /* A handle that was closed while jobs needed the allocation. */
@@ -39,14 +43,14 @@ struct closing_handle {
 	struct pagoda_closing *closing;
 	struct pagoda_bo *bo;		/* a reference */
 	u64 until;			/* deferred jobs with smaller numbers may need @bo */
-	struct dma_fence *users;	/* fences of armed jobs, a reference; or NULL */
+	struct dma_fence *users;	/* fence of armed jobs and paging, a reference; or NULL */
 	struct dma_fence_cb callback;	/* of @users */
 	bool looked;			/* @users was looked up, when no deferred job needed @bo */
 };
 
 /*
- * Takes an allocation off the client's residency list, unmaps it from the client's VMs, and notes
- * that it has no handle any more.
+ * Takes an allocation off the client's residency list, unmaps it from the client's VMs, and, if it
+ * is private, notes that it has no handle any more.
  */
 static void closing_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 {
@@ -85,9 +89,9 @@ static void closing_users_ended(struct dma_fence *fence, struct dma_fence_cb *ca
 }
 
 /*
- * Returns true if no armed job uses the allocation of a closed handle, or if all those have ended
- * that did when this function was first called for the handle. Else the work item runs again when
- * they have. Without memory to look the fences up returns true. May sleep and allocate.
+ * Returns true if all armed jobs have ended that used the allocation of a closed handle when this
+ * function was first called for the handle. Else the work item runs again when the jobs have ended.
+ * Without memory to look up the jobs' fences returns true. May sleep and allocate.
  */
 static bool closing_is_idle(struct closing_handle *handle)
 {
@@ -104,7 +108,10 @@ static bool closing_is_idle(struct closing_handle *handle)
 	return dma_fence_add_callback(handle->users, &handle->callback, closing_users_ended);
 }
 
-/* Takes a closed handle that no job needs any more off the list; returns NULL if there is none. */
+/*
+ * Takes the first closed handle off the list and returns it, if no job needs its allocation any
+ * more; else returns NULL. Sets &pagoda_closing.forgetting to the allocation or NULL.
+ */
 static struct closing_handle *closing_take(struct pagoda_closing *closing)
 {
 	struct closing_handle *handle;
@@ -215,8 +222,8 @@ void pagoda_closing_let_go(struct pagoda_submit *submit)
 
 /*
  * Counts a deferred job in &pagoda_vm.queued and in &pagoda_bo.wish.queued of its allocations,
- * which can't be offered meanwhile; enters the job into &pagoda_closing.jobs. May sleep. Returns 0,
- * or -ENODATA if an allocation is offered.
+ * which can't be offered meanwhile; enters the job into &pagoda_closing.jobs. May sleep. Returns 0;
+ * or -ENODATA if an allocation is offered, and then the job is neither counted nor entered.
  */
 int pagoda_closing_hold_up(struct pagoda_submit *submit)
 {
@@ -355,8 +362,11 @@ static void handle_set_client(struct pagoda_bo *bo, struct pagoda_client *client
  * @obj: Allocation
  * @file: File that gets a handle
  *
- * Context: May sleep.
- * Return: 0 or -EPERM.
+ * A handle that the client closed while jobs needed the allocation is forgotten: GPU addresses and
+ * the count on the residency list stay. Charges the client for an imported allocation without one.
+ *
+ * Context: May sleep. Outside of reservations.
+ * Return: 0; or -EPERM if the allocation is offered, or is private to a VM and has or had a handle.
  */
 int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file)
 {
@@ -385,7 +395,8 @@ int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file)
  * @file: File that loses its last handle
  *
  * The allocation's GPU addresses and count on the client's residency list end with the handle (in
- * WDDM: with the allocation), or as soon as no job needs the allocation.
+ * WDDM: with the allocation), or as soon as no job needs the allocation; while the client's file is
+ * being closed, with the VM and the residency list.
  *
  * Context: May sleep. Outside of pagoda_enter() sections and reservations.
  */

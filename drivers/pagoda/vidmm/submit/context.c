@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Execution contexts: their save areas and states.
+ * Execution contexts: creation and destruction, save areas, bans and states; clients in error.
  *
  * A save area is an allocation that shares its VM's reservation. INIT_CONTEXT_RESOURCE writes
  * the save area once, before a job of the context can run (C81). A move of the save area copies
@@ -120,7 +120,10 @@ leave:
 	return ret;
 }
 
-/* Returns true if the device was reset since @epoch: the next context_try() awaits the rebuild. */
+/*
+ * Returns true if the device was reset since pagoda_reset_epoch() returned @epoch, or is about to
+ * be: the next context_try() awaits the rebuild.
+ */
 static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
 {
 	return pagoda_reset_is_pending(vidmm) || epoch != pagoda_reset_epoch(vidmm);
@@ -231,7 +234,8 @@ static void context_fail(struct pagoda_context *context)
  * @client: Client, for which an operation failed that had to succeed
  * @error: Negative errno; the first error of a client is kept
  *
- * All contexts of the client are banned, and no work of it is accepted any more (C151).
+ * All contexts of the client are banned, and no SUBMIT or MAKE_RESIDENT of the client is accepted
+ * any more (C151).
  *
  * Context: May sleep. Outside of VMs' and contexts' locks.
  */
@@ -265,8 +269,9 @@ static void context_progress(struct pagoda_context *context,
 }
 
 /*
- * Returns the number of jobs that were accepted and aren't done; &pagoda_context.dead isn't set. A
- * deferred job that is being made at this moment may count twice. Caller holds pagoda_context.lock.
+ * Returns the number of jobs that were accepted and aren't done. A deferred job that is being made
+ * at this moment may count twice. Caller holds pagoda_context.lock, and has found that
+ * &pagoda_context.dead isn't set.
  */
 u64 pagoda_context_queued(struct pagoda_context *context)
 {

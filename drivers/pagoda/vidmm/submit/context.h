@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Execution contexts: the struct that submission, paging and reports of failures share. */
+/* Execution contexts: the struct, for submit/, recover/ and the KUnit suites. */
 #ifndef PAGODA_VIDMM_SUBMIT_CONTEXT_H
 #define PAGODA_VIDMM_SUBMIT_CONTEXT_H
 
@@ -30,7 +30,8 @@ struct pagoda_vm;
  * @held: Number of submissions in @deferred that, when they were accepted, waited for a timeline
  *	point or fence value that didn't exist, or were behind such a submission
  * @dead: The context is being destroyed: no job is accepted any more
- * @deferred: Submissions that wait for fences, for fence values or for a place of the engine
+ * @deferred: Accepted submissions without a job yet: they wait for fences, points or fence values,
+ *	for room, or for a place of the engine
  * @state_lock: Protects @state and @report; taken in the dma_fence signalling path
  * @state: DRM_PAGODA_CONTEXT_* flags
  * @report: Fault or hang that the context was banned for; all zeros if there was none

@@ -18,8 +18,8 @@
  * lists of other clients may have been in the way: when memory was freed or jobs have ended, and
  * once when the time is over. A request that can't fit, whatever leaves, isn't repeated, unless it
  * has to succeed (MUST_SUCCEED) and waits for pins to end. A request that fails for good sets the
- * error of its point, takes back the counts that the call added to the residency list, and puts the
- * client in error if the request had to succeed.
+ * error of its point. A failed MAKE_RESIDENT also takes back counts that the call added to the
+ * residency list (request_take_back()), and puts the client in error if it had to succeed.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/jiffies.h>
@@ -172,9 +172,11 @@ static bool paging_is_fatal(u32 flags, bool lacks_memory)
 }
 
 /*
- * Does the paging that the request asks for, on a copy of @request->bos, which callees reorder. The
- * caller has set *@fence to NULL; *@fence receives the fence of the last paging, if there is any,
- * or with -EINPROGRESS the fence to wait for before the next try. Returns 0 or a negative errno.
+ * Does the paging that the request asks for, on a copy of @request->bos, which callees reorder;
+ * MAKE_RESIDENT also makes mappings valid. The caller has set *@fence to NULL; *@fence receives the
+ * fence behind the paging, if there is any, or with -EINPROGRESS the fence to wait for before the
+ * next try. Returns 0 or a negative errno; -ENOMEM with @request->misfits set if a MAKE_RESIDENT
+ * doesn't fit, whatever leaves.
  */
 static int request_run(struct paging_request *request, struct dma_fence **fence)
 {
@@ -279,7 +281,10 @@ static void request_fail(struct paging_request *request, int error)
 		pagoda_client_fail(queue->client, error);
 }
 
-/* Returns true if nothing has ended, since a request found no memory, that was in its way. */
+/*
+ * Returns true if it is too early to repeat a request that found no memory: its time isn't over,
+ * and since its last attempt no job has ended and no memory was freed or unpinned.
+ */
 static bool request_is_vain(const struct paging_request *request)
 {
 	return request->give_up && time_before(jiffies, request->give_up) &&
@@ -612,8 +617,9 @@ static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_pagi
  * reservations.
  * Return: 0; -ENOMEM, with @args->bytes_to_trim not 0 if the list would exceed the device's memory
  * or, with DENY_OVERBUDGET, the client's budget; -EOVERFLOW if a count would overflow; -ENODATA
- * if an allocation is offered, which never puts the client in error; -ECANCELED if the client is in
- * error; -ERESTARTSYS. After an error no count has changed.
+ * if an allocation is offered; -ECANCELED if the client is in error; -ERESTARTSYS. After an error
+ * no count has changed. With MUST_SUCCEED, -ENOMEM and -EOVERFLOW put the client in error; with
+ * CANT_TRIM_FURTHER, -ENOMEM with @args->bytes_to_trim.
  */
 int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args)
@@ -654,8 +660,8 @@ static bool paging_must_leave(const struct pagoda_paging_args *args)
  * Sets &pagoda_bo.wish.released of allocations that are on no client's residency list any more:
  * these don't count as wanted, and promotion doesn't bring them back once they were evicted. A
  * client that makes an allocation resident meanwhile first raises &pagoda_bo.wish.required, then
- * clears @released: if the clearing comes before @released is set here, the second
- * pagoda_require_clients() finds the raised count.
+ * clears the flag: if the flag is cleared before it is set here, the second
+ * pagoda_require_clients() finds the raised count, and the flag is cleared again.
  */
 static void paging_let_go(const struct pagoda_paging_args *args)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Paging queues: the struct, for paging_queue.c and the KUnit suites. */
+/* Structs of a paging queue, and of a MAKE_RESIDENT or EVICT call with such a queue. */
 #ifndef PAGODA_VIDMM_SUBMIT_PAGING_QUEUE_H
 #define PAGODA_VIDMM_SUBMIT_PAGING_QUEUE_H
 
@@ -45,7 +45,7 @@ struct pagoda_paging_args {
  * @vidmm: Manager
  * @client: Client that has the queue; no reference
  * @syncobj: Timeline of the queue's values, a reference
- * @priority: -1, 0 or 1
+ * @priority: -1, 0 or 1: the client's pager runs requests of higher priority first
  * @patience: Jiffies for which a request that finds no memory is repeated
  * @patience_must: Jiffies for which a request that has to succeed is repeated
  * @failures: Values that failed, 0 = none; a new value replaces the oldest
@@ -68,7 +68,7 @@ struct pagoda_paging_queue {
 	u64 failures[PAGODA_PAGING_FAILURES];
 	u64 nr_failures;
 	spinlock_t failures_lock;	/* protects failures, nr_failures */
-	struct mutex lock;	/* protects all members below */
+	struct mutex lock;	/* protects given, error, failed */
 	u64 given;
 	int error;
 	u64 failed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submission of jobs. With the VM's reservation and those of the listed allocations held:
+ * Submission of jobs. With the reservations of the VM and of the allocations in step 2 held:
  *
  *	1. Page tables and the save area are made resident if they were evicted.
  *	2. Listed allocations, those of the client's residency list that the VM maps (C152),
@@ -10,7 +10,8 @@
  *	3. Invalid mappings become valid again. If steps 1 to 3 find no memory, the last attempt
  *	   takes all these allocations out of VRAM and places them anew. If that fails, too, the
  *	   submission is made again once the client's jobs, and all jobs that have a place of an
- *	   engine by then, have ended: they keep page tables in place. Nothing is held meanwhile.
+ *	   engine by then, have ended: these jobs keep page tables in place. No lock or reservation
+ *	   is held meanwhile.
  *	4. CPU windows onto tiled allocations are taken away.
  *	5. The job gets its dependencies and is armed, the job's fence is published, and the job is
  *	   pushed to the scheduler.
@@ -53,16 +54,16 @@
  */
 #define SUBMIT_SLOTS	3
 
-/* A submission that is being made. */
+/* State of pagoda_submit_make(), which makes the job of a submission. */
 struct submit_run {
 	struct pagoda_submit *submit;
 	struct pagoda_vm *vm;			/* its pagoda_vm.lock is held */
-	struct pagoda_bo **bos;			/* listed allocations, then the residency list's */
+	struct pagoda_bo **bos;			/* listed ones, then the residency list's in @vm */
 	u32 nr_bos;
 	struct pagoda_bo **required;		/* @bos if allocated for the run, else NULL */
 	struct pagoda_exec_job *job;
 	enum pagoda_attempt attempt;
-	bool misfits;				/* there can't be room before jobs have ended */
+	bool misfits;				/* no room, now or ever: other attempts are vain */
 	struct pagoda_room room;		/* how private allocations make room */
 	struct pagoda_pace pace;
 	struct pagoda_rebind rebind;
@@ -163,9 +164,10 @@ static bool submit_is_bound(struct pagoda_bo *bo)
 }
 
 /*
- * Replaces the lost content of the VM's private allocations by zeros. submit_place() doesn't visit
- * private allocations that didn't move, but such an allocation may show another allocation's
- * content if paging lost a fill or copy since the VM's last job. Returns 0 or a negative errno.
+ * Replaces the lost content of the VM's private allocations with mappings by zeros, if paging has
+ * lost content of any allocation since the VM's last job: a private allocation that didn't move,
+ * which submit_place() doesn't visit, may show another allocation's content. Returns 0 or a
+ * negative errno.
  */
 static int submit_clear_lost(struct submit_run *run)
 {
@@ -274,9 +276,10 @@ static int submit_bring_tables(struct submit_run *run)
 }
 
 /*
- * Returns 0; -ENOSPC if what the job needs wouldn't fit even if all left that can; or -ENOMEM, with
- * @run->misfits set, if it may fit when jobs have ended, which keep page tables and save areas in
- * VRAM. The first attempt counts only @run->bos, because a VM may have many private allocations.
+ * Returns 0; -ENOSPC if what the job needs wouldn't fit even if all left that can; or -ENOMEM if it
+ * may fit when jobs have ended, which keep page tables and save areas in VRAM. An error sets
+ * @run->misfits. The first attempt counts only @run->bos, because a VM may have many private
+ * allocations.
  */
 static int submit_check_demand(struct submit_run *run)
 {
@@ -299,7 +302,10 @@ static int submit_check_demand(struct submit_run *run)
 	return ret;
 }
 
-/* Places page tables, the save area and the job's allocations, and makes the mappings valid. */
+/*
+ * Places page tables, the save area and the job's allocations, and makes the mappings valid.
+ * Returns 0 or a negative errno.
+ */
 static int submit_place(struct submit_run *run)
 {
 	int ret = submit_check_demand(run);
@@ -330,11 +336,11 @@ static int submit_place(struct submit_run *run)
 }
 
 /*
- * Hides from the job private allocations that were offered. If other jobs of the VM may use these,
- * returns -ERESTART once: in the context's queue the job then waits for &pagoda_submit.blockers,
- * the fence of these jobs, without memory and without the engine's place. A fenced job, which can't
- * wait, or a job that finds new jobs then, leaves the allocations mapped, and with them their
- * memory in place, to a later job. Else returns 0.
+ * Invalidates the VM's mappings of private allocations that were offered, unless other jobs of the
+ * VM, which may use them, are in flight. If such jobs are, a job that isn't fenced is put off once:
+ * gives the engine's place away and returns -ERESTART with &pagoda_submit.blockers, the fence of
+ * the other jobs. In all other cases returns 0; if the mappings stayed valid, a later job
+ * invalidates them.
  */
 static int submit_hide_offers(struct submit_run *run)
 {
@@ -516,8 +522,8 @@ static bool submit_place_fenced(struct submit_run *run)
 
 /*
  * Has a fenced job that gets no place at once wait for a place after it was armed; doesn't wait
- * itself. What the job uses can't leave VRAM until it has the place: if the user's share doesn't
- * allow that, and the job waits for more than paging and jobs with places, sets
+ * itself. What the job uses can't leave VRAM until the job has the place: if the user's share
+ * doesn't allow that, and the job waits for more than paging and jobs with places, sets
  * &pagoda_submit.blockers and returns -EINPROGRESS. Returns 0 or another negative errno.
  */
 static int submit_wait_place(struct submit_run *run)
@@ -560,8 +566,8 @@ static void submit_push(struct submit_run *run)
 
 /*
  * Makes resident all that the job needs, and makes and pushes the job. The caller holds the VM's
- * lock and all reservations. Returns 0 or a negative errno: -ERESTART if the place that the engine
- * kept for the job has gone to another context, or because of submit_hide_offers().
+ * lock and all reservations. Returns 0 or a negative errno: -ERESTART if the engine keeps no place
+ * for the job, or not any more, or because of submit_hide_offers().
  */
 static int submit_locked(struct submit_run *run)
 {
@@ -600,7 +606,8 @@ static int submit_locked(struct submit_run *run)
 
 /*
  * Locks all reservations, prepares, arms and pushes the job, and unlocks, all in the drm_exec loop,
- * so that TTM can lock victims with the ticket of the drm_exec. Returns 0 or a negative errno.
+ * so that TTM can lock victims with the ticket of the drm_exec. Returns 0; -ENODATA if a listed
+ * allocation is offered; or another negative errno, as submit_locked().
  */
 static int submit_in_vm(struct submit_run *run)
 {
@@ -630,8 +637,8 @@ static int submit_in_vm(struct submit_run *run)
 }
 
 /*
- * Makes one attempt to prepare, arm and push the job, with pagoda_vm.lock held, so that no mapping
- * is added or removed. Returns 0 or a negative errno.
+ * Takes pagoda_vm.lock, so that no mapping is added or removed, and makes one attempt to prepare,
+ * arm and push the job. Returns 0 or a negative errno.
  */
 static int submit_try(struct submit_run *run)
 {

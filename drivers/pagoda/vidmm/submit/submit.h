@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Submission: a job has commands of a context, which are executed when all allocations that the
- * commands need are resident. The order of all locks is in core/core.h.
+ * Submissions, contexts and paging queues, and handles of allocations. A submission becomes a job:
+ * commands of a context, which are executed when all allocations that the commands need are
+ * resident. The order of all locks is in core/core.h.
  */
 #ifndef PAGODA_VIDMM_SUBMIT_SUBMIT_H
 #define PAGODA_VIDMM_SUBMIT_SUBMIT_H
@@ -38,8 +39,8 @@ struct virtio_pagoda_command_buffer;
  * @bos: Listed allocations, each once, with references; @nr_bos of them
  * @flags: DRM_PAGODA_SUBMIT_* flags of each allocation
  * @nr_bos: Number of allocations, may be 0
- * @coming: What the policy knows of @bos while the submission is queued; NULL before, and if there
- *	was no memory
+ * @coming: What the policy knows of the queued submission's @bos; NULL if it isn't queued or lists
+ *	none, or if there was no memory
  * @syncs: Fences and points that the job waits for and signals
  * @quota: Quota charged for the submission; NULL before, and after the job took the charge over
  * @held: %PAGODA_LIMIT_WAITING is charged, too: when accepted, the submission waited, or was behind
@@ -47,8 +48,8 @@ struct virtio_pagoda_command_buffer;
  * @fenced: The job is armed even if it has no place yet; %PAGODA_LIMIT_FENCED is charged, too
  * @waited: The job found no room once: its next attempt to find room is the last
  * @let_end: The job waited once for other jobs of the VM, because allocations were offered
- * @blockers: Fence that the next attempt waits for, a reference, or NULL: of jobs in the way of
- *	room, or with -EINPROGRESS of pagoda_submit_make()
+ * @blockers: Fence that has to signal before the next attempt to make the job, a reference, or
+ *	NULL: set if there was no room, and by pagoda_submit_make() with -EINPROGRESS or -ERESTART
  * @queued: The submission is counted in &pagoda_vm.queued and is in &pagoda_closing.jobs
  * @nr_queued: Number of @bos that count this submission in &pagoda_bo.wish.queued
  * @held_up: In &pagoda_closing.jobs while @queued
@@ -76,14 +77,14 @@ struct pagoda_submit {
 	u64 number;
 };
 
-/* closing.c: handles that are opened, and closed while jobs need the allocation */
+/* closing.c: handles of allocations, opened and closed, also while jobs need the allocation */
 void pagoda_closing_work(struct work_struct *work);
 int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file);
 void pagoda_handle_close(struct drm_gem_object *obj, struct drm_file *file);
 void pagoda_closing_begin_end(struct pagoda_client *client);
 void pagoda_closing_end(struct pagoda_client *client);
 
-/* paging_queue.c: paging queues: MAKE_RESIDENT and EVICT requests of clients */
+/* paging_queue.c: MAKE_RESIDENT and EVICT by paging queues; emptying of residency lists */
 struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidmm,
 						       struct pagoda_client *client, int priority,
 						       struct drm_syncobj *syncobj);
@@ -99,7 +100,7 @@ void pagoda_paging_queue_state(struct pagoda_paging_queue *queue,
 			       struct drm_pagoda_paging_queue_state *state);
 void pagoda_client_drop_lists(struct pagoda_client *client);
 
-/* context.c and accept.c: contexts of clients */
+/* context.c, accept.c (pagoda_context_create()): contexts; putting a client in error */
 void pagoda_context_give_up(struct pagoda_context *context);
 void pagoda_client_fail(struct pagoda_client *client, int error);
 struct pagoda_context *pagoda_context_create(struct pagoda_vm *vm, u32 engine, u32 priority);
@@ -110,7 +111,7 @@ void pagoda_context_destroy(struct pagoda_context *context);
 struct pagoda_vm *pagoda_context_vm(struct pagoda_context *context);
 void pagoda_context_state(struct pagoda_context *context, struct drm_pagoda_context_state *state);
 
-/* accept.c: accepts a submission */
+/* accept.c: accepts a submission: makes its job at once or queues it */
 int pagoda_submit(struct pagoda_submit *submit, u64 *job);
 
 /* submit.c: frees a submission */

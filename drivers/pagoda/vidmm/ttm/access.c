@@ -211,7 +211,8 @@ static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, boo
 /*
  * Copies @len bytes from @buf to the allocation if @write is set, else from the allocation to
  * @buf, wherever the content is. Waits, uninterruptibly, for the fences of pagoda_access_blocker().
- * Returns @len or a negative errno. The caller holds the reservation. May sleep and allocate.
+ * Returns @len; -ENODATA if the allocation is offered; -EACCES if its evicted content is in tiles,
+ * not in rows; or another negative errno. The caller holds the reservation. May sleep and allocate.
  */
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write)
 {

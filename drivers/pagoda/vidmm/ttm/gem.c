@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* GEM's callbacks: an allocation is freed, mapped by the CPU, exported as a dma-buf. */
+/*
+ * GEM's callbacks: an allocation is freed, mapped by the CPU, exported as a dma-buf; and TTM's
+ * callback that frees struct pagoda_bo.
+ */
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>

@@ -100,9 +100,10 @@ static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt
 
 /*
  * Maps the memory of an import for the device, if it isn't mapped yet; does nothing for other
- * allocations. The reservation is held, and the allocation has a tt. Returns 0, -ENODEV, -ENOMEM,
- * -EINVAL if the memory isn't whole pages or out of the device's reach, another errno of
- * pagoda_device_mmu_map(), or the exporter's error. May sleep and allocate.
+ * allocations. The reservation is held, and the allocation has a tt. Returns 0; -ENODEV if the
+ * import is detached or the device gone; -EINVAL if the memory isn't whole pages, is less than the
+ * allocation, or is out of the device's reach; -ENOMEM, another errno of pagoda_device_mmu_map(),
+ * or the exporter's error. May sleep and allocate.
  */
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {
@@ -261,7 +262,10 @@ static struct pagoda_import *import_attach(struct pagoda_vidmm *vidmm, struct dm
 	return import;
 }
 
-/* Returns a new import; its GEM object is complete before the attachment can report moves. */
+/*
+ * Returns a new import or an ERR_PTR, as pagoda_prime_import(). The GEM object is complete before
+ * the attachment can report moves.
+ */
 static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
 	struct pagoda_import *import;

@@ -31,11 +31,14 @@ struct ttm_operation_ctx;
 struct ttm_place;
 struct ttm_resource;
 
-/* Steps of a move, bits of &pagoda_move.steps. pagoda_move_run() has their order. */
+/*
+ * Steps of a move, bits of &pagoda_move.steps. POPULATE comes first; pagoda_move_run() has the
+ * order of the others.
+ */
 #define PAGODA_STEP_POPULATE	BIT(0)		/* a move populates the tt before other steps */
 #define PAGODA_STEP_NOTIFY	BIT(1)		/* a move emits NOTIFY_ALLOC if bo->flags want it */
 #define PAGODA_STEP_MAP		BIT(2)		/* a move maps the destination in the aperture */
-#define PAGODA_STEP_FILL	BIT(3)		/* a move fills new VRAM that may not hold zeros */
+#define PAGODA_STEP_FILL	BIT(3)		/* a move writes zeros to VRAM that may lack them */
 #define PAGODA_STEP_TRANSFER	BIT(4)		/* a move copies the content by TRANSFER */
 #define PAGODA_STEP_FLUSH	BIT(5)		/* a move drains the device's write combiner */
 #define PAGODA_STEP_UNMAP	BIT(6)		/* a move unmaps the source from the aperture */
@@ -77,9 +80,10 @@ struct pagoda_virtual {
  * @dst: Resource that the allocation moves to
  * @side: Walks over @src and @dst: entries PAGODA_SCRATCH_SOURCE and _DESTINATION
  * @steps: PAGODA_STEP_* bits
- * @pipelined: The move waits for jobs in the stream: the room is needed, or the place has
+ * @pipelined: The move waits for jobs in the stream: the move is an eviction, or the place has
  *	%PAGODA_PL_PIPELINED
- * @usage: Fences of the allocation's reservation that signal before the move is executed
+ * @usage: Usage of the fences in the allocation's reservation that signal before the move is
+ *	executed
  * @stays: The content stays in its pages, and the device was told that these are resident: the move
  *	has no notice
  * @was_told: &pagoda_bo.content.told before the move
@@ -141,7 +145,7 @@ void pagoda_virtual_fini(struct pagoda_move *m);
 int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size);
 int pagoda_virtual_fill(struct pagoda_move *m, u64 done);
 
-/* notice.c: tells the device that an allocation leaves its place */
+/* notice.c: tells the device that an allocation leaves its place, or content shared memory */
 bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op);
 int pagoda_notice_eviction(struct pagoda_bo *bo, struct pagoda_stream_txn *txn,
 			   struct pagoda_paging_cost *cost);
@@ -154,18 +158,18 @@ void pagoda_move_discard(struct pagoda_bo *bo);
 int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
 
-/* access.c: reads and writes content for ptrace and /proc/<pid>/mem */
+/* access.c: reads and writes content for ptrace and /proc/<pid>/mem; the fence before that */
 struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo);
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write);
 
 /* fault.c: brings an allocation to where the CPU can access it */
 int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible);
 
-/* move_steps.c: emits the steps of a move, or adds up their cost */
+/* move_steps.c: emits the steps of a move, or adds up their cost; undoes a failed move */
 int pagoda_move_run(struct pagoda_move *m);
 void pagoda_move_undo(struct pagoda_move *m);
 
-/* prime.c */
+/* prime.c: allocations exported as dma-bufs */
 void pagoda_prime_moves(struct pagoda_bo *bo);
 struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags);
 bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm);

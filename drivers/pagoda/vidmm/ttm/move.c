@@ -5,13 +5,14 @@
  * One table holds the steps of a move from one place to another. The steps (move_steps.c) run twice
  * through the same code: the first run adds up their costs, so that all memory is allocated before
  * the first operation is encoded, and the second run emits the operations. The CPU copies nothing,
- * except in a benchmark. An eviction to make room, or a move with PAGODA_PL_PIPELINED, doesn't wait
- * for the device, unless the builder answers that the allocation is busy, or NOTIFY_ALLOC has to be
- * emitted in CPU_VIRTUAL mode; any other move first waits for jobs that use the allocation.
+ * except in a benchmark. An eviction, or a move with PAGODA_PL_PIPELINED, doesn't wait for the
+ * device, unless content was lost, the builder answers that the allocation is busy, or, in
+ * CPU_VIRTUAL mode, valid mappings are invalidated or NOTIFY_ALLOC is emitted; any other move first
+ * waits for jobs that use the allocation.
  *
- * If a move fails before pagoda_stream_begin() has succeeded, no step is emitted. Afterwards a move
- * fails only if an operation can't be emitted; pagoda_move_undo() then undoes the operations
- * before.
+ * If a move fails before pagoda_stream_begin() has succeeded, no step is emitted, except
+ * NOTIFY_ALLOC in CPU_VIRTUAL mode. Afterwards a move fails only if an operation can't be emitted;
+ * pagoda_move_undo() then undoes the operations before.
  *
  * Called by TTM with the allocation's reservation held.
  */
@@ -250,8 +251,9 @@ static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fenc
 }
 
 /*
- * Decides whether copies and fills of the move use virtual addresses, which they can't if the copy
- * converts between tiles and rows, and prepares for that. Returns 0 or -ENOMEM.
+ * Decides whether copies and fills of the move use virtual addresses, and prepares for that. They
+ * don't if the copy converts between tiles and rows, or if pagoda_virtual_wanted() is false.
+ * Returns 0 or -ENOMEM.
  */
 static int move_plan_virtual(struct pagoda_move *m)
 {
@@ -308,8 +310,8 @@ static int move_map_cpu(struct pagoda_move *m)
 
 /*
  * Populates and maps the pages that the move needs, tells the device in CPU_VIRTUAL mode that
- * content leaves shared memory, and plans the copy. May allocate and wait. If it fails, the
- * allocation's mappings are still valid. Returns 0 or a negative errno.
+ * content leaves shared memory, and plans the copy. May allocate and wait. Returns 0, or a negative
+ * errno: the allocation's mappings are still valid then.
  */
 static int move_prepare(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 {

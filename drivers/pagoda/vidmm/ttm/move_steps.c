@@ -266,9 +266,9 @@ static bool move_is_snooped(const struct pagoda_move *m)
 }
 
 /*
- * Drains the device's write combiner, if the CPU doesn't cache the allocation's pages: not by
- * reading these, but by a write to pagoda_dummy_flush(), a page that has no other use. Returns 0 or
- * a negative errno.
+ * Drains the device's write combiner by a write to pagoda_dummy_flush(), a page that has no other
+ * use; for an allocation whose pages the CPU doesn't cache, and which therefore aren't read.
+ * Returns 0 or a negative errno.
  */
 static int move_flush_write(struct pagoda_move *m)
 {
@@ -303,9 +303,9 @@ static int move_flush_read(struct pagoda_move *m)
 }
 
 /*
- * Drains the device's write combiner, which keeps the last bytes written to pages that aren't
- * snooped until a READ_PHYSICAL or WRITE_PHYSICAL. After that operation's fence the CPU may read
- * the pages (C51), and the pages may be freed. Returns 0 or a negative errno.
+ * Unless the device snoops CPU caches, drains its write combiner, which keeps the last bytes
+ * written to pages until a READ_PHYSICAL or WRITE_PHYSICAL. After that operation's fence the CPU
+ * may read the pages (C51), and the pages may be freed. Returns 0 or a negative errno.
  */
 static int move_flush(struct pagoda_move *m)
 {
@@ -344,8 +344,8 @@ static int move_discard(struct pagoda_move *m)
 }
 
 /*
- * Emits NOTIFY_FENCE_RESIDENCY with the new address of a monitored fence's page; 0 if the page
- * leaves the aperture. Returns 0 or a negative errno.
+ * Emits NOTIFY_FENCE_RESIDENCY with the new address of a monitored fence's page, or with address 0
+ * if the page leaves the aperture segment. Returns 0 or a negative errno.
  */
 static int move_notify_fence(struct pagoda_move *m)
 {
@@ -401,9 +401,10 @@ int pagoda_move_run(struct pagoda_move *m)
 }
 
 /*
- * Undoes a move of which some operations were emitted; the allocation stays in its source. Drains
- * the device's write combiner, and unmaps the destination from the aperture if it was mapped,
- * before the caller frees the destination's pages (C62). Called in the move's transaction.
+ * Undoes a move of which some operations were emitted; the allocation stays in its source. Repeats
+ * the notices that the allocation is resident there, if the move told otherwise. Drains the
+ * device's write combiner, and unmaps the destination from the aperture if it was mapped, before
+ * the caller frees the destination's pages (C62). Called in the move's transaction.
  */
 void pagoda_move_undo(struct pagoda_move *m)
 {

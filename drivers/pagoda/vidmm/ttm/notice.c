@@ -13,7 +13,8 @@
  * in the aperture are reached by virtual addresses only: there an allocation isn't resident for
  * NOTIFY_RESIDENCY, but for NOTIFY_RESIDENCY2 it is resident in ranges of the system segment.
  *
- * A device that doesn't support the opcode of a notice doesn't get the notice.
+ * NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2 go only to a device that supports the opcode; NOTIFY_ALLOC
+ * is supported by every device.
  */
 #include <linux/slab.h>
 #include "core/core.h"
@@ -91,8 +92,8 @@ static u64 notice_run(const struct pagoda_adl *pages, u64 first)
 }
 
 /*
- * Fills in segment and address of page @first of an allocation. Returns how many pages from @first
- * on are contiguous.
+ * Fills in segment and address of page @first of an allocation; in VRAM, of the position of the
+ * walk, which advances to the next range. Returns how many pages from @first on are contiguous.
  */
 static u64 notice_range(struct notice_place *place, u64 first,
 			struct pagoda_op_notify_residency *notice)

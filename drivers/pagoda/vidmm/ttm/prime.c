@@ -324,7 +324,7 @@ struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags)
 	return dma_buf;
 }
 
-/* Returns whether an allocation of @drm was exported as @dma_buf, whose priv is its GEM object. */
+/* Returns whether @dma_buf is an exported allocation of @drm: then its priv is the GEM object. */
 bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm)
 {
 	const struct drm_gem_object *obj = dma_buf->priv;

@@ -165,7 +165,8 @@ bool pagoda_release_is_mapped(struct ttm_resource *res)
 
 /*
  * Tells the device that the content of an allocation is gone, before TTM frees its memory: emits
- * DISCARD_CONTENT in VRAM (C46 - C48), or unmaps the allocation from the aperture. The reservation
+ * the notice that the allocation isn't resident, if necessary, and DISCARD_CONTENT in VRAM (C46 -
+ * C48), or unmaps the allocation from the aperture. Gives back its swizzling range. The reservation
  * is held; may sleep and allocate.
  */
 void pagoda_move_discard(struct pagoda_bo *bo)

@@ -133,7 +133,7 @@ static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operati
 	return ret;
 }
 
-/* Returns which fences of an allocation's reservation an eviction waits for. */
+/* Returns the usage of the fences that an eviction of an allocation waits for, as move_usage(). */
 static enum dma_resv_usage victim_usage(struct pagoda_bo *bo)
 {
 	bool own = bo->ttm.base.resv == &bo->ttm.base._resv;
@@ -189,7 +189,8 @@ static bool ttm_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm
 }
 
 /*
- * Called when the last reference to the object is gone. If the object's fences are pending, TTM
+ * Called when the last reference to the object is gone: takes the allocation out of the choice of
+ * victims and tells the device that it leaves its place. If the object's fences are pending, TTM
  * takes a reference, waits for the fences, and only then locks the object and frees its memory.
  * From here on no thread may find the allocation and move it, because TTM wouldn't wait for the
  * move's fence.

@@ -25,12 +25,12 @@ struct pagoda_paging_op pagoda_move_map_op(struct pagoda_bo *bo, struct ttm_reso
 int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 			  int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
 
-/* release.c: operation that unmaps an allocation from the aperture */
+/* release.c: makes the operation that unmaps an allocation from the aperture, if it is mapped */
 struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 						struct ttm_resource *res);
 bool pagoda_release_is_mapped(struct ttm_resource *res);
 
-/* import.c: imported dma-bufs */
+/* import.c: imports a dma-buf; ends all sharing of an allocation when the device goes */
 struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf);
 void pagoda_prime_stop(struct pagoda_bo *bo);
 

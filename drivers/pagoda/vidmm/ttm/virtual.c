@@ -90,7 +90,7 @@ void pagoda_virtual_fini(struct pagoda_move *m)
 
 /*
  * &pagoda_emit.emit for operations that map or unmap a scratch window. These are valid and never
- * busy, so there should be no error; the first error is kept in @virtual.ret of the move.
+ * busy, so there should be no error; the first error is kept in the move's &pagoda_virtual.ret.
  */
 static void virtual_emit(void *arg, struct pagoda_paging_op *op)
 {

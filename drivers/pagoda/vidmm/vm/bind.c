@@ -134,8 +134,8 @@ static int bind_describe(struct bind *bind)
 }
 
 /*
- * Frees the extents of @places, and drops the references of @vm_bos; mappings that were made have
- * references of their own.
+ * Frees the extents of @bind->places, and drops the references of @bind->vm_bos; mappings that were
+ * made have references of their own.
  */
 static void bind_put_places(struct bind *bind)
 {

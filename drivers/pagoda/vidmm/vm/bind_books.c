@@ -278,7 +278,7 @@ static struct pagoda_va *copy_piece(struct pagoda_books *books, const struct pag
 	return piece;
 }
 
-/* Reads the source's mappings before removing the destination's: both may overlap (C137). */
+/* Reads the source's mappings before removing the destination's: the ranges may overlap (C137). */
 static void books_copy(struct pagoda_books *books, const struct pagoda_bind *entry)
 {
 	struct drm_gpuvm *base = &books->vm->base;
@@ -322,7 +322,7 @@ static void books_map(struct pagoda_books *books, const struct pagoda_bind *entr
 /*
  * Changes the gpuva tree as @entry has changed the page tables. For MAP and MAP_FENCE: @vm_bo
  * connects the VM with the allocation; @shown is true if the page tables show the allocation,
- * because the GPU can use the allocation where it is.
+ * because the GPU can use the allocation where it is. Both are ignored for other entries.
  */
 void pagoda_books_note(struct pagoda_books *books, const struct pagoda_bind *entry,
 		       struct drm_gpuvm_bo *vm_bo, bool shown)

@@ -80,7 +80,10 @@ static void plan_note(struct list_head *list, struct maple_tree *map, unsigned l
 	list_add_tail(&range->entry, list);
 }
 
-/* Appends to @list the pieces of a range of pages that have an entry in @map. */
+/*
+ * Appends to @list a new struct plan_range for each entry that @map has in a range of pages; an
+ * entry that reaches beyond the range is cut off there. May allocate; can't fail.
+ */
 static void plan_collect(struct list_head *list, struct maple_tree *map, unsigned long first,
 			 unsigned long last)
 {
@@ -94,7 +97,7 @@ static void plan_collect(struct list_head *list, struct maple_tree *map, unsigne
 /*
  * Stores @value for a range of pages. Appends to the log @undo, if not NULL, the old entries, then
  * the whole range without an entry: pagoda_plan_undo() reads the log backwards, and so clears the
- * range first.
+ * range first. May allocate; can't fail.
  */
 static void plan_set(struct maple_tree *map, unsigned long first, unsigned long last, void *value,
 		     struct list_head *undo)
@@ -233,7 +236,7 @@ static int plan_choose(struct pagoda_vm *vm, struct pagoda_bind *entry)
 
 	pagoda_vm_range(vm, &start, &end);
 	start = max(start, entry->address);
-	/* An unaligned gap's @start is rounded up; the next round looks for a gap from there on. */
+	/* If a gap begins unaligned, the next round looks for one from the aligned address on. */
 	while (plan_next_gap(vm, &start, end, entry->size)) {
 		if (IS_ALIGNED(start, align)) {
 			entry->address = start;

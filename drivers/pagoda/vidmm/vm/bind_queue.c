@@ -12,6 +12,8 @@
  *
  * An accepted array that can't be applied leaves the VM unusable: arrays queued behind it, and all
  * later arrays, end with ECANCELED.
+ *
+ * When a client closes a handle, pagoda_vm_forget() unmaps the allocation, in queued arrays, too.
  */
 #include <linux/slab.h>
 #include <drm/drm_device.h>
@@ -32,7 +34,7 @@
  */
 #define QUEUE_TRIES	8
 
-/* Returns true if an array that failed with @error may succeed later. */
+/* Returns true if an array that failed may succeed later: @error is -ENOMEM or -EBUSY. */
 static bool bind_may_work(int error)
 {
 	return error == -ENOMEM || error == -EBUSY;
@@ -102,8 +104,8 @@ static struct pagoda_bind_job *queue_job(struct pagoda_deferred_item *item)
 
 /*
  * Applies a queued array. -ENOMEM and -EBUSY, unless @last is set, leave the array for another
- * attempt. Any other error makes the VM unusable: all queued arrays end with -ECANCELED. Returns 0
- * or the error.
+ * attempt. Any other error makes the VM unusable: the arrays queued behind end with -ECANCELED.
+ * Returns 0 or the error.
  */
 static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool last)
 {
@@ -290,8 +292,9 @@ static bool job_needs_room(struct pagoda_vm *vm, struct pagoda_bind_job *job, bo
 }
 
 /*
- * Applies or queues an array. Returns -EBUSY and sets *@full if the array has to be queued and the
- * queue is full. Only an array that is applied changes *@fence, as pagoda_bind_run() does.
+ * Applies or queues an array. If the array has to be queued and the queue is full, sets *@full and
+ * returns -EBUSY; else clears *@full. Only an array that is applied changes *@fence, as
+ * pagoda_bind_run() does. Returns 0 or a negative errno.
  */
 static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full,
 		   struct dma_fence **fence)

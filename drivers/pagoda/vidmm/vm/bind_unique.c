@@ -80,8 +80,8 @@ static int bind_unique_add(struct unique *unique, const struct pagoda_bo *bo, u6
 }
 
 /*
- * Adds to unique.parts a part of a mapping: @size bytes, @skip bytes into the mapping. If a window
- * repeats in the mapping, each part counts as the whole window. Returns 0 or a negative errno.
+ * Adds to @unique->parts a part of a mapping: @size bytes, @skip bytes into the mapping. If a
+ * window repeats in the mapping, each part counts as the whole window. Returns 0 or -ENOMEM.
  */
 static int unique_add_mapping(struct unique *unique, const struct pagoda_bo *bo, u64 offset,
 			      u64 window, u64 skip, u64 size, u64 value)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Changes of a VM's page tables: memory that mappings show, commits, invalidation of mappings. */
+/*
+ * Changes of a VM's page tables: memory that mappings show, commits, invalidation of mappings, and
+ * return of evicted page tables. Also tells which addresses can be mapped.
+ */
 #include <linux/slab.h>
 #include "core/core.h"
 #include "core/life.h"
@@ -153,7 +156,8 @@ void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
 /**
  * pagoda_vm_bo_hide() - Invalidate all mappings of an allocation
  * @bo: Allocation, reservation held
- * @why: %PAGODA_VM_MOVES or %PAGODA_VM_EVICTS if the allocation is about to move
+ * @why: %PAGODA_VM_MOVES or %PAGODA_VM_EVICTS if the allocation is about to move, which the caller
+ *	does; %PAGODA_VM_HIDES if it stays where it is
  *
  * The device executes the invalidation before the move: a job that uses one of the addresses
  * afterwards faults instead of reaching memory that may belong to another allocation by then (C101,

@@ -33,7 +33,7 @@ struct pagoda_fixed {
 	u64 bytes;
 };
 
-/* Sets up the count, before any VM is created. Probe; may sleep. Returns 0 or -ENOMEM. */
+/* Sets up &pagoda_vidmm.fixed before any VM is created. Probe; may sleep. Returns 0 or -ENOMEM. */
 int pagoda_fixed_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_fixed *fixed = drmm_kzalloc(vidmm->drm, sizeof(*fixed), GFP_KERNEL);
@@ -65,8 +65,8 @@ static void fixed_count(struct pagoda_vm *vm, struct pagoda_bo *bo, bool add)
 }
 
 /*
- * Returns the bytes of page tables and save areas of all VMs in VRAM, outside of the reserve. Any
- * context.
+ * Returns the bytes of page tables and save areas of all VMs in VRAM, outside of the reserve; also
+ * those of VMs without jobs in flight, which can leave VRAM. Any context.
  */
 u64 pagoda_fixed_bytes(struct pagoda_vidmm *vidmm)
 {
@@ -98,9 +98,9 @@ void pagoda_fixed_leaves(struct pagoda_vm *vm, struct pagoda_bo *bo)
 }
 
 /*
- * Returns the bytes of VRAM that page tables and save areas keep now: those of VMs with jobs in
- * flight, and the page tables of @own, which may be NULL, less the size of the reserve, to which
- * these could move.
+ * Returns the bytes of VRAM that page tables and save areas keep now, in the first FIXED_VMS VMs:
+ * those of VMs with jobs in flight; and, if @own is a VM without such jobs, @own's page tables less
+ * the size of the reserve, to which they could move.
  */
 static u64 fixed_now(struct pagoda_fixed *fixed, const struct pagoda_vm *own)
 {

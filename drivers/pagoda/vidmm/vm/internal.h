@@ -79,7 +79,7 @@ void pagoda_plan_undo(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count
 void pagoda_plan_keep(struct list_head *undo);
 void pagoda_plan_forget(struct pagoda_vm *vm, u64 address, u64 size, const struct pagoda_bo *bo);
 
-/* bind_books.c: changes of a VM's gpuva tree, which can't fail */
+/* bind_books.c: changes of a VM's gpuva tree, which can't fail after pagoda_books_init() */
 int pagoda_books_init(struct pagoda_books *books, struct pagoda_vm *vm,
 		      const struct pagoda_bind *binds, u32 count);
 void pagoda_books_fini(struct pagoda_books *books);
@@ -95,7 +95,7 @@ int pagoda_unique_check(struct pagoda_vm *vm, const struct pagoda_bind *binds, u
 int pagoda_bind_run(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		    struct dma_fence **fence);
 
-/* bind_queue.c: queues of VM_BIND arrays */
+/* bind_queue.c: VM_BIND arrays, applied or queued */
 void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo);
 void pagoda_bind_queue_init(struct pagoda_vm *vm);
 int pagoda_vm_bind(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,

@@ -4,6 +4,8 @@
  * not in the page tables. Such mappings of a VM are collected, whatever allocations they show, and
  * written to the page tables in batches, each with one TLB flush at most. The mappings are marked
  * valid in the gpuva tree only after the page tables were changed.
+ *
+ * Also makes mappings of offered allocations invalid (pagoda_offer_hide()).
  */
 #include <linux/slab.h>
 #include "mmu/mmu.h"

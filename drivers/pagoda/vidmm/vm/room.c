@@ -9,6 +9,9 @@
  * for allocations that the GPU can use only in VRAM. Allocations that the GPU can use at their new
  * place go first; then, for VM_BIND only, allocations that the next submission brings back. When no
  * such allocation is left, page tables and save areas are placed in the reserve (reserve.c).
+ *
+ * If there is no room all the same, callers wait for jobs that keep memory in place
+ * (pagoda_room_blockers()).
  */
 #include <linux/dma-fence-unwrap.h>
 #include <drm/drm_device.h>
@@ -257,7 +260,7 @@ int pagoda_room_leave_all(struct pagoda_vm *vm)
 /**
  * pagoda_room_demand_all() - Add up the memory that private allocations with mappings need
  * @vm: VM, locked, its reservation held
- * @demand: Sum to which those of the allocations are added that aren't offered
+ * @demand: Sum to which the needs of those allocations that aren't offered are added
  */
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
 {

@@ -223,8 +223,8 @@ void pagoda_save_update_roots(struct pagoda_vm *vm)
 }
 
 /*
- * Initialises a save area whose content was lost: the context's registers are zero afterwards.
- * Returns 0 or a negative errno.
+ * If a save area's content was lost, makes the save area resident and initialises it: the context's
+ * registers are zero afterwards. Returns 0 or a negative errno.
  */
 static int save_rebuild(struct pagoda_save *save)
 {

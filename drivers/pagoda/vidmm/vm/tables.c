@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls of mmu/ to the memory manager: memory for page tables, and commands that tell the device
- * the roots of page tables.
+ * What mmu/ needs of the memory manager: set-up, calls of mmu/ for the memory of page tables,
+ * update modes, and commands that tell the device the roots of page tables.
  *
  * Page tables of the paging process (address space 0) are system memory that the device reaches by
  * a bus address for as long as the device exists. These tables are no allocations: TTM doesn't know
@@ -323,6 +323,8 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 /**
  * pagoda_tables_forget() - Forget all roots of page tables, because the device was reset
  * @vidmm: The manager
+ *
+ * Also clears &pagoda_vidmm.deaf, which says that the device failed a SET_ROOT.
  *
  * Context: May sleep.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces of clients: creation and destruction, page tables, and the effect of moves on
- * mappings.
+ * Address spaces of clients: creation and destruction, rebuild, mappings that become valid again,
+ * and handles of allocations that are opened and closed.
  *
  * Page tables are allocations in VRAM (table_memory.c), or system memory in CPU_VIRTUAL mode. The
  * tables of an idle VM may be evicted; the next change of mappings, or the next job of the VM,
@@ -62,7 +62,10 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	return 0;
 }
 
-/* pagoda_vm_validate() with the reservations of the VM and of all that it maps held. */
+/*
+ * Does the work of pagoda_vm_validate(), with the reservations of the VM and of all allocations
+ * that the VM maps held. Returns 0 or a negative errno.
+ */
 static int vm_validate_locked(struct drm_gpuvm_exec *vm_exec)
 {
 	struct pagoda_vm *vm = pagoda_vm_of(vm_exec->vm);
@@ -113,7 +116,8 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
  * pagoda_vm_rebuild() - Write page tables and save areas again after a reset of the device
  * @vm: VM, of which the device has no root
  *
- * Tables are written at their present addresses; tables that were evicted stay evicted.
+ * Tables are written at their present addresses; tables that were evicted stay evicted. Save areas
+ * whose content was lost are initialised, and all get the root of the page tables.
  *
  * Context: May sleep and allocate. Outside of reservations.
  * Return: 0, -ENOMEM or -EIO.
@@ -213,8 +217,8 @@ static struct pagoda_stream_line *vm_create_line(struct pagoda_vidmm *vidmm)
  * Context: May sleep and allocate.
  * Return: The VM, to be given up by pagoda_vm_close() and pagoda_vm_put(); or ERR_PTR:
  * -EOPNOTSUPP if the device has no page tables, -EMFILE if the client has too many VMs, -ENOSPC if
- * the client's user has used up a share of the device's address spaces, -ENOMEM, -ENODEV,
- * -ERESTARTSYS.
+ * the client's user has used up a share of the device's address spaces or there is none left,
+ * -ENOMEM, -ENODEV or -ERESTARTSYS.
  */
 struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * GPU address spaces (VMs) of clients, as ioctls use them.
+ * GPU address spaces (VMs) of clients: mappings and VM_BIND, page tables, save areas of contexts,
+ * and room in VRAM for these.
  *
  * A VM is a drm_gpuvm, which has the mappings, and a struct pagoda_space of mmu/, which has the
  * page tables. A thread that adds or removes mappings holds pagoda_vm.lock. A thread that moves an
@@ -110,10 +111,11 @@ enum pagoda_vm_reserve {
 };
 
 /**
- * enum pagoda_vm_why - Why page table entries become invalid
- * @PAGODA_VM_HIDES: The allocation stays where it is. In the VM's line, without waiting for jobs
- * @PAGODA_VM_MOVES: The allocation moves, and no job uses it. In the line of moves
- * @PAGODA_VM_EVICTS: The allocation is evicted. In the line of moves, behind jobs that use it
+ * enum pagoda_vm_why - Why page table entries become invalid, and so where the operations that make
+ * them invalid are emitted
+ * @PAGODA_VM_HIDES: The allocation stays where it is: in the VM's line, without waiting for jobs
+ * @PAGODA_VM_MOVES: The allocation moves, and no job uses it: in the line of moves
+ * @PAGODA_VM_EVICTS: The allocation is evicted: in the line of moves, behind jobs that use it
  */
 enum pagoda_vm_why {
 	PAGODA_VM_HIDES,
@@ -156,8 +158,9 @@ struct pagoda_vm_fixed {
  *	%PAGODA_VM_KEEP_NOTHING; protected by the VM's reservation
  * @evicted: Private allocations whose mappings became invalid since the last submission, linked by
  *	&pagoda_bo.vm.evicted; protected by the VM's reservation
- * @offered: Private allocations that were offered since the last submission, linked by
- *	&pagoda_bo.vm.evicted; protected by the VM's reservation
+ * @offered: Private allocations that were offered and whose mappings the next submission that finds
+ *	no job of the VM in flight makes invalid, linked by &pagoda_bo.vm.evicted; protected by the
+ *	VM's reservation
  * @left_out: Private allocations that a submission didn't bring to VRAM because the client had no
  *	tokens for evictions (pace.c), linked by &pagoda_bo.vm.evicted; protected by the VM's
  *	reservation
@@ -364,7 +367,7 @@ struct pagoda_bind_job {
 /* bind_unique.c: ranges of an allocation that are mapped with the unique bit */
 int pagoda_unique_of(struct pagoda_bo *bo, struct pagoda_unique **list, u32 *count);
 
-/* tables.c: what mmu/ asks of the memory manager; update modes */
+/* tables.c: set-up of page tables; update modes; roots after a reset or a rescue by the CPU */
 int pagoda_tables_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_tables_fini(struct pagoda_vidmm *vidmm);
 void pagoda_tables_forget(struct pagoda_vidmm *vidmm);
@@ -373,14 +376,14 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 const char *pagoda_vidmm_mode_name(u32 mode);
 bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
 
-/* fixed.c: page tables and save areas in VRAM, which jobs keep there */
+/* fixed.c: page tables and save areas in VRAM, which jobs of their VM in flight keep there */
 int pagoda_fixed_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 u64 pagoda_fixed_bytes(struct pagoda_vidmm *vidmm);
 int pagoda_fixed_check(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
 		       const struct pagoda_vm *own, u64 *misfit);
 bool pagoda_fixed_leaves_room(struct pagoda_vm *vm);
 
-/* room.c */
+/* room.c: moves private allocations to make room in VRAM; waits for jobs that are in the way */
 struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 bool pagoda_room_await(struct dma_fence **late, int *ret);
 bool pagoda_room_again(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 *tries,
@@ -393,7 +396,7 @@ int pagoda_room_leave(struct pagoda_bo *bo);
 int pagoda_room_leave_all(struct pagoda_vm *vm);
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand);
 
-/* change.c: what moves of allocations change in a VM; ranges that can be mapped */
+/* change.c: what moves of allocations and page tables change; ranges that can be mapped */
 void pagoda_vm_bo_hide(struct pagoda_bo *bo, enum pagoda_vm_why why);
 bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo);
 bool pagoda_vm_bo_is_used(struct pagoda_bo *bo);
@@ -414,7 +417,7 @@ int pagoda_vm_retire(struct pagoda_vm *vm);
 int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fence);
 void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo);
 
-/* table_memory.c: whether a page table or private allocation may leave its place */
+/* table_memory.c: whether an allocation's VMs let it leave its place; evicts page tables */
 bool pagoda_vm_may_evict(struct pagoda_bo *bo, bool urgent);
 void pagoda_vm_table_evict(struct pagoda_bo *bo);
 
@@ -426,13 +429,13 @@ void pagoda_save_drop(struct pagoda_save *save);
 void pagoda_save_destroy(struct pagoda_save *save);
 int pagoda_save_validate(struct pagoda_save *save);
 
-/* rebind.c: makes mappings of allocations that moved valid again */
+/* rebind.c: makes mappings of allocations that moved valid again, and of offered ones invalid */
 int pagoda_rebind_add(struct pagoda_rebind *rebind, struct drm_gpuvm_bo *vm_bo);
 int pagoda_rebind_run(struct pagoda_rebind *rebind, struct dma_fence **fence);
 void pagoda_rebind_fini(struct pagoda_rebind *rebind);
 bool pagoda_offer_hide(struct pagoda_vm *vm);
 
-/* bind_queue.c: queues of VM_BIND arrays */
+/* bind_queue.c: VM_BIND arrays, applied or queued; whether they failed; unmaps an allocation */
 void pagoda_vm_forget(struct pagoda_vm *vm, struct pagoda_bo *bo);
 struct pagoda_bind_job *pagoda_bind_job_create(u32 count);
 void pagoda_bind_job_put(struct pagoda_bind_job *job);
