@@ -339,6 +339,8 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  *	VRAM for allocations that could be used elsewhere, 1 to 100; 0 = without a limit
  * @defer_jobs: Prepare every job, but fenced ones, in a work item, never in SUBMIT
  * @reserve: Bytes of VRAM that only page tables and save areas may use; 0 = none
+ * @copies_limit: Bytes of system pages that are kept while their content is in VRAM; 0 = a quarter
+ *	of RAM, less than a page = none
  */
 struct pagoda_vidmm_args {
 	struct drm_device *drm;
@@ -357,6 +359,7 @@ struct pagoda_vidmm_args {
 	u32 submit_share;
 	bool defer_jobs;
 	u64 reserve;
+	u64 copies_limit;
 };
 
 u64 pagoda_vidmm_segment_size(struct pagoda_vidmm *vidmm);

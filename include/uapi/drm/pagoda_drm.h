@@ -443,7 +443,8 @@ struct drm_pagoda_segment_info {
  * struct drm_pagoda_stats - Counters of the device since probe, and buckets of the traffic
  * budget
  * @paged_in: Bytes moved into VRAM from system memory
- * @paged_out: Bytes moved out of VRAM
+ * @paged_out: Bytes moved out of VRAM; a device that tracks what it writes moves only that, which
+ *	is taken off when the move is done
  * @moved: Bytes moved within VRAM
  * @filled: Bytes filled
  * @discarded: Bytes of content dropped instead of moved
@@ -893,7 +894,8 @@ struct drm_pagoda_make_resident {
  * allocation leaves. The flag has no effect, and the content is copied, where the driver kept
  * no pages: for want of memory, because the allocation is tiled or several clients have handles
  * of it, because the client's last EVICT of the allocation was without the flag, or because the
- * CPU wrote to the allocation in VRAM
+ * CPU wrote to the allocation in VRAM. The flag has no effect either, and nothing is lost, if the
+ * device tracks what it writes (%VIRTIO_PAGODA_F_DIRTY): then it copies what was written anyway
  */
 #define DRM_PAGODA_EVICT_NOT_WRITTEN_TO		(1u << 1)
 
@@ -1605,6 +1607,11 @@ struct drm_pagoda_command_buffer {
 #define DRM_PAGODA_SUBMIT_IMPLICIT	(1u << 0)
 /* Flag of struct drm_pagoda_submit_entry, with IMPLICIT only: the job writes to the allocation */
 #define DRM_PAGODA_SUBMIT_WRITE		(1u << 1)
+/*
+ * Flag of struct drm_pagoda_submit_entry, not with WRITE: the job only reads the allocation. An
+ * estimate of what it costs to evict the allocation, no promise: if the job writes, nothing is lost
+ */
+#define DRM_PAGODA_SUBMIT_READ		(1u << 2)
 
 /*
  * Flag of struct drm_pagoda_submit: the job is fenced. When SUBMIT returns, the job and all jobs

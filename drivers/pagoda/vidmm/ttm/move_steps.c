@@ -234,6 +234,7 @@ static int move_transfer(struct pagoda_move *m)
 			continue;
 		}
 		op.needs_idle = pagoda_swizzle_needs_idle(m->bo, op.operation);
+		op.transfer.flags |= m->tracking;
 		op.transfer.offset = offset;
 		op.transfer.mdl_offset = done >> PAGE_SHIFT;
 		op.transfer.src = side_describe(m, src, done, offset);

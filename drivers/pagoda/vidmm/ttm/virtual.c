@@ -240,6 +240,7 @@ int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size)
 		.operation = VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER,
 		.virtual_transfer = {
 			.allocation_offset = done,
+			.flags = m->tracking,
 			.direction = virtual_direction(m),
 			.src_pages = virtual_cpu_pages(m, PAGODA_SCRATCH_SOURCE, done),
 			.dst_pages = virtual_cpu_pages(m, PAGODA_SCRATCH_DESTINATION, done),
