@@ -5,6 +5,7 @@
  */
 #include <linux/sizes.h>
 #include "../drivers/vgpu/engine/internal.h"
+#include "queue/queue_helpers.h"
 #include "residency/offer_helpers.h"
 #include "rig/map.h"
 
@@ -314,6 +315,115 @@ static void clean_if_the_cpu_copies(struct kunit *test)
 	clean_end(&t);
 }
 
+/* ---- What a client is told ------------------------------------------------------------- */
+
+/* Returns the pages, from @page on, that a query reports, 64 at most; bit n is page @page + n. */
+static u64 track_query(struct clean_test *t, u32 page, u32 pages)
+{
+	u64 word = 0;
+
+	KUNIT_EXPECT_EQ(t->test, 0, pagoda_track_query(t->bo, t->rig->client,
+						       (u64)page << PAGE_SHIFT,
+						       (u64)pages << PAGE_SHIFT, &word));
+	return word;
+}
+
+/* The pages that the GPU wrote are reported once each, by the query that covers them. */
+static void track_reports(struct kunit *test)
+{
+	struct clean_test t = clean_begin(test);
+
+	clean_write(&t, 0, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_track_start(t.bo, t.rig->client));
+	PAGODA_PROVES(C201);
+	KUNIT_EXPECT_EQ(test, 0ull, track_query(&t, 0, PAGES));
+	clean_write(&t, 3 * PAGE_SIZE + 8, 2);
+	clean_write(&t, 40 * PAGE_SIZE, 3);
+	PAGODA_PROVES(C204);
+	KUNIT_EXPECT_EQ(test, BIT_ULL(1), track_query(&t, 2, 8));
+	KUNIT_EXPECT_EQ(test, BIT_ULL(40), track_query(&t, 0, PAGES));
+	KUNIT_EXPECT_EQ(test, 0ull, track_query(&t, 0, PAGES));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_track_stop(t.bo, t.rig->client));
+	clean_end(&t);
+}
+
+/* Moves are no writes, and lose none: out of VRAM, back, and while it is away. */
+static void track_survives_moves(struct kunit *test)
+{
+	struct clean_test t = clean_begin(test);
+	const struct ttm_place high = {
+		.fpfn = PAGODA_RIG_VRAM_PAGES / 2, .mem_type = TTM_PL_VRAM,
+	};
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_track_start(t.bo, t.rig->client));
+	clean_write(&t, 5 * PAGE_SIZE, 1);
+	pagoda_rig_settle(t.rig);
+	clean_leave(&t, BLOCK);
+	KUNIT_EXPECT_EQ(test, 0ull, track_query(&t, 6, 8));
+	clean_bring(&t);
+	clean_write(&t, 7 * PAGE_SIZE, 2);
+	KUNIT_EXPECT_EQ(test, BIT_ULL(5) | BIT_ULL(7), track_query(&t, 0, PAGES));
+	/* Within VRAM the CPU may have moved it: all is reported. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(t.bo, &high, false));
+	KUNIT_EXPECT_EQ(test, ~0ull, track_query(&t, 0, PAGES));
+	pagoda_rig_settle(t.rig);
+	track_query(&t, 0, PAGES);
+	KUNIT_EXPECT_EQ(test, 0ull, track_query(&t, 0, PAGES));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(t.rig->vidmm));
+	KUNIT_EXPECT_EQ(test, ~0ull, track_query(&t, 0, PAGES));
+	pagoda_rig_settle(t.rig);
+	pagoda_rig_close(t.bo);
+	pagoda_rig_settle_freed(t.rig);
+}
+
+/* An allocation that a job may still write when it leaves is reported as written as a whole. */
+static void track_of_the_busy(struct kunit *test)
+{
+	const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM, .flags = PAGODA_PL_PIPELINED };
+	struct clean_test t = clean_begin(test);
+	struct dma_fence *job = pagoda_test_fence(test);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_track_start(t.bo, t.rig->client));
+	pagoda_rig_add_fence(test, t.bo->ttm.base.resv, job, DMA_RESV_USAGE_BOOKKEEP);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_place(t.bo, &system, false));
+	dma_fence_signal(job);
+	dma_fence_put(job);
+	pagoda_rig_settle(t.rig);
+	KUNIT_EXPECT_EQ(test, ~0ull, track_query(&t, 0, PAGES));
+	KUNIT_EXPECT_EQ(test, 0ull, track_query(&t, 0, PAGES));
+	clean_end(&t);
+}
+
+/* Only the client that began to track may query and stop, and nothing works twice. */
+static void track_belongs_to_a_client(struct kunit *test)
+{
+	struct clean_test t = clean_begin(test);
+	struct pagoda_client *other = pagoda_client_create(t.rig->vidmm);
+	u64 word = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_EXPECT_EQ(test, -ENOENT, pagoda_track_stop(t.bo, t.rig->client));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_track_start(t.bo, t.rig->client));
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_track_start(t.bo, t.rig->client));
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_track_start(t.bo, other));
+	KUNIT_EXPECT_EQ(test, -ENOENT, pagoda_track_query(t.bo, other, 0, PAGE_SIZE, &word));
+	KUNIT_EXPECT_EQ(test, -ENOENT, pagoda_track_stop(t.bo, other));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_track_stop(t.bo, t.rig->client));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_track_start(t.bo, other));
+	pagoda_client_put(other);
+	clean_end(&t);
+}
+
+/* A device that doesn't track: the call says so. */
+static void track_needs_the_device(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 1, CPU, SUBMIT_VRAM, 0);
+
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, pagoda_track_start(bo, rig->client));
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case clean_cases[] = {
 	KUNIT_CASE_PARAM(clean_leaves_for_nothing, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(clean_copies_what_was_written, pagoda_rig_modes),
@@ -324,6 +434,11 @@ static struct kunit_case clean_cases[] = {
 	KUNIT_CASE_PARAM(clean_not_if_the_device_cannot_know, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(clean_has_a_limit, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(clean_if_the_cpu_copies, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(track_reports, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(track_survives_moves, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(track_of_the_busy, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(track_belongs_to_a_client, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(track_needs_the_device, pagoda_rig_mmu_modes),
 	{ }
 };
 

@@ -171,6 +171,8 @@ struct pagoda_counters {
  *	an update of a save area, or an eviction notice in CPU_VIRTUAL mode. A move uses the
  *	windows within one transaction of @stream, without this lock
  * @transport: Transport for control commands, NULL when the device is gone
+ * @tracks: 1 + pagoda_reset_epoch() when the device was last told to track what it writes for
+ *	bo/track.c; 0 = never. Protected by @control_lock
  * @deaf: The device failed a SET_ROOT that was to replace a FLUSH_TLB which the CPU executed: no
  *	other SET_ROOT is sent for that purpose until the device is reset
  * @dummy: Page that the device accesses at unmapped aperture addresses
@@ -246,6 +248,7 @@ struct pagoda_vidmm {
 	struct mutex control_lock;	/* protects @transport, @deaf and @roots */
 	struct mutex scratch_lock;	/* protects scratch windows, but not from moves */
 	struct pagoda_transport *transport;
+	u64 tracks;
 	bool deaf;
 	struct pagoda_dummy *dummy;
 	struct xarray bos;

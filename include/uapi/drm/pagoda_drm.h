@@ -305,6 +305,8 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_SET_RESERVATION,
 	/** @DRM_PAGODA_EVENTS: get a file from which the client reads its events */
 	DRM_PAGODA_EVENTS,
+	/** @DRM_PAGODA_TRACK: tell which pages of an allocation the GPU has written */
+	DRM_PAGODA_TRACK,
 };
 
 /**
@@ -1857,6 +1859,47 @@ struct drm_pagoda_fence_wait {
 	__u32 pad;
 };
 
+/** enum drm_pagoda_track_operation - What TRACK does */
+enum drm_pagoda_track_operation {
+	/** @DRM_PAGODA_TRACK_START: begin to track; EBUSY if the allocation is tracked already */
+	DRM_PAGODA_TRACK_START = 0,
+	/** @DRM_PAGODA_TRACK_STOP: end that; so does closing the client's handle */
+	DRM_PAGODA_TRACK_STOP = 1,
+	/** @DRM_PAGODA_TRACK_QUERY: get the pages written, and begin anew for these pages */
+	DRM_PAGODA_TRACK_QUERY = 2,
+};
+
+/** DRM_PAGODA_TRACK_PAGE: bytes of a page, as TRACK counts them. */
+#define DRM_PAGODA_TRACK_PAGE		4096
+/** DRM_PAGODA_MAX_TRACK_PAGES: most pages of one QUERY: 1 GiB. */
+#define DRM_PAGODA_MAX_TRACK_PAGES	(1u << 18)
+
+/**
+ * struct drm_pagoda_track - Argument of TRACK
+ * @handle: Allocation of the calling client; EPERM for START of another client's. ENOENT also for
+ *	STOP and QUERY of an allocation that the client doesn't track
+ * @operation: enum drm_pagoda_track_operation
+ * @offset: QUERY: first byte, multiple of the page size. Else MBZ
+ * @size: QUERY: bytes, multiple of the page size, at most %DRM_PAGODA_MAX_TRACK_PAGES pages. Else MBZ
+ * @bits: QUERY: pointer to an array of 64-bit words, which receives a bit for each page: bit n % 64
+ *	of word n / 64 for page n from @offset on. Else MBZ
+ *
+ * A bit is set if the GPU may have written to the page since START, or since the last QUERY in which
+ * the bit was set. No write is missed: one that races with a QUERY shows in its answer or in the
+ * next one (C202). More may be set than was written: all pages, if the allocation is used in the
+ * aperture or was moved while jobs used it, or after a reset of the device. What the CPU writes
+ * through a mapping isn't tracked: the program itself knows that. Moves by the kernel are no writes.
+ *
+ * EOPNOTSUPP if the device doesn't track what it writes (%VIRTIO_PAGODA_F_DIRTY).
+ */
+struct drm_pagoda_track {
+	__u32 handle;
+	__u32 operation;
+	__u64 offset;
+	__u64 size;
+	__u64 bits;
+};
+
 /** DRM_IOCTL_PAGODA() - Number of ioctl @id, which reads and writes a struct drm_pagoda_##type. */
 #define DRM_IOCTL_PAGODA(id, type) \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_PAGODA_##id, struct drm_pagoda_##type)
@@ -1896,6 +1939,7 @@ struct drm_pagoda_fence_wait {
 #define DRM_IOCTL_PAGODA_QUERY_MEMORY_INFO DRM_IOCTL_PAGODA(QUERY_MEMORY_INFO, query_memory_info)
 #define DRM_IOCTL_PAGODA_SET_RESERVATION DRM_IOCTL_PAGODA(SET_RESERVATION, set_reservation)
 #define DRM_IOCTL_PAGODA_EVENTS DRM_IOCTL_PAGODA(EVENTS, events)
+#define DRM_IOCTL_PAGODA_TRACK DRM_IOCTL_PAGODA(TRACK, track)
 
 #ifndef __cplusplus
 #define DRM_PAGODA_ASSERT_SIZE(type, size) \
@@ -1944,6 +1988,7 @@ DRM_PAGODA_ASSERT_SIZE(set_priority, 24);
 DRM_PAGODA_ASSERT_SIZE(query_memory_info, 40);
 DRM_PAGODA_ASSERT_SIZE(set_reservation, 16);
 DRM_PAGODA_ASSERT_SIZE(events, 8);
+DRM_PAGODA_ASSERT_SIZE(track, 32);
 DRM_PAGODA_ASSERT_SIZE(event, 24);
 #endif
 

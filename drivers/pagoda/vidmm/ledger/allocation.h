@@ -26,6 +26,7 @@ struct pagoda_copy;
 struct pagoda_import;
 struct pagoda_requirement;
 struct pagoda_swizzle_range;
+struct pagoda_track;
 struct pagoda_vidmm;
 struct pagoda_vm;
 struct ttm_buffer_object;
@@ -65,6 +66,7 @@ enum pagoda_offer {
  *	value, a reset of the device has lost that content, unless a rebuild finds it preserved
  * @copy: Copy of the content in system memory, kept while the allocation is in VRAM (copy.c);
  *	or NULL
+ * @track: What the GPU wrote, for a client that asked (bo/track.c); or NULL
  * @keeps_copy: A move to VRAM of an allocation on a residency list keeps the pages as @copy: true
  *	until a count on such a list is lowered, then whether the client that last lowered a count
  *	said that the content wasn't written. Changed with pagoda_victims.lock held
@@ -87,6 +89,7 @@ enum pagoda_offer {
 struct pagoda_bo_content {
 	u64 epoch;
 	struct pagoda_copy *copy;
+	struct pagoda_track *track;
 	bool keeps_copy;
 	bool told;
 	bool released;

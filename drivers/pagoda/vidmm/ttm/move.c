@@ -455,6 +455,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	ret = move_await(&m, flags & PAGODA_PL_PROMPT, ctx);
 	if (ret)
 		return ret;
+	pagoda_track_moves(bo, new_mem);
 	if (m.steps & TRANSFER) {
 		ret = pagoda_lost_clear(bo);
 		if (ret)
