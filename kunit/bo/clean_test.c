@@ -203,7 +203,7 @@ static void clean_after_a_job(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* The CPU may read through a mapping that it could write; once it writes, all is copied. */
+/* The CPU may read through a mapping that it could write; blocks that it writes are copied. */
 static void clean_until_the_cpu_writes(struct kunit *test)
 {
 	struct clean_test t = clean_begin(test);
@@ -222,7 +222,10 @@ static void clean_until_the_cpu_writes(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, in_vram(t.bo));
 	/* A read is followed by writes without a fault: the page stays writable. */
 	KUNIT_EXPECT_EQ(test, 0, put_user(0x4321, (u32 __user *)(at + BLOCK + 4)));
-	clean_leave(&t, BYTES);
+	/* And the GPU writes another block. */
+	clean_write(&t, 3 * BLOCK, 0x31);
+	clean_leave(&t, 2 * BLOCK);
+	KUNIT_EXPECT_EQ(test, 0x31ull, submit_word(t.rig, t.bo, 3 * BLOCK));
 	KUNIT_EXPECT_EQ(test, 0x432100001234ull, submit_word(t.rig, t.bo, BLOCK));
 	/* In system memory nothing is watched. */
 	KUNIT_EXPECT_EQ(test, 0, get_user(word, (u32 __user *)at));
@@ -234,7 +237,7 @@ static void clean_until_the_cpu_writes(struct kunit *test)
 	clean_end(&t);
 }
 
-/* A debugger writes, the content moves within VRAM, or is lost: all of it is copied. */
+/* A debugger's write is noticed; if the content moves within VRAM, or is lost, all is copied. */
 static void clean_not_if_the_device_cannot_know(struct kunit *test)
 {
 	struct clean_test t = clean_begin(test);
@@ -246,7 +249,7 @@ static void clean_not_if_the_device_cannot_know(struct kunit *test)
 	dma_resv_lock(t.bo->ttm.base.resv, NULL);
 	KUNIT_EXPECT_EQ(test, 8, pagoda_move_access(t.bo, 0, &value, sizeof(value), true));
 	dma_resv_unlock(t.bo->ttm.base.resv);
-	clean_leave(&t, BYTES);
+	clean_leave(&t, BLOCK);
 	KUNIT_EXPECT_EQ(test, value, submit_word(t.rig, t.bo, 0));
 	clean_bring(&t);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(t.bo, &high, false));

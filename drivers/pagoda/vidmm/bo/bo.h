@@ -97,6 +97,8 @@ void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader);
 struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo);
 void pagoda_copy_put_back(struct pagoda_bo *bo, struct pagoda_copy *copy);
 void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left);
+void pagoda_copy_touched(struct pagoda_bo *bo, u64 offset, u64 size);
+bool pagoda_copy_is_touched(const struct pagoda_copy *copy, u64 offset, u64 *size);
 void pagoda_copy_drop(struct pagoda_bo *bo);
 bool pagoda_copy_has_pages(const struct pagoda_bo *bo);
 void pagoda_copy_swap_notify(struct ttm_buffer_object *bo);

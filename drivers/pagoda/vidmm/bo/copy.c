@@ -6,9 +6,9 @@
  * If the device tracks what it writes (VIRTIO_PAGODA_F_DIRTY), every allocation keeps its pages as
  * long as there is room. When it leaves VRAM, the device copies to these pages only the blocks that
  * were written since, by whatever job or packet. It decides when it executes the copy: then all
- * earlier writes are known, and the driver needn't wait for them. Only what the device can't know
- * has all of the content copied: the CPU may have written, or the content moved within VRAM, or was
- * lost (written.c).
+ * earlier writes are known, and the driver needn't wait for them. The blocks that the CPU may have
+ * written are known from its page faults, and copied, too. Only if the content moved within VRAM, or
+ * was lost, all of it is copied (written.c).
  *
  * The rest of this comment is about devices without dirty tracking. An allocation that its client evicts with NOT_WRITTEN_TO gets these pages back as they are:
  * nothing is copied out, and the device is told that the content in VRAM is discarded (C155).
@@ -57,6 +57,9 @@
  * @bo: allocation that the copy is for; NULL once the copy is created
  * @link: entry in &pagoda_copies.list or &pagoda_copies.unwanted
  * @client: client that owns the allocation, a reference; or NULL
+ * @blocks: number of blocks of %VIRTIO_PAGODA_DIRTY_BLOCK, the last may be a part of one
+ * @touched: blocks that the CPU may have written in VRAM since the copy was made; protected by the
+ *	reservation of the allocation
  * @charged: the pages count in &pagoda_copies.bytes and &pagoda_client.copies
  */
 struct pagoda_copy {
@@ -66,6 +69,8 @@ struct pagoda_copy {
 	struct list_head link;
 	struct pagoda_client *client;
 	bool charged;
+	u32 blocks;
+	unsigned long touched[];
 };
 
 static struct pagoda_copy *copy_of_ttm(struct ttm_buffer_object *bo)
@@ -147,7 +152,7 @@ static void copy_destroy(struct ttm_buffer_object *ttm_bo)
 	if (copy->client)
 		pagoda_client_put(copy->client);
 	drm_gem_object_release(&ttm_bo->base);
-	kfree(copy);
+	kvfree(copy);
 }
 
 static void copy_gem_free(struct drm_gem_object *obj)
@@ -188,13 +193,15 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 	static const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
 	struct ttm_placement placement = { .num_placement = 1, .placement = &system };
 	struct ttm_operation_ctx ctx = {};
+	u32 blocks = DIV_ROUND_UP_ULL(bo->ttm.base.size, VIRTIO_PAGODA_DIRTY_BLOCK);
 	struct pagoda_copy *copy;
 
-	copy = kzalloc(sizeof(*copy), GFP_KERNEL_ACCOUNT);
+	copy = kvzalloc(struct_size(copy, touched, BITS_TO_LONGS(blocks)), GFP_KERNEL_ACCOUNT);
 	if (!copy || !copy_charge(bo->vidmm, bo->ttm.base.size)) {
-		kfree(copy);
+		kvfree(copy);
 		return NULL;
 	}
+	copy->blocks = blocks;
 	copy->vidmm = bo->vidmm;
 	copy->bo = bo;
 	copy->charged = true;
@@ -328,6 +335,47 @@ void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left)
 	dma_resv_copy_fences(copy->ttm.base.resv, bo->ttm.base.resv);
 	dma_resv_unlock(copy->ttm.base.resv);
 	copy_free(copy);
+}
+
+/**
+ * pagoda_copy_touched() - Note that the CPU may write to a part of an allocation in VRAM
+ * @bo: Allocation, which may have no copy; reservation held
+ * @offset: First byte that the CPU may write
+ * @size: Bytes from there on, not 0; may exceed the allocation
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_copy_touched(struct pagoda_bo *bo, u64 offset, u64 size)
+{
+	struct pagoda_copy *copy = bo->content.copy;
+	u64 first = div_u64(offset, VIRTIO_PAGODA_DIRTY_BLOCK);
+	u64 end = DIV_ROUND_UP_ULL(offset + size, VIRTIO_PAGODA_DIRTY_BLOCK);
+
+	dma_resv_assert_held(bo->ttm.base.resv);
+	if (!copy)
+		return;
+	bitmap_set(copy->touched, first, min_t(u64, end, copy->blocks) - first);
+	pagoda_copy_expect_written(bo);
+}
+
+/**
+ * pagoda_copy_is_touched() - Test whether the CPU may have written to a part of an allocation
+ * @copy: Copy of the allocation, from pagoda_copy_take()
+ * @offset: First byte of the part
+ * @size: Bytes of the part, not 0; reduced to the bytes from @offset on for which the answer is equal
+ *
+ * Context: Any.
+ * Return: Whether the part has to be copied, whatever the device knows.
+ */
+bool pagoda_copy_is_touched(const struct pagoda_copy *copy, u64 offset, u64 *size)
+{
+	u32 block = div_u64(offset, VIRTIO_PAGODA_DIRTY_BLOCK), end;
+	bool touched = test_bit(block, copy->touched);
+
+	end = touched ? find_next_zero_bit(copy->touched, copy->blocks, block) :
+			find_next_bit(copy->touched, copy->blocks, block);
+	*size = min(*size, (u64)end * VIRTIO_PAGODA_DIRTY_BLOCK - offset);
+	return touched;
 }
 
 /*

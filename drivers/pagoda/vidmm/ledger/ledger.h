@@ -92,6 +92,7 @@ struct pagoda_settling {
 void pagoda_copy_shared(struct pagoda_bo *bo);
 void pagoda_copy_begin(struct pagoda_bo *bo);
 bool pagoda_copy_is_clean(struct pagoda_bo *bo);
+void pagoda_copy_expect_written(struct pagoda_bo *bo);
 bool pagoda_copy_is_tracked(struct pagoda_bo *bo);
 bool pagoda_copy_is_watched(struct pagoda_bo *bo);
 void pagoda_copy_settle(struct pagoda_bo *bo);

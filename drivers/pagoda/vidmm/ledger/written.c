@@ -4,7 +4,7 @@
  * made (bo/copy.c): if not, the allocation is clean.
  *
  * If the device tracks what it writes (VIRTIO_PAGODA_F_DIRTY), &pagoda_bo_choice.written says only
- * what the device can't know: that the CPU may have written, or that the copy isn't of this content.
+ * that the copy isn't of this content: it moved within VRAM, or was lost.
  * Then "clean" is an estimate, by which the policy knows what an eviction costs: a wrong one loses
  * no data, because the eviction has the device copy all that was written (bo/copy.c).
  */
@@ -153,8 +153,8 @@ void pagoda_copy_used(struct pagoda_bo *bo, bool reads)
 }
 
 /**
- * pagoda_copy_written() - Have an allocation count as written, because the CPU may write it or its
- * content was lost
+ * pagoda_copy_written() - Have all of an allocation count as written, because its content was lost
+ * or moves within VRAM
  * @bo: Allocation, which may have no copy; reservation held
  *
  * Context: Any but interrupts.
@@ -167,6 +167,22 @@ void pagoda_copy_written(struct pagoda_bo *bo)
 		return;
 	spin_lock(&victims->lock);
 	copy_set_written(bo);
+	spin_unlock(&victims->lock);
+}
+
+/*
+ * The CPU may write to a part of an allocation from now on, which bo/copy.c has noted for a device
+ * that tracks the rest. Without such a device the allocation counts as written. Reservation held.
+ */
+void pagoda_copy_expect_written(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	if (copy_is_tracked(bo))
+		copy_set_clean(bo, false);
+	else
+		copy_set_written(bo);
 	spin_unlock(&victims->lock);
 }
 

@@ -238,18 +238,19 @@ static pgprot_t fault_all_rights(const struct vm_area_struct *vma)
 
 /*
  * Returns the protection of the page table entries that a fault adds. If the access writes, they are
- * writable: from then on the CPU may write and the driver doesn't see it, so the copy in system
- * memory counts as outdated. If no copy is kept that a write would outdate, they are writable in any
+ * writable: from then on the CPU may write to these pages and the driver doesn't see it, so the copy
+ * of them in system memory counts as outdated. If no copy is kept that a write would outdate, they are writable in any
  * case; else bo_write() notices the first write.
  */
 static pgprot_t fault_protection(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
+	u64 offset = (u64)(vmf->pgoff - drm_vma_node_start(&bo->ttm.base.vma_node)) << PAGE_SHIFT;
 
 	if (!(vma->vm_flags & VM_WRITE) ||
 	    (!(vmf->flags & FAULT_FLAG_WRITE) && pagoda_copy_is_watched(bo)))
 		return vma->vm_page_prot;
-	pagoda_copy_written(bo);
+	pagoda_copy_touched(bo, offset, TTM_BO_VM_NUM_PREFAULT << PAGE_SHIFT);
 	return fault_all_rights(vma);
 }
 
