@@ -180,7 +180,9 @@ static void clean_after_a_job(struct kunit *test)
 	struct pagoda_rig *rig = clean_rig(test);
 	struct submit_client *client = submit_client(rig, 0);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, 0);
-	struct submit_args args = { .bos = { bo }, .nr_bos = 1, .flags = { DRM_PAGODA_SUBMIT_READ } };
+	struct submit_args args = {
+		.bos = { bo }, .nr_bos = 1, .flags = { DRM_PAGODA_SUBMIT_READ },
+	};
 	struct clean_test t;
 
 	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, HERE));

@@ -53,7 +53,7 @@ static void dirty_write(struct kunit *test, u32 page, u32 pages)
 	engine_expect_done(test, test->priv);
 }
 
-/* A tracker starts with no bit set, whatever was written before, and sees all writes from then on. */
+/* A tracker starts with no bit set, whatever was written before, and sees all later writes. */
 static void dirty_starts_clear(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -187,7 +187,7 @@ static int dirty_race_write(void *data)
 		if (!(i % 16))
 			schedule();
 	}
-	smp_store_release(&race->done, true);
+	smp_store_release(&race->done, true);	/* after all writes */
 	return 0;
 }
 
@@ -219,7 +219,7 @@ static void dirty_query_races(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, dirty_start(fix, TRACKER, 0, 16));
 	writer = kthread_run(dirty_race_write, &race, "pagoda-dirty");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(writer));
-	while (!smp_load_acquire(&race.done)) {
+	while (!smp_load_acquire(&race.done)) {	/* before the last query */
 		dirty_race_fetch(test, shadow);
 		schedule();
 	}

@@ -56,9 +56,9 @@ enum pagoda_outcome {
  * @data: The buffer; kmalloc or page memory, physically contiguous
  * @size: Bytes of @data that were built
  * @start: Offset in @data of the first byte to execute
- * @skipped: Out: bytes that the device says it didn't copy, because they weren't written; set before
- *	@complete, 0 unless the outcome is %PAGODA_OUTCOME_OK. At most as many as the request moves
- *	is the caller's to check
+ * @skipped: Out: bytes that the device says it didn't copy, because they weren't written; set
+ *	before @complete, 0 unless the outcome is %PAGODA_OUTCOME_OK. At most as many as the request
+ *	moves is the caller's to check
  * @context: Execution context if @data is a struct virtio_pagoda_execute; 0 if @data has packets
  * @complete: Called once by the transport when the device gave the request back; in any context,
  *	also with interrupts off, never under a lock of the transport. In the dma_fence signalling

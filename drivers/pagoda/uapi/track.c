@@ -16,7 +16,7 @@ static size_t track_bytes(const struct drm_pagoda_track *args)
 	return DIV_ROUND_UP_ULL(args->size >> PAGE_SHIFT, 64) * sizeof(u64);
 }
 
-/* Returns 0 if the range of a QUERY is in the allocation and its bits can be written; or an errno. */
+/* Returns 0 if a QUERY names a part of the allocation and writable memory, or a negative errno. */
 static int track_check(struct drm_device *drm, const struct drm_pagoda_track *args,
 		       struct pagoda_bo *bo)
 {

@@ -60,7 +60,8 @@ pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 l
 {
 	memset(fault, 0, sizeof(*fault));
 	/* Without dirty tracking the device doesn't write the last field, which is 0 then. */
-	if ((len != sizeof(*completion) && len != offsetof(typeof(*completion), skipped)) || le64_to_cpu(completion->seqno) != request->seqno ||
+	if ((len != sizeof(*completion) && len != offsetof(typeof(*completion), skipped)) ||
+	    le64_to_cpu(completion->seqno) != request->seqno ||
 	    !packets_check(le32_to_cpu(completion->packets), request))
 		return PAGODA_OUTCOME_BAD_ANSWER;
 	switch (le32_to_cpu(completion->status)) {

@@ -216,9 +216,10 @@ static int control_words(const struct pagoda_control *control,
 }
 
 /*
- * Has the device execute any command of &struct pagoda_command. Returns 0 when the device has executed @command, -EINVAL when the device refuses @command, -ETIMEDOUT, -ENODEV,
- * or -EIO for an impossible answer. Sleeps for %PAGODA_CONTROL_TIMEOUT_MS at most, for
- * RESET_ADAPTER %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
+ * Has the device execute any command of &struct pagoda_command. Returns 0 when the device has
+ * executed @command, -EINVAL when the device refuses @command, -ETIMEDOUT, -ENODEV, or -EIO for an
+ * impossible answer. Sleeps for %PAGODA_CONTROL_TIMEOUT_MS at most, for RESET_ADAPTER
+ * %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
  */
 int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_command *command)
 {

@@ -251,7 +251,8 @@ u32 pagoda_command_signal_execute(struct pagoda_job *job, const void *command)
 	reason = value_resolve(job, address, 8, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
 		return reason;
-	value_write(job, here, 8, value);	/* C117: the fence's value is written by a single access */
+	/* C117: the fence's value is written by a single access */
+	value_write(job, here, 8, value);
 	smp_mb();	/* the fence's value is visible before the event */
 	if (le16_to_cpu(signal->command.flags) & VIRTIO_PAGODA_COMMAND_EVENT)
 		engine->ops->fence(engine->context, job->exec.run, address, value);

@@ -129,7 +129,7 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 
 /* Returns whether a side of a transfer that isn't tiled is in VRAM. */
 static bool transfer_is_in_vram(const struct virtio_pagoda_transfer *transfer,
-				     const struct virtio_pagoda_location *side)
+				const struct virtio_pagoda_location *side)
 {
 	return !transfer_is_tiled(transfer) &&
 	       le32_to_cpu(side->segment) == VIRTIO_PAGODA_SEGMENT_VRAM;

@@ -101,8 +101,8 @@ static u32 virtual_transfer_fields(struct pagoda_exec *exec,
 	if (src < dst + size && dst < src + size)
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OVERLAP, dst,
 					    VIRTIO_PAGODA_ACCESS_WRITE);
-	return pagoda_engine_dirty_flags_check(exec, le16_to_cpu(transfer->packet.flags), size | dst,
-					       direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM,
+	return pagoda_engine_dirty_flags_check(exec, le16_to_cpu(transfer->packet.flags),
+					       size | dst, direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM,
 					       direction != VIRTIO_PAGODA_SYSTEM_TO_LOCAL);
 }
 
@@ -212,9 +212,10 @@ static void side_copy(u8 *dst, const u8 *src, u64 size)
 
 /*
  * Copies @left bytes from @src to @dst, as a packet with @flags CLEAN or DIRTY does. The sides'
- * spans (&pagoda_span_side.span) are empty before the call. The spans are empty again after a call that returns no fault, because this function takes
- * no span that reaches beyond the @left bytes. So the caller may release the translation lock
- * between two calls, although a release makes spans invalid. Returns a fault reason, or 0.
+ * spans (&pagoda_span_side.span) are empty before the call. The spans are empty again after a call
+ * that returns no fault, because this function takes no span that reaches beyond the @left bytes.
+ * So the caller may release the translation lock between two calls, although a release makes spans
+ * invalid. Returns a fault reason, or 0.
  */
 u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side *src,
 			       struct pagoda_span_side *dst, u64 left, u16 flags)

@@ -1880,15 +1880,17 @@ enum drm_pagoda_track_operation {
  *	STOP and QUERY of an allocation that the client doesn't track
  * @operation: enum drm_pagoda_track_operation
  * @offset: QUERY: first byte, multiple of the page size. Else MBZ
- * @size: QUERY: bytes, multiple of the page size, at most %DRM_PAGODA_MAX_TRACK_PAGES pages. Else MBZ
+ * @size: QUERY: bytes, multiple of the page size, at most %DRM_PAGODA_MAX_TRACK_PAGES pages. Else
+ *	MBZ
  * @bits: QUERY: pointer to an array of 64-bit words, which receives a bit for each page: bit n % 64
  *	of word n / 64 for page n from @offset on. Else MBZ
  *
- * A bit is set if the GPU may have written to the page since START, or since the last QUERY in which
- * the bit was set. No write is missed: one that races with a QUERY shows in its answer or in the
- * next one (C202). More may be set than was written: all pages, if the allocation is used in the
- * aperture or was moved while jobs used it, or after a reset of the device. What the CPU writes
- * through a mapping isn't tracked: the program itself knows that. Moves by the kernel are no writes.
+ * A bit is set if the GPU may have written to the page since START, or since the last QUERY in
+ * which the bit was set. No write is missed: one that races with a QUERY shows in its answer or in
+ * the next one (C202). More may be set than was written: all pages, if the allocation is used in
+ * the aperture or was moved while jobs used it, or after a reset of the device. What the CPU writes
+ * through a mapping isn't tracked: the program itself knows that. Moves by the kernel are no
+ * writes.
  *
  * EOPNOTSUPP if the device doesn't track what it writes (%VIRTIO_PAGODA_F_DIRTY).
  */

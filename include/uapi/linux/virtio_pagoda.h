@@ -160,14 +160,14 @@ enum virtio_pagoda_opcode {
  * VIRTIO_PAGODA_F_DIRTY: the device knows which pages of VRAM were written.
  *
  * There are %VIRTIO_PAGODA_DIRTY_TRACKERS trackers. Each has a bit for each page of 4 KiB of VRAM.
- * Every write to VRAM by the device sets the page's bit in all trackers, after the write: by packets
- * of all queues, by commands, to page tables, save areas and fences, and by RELEASE_RANGE. A write
- * to a tiled surface may set the bits of the whole surface. Writes of the CPU through the CPU
- * window set no bits. After a reset of the virtio device, and after RESET_ADAPTER, all bits are
+ * Every write to VRAM by the device sets the page's bit in all trackers, after the write: by
+ * packets of all queues, by commands, to page tables, save areas and fences, and by RELEASE_RANGE.
+ * A write to a tiled surface may set the bits of the whole surface. Writes of the CPU through the
+ * CPU window set no bits. After a reset of the virtio device, and after RESET_ADAPTER, all bits are
  * set: the content isn't what it was.
  *
- * TRANSFER and VIRTUAL_TRANSFER get the flags CLEAN and DIRTY, and each completion of a request ends
- * with &virtio_pagoda_completion.skipped. Trackers 1 and above can be started, stopped and
+ * TRANSFER and VIRTUAL_TRANSFER get the flags CLEAN and DIRTY, and each completion of a request
+ * ends with &virtio_pagoda_completion.skipped. Trackers 1 and above can be started, stopped and
  * queried by control commands.
  */
 #define VIRTIO_PAGODA_F_DIRTY		58
@@ -567,10 +567,9 @@ struct virtio_pagoda_layout {
 /**
  * struct virtio_pagoda_control - A control command, device-readable
  * @type: enum virtio_pagoda_control_type
- * @index: GET_EXTENTS: enum virtio_pagoda_extents. RESET_QUEUE: virtqueue
- *	number of the paging or an execution queue. SET_ROOT: address space.
- *	ACQUIRE_RANGE, RELEASE_RANGE: swizzling range. START_DIRTY, STOP_DIRTY, QUERY_DIRTY: tracker,
- *	from %VIRTIO_PAGODA_DIRTY_OWNER on. Else 0
+ * @index: GET_EXTENTS: enum virtio_pagoda_extents. RESET_QUEUE: virtqueue number of the paging or
+ *	an execution queue. SET_ROOT: address space. ACQUIRE_RANGE, RELEASE_RANGE: swizzling range.
+ *	START_DIRTY, STOP_DIRTY, QUERY_DIRTY: tracker, from %VIRTIO_PAGODA_DIRTY_OWNER on. Else 0
  * @first: GET_EXTENTS: number of the first entry wanted. Else 0
  * @address: SET_ROOT: address of the root table in @segment, aligned to the table's size.
  *	ACQUIRE_RANGE: address of the surface in VRAM, page aligned. START_DIRTY, QUERY_DIRTY:
@@ -596,10 +595,10 @@ struct virtio_pagoda_layout {
  * range is released or taken by SPECIAL_LOCK_TRANSFER the content is in the window.
  * If the range is bound already, its view is dropped and the range is bound anew.
  *
- * START_DIRTY clears the tracker's bits of the range (C201); the tracker then tracks the range until
- * STOP_DIRTY. A tracker tracks one range: START_DIRTY of a tracker that tracks one already, and the
- * other two commands for a tracker that tracks none, are refused. What one tracker is told changes
- * nothing for the others, even if their ranges overlap (C203).
+ * START_DIRTY clears the tracker's bits of the range (C201); the tracker then tracks the range
+ * until STOP_DIRTY. A tracker tracks one range: START_DIRTY of a tracker that tracks one already,
+ * and the other two commands for a tracker that tracks none, are refused. What one tracker is told
+ * changes nothing for the others, even if their ranges overlap (C203).
  *
  * QUERY_DIRTY of a part of the tracked range writes the part's bits behind the answer and clears
  * them, and no others (C204). Each bit is read and cleared in one step: a write that races with
@@ -631,8 +630,8 @@ struct virtio_pagoda_control {
 /**
  * struct virtio_pagoda_answer - Device-writable answer to a control command
  * @status: enum virtio_pagoda_control_status
- * @count: GET_EXTENTS: entries that follow. QUERY_DIRTY: words, each an __le64, that follow: bit n % 64
- *	of word n / 64 is set if page n of the range was written. Else 0
+ * @count: GET_EXTENTS: entries that follow. QUERY_DIRTY: words, each an __le64, that follow: bit n
+ *	% 64 of word n / 64 is set if page n of the range was written. Else 0
  * @seqno: RESET_QUEUE: all requests up to this number were executed whole, or counted so by an
  *	earlier reset. All requests that the queue held were given back before this answer
  * @offset: RESET_QUEUE of the paging queue: offset of the first packet that wasn't executed whole,

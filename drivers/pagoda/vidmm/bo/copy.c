@@ -7,13 +7,14 @@
  * long as there is room. When it leaves VRAM, the device copies to these pages only the blocks that
  * were written since, by whatever job or packet. It decides when it executes the copy: then all
  * earlier writes are known, and the driver needn't wait for them. The blocks that the CPU may have
- * written are known from its page faults, and copied, too. Only if the content moved within VRAM, or
- * was lost, all of it is copied (written.c).
+ * written are known from its page faults, and copied, too. Only if the content moved within VRAM,
+ * or was lost, all of it is copied (written.c).
  *
- * The rest of this comment is about devices without dirty tracking. An allocation that its client evicts with NOT_WRITTEN_TO gets these pages back as they are:
- * nothing is copied out, and the device is told that the content in VRAM is discarded (C155).
- * Copies are kept for allocations on a residency list, unless the last EVICT of the allocation came
- * without this flag: if the allocation is written anyway, a copy would only cost memory.
+ * The rest of this comment is about devices without dirty tracking. An allocation that its client
+ * evicts with NOT_WRITTEN_TO gets these pages back as they are: nothing is copied out, and the
+ * device is told that the content in VRAM is discarded (C155). Copies are kept for allocations on a
+ * residency list, unless the last EVICT of the allocation came without this flag: if the allocation
+ * is written anyway, a copy would only cost memory.
  *
  * Events, and what the copy holds afterwards:
  *
@@ -34,10 +35,10 @@
  * allocation, none knows what jobs of the others wrote: such an allocation has no copy.
  *
  * A copy is a TTM object of its own, in the LRU list from which TTM swaps out first. The shrinker
- * gives up the oldest copies when the kernel needs memory; so does a copy for which there is no room
- * below &pagoda_copies.limit, so that no client keeps others from having copies. The client that
- * owns the allocation is told in its fdinfo what its copies take. When an allocation leaves VRAM, its
- * content is copied out to the pages of its copy even if these hold outdated content.
+ * gives up the oldest copies when the kernel needs memory; so does a copy for which there is no
+ * room below &pagoda_copies.limit, so that no client keeps others from having copies. The client
+ * that owns the allocation is told in its fdinfo what its copies take. When an allocation leaves
+ * VRAM, its content is copied out to the pages of its copy even if these hold outdated content.
  */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
@@ -226,11 +227,11 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether the system pages of an allocation that moves to VRAM are to be kept. Without dirty
- * tracking the allocation has to be on a residency list, because only then clients say whether they wrote; its
- * last EVICT, if any, had NOT_WRITTEN_TO, and it never had several handles. In any case its content
- * isn't lost, and the allocation isn't tiled, because rows in a copy differ from tiles in VRAM, and
- * isn't imported or made by the driver itself.
+ * Returns whether the system pages of an allocation that moves to VRAM are to be kept. Without
+ * dirty tracking the allocation has to be on a residency list, because only then clients say
+ * whether they wrote; its last EVICT, if any, had NOT_WRITTEN_TO, and it never had several handles.
+ * In any case its content isn't lost, and the allocation isn't tiled, because rows in a copy differ
+ * from tiles in VRAM, and isn't imported or made by the driver itself.
  */
 static bool copy_is_wanted(const struct pagoda_bo *bo)
 {
@@ -362,7 +363,8 @@ void pagoda_copy_touched(struct pagoda_bo *bo, u64 offset, u64 size)
  * pagoda_copy_is_touched() - Test whether the CPU may have written to a part of an allocation
  * @copy: Copy of the allocation, from pagoda_copy_take()
  * @offset: First byte of the part
- * @size: Bytes of the part, not 0; reduced to the bytes from @offset on for which the answer is equal
+ * @size: Bytes of the part, not 0; reduced to the bytes from @offset on for which the answer is
+ *	equal
  *
  * Context: Any.
  * Return: Whether the part has to be copied, whatever the device knows.
@@ -427,7 +429,8 @@ static unsigned long copies_shrinkable(struct shrinker *shrinker, struct shrink_
 }
 
 /*
- * Gives up the oldest copies. Returns the number of their pages, or SHRINK_STOP if there is no copy.
+ * Gives up the oldest copies. Returns the number of their pages, or SHRINK_STOP if there is no
+ * copy.
  */
 static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {

@@ -2,16 +2,16 @@
 /*
  * Tracking of what the GPU writes to an allocation, for the client that owns it (TRACK).
  *
- * The device has a bit for each page of VRAM (VIRTIO_PAGODA_DIRTY_OWNER). A query fetches and clears
- * the bits of the allocation's pages. The bits follow the allocation as far as that is possible
- * without a wait; a page of which nothing is known is reported as written:
+ * The device has a bit for each page of VRAM (VIRTIO_PAGODA_DIRTY_OWNER). A query fetches and
+ * clears the bits of the allocation's pages. The bits follow the allocation as far as that is
+ * possible without a wait; a page of which nothing is known is reported as written:
  *
  *	The allocation leaves VRAM, idle	Its bits are fetched before.
- *	It leaves VRAM while jobs use it	All pages count as written: the device may still write
- *	after the fetch.
- *	It comes to VRAM			The device clears the bits of its new pages (CLEAN).
- *	It is, or was, in the aperture, or	All pages count as written: the device has bits for
- *	it moves within VRAM			VRAM only, and the CPU may move in its place.
+ *	It leaves VRAM while jobs use it	All pages count as written: a job may still write
+ *						after the fetch.
+ *	It comes to VRAM			The device clears the bits of its new pages.
+ *	It is, or was, in the aperture, or	All pages count as written: the device has bits
+ *	it moves within VRAM			for VRAM only, and the CPU may move in its place.
  *	The device was reset			All pages count as written.
  */
 #include <linux/bitmap.h>
@@ -262,11 +262,12 @@ static int track_query(struct pagoda_bo *bo, const struct pagoda_client *client,
  * @client: Client that tracks
  * @offset: First byte, page aligned
  * @size: Bytes, multiple of the page size, within the allocation
- * @words: Out: bit n % 64 of word n / 64 is set if page n from @offset on may have been written since
- *	the last query that reported it; zeroed by the caller
+ * @words: Out: bit n % 64 of word n / 64 is set if page n from @offset on may have been written
+ *	since the last query that reported it; zeroed by the caller
  *
  * Context: May sleep and allocate. Outside of pagoda_enter() sections; no reservation is held.
- * Return: 0; -ENOENT if @client doesn't track the allocation; another negative errno: no bit is lost.
+ * Return: 0; -ENOENT if @client doesn't track the allocation; another negative errno: no bit is
+ * lost.
  */
 int pagoda_track_query(struct pagoda_bo *bo, const struct pagoda_client *client, u64 offset,
 		       u64 size, u64 *words)

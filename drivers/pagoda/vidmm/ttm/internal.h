@@ -86,8 +86,8 @@ struct pagoda_virtual {
  * @epoch: pagoda_reset_epoch() before anything was emitted
  * @pages: System pages of the allocation, if it has a tt
  * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER with the members that are equal in all of its pieces
- * @tracking: %VIRTIO_PAGODA_TRANSFER_CLEAN or %VIRTIO_PAGODA_TRANSFER_DIRTY for all pieces but those
- *	that the CPU wrote, or 0
+ * @tracking: %VIRTIO_PAGODA_TRANSFER_CLEAN or %VIRTIO_PAGODA_TRANSFER_DIRTY for all pieces but
+ *	those that the CPU wrote, or 0
  * @kept: Copy in system memory that gave its pages to the allocation, which leaves VRAM, and holds
  *	the pages that TTM allocated instead; or NULL
  * @torn: A DISCARD_CONTENT of at least some of the content was emitted

@@ -268,9 +268,9 @@ static bool move_is_tracked(const struct pagoda_move *m)
 
 /*
  * When an allocation is to be copied out of VRAM, gives it the pages that were kept when it came to
- * VRAM, if any, instead of those that TTM allocated. If the device knows all that was written since,
- * it copies only that. Else, if the kept pages still have the current content, DISCARD replaces
- * TRANSFER: nothing is copied.
+ * VRAM, if any, instead of those that TTM allocated. If the device knows all that was written
+ * since, it copies only that. Else, if the kept pages still have the current content, DISCARD
+ * replaces TRANSFER: nothing is copied.
  */
 static void move_take_copy(struct pagoda_move *m)
 {

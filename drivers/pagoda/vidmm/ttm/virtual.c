@@ -229,8 +229,9 @@ static int virtual_op(struct pagoda_move *m, struct pagoda_paging_op *op, u64 si
 
 /*
  * Transfers a piece of the allocation that begins at byte @done: at most *@size bytes; reduces
- * *@size to the piece's size. @tracking: its flags CLEAN or DIRTY. Calls follow each other and cover the allocation once (C70). Returns
- * 0 or a negative errno. Without a transaction only adds up the cost.
+ * *@size to the piece's size. @tracking: its flags CLEAN or DIRTY. Calls follow each other and
+ * cover the allocation once (C70). Returns 0 or a negative errno. Without a transaction only adds
+ * up the cost.
  */
 int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size, u32 tracking)
 {
