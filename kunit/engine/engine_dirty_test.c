@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Dirty tracking: what marks a page of VRAM as written, and who sees the mark.
+ * Dirty tracking: what marks a page of VRAM as written, and which trackers see the mark.
  *
  * That every packet marks each page that it changes is tested wherever a test of another suite runs
  * packets: see engine_execute().

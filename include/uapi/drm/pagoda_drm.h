@@ -1872,7 +1872,7 @@ enum drm_pagoda_track_operation {
 /** DRM_PAGODA_TRACK_PAGE: bytes of a page, as TRACK counts them. */
 #define DRM_PAGODA_TRACK_PAGE		4096
 /** DRM_PAGODA_MAX_TRACK_PAGES: most pages of one QUERY: 1 GiB. */
-#define DRM_PAGODA_MAX_TRACK_PAGES	(1u << 18)
+#define DRM_PAGODA_MAX_TRACK_PAGES	262144
 
 /**
  * struct drm_pagoda_track - Argument of TRACK
