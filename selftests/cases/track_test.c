@@ -4,6 +4,7 @@
  * follows for evictions: only what was written is copied.
  */
 #include <fcntl.h>
+#include <linux/virtio_pagoda.h>
 #include <pthread.h>
 
 #include "lib/submit_client.h"
