@@ -39,10 +39,14 @@ static u64 clean_skipped(struct clean_test *t)
 	return stats.skipped;
 }
 
-/* Brings the allocation to VRAM; its pages are kept. */
+/* Brings the allocation to VRAM, where the CPU sees it; its pages are kept. */
 static void clean_bring(struct clean_test *t)
 {
-	KUNIT_ASSERT_EQ(t->test, 0, pagoda_rig_to_vram(t->bo));
+	const struct ttm_place low = {
+		.lpfn = PAGODA_RIG_VISIBLE_PAGES, .mem_type = TTM_PL_VRAM,
+	};
+
+	KUNIT_ASSERT_EQ(t->test, 0, pagoda_rig_place(t->bo, &low, false));
 	pagoda_rig_settle_freed(t->rig);
 	KUNIT_ASSERT_NOT_NULL(t->test, t->bo->content.copy);
 }
@@ -64,14 +68,16 @@ static struct clean_test clean_begin(struct kunit *test)
 	return clean_begin_on(rig, pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, 0));
 }
 
-/* The allocation leaves VRAM; all but @written bytes are skipped. */
-static void clean_leave(struct clean_test *t, u64 written)
+static void clean_leave_at(struct clean_test *t, u64 written, u32 line)
 {
 	u64 before = clean_skipped(t);
 
 	KUNIT_ASSERT_EQ(t->test, 0, pagoda_rig_to_system(t->bo));
-	KUNIT_EXPECT_EQ(t->test, BYTES - written, clean_skipped(t) - before);
+	KUNIT_EXPECT_EQ_MSG(t->test, BYTES - written, clean_skipped(t) - before, "line %u", line);
 }
+
+/* The allocation leaves VRAM; all but @written bytes are skipped. */
+#define clean_leave(t, written) clean_leave_at(t, written, __LINE__)
 
 static void clean_end(struct clean_test *t)
 {

@@ -183,7 +183,6 @@ static int rig_reset(struct pagoda_rig *rig)
 static int rig_dirty(struct pagoda_rig *rig, const struct pagoda_command *command)
 {
 	u32 count = DIV_ROUND_UP(command->size >> PAGE_SHIFT, 64), i;
-	__le64 *words;
 	bool ok = false;
 
 	if (command->type == VIRTIO_PAGODA_CONTROL_START_DIRTY)
@@ -193,12 +192,11 @@ static int rig_dirty(struct pagoda_rig *rig, const struct pagoda_command *comman
 		ok = pagoda_engine_dirty_stop(&rig->engine, command->index);
 	if (command->type != VIRTIO_PAGODA_CONTROL_QUERY_DIRTY)
 		return ok ? 0 : -EINVAL;
-	words = kcalloc(count, sizeof(*words), GFP_KERNEL);
-	ok = words && pagoda_engine_dirty_query(&rig->engine, command->index, command->address,
-						command->size, words);
+	memset(command->words, 0, count * sizeof(*command->words));
+	ok = pagoda_engine_dirty_query(&rig->engine, command->index, command->address,
+				       command->size, (__force __le64 *)command->words);
 	for (i = 0; ok && i < count; i++)
-		command->words[i] = le64_to_cpu(words[i]);
-	kfree(words);
+		command->words[i] = le64_to_cpu((__force __le64)command->words[i]);
 	return ok ? 0 : -EINVAL;
 }
 
