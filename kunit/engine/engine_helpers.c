@@ -625,15 +625,16 @@ enum pagoda_engine_outcome engine_execute(struct engine_fixture *fix,
 {
 	struct kunit *test = kunit_get_current_test();
 	u64 page, pages = fix->engine.vram_size / ENGINE_PAGE;
+	const u8 *vram = fix->engine.vram;
 	enum pagoda_engine_outcome outcome;
 
 	if (!fix->marks)
 		return pagoda_engine_execute(&fix->engine, run);
-	memcpy(fix->marks, fix->vram, fix->engine.vram_size);
+	memcpy(fix->marks, vram, fix->engine.vram_size);
 	memset(fix->engine.dirty, 0, pages);
 	outcome = pagoda_engine_execute(&fix->engine, run);
 	for (page = 0; page < pages && test; page++)
-		if (memcmp(fix->marks + page * ENGINE_PAGE, fix->vram + page * ENGINE_PAGE,
+		if (memcmp(fix->marks + page * ENGINE_PAGE, vram + page * ENGINE_PAGE,
 			   ENGINE_PAGE))
 			KUNIT_EXPECT_EQ_MSG(test, 0xff, fix->engine.dirty[page],
 					    "page %llu was written", page);
