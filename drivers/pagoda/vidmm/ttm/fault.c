@@ -17,6 +17,7 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_vma_manager.h>
+#include "core/compat.h"
 #include "core/core.h"
 #include "core/life.h"
 #include "core/trace.h"
@@ -422,7 +423,7 @@ static int bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, 
  */
 static vm_fault_t bo_write(struct vm_fault *vmf)
 {
-	zap_vma_ptes(vmf->vma, vmf->address & PAGE_MASK, PAGE_SIZE);
+	zap_special_vma_range(vmf->vma, vmf->address & PAGE_MASK, PAGE_SIZE);
 	return VM_FAULT_NOPAGE;
 }
 
