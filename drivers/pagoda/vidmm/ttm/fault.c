@@ -230,11 +230,11 @@ static vm_fault_t fault_populate(struct pagoda_bo *bo)
 /*
  * Returns the protection of page table entries that allow all that the mapping does. The kernel
  * keeps &vm_area_struct.vm_page_prot of a shared mapping read-only, because pagoda_bo_vm_ops has
- * pfn_mkwrite.
+ * pfn_mkwrite. Nothing else changes it: TTM derives the caching of each page itself.
  */
 static pgprot_t fault_all_rights(const struct vm_area_struct *vma)
 {
-	return pgprot_modify(vma->vm_page_prot, vm_get_page_prot(vma->vm_flags));
+	return vm_get_page_prot(vma->vm_flags);
 }
 
 /*
