@@ -229,6 +229,8 @@ static int device_make_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio 
 		.submit_share = pagoda_options.submit_share,
 		.reserve = pagoda_options.reserve_kb < 0 ? pagoda_reserve_default(&pagoda->info) :
 			   (u64)pagoda_options.reserve_kb << 10,
+		.copies_limit = pagoda_options.copies_mb < 0 ? 0 :
+				(u64)pagoda_options.copies_mb << 20 ?: 1,
 	};
 
 	if (args.use_cpu && pagoda->info.visible_size < pagoda->info.vram_size) {

@@ -81,6 +81,11 @@ module_param(reserve_kb, int, 0444);
 MODULE_PARM_DESC(reserve_kb,
 		 "KiB of VRAM for page tables and save areas that find no other place, at most half of it; 0: none (default: a 64th, 64 to 16384)");
 
+static int copies_mb = -1;
+module_param(copies_mb, int, 0444);
+MODULE_PARM_DESC(copies_mb,
+		 "MiB of system pages kept while their content is in VRAM, so that only what is written has to be copied back; 0: none (default: a quarter of RAM)");
+
 static bool defer_jobs;
 module_param(defer_jobs, bool, 0444);
 MODULE_PARM_DESC(defer_jobs,
@@ -167,6 +172,11 @@ static int __init check_parameters(void)
 		return -EINVAL;
 	}
 	pagoda_options.reserve_kb = reserve_kb;
+	if (copies_mb < -1) {
+		pr_err("pagoda: copies_mb=%d: must not be negative\n", copies_mb);
+		return -EINVAL;
+	}
+	pagoda_options.copies_mb = copies_mb;
 	pagoda_options.pin_limit_mb = pin_limit_mb;
 	return check_promotion() ?: check_update_mode();
 }

@@ -126,6 +126,11 @@ static bool control_clean(const struct virtio_pagoda_control *control)
 		rest.address = 0;
 		rest.size = 0;
 		break;
+	case VIRTIO_PAGODA_CONTROL_START_DIRTY:
+	case VIRTIO_PAGODA_CONTROL_QUERY_DIRTY:
+		rest.address = 0;
+		rest.size = 0;
+		break;
 	case VIRTIO_PAGODA_CONTROL_RELEASE_RANGE:
 		rest.size = 0;
 		break;
@@ -169,6 +174,41 @@ static bool control_range(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_c
 	return size <= 1 && !pagoda_engine_range_release(&vgpu->engine, range, size);
 }
 
+/*
+ * QUERY_DIRTY: writes the bits to the chain's memory, behind the room for @answer, and the number
+ * of their words to @answer. Returns false, with no bit changed, for a range that isn't tracked or
+ * whose bits the chain has no room for.
+ */
+static bool control_query(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_chain *chain,
+			  const struct virtio_pagoda_control *control,
+			  struct virtio_pagoda_answer *answer)
+{
+	u64 pages = le64_to_cpu(control->size) / VIRTIO_PAGODA_PAGE_SIZE;
+	u64 bytes = DIV_ROUND_UP_ULL(pages, 64) * sizeof(__le64);
+
+	if (pages > VIRTIO_PAGODA_MAX_DIRTY_PAGES ||
+	    bytes > chain->writable_bytes - sizeof(*answer))
+		return false;
+	memset(vgpu->dirty_words, 0, bytes);
+	if (!pagoda_engine_dirty_query(&vgpu->engine, le32_to_cpu(control->index),
+				       le64_to_cpu(control->address), le64_to_cpu(control->size),
+				       vgpu->dirty_words))
+		return false;
+	pagoda_vgpu_chain_write(chain, sizeof(*answer), vgpu->dirty_words, bytes);
+	answer->count = cpu_to_le32(bytes / sizeof(__le64));
+	return true;
+}
+
+/* Returns how many bytes follow the answer to a command that was carried out. */
+static u32 control_tail(const struct virtio_pagoda_control *control,
+			const struct virtio_pagoda_answer *answer)
+{
+	u32 entry = le32_to_cpu(control->type) == VIRTIO_PAGODA_CONTROL_QUERY_DIRTY ?
+		    sizeof(__le64) : sizeof(struct virtio_pagoda_extent);
+
+	return le32_to_cpu(answer->count) * entry;
+}
+
 /* Carries out a command and fills in @answer. Returns false for an invalid or refused command. */
 static bool control_answer(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_chain *chain,
 			   const struct virtio_pagoda_control *control,
@@ -191,6 +231,14 @@ static bool control_answer(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_ch
 		return control_range(vgpu, control, true);
 	case VIRTIO_PAGODA_CONTROL_RELEASE_RANGE:
 		return control_range(vgpu, control, false);
+	case VIRTIO_PAGODA_CONTROL_START_DIRTY:
+		return pagoda_engine_dirty_start(&vgpu->engine, le32_to_cpu(control->index),
+						 le64_to_cpu(control->address),
+						 le64_to_cpu(control->size));
+	case VIRTIO_PAGODA_CONTROL_STOP_DIRTY:
+		return pagoda_engine_dirty_stop(&vgpu->engine, le32_to_cpu(control->index));
+	case VIRTIO_PAGODA_CONTROL_QUERY_DIRTY:
+		return control_query(vgpu, chain, control, answer);
 	default:
 		return false;
 	}
@@ -221,7 +269,7 @@ void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue)
 	else
 		answer.status = cpu_to_le32(VIRTIO_PAGODA_CONTROL_EINVAL);
 	written = pagoda_vgpu_chain_write(&chain, 0, &answer, sizeof(answer));
-	written += le32_to_cpu(answer.count) * sizeof(struct virtio_pagoda_extent);
+	written += control_tail(control, &answer);
 	pagoda_vgpu_queue_complete(queue, chain.head, written, true);
 }
 

@@ -164,7 +164,8 @@ static u64 device_features(const struct pagoda_vgpu_params *params)
 		       BIT_ULL(VIRTIO_PAGODA_F_VRAM_ZEROED) |
 		       BIT_ULL(VIRTIO_PAGODA_F_COHERENT) |
 		       BIT_ULL(VIRTIO_PAGODA_F_EXECUTE) |
-		       BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER);
+		       BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER) |
+		       BIT_ULL(VIRTIO_PAGODA_F_DIRTY);
 
 	if (params->visible_size)
 		features |= BIT_ULL(VIRTIO_PAGODA_F_CPU_WINDOW);
@@ -236,7 +237,9 @@ static int device_engine_init(struct pagoda_vgpu *vgpu)
 	engine->aperture = vcalloc(params->aperture_pages, sizeof(*engine->aperture));
 	engine->aperture_snoops = vcalloc(params->aperture_pages,
 					  sizeof(*engine->aperture_snoops));
-	if (!engine->aperture || !engine->aperture_snoops)
+	engine->dirty = vcalloc(params->vram_size >> VIRTIO_PAGODA_PAGE_SHIFT,
+				sizeof(*engine->dirty));
+	if (!engine->aperture || !engine->aperture_snoops || !engine->dirty)
 		return -ENOMEM;
 	engine->vram = vgpu->vram.vaddr;
 	engine->vram_size = params->vram_size;
@@ -299,6 +302,7 @@ static void device_free(struct pagoda_vgpu *vgpu)
 	pagoda_vgpu_inject_clear(vgpu);
 	pagoda_vgpu_queues_fini(vgpu);
 	pagoda_vgpu_tables_fini(vgpu);
+	vfree(vgpu->engine.dirty);
 	vfree(vgpu->engine.aperture_snoops);
 	vfree(vgpu->engine.aperture);
 	pagoda_vgpu_vram_fini(&vgpu->vram);

@@ -11,13 +11,19 @@
 
 #include "vgpu.h"
 
-#define PAGODA_COMPLETION_SIZE	((u32)sizeof(struct virtio_pagoda_completion))
+/* Returns the bytes of a completion, whose last field depends on a feature. */
+static u32 completion_size(const struct pagoda_vgpu_queue *queue)
+{
+	return queue->vgpu->engine.features & BIT_ULL(VIRTIO_PAGODA_F_DIRTY) ?
+	       sizeof(struct virtio_pagoda_completion) :
+	       offsetof(struct virtio_pagoda_completion, skipped);
+}
 
 static void request_push(struct pagoda_vgpu_queue *queue, const struct pagoda_vgpu_held *held,
 			 const struct pagoda_vgpu_mischief *mischief)
 {
 	u32 written = pagoda_vgpu_chain_write(&held->chain, 0, &held->completion,
-					      sizeof(held->completion));
+					      completion_size(queue));
 
 	if (mischief && mischief->corrupt == PAGODA_VGPU_CORRUPT_LENGTH)
 		written = mischief->value;
@@ -204,9 +210,9 @@ static bool request_pop(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_chai
 				   sizeof(*request) + VIRTIO_PAGODA_MAX_BUFFER);
 	if (err < 0)
 		pagoda_vgpu_break(queue, "malformed descriptor chain");
-	else if (err && chain->writable_bytes < PAGODA_COMPLETION_SIZE)
+	else if (err && chain->writable_bytes < completion_size(queue))
 		pagoda_vgpu_break(queue, "no room for a completion");
-	if (err <= 0 || chain->writable_bytes < PAGODA_COMPLETION_SIZE)
+	if (err <= 0 || chain->writable_bytes < completion_size(queue))
 		return false;
 	queue->given++;
 	return true;
@@ -255,6 +261,7 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 		queue->offset = run.offset;
 	held.completion.seqno = request->seqno;
 	held.completion.packets = cpu_to_le32(run.packets);
+	held.completion.skipped = cpu_to_le64(run.skipped);
 	if (outcome == PAGODA_ENGINE_STOPPED) {
 		request_interrupted(queue, &held);
 		return;

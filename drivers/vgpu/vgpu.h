@@ -333,6 +333,8 @@ struct pagoda_vgpu {
 	struct pagoda_vgpu_notices notices;
 	/** @invalid_extents: Little-endian copy of &pagoda_vgpu_params.invalid for GET_EXTENTS. */
 	struct virtio_pagoda_extent invalid_extents[PAGODA_VGPU_MAX_INVALID];
+	/** @dirty_words: Answer to a QUERY_DIRTY; used by the control queue's thread. */
+	__le64 dirty_words[VIRTIO_PAGODA_MAX_DIRTY_PAGES / 64];
 	/**
 	 * @engine: Executes packets and commands; its features only change while no thread runs.
 	 */

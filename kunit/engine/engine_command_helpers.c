@@ -309,7 +309,7 @@ enum pagoda_engine_outcome command_execute(struct command_fixture *fix)
 	if (!fix->run.size)
 		fix->run.size = sizeof(fix->request.execute) +
 				nr_buffers * sizeof(fix->request.buffers[0]);
-	return pagoda_engine_execute(&fix->mmu->engine, &fix->run);
+	return engine_execute(fix->mmu, &fix->run);
 }
 
 /* Executes the code, of which all @commands succeed. */

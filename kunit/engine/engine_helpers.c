@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Sets up an engine for tests, and builds its packets. */
 #include <linux/random.h>
+#include <kunit/test-bug.h>
 #include <linux/sizes.h>
 #include "engine_helpers.h"
 
@@ -145,6 +146,7 @@ struct engine_fixture *engine_fixture_make(struct kunit *test, const struct engi
 	fix->engine.nr_tlbs = ENGINE_TLBS;
 	fix->engine.ops = &engine_ops;
 	fix->engine.context = fix;
+	fix->engine.dirty = test_vzalloc(test, kind->vram / ENGINE_PAGE);
 	fix->engine.tlbs = test_vzalloc(test, ENGINE_TLBS * sizeof(*fix->engine.tlbs));
 	KUNIT_ASSERT_TRUE(test, pagoda_engine_init(&fix->engine));
 	return fix;
@@ -167,7 +169,8 @@ struct engine_fixture *engine_fixture_init(struct kunit *test)
 
 	fix->spans = test_vzalloc(test, ENGINE_MAX_RUNS * sizeof(*fix->spans));
 	fix->engine.features = (pagoda_engine_features() & ~ENGINE_MMU_OPS) |
-			       BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+			       BIT_ULL(VIRTIO_PAGODA_F_COHERENT) | BIT_ULL(VIRTIO_PAGODA_F_DIRTY);
+	fix->marks = test_vzalloc(test, ENGINE_BYTES);
 	engine_space_init(fix);
 	return fix;
 }
@@ -613,6 +616,31 @@ void engine_add_valid(struct engine_fixture *fix, u16 opcode)
 	}
 }
 
+/*
+ * Executes @run. If the fixture has room for a copy of VRAM: each page of VRAM that the run changes
+ * is marked as written, in all trackers.
+ */
+enum pagoda_engine_outcome engine_execute(struct engine_fixture *fix,
+					  struct pagoda_engine_run *run)
+{
+	struct kunit *test = kunit_get_current_test();
+	u64 page, pages = fix->engine.vram_size / ENGINE_PAGE;
+	const u8 *vram = fix->engine.vram;
+	enum pagoda_engine_outcome outcome;
+
+	if (!fix->marks)
+		return pagoda_engine_execute(&fix->engine, run);
+	memcpy(fix->marks, vram, fix->engine.vram_size);
+	memset(fix->engine.dirty, 0, pages);
+	outcome = pagoda_engine_execute(&fix->engine, run);
+	for (page = 0; page < pages && test; page++)
+		if (memcmp(fix->marks + page * ENGINE_PAGE, vram + page * ENGINE_PAGE,
+			   ENGINE_PAGE))
+			KUNIT_EXPECT_EQ_MSG(test, 0xff, fix->engine.dirty[page],
+					    "page %llu was written", page);
+	return outcome;
+}
+
 /* Executes the buffer from @start on and begins a new one; returns the outcome. */
 enum pagoda_engine_outcome engine_run(struct engine_fixture *fix, struct pagoda_engine_run *run,
 				      enum pagoda_engine_queue kind, u32 start)
@@ -623,7 +651,7 @@ enum pagoda_engine_outcome engine_run(struct engine_fixture *fix, struct pagoda_
 	run->start = start;
 	run->spans = fix->spans;
 	fix->size = 0;
-	return pagoda_engine_execute(&fix->engine, run);
+	return engine_execute(fix, run);
 }
 
 /* Executes the buffer, which has to succeed. */
@@ -674,7 +702,7 @@ void engine_expect_failure(struct kunit *test, struct engine_fixture *fix, bool 
 	run.fail_at = 0;
 	run.fail_middle = middle;
 	fix->size = 0;
-	KUNIT_EXPECT_EQ(test, pagoda_engine_execute(&fix->engine, &run), PAGODA_ENGINE_FAULT);
+	KUNIT_EXPECT_EQ(test, engine_execute(fix, &run), PAGODA_ENGINE_FAULT);
 	KUNIT_EXPECT_EQ(test, run.fault.reason, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE);
 	KUNIT_EXPECT_EQ(test, run.packets, 0);
 }

@@ -70,6 +70,8 @@ struct mmu_shape;
  * @priv: For @fence and @idle
  * @notices: Number of notices
  * @notice: Head of the last notice
+ * @marks: Copy of @vram before a run: what the run changes there has to be marked as written;
+ *	NULL = that isn't tested
  * @shape: Shape of the page tables that mmu_shape_set() made
  * @next_table: Bytes of the memory for such tables that are in use
  */
@@ -97,6 +99,7 @@ struct engine_fixture {
 	void *priv;
 	u32 notices;
 	struct virtio_pagoda_packet notice;
+	u8 *marks;
 	const struct mmu_shape *shape;
 	u64 next_table;
 };
@@ -207,6 +210,8 @@ struct virtio_pagoda_copy_range *engine_add_copy_entries(struct engine_fixture *
 							 u32 nr_ranges);
 void engine_add_valid(struct engine_fixture *fix, u16 opcode);
 
+enum pagoda_engine_outcome engine_execute(struct engine_fixture *fix,
+					  struct pagoda_engine_run *run);
 enum pagoda_engine_outcome engine_run(struct engine_fixture *fix, struct pagoda_engine_run *run,
 				      enum pagoda_engine_queue kind, u32 start);
 void engine_expect_done(struct kunit *test, struct engine_fixture *fix);

@@ -61,6 +61,9 @@ struct swizzle_world *swizzle_world_init(struct kunit *test)
 	fix->vram = test_vzalloc(test, SWIZZLE_VRAM);
 	fix->engine.vram = fix->vram;
 	fix->engine.vram_size = SWIZZLE_VRAM;
+	fix->engine.dirty = test_vzalloc(test, SWIZZLE_VRAM / ENGINE_PAGE);
+	if (fix->marks)
+		fix->marks = test_vzalloc(test, SWIZZLE_VRAM);
 	fix->engine.nr_invalid = 0;
 	fix->engine.swizzling_bytes = SWIZZLE_HALF;
 	for (i = 0; i < ENGINE_RANGES; i++)

@@ -473,6 +473,8 @@ static void engine_stop_test(struct kunit *test)
 
 	fix->engine.vram = vram;
 	fix->engine.vram_size = SZ_8M;
+	fix->engine.dirty = test_vzalloc(test, SZ_8M / ENGINE_PAGE);
+	fix->marks = test_vzalloc(test, SZ_8M);
 	fix->engine.nr_invalid = 0;
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		bool whole = kinds[i] == PAGODA_ENGINE_QUEUE_PAGING;

@@ -448,6 +448,7 @@ static void refuse_virtual_transfer_test(struct kunit *test)
 		},
 	};
 	const char *overlap = "virtual: source and destination overlap";
+	const char *side = "transfer: clean or dirty at the wrong side";
 
 	ACCEPTED((void)o);
 	REFUSED(virt_copy->flags |= 4, -EINVAL, "virtual: unknown flag");
@@ -470,6 +471,15 @@ static void refuse_virtual_transfer_test(struct kunit *test)
 	REFUSED(virt_copy->dst_address -= 4, -EINVAL, overlap);
 	REFUSED(virt_copy->src_address += 0x3ffc, -EINVAL, overlap);
 	ACCEPTED(virt_copy->src_address += 0x4000);
+	limits.features &= ~(1ull << VIRTIO_PAGODA_F_DIRTY);
+	REFUSED(virt_copy->flags |= VIRTIO_PAGODA_TRANSFER_DIRTY, -EOPNOTSUPP,
+		"transfer: device has no dirty tracking");
+	limits.features |= 1ull << VIRTIO_PAGODA_F_DIRTY;
+	ACCEPTED(virt_copy->flags |= VIRTIO_PAGODA_TRANSFER_DIRTY);
+	REFUSED(virt_copy->flags |= VIRTIO_PAGODA_TRANSFER_CLEAN, -EINVAL, side);
+	ACCEPTED(virt_copy->flags |= VIRTIO_PAGODA_TRANSFER_CLEAN; virt_copy->dst_address += 0xffc);
+	REFUSED(virt_copy->flags |= VIRTIO_PAGODA_TRANSFER_DIRTY;
+		virt_copy->direction = VIRTIO_PAGODA_SYSTEM_TO_LOCAL, -EINVAL, side);
 	limits.page_sizes &= ~SZ_64K;
 	REFUSED((void)o, -EOPNOTSUPP, "virtual: device has no 64 KiB pages");
 	ACCEPTED(virt_copy->flags = 0);

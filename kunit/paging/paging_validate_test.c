@@ -85,7 +85,7 @@ static void refuse_transfer_test(struct kunit *test)
 	ACCEPTED(o.transfer.size = 0x3ffc);
 	REFUSED(o.transfer.size = 0x2ffe, -EINVAL, "transfer: size misaligned");
 	REFUSED(o.transfer.offset = 0x800, -EINVAL, "transfer: offset misaligned");
-	REFUSED(o.transfer.flags |= 1u << 5, -EINVAL, "transfer: unknown flag");
+	REFUSED(o.transfer.flags |= 1u << 7, -EINVAL, "transfer: unknown flag");
 	REFUSED(o.transfer.flags |= 1u << 31, -EINVAL, "transfer: unknown flag");
 	REFUSED(o.transfer.flags |= both, -EINVAL, "transfer: swizzle and unswizzle");
 	REFUSED(o.transfer.dst.segment = VIRTIO_PAGODA_SEGMENT_COUNT, -EINVAL,
@@ -99,6 +99,32 @@ static void refuse_transfer_test(struct kunit *test)
 		"transfer: device has no tiling");
 	/* Without an allocation the conversion flags are dropped, so they need no feature (C31). */
 	ACCEPTED(o.allocation = 0; o.transfer.flags |= VIRTIO_PAGODA_TRANSFER_SWIZZLE);
+}
+
+/* CLEAN is for whole pages that come to VRAM, DIRTY for what leaves VRAM; neither is for tiles. */
+static void refuse_tracking_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = small_limits();
+	const struct pagoda_paging_op out = transfer_ok;
+	struct pagoda_paging_op ok = transfer_ok;
+	const char *side = "transfer: clean or dirty at the wrong side";
+	u32 clean = VIRTIO_PAGODA_TRANSFER_CLEAN, dirty = VIRTIO_PAGODA_TRANSFER_DIRTY;
+
+	limits.features |= 1ull << VIRTIO_PAGODA_F_DIRTY;
+	ACCEPTED(o.transfer.flags |= dirty);
+	ACCEPTED(o.transfer.flags |= dirty; o.transfer.size -= 4);
+	REFUSED(o.transfer.flags |= clean, -EINVAL, side);
+	REFUSED(o.transfer.flags |= clean | dirty, -EINVAL, side);
+	REFUSED(o.transfer.flags |= dirty | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE, -EINVAL,
+		"transfer: tiled, clean or dirty");
+	ok.transfer.src = out.transfer.dst;
+	ok.transfer.dst = out.transfer.src;
+	ACCEPTED(o.transfer.flags |= clean);
+	REFUSED(o.transfer.flags |= clean; o.transfer.size -= 4, -EINVAL, side);
+	REFUSED(o.transfer.flags |= dirty, -EINVAL, side);
+	limits.features &= ~(1ull << VIRTIO_PAGODA_F_DIRTY);
+	REFUSED(o.transfer.flags |= clean, -EOPNOTSUPP,
+		"transfer: device has no dirty tracking");
 }
 
 static void refuse_range_test(struct kunit *test)
@@ -355,6 +381,7 @@ const u32 pagoda_validate_refused[] = {
 
 static struct kunit_case validate_cases[] = {
 	KUNIT_CASE(refuse_transfer_test),
+	KUNIT_CASE(refuse_tracking_test),
 	KUNIT_CASE(refuse_range_test),
 	KUNIT_CASE(refuse_list_test),
 	KUNIT_CASE(refuse_overlap_test),

@@ -74,7 +74,7 @@ static void slices_policy(struct kunit *test)
 	pagoda_victims_keep(vidmm, slices.bos, MANY, true);
 	KUNIT_EXPECT_EQ(test, SLICES, slices.pauses);
 	KUNIT_EXPECT_EQ(test, (u32)MANY, vidmm->victims->nr_kept);
-	pagoda_victims_used(vidmm, &uses, slices.bos, MANY);
+	pagoda_victims_used(vidmm, &uses, slices.bos, MANY, NULL, 0);
 	KUNIT_EXPECT_EQ(test, 2 * SLICES, slices.pauses);
 	pagoda_victims_keep(vidmm, slices.bos, MANY, false);
 	KUNIT_EXPECT_EQ(test, 3 * SLICES, slices.pauses);

@@ -148,12 +148,15 @@ static void fake_run(struct pagoda_fake_transport *fake)
 	spin_lock_irqsave(&fake->lock, flags);
 	while (fake_begin(fake, &run)) {
 		spin_unlock_irqrestore(&fake->lock, flags);
+		fake->skipped = 0;
 		if (fake->execute && run.start < run.end)
 			run.ret = fake->execute(fake->arg, run.seqno, run.data, run.start,
 						run.end, &run.fault);
 		spin_lock_irqsave(&fake->lock, flags);
 		request = fake_end(fake, &run, &outcome);
 		spin_unlock_irqrestore(&fake->lock, flags);
+		if (request)
+			request->skipped = outcome == PAGODA_OUTCOME_OK ? fake->skipped : 0;
 		if (request)
 			fake_answer(request, outcome,
 				    outcome == PAGODA_OUTCOME_FAULT ? &run.fault : NULL);

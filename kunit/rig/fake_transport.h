@@ -79,6 +79,7 @@ struct pagoda_fake_transport {
 	u32 nr_ring;
 	u32 permits;		/* held mode: requests that may still run */
 	bool running;
+	u64 skipped;		/* of the running request, added up by @execute */
 	bool halted;		/* until a reset */
 	bool hangs;		/* until a reset, without a completion */
 	bool resetting;

@@ -7,6 +7,7 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
 #include <kunit/static_stub.h>
+#include "../drivers/vgpu/engine/internal.h"
 #include "mmu/process.h"
 #include "queue/queue_helpers.h"
 #include "rig.h"
@@ -121,6 +122,7 @@ static int rig_execute_packets(struct pagoda_rig *rig, u64 seqno, const void *da
 		fault->offset = run.fault.offset;
 		fault->address = run.fault.address;
 	}
+	rig->fake->skipped += run.skipped;
 	for (offset = start; offset < run.offset;
 	     offset += le32_to_cpu(((const struct virtio_pagoda_packet *)(data + offset))->length))
 		pagoda_rig_note(rig, seqno, data + offset);
@@ -178,6 +180,26 @@ static int rig_reset(struct pagoda_rig *rig)
 	return 0;
 }
 
+static int rig_dirty(struct pagoda_rig *rig, const struct pagoda_command *command)
+{
+	u32 count = DIV_ROUND_UP(command->size >> PAGE_SHIFT, 64), i;
+	bool ok = false;
+
+	if (command->type == VIRTIO_PAGODA_CONTROL_START_DIRTY)
+		ok = pagoda_engine_dirty_start(&rig->engine, command->index, command->address,
+					       command->size);
+	else if (command->type == VIRTIO_PAGODA_CONTROL_STOP_DIRTY)
+		ok = pagoda_engine_dirty_stop(&rig->engine, command->index);
+	if (command->type != VIRTIO_PAGODA_CONTROL_QUERY_DIRTY)
+		return ok ? 0 : -EINVAL;
+	memset(command->words, 0, count * sizeof(*command->words));
+	ok = pagoda_engine_dirty_query(&rig->engine, command->index, command->address,
+				       command->size, (__force __le64 *)command->words);
+	for (i = 0; ok && i < count; i++)
+		command->words[i] = le64_to_cpu((__force __le64)command->words[i]);
+	return ok ? 0 : -EINVAL;
+}
+
 /* The control queue: commands of the transport become calls of the engine. */
 static int rig_control(void *arg, const struct pagoda_command *command)
 {
@@ -204,6 +226,10 @@ static int rig_control(void *arg, const struct pagoda_command *command)
 		break;
 	case VIRTIO_PAGODA_CONTROL_RESET_ADAPTER:
 		return rig_reset(rig);
+	case VIRTIO_PAGODA_CONTROL_START_DIRTY:
+	case VIRTIO_PAGODA_CONTROL_STOP_DIRTY:
+	case VIRTIO_PAGODA_CONTROL_QUERY_DIRTY:
+		return rig_dirty(rig, command);
 	default:
 		return -EINVAL;
 	}
@@ -278,6 +304,8 @@ static void rig_make_engine(struct pagoda_rig *rig, const struct pagoda_rig_opti
 	KUNIT_ASSERT_NOT_NULL(rig->test, engine->aperture);
 	engine->aperture_snoops = kcalloc(PAGODA_RIG_APERTURE_PAGES, sizeof(bool), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(rig->test, engine->aperture_snoops);
+	engine->dirty = kvzalloc(size >> PAGE_SHIFT, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(rig->test, engine->dirty);
 	engine->poison_discarded = true;
 	rig_make_tables(rig, options);
 	rig_make_ranges(rig);
@@ -289,6 +317,7 @@ static void rig_make_engine(struct pagoda_rig *rig, const struct pagoda_rig_opti
 			   BIT_ULL(VIRTIO_PAGODA_F_EXECUTE) |
 			   BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER) |
 			   (options->dual_pte ? BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE) : 0) |
+			   (options->tracks ? BIT_ULL(VIRTIO_PAGODA_F_DIRTY) : 0) |
 			   (engine->mmu ? BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU) : 0);
 }
 
@@ -382,6 +411,7 @@ static void rig_destroy(void *data)
 	kfree(rig->engine.mmu);
 	vfree(rig->engine.tlbs);
 	kfree(rig->engine.spaces);
+	kvfree(rig->engine.dirty);
 	kfree(rig->engine.aperture_snoops);
 	kfree(rig->engine.aperture);
 	vfree(rig->log);
@@ -764,6 +794,8 @@ void pagoda_rig_write(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed)
 		KUNIT_EXPECT_NOT_NULL(rig->test, words);
 		for (word = 0; words && word < PAGE_SIZE / sizeof(u64); word++)
 			words[word] = rig_word(seed, page, word);
+		/* As a job would; what the CPU writes, tests write through a mapping. */
+		pagoda_engine_wrote(&rig->engine, words, PAGE_SIZE);
 	}
 	dma_resv_unlock(bo->ttm.base.resv);
 }

@@ -192,6 +192,7 @@ struct pagoda_rig_options {
 	u64 pin_limit;		/* 0: half of VRAM's size */
 	bool promotes;		/* evicted allocations are promoted */
 	u32 reserve;		/* pages of VRAM for page tables and save areas */
+	bool tracks;		/* the device knows which pages of VRAM it wrote */
 };
 
 struct pagoda_rig *pagoda_rig_create(struct kunit *test,

@@ -544,7 +544,7 @@ static void virtio_completion_execute(struct kunit *test)
 			pagoda_completion_check(&c, sizeof(c), queue - 1, &request, &fault));
 }
 
-/* Only the exact length and the known statuses are accepted. */
+/* Only the exact length, with dirty tracking or without, and known statuses are accepted. */
 static void virtio_completion_lengths(struct kunit *test)
 {
 	struct virtio_pagoda_completion c = virtio_test_completion(VIRTIO_PAGODA_STATUS_OK);
@@ -552,8 +552,8 @@ static void virtio_completion_lengths(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < 2 * sizeof(c); i++)
-		KUNIT_EXPECT_EQ(test, i == sizeof(c) ? PAGODA_OUTCOME_OK :
-						       PAGODA_OUTCOME_BAD_ANSWER,
+		KUNIT_EXPECT_EQ(test, i == sizeof(c) || i == offsetof(typeof(c), skipped) ?
+				PAGODA_OUTCOME_OK : PAGODA_OUTCOME_BAD_ANSWER,
 				virtio_test_outcome(&c, i, &fault));
 	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_BAD_ANSWER,
 			virtio_test_outcome(&c, U32_MAX, &fault));
@@ -635,6 +635,12 @@ static void virtio_events(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_event_check(&raw, sizeof(raw), &event));
 }
 
+static int virtio_answer_check(const struct virtio_pagoda_answer *answer, u32 len)
+{
+	return pagoda_answer_check(answer, len, sizeof(struct virtio_pagoda_extent),
+				   VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER);
+}
+
 /* Answers of the control queue are checked for length and status. */
 static void virtio_answers(struct kunit *test)
 {
@@ -646,20 +652,24 @@ static void virtio_answers(struct kunit *test)
 
 	for (i = 0; i < 2 * sizeof(answer); i++)
 		KUNIT_EXPECT_EQ(test, i == sizeof(answer) ? 0 : -EPROTO,
-				pagoda_answer_check(&answer, i));
+				virtio_answer_check(&answer, i));
 	answer.count = cpu_to_le32(2);
-	KUNIT_EXPECT_EQ(test, 0, pagoda_answer_check(&answer, sizeof(answer) + 2 * entry));
-	KUNIT_EXPECT_EQ(test, -EPROTO, pagoda_answer_check(&answer, sizeof(answer) + entry));
+	KUNIT_EXPECT_EQ(test, 0, virtio_answer_check(&answer, sizeof(answer) + 2 * entry));
+	KUNIT_EXPECT_EQ(test, -EPROTO, virtio_answer_check(&answer, sizeof(answer) + entry));
+	KUNIT_EXPECT_EQ(test, -EPROTO,
+			pagoda_answer_check(&answer, sizeof(answer) + 2 * entry, 8, 2));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_answer_check(&answer, sizeof(answer) + 16, 8, 2));
+	KUNIT_EXPECT_EQ(test, -EPROTO, pagoda_answer_check(&answer, sizeof(answer) + 16, 8, 1));
 	answer.count = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER + 1);
 	i = sizeof(answer) + (VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER + 1) * entry;
-	KUNIT_EXPECT_EQ(test, -EPROTO, pagoda_answer_check(&answer, i));
+	KUNIT_EXPECT_EQ(test, -EPROTO, virtio_answer_check(&answer, i));
 	answer.count = 0;
 	answer.status = cpu_to_le32(VIRTIO_PAGODA_CONTROL_EINVAL);
-	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_answer_check(&answer, sizeof(answer)));
+	KUNIT_EXPECT_EQ(test, -EINVAL, virtio_answer_check(&answer, sizeof(answer)));
 	answer.status = 0;
-	KUNIT_EXPECT_EQ(test, -EPROTO, pagoda_answer_check(&answer, sizeof(answer)));
+	KUNIT_EXPECT_EQ(test, -EPROTO, virtio_answer_check(&answer, sizeof(answer)));
 	answer.status = cpu_to_le32(3);
-	KUNIT_EXPECT_EQ(test, -EPROTO, pagoda_answer_check(&answer, sizeof(answer)));
+	KUNIT_EXPECT_EQ(test, -EPROTO, virtio_answer_check(&answer, sizeof(answer)));
 }
 
 /* Of the eight combinations of the preserve flags only four are accepted, and no other bit. */

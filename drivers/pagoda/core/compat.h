@@ -11,6 +11,7 @@
 #include <linux/dma-fence-array.h>
 #include <linux/dma-fence.h>
 #include <linux/kthread.h>
+#include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/module.h>
 #include <linux/nodemask.h>
@@ -124,6 +125,11 @@ static inline int pagoda_gem_ttm_mmap(struct drm_gem_object *obj, struct vm_area
 	return ret;
 #endif
 }
+
+/* Older kernels have this function by another name. */
+#ifndef PAGODA_HAVE_ZAP_SPECIAL
+#define zap_special_vma_range	zap_vma_ptes
+#endif
 
 #ifndef PAGODA_HAVE_TTM_BO_POPULATE
 static inline int ttm_bo_populate(struct ttm_buffer_object *bo, struct ttm_operation_ctx *ctx)

@@ -177,6 +177,8 @@ struct pagoda_counters {
  *	an update of a save area, or an eviction notice in CPU_VIRTUAL mode. A move uses the
  *	windows within one transaction of @stream, without this lock
  * @transport: Transport for control commands, NULL when the device is gone
+ * @tracks: 1 + pagoda_reset_epoch() when the device was last told to track what it writes for
+ *	bo/track.c; 0 = never. Protected by @control_lock
  * @deaf: The device failed a SET_ROOT that was to replace a FLUSH_TLB which the CPU executed: no
  *	other SET_ROOT is sent for that purpose until the device is reset
  * @dummy: Page that the device accesses at unmapped aperture addresses
@@ -252,6 +254,7 @@ struct pagoda_vidmm {
 	struct mutex control_lock;	/* protects @transport, @deaf and @roots */
 	struct mutex scratch_lock;	/* protects scratch windows, but not from moves */
 	struct pagoda_transport *transport;
+	u64 tracks;
 	bool deaf;
 	struct pagoda_dummy *dummy;
 	struct xarray bos;
@@ -345,6 +348,8 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  *	VRAM for allocations that could be used elsewhere, 1 to 100; 0 = without a limit
  * @defer_jobs: Prepare every job, but fenced ones, in a work item, never in SUBMIT
  * @reserve: Bytes of VRAM that only page tables and save areas may use; 0 = none
+ * @copies_limit: Bytes of system pages that are kept while their content is in VRAM; 0 = a quarter
+ *	of RAM, less than a page = none
  */
 struct pagoda_vidmm_args {
 	struct drm_device *drm;
@@ -363,6 +368,7 @@ struct pagoda_vidmm_args {
 	u32 submit_share;
 	bool defer_jobs;
 	u64 reserve;
+	u64 copies_limit;
 };
 
 u64 pagoda_vidmm_segment_size(struct pagoda_vidmm *vidmm);

@@ -30,6 +30,7 @@ struct pagoda_virtio;
  *	clients use the device
  * @submit_share: Percent of the paging bandwidth at which a client's submissions may evict from
  *	VRAM for allocations that could be used elsewhere, 0 = no limit
+ * @copies_mb: MiB of system pages kept of what is in VRAM; negative: the default share of RAM
  * @reserve_kb: KiB of VRAM for page tables and save areas only; negative: the default share
  */
 struct pagoda_options {
@@ -44,6 +45,7 @@ struct pagoda_options {
 	u32 promote_ms;
 	u32 traffic_share;
 	u32 submit_share;
+	int copies_mb;
 	int reserve_kb;
 };
 

@@ -56,6 +56,9 @@ enum pagoda_outcome {
  * @data: The buffer; kmalloc or page memory, physically contiguous
  * @size: Bytes of @data that were built
  * @start: Offset in @data of the first byte to execute
+ * @skipped: Out: bytes that the device says it didn't copy, because they weren't written; set
+ *	before @complete, 0 unless the outcome is %PAGODA_OUTCOME_OK. At most as many as the request
+ *	moves is the caller's to check
  * @context: Execution context if @data is a struct virtio_pagoda_execute; 0 if @data has packets
  * @complete: Called once by the transport when the device gave the request back; in any context,
  *	also with interrupts off, never under a lock of the transport. In the dma_fence signalling
@@ -75,6 +78,7 @@ struct pagoda_request {
 	u32 size;
 	u32 start;
 	u64 context;
+	u64 skipped;
 	void (*complete)(struct pagoda_request *request, enum pagoda_outcome outcome,
 			 const struct pagoda_fault *fault);
 };
@@ -92,18 +96,21 @@ struct pagoda_reset_result {
 
 /**
  * struct pagoda_command - A control command, struct virtio_pagoda_control in CPU order
- * @type: SET_ROOT, ACQUIRE_RANGE, RELEASE_RANGE or RESET_ADAPTER of enum
- *	virtio_pagoda_control_type
+ * @type: SET_ROOT, ACQUIRE_RANGE, RELEASE_RANGE, RESET_ADAPTER, START_DIRTY, STOP_DIRTY or
+ *	QUERY_DIRTY of enum virtio_pagoda_control_type
  * @index: SET_ROOT: number of the address space. ACQUIRE_RANGE, RELEASE_RANGE: number of the
- *	swizzling range
- * @address: SET_ROOT: address of the root table. ACQUIRE_RANGE: offset of the surface in VRAM
+ *	swizzling range. START_DIRTY, STOP_DIRTY, QUERY_DIRTY: number of the tracker
+ * @address: SET_ROOT: address of the root table. ACQUIRE_RANGE: offset of the surface in VRAM.
+ *	START_DIRTY, QUERY_DIRTY: offset of the range in VRAM
  * @size: SET_ROOT: entries of the root table. ACQUIRE_RANGE: bytes of the surface. RELEASE_RANGE:
- *	1 = write the range's view back into the surface, 0 = drop the view
+ *	1 = write the range's view back into the surface, 0 = drop the view. START_DIRTY,
+ *	QUERY_DIRTY: bytes of the range
  * @segment: SET_ROOT: segment of the root table
  * @tiling: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
  * @pitch: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
  * @height: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
  * @mips: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
+ * @words: QUERY_DIRTY: receives a bit for each page of the range; else NULL
  */
 struct pagoda_command {
 	u32 type;
@@ -115,6 +122,7 @@ struct pagoda_command {
 	u32 pitch;
 	u32 height;
 	u32 mips;
+	u64 *words;
 };
 
 /**

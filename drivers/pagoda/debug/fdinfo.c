@@ -30,7 +30,9 @@
  *				and that are elsewhere (vram and gtt)
  *	pagoda-paged-in		copied to VRAM since the file was opened, for allocations that the
  *				client is charged for
- *	pagoda-paged-out	copied out of VRAM, for such allocations
+ *	pagoda-paged-out	size of such allocations that left VRAM by a copy: at least what
+ *				was copied, because the device copies only what was written
+ *	pagoda-copies		system pages kept of the client's allocations in VRAM
  *	pagoda-evictions	how often such an allocation left VRAM
  *	pagoda-paced		evicted from VRAM to make room for allocations of the client's jobs
  *				that could be used elsewhere, too (vidmm/residency/pace.c)
@@ -145,6 +147,7 @@ void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 		fdinfo_print_budget(p, client, id, &memory[id]);
 	fdinfo_print_kib(p, "paged-in", "", atomic64_read(&client->traffic.paged_in));
 	fdinfo_print_kib(p, "paged-out", "", atomic64_read(&client->traffic.paged_out));
+	fdinfo_print_kib(p, "copies", "", atomic64_read(&client->copies));
 	drm_printf(p, "pagoda-evictions:\t%lld\n", atomic64_read(&client->traffic.evictions));
 	pagoda_client_stats(client, &stats);
 	fdinfo_print_kib(p, "paced", "", stats.submit_spent);

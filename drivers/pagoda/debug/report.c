@@ -163,12 +163,14 @@ void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *sta
 	struct pagoda_promotion *promotion = vidmm->promotion;
 	struct pagoda_traffic_state state;
 	struct pagoda_queue_stats queue;
+	u64 out;
 
 	pagoda_traffic_look(&promotion->traffic, ktime_get_ns(), &state);
 	pagoda_queue_stats(vidmm->queue, &queue);
+	out = atomic64_read(&from->paged_out);
 	*stats = (struct drm_pagoda_stats) {
 		.paged_in = atomic64_read(&from->paged_in),
-		.paged_out = atomic64_read(&from->paged_out),
+		.paged_out = out - min(out, queue.skipped),
 		.moved = atomic64_read(&from->moved),
 		.filled = atomic64_read(&from->filled),
 		.discarded = atomic64_read(&from->discarded),

@@ -21,6 +21,8 @@ const struct pagoda_flag_name pagoda_transfer_flag_names[] = {
 	{ VIRTIO_PAGODA_TRANSFER_UNSWIZZLE, "UNSWIZZLE" },
 	{ VIRTIO_PAGODA_TRANSFER_START, "START" },
 	{ VIRTIO_PAGODA_TRANSFER_END, "END" },
+	{ VIRTIO_PAGODA_TRANSFER_CLEAN, "CLEAN" },
+	{ VIRTIO_PAGODA_TRANSFER_DIRTY, "DIRTY" },
 	{ }
 };
 

@@ -9,6 +9,8 @@
 static const struct pagoda_flag_name virtual_flag_names[] = {
 	{ VIRTIO_PAGODA_VIRTUAL_SRC_64K, "SRC_64K" },
 	{ VIRTIO_PAGODA_VIRTUAL_DST_64K, "DST_64K" },
+	{ VIRTIO_PAGODA_TRANSFER_CLEAN, "CLEAN" },
+	{ VIRTIO_PAGODA_TRANSFER_DIRTY, "DIRTY" },
 	{ }
 };
 

@@ -68,6 +68,8 @@ const struct pagoda_paging_row *pagoda_packet_check(const void *data, u32 left,
 
 /* transfer.c: tail, check, build and cost of TRANSFER and SPECIAL_LOCK_TRANSFER */
 u64 pagoda_transfer_tail(const void *packet);
+int pagoda_tracking_validate(const struct pagoda_paging_limits *limits, u32 flags, bool into,
+			     bool out, const char **why);
 int pagoda_transfer_validate(const struct pagoda_paging_limits *limits,
 			     const struct pagoda_paging_op *op, const char **why);
 enum pagoda_build pagoda_transfer_build(const struct pagoda_paging_limits *limits,

@@ -18,6 +18,7 @@
 
 #define PAGODA_TRANSFER_TILING	(VIRTIO_PAGODA_TRANSFER_SWIZZLE | \
 				 VIRTIO_PAGODA_TRANSFER_UNSWIZZLE)
+#define PAGODA_TRANSFER_TRACKING (VIRTIO_PAGODA_TRANSFER_CLEAN | VIRTIO_PAGODA_TRANSFER_DIRTY)
 #define PAGODA_TRANSFER_ENDS	(VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END)
 
 /* Number of pages that a packet copies, and the numbers of runs of its source and destination. */
@@ -66,19 +67,47 @@ static u32 transfer_head(const struct pagoda_paging_op *op)
 	       !!transfer_surface(op) * sizeof(struct virtio_pagoda_tiled);
 }
 
+/*
+ * Validates the flags CLEAN and DIRTY of TRANSFER and VIRTUAL_TRANSFER, of which the first needs
+ * @into, a destination of whole pages in VRAM, and the second @out, a source in VRAM. Returns 0, or
+ * a negative errno with the reason in *@why.
+ */
+int pagoda_tracking_validate(const struct pagoda_paging_limits *limits, u32 flags, bool into,
+			     bool out, const char **why)
+{
+	if (!flags)
+		return 0;
+	if (!(limits->features & 1ull << VIRTIO_PAGODA_F_DIRTY))
+		return pagoda_refuse(why, -EOPNOTSUPP, "transfer: device has no dirty tracking");
+	if (flags == PAGODA_TRANSFER_TRACKING ||
+	    (flags == VIRTIO_PAGODA_TRANSFER_CLEAN && !into) ||
+	    (flags == VIRTIO_PAGODA_TRANSFER_DIRTY && !out))
+		return pagoda_refuse(why, -EINVAL, "transfer: clean or dirty at the wrong side");
+	return 0;
+}
+
 static int transfer_flags_validate(const struct pagoda_paging_limits *limits,
 				   const struct pagoda_paging_op *op, const char **why)
 {
 	u64 tiling = 1ull << VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER);
 	u32 flags = op->transfer.flags;
 
-	if (flags & ~(PAGODA_TRANSFER_TILING | PAGODA_TRANSFER_ENDS | PAGODA_ALLOCATION_IS_IDLE))
+	if (flags & ~(PAGODA_TRANSFER_TILING | PAGODA_TRANSFER_ENDS | PAGODA_TRANSFER_TRACKING |
+		      PAGODA_ALLOCATION_IS_IDLE))
 		return pagoda_refuse(why, -EINVAL, "transfer: unknown flag");
+	if (flags & PAGODA_TRANSFER_TRACKING &&
+	    (flags & PAGODA_TRANSFER_TILING ||
+	     op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER))
+		return pagoda_refuse(why, -EINVAL, "transfer: tiled, clean or dirty");
 	if ((flags & PAGODA_TRANSFER_TILING) == PAGODA_TRANSFER_TILING)
 		return pagoda_refuse(why, -EINVAL, "transfer: swizzle and unswizzle");
 	if (flags & PAGODA_TRANSFER_TILING && op->allocation && !(limits->features & tiling))
 		return pagoda_refuse(why, -EOPNOTSUPP, "transfer: device has no tiling");
-	return 0;
+	return pagoda_tracking_validate(limits, flags & PAGODA_TRANSFER_TRACKING,
+					op->transfer.dst.segment == VIRTIO_PAGODA_SEGMENT_VRAM &&
+					!(op->transfer.size & PAGODA_PAGE_MASK),
+					op->transfer.src.segment == VIRTIO_PAGODA_SEGMENT_VRAM,
+					why);
 }
 
 static int surface_validate(const struct pagoda_paging_limits *limits,
@@ -282,7 +311,7 @@ static void transfer_extra(const struct pagoda_paging_op *op, u64 done,
 
 static u32 transfer_flags(const struct pagoda_paging_op *op, bool start, bool end)
 {
-	u32 flags = 0;
+	u32 flags = PAGODA_TRANSFER_TRACKING;
 
 	if (transfer_surface(op))
 		flags |= PAGODA_TRANSFER_TILING;

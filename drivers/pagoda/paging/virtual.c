@@ -9,6 +9,7 @@
 #include "pt.h"
 #include "table.h"
 
+#define PAGODA_VIRTUAL_TRACKING	(VIRTIO_PAGODA_TRANSFER_CLEAN | VIRTIO_PAGODA_TRANSFER_DIRTY)
 #define PAGODA_VIRTUAL_64K	(VIRTIO_PAGODA_VIRTUAL_SRC_64K | VIRTIO_PAGODA_VIRTUAL_DST_64K)
 
 static int virtual_range_validate(const struct pagoda_paging_limits *limits, u64 address, u64 size,
@@ -40,9 +41,9 @@ int pagoda_virtual_transfer_validate(const struct pagoda_paging_limits *limits,
 	const struct pagoda_op_virtual_transfer *transfer = &op->virtual_transfer;
 	int ret;
 
-	if (transfer->flags & ~PAGODA_VIRTUAL_64K)
+	if (transfer->flags & ~(PAGODA_VIRTUAL_64K | PAGODA_VIRTUAL_TRACKING))
 		return pagoda_refuse(why, -EINVAL, "virtual: unknown flag");
-	if (transfer->flags && !pagoda_has_64k(limits))
+	if (transfer->flags & PAGODA_VIRTUAL_64K && !pagoda_has_64k(limits))
 		return pagoda_refuse(why, -EOPNOTSUPP, "virtual: device has no 64 KiB pages");
 	if (transfer->direction > VIRTIO_PAGODA_LOCAL_TO_LOCAL)
 		return pagoda_refuse(why, -EINVAL, "virtual: no such direction");
@@ -51,7 +52,13 @@ int pagoda_virtual_transfer_validate(const struct pagoda_paging_limits *limits,
 		ret = virtual_range_validate(limits, transfer->dst_address, transfer->size, why);
 	if (!ret && virtual_overlaps(transfer))
 		ret = pagoda_refuse(why, -EINVAL, "virtual: source and destination overlap");
-	return ret;
+	if (ret)
+		return ret;
+	return pagoda_tracking_validate(limits, transfer->flags & PAGODA_VIRTUAL_TRACKING,
+					transfer->direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM &&
+					!((transfer->size | transfer->dst_address) &
+					  PAGODA_PAGE_MASK),
+					transfer->direction != VIRTIO_PAGODA_SYSTEM_TO_LOCAL, why);
 }
 
 enum pagoda_build pagoda_virtual_transfer_build(const struct pagoda_paging_limits *limits,

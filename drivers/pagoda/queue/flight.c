@@ -392,6 +392,7 @@ static void job_complete(struct pagoda_request *request, enum pagoda_outcome out
 	bool reset;
 
 	spin_lock_irqsave(&flight->lock, flags);
+	flight->skipped += request->skipped;
 	reset = job_answer(job, outcome, fault);
 	spin_unlock_irqrestore(&flight->lock, flags);
 	/*

@@ -151,6 +151,7 @@ struct pagoda_flight_ops {
  * @sent_seqno: Highest &pagoda_job.seqno that the device was sent
  * @acked_seqno: Highest &pagoda_job.seqno that the device is known to have finished
  * @nr_sent: Number of requests that the device has
+ * @skipped: Bytes that the device didn't copy, by &pagoda_request.skipped
  * @polled: Completions found by a poll, without an interrupt
  * @progress: jiffies of the device's last progress
  * @jobs: Number of jobs that the scheduler side has, from arm to free_job
@@ -180,6 +181,7 @@ struct pagoda_flight {
 	u64 sent_seqno;
 	u64 acked_seqno;
 	u32 nr_sent;
+	u64 skipped;
 	u64 polled;
 	unsigned long progress;
 	u32 jobs;

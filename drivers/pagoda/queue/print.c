@@ -28,6 +28,7 @@ void pagoda_queue_stats(struct pagoda_queue *queue, struct pagoda_queue_stats *s
 	spin_lock_irq(&queue->flight.lock);
 	*stats = queue->stats;
 	stats->polled = queue->flight.polled;
+	stats->skipped = queue->flight.skipped;
 	spin_unlock_irq(&queue->flight.lock);
 	if (transport)
 		stats->doorbells = transport->ops->doorbells(transport);
@@ -72,6 +73,7 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 		   queue->flight.retired);
 	drm_printf(p, "submissions: %llu, bytes: %llu, doorbells: %llu\n",
 		   stats.submissions, stats.bytes, stats.doorbells);
+	drm_printf(p, "not copied, because not written: %llu bytes\n", stats.skipped);
 	drm_printf(p, "resets: %llu, replayed: %llu, rescued: %llu, lost: %llu, polled: %llu\n",
 		   stats.resets, stats.replayed, stats.rescued, stats.lost, stats.polled);
 	drm_printf(p, "given up because the device was reset: %llu\n", stats.given_up);

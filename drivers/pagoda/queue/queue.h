@@ -162,6 +162,7 @@ struct pagoda_queue_args {
  * @rescued: Submissions finished by the CPU after the device failed
  * @lost: Submissions that failed for good
  * @polled: Completions without an interrupt, found by the watchdog
+ * @skipped: Bytes that the device didn't copy out of VRAM, because they weren't written
  * @given_up: Submissions of @lost that failed because of a reset of the whole device
  */
 struct pagoda_queue_stats {
@@ -173,6 +174,7 @@ struct pagoda_queue_stats {
 	u64 rescued;
 	u64 lost;
 	u64 polled;
+	u64 skipped;
 	u64 given_up;
 };
 

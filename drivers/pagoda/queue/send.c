@@ -43,7 +43,7 @@ void pagoda_queue_finished(struct pagoda_flight *flight, u32 count)
 	list_for_each_entry(job, &flight->inflight, core.node) {
 		if (!left--)
 			break;
-		bytes += job->base.moved;
+		bytes += job->base.moved - min(job->core.request.skipped, job->base.moved);
 		failed |= job->core.error || job->failures;
 	}
 	spin_unlock(&flight->lock);

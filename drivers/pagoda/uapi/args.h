@@ -29,7 +29,7 @@ struct pagoda_vidmm;
 	unlikely(__wrong); \
 })
 
-#define PAGODA_NUM_IOCTLS	(DRM_PAGODA_EVENTS + 1)
+#define PAGODA_NUM_IOCTLS	(DRM_PAGODA_TRACK + 1)
 
 extern const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS];
 
@@ -140,6 +140,7 @@ int pagoda_ioctl_reclaim(struct drm_device *drm, void *data, struct drm_file *fi
 int pagoda_ioctl_set_priority(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_query_memory_info(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_set_reservation(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_track(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_events(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

@@ -16,7 +16,8 @@
 
 static_assert(DRM_PAGODA_MAX_COMMAND_BUFFERS == VIRTIO_PAGODA_MAX_COMMAND_BUFFERS);
 
-#define ENTRY_FLAGS	(DRM_PAGODA_SUBMIT_IMPLICIT | DRM_PAGODA_SUBMIT_WRITE)
+#define ENTRY_FLAGS	(DRM_PAGODA_SUBMIT_IMPLICIT | DRM_PAGODA_SUBMIT_WRITE | \
+			 DRM_PAGODA_SUBMIT_READ)
 
 static int context_check(struct drm_device *drm, const struct drm_pagoda_context_create *args)
 {
@@ -161,8 +162,9 @@ static int submit_get_bos(struct drm_device *drm, struct drm_file *file,
 	for (i = 0; i < submit->nr_bos; i++) {
 		bool implicit = submit->flags[i] & DRM_PAGODA_SUBMIT_IMPLICIT;
 		bool write = submit->flags[i] & DRM_PAGODA_SUBMIT_WRITE;
+		bool reads = submit->flags[i] & DRM_PAGODA_SUBMIT_READ;
 
-		if (pagoda_refuse(drm, write && !implicit))
+		if (pagoda_refuse(drm, write && (!implicit || reads)))
 			return -EINVAL;
 		if (pagoda_refuse(drm, !pagoda_bo_is_usable_in(submit->bos[i], vm)))
 			return -EPERM;

@@ -317,6 +317,7 @@ const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS] = {
 	PAGODA_IOCTL(QUERY_MEMORY_INFO, query_memory_info),
 	PAGODA_IOCTL(SET_RESERVATION, set_reservation),
 	PAGODA_IOCTL(EVENTS, events),
+	PAGODA_IOCTL(TRACK, track),
 };
 
 /*

@@ -60,7 +60,9 @@ pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 l
 			struct pagoda_fault *fault)
 {
 	memset(fault, 0, sizeof(*fault));
-	if (len != sizeof(*completion) || le64_to_cpu(completion->seqno) != request->seqno ||
+	/* Without dirty tracking the device doesn't write the last field, which is 0 then. */
+	if ((len != sizeof(*completion) && len != offsetof(typeof(*completion), skipped)) ||
+	    le64_to_cpu(completion->seqno) != request->seqno ||
 	    !packets_check(le32_to_cpu(completion->packets), request))
 		return PAGODA_OUTCOME_BAD_ANSWER;
 	switch (le32_to_cpu(completion->status)) {
@@ -111,10 +113,10 @@ int pagoda_event_check(const struct virtio_pagoda_event *raw, u32 len,
 
 /*
  * Checks the driver's copy of the head of a control answer; @len, the bytes that the device wrote,
- * includes the extents behind the head. Returns 0, -EINVAL if the device refused the command, or
- * -EPROTO for an impossible answer.
+ * includes the entries behind the head, each of @entry bytes and at most @most. Returns 0, -EINVAL
+ * if the device refused the command, or -EPROTO for an impossible answer.
  */
-int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len)
+int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len, u32 entry, u32 most)
 {
 	u32 count = le32_to_cpu(answer->count);
 
@@ -128,8 +130,7 @@ int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len)
 	default:
 		return -EPROTO;
 	}
-	if (count > VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER ||
-	    len != sizeof(*answer) + count * sizeof(struct virtio_pagoda_extent))
+	if (count > most || len != sizeof(*answer) + count * entry)
 		return -EPROTO;
 	return 0;
 }

@@ -53,6 +53,6 @@ pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 l
 			struct pagoda_fault *fault);
 int pagoda_event_check(const struct virtio_pagoda_event *raw, u32 len,
 		       struct pagoda_event *event);
-int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len);
+int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len, u32 entry, u32 most);
 
 #endif

@@ -108,6 +108,17 @@ static int control_wait(struct pagoda_control *control, struct pagoda_control_sl
 	}
 }
 
+/* Checks the head of an answer of @len bytes. Returns 0, -EINVAL or -EPROTO. */
+static int control_check(const struct pagoda_control *control,
+			 const struct virtio_pagoda_control *command, u32 len)
+{
+	if (le32_to_cpu(command->type) == VIRTIO_PAGODA_CONTROL_QUERY_DIRTY)
+		return pagoda_answer_check(&control->answer, len, sizeof(__le64),
+					   VIRTIO_PAGODA_MAX_DIRTY_PAGES / 64);
+	return pagoda_answer_check(&control->answer, len, sizeof(struct virtio_pagoda_extent),
+				   VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER);
+}
+
 /*
  * Sends a command and waits for its answer. The head of the answer is copied to control->answer;
  * its extents stay in the slot *@answered, which belongs to the caller as long as the caller holds
@@ -134,7 +145,7 @@ static int control_call(struct pagoda_virtio *virtio, const struct virtio_pagoda
 		ret = control_wait(control, slot, control_patience(virtio, command));
 	if (!ret) {
 		control->answer = slot->reply.answer;
-		ret = pagoda_answer_check(&control->answer, slot->len);
+		ret = control_check(control, command, slot->len);
 	}
 	if (ret)
 		dev_err_ratelimited(&virtio->vdev->dev, "control command %u failed: %d\n",
@@ -188,10 +199,27 @@ int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 }
 
 /*
- * Has the device execute SET_ROOT, ACQUIRE_RANGE, RELEASE_RANGE or RESET_ADAPTER. Returns 0 when
- * the device has executed @command, -EINVAL when the device refuses @command, -ETIMEDOUT, -ENODEV,
- * or -EIO for an impossible answer. Sleeps until other commands have ended, then for
- * %PAGODA_CONTROL_TIMEOUT_MS at most, for RESET_ADAPTER %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
+ * Copies the bits of a QUERY_DIRTY to command->words. Returns 0, or -EPROTO if the device answered
+ * with another number of bits.
+ */
+static int control_words(const struct pagoda_control *control,
+			 const struct pagoda_control_slot *slot,
+			 const struct pagoda_command *command)
+{
+	u32 count = DIV_ROUND_UP_ULL(command->size >> VIRTIO_PAGODA_PAGE_SHIFT, 64), i;
+
+	if (le32_to_cpu(control->answer.count) != count)
+		return -EPROTO;
+	for (i = 0; i < count; i++)
+		command->words[i] = le64_to_cpu(slot->reply.words[i]);
+	return 0;
+}
+
+/*
+ * Has the device execute any command of struct pagoda_command. Returns 0 when the device has executed
+ * @command, -EINVAL when the device refuses @command, -ETIMEDOUT, -ENODEV, or -EIO for an
+ * impossible answer. Sleeps until other commands have ended, then for %PAGODA_CONTROL_TIMEOUT_MS at
+ * most, for RESET_ADAPTER %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
  */
 int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_command *command)
 {
@@ -213,6 +241,8 @@ int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_com
 
 	mutex_lock(&virtio->control.lock);
 	ret = control_call(virtio, &raw, &slot);
+	if (!ret && command->words)
+		ret = control_words(&virtio->control, slot, command);
 	mutex_unlock(&virtio->control.lock);
 	return ret == -EPROTO ? -EIO : ret;
 }

@@ -76,6 +76,7 @@ struct pagoda_ring {
  * @reply: Answer, written by the device
  * @reply.answer: Head of the answer
  * @reply.extents: GET_EXTENTS: entries of the list
+ * @reply.words: QUERY_DIRTY: bits of the pages
  * @len: Bytes that the device wrote
  * @busy: The device has the slot; protected by pagoda_control.vq_lock
  */
@@ -83,7 +84,10 @@ struct pagoda_control_slot {
 	struct virtio_pagoda_control command;
 	struct {
 		struct virtio_pagoda_answer answer;
-		struct virtio_pagoda_extent extents[VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER];
+		union {
+			struct virtio_pagoda_extent extents[VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER];
+			__le64 words[VIRTIO_PAGODA_MAX_DIRTY_PAGES / 64];
+		};
 	} reply ____cacheline_aligned;
 	u32 len ____cacheline_aligned;
 	bool busy;

@@ -39,6 +39,7 @@ static void ring_complete(struct pagoda_ring *ring, struct pagoda_request *reque
 	if (completion.fault.reason)
 		le64_add_cpu(&completion.fault.seqno, ring->before);
 	outcome = pagoda_completion_check(&completion, len, ring->vq->index, request, &fault);
+	request->skipped = outcome == PAGODA_OUTCOME_OK ? le64_to_cpu(completion.skipped) : 0;
 	request->complete(request, outcome, &fault);
 	atomic_dec(&ring->outstanding);
 }
@@ -110,6 +111,7 @@ static int ring_submit(struct pagoda_transport *transport, struct pagoda_request
 	};
 	/* Bytes that the device doesn't write must not look like an answer. */
 	memset(&request->completion, 0, sizeof(request->completion));
+	request->skipped = 0;
 	atomic_inc(&ring->outstanding);
 	spin_lock_irqsave(&ring->lock, flags);
 	ret = ring->vq ? ring_add(ring, request) : -ENODEV;

@@ -143,9 +143,12 @@ static u32 compute_piece(struct pagoda_job *job, u32 operation, u32 operands,
 		if (reason)
 			return reason;
 	}
-	if (here[PAGODA_RESULT])
+	if (here[PAGODA_RESULT]) {
 		compute_elements(operation, (__le32 *)here[PAGODA_RESULT], here[0], here[1],
 				 here[2], *count);
+		pagoda_engine_wrote(job->exec.engine, here[PAGODA_RESULT],
+				    *count * sizeof(__le32));
+	}
 	for (i = 0; i < PAGODA_ARRAYS; i++)
 		if (i < operands || i == PAGODA_RESULT)
 			pagoda_side_advance(&sides[i], *count * sizeof(__le32));
@@ -255,7 +258,9 @@ u32 pagoda_command_reduce_execute(struct pagoda_job *job, const void *command)
 		return reason;
 	reason = pagoda_engine_virtual_store_resolve(&job->exec, job->space,
 						     le64_to_cpu(reduce->dst), 8, &here);
-	if (!reason && here)	/* a result in a page of zeros (@here is NULL) is dropped */
-		WRITE_ONCE(*(__le64 *)here, cpu_to_le64(r));
+	if (reason || !here)	/* a result in a page of zeros (@here is NULL) is dropped */
+		return reason;
+	WRITE_ONCE(*(__le64 *)here, cpu_to_le64(r));
+	pagoda_engine_wrote(job->exec.engine, here, 8);
 	return reason;
 }

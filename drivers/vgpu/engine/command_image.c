@@ -149,5 +149,6 @@ u32 pagoda_engine_job_save(struct pagoda_job *job)
 		saved[i] = cpu_to_le64(job->registers[i]);
 	saved[PAGODA_SAVED_JOBS] = cpu_to_le64(job->jobs + 1);
 	memcpy(here + offsetof(struct virtio_pagoda_context_image, saved), saved, sizeof(saved));
+	pagoda_engine_wrote(job->exec.engine, here, sizeof(struct virtio_pagoda_context_image));
 	return VIRTIO_PAGODA_FAULT_NONE;
 }

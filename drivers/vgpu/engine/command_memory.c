@@ -34,7 +34,7 @@ u32 pagoda_command_copy_execute(struct pagoda_job *job, const void *command)
 			pagoda_engine_side_ahead(&job->exec, &src, chunk);
 			pagoda_engine_side_ahead(&job->exec, &dst, chunk);
 		}
-		reason = pagoda_engine_virtual_copy(&job->exec, &src, &dst, chunk);
+		reason = pagoda_engine_virtual_copy(&job->exec, &src, &dst, chunk, 0);
 		if (reason)
 			break;
 		left -= chunk;

@@ -166,6 +166,8 @@ static u32 rect_row(struct pagoda_job *job, struct pagoda_rect *src, struct pago
 			pagoda_copy(to, from, size);
 		else if (to)
 			memset(to, 0, size);
+		if (to)
+			pagoda_engine_wrote(job->exec.engine, to, size);
 	}
 	src->row++;
 	dst->row++;

@@ -35,12 +35,14 @@ static u64 value_read(const u8 *here, u32 size)
 }
 
 /* Writes @value, of @size bytes, at @here; drops it if @here is NULL, a page of zeros (C94). */
-static void value_write(u8 *here, u32 size, u64 value)
+static void value_write(struct pagoda_job *job, u8 *here, u32 size, u64 value)
 {
 	if (here && size == 8)
 		WRITE_ONCE(*(__le64 *)here, cpu_to_le64(value));
 	else if (here)
 		WRITE_ONCE(*(__le32 *)here, cpu_to_le32(value));
+	if (here)
+		pagoda_engine_wrote(job->exec.engine, here, size);
 }
 
 /*
@@ -92,7 +94,7 @@ static u32 value_store(struct pagoda_job *job, u64 va, u32 size, u64 value)
 	if (reason)
 		return reason;
 	job->exec.run->bytes += size;
-	value_write(here, size, value);
+	value_write(job, here, size, value);
 	return reason;
 }
 
@@ -173,6 +175,8 @@ u32 pagoda_command_add_execute(struct pagoda_job *job, const void *command)
 	if (reason)
 		return reason;
 	old = value_add(here, size, le64_to_cpu(add->value));
+	if (here)
+		pagoda_engine_wrote(job->exec.engine, here, size);
 	return add->result ? value_store(job, le64_to_cpu(add->result), size, old) : reason;
 }
 
@@ -248,7 +252,8 @@ u32 pagoda_command_signal_execute(struct pagoda_job *job, const void *command)
 	reason = value_resolve(job, address, 8, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
 		return reason;
-	value_write(here, 8, value);	/* C117: the fence's value is written by a single access */
+	/* C117: the fence's value is written by a single access */
+	value_write(job, here, 8, value);
 	smp_mb();	/* the fence's value is visible before the event */
 	if (le16_to_cpu(signal->command.flags) & VIRTIO_PAGODA_COMMAND_EVENT)
 		engine->ops->fence(engine->context, job->exec.run, address, value);

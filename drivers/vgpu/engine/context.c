@@ -79,6 +79,7 @@ u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *pac
 		memset(cursor.here, 0, size);
 		if (first)	/* the first span, half a page or more, has room for the image */
 			memcpy(cursor.here, &image, sizeof(image));
+		pagoda_engine_wrote(exec->engine, cursor.here, size);
 		first = false;
 		cursor.here += size;
 		cursor.here_size -= size;
@@ -154,8 +155,10 @@ u32 pagoda_engine_update_context_execute(struct pagoda_exec *exec, const void *p
 						    VIRTIO_PAGODA_ACCESS_WRITE, &span);
 		if (reason)
 			return reason;
-		if (span.here)
+		if (span.here) {
 			memcpy(span.here, data, span.size);
+			pagoda_engine_wrote(exec->engine, span.here, span.size);
+		}
 		address += span.size;
 		data += span.size;
 		left -= span.size;

@@ -243,6 +243,17 @@ struct pagoda_engine {
 	u64 swizzling_bytes;
 	/** @swizzling_lock: Held for reading to use @ranges, for writing to bind or free them. */
 	struct pagoda_shim_rwlock swizzling_lock;
+	/**
+	 * @dirty: A byte for each page of VRAM with a bit for each tracker: the page was written;
+	 * NULL = the device has no dirty tracking. Changed without a lock. Unused unless
+	 * %VIRTIO_PAGODA_F_DIRTY was negotiated.
+	 */
+	u8 *dirty;
+	/**
+	 * @trackers: Ranges that trackers track, of size 0 if they aren't started. Changed by the
+	 * control queue only.
+	 */
+	struct pagoda_engine_range trackers[VIRTIO_PAGODA_DIRTY_TRACKERS];
 	/** @features: Negotiated feature bits. */
 	u64 features;
 	/**
@@ -383,6 +394,8 @@ struct pagoda_engine_run {
 	u32 packets;
 	/** @bytes: Out: work of the run in bytes, also if it faulted; a copied byte counts once. */
 	u64 bytes;
+	/** @skipped: Out: bytes that transfers with DIRTY didn't copy, also if the run faulted. */
+	u64 skipped;
 	/** @looks: Number of times that the current WAIT found the awaited value too small. */
 	u32 looks;
 };
@@ -402,6 +415,10 @@ u32 pagoda_engine_root_set(struct pagoda_engine *engine, u32 space, u32 segment,
 u32 pagoda_engine_range_acquire(struct pagoda_engine *engine, u32 range, u64 address,
 				u64 size, const struct virtio_pagoda_layout *layout);
 u32 pagoda_engine_range_release(struct pagoda_engine *engine, u32 range, bool write_back);
+bool pagoda_engine_dirty_start(struct pagoda_engine *engine, u32 tracker, u64 address, u64 size);
+bool pagoda_engine_dirty_stop(struct pagoda_engine *engine, u32 tracker);
+bool pagoda_engine_dirty_query(struct pagoda_engine *engine, u32 tracker, u64 address, u64 size,
+			       __le64 *words);
 bool pagoda_engine_mmu_lookup(const struct pagoda_engine *engine, u64 page, u64 *address,
 			      bool *read_only);
 bool pagoda_engine_aperture_lookup(const struct pagoda_engine *engine, u64 page,

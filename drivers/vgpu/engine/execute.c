@@ -19,7 +19,8 @@
 static const struct pagoda_op op_table[VIRTIO_PAGODA_OP_COUNT] = {
 	PAGODA_OP(TRANSFER, transfer,
 		  .flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END |
-			   VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE,
+			   VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE |
+			   VIRTIO_PAGODA_TRANSFER_CLEAN | VIRTIO_PAGODA_TRANSFER_DIRTY,
 		  .exec = true,
 		  .tail = pagoda_engine_transfer_tail,
 		  .validate = pagoda_engine_transfer_validate,
@@ -55,7 +56,8 @@ static const struct pagoda_op op_table[VIRTIO_PAGODA_OP_COUNT] = {
 		  .validate = pagoda_engine_lock_validate,
 		  .execute = pagoda_engine_lock_execute),
 	PAGODA_OP(VIRTUAL_TRANSFER, virtual_transfer,
-		  .flags = VIRTIO_PAGODA_VIRTUAL_SRC_64K | VIRTIO_PAGODA_VIRTUAL_DST_64K,
+		  .flags = VIRTIO_PAGODA_VIRTUAL_SRC_64K | VIRTIO_PAGODA_VIRTUAL_DST_64K |
+			   VIRTIO_PAGODA_TRANSFER_CLEAN | VIRTIO_PAGODA_TRANSFER_DIRTY,
 		  .hold = PAGODA_HOLD_VIRTUAL,
 		  .validate = pagoda_engine_virtual_transfer_validate,
 		  .execute = pagoda_engine_virtual_transfer_execute),
@@ -207,6 +209,7 @@ bool pagoda_engine_init(struct pagoda_engine *engine)
 	}
 	pagoda_shim_rwlock_init(&engine->translation);
 	pagoda_shim_rwlock_init(&engine->swizzling_lock);
+	pagoda_engine_dirty_reset(engine);
 	return true;
 }
 
@@ -223,6 +226,7 @@ static void engine_forget(struct pagoda_engine *engine)
 		memset(engine->spaces, 0, engine->nr_spaces * sizeof(*engine->spaces));
 	pagoda_engine_tlb_clear(engine);
 	memset(engine->combiners, 0, sizeof(engine->combiners));
+	pagoda_engine_dirty_reset(engine);
 	pagoda_shim_write_lock(&engine->swizzling_lock);
 	for (i = 0; i < engine->nr_ranges; i++)
 		engine->ranges[i].size = 0;
@@ -235,7 +239,7 @@ static void engine_forget(struct pagoda_engine *engine)
  * @engine: Engine that executes nothing, initialized
  *
  * Write combiners are emptied without being written back. VRAM and the windows of swizzling ranges
- * keep their content.
+ * keep their content. All pages of VRAM count as written, and no tracker is started.
  *
  * Context: may sleep.
  */
@@ -494,6 +498,7 @@ enum pagoda_engine_outcome pagoda_engine_execute(struct pagoda_engine *engine,
 	memset(&run->fault, 0, sizeof(run->fault));
 	run->packets = 0;
 	run->bytes = 0;
+	run->skipped = 0;
 	run->offset = 0;
 	if (run->context && run->kind == PAGODA_ENGINE_QUEUE_EXEC &&
 	    engine->features & 1ull << VIRTIO_PAGODA_F_EXECUTE)

@@ -59,6 +59,7 @@ static u32 fill_range(struct pagoda_exec *exec, u64 address, u64 size, u32 patte
 		u32 chunk = min_t(u64, size, PAGODA_CHUNK);
 
 		pagoda_engine_fill_words(here, chunk, pattern);
+		pagoda_engine_wrote(exec->engine, here, chunk);
 		here += chunk;
 		size -= chunk;
 		reason = pagoda_progress(exec, chunk);

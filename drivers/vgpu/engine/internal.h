@@ -181,6 +181,14 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
 				  u32 size, u32 access, u8 **here);
 
+/* dirty.c: dirty tracking; pagoda_engine_wrote() follows each store to what may be VRAM */
+void pagoda_engine_wrote(struct pagoda_engine *engine, const void *here, u64 size);
+void pagoda_engine_cleaned(struct pagoda_engine *engine, const void *here, u64 size);
+bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, u64 *size);
+u32 pagoda_engine_dirty_flags_check(struct pagoda_exec *exec, u16 flags, u64 size, bool into,
+				    bool out);
+void pagoda_engine_dirty_reset(struct pagoda_engine *engine);
+
 /* combine.c: the write combiner: a queue's latest writes to memory that isn't snooped */
 void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 size);
 void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last);
@@ -351,7 +359,7 @@ struct pagoda_span_side {
 u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want);
 void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 size);
 u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side *src,
-			       struct pagoda_span_side *dst, u64 left);
+			       struct pagoda_span_side *dst, u64 left, u16 flags);
 u32 pagoda_engine_virtual_fill(struct pagoda_exec *exec, struct pagoda_span_side *dst, u64 want,
 			       u32 pattern, u64 *size);
 u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void *packet);

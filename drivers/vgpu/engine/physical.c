@@ -70,6 +70,8 @@ static u32 physical_execute(struct pagoda_exec *exec, const void *packet, u32 ac
 		return reason;
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	physical_touch(here, size, access == VIRTIO_PAGODA_ACCESS_WRITE);
+	if (access == VIRTIO_PAGODA_ACCESS_WRITE)
+		pagoda_engine_wrote(exec->engine, here, size);
 	smp_mb();	/* C51: the CPU sees the queue's earlier writes from here on */
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
@@ -149,8 +151,10 @@ u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet)
 		return reason;
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	smp_mb();	/* C116: the queue's earlier writes are visible before the fence's value */
-	if (here)
+	if (here) {
 		signal_store((__le64 *)here, signal->value, flags & VIRTIO_PAGODA_SIGNAL_FORWARD);
+		pagoda_engine_wrote(exec->engine, here, 8);
+	}
 	smp_mb();	/* the fence's value is visible before the event */
 	if (flags & VIRTIO_PAGODA_SIGNAL_EVENT)
 		exec->engine->ops->fence(exec->engine->context, exec->run,

@@ -49,6 +49,11 @@ static inline bool pagoda_shim_swap64(__le64 *here, __le64 *old, __le64 new)
 	return try_cmpxchg(here, old, new);
 }
 
+static inline bool pagoda_shim_swap8(u8 *here, u8 *old, u8 new)
+{
+	return try_cmpxchg(here, old, new);
+}
+
 struct pagoda_shim_rwlock {
 	struct rw_semaphore sem;
 };
@@ -115,6 +120,8 @@ static inline void pagoda_shim_assert_held_write(struct pagoda_shim_rwlock *lock
 #define atomic64_read(a)	__atomic_load_n(a, __ATOMIC_RELAXED)
 /* A full barrier, like the kernel's smp_mb(). */
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
+/* Like the kernel's smp_wmb(), and more. */
+#define smp_wmb()		__atomic_thread_fence(__ATOMIC_RELEASE)
 
 #define IS_ALIGNED(x, a)	(((x) & ((__typeof__(x))(a) - 1)) == 0)
 #define ALIGN_DOWN(x, a)	((x) & ~((__typeof__(x))(a) - 1))
@@ -148,6 +155,12 @@ static inline bool pagoda_shim_swap32(__le32 *here, __le32 *old, __le32 new)
 }
 
 static inline bool pagoda_shim_swap64(__le64 *here, __le64 *old, __le64 new)
+{
+	return __atomic_compare_exchange_n(here, old, new, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+static inline bool pagoda_shim_swap8(u8 *here, u8 *old, u8 new)
 {
 	return __atomic_compare_exchange_n(here, old, new, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_SEQ_CST);

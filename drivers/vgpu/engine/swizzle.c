@@ -280,10 +280,16 @@ u32 pagoda_engine_tiled_copy(struct pagoda_exec *exec, u64 address,
 			     const struct virtio_pagoda_tiled *tiled,
 			     struct pagoda_cursor *cursor, u64 size, bool swizzle)
 {
+	u8 *surface = exec->engine->vram + address;
 	struct pagoda_view view;
+	u32 reason;
 
-	view_init(&view, exec->engine->vram + address, tiled, NULL, swizzle);
-	return view_piece(exec, &view, cursor, size);
+	view_init(&view, surface, tiled, NULL, swizzle);
+	reason = view_piece(exec, &view, cursor, size);
+	/* The rows of a piece are in tiles all over the surface. */
+	if (swizzle)
+		pagoda_engine_wrote(exec->engine, surface, le64_to_cpu(tiled->surface_size));
+	return reason;
 }
 
 bool pagoda_engine_ranges_valid(const struct pagoda_engine *engine)
@@ -332,6 +338,8 @@ static void range_copy(struct pagoda_engine *engine, struct pagoda_engine_swizzl
 		tiles_copy(&tiles, range->window + offset, size, swizzle);
 		pagoda_shim_yield();
 	}
+	if (swizzle)
+		pagoda_engine_wrote(engine, engine->vram + range->address, range->size);
 }
 
 static void range_bind(struct pagoda_engine_swizzling *range, u64 address, u64 size,
@@ -525,6 +533,9 @@ static u32 lock_copy(struct pagoda_exec *exec,
 	cursor.combines = true;
 	view_init(&view, exec->engine->vram + range->address, &lock->tiled, range->window, !out);
 	reason = view_piece(exec, &view, &cursor, size);
+	if (!out)
+		pagoda_engine_wrote(exec->engine, exec->engine->vram + range->address,
+				    range->size);
 	if (!reason && out && !exec->half && lock_flag(lock, VIRTIO_PAGODA_TRANSFER_END))
 		range->size = 0;
 	return reason;

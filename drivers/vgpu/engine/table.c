@@ -232,8 +232,10 @@ u32 pagoda_engine_update_execute(struct pagoda_exec *exec, const void *packet)
 				       &here, &got);
 		if (reason)
 			return reason;
-		if (here)
+		if (here) {
 			update_write(update, index, got, step, here);
+			pagoda_engine_wrote(exec->engine, here, got * step * PAGODA_PTE_BYTES);
+		}
 		pagoda_virtual_progress(exec, got * PAGODA_PTE_BYTES);
 	}
 	if (!exec->half && ops->notify && le16_to_cpu(update->packet.flags) &
@@ -336,9 +338,11 @@ static u32 copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_
 	if (!reason)
 		reason = pagoda_engine_virtual_span(exec, 0, dst_va, bytes,
 						    VIRTIO_PAGODA_ACCESS_WRITE, &dst);
-	if (!reason && dst.here)
+	if (!reason && dst.here) {
 		entries_move((__le64 *)dst.here, (const __le64 *)src.here,
 			     min(src.size, dst.size) / PAGODA_PTE_BYTES);
+		pagoda_engine_wrote(exec->engine, dst.here, min(src.size, dst.size));
+	}
 	pagoda_virtual_progress(exec, bytes);
 	return reason;
 }

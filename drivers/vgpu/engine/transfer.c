@@ -127,9 +127,18 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
+/* Returns whether a side of a transfer that isn't tiled is in VRAM. */
+static bool transfer_is_in_vram(const struct virtio_pagoda_transfer *transfer,
+				const struct virtio_pagoda_location *side)
+{
+	return !transfer_is_tiled(transfer) &&
+	       le32_to_cpu(side->segment) == VIRTIO_PAGODA_SEGMENT_VRAM;
+}
+
 /*
- * Refuses flag SWIZZLE together with UNSWIZZLE, and each of them unless SPECIAL_LOCK_TRANSFER is
- * negotiated. Returns a fault reason or 0.
+ * Accepts CLEAN and DIRTY as pagoda_engine_dirty_flags_check() does. Refuses flag SWIZZLE together
+ * with UNSWIZZLE, and each of them unless SPECIAL_LOCK_TRANSFER is negotiated. Returns a fault reason
+ * or 0.
  */
 static u32 transfer_flags_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_transfer *transfer)
@@ -140,7 +149,10 @@ static u32 transfer_flags_check(struct pagoda_exec *exec,
 
 	if (flags == both || (flags && !(exec->engine->features & tiling)))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS, flags);
-	return VIRTIO_PAGODA_FAULT_NONE;
+	return pagoda_engine_dirty_flags_check(exec, le16_to_cpu(transfer->packet.flags),
+					       le64_to_cpu(transfer->size),
+					       transfer_is_in_vram(transfer, &transfer->dst),
+					       transfer_is_in_vram(transfer, &transfer->src));
 }
 
 static u32 transfer_side_check(struct pagoda_exec *exec,
@@ -184,8 +196,12 @@ u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
+/*
+ * Copies @left bytes, if @only_dirty without blocks of VRAM that weren't written. Returns a fault
+ * reason, PAGODA_STOPPED or 0.
+ */
 static u32 transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *src,
-			 struct pagoda_cursor *dst, u64 left)
+			 struct pagoda_cursor *dst, u64 left, bool only_dirty)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
@@ -204,7 +220,12 @@ static u32 transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *src,
 		}
 		size = min(src->here_size, dst->here_size);
 		size = min_t(u64, size, PAGODA_CHUNK);
-		pagoda_copy(dst->here, src->here, size);
+		if (only_dirty && !pagoda_engine_is_dirty(exec->engine, src->here, &size)) {
+			exec->run->skipped += size;
+		} else {
+			pagoda_copy(dst->here, src->here, size);
+			pagoda_engine_wrote(exec->engine, dst->here, size);
+		}
 		src->here += size;
 		src->here_size -= size;
 		dst->here += size;
@@ -212,6 +233,19 @@ static u32 transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *src,
 		left -= size;
 		reason = pagoda_progress(exec, size);
 	}
+	return reason;
+}
+
+static u32 transfer_linear(struct pagoda_exec *exec, const struct virtio_pagoda_transfer *transfer,
+			   struct pagoda_cursor *src, struct pagoda_cursor *dst, u64 left)
+{
+	u16 flags = le16_to_cpu(transfer->packet.flags);
+	u32 reason = transfer_copy(exec, src, dst, left, flags & VIRTIO_PAGODA_TRANSFER_DIRTY);
+
+	if (!reason && flags & VIRTIO_PAGODA_TRANSFER_CLEAN && !exec->half)
+		pagoda_engine_cleaned(exec->engine,
+				      exec->engine->vram + le64_to_cpu(transfer->dst.address),
+				      left);
 	return reason;
 }
 
@@ -233,11 +267,11 @@ u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet)
 	src.combines = true;
 	dst.combines = true;
 	if (!transfer_is_tiled(transfer))
-		return transfer_copy(exec, &src, &dst, left);
+		return transfer_linear(exec, transfer, &src, &dst, left);
 	if (transfer->packet.allocation)
 		return pagoda_engine_tiled_copy(exec, (swizzle ? &dst : &src)->address, tiled,
 						swizzle ? &src : &dst, left, swizzle);
 	/* C31: a transfer without an allocation copies bytes as they are, tiled or not. */
 	(swizzle ? &dst : &src)->address += le64_to_cpu(tiled->offset);
-	return transfer_copy(exec, &src, &dst, left);
+	return transfer_copy(exec, &src, &dst, left, false);
 }

@@ -83,15 +83,15 @@ static u32 virtual_transfer_fields(struct pagoda_exec *exec,
 {
 	u64 src = le64_to_cpu(transfer->src_address);
 	u64 dst = le64_to_cpu(transfer->dst_address);
+	u32 direction = le32_to_cpu(transfer->direction);
 	u64 size = le64_to_cpu(transfer->size);
 	u32 reason;
 
 	if (transfer->reserved)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     le32_to_cpu(transfer->reserved));
-	if (le32_to_cpu(transfer->direction) > VIRTIO_PAGODA_LOCAL_TO_LOCAL)
-		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS,
-				     le32_to_cpu(transfer->direction));
+	if (direction > VIRTIO_PAGODA_LOCAL_TO_LOCAL)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS, direction);
 	reason = virtual_range_check(exec, src, size, VIRTIO_PAGODA_ACCESS_READ);
 	if (reason)
 		return reason;
@@ -101,7 +101,9 @@ static u32 virtual_transfer_fields(struct pagoda_exec *exec,
 	if (src < dst + size && dst < src + size)
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OVERLAP, dst,
 					    VIRTIO_PAGODA_ACCESS_WRITE);
-	return VIRTIO_PAGODA_FAULT_NONE;
+	return pagoda_engine_dirty_flags_check(exec, le16_to_cpu(transfer->packet.flags),
+					       size | dst, direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM,
+					       direction != VIRTIO_PAGODA_SYSTEM_TO_LOCAL);
 }
 
 u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void *packet)
@@ -200,15 +202,26 @@ void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side 
 	}
 }
 
+static void side_copy(u8 *dst, const u8 *src, u64 size)
+{
+	if (src)
+		pagoda_copy(dst, src, size);
+	else
+		memset(dst, 0, size);	/* C94: a page of zeros is read */
+}
+
 /*
- * Copies @left bytes from @src to @dst, whose spans (&pagoda_span_side.span) are empty before the
- * call. The spans are empty again after a call that returns no fault, because this function takes
- * no span that reaches beyond the @left bytes. So the caller may release the translation lock
- * between two calls, although a release makes spans invalid. Returns a fault reason, or 0.
+ * Copies @left bytes from @src to @dst, as a packet with @flags CLEAN or DIRTY does. The sides'
+ * spans (&pagoda_span_side.span) are empty before the call. The spans are empty again after a call
+ * that returns no fault, because this function takes no span that reaches beyond the @left bytes.
+ * So the caller may release the translation lock between two calls, although a release makes spans
+ * invalid. Returns a fault reason, or 0.
  */
 u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side *src,
-			       struct pagoda_span_side *dst, u64 left)
+			       struct pagoda_span_side *dst, u64 left, u16 flags)
 {
+	bool only_dirty = flags & VIRTIO_PAGODA_TRANSFER_DIRTY;
+	bool clean = flags & VIRTIO_PAGODA_TRANSFER_CLEAN;
 	u32 reason;
 	u64 size;
 
@@ -219,10 +232,14 @@ u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side
 		if (reason)
 			return reason;
 		size = min(src->span.size, dst->span.size);
-		if (dst->span.here && src->span.here)
-			pagoda_copy(dst->span.here, src->span.here, size);
-		else if (dst->span.here)
-			memset(dst->span.here, 0, size);	/* C94: source is a page of zeros */
+		if (only_dirty && !pagoda_engine_is_dirty(exec->engine, src->span.here, &size)) {
+			exec->run->skipped += size;
+		} else if (dst->span.here) {
+			side_copy(dst->span.here, src->span.here, size);
+			pagoda_engine_wrote(exec->engine, dst->span.here, size);
+			if (clean)
+				pagoda_engine_cleaned(exec->engine, dst->span.here, size);
+		}
 		pagoda_side_advance(src, size);
 		pagoda_side_advance(dst, size);
 		left -= size;
@@ -234,6 +251,7 @@ u32 pagoda_engine_virtual_transfer_execute(struct pagoda_exec *exec, const void 
 {
 	const struct virtio_pagoda_virtual_transfer *transfer = packet;
 	u64 left = ALIGN_DOWN(le64_to_cpu(transfer->size) >> exec->half, 4);
+	u16 flags = le16_to_cpu(transfer->packet.flags);
 	struct pagoda_span_side src = {
 		.va = le64_to_cpu(transfer->src_address),
 		.access = VIRTIO_PAGODA_ACCESS_READ,
@@ -249,7 +267,7 @@ u32 pagoda_engine_virtual_transfer_execute(struct pagoda_exec *exec, const void 
 	while (left && !reason) {
 		u32 chunk = min_t(u64, left, PAGODA_CHUNK);
 
-		reason = pagoda_engine_virtual_copy(exec, &src, &dst, chunk);
+		reason = pagoda_engine_virtual_copy(exec, &src, &dst, chunk, flags);
 		left -= chunk;
 		pagoda_virtual_progress(exec, chunk);
 	}
@@ -270,6 +288,8 @@ u32 pagoda_engine_virtual_fill(struct pagoda_exec *exec, struct pagoda_span_side
 	*size = dst->span.size;
 	if (dst->span.here)
 		pagoda_engine_fill_words(dst->span.here, *size, pattern);
+	if (dst->span.here)
+		pagoda_engine_wrote(exec->engine, dst->span.here, *size);
 	pagoda_side_advance(dst, *size);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }

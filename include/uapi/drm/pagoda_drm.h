@@ -311,6 +311,8 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_SET_RESERVATION,
 	/** @DRM_PAGODA_EVENTS: get a file from which the client reads its events */
 	DRM_PAGODA_EVENTS,
+	/** @DRM_PAGODA_TRACK: tell which pages of an allocation the GPU has written */
+	DRM_PAGODA_TRACK,
 };
 
 /**
@@ -450,7 +452,8 @@ struct drm_pagoda_segment_info {
  * struct drm_pagoda_stats - Counters of the device since probe, and @submit_* members of the
  * calling client. A token is the right to page a byte; tokens are added at a rate and spent
  * @paged_in: Bytes copied into VRAM from system memory
- * @paged_out: Bytes copied from VRAM to system memory
+ * @paged_out: Bytes copied from VRAM to system memory; those of a device that tracks what it writes
+ *	count as copied until the move is done, then only what was written
  * @moved: Bytes copied within VRAM
  * @filled: Bytes of VRAM filled with zeros
  * @discarded: Bytes of content dropped instead of copied, also of allocations freed in VRAM
@@ -905,7 +908,8 @@ struct drm_pagoda_make_resident {
  * no pages, for want of memory, because the allocation is tiled, or because its last EVICT with a
  * paging queue was without the flag; and where the pages may be outdated: several clients have or
  * had handles of the allocation, a job used it while it was on no residency list, or the CPU may
- * have written to it in VRAM
+ * have written to it in VRAM. The flag has no effect either, and nothing is lost, if the device
+ * tracks what it writes (%VIRTIO_PAGODA_F_DIRTY): then what was written is copied anyway
  */
 #define DRM_PAGODA_EVICT_NOT_WRITTEN_TO		(1u << 1)
 
@@ -1631,6 +1635,11 @@ struct drm_pagoda_command_buffer {
 #define DRM_PAGODA_SUBMIT_IMPLICIT	(1u << 0)
 /* Flag of struct drm_pagoda_submit_entry, with IMPLICIT only: the job writes to the allocation */
 #define DRM_PAGODA_SUBMIT_WRITE		(1u << 1)
+/*
+ * Flag of struct drm_pagoda_submit_entry, not with WRITE: the job only reads the allocation. An
+ * estimate of what it costs to evict the allocation, no promise: if the job writes, nothing is lost
+ */
+#define DRM_PAGODA_SUBMIT_READ		(1u << 2)
 
 /*
  * Flag of struct drm_pagoda_submit: the job is fenced. When SUBMIT returns, the job and all jobs
@@ -1877,6 +1886,49 @@ struct drm_pagoda_fence_wait {
 	__u32 pad;
 };
 
+/** enum drm_pagoda_track_operation - What TRACK does */
+enum drm_pagoda_track_operation {
+	/** @DRM_PAGODA_TRACK_START: begin to track; EBUSY if the allocation is tracked already */
+	DRM_PAGODA_TRACK_START = 0,
+	/** @DRM_PAGODA_TRACK_STOP: end that; so does closing the client's handle */
+	DRM_PAGODA_TRACK_STOP = 1,
+	/** @DRM_PAGODA_TRACK_QUERY: get the pages written, and begin anew for these pages */
+	DRM_PAGODA_TRACK_QUERY = 2,
+};
+
+/** DRM_PAGODA_TRACK_PAGE: bytes of a page, as TRACK counts them. */
+#define DRM_PAGODA_TRACK_PAGE		4096
+/** DRM_PAGODA_MAX_TRACK_PAGES: most pages of one QUERY: 1 GiB. */
+#define DRM_PAGODA_MAX_TRACK_PAGES	262144
+
+/**
+ * struct drm_pagoda_track - Argument of TRACK
+ * @handle: Allocation of the calling client; EPERM for START of another client's. ENOENT also for
+ *	STOP and QUERY of an allocation that the client doesn't track
+ * @operation: enum drm_pagoda_track_operation
+ * @offset: QUERY: first byte, multiple of the page size. Else MBZ
+ * @size: QUERY: bytes, multiple of the page size, at most %DRM_PAGODA_MAX_TRACK_PAGES pages. Else
+ *	MBZ
+ * @bits: QUERY: pointer to an array of 64-bit words, which receives a bit for each page: bit n % 64
+ *	of word n / 64 for page n from @offset on. Else MBZ
+ *
+ * A bit is set if the GPU may have written to the page since START, or since the last QUERY in
+ * which the bit was set. No write is missed: one that races with a QUERY shows in its answer or in
+ * the next one (C202). More may be set than was written: all pages, if the allocation is used in
+ * the aperture or was moved while jobs used it, or after a reset of the device. What the CPU writes
+ * through a mapping isn't tracked: the program itself knows that. Moves by the kernel are no
+ * writes.
+ *
+ * EOPNOTSUPP if the device doesn't track what it writes (%VIRTIO_PAGODA_F_DIRTY).
+ */
+struct drm_pagoda_track {
+	__u32 handle;
+	__u32 operation;
+	__u64 offset;
+	__u64 size;
+	__u64 bits;
+};
+
 /** DRM_IOCTL_PAGODA() - Number of ioctl @id, which reads and writes a struct drm_pagoda_##type. */
 #define DRM_IOCTL_PAGODA(id, type) \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_PAGODA_##id, struct drm_pagoda_##type)
@@ -1916,6 +1968,7 @@ struct drm_pagoda_fence_wait {
 #define DRM_IOCTL_PAGODA_QUERY_MEMORY_INFO DRM_IOCTL_PAGODA(QUERY_MEMORY_INFO, query_memory_info)
 #define DRM_IOCTL_PAGODA_SET_RESERVATION DRM_IOCTL_PAGODA(SET_RESERVATION, set_reservation)
 #define DRM_IOCTL_PAGODA_EVENTS DRM_IOCTL_PAGODA(EVENTS, events)
+#define DRM_IOCTL_PAGODA_TRACK DRM_IOCTL_PAGODA(TRACK, track)
 
 #ifndef __cplusplus
 #define DRM_PAGODA_ASSERT_SIZE(type, size) \
@@ -1964,6 +2017,7 @@ DRM_PAGODA_ASSERT_SIZE(set_priority, 24);
 DRM_PAGODA_ASSERT_SIZE(query_memory_info, 40);
 DRM_PAGODA_ASSERT_SIZE(set_reservation, 16);
 DRM_PAGODA_ASSERT_SIZE(events, 8);
+DRM_PAGODA_ASSERT_SIZE(track, 32);
 DRM_PAGODA_ASSERT_SIZE(event, 24);
 #endif
 

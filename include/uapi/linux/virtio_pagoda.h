@@ -160,6 +160,39 @@ enum virtio_pagoda_opcode {
  * write changes only the bytes that the operation or command writes.
  */
 #define VIRTIO_PAGODA_F_WRITE_COMBINER	57
+/**
+ * VIRTIO_PAGODA_F_DIRTY: the device knows which pages of VRAM were written.
+ *
+ * There are %VIRTIO_PAGODA_DIRTY_TRACKERS trackers. Each has a bit for each page of 4 KiB of VRAM.
+ * Every write to VRAM by the device sets the page's bit in all trackers, after the write: by
+ * packets of all queues, by commands, to page tables, save areas and fences, and by RELEASE_RANGE.
+ * A write to a tiled surface may set the bits of the whole surface. Writes of the CPU through the
+ * CPU window set no bits. After a reset of the virtio device, and after RESET_ADAPTER, all bits are
+ * set: the content isn't what it was.
+ *
+ * TRANSFER and VIRTUAL_TRANSFER get the flags CLEAN and DIRTY, and each completion of a request
+ * ends with &virtio_pagoda_completion.skipped. Trackers 1 and above can be started, stopped and
+ * queried by control commands.
+ */
+#define VIRTIO_PAGODA_F_DIRTY		58
+
+/** VIRTIO_PAGODA_DIRTY_TRACKERS: trackers of a device with %VIRTIO_PAGODA_F_DIRTY. */
+#define VIRTIO_PAGODA_DIRTY_TRACKERS	8
+/**
+ * VIRTIO_PAGODA_DIRTY_CONTENT: tracker that transfers with DIRTY look at. Control commands can't
+ * name it: else they would make such a transfer skip what was written.
+ */
+#define VIRTIO_PAGODA_DIRTY_CONTENT	0
+/**
+ * VIRTIO_PAGODA_DIRTY_OWNER: tracker for the owners of allocations: transfers with CLEAN, which
+ * bring back what the owner had, clear its bits, too. All other trackers see them as writes.
+ */
+#define VIRTIO_PAGODA_DIRTY_OWNER	1
+/**
+ * VIRTIO_PAGODA_DIRTY_BLOCK: bytes of an aligned block of VRAM: DIRTY copies the blocks that have
+ * a page that was written.
+ */
+#define VIRTIO_PAGODA_DIRTY_BLOCK	(64u << 10)
 
 /** enum virtio_pagoda_queue - Virtqueue numbers; execution engine i has queue EXEC0 + i. */
 enum virtio_pagoda_queue {
@@ -183,6 +216,8 @@ enum virtio_pagoda_queue {
 #define VIRTIO_PAGODA_MAX_EXTENTS	(1u << 18)
 /** VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER: most ranges of addresses that one GET_EXTENTS returns. */
 #define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
+/** VIRTIO_PAGODA_MAX_DIRTY_PAGES: most pages whose bits one QUERY_DIRTY returns: 64 MiB. */
+#define VIRTIO_PAGODA_MAX_DIRTY_PAGES	(1u << 14)
 
 /** VIRTIO_PAGODA_MAX_MMU_PAGES: most 4 KiB pages of device addresses: 64 GiB in all. */
 #define VIRTIO_PAGODA_MAX_MMU_PAGES	(1ull << 24)
@@ -442,12 +477,15 @@ struct virtio_pagoda_execute {
  * @packets: Packets or commands that this request executed whole; a larger number than 2^32 - 2 is
  *	given as that
  * @fault: Filled if @status is %VIRTIO_PAGODA_STATUS_FAULT, else zero
+ * @skipped: Bytes that transfers with the flag DIRTY didn't copy. Written only with
+ *	%VIRTIO_PAGODA_F_DIRTY; without it the completion ends before this field
  */
 struct virtio_pagoda_completion {
 	__le64 seqno;
 	__le32 status;
 	__le32 packets;
 	struct virtio_pagoda_fault fault;
+	__le64 skipped;
 };
 
 /** enum virtio_pagoda_event_type - Events of the event queue. */
@@ -484,6 +522,9 @@ enum virtio_pagoda_control_type {
 	VIRTIO_PAGODA_CONTROL_ACQUIRE_RANGE = 5,
 	VIRTIO_PAGODA_CONTROL_RELEASE_RANGE = 6,
 	VIRTIO_PAGODA_CONTROL_RESET_ADAPTER = 7,
+	VIRTIO_PAGODA_CONTROL_START_DIRTY = 8,
+	VIRTIO_PAGODA_CONTROL_STOP_DIRTY = 9,
+	VIRTIO_PAGODA_CONTROL_QUERY_DIRTY = 10,
 };
 
 /** enum virtio_pagoda_control_status - Whether a control command was executed or refused. */
@@ -538,17 +579,19 @@ struct virtio_pagoda_layout {
 /**
  * struct virtio_pagoda_control - A control command, device-readable
  * @type: enum virtio_pagoda_control_type
- * @index: GET_EXTENTS: enum virtio_pagoda_extents. RESET_QUEUE: virtqueue
- *	number of the paging or an execution queue. SET_ROOT: address space.
- *	ACQUIRE_RANGE, RELEASE_RANGE: swizzling range. Else 0
+ * @index: GET_EXTENTS: enum virtio_pagoda_extents. RESET_QUEUE: virtqueue number of the paging or
+ *	an execution queue. SET_ROOT: address space. ACQUIRE_RANGE, RELEASE_RANGE: swizzling range.
+ *	START_DIRTY, STOP_DIRTY, QUERY_DIRTY: tracker, from %VIRTIO_PAGODA_DIRTY_OWNER on. Else 0
  * @first: GET_EXTENTS: number of the first entry wanted. Else 0
  * @address: SET_ROOT: address of the root table in @segment, aligned to the table's size (the
  *	software GPU only requires page alignment); 0 without a root.
- *	ACQUIRE_RANGE: address of the surface in VRAM, page aligned. Else 0
+ *	ACQUIRE_RANGE: address of the surface in VRAM, page aligned. START_DIRTY, QUERY_DIRTY:
+ *	address of the range in VRAM, page aligned. Else 0
  * @size: SET_ROOT: entries of the root, 0 = the space has no root any more.
  *	ACQUIRE_RANGE: bytes of the surface, multiple of the page size, at most
  *	swizzling_bytes. RELEASE_RANGE: 1 = write the view back into the
- *	surface, 0 = drop the view. Else 0
+ *	surface, 0 = drop the view. START_DIRTY, QUERY_DIRTY: bytes of the range, multiple of the
+ *	page size, not 0; for QUERY_DIRTY at most %VIRTIO_PAGODA_MAX_DIRTY_PAGES pages. Else 0
  * @segment: SET_ROOT: VRAM or SYSTEM; 0 without a root. Else 0
  * @reserved: Zero
  * @layout: ACQUIRE_RANGE: geometry of the surface. Else 0
@@ -564,6 +607,16 @@ struct virtio_pagoda_layout {
  * into the window of the range, where the CPU reads and writes the view; until the
  * range is released or taken by SPECIAL_LOCK_TRANSFER the content is in the window.
  * If the range is bound already, its view is dropped and the range is bound anew.
+ *
+ * START_DIRTY clears the tracker's bits of the range (C201); the tracker then tracks the range
+ * until STOP_DIRTY. A tracker tracks one range: START_DIRTY of a tracker that tracks one already,
+ * and the other two commands for a tracker that tracks none, are refused. What one tracker is told
+ * changes nothing for the others, even if their ranges overlap (C203).
+ *
+ * QUERY_DIRTY of a part of the tracked range writes the part's bits behind the answer and clears
+ * them, and no others (C204). Each bit is read and cleared in one step: a write that races with
+ * the query shows in its answer or in the next one (C202), and a write whose bit an answer shows
+ * can be read from the page once the answer is there.
  *
  * RESET_QUEUE of an execution queue stops the queue in the middle of a command, and counts
  * every request that the queue was given as executed: the next request's number is that of the
@@ -590,7 +643,8 @@ struct virtio_pagoda_control {
 /**
  * struct virtio_pagoda_answer - Device-writable answer to a control command
  * @status: enum virtio_pagoda_control_status
- * @count: GET_EXTENTS: entries that follow. Else 0
+ * @count: GET_EXTENTS: entries that follow. QUERY_DIRTY: words, each an __le64, that follow: bit n
+ *	% 64 of word n / 64 is set if page n of the range was written. Else 0
  * @seqno: RESET_QUEUE: all requests up to this number were executed whole, or counted so by an
  *	earlier reset. All requests that the queue held were given back before this answer
  * @offset: RESET_QUEUE of the paging queue: offset of the first packet that wasn't executed whole,
@@ -683,6 +737,15 @@ struct virtio_pagoda_location {
 #define VIRTIO_PAGODA_TRANSFER_UNSWIZZLE	(1u << 1)
 #define VIRTIO_PAGODA_TRANSFER_START		(1u << 3)
 #define VIRTIO_PAGODA_TRANSFER_END		(1u << 4)
+/*
+ * Flags of TRANSFER, without SWIZZLE and UNSWIZZLE, and of VIRTUAL_TRANSFER; only with
+ * %VIRTIO_PAGODA_F_DIRTY, and not both. CLEAN, into VRAM in whole pages: when the bytes are copied,
+ * the bits of their pages are cleared in the trackers CONTENT and OWNER. DIRTY, out of VRAM: copies
+ * only the blocks of %VIRTIO_PAGODA_DIRTY_BLOCK that have a page whose bit is set in the tracker
+ * CONTENT; the destination keeps its bytes elsewhere. DIRTY changes no bit of its source.
+ */
+#define VIRTIO_PAGODA_TRANSFER_CLEAN		(1u << 5)
+#define VIRTIO_PAGODA_TRANSFER_DIRTY		(1u << 6)
 
 /**
  * struct virtio_pagoda_transfer - TRANSFER: copy @size bytes
@@ -1303,7 +1366,7 @@ struct virtio_pagoda_notify_alloc {
 VIRTIO_PAGODA_ASSERT_SIZE(config, 104);
 VIRTIO_PAGODA_ASSERT_SIZE(fault, 56);
 VIRTIO_PAGODA_ASSERT_SIZE(request, 32);
-VIRTIO_PAGODA_ASSERT_SIZE(completion, 72);
+VIRTIO_PAGODA_ASSERT_SIZE(completion, 80);
 VIRTIO_PAGODA_ASSERT_SIZE(command_buffer, 16);
 VIRTIO_PAGODA_ASSERT_SIZE(execute, 24);
 VIRTIO_PAGODA_ASSERT_SIZE(event, 72);

@@ -31,10 +31,11 @@
 #define WAIT_LIMIT		(120 * PAGODA_SEC)
 #define BUSY_LIMIT		(60 * PAGODA_SEC)
 
-/* @batch: the last it was used in; @point: of that one. @address: for the GPU. */
+/* @batch: the last it was used in; @entry: in that one; @point: of that one. @address: for the GPU. */
 struct allocation {
 	uint32_t handle;
 	uint32_t batch;
+	uint32_t entry;
 	uint64_t point;
 	uint64_t size;
 	uint64_t address;
@@ -45,6 +46,7 @@ struct allocation {
 
 struct batch {
 	uint32_t *handles;
+	struct drm_pagoda_submit_entry *entries;
 	uint32_t count;
 	uint32_t serial;
 	uint64_t vram;
@@ -185,7 +187,7 @@ static struct gpu_slot *slot_now(struct engine *e)
 static int batch_try(struct engine *e)
 {
 	if (e->executes)
-		return gpu_submit(&e->gpu, slot_now(e), e->batch.handles, e->batch.count,
+		return gpu_submit(&e->gpu, slot_now(e), e->batch.entries, e->batch.count,
 				  e->syncobj, e->point + 1);
 	return pagoda_make_resident(e->fd, e->batch.handles, e->batch.count, e->syncobj,
 				    e->point + 1, NULL);
@@ -322,6 +324,10 @@ static int batch_add(struct engine *e, struct allocation *it)
 			return ret;
 	}
 	it->batch = e->batch.serial;
+	it->entry = e->batch.count;
+	e->batch.entries[it->entry] = (struct drm_pagoda_submit_entry) {
+		.handle = it->handle, .flags = DRM_PAGODA_SUBMIT_READ,
+	};
 	it->point = e->point + 1;
 	e->batch.handles[e->batch.count++] = it->handle;
 	*used += it->size;
@@ -355,6 +361,7 @@ static int gpu_destination(struct engine *e, uint32_t id)
 	if (ret)
 		return ret;
 	e->result->writes++;
+	e->batch.entries[it->entry].flags = 0;
 	gpu_write(slot_now(e), it->address, it->size, word, offset, mark);
 	return 0;
 }
@@ -527,8 +534,9 @@ static int engine_open(struct engine *e)
 	e->aperture_size = aperture.size;
 	e->batch.serial = 1;
 	e->batch.handles = calloc(DRM_PAGODA_MAX_ENTRIES, sizeof(*e->batch.handles));
+	e->batch.entries = calloc(DRM_PAGODA_MAX_ENTRIES, sizeof(*e->batch.entries));
 	e->allocations = calloc(e->trace->max_id + 1ul, sizeof(*e->allocations));
-	if (!e->batch.handles || !e->allocations)
+	if (!e->batch.handles || !e->batch.entries || !e->allocations)
 		return -ENOMEM;
 	if (!e->client)
 		e->marker = open("/sys/kernel/tracing/trace_marker", O_WRONLY | O_CLOEXEC);
@@ -544,6 +552,7 @@ static void engine_close(struct engine *e)
 	gpu_close(&e->gpu);
 	free(e->allocations);
 	free(e->batch.handles);
+	free(e->batch.entries);
 	if (e->syncobj)
 		pagoda_syncobj_destroy(e->fd, e->syncobj);
 	if (e->rival.pipe >= 0)

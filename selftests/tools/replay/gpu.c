@@ -138,11 +138,26 @@ void gpu_write(struct gpu_slot *slot, uint64_t address, uint64_t size, uint32_t 
 	pagoda_store(&slot->program, address + offset, (uint64_t)mark << 32 | mark);
 }
 
-int gpu_submit(struct gpu *gpu, const struct gpu_slot *slot, const uint32_t *handles,
-	       uint32_t count, uint32_t syncobj, uint64_t point)
+int gpu_submit(struct gpu *gpu, const struct gpu_slot *slot,
+	       const struct drm_pagoda_submit_entry *entries, uint32_t count, uint32_t syncobj,
+	       uint64_t point)
 {
-	return pagoda_submit(gpu->fd, gpu->context, slot->program.address, slot->program.used,
-			     handles, count, syncobj, point);
+	struct drm_pagoda_command_buffer buffer = {
+		.address = slot->program.address, .size = slot->program.used,
+	};
+	struct drm_pagoda_sync sync = {
+		.handle = syncobj,
+		.flags = DRM_PAGODA_SYNC_SIGNAL,
+		.point = point,
+	};
+	struct drm_pagoda_submit args = {
+		.buffers = { (uintptr_t)&buffer, buffer.size ? 1 : 0, sizeof(buffer) },
+		.syncs = { (uintptr_t)&sync, 1, sizeof(sync) },
+		.entries = { (uintptr_t)entries, count, sizeof(*entries) },
+		.context = gpu->context,
+	};
+
+	return pagoda_submit_args(gpu->fd, &args);
 }
 
 void gpu_explain(const struct gpu *gpu)

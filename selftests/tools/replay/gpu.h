@@ -57,8 +57,9 @@ void gpu_read(struct gpu_slot *slot, const struct gpu_read *read, uint64_t addre
 void gpu_write(struct gpu_slot *slot, uint64_t address, uint64_t size, uint32_t word,
 	       uint64_t offset, uint32_t mark);
 /* Has the slot executed with @count allocations resident; signals @point of @syncobj. */
-int gpu_submit(struct gpu *gpu, const struct gpu_slot *slot, const uint32_t *handles,
-	       uint32_t count, uint32_t syncobj, uint64_t point);
+int gpu_submit(struct gpu *gpu, const struct gpu_slot *slot,
+	       const struct drm_pagoda_submit_entry *entries, uint32_t count, uint32_t syncobj,
+	       uint64_t point);
 
 /* Says on stderr why the context doesn't execute any more, if that is so. */
 void gpu_explain(const struct gpu *gpu);

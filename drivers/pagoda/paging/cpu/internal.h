@@ -37,6 +37,13 @@ struct pagoda_cpu_surface {
 	u64 offset;
 };
 
+/* Flags by which the device tracks what is written; the CPU always copies all. */
+#define PAGODA_CPU_TRACKING	(VIRTIO_PAGODA_TRANSFER_CLEAN | VIRTIO_PAGODA_TRANSFER_DIRTY)
+
+/* side.c: whether a packet's flags CLEAN and DIRTY are legal for its sides */
+bool pagoda_cpu_tracking_is_valid(const struct pagoda_cpu_executor *exec, u32 flags, bool into,
+				  bool out);
+
 /*
  * side.c: check a range of VRAM or the aperture, the size of a TRANSFER, or (and set up) a packet's
  * source or destination; return a fault reason or 0

@@ -3,6 +3,22 @@
 #include "internal.h"
 
 /*
+ * Returns whether the device accepts the flags CLEAN and DIRTY of a packet: CLEAN for whole pages
+ * copied @into VRAM, DIRTY for bytes copied @out of VRAM, not both.
+ */
+bool pagoda_cpu_tracking_is_valid(const struct pagoda_cpu_executor *exec, u32 flags, bool into,
+				  bool out)
+{
+	flags &= PAGODA_CPU_TRACKING;
+	if (!flags)
+		return true;
+	if (exec->limits && !(exec->limits->features & 1ull << VIRTIO_PAGODA_F_DIRTY))
+		return false;
+	return flags == VIRTIO_PAGODA_TRANSFER_CLEAN ? into :
+	       flags == VIRTIO_PAGODA_TRANSFER_DIRTY && out;
+}
+
+/*
  * Checks that a range of VRAM isn't empty and that the CPU can reach the range. Returns a fault
  * reason or 0.
  */

@@ -69,13 +69,20 @@ static u32 transfer_flags_check(const struct pagoda_cpu_executor *exec,
 {
 	u32 tiling = VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
 	u64 feature = 1ull << VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER);
+	bool whole = !(le64_to_cpu(transfer->size) % VIRTIO_PAGODA_PAGE_SIZE);
+	__le32 vram = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM);
 	u32 flags = le16_to_cpu(transfer->packet.flags);
 
-	if (flags & ~(tiling | VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END) ||
+	if (flags & ~(tiling | VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END |
+		      PAGODA_CPU_TRACKING) ||
 	    (flags & tiling) == tiling)
 		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
-	return flags & tiling && exec->limits && !(exec->limits->features & feature) ?
-	       VIRTIO_PAGODA_FAULT_BAD_FLAGS : VIRTIO_PAGODA_FAULT_NONE;
+	if (flags & tiling && exec->limits && !(exec->limits->features & feature))
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	return pagoda_cpu_tracking_is_valid(exec, flags, !(flags & tiling) &&
+					    transfer->dst.segment == vram && whole,
+					    !(flags & tiling) && transfer->src.segment == vram) ?
+	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_FLAGS;
 }
 
 /*

@@ -59,7 +59,8 @@ static u32 virtual_transfer_check(const struct virtio_pagoda_virtual_transfer *t
 	u64 size = le64_to_cpu(transfer->size);
 	u32 reason;
 
-	if (flags & ~(VIRTIO_PAGODA_VIRTUAL_SRC_64K | VIRTIO_PAGODA_VIRTUAL_DST_64K))
+	if (flags & ~(VIRTIO_PAGODA_VIRTUAL_SRC_64K | VIRTIO_PAGODA_VIRTUAL_DST_64K |
+		      PAGODA_CPU_TRACKING))
 		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
 	if (transfer->reserved)
 		return VIRTIO_PAGODA_FAULT_RESERVED;
@@ -72,6 +73,11 @@ static u32 virtual_transfer_check(const struct virtio_pagoda_virtual_transfer *t
 		return reason;
 	if (max(src->base, dst->base) - min(src->base, dst->base) < size)
 		return VIRTIO_PAGODA_FAULT_OVERLAP;
+	if (!pagoda_cpu_tracking_is_valid(src->exec, flags,
+					  direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM &&
+					  !((size | dst->base) % VIRTIO_PAGODA_PAGE_SIZE),
+					  direction != VIRTIO_PAGODA_SYSTEM_TO_LOCAL))
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
 	reason = side_check(src, size, flags & VIRTIO_PAGODA_VIRTUAL_SRC_64K,
 			    direction != VIRTIO_PAGODA_SYSTEM_TO_LOCAL);
 	return reason ? reason :

@@ -111,9 +111,20 @@ void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader);
 struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo);
 void pagoda_copy_put_back(struct pagoda_bo *bo, struct pagoda_copy *copy);
 void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left);
+void pagoda_copy_touched(struct pagoda_bo *bo, u64 offset, u64 size);
+bool pagoda_copy_is_touched(const struct pagoda_copy *copy, u64 offset, u64 *size);
 void pagoda_copy_drop(struct pagoda_bo *bo);
 bool pagoda_copy_has_pages(const struct pagoda_bo *bo);
 void pagoda_copy_swap_notify(struct ttm_buffer_object *bo);
+
+/* track.c: which pages of an allocation the GPU has written, for its client */
+int pagoda_track_start(struct pagoda_bo *bo, const struct pagoda_client *client);
+int pagoda_track_stop(struct pagoda_bo *bo, const struct pagoda_client *client);
+int pagoda_track_query(struct pagoda_bo *bo, const struct pagoda_client *client, u64 offset,
+		       u64 size, u64 *words);
+void pagoda_track_restore(struct pagoda_bo *bo, u64 offset, u64 size, const u64 *words);
+void pagoda_track_moves(struct pagoda_bo *bo, const struct ttm_resource *to);
+void pagoda_track_fini(struct pagoda_bo *bo);
 
 /* dmem.c: limits and protection of segments by cgroups; threads in the cgroups of clients */
 int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client);

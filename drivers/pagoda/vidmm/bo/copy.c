@@ -3,10 +3,18 @@
  * Copies: the system pages that an allocation was brought to VRAM from, kept while the allocation
  * is in VRAM.
  *
- * An allocation that its client evicts with NOT_WRITTEN_TO gets these pages back as they are:
- * nothing is copied out, and the device is told that the content in VRAM is discarded (C155).
- * Copies are kept for allocations on a residency list, unless the last EVICT of the allocation came
- * without this flag: if the allocation is written anyway, a copy would only cost memory.
+ * If the device tracks what it writes (VIRTIO_PAGODA_F_DIRTY), every allocation keeps its pages as
+ * long as there is room. When it leaves VRAM, the device copies to these pages only the blocks that
+ * were written since, by whatever job or packet. It decides when it executes the copy: then all
+ * earlier writes are known, and the driver needn't wait for them. The blocks that the CPU may have
+ * written are known from its page faults, and copied, too. Only if the content moved within VRAM,
+ * or was lost, all of it is copied (written.c).
+ *
+ * The rest of this comment is about devices without dirty tracking. An allocation that its client
+ * evicts with NOT_WRITTEN_TO gets these pages back as they are: nothing is copied out, and the
+ * device is told that the content in VRAM is discarded (C155). Copies are kept for allocations on a
+ * residency list, unless the last EVICT of the allocation came without this flag: if the allocation
+ * is written anyway, a copy would only cost memory.
  *
  * Events, and what the copy holds afterwards:
  *
@@ -27,8 +35,10 @@
  * allocation, none knows what jobs of the others wrote: such an allocation has no copy.
  *
  * A copy is a TTM object of its own, in the LRU list from which TTM swaps out first. The shrinker
- * gives up the oldest copies when the kernel needs memory. When an allocation leaves VRAM, its
- * content is copied out to the pages of its copy even if these hold outdated content.
+ * gives up the oldest copies when the kernel needs memory; so does a copy for which there is no
+ * room below &pagoda_copies.limit, so that no client keeps others from having copies. The client
+ * that owns the allocation is told in its fdinfo what its copies take. When an allocation leaves
+ * VRAM, its content is copied out to the pages of its copy even if these hold outdated content.
  */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
@@ -37,6 +47,7 @@
 #include "core/compat.h"
 #include "core/core.h"
 #include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
 #include "bo.h"
 #include "internal.h"
@@ -46,14 +57,21 @@
  * @ttm: object with the pages and a reservation of its own
  * @bo: allocation that the copy is for; NULL once the copy is created
  * @link: entry in &pagoda_copies.list or &pagoda_copies.unwanted
- * @charged: the pages count in &pagoda_copies.bytes
+ * @client: client that owns the allocation, a reference; or NULL
+ * @blocks: number of blocks of %VIRTIO_PAGODA_DIRTY_BLOCK, the last may be a part of one
+ * @touched: blocks that the CPU may have written in VRAM since the copy was made; protected by the
+ *	reservation of the allocation
+ * @charged: the pages count in &pagoda_copies.bytes and &pagoda_client.copies
  */
 struct pagoda_copy {
 	struct ttm_buffer_object ttm;
 	struct pagoda_vidmm *vidmm;
 	const struct pagoda_bo *bo;
 	struct list_head link;
+	struct pagoda_client *client;
 	bool charged;
+	u32 blocks;
+	unsigned long touched[];
 };
 
 static struct pagoda_copy *copy_of_ttm(struct ttm_buffer_object *bo)
@@ -63,13 +81,44 @@ static struct pagoda_copy *copy_of_ttm(struct ttm_buffer_object *bo)
 
 /* ---- Kept copies and their pages ------------------------------------------------ */
 
+/*
+ * Moves the oldest copies to @copies->unwanted, until these have @pages pages or none is left, and
+ * has copies_work() free them, because the caller may not take their reservations. Returns the
+ * number of their pages.
+ */
+static unsigned long copies_give_up(struct pagoda_vidmm *vidmm, unsigned long pages)
+{
+	struct pagoda_copies *copies = vidmm->copies;
+	struct pagoda_copy *copy, *next;
+	unsigned long found = 0;
+
+	spin_lock(&copies->lock);
+	list_for_each_entry_safe(copy, next, &copies->list, link) {
+		if (found >= pages)
+			break;
+		list_move_tail(&copy->link, &copies->unwanted);
+		found += copy->ttm.base.size >> PAGE_SHIFT;
+	}
+	spin_unlock(&copies->lock);
+	if (found)
+		queue_work(vidmm->ttm.wq, &copies->work);
+	return found;
+}
+
+/*
+ * Charges a copy of @bytes. Returns false if that exceeds the limit; then the oldest copies are
+ * given up, so that there is room next time.
+ */
 static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 {
 	struct pagoda_copies *copies = vidmm->copies;
+	u64 limit = READ_ONCE(copies->limit);
 
-	if (atomic64_add_return(bytes, &copies->bytes) <= READ_ONCE(copies->limit))
+	if (atomic64_add_return(bytes, &copies->bytes) <= limit)
 		return true;
 	atomic64_sub(bytes, &copies->bytes);
+	if (bytes <= limit)
+		copies_give_up(vidmm, bytes >> PAGE_SHIFT);
 	return false;
 }
 
@@ -81,6 +130,8 @@ static void copy_uncharge(struct pagoda_copy *copy)
 {
 	if (copy->charged)
 		atomic64_sub(copy->ttm.base.size, &copy->vidmm->copies->bytes);
+	if (copy->charged && copy->client)
+		atomic64_sub(copy->ttm.base.size, &copy->client->copies);
 	copy->charged = false;
 }
 
@@ -99,8 +150,10 @@ static void copy_destroy(struct ttm_buffer_object *ttm_bo)
 
 	copy_unlink(copy);
 	copy_uncharge(copy);
+	if (copy->client)
+		pagoda_client_put(copy->client);
 	drm_gem_object_release(&ttm_bo->base);
-	kfree(copy);
+	kvfree(copy);
 }
 
 static void copy_gem_free(struct drm_gem_object *obj)
@@ -141,16 +194,23 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 	static const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
 	struct ttm_placement placement = { .num_placement = 1, .placement = &system };
 	struct ttm_operation_ctx ctx = {};
+	u32 blocks = DIV_ROUND_UP_ULL(bo->ttm.base.size, VIRTIO_PAGODA_DIRTY_BLOCK);
 	struct pagoda_copy *copy;
 
-	copy = kzalloc(sizeof(*copy), GFP_KERNEL_ACCOUNT);
+	copy = kvzalloc(struct_size(copy, touched, BITS_TO_LONGS(blocks)), GFP_KERNEL_ACCOUNT);
 	if (!copy || !copy_charge(bo->vidmm, bo->ttm.base.size)) {
-		kfree(copy);
+		kvfree(copy);
 		return NULL;
 	}
+	copy->blocks = blocks;
 	copy->vidmm = bo->vidmm;
 	copy->bo = bo;
 	copy->charged = true;
+	copy->client = bo->client;
+	if (copy->client) {
+		kref_get(&copy->client->kref);
+		atomic64_add(bo->ttm.base.size, &copy->client->copies);
+	}
 	INIT_LIST_HEAD(&copy->link);
 	copy->ttm.base.funcs = &copy_gem_funcs;
 	drm_gem_private_object_init(bo->vidmm->drm, &copy->ttm.base, bo->ttm.base.size);
@@ -167,18 +227,21 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether the system pages of an allocation that moves to VRAM are to be kept. The
- * allocation has to be on a residency list, because only then clients say whether they wrote; its
- * last EVICT, if any, had NOT_WRITTEN_TO, and its content isn't lost. The allocation isn't tiled,
- * because rows in a copy differ from tiles in VRAM, isn't imported or made by the driver itself,
- * and never had several handles.
+ * Returns whether the system pages of an allocation that moves to VRAM are to be kept. Without
+ * dirty tracking the allocation has to be on a residency list, because only then clients say
+ * whether they wrote; its last EVICT, if any, had NOT_WRITTEN_TO, and it never had several handles.
+ * In any case its content isn't lost, and the allocation isn't tiled, because rows in a copy differ
+ * from tiles in VRAM, and isn't imported or made by the driver itself.
  */
 static bool copy_is_wanted(const struct pagoda_bo *bo)
 {
-	return READ_ONCE(bo->content.keeps_copy) && atomic_read(&bo->wish.required) &&
+	bool tracked = bo->vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_DIRTY);
+
+	return (tracked || (READ_ONCE(bo->content.keeps_copy) &&
+			    atomic_read(&bo->wish.required) &&
+			    !READ_ONCE(bo->choice.handed_out))) &&
 	       !bo->tiling.layout.tiling && !bo->share.imported &&
-	       !READ_ONCE(bo->choice.handed_out) && bo->ttm.type == ttm_bo_type_device &&
-	       !READ_ONCE(bo->content.unclean);
+	       bo->ttm.type == ttm_bo_type_device && !READ_ONCE(bo->content.unclean);
 }
 
 /**
@@ -275,6 +338,48 @@ void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left)
 	copy_free(copy);
 }
 
+/**
+ * pagoda_copy_touched() - Note that the CPU may write to a part of an allocation in VRAM
+ * @bo: Allocation, which may have no copy; reservation held
+ * @offset: First byte that the CPU may write
+ * @size: Bytes from there on, not 0; may exceed the allocation
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_copy_touched(struct pagoda_bo *bo, u64 offset, u64 size)
+{
+	struct pagoda_copy *copy = bo->content.copy;
+	u64 first = div_u64(offset, VIRTIO_PAGODA_DIRTY_BLOCK);
+	u64 end = DIV_ROUND_UP_ULL(offset + size, VIRTIO_PAGODA_DIRTY_BLOCK);
+
+	dma_resv_assert_held(bo->ttm.base.resv);
+	if (!copy)
+		return;
+	bitmap_set(copy->touched, first, min_t(u64, end, copy->blocks) - first);
+	pagoda_copy_expect_written(bo);
+}
+
+/**
+ * pagoda_copy_is_touched() - Test whether the CPU may have written to a part of an allocation
+ * @copy: Copy of the allocation, from pagoda_copy_take()
+ * @offset: First byte of the part
+ * @size: Bytes of the part, not 0; reduced to the bytes from @offset on for which the answer is
+ *	equal
+ *
+ * Context: Any.
+ * Return: Whether the part has to be copied, whatever the device knows.
+ */
+bool pagoda_copy_is_touched(const struct pagoda_copy *copy, u64 offset, u64 *size)
+{
+	u32 block = div_u64(offset, VIRTIO_PAGODA_DIRTY_BLOCK), end;
+	bool touched = test_bit(block, copy->touched);
+
+	end = touched ? find_next_zero_bit(copy->touched, copy->blocks, block) :
+			find_next_bit(copy->touched, copy->blocks, block);
+	*size = min(*size, (u64)end * VIRTIO_PAGODA_DIRTY_BLOCK - offset);
+	return touched;
+}
+
 /*
  * Frees the copy of an allocation, if there is a copy. May sleep for long: TTM may wait for the
  * device. The allocation's reservation is held, or the allocation has no reference any more.
@@ -324,28 +429,12 @@ static unsigned long copies_shrinkable(struct shrinker *shrinker, struct shrink_
 }
 
 /*
- * Has copies_work() free the pages of the oldest copies, because reclaim may take no reservation.
- * Returns the number of these pages, or SHRINK_STOP if there is no copy.
+ * Gives up the oldest copies. Returns the number of their pages, or SHRINK_STOP if there is no
+ * copy.
  */
 static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
-	struct pagoda_vidmm *vidmm = shrinker->private_data;
-	struct pagoda_copies *copies = vidmm->copies;
-	struct pagoda_copy *copy, *next;
-	unsigned long pages = 0;
-
-	spin_lock(&copies->lock);
-	list_for_each_entry_safe(copy, next, &copies->list, link) {
-		if (pages >= sc->nr_to_scan)
-			break;
-		list_move_tail(&copy->link, &copies->unwanted);
-		pages += copy->ttm.base.size >> PAGE_SHIFT;
-	}
-	spin_unlock(&copies->lock);
-	if (!pages)
-		return SHRINK_STOP;
-	queue_work(vidmm->ttm.wq, &copies->work);
-	return pages;
+	return copies_give_up(shrinker->private_data, sc->nr_to_scan) ?: SHRINK_STOP;
 }
 
 /*
@@ -392,8 +481,8 @@ int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	INIT_LIST_HEAD(&copies->list);
 	INIT_LIST_HEAD(&copies->unwanted);
 	INIT_WORK(&copies->work, copies_work);
-	/* An eighth of RAM: a quarter of the pages that TTM uses at most. */
-	copies->limit = (u64)totalram_pages() << PAGE_SHIFT >> 3;
+	/* By default a quarter of RAM: half of the pages that TTM uses at most. */
+	copies->limit = args->copies_limit ?: (u64)totalram_pages() << PAGE_SHIFT >> 2;
 	copies->shrinker = shrinker_alloc(0, "drm-pagoda-copies");
 	if (!copies->shrinker)
 		return -ENOMEM;

@@ -26,6 +26,7 @@ struct pagoda_copy;
 struct pagoda_import;
 struct pagoda_requirement;
 struct pagoda_swizzle_range;
+struct pagoda_track;
 struct pagoda_vidmm;
 struct pagoda_vm;
 struct ttm_buffer_object;
@@ -66,6 +67,7 @@ enum pagoda_offer {
  *	value, a reset of the device has lost that content, unless a rebuild finds it preserved
  * @copy: Kept copy (copy.c): the system pages that the allocation was brought to VRAM from. What
  *	they hold may be outdated, or the pages may be freed already. NULL = none
+ * @track: What the GPU wrote, for a client that asked (bo/track.c); or NULL
  * @keeps_copy: A move to VRAM of an allocation on a residency list keeps the pages as @copy: true
  *	at first; each time that the allocation's count on a residency list is lowered, set to
  *	whether the client said that the content wasn't written. Changed with pagoda_victims.lock
@@ -89,6 +91,7 @@ enum pagoda_offer {
 struct pagoda_bo_content {
 	u64 epoch;
 	struct pagoda_copy *copy;
+	struct pagoda_track *track;
 	bool keeps_copy;
 	bool told;
 	bool released;

@@ -329,13 +329,13 @@ void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32
 	}
 }
 
-static void victims_use_one(struct pagoda_victims *victims, struct pagoda_bo *bo)
+static void victims_use_one(struct pagoda_victims *victims, struct pagoda_bo *bo, bool reads)
 {
 	lockdep_assert_held(&victims->lock);
 	if (!bo->choice.in_vram)
 		return;
 	pagoda_policy_use(&victims->policy, &bo->choice.item);
-	pagoda_copy_used(bo);
+	pagoda_copy_used(bo, reads);
 }
 
 /**
@@ -345,11 +345,13 @@ static void victims_use_one(struct pagoda_victims *victims, struct pagoda_bo *bo
  *	used, too
  * @bos: Allocations that the submission lists, reservations held
  * @count: Number of allocations
+ * @flags: DRM_PAGODA_SUBMIT_* flags of the first allocations
+ * @nr_flags: Number of @flags, at most @count
  *
  * Context: May sleep.
  */
 void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses,
-			 struct pagoda_bo **bos, u32 count)
+			 struct pagoda_bo **bos, u32 count, const u32 *flags, u32 nr_flags)
 {
 	struct pagoda_victims *victims = vidmm->victims;
 	u32 i = 0, end;
@@ -358,7 +360,8 @@ void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses
 		end = min(count, i + PAGODA_WALK_SLICE);
 		spin_lock(&victims->lock);
 		for (; i < end; i++)
-			victims_use_one(victims, bos[i]);
+			victims_use_one(victims, bos[i],
+					i < nr_flags && flags[i] & DRM_PAGODA_SUBMIT_READ);
 		spin_unlock(&victims->lock);
 		pagoda_walk_pause();
 	}

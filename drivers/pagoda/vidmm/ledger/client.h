@@ -166,6 +166,7 @@ enum pagoda_object {
  * @closing: Handles that the client closed while jobs needed the allocations
  * @awaited: Monitored fences that are awaited
  * @end: Destroys the client's VMs after the file was closed and the last job has finished
+ * @copies: Bytes of system pages kept of the client's allocations in VRAM (bo/copy.c)
  * @drm: Device, a reference, while @end is to run
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: no job of the client is
  *	executed any more; else 0. Set with @lock held
@@ -189,6 +190,7 @@ struct pagoda_client {
 	struct pagoda_closing closing;
 	struct pagoda_awaited awaited;
 	struct work_struct end;
+	atomic64_t copies;
 	struct drm_device *drm;
 	int error;
 };

@@ -11,7 +11,7 @@ struct pagoda_demand;
 
 /* written.c: whether an allocation in VRAM may have been written since its copy was made */
 void pagoda_copy_moved(struct pagoda_bo *bo);
-void pagoda_copy_used(struct pagoda_bo *bo);
+void pagoda_copy_used(struct pagoda_bo *bo, bool reads);
 void pagoda_copy_required(struct pagoda_bo *bo);
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten);
 

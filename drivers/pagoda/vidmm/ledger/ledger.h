@@ -95,6 +95,9 @@ struct pagoda_settling {
 void pagoda_copy_shared(struct pagoda_bo *bo);
 void pagoda_copy_begin(struct pagoda_bo *bo);
 bool pagoda_copy_is_clean(struct pagoda_bo *bo);
+void pagoda_copy_expect_written(struct pagoda_bo *bo);
+bool pagoda_copy_is_tracked(struct pagoda_bo *bo);
+bool pagoda_copy_is_watched(struct pagoda_bo *bo);
 void pagoda_copy_settle(struct pagoda_bo *bo);
 void pagoda_copy_written(struct pagoda_bo *bo);
 
@@ -149,7 +152,7 @@ void pagoda_victims_expect(struct pagoda_vidmm *vidmm, struct pagoda_client *cli
 void pagoda_victims_forget(struct pagoda_vidmm *vidmm, struct pagoda_policy_coming *coming,
 			   u32 count);
 void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses,
-			 struct pagoda_bo **bos, u32 count);
+			 struct pagoda_bo **bos, u32 count, const u32 *flags, u32 nr_flags);
 u32 pagoda_priority_level(const struct pagoda_bo *bo);
 u32 pagoda_priority_step(const struct pagoda_bo *bo);
 

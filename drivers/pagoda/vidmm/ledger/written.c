@@ -2,6 +2,11 @@
 /*
  * Tracks whether an allocation in VRAM may have been written since its copy in system memory was
  * made (bo/copy.c): if not, the allocation is clean.
+ *
+ * If the device tracks what it writes (VIRTIO_PAGODA_F_DIRTY), &pagoda_bo_choice.written says only
+ * that the copy isn't of this content: it moved within VRAM, or was lost.
+ * Then "clean" is an estimate, by which the policy knows what an eviction costs: a wrong one loses
+ * no data, because the eviction has the device copy all that was written (bo/copy.c).
  */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
@@ -17,6 +22,12 @@
 static u64 copy_jobs(const struct pagoda_bo *bo)
 {
 	return bo->vm.uses ? bo->vm.uses->jobs : 0;
+}
+
+/* Returns whether the device knows which pages of VRAM it wrote. */
+static bool copy_is_tracked(const struct pagoda_bo *bo)
+{
+	return bo->vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_DIRTY);
 }
 
 static void copy_set_clean(struct pagoda_bo *bo, bool clean)
@@ -41,13 +52,50 @@ static void copy_set_written(struct pagoda_bo *bo)
 static bool copy_is_clean(const struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&bo->vidmm->victims->lock);
-	return bo->choice.item.clean && !atomic_read(&bo->wish.required) &&
-	       bo->choice.jobs == copy_jobs(bo);
+	return bo->choice.item.clean && bo->choice.jobs == copy_jobs(bo) &&
+	       (copy_is_tracked(bo) || !atomic_read(&bo->wish.required));
+}
+
+/**
+ * pagoda_copy_is_tracked() - Test whether the device knows all that was written to an allocation
+ * @bo: Allocation in VRAM with a copy, reservation held; CPU mappings were removed
+ *
+ * Context: Any but interrupts.
+ * Return: Whether a transfer with the flag DIRTY brings the copy up to date.
+ */
+bool pagoda_copy_is_tracked(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	bool tracked;
+
+	spin_lock(&victims->lock);
+	tracked = copy_is_tracked(bo) && !bo->choice.written;
+	spin_unlock(&victims->lock);
+	return tracked;
+}
+
+/*
+ * Returns whether a write of the CPU to an allocation would have to be noticed: there is a copy in
+ * system memory that may still be up to date. The reservation is held.
+ */
+bool pagoda_copy_is_watched(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	bool watched;
+
+	if (!bo->content.copy)
+		return false;
+	spin_lock(&victims->lock);
+	watched = !bo->choice.written;
+	spin_unlock(&victims->lock);
+	return watched;
 }
 
 /**
  * pagoda_copy_is_clean() - Test whether an allocation's copy equals its content in VRAM
  * @bo: Allocation, reservation held
+ *
+ * For a device without dirty tracking: what clients said is believed.
  *
  * Context: Any but interrupts.
  * Return: Whether the content can leave VRAM without being copied.
@@ -73,7 +121,11 @@ bool pagoda_copy_is_clean(struct pagoda_bo *bo)
 void pagoda_copy_settle(struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&bo->vidmm->victims->lock);
-	if (bo->choice.item.clean && !copy_is_clean(bo))
+	if (!bo->choice.item.clean || copy_is_clean(bo))
+		return;
+	if (copy_is_tracked(bo))
+		copy_set_clean(bo, false);
+	else
 		copy_set_written(bo);
 }
 
@@ -87,19 +139,22 @@ void pagoda_copy_moved(struct pagoda_bo *bo)
 }
 
 /*
- * Called with pagoda_victims.lock held when a job lists an allocation: the allocation counts as
- * written, unless it is on a residency list.
+ * Called with pagoda_victims.lock held when a job lists an allocation, which the job @reads only if
+ * its client is right. The allocation counts as written, unless it is on a residency list; or isn't
+ * expected to be clean any more, if the device tracks what is written.
  */
-void pagoda_copy_used(struct pagoda_bo *bo)
+void pagoda_copy_used(struct pagoda_bo *bo, bool reads)
 {
 	lockdep_assert_held(&bo->vidmm->victims->lock);
-	if (!atomic_read(&bo->wish.required))
+	if (!copy_is_tracked(bo) && !atomic_read(&bo->wish.required))
 		copy_set_written(bo);
+	else if (copy_is_tracked(bo) && !reads)
+		copy_set_clean(bo, false);
 }
 
 /**
- * pagoda_copy_written() - Have an allocation count as written, because the CPU may write it or its
- * content was lost
+ * pagoda_copy_written() - Have all of an allocation count as written, because its content was lost
+ * or moves within VRAM
  * @bo: Allocation, which may have no copy; reservation held
  *
  * Context: Any but interrupts.
@@ -116,6 +171,22 @@ void pagoda_copy_written(struct pagoda_bo *bo)
 }
 
 /*
+ * The CPU may write to a part of an allocation from now on, which bo/copy.c has noted for a device
+ * that tracks the rest. Without such a device the allocation counts as written. Reservation held.
+ */
+void pagoda_copy_expect_written(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	if (copy_is_tracked(bo))
+		copy_set_clean(bo, false);
+	else
+		copy_set_written(bo);
+	spin_unlock(&victims->lock);
+}
+
+/*
  * A client put the allocation on its residency list, after raising &pagoda_bo.wish.required: the
  * allocation doesn't count as clean while on a list.
  */
@@ -123,6 +194,8 @@ void pagoda_copy_required(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
+	if (copy_is_tracked(bo))
+		return;
 	spin_lock(&victims->lock);
 	if (bo->choice.jobs != copy_jobs(bo) && atomic_read(&bo->wish.required) == 1)
 		copy_set_written(bo);
@@ -140,6 +213,8 @@ void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
+	if (copy_is_tracked(bo))
+		return;
 	spin_lock(&victims->lock);
 	WRITE_ONCE(bo->content.keeps_copy, unwritten);
 	if (!unwritten || bo->choice.handed_out)
@@ -149,14 +224,18 @@ void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 	spin_unlock(&victims->lock);
 }
 
-/* Another client may use the allocation from now on: it never counts as clean again. */
+/*
+ * Another client may use the allocation from now on: unless the device tracks what any client
+ * writes, the allocation never counts as clean again.
+ */
 void pagoda_copy_shared(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
 	spin_lock(&victims->lock);
 	WRITE_ONCE(bo->choice.handed_out, true);
-	copy_set_written(bo);
+	if (!copy_is_tracked(bo))
+		copy_set_written(bo);
 	spin_unlock(&victims->lock);
 }
 
@@ -171,5 +250,7 @@ void pagoda_copy_begin(struct pagoda_bo *bo)
 	spin_lock(&victims->lock);
 	bo->choice.written = false;
 	bo->choice.jobs = copy_jobs(bo);
+	if (copy_is_tracked(bo))
+		copy_set_clean(bo, true);
 	spin_unlock(&victims->lock);
 }

@@ -404,6 +404,8 @@ void pagoda_handle_close(struct drm_gem_object *obj, struct drm_file *file)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
 
+	if (READ_ONCE(bo->content.track))
+		pagoda_track_stop(bo, file->driver_priv);
 	pagoda_enter_anyway(bo->vidmm);
 	pagoda_closing_handle(file->driver_priv, bo);
 	pagoda_leave(bo->vidmm);

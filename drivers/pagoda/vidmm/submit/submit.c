@@ -390,7 +390,8 @@ static int submit_validate(struct submit_run *run)
 	spin_lock(&vidmm->ttm.lru_lock);
 	ttm_lru_bulk_move_tail(&vm->uses.bulk);
 	spin_unlock(&vidmm->ttm.lru_lock);
-	pagoda_victims_used(vidmm, &vm->uses, run->bos, run->nr_bos);
+	pagoda_victims_used(vidmm, &vm->uses, run->bos, run->nr_bos, run->submit->flags,
+			    run->submit->nr_bos);
 	return 0;
 }
 

@@ -238,8 +238,8 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 		ret = pagoda_pages_populate(bo, &ctx);
 	if (ret)
 		return ret;
-	if (write)
-		pagoda_copy_written(bo);
+	if (write && len)
+		pagoda_copy_touched(bo, offset, len);
 	for (done = 0; done < len; done += piece) {
 		piece = min_t(u32, len - done, PAGE_SIZE - offset_in_page(offset + done));
 		ret = access_page(bo, offset + done, buf + done, piece, write);

@@ -17,6 +17,7 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_vma_manager.h>
+#include "core/compat.h"
 #include "core/core.h"
 #include "core/life.h"
 #include "core/trace.h"
@@ -226,6 +227,34 @@ static vm_fault_t fault_populate(struct pagoda_bo *bo)
 								      VM_FAULT_SIGBUS;
 }
 
+/*
+ * Returns the protection of page table entries that allow all that the mapping does. The kernel
+ * keeps &vm_area_struct.vm_page_prot of a shared mapping read-only, because pagoda_bo_vm_ops has
+ * pfn_mkwrite. Nothing else changes it: TTM derives the caching of each page itself.
+ */
+static pgprot_t fault_all_rights(const struct vm_area_struct *vma)
+{
+	return vm_get_page_prot(vma->vm_flags);
+}
+
+/*
+ * Returns the protection of the page table entries that a fault adds. If the access writes, they
+ * are writable: from then on the CPU may write to these pages and the driver doesn't see it, so the
+ * copy of them in system memory counts as outdated. If no copy is kept that a write would outdate,
+ * they are writable in any case; else bo_write() notices the first write.
+ */
+static pgprot_t fault_protection(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	u64 offset = (u64)(vmf->pgoff - drm_vma_node_start(&bo->ttm.base.vma_node)) << PAGE_SHIFT;
+
+	if (!(vma->vm_flags & VM_WRITE) ||
+	    (!(vmf->flags & FAULT_FLAG_WRITE) && pagoda_copy_is_watched(bo)))
+		return vma->vm_page_prot;
+	pagoda_copy_touched(bo, offset, TTM_BO_VM_NUM_PREFAULT << PAGE_SHIFT);
+	return fault_all_rights(vma);
+}
+
 static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 				 struct dma_fence **busy)
 {
@@ -254,16 +283,10 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 	ret = fault_settle(bo);
 	if (ret)
 		return ret;
-	/*
-	 * From now on the CPU may write to the allocation and the driver doesn't see it: a copy of
-	 * the content in system memory counts as outdated.
-	 */
-	if (vmf->vma->vm_flags & VM_MAYWRITE)
-		pagoda_copy_written(bo);
 	ret = fault_populate(bo);
 	if (ret)
 		return ret;
-	return ttm_bo_vm_fault_reserved(vmf, vmf->vma->vm_page_prot, TTM_BO_VM_NUM_PREFAULT);
+	return ttm_bo_vm_fault_reserved(vmf, fault_protection(bo, vmf), TTM_BO_VM_NUM_PREFAULT);
 }
 
 static void fault_free_page(struct drm_device *drm, void *page)
@@ -287,7 +310,7 @@ static vm_fault_t fault_gone_fence(struct pagoda_bo *bo, struct vm_fault *vmf)
 	*here = READ_ONCE(bo->fence_left);
 	kunmap_local(here);
 	return vmf_insert_pfn_prot(vmf->vma, vmf->address, page_to_pfn(page),
-				   vmf->vma->vm_page_prot);
+				   fault_all_rights(vmf->vma));
 }
 
 static vm_fault_t fault_wait_rebuilt(struct ttm_buffer_object *ttm_bo, struct vm_fault *vmf)
@@ -324,7 +347,7 @@ static vm_fault_t bo_fault(struct vm_fault *vmf)
 	} else if (pagoda_bo_of_ttm(ttm_bo)->is_fence) {
 		ret = fault_gone_fence(pagoda_bo_of_ttm(ttm_bo), vmf);
 	} else {
-		ret = ttm_bo_vm_dummy_page(vmf, vmf->vma->vm_page_prot);
+		ret = ttm_bo_vm_dummy_page(vmf, fault_all_rights(vmf->vma));
 	}
 	if (busy && !nowait)
 		return fault_wait_busy(pagoda_bo_of_ttm(ttm_bo), vmf, busy);
@@ -394,8 +417,19 @@ static int bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, 
 	return ret;
 }
 
+/*
+ * The CPU writes to a page that was mapped to be read. Removes the page table entry: the access
+ * faults anew, as a write, and bo_fault() notes that with the reservation held.
+ */
+static vm_fault_t bo_write(struct vm_fault *vmf)
+{
+	zap_special_vma_range(vmf->vma, vmf->address & PAGE_MASK, PAGE_SIZE);
+	return VM_FAULT_NOPAGE;
+}
+
 const struct vm_operations_struct pagoda_bo_vm_ops = {
 	.fault = bo_fault,
+	.pfn_mkwrite = bo_write,
 	.open = drm_gem_vm_open,
 	.close = drm_gem_vm_close,
 	.access = bo_access,

@@ -90,6 +90,8 @@ struct pagoda_virtual {
  * @epoch: pagoda_reset_epoch() before anything was emitted
  * @pages: System pages of the allocation, if it has a tt
  * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER with the members that are equal in all of its pieces
+ * @tracking: %VIRTIO_PAGODA_TRANSFER_CLEAN or %VIRTIO_PAGODA_TRANSFER_DIRTY for all pieces but
+ *	those that the CPU wrote, or 0
  * @kept: Copy in system memory that gave its pages to the allocation, which leaves VRAM, and holds
  *	the pages that TTM allocated instead; or NULL
  * @torn: A DISCARD_CONTENT of at least some of the content was emitted
@@ -113,6 +115,7 @@ struct pagoda_move {
 	u64 epoch;
 	struct pagoda_adl pages;
 	struct pagoda_paging_op copy;
+	u32 tracking;
 	struct pagoda_copy *kept;
 	bool torn;
 	bool unflushed;
@@ -142,7 +145,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 bool pagoda_virtual_wanted(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo);
 int pagoda_virtual_init(struct pagoda_move *m);
 void pagoda_virtual_fini(struct pagoda_move *m);
-int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size);
+int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size, u32 tracking);
 int pagoda_virtual_fill(struct pagoda_move *m, u64 done);
 
 /* notice.c: tells the device that an allocation leaves its place, or content shared memory */

@@ -262,18 +262,42 @@ static int move_plan_virtual(struct pagoda_move *m)
 	return m->is_virtual ? pagoda_virtual_init(m) : 0;
 }
 
+/* Returns whether the device tracks what it writes to the allocation: not for tiled surfaces. */
+static bool move_is_tracked(const struct pagoda_move *m)
+{
+	return m->vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_DIRTY) &&
+	       !m->bo->tiling.layout.tiling;
+}
+
 /*
  * When an allocation is to be copied out of VRAM, gives it the pages that were kept when it came to
- * VRAM, if any, instead of those that TTM allocated. If the kept pages still have the current
- * content, DISCARD replaces TRANSFER: nothing is copied.
+ * VRAM, if any, instead of those that TTM allocated. If the device knows all that was written
+ * since, it copies only that. Else, if the kept pages still have the current content, DISCARD
+ * replaces TRANSFER: nothing is copied.
  */
 static void move_take_copy(struct pagoda_move *m)
 {
 	if (!(m->steps & TRANSFER) || !pagoda_move_leaves_vram(m))
 		return;
 	m->kept = pagoda_copy_take(m->bo);
-	if (m->kept && pagoda_copy_is_clean(m->bo))
+	if (m->kept && pagoda_copy_is_tracked(m->bo))
+		m->tracking = VIRTIO_PAGODA_TRANSFER_DIRTY;
+	else if (m->kept && !move_is_tracked(m) && pagoda_copy_is_clean(m->bo))
 		m->steps = DISCARD | (m->steps & MAP);
+}
+
+/*
+ * Prepares the tracking of what is written: an allocation that comes to VRAM has there what its
+ * pages have; what a move within VRAM writes, the CPU may have to write in place of the device.
+ */
+static void move_plan_tracking(struct pagoda_move *m)
+{
+	if (!(m->steps & TRANSFER) || m->dst->mem_type != TTM_PL_VRAM || !move_is_tracked(m))
+		return;
+	if (pagoda_move_is_page_in(m))
+		m->tracking = VIRTIO_PAGODA_TRANSFER_CLEAN;
+	else
+		pagoda_copy_written(m->bo);
 }
 
 /*
@@ -434,6 +458,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	ret = move_await(&m, flags & PAGODA_PL_PROMPT, ctx);
 	if (ret)
 		return ret;
+	pagoda_track_moves(bo, new_mem);
 	if (m.steps & TRANSFER) {
 		ret = pagoda_lost_clear(bo);
 		if (ret)
@@ -446,6 +471,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		}
 	}
 	move_take_copy(&m);
+	move_plan_tracking(&m);
 	ret = move_perform(&m, evict, ctx);
 	move_end_copy(&m, ret);
 	/* An evicted allocation may now wait for promotion; one that came to VRAM doesn't. */

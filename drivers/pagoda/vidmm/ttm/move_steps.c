@@ -205,6 +205,19 @@ static bool side_in_one_piece(struct ttm_resource *res)
 }
 
 /*
+ * Returns the flags, CLEAN, DIRTY or none, with which the device copies from byte @done on, and
+ * reduces *@size to the number of bytes that have the same flags: what the CPU may have written is
+ * copied even if the device didn't write it.
+ */
+static u32 move_tracking(const struct pagoda_move *m, u64 done, u64 *size)
+{
+	if (m->tracking == VIRTIO_PAGODA_TRANSFER_DIRTY &&
+	    pagoda_copy_is_touched(m->kept, done, size))
+		return 0;
+	return m->tracking;
+}
+
+/*
  * Transfers the whole content, in consecutive pieces of about a millisecond each (C27 - C29).
  * WDDM's segments hold an allocation in one range, and TransferOffset counts from the start of the
  * range; in fragmented VRAM each piece has its own address instead, with offset 0. A tiled
@@ -217,6 +230,7 @@ static int move_transfer(struct pagoda_move *m)
 	struct pagoda_move_side *dst = &m->side[PAGODA_SCRATCH_DESTINATION];
 	u64 size = m->bo->ttm.base.size;
 	u64 done, piece;
+	u32 tracking;
 	int ret;
 
 	m->virtual.at_unique = 0;
@@ -227,13 +241,15 @@ static int move_transfer(struct pagoda_move *m)
 		struct pagoda_paging_op op = m->copy;
 
 		piece = min_t(u64, size - done, PAGODA_PIECE_BYTES);
+		tracking = move_tracking(m, done, &piece);
 		if (m->is_virtual) {
-			ret = pagoda_virtual_transfer(m, done, &piece);
+			ret = pagoda_virtual_transfer(m, done, &piece, tracking);
 			if (ret)
 				return ret;
 			continue;
 		}
 		op.needs_idle = pagoda_swizzle_needs_idle(m->bo, op.operation);
+		op.transfer.flags |= tracking;
 		op.transfer.offset = offset;
 		op.transfer.mdl_offset = done >> PAGE_SHIFT;
 		op.transfer.src = side_describe(m, src, done, offset);

@@ -229,10 +229,11 @@ static int virtual_op(struct pagoda_move *m, struct pagoda_paging_op *op, u64 si
 
 /*
  * Transfers a piece of the allocation that begins at byte @done: at most *@size bytes; reduces
- * *@size to the piece's size. Calls follow each other and cover the allocation once (C70). Returns
- * 0 or a negative errno. Without a transaction only adds up the cost.
+ * *@size to the piece's size. @tracking: its flags CLEAN or DIRTY. Calls follow each other and
+ * cover the allocation once (C70). Returns 0 or a negative errno. Without a transaction only adds
+ * up the cost.
  */
-int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size)
+int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size, u32 tracking)
 {
 	const struct pagoda_emit emit = { .emit = virtual_emit, .arg = m };
 	struct pagoda_mmu *mmu = m->vidmm->mmu;
@@ -240,6 +241,7 @@ int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size)
 		.operation = VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER,
 		.virtual_transfer = {
 			.allocation_offset = done,
+			.flags = tracking,
 			.direction = virtual_direction(m),
 			.src_pages = virtual_cpu_pages(m, PAGODA_SCRATCH_SOURCE, done),
 			.dst_pages = virtual_cpu_pages(m, PAGODA_SCRATCH_DESTINATION, done),

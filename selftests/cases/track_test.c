@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TRACK: the pages of an allocation that the GPU has written, as a program learns of them; and what
+ * follows for evictions: only what was written is copied.
+ */
+#include <fcntl.h>
+#include <linux/virtio_pagoda.h>
+#include <pthread.h>
+
+#include "lib/submit_client.h"
+
+#define PAGE		((uint64_t)DRM_PAGODA_TRACK_PAGE)
+#define PAGES		64u
+#define SIZE		(PAGES * PAGE)
+#define SEED		7001
+
+FIXTURE(track) {
+	struct test_device dev;
+	int fd;
+	struct client client;
+	uint32_t handle;
+	uint64_t at;
+};
+
+static int track(int fd, uint32_t handle, uint32_t operation)
+{
+	struct drm_pagoda_track args = { .handle = handle, .operation = operation };
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_TRACK, &args);
+}
+
+static int query(int fd, uint32_t handle, uint64_t offset, uint64_t size, uint64_t *bits)
+{
+	struct drm_pagoda_track args = {
+		.handle = handle,
+		.operation = DRM_PAGODA_TRACK_QUERY,
+		.offset = offset,
+		.size = size,
+		.bits = (uintptr_t)bits,
+	};
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_TRACK, &args);
+}
+
+FIXTURE_SETUP(track)
+{
+	struct drm_pagoda_device_info info;
+
+	ASSERT_EQ(0, test_device_open(&self->dev));
+	self->fd = self->dev.fd;
+	ASSERT_EQ(0, pagoda_device(self->fd, &info));
+	if (!(info.features & 1ull << VIRTIO_PAGODA_F_DIRTY))
+		SKIP(return, "the device doesn't track what it writes");
+	ASSERT_EQ(0, client_open(&self->client, self->fd, 0));
+	ASSERT_EQ(0, pagoda_create(self->fd, SIZE, CPU, PAGODA_IN_VRAM, &self->handle));
+	self->at = client_data(&self->client, 0);
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, self->handle, self->at, 0,
+				     SIZE));
+	ASSERT_EQ(0, client_run(&self->client, &self->handle, 1));
+}
+
+FIXTURE_TEARDOWN(track)
+{
+	if (self->client.program.memory)
+		munmap(self->client.program.memory, CODE_SIZE);
+	close(self->fd);
+}
+
+/* Has a job write a word in each page of a mask. */
+static int write_pages(struct client *client, uint32_t handle, uint64_t at, uint64_t mask)
+{
+	uint64_t n;
+
+	for (n = 0; n < PAGES; n++)
+		if (mask & 1ull << n)
+			pagoda_store(&client->program, at + n * PAGE + 8 * n, n + 1);
+	return client_run(client, &handle, 1);
+}
+
+/* Each page that a job wrote is reported once. */
+TEST_F(track, reports_what_jobs_write)
+{
+	uint64_t bits = ~0ull;
+
+	ASSERT_EQ(0, write_pages(&self->client, self->handle, self->at, 0xff));
+	ASSERT_EQ(0, track(self->fd, self->handle, DRM_PAGODA_TRACK_START));
+	PAGODA_PROVES(C201);
+	ASSERT_EQ(0, query(self->fd, self->handle, 0, SIZE, &bits));
+	EXPECT_EQ(0ull, bits);
+	ASSERT_EQ(0, write_pages(&self->client, self->handle, self->at, 0x8000000000000421ull));
+	PAGODA_PROVES(C204);
+	ASSERT_EQ(0, query(self->fd, self->handle, 2 * PAGE, 8 * PAGE, &bits));
+	EXPECT_EQ(0x8ull, bits);
+	ASSERT_EQ(0, query(self->fd, self->handle, 0, SIZE, &bits));
+	EXPECT_EQ(0x8000000000000401ull, bits);
+	ASSERT_EQ(0, query(self->fd, self->handle, 0, SIZE, &bits));
+	EXPECT_EQ(0ull, bits);
+	ASSERT_EQ(0, track(self->fd, self->handle, DRM_PAGODA_TRACK_STOP));
+}
+
+/* Two allocations are tracked; to stop tracking one leaves the other complete. */
+TEST_F(track, others_go_on)
+{
+	uint64_t other_at = client_data(&self->client, 1), bits = 0;
+	uint32_t other;
+
+	ASSERT_EQ(0, pagoda_create(self->fd, SIZE, CPU, PAGODA_IN_VRAM, &other));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, other, other_at, 0, SIZE));
+	ASSERT_EQ(0, write_pages(&self->client, other, other_at, 1));
+	ASSERT_EQ(0, track(self->fd, self->handle, DRM_PAGODA_TRACK_START));
+	ASSERT_EQ(0, write_pages(&self->client, self->handle, self->at, 0x30));
+	ASSERT_EQ(0, track(self->fd, other, DRM_PAGODA_TRACK_START));
+	ASSERT_EQ(0, write_pages(&self->client, other, other_at, 0x3));
+	ASSERT_EQ(0, track(self->fd, other, DRM_PAGODA_TRACK_STOP));
+	ASSERT_EQ(0, write_pages(&self->client, self->handle, self->at, 0x40));
+	ASSERT_EQ(0, query(self->fd, self->handle, 0, SIZE, &bits));
+	EXPECT_EQ(0x70ull, bits);
+}
+
+/* Evictions and page-ins are no writes, and no write is lost by one. */
+TEST_F(track, moves_are_no_writes)
+{
+	uint64_t bits = 0;
+	uint32_t n;
+
+	ASSERT_EQ(0, track(self->fd, self->handle, DRM_PAGODA_TRACK_START));
+	for (n = 0; n < 10; n++) {
+		ASSERT_EQ(0, write_pages(&self->client, self->handle, self->at, 1ull << n));
+		ASSERT_EQ(0, pagoda_evict_wait(self->fd, self->handle));
+		EXPECT_EQ(DRM_PAGODA_SEGMENT_SYSTEM, pagoda_where(self->fd, self->handle));
+		ASSERT_EQ(0, client_run(&self->client, &self->handle, 1));
+		EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, self->handle));
+		ASSERT_EQ(0, query(self->fd, self->handle, 0, SIZE, &bits));
+		/* A job of its VM that hasn't retired yet may have made it count as a whole. */
+		EXPECT_EQ(1ull << n, bits & 1ull << n);
+		if (bits != ~0ull)
+			EXPECT_EQ(1ull << n, bits);
+	}
+}
+
+struct racer {
+	struct client *client;
+	uint32_t handle;
+	uint64_t at;
+	int ret;
+	bool done;
+};
+
+#define RACES	300u
+
+static void *race(void *data)
+{
+	struct racer *racer = data;
+	uint32_t n;
+
+	for (n = 0; n < RACES && !racer->ret; n++) {
+		if (n % 50 == 0)
+			client_rewind(racer->client);
+		pagoda_fill_words(&racer->client->program, racer->at + n * 7 % PAGES * PAGE, PAGE,
+				  n);
+		racer->ret = client_run(racer->client, &racer->handle, 1);
+	}
+	__atomic_store_n(&racer->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* A copy kept up to date by queries alone, while jobs write, is complete after the last one. */
+TEST_F(track, no_write_is_missed)
+{
+	struct racer racer = {
+		.client = &self->client, .handle = self->handle, .at = self->at,
+	};
+	uint8_t *map = pagoda_map(self->fd, self->handle, SIZE), *copy = malloc(SIZE);
+	uint64_t bits = 0, n;
+	bool last = false;
+	pthread_t thread;
+
+	ASSERT_NE(NULL, map);
+	ASSERT_NE(NULL, copy);
+	memcpy(copy, map, SIZE);
+	ASSERT_EQ(0, track(self->fd, self->handle, DRM_PAGODA_TRACK_START));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, race, &racer));
+	PAGODA_PROVES(C202);
+	while (!last) {
+		last = __atomic_load_n(&racer.done, __ATOMIC_ACQUIRE);
+		if (query(self->fd, self->handle, 0, SIZE, &bits))
+			break;
+		for (n = 0; n < PAGES; n++)
+			if (bits & 1ull << n)
+				memcpy(copy + n * PAGE, map + n * PAGE, PAGE);
+	}
+	EXPECT_TRUE(last);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, racer.ret);
+	EXPECT_EQ(0, memcmp(copy, map, SIZE));
+	munmap(map, SIZE);
+	free(copy);
+}
+
+/* What makes no sense is refused, and what another client tracks is none of this one's business. */
+TEST_F(track, refusals)
+{
+	uint64_t bits = 0;
+
+	EXPECT_REFUSED(ENOENT, track(self->fd, self->handle, DRM_PAGODA_TRACK_STOP));
+	EXPECT_REFUSED(ENOENT, query(self->fd, self->handle, 0, SIZE, &bits));
+	EXPECT_REFUSED(ENOENT, track(self->fd, self->handle + 1000, DRM_PAGODA_TRACK_START));
+	EXPECT_REFUSED(EINVAL, track(self->fd, self->handle, 3));
+	ASSERT_EQ(0, track(self->fd, self->handle, DRM_PAGODA_TRACK_START));
+	EXPECT_REFUSED(EBUSY, track(self->fd, self->handle, DRM_PAGODA_TRACK_START));
+	EXPECT_REFUSED(EINVAL, query(self->fd, self->handle, 8, PAGE, &bits));
+	EXPECT_REFUSED(EINVAL, query(self->fd, self->handle, 0, PAGE + 8, &bits));
+	EXPECT_REFUSED(EINVAL, query(self->fd, self->handle, 0, 0, &bits));
+	EXPECT_REFUSED(EINVAL, query(self->fd, self->handle, PAGE, SIZE, &bits));
+	EXPECT_REFUSED(EINVAL, query(self->fd, self->handle, -PAGE, 2 * PAGE, &bits));
+	ASSERT_EQ(0, write_pages(&self->client, self->handle, self->at, 2));
+	EXPECT_REFUSED(EFAULT, query(self->fd, self->handle, 0, SIZE, (uint64_t *)8));
+	/* A query that failed has taken nothing. */
+	ASSERT_EQ(0, query(self->fd, self->handle, 0, SIZE, &bits));
+	EXPECT_EQ(2ull, bits);
+}
+
+/* An eviction copies what was written: nothing, a part, or all of it. */
+TEST_F(track, evictions_copy_what_was_written)
+{
+	struct drm_pagoda_stats before, after;
+	uint64_t *map;
+
+	/* It has to come from system memory once: then its pages are kept. */
+	ASSERT_EQ(0, write_pages(&self->client, self->handle, self->at, 0xff));
+	ASSERT_EQ(0, pagoda_evict_wait(self->fd, self->handle));
+	ASSERT_EQ(0, client_run(&self->client, &self->handle, 1));
+	ASSERT_EQ(0, pagoda_stats(self->fd, &before));
+	ASSERT_EQ(0, pagoda_evict_wait(self->fd, self->handle));
+	ASSERT_EQ(0, pagoda_stats(self->fd, &after));
+	EXPECT_EQ(before.evictions + 1, after.evictions);
+	EXPECT_EQ(before.paged_out, after.paged_out);
+	ASSERT_EQ(0, write_pages(&self->client, self->handle, self->at, 1ull << 33));
+	ASSERT_EQ(0, pagoda_stats(self->fd, &before));
+	ASSERT_EQ(0, pagoda_evict_wait(self->fd, self->handle));
+	ASSERT_EQ(0, pagoda_stats(self->fd, &after));
+	EXPECT_LE(before.paged_out + PAGE, after.paged_out);
+	EXPECT_GE(before.paged_out + VIRTIO_PAGODA_DIRTY_BLOCK, after.paged_out);
+	map = pagoda_map(self->fd, self->handle, SIZE);
+	ASSERT_NE(NULL, map);
+	EXPECT_EQ(34ull, map[(33 * PAGE + 8 * 33) / 8]);
+	EXPECT_EQ(8ull, map[(7 * PAGE + 8 * 7) / 8]);
+	munmap(map, SIZE);
+}
+
+TEST_HARNESS_MAIN
