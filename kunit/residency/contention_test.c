@@ -5,6 +5,7 @@
  */
 #include <drm/drm_exec.h>
 #include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/sizes.h>
 #include <linux/workqueue.h>
 #include "core/compat.h"
@@ -19,10 +20,11 @@
 #define LARGE		(PAGODA_RIG_VRAM_PAGES * 5 / 8) /* pages: two don't fit into VRAM */
 #define PART		32u	/* pages; %PARTS of them fill VRAM but for the reserve */
 #define PARTS		(PAGODA_RIG_VRAM_PAGES / PART - 1)
+#define FAR		((u64)SZ_2G)	/* an address */
 /* Jiffies after which an operation that hasn't ended waits. */
 #define A_WHILE		(HZ / 5)
 
-/* Work item that makes a list resident @times times. */
+/* Work item that makes a list resident @times times; 0 = once, without waiting for jobs. */
 struct maker {
 	struct work_struct work;
 	struct completion done;
@@ -45,7 +47,8 @@ static int maker_make(struct maker *maker)
 		ret = pagoda_rig_make_resident(maker->rig, maker->bos, maker->count, &fence,
 					       &trim);
 		dma_fence_put(fence);
-	} while (pagoda_room_again(maker->rig->vidmm, maker->rig->client, &tries, &ret));
+	} while (maker->times &&
+		 pagoda_room_again(maker->rig->vidmm, maker->rig->client, &tries, &ret));
 	return ret;
 }
 
@@ -54,9 +57,9 @@ static void maker_work(struct work_struct *work)
 	struct maker *maker = container_of(work, struct maker, work);
 	u32 i;
 
-	for (i = 0; i < maker->times && !maker->ret; i++)
+	for (i = 0; i < max(maker->times, 1u) && !maker->ret; i++)
 		maker->ret = maker_make(maker);
-	complete(&maker->done);
+	complete_all(&maker->done);
 }
 
 static void maker_begin(struct maker *maker, struct pagoda_rig *rig, struct pagoda_bo **bos,
@@ -187,6 +190,41 @@ static void contention_waits_for_the_holder(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, in_vram(away[0]));
 	pagoda_rig_close(elsewhere);
 	pieces_check(rig, bos);
+}
+
+/*
+ * If all that could leave VRAM is being evicted for another operation, which in CPU_VIRTUAL mode
+ * takes as long as a job, an operation waits for that one, instead of finding no room.
+ */
+static void contention_waits_for_an_eviction(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct submit_args args = { .nr_bos = 1 };
+	struct maker makers[2];
+	struct pagoda_bo *bos[3];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		bos[i] = pagoda_rig_bo(rig, LARGE, CPU, SUBMIT_VRAM, 0);
+	args.bos[0] = bos[2];
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bos[2], FAR));
+	pagoda_rig_hold(rig, 0, true);
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, &args));
+	KUNIT_ASSERT_TRUE(test, in_vram(bos[2]));
+	for (i = 0; i < ARRAY_SIZE(makers); i++) {
+		maker_begin(&makers[i], rig, &bos[i], 1, 0);
+		wait_for_completion_timeout(&makers[i].done, A_WHILE);
+	}
+	/* Much longer than an operation looks at victims. */
+	msleep(600);
+	pagoda_rig_hold(rig, 0, false);
+	for (i = 0; i < ARRAY_SIZE(makers); i++)
+		KUNIT_EXPECT_EQ_MSG(test, 0, maker_end(&makers[i]), "operation %u", i);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	pagoda_vm_forget(client->vm, bos[2]);
+	submit_client_end(client);
+	close_all(bos, ARRAY_SIZE(bos));
 }
 
 /* Of two lists that each hold a part of what the other needs, both get their room, each time. */
@@ -407,7 +445,6 @@ static void contention_counts_own_tables(struct kunit *test)
 	submit_client_end(client);
 }
 
-#define FAR	((u64)SZ_2G)
 #define TABLES	260u	/* addresses, each with two tables; those of two VMs don't fit into VRAM */
 
 static void tables_map(struct submit_client *client, struct pagoda_bo *bo)
@@ -535,6 +572,7 @@ static struct kunit_case contention_cases[] = {
 	KUNIT_CASE(contention_claims_room),
 	KUNIT_CASE(contention_frees_a_window),
 	KUNIT_CASE_PARAM(contention_jobs_hold_up_one, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(contention_waits_for_an_eviction, pagoda_rig_modes),
 	{ }
 };
 

@@ -53,14 +53,14 @@ struct pagoda_victims_search {
  * @op: The operation
  * @claim: Room that evictions make for the allocation
  * @windows: Number of attempts to free a contiguous range of VRAM for the allocation (window.c)
- * @waits: Number of waits for other operations (victims.c)
+ * @look_us: Microseconds of the last wait for another operation's search (victims.c)
  * @waited_ns: Nanoseconds that all waits for other operations took together
  */
 struct pagoda_placing {
 	struct pagoda_operation *op;
 	struct pagoda_vram_claim claim;
 	u32 windows;
-	u32 waits;
+	u32 look_us;
 	u64 waited_ns;
 };
 

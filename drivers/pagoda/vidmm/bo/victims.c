@@ -58,14 +58,16 @@
 #define SPARED_AT_ONCE	64
 
 /*
- * VICTIMS_WAITS: most waits for other operations that one allocation makes for room.
- * VICTIMS_WAIT_MS: milliseconds that these waits may take together, plus the time limits of two
- * jobs, because another operation may be waiting for the two jobs that have a place of an engine.
- * VICTIMS_LOOK_US: microseconds of a wait for an operation that is only looking at victims.
+ * VICTIMS_WAIT_MS: milliseconds that an allocation's waits for other operations may take together,
+ * plus the time limits of two jobs, because another operation may be waiting for the two jobs that
+ * have a place of an engine.
+ * VICTIMS_LOOK_US: microseconds of the first wait for an operation that is looking at victims, or
+ * evicting them, which takes as long as jobs where the CPU changes page tables (CPU_VIRTUAL). Each
+ * further wait is twice as long, up to VICTIMS_LOOK_MOST_US.
  */
-#define VICTIMS_WAITS	256
-#define VICTIMS_WAIT_MS	1000
-#define VICTIMS_LOOK_US	100
+#define VICTIMS_WAIT_MS		1000
+#define VICTIMS_LOOK_US		100u
+#define VICTIMS_LOOK_MOST_US	5000u
 
 static void victims_search_init(struct pagoda_victims_search *search)
 {
@@ -341,7 +343,19 @@ static bool victims_has_waited(struct pagoda_vidmm *vidmm, const struct pagoda_p
 {
 	u64 most_ms = VICTIMS_WAIT_MS + 2ull * vidmm->job_timeout_ms;
 
-	return placing->waits >= VICTIMS_WAITS || placing->waited_ns >= most_ms * NSEC_PER_MSEC;
+	return placing->waited_ns >= most_ms * NSEC_PER_MSEC;
+}
+
+/*
+ * Waits for an operation that is looking at victims, or evicting them. Returns false after a
+ * signal.
+ */
+static bool victims_wait_for_search(struct pagoda_placing *placing, struct pagoda_dmem_claim *claim)
+{
+	placing->look_us = clamp(2 * placing->look_us, VICTIMS_LOOK_US, VICTIMS_LOOK_MOST_US);
+	fsleep(placing->look_us);
+	claim->interrupted |= placing->op->ttm.interruptible && signal_pending(current);
+	return !claim->interrupted;
 }
 
 /*
@@ -359,7 +373,7 @@ static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *pla
 	struct pagoda_operation *op = placing->op;
 	u64 start = ktime_get_ns();
 	struct pagoda_bo *bo;
-	bool done = true;
+	bool done;
 
 	if (!op->exec || claim->interrupted || drm_exec_is_contended(op->exec) ||
 	    victims_has_waited(vidmm, placing))
@@ -376,9 +390,8 @@ static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *pla
 		done = victims_take_held(bo, place, op, claim);
 		drm_gem_object_put(&bo->ttm.base);
 	} else {
-		fsleep(VICTIMS_LOOK_US);
+		done = victims_wait_for_search(placing, claim);
 	}
-	placing->waits++;
 	placing->waited_ns += ktime_get_ns() - start;
 	return done;
 }
