@@ -5,9 +5,19 @@
 #include <linux/bits.h>
 #include <linux/types.h>
 
+static inline int fls(unsigned int value)
+{
+	return value ? 32 - __builtin_clz(value) : 0;
+}
+
 static inline int fls64(u64 value)
 {
 	return value ? 64 - __builtin_clzll(value) : 0;
+}
+
+static inline unsigned int hweight8(unsigned int value)
+{
+	return __builtin_popcount(value & 0xff);
 }
 
 static inline int __ffs64(u64 value)
