@@ -111,7 +111,8 @@
  * tail                  runs or entries behind the head of a packet
  * token                 right to evict or move a byte, of a client or of promotion (token bucket)
  * transaction           operations that a caller emits to the stream without others in between
- * victim                allocation that is evicted to make room for another
+ * victim                allocation that is evicted to make room for another, because a cgroup's
+ *                       maximum was lowered, or for debugfs `trim`
  * wanted                counts in the client's budget: made resident or on a residency list, and
  *                       not offered
  * window                CPU mapping of VRAM, or of a tiled allocation as rows
