@@ -31,7 +31,7 @@
 /**
  * enum pagoda_queue_mode - Executor of jobs
  * @PAGODA_QUEUE_DEVICE: the device
- * @PAGODA_QUEUE_CPU: the CPU, because the owner asked for it
+ * @PAGODA_QUEUE_CPU: the CPU, because &pagoda_queue_args.use_cpu is set
  * @PAGODA_QUEUE_DEAD: the CPU, because the device can't be reset
  */
 enum pagoda_queue_mode {

@@ -32,10 +32,10 @@ struct scheduler {
 	struct scheduler *next;	/* next in that list, while the scheduler is unused */
 };
 
-/* Slots of names: the engines, then the paging queue. */
+/* Index in unused_schedulers of the list for the paging queue's name; engines come before. */
 #define SLOT_PAGING	VIRTIO_PAGODA_MAX_ENGINES
 
-/* Protects unused_schedulers. */
+/* Protects unused_schedulers: for each name a list of the schedulers that aren't in use. */
 static DEFINE_MUTEX(unused_schedulers_lock);
 static struct scheduler *unused_schedulers[SLOT_PAGING + 1];
 

@@ -54,7 +54,7 @@ struct pagoda_bo_entry {
 /* A caller's list of allocations. */
 struct pagoda_bo_list {
 	struct pagoda_bo **bos;			/* references; NULL until looked up */
-	u32 *flags;				/* flags of each of @bos */
+	u32 *flags;				/* &pagoda_bo_entry.flags of each of @bos */
 	struct pagoda_bo_entry *entries;	/* as copied from user memory */
 	u32 count;				/* number of @bos looked up so far */
 };

@@ -138,7 +138,7 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 	WRITE_ONCE(bo->content.lost, true);
 	/*
 	 * Pairs with pagoda_lost_clear(): a thread that found the fence of the lost paging
-	 * signalled finds @unclean set, too.
+	 * signalled finds &pagoda_bo.content.unclean set, too, and fills the content with zeros.
 	 */
 	smp_store_release(&bo->content.unclean, true);
 	/*

@@ -154,7 +154,7 @@ static inline struct pagoda_tt *pagoda_tt_of(struct ttm_tt *tt)
  * @base: TTM's resource; @base.start is the first page in VRAM
  * @blocks: Buddy blocks, in the order of the allocation's bytes
  * @visible: CPU-visible bytes of the resource; 0 if the resource is in the reserve
- * @held: Client that holds the place
+ * @held: Counts the place in a client's holding, or as held by no client
  */
 struct pagoda_vram_resource {
 	struct ttm_resource base;
@@ -198,7 +198,7 @@ struct pagoda_vram_cursor {
  * @cb: Callback on @unmapped, added when TTM frees the resource
  * @work: Frees @cpu and the resource after @unmapped
  * @wq: Work queue for @work
- * @held: Client that holds the place
+ * @held: Counts the place in a client's holding, or as held by no client
  */
 struct pagoda_aperture_resource {
 	struct ttm_resource base;

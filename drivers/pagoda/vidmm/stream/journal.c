@@ -137,10 +137,10 @@ void pagoda_journal_sent(struct pagoda_journal *journal, const struct pagoda_sub
 		&journal->numbers[sub->id % PAGODA_JOURNAL_ENTRIES];
 
 	WRITE_ONCE(number->id, 0);
-	/* The id is 0 before the number changes: pairs with the barrier in journal_number(). */
+	/* number->id is 0 before number->seqno changes: pairs with smp_rmb() of journal_number() */
 	smp_wmb();
 	WRITE_ONCE(number->seqno, sub->seqno);
-	/* The id is set after the number: pairs with the acquire in journal_number(). */
+	/* number->id is set after number->seqno: pairs with the acquire in journal_number(). */
 	smp_store_release(&number->id, sub->id);
 	spin_lock(&journal->recording_lock);
 	journal->last_seqno = sub->seqno;
@@ -216,7 +216,7 @@ unlock:
  *
  * Adds an item to the recording, if one runs.
  *
- * Context: May sleep.
+ * Context: Any but interrupts. Takes a spinlock, doesn't sleep or allocate.
  */
 void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
 			 const struct pagoda_root *root)

@@ -334,8 +334,9 @@ static bool plan_is_same(u64 number, u64 *all)
 
 /*
  * Checks an entry of an array with DRM_PAGODA_VM_BIND_UPDATE; @dst is the number of the reserved
- * range that the entry changes. Returns 0, or -EINVAL if the entry changes or reads another
- * reserved range than the entries before, or none (C134).
+ * range that the entry changes, 0 = none. Returns 0, or -EINVAL if the entry changes no reserved
+ * range or another than the entries before, or is a COPY that reads none or another than the COPY
+ * entries before. The range that is read may be another than the range that is changed (C134).
  */
 static int plan_check_update(struct pagoda_vm *vm, const struct pagoda_bind *entry, u64 dst,
 			     struct plan_update *update)
@@ -398,11 +399,12 @@ static int plan_entry(struct pagoda_vm *vm, struct pagoda_bind *entry, struct pl
 
 /*
  * Enters an array, whose entries are each valid by themselves, into the plan if no entry breaks a
- * rule of the plan. CHOOSE entries get their address. @update: all entries have to be in one
- * reserved range of addresses. @undo: an empty list, in which the changes of the plan are logged;
- * the caller gives the list to pagoda_plan_keep(), or on failure to pagoda_plan_undo(). Caller
- * holds pagoda_vm.lock. May sleep and allocate. Returns 0, -EEXIST (C131, C132, C133), -EINVAL
- * (C134), or -ENOMEM if CHOOSE found no free range.
+ * rule of the plan. CHOOSE entries get their address. @update: all entries have to change one
+ * reserved range of addresses, and all COPY entries to read one, the same or another. @undo: an
+ * empty list, in which the changes of the plan are logged; the caller gives the list to
+ * pagoda_plan_keep(), or on failure to pagoda_plan_undo(). Caller holds pagoda_vm.lock. May sleep
+ * and allocate. Returns 0, -EEXIST (C131, C132, C133), -EINVAL (C134), or -ENOMEM if CHOOSE found
+ * no free range.
  */
 int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count, bool update,
 		      struct list_head *undo)

@@ -118,8 +118,7 @@ static int unique_plan(struct unique *unique)
 
 /*
  * Adds to @unique->parts, the mappings to compare, what @entry maps at @page and the pages around
- * it, of which @entry is the last of the array to change the mapping. Returns 0 or a negative
- * errno.
+ * it, of which @entry is the last of the array to change the mapping. Returns 0 or -ENOMEM.
  */
 static int unique_add_piece(struct unique *unique, const struct pagoda_bind *entry,
 			    unsigned long page)
@@ -136,8 +135,9 @@ static int unique_add_piece(struct unique *unique, const struct pagoda_bind *ent
 }
 
 /*
- * Adds to @unique->parts the mappings that the array makes, without pages that a later entry of the
- * array changes. Returns 0 or a negative errno.
+ * Adds to @unique->parts the mappings that the array makes with the unique bit, or of an allocation
+ * that was ever mapped with the bit; without pages that a later entry of the array changes. Returns
+ * 0 or -ENOMEM.
  */
 static int unique_add_array(struct unique *unique)
 {
