@@ -442,6 +442,7 @@ static void vm_protection_is_unique(struct kunit *test)
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
 	struct pagoda_vm *vm = vmt_make(rig), *other = vmt_make(rig);
 	struct pagoda_bo *bo = bind_bo(rig, 8, 1), *apart = bind_bo(rig, 8, 90);
+	struct pagoda_bo *fresh = bind_bo(rig, 8, 91);
 	struct pagoda_bind bind = bind_unique(bo, HERE, 0, one), binds[2];
 	const u64 far = HERE + SZ_2M;
 
@@ -483,8 +484,15 @@ static void vm_protection_is_unique(struct kunit *test)
 	binds[1] = bind_unique(apart, far + 5 * KIB64, 0, one);
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &binds[1], 1));
 	KUNIT_EXPECT_EQ(test, 0, vmt_do(vm, binds, 2));
+	/* Within the first array that gives an allocation the bit, whichever entry has it. */
+	binds[0] = bind_unique(fresh, far + 6 * KIB64, 0, 1);
+	binds[1] = bind_unique(fresh, far + 7 * KIB64, 0, one);
+	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, binds, 2));
+	binds[0].offset = 4 * PAGE_SIZE;
+	KUNIT_EXPECT_EQ(test, 0, vmt_do(vm, binds, 2));
 	pagoda_rig_close(bo);
 	pagoda_rig_close(apart);
+	pagoda_rig_close(fresh);
 	vmt_drop(vm);
 	vmt_drop(other);
 }

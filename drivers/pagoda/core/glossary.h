@@ -71,9 +71,9 @@
  * notice                operation that only tells the device where allocations are:
  *                       NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2, NOTIFY_ALLOC
  * offered               OFFER was called, and RECLAIM not since: the content may be discarded
- * paging queue          a client's queue of MAKE_RESIDENT and EVICT requests, with a monitored
- *                       fence; its worker is the pager. In queue/: the device's queue of
- *                       submissions
+ * paging queue          a client's queue of MAKE_RESIDENT and EVICT requests; its values are
+ *                       points of a syncobj, its worker is the pager. In queue/: the device's
+ *                       queue of submissions
  * paging space          address space 0, of the paging process: windows by which paging operations
  *                       reach memory
  * pay                   of a client: have submissions in flight count in the client's quota
@@ -111,7 +111,8 @@
  * tail                  runs or entries behind the head of a packet
  * token                 right to evict or move a byte, of a client or of promotion (token bucket)
  * transaction           operations that a caller emits to the stream without others in between
- * victim                allocation that is evicted to make room for another
+ * victim                allocation that is evicted to make room for another, because a cgroup's
+ *                       maximum was lowered, or for debugfs `trim`
  * wanted                counts in the client's budget: made resident or on a residency list, and
  *                       not offered
  * window                CPU mapping of VRAM, or of a tiled allocation as rows

@@ -121,9 +121,9 @@ int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_ta
 		table = child;
 	}
 	/*
-	 * Count first updates, links and last updates of the tables from the root to @table once
-	 * for calls in a row with the same level-1 table, because a batch writes each entry above
-	 * once.
+	 * Count first updates (C90), links and last updates (C91) of the tables from the root to
+	 * @table once for calls in a row with the same level-1 table, because a batch writes each
+	 * entry above once.
 	 */
 	if (update->path != table) {
 		pagoda_update_count(update, 0, 6 * space_levels(update->space));

@@ -303,7 +303,7 @@ struct pagoda_paging_ends pagoda_notify_fences_ends(const struct pagoda_paging_o
 struct pagoda_paging_ends pagoda_map_mmu_ends(const struct pagoda_paging_op *op);
 struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op *op);
 
-/* print.c: print a packet of physical memory, SIGNAL_MONITORED_FENCE or NOTIFY_ALLOC */
+/* print.c: print a packet of physical addresses, SIGNAL_MONITORED_FENCE or NOTIFY_ALLOC */
 void pagoda_transfer_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_fill_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_discard_content_print(struct pagoda_paging_text *text, const void *packet);

@@ -464,7 +464,7 @@ void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 	pagoda_job_fini(job);
 	flight->ops->ended(job);
 	spin_lock_irqsave(&flight->lock, flags);
-	/* Under the lock, after which pagoda_flight_drain()'s caller may free the flight. */
+	/* Under the lock: once it is released, pagoda_flight_drain()'s caller may free @flight. */
 	if (!--flight->jobs)
 		wake_up_all(&flight->drained);
 	spin_unlock_irqrestore(&flight->lock, flags);

@@ -21,7 +21,7 @@ static void line_free_work(struct work_struct *work)
 	dma_fence_put(line->last);
 	spin_lock_irq(&queue->flight.lock);
 	list_del(&line->node);
-	/* Under the lock, after which pagoda_queue_destroy() may free the queue. */
+	/* Under the lock: once it is released, pagoda_queue_destroy() may free the queue. */
 	wake_up_all(&queue->lineless);
 	spin_unlock_irq(&queue->flight.lock);
 	kfree(line);

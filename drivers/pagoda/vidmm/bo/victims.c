@@ -236,8 +236,9 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 }
 
 /*
- * Evicts a victim although no allocation needs the room now, and returns whether that succeeded.
- * Sets &pagoda_bo.wish.trimmed, so that promotion doesn't bring the victim back.
+ * Evicts a victim although no allocation needs the room: because a cgroup's maximum was lowered, or
+ * for debugfs `trim`. Returns whether that succeeded; if so, sets &pagoda_bo.wish.trimmed, so that
+ * promotion doesn't bring the victim back.
  */
 static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
 			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim)

@@ -239,7 +239,8 @@ struct pagoda_vm_uses {
  * @evicted: Entry in &pagoda_vm.evicted, &pagoda_vm.offered or &pagoda_vm.left_out of @private_to
  * @left_out: @evicted was put into &pagoda_vm.left_out, and hasn't been put into
  *	&pagoda_vm.evicted since
- * @unique: The allocation was mapped with PAGODA_PROTECTION_UNIQUE at some time
+ * @unique: A VM_BIND array mapped the allocation with PAGODA_PROTECTION_UNIQUE, or was refused, at
+ *	some time: mappings of the allocation are compared (vm/bind_unique.c)
  * @opened: The allocation has a handle; kept for private allocations only
  * @had_handle: The allocation has or had a handle; kept for private allocations only
  * @fixed: The allocation counts in &pagoda_vm.fixed, as a page table or save area in VRAM

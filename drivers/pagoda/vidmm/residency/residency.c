@@ -113,9 +113,9 @@ static int residency_process_make(struct residency_list *list, struct pagoda_bo 
 }
 
 /*
- * Evicts an allocation, unless the allocation is in the system segment, on a residency list, used
- * by a job or another device, or to be mapped by a VM_BIND that waits (C145). Returns 0, evicted or
- * not, or an error of pagoda_bo_place().
+ * Evicts an allocation, unless the allocation is in the system segment, on a client's residency
+ * list, used by a job or another device, or to be mapped by a VM_BIND that waits (C145). Returns 0,
+ * evicted or not, or an error of pagoda_bo_place().
  */
 static int residency_process_evict(struct residency_list *list, struct pagoda_bo *bo)
 {
@@ -163,8 +163,8 @@ static int residency_process(struct residency_list *list)
 
 /*
  * Notes all allocations of a list as resident, after residency_process(); or as evicted, moved or
- * not, but for those on a residency list. Can't fail. Returns a reference to the fence behind the
- * paging of the list; NULL if no paging is under way.
+ * not, but for those on a client's residency list. Can't fail. Returns a reference to the fence
+ * behind the paging of the list; NULL if no paging is under way.
  */
 static struct dma_fence *residency_commit(struct residency_list *list)
 {
@@ -285,8 +285,9 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
  * @fence: Out: fence that signals when all that leave have left, a reference; NULL = they have left
  *
  * An allocation goes to its eviction segment (C37), unless it is in the system segment, on a
- * residency list, used by a job or another device, or to be mapped by a VM_BIND that waits (C145).
- * Allocations on a residency list stay resident; all others count as evicted, moved or not.
+ * client's residency list, used by a job or another device, or to be mapped by a VM_BIND that waits
+ * (C145). Allocations on a client's residency list stay resident; all others count as evicted,
+ * moved or not.
  *
  * Context: In a section, outside of reservations. May sleep and allocate; waits for other threads
  * that have allocations locked, but neither for jobs nor for the copies.

@@ -216,7 +216,7 @@ unlock:
  *
  * Adds an item to the recording, if one runs.
  *
- * Context: May sleep.
+ * Context: Any but interrupts. Takes a spinlock, doesn't sleep or allocate.
  */
 void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
 			 const struct pagoda_root *root)

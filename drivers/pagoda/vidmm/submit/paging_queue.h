@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Structs of a paging queue, and of a MAKE_RESIDENT or EVICT call with such a queue. */
+/*
+ * Structs of a client's paging queue, whose values are points of a syncobj, and of a MAKE_RESIDENT
+ * or EVICT call with such a queue.
+ */
 #ifndef PAGODA_VIDMM_SUBMIT_PAGING_QUEUE_H
 #define PAGODA_VIDMM_SUBMIT_PAGING_QUEUE_H
 

@@ -331,8 +331,6 @@ void pagoda_books_note(struct pagoda_books *books, const struct pagoda_bind *ent
 	case DRM_PAGODA_BIND_MAP:
 	case DRM_PAGODA_BIND_MAP_FENCE:
 		books_map(books, entry, vm_bo, shown);
-		if (entry->driver_protection & PAGODA_PROTECTION_UNIQUE)
-			pagoda_bo_of_gem(vm_bo->obj)->vm.unique = true;
 		if (!shown)
 			pagoda_vm_bo_evicted(vm_bo);
 		break;

@@ -51,10 +51,23 @@ struct unique {
 	u32 room;
 };
 
-static bool unique_concerns(const struct pagoda_bind *entry)
+/*
+ * Marks the allocations that an array maps with the unique bit. Returns whether the array maps any
+ * allocation that is marked.
+ */
+static bool unique_mark(const struct pagoda_bind *binds, u32 count)
 {
-	return pagoda_bind_is_map(entry) &&
-	       (entry->driver_protection & PAGODA_PROTECTION_UNIQUE || entry->bo->vm.unique);
+	bool marked = false;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		if (!pagoda_bind_is_map(&binds[i]))
+			continue;
+		if (binds[i].driver_protection & PAGODA_PROTECTION_UNIQUE)
+			binds[i].bo->vm.unique = true;
+		marked |= binds[i].bo->vm.unique;
+	}
+	return marked;
 }
 
 static int bind_unique_add(struct unique *unique, const struct pagoda_bo *bo, u64 start, u64 size,
@@ -118,8 +131,7 @@ static int unique_plan(struct unique *unique)
 
 /*
  * Adds to @unique->parts, the mappings to compare, what @entry maps at @page and the pages around
- * it, of which @entry is the last of the array to change the mapping. Returns 0 or a negative
- * errno.
+ * it, of which @entry is the last of the array to change the mapping. Returns 0 or -ENOMEM.
  */
 static int unique_add_piece(struct unique *unique, const struct pagoda_bind *entry,
 			    unsigned long page)
@@ -136,8 +148,9 @@ static int unique_add_piece(struct unique *unique, const struct pagoda_bind *ent
 }
 
 /*
- * Adds to @unique->parts the mappings that the array makes, without pages that a later entry of the
- * array changes. Returns 0 or a negative errno.
+ * Adds to @unique->parts the mappings that the array makes with the unique bit, or of an allocation
+ * that was ever mapped with the bit; without pages that a later entry of the array changes. Returns
+ * 0 or -ENOMEM.
  */
 static int unique_add_array(struct unique *unique)
 {
@@ -149,7 +162,7 @@ static int unique_add_array(struct unique *unique)
 	     value = mt_find_after(&unique->owner, &index, ULONG_MAX)) {
 		const struct pagoda_bind *entry = &unique->binds[xa_to_value(value)];
 
-		if (unique_concerns(entry))
+		if (pagoda_bind_is_map(entry) && entry->bo->vm.unique)
 			ret = unique_add_piece(unique, entry, index - 1);
 	}
 	return ret;
@@ -320,13 +333,10 @@ static int unique_run(struct unique *unique)
 int pagoda_unique_check(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count)
 {
 	struct unique unique = { .vm = vm, .binds = binds, .count = count };
-	u32 i = 0;
 	int ret;
 
 	lockdep_assert_held(&vm->lock);
-	while (i < count && !unique_concerns(&binds[i]))
-		i++;
-	if (i == count)
+	if (!unique_mark(binds, count))
 		return 0;
 	mt_init(&unique.owner);
 	mt_init(&unique.freed);
