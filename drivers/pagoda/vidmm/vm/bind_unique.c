@@ -148,9 +148,9 @@ static int unique_add_piece(struct unique *unique, const struct pagoda_bind *ent
 }
 
 /*
- * Adds to @unique->parts the mappings that the array makes with the unique bit, or of an allocation
- * that was ever mapped with the bit; without pages that a later entry of the array changes. Returns
- * 0 or -ENOMEM.
+ * Adds to @unique->parts the mappings that the array makes of allocations that unique_mark() or an
+ * earlier array has marked, without pages that a later entry of the array changes. Returns 0 or
+ * -ENOMEM.
  */
 static int unique_add_array(struct unique *unique)
 {
