@@ -1888,9 +1888,9 @@ enum drm_pagoda_track_operation {
  * A bit is set if the GPU may have written to the page since START, or since the last QUERY in
  * which the bit was set. No write is missed: one that races with a QUERY shows in its answer or in
  * the next one (C202). More may be set than was written: all pages, if the allocation is used in
- * the aperture or was moved while jobs used it, or after a reset of the device. What the CPU writes
- * through a mapping isn't tracked: the program itself knows that. Moves by the kernel are no
- * writes.
+ * the aperture or was moved while jobs used it, or after a reset of the device; and what is behind
+ * the first 256 pieces of an allocation in fragmented VRAM. What the CPU writes through a mapping
+ * isn't tracked: the program itself knows that. Moves by the kernel are no writes.
  *
  * EOPNOTSUPP if the device doesn't track what it writes (%VIRTIO_PAGODA_F_DIRTY).
  */
