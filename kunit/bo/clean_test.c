@@ -405,6 +405,37 @@ static void track_of_the_busy(struct kunit *test)
 	clean_end(&t);
 }
 
+#define SCATTERED	300u
+#define HOLES		480u
+
+/* A call asks the device for so many ranges, no more: what is behind them is always reported. */
+static void track_of_the_scattered(struct kunit *test)
+{
+	struct pagoda_rig *rig = clean_rig(test);
+	struct pagoda_bo **odd = test_calloc(test, HOLES, sizeof(*odd));
+	struct clean_test t = { .test = test, .rig = rig };
+	u64 words[DIV_ROUND_UP(SCATTERED, 64)] = {};
+	u32 i;
+
+	pagoda_rig_fragment(rig, odd, HOLES);
+	t.bo = pagoda_rig_bo(rig, SCATTERED, CPU, SUBMIT_VRAM, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(t.bo));
+	KUNIT_ASSERT_LT(test, 256u, pagoda_vram_count_ranges(t.bo->ttm.resource));
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_track_start(t.bo, rig->client));
+	clean_write(&t, 9 * PAGE_SIZE, 1);
+	for (i = 0; i < 2; i++) {
+		memset(words, 0, sizeof(words));
+		KUNIT_EXPECT_EQ(test, 0, pagoda_track_query(t.bo, rig->client, 0,
+							    SCATTERED * PAGE_SIZE, words));
+		KUNIT_EXPECT_EQ(test, i ? 0 : BIT_ULL(9), words[0]);
+		KUNIT_EXPECT_NE(test, 0ull, words[(SCATTERED - 1) / 64] &
+				BIT_ULL((SCATTERED - 1) % 64));
+	}
+	pagoda_rig_close(t.bo);
+	close_all(odd, HOLES);
+}
+
 /* Only the client that began to track may query and stop, and nothing works twice. */
 static void track_belongs_to_a_client(struct kunit *test)
 {
@@ -448,6 +479,7 @@ static struct kunit_case clean_cases[] = {
 	KUNIT_CASE_PARAM(track_reports, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(track_survives_moves, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(track_of_the_busy, pagoda_rig_mmu_modes),
+	KUNIT_CASE(track_of_the_scattered),
 	KUNIT_CASE_PARAM(track_belongs_to_a_client, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(track_needs_the_device, pagoda_rig_mmu_modes),
 	{ }

@@ -343,6 +343,34 @@ static void dirty_out(struct kunit *test)
 	}
 }
 
+/* What another allocation in the same block has written is none of a transfer's business. */
+static void dirty_neighbours(struct kunit *test)
+{
+	struct engine_fixture *fix = test->priv;
+	const struct engine_side middle = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+					    .address = 4 * ENGINE_PAGE };
+	u8 pages[4];
+	const struct engine_side system = dirty_system(pages, 4);
+	struct pagoda_engine_run run;
+	bool by_address;
+
+	for (by_address = false;; by_address = true) {
+		memset(fix->engine.dirty, 0xff & ~BIT(VIRTIO_PAGODA_DIRTY_CONTENT), ENGINE_PAGES);
+		dirty_write(test, 3, 1);
+		dirty_write(test, 8, 1);
+		if (by_address)
+			engine_add_virtual(fix, ENGINE_VA + 4 * ENGINE_PAGE, ENGINE_VA_SYSTEM,
+					   4 * ENGINE_PAGE, VIRTIO_PAGODA_LOCAL_TO_SYSTEM, DIRTY);
+		else
+			dirty_add(fix, 4 * ENGINE_PAGE, &middle, &system, DIRTY);
+		KUNIT_EXPECT_EQ(test, PAGODA_ENGINE_DONE,
+				engine_run(fix, &run, PAGODA_ENGINE_QUEUE_PAGING, 0));
+		KUNIT_EXPECT_EQ(test, 4 * ENGINE_PAGE, run.skipped);
+		if (by_address)
+			break;
+	}
+}
+
 /* The flags are refused where they mean nothing, and without the feature. */
 static void dirty_flags(struct kunit *test)
 {
@@ -455,6 +483,7 @@ static struct kunit_case dirty_cases[] = {
 	KUNIT_CASE(dirty_by_paging),
 	KUNIT_CASE(dirty_clean),
 	KUNIT_CASE(dirty_out),
+	KUNIT_CASE(dirty_neighbours),
 	KUNIT_CASE(dirty_flags),
 	KUNIT_CASE(dirty_by_commands),
 	KUNIT_CASE(dirty_by_tiles),

@@ -59,19 +59,22 @@ void pagoda_engine_cleaned(struct pagoda_engine *engine, const void *here, u64 s
 
 /*
  * Returns whether a transfer with DIRTY copies the byte at @here, and reduces *@size to the number
- * of bytes from there on for which that is so. Memory outside of VRAM is always copied.
+ * of bytes from there on for which that is so. Pages of the byte's block that aren't in the @whole
+ * bytes from @start on, which hold @here and are of the transfer's source, don't count: they may be
+ * another allocation's. Memory outside of VRAM is always copied.
  */
-bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, u64 *size)
+bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, u64 *size,
+			    const u8 *start, u64 whole)
 {
-	u64 offset = here - engine->vram, block, page, end;
+	u64 offset = here - engine->vram, first = start - engine->vram, end = first + whole, page;
+	u64 block = ALIGN_DOWN(offset, (u64)VIRTIO_PAGODA_DIRTY_BLOCK);
 
 	if (!here || offset >= engine->vram_size || !dirty_is_on(engine))
 		return true;
-	block = ALIGN_DOWN(offset, (u64)VIRTIO_PAGODA_DIRTY_BLOCK);
 	*size = min(*size, block + VIRTIO_PAGODA_DIRTY_BLOCK - offset);
-	end = min(block + VIRTIO_PAGODA_DIRTY_BLOCK, engine->vram_size) >>
-	      VIRTIO_PAGODA_PAGE_SHIFT;
-	for (page = block >> VIRTIO_PAGODA_PAGE_SHIFT; page < end; page++)
+	end = min(end, block + VIRTIO_PAGODA_DIRTY_BLOCK);
+	page = (first > block ? first : block) >> VIRTIO_PAGODA_PAGE_SHIFT;
+	for (; page << VIRTIO_PAGODA_PAGE_SHIFT < end; page++)
 		if (READ_ONCE(engine->dirty[page]) & 1u << VIRTIO_PAGODA_DIRTY_CONTENT)
 			return true;
 	return false;

@@ -184,7 +184,8 @@ u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 add
 /* dirty.c: dirty tracking; pagoda_engine_wrote() follows each store to what may be VRAM */
 void pagoda_engine_wrote(struct pagoda_engine *engine, const void *here, u64 size);
 void pagoda_engine_cleaned(struct pagoda_engine *engine, const void *here, u64 size);
-bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, u64 *size);
+bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, u64 *size,
+			    const u8 *start, u64 whole);
 u32 pagoda_engine_dirty_flags_check(struct pagoda_exec *exec, u16 flags, u64 size, bool into,
 				    bool out);
 void pagoda_engine_dirty_reset(struct pagoda_engine *engine);

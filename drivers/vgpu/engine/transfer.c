@@ -203,6 +203,9 @@ u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet
 static u32 transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *src,
 			 struct pagoda_cursor *dst, u64 left, bool only_dirty)
 {
+	/* A source in VRAM is contiguous. */
+	const u8 *start = exec->engine->vram + src->address;
+	u64 whole = left;
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
 	while (left && !reason) {
@@ -220,7 +223,8 @@ static u32 transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *src,
 		}
 		size = min(src->here_size, dst->here_size);
 		size = min_t(u64, size, PAGODA_CHUNK);
-		if (only_dirty && !pagoda_engine_is_dirty(exec->engine, src->here, &size)) {
+		if (only_dirty && !pagoda_engine_is_dirty(exec->engine, src->here, &size, start,
+							  whole)) {
 			exec->run->skipped += size;
 		} else {
 			pagoda_copy(dst->here, src->here, size);

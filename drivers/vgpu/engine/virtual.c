@@ -222,17 +222,25 @@ u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side
 {
 	bool only_dirty = flags & VIRTIO_PAGODA_TRANSFER_DIRTY;
 	bool clean = flags & VIRTIO_PAGODA_TRANSFER_CLEAN;
+	const u8 *start = NULL;
+	u64 whole = 0, size;
 	u32 reason;
-	u64 size;
 
 	while (left) {
+		bool next = !src->span.size;
+
 		reason = pagoda_engine_side_refill(exec, src, left);
+		if (next) {
+			start = src->span.here;
+			whole = src->span.size;
+		}
 		if (!reason)
 			reason = pagoda_engine_side_refill(exec, dst, left);
 		if (reason)
 			return reason;
 		size = min(src->span.size, dst->span.size);
-		if (only_dirty && !pagoda_engine_is_dirty(exec->engine, src->span.here, &size)) {
+		if (only_dirty && !pagoda_engine_is_dirty(exec->engine, src->span.here, &size,
+							  start, whole)) {
 			exec->run->skipped += size;
 		} else if (dst->span.here) {
 			side_copy(dst->span.here, src->span.here, size);

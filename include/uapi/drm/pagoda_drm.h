@@ -33,26 +33,30 @@
  *             could ever hold
  *  EFAULT     bad user pointer
  *  ENOENT     handle, segment id or group, syncobj, VM, context, fence or paging queue that this
- *             client doesn't have; EVICT of an allocation that isn't on the client's list
+ *             client doesn't have; EVICT of an allocation that isn't on the client's list;
+ *             TRACK of one that the client doesn't track
  *  ENOMEM     out of memory, or out of room in every segment; no free addresses for BIND_CHOOSE.
  *             The last of the machine's memory isn't given to allocations, see
  *             ALLOCATION_MMAP_OFFSET
  *  EBUSY      no progress now because others use the memory, or because too many jobs are queued,
  *             see "Limits"; try again. OFFER of an allocation that accepted work will use;
- *             FENCE_DESTROY of a fence that is waited for; VM_DESTROY of a VM with contexts
+ *             FENCE_DESTROY of a fence that is waited for; VM_DESTROY of a VM with contexts;
+ *             TRACK of an allocation that is tracked already
  *  ETIME      the time of a wait was up
  *  ENODEV     the device is gone
  *  EIO        the device failed and content was lost
  *  EACCES     mapping of an allocation that the CPU reaches in none of its segments
  *  EBADF      eventfd that isn't open
- *  EOPNOTSUPP the device has no tiling, no page tables, or executes no commands; no other
- *             device can reach the allocation, or this device can't reach imported memory
+ *  EOPNOTSUPP the device has no tiling, no page tables or no dirty tracking, or executes no
+ *             commands; no other device can reach the allocation, or this device can't reach
+ *             imported memory
  *  ENOSPC     the device holds no more address spaces, or the user has its share of them
  *  EMFILE     the client or its user has too many objects of a type, see "Limits"
  *  EEXIST     a part of the address range is mapped or reserved already
  *  EPERM      a priority the caller may not ask for; signal of or wait for a fence made with
  *             NO_SIGNAL or NO_WAIT; an allocation that is private to another VM, or is private
- *             and would be shared, or is shared and would be offered
+ *             and would be shared, or is shared and would be offered; TRACK of an allocation
+ *             of another client
  *  ECANCELED  the context is banned, the VM unusable, or the client in error: see "Failures"
  *  EOVERFLOW  an allocation was made resident 2^32 - 1 times without being evicted
  *  ENODATA    an allocation that is offered: see OFFER
@@ -1915,9 +1919,9 @@ enum drm_pagoda_track_operation {
  * A bit is set if the GPU may have written to the page since START, or since the last QUERY in
  * which the bit was set. No write is missed: one that races with a QUERY shows in its answer or in
  * the next one (C202). More may be set than was written: all pages, if the allocation is used in
- * the aperture or was moved while jobs used it, or after a reset of the device. What the CPU writes
- * through a mapping isn't tracked: the program itself knows that. Moves by the kernel are no
- * writes.
+ * the aperture or was moved while jobs used it, or after a reset of the device; and what is behind
+ * the first 256 pieces of an allocation in fragmented VRAM. What the CPU writes through a mapping
+ * isn't tracked: the program itself knows that. Moves by the kernel are no writes.
  *
  * EOPNOTSUPP if the device doesn't track what it writes (%VIRTIO_PAGODA_F_DIRTY).
  */

@@ -31,7 +31,7 @@
 #define WAIT_LIMIT		(120 * PAGODA_SEC)
 #define BUSY_LIMIT		(60 * PAGODA_SEC)
 
-/* @batch: the last it was used in; @entry: in that one; @point: of that one. @address: for the GPU. */
+/* @batch, @entry, @point: of the last batch it was used in. @address: for the GPU. */
 struct allocation {
 	uint32_t handle;
 	uint32_t batch;

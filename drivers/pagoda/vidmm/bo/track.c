@@ -23,8 +23,12 @@
 #include "vidmm/segment/segment.h"
 #include "bo.h"
 
-/* Most ranges of VRAM whose bits are fetched when an allocation leaves for another's sake. */
+/*
+ * Most ranges of VRAM whose bits are fetched, each by a control command: when an allocation leaves
+ * for another's sake, and in a call of its client, for which a reset of the device has to wait.
+ */
 #define TRACK_RANGES	16u
+#define TRACK_MOST	256u
 
 /*
  * struct pagoda_track - tracking of an allocation
@@ -88,23 +92,30 @@ static int track_fetch_range(struct pagoda_bo *bo, u64 address, u64 size, u64 pa
 
 /*
  * Moves the device's bits of @size bytes from @offset on to track->bits. The allocation is in VRAM.
- * Returns 0 or a negative errno: then some bits may be with the device still.
+ * Pages behind the first TRACK_MOST ranges count as written. Returns 0 or a negative errno: then
+ * some bits may be with the device still.
  */
 static int track_fetch(struct pagoda_bo *bo, u64 offset, u64 size)
 {
 	u64 *words = kmalloc(VIRTIO_PAGODA_MAX_DIRTY_PAGES / 8, GFP_KERNEL);
 	struct pagoda_vram_cursor cur;
 	u64 part, done = 0;
+	u32 ranges = 0;
 	int ret = 0;
 
 	if (!words)
 		return -ENOMEM;
 	pagoda_vram_first(&cur, bo->ttm.resource, offset, size);
-	for (; cur.size && !ret; pagoda_vram_next(&cur, part), done += part) {
+	for (; cur.size && !ret && ranges < TRACK_MOST; ranges++) {
 		part = min_t(u64, cur.size, (u64)VIRTIO_PAGODA_MAX_DIRTY_PAGES << PAGE_SHIFT);
 		ret = track_fetch_range(bo, cur.address, part, (offset + done) >> PAGE_SHIFT,
 					words);
+		pagoda_vram_next(&cur, part);
+		done += part;
 	}
+	if (cur.size && !ret)
+		bitmap_set(bo->content.track->bits, (offset + done) >> PAGE_SHIFT,
+			   (size - done) >> PAGE_SHIFT);
 	kfree(words);
 	return ret;
 }
