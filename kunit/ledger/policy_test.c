@@ -38,13 +38,14 @@ static bool few_is_busy(struct pagoda_policy_item *item)
 	return container_of(item, struct few_item, base)->busy;
 }
 
-/* VRAM is so large that predictions are never given up. */
+/* VRAM is so large that predictions are never given up; classes are those of small VRAM. */
 static struct policy_few *few_make(struct kunit *test, u64 clock)
 {
 	struct policy_few *few = test_vzalloc(test, sizeof(*few));
 	u32 n;
 
 	pagoda_policy_init(&few->policy, SZ_1T);
+	few->policy.unit = 0;
 	few->policy.is_busy = few_is_busy;
 	few->policy.clock = clock;
 	for (n = 0; n < ARRAY_SIZE(few->owners); n++)
@@ -236,23 +237,26 @@ static void policy_ties_near(struct kunit *test)
 }
 
 /*
- * Clean items cost half a move: one goes before a dirty item unless it is expected to be used twice
- * as soon.
+ * If it isn't known whether items are used again, a clean one costs a third of a dirty one: it goes
+ * before the dirty one unless it was used three times as recently.
  */
 static void policy_clean(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
+	u32 n;
 
 	few_use(few, 0, 1);
 	few_pass_time(few, 10);
 	few_use(few, 1, 1);
 	few_pass_time(few, 15);
 	few_use(few, 2, 1);
-	few_pass_time(few, 14);
-	/* Last used 40, 29 and 14 pages ago. */
-	pagoda_policy_set_clean(&few->policy, &few->items[1].base, true);
-	pagoda_policy_set_clean(&few->policy, &few->items[2].base, true);
-	few_expect(test, few, (const int[]){ 1, 0, 2 }, 3);
+	few_pass_time(few, 4);
+	few_use(few, 3, 1);
+	few_pass_time(few, 11);
+	/* Last used 43, 32, 16 and 11 pages ago. */
+	for (n = 1; n < 4; n++)
+		pagoda_policy_set_clean(&few->policy, &few->items[n].base, true);
+	few_expect(test, few, (const int[]){ 1, 2, 0, 3 }, 4);
 }
 
 /*
@@ -473,8 +477,12 @@ struct crossing {
 	struct pagoda_policy_lane lanes[CROSSING];
 };
 
+/* Number of candidates of which was asked whether they are busy. */
+static u32 crossing_asked;
+
 static bool crossing_is_busy(struct pagoda_policy_item *item)
 {
+	crossing_asked++;
 	return true;
 }
 
@@ -519,12 +527,12 @@ static void policy_crossing(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, item, &c->items[0]);
 }
 
-/* What a pick looks at doesn't depend on the number of offered items, all of which are busy. */
+/* Of how many candidates a pick asks doesn't depend on the number of busy offered ones. */
 static void policy_offered_busy(struct kunit *test)
 {
 	static const u32 counts[] = { 100, CROSSING };
 	struct crossing *c = test_vzalloc(test, sizeof(*c));
-	u64 looked_at[ARRAY_SIZE(counts)];
+	u32 asked[ARRAY_SIZE(counts)];
 	struct pagoda_policy_item *item;
 	u32 i, n;
 
@@ -538,11 +546,13 @@ static void policy_offered_busy(struct kunit *test)
 			pagoda_policy_use(&c->policy, &c->items[n]);
 			pagoda_policy_offer(&c->policy, &c->items[n], n % 3);
 		}
+		crossing_asked = 0;
 		item = pagoda_policy_pick(&c->policy, PAGODA_POLICY_NEED_ANY, NULL);
 		KUNIT_EXPECT_PTR_EQ(test, item, &c->items[0]);
-		looked_at[i] = c->policy.looked_at;
+		asked[i] = crossing_asked;
 	}
-	KUNIT_EXPECT_EQ(test, looked_at[0], looked_at[1]);
+	KUNIT_EXPECT_GT(test, asked[0], 0);
+	KUNIT_EXPECT_EQ(test, asked[0], asked[1]);
 }
 
 /* Each item takes a lane with it that isn't used any more, in whatever order items end. */
@@ -565,6 +575,89 @@ static void policy_lanes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, few->policy.filled, 0);
 }
 
+/*
+ * What is held is no candidate, but comes back to its lane; what its lane's place depends on may
+ * have changed meanwhile.
+ */
+static void policy_held(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	struct pagoda_policy *policy = &few->policy;
+	u32 n;
+
+	few_give(few, 0, 4, 1);
+	few_use(few, 0, 5);
+	few_pass_time(few, 40);
+	for (n = 0; n < 4; n++)
+		pagoda_policy_hold(policy, &few->items[n].base);
+	KUNIT_EXPECT_EQ(test, few->groups[1].nr_lanes, 1u);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 4);
+	KUNIT_EXPECT_EQ(test, policy->filled, 0);
+	pagoda_policy_enter(policy, &few->items[4].base);
+	few_set_over(few, 0, true);
+	few_set_priority(few, 1, DRM_PAGODA_RESIDENCY_LOW);
+	few_give(few, 2, 1, 2);
+	pagoda_policy_set_clean(policy, &few->items[3].base, true);
+	for (n = 0; n < 4; n++)
+		pagoda_policy_enter(policy, &few->items[n].base);
+	KUNIT_EXPECT_EQ(test, few->groups[1].nr_lanes, 3u);
+	/* The first owner is over its budget: a lower priority, a clean item, then the others. */
+	few_expect(test, few, (const int[]){ 1, 3, 0, 2, 4 }, 5);
+	for (n = 0; n < 5; n++)
+		pagoda_policy_leave(policy, &few->items[n].base);
+	KUNIT_EXPECT_EQ(test, few->groups[0].nr_lanes + few->groups[1].nr_lanes +
+			few->groups[2].nr_lanes, 0u);
+	KUNIT_EXPECT_TRUE(test, list_empty(&policy->owners));
+}
+
+/*
+ * Items with longer intervals don't hide one that is due later, nor one with a short interval that
+ * is long overdue.
+ */
+static void policy_shorter(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	for (n = 0; n < 3; n++) {
+		few_use(few, 0, 2);
+		few_pass_time(few, 6);
+	}
+	few_use(few, 2, 2);
+	few_pass_time(few, 20);
+	few_use(few, 4, 2);
+	few_pass_time(few, 12);
+	few_use(few, 2, 2);
+	few_pass_time(few, 14);
+	few_use(few, 4, 2);
+	/* Items 2 and 3 are due in 19 and 20 pages, after 36; 4 and 5 in 29 and 30, after 30. */
+	few_expect(test, few, (const int[]){ 0, 1, 5, 4, 3, 2 }, 6);
+}
+
+/*
+ * An item whose short interval is over isn't hidden by one of its lane that was used before it and
+ * has a longer interval.
+ */
+static void policy_shorter_overdue(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 2, 1);
+	few_pass_time(few, 7);
+	few_use(few, 0, 1);
+	few_pass_time(few, 18);
+	few_use(few, 1, 1);
+	few_pass_time(few, 11);
+	few_use(few, 0, 1);
+	few_pass_time(few, 3);
+	few_use(few, 1, 1);
+	few_pass_time(few, 6);
+	few_use(few, 2, 1);
+	few_pass_time(few, 13);
+	/* Used 24, 20 and 13 pages ago, after 31, 16 and 50. */
+	few_expect(test, few, (const int[]){ 1, 2, 0 }, 3);
+}
+
 /* ---- Against a model ----------------------------------------------------------- */
 
 /* Number of uses of an item the model can hold; it forgets none. */
@@ -573,7 +666,7 @@ static void policy_lanes(struct kunit *test)
 
 /*
  * An item of the model. @place is its place in its lane: lanes are sorted by place. @home_rank is
- * its rank while it isn't offered.
+ * its rank while it isn't offered. @unsorted: its lane may not be in the order of last use.
  */
 struct model_item {
 	u64 uses[USES];
@@ -586,6 +679,7 @@ struct model_item {
 	bool candidate;
 	bool visible;
 	bool clean;
+	bool unsorted;
 };
 
 /* Most uses that queued jobs make at once. */
@@ -676,7 +770,7 @@ static u64 model_distance(const struct model *model, const struct model_item *it
 	end = model_is_queued(model) ? max(model->clock, model->horizons[it->group]) : model->clock;
 	age = end - last;
 	if (!interval || age > interval + interval / 8)
-		return (end - model->clock + 2 * age) * (1 + it->clean);
+		return (end - model->clock + 2 * age) * (1 + 2 * it->clean);
 	return end - model->clock + model_after(interval, age) +
 	       it->clean * (end - model->clock + interval);
 }
@@ -696,11 +790,12 @@ static u32 model_lane(const struct model *model, const struct model_item *it)
 
 	if (next)
 		interval = model_after(next, it->nr_uses ? it->uses[it->nr_uses - 1] : 0);
-	if (it->rank < PAGODA_POLICY_OFFERS)
+	if (it->rank < PAGODA_POLICY_OFFERS) {
 		next = 0;
-	if (!next && it->rank < PAGODA_POLICY_OFFERS)
 		interval = 0;
-	class = (interval ? ilog2(interval) + 1 : 0) + (next ? 64 : 0);
+	}
+	class = interval ? min(ilog2(interval) + 1, 15) : !!next;
+	class += next ? 64 : 0;
 	return class << 16 | it->group << 8 | it->rank << 2 | it->visible << 1 | it->clean;
 }
 
@@ -712,20 +807,71 @@ static u32 model_level(const struct model *model, const struct model_item *it)
 	return it->rank < PAGODA_POLICY_OFFERS || over ? it->rank : 32 + it->rank;
 }
 
-/* Returns whether the item is among the first or last two of its lane. */
-static bool model_is_at_end(const struct model *model, const struct model_item *it)
+/* Returns whether an item without a known next use is used again later than it was predicted. */
+static bool model_is_overdue(const struct model *model, const struct model_item *it)
 {
-	u32 n, before = 0, behind = 0;
+	u64 interval = model_predict(it), end = model->clock;
 
-	for (n = 0; n < FEW; n++) {
-		const struct model_item *other = &model->items[n];
+	if (model_is_queued(model))
+		end = max(end, model->horizons[it->group]);
+	return !interval || end - it->uses[it->nr_uses - 1] > interval + interval / 8;
+}
 
-		if (!other->candidate || model_lane(model, other) != model_lane(model, it))
+/* Returns the candidate of an item's lane that has @before others before it, or NULL. */
+static const struct model_item *model_at(const struct model *model, const struct model_item *it,
+					 u32 before)
+{
+	const struct model_item *at, *other;
+
+	for (at = model->items; at < model->items + FEW; at++) {
+		u32 found = 0;
+
+		if (!at->candidate || model_lane(model, at) != model_lane(model, it))
 			continue;
-		before += other->place < it->place;
-		behind += other->place > it->place;
+		for (other = model->items; other < model->items + FEW; other++)
+			found += other->candidate && other->place < at->place &&
+				 model_lane(model, other) == model_lane(model, it);
+		if (found == before)
+			return at;
 	}
-	return before < 2 || behind < 2;
+	return NULL;
+}
+
+static u32 model_lane_length(const struct model *model, const struct model_item *it)
+{
+	u32 n, length = 0;
+
+	for (n = 0; n < FEW; n++)
+		length += model->items[n].candidate &&
+			  model_lane(model, &model->items[n]) == model_lane(model, it);
+	return length;
+}
+
+static bool model_is_busy(const struct model *model, const struct model_item *it)
+{
+	return model->few->items[it - model->items].busy;
+}
+
+/*
+ * Returns whether an item is at an end of its lane at which a pick looks; with @behind, also if the
+ * item is next to a busy one there. That is the first one, unless its next use is predicted and not
+ * overdue, and the last one, unless no next use is known.
+ */
+static bool model_is_at_end(const struct model *model, const struct model_item *it, bool behind)
+{
+	u32 length = model_lane_length(model, it);
+	const struct model_item *first = model_at(model, it, 0);
+	const struct model_item *last = model_at(model, it, length - 1);
+	bool any = it->rank < PAGODA_POLICY_OFFERS || model_next(model, it) || it->unsorted;
+	bool at_first = length == 1 || any || model_is_overdue(model, first);
+	bool at_last = length > 1 && (any || model_predict(it));
+
+	if ((at_first && it == first) || (at_last && it == last))
+		return true;
+	if (!behind || length < 2)
+		return false;
+	return (at_first && model_is_busy(model, first) && it == model_at(model, it, 1)) ||
+	       (at_last && model_is_busy(model, last) && it == model_at(model, it, length - 2));
 }
 
 /*
@@ -763,7 +909,7 @@ static u32 model_lowest_level(const struct model *model, enum pagoda_policy_need
 			continue;
 		level = model_level(model, &model->items[n]);
 		lowest = min(lowest, level);
-		if (!model->few->items[n].busy && model_is_at_end(model, &model->items[n]))
+		if (!model->few->items[n].busy && model_is_at_end(model, &model->items[n], true))
 			lowest_idle = min(lowest_idle, level);
 	}
 	/* Of offered items, idle ones go first. */
@@ -774,42 +920,58 @@ static void model_expect(struct kunit *test, struct model *model, int victim,
 			 enum pagoda_policy_need need)
 {
 	u32 n, level = model_lowest_level(model, need);
-	u64 best = 0;
+	u64 best = 0, highest = 0;
 
 	if (level == U32_MAX) {
 		KUNIT_EXPECT_EQ(test, victim, -1);
 		return;
 	}
-	for (n = 0; n < FEW; n++)
-		if (model_may_go(model, n, need) &&
-		    model_level(model, &model->items[n]) == level &&
-		    model_is_at_end(model, &model->items[n]))
+	for (n = 0; n < FEW; n++) {
+		if (!model_may_go(model, n, need) ||
+		    model_level(model, &model->items[n]) != level)
+			continue;
+		if (model_is_at_end(model, &model->items[n], false))
 			best = max(best, model_merit(model, n));
+		if (model_is_at_end(model, &model->items[n], true))
+			highest = max(highest, model_merit(model, n));
+	}
 	KUNIT_ASSERT_GE(test, victim, 0);
 	KUNIT_EXPECT_TRUE(test, model_may_go(model, victim, need));
 	KUNIT_EXPECT_EQ(test, model_level(model, &model->items[victim]), level);
-	KUNIT_EXPECT_EQ(test, model_merit(model, victim), best);
+	/* Whether it is asked if an end is busy depends on what was found before. */
+	KUNIT_EXPECT_GE(test, model_merit(model, victim), best);
+	KUNIT_EXPECT_LE(test, model_merit(model, victim), highest);
+}
+
+static u64 model_last(const struct model_item *it)
+{
+	return it->uses[it->nr_uses - 1];
 }
 
 static void model_link(struct model *model, struct model_item *it)
 {
-	const struct model_item *first = NULL;
+	const struct model_item *first, *last;
+	bool unsorted = false;
 	u32 n;
 
 	it->candidate = false;
-	for (n = 0; n < FEW; n++) {
-		const struct model_item *other = &model->items[n];
-
-		if (other->candidate && model_lane(model, other) == model_lane(model, it) &&
-		    (!first || other->place < first->place))
-			first = other;
-	}
+	n = model_lane_length(model, it);
+	first = model_at(model, it, 0);
+	last = n ? model_at(model, it, n - 1) : NULL;
 	it->candidate = true;
 	model->places++;
 	it->place = model->places;
 	if (first && (it->rank < PAGODA_POLICY_OFFERS ? it->offered < first->offered :
-		      it->uses[it->nr_uses - 1] < first->uses[first->nr_uses - 1]))
+		      model_last(it) < model_last(first)))
 		it->place = -it->place;
+	else if (first)
+		unsorted = last->unsorted || model_last(it) < model_last(last);
+	if (first && it->place < 0)
+		unsorted = first->unsorted;
+	for (n = 0; n < FEW; n++)
+		if (model->items[n].candidate &&
+		    model_lane(model, &model->items[n]) == model_lane(model, it))
+			model->items[n].unsorted = unsorted;
 }
 
 static void model_relink(struct model *model, struct model_item *it)
@@ -850,6 +1012,8 @@ static void model_change(struct model *model, u32 n, struct rnd_state *random)
 		it->rank = it->home_rank;
 		break;
 	case 2:
+		/* Mostly the normal one, so that many items compete. */
+		value = value < 3 ? value * 8 : 8;
 		pagoda_policy_set_priority(policy, item, DRM_PAGODA_RESIDENCY_MINIMUM +
 					   value * PAGODA_POLICY_FINEST);
 		it->home_rank = PAGODA_POLICY_OFFERS + value;
@@ -1167,6 +1331,9 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_crossing),
 	KUNIT_CASE(policy_offered_busy),
 	KUNIT_CASE(policy_lanes),
+	KUNIT_CASE(policy_held),
+	KUNIT_CASE(policy_shorter),
+	KUNIT_CASE(policy_shorter_overdue),
 	KUNIT_CASE(policy_random),
 	{}
 };

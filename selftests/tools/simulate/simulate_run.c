@@ -329,8 +329,6 @@ static int submit(struct sim *s, const struct sim_step *step)
 	int ret = 0;
 
 	s->client = client_of(s, uses->id);
-	for (n = 0; s->coming && n < step->count; n++)
-		pagoda_policy_forget(s->policy, &s->coming[step->first + n]);
 	for (n = 0; n < step->count; n++) {
 		struct item *it = &s->items[uses[n].id];
 
@@ -339,6 +337,8 @@ static int submit(struct sim *s, const struct sim_step *step)
 		it->next = uses[n].next;
 		if (s->policy && it->place == VRAM)
 			pagoda_policy_hold(s->policy, &it->policy);
+		if (s->coming)
+			pagoda_policy_forget(s->policy, &s->coming[step->first + n]);
 	}
 	for (n = 0; !ret && n < step->count; n++)
 		ret = come(s, &s->items[uses[n].id]);

@@ -4,12 +4,13 @@
  *
  *	owner		a client; over its budget or within
  *	group		a part of the owner's items
- *	lane		candidates of a group that have the same rank, side and class
- *	row		lanes of all groups that have the same level, side and class
+ *	lane		items of a group that have the same rank, side and class
+ *	row		lanes of all groups that have the same level, side and class, and candidates
  *
  * When an owner gets over its budget, or is within again, its lanes change their rows, but no
  * candidate changes its lane. So that costs time for each lane, of which a client with thousands of
- * allocations has a few. Likewise, a pick skips a group by its lanes.
+ * allocations has a few. Likewise, a pick skips a group by its lanes. An item that is held for a
+ * job stays a member of its lane: mostly it comes back to the same one when the job has used it.
  */
 #include <linux/bitops.h>
 #include <linux/list.h>
@@ -59,30 +60,43 @@ u32 pagoda_policy_level(const struct pagoda_policy_item *item)
 	return level_of(item->rank, pagoda_policy_owner_of(item));
 }
 
-static struct list_head *lane_row(struct pagoda_policy *policy,
-				  const struct pagoda_policy_lane *lane)
+static struct pagoda_policy_lane **lane_row(struct pagoda_policy *policy,
+					    const struct pagoda_policy_lane *lane)
 {
 	return &policy->levels[lane->level].rows[lane->side][lane->class];
 }
 
-/* Adds a lane to the row that its rank and its owner's budget say. */
+/* Makes a lane that has its first candidate the last of the row that rank and budget say. */
 static void lane_show(struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
 {
+	struct pagoda_policy_lane **row;
+
 	lane->level = level_of(lane->rank, lane->group->owner);
-	list_add_tail(&lane->order, lane_row(policy, lane));
-	policy->levels[lane->level].filled[lane->side] |= BIT_ULL(lane->class);
+	row = lane_row(policy, lane);
+	if (*row) {
+		list_add_tail(&lane->order, &(*row)->order);
+		return;
+	}
+	INIT_LIST_HEAD(&lane->order);
+	*row = lane;
+	policy->levels[lane->level].filled[lane->side] |= BIT(lane->class);
 	policy->filled |= BIT_ULL(lane->level);
 }
 
 static void lane_hide(struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
 {
 	struct pagoda_policy_level *level = &policy->levels[lane->level];
+	struct pagoda_policy_lane **row = lane_row(policy, lane);
 	u32 side;
 
-	list_del_init(&lane->order);
-	if (!list_empty(lane_row(policy, lane)))
+	if (!list_empty(&lane->order)) {
+		if (*row == lane)
+			*row = list_next_entry(lane, order);
+		list_del_init(&lane->order);
 		return;
-	level->filled[lane->side] &= ~BIT_ULL(lane->class);
+	}
+	*row = NULL;
+	level->filled[lane->side] &= ~BIT(lane->class);
 	for (side = 0; side < PAGODA_POLICY_SIDES; side++)
 		if (level->filled[side])
 			return;
@@ -118,7 +132,6 @@ static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *
 	lane->side = pagoda_policy_side(item);
 	lane->class = class;
 	list_add(&lane->of_group, lane_bucket(group, class));
-	lane_show(policy, lane);
 	if (group->nr_lanes++ || !owner)
 		return;
 	if (list_empty(&owner->groups))
@@ -126,13 +139,12 @@ static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *
 	list_add_tail(&group->of_owner, &owner->groups);
 }
 
-/* Makes an empty lane a spare lane. */
-static void lane_end(struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
+/* Makes a lane without members a spare lane. */
+static void lane_end(struct pagoda_policy_lane *lane)
 {
 	struct pagoda_policy_group *group = lane->group;
 	struct pagoda_policy_owner *owner = group->owner;
 
-	lane_hide(policy, lane);
 	list_del_init(&lane->of_group);
 	if (--group->nr_lanes || !owner)
 		return;
@@ -144,6 +156,11 @@ static void lane_end(struct pagoda_policy *policy, struct pagoda_policy_lane *la
 static const struct pagoda_policy_item *lane_first(const struct pagoda_policy_lane *lane)
 {
 	return list_first_entry(&lane->items, struct pagoda_policy_item, order);
+}
+
+static const struct pagoda_policy_item *lane_last(const struct pagoda_policy_lane *lane)
+{
+	return list_last_entry(&lane->items, struct pagoda_policy_item, order);
 }
 
 /*
@@ -158,6 +175,64 @@ static bool lane_is_newer(const struct pagoda_policy *policy, const struct pagod
 	return policy->clock - item->last > policy->clock - lane_first(lane)->last;
 }
 
+/* Makes an item, which is a member of no lane, a member of the lane for such items. */
+static void lane_join(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
+{
+	struct pagoda_policy_lane *spare = item->lane;
+	struct pagoda_policy_lane *lane = lane_find(spare->group, item, class);
+
+	item->member = true;
+	if (!lane) {
+		lane_begin(policy, spare, item, class);
+		return;
+	}
+	spare->spare = lane->spare;
+	lane->spare = spare;
+	item->lane = lane;
+}
+
+/* Ends that an item is a member of a lane, if it is one. The item isn't a candidate. */
+void pagoda_lanes_part(struct pagoda_policy_item *item)
+{
+	struct pagoda_policy_lane *lane = item->lane, *spare = lane->spare;
+
+	if (!item->member)
+		return;
+	item->member = false;
+	if (!spare) {
+		lane_end(lane);
+		return;
+	}
+	lane->spare = spare->spare;
+	spare->spare = NULL;
+	item->lane = spare;
+}
+
+static bool lane_is_for(const struct pagoda_policy_lane *lane,
+			const struct pagoda_policy_item *item, u32 class)
+{
+	return lane->class == class && lane->rank == item->rank &&
+	       lane->side == pagoda_policy_side(item);
+}
+
+/* Moves a lane in its row, of which it isn't the only lane, after @item has become a candidate. */
+static void lane_move(struct pagoda_policy *policy, struct pagoda_policy_lane *lane,
+		      const struct pagoda_policy_item *item)
+{
+	struct pagoda_policy_lane **row = lane_row(policy, lane), *first = *row;
+
+	if (first != lane && lane_is_newer(policy, first, item)) {
+		list_move_tail(&lane->order, &first->order);
+		*row = lane;
+	} else if (!list_is_last(&item->order, &lane->items)) {
+		return;
+	} else if (first == lane) {
+		*row = list_next_entry(lane, order);
+	} else {
+		list_move_tail(&lane->order, &first->order);
+	}
+}
+
 /*
  * Makes an item a candidate, at the end of its lane, or at the beginning if its last use, or its
  * offer, is the oldest. To find its right place in between would take a search, and only items at
@@ -165,43 +240,33 @@ static bool lane_is_newer(const struct pagoda_policy *policy, const struct pagod
  */
 void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
 {
-	struct pagoda_policy_lane *spare = item->lane;
-	struct pagoda_policy_lane *lane = lane_find(spare->group, item, class), *first;
-	struct list_head *row;
+	struct pagoda_policy_lane *lane = item->lane;
 
-	if (lane) {
-		spare->spare = lane->spare;
-		lane->spare = spare;
-		item->lane = lane;
-	} else {
-		lane = spare;
-		lane_begin(policy, lane, item, class);
+	if (!item->member || !lane_is_for(lane, item, class)) {
+		pagoda_lanes_part(item);
+		lane_join(policy, item, class);
+		lane = item->lane;
 	}
-	if (!list_empty(&lane->items) && lane_is_newer(policy, lane, item))
+	if (list_empty(&lane->items)) {
+		lane->sorted = true;
 		list_add(&item->order, &lane->items);
-	else
+		lane_show(policy, lane);
+	} else if (lane_is_newer(policy, lane, item)) {
+		list_add(&item->order, &lane->items);
+	} else {
+		lane->sorted &= (s64)(item->last - lane_last(lane)->last) >= 0;
 		list_add_tail(&item->order, &lane->items);
-	row = lane_row(policy, lane);
-	first = list_first_entry(row, struct pagoda_policy_lane, order);
-	if (first != lane && lane_is_newer(policy, first, item))
-		list_move(&lane->order, row);
-	else if (list_is_last(&item->order, &lane->items))
-		list_move_tail(&lane->order, row);
+	}
+	if (!list_empty(&lane->order))
+		lane_move(policy, lane, item);
 }
 
-/* Ends that an item is a candidate. */
+/* Ends that an item is a candidate, but not that it is a member of its lane. */
 void pagoda_lanes_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
-	struct pagoda_policy_lane *lane = item->lane, *spare = lane->spare;
-
 	list_del_init(&item->order);
-	if (list_empty(&lane->items)) {
-		lane_end(policy, lane);
-		return;
-	}
-	lane->spare = spare->spare;
-	spare->spare = NULL;
-	item->lane = spare;
+	if (list_empty(&item->lane->items))
+		lane_hide(policy, item->lane);
 }
 
 static void group_show(struct pagoda_policy *policy, struct pagoda_policy_group *group)
@@ -211,6 +276,8 @@ static void group_show(struct pagoda_policy *policy, struct pagoda_policy_group 
 
 	for (i = 0; i < PAGODA_POLICY_BUCKETS; i++) {
 		list_for_each_entry(lane, &group->lanes[i], of_group) {
+			if (list_empty(&lane->items))
+				continue;
 			lane_hide(policy, lane);
 			lane_show(policy, lane);
 		}

@@ -1,43 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Choice of the victims that leave VRAM. policy.h has the order and the terms.
- *
- * Real programs use the same items in the same order each frame. When these don't fit into
- * VRAM, the least recently used item is just the item needed next, and plain LRU moves
- * everything in every frame. So an item's next use is predicted from the last intervals between
- * its uses, and the item with the latest next use leaves: an approximation of Belady's optimum,
- * which knows the future. The distance to the next use of an item that was last used a pages of
- * the clock ago, and has the predicted interval p, is
- *
- *	a <= p			p - a
- *	p < a <= p + p/8	0: the use is due
- *	a > p + p/8		2 a: the use is overdue
- *	no interval yet		2 a
- *
- * An overdue item, or an item used only once, may never be used again. Without a model of the
- * program the best guess is that it isn't used for another a pages. Its eviction probably costs
- * half, because an item that isn't used again is copied out, but not in: hence 2 a.
- *
- * A dirty item costs a copy out and a copy in for each interval in which it isn't in VRAM, a clean
- * one half of that, however much of the interval is left. So p is added to the distance of a clean
- * item, or 2 a if there is no prediction or the use is overdue. Only doubling the distance would
- * let go of a dirty item soon after its use, although it is copied in each interval from then on.
- *
- * What queued jobs list is known, in order: the next use of such an item isn't predicted. An item
- * of the same group that they don't list isn't used before they are done, so its distance is that
- * to the end of the queue, and what is predicted then.
- *
- * Idle goes before busy, and items that the CPU can't see before those that it can, only if
- * their distances differ by less than an eighth. If a factor of two was allowed, a program that
- * keeps all of VRAM busy moved 5 % more, and up to 10 % more in a simulation.
- *
- * A pick doesn't look at all candidates. The candidates of a rank are in lanes, each for the
- * clean or the dirty items of a group with intervals of the same power of two, known or
- * predicted, roughly in the order of last use, oldest use first: near the end of a lane is the
- * item whose next use is farthest away, near the beginning the item that is longest overdue.
- * Only the ends are looked at, so the cost of a pick doesn't depend on the number of candidates.
- * Likewise, of many groups' lanes for the same power of two only those are looked at that were
- * used most recently or least recently.
+ * What the choice of victims knows of items. policy.h has the order and the terms, policy_pick.c
+ * the choice.
  *
  * Programs may defy prediction. &pagoda_policy.recent lists the items that would be in VRAM with
  * plain LRU, which tells how many pages plain LRU would have moved. When predictions have moved so
@@ -53,26 +17,19 @@
 #include "lanes.h"
 #include "policy.h"
 
-static_assert(PAGODA_POLICY_CLASSES <= 64, "a class is a bit of pagoda_policy_level.filled");
+static_assert(PAGODA_POLICY_CLASSES <= 32, "a class is a bit of pagoda_policy_level.filled");
 static_assert(PAGODA_POLICY_LEVELS <= 64, "a level is a bit of pagoda_policy.filled");
+static_assert(sizeof(struct pagoda_policy) <= 40 * 1024, "the rows stay in a processor's cache");
 static_assert(offsetof(struct pagoda_policy_item, recent) <= 64, "a pick reads one cache line");
 
 /* The policy's pages are 4 KiB, the smallest size of an allocation, whatever PAGE_SIZE is. */
 #define PAGE_BITS	12
 
-/*
- * Shift for an eighth: intervals or distances that differ by less count as equal, because the
- * place of a use in a frame varies a little.
- */
-#define SAME_SHIFT	3
+/* Number of the classes of intervals, of queued jobs and others each. */
+#define CLASS_MOST	(PAGODA_POLICY_PREDICTED - 1u)
 
-/*
- * Number of candidates considered at each end of a lane: 2, so that a busy item doesn't hide an
- * idle item; not more, because each may be a cache miss. Number of lanes considered at each end of
- * a row.
- */
-#define LOOKED_AT	2
-#define LANES		4
+/* Class of an interval in which as many pages are used as VRAM has, at least in large VRAM. */
+#define CLASS_VRAM	9
 
 /*
  * Pages by which predictions may have moved more than plain LRU by chance: a copy out and a
@@ -83,22 +40,11 @@ static_assert(offsetof(struct pagoda_policy_item, recent) <= 64, "a pick reads o
 /* Most doublings of how long LRU chooses after predictions were worse: then trials are rare. */
 #define FAILURES_MAX	16u
 
-/*
- * struct policy_choice - best victim found so far; @key: policy_step() of @distance, then, in the
- * low bits, a bit each for idle, clean and not visible; the highest key is the best. Of an offered
- * item, @key is 1 if the item is idle, and @distance the number of offers since the item's
- */
-struct policy_choice {
-	struct pagoda_policy_item *item;
-	u32 key;
-	u64 distance;
-};
-
 static bool interval_is_same(u32 a, u32 b)
 {
 	u32 longer = max(a, b);
 
-	return longer - min(a, b) <= longer >> SAME_SHIFT;
+	return longer - min(a, b) <= longer >> PAGODA_POLICY_SAME_SHIFT;
 }
 
 /*
@@ -109,8 +55,8 @@ static bool interval_alternates(const struct pagoda_policy_item *item)
 {
 	const u32 *i = item->intervals;
 
-	return item->nr_intervals == PAGODA_POLICY_HISTORY && interval_is_same(i[0], i[2]) &&
-	       interval_is_same(i[1], i[3]) && !interval_is_same(i[0], i[1]);
+	return item->nr_intervals == PAGODA_POLICY_HISTORY && !interval_is_same(i[0], i[1]) &&
+	       interval_is_same(i[0], i[2]) && interval_is_same(i[1], i[3]);
 }
 
 /*
@@ -132,186 +78,6 @@ static u32 policy_predict(const struct pagoda_policy_item *item)
 	return interval_alternates(item) ? item->intervals[1] : interval_shortest(item);
 }
 
-static bool policy_is_offered(const struct pagoda_policy_item *item)
-{
-	return item->rank < PAGODA_POLICY_OFFERS;
-}
-
-/* Returns &pagoda_policy.clock at the use of an item that the first queued job makes. */
-static u64 queued_next(const struct pagoda_policy_item *item)
-{
-	return list_first_entry(&item->coming, struct pagoda_policy_coming, of_item)->when;
-}
-
-/*
- * Returns whether the next use of an item is known: a queued job lists the item. A job that is late
- * by as many pages as VRAM has waits for something else, for however long.
- */
-static bool queued_soon(const struct pagoda_policy *policy, const struct pagoda_policy_item *item)
-{
-	return item->queued && policy->clock < queued_next(item) + policy->capacity;
-}
-
-/* Returns how many pages the queued jobs of an item's group use; none of them uses the item. */
-static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_policy_item *item)
-{
-	u64 horizon = item->lane->group->horizon;
-
-	return policy->expected ? horizon - min(horizon, policy->clock) : 0;
-}
-
-/* Returns how many pages @distance counts as, at the end of an interval of @interval pages. */
-static u64 policy_weigh(const struct pagoda_policy_item *item, u64 distance, u64 interval)
-{
-	return item->clean ? distance + interval : distance;
-}
-
-/*
- * Returns how many pages an item's next use is away, plus the whole interval between its uses if
- * the item is clean. An item that no queued job uses is looked at as it will be after these jobs:
- * its use is as far away as predicted then, or twice the item's age (pages since its last use) if
- * there is no prediction or the use is overdue; the age alone if predictions are distrusted.
- */
-static u64 policy_distance(const struct pagoda_policy *policy,
-			   const struct pagoda_policy_item *item)
-{
-	u64 interval, queue, age;
-
-	if (queued_soon(policy, item)) {
-		u64 next = queued_next(item);
-
-		return policy_weigh(item, next - min(next, policy->clock),
-				    next - min(next, item->last));
-	}
-	queue = queue_length(policy, item);
-	age = policy->clock + queue - item->last;
-	if (policy->distrusts)
-		return queue + age;
-	interval = item->interval;
-	if (!interval || age > interval + (interval >> SAME_SHIFT))
-		return policy_weigh(item, queue + 2 * age, queue + 2 * age);
-	return policy_weigh(item, queue + interval - min(age, interval), queue + interval);
-}
-
-/* Returns a logarithm of @distance; differs for distances that differ by over an eighth. */
-static u32 policy_step(u64 distance)
-{
-	u32 shift = max(fls64(distance), SAME_SHIFT + 1) - SAME_SHIFT - 1;
-
-	return (shift << SAME_SHIFT) + (distance >> shift);
-}
-
-static bool policy_is_idle(const struct pagoda_policy *policy, struct pagoda_policy_item *item)
-{
-	return !policy->is_busy || !policy->is_busy(item);
-}
-
-static u32 policy_key(const struct pagoda_policy *policy, struct pagoda_policy_item *item,
-		      u64 distance)
-{
-	bool idle = policy_is_idle(policy, item);
-	bool hidden = !item->visible;
-
-	return policy_step(distance) << 3 | idle << 2 | item->clean << 1 | hidden;
-}
-
-/* Considers an offered candidate: idle goes before busy, then what was offered first. */
-static void policy_consider_offered(const struct pagoda_policy *policy,
-				    struct policy_choice *best, struct pagoda_policy_item *item)
-{
-	u64 distance = policy->offers - item->offered;
-	bool sooner = !best->item || distance > best->distance;
-
-	if (best->item && best->key && !sooner)
-		return;
-	if (policy_is_idle(policy, item))
-		*best = (struct policy_choice){ item, 1, distance };
-	else if (!best->item || (!best->key && sooner))
-		*best = (struct policy_choice){ item, 0, distance };
-}
-
-static void policy_consider(struct pagoda_policy *policy, struct policy_choice *best,
-			    struct list_head *at)
-{
-	struct pagoda_policy_item *item = list_entry(at, struct pagoda_policy_item, order);
-	u64 distance;
-	u32 key;
-
-	policy->looked_at++;
-	if (policy_is_offered(item)) {
-		policy_consider_offered(policy, best, item);
-		return;
-	}
-	distance = policy_distance(policy, item);
-	/*
-	 * Ask is_busy(), which is expensive, only for an item whose distance is at least about that
-	 * of @best.
-	 */
-	if (best->item && policy_step(distance) < best->key >> 3)
-		return;
-	key = policy_key(policy, item, distance);
-	if (best->item && (key < best->key || (key == best->key && distance <= best->distance)))
-		return;
-	*best = (struct policy_choice){ item, key, distance };
-}
-
-/*
- * Compares the LOOKED_AT candidates at each end of a lane with the best victim so far; in a short
- * lane some of them twice.
- */
-static void policy_consider_lane(struct pagoda_policy *policy, struct policy_choice *best,
-				 struct list_head *items)
-{
-	struct list_head *first = items->next, *last = items->prev;
-	u32 n;
-
-	for (n = 0; n < LOOKED_AT && first != items && last != items; n++) {
-		policy_consider(policy, best, first);
-		if (last != first)
-			policy_consider(policy, best, last);
-		first = first->next;
-		last = last->prev;
-	}
-}
-
-static bool policy_is_aside(const struct pagoda_policy_aside *aside,
-			    const struct pagoda_policy_lane *lane)
-{
-	u32 i;
-
-	for (i = 0; aside && i < aside->count; i++)
-		if (aside->groups[i] == lane->group)
-			return true;
-	return false;
-}
-
-/* Considers up to LANES lanes at each end of a row that aren't set aside, each of them once. */
-static void policy_consider_row(struct pagoda_policy *policy, struct policy_choice *best,
-				struct list_head *row, const struct pagoda_policy_aside *aside)
-{
-	struct pagoda_policy_lane *lane;
-	struct list_head *first, *last;
-	u32 n = 0;
-
-	for (first = row->next; first != row && n < LANES; first = first->next) {
-		lane = list_entry(first, struct pagoda_policy_lane, order);
-		if (policy_is_aside(aside, lane))
-			continue;
-		policy_consider_lane(policy, best, &lane->items);
-		n++;
-	}
-	if (first == row)
-		return;
-	n = 0;
-	for (last = row->prev; last != first->prev && n < LANES; last = last->prev) {
-		lane = list_entry(last, struct pagoda_policy_lane, order);
-		if (policy_is_aside(aside, lane))
-			continue;
-		policy_consider_lane(policy, best, &lane->items);
-		n++;
-	}
-}
-
 static bool policy_is_candidate(const struct pagoda_policy_item *item)
 {
 	return !list_empty(&item->order);
@@ -323,23 +89,24 @@ static void policy_unlink(struct pagoda_policy *policy, struct pagoda_policy_ite
 		pagoda_lanes_leave(policy, item);
 }
 
-static u32 policy_class(const struct pagoda_policy_item *item)
+static u32 policy_class(const struct pagoda_policy *policy, const struct pagoda_policy_item *item)
 {
-	u64 next;
+	u64 next, interval = item->interval;
+	u32 first = PAGODA_POLICY_PREDICTED;
 
-	if (policy_is_offered(item))
-		return 0;
-	if (!item->queued)
-		return fls64(item->interval);
-	next = queued_next(item);
-	return PAGODA_POLICY_QUEUED + min_t(u32, fls64(next - min(next, item->last)),
-					    PAGODA_POLICY_CLASSES - PAGODA_POLICY_QUEUED - 1);
+	if (pagoda_policy_is_offered(item) || (!item->queued && !interval))
+		return first;
+	if (item->queued) {
+		next = pagoda_policy_queued_next(item);
+		interval = next - min(next, item->last);
+		first = 0;
+	}
+	return first + min_t(u32, max(fls64(interval >> policy->unit), 1), CLASS_MOST);
 }
 
 static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
-	item->class = policy_class(item);
-	pagoda_lanes_enter(policy, item, item->class);
+	pagoda_lanes_enter(policy, item, policy_class(policy, item));
 }
 
 /* Unlinks a candidate, does @change, on which the candidate's lane depends, and links it again. */
@@ -419,20 +186,23 @@ static void judge_lru_evicts(struct pagoda_policy *policy)
  */
 static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
+	bool counts = item->evicted || item->lru_evicted;
+
 	if (item->evicted)
 		policy->behind += item->pages;
 	if (item->lru_evicted)
 		judge_lru_moves(policy, item);
-	if (list_empty(&item->recent))
-		item->lru_clean = item->clean;
 	item->evicted = false;
 	item->lru_evicted = false;
-	judge_forget(policy, item);
-	list_add_tail(&item->recent, &policy->recent);
-	policy->recent_pages += item->pages;
-	while (policy->recent_pages > policy->capacity)
+	if (list_empty(&item->recent)) {
+		item->lru_clean = item->clean;
+		policy->recent_pages += item->pages;
+	}
+	list_move_tail(&item->recent, &policy->recent);
+	for (; policy->recent_pages > policy->capacity; counts = true)
 		judge_lru_evicts(policy);
-	judge(policy);
+	if (counts)
+		judge(policy);
 }
 
 /* ---- Functions for the memory manager ------------------------------------------- */
@@ -443,16 +213,11 @@ static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *i
  */
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size)
 {
-	u32 level, side, class;
-
 	memset(policy, 0, sizeof(*policy));
 	policy->capacity = vram_size >> PAGE_BITS;
+	policy->unit = max(fls64(policy->capacity), CLASS_VRAM) - CLASS_VRAM;
 	INIT_LIST_HEAD(&policy->recent);
 	INIT_LIST_HEAD(&policy->owners);
-	for (level = 0; level < PAGODA_POLICY_LEVELS; level++)
-		for (side = 0; side < PAGODA_POLICY_SIDES; side++)
-			for (class = 0; class < PAGODA_POLICY_CLASSES; class++)
-				INIT_LIST_HEAD(&policy->levels[level].rows[side][class]);
 }
 
 static u8 policy_rank(u32 priority)
@@ -493,6 +258,7 @@ struct pagoda_policy_lane *pagoda_policy_remove(struct pagoda_policy *policy,
 						struct pagoda_policy_item *item)
 {
 	policy_unlink(policy, item);
+	pagoda_lanes_part(item);
 	judge_forget(policy, item);
 	return item->lane;
 }
@@ -501,7 +267,9 @@ struct pagoda_policy_lane *pagoda_policy_remove(struct pagoda_policy *policy,
 void pagoda_policy_regroup(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			   struct pagoda_policy_group *group)
 {
-	POLICY_RELINK(policy, item, item->lane->group = group);
+	POLICY_RELINK(policy, item,
+		      pagoda_lanes_part(item);
+		      item->lane->group = group);
 }
 
 static void policy_remember(struct pagoda_policy_item *item, u64 interval)
@@ -604,6 +372,7 @@ void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item
 void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	policy_unlink(policy, item);
+	pagoda_lanes_part(item);
 	if (!item->picked) {
 		/* An item that isn't a victim would have left VRAM with plain LRU, too. */
 		judge_forget(policy, item);
@@ -630,7 +399,7 @@ void pagoda_policy_hold(struct pagoda_policy *policy, struct pagoda_policy_item 
 void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			 unsigned int priority)
 {
-	if (policy_is_offered(item))
+	if (pagoda_policy_is_offered(item))
 		return;
 	item->offered = ++policy->offers;
 	POLICY_RELINK(policy, item,
@@ -648,7 +417,7 @@ void pagoda_policy_set_priority(struct pagoda_policy *policy, struct pagoda_poli
 				u32 priority)
 {
 	item->home_rank = policy_rank(priority);
-	if (!policy_is_offered(item))
+	if (!pagoda_policy_is_offered(item))
 		pagoda_policy_reclaim(policy, item);
 }
 
@@ -667,61 +436,4 @@ void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_
 		item->lru_clean = false;
 	if (item->clean != clean)
 		POLICY_RELINK(policy, item, item->clean = clean);
-}
-
-/*
- * Compares the candidates of a level with the best victim so far, @best; with NEED_VISIBLE only
- * those that the CPU can see.
- */
-static void policy_pick_level(struct pagoda_policy *policy, struct policy_choice *best,
-			      struct pagoda_policy_level *level, enum pagoda_policy_need need,
-			      const struct pagoda_policy_aside *aside)
-{
-	u32 side = need == PAGODA_POLICY_NEED_VISIBLE ? PAGODA_POLICY_SIDES / 2 : 0;
-	u64 left;
-
-	for (; side < PAGODA_POLICY_SIDES; side++)
-		for (left = level->filled[side]; left; left &= left - 1)
-			policy_consider_row(policy, best, &level->rows[side][__ffs64(left)], aside);
-}
-
-/**
- * pagoda_policy_pick() - Choose a victim
- * @policy: Policy
- * @need: Kind of room that is needed
- * @aside: Candidates that aren't considered; NULL = none
- *
- * The victim isn't a candidate any more: the caller calls pagoda_policy_leave() when the victim has
- * left VRAM, or pagoda_policy_enter() if the victim stays.
- *
- * Return: The item, or NULL if there is no candidate.
- */
-struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
-					      enum pagoda_policy_need need,
-					      const struct pagoda_policy_aside *aside)
-{
-	struct policy_choice best = {}, busy = {};
-	u64 left;
-	u32 level;
-
-	for (left = policy->filled; left && !best.item; left &= left - 1) {
-		level = __ffs64(left);
-		if (level >= PAGODA_POLICY_OFFERS && (busy.item || (aside && aside->only_offered)))
-			break;
-		policy_pick_level(policy, &best, &policy->levels[level], need, aside);
-		if (level >= PAGODA_POLICY_OFFERS || !best.item || best.key)
-			continue;
-		/* An idle item of a higher offer priority goes first. */
-		if (!busy.item)
-			busy = best;
-		best.item = NULL;
-	}
-	if (!best.item)
-		best = busy;
-	if (!best.item)
-		return NULL;
-	policy_unlink(policy, best.item);
-	best.item->picked = true;
-	best.item->costs = !best.item->clean;
-	return best.item;
 }

@@ -10,8 +10,8 @@
  * the lowest offer priority (C169), then the one that was offered first. Without offered items, the
  * victim is chosen among the items of owners that are over their budget; without those, among all
  * others. Of these items, the victim is one of the lowest residency priority (C168): the item with
- * the latest use. Uses by queued jobs are known, others are predicted. To the distance of a clean
- * item's next use the whole interval between its uses is added. Between items
+ * the latest use. Uses by queued jobs are known, others are predicted. The next use of a clean item
+ * counts as later than it is, because its eviction costs less. Between items
  * that are about equally far, idle goes before busy, clean before dirty, and items that the CPU
  * can't see before those that the CPU can.
  *
@@ -61,14 +61,15 @@
 #define PAGODA_POLICY_SIDES	4
 
 /**
- * PAGODA_POLICY_CLASSES: number of classes. An allocation's class is fls() of the predicted
- * interval between its uses, in pages, or 0 without a prediction; if a queued job lists the
- * allocation, it is %PAGODA_POLICY_QUEUED plus fls() of the interval until that job, or 63.
+ * PAGODA_POLICY_CLASSES: number of classes. An allocation's class is %PAGODA_POLICY_PREDICTED plus
+ * fls() of the predicted interval between its uses, in units of &pagoda_policy.unit pages, at
+ * least 1 and at most 15, or plus 0 without a prediction. If a queued job lists the allocation, the
+ * class is fls() of the interval until that job, likewise.
  */
-#define PAGODA_POLICY_CLASSES	64
+#define PAGODA_POLICY_CLASSES	32
 
-/** PAGODA_POLICY_QUEUED: first class of allocations that queued jobs list. */
-#define PAGODA_POLICY_QUEUED	33
+/** PAGODA_POLICY_PREDICTED: first class of allocations that queued jobs don't list. */
+#define PAGODA_POLICY_PREDICTED	16
 
 /**
  * PAGODA_POLICY_HISTORY: number of intervals between uses of an allocation that are remembered:
@@ -94,7 +95,7 @@ enum pagoda_policy_need {
 
 /**
  * struct pagoda_policy_owner - A client as the policy sees it; part of struct pagoda_client
- * @groups: Groups of the owner that have candidates
+ * @groups: Groups of the owner that have lanes
  * @turn: Entry in &pagoda_policy.owners while @groups isn't empty
  * @over: The owner is over its budget
  */
@@ -106,7 +107,7 @@ struct pagoda_policy_owner {
 
 /**
  * struct pagoda_policy_group - Items of an owner
- * @lanes: Lanes that have candidates, by class modulo %PAGODA_POLICY_BUCKETS
+ * @lanes: Lanes that have members, by class modulo %PAGODA_POLICY_BUCKETS
  * @of_owner: Entry in &pagoda_policy_owner.groups while there are lanes
  * @owner: Owner; NULL = none, the items count as those of an owner within its budget. Constant
  * @nr_lanes: Number of lanes
@@ -121,21 +122,25 @@ struct pagoda_policy_group {
 };
 
 /**
- * struct pagoda_policy_lane - Candidates of a group that have the same rank, side and class
- * @items: Candidates, roughly in the order of last use, oldest use first; offered ones in the order
- *	of offers
- * @order: Entry in a row of &pagoda_policy_level.rows
+ * struct pagoda_policy_lane - Members of a group that have the same rank, side and class
+ * @items: Members that are candidates, roughly in the order of last use, oldest use first; offered
+ *	ones in the order of offers
+ * @order: Entry in a row of &pagoda_policy_level.rows while @items isn't empty
  * @of_group: Entry in &pagoda_policy_group.lanes
  * @group: Group; of a spare lane, the group of the item that has the lane
- * @spare: Next of the spare lanes that candidates in the lane have brought
- * @rank: Rank of the candidates
+ * @spare: Next of the spare lanes that members of the lane have brought
+ * @rank: Rank of the members
  * @level: Index in &pagoda_policy.levels, from @rank and &pagoda_policy_owner.over
- * @side: Side of the candidates
- * @class: Class of the candidates
+ * @side: Side of the members
+ * @class: Class of the members
+ * @sorted: The order of @items isn't just roughly that of last use
+ *
+ * An item becomes a member when it becomes a candidate. It stays a member while it is held or
+ * picked: until it leaves VRAM, or becomes a candidate again with another rank, side or class.
  *
  * The policy allocates nothing. Each item brings a lane, which is spare while the item isn't a
- * candidate. The first candidate of a lane makes its spare lane that lane; each other candidate
- * leaves its spare lane in the list @spare, and takes one from there when it leaves.
+ * member. The first member of a lane makes its spare lane that lane; each other member leaves its
+ * spare lane in the list @spare, and takes one from there when it parts.
  */
 struct pagoda_policy_lane {
 	struct list_head items;
@@ -147,6 +152,7 @@ struct pagoda_policy_lane {
 	u8 level;
 	u8 side;
 	u8 class;
+	bool sorted;
 };
 
 /**
@@ -164,14 +170,13 @@ struct pagoda_policy_coming {
 /**
  * struct pagoda_policy_item - An allocation as the policy sees it; part of struct pagoda_bo
  * @order: Entry in &pagoda_policy_lane.items while the item is a candidate
- * @lane: Lane of a candidate; else the item's spare lane
+ * @lane: Lane of a member; else the item's spare lane
  * @last: &pagoda_policy.clock at the last use
  * @pages: Size of the allocation, by which a use advances the clock
  * @intervals: Pages by which &pagoda_policy.clock advanced between the last uses, newest first
  * @interval: Predicted interval in pages; 0 before the second use
  * @nr_intervals: Number of valid entries in @intervals
  * @offered: &pagoda_policy.offers at the last offer
- * @class: See %PAGODA_POLICY_CLASSES; 0 while offered
  * @rank: Offer priority, or rank of the residency priority; a lower rank leaves first
  * @home_rank: @rank while the allocation isn't offered
  * @visible: The allocation is where the CPU can see it
@@ -180,6 +185,7 @@ struct pagoda_policy_coming {
  * @picked: The item is a victim that hasn't left VRAM yet
  * @costs: Of a picked item: it wasn't clean when it was picked
  * @queued: @coming isn't empty
+ * @member: The item is a member of @lane
  * @evicted: The item left VRAM as a victim, and wasn't used since
  * @lru_evicted: Plain LRU would have evicted the item since its last use
  * @lru_clean: The item would be clean if plain LRU had chosen the victims
@@ -198,7 +204,6 @@ struct pagoda_policy_item {
 	u32 offered;
 	u32 interval;
 	u32 nr_intervals : 3;
-	u32 class : 6;
 	u32 rank : 5;
 	u32 home_rank : 5;
 	u32 visible : 1;
@@ -207,6 +212,7 @@ struct pagoda_policy_item {
 	u32 picked : 1;
 	u32 costs : 1;
 	u32 queued : 1;
+	u32 member : 1;
 	u32 evicted : 1;
 	u32 lru_evicted : 1;
 	u32 lru_clean : 1;
@@ -216,24 +222,26 @@ struct pagoda_policy_item {
 
 /**
  * struct pagoda_policy_level - Candidates of one level
- * @rows: Lanes by side and class, roughly in the order of their candidates' last use
+ * @rows: By side and class, the first of a ring of lanes, which are roughly in the order of their
+ *	candidates' last use; NULL = no lane has candidates
  * @filled: By side, a bit for each class that has candidates
  */
 struct pagoda_policy_level {
-	struct list_head rows[PAGODA_POLICY_SIDES][PAGODA_POLICY_CLASSES];
-	u64 filled[PAGODA_POLICY_SIDES];
+	struct pagoda_policy_lane *rows[PAGODA_POLICY_SIDES][PAGODA_POLICY_CLASSES];
+	u32 filled[PAGODA_POLICY_SIDES];
 };
 
 /**
- * struct pagoda_policy - Choice of victims for a device's VRAM; 160 KB
+ * struct pagoda_policy - Choice of victims for a device's VRAM; 39 KB
  * @levels: Candidates by level
  * @filled: A bit for each level that has candidates
- * @owners: Owners that have candidates
+ * @owners: Owners whose groups have lanes
  * @offers: Number of offers so far
  * @expected: Number of uses that queued jobs will make
  * @horizon: Value that @clock has after all queued jobs
  * @clock: Sum of the pages of all uses so far
  * @capacity: Pages of VRAM
+ * @unit: Shift from pages to the unit of classes, so that @capacity has a class in their middle
  * @is_busy: Optional: returns whether the GPU may still be using an item; called under the caller's
  *	lock
  * @recent: Items that plain LRU would have in VRAM, the least recently used first
@@ -245,7 +253,6 @@ struct pagoda_policy_level {
  * @rest: Value of @lru_moved at which predictions are tried again
  * @failures: Number of times in a row that predictions were given up
  * @distrusts: Predictions are given up: the least recently used item leaves
- * @looked_at: Number of candidates that all picks so far have looked at
  */
 struct pagoda_policy {
 	struct pagoda_policy_level levels[PAGODA_POLICY_LEVELS];
@@ -256,6 +263,7 @@ struct pagoda_policy {
 	u64 horizon;
 	u64 clock;
 	u64 capacity;
+	u32 unit;
 	bool (*is_busy)(struct pagoda_policy_item *item);
 	struct list_head recent;
 	u64 recent_pages;
@@ -264,7 +272,6 @@ struct pagoda_policy {
 	u64 rest;
 	u32 failures;
 	bool distrusts;
-	u64 looked_at;
 };
 
 /**

@@ -5,6 +5,11 @@
 #include <linux/bits.h>
 #include <linux/types.h>
 
+static inline int fls(unsigned int value)
+{
+	return value ? 32 - __builtin_clz(value) : 0;
+}
+
 static inline int fls64(u64 value)
 {
 	return value ? 64 - __builtin_clzll(value) : 0;

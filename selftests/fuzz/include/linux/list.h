@@ -15,6 +15,8 @@ struct list_head {
 #define list_entry(at, type, member)		container_of(at, type, member)
 #define list_first_entry(head, type, member)	list_entry((head)->next, type, member)
 #define list_last_entry(head, type, member)	list_entry((head)->prev, type, member)
+#define list_next_entry(at, member)	list_entry((at)->member.next, typeof(*(at)), member)
+#define list_prev_entry(at, member)	list_entry((at)->member.prev, typeof(*(at)), member)
 #define list_for_each_entry(at, head, member) \
 	for (at = list_first_entry(head, typeof(*at), member); &at->member != (head); \
 	     at = list_entry(at->member.next, typeof(*at), member))
