@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Choice of victims: which goes before which, in single cases and against a plain, slow model. */
 #include <kunit/test.h>
+#include <linux/bitops.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/prandom.h>
@@ -268,8 +269,9 @@ static void policy_clean_interval(struct kunit *test)
 	struct policy_few *few = few_make(test, 0);
 	u32 n;
 
-	for (n = 0; n < 3; n++) {
+	for (n = 0; n < 5; n++) {
 		few_use(few, 0, 1);
+		pagoda_policy_set_clean(&few->policy, &few->items[0].base, false);
 		few_pass_time(few, 39);
 		few_use(few, 1, 1);
 		few_pass_time(few, 59);
@@ -279,6 +281,30 @@ static void policy_clean_interval(struct kunit *test)
 	/* The next uses are 62 and 2 pages away. */
 	pagoda_policy_set_clean(&few->policy, &few->items[1].base, true);
 	few_expect(test, few, (const int[]){ 1, 0 }, 2);
+}
+
+/*
+ * Of dirty items with the same intervals, one that was written once goes before one that is written
+ * at each use and is due a little later: the former is clean when it comes back.
+ */
+static void policy_clean_seldom(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	/* Otherwise they are in one lane, where recency decides. */
+	pagoda_policy_regroup(&few->policy, &few->items[1].base, &few->groups[1]);
+	for (n = 0; n < 6; n++) {
+		few_use(few, 0, 1);
+		if (!n)
+			pagoda_policy_set_clean(&few->policy, &few->items[0].base, false);
+		few_pass_time(few, 12);
+		few_use(few, 1, 1);
+		pagoda_policy_set_clean(&few->policy, &few->items[1].base, false);
+		few_pass_time(few, n < 5 ? 26 : 1);
+	}
+	/* Due in 26 pages, to which half of 40 is added, and in 39. */
+	few_expect(test, few, (const int[]){ 0, 1 }, 2);
 }
 
 /* Candidates become clean and dirty while they are candidates, many of them. */
@@ -643,18 +669,18 @@ static void policy_shorter_overdue(struct kunit *test)
 	struct policy_few *few = few_make(test, 0);
 
 	few_use(few, 2, 1);
-	few_pass_time(few, 7);
-	few_use(few, 0, 1);
-	few_pass_time(few, 18);
-	few_use(few, 1, 1);
-	few_pass_time(few, 11);
-	few_use(few, 0, 1);
 	few_pass_time(few, 3);
+	few_use(few, 0, 1);
+	few_pass_time(few, 19);
 	few_use(few, 1, 1);
-	few_pass_time(few, 6);
+	few_pass_time(few, 10);
+	few_use(few, 0, 1);
+	few_pass_time(few, 4);
+	few_use(few, 1, 1);
+	few_pass_time(few, 7);
 	few_use(few, 2, 1);
-	few_pass_time(few, 13);
-	/* Used 24, 20 and 13 pages ago, after 31, 16 and 50. */
+	few_pass_time(few, 20);
+	/* Used 33, 28 and 20 pages ago, after 31, 16 and 48. */
 	few_expect(test, few, (const int[]){ 1, 2, 0 }, 3);
 }
 
@@ -680,6 +706,8 @@ struct model_item {
 	bool visible;
 	bool clean;
 	bool unsorted;
+	bool written;
+	u32 writes;
 };
 
 /* Most uses that queued jobs make at once. */
@@ -764,15 +792,16 @@ static u64 model_distance(const struct model *model, const struct model_item *it
 {
 	u64 interval = model_predict(it), last = it->uses[it->nr_uses - 1];
 	u64 next = model_next(model, it), end, age;
+	u32 eighths = it->clean ? 8 : 4 - hweight8(it->writes);
 
 	if (next)
-		return model_after(next, model->clock) + it->clean * model_after(next, last);
+		return model_after(next, model->clock) + model_after(next, last) * eighths / 8;
 	end = model_is_queued(model) ? max(model->clock, model->horizons[it->group]) : model->clock;
 	age = end - last;
 	if (!interval || age > interval + interval / 8)
 		return (end - model->clock + 2 * age) * (1 + 2 * it->clean);
 	return end - model->clock + model_after(interval, age) +
-	       it->clean * (end - model->clock + interval);
+	       (end - model->clock + interval) * eighths / 8;
 }
 
 /* Returns equal values for distances in the same eighth of a power of two. */
@@ -989,6 +1018,8 @@ static void model_use(struct model *model, u32 n)
 	pagoda_policy_use(&model->few->policy, &model->few->items[n].base);
 	model->clock += model->few->items[n].base.pages;
 	it->uses[it->nr_uses++] = model->clock;
+	it->writes = (it->writes << 1 | it->written) & 0xf;
+	it->written = false;
 	model_link(model, it);
 }
 
@@ -1035,6 +1066,7 @@ static void model_change(struct model *model, u32 n, struct rnd_state *random)
 		return;
 	case 6:
 		pagoda_policy_set_clean(policy, item, value & 1);
+		it->written |= !(value & 1);
 		if (it->clean == (value & 1))
 			return;
 		it->clean = value & 1;
@@ -1312,6 +1344,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_ties_near),
 	KUNIT_CASE(policy_clean),
 	KUNIT_CASE(policy_clean_interval),
+	KUNIT_CASE(policy_clean_seldom),
 	KUNIT_CASE(policy_clean_hidden),
 	KUNIT_CASE(policy_clean_costs),
 	KUNIT_CASE(policy_clean_lru),

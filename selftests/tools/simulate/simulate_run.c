@@ -291,7 +291,7 @@ static int used(struct sim *s, struct item *it, bool writes)
 	recency_add(s, it);
 	if (s->policy)
 		pagoda_policy_use(s->policy, &it->policy);
-	if (writes)
+	if (writes || s->copies_all)
 		written_all(s, it);
 	return s->chooser == SIM_OPTIMUM ? optimum_add(s, it) : 0;
 }

@@ -294,6 +294,8 @@ void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *
 	item->picked = false;
 	policy->clock += item->pages;
 	judge_use(policy, item);
+	item->writes = item->writes << 1 | item->written;
+	item->written = false;
 	if (item->used)
 		policy_remember(item, policy->clock - item->last);
 	item->used = true;
@@ -428,12 +430,17 @@ void pagoda_policy_set_visible(struct pagoda_policy *policy, struct pagoda_polic
 	POLICY_RELINK(policy, item, item->visible = visible);
 }
 
-/* Sets whether system memory has the item's content, too, so that an eviction needs no copy. */
+/*
+ * Sets whether system memory has the item's content, too, so that an eviction needs no copy. Called
+ * with false whenever the item is written, even if it isn't clean.
+ */
 void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			     bool clean)
 {
-	if (!clean)
+	if (!clean) {
 		item->lru_clean = false;
+		item->written = true;
+	}
 	if (item->clean != clean)
 		POLICY_RELINK(policy, item, item->clean = clean);
 }

@@ -186,6 +186,8 @@ struct pagoda_policy_coming {
  * @costs: Of a picked item: it wasn't clean when it was picked
  * @queued: @coming isn't empty
  * @member: The item is a member of @lane
+ * @written: Was written since the last use began
+ * @writes: A bit for each of the last uses that were over: whether the item was written then
  * @evicted: The item left VRAM as a victim, and wasn't used since
  * @lru_evicted: Plain LRU would have evicted the item since its last use
  * @lru_clean: The item would be clean if plain LRU had chosen the victims
@@ -213,6 +215,8 @@ struct pagoda_policy_item {
 	u32 costs : 1;
 	u32 queued : 1;
 	u32 member : 1;
+	u32 written : 1;
+	u32 writes : PAGODA_POLICY_HISTORY;
 	u32 evicted : 1;
 	u32 lru_evicted : 1;
 	u32 lru_clean : 1;

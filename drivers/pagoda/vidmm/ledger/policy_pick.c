@@ -21,9 +21,11 @@
  * A dirty item costs a copy out and a copy in for each interval in which it isn't in VRAM, a clean
  * one half of that, however much of the interval is left. So p is added to the distance of a clean
  * item. Only doubling the distance would let go of a dirty item soon after its use, although it is
- * copied in each interval from then on. If there is no prediction or the use is overdue, an item
- * is used again in about half of all cases: a dirty one costs a copy out and half a copy in, three
- * times as much as a clean one. So the distance of a clean one counts three times.
+ * copied in each interval from then on. A dirty item that isn't written at all of its uses is clean
+ * once it is back, so half of p is added for the part of the last four uses in which it wasn't
+ * written. If there is no prediction or the use is overdue, an item is used again in about half of
+ * all cases: a dirty one costs a copy out and half a copy in, three times as much as a clean one.
+ * So the distance of a clean one counts three times.
  *
  * What queued jobs list is known, in order: the next use of such an item isn't predicted. An item
  * of the same group that they don't list isn't used before they are done, so its distance is that
@@ -93,7 +95,11 @@ static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_
 /* Returns how many pages @distance counts as, at the end of an interval of @interval pages. */
 static u64 policy_weigh(const struct pagoda_policy_item *item, u64 distance, u64 interval)
 {
-	return item->clean ? distance + interval : distance;
+	u32 unwritten = PAGODA_POLICY_HISTORY - hweight8(item->writes);
+
+	if (item->clean)
+		return distance + interval;
+	return distance + interval * unwritten / (2 * PAGODA_POLICY_HISTORY);
 }
 
 /* Returns how many pages @distance counts as if it isn't known whether the item is used again. */
@@ -228,7 +234,8 @@ static bool policy_lane_matters(const struct pagoda_policy *policy,
 
 	if (lane->class == PAGODA_POLICY_CLASSES - 1 || age > most / 2)
 		return true;
-	most = policy_weigh(first, queue + most, queue + most);
+	most += queue;
+	most += first->clean ? most : most / 2;
 	return policy_step(most) >= best->key >> KEY_BITS;
 }
 

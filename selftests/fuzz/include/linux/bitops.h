@@ -15,6 +15,11 @@ static inline int fls64(u64 value)
 	return value ? 64 - __builtin_clzll(value) : 0;
 }
 
+static inline unsigned int hweight8(unsigned int value)
+{
+	return __builtin_popcount(value & 0xff);
+}
+
 static inline int __ffs64(u64 value)
 {
 	return __builtin_ctzll(value);
