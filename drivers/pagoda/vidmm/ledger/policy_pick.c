@@ -254,7 +254,7 @@ static u32 policy_lane_ends(const struct pagoda_policy *policy, const struct pol
 	const struct pagoda_policy_item *first = policy_first(lane);
 	u64 queue, age;
 
-	if (lane->class < PAGODA_POLICY_PREDICTED && !pagoda_policy_is_offered(first))
+	if (lane->class < PAGODA_POLICY_PREDICTED)
 		return END_LAST;
 	if (pagoda_policy_is_offered(first) || policy->distrusts || !lane->sorted)
 		return END_FIRST | END_LAST;
