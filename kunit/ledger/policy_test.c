@@ -883,17 +883,18 @@ static bool model_is_busy(const struct model *model, const struct model_item *it
 
 /*
  * Returns whether an item is at an end of its lane at which a pick looks; with @behind, also if the
- * item is next to a busy one there. That is the first one, unless its next use is predicted and not
- * overdue, and the last one, unless no next use is known.
+ * item is next to a busy one there. That is the first one, unless its next use is known, or is
+ * predicted and not overdue; and the last one, unless nothing is known of the next use.
  */
 static bool model_is_at_end(const struct model *model, const struct model_item *it, bool behind)
 {
 	u32 length = model_lane_length(model, it);
 	const struct model_item *first = model_at(model, it, 0);
 	const struct model_item *last = model_at(model, it, length - 1);
-	bool any = it->rank < PAGODA_POLICY_OFFERS || model_next(model, it) || it->unsorted;
-	bool at_first = length == 1 || any || model_is_overdue(model, first);
-	bool at_last = length > 1 && (any || model_predict(it));
+	bool offered = it->rank < PAGODA_POLICY_OFFERS, known = !offered && model_next(model, it);
+	bool any = offered || (it->unsorted && !known);
+	bool at_first = length == 1 || any || (!known && model_is_overdue(model, first));
+	bool at_last = length > 1 && (any || known || model_predict(it));
 
 	if ((at_first && it == first) || (at_last && it == last))
 		return true;
@@ -977,6 +978,17 @@ static u64 model_last(const struct model_item *it)
 	return it->uses[it->nr_uses - 1];
 }
 
+/* Returns whether an item comes before the first one of its lane. */
+static bool model_is_before(const struct model *model, const struct model_item *it,
+			    const struct model_item *first)
+{
+	if (it->rank < PAGODA_POLICY_OFFERS)
+		return it->offered < first->offered;
+	if (model_next(model, it))
+		return model_next(model, it) < model_next(model, first);
+	return model_last(it) < model_last(first);
+}
+
 static void model_link(struct model *model, struct model_item *it)
 {
 	const struct model_item *first, *last;
@@ -990,8 +1002,7 @@ static void model_link(struct model *model, struct model_item *it)
 	it->candidate = true;
 	model->places++;
 	it->place = model->places;
-	if (first && (it->rank < PAGODA_POLICY_OFFERS ? it->offered < first->offered :
-		      model_last(it) < model_last(first)))
+	if (first && model_is_before(model, it, first))
 		it->place = -it->place;
 	else if (first)
 		unsorted = last->unsorted || model_last(it) < model_last(last);

@@ -43,6 +43,11 @@ policy() {
 		for name, value, wanted in (("mean_share", found["mean"], found["mean_wanted"]),
 		                            ("1_plus_least_share", 1 + found["lowest"], 1 + found["lowest_wanted"])):
 		    print(f"simulate.goal.{name}\t{1000 * value:.0f}\tthousandths\t{1000 * wanted:.0f}\t{value / wanted:.3f}")
+		# Of processor time: at most three times that of plain LRU.
+		lru = max(found["time_lru_ns"], 0.1)
+		for name, ns in (("use", found["time_policy_ns"]), ("use_queued", found["time_queued_ns"])):
+		    print(f"simulate.{name}\t{ns:.1f}\tns\t{lru:.1f}\t{ns / lru:.3f}")
+		    print(f"simulate.goal.{name}\t{1000 * ns / lru:.0f}\tthousandths\t3000\t{3 * lru / max(ns, 0.1):.3f}")
 	PYTHON
 }
 

@@ -118,6 +118,12 @@ int sim_run(const struct sim_script *script, const struct sim_choice *choice,
  */
 int sim_bound(const struct sim_script *script, uint64_t vram, uint64_t *moved, uint8_t *worth);
 
+/*
+ * Bytes, but for what the CPU made new, that are to be expected at least of a choice that knows
+ * @queued frames ahead, see simulate_blind.c; 0 or -ENOMEM.
+ */
+int sim_blind(const struct sim_script *script, uint64_t vram, unsigned int queued, uint64_t *moved);
+
 /* Bytes that an optimum moves that isn't bound to the driver's rules; 0 or -ENOMEM. */
 int sim_whole(const struct trace *trace, uint64_t vram, uint64_t *moved);
 
@@ -145,7 +151,8 @@ int sim_exact(const struct sim_script *script, uint64_t vram, uint64_t *moved);
 
 /*
  * Compares the bound with the exact minimum, and that with what each chooser moves, for @count
- * small programs. 0, -ERANGE after a message if one is lower than it can be, or -ENOMEM.
+ * small programs; and sim_blind() with what they move of all programs that are alike. 0, -ERANGE
+ * after a message if one is lower than it can be, or -ENOMEM.
  */
 int sim_prove(unsigned int count);
 

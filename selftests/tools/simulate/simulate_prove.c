@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Is the bound one? On small programs: bound <= exact minimum <= what each chooser moves. */
+/*
+ * Are the bounds such? On small programs: bound <= exact minimum <= what each chooser moves; and on
+ * average over programs that are alike: blind <= what each chooser moves that doesn't know which.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "simulate.h"
 
@@ -82,13 +86,101 @@ static int prove_one(struct proof *proof, const struct trace *trace, uint64_t vr
 	return ret;
 }
 
+/* Allocations that are alike, of which VRAM holds half. */
+#define ALIKE	4
+
+static int add(struct trace *trace, enum trace_type type, uint32_t id, bool flag)
+{
+	const struct trace_event event = {
+		.type = type, .id = id, .length = type == TRACE_ALLOC ? SIM_PIECE : 0, .flag = flag,
+	};
+
+	return trace_add(trace, &event);
+}
+
+/* One frame writes all, and one that isn't queued then uses those of @set. */
+static int alike_make(struct trace *trace, uint32_t set)
+{
+	uint32_t id, n;
+	int ret = 0;
+
+	memset(trace, 0, sizeof(*trace));
+	for (id = 1; !ret && id <= ALIKE; id++)
+		ret = add(trace, TRACE_ALLOC, id, false);
+	for (id = 1; !ret && id <= ALIKE; id++)
+		ret = add(trace, TRACE_USE, id, true);
+	for (n = 0; !ret && n <= QUEUED; n++)
+		ret = add(trace, TRACE_FRAME, 0, false);
+	for (id = 1; !ret && id <= ALIKE; id++)
+		if (set >> (id - 1) & 1)
+			ret = add(trace, TRACE_USE, id, false);
+	return ret;
+}
+
+/* Adds what a program moves to @moved, and what is expected of it to @blind. */
+static int alike_run(uint32_t set, struct sim_choice *choice, uint64_t *moved, uint64_t *blind)
+{
+	struct sim_result result;
+	struct sim_script script;
+	struct trace trace;
+	uint64_t least;
+	int ret = alike_make(&trace, set);
+
+	if (!ret)
+		ret = sim_script_make(&script, &trace, choice->vram);
+	trace_unload(&trace);
+	if (ret)
+		return ret;
+	ret = sim_run(&script, choice, &result);
+	if (!ret)
+		ret = sim_blind(&script, choice->vram, QUEUED, &least);
+	*moved += sim_moved(&result);
+	*blind += least;
+	sim_script_free(&script);
+	return ret;
+}
+
+/*
+ * Of all programs that later use @used of those that are alike, a chooser that doesn't know which
+ * moves no less on average than was expected. The optimum does, at least if only one is used.
+ */
+static int prove_alike(struct sim_choice *choice, int used)
+{
+	bool knows = choice->chooser == SIM_OPTIMUM && used == 1;
+	uint64_t moved = 0, blind = 0;
+	uint32_t set;
+	int ret = 0;
+
+	for (set = 0; !ret && set < 1u << ALIKE; set++)
+		if (__builtin_popcount(set) == used)
+			ret = alike_run(set, choice, &moved, &blind);
+	if (ret)
+		return ret;
+	return knows ? check("alike", "optimum", moved + 1, blind) :
+		       check("alike", "blind", blind, moved);
+}
+
+static int prove_blind(void)
+{
+	struct sim_choice choice = { .vram = ALIKE / 2 * SIM_PIECE };
+	int ret = 0, used;
+
+	for (used = 1; !ret && used <= ALIKE; used++) {
+		for (choice.chooser = 0; !ret && choice.chooser < SIM_CHOOSERS; choice.chooser++) {
+			choice.queued = choice.chooser == SIM_POLICY ? QUEUED : 0;
+			ret = prove_alike(&choice, used);
+		}
+	}
+	return ret;
+}
+
 int sim_prove(unsigned int count)
 {
 	struct proof proof = { 0 };
 	struct trace trace;
 	uint64_t vram;
 	unsigned int n;
-	int ret = 0;
+	int ret = prove_blind();
 
 	for (n = 0; !ret && n < count; n++) {
 		ret = sim_small_make(&trace, n, &vram);

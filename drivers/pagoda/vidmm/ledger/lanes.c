@@ -71,8 +71,8 @@ static struct pagoda_policy_lane **lane_row(struct pagoda_policy *policy,
 }
 
 /*
- * Adds a lane that has its first candidate to the end of the row that its rank, side and class and its
- * owner's budget say, where picks find the lane's candidates.
+ * Adds a lane that has its first candidate to the end of the row that its rank, side and class and
+ * its owner's budget say, where picks find the lane's candidates.
  */
 static void lane_show(struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
 {
@@ -174,14 +174,18 @@ static const struct pagoda_policy_item *lane_last(const struct pagoda_policy_lan
 }
 
 /*
- * Returns whether @item was used before the first candidate of a lane, which isn't empty; for
- * offered items, whether @item was offered before that candidate.
+ * Returns whether @item was used before the first candidate of a lane, which isn't empty; if both
+ * are offered, whether @item was offered before; if queued jobs list both, whether @item is used
+ * before.
  */
 static bool lane_is_newer(const struct pagoda_policy *policy, const struct pagoda_policy_lane *lane,
 			  const struct pagoda_policy_item *item)
 {
 	if (item->rank < PAGODA_POLICY_OFFERS)
 		return policy->offers - item->offered > policy->offers - lane_first(lane)->offered;
+	if (item->queued)
+		return (s64)(pagoda_policy_queued_next(item) -
+			     pagoda_policy_queued_next(lane_first(lane))) < 0;
 	return policy->clock - item->last > policy->clock - lane_first(lane)->last;
 }
 
@@ -244,10 +248,10 @@ static void lane_move(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 }
 
 /*
- * Makes an item a candidate: at the end of the lane of its group, rank,
- * side and @class, or at the beginning if its last use, or its offer, is the oldest. To find its
- * right place in between would take a search, and only items at the ends are considered. The lane
- * becomes the last of its row or the first, likewise.
+ * Makes an item a candidate, at the end of its lane, or at the beginning if its last use, its
+ * offer, or its use by a queued job is the first. To find its right place in between would take a
+ * search, and only items at the ends are considered. The lane becomes the last of its row or the
+ * first, likewise.
  */
 void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
 {

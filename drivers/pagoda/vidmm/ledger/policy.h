@@ -124,7 +124,7 @@ struct pagoda_policy_group {
 /**
  * struct pagoda_policy_lane - Members of a group that have the same rank, side and class
  * @items: Members that are candidates, roughly in the order of last use, oldest use first; offered
- *	ones in the order of offers
+ *	ones in the order of offers, those that queued jobs list in the order of next use
  * @order: Entry in a row of &pagoda_policy_level.rows while @items isn't empty
  * @of_group: Entry in &pagoda_policy_group.lanes
  * @group: Group; of a spare lane, the group of the item that has the lane

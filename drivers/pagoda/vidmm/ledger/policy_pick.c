@@ -246,7 +246,7 @@ static bool policy_lane_matters(const struct pagoda_policy *policy,
 /*
  * Returns at which ends of a lane there may be a better victim than @best. If nothing is known of
  * the next uses, that is the candidate that was used longest ago; if none is overdue, the one whose
- * interval has begun last.
+ * interval has begun last, as well as of those that queued jobs list.
  */
 static u32 policy_lane_ends(const struct pagoda_policy *policy, const struct policy_choice *best,
 			    const struct pagoda_policy_lane *lane)
@@ -254,8 +254,9 @@ static u32 policy_lane_ends(const struct pagoda_policy *policy, const struct pol
 	const struct pagoda_policy_item *first = policy_first(lane);
 	u64 queue, age;
 
-	if (pagoda_policy_is_offered(first) || policy->distrusts || !lane->sorted ||
-	    lane->class < PAGODA_POLICY_PREDICTED)
+	if (lane->class < PAGODA_POLICY_PREDICTED)
+		return END_LAST;
+	if (pagoda_policy_is_offered(first) || policy->distrusts || !lane->sorted)
 		return END_FIRST | END_LAST;
 	if (lane->class == PAGODA_POLICY_PREDICTED)
 		return END_FIRST;
