@@ -9,8 +9,9 @@
 #   kernels.sh image plain|debug|coverage
 #                                  a kernel for QEMU, as it is, with sanitizers, or one that counts which lines of ours
 #                                  and of what is below are executed; prints its build folder
-#   kernels.sh uml CONFIG...       a UML kernel with the driver built in, configured by kunit/CONFIG.kunitconfig
-#                                  (none: kunit/.kunitconfig alone); prints its build folder
+#   kernels.sh uml CONFIG...       a UML kernel with the driver built in, configured by kunit/CONFIG.kunitconfig;
+#                                  .kunitconfig comes before them, unless the first is bench or coverage; prints its
+#                                  build folder
 #
 # Only paths go to stdout; what is going on goes to stderr.
 . "$(dirname "$0")/lib.sh"
@@ -182,11 +183,11 @@ uml_kernel() {
 	local src dir made name option configs=(--kunitconfig "$TOP/kunit/.kunitconfig")
 	local how=(PAGODA_UNITS=1 "${CHECKED[@]}")
 	src=$(source_tree)
+	case ${1:-} in
+	bench) configs=() how=() ;;
+	coverage) configs=() && mapfile -t how < <(counted "$src"; printf '%s\n' "${COUNTED_MODULES[@]}") ;;
+	esac
 	for name in "$@"; do
-		case $name in
-		bench) configs=() how=() ;;
-		coverage) configs=() && mapfile -t how < <(counted "$src"; printf '%s\n' "${COUNTED_MODULES[@]}") ;;
-		esac
 		configs+=(--kunitconfig "$TOP/kunit/$name.kunitconfig")
 	done
 	for option in $(uml_options "$src"); do configs+=(--kconfig_add "$option"); done

@@ -18,7 +18,7 @@ case $KERNEL in
 new) configs=(rig sanitizers) smp=2 first=(nice -n -10) append=pagoda_kunit.remaps=12000 ;;
 *) configs=(rig leaks) smp=1 first=() append= ;;
 esac
-[[ ! ${COUNTED:-} ]] || configs=(rig coverage)
+[[ ! ${COUNTED:-} ]] || configs=(coverage rig)
 kernel=$("$TOP/selftests/rigs/kernels.sh" uml "${configs[@]}")
 src=$("$TOP/selftests/rigs/kernels.sh" source)
 
