@@ -16,6 +16,7 @@ row in REASONS that says why, or of a source file nothing at all; and if a row's
 import glob
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -77,7 +78,8 @@ def documents(archive):
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(archive) as tar:
             tar.extractall(folder)
-        counters = sorted(glob.glob(os.path.join(folder, "**/*.gcda"), recursive=True))
+        # The cache is in a hidden folder.
+        counters = sorted(map(str, pathlib.Path(folder).rglob("*.gcda")))
         if not counters:
             sys.exit(f"coverage: {archive} has no counters")
         for path in counters:

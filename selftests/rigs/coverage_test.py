@@ -125,7 +125,7 @@ class Counters(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.top = os.path.realpath(folder.name)
+        self.top = os.path.join(os.path.realpath(folder.name), ".cache")
         self.source = os.path.join(self.top, FILE)
         os.makedirs(os.path.dirname(self.source))
         self.build()
