@@ -13,7 +13,7 @@ export N SEED LANES FILES SELFTESTS AGAIN
 RIG := $(if $(filter new,$(KERNEL)),new,stock)
 
 .DEFAULT_GOAL := help
-.PHONY: run sum check check-long quick setup modules install install-dkms uninstall-dkms kunit selftests matrix sleep debug bench simulate soak hostile fuzz mutate lint docs clean clean-cache help
+.PHONY: run sum check check-long quick setup modules install install-dkms uninstall-dkms kunit selftests matrix sleep debug bench simulate soak hostile fuzz mutate coverage lint docs clean clean-cache help
 
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
@@ -43,6 +43,8 @@ help:
 	@echo 'make fuzz             feed the engine and the CPU executor packets and compare them; FUZZ_SECONDS=60'
 	@echo 'make mutate           make the driver wrong in N=20 places drawn by SEED=1, and see which of them no test notices;'
 	@echo '                      out/mutants.tsv; FILES=globs, LANES=kernels at once, SELFTESTS=1: in QEMU, too'
+	@echo 'make coverage         which lines the tests execute, of our files and of what they are built on in DRM;'
+	@echo '                      out/coverage.tsv'
 	@echo 'make lint             checkpatch, W=1, sparse, kernel-doc, names at the top'
 	@echo 'make docs             render DOC sections and kernel-doc; out/docs/index.html; fails on any warning'
 	@echo 'make setup            install and fetch what the others need (they do so themselves)'
@@ -114,6 +116,9 @@ fuzz:
 
 mutate: setup
 	@$(RIGS)/mutate/mutate.py
+
+coverage: setup
+	@$(RIGS)/coverage.sh
 
 lint: setup
 	@$(RIGS)/lint.sh

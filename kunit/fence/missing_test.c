@@ -19,7 +19,7 @@ static struct {
 
 static void missing_pause(void)
 {
-	KUNIT_EXPECT_FALSE(missing_walk.test, lock_is_held(missing_walk.lock));
+	KUNIT_EXPECT_FALSE(missing_walk.test, pagoda_rig_lock_is_held(missing_walk.lock));
 	missing_walk.pauses++;
 }
 
@@ -34,7 +34,7 @@ static void missing_in_slices(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, queues);
 	missing_walk.test = test;
-	missing_walk.lock = &missing->lock.dep_map;
+	missing_walk.lock = pagoda_rig_lock_map(&missing->lock);
 	missing_walk.pauses = 0;
 	for (i = 0; i < MANY; i++) {
 		pagoda_deferred_init(&queues[i], rig->vidmm, &rig->client->payer, &missing_ops,

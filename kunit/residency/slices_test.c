@@ -33,7 +33,7 @@ static struct slices {
 
 static void slices_pause(void)
 {
-	KUNIT_EXPECT_FALSE(slices.test, lock_is_held(slices.lock));
+	KUNIT_EXPECT_FALSE(slices.test, pagoda_rig_lock_is_held(slices.lock));
 	if (slices.nested)
 		return;
 	slices.pauses++;
@@ -49,7 +49,7 @@ static void slices_begin(struct kunit *test, u32 flags)
 	u32 i;
 
 	slices = (struct slices){ .test = test, .rig = submit_rig(test) };
-	slices.lock = &slices.rig->vidmm->victims->lock.dep_map;
+	slices.lock = pagoda_rig_lock_map(&slices.rig->vidmm->victims->lock);
 	slices.bos = kunit_kcalloc(test, MANY + 1, sizeof(*slices.bos), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, slices.bos);
 	for (i = 0; i < MANY; i++)
@@ -125,7 +125,7 @@ static void slices_bound(struct kunit *test)
 
 	slices_begin(test, 0);
 	vm = vmt_make(slices.rig);
-	slices.lock = &vm->base.extobj.lock.dep_map;
+	slices.lock = pagoda_rig_lock_map(&vm->base.extobj.lock);
 	for (i = 0; i < MANY; i++)
 		KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, slices.bos[i], HERE + i * PAGE_SIZE, 0,
 						 PAGE_SIZE, 0));
@@ -156,7 +156,7 @@ static void slices_largest_free(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, odd);
 	slices_begin(test, 0);
 	vram = slices.rig->vidmm->vram;
-	slices.lock = &vram->lock.dep_map;
+	slices.lock = pagoda_rig_lock_map(&vram->lock);
 	pagoda_rig_fragment(slices.rig, odd, HOLES);
 	slices.pauses = 0;
 	pagoda_vram_report(slices.rig->vidmm, &info);

@@ -268,4 +268,17 @@ const struct pagoda_rig_note *pagoda_rig_find(struct pagoda_rig *rig, u32 opcode
 					      u64 allocation, u32 nth);
 u32 pagoda_rig_count(struct pagoda_rig *rig, u32 opcode, u64 allocation);
 
+/* What lockdep knows @lock by. */
+#ifdef CONFIG_LOCKDEP
+#define pagoda_rig_lock_map(lock)	(&(lock)->dep_map)
+#else
+#define pagoda_rig_lock_map(lock)	((void)(lock), (struct lockdep_map *)NULL)
+#endif
+
+/* Whether this thread holds a lock; without lockdep no kernel can tell, and it is false. */
+static inline bool pagoda_rig_lock_is_held(struct lockdep_map *map)
+{
+	return IS_ENABLED(CONFIG_LOCKDEP) && lock_is_held(map);
+}
+
 #endif

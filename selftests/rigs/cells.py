@@ -143,6 +143,7 @@ STEPS = {
     "stock.selftests-share": matrix_share,
     "stock.selftests-quick": lambda: [(BASE, sorted({"abi_test", "residency_test", *touched()} & set(programs())))],
     "new.selftests": lambda: [(BASE, native())],
+    "coverage.selftests": lambda: [(BASE, native()), (SANITIZED, list(SHORT)), ("modules", ["reload"])],
     "debug.selftests": sanitized,
     "debug.selftests-smp4": lambda: [(BASE, list(EXECUTION))],
     "debug.selftests-share": sanitized_share,

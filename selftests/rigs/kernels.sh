@@ -6,9 +6,12 @@
 #
 #   kernels.sh source              the unpacked tree, in which the driver is a drop-in; prints its path
 #   kernels.sh headers             its headers for user space, installed; prints their folder
-#   kernels.sh image plain|debug   a kernel for QEMU, as it is or with sanitizers; prints its build folder
-#   kernels.sh uml CONFIG...       a UML kernel with the driver built in, configured by kunit/CONFIG.kunitconfig
-#                                  (none: kunit/.kunitconfig alone); prints its build folder
+#   kernels.sh image plain|debug|coverage
+#                                  a kernel for QEMU, as it is, with sanitizers, or one that counts which lines of ours
+#                                  and of what is below are executed; prints its build folder
+#   kernels.sh uml CONFIG...       a UML kernel with the driver built in, configured by kunit/CONFIG.kunitconfig;
+#                                  .kunitconfig comes before them, unless the first is bench or coverage; prints its
+#                                  build folder
 #
 # Only paths go to stdout; what is going on goes to stderr.
 . "$(dirname "$0")/lib.sh"
@@ -127,13 +130,22 @@ has_option() { grep -rqsE --include='Kconfig*' "^(menu)?config $3\$" "$1/$2"; }
 # What only some kernels have is asked for where they have it.
 fragments() {
 	cat "$vm/machine.config"
-	[[ $2 != debug ]] || cat "$vm/debug.config"
+	[[ $2 == plain ]] || cat "$vm/$2.config"
 	if has_option "$1" init CGROUP_DMEM; then cat "$vm/dmem.config"; fi
 	if has_option "$1" drivers/dma-buf DMABUF_MOVE_NOTIFY; then echo CONFIG_DMABUF_MOVE_NOTIFY=y; fi
 }
 
+# counted <tree>: arguments for make, by which the parts of DRM that the driver is built on are counted.
+counted() {
+	local file
+	for file in "$1"/drivers/gpu/drm/{ttm/*,scheduler/*,drm_gpuvm,drm_exec,drm_syncobj}.c; do
+		echo "GCOV_PROFILE_$(basename "$file" .c).o=y"
+	done
+}
+
 build_image() {
-	local src=$1 flavour=$2 dir=$3
+	local src=$1 flavour=$2 dir=$3 how=()
+	[[ $flavour != coverage ]] || mapfile -t how < <(counted "$src")
 	fragments "$src" "$flavour" >"$dir/fragment"
 	(
 		exec 8>"$CACHE/$(basename "$src").lock"
@@ -143,14 +155,14 @@ build_image() {
 	) || die "$flavour kernel: see $dir/config.log"
 	check_fragment "$dir/fragment" "$dir/.config"
 	with_progress "building the $flavour kernel ($KERNEL)" "$dir/build.log" \
-		nice -n 5 make -C "$src" O="$dir" -j"$JOBS" bzImage modules
+		nice -n 5 make -C "$src" O="$dir" -j"$JOBS" "${how[@]}" bzImage modules
 }
 
 image() {
 	local src
-	[[ $1 == plain || $1 == debug ]] || die "usage: kernels.sh image plain|debug"
+	[[ $1 == plain || $1 == debug || $1 == coverage ]] || die "usage: kernels.sh image plain|debug|coverage"
 	src=$(source_tree)
-	locked_build "$1-$KERNEL-$(key "$(fragments "$src" "$1")" "$src" "$(declare -f build_image)")" \
+	locked_build "$1-$KERNEL-$(key "$(fragments "$src" "$1")" "$src" "$(declare -f build_image counted)")" \
 		build_image "$src" "$1"
 }
 
@@ -170,11 +182,14 @@ uml_options() {
 uml_kernel() {
 	local src dir made name option configs=(--kunitconfig "$TOP/kunit/.kunitconfig")
 	local how=(PAGODA_UNITS=1 "${CHECKED[@]}")
+	src=$(source_tree)
+	case ${1:-} in
+	bench) configs=() how=() ;;
+	coverage) configs=() && mapfile -t how < <(counted "$src"; printf '%s\n' "${COUNTED_MODULES[@]}") ;;
+	esac
 	for name in "$@"; do
-		[[ $name != bench ]] || configs=() how=()
 		configs+=(--kunitconfig "$TOP/kunit/$name.kunitconfig")
 	done
-	src=$(source_tree)
 	for option in $(uml_options "$src"); do configs+=(--kconfig_add "$option"); done
 	dir=$CACHE/uml-$KERNEL-$(key "$src" "${configs[@]}")
 	made=$(sources_key "${how[@]}" "$(<"$vm/sparse.sh")")
@@ -202,5 +217,5 @@ source) source_tree ;;
 headers) user_headers ;;
 image) image "${2:-}" ;;
 uml) uml_kernel "${@:2}" ;;
-*) die "usage: kernels.sh source|headers|image plain|debug|uml [CONFIG...]" ;;
+*) die "usage: kernels.sh source|headers|image plain|debug|coverage|uml [CONFIG...]" ;;
 esac

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Runs the KUnit suites under User-Mode Linux: KERNEL=new (the default) with sanitizers on two processors, KERNEL=6.12
-# on one with lockdep, kmemleak and debug objects. FILTER chooses suites, globs with commas between them: a kernel each.
+# on one with lockdep, kmemleak and debug objects; COUNTED=1: the newest kernel, on two, counts which lines are executed.
+# FILTER chooses suites, globs with commas between them: a kernel each.
 # STEP names the results (uml.kunit-$KERNEL); APPEND is more for the kernel's command line.
 #
 # The suites run while the kernel boots; when they are through, a script looks for leaks. kunit.py's summary of the
@@ -17,6 +18,7 @@ case $KERNEL in
 new) configs=(rig sanitizers) smp=2 first=(nice -n -10) append=pagoda_kunit.remaps=12000 ;;
 *) configs=(rig leaks) smp=1 first=() append= ;;
 esac
+[[ ! ${COUNTED:-} ]] || configs=(coverage rig)
 kernel=$("$TOP/selftests/rigs/kernels.sh" uml "${configs[@]}")
 src=$("$TOP/selftests/rigs/kernels.sh" source)
 

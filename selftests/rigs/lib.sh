@@ -34,9 +34,11 @@ sources_key() {
 # Sparse looks at what is compiled, its warnings are errors. An object with one isn't kept, so the next run warns again.
 CHECKED=(C=1 CF=-Wsparse-error)
 # How modules are built, but for those that are measured. The stock kernel's: warnings are errors, each file is compiled
-# and looked at by itself, without what only a debugger reads. All others: a folder at a time.
+# and looked at by itself, without what only a debugger reads. All others: a folder at a time, those of a kernel that
+# counts lines being counted, too.
 STOCK_MODULES=(W=1e "${CHECKED[@]}" KCFLAGS=-g0 CONFIG_DEBUG_INFO_BTF_MODULES=)
 OTHER_MODULES=(W=1e PAGODA_UNITS=1)
+COUNTED_MODULES=(PAGODA_UNITS=1 PAGODA_COUNTED=1)
 
 # Two runs may share the cache: the second waits instead of building into the same folder.
 # The lock is held until the calling script ends; children must not inherit it (9>&-).

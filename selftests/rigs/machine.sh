@@ -3,10 +3,10 @@
 #
 # Builds what a step needs and runs it in a machine of its own:
 #
-#   machine.sh stock|new|debug <step>...
+#   machine.sh stock|new|debug|coverage <step>...
 #
-# The kernel is Debian's own 6.12 (stock), the newest one as it is (new), or one with sanitizers (debug; KERNEL says
-# of which source: new unless 6.12 is asked for).
+# The kernel is Debian's own 6.12 (stock), the newest one as it is (new), the newest one that counts which lines are
+# executed (coverage), or one with sanitizers (debug; KERNEL says of which source: new unless 6.12 is asked for).
 #
 # A step is the script of its name in guest/, up to a dash: selftests, pressure, suspend, kunit (debug only), replay,
 # sum, record, bench, crowd, soak, hostile. cells.py says in which modes its programs run. All steps run, whatever becomes of
@@ -25,18 +25,22 @@ if (($# != 1)); then
 	exit "$failed"
 fi
 step=$1
-vm=("$TOP/selftests/rigs/vm.py" --rig "$rig" --smp "$("$TOP/selftests/rigs/cells.py" --processors "$rig.$step")")
+vm=("$TOP/selftests/rigs/vm.py" --rig "${rig/coverage/new}" --smp "$("$TOP/selftests/rigs/cells.py" --processors "$rig.$step")")
 
 case $rig in
 stock) kdir=$STOCK_KDIR stage=$STOCK_RELEASE ;;
 new) kdir=$(KERNEL=new "$TOP/selftests/rigs/kernels.sh" image plain) stage=new ;;
+coverage) kdir=$(KERNEL=new "$TOP/selftests/rigs/kernels.sh" image coverage) stage=coverage ;;
 debug) kdir=$(KERNEL=${KERNEL:-new} "$TOP/selftests/rigs/kernels.sh" image debug) stage=debug-${KERNEL:-new} ;;
 *) die "machine.sh: no rig $rig" ;;
 esac
 [[ $rig == stock ]] || vm+=(--kernel "$kdir")
 
-how=("${OTHER_MODULES[@]}")
-[[ $rig != stock ]] || how=("${STOCK_MODULES[@]}")
+case $rig in
+stock) how=("${STOCK_MODULES[@]}") ;;
+coverage) how=("${COUNTED_MODULES[@]}") ;;
+*) how=("${OTHER_MODULES[@]}") ;;
+esac
 
 # build_modules <folder below out/build> [<make argument>...]
 build_modules() {

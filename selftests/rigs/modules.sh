@@ -57,7 +57,7 @@ try_headers() {
 
 copy_sources() {
 	rsync -rc --delete --exclude='*.o' --exclude='*.o.d' --exclude='.*' --exclude='*.ko' --exclude='*.mod' \
-		--exclude='*.mod.c' --exclude=unit.c --exclude=modules.order --exclude=Module.symvers \
+		--exclude='*.mod.c' --exclude='*.gcno' --exclude=unit.c --exclude=modules.order --exclude=Module.symvers \
 		"$TOP/Kbuild" "$TOP/Kconfig" "$TOP/include" "$TOP/drivers" "$TOP/kunit" "$stage/"
 }
 
