@@ -180,8 +180,8 @@ static int bench_moves(struct bench *b, u64 size)
 }
 
 /*
- * Sets *@ns to the time of a memcpy() and of allocating (@out) or freeing pages: the least time
- * that a move takes. Returns 0 or -ENOMEM.
+ * Sets *@ns to the time of a memcpy() and of allocating (@out) or freeing pages: the least time of
+ * a move that copies. Returns 0 or -ENOMEM.
  */
 static int bench_allocate_and_copy(struct bench *b, u64 address, u64 size, bool out, u64 *ns)
 {

@@ -93,7 +93,10 @@ static int crowd_get(struct bench *b, struct crowd *crowd)
 	return 0;
 }
 
-/* Locks and unlocks all reservations: the least time that an ioctl about @bos takes. */
+/*
+ * Locks and unlocks all reservations: the least time of an ioctl that locks those of @bos; an ioctl
+ * that finds nothing to do may lock none. Returns 0 or a negative errno.
+ */
 static int crowd_lock_list(struct pagoda_bo **bos, u32 count)
 {
 	struct drm_exec exec;

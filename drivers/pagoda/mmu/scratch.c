@@ -285,8 +285,9 @@ static struct pagoda_paging_cost cost_flushes(struct pagoda_mmu *mmu, u32 times,
 }
 
 /*
- * Adds to @sum, @times times, the cost of writing @nr entries of the leaf table of @slot and of
- * making them invalid again.
+ * Adds to @sum, @times times, the cost of writing @nr entries of the leaf table of @slot, a 2 MiB
+ * part of the paging space, and of making them invalid again; @buffer_size as for
+ * pagoda_process_cost().
  */
 static void cost_tables(struct pagoda_mmu *mmu, struct pagoda_paging_cost *sum, u32 slot, u32 nr,
 			u32 times, u32 buffer_size)

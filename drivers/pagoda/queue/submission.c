@@ -33,8 +33,9 @@ static u32 piece_bytes(const struct pagoda_queue *queue, u32 class)
 }
 
 /*
- * Divides a piece: the paging buffer, which starts at a page, then private data, in the proportion
- * of the largest piece, then the job. Sets the sizes of the first two in @base.
+ * Divides a piece of size class @class: the paging buffer, which starts at a page, then private
+ * data, in the proportion of the largest piece, then the struct pagoda_paging_job. Sets the sizes
+ * of the first two in @base.
  */
 static void piece_divide(const struct pagoda_queue *queue, u32 class,
 			 struct pagoda_submission *base)

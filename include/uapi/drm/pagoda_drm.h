@@ -845,7 +845,10 @@ struct drm_pagoda_residency_entry {
 
 /* Flag of MAKE_RESIDENT: a failure for want of memory or room puts the client in error */
 #define DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER	(1u << 0)
-/* Flag of MAKE_RESIDENT, only with CANT_TRIM_FURTHER: any failure puts the client in error */
+/*
+ * Flag of MAKE_RESIDENT, only with CANT_TRIM_FURTHER: other failures put the client in error, too,
+ * with the exceptions that "Residency lists" names
+ */
 #define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
 /*
  * Flag of MAKE_RESIDENT: the call answers ENOMEM and does nothing if the client would want more

@@ -37,8 +37,9 @@
 #include "residency.h"
 
 /*
- * Returns whether other allocations leave VRAM for @bo only if the client has tokens: @bo prefers
- * VRAM, isn't in VRAM, can be used elsewhere, isn't pinned, and is on no residency list.
+ * Returns whether other allocations leave VRAM for @bo only if the client has tokens, or if @bo
+ * finds no room elsewhere: @bo prefers VRAM, isn't in VRAM, can be used elsewhere, isn't pinned,
+ * and is on no residency list.
  */
 static bool pace_limits(const struct pagoda_bo *bo)
 {

@@ -346,7 +346,10 @@ static struct hlist_head *stream_plugs(struct pagoda_stream *stream)
 	return &stream->plugs[hash_ptr(current, PAGODA_CALLER_BITS)];
 }
 
-/* Returns whether the current thread has plugged the stream. Caller holds the stream's lock. */
+/*
+ * Returns whether the current thread has plugged the stream; other threads may have, too. Caller
+ * holds the stream's lock.
+ */
 bool pagoda_stream_is_plugged(struct pagoda_stream *stream)
 {
 	struct pagoda_plug *plug;
