@@ -207,7 +207,7 @@ static void content_replay(struct kunit *test)
 	pagoda_rig_plug_shared(rig);
 	/* One buffer: the copy out of VRAM, and zeros for the next allocation in its place. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(b));
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C22);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, a, 1));
@@ -238,7 +238,7 @@ static void content_lost_plugged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
 	dma_resv_unlock(bo->ttm.base.resv);
 	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begun + 50 * HZ));
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_share(rig, false);
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
@@ -262,7 +262,7 @@ static void content_wait_plugged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_bo_wait(bo, 0));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_bo_wait(bo, ktime_get_ns() + 50 * NSEC_PER_SEC));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_bo_wait(bo, 0));
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_share(rig, false);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
 	pagoda_rig_close(bo);

@@ -243,9 +243,8 @@ static void victims_dead(struct kunit *test)
 static u32 tried_when_interrupted;
 
 /* As if a signal interrupted the first wait of a move. */
-static struct pagoda_submission *get_interrupted(struct pagoda_queue *queue,
-						 struct pagoda_line *line,
-						 u32 bytes, u32 priv_bytes)
+static struct pagoda_submission *get_interrupted(struct pagoda_queue *queue, u32 bytes,
+						 u32 priv_bytes)
 {
 	tried_when_interrupted++;
 	return ERR_PTR(-ERESTARTSYS);

@@ -40,7 +40,7 @@ static void fence_signal_paging(struct pagoda_rig *rig, struct pagoda_mfence *mf
 	struct pagoda_mfence_signal *signal = pagoda_mfence_promise(mfence, value);
 
 	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(signal));
-	pagoda_mfence_signal_paging(signal, NULL);
+	pagoda_mfence_signal_paging(signal);
 }
 
 static int fence_promise_error(struct pagoda_mfence *mfence, u64 value)
@@ -570,7 +570,7 @@ static void fence_promise_outlives_failure(struct kunit *test)
 	pagoda_rig_plug_shared(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	fence_signal_paging(rig, mfence, 1);
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_settle(rig);
 	pagoda_bo_info(bo, &info);
 	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);

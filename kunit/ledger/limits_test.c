@@ -343,7 +343,7 @@ static void limits_fences(struct kunit *test)
 	pagoda_mfence_put(more);
 	pagoda_mfence_put(held);
 	KUNIT_EXPECT_EQ(test, 1ull, rig->vidmm->limits->used[PAGODA_SCARCE_PAGES]);
-	pagoda_mfence_signal_paging(promise, NULL);
+	pagoda_mfence_signal_paging(promise);
 	pagoda_rig_settle(rig);
 	flush_workqueue(rig->vidmm->mfences->wq);
 	KUNIT_EXPECT_EQ(test, 0ull, rig->vidmm->limits->used[PAGODA_SCARCE_PAGES]);

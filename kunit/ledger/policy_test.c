@@ -41,7 +41,7 @@ static bool few_is_busy(struct pagoda_policy_item *item)
 /* VRAM is so large that predictions are never given up. */
 static struct policy_few *few_make(struct kunit *test, u64 clock)
 {
-	struct policy_few *few = test_vzalloc(test, sizeof(*few));
+	struct policy_few *few = test_zalloc(test, sizeof(*few));
 	u32 n;
 
 	pagoda_policy_init(&few->policy, SZ_1T);
@@ -253,76 +253,6 @@ static void policy_clean(struct kunit *test)
 	pagoda_policy_set_clean(&few->policy, &few->items[1].base, true);
 	pagoda_policy_set_clean(&few->policy, &few->items[2].base, true);
 	few_expect(test, few, (const int[]){ 1, 0, 2 }, 3);
-}
-
-/*
- * Of items with the same intervals, a clean one goes before a dirty one whose next use is less than
- * an interval later: the dirty one would be copied once more in each interval.
- */
-static void policy_clean_interval(struct kunit *test)
-{
-	struct policy_few *few = few_make(test, 0);
-	u32 n;
-
-	for (n = 0; n < 3; n++) {
-		few_use(few, 0, 1);
-		few_pass_time(few, 39);
-		few_use(few, 1, 1);
-		few_pass_time(few, 59);
-	}
-	few_use(few, 0, 1);
-	few_pass_time(few, 38);
-	/* The next uses are 62 and 2 pages away. */
-	pagoda_policy_set_clean(&few->policy, &few->items[1].base, true);
-	few_expect(test, few, (const int[]){ 1, 0 }, 2);
-}
-
-/* Candidates become clean and dirty while they are candidates, many of them. */
-static void policy_clean_hidden(struct kunit *test)
-{
-	struct policy_few *few = few_make(test, 0);
-
-	few_use(few, 0, 20);
-	few_pass_time(few, 40);
-	pagoda_policy_set_clean(&few->policy, &few->items[10].base, true);
-	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 10);
-	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
-}
-
-/* An eviction of a clean item costs no copy, so that it counts for nothing against predictions. */
-static void policy_clean_costs(struct kunit *test)
-{
-	struct policy_few *few = few_make(test, 0);
-	struct pagoda_policy_item *item = &few->items[0].base;
-
-	few_use(few, 0, 1);
-	pagoda_policy_set_clean(&few->policy, item, true);
-	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
-	pagoda_policy_leave(&few->policy, item);
-	KUNIT_EXPECT_EQ(test, few->policy.behind, 0);
-	few_use(few, 0, 1);
-	KUNIT_EXPECT_EQ(test, few->policy.behind, 1);
-	pagoda_policy_set_clean(&few->policy, item, false);
-	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
-	pagoda_policy_leave(&few->policy, item);
-	KUNIT_EXPECT_EQ(test, few->policy.behind, 2);
-}
-
-/* What plain LRU would evict costs it a copy, too, if it was written since it came. */
-static void policy_clean_lru(struct kunit *test)
-{
-	struct policy_few *few = few_make(test, 0);
-	u32 n;
-
-	few->policy.capacity = 2;
-	for (n = 0; n < 3; n++)
-		pagoda_policy_set_clean(&few->policy, &few->items[n].base, true);
-	few_use(few, 0, 2);
-	pagoda_policy_set_clean(&few->policy, &few->items[1].base, false);
-	few_use(few, 2, 1);
-	KUNIT_EXPECT_EQ(test, few->policy.lru_moved, 0);
-	few_use(few, 3, 1);
-	KUNIT_EXPECT_EQ(test, few->policy.lru_moved, 1);
 }
 
 /* For visible room only visible items are picked, by priority. */
@@ -588,23 +518,9 @@ struct model_item {
 	bool clean;
 };
 
-/* Most uses that queued jobs make at once. */
-#define QUEUED	32
-
-struct model_coming {
-	struct pagoda_policy_coming base;
-	u64 when;
-	u32 item;
-	bool queued;
-};
-
 struct model {
 	struct policy_few *few;
 	struct model_item items[FEW];
-	struct model_coming coming[QUEUED];
-	u64 horizons[GROUPS];
-	u64 horizon;
-	u32 nr_coming;
 	u64 clock;
 	s64 places;
 	u32 offers;
@@ -638,47 +554,15 @@ static u64 model_predict(const struct model_item *it)
 	return shortest;
 }
 
-static u64 model_after(u64 when, u64 before)
-{
-	return when > before ? when - before : 0;
-}
-
-static bool model_is_queued(const struct model *model)
-{
-	u32 n;
-
-	for (n = 0; n < QUEUED; n++)
-		if (model->coming[n].queued)
-			return true;
-	return false;
-}
-
-/* Returns when a queued job first uses an item, or 0. */
-static u64 model_next(const struct model *model, const struct model_item *it)
-{
-	u64 next = 0;
-	u32 n;
-
-	for (n = 0; n < QUEUED; n++)
-		if (model->coming[n].queued && it == &model->items[model->coming[n].item] &&
-		    (!next || model->coming[n].when < next))
-			next = model->coming[n].when;
-	return next;
-}
-
 static u64 model_distance(const struct model *model, const struct model_item *it)
 {
-	u64 interval = model_predict(it), last = it->uses[it->nr_uses - 1];
-	u64 next = model_next(model, it), end, age;
+	u64 interval = model_predict(it);
+	u64 age = model->clock - it->uses[it->nr_uses - 1];
+	u32 cheaper = it->clean ? 2 : 1;
 
-	if (next)
-		return model_after(next, model->clock) + it->clean * model_after(next, last);
-	end = model_is_queued(model) ? max(model->clock, model->horizons[it->group]) : model->clock;
-	age = end - last;
-	if (!interval || age > interval + interval / 8)
-		return (end - model->clock + 2 * age) * (1 + it->clean);
-	return end - model->clock + model_after(interval, age) +
-	       it->clean * (end - model->clock + interval);
+	if (interval && age <= interval)
+		return cheaper * (interval - age);
+	return interval && age <= interval + interval / 8 ? 0 : cheaper * 2 * age;
 }
 
 /* Returns equal values for distances in the same eighth of a power of two. */
@@ -689,19 +573,12 @@ static u64 model_step(u64 distance)
 	return distance ? 1 + 8 * power + ((8 * distance >> power) - 8) : 0;
 }
 
-static u32 model_lane(const struct model *model, const struct model_item *it)
+static u32 model_lane(const struct model_item *it)
 {
-	u64 interval = model_predict(it), next = model_next(model, it);
-	u32 class;
+	u64 interval = it->rank < PAGODA_POLICY_OFFERS ? 0 : model_predict(it);
 
-	if (next)
-		interval = model_after(next, it->nr_uses ? it->uses[it->nr_uses - 1] : 0);
-	if (it->rank < PAGODA_POLICY_OFFERS)
-		next = 0;
-	if (!next && it->rank < PAGODA_POLICY_OFFERS)
-		interval = 0;
-	class = (interval ? ilog2(interval) + 1 : 0) + (next ? 64 : 0);
-	return class << 16 | it->group << 8 | it->rank << 2 | it->visible << 1 | it->clean;
+	return (interval ? ilog2(interval) + 1 : 0) << 8 | it->group << 6 | it->rank << 1 |
+	       it->visible;
 }
 
 /* Returns what is lower for items that leave first, whatever their uses. */
@@ -720,7 +597,7 @@ static bool model_is_at_end(const struct model *model, const struct model_item *
 	for (n = 0; n < FEW; n++) {
 		const struct model_item *other = &model->items[n];
 
-		if (!other->candidate || model_lane(model, other) != model_lane(model, it))
+		if (!other->candidate || model_lane(other) != model_lane(it))
 			continue;
 		before += other->place < it->place;
 		behind += other->place > it->place;
@@ -800,7 +677,7 @@ static void model_link(struct model *model, struct model_item *it)
 	for (n = 0; n < FEW; n++) {
 		const struct model_item *other = &model->items[n];
 
-		if (other->candidate && model_lane(model, other) == model_lane(model, it) &&
+		if (other->candidate && model_lane(other) == model_lane(it) &&
 		    (!first || other->place < first->place))
 			first = other;
 	}
@@ -871,50 +748,13 @@ static void model_change(struct model *model, u32 n, struct rnd_state *random)
 		return;
 	case 6:
 		pagoda_policy_set_clean(policy, item, value & 1);
-		if (it->clean == (value & 1))
-			return;
 		it->clean = value & 1;
-		break;
+		return;
 	default:
 		model->few->items[n].busy = value & 1;
 		return;
 	}
 	model_relink(model, it);
-}
-
-/* A job is queued that uses an item, if QUEUED isn't reached. */
-static void model_queue(struct model *model, u32 n)
-{
-	struct model_coming *coming = &model->coming[model->nr_coming % QUEUED];
-	struct model_item *it = &model->items[n];
-	u64 before = model_next(model, it);
-
-	if (coming->queued || !it->nr_uses)
-		return;
-	if (!model_is_queued(model))
-		model->horizon = model->clock;
-	model->nr_coming++;
-	model->horizon = max(model->horizon, model->clock) + model->few->items[n].base.pages;
-	model->horizons[it->group] = model->horizon;
-	*coming = (struct model_coming){ .when = model->horizon, .item = n, .queued = true };
-	pagoda_policy_expect(&model->few->policy, &model->few->groups[it->group],
-			     &model->few->items[n].base, &coming->base);
-	if (!before)
-		model_relink(model, it);
-}
-
-/* The oldest queued use isn't queued any more, or any other one. */
-static void model_forget(struct model *model, u32 n)
-{
-	struct model_coming *coming = &model->coming[n % QUEUED];
-	struct model_item *it = &model->items[coming->item];
-
-	if (!coming->queued)
-		return;
-	pagoda_policy_forget(&model->few->policy, &coming->base);
-	coming->queued = false;
-	if (!model_next(model, it) || coming->when < model_next(model, it))
-		model_relink(model, it);
 }
 
 static void model_pick(struct kunit *test, struct model *model, struct rnd_state *random)
@@ -972,150 +812,16 @@ static void policy_random(struct kunit *test)
 	prandom_seed_state(&random, 5);
 	model = model_make(test, &random);
 	for (n = 0; n < STEPS; n++) {
-		u32 what = prandom_u32_state(&random) % 10;
+		u32 what = prandom_u32_state(&random) % 8;
 
 		at = prandom_u32_state(&random) % 16 ? at + 1 : prandom_u32_state(&random);
 		if (what < 5)
 			model_use(model, at % FEW);
 		else if (what < 7)
 			model_pick(test, model, &random);
-		else if (what == 7)
-			model_queue(model, (at + n % 8) % FEW);
-		else if (what == 8)
-			model_forget(model, n % 4 ? model->nr_coming : n);
 		else
 			model_change(model, prandom_u32_state(&random) % FEW, &random);
 	}
-}
-
-static void few_queue(struct policy_few *few, u32 n, struct pagoda_policy_coming *coming)
-{
-	pagoda_policy_expect(&few->policy, &few->groups[0], &few->items[n].base, coming);
-}
-
-/* Of what queued jobs list, what they use last goes first; what they don't list goes before. */
-static void policy_queued(struct kunit *test)
-{
-	struct pagoda_policy_coming coming[4] = {};
-	struct policy_few *few = few_make(test, 0);
-	u32 n;
-
-	for (n = 0; n < 4; n++)
-		few_use(few, 0, 5);
-	few_queue(few, 4, &coming[0]);
-	few_queue(few, 2, &coming[1]);
-	few_queue(few, 0, &coming[2]);
-	few_queue(few, 4, &coming[3]);
-	/* When the jobs are done, item 3 is due and item 1 overdue. */
-	few_expect(test, few, (const int[]){ 1, 3, 0, 2, 4 }, 5);
-	for (n = 0; n < 4; n++)
-		pagoda_policy_forget(&few->policy, &coming[n]);
-	KUNIT_EXPECT_EQ(test, few->policy.expected, 0);
-}
-
-/* When a job isn't queued any more, the next queued use of its item counts, then predictions. */
-static void policy_queued_forget(struct kunit *test)
-{
-	struct pagoda_policy_coming coming[3] = {};
-	struct policy_few *few = few_make(test, 0);
-	struct pagoda_policy_item *item = &few->items[0].base;
-	u32 n;
-
-	for (n = 0; n < 3; n++)
-		few_use(few, 0, 2);
-	few_queue(few, 0, &coming[0]);
-	few_queue(few, 1, &coming[1]);
-	few_queue(few, 0, &coming[2]);
-	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
-	pagoda_policy_enter(&few->policy, &few->items[1].base);
-	pagoda_policy_forget(&few->policy, &coming[0]);
-	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
-	pagoda_policy_enter(&few->policy, item);
-	pagoda_policy_forget(&few->policy, &coming[2]);
-	KUNIT_EXPECT_FALSE(test, item->queued);
-	KUNIT_EXPECT_EQ(test, few->policy.expected, 1);
-	pagoda_policy_forget(&few->policy, &coming[1]);
-	few_expect(test, few, (const int[]){ 1, 0 }, 2);
-}
-
-/* Many queued items don't hide one that isn't queued, or not any more. */
-static void policy_queued_hidden(struct kunit *test)
-{
-	struct pagoda_policy_coming coming[20] = {};
-	struct policy_few *few = few_make(test, 0);
-	u32 n;
-
-	for (n = 0; n < 3; n++)
-		few_use(few, 0, 20);
-	for (n = 0; n < 20; n++)
-		if (n != 9)
-			few_queue(few, n, &coming[n]);
-	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 9);
-	pagoda_policy_leave(&few->policy, &few->items[9].base);
-	pagoda_policy_forget(&few->policy, &coming[7]);
-	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 7);
-	pagoda_policy_leave(&few->policy, &few->items[7].base);
-	for (n = 0; n < 20; n++)
-		if (n != 7 && n != 9)
-			pagoda_policy_forget(&few->policy, &coming[n]);
-}
-
-/* Jobs that are queued after time has passed, or after others were dropped, come no later. */
-static void policy_queued_horizon(struct kunit *test)
-{
-	struct pagoda_policy_coming coming[2] = {};
-	struct policy_few *few = few_make(test, 0);
-
-	few_use(few, 0, 2);
-	few_queue(few, 0, &coming[0]);
-	few_pass_time(few, 40);
-	few_queue(few, 1, &coming[1]);
-	KUNIT_EXPECT_EQ(test, coming[1].when, few->policy.clock + 1);
-	pagoda_policy_forget(&few->policy, &coming[0]);
-	pagoda_policy_forget(&few->policy, &coming[1]);
-	few_queue(few, 0, &coming[0]);
-	KUNIT_EXPECT_EQ(test, coming[0].when, few->policy.clock + 1);
-	pagoda_policy_forget(&few->policy, &coming[0]);
-}
-
-/* A queued job that is late by all of VRAM doesn't keep its items there. */
-static void policy_queued_late(struct kunit *test)
-{
-	struct pagoda_policy_coming coming = {};
-	struct policy_few *few = few_make(test, 0);
-
-	few->policy.capacity = 16;
-	few_use(few, 0, 1);
-	few_queue(few, 0, &coming);
-	few_pass_time(few, 10);
-	few_use(few, 1, 1);
-	few_pass_time(few, 2);
-	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
-	pagoda_policy_enter(&few->policy, &few->items[1].base);
-	few_pass_time(few, 10);
-	few_expect(test, few, (const int[]){ 0, 1 }, 2);
-	pagoda_policy_forget(&few->policy, &coming);
-}
-
-/* Only items of the group that has queued jobs are known not to be used by them. */
-static void policy_queued_groups(struct kunit *test)
-{
-	struct pagoda_policy_coming coming[8] = {};
-	struct policy_few *few = few_make(test, 0);
-	u32 n;
-
-	few_give(few, 0, 1, 1);
-	for (n = 0; n < 3; n++) {
-		few_use(few, 0, 2);
-		few_pass_time(few, 4);
-	}
-	few_use(few, 2, 8);
-	for (n = 0; n < 8; n++)
-		few_queue(few, 2 + n, &coming[n]);
-	/* Both are overdue, item 0 a little longer; the jobs might have used item 0. */
-	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
-	for (n = 0; n < 8; n++)
-		pagoda_policy_forget(&few->policy, &coming[n]);
 }
 
 /* A use that is reported late counts from when it happened, and gives no interval. */
@@ -1147,16 +853,6 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_ties_end),
 	KUNIT_CASE(policy_ties_near),
 	KUNIT_CASE(policy_clean),
-	KUNIT_CASE(policy_clean_interval),
-	KUNIT_CASE(policy_clean_hidden),
-	KUNIT_CASE(policy_clean_costs),
-	KUNIT_CASE(policy_clean_lru),
-	KUNIT_CASE(policy_queued),
-	KUNIT_CASE(policy_queued_forget),
-	KUNIT_CASE(policy_queued_hidden),
-	KUNIT_CASE(policy_queued_horizon),
-	KUNIT_CASE(policy_queued_late),
-	KUNIT_CASE(policy_queued_groups),
 	KUNIT_CASE(policy_visible),
 	KUNIT_CASE(policy_cycle),
 	KUNIT_CASE(policy_alternates),

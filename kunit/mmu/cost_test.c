@@ -218,8 +218,8 @@ KUNIT_ARRAY_PARAM(variants, variants, variant_name);
 
 static const struct pagoda_rig_options small_buffers = { .buffer_size = PAGE_SIZE };
 
-static struct pagoda_submission *get_nothing(struct pagoda_queue *queue, struct pagoda_line *line,
-					     u32 bytes, u32 priv_bytes)
+static struct pagoda_submission *get_nothing(struct pagoda_queue *queue, u32 bytes,
+					     u32 priv_bytes)
 {
 	return ERR_PTR(-ENOMEM);
 }
@@ -239,7 +239,7 @@ static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 
 	if (!stream->reserve)
 		stream->reserve = test_ok(rig->test,
-					  pagoda_queue_get(stream->vidmm->queue, NULL, 0, 0));
+					  pagoda_queue_get(stream->vidmm->queue, 0, 0));
 	/* Nothing is allocated under the stream's lock, so the reserve is made before. */
 	if (!memory)
 		kunit_activate_static_stub(rig->test, pagoda_queue_get, get_nothing);

@@ -89,16 +89,7 @@ static int queue_helpers_test_reset_adapter(void *owner, u32 asked, bool broken)
 	return 0;
 }
 
-static void queue_helpers_test_numbered(void *owner, struct pagoda_submission *submission)
-{
-	u32 unit;
-
-	for (unit = 0; unit < submission->built / 8; unit++)
-		((u64 *)submission->data)[unit] = queue_helpers_test_unit(submission->seqno, unit);
-}
-
 static const struct pagoda_queue_ops queue_helpers_test_queue_ops = {
-	.numbered = queue_helpers_test_numbered,
 	.execute = queue_helpers_test_cpu_execute,
 	.lost = queue_helpers_test_lost,
 	.measured = queue_helpers_test_measured,
@@ -145,18 +136,15 @@ struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_
 struct dma_fence *pagoda_queue_test_push(struct pagoda_queue_test *t, u32 units,
 					 struct dma_fence *after)
 {
-	return pagoda_queue_test_push_in(t, NULL, units, after);
-}
-
-struct dma_fence *pagoda_queue_test_push_in(struct pagoda_queue_test *t, struct pagoda_line *line,
-					    u32 units, struct dma_fence *after)
-{
-	struct pagoda_submission *submission = pagoda_queue_get(t->queue, line, units * 8, 0);
+	struct pagoda_submission *submission = pagoda_queue_get(t->queue, units * 8, 0);
 	struct dma_fence *fence;
+	u32 unit;
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(t->test, submission);
 	KUNIT_ASSERT_EQ(t->test, 0, pagoda_submission_add_fence(submission, after));
 	pagoda_submission_arm(submission);
+	for (unit = 0; unit < units; unit++)
+		((u64 *)submission->data)[unit] = queue_helpers_test_unit(submission->seqno, unit);
 	submission->built = units * 8;
 	submission->operations = units;
 	submission->moved = units * 8;
@@ -232,33 +220,23 @@ void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms)
 	flush_delayed_work(&queue->flight.watchdog);
 }
 
-/* Removing a callback takes the lock under which callbacks run. */
-static void queue_helpers_test_callbacks(struct dma_fence *fence)
-{
-	struct dma_fence_cb nobody = {};
-
-	INIT_LIST_HEAD(&nobody.node);
-	dma_fence_remove_callback(fence, &nobody);
-}
-
 int pagoda_test_queue_settle(struct pagoda_queue *queue)
 {
-	struct dma_fence *last[32];
-	struct pagoda_line *line;
-	u32 i, count = 0;
-	int ret;
+	struct dma_fence_cb nobody = {};
+	struct dma_fence *last;
+	long left;
 
 	spin_lock_irq(&queue->flight.lock);
-	list_for_each_entry(line, &queue->lines, node)
-		if (line->last && count < ARRAY_SIZE(last))
-			last[count++] = dma_fence_get(line->last);
+	last = dma_fence_get(queue->last_fence);
 	spin_unlock_irq(&queue->flight.lock);
-	ret = pagoda_queue_wait_idle(queue, 60 * HZ);
-	for (i = 0; i < count; i++) {
-		queue_helpers_test_callbacks(last[i]);
-		dma_fence_put(last[i]);
-	}
-	return ret;
+	if (!last)
+		return 0;
+	left = dma_fence_wait_timeout(last, false, 60 * HZ);
+	/* Removing a callback takes the lock under which callbacks run. */
+	INIT_LIST_HEAD(&nobody.node);
+	dma_fence_remove_callback(last, &nobody);
+	dma_fence_put(last);
+	return left > 0 ? 0 : -ETIME;
 }
 
 struct pagoda_queue_stats pagoda_queue_test_stats(struct pagoda_queue_test *t)

@@ -63,9 +63,6 @@ struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_
 /* Pushes an armed submission of @units packets; returns a reference to its fence. */
 struct dma_fence *pagoda_queue_test_push(struct pagoda_queue_test *t, u32 units,
 					 struct dma_fence *after);
-/* As pagoda_queue_test_push(), in a line. */
-struct dma_fence *pagoda_queue_test_push_in(struct pagoda_queue_test *t, struct pagoda_line *line,
-					    u32 units, struct dma_fence *after);
 void pagoda_queue_test_push_many(struct pagoda_queue_test *t, struct dma_fence **fences,
 				 u32 count, u32 units);
 /* Waits for a fence and drops it; returns its error or -ETIME. */

@@ -92,7 +92,7 @@ static void queue_dependencies_resv(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, dma_resv_reserve_fences(&resv, 2));
 	dma_resv_add_fence(&resv, write, DMA_RESV_USAGE_WRITE);
 	dma_resv_add_fence(&resv, read, DMA_RESV_USAGE_READ);
-	submission = pagoda_queue_get(t->queue, NULL, 0, 0);
+	submission = pagoda_queue_get(t->queue, 0, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, submission);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_submission_add_resv(submission, &resv,
 							    DMA_RESV_USAGE_WRITE));
@@ -134,7 +134,7 @@ static void queue_buffers_are_aligned(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < 3 * PAGODA_QUEUE_HISTORY; i++) {
-		submission = pagoda_queue_get(t->queue, NULL, i * PAGE_SIZE / 4, 0);
+		submission = pagoda_queue_get(t->queue, i * PAGE_SIZE / 4, 0);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, submission);
 		KUNIT_EXPECT_TRUE(test, PAGE_ALIGNED(submission->data));
 		KUNIT_EXPECT_GE(test, submission->size,
@@ -160,7 +160,7 @@ static void queue_sizes(struct kunit *test)
 	pagoda_queue_smallest(t->queue, &bytes, &priv_bytes);
 	KUNIT_EXPECT_GE(test, bytes, PAGE_SIZE / 4);
 	for (pages = 1; pages <= 4; pages *= 2) {
-		submission = pagoda_queue_get(t->queue, NULL, pages * bytes, priv_bytes);
+		submission = pagoda_queue_get(t->queue, pages * bytes, priv_bytes);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, submission);
 		KUNIT_EXPECT_EQ(test, pages * PAGE_SIZE, pagoda_submission_bytes(submission));
 		KUNIT_EXPECT_GE(test, submission->size, pages * bytes);
@@ -169,7 +169,7 @@ static void queue_sizes(struct kunit *test)
 		pagoda_submission_put(submission);
 	}
 	/* More than there is gives the most there is, also of private data alone. */
-	submission = pagoda_queue_get(t->queue, NULL, 1, U32_MAX);
+	submission = pagoda_queue_get(t->queue, 1, U32_MAX);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, submission);
 	KUNIT_EXPECT_EQ(test, t->args.buffer_size, submission->size);
 	KUNIT_EXPECT_EQ(test, t->args.priv_size, submission->priv_size);
@@ -185,7 +185,7 @@ static void queue_busy_bytes(struct kunit *test)
 	struct dma_fence *fences[5];
 	u32 i;
 
-	submission = pagoda_queue_get(t->queue, NULL, t->args.buffer_size, 0);
+	submission = pagoda_queue_get(t->queue, t->args.buffer_size, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, submission);
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_queue_busy_bytes(t->queue));
 	pagoda_submission_put(submission);

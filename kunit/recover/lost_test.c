@@ -55,7 +55,7 @@ static void lost_begin(struct pagoda_rig *rig, struct pagoda_bo *first)
 /* Sends the buffer, and waits until its operations are lost and the device is reset if need be. */
 static void lost_end(struct pagoda_rig *rig, struct pagoda_bo *first)
 {
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_settle(rig);
 	rig->fail.times = 0;
 	pagoda_reset_wait(rig->vidmm);

@@ -532,7 +532,7 @@ void pagoda_rig_share(struct pagoda_rig *rig, bool share)
 void pagoda_rig_plug_shared(struct pagoda_rig *rig)
 {
 	pagoda_rig_share(rig, true);
-	pagoda_stream_plug(rig->vidmm, &rig->plug);
+	pagoda_stream_plug(rig->vidmm);
 }
 
 static void rig_refuse(struct pagoda_rig *rig, u32 nth)
@@ -551,20 +551,10 @@ void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig)
 	rig_refuse(rig, rig->engine.mmu ? 2 : 1);
 }
 
-static bool rig_is_plugged(struct pagoda_rig *rig)
-{
-	struct pagoda_stream *stream = rig->vidmm->stream;
-	bool cookie = pagoda_stream_lock(stream), plugged;
-
-	plugged = pagoda_stream_is_plugged(stream);
-	pagoda_stream_unlock(stream, cookie);
-	return plugged;
-}
-
 static void rig_settle_queue(struct pagoda_rig *rig)
 {
 	/* Operations that freed memory may be in the open submission. */
-	if (!rig_is_plugged(rig))
+	if (!READ_ONCE(rig->vidmm->stream->plugs))
 		pagoda_stream_flush(rig->vidmm);
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_test_queue_settle(rig->vidmm->queue));
 	flush_workqueue(rig->vidmm->mfences->wq);

@@ -170,7 +170,6 @@ struct pagoda_rig {
 	atomic_t accesses;	/* executions begun, and accesses to system memory */
 	bool unplugged;
 	unsigned long patience;		/* the stream's default */
-	struct pagoda_plug plug;	/* of pagoda_rig_plug_shared() */
 	s64 overruns;		/* costs announced too low on purpose */
 };
 

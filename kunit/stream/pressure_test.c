@@ -183,9 +183,9 @@ static void pressure_fence_is_sent(struct kunit *test)
 	/* The timer, which sends an open buffer, isn't due in the test's time. */
 	pagoda_rig_share(rig, true);
 	pagoda_rig_close(freed);
-	KUNIT_EXPECT_NOT_NULL(test, READ_ONCE(rig->vidmm->stream->moves.open));
+	KUNIT_EXPECT_NOT_NULL(test, READ_ONCE(rig->vidmm->stream->open));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(moved));
-	KUNIT_EXPECT_NULL(test, READ_ONCE(rig->vidmm->stream->moves.open));
+	KUNIT_EXPECT_NULL(test, READ_ONCE(rig->vidmm->stream->open));
 	left = dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false, 30 * HZ);
 	KUNIT_EXPECT_GT(test, left, 0);
 	pagoda_rig_share(rig, false);
@@ -360,8 +360,8 @@ static void pressure_last_user(struct kunit *test)
 
 /* ---- What is set aside -------------------------------------------------------------- */
 
-static struct pagoda_submission *get_nothing(struct pagoda_queue *queue, struct pagoda_line *line,
-					     u32 bytes, u32 priv_bytes)
+static struct pagoda_submission *get_nothing(struct pagoda_queue *queue, u32 bytes,
+					     u32 priv_bytes)
 {
 	return ERR_PTR(-ENOMEM);
 }

@@ -228,7 +228,7 @@ static void stream_dependency_plugged(struct kunit *test)
 	pagoda_rig_plug_shared(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(other));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_unplug(rig->vidmm);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, other, 1));
 	msleep(50);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
@@ -257,7 +257,7 @@ static void stream_batch(struct kunit *test)
 	pagoda_rig_plug_shared(rig);
 	for (i = 0; i < ARRAY_SIZE(bos); i++)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[i]));
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_LT(test, rig->fake->doorbells - doorbells, 5);
 	first = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bos[0]->id, 0);
@@ -279,77 +279,13 @@ static void stream_plug_is_bounded(struct kunit *test)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
 
 	pagoda_rig_write_vram(rig, bo, 1);
-	pagoda_stream_plug(rig->vidmm, &rig->plug);
+	pagoda_stream_plug(rig->vidmm);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	KUNIT_EXPECT_GT(test, dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL,
 						    false, 30 * HZ), 0);
 	dma_resv_unlock(bo->ttm.base.resv);
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
-	pagoda_rig_close(bo);
-}
-
-static bool stream_is_done(struct pagoda_bo *bo, unsigned long patience)
-{
-	return dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false,
-				     patience) > 0;
-}
-
-static void stream_mover(struct kunit *test, struct evictor *mover)
-{
-	init_completion(&mover->done);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(evictor_run, mover, "pagoda-mover")));
-	KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&mover->done, 30 * HZ));
-	KUNIT_EXPECT_EQ(test, 0, mover->ret);
-}
-
-/* A thread that has plugged the stream holds up nothing that other threads emit. */
-static void stream_plug_of_a_thread(struct kunit *test)
-{
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_bo *mine = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
-	struct pagoda_bo *other = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
-	struct evictor mover = { .bo = other, .test = test };
-
-	pagoda_rig_write_vram(rig, mine, 1);
-	pagoda_rig_write_vram(rig, other, 2);
-	pagoda_rig_settle(rig);
-	pagoda_rig_plug_shared(rig);
-	stream_mover(test, &mover);
-	KUNIT_EXPECT_TRUE(test, stream_is_done(other, 10 * HZ));
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(mine));
-	KUNIT_EXPECT_FALSE(test, stream_is_done(mine, HZ / 5));
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
-	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, mine, 1));
-	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, other, 2));
-	pagoda_rig_close(mine);
-	pagoda_rig_close(other);
-}
-
-static struct pagoda_plug *stream_passed;
-
-static int to_system_plugged(struct pagoda_bo *bo)
-{
-	pagoda_stream_plug_pass(bo->vidmm, stream_passed);
-	return pagoda_rig_to_system(bo);
-}
-
-/* A thread that works for another one, which waits, may have its plug meanwhile. */
-static void stream_plug_is_passed(struct kunit *test)
-{
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
-	struct evictor mover = { .bo = bo, .test = test, .move = to_system_plugged };
-
-	pagoda_rig_write_vram(rig, bo, 1);
-	pagoda_rig_settle(rig);
-	pagoda_rig_plug_shared(rig);
-	stream_passed = &rig->plug;
-	stream_mover(test, &mover);
-	pagoda_stream_plug_pass(rig->vidmm, &rig->plug);
-	KUNIT_EXPECT_FALSE(test, stream_is_done(bo, HZ / 5));
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
-	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_close(bo);
 }
 
@@ -366,7 +302,7 @@ static void stream_wait_sends(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_stream_wait_idle(rig->vidmm, 30 * HZ));
 	KUNIT_EXPECT_TRUE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL));
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_close(bo);
 }
 
@@ -381,12 +317,12 @@ static void stream_small(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_NOT_NULL(test, rig->vidmm->stream->reserve);
-	pagoda_stream_plug(rig->vidmm, &rig->plug);
+	pagoda_stream_plug(rig->vidmm);
 	for (i = 0; i < 10; i++) {
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	}
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_unplug(rig->vidmm);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
 	pagoda_rig_close(bo);
 }
@@ -540,8 +476,8 @@ static void stream_refused(struct kunit *test)
 /* Number of the pagoda_queue_get() call that fails; later calls succeed. */
 static u32 gets_until_failure;
 
-static struct pagoda_submission *get_failing(struct pagoda_queue *queue, struct pagoda_line *line,
-					     u32 bytes, u32 priv_bytes)
+static struct pagoda_submission *get_failing(struct pagoda_queue *queue, u32 bytes,
+					     u32 priv_bytes)
 {
 	struct pagoda_submission *sub = ERR_PTR(-ENOMEM);
 
@@ -549,7 +485,7 @@ static struct pagoda_submission *get_failing(struct pagoda_queue *queue, struct 
 		struct kunit *test = kunit_get_current_test();
 
 		kunit_deactivate_static_stub(test, pagoda_queue_get);
-		sub = pagoda_queue_get(queue, line, bytes, priv_bytes);
+		sub = pagoda_queue_get(queue, bytes, priv_bytes);
 		kunit_activate_static_stub(test, pagoda_queue_get, get_failing);
 	}
 	return sub;
@@ -617,8 +553,6 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_dependency_plugged),
 	KUNIT_CASE(stream_batch),
 	KUNIT_CASE(stream_plug_is_bounded),
-	KUNIT_CASE(stream_plug_of_a_thread),
-	KUNIT_CASE(stream_plug_is_passed),
 	KUNIT_CASE(stream_wait_sends),
 	KUNIT_CASE(stream_small),
 	KUNIT_CASE(stream_no_owner),

@@ -4,14 +4,7 @@
  * has a place. Fenced jobs are prepared at once.
  */
 #include <linux/delay.h>
-#include <drm/drm_file.h>
-#include <drm/drm_syncobj.h>
-#include "core/compat.h"
 #include "submit_helpers.h"
-#include "uapi/args.h"
-#include "vidmm/ledger/allocation.h"
-#include "vidmm/ledger/client.h"
-#include "vidmm/ledger/ledger.h"
 #include "vidmm/submit/internal.h"
 
 #define HERE	SZ_4M
@@ -87,37 +80,6 @@ static void queue_holds_nothing(struct kunit *test)
 	queue_world_end(w);
 }
 
-/*
- * The policy knows what queued jobs list, code and @bo, until they are made or their context is
- * destroyed.
- */
-static void queue_tells_the_policy(struct kunit *test)
-{
-	struct queue_world *w = queue_world(test);
-	struct pagoda_policy *policy = &w->rig->vidmm->victims->policy;
-	struct submit_client *gone = submit_client(w->rig, 0);
-	u32 i;
-
-	KUNIT_ASSERT_EQ(test, 0, submit_map(gone, w->bo, HERE));
-	KUNIT_ASSERT_EQ(test, 0, submit_empty(gone, &w->args));
-	KUNIT_EXPECT_EQ(test, 2u, policy->expected);
-	for (i = 0; i < 8; i++)
-		KUNIT_ASSERT_EQ(test, 0, submit_empty(w->client, &w->args));
-	KUNIT_EXPECT_EQ(test, 18u, policy->expected);
-	KUNIT_EXPECT_TRUE(test, w->bo->choice.item.queued);
-	KUNIT_EXPECT_EQ(test, policy->horizon,
-			w->client->context->vm->client->choice.group.horizon);
-	pagoda_vm_forget(gone->vm, w->bo);
-	submit_client_end(gone);
-	KUNIT_EXPECT_EQ(test, 16u, policy->expected);
-	pagoda_rig_hold(w->rig, 0, false);
-	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
-	pagoda_rig_settle(w->rig);
-	KUNIT_EXPECT_EQ(test, 0u, policy->expected);
-	KUNIT_EXPECT_FALSE(test, w->bo->choice.item.queued);
-	queue_world_end(w);
-}
-
 /* A job whose fences haven't signalled isn't prepared, although its engine is idle. */
 static void queue_waits_for_fences(struct kunit *test)
 {
@@ -183,40 +145,6 @@ static void queue_signals_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(args.out, 2));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
 	submit_client_end(other);
-	queue_world_end(w);
-}
-
-/* So do the points that calls other than SUBMIT signal, when they are done or by a list. */
-static void queue_signals_calls_in_order(struct kunit *test)
-{
-	struct queue_world *w = queue_world(test);
-	struct submit_args args = { .out = submit_syncobj(test), .out_point = 1 };
-	struct drm_device *drm = w->rig->drm;
-	struct pagoda_syncs syncs = {};
-	struct pagoda_out_point out;
-	struct drm_file *file;
-	struct dma_fence *fence;
-	u32 handle;
-
-	file = kunit_kzalloc(test, sizeof(*file), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, file);
-	pagoda_file_syncobjs_init(file);
-	KUNIT_ASSERT_EQ(test, 0, drm_syncobj_get_handle(file, args.out, &handle));
-	KUNIT_ASSERT_EQ(test, 0, submit_empty(w->client, &args));
-	KUNIT_ASSERT_EQ(test, 0, pagoda_point_get(drm, file, handle, 2, &out));
-	pagoda_point_add(w->rig->vidmm, &out, NULL);
-	pagoda_point_put(&out);
-	KUNIT_EXPECT_FALSE(test, submit_point(args.out, 1, &fence));
-	KUNIT_ASSERT_EQ(test, 0, pagoda_point_get_sync(drm, file, handle, 3, &syncs));
-	pagoda_syncs_promise(w->rig->vidmm, &syncs);
-	pagoda_syncs_signal(w->rig->vidmm, &syncs, NULL);
-	pagoda_syncs_put(&syncs);
-	KUNIT_EXPECT_FALSE(test, submit_point(args.out, 1, &fence));
-	pagoda_rig_hold(w->rig, 0, false);
-	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(args.out, 3));
-	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
-	drm_syncobj_put(pagoda_file_syncobj_remove(file, handle));
-	pagoda_file_syncobjs_fini(file);
 	queue_world_end(w);
 }
 
@@ -336,11 +264,9 @@ static void queue_survives_a_refusal(struct kunit *test)
 
 static struct kunit_case queue_cases[] = {
 	KUNIT_CASE_PARAM(queue_holds_nothing, pagoda_rig_modes),
-	KUNIT_CASE(queue_tells_the_policy),
 	KUNIT_CASE_PARAM(queue_waits_for_fences, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_remembers_the_list, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_signals_in_order, pagoda_rig_modes),
-	KUNIT_CASE_PARAM(queue_signals_calls_in_order, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_signals_by_value, pagoda_rig_modes),
 	KUNIT_CASE(queue_survives_a_refusal),
 	KUNIT_CASE_PARAM(queue_fenced, pagoda_rig_modes),

@@ -547,7 +547,7 @@ static void import_moves_plugged(struct kunit *test)
 	if (PAGODA_HAVE_MOVE_NOTIFY)
 		prime_move(memory);
 	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begun + 50 * HZ));
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_share(rig, false);
 	pagoda_rig_close(bo);
 	prime_settle(rig);

@@ -106,47 +106,6 @@ static void prime_pinned(struct kunit *test)
 }
 
 /*
- * Pinned allocations keep their addresses in the aperture: a list that doesn't fit beside them is
- * refused at once, with what is to be trimmed, and nothing else leaves the aperture.
- */
-static void prime_pins_count(struct kunit *test)
-{
-	const u32 physical = CPU | DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY;
-	const struct pagoda_rig_options options = { .pin_limit = SZ_1M };
-	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
-	struct pagoda_bo *bos[3];
-	struct dma_buf_attachment *attach;
-	struct dma_buf *dma_buf;
-	struct dma_fence *fence;
-	u64 trim;
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(bos); i++)
-		bos[i] = pagoda_rig_bo(rig, i < 2 ? PRIME_PAGES :
-				       PAGODA_RIG_APERTURE_PAGES - PRIME_PAGES + 1, physical,
-				       SUBMIT_APERTURE, 0);
-	dma_buf = prime_export(bos[0]);
-	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
-	attach = test_ok(test, prime_attach(rig, dma_buf));
-	KUNIT_ASSERT_EQ(test, 0, prime_make_resident(rig, bos[1]));
-	KUNIT_EXPECT_EQ(test, -ENOSPC, pagoda_rig_make_resident(rig, &bos[2], 1, &fence, &trim));
-	KUNIT_EXPECT_EQ(test, (u64)PAGE_SIZE, trim);
-	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, prime_where(bos[1]));
-	/* What is pinned itself needs no other place. */
-	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_make_resident(rig, bos, 2, &fence, &trim));
-	dma_fence_put(fence);
-	prime_detach(dma_buf, attach);
-	prime_put(dma_buf);
-	KUNIT_EXPECT_EQ(test, 0, prime_evict(rig, bos[0]));
-	KUNIT_EXPECT_EQ(test, 0, prime_evict(rig, bos[1]));
-	prime_settle(rig);
-	KUNIT_EXPECT_EQ(test, 0, prime_make_resident(rig, bos[2]));
-	KUNIT_EXPECT_EQ(test, 0, atomic64_read(&rig->vidmm->pinned));
-	for (i = 0; i < ARRAY_SIZE(bos); i++)
-		pagoda_rig_close(bos[i]);
-}
-
-/*
  * A client's pinned bytes are limited exactly (-EDQUOT); an allocation counts once, however often
  * it is attached.
  */
@@ -251,7 +210,7 @@ static void prime_kernel_access_plugged(struct kunit *test)
 	begun = jiffies;
 	KUNIT_EXPECT_EQ(test, 0, dma_buf_vmap_unlocked(dma_buf, &map));
 	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begun + 50 * HZ));
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_share(rig, false);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, SEED));
 	dma_buf_vunmap_unlocked(dma_buf, &map);
@@ -674,7 +633,6 @@ static void prime_importer_adds_a_fence(struct kunit *test)
 static struct kunit_case prime_cases[] = {
 	KUNIT_CASE_PARAM(prime_self, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(prime_pinned, pagoda_rig_modes),
-	KUNIT_CASE(prime_pins_count),
 	KUNIT_CASE(prime_limit),
 	KUNIT_CASE(prime_failure_isnt_charged),
 	KUNIT_CASE_PARAM(prime_refused, pagoda_rig_mmu_modes),

@@ -438,7 +438,7 @@ static void virtual_lost(struct kunit *test)
 	pagoda_rig_plug_shared(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(first));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(second));
-	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C78);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(first->content.lost));

@@ -642,7 +642,7 @@ static void vm_shows_fences(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_NONE,
 			vmt_read(rig, vm->id, HERE, VIRTIO_PAGODA_ACCESS_WRITE, &value));
 	signal = test_ok(test, pagoda_mfence_promise(mfence, 78));
-	pagoda_mfence_signal_paging(signal, NULL);
+	pagoda_mfence_signal_paging(signal);
 	vmt_expect(rig, vm->id, HERE, 78);
 	/* After the fence is destroyed its page stays as long as it is mapped. */
 	pagoda_mfence_put(mfence);

@@ -133,15 +133,14 @@ static int bench_set_alloc(struct bench *b, struct bench_set *set, u64 size)
 static int bench_set_move(struct bench *b, struct bench_set *set, u32 mem_type, bool cpu, u64 *ns)
 {
 	u64 start = ktime_get_ns();
-	struct pagoda_plug plug;
 	int ret = 0;
 	u32 i;
 
 	WRITE_ONCE(b->vidmm->moves_by_cpu, cpu);
-	pagoda_stream_plug(b->vidmm, &plug);
+	pagoda_stream_plug(b->vidmm);
 	for (i = 0; i < set->count && !ret; i++)
 		ret = pagoda_bench_start_move(set->bos[i], mem_type);
-	pagoda_stream_unplug(b->vidmm, &plug);
+	pagoda_stream_unplug(b->vidmm);
 	WRITE_ONCE(b->vidmm->moves_by_cpu, false);
 	for (i = 0; i < set->count && !ret; i++)
 		ret = pagoda_bench_wait(set->bos[i]);

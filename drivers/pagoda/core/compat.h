@@ -463,25 +463,4 @@ static inline void pagoda_fence_detach_ops(const struct dma_fence_ops **ops)
 #define PAGODA_KUNIT_PARAMS(name)	const void *(name)(const void *prev, char *desc)
 #endif
 
-/*
- * The table of syncobjs of a DRM file that a KUnit test made instead of a program: sets it up,
- * removes an entry and returns its reference, takes the table down. Macros: struct drm_file needn't
- * be known elsewhere.
- */
-#ifdef PAGODA_HAVE_SYNCOBJ_XA
-#define pagoda_file_syncobjs_init(file) \
-	xa_init_flags(&(file)->syncobj_xa, XA_FLAGS_ALLOC1)
-#define pagoda_file_syncobj_remove(file, handle)	xa_erase(&(file)->syncobj_xa, handle)
-#define pagoda_file_syncobjs_fini(file)	xa_destroy(&(file)->syncobj_xa)
-#else
-#define pagoda_file_syncobjs_init(file) do { \
-	struct drm_file *of = (file); \
-	\
-	idr_init_base(&of->syncobj_idr, 1); \
-	spin_lock_init(&of->syncobj_table_lock); \
-} while (0)
-#define pagoda_file_syncobj_remove(file, handle)	idr_remove(&(file)->syncobj_idr, handle)
-#define pagoda_file_syncobjs_fini(file)	idr_destroy(&(file)->syncobj_idr)
-#endif
-
 #endif

@@ -34,7 +34,6 @@ struct pagoda_device_info;
 struct pagoda_device_mmu;
 struct pagoda_dummy;
 struct pagoda_engines;
-struct pagoda_fixed;
 struct pagoda_holdings;
 struct pagoda_journal;
 struct pagoda_limits;
@@ -102,7 +101,6 @@ struct ttm_device;
  *	pagoda_points.lock, then the locks of syncobjs and pagoda_missing.lock; not in interrupts
  *	pagoda_victims.lock		fences may be found signalled under this lock; then
  *					pagoda_vidmm.required_lock or pagoda_budgets.lock
- *	pagoda_fixed.lock		fences may be found signalled under this lock
  *	pagoda_flight.signal_lock
  *	locks of dma_fences
  *	pagoda_mfence.lock, then locks of a wait's function
@@ -196,10 +194,6 @@ struct pagoda_counters {
  * @aborts: Number of the @losses that a reset of the device caused; such a loss is added to @aborts
  *	before it is added to @losses
  * @victims: Chooses the allocations that leave VRAM when room is needed
- * @fixed: Page tables and save areas in VRAM
- * @pinned: Bytes of aperture addresses that pinned allocations have
- * @releases: Number of times that an allocation was freed, a pin or a job ended, which may have
- *	been in the way of an operation that found no room
  * @promotion: Evicted allocations that come back when there is room in VRAM
  * @bandwidth: Bandwidth of paging, as measured by @queue
  * @submit_share: Percent of the bandwidth that each client's submissions may evict from VRAM for
@@ -265,9 +259,6 @@ struct pagoda_vidmm {
 	atomic64_t losses;
 	atomic64_t aborts;
 	struct pagoda_victims *victims;
-	struct pagoda_fixed *fixed;
-	atomic64_t pinned;
-	atomic64_t releases;
 	struct pagoda_promotion *promotion;
 	struct pagoda_bandwidth *bandwidth;
 	u32 submit_share;

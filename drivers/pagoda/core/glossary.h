@@ -13,7 +13,7 @@
  * ===================== ========================================================
  * VidMm                 vidmm/ on top of TTM: decides that an allocation moves
  * BuildPagingBuffer     paging/: turns a decision into commands
- * system context        queue/: the paging queue, a drm_sched entity for each line
+ * system context        queue/: the paging timeline, one drm_sched entity
  * allocation            buffer object: struct pagoda_bo
  * segment               TTM memory type and its resource manager
  * implicit system       TTM_PL_SYSTEM: pages the GPU reaches by run lists, if at all
@@ -26,7 +26,7 @@
  * evict, page out       ttm_bo_validate() back into system memory
  * paging buffer         memory of one submission: struct pagoda_submission
  * multipass             one operation built over several paging buffers
- * paging fence          dma_fence of a submission to the paging queue
+ * paging fence          dma_fence of the paging timeline
  * monitored fence       a 64-bit value in memory that only grows, unless it may rewind
  * DISCARD_CONTENT       gutting
  * dummy page            page behind unmapped aperture addresses

@@ -197,7 +197,6 @@ int pagoda_space_prepare(struct pagoda_space *space, const struct pagoda_map *ma
 struct pagoda_paging_cost pagoda_pt_update_cost(const struct pagoda_pt_update *update,
 						u32 buffer_size);
 void pagoda_pt_update_commit(struct pagoda_pt_update *update, const struct pagoda_emit *emit);
-bool pagoda_pt_update_uses_windows(const struct pagoda_pt_update *update);
 bool pagoda_pt_update_waits(const struct pagoda_pt_update *update);
 void pagoda_pt_update_finish(struct pagoda_pt_update *update, struct dma_fence *fence);
 void pagoda_pt_update_abort(struct pagoda_pt_update *update);
@@ -217,7 +216,6 @@ struct pagoda_paging_cost pagoda_space_evict_cost(struct pagoda_space *space, u3
 void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
 			      const struct pagoda_emit *emit);
 bool pagoda_space_is_resident(struct pagoda_space *space);
-u32 pagoda_space_nr_absent(struct pagoda_space *space);
 int pagoda_space_prepare_restore(struct pagoda_space *space, struct pagoda_pt_update **update);
 
 /*

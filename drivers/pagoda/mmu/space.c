@@ -249,18 +249,12 @@ void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
  */
 bool pagoda_space_is_resident(struct pagoda_space *space)
 {
-	return !pagoda_space_nr_absent(space);
-}
-
-/* Returns the number of evicted tables of a space. May sleep, takes the space's lock. */
-u32 pagoda_space_nr_absent(struct pagoda_space *space)
-{
-	u32 absent;
+	bool resident;
 
 	mutex_lock(&space->lock);
-	absent = space->nr_absent;
+	resident = !space->nr_absent;
 	mutex_unlock(&space->lock);
-	return absent;
+	return resident;
 }
 
 /**

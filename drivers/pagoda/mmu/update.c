@@ -272,24 +272,6 @@ static void commit_close_root(struct pagoda_batch *batch, const struct pagoda_em
 }
 
 /**
- * pagoda_pt_update_uses_windows() - Does commit use windows of the paging space?
- * @update: Update that was prepared
- *
- * Return: Whether commit maps table windows. All users of windows have one order.
- */
-bool pagoda_pt_update_uses_windows(const struct pagoda_pt_update *update)
-{
-	switch (update->space->mmu->args.mode) {
-	case VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL:
-		return false;
-	case VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL:
-		return true;
-	default:
-		return update->nr_copies;
-	}
-}
-
-/**
  * pagoda_pt_update_commit() - Change the tables of a space
  * @update: Update that was prepared; the caller calls finish next
  * @emit: Where operations go, in a transaction begun with the update's cost

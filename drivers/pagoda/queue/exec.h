@@ -91,7 +91,7 @@ struct pagoda_exec_ops {
 	void (*banned)(void *context_owner, const struct pagoda_exec_report *report);
 	void (*placed)(void *context_owner);
 	void (*done)(void *owner, const struct pagoda_exec_account *account);
-	void (*freed)(void *owner, struct pagoda_exec_job *job);
+	void (*freed)(struct pagoda_exec_job *job);
 	int (*reset_adapter)(void *owner);
 };
 

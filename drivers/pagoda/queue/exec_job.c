@@ -21,7 +21,7 @@ void pagoda_engine_free(struct pagoda_job *core)
 void pagoda_engine_ended(struct pagoda_job *core)
 {
 	struct pagoda_engine_job *job = container_of(core, struct pagoda_engine_job, core);
-	const struct pagoda_engines_args *args = &pagoda_engine_of(core->flight)->engines->args;
+	const struct pagoda_exec_ops *ops = pagoda_engine_of(core->flight)->engines->args.ops;
 	unsigned long flags;
 
 	/*
@@ -31,8 +31,8 @@ void pagoda_engine_ended(struct pagoda_job *core)
 	pagoda_places_remove(job);
 	list_del_init(&job->done);
 	spin_unlock_irqrestore(&core->flight->lock, flags);
-	if (args->ops->freed && job->base.payer)
-		args->ops->freed(args->owner, &job->base);
+	if (ops->freed && job->base.payer)
+		ops->freed(&job->base);
 	pagoda_job_put(core);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Internals of the paging queue.
+ * Internals of the paging timeline.
  *
  * A job is a submission. The owner of a job from one stage of the job's life to the next:
  *
@@ -41,34 +41,9 @@ enum pagoda_queue_mode {
 };
 
 /**
- * struct pagoda_line - Submissions that are executed in the order in which they were armed
- * @queue: The queue
- * @entity: Has the pushed submissions until their dependencies are sent
- * @node: In &pagoda_queue.lines
- * @refs: References: the owner's, those of armed jobs, and those of threads that wait
- * @armed: Jobs that are armed and not finished
- * @last: Fence of the last job pushed, or NULL
- * @room: Wait queue, woken when @armed becomes less
- * @free: Work item that destroys the line
- *
- * queue->flight.lock protects the members from @node to @last.
- */
-struct pagoda_line {
-	struct pagoda_queue *queue;
-	struct drm_sched_entity entity;
-	struct list_head node;
-	u32 refs;
-	u32 armed;
-	struct dma_fence *last;
-	wait_queue_head_t room;
-	struct rcu_work free;
-};
-
-/**
  * struct pagoda_paging_job - A submission with all memory it will ever need
  * @core: Part in common with the engines' jobs; first, for its alignment
  * @base: Part that the owner sees
- * @line: Line of the submission, of which an armed job has a reference
  * @class: Size of the piece of memory: index into &pagoda_queue.pool; constant
  * @bytes: Bytes of the piece of memory, at whose end the job is; constant
  * @aside: One of the submissions that are set aside; constant
@@ -85,7 +60,6 @@ struct pagoda_line {
 struct pagoda_paging_job {
 	struct pagoda_job core;
 	struct pagoda_submission base;
-	struct pagoda_line *line;
 	u32 class;
 	u32 bytes;
 	bool aside;
@@ -99,14 +73,12 @@ struct pagoda_paging_job {
 };
 
 /**
- * struct pagoda_queue - The paging queue of a device
+ * struct pagoda_queue - A paging timeline
  * @kref: References: the owner's, and one per request that the transport owns
  * @args: Arguments of pagoda_queue_create()
  * @flight: Jobs in flight, in the order of their numbers; flight.lock protects all members from
  *	@pool on, but @returned
- * @main: The line for submissions that have no line of their own; constant
- * @lines: All lines
- * @lineless: Wait queue, woken when a line is gone
+ * @entity: The only entity of the scheduler
  * @submit_wq: Ordered work queue of the scheduler, which runs and frees jobs
  * @recover_wq: Ordered work queue of the work item and the watchdog of @flight
  * @retired_ns: CLOCK_MONOTONIC when jobs were last found to be finished; protected by
@@ -129,11 +101,11 @@ struct pagoda_paging_job {
  *	whole device has answered yet, 0 = there are none
  * @adapter_tries: Resets of the whole device that were tried
  * @adapter_result: Result of the last reset of the whole device
- * @doomed_id: Jobs armed up to this one are given up although the queue isn't @closed any more
+ * @doomed_seqno: Jobs up to this number are given up although the queue isn't @closed any more
  * @skipped: Number of jobs that were given up before the device got them: numbers of requests are
  *	lower than those of their jobs by this amount
- * @last_id: &pagoda_submission.id of the last armed job
- * @last_seqno: &pagoda_submission.seqno of the last job that the scheduler handed over
+ * @next_seqno: Number of the last armed job
+ * @last_fence: Fence of the last job pushed
  * @stats: Counters; those of doorbells and polls are in the transport and in @flight
  * @adapter_done: Woken when @adapter_tries changes
  */
@@ -141,9 +113,7 @@ struct pagoda_queue {
 	struct kref kref;
 	struct pagoda_queue_args args;
 	struct pagoda_flight flight;
-	struct pagoda_line *main;
-	struct list_head lines;
-	wait_queue_head_t lineless;
+	struct drm_sched_entity entity;
 	struct workqueue_struct *submit_wq;
 	struct workqueue_struct *recover_wq;
 	u64 retired_ns;
@@ -165,10 +135,10 @@ struct pagoda_queue {
 	u32 adapter_wanted;
 	u32 adapter_tries;
 	int adapter_result;
-	u64 doomed_id;
+	u64 doomed_seqno;
 	u64 skipped;
-	u64 last_id;
-	u64 last_seqno;
+	u64 next_seqno;
+	struct dma_fence *last_fence;
 	struct pagoda_queue_stats stats;
 	wait_queue_head_t adapter_done;
 };
@@ -196,12 +166,8 @@ static inline bool pagoda_queue_dooms(const struct pagoda_paging_job *job)
 	const struct pagoda_queue *queue = pagoda_queue_of(job);
 
 	lockdep_assert_held(&queue->flight.lock);
-	return queue->closed || job->base.id <= queue->doomed_id;
+	return queue->closed || job->base.seqno <= queue->doomed_seqno;
 }
-
-/* Defined in line.c */
-void pagoda_line_armed(struct pagoda_paging_job *job);
-void pagoda_line_ended(struct pagoda_paging_job *job);
 
 /* Defined in submission.c */
 bool pagoda_queue_set_classes(struct pagoda_queue *queue);

@@ -66,7 +66,7 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 	drm_printf(p, "executes: %s%s%s%s\n", queue_modes[queue->mode], queue->held ? ", held" : "",
 		   queue->closed ? ", closed" : "", queue->stopped ? ", stopped" : "");
 	drm_printf(p, "seqno: armed %llu, sent %llu, executed %llu, signalled %llu\n",
-		   queue->last_id, queue->flight.sent_seqno, queue->flight.acked_seqno,
+		   queue->next_seqno, queue->flight.sent_seqno, queue->flight.acked_seqno,
 		   queue->flight.retired);
 	drm_printf(p, "submissions: %llu, bytes: %llu, doorbells: %llu\n",
 		   stats.submissions, stats.bytes, stats.doorbells);

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The queue layer: paging buffers go in, fences come out.
+ * The queue layer: paging buffers go in, fences come out, in order.
  *
- * A device has one paging queue, which has lines: the submissions of a line are executed in the
- * order in which they were armed, and a submission that waits for its dependencies holds up no
- * other line. The queue has a line from the start; owners create others. Between lines only
- * dependencies make an order. The device executes submissions in the order in which they are sent,
- * so for a dependency in another line it is enough to wait until that one is sent.
- *
- * A submission is one paging buffer with its private data, its dependencies and its fence. The life
+ * There is one paging timeline per device (TTM keeps a single eviction fence per manager). A
+ * submission is one paging buffer with its private data, its dependencies and its fence. The life
  * of a submission:
  *
  *	get   allocates all that the submission will ever need; may sleep and fail, or take one of
@@ -19,9 +14,8 @@
  *	push  hands the built buffer over to the queue; the fence signals in finite time
  *	put   instead of arm: frees the submission unused
  *
- * Submissions of a line are armed and pushed in the same order, under a lock of the caller; only
- * one submission of a line at a time is armed and not pushed yet. A submission gets its number when
- * it is sent, because the device counts what it is sent.
+ * Submissions are armed and pushed in the same order, under a lock of the caller; only one
+ * submission at a time is armed and not pushed yet.
  *
  * Operations that never run concurrently (C23): two builds of buffers, which hold the caller's
  * lock; and, of the device's queue, submit, poll and reset. A build may run concurrently with
@@ -50,7 +44,6 @@
 struct device;
 struct drm_printer;
 struct pagoda_fault;
-struct pagoda_line;
 struct pagoda_queue;
 struct pagoda_transport;
 
@@ -72,9 +65,7 @@ struct pagoda_transport;
  * @owner: For the caller's use in &struct pagoda_queue_ops
  * @fence: After arm: signals when the submission is finished; the submission's reference, so users
  *	of the fence take their own
- * @id: After arm: one more than that of the submission armed before, of any line
- * @seqno: From &pagoda_queue_ops.numbered on: number of the submission, one more than that of the
- *	submission sent before; 0 before
+ * @seqno: After arm: number of the submission, one more than that of the submission before
  */
 struct pagoda_submission {
 	u8 *data;
@@ -87,15 +78,11 @@ struct pagoda_submission {
 	u64 moved;
 	void *owner;
 	struct dma_fence *fence;
-	u64 id;
 	u64 seqno;
 };
 
 /**
  * struct pagoda_queue_ops - Operations of the queue's owner (vidmm)
- * @numbered: The submission has got its number, and is about to be sent or given up: the owner may
- *	still write the number into the buffer. Called in the order of numbers, in the dma_fence
- *	signalling path: doesn't allocate. May be NULL
  * @execute: Run the submission on the CPU from byte @start; 0, or an error with *@stopped_at
  *	the offset of the first packet not executed completely. Called if the device doesn't execute
  *	(pagoda_queue_args.use_cpu, or a device that can't be reset), and when the device failed at
@@ -119,7 +106,6 @@ struct pagoda_submission {
  *	about to be used again. Process context, in the dma_fence signalling path. May be NULL
  */
 struct pagoda_queue_ops {
-	void (*numbered)(void *owner, struct pagoda_submission *submission);
 	int (*execute)(void *owner, struct pagoda_submission *submission, u32 start,
 		       u32 *stopped_at);
 	bool (*lost)(void *owner, struct pagoda_submission *submission, u32 offset,
@@ -180,17 +166,8 @@ struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args);
 void pagoda_queue_destroy(struct pagoda_queue *queue);
 void pagoda_queue_stop(struct pagoda_queue *queue);
 
-struct pagoda_line *pagoda_line_create(struct pagoda_queue *queue);
-void pagoda_line_put(struct pagoda_line *line);
-struct pagoda_line *pagoda_queue_main(struct pagoda_queue *queue);
-bool pagoda_line_owns(const struct pagoda_line *line, const struct dma_fence *fence);
-u32 pagoda_line_armed_jobs(struct pagoda_line *line);
-int pagoda_line_await(struct pagoda_line *line, u32 most);
-
-struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue, struct pagoda_line *line,
-					   u32 bytes, u32 priv_bytes);
-struct pagoda_submission *pagoda_queue_get_aside(struct pagoda_queue *queue,
-						 struct pagoda_line *line);
+struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue, u32 bytes, u32 priv_bytes);
+struct pagoda_submission *pagoda_queue_get_aside(struct pagoda_queue *queue);
 void pagoda_queue_smallest(const struct pagoda_queue *queue, u32 *bytes, u32 *priv_bytes);
 u32 pagoda_submission_bytes(const struct pagoda_submission *submission);
 u64 pagoda_queue_busy_bytes(struct pagoda_queue *queue);
@@ -200,7 +177,6 @@ int pagoda_submission_add_fence(struct pagoda_submission *submission,
 int pagoda_submission_add_resv(struct pagoda_submission *submission,
 			       struct dma_resv *resv, enum dma_resv_usage usage);
 bool pagoda_queue_owns(struct pagoda_queue *queue, struct dma_fence *fence);
-bool pagoda_queue_is_sent(struct dma_fence *fence);
 void pagoda_submission_arm(struct pagoda_submission *submission);
 void pagoda_submission_push(struct pagoda_submission *submission);
 

@@ -425,9 +425,8 @@ bool pagoda_queue_is_closed(struct pagoda_queue *queue)
  * pagoda_queue_restart() - Give the device work again after its memory was rebuilt
  * @queue: The queue
  *
- * Jobs of all lines that were armed before the call are given up, before or after the return. The
- * next job armed may be the first that the device executes, with the number that follows the last
- * number sent to the device.
+ * Jobs pushed before the call are given up, before or after the return. The next job armed is the
+ * first that the device executes, with the number that follows the last number sent to the device.
  *
  * Context: doesn't sleep. The lock that orders arm and push is held, and all armed jobs are pushed.
  * Return: False if a reset of the device is in progress: the queue stays closed.
@@ -439,7 +438,7 @@ bool pagoda_queue_restart(struct pagoda_queue *queue)
 	spin_lock_irq(&queue->flight.lock);
 	busy = queue->adapter_busy;
 	if (queue->closed && !busy) {
-		queue->doomed_id = queue->last_id;
+		queue->doomed_seqno = queue->next_seqno;
 		queue->closed = false;
 	}
 	spin_unlock_irq(&queue->flight.lock);

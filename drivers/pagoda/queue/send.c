@@ -32,11 +32,10 @@ void pagoda_queue_finished(struct pagoda_flight *flight, u32 count)
 	spin_lock(&flight->lock);
 	job = pagoda_queue_first(queue);
 	/*
-	 * If the first job in flight now was pushed after pagoda_queue_stop(), or armed before a
-	 * reset, recovery ends the job.
+	 * If the first job in flight now was pushed after pagoda_queue_stop(), recovery ends the
+	 * job.
 	 */
-	if (job && !count && job->core.state == PAGODA_JOB_WAITING &&
-	    (job->refused || pagoda_queue_dooms(job)))
+	if (job && !count && job->refused)
 		pagoda_flight_recover(flight);
 	begun_ns = count ? max(job->begun_ns, queue->retired_ns) : 0;
 	list_for_each_entry(job, &flight->inflight, core.node) {
@@ -146,11 +145,11 @@ bool pagoda_queue_send(struct pagoda_queue *queue)
 	if (queue->mode != PAGODA_QUEUE_DEVICE || queue->held || queue->flight.need_reset)
 		return false;
 	job = queue_waiting(queue);
-	if (!job)
+	/* Jobs to be given up come first: nothing is sent before recovery has ended them. */
+	if (!job || pagoda_queue_dooms(job))
 		return false;
 	list_for_each_entry_from(job, &queue->flight.inflight, core.node) {
-		/* What is behind a job to be given up is sent when recovery has ended that job. */
-		if (job->refused || pagoda_queue_dooms(job))
+		if (job->refused)
 			break;
 		if (job_send(job)) {
 			queue->flight.need_reset = true;
@@ -160,24 +159,6 @@ bool pagoda_queue_send(struct pagoda_queue *queue)
 		sent = true;
 	}
 	return sent;
-}
-
-/*
- * Gives a job its number. The scheduler hands over one job at a time, so numbers are in the order
- * in which jobs are sent.
- */
-static void job_number(struct pagoda_paging_job *job)
-{
-	struct pagoda_queue *queue = pagoda_queue_of(job);
-	const struct pagoda_queue_args *args = &queue->args;
-	unsigned long flags;
-
-	spin_lock_irqsave(&queue->flight.lock, flags);
-	job->base.seqno = ++queue->last_seqno;
-	job->core.seqno = job->base.seqno;
-	spin_unlock_irqrestore(&queue->flight.lock, flags);
-	if (args->ops->numbered)
-		args->ops->numbered(args->owner, &job->base);
 }
 
 /*
@@ -195,7 +176,6 @@ struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job)
 	unsigned long flags;
 	bool kick;
 
-	job_number(job);
 	spin_lock_irqsave(&queue->flight.lock, flags);
 	job->begun_ns = ktime_get_ns();
 	hw = pagoda_job_take(&job->core);

@@ -211,7 +211,6 @@ void pagoda_queue_ended(struct pagoda_job *core)
 	spin_lock_irqsave(&queue->flight.lock, flags);
 	queue->busy -= job->bytes;
 	spin_unlock_irqrestore(&queue->flight.lock, flags);
-	pagoda_line_ended(job);
 	if (queue->args.ops->ended)
 		queue->args.ops->ended(queue->args.owner, &job->base);
 	/*
@@ -234,16 +233,14 @@ void pagoda_queue_ended(struct pagoda_job *core)
 		pagoda_job_put(&old->core);
 }
 
-/* Makes a free job a submission to @line that isn't armed. Returns 0 or -ENOMEM. */
-static int job_prepare(struct pagoda_line *line, struct pagoda_paging_job *job)
+/* Makes a free job a submission that isn't armed. Returns 0 or -ENOMEM. */
+static int job_prepare(struct pagoda_queue *queue, struct pagoda_paging_job *job)
 {
 	struct pagoda_submission *base = &job->base;
-	struct pagoda_queue *queue = line->queue;
-	int ret = pagoda_job_init(&job->core, &queue->flight, &line->entity, queue);
+	int ret = pagoda_job_init(&job->core, &queue->flight, &queue->entity, queue);
 
 	if (ret)
 		return ret;
-	job->line = line;
 	job->start = 0;
 	job->refused = false;
 	job->rescue = false;
@@ -255,7 +252,6 @@ static int job_prepare(struct pagoda_line *line, struct pagoda_paging_job *job)
 	base->moved = 0;
 	base->owner = NULL;
 	base->fence = NULL;
-	base->id = 0;
 	base->seqno = 0;
 	return 0;
 }
@@ -263,7 +259,6 @@ static int job_prepare(struct pagoda_line *line, struct pagoda_paging_job *job)
 /**
  * pagoda_queue_get() - Get a submission with all memory that it will ever need
  * @queue: The queue
- * @line: Line of the queue, or NULL for the line that the queue has from the start
  * @bytes: Bytes wanted in the buffer
  * @priv_bytes: Bytes wanted for private data
  *
@@ -276,17 +271,16 @@ static int job_prepare(struct pagoda_line *line, struct pagoda_paging_job *job)
  * dma_fence signalling path.
  * Return: The submission, its buffer page aligned (C18), or ERR_PTR(-ENOMEM).
  */
-struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue, struct pagoda_line *line,
-					   u32 bytes, u32 priv_bytes)
+struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue, u32 bytes, u32 priv_bytes)
 {
 	struct pagoda_paging_job *job;
 	int ret;
 
-	KUNIT_STATIC_STUB_REDIRECT(pagoda_queue_get, queue, line, bytes, priv_bytes);
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_queue_get, queue, bytes, priv_bytes);
 	job = job_find(queue, piece_class(queue, bytes, priv_bytes));
 	if (!job)
 		return ERR_PTR(-ENOMEM);
-	ret = job_prepare(line ?: queue->main, job);
+	ret = job_prepare(queue, job);
 	if (!ret)
 		return &job->base;
 	pool_give(queue, job);
@@ -313,7 +307,7 @@ int pagoda_queue_set_aside(struct pagoda_queue *queue)
  * Returns a submission that was set aside and is free, or NULL. If memory is short, the two fences
  * of the submission, less than a page, come from the kernel's reserve.
  */
-static struct pagoda_submission *aside_take(struct pagoda_queue *queue, struct pagoda_line *line)
+static struct pagoda_submission *aside_take(struct pagoda_queue *queue)
 {
 	struct pagoda_paging_job *job;
 	unsigned int flags;
@@ -325,7 +319,7 @@ static struct pagoda_submission *aside_take(struct pagoda_queue *queue, struct p
 	if (!job)
 		return NULL;
 	flags = memalloc_noreclaim_save();
-	ret = job_prepare(line, job);
+	ret = job_prepare(queue, job);
 	memalloc_noreclaim_restore(flags);
 	if (!ret)
 		return &job->base;
@@ -336,7 +330,6 @@ static struct pagoda_submission *aside_take(struct pagoda_queue *queue, struct p
 /**
  * pagoda_queue_get_aside() - Get a small submission without fail
  * @queue: The queue
- * @line: As for pagoda_queue_get()
  *
  * A few small submissions are set aside when the queue is created. Waits until one of them is free,
  * which needs nothing but that submissions in flight finish.
@@ -345,13 +338,12 @@ static struct pagoda_submission *aside_take(struct pagoda_queue *queue, struct p
  * has no armed submission that isn't pushed.
  * Return: A submission of the smallest size; its buffer is page aligned.
  */
-struct pagoda_submission *pagoda_queue_get_aside(struct pagoda_queue *queue,
-						 struct pagoda_line *line)
+struct pagoda_submission *pagoda_queue_get_aside(struct pagoda_queue *queue)
 {
 	struct pagoda_submission *submission;
 
 	/* The timeout is for the fences, whose memory no submission gives back. */
-	while (!(submission = aside_take(queue, line ?: queue->main)))
+	while (!(submission = aside_take(queue)))
 		wait_event_timeout(queue->returned, !list_empty_careful(&queue->aside), HZ / 10);
 	return submission;
 }
@@ -371,39 +363,24 @@ void pagoda_submission_put(struct pagoda_submission *submission)
 }
 
 /**
- * pagoda_queue_owns() - Check whether a fence is of a submission to this queue
+ * pagoda_queue_owns() - Check whether a fence is of this queue's timeline
  * @queue: The queue
  * @fence: Any fence
  *
+ * A submission to the queue doesn't have to wait for such a fence, because the queue executes in
+ * order.
+ *
  * Context: any.
- * Return: True if the fence is of a submission to any line of this queue.
+ * Return: True if the fence is of this queue's timeline.
  */
 bool pagoda_queue_owns(struct pagoda_queue *queue, struct dma_fence *fence)
 {
-	struct drm_sched_fence *s_fence = to_drm_sched_fence(fence);
-
-	return s_fence && s_fence->sched == queue->flight.sched;
-}
-
-/**
- * pagoda_queue_is_sent() - Check whether all that is sent from now on comes behind a submission
- * @fence: Fence of a submission, for which pagoda_queue_owns() is true
- *
- * The queue sends submissions in the order in which the scheduler hands them over, and the device
- * executes them in that order.
- *
- * Context: any.
- * Return: True if the scheduler has handed the submission over, or the submission has ended.
- */
-bool pagoda_queue_is_sent(struct dma_fence *fence)
-{
-	return dma_fence_is_signaled(&to_drm_sched_fence(fence)->scheduled);
+	return pagoda_entity_owns(&queue->entity, fence);
 }
 
 /*
  * Makes a submission that isn't armed run after @fence, which may be NULL; the submission takes its
- * own reference. Signalled fences and fences of the submission's own line are ignored; for those of
- * other lines the submission waits only until they are sent. Returns 0
+ * own reference. Signalled fences and fences of the submission's own queue are ignored. Returns 0
  * or -ENOMEM. May sleep and allocate.
  */
 int pagoda_submission_add_fence(struct pagoda_submission *submission,
@@ -443,11 +420,11 @@ void pagoda_submission_arm(struct pagoda_submission *submission)
 	struct pagoda_queue *queue = pagoda_queue_of(job);
 	unsigned long flags;
 
-	submission->id = pagoda_job_arm(&job->core, &queue->last_id);
+	submission->seqno = pagoda_job_arm(&job->core, &queue->next_seqno);
+	job->core.seqno = submission->seqno;
 	submission->fence = &job->core.sched.s_fence->finished;
 	spin_lock_irqsave(&queue->flight.lock, flags);
 	queue->busy += job->bytes;
-	pagoda_line_armed(job);
 	spin_unlock_irqrestore(&queue->flight.lock, flags);
 }
 
@@ -472,8 +449,8 @@ void pagoda_submission_push(struct pagoda_submission *submission)
 	job->refused = queue->stopped;
 	queue->stats.submissions++;
 	queue->stats.bytes += submission->built;
-	last = job->line->last;
-	job->line->last = dma_fence_get(submission->fence);
+	last = queue->last_fence;
+	queue->last_fence = dma_fence_get(submission->fence);
 	spin_unlock_irqrestore(&queue->flight.lock, flags);
 	dma_fence_put(last);
 	drm_sched_entity_push_job(&job->core.sched);

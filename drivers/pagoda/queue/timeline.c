@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The paging queue: one scheduler, an entity for each line, one job per submission. */
+/* The paging timeline: one scheduler, one entity at kernel priority, one job per submission. */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
 #include <linux/mm.h>
@@ -46,8 +46,6 @@ static struct pagoda_queue *queue_alloc(const struct pagoda_queue_args *args)
 	queue->mode = args->use_cpu ? PAGODA_QUEUE_CPU : PAGODA_QUEUE_DEVICE;
 	for (i = 0; i < PAGODA_QUEUE_CLASSES; i++)
 		INIT_LIST_HEAD(&queue->pool[i]);
-	INIT_LIST_HEAD(&queue->lines);
-	init_waitqueue_head(&queue->lineless);
 	INIT_LIST_HEAD(&queue->aside);
 	init_waitqueue_head(&queue->returned);
 	INIT_LIST_HEAD(&queue->history);
@@ -72,24 +70,8 @@ static void queue_free_jobs(struct pagoda_queue *queue)
 		pagoda_queue_free(job);
 }
 
-static bool queue_is_lineless(struct pagoda_queue *queue)
-{
-	bool lineless;
-
-	spin_lock_irq(&queue->flight.lock);
-	lineless = list_empty(&queue->lines);
-	spin_unlock_irq(&queue->flight.lock);
-	return lineless;
-}
-
-/* Waits until all lines, which were put, are destroyed. */
-static void queue_wait_lines(struct pagoda_queue *queue)
-{
-	wait_event(queue->lineless, queue_is_lineless(queue));
-}
-
 /**
- * pagoda_queue_create() - Create a paging queue, with a line
+ * pagoda_queue_create() - Create a paging timeline
  * @args: Description of the queue; copied. The transport may be NULL with @args->use_cpu
  *
  * Context: may sleep and allocate.
@@ -123,20 +105,18 @@ struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
 				 PAGODA_QUEUE_CPU_DEPTH : transport->ops->depth(transport));
 	if (ret)
 		goto err_recover;
-	queue->main = pagoda_line_create(queue);
-	if (IS_ERR(queue->main)) {
-		ret = PTR_ERR(queue->main);
+	ret = drm_sched_entity_init(&queue->entity, DRM_SCHED_PRIORITY_KERNEL,
+				    &queue->flight.sched, 1, NULL);
+	if (ret)
 		goto err_flight;
-	}
 	ret = pagoda_queue_set_aside(queue);
 	if (ret)
-		goto err_line;
+		goto err_entity;
 	return queue;
 
-err_line:
+err_entity:
 	queue_free_jobs(queue);
-	pagoda_line_put(queue->main);
-	queue_wait_lines(queue);
+	drm_sched_entity_destroy(&queue->entity);
 err_flight:
 	pagoda_flight_fini(&queue->flight);
 err_recover:
@@ -166,9 +146,9 @@ void pagoda_queue_stop(struct pagoda_queue *queue)
 }
 
 /**
- * pagoda_queue_destroy() - Destroy a paging queue
- * @queue: The queue, or NULL; no more submissions are got or pushed, all that were got are pushed
- *	or put, and so are all lines that were created
+ * pagoda_queue_destroy() - Destroy a timeline
+ * @queue: The queue, or NULL; no more submissions are got or pushed, and all that were got are
+ *	pushed or put
  *
  * Requests that the transport couldn't get back from the device stay allocated.
  *
@@ -182,12 +162,26 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 	pagoda_flight_drain(&queue->flight);
 	cancel_delayed_work_sync(&queue->flight.watchdog);
 	cancel_work_sync(&queue->flight.work);
-	pagoda_line_put(queue->main);
-	queue_wait_lines(queue);
+	/* Callbacks of fences, even the last job's, may still wake the scheduler: wait for them. */
+	synchronize_rcu();
+	drm_sched_entity_destroy(&queue->entity);
 	pagoda_flight_fini(&queue->flight);
 	destroy_workqueue(queue->recover_wq);
 	destroy_workqueue(queue->submit_wq);
+	dma_fence_put(queue->last_fence);
 	queue_free_jobs(queue);
 	kref_put(&queue->kref, queue_release);
 }
 
+/**
+ * pagoda_queue_wait_idle() - Wait for all submissions pushed so far
+ * @queue: The queue
+ * @timeout: Jiffies to wait at most
+ *
+ * Context: may sleep; the caller holds no lock that is needed to signal a fence.
+ * Return: 0 or -ETIME.
+ */
+int pagoda_queue_wait_idle(struct pagoda_queue *queue, long timeout)
+{
+	return pagoda_flight_wait(&queue->flight, &queue->last_fence, false, timeout);
+}

@@ -72,7 +72,9 @@ void pagoda_bo_list_put(struct pagoda_bo_list *list);
 
 /* Point of a timeline syncobj that a call signals. */
 struct pagoda_out_point {
-	struct pagoda_point *point;	/* allocated before the work; NULL = none was named */
+	struct drm_syncobj *syncobj;	/* a reference; NULL if the caller named none */
+	struct dma_fence_chain *chain;	/* for @point, allocated before the work */
+	u64 point;
 };
 
 int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,

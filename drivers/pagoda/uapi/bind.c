@@ -240,6 +240,7 @@ static int bind_get(struct drm_device *drm, struct drm_file *file, struct pagoda
 	ret = bind_get_entries(drm, file, vm, args, job);
 	if (!ret)
 		ret = pagoda_syncs_get(drm, file, &args->syncs, &job->syncs);
+	/* args->point is signalled, too, but unlike args->syncs doesn't wait for smaller points. */
 	if (!ret)
 		ret = pagoda_point_get_sync(drm, file, args->syncobj, args->point, &job->syncs);
 	if (ret)

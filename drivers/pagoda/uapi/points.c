@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The point of a timeline syncobj that a call signals when the call's work is done. */
-#include <linux/dma-fence.h>
+#include <linux/dma-fence-chain.h>
 #include <drm/drm_file.h>
 #include <drm/drm_syncobj.h>
 #include "vidmm/fence/fence.h"
@@ -12,30 +12,33 @@
 
 void pagoda_point_put(struct pagoda_out_point *out)
 {
-	pagoda_point_free(out->point);
+	if (!out->syncobj)
+		return;
+	dma_fence_chain_free(out->chain);
+	drm_syncobj_put(out->syncobj);
 }
 
 /*
- * Looks up the syncobj @handle and allocates what signalling @point needs; on success the caller
- * calls pagoda_point_put(). @handle and @point are both 0 (no point) or both set. Returns 0,
- * -EINVAL, -ENOENT or -ENOMEM.
+ * Looks up the syncobj @handle and allocates the fence chain that signalling @point needs; on
+ * success the caller calls pagoda_point_put(). @handle and @point are both 0 (no point) or both
+ * set. Returns 0, -EINVAL, -ENOENT or -ENOMEM.
  */
 int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
 		     struct pagoda_out_point *out)
 {
-	struct drm_syncobj *syncobj;
-
-	out->point = NULL;
+	*out = (struct pagoda_out_point) { .point = point };
 	if (pagoda_refuse(drm, !handle != !point))
 		return -EINVAL;
 	if (!handle)
 		return 0;
-	syncobj = drm_syncobj_find(file, handle);
-	if (pagoda_refuse(drm, !syncobj))
+	out->syncobj = drm_syncobj_find(file, handle);
+	if (pagoda_refuse(drm, !out->syncobj))
 		return -ENOENT;
-	out->point = pagoda_point_alloc(syncobj, point);
-	drm_syncobj_put(syncobj);
-	return out->point ? 0 : -ENOMEM;
+	out->chain = dma_fence_chain_alloc();
+	if (out->chain)
+		return 0;
+	drm_syncobj_put(out->syncobj);
+	return -ENOMEM;
 }
 
 /* As pagoda_point_get(), but adds the point, unless @handle is 0, to @syncs, to be signalled. */
@@ -45,27 +48,28 @@ int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 han
 	struct pagoda_out_point out;
 	int ret = pagoda_point_get(drm, file, handle, point, &out);
 
-	if (ret || !out.point)
+	if (ret || !out.syncobj)
 		return ret;
-	ret = pagoda_syncs_add_point(syncs, out.point);
+	ret = pagoda_syncs_add(syncs, out.syncobj, out.point, out.chain);
 	if (ret)
 		pagoda_point_put(&out);
 	return ret;
 }
 
 /*
- * Gives @out's point @fence, the fence of the call's work; if @fence is NULL, a signalled fence.
- * The syncobj gets the point after all smaller points that accepted work will signal.
+ * Gives @out's syncobj the point, with @fence, the fence of the call's work; if @fence is NULL,
+ * with a signalled fence.
  */
 void pagoda_point_add(struct pagoda_vidmm *vidmm, struct pagoda_out_point *out,
 		      struct dma_fence *fence)
 {
-	if (!out->point)
+	if (!out->syncobj)
 		return;
 	fence = fence ? dma_fence_get(fence) : dma_fence_get_stub();
-	pagoda_point_signal(vidmm, out->point, fence);
-	out->point = NULL;
+	drm_syncobj_add_point(out->syncobj, out->chain, fence, out->point);
+	out->chain = NULL;
 	dma_fence_put(fence);
+	pagoda_missing_came(vidmm, out->syncobj);
 }
 
 /*
@@ -83,5 +87,5 @@ void pagoda_promise_end(struct pagoda_vidmm *vidmm, struct pagoda_mfence_signal 
 	else if (pagoda_residency_has_others(vidmm, fence))
 		pagoda_mfence_signal_after(signal, fence);
 	else
-		pagoda_mfence_signal_paging(signal, fence);
+		pagoda_mfence_signal_paging(signal);
 }

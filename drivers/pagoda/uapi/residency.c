@@ -84,7 +84,7 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 		*fence = NULL;
 		ret = make_resident_try(client, list, fence, trim);
 	} while (pagoda_room_await(fence, &ret) ||
-		 pagoda_room_again(vidmm, client, &tries, &ret));
+		 (!*trim && pagoda_room_again(vidmm, client, &tries, &ret)));
 	return ret ?: pagoda_residency_and_others(list->bos, list->count, fence);
 }
 

@@ -1459,8 +1459,6 @@ struct drm_pagoda_bind_entry {
  * returns. For other jobs, a VM_BIND that waits, and requests with a paging queue it may be
  * later; until then a binary syncobj is empty, and DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT waits
  * for the fence as well. DRM_IOCTL_SYNCOBJ_TRANSFER and the export of a sync_file need a fence.
- * A point that an ioctl of this driver signals, here or as its @point, gets the fence after all
- * smaller points of the syncobj that work accepted before will signal.
  */
 struct drm_pagoda_sync {
 	__u32 handle;

@@ -47,7 +47,7 @@ bytes() {
 agrees() {
 	[ -z "$RIVAL" ] || return 0
 	case $1 in *.all) ;; *) return 0 ;; esac
-	/bin/simulate --copies-all --vram-mb "$vram_mb" --beside "$(bytes beside "$3")" --scale "$scale" \
+	/bin/simulate --vram-mb "$vram_mb" --beside "$(bytes beside "$3")" --scale "$scale" \
 		${FRAMES:+--frames "$FRAMES"} \
 		--moved $(($(bytes paged_in "$3") + $(bytes paged_out "$3"))) "$2"
 }

@@ -2,7 +2,12 @@
 /*
  * simulate: how many bytes a residency trace moves between VRAM and system memory when plain
  * LRU, the driver's policy or an optimum that knows the future chooses what leaves, all under the
- * driver's rules; and how many have to be moved at least.
+ * driver's rules.
+ *
+ * What counts is the share of the gap between LRU and the optimum that the policy closes:
+ * (LRU - policy) / (LRU - optimum). Where there is hardly a gap such a share says nothing; what
+ * the policy must not do there is harm, so it is the share of what LRU moves instead, and left
+ * out of the mean.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,44 +19,37 @@
 #include <string.h>
 
 #include "lib/pagoda_lib.h"
-#include "simulate_report.h"
+#include "simulate.h"
+
+#define SMALL_GAP	0.05
+
+/* What --check asks for: a mean over recorded programs, and no row below, of any program. */
+#define MEAN_WANTED	0.75
+#define LOWEST_WANTED	-0.05
 
 /* What --moved asks for. */
 #define AGREEMENT	0.05
 
 static const unsigned int percents[] = { 25, 50, 75 };
 
-/* Small programs of --prove; frames that are queued when all that is to come is known. */
-#define PROVEN		1000
-#define ALL_FRAMES	(UINT32_MAX / 2)
-
 static const char usage_text[] =
 "usage: simulate [options] [TRACE]...\n"
 "Says what residency traces (see traces/README; decompressed) move between VRAM and system\n"
-"memory when plain LRU, the driver's policy or an optimum chooses what leaves.\n"
+"memory when plain LRU, the driver's policy or a furthest-next-use optimum chooses who leaves.\n"
 "VRAM is 25, 50 and 75 % of the largest and of the 95th-percentile frame's working set.\n"
 "\n"
 "  --vram-mb N   this VRAM instead, as `replay --plan` says it\n"
 "  --beside N    bytes of that VRAM that allocations can't have (default 0)\n"
 "  --scale N     multiply all sizes, as `replay --plan` says it (default 1)\n"
 "  --frames N    stop after N frames (default: all)\n"
-"  --copies-all  what leaves is copied out even if it wasn't written\n"
 "  --patterns    also programs that were made up: cyclic, random, scanning and more\n"
-"  --together    also 2 and 4 of the traces at once, in 50 and 75 % of their largest frames\n"
-"  --prove       compare bound, exact minimum and policies on small programs first\n"
-"  --check       fail if the mean share of the traces is below 0.75, or 0.90 with 2 frames queued,\n"
-"                or 0.80 of clients at once, or any share below -0.05\n"
+"  --check       fail if the mean share of the traces is below 0.75, or any share below -0.05\n"
 "  --moved N     fail if the driver, which moved N bytes with its policy, is more than 5 % off\n"
-"  --json FILE   also one JSON object to FILE\n"
+"  --json        one JSON object instead of a table\n"
 "  --help        this\n"
 "\n"
-"MiB moved count both ways. queued: the policy knows what 1 or 2 frames behind the one that is\n"
-"executed use. best: the least that is known to be possible. bound: proven, less isn't possible.\n"
-"share: (lru - policy) / (lru - best); q.: with frames queued. In parentheses, where that gap is\n"
-"at most 5 % of lru: (lru - policy) / lru, not part of the mean. good: part of what left that the\n"
-"bound says had better leave. ratio: what the policy moved, but for what the CPU made new, to\n"
-"what an optimum moves that isn't bound to the driver's rules. The last number of clients at\n"
-"once: the most that one is slower than alone in its fair share of VRAM.\n";
+"MiB moved count both ways. share: (lru - policy) / (lru - optimum). In parentheses, where that\n"
+"gap is at most 5 % of lru: (lru - policy) / lru, not part of the mean.\n";
 
 struct options {
 	uint64_t vram_mb;
@@ -59,11 +57,32 @@ struct options {
 	unsigned int scale;
 	unsigned int frames;
 	uint64_t moved;
-	bool copies_all;
 	bool patterns;
-	bool together;
-	bool prove;
-	struct sim_report report;
+	bool check;
+	bool json;
+};
+
+/*
+ * @percent, @usual: 0 for a VRAM that was given; of the largest frame's, or the usual one's
+ * @beside: part of @vram that allocations can't have
+ */
+struct row {
+	char name[64];
+	bool pattern;
+	bool usual;
+	unsigned int percent;
+	uint64_t vram;
+	uint64_t beside;
+	struct sim_result results[SIM_CHOOSERS];
+};
+
+/* Over the rows so far. @sum: of @counted shares of traces. */
+struct report {
+	const struct options *options;
+	double sum;
+	double lowest;
+	unsigned int counted;
+	unsigned int rows;
 };
 
 static int usage(int status)
@@ -95,12 +114,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{ "scale", required_argument, NULL, 's' },
 		{ "frames", required_argument, NULL, 'f' },
 		{ "moved", required_argument, NULL, 'm' },
-		{ "copies-all", no_argument, NULL, 'a' },
 		{ "patterns", no_argument, NULL, 'p' },
-		{ "together", no_argument, NULL, 't' },
-		{ "prove", no_argument, NULL, 'P' },
 		{ "check", no_argument, NULL, 'c' },
-		{ "json", required_argument, NULL, 'j' },
+		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -123,32 +139,20 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case 'm':
 			o->moved = number(optarg, 1, UINT64_MAX);
 			break;
-		case 'a':
-			o->copies_all = true;
-			break;
 		case 'p':
 			o->patterns = true;
 			break;
-		case 't':
-			o->together = true;
-			break;
-		case 'P':
-			o->prove = true;
-			break;
 		case 'c':
-			o->report.check = true;
+			o->check = true;
 			break;
 		case 'j':
-			o->report.json = fopen(optarg, "w");
-			if (o->report.json)
-				break;
-			perror(optarg);
-			exit(2);
+			o->json = true;
+			break;
 		default:
 			usage(c == 'h' ? 0 : 2);
 		}
 	}
-	if (optind == argc && !o->patterns && !o->prove)
+	if (optind == argc && !o->patterns)
 		usage(2);
 	if (o->beside && o->beside >= o->vram_mb * PAGODA_MIB)
 		usage(2);
@@ -157,10 +161,127 @@ static void parse_options(int argc, char **argv, struct options *o)
 		usage(2);
 }
 
-/* The driver has page tables in VRAM and frees what is closed when TTM does: it isn't the same. */
-static int check_agreement(const struct options *o, const struct sim_result *result)
+static double gap(const struct row *row)
 {
-	double moved = o->moved, expected = sim_moved(result);
+	return (double)sim_moved(&row->results[SIM_LRU]) -
+	       (double)sim_moved(&row->results[SIM_OPTIMUM]);
+}
+
+static bool counts(const struct row *row)
+{
+	return gap(row) > SMALL_GAP * sim_moved(&row->results[SIM_LRU]);
+}
+
+static double share(const struct row *row)
+{
+	double lru = sim_moved(&row->results[SIM_LRU]);
+	double gained = lru - sim_moved(&row->results[SIM_POLICY]);
+	double of = counts(row) ? gap(row) : lru;
+
+	/* Where LRU moves nothing, any byte is harm. */
+	return of > 0 ? gained / of : gained;
+}
+
+static double mib(uint64_t bytes)
+{
+	return (double)bytes / PAGODA_MIB;
+}
+
+static const char *base(const struct row *row)
+{
+	return !row->percent ? "given" : row->usual ? "p95" : "max";
+}
+
+static void print_row(const struct row *row)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), counts(row) ? "%.3f" : "(%.3f)", share(row));
+	printf("%-14s %-5s %3u %8.1f %11.1f %11.1f %11.1f %9s\n", row->name, base(row),
+	       row->percent, mib(row->vram), mib(sim_moved(&row->results[SIM_LRU])),
+	       mib(sim_moved(&row->results[SIM_POLICY])),
+	       mib(sim_moved(&row->results[SIM_OPTIMUM])), text);
+	fflush(stdout);
+}
+
+/* A name is a file's: what JSON has a meaning for is left out. */
+static void print_json_name(const char *name)
+{
+	for (; *name; name++)
+		if (*name >= ' ' && *name != '"' && *name != '\\')
+			putchar(*name);
+}
+
+static void print_json(const struct row *row, bool first)
+{
+	static const char * const names[SIM_CHOOSERS] = {
+		[SIM_LRU] = "lru", [SIM_POLICY] = "policy", [SIM_OPTIMUM] = "optimum",
+	};
+	unsigned int n;
+
+	printf("%s\n  {\"trace\": \"", first ? "" : ",");
+	print_json_name(row->name);
+	printf("\", \"pattern\": %s, \"base\": \"%s\", \"percent\": %u, \"vram\": %llu,",
+	       row->pattern ? "true" : "false", base(row), row->percent,
+	       (unsigned long long)row->vram);
+	for (n = 0; n < SIM_CHOOSERS; n++) {
+		const struct sim_result *r = &row->results[n];
+
+		printf("\n   \"%s\": {\"in\": %llu, \"out\": %llu, ", names[n],
+		       (unsigned long long)r->in, (unsigned long long)r->out);
+		printf("\"page_ins\": %llu, \"evictions\": %llu},",
+		       (unsigned long long)r->page_ins, (unsigned long long)r->evictions);
+	}
+	printf("\n   \"share\": %.4f, \"counts\": %s}", share(row), counts(row) ? "true" : "false");
+}
+
+static void report_begin(const struct report *r)
+{
+	if (r->options->json)
+		printf("{\"rows\": [");
+	else
+		printf("%-14s %-5s %3s %8s %11s %11s %11s %9s\n", "trace", "base", "%", "VRAM",
+		       "lru", "policy", "optimum", "share");
+}
+
+static void report_row(struct report *r, const struct row *row)
+{
+	if (r->options->json)
+		print_json(row, !r->rows);
+	else
+		print_row(row);
+	if (!r->rows++ || share(row) < r->lowest)
+		r->lowest = share(row);
+	if (!row->pattern && counts(row)) {
+		r->sum += share(row);
+		r->counted++;
+	}
+}
+
+/* 0, or 1 if --check asks for more. */
+static int report_end(const struct report *r)
+{
+	double mean = r->counted ? r->sum / r->counted : 0;
+	bool good = r->lowest >= LOWEST_WANTED && (!r->counted || mean >= MEAN_WANTED);
+
+	if (r->options->json)
+		printf("],\n \"mean\": %.4f, \"mean_wanted\": %g, \"counted\": %u,\n"
+		       " \"lowest\": %.4f, \"lowest_wanted\": %g}\n", mean, MEAN_WANTED, r->counted,
+		       r->lowest, LOWEST_WANTED);
+	else
+		printf("mean share of %u rows of traces: %.3f; lowest of all %u: %.3f\n",
+		       r->counted, mean, r->rows, r->lowest);
+	if (!r->options->check || good)
+		return 0;
+	fprintf(stderr, "simulate: wanted are a mean of %.2f and no row below %.2f\n",
+		MEAN_WANTED, LOWEST_WANTED);
+	return 1;
+}
+
+/* The driver has page tables in VRAM and frees what is closed when TTM does: it isn't the same. */
+static int report_agreement(const struct report *r, const struct row *row)
+{
+	double moved = r->options->moved, expected = sim_moved(&row->results[SIM_POLICY]);
 	double off = expected > 0 ? moved / expected - 1 : moved > 0;
 
 	printf("the driver moved %.1f MiB, %+.1f %% of what the simulation does\n",
@@ -168,93 +289,31 @@ static int check_agreement(const struct options *o, const struct sim_result *res
 	return fabs(off) > AGREEMENT ? -ERANGE : 0;
 }
 
-static void keep_best(struct sim_row *row, const struct sim_result *result)
-{
-	if (sim_moved(result) < sim_moved(&row->best))
-		row->best = *result;
-}
-
-static int run_choices(struct sim_row *row, const struct sim_script *script, const uint8_t *worth,
-		       bool copies_all)
-{
-	struct sim_choice choice = { row->vram - row->beside, SIM_LRU, 0, worth, copies_all };
-	struct sim_result other;
-	unsigned int queued;
-	int ret = sim_run(script, &choice, &row->lru);
-
-	choice.chooser = SIM_OPTIMUM;
-	if (!ret)
-		ret = sim_run(script, &choice, &row->best);
-	choice.chooser = SIM_POLICY;
-	for (queued = 0; !ret && queued <= SIM_QUEUED; queued++) {
-		/* A frame of each client is in the queue. */
-		choice.queued = queued * script->nr_clients;
-		ret = sim_run(script, &choice, &row->policy[queued]);
-		keep_best(row, &row->policy[queued]);
-	}
-	choice.queued = ALL_FRAMES;
-	if (!ret)
-		ret = sim_run(script, &choice, &other);
-	keep_best(row, &other);
-	keep_best(row, &row->lru);
-	return ret;
-}
-
-static int run_row(const struct options *o, struct sim_row *row, const struct trace *trace,
-		   const uint8_t *clients, unsigned int nr_clients)
+static int simulate_row(struct report *r, const struct trace *trace, struct row *row)
 {
 	struct sim_script script;
-	uint8_t *worth;
+	unsigned int chooser;
 	int ret = sim_script_make(&script, trace, row->vram);
 
 	if (ret)
 		return ret;
-	script.clients = clients;
-	script.nr_clients = nr_clients;
-	worth = malloc(script.nr_uses + 1);
-	ret = worth ? sim_bound(&script, row->vram - row->beside, &row->bound, worth) : -ENOMEM;
-	if (!ret)
-		ret = run_choices(row, &script, worth, o->copies_all);
-	if (!ret)
-		ret = sim_whole(trace, row->vram - row->beside, &row->whole);
-	free(worth);
+	for (chooser = 0; !ret && chooser < SIM_CHOOSERS; chooser++)
+		ret = sim_run(&script, row->vram - row->beside, chooser,
+			      &row->results[chooser]);
 	sim_script_free(&script);
-	return ret;
-}
-
-static int simulate_row(struct options *o, const struct trace *trace, struct sim_row *row)
-{
-	int ret = run_row(o, row, trace, NULL, 1);
-
 	if (!ret)
-		sim_report_row(&o->report, row);
+		report_row(r, row);
+	if (!ret && r->options->moved)
+		ret = report_agreement(r, row);
 	return ret;
-}
-
-/* The policy alone, as the driver has run it. */
-static int simulate_moved(const struct options *o, const struct trace *trace, uint64_t vram)
-{
-	const struct sim_choice choice = {
-		.vram = vram - o->beside,
-		.chooser = SIM_POLICY,
-		.copies_all = o->copies_all,
-	};
-	struct sim_result result;
-	struct sim_script script;
-	int ret = sim_script_make(&script, trace, vram);
-
-	if (ret)
-		return ret;
-	ret = sim_run(&script, &choice, &result);
-	sim_script_free(&script);
-	return ret ? ret : check_agreement(o, &result);
 }
 
 /* The frames of the whole trace count, so that a short run means the same VRAM as a long one. */
-static int simulate(struct options *o, struct trace *trace, enum sim_kind kind)
+static int simulate(struct report *r, struct trace *trace, bool pattern)
 {
-	struct sim_row row = {
-		.kind = kind,
+	const struct options *o = r->options;
+	struct row row = {
+		.pattern = pattern,
 		.vram = o->vram_mb * PAGODA_MIB,
 		.beside = o->beside,
 	};
@@ -266,20 +325,30 @@ static int simulate(struct options *o, struct trace *trace, enum sim_kind kind)
 	trace_scale(trace, o->scale);
 	ret = trace_measure(trace, &demand);
 	trace_cut(trace, o->frames);
-	if (!ret && o->moved)
-		return simulate_moved(o, trace, row.vram);
 	if (!ret && o->vram_mb)
-		return simulate_row(o, trace, &row);
+		return simulate_row(r, trace, &row);
 	for (n = 0; !ret && n < 2 * ARRAY_SIZE(percents); n++) {
 		row.usual = n >= ARRAY_SIZE(percents);
 		row.percent = percents[n % ARRAY_SIZE(percents)];
 		row.vram = (row.usual ? demand.usual : demand.working_set) * row.percent / 100;
-		ret = simulate_row(o, trace, &row);
+		ret = simulate_row(r, trace, &row);
 	}
 	return ret;
 }
 
-static int simulate_patterns(struct options *o)
+static int simulate_file(struct report *r, const char *path)
+{
+	struct trace trace;
+	int ret = trace_load(&trace, path);
+
+	if (ret)
+		return ret;
+	ret = simulate(r, &trace, false);
+	trace_unload(&trace);
+	return ret;
+}
+
+static int simulate_patterns(struct report *r)
 {
 	struct trace trace;
 	unsigned int n;
@@ -289,168 +358,27 @@ static int simulate_patterns(struct options *o)
 		ret = sim_pattern_make(&trace, n);
 		if (ret)
 			break;
-		ret = simulate(o, &trace, SIM_PATTERN);
+		ret = simulate(r, &trace, true);
 		trace_unload(&trace);
 	}
-	return ret;
-}
-
-/* What each client can have of @vram: as much as the others, or as its largest frame needs. */
-static void fair_shares(uint64_t *shares, const uint64_t *needs, unsigned int count, uint64_t vram)
-{
-	unsigned int n, open = count;
-	uint64_t left = vram, each;
-	bool changed = true;
-
-	memset(shares, 0, count * sizeof(*shares));
-	while (changed && open) {
-		changed = false;
-		each = left / open;
-		for (n = 0; n < count; n++) {
-			if (shares[n] || needs[n] > each)
-				continue;
-			shares[n] = needs[n];
-			left -= needs[n];
-			open--;
-			changed = true;
-		}
-	}
-	for (n = 0; n < count; n++)
-		if (!shares[n])
-			shares[n] = left / open;
-}
-
-/* Time is taken as bytes that jobs use and bytes that are moved for them. */
-static double time_of(const struct sim_result *result, unsigned int client)
-{
-	return (double)result->used_by[client] + result->moved_for[client];
-}
-
-static int find_slowdown(const struct options *o, struct sim_row *row,
-			 const struct trace * const *traces, const uint64_t *shares,
-			 unsigned int count)
-{
-	unsigned int n;
-	int ret = 0;
-
-	for (n = 0; !ret && n < count; n++) {
-		struct sim_choice choice = {
-			.vram = shares[n],
-			.chooser = SIM_POLICY,
-			.queued = SIM_QUEUED,
-			.copies_all = o->copies_all,
-		};
-		struct sim_result alone;
-		struct sim_script script;
-		double slowdown;
-
-		ret = sim_script_make(&script, traces[n], shares[n]);
-		if (ret)
-			break;
-		ret = sim_run(&script, &choice, &alone);
-		slowdown = time_of(&row->policy[SIM_QUEUED], n) / time_of(&alone, 0);
-		if (slowdown > row->slowdown)
-			row->slowdown = slowdown;
-		sim_script_free(&script);
-	}
-	return ret;
-}
-
-static int simulate_at_once(struct options *o, const struct trace * const *traces,
-			    unsigned int count)
-{
-	uint64_t needs[SIM_CLIENTS], shares[SIM_CLIENTS], sum = 0;
-	struct trace_demand demand;
-	struct trace merged;
-	uint8_t *clients;
-	unsigned int n;
-	int ret = 0;
-
-	for (n = 0; !ret && n < count; n++) {
-		ret = trace_measure(traces[n], &demand);
-		needs[n] = demand.working_set;
-		sum += needs[n];
-	}
-	if (!ret)
-		ret = sim_together_make(&merged, &clients, traces, count);
-	if (ret)
-		return ret;
-	for (n = 1; !ret && n < ARRAY_SIZE(percents); n++) {
-		struct sim_row row = {
-			.kind = SIM_TOGETHER,
-			.percent = percents[n],
-			.vram = sum * percents[n] / 100,
-		};
-
-		snprintf(row.name, sizeof(row.name), "%u: %.32s", count, traces[0]->name);
-		fair_shares(shares, needs, count, row.vram);
-		ret = run_row(o, &row, &merged, clients, count);
-		if (!ret)
-			ret = find_slowdown(o, &row, traces, shares, count);
-		if (!ret)
-			sim_report_row(&o->report, &row);
-	}
-	free(clients);
-	trace_unload(&merged);
-	return ret;
-}
-
-/* Each trace with those that follow, the first again after the last. */
-static int simulate_together(struct options *o, const struct trace *traces, unsigned int count)
-{
-	const struct trace *at_once[SIM_CLIENTS];
-	unsigned int first, n, clients;
-	int ret = 0;
-
-	for (clients = 2; clients <= SIM_CLIENTS; clients += 2) {
-		for (first = 0; !ret && first < count; first++) {
-			for (n = 0; n < clients; n++)
-				at_once[n] = &traces[(first + n) % count];
-			ret = simulate_at_once(o, at_once, clients);
-		}
-	}
-	return ret;
-}
-
-static int simulate_files(struct options *o, char **paths, unsigned int count)
-{
-	struct trace *traces = calloc(count + 1ul, sizeof(*traces));
-	unsigned int n, loaded;
-	int ret = traces ? 0 : -ENOMEM;
-
-	for (loaded = 0; !ret && loaded < count; loaded++) {
-		ret = trace_load(&traces[loaded], paths[loaded]);
-		if (ret)
-			break;
-		ret = simulate(o, &traces[loaded], SIM_TRACE);
-	}
-	if (!ret && o->together && !o->vram_mb)
-		ret = simulate_together(o, traces, count);
-	for (n = 0; n < loaded; n++)
-		trace_unload(&traces[n]);
-	free(traces);
 	return ret;
 }
 
 int main(int argc, char **argv)
 {
 	struct options options = { .scale = 1 };
-	int ret = 0;
+	struct report report = { .options = &options };
+	int n, ret = 0;
 
 	parse_options(argc, argv, &options);
-	if (options.prove)
-		ret = sim_prove(PROVEN);
-	if (!ret && options.moved) {
-		ret = simulate_files(&options, argv + optind, 1);
-	} else if (!ret && (optind < argc || options.patterns)) {
-		sim_report_begin(&options.report);
-		ret = simulate_files(&options, argv + optind, argc - optind);
-		if (!ret && options.patterns)
-			ret = simulate_patterns(&options);
-		if (!ret)
-			return sim_report_end(&options.report);
-	}
-	if (ret)
+	report_begin(&report);
+	for (n = optind; !ret && n < argc; n++)
+		ret = simulate_file(&report, argv[n]);
+	if (!ret && options.patterns)
+		ret = simulate_patterns(&report);
+	if (ret) {
 		fprintf(stderr, "simulate: failed: %s\n", strerror(-ret));
-	return ret ? 1 : 0;
+		return 1;
+	}
+	return report_end(&report);
 }

@@ -223,52 +223,6 @@ static void write_growing(struct author *a)
 	}
 }
 
-/* What a small program does to one of its allocations between two frames. */
-static void write_small_step(struct author *a, uint32_t *ids, const uint64_t *sizes, uint32_t n)
-{
-	switch (random_below(a, 8)) {
-	case 0:
-		event(a, TRACE_WRITE, ids[n], sizes[ids[n]]);
-		break;
-	case 1:
-		event(a, TRACE_READ, ids[n], 0);
-		break;
-	case 2:
-		if (a->trace->max_id == SIM_EXACT_IDS)
-			break;
-		event(a, TRACE_FREE, ids[n], 0);
-		ids[n] = a->trace->max_id + 1;
-		event(a, TRACE_ALLOC, ids[n], sizes[ids[n]]);
-		break;
-	}
-}
-
-static void write_small(struct author *a, const uint64_t *sizes)
-{
-	uint32_t ids[SIM_EXACT_IDS - 1], n, i, count = 3 + random_below(a, ARRAY_SIZE(ids) - 2);
-
-	for (n = 0; n < count; n++) {
-		ids[n] = n + 1;
-		event(a, TRACE_ALLOC, ids[n], sizes[ids[n]]);
-		if (random_below(a, 2))
-			event(a, TRACE_WRITE, ids[n], sizes[ids[n]]);
-	}
-	for (n = 0; n < 10; n++) {
-		for (i = 0; i < 3; i++) {
-			const struct trace_event use = {
-				.type = TRACE_USE,
-				.id = ids[random_below(a, count)],
-				.flag = !random_below(a, 3),
-			};
-
-			if (!a->ret)
-				a->ret = trace_add(a->trace, &use);
-		}
-		write_small_step(a, ids, sizes, random_below(a, count));
-		frame(a);
-	}
-}
-
 static const struct {
 	const char *name;
 	void (*write)(struct author *a);
@@ -298,26 +252,6 @@ int sim_pattern_make(struct trace *trace, unsigned int pattern)
 	memset(trace, 0, sizeof(*trace));
 	snprintf(trace->name, sizeof(trace->name), "%s", sim_pattern_name(pattern));
 	patterns[pattern].write(&author);
-	if (author.ret)
-		trace_unload(trace);
-	return author.ret;
-}
-
-int sim_small_make(struct trace *trace, unsigned int number, uint64_t *vram)
-{
-	struct author author = { .trace = trace, .random = (number + 1) * 0x9e3779b97f4a7c15 };
-	uint64_t sizes[SIM_EXACT_IDS + 1], largest = 0, sum = 0;
-	uint32_t id;
-
-	memset(trace, 0, sizeof(*trace));
-	snprintf(trace->name, sizeof(trace->name), "small %u", number);
-	for (id = 1; id <= SIM_EXACT_IDS; id++) {
-		sizes[id] = SMALLEST * (1 + random_below(&author, 4));
-		sum += sizes[id];
-		largest = sizes[id] > largest ? sizes[id] : largest;
-	}
-	*vram = largest + random_below(&author, sum / SMALLEST / 2) * SMALLEST;
-	write_small(&author, sizes);
 	if (author.ret)
 		trace_unload(trace);
 	return author.ret;

@@ -4,9 +4,9 @@
  *
  *	- What a submission names is in VRAM all at once; room for what isn't is made one by one,
  *	  and nothing that it names is a victim.
- *	- An allocation is whole in VRAM or isn't there. System memory keeps the content of what
- *	  came from there, so leaving costs the bytes of the pieces that were written since.
- *	- Coming costs its bytes, but for what wasn't written yet: that is filled.
+ *	- An allocation is whole in VRAM or isn't there. Leaving costs its bytes: the driver keeps
+ *	  no copy behind, so a clean one is copied like any other.
+ *	- Coming costs its bytes too, but for what wasn't written yet: that is filled.
  *	- What the CPU touches stays where it is; what was nowhere becomes system memory.
  *	- What is freed costs nothing.
  *
@@ -20,7 +20,6 @@
 #include <string.h>
 #include "vidmm/ledger/policy.h"
 #include "simulate.h"
-#include "simulate_heap.h"
 
 /* Not written yet; written by the CPU or an eviction; in VRAM. */
 enum place {
@@ -31,10 +30,7 @@ enum place {
 
 /*
  * @older, @newer: neighbours in the order of use, while in VRAM
- * @named: the last submission that names it; @use: where it does; @next: the step that uses it next
- * @written: bytes of the pieces that were written since it came to VRAM; @pieces: which those are,
- *	unless all are; NULL if there was no need to tell
- * @fresh: the CPU wrote all of it since it was in VRAM, or it wasn't there yet
+ * @named: the last submission that names it; @next: the step that uses it next
  */
 struct item {
 	struct pagoda_policy_item policy;
@@ -42,59 +38,52 @@ struct item {
 	struct item *older;
 	struct item *newer;
 	uint64_t size;
-	uint64_t written;
-	uint8_t *pieces;
 	size_t named;
-	size_t use;
 	uint32_t next;
 	enum place place;
-	bool fresh;
+};
+
+/* An entry says when @item was to be used next; out of date if that isn't so any more. */
+struct entry {
+	struct item *item;
+	uint64_t key;
+	uint32_t next;
 };
 
 /*
  * What the optimum does about what is freed before it is used again. It is worth nothing, but
- * leaving costs a copy out if it was written, unless it is freed before: whether to wait for that
- * is a matter of luck, so each is tried, and the best taken. Likewise, whether what was written
- * counts as half as far from its next use, because it costs twice as much. At last, all of that
- * once more, but what the bound's prices say not to keep goes before anything else.
+ * leaving costs a copy out unless it is freed before: whether to wait for that is a matter of
+ * luck, so each is tried, and the best taken.
  */
 enum variant {
 	FREED_IS_NEVER,
 	FREED_IS_AN_END,
 	FREED_IS_HALF_THE_COST,
-	FREED,
-	VARIANTS = 4 * FREED,
+	VARIANTS,
 };
 
 /*
  * @policy: NULL unless it chooses
  * @oldest, @newest: what is in VRAM, in the order of use
- * @heap: the optimum's order
- * @worth: by use, whether the bound says to stay until the next one; NULL = not known
- * @step: being done, for @client; @used: bytes of VRAM
- * @queued: frames behind the step's that are queued; @known: first step that isn't queued yet
- * @coming: a use of each of the script's uses
+ * @heap: the optimum's order: @entries of room for @capacity
+ * @step: being done; @used: bytes of VRAM
  */
 struct sim {
 	const struct sim_script *script;
 	struct pagoda_policy *policy;
-	struct pagoda_policy_group groups[SIM_CLIENTS];
-	struct pagoda_policy_coming *coming;
+	struct pagoda_policy_group group;
 	struct sim_result *result;
 	struct item *items;
 	struct item *oldest;
 	struct item *newest;
-	struct sim_heap heap;
-	const uint8_t *worth;
+	struct entry *heap;
+	size_t entries;
+	size_t capacity;
 	size_t step;
-	size_t known;
-	unsigned int queued;
-	unsigned int client;
 	uint64_t used;
 	uint64_t vram;
 	enum sim_chooser chooser;
 	enum variant variant;
-	bool copies_all;
 };
 
 static void recency_add(struct sim *s, struct item *it)
@@ -129,36 +118,62 @@ static struct item *recency_victim(struct sim *s)
 	return it;
 }
 
-static uint64_t optimum_key(const struct sim *s, const struct item *it)
+static int heap_push(struct sim *s, const struct entry *entry)
 {
-	enum variant freed = s->variant % FREED;
+	size_t at = s->entries, up;
 
-	if (it->next == SIM_NEVER)
-		return SIM_NEVER;
-	if (s->script->steps[it->next].type == SIM_FREE) {
-		if (freed == FREED_IS_NEVER)
-			return SIM_NEVER;
-		if (freed == FREED_IS_HALF_THE_COST)
-			return s->step + 2 * ((uint64_t)it->next - s->step);
-	} else if (s->variant / FREED % 2 && it->written) {
-		return s->step + (it->next - s->step) / 2;
+	if (s->entries == s->capacity) {
+		size_t capacity = s->capacity ? 2 * s->capacity : 4096;
+		void *heap = realloc(s->heap, capacity * sizeof(*s->heap));
+
+		if (!heap)
+			return -ENOMEM;
+		s->heap = heap;
+		s->capacity = capacity;
 	}
-	return it->next;
+	for (s->entries++; at; at = up) {
+		up = (at - 1) / 2;
+		if (s->heap[up].key >= entry->key)
+			break;
+		s->heap[at] = s->heap[up];
+	}
+	s->heap[at] = *entry;
+	return 0;
+}
+
+static struct entry heap_pop(struct sim *s)
+{
+	struct entry top = s->heap[0], last = s->heap[--s->entries];
+	size_t at = 0, down;
+
+	for (; (down = 2 * at + 1) < s->entries; at = down) {
+		if (down + 1 < s->entries && s->heap[down + 1].key > s->heap[down].key)
+			down++;
+		if (last.key >= s->heap[down].key)
+			break;
+		s->heap[at] = s->heap[down];
+	}
+	s->heap[at] = last;
+	return top;
 }
 
 static int optimum_add(struct sim *s, struct item *it)
 {
-	struct sim_entry entry = { .item = it, .next = it->next, .key = optimum_key(s, it) };
+	struct entry entry = { .item = it, .next = it->next, .key = it->next };
 
-	if (s->variant >= 2 * FREED && s->worth && !s->worth[it->use])
-		entry.key += 1ull << 32;
-	return sim_heap_push(&s->heap, &entry);
+	if (it->next != SIM_NEVER && s->script->steps[it->next].type == SIM_FREE) {
+		if (s->variant == FREED_IS_NEVER)
+			entry.key = SIM_NEVER;
+		else if (s->variant == FREED_IS_HALF_THE_COST)
+			entry.key = s->step + 2 * ((uint64_t)it->next - s->step);
+	}
+	return heap_push(s, &entry);
 }
 
 static struct item *optimum_victim(struct sim *s)
 {
-	while (s->heap.count) {
-		struct sim_entry entry = sim_heap_pop(&s->heap);
+	while (s->entries) {
+		struct entry entry = heap_pop(s);
 		struct item *it = entry.item;
 
 		if (it->place == VRAM && it->next == entry.next && it->named != s->step)
@@ -189,57 +204,6 @@ static void drop(struct sim *s, struct item *it)
 	it->place = SYSTEM;
 }
 
-static uint64_t piece_bytes(const struct item *it, uint64_t piece)
-{
-	uint64_t left = it->size - piece * SIM_PIECE;
-
-	return left < SIM_PIECE ? left : SIM_PIECE;
-}
-
-static void set_clean(struct sim *s, struct item *it, bool clean)
-{
-	if (s->policy)
-		pagoda_policy_set_clean(s->policy, &it->policy, clean);
-}
-
-static void written_all(struct sim *s, struct item *it)
-{
-	it->written = it->size;
-	set_clean(s, it, false);
-}
-
-/* It is in VRAM, and equals what system memory has. */
-static void written_none(struct sim *s, struct item *it)
-{
-	if (s->copies_all) {
-		written_all(s, it);
-		return;
-	}
-	it->written = 0;
-	free(it->pieces);
-	it->pieces = NULL;
-	set_clean(s, it, true);
-}
-
-static int written_part(struct sim *s, struct item *it, uint64_t offset, uint64_t length)
-{
-	uint64_t count = (it->size + SIM_PIECE - 1) / SIM_PIECE, n;
-
-	if (it->written == it->size)
-		return 0;
-	if (!it->pieces)
-		it->pieces = calloc(count, 1);
-	if (!it->pieces)
-		return -ENOMEM;
-	for (n = offset / SIM_PIECE; n * SIM_PIECE < offset + length; n++) {
-		if (!it->pieces[n])
-			it->written += piece_bytes(it, n);
-		it->pieces[n] = 1;
-	}
-	set_clean(s, it, false);
-	return 0;
-}
-
 static int make_room(struct sim *s, uint64_t size)
 {
 	while (s->used + size > s->vram) {
@@ -250,12 +214,8 @@ static int make_room(struct sim *s, uint64_t size)
 		drop(s, it);
 		if (s->policy)
 			pagoda_policy_leave(s->policy, &it->policy);
-		s->result->out += it->written;
-		s->result->moved_for[s->client] += it->written;
+		s->result->out += it->size;
 		s->result->evictions++;
-		s->result->evicted += it->size;
-		if (s->worth && !s->worth[it->use])
-			s->result->good += it->size;
 	}
 	return 0;
 }
@@ -271,90 +231,49 @@ static int come(struct sim *s, struct item *it)
 		return ret;
 	if (it->place == SYSTEM) {
 		s->result->in += it->size;
-		s->result->moved_for[s->client] += it->size;
 		s->result->page_ins++;
-		if (it->fresh)
-			s->result->uploads += it->size;
 	}
 	it->place = VRAM;
-	it->fresh = false;
 	s->used += it->size;
 	recency_add(s, it);
-	written_none(s, it);
 	return 0;
 }
 
-static int used(struct sim *s, struct item *it, bool writes)
+static int used(struct sim *s, struct item *it)
 {
-	s->result->used_by[s->client] += it->size;
 	recency_remove(s, it);
 	recency_add(s, it);
 	if (s->policy)
 		pagoda_policy_use(s->policy, &it->policy);
-	if (writes)
-		written_all(s, it);
 	return s->chooser == SIM_OPTIMUM ? optimum_add(s, it) : 0;
-}
-
-static unsigned int client_of(const struct sim *s, uint32_t id)
-{
-	return s->script->clients ? s->script->clients[id] : 0;
-}
-
-/* Tells the policy of the submissions that are queued when the step begins. */
-static void look_ahead(struct sim *s)
-{
-	const struct sim_script *script = s->script;
-	uint32_t last = script->steps[s->step].frame + s->queued;
-	size_t n;
-
-	for (; s->known < script->nr_steps && script->steps[s->known].frame <= last; s->known++) {
-		const struct sim_step *step = &script->steps[s->known];
-
-		if (step->type != SIM_SUBMIT)
-			continue;
-		for (n = step->first; n < step->first + step->count; n++) {
-			uint32_t id = script->uses[n].id;
-
-			pagoda_policy_expect(s->policy, &s->groups[client_of(s, id)],
-					     &s->items[id].policy, &s->coming[n]);
-		}
-	}
 }
 
 static int submit(struct sim *s, const struct sim_step *step)
 {
-	const struct sim_use *uses = s->script->uses + step->first;
+	const uint32_t *uses = s->script->uses + step->first;
+	const uint32_t *next = s->script->next + step->first;
 	uint32_t n;
 	int ret = 0;
 
-	s->client = client_of(s, uses->id);
-	for (n = 0; s->coming && n < step->count; n++)
-		pagoda_policy_forget(s->policy, &s->coming[step->first + n]);
 	for (n = 0; n < step->count; n++) {
-		struct item *it = &s->items[uses[n].id];
+		struct item *it = &s->items[uses[n]];
 
 		it->named = s->step;
-		it->use = step->first + n;
-		it->next = uses[n].next;
+		it->next = next[n];
 		if (s->policy && it->place == VRAM)
 			pagoda_policy_hold(s->policy, &it->policy);
 	}
 	for (n = 0; !ret && n < step->count; n++)
-		ret = come(s, &s->items[uses[n].id]);
+		ret = come(s, &s->items[uses[n]]);
 	for (n = 0; !ret && n < step->count; n++)
-		ret = used(s, &s->items[uses[n].id], uses[n].writes);
+		ret = used(s, &s->items[uses[n]]);
 	return ret;
 }
 
-static int touch(struct sim *s, struct item *it, const struct sim_step *step)
+static void touch(struct item *it)
 {
-	if (it->place == VRAM)
-		return step->length ? written_part(s, it, step->offset, step->length) : 0;
-	if (it->place == NOWHERE || (!step->offset && trace_pages(step->length) >= it->size))
-		it->fresh = true;
-	it->place = SYSTEM;
-	return 0;
+	if (it->place == NOWHERE)
+		it->place = SYSTEM;
 }
 
 static void release(struct sim *s, struct item *it)
@@ -364,8 +283,6 @@ static void release(struct sim *s, struct item *it)
 	if (it->place == VRAM)
 		drop(s, it);
 	it->next = SIM_NEVER;
-	free(it->pieces);
-	it->pieces = NULL;
 }
 
 static int run_steps(struct sim *s)
@@ -375,14 +292,12 @@ static int run_steps(struct sim *s)
 
 	for (s->step = 0; !ret && s->step < script->nr_steps; s->step++) {
 		const struct sim_step *step = &script->steps[s->step];
-		struct item *it = &s->items[script->uses[step->first].id];
+		struct item *it = &s->items[script->uses[step->first]];
 
-		if (s->coming)
-			look_ahead(s);
 		if (step->type == SIM_SUBMIT)
 			ret = submit(s, step);
 		else if (step->type == SIM_TOUCH)
-			ret = touch(s, it, step);
+			touch(it);
 		else
 			release(s, it);
 	}
@@ -392,71 +307,57 @@ static int run_steps(struct sim *s)
 static int items_make(struct sim *s)
 {
 	const struct sim_script *script = s->script;
-	uint32_t id, n;
+	uint32_t id;
 
 	s->items = calloc(script->max_id + 1ul, sizeof(*s->items));
 	if (s->chooser == SIM_POLICY)
 		s->policy = calloc(1, sizeof(*s->policy));
 	if (!s->items || (s->chooser == SIM_POLICY && !s->policy))
 		return -ENOMEM;
-	if (s->policy && s->queued)
-		s->coming = calloc(script->nr_uses, sizeof(*s->coming));
-	if (s->policy && s->queued && !s->coming)
-		return -ENOMEM;
 	if (s->policy)
 		pagoda_policy_init(s->policy, s->vram);
-	for (n = 0; n < SIM_CLIENTS; n++)
-		pagoda_policy_group_init(&s->groups[n], NULL);
+	pagoda_policy_group_init(&s->group, NULL);
 	for (id = 1; id <= script->max_id; id++) {
 		s->items[id].size = script->sizes[id];
 		s->items[id].named = SIZE_MAX;
 		if (s->policy)
 			pagoda_policy_add(s->policy, &s->items[id].policy, &s->items[id].lane,
-					  &s->groups[client_of(s, id)], script->sizes[id]);
+					  &s->group, script->sizes[id]);
 	}
 	return 0;
 }
 
-static int run_once(const struct sim_script *script, const struct sim_choice *choice,
+static int run_once(const struct sim_script *script, uint64_t vram, enum sim_chooser chooser,
 		    enum variant variant, struct sim_result *result)
 {
 	struct sim s = {
 		.script = script,
-		.vram = choice->vram,
-		.chooser = choice->chooser,
+		.vram = vram,
+		.chooser = chooser,
 		.variant = variant,
-		.queued = choice->queued,
-		.worth = choice->worth,
-		.copies_all = choice->copies_all,
 		.result = result,
 	};
 	int ret;
-	uint32_t id;
 
 	memset(result, 0, sizeof(*result));
 	ret = items_make(&s);
 	if (!ret)
 		ret = run_steps(&s);
-	for (id = 0; s.items && id <= script->max_id; id++)
-		free(s.items[id].pieces);
 	free(s.items);
 	free(s.policy);
-	free(s.coming);
-	free(s.heap.entries);
+	free(s.heap);
 	return ret;
 }
 
-int sim_run(const struct sim_script *script, const struct sim_choice *choice,
+int sim_run(const struct sim_script *script, uint64_t vram, enum sim_chooser chooser,
 	    struct sim_result *result)
 {
-	enum variant variants = 1, variant;
+	enum variant variants = chooser == SIM_OPTIMUM ? VARIANTS : 1, variant;
 	struct sim_result other;
-	int ret = run_once(script, choice, 0, result);
+	int ret = run_once(script, vram, chooser, 0, result);
 
-	if (choice->chooser == SIM_OPTIMUM)
-		variants = choice->worth ? VARIANTS : VARIANTS / 2;
 	for (variant = 1; !ret && variant < variants; variant++) {
-		ret = run_once(script, choice, variant, &other);
+		ret = run_once(script, vram, chooser, variant, &other);
 		if (!ret && sim_moved(&other) < sim_moved(result))
 			*result = other;
 	}

@@ -18,14 +18,11 @@
 /*
  * @pending: the submission being collected, @count of them for VRAM, @bytes in all
  * @member: number of the last submission an ID is in; @serial: of the one being collected
- * @place: where in @pending an ID of that submission is
  */
 struct writer {
 	struct sim_script *script;
-	struct sim_use *pending;
+	uint32_t *pending;
 	uint32_t *member;
-	uint32_t *place;
-	uint32_t frame;
 	uint32_t count;
 	uint32_t serial;
 	uint64_t bytes;
@@ -38,69 +35,53 @@ static int script_reserve(struct sim_script *script, const struct trace *trace)
 	script->max_id = trace->max_id;
 	script->steps = calloc(2 * trace->count + 1, sizeof(*script->steps));
 	script->uses = calloc(trace->count + 1, sizeof(*script->uses));
+	script->next = calloc(trace->count + 1, sizeof(*script->next));
 	script->sizes = calloc(trace->max_id + 1ul, sizeof(*script->sizes));
-	return script->steps && script->uses && script->sizes ? 0 : -ENOMEM;
+	return script->steps && script->uses && script->next && script->sizes ? 0 : -ENOMEM;
 }
 
-static struct sim_step *step_add(struct writer *w, enum sim_type type, const struct sim_use *uses,
-				 uint32_t count)
+static void step_add(struct sim_script *script, enum sim_type type, const uint32_t *ids,
+		     uint32_t count)
 {
-	struct sim_script *script = w->script;
-	struct sim_step *step = &script->steps[script->nr_steps++];
-
-	*step = (struct sim_step){
+	script->steps[script->nr_steps++] = (struct sim_step){
 		.type = type,
 		.count = count,
 		.first = script->nr_uses,
-		.frame = w->frame,
 	};
-	memcpy(script->uses + script->nr_uses, uses, count * sizeof(*uses));
+	memcpy(script->uses + script->nr_uses, ids, count * sizeof(*ids));
 	script->nr_uses += count;
-	return step;
 }
 
 static void submission_end(struct writer *w)
 {
 	if (w->count)
-		step_add(w, SIM_SUBMIT, w->pending, w->count);
+		step_add(w->script, SIM_SUBMIT, w->pending, w->count);
 	w->serial++;
 	w->count = 0;
 	w->bytes = 0;
 }
 
-static void submission_add(struct writer *w, uint32_t id, bool writes)
+static void submission_add(struct writer *w, uint32_t id)
 {
 	uint64_t size = w->script->sizes[id];
 
-	if (w->member[id] == w->serial) {
-		w->pending[w->place[id]].writes |= writes && size;
+	if (w->member[id] == w->serial)
 		return;
-	}
 	if (w->bytes + size > w->vram / REPLAY_BATCH_PART)
 		submission_end(w);
 	w->member[id] = w->serial;
-	w->place[id] = w->count;
 	w->bytes += size;
-	w->pending[w->count] = (struct sim_use){ .id = id, .writes = writes };
 	if (size)
-		w->count++;
+		w->pending[w->count++] = id;
 }
 
 /* The CPU touches or frees it, after what was to use it. */
-static void step_alone(struct writer *w, enum sim_type type, const struct trace_event *event)
+static void step_alone(struct writer *w, enum sim_type type, uint32_t id)
 {
-	struct sim_use use = { .id = event->id };
-	struct sim_step *step;
-
-	if (w->member[event->id] == w->serial)
+	if (w->member[id] == w->serial)
 		submission_end(w);
-	if (!w->script->sizes[event->id])
-		return;
-	step = step_add(w, type, &use, 1);
-	if (event->type == TRACE_WRITE) {
-		step->offset = event->offset;
-		step->length = event->length;
-	}
+	if (w->script->sizes[id])
+		step_add(w->script, type, &id, 1);
 }
 
 static uint64_t size_in_vram(uint64_t length, uint64_t vram)
@@ -117,18 +98,17 @@ static void script_event(struct writer *w, const struct trace_event *event)
 		w->script->sizes[event->id] = size_in_vram(event->length, w->vram);
 		break;
 	case TRACE_USE:
-		submission_add(w, event->id, event->flag);
+		submission_add(w, event->id);
 		break;
 	case TRACE_WRITE:
 	case TRACE_READ:
-		step_alone(w, SIM_TOUCH, event);
+		step_alone(w, SIM_TOUCH, event->id);
 		break;
 	case TRACE_FREE:
-		step_alone(w, SIM_FREE, event);
+		step_alone(w, SIM_FREE, event->id);
 		break;
 	case TRACE_FRAME:
 		submission_end(w);
-		w->frame++;
 		break;
 	}
 }
@@ -146,11 +126,9 @@ static int script_look_ahead(struct sim_script *script)
 		const struct sim_step *step = &script->steps[n];
 
 		for (at = step->first; at < step->first + step->count; at++) {
-			struct sim_use *use = &script->uses[at];
-
-			use->next = coming[use->id];
+			script->next[at] = coming[script->uses[at]];
 			if (step->type != SIM_TOUCH)
-				coming[use->id] = n;
+				coming[script->uses[at]] = n;
 		}
 	}
 	free(coming);
@@ -166,8 +144,7 @@ int sim_script_make(struct sim_script *script, const struct trace *trace, uint64
 	memset(script, 0, sizeof(*script));
 	w.pending = calloc(trace->max_id + 1ul, sizeof(*w.pending));
 	w.member = calloc(trace->max_id + 1ul, sizeof(*w.member));
-	w.place = calloc(trace->max_id + 1ul, sizeof(*w.place));
-	ret = w.pending && w.member && w.place ? script_reserve(script, trace) : -ENOMEM;
+	ret = w.pending && w.member ? script_reserve(script, trace) : -ENOMEM;
 	for (n = 0; !ret && n < trace->count; n++)
 		script_event(&w, &trace->events[n]);
 	if (!ret) {
@@ -176,7 +153,6 @@ int sim_script_make(struct sim_script *script, const struct trace *trace, uint64
 	}
 	free(w.pending);
 	free(w.member);
-	free(w.place);
 	if (ret)
 		sim_script_free(script);
 	return ret;
@@ -186,6 +162,7 @@ void sim_script_free(struct sim_script *script)
 {
 	free(script->steps);
 	free(script->uses);
+	free(script->next);
 	free(script->sizes);
 	memset(script, 0, sizeof(*script));
 }

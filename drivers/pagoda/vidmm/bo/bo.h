@@ -48,21 +48,27 @@ struct ttm_resource_manager;
  *	operations, this one waits for another to unlock a victim, or finds @exec contended: then
  *	the caller unlocks all and begins anew (drm_exec_retry_on_contention()). NULL = victims
  *	whose reservation another thread holds are passed over
+ * @claim: Room that evictions make for the allocation that is brought to its place
+ * @windows: Number of windows that were freed for the allocation (window.c)
+ * @waits: Number of waits for other operations, for the allocation (victims.c)
+ * @evicted: Bytes evicted from VRAM for the allocation, also if it doesn't fit in the end; without
+ *	those of offered allocations and of victims that TTM chooses
  * @flags: PAGODA_PL_* of all places that the operation brings allocations to
- * @urgent: No room was found otherwise: page tables and save areas of VMs that have paging but no
- *	jobs in flight may be evicted, and allocations that queued VM_BIND arrays will map (C145)
- * @evicted: Out: bytes evicted from VRAM for the last allocation, also if it doesn't fit in the
- *	end; without those of offered allocations and of victims that TTM chooses
  * @late: Out, with -EINPROGRESS: fence that the allocation can't move before, a reference; the
  *	caller waits for it outside of sections and reservations
+ * @urgent: No room was found otherwise: page tables and save areas of VMs that have paging but no
+ *	jobs in flight may be evicted, and allocations that queued VM_BIND arrays will map (C145)
  */
 struct pagoda_operation {
 	struct ttm_operation_ctx ttm;
 	struct drm_exec *exec;
-	u32 flags;
-	bool urgent;
+	struct pagoda_vram_claim claim;
+	u32 windows;
+	u32 waits;
 	u64 evicted;
+	u32 flags;
 	struct dma_fence *late;
+	bool urgent;
 };
 
 /**

@@ -9,7 +9,6 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include "vidmm/ledger/allocation.h"
-#include "vidmm/segment/segment.h"
 
 struct dma_resv;
 struct pagoda_dmem_claim;
@@ -49,26 +48,10 @@ struct pagoda_victims_search {
 };
 
 /**
- * struct pagoda_placing - An allocation that is brought to its place, as a part of an operation
- * @op: The operation
- * @claim: Room that evictions make for the allocation
- * @windows: Number of windows that were freed for the allocation (window.c)
- * @waits: Number of waits for other operations (victims.c)
- * @waited_ns: Nanoseconds that these waits took together
- */
-struct pagoda_placing {
-	struct pagoda_operation *op;
-	struct pagoda_vram_claim claim;
-	u32 windows;
-	u32 waits;
-	u64 waited_ns;
-};
-
-/**
  * typedef pagoda_take_fn - Evicts one victim from @place, if @claim allows, to make room for @want
  * @want: Allocation that needs room, reservation held
  * @place: Place in VRAM where @want needs room
- * @placing: Brings @want to its place
+ * @op: Operation that brings @want to its place
  * @claim: Says which victims may be evicted; notes refusals
  * @search: Search that the victim is chosen in
  *
@@ -76,7 +59,7 @@ struct pagoda_placing {
  * false if no victim is left.
  */
 typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *place,
-			       struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
+			       struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
 			       struct pagoda_victims_search *search);
 
 /* dmem.c: which cgroups' memory may be evicted: struct pagoda_dmem_claim */
@@ -89,7 +72,7 @@ bool pagoda_dmem_is_own(struct pagoda_bo *bo);
 
 /* window.c: evict allocations that lie in the cheapest contiguous part of VRAM */
 bool pagoda_window_take(struct pagoda_bo *want, const struct ttm_place *place,
-			struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
+			struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
 			struct pagoda_victims_search *search);
 
 /* victims.c: choose, lock and evict victims */
@@ -104,10 +87,10 @@ bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 			 const struct ttm_operation_ctx *ctx);
 void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine);
 bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
-			      struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
+			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
 			      struct pagoda_victims_search *search);
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			 struct pagoda_placing *placing, pagoda_take_fn take,
+			 struct pagoda_operation *op, pagoda_take_fn take,
 			 struct pagoda_dmem_claim *claim);
 u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim);
 
@@ -117,7 +100,7 @@ int pagoda_bo_move(struct pagoda_bo *bo,
 		   struct ttm_operation_ctx *ctx);
 int pagoda_bo_evict(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			   struct pagoda_placing *placing, pagoda_take_fn take,
+			   struct pagoda_operation *op, pagoda_take_fn take,
 			   struct pagoda_dmem_claim *claim, struct pagoda_victims_search *search);
 
 #endif

@@ -18,23 +18,22 @@
  * pagoda_bo_place() describes. Returns 0 or a negative errno.
  */
 static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
-		      struct pagoda_placing *placing)
+		      struct pagoda_operation *op)
 {
 	struct pagoda_dmem_claim claim = {};
 	int ret = -ENOMEM;
 
 	do {
 		if (placement->placement->flags & TTM_PL_FLAG_CONTIGUOUS)
-			ret = pagoda_victims_place(bo, placement, placing, pagoda_window_take,
-						   &claim);
+			ret = pagoda_victims_place(bo, placement, op, pagoda_window_take, &claim);
 		if (ret == -ENOMEM)
-			ret = pagoda_victims_place(bo, placement, placing, pagoda_victims_take_next,
+			ret = pagoda_victims_place(bo, placement, op, pagoda_victims_take_next,
 						   &claim);
 	} while (ret == -ENOMEM && pagoda_dmem_claim_again(&claim));
 	pagoda_dmem_claim_end(&claim);
-	placing->claim.last = true;
+	op->claim.last = true;
 	if (ret == -ENOMEM)
-		ret = ttm_bo_validate(&bo->ttm, placement, &placing->op->ttm);
+		ret = ttm_bo_validate(&bo->ttm, placement, &op->ttm);
 	return ret;
 }
 
@@ -61,7 +60,6 @@ int pagoda_bo_place(struct pagoda_bo *bo,
 {
 	struct ttm_place places[4];
 	struct ttm_placement placement = { .placement = places };
-	struct pagoda_placing placing = { .op = op };
 	u32 i, tries = 0;
 	u64 frees;
 	int ret;
@@ -69,15 +67,17 @@ int pagoda_bo_place(struct pagoda_bo *bo,
 	placement.num_placement = where(bo, places);
 	if (!placement.num_placement)
 		return -ENOSPC;
+	op->windows = 0;
+	op->waits = 0;
 	op->evicted = 0;
 	for (i = 0; i < placement.num_placement; i++)
 		places[i].flags |= op->flags | (op->urgent ? PAGODA_PL_URGENT : 0);
 	do {
 		frees = pagoda_vram_frees(bo->vidmm);
-		ret = place_once(bo, &placement, &placing);
+		ret = place_once(bo, &placement, op);
 	} while (ret == -ENOMEM && op->urgent && frees != pagoda_vram_frees(bo->vidmm) &&
 		 tries++ < PLACE_AGAIN);
-	pagoda_vram_unclaim(bo->vidmm, &placing.claim);
+	pagoda_vram_unclaim(bo->vidmm, &op->claim);
 	if (ret == -EBUSY && op->flags & PAGODA_PL_PROMPT)
 		op->late = pagoda_stream_get_queued(bo->vidmm, bo->ttm.base.resv,
 						    DMA_RESV_USAGE_BOOKKEEP);

@@ -165,19 +165,17 @@ static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
  * Brings an allocation to VRAM, the first place of @placement. While there is no room, @take evicts
  * a victim that @claim allows from that place, or returns false if @search finds none. Doesn't wait
  * for the device. Returns -ENOMEM if there isn't enough room or memory, or if the first place isn't
- * in VRAM or allows only free room; -EDEADLK if the operation's reservations are contended;
- * -ERESTARTSYS if a signal ended a victim's move; else the result of ttm_bo_validate(). The caller
- * holds the reservation.
+ * in VRAM or allows only free room; -EDEADLK if @op->exec is contended; -ERESTARTSYS if a signal
+ * ended a victim's move; else the result of ttm_bo_validate(). The caller holds the reservation.
  */
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			   struct pagoda_placing *placing, pagoda_take_fn take,
+			   struct pagoda_operation *op, pagoda_take_fn take,
 			   struct pagoda_dmem_claim *claim, struct pagoda_victims_search *search)
 {
 	struct ttm_resource_manager *man = ttm_manager_type(&bo->vidmm->ttm, TTM_PL_VRAM);
 	const struct ttm_place *place = placement->placement;
 	struct ttm_place calm = *place;
 	struct ttm_placement only = { .num_placement = 1, .placement = &calm };
-	struct drm_exec *exec = placing->op->exec;
 	int ret;
 
 	if (place->mem_type != TTM_PL_VRAM || place->flags & TTM_PL_FLAG_DESIRED)
@@ -185,15 +183,15 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 	/* With this flag TTM evicts nothing: place_try() fails if there is no free room. */
 	calm.flags |= TTM_PL_FLAG_DESIRED;
 	do {
-		ret = place_try(bo, &only, &placing->op->ttm);
+		ret = place_try(bo, &only, &op->ttm);
 		if (ret != -ENOSPC)
 			break;
-		pagoda_vram_claim(bo->vidmm, &placing->claim, &bo->ttm);
+		pagoda_vram_claim(bo->vidmm, &op->claim, &bo->ttm);
 		pagoda_dmem_claim_look(claim, man, bo->ttm.base.size);
-	} while (take(bo, place, placing, claim, search));
+	} while (take(bo, place, op, claim, search));
 	if (ret != -ENOSPC)
 		return ret;
-	if (exec && drm_exec_is_contended(exec))
+	if (op->exec && drm_exec_is_contended(op->exec))
 		return -EDEADLK;
 	return claim->interrupted ? -ERESTARTSYS : -ENOMEM;
 }

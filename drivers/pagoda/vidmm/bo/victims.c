@@ -24,7 +24,6 @@
  * told of because their VM decides when they may leave.
  */
 #include <linux/delay.h>
-#include <linux/ktime.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
@@ -55,12 +54,10 @@
 #define SPARED_AT_ONCE	64
 
 /*
- * Most waits, for one allocation, for operations that hold victims; milliseconds that the waits may
- * take together, beside those of the two jobs with places of an engine that such an operation may
- * wait for; and microseconds of a wait for an operation that is only looking at victims.
+ * Most waits, for one allocation, for operations that hold victims; and microseconds of a wait for
+ * an operation that is only looking at victims.
  */
 #define VICTIMS_WAITS	256
-#define VICTIMS_WAIT_MS	1000
 #define VICTIMS_LOOK_US	100
 
 static void victims_search_init(struct pagoda_victims_search *search)
@@ -329,33 +326,23 @@ static struct pagoda_bo *victims_of_others(struct pagoda_victims *victims,
 	return found;
 }
 
-/* Returns whether an allocation has waited for other operations as long as it may. */
-static bool victims_has_waited(struct pagoda_vidmm *vidmm, const struct pagoda_placing *placing)
-{
-	u64 most_ms = VICTIMS_WAIT_MS + 2ull * vidmm->job_timeout_ms;
-
-	return placing->waits >= VICTIMS_WAITS || placing->waited_ns >= most_ms * NSEC_PER_MSEC;
-}
-
 /*
  * After @search has found no victim, waits for another operation: for one that holds a victim's
  * reservation, or that needs all it has in VRAM itself, or that is just looking at victims. Ends
  * the search first, so that other operations find its victims meanwhile. Returns false if there is
- * no such operation, the operation has no reservations in a struct drm_exec, or they are contended,
- * or victims_has_waited(), or after a signal.
+ * no such operation, @op has no @op->exec or has waited VICTIMS_WAITS times, @op->exec is
+ * contended, or after a signal.
  */
 static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
-			 struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
+			 struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
 			 struct pagoda_victims_search *search)
 {
 	struct pagoda_victims *victims = vidmm->victims;
-	struct pagoda_operation *op = placing->op;
-	u64 start = ktime_get_ns();
 	struct pagoda_bo *bo;
-	bool done = true;
+	bool done;
 
 	if (!op->exec || claim->interrupted || drm_exec_is_contended(op->exec) ||
-	    victims_has_waited(vidmm, placing))
+	    op->waits++ >= VICTIMS_WAITS)
 		return false;
 	bo = list_first_entry_or_null(&search->held, struct pagoda_bo, choice.tried);
 	if (bo)
@@ -365,26 +352,23 @@ static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *pla
 	victims_put_back(victims, search);
 	if (!bo && !READ_ONCE(victims->nr_tried))
 		return false;
-	if (bo) {
-		done = victims_take_held(bo, place, op, claim);
-		drm_gem_object_put(&bo->ttm.base);
-	} else {
+	if (!bo) {
 		fsleep(VICTIMS_LOOK_US);
+		return true;
 	}
-	placing->waits++;
-	placing->waited_ns += ktime_get_ns() - start;
+	done = victims_take_held(bo, place, op, claim);
+	drm_gem_object_put(&bo->ttm.base);
 	return done;
 }
 
 /* Evicts the policy's next victim, or waits for an operation that has victims; a pagoda_take_fn. */
 bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
-			      struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
+			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
 			      struct pagoda_victims_search *search)
 {
-	if (victims_take(want->vidmm, want->ttm.base.resv, place, placing->op, claim, search))
+	if (victims_take(want->vidmm, want->ttm.base.resv, place, op, claim, search))
 		return true;
-	return !search->aside.only_offered &&
-	       victims_wait(want->vidmm, place, placing, claim, search);
+	return !search->aside.only_offered && victims_wait(want->vidmm, place, op, claim, search);
 }
 
 /*
@@ -412,7 +396,7 @@ bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
  * allocations, and TTM chooses all others. The caller holds the reservation.
  */
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			 struct pagoda_placing *placing, pagoda_take_fn take,
+			 struct pagoda_operation *op, pagoda_take_fn take,
 			 struct pagoda_dmem_claim *claim)
 {
 	struct pagoda_victims_search search;
@@ -420,7 +404,7 @@ int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *place
 
 	victims_search_init(&search);
 	search.aside.only_offered = !bo->vidmm->victims->asked;
-	ret = pagoda_bo_place_taking(bo, placement, placing, take, claim, &search);
+	ret = pagoda_bo_place_taking(bo, placement, op, take, claim, &search);
 	victims_put_back(bo->vidmm->victims, &search);
 	return ret;
 }

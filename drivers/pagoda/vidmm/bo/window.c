@@ -135,16 +135,15 @@ static bool window_free(struct pagoda_bo *want, const struct window *window,
  * window could be freed, or if TTM chooses victims that aren't offered.
  */
 bool pagoda_window_take(struct pagoda_bo *want, const struct ttm_place *place,
-			struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
+			struct pagoda_operation *op, struct pagoda_dmem_claim *claim,
 			struct pagoda_victims_search *search)
 {
-	struct pagoda_operation *op = placing->op;
 	struct window *windows, *best, *spare;
 	struct pagoda_bo *victim;
 	bool done;
 	u32 i;
 
-	if (search->aside.only_offered || placing->windows++ >= WINDOW_TRIES)
+	if (search->aside.only_offered || op->windows++ >= WINDOW_TRIES)
 		return false;
 	windows = kmalloc_array(2, sizeof(*windows), GFP_KERNEL);
 	if (!windows)

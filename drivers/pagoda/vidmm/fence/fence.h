@@ -14,7 +14,7 @@
  *	pagoda_mfence_promise		checks the value, and allocates what signalling needs
  *	then one of
  *	pagoda_mfence_take_back		the work was refused: the value may be promised again
- *	pagoda_mfence_signal_paging	the GPU stores the value behind the call's paging (C116)
+ *	pagoda_mfence_signal_paging	the GPU stores the value behind all paging so far (C116)
  *	pagoda_mfence_signal_after	the CPU stores the value when a dma_fence has signalled
  *
  * To wait:
@@ -96,7 +96,7 @@ struct pagoda_bo *pagoda_mfence_bo(struct pagoda_mfence *mfence);
 /* signal.c: give values to monitored fences after work */
 struct pagoda_mfence_signal *pagoda_mfence_promise(struct pagoda_mfence *mfence, u64 value);
 void pagoda_mfence_take_back(struct pagoda_mfence_signal *signal);
-void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal, struct dma_fence *paging);
+void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal);
 void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_fence *fence);
 int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence_value *list,
 			  u32 count);

@@ -147,10 +147,8 @@ void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_
 	dma_fence_put(stub);
 }
 
-static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value,
-				     struct dma_fence *paging)
+static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value)
 {
-	const struct pagoda_stream_order order = { .behind[PAGODA_EDGE_COVERED] = paging };
 	struct pagoda_bo *bo = mfence->bo;
 	struct pagoda_vidmm *vidmm = bo->vidmm;
 	struct pagoda_stream_txn txn;
@@ -170,17 +168,16 @@ static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value,
 		op.signal_fence.flags |= VIRTIO_PAGODA_SIGNAL_FORWARD;
 	op.signal_fence.cpu_pages = adl.cpu_pages;
 	cost = pagoda_stream_cost(vidmm, &op);
-	pagoda_stream_begin_in_must(&txn, vidmm, &order, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
+	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 	WARN_ON_ONCE(pagoda_stream_emit(&txn, &op));
 	return pagoda_stream_end(&txn);
 }
 
 /*
- * Has the GPU store the promised value behind all moves so far and @paging. Returns a reference to
- * the fence of that store; NULL without memory or device.
+ * Has the GPU store the promised value behind all paging so far. Returns a reference to the fence
+ * of that store; NULL without memory or device.
  */
-static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal,
-				       struct dma_fence *paging)
+static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal)
 {
 	struct pagoda_bo *bo = signal->mfence->bo;
 	struct dma_resv *resv = bo->ttm.base.resv;
@@ -191,7 +188,7 @@ static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal,
 		return NULL;
 	dma_resv_lock(resv, NULL);
 	if (!dma_resv_reserve_fences(resv, 1)) {
-		fence = signal_emit(signal->mfence, signal->value, paging);
+		fence = signal_emit(signal->mfence, signal->value);
 		if (fence)
 			dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_BOOKKEEP);
 	}
@@ -200,24 +197,21 @@ static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal,
 }
 
 /**
- * pagoda_mfence_signal_paging() - Have the GPU store a value behind a call's paging work (C116)
+ * pagoda_mfence_signal_paging() - Have the GPU store a value behind all paging work so far (C116)
  * @signal: Promise; consumed
- * @paging: Fence behind the call's paging, or NULL
- *
- * The store is also behind all moves so far.
  *
  * Can't fail: without memory or device this function waits for the paging, and the CPU stores the
  * value. A CPU that reads the mapped page doesn't wait for the GPU's store.
  *
  * Context: May sleep and allocate. Outside of sections and reservations.
  */
-void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal, struct dma_fence *paging)
+void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal)
 {
 	struct pagoda_vidmm *vidmm = signal->mfence->bo->vidmm;
 	struct dma_fence *fence;
 
 	pagoda_enter_anyway(vidmm);
-	fence = signal_by_gpu(signal, paging);
+	fence = signal_by_gpu(signal);
 	pagoda_leave(vidmm);
 	signal->by_gpu = fence;
 	if (!fence)

@@ -61,7 +61,7 @@ static int syncs_append(struct pagoda_syncs *syncs, const struct pagoda_sync *sy
 }
 
 /**
- * pagoda_syncs_add() - Add a syncobj that the work signals, in no order with other work
+ * pagoda_syncs_add() - Add a syncobj that the work signals
  * @syncs: List
  * @syncobj: Syncobj; the list takes the caller's reference
  * @point: Timeline point, 0 = binary
@@ -76,21 +76,6 @@ int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u6
 	const struct pagoda_sync sync = {
 		.syncobj = syncobj, .point = point, .signal = true, .chain = chain,
 	};
-
-	return syncs_append(syncs, &sync);
-}
-
-/**
- * pagoda_syncs_add_point() - Add a timeline point that the work signals, in the order of points
- * @syncs: List
- * @point: Point, owned by the list afterwards
- *
- * Context: May sleep.
- * Return: 0 or -ENOMEM; then the caller keeps @point.
- */
-int pagoda_syncs_add_point(struct pagoda_syncs *syncs, struct pagoda_point *point)
-{
-	const struct pagoda_sync sync = { .signal = true, .ordered = point };
 
 	return syncs_append(syncs, &sync);
 }

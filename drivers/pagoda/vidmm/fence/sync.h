@@ -51,7 +51,7 @@ struct pagoda_sync_source {
 
 /**
  * struct pagoda_sync - A checked struct drm_pagoda_sync
- * @syncobj: Syncobj, a reference; NULL for a monitored fence, or if only @ordered is used
+ * @syncobj: Syncobj, a reference; NULL for a monitored fence
  * @point: Point of the syncobj's timeline, 0 = binary
  * @signal: The work signals the entry; else the work waits for it
  * @found: Wait: what the work waits for exists: @fence is final, or the value was reached or won't
@@ -183,7 +183,6 @@ struct pagoda_deferred {
 };
 
 /* sync.c: fences that work waits for and signals */
-int pagoda_syncs_add_point(struct pagoda_syncs *syncs, struct pagoda_point *point);
 int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u64 point,
 		     struct dma_fence_chain *chain);
 int pagoda_syncs_add_promise(struct pagoda_syncs *syncs, struct pagoda_mfence_signal *promise);

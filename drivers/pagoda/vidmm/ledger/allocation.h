@@ -227,13 +227,11 @@ struct pagoda_vm_uses {
  *	VM. Constant
  * @table_of: VM that the allocation is a page table of, or NULL
  * @save_of: VM of the context that the allocation is the save area of, or NULL
- * @behind: Fence of the change that dropped the allocation, a page table, a reference; or NULL
  * @evicted: Entry in &pagoda_vm.evicted, &pagoda_vm.offered or &pagoda_vm.left_out of @private_to
  * @left_out: If @evicted is an entry in any list, that list is &pagoda_vm.left_out
  * @unique: The allocation was mapped with PAGODA_PROTECTION_UNIQUE at some time
  * @opened: The allocation has a handle; kept for private allocations only
  * @had_handle: The allocation has or had a handle; kept for private allocations only
- * @fixed: The allocation counts in &pagoda_vm.fixed, as a page table or save area in VRAM
  *
  * Protected by the reservation; private allocations, page tables and save areas use that of their
  * VM.
@@ -244,13 +242,11 @@ struct pagoda_bo_vm {
 	struct drm_gem_object *shared;
 	struct pagoda_vm *table_of;
 	struct pagoda_vm *save_of;
-	struct dma_fence *behind;
 	struct list_head evicted;
 	bool left_out;
 	bool unique;
 	bool opened;
 	bool had_handle;
-	bool fixed;
 };
 
 /**

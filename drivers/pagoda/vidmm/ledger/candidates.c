@@ -360,66 +360,6 @@ void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses
 }
 
 /*
- * Returns the group of allocations that a client's jobs list, or NULL if the jobs also use others:
- * those of a residency list.
- */
-static struct pagoda_policy_group *victims_listed_group(struct pagoda_client *client)
-{
-	return READ_ONCE(client->requirements->count) ? NULL : &client->choice.group;
-}
-
-/**
- * pagoda_victims_expect() - Tell the policy which allocations a job will use that was queued
- * @vidmm: Manager
- * @client: Client that has queued the job
- * @bos: Allocations that the job lists, references held
- * @coming: Any memory for each of them, until pagoda_victims_forget()
- * @count: Number of allocations
- *
- * Context: May sleep.
- */
-void pagoda_victims_expect(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
-			   struct pagoda_bo **bos, struct pagoda_policy_coming *coming, u32 count)
-{
-	struct pagoda_victims *victims = vidmm->victims;
-	u32 i = 0, end;
-
-	while (i < count) {
-		end = min(count, i + PAGODA_WALK_SLICE);
-		spin_lock(&victims->lock);
-		for (; i < end; i++)
-			pagoda_policy_expect(&victims->policy, victims_listed_group(client),
-					     &bos[i]->choice.item, &coming[i]);
-		spin_unlock(&victims->lock);
-		pagoda_walk_pause();
-	}
-}
-
-/**
- * pagoda_victims_forget() - Undo pagoda_victims_expect(), when the job was made or is dropped
- * @vidmm: Manager
- * @coming: Memory of pagoda_victims_expect()
- * @count: Number of allocations
- *
- * Context: May sleep.
- */
-void pagoda_victims_forget(struct pagoda_vidmm *vidmm, struct pagoda_policy_coming *coming,
-			   u32 count)
-{
-	struct pagoda_victims *victims = vidmm->victims;
-	u32 i = 0, end;
-
-	while (i < count) {
-		end = min(count, i + PAGODA_WALK_SLICE);
-		spin_lock(&victims->lock);
-		for (; i < end; i++)
-			pagoda_policy_forget(&victims->policy, &coming[i]);
-		spin_unlock(&victims->lock);
-		pagoda_walk_pause();
-	}
-}
-
-/*
  * Returns &pagoda_policy.clock at an allocation's last use. A job uses the allocations that it
  * lists and all private allocations of its VM.
  */

@@ -4,13 +4,10 @@
  *
  * A demand that exceeds the segments can't be met, whatever is evicted. Besides bytes this is so
  * for contiguous allocations with an alignment: each begins with an aligned piece of VRAM of its
- * own, and another one can't begin in the piece where it ends. And nothing contiguous fits across a
- * range of VRAM that is invalid or reserved: there may be bytes enough, but in too many pieces.
+ * own, and another one can't begin in the piece where it ends.
  */
-#include <linux/log2.h>
 #include <linux/math.h>
 #include <linux/minmax.h>
-#include <linux/sizes.h>
 #include "core/core.h"
 #include "core/info.h"
 #include "allocation.h"
@@ -37,39 +34,24 @@ static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo
 	return &demand->either;
 }
 
-/* Returns log2 of the size of the pieces at @index of &pagoda_demand.slots and @runs. */
-static u32 demand_shift(u32 index)
+static u64 demand_alignment(u32 index)
 {
-	return ilog2(SZ_8K) + index;
+	return (u64)SZ_8K << index;
 }
 
 /*
- * Returns how many of the aligned pieces of VRAM, of 1 << @shift bytes each, a contiguous
- * allocation keeps from others of that alignment: if it is aligned so, too, those that it takes up
- * in part; else those that it covers wherever it begins.
+ * Adds to &pagoda_demand.slots, or subtracts if @sign is -1, the aligned ranges of VRAM that a
+ * contiguous allocation takes up, at least in part.
  */
-static u64 demand_slots_of(const struct pagoda_bo *bo, u32 shift)
-{
-	u64 size = bo->ttm.base.size, piece = BIT_ULL(shift);
-
-	if (piece <= bo->alignment)
-		return (size + piece - 1) >> shift;
-	size += max_t(u64, bo->alignment, PAGE_SIZE);
-	return size < piece ? 0 : (size >> shift) - 1;
-}
-
-/* Adds the pieces of VRAM that a contiguous allocation needs; subtracts them if @sign is -1. */
 static void demand_slots(struct pagoda_demand *demand, const struct pagoda_bo *bo, s64 sign)
 {
-	u32 i, shift;
+	u32 i;
 
 	if (bo->supported != PAGODA_VRAM_BIT || !(bo->flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS))
 		return;
-	for (i = 0; i < PAGODA_DEMAND_ALIGNMENTS; i++) {
-		shift = demand_shift(i);
-		demand->slots[i] += sign * demand_slots_of(bo, shift);
-		demand->runs[i] += sign * (bo->ttm.base.size >> shift);
-	}
+	for (i = 0; i < PAGODA_DEMAND_ALIGNMENTS && demand_alignment(i) <= bo->alignment; i++)
+		demand->slots[i] += sign * DIV_ROUND_UP_ULL(bo->ttm.base.size,
+							    demand_alignment(i));
 }
 
 /*
@@ -95,88 +77,59 @@ void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *
 	demand_slots(demand, bo, -1);
 }
 
-/*
- * Counts in @room the aligned pieces of a range of VRAM, those at its ends included, and the pieces
- * of the same sizes that fit into the range at any address; @end is exclusive.
- */
-static void room_add(struct pagoda_demand *room, u64 start, u64 end)
+/* Returns how many multiples of @alignment are in a range of VRAM; @end is exclusive. */
+static u64 slots_in(u64 start, u64 end, u64 alignment)
 {
-	u64 first, piece;
-	u32 i, shift;
-
-	for (i = 0; i < PAGODA_DEMAND_ALIGNMENTS && start < end; i++) {
-		shift = demand_shift(i);
-		piece = BIT_ULL(shift);
-		first = round_up(start, piece);
-		room->slots[i] += first < end ? (end - first + piece - 1) >> shift : 0;
-		room->runs[i] += (end - start) >> shift;
-	}
+	start = round_up(start, alignment);
+	return start < end ? DIV_ROUND_UP_ULL(end - start, alignment) : 0;
 }
 
-/* room_add() for the parts of a range that are outside of the reserve. */
-static void room_add_clients(struct pagoda_demand *room, const struct pagoda_vidmm *vidmm,
-			     u64 start, u64 end)
+/*
+ * Returns how many multiples of @alignment are in the part of a range of VRAM that is outside of
+ * the reserve.
+ */
+static u64 slots_of_clients(const struct pagoda_vidmm *vidmm, u64 start, u64 end, u64 alignment)
 {
 	u64 from = vidmm->reserve_start, to = from + vidmm->reserve_size;
 
-	if (from == to || from < start || from >= end) {
-		room_add(room, start, end);
-		return;
-	}
-	room_add(room, start, from);
-	room_add(room, to, end);
+	if (from == to || from < start || from >= end)
+		return slots_in(start, end, alignment);
+	return slots_in(start, from, alignment) + slots_in(to, end, alignment);
 }
 
-/* Counts in @room, all zeros before, the pieces of VRAM that clients' allocations can use. */
-static void room_count(struct pagoda_demand *room, const struct pagoda_vidmm *vidmm)
+/* Returns how many multiples of @alignment are in the VRAM that clients' allocations can use. */
+static u64 slots_in_vram(const struct pagoda_vidmm *vidmm, u64 alignment)
 {
 	const struct pagoda_device_info *info = vidmm->info;
-	u64 start = 0;
+	u64 start = 0, slots = 0;
 	u32 i;
 
 	for (i = 0; i < info->nr_invalid; i++) {
-		room_add_clients(room, vidmm, start, info->invalid[i].offset);
+		slots += slots_of_clients(vidmm, start, info->invalid[i].offset, alignment);
 		start = info->invalid[i].offset + info->invalid[i].size;
 	}
-	room_add_clients(room, vidmm, start, info->vram_size);
+	return slots + slots_of_clients(vidmm, start, info->vram_size, alignment);
 }
 
 /*
  * Returns the bytes of those contiguous allocations of @demand that can't be in VRAM at the same
- * time as the others, because there are too few pieces of a size.
+ * time as the others, because each needs aligned ranges of its own.
  */
-static u64 demand_excess_pieces(const struct pagoda_vidmm *vidmm,
-				const struct pagoda_demand *demand)
+static u64 demand_excess_slots(const struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
 {
-	struct pagoda_demand room = {};
 	u64 most = 0;
 	u32 i;
 
-	if (!demand->runs[0] && !demand->slots[0])
-		return 0;
-	room_count(&room, vidmm);
-	for (i = 0; i < PAGODA_DEMAND_ALIGNMENTS; i++)
-		most = max(most, max(residency_excess(demand->slots[i], room.slots[i]),
-				     residency_excess(demand->runs[i], room.runs[i])) <<
-			   demand_shift(i));
+	for (i = 0; i < PAGODA_DEMAND_ALIGNMENTS && demand->slots[i]; i++)
+		most = max(most, residency_excess(demand->slots[i],
+						  slots_in_vram(vidmm, demand_alignment(i))) *
+			   demand_alignment(i));
 	return most;
 }
 
-/* Returns pagoda_demand_misfit() for @vram bytes of VRAM and @aperture bytes of addresses. */
-static u64 demand_misfit(const struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
-			 u64 vram, u64 aperture)
-{
-	u64 all = demand->only_vram + demand->only_aperture + demand->either;
-
-	return max(max3(residency_excess(demand->only_vram, vram),
-			residency_excess(demand->only_aperture, aperture),
-			residency_excess(all, vram + aperture)),
-		   demand_excess_pieces(vidmm, demand));
-}
-
 /**
- * pagoda_demand_misfit() - Bytes by which a demand exceeds VRAM, the pieces of VRAM, the aperture,
- * or VRAM and the aperture together
+ * pagoda_demand_misfit() - Bytes by which a demand exceeds VRAM, the aligned pieces of VRAM, the
+ * aperture, or VRAM and the aperture together
  * @vidmm: The manager
  * @demand: Demand of allocations that are needed at the same time
  *
@@ -185,30 +138,12 @@ static u64 demand_misfit(const struct pagoda_vidmm *vidmm, const struct pagoda_d
  */
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
 {
-	return demand_misfit(vidmm, demand, pagoda_vidmm_vram_size(vidmm),
-			     vidmm->info->aperture_pages << PAGE_SHIFT);
-}
-
-/*
- * Adds an allocation to a demand as pagoda_demand_add(), unless it is pinned: then it has its place
- * already, and pagoda_demand_misfit_beside() leaves the place out of the room for others.
- */
-void pagoda_demand_add_movable(struct pagoda_demand *demand, const struct pagoda_bo *bo)
-{
-	if (!READ_ONCE(bo->ttm.pin_count))
-		pagoda_demand_add(demand, bo);
-}
-
-/*
- * Returns pagoda_demand_misfit() beside pinned allocations, and beside @fixed bytes in VRAM that
- * can't leave either, for a demand of pagoda_demand_add_movable().
- */
-u64 pagoda_demand_misfit_beside(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
-				u64 fixed)
-{
 	u64 aperture = vidmm->info->aperture_pages << PAGE_SHIFT;
-	u64 vram = pagoda_vidmm_vram_size(vidmm), pinned = atomic64_read(&vidmm->pinned);
+	u64 vram = pagoda_vidmm_vram_size(vidmm);
+	u64 all = demand->only_vram + demand->only_aperture + demand->either;
 
-	return demand_misfit(vidmm, demand, residency_excess(vram, fixed),
-			     residency_excess(aperture, pinned));
+	return max(max3(residency_excess(demand->only_vram, vram),
+			residency_excess(demand->only_aperture, aperture),
+			residency_excess(all, vram + aperture)),
+		   demand_excess_slots(vidmm, demand));
 }

@@ -37,7 +37,6 @@ void pagoda_policy_group_init(struct pagoda_policy_group *group, struct pagoda_p
 	INIT_LIST_HEAD(&group->of_owner);
 	group->owner = owner;
 	group->nr_lanes = 0;
-	group->horizon = 0;
 }
 
 /* Returns the owner of the group that an item is in, or NULL. */
@@ -77,16 +76,13 @@ static void lane_show(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 static void lane_hide(struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
 {
 	struct pagoda_policy_level *level = &policy->levels[lane->level];
-	u32 side;
 
 	list_del_init(&lane->order);
 	if (!list_empty(lane_row(policy, lane)))
 		return;
 	level->filled[lane->side] &= ~BIT_ULL(lane->class);
-	for (side = 0; side < PAGODA_POLICY_SIDES; side++)
-		if (level->filled[side])
-			return;
-	policy->filled &= ~BIT_ULL(lane->level);
+	if (!level->filled[0] && !level->filled[1])
+		policy->filled &= ~BIT_ULL(lane->level);
 }
 
 static struct list_head *lane_bucket(struct pagoda_policy_group *group, u32 class)
@@ -100,7 +96,7 @@ static struct pagoda_policy_lane *lane_find(struct pagoda_policy_group *group,
 	struct pagoda_policy_lane *lane;
 
 	list_for_each_entry(lane, lane_bucket(group, class), of_group)
-		if (lane->rank == item->rank && lane->side == pagoda_policy_side(item) &&
+		if (lane->rank == item->rank && lane->side == item->visible &&
 		    lane->class == class)
 			return lane;
 	return NULL;
@@ -115,7 +111,7 @@ static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *
 
 	INIT_LIST_HEAD(&lane->items);
 	lane->rank = item->rank;
-	lane->side = pagoda_policy_side(item);
+	lane->side = item->visible;
 	lane->class = class;
 	list_add(&lane->of_group, lane_bucket(group, class));
 	lane_show(policy, lane);

@@ -14,7 +14,6 @@
 struct drm_gem_object;
 struct pagoda_bo;
 struct pagoda_client;
-struct pagoda_policy_coming;
 struct pagoda_held;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
@@ -23,7 +22,7 @@ struct pagoda_vm_uses;
 struct ttm_buffer_object;
 struct ttm_resource;
 
-/* Number of sizes in &pagoda_demand.slots and @runs: 8 KiB, 16 KiB, ..., 4 GiB. */
+/* Number of alignments in &pagoda_demand.slots: 8 KiB, 16 KiB, ..., 4 GiB. */
 #define PAGODA_DEMAND_ALIGNMENTS	20
 
 /* Most allocations that a walk looks at under a spinlock before pagoda_walk_pause(). */
@@ -34,17 +33,14 @@ struct ttm_resource;
  * @only_vram: Bytes of allocations that must be in VRAM
  * @only_aperture: Bytes of allocations that must have an address in the aperture
  * @either: Bytes of allocations that must have an address, in VRAM or in the aperture
- * @slots: By the size of the pieces: aligned pieces of VRAM that contiguous allocations keep from
- *	others of such an alignment, if they must be in VRAM: no two of them share a piece
- * @runs: By the size of the pieces: pieces, at any address, that contiguous allocations consist of
- *	if they must be in VRAM
+ * @slots: By alignment: aligned pieces of VRAM that contiguous allocations of this or a larger
+ *	alignment occupy, at least in part, if they must be in VRAM: no two of them share a piece
  */
 struct pagoda_demand {
 	u64 only_vram;
 	u64 only_aperture;
 	u64 either;
 	u64 slots[PAGODA_DEMAND_ALIGNMENTS];
-	u64 runs[PAGODA_DEMAND_ALIGNMENTS];
 };
 
 /**
@@ -97,10 +93,7 @@ void pagoda_copy_written(struct pagoda_bo *bo);
 
 /* demand.c: bytes that allocations need at the same time, by segment */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo);
-void pagoda_demand_add_movable(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand);
-u64 pagoda_demand_misfit_beside(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
-				u64 fixed);
 
 /* client.c: create a client, and drop a reference */
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm);
@@ -138,10 +131,6 @@ void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to, bool vi
 void pagoda_victims_changed(struct pagoda_bo *bo);
 void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			 bool keep);
-void pagoda_victims_expect(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
-			   struct pagoda_bo **bos, struct pagoda_policy_coming *coming, u32 count);
-void pagoda_victims_forget(struct pagoda_vidmm *vidmm, struct pagoda_policy_coming *coming,
-			   u32 count);
 void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses,
 			 struct pagoda_bo **bos, u32 count);
 u32 pagoda_priority_level(const struct pagoda_bo *bo);

@@ -16,28 +16,19 @@
  *
  * An overdue item, or an item used only once, may never be used again. Without a model of the
  * program the best guess is that it isn't used for another a pages. Its eviction probably costs
- * half, because an item that isn't used again is copied out, but not in: hence 2 a.
- *
- * A dirty item costs a copy out and a copy in for each interval in which it isn't in VRAM, a clean
- * one half of that, however much of the interval is left. So p is added to the distance of a clean
- * item, or 2 a if there is no prediction or the use is overdue. Only doubling the distance would
- * let go of a dirty item soon after its use, although it is copied in each interval from then on.
- *
- * What queued jobs list is known, in order: the next use of such an item isn't predicted. An item
- * of the same group that they don't list isn't used before they are done, so its distance is that
- * to the end of the queue, and what is predicted then.
+ * half, because an item that isn't used again is copied out, but not in: hence 2 a. The
+ * distance of a clean item is doubled, too, because it is copied in, but not out.
  *
  * Idle goes before busy, and items that the CPU can't see before those that it can, only if
  * their distances differ by less than an eighth. If a factor of two was allowed, a program that
  * keeps all of VRAM busy moved 5 % more, and up to 10 % more in a simulation.
  *
- * A pick doesn't look at all candidates. The candidates of a rank are in lanes, each for the
- * clean or the dirty items of a group with intervals of the same power of two, known or
- * predicted, roughly in the order of last use, oldest use first: near the end of a lane is the
- * item whose next use is farthest away, near the beginning the item that is longest overdue.
- * Only the ends are looked at, so the cost of a pick doesn't depend on the number of candidates.
- * Likewise, of many groups' lanes for the same power of two only those are looked at that were
- * used most recently or least recently.
+ * A pick doesn't look at all candidates. The candidates of a rank are in lanes, each for the items
+ * of a group with predicted intervals of the same power of two, roughly in the order of last use,
+ * oldest use first: near the end of a lane is the item whose next use is farthest away, near the
+ * beginning the item that is longest overdue. Only the ends are looked at, so the cost of a pick
+ * doesn't depend on the number of candidates. Likewise, of many groups' lanes for the same power of
+ * two only those are looked at that were used most recently or least recently.
  *
  * Programs may defy prediction. &pagoda_policy.recent lists the items that would be in VRAM with
  * plain LRU, which tells how many pages plain LRU would have moved. When predictions have moved so
@@ -53,7 +44,6 @@
 #include "lanes.h"
 #include "policy.h"
 
-static_assert(PAGODA_POLICY_CLASSES <= 64, "a class is a bit of pagoda_policy_level.filled");
 static_assert(PAGODA_POLICY_LEVELS <= 64, "a level is a bit of pagoda_policy.filled");
 static_assert(offsetof(struct pagoda_policy_item, recent) <= 64, "a pick reads one cache line");
 
@@ -126,9 +116,11 @@ static u32 interval_shortest(const struct pagoda_policy_item *item)
 	return shortest;
 }
 
-/* Returns the predicted interval in pages of an item that was used at least twice. */
+/* Returns the predicted interval in pages; 0 before the item's second use. */
 static u32 policy_predict(const struct pagoda_policy_item *item)
 {
+	if (!item->nr_intervals)
+		return 0;
 	return interval_alternates(item) ? item->intervals[1] : interval_shortest(item);
 }
 
@@ -137,60 +129,22 @@ static bool policy_is_offered(const struct pagoda_policy_item *item)
 	return item->rank < PAGODA_POLICY_OFFERS;
 }
 
-/* Returns &pagoda_policy.clock at the use of an item that the first queued job makes. */
-static u64 queued_next(const struct pagoda_policy_item *item)
-{
-	return list_first_entry(&item->coming, struct pagoda_policy_coming, of_item)->when;
-}
-
 /*
- * Returns whether the next use of an item is known: a queued job lists the item. A job that is late
- * by as many pages as VRAM has waits for something else, for however long.
- */
-static bool queued_soon(const struct pagoda_policy *policy, const struct pagoda_policy_item *item)
-{
-	return item->queued && policy->clock < queued_next(item) + policy->capacity;
-}
-
-/* Returns how many pages the queued jobs of an item's group use; none of them uses the item. */
-static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_policy_item *item)
-{
-	u64 horizon = item->lane->group->horizon;
-
-	return policy->expected ? horizon - min(horizon, policy->clock) : 0;
-}
-
-/* Returns how many pages @distance counts as, at the end of an interval of @interval pages. */
-static u64 policy_weigh(const struct pagoda_policy_item *item, u64 distance, u64 interval)
-{
-	return item->clean ? distance + interval : distance;
-}
-
-/*
- * Returns how many pages an item's next use is away, plus the whole interval between its uses if
- * the item is clean. An item that no queued job uses is looked at as it will be after these jobs:
- * its use is as far away as predicted then, or twice the item's age (pages since its last use) if
- * there is no prediction or the use is overdue; the age alone if predictions are distrusted.
+ * Returns how many pages an item's predicted next use is away, or twice the item's age (pages since
+ * its last use) if there is no prediction or the use is overdue; doubled for a clean item. Returns
+ * the age alone if predictions are distrusted.
  */
 static u64 policy_distance(const struct pagoda_policy *policy,
 			   const struct pagoda_policy_item *item)
 {
-	u64 interval, queue, age;
+	u64 age = policy->clock - item->last;
+	u64 interval = policy_predict(item);
 
-	if (queued_soon(policy, item)) {
-		u64 next = queued_next(item);
-
-		return policy_weigh(item, next - min(next, policy->clock),
-				    next - min(next, item->last));
-	}
-	queue = queue_length(policy, item);
-	age = policy->clock + queue - item->last;
 	if (policy->distrusts)
-		return queue + age;
-	interval = item->interval;
+		return age;
 	if (!interval || age > interval + (interval >> SAME_SHIFT))
-		return policy_weigh(item, queue + 2 * age, queue + 2 * age);
-	return policy_weigh(item, queue + interval - min(age, interval), queue + interval);
+		return (2 * age) << item->clean;
+	return (interval - min(age, interval)) << item->clean;
 }
 
 /* Returns a logarithm of @distance; differs for distances that differ by over an eighth. */
@@ -323,22 +277,9 @@ static void policy_unlink(struct pagoda_policy *policy, struct pagoda_policy_ite
 		pagoda_lanes_leave(policy, item);
 }
 
-static u32 policy_class(const struct pagoda_policy_item *item)
-{
-	u64 next;
-
-	if (policy_is_offered(item))
-		return 0;
-	if (!item->queued)
-		return fls64(item->interval);
-	next = queued_next(item);
-	return PAGODA_POLICY_QUEUED + min_t(u32, fls64(next - min(next, item->last)),
-					    PAGODA_POLICY_CLASSES - PAGODA_POLICY_QUEUED - 1);
-}
-
 static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
-	item->class = policy_class(item);
+	item->class = policy_is_offered(item) ? 0 : fls64(policy_predict(item));
 	pagoda_lanes_enter(policy, item, item->class);
 }
 
@@ -408,8 +349,7 @@ static void judge_lru_evicts(struct pagoda_policy *policy)
 		list_first_entry(&policy->recent, struct pagoda_policy_item, recent);
 
 	judge_forget(policy, item);
-	if (!item->lru_clean)
-		judge_lru_moves(policy, item);
+	judge_lru_moves(policy, item);
 	item->lru_evicted = true;
 }
 
@@ -423,8 +363,6 @@ static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *i
 		policy->behind += item->pages;
 	if (item->lru_evicted)
 		judge_lru_moves(policy, item);
-	if (list_empty(&item->recent))
-		item->lru_clean = item->clean;
 	item->evicted = false;
 	item->lru_evicted = false;
 	judge_forget(policy, item);
@@ -482,7 +420,6 @@ void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *
 	item->rank = item->home_rank;
 	INIT_LIST_HEAD(&item->order);
 	INIT_LIST_HEAD(&item->recent);
-	INIT_LIST_HEAD(&item->coming);
 }
 
 /*
@@ -513,7 +450,6 @@ static void policy_remember(struct pagoda_policy_item *item, u64 interval)
 	item->intervals[0] = min_t(u64, interval, U32_MAX);
 	if (item->nr_intervals < PAGODA_POLICY_HISTORY)
 		item->nr_intervals++;
-	item->interval = policy_predict(item);
 }
 
 /*
@@ -549,47 +485,6 @@ void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_i
 }
 
 /*
- * Notes that a job was queued that lists an item: the item's next use is known. Called once for
- * each allocation that the job lists, in the order of the list. @group: Group whose other items
- * aren't used before the job; NULL = there is none. @coming: any memory, the policy's until
- * pagoda_policy_forget()
- */
-void pagoda_policy_expect(struct pagoda_policy *policy, struct pagoda_policy_group *group,
-			  struct pagoda_policy_item *item, struct pagoda_policy_coming *coming)
-{
-	if (!policy->expected++)
-		policy->horizon = policy->clock;
-	policy->horizon = max(policy->horizon, policy->clock) + item->pages;
-	if (group)
-		group->horizon = policy->horizon;
-	coming->item = item;
-	coming->when = policy->horizon;
-	if (item->queued)
-		list_add_tail(&coming->of_item, &item->coming);
-	else
-		POLICY_RELINK(policy, item,
-			      list_add_tail(&coming->of_item, &item->coming); item->queued = true);
-}
-
-/*
- * Notes that a job isn't queued any more, because its allocations are made resident now, or it was
- * dropped. Called for each use that pagoda_policy_expect() was told of.
- */
-void pagoda_policy_forget(struct pagoda_policy *policy, struct pagoda_policy_coming *coming)
-{
-	struct pagoda_policy_item *item = coming->item;
-
-	policy->expected--;
-	if (!list_is_first(&coming->of_item, &item->coming)) {
-		list_del_init(&coming->of_item);
-		return;
-	}
-	POLICY_RELINK(policy, item,
-		      list_del_init(&coming->of_item);
-		      item->queued = !list_empty(&item->coming));
-}
-
-/*
  * Makes an item in VRAM a candidate: when the item came to VRAM without being used, when
  * pagoda_policy_hold() ends, or when a picked victim stays.
  */
@@ -612,8 +507,7 @@ void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item
 	}
 	item->picked = false;
 	item->evicted = true;
-	if (item->costs)
-		policy->behind += item->pages;
+	policy->behind += item->pages;
 	judge(policy);
 }
 
@@ -663,10 +557,7 @@ void pagoda_policy_set_visible(struct pagoda_policy *policy, struct pagoda_polic
 void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			     bool clean)
 {
-	if (!clean)
-		item->lru_clean = false;
-	if (item->clean != clean)
-		POLICY_RELINK(policy, item, item->clean = clean);
+	item->clean = clean;
 }
 
 /*
@@ -677,7 +568,7 @@ static void policy_pick_level(struct pagoda_policy *policy, struct policy_choice
 			      struct pagoda_policy_level *level, enum pagoda_policy_need need,
 			      const struct pagoda_policy_aside *aside)
 {
-	u32 side = need == PAGODA_POLICY_NEED_VISIBLE ? PAGODA_POLICY_SIDES / 2 : 0;
+	u32 side = need == PAGODA_POLICY_NEED_VISIBLE ? 1 : 0;
 	u64 left;
 
 	for (; side < PAGODA_POLICY_SIDES; side++)
@@ -722,6 +613,5 @@ struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
 		return NULL;
 	policy_unlink(policy, best.item);
 	best.item->picked = true;
-	best.item->costs = !best.item->clean;
 	return best.item;
 }

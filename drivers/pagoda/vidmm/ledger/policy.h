@@ -10,8 +10,7 @@
  * the lowest offer priority (C169), then the one that was offered first. Without offered items, the
  * victim is chosen among the items of owners that are over their budget; without those, among all
  * others. Of these items, the victim is one of the lowest residency priority (C168): the item with
- * the latest use. Uses by queued jobs are known, others are predicted. To the distance of a clean
- * item's next use the whole interval between its uses is added. Between items
+ * the latest predicted use. Clean items count as twice as far from their next use. Between items
  * that are about equally far, idle goes before busy, clean before dirty, and items that the CPU
  * can't see before those that the CPU can.
  *
@@ -54,21 +53,14 @@
  */
 #define PAGODA_POLICY_LEVELS	(2 * PAGODA_POLICY_RANKS - PAGODA_POLICY_OFFERS)
 
-/**
- * PAGODA_POLICY_SIDES: number of sides: 0 and 1 for items that the CPU can't see, 2 and 3 for the
- * others; odd ones for clean items.
- */
-#define PAGODA_POLICY_SIDES	4
+/** PAGODA_POLICY_SIDES: number of sides: 0 for items that the CPU can't see, 1 for the others. */
+#define PAGODA_POLICY_SIDES	2
 
 /**
- * PAGODA_POLICY_CLASSES: number of classes. An allocation's class is fls() of the predicted
- * interval between its uses, in pages, or 0 without a prediction; if a queued job lists the
- * allocation, it is %PAGODA_POLICY_QUEUED plus fls() of the interval until that job, or 63.
+ * PAGODA_POLICY_CLASSES: number of classes; an allocation's class is fls() of the predicted
+ * interval between its uses, in pages, or 0 without a prediction.
  */
-#define PAGODA_POLICY_CLASSES	64
-
-/** PAGODA_POLICY_QUEUED: first class of allocations that queued jobs list. */
-#define PAGODA_POLICY_QUEUED	33
+#define PAGODA_POLICY_CLASSES	33
 
 /**
  * PAGODA_POLICY_HISTORY: number of intervals between uses of an allocation that are remembered:
@@ -110,14 +102,12 @@ struct pagoda_policy_owner {
  * @of_owner: Entry in &pagoda_policy_owner.groups while there are lanes
  * @owner: Owner; NULL = none, the items count as those of an owner within its budget. Constant
  * @nr_lanes: Number of lanes
- * @horizon: Value that &pagoda_policy.clock has after the jobs that the group's client has queued
  */
 struct pagoda_policy_group {
 	struct list_head lanes[PAGODA_POLICY_BUCKETS];
 	struct list_head of_owner;
 	struct pagoda_policy_owner *owner;
 	u32 nr_lanes;
-	u64 horizon;
 };
 
 /**
@@ -150,41 +140,24 @@ struct pagoda_policy_lane {
 };
 
 /**
- * struct pagoda_policy_coming - A use of an item by a queued job; memory of that job
- * @of_item: Entry in &pagoda_policy_item.coming
- * @item: Item
- * @when: &pagoda_policy.clock at the use if all queued jobs before are executed and no other ones
- */
-struct pagoda_policy_coming {
-	struct list_head of_item;
-	struct pagoda_policy_item *item;
-	u64 when;
-};
-
-/**
  * struct pagoda_policy_item - An allocation as the policy sees it; part of struct pagoda_bo
  * @order: Entry in &pagoda_policy_lane.items while the item is a candidate
  * @lane: Lane of a candidate; else the item's spare lane
  * @last: &pagoda_policy.clock at the last use
  * @pages: Size of the allocation, by which a use advances the clock
  * @intervals: Pages by which &pagoda_policy.clock advanced between the last uses, newest first
- * @interval: Predicted interval in pages; 0 before the second use
  * @nr_intervals: Number of valid entries in @intervals
  * @offered: &pagoda_policy.offers at the last offer
- * @class: See %PAGODA_POLICY_CLASSES; 0 while offered
+ * @class: fls() of the predicted interval, 0 without a prediction or while offered
  * @rank: Offer priority, or rank of the residency priority; a lower rank leaves first
  * @home_rank: @rank while the allocation isn't offered
  * @visible: The allocation is where the CPU can see it
  * @clean: System memory has a copy of the content
  * @used: The item was ever used; @intervals get no entry at the first use
  * @picked: The item is a victim that hasn't left VRAM yet
- * @costs: Of a picked item: it wasn't clean when it was picked
- * @queued: @coming isn't empty
  * @evicted: The item left VRAM as a victim, and wasn't used since
  * @lru_evicted: Plain LRU would have evicted the item since its last use
- * @lru_clean: The item would be clean if plain LRU had chosen the victims
  * @recent: Entry in &pagoda_policy.recent while plain LRU would have the item in VRAM
- * @coming: List of struct pagoda_policy_coming, the first use first
  *
  * The members before @recent fit into a cache line: cache misses are most of the cost of choosing a
  * victim.
@@ -196,7 +169,6 @@ struct pagoda_policy_item {
 	u32 pages;
 	u32 intervals[PAGODA_POLICY_HISTORY];
 	u32 offered;
-	u32 interval;
 	u32 nr_intervals : 3;
 	u32 class : 6;
 	u32 rank : 5;
@@ -205,13 +177,9 @@ struct pagoda_policy_item {
 	u32 clean : 1;
 	u32 used : 1;
 	u32 picked : 1;
-	u32 costs : 1;
-	u32 queued : 1;
 	u32 evicted : 1;
 	u32 lru_evicted : 1;
-	u32 lru_clean : 1;
 	struct list_head recent;
-	struct list_head coming;
 };
 
 /**
@@ -225,13 +193,11 @@ struct pagoda_policy_level {
 };
 
 /**
- * struct pagoda_policy - Choice of victims for a device's VRAM; 160 KB
+ * struct pagoda_policy - Choice of victims for a device's VRAM; 40 KB
  * @levels: Candidates by level
  * @filled: A bit for each level that has candidates
  * @owners: Owners that have candidates
  * @offers: Number of offers so far
- * @expected: Number of uses that queued jobs will make
- * @horizon: Value that @clock has after all queued jobs
  * @clock: Sum of the pages of all uses so far
  * @capacity: Pages of VRAM
  * @is_busy: Optional: returns whether the GPU may still be using an item; called under the caller's
@@ -252,8 +218,6 @@ struct pagoda_policy {
 	u64 filled;
 	struct list_head owners;
 	u32 offers;
-	u32 expected;
-	u64 horizon;
 	u64 clock;
 	u64 capacity;
 	bool (*is_busy)(struct pagoda_policy_item *item);
@@ -280,12 +244,6 @@ struct pagoda_policy_aside {
 };
 
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size);
-/* Returns the side of an item. */
-static inline u32 pagoda_policy_side(const struct pagoda_policy_item *item)
-{
-	return item->visible << 1 | item->clean;
-}
-
 void pagoda_policy_owner_init(struct pagoda_policy_owner *owner);
 void pagoda_policy_group_init(struct pagoda_policy_group *group,
 			      struct pagoda_policy_owner *owner);
@@ -303,9 +261,6 @@ void pagoda_policy_regroup(struct pagoda_policy *policy, struct pagoda_policy_it
 void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *item);
 void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			    u64 when);
-void pagoda_policy_expect(struct pagoda_policy *policy, struct pagoda_policy_group *group,
-			  struct pagoda_policy_item *item, struct pagoda_policy_coming *coming);
-void pagoda_policy_forget(struct pagoda_policy *policy, struct pagoda_policy_coming *coming);
 void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item);
 void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item);
 void pagoda_policy_hold(struct pagoda_policy *policy, struct pagoda_policy_item *item);

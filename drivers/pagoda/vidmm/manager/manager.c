@@ -373,7 +373,6 @@ static const struct vidmm_part {
 	{ "limits", limits_init },
 	{ "listeners", pagoda_listeners_init, listeners_stop, listeners_fini },
 	{ "victims", pagoda_victims_init, NULL, pagoda_victims_fini },
-	{ "fixed memory", pagoda_fixed_init },
 	{ "promotion", pagoda_promote_init, NULL, pagoda_promote_stop },
 	{ "budgets", budgets_init },
 	{ "holdings", holdings_init },

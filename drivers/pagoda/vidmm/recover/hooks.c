@@ -191,7 +191,6 @@ static void stream_ended(void *owner, struct pagoda_submission *sub)
 }
 
 const struct pagoda_queue_ops pagoda_stream_queue_ops = {
-	.numbered = pagoda_stream_numbered,
 	.execute = stream_execute,
 	.lost = stream_lost,
 	.reset_adapter = stream_reset_adapter,
@@ -284,15 +283,11 @@ static int context_reset_adapter(void *owner)
 	return pagoda_reset_request(owner, PAGODA_RESET_ENGINE);
 }
 
-/* &pagoda_exec_ops.freed: gives back the job's charges; what the job used may now leave VRAM. */
-static void context_job_freed(void *owner, struct pagoda_exec_job *job)
+static void context_job_freed(struct pagoda_exec_job *job)
 {
-	struct pagoda_vidmm *vidmm = owner;
-
 	if (job->fenced)
 		pagoda_quota_uncharge(job->payer, PAGODA_LIMIT_FENCED, 1);
 	pagoda_quota_uncharge(job->payer, PAGODA_LIMIT_JOBS, 1);
-	atomic64_inc(&vidmm->releases);
 }
 
 /*

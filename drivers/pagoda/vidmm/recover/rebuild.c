@@ -251,7 +251,6 @@ static void rebuild_forget(struct pagoda_vidmm *vidmm)
 static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
 {
 	struct pagoda_paging_cost cost;
-	struct pagoda_plug plug;
 	int ret;
 
 	rebuild_forget(vidmm);
@@ -263,9 +262,9 @@ static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
 	/* Wait until earlier submissions are given up and have marked their allocations. */
 	pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
 	pagoda_device_mmu_drop_kept(vidmm);
-	pagoda_stream_plug(vidmm, &plug);
+	pagoda_stream_plug(vidmm);
 	ret = rebuild_allocations(vidmm, lost);
-	pagoda_stream_unplug(vidmm, &plug);
+	pagoda_stream_unplug(vidmm);
 	if (!ret)
 		ret = rebuild_spaces(vidmm);
 	pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);

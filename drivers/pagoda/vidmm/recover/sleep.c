@@ -125,13 +125,12 @@ static void suspend_settle(struct pagoda_vidmm *vidmm)
  */
 static int suspend_empty(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_plug plug;
 	int ret;
 
 	suspend_settle(vidmm);
-	pagoda_stream_plug(vidmm, &plug);
+	pagoda_stream_plug(vidmm);
 	ret = suspend_leave_all(vidmm);
-	pagoda_stream_unplug(vidmm, &plug);
+	pagoda_stream_unplug(vidmm);
 	pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
 	flush_workqueue(vidmm->ttm.wq);
 	suspend_settle(vidmm);

@@ -155,13 +155,12 @@ static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 }
 
 /*
- * struct promote_turn - try to promote @bo; @plug: plug of the stream for the slice; @fence: fence
- * behind all paging of this slice so far, a reference, or NULL; @stop: no section can be entered;
- * @ret: result of promote_locked(), or -EBUSY if it wasn't called
+ * struct promote_turn - try to promote @bo; @fence: fence behind all paging of this slice so far, a
+ * reference, or NULL; @stop: no section can be entered; @ret: result of promote_locked(), or -EBUSY
+ * if it wasn't called
  */
 struct promote_turn {
 	struct pagoda_bo *bo;
-	struct pagoda_plug *plug;
 	struct dma_fence *fence;
 	bool stop;
 	int ret;
@@ -177,7 +176,6 @@ static void promote_turn(void *arg)
 	if (!pagoda_try_enter(bo->vidmm))
 		return;
 	turn->stop = false;
-	pagoda_stream_plug_pass(bo->vidmm, turn->plug);
 	pagoda_caller_begin(bo->vidmm, &caller, bo->client);
 	if (!pagoda_caller_must_wait(bo->vidmm, bo->client) &&
 	    dma_resv_trylock(bo->ttm.base.resv)) {
@@ -192,21 +190,13 @@ static void promote_turn(void *arg)
  * Brings an allocation back to VRAM, if possible, and adds its size to *@bytes. Replaces *@fence by
  * a fence behind the copy. Returns false if no other allocation could come back now either.
  */
-static bool promote_one(struct pagoda_bo *bo, struct pagoda_plug *plug, struct dma_fence **fence,
-			u64 *bytes)
+static bool promote_one(struct pagoda_bo *bo, struct dma_fence **fence, u64 *bytes)
 {
 	struct pagoda_promotion *promotion = bo->vidmm->promotion;
-	struct promote_turn turn = {
-		.bo = bo,
-		.plug = plug,
-		.fence = *fence,
-		.stop = true,
-		.ret = -EBUSY,
-	};
+	struct promote_turn turn = { .bo = bo, .fence = *fence, .stop = true, .ret = -EBUSY };
 
 	if (!pagoda_payer_try_run(&bo->client->payer, promote_turn, &turn))
 		turn.stop = false;
-	pagoda_stream_plug_pass(bo->vidmm, plug);
 	*fence = turn.fence;
 	promotion->skipped |= turn.ret == -EBUSY;
 	if (turn.ret)
@@ -281,17 +271,16 @@ static bool promote_slice_send(struct pagoda_vidmm *vidmm, bool *sent)
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;
 	struct dma_fence *fence = NULL;
-	struct pagoda_plug plug;
 	struct pagoda_bo *bo;
 	bool go = true;
 	u64 bytes = 0;
 
-	pagoda_stream_plug(vidmm, &plug);
+	pagoda_stream_plug(vidmm);
 	while (go && bytes < PAGODA_PIECE_BYTES && (bo = promote_next(vidmm))) {
-		go = promote_one(bo, &plug, &fence, &bytes);
+		go = promote_one(bo, &fence, &bytes);
 		drm_gem_object_put(&bo->ttm.base);
 	}
-	pagoda_stream_unplug(vidmm, &plug);
+	pagoda_stream_unplug(vidmm);
 	promotion->commands = atomic64_read(&vidmm->stats.commands);
 	if (bytes)
 		promote_note(promotion, fence, bytes);

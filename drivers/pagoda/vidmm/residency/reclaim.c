@@ -120,11 +120,10 @@ static int reclaim_bring(struct reclaim *list, struct pagoda_bo *bo)
  */
 static int reclaim_bring_all(struct reclaim *list)
 {
-	struct pagoda_plug plug;
 	int ret = 0;
 	u32 i, rank;
 
-	pagoda_stream_plug(list->vidmm, &plug);
+	pagoda_stream_plug(list->vidmm);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, true);
 	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++)
 		for (i = 0; i < list->count && !ret; i++)
@@ -132,7 +131,7 @@ static int reclaim_bring_all(struct reclaim *list)
 			    pagoda_room_rank(list->bos[i]) == rank)
 				ret = reclaim_bring(list, list->bos[i]);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, false);
-	pagoda_stream_unplug(list->vidmm, &plug);
+	pagoda_stream_unplug(list->vidmm);
 	return ret;
 }
 
@@ -178,19 +177,6 @@ static int reclaim_locked(struct drm_exec *exec, void *arg)
 	return ret;
 }
 
-/* pagoda_fixed_check() of those allocations that had been made resident. */
-static int reclaim_check(const struct reclaim *list)
-{
-	struct pagoda_demand demand = {};
-	u64 misfit;
-	u32 i;
-
-	for (i = 0; i < list->count; i++)
-		if (READ_ONCE(list->bos[i]->wish.resident))
-			pagoda_demand_add_movable(&demand, list->bos[i]);
-	return pagoda_fixed_check(list->vidmm, &demand, NULL, &misfit);
-}
-
 /**
  * pagoda_reclaim() - Reclaim a list of offered allocations: their content is needed
  * @vidmm: The manager
@@ -205,9 +191,8 @@ static int reclaim_check(const struct reclaim *list)
  * Context: In a section, outside of reservations. May sleep and allocate; waits for jobs that use
  * an allocation and have a place of an engine, and for paging if lost content is to be zeroed.
  * Return: 0; -EINVAL if an allocation isn't offered; -EINPROGRESS if an allocation can't move
- * before *@fence has signalled; -ENOSPC if those that had been made resident don't fit, whatever
- * leaves; -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after an error all allocations are offered as
- * before.
+ * before *@fence has signalled; -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after an error all
+ * allocations are offered as before.
  */
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
 		   bool all, struct dma_fence **fence)
@@ -222,10 +207,6 @@ int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count
 	int ret;
 
 	pagoda_assert_entered(vidmm);
-	*fence = NULL;
-	ret = reclaim_check(&list);
-	if (ret)
-		return ret;
 	ret = pagoda_bos_run(bos, count, reclaim_locked, &list);
 	if (ret == -ENOMEM || ret == -EBUSY) {
 		/* The list isn't placed anew: to leave VRAM would discard the offered content. */

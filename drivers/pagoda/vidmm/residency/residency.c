@@ -41,25 +41,14 @@ struct residency_list {
 	struct dma_fence *late;
 };
 
-/**
- * pagoda_residency_check() - Test whether a list can fit, whatever leaves
- * @vidmm: The manager
- * @bos: Allocations, each only once
- * @count: Number of allocations
- * @bytes_to_trim: Out: bytes of the list that don't fit; 0 = the list may fit
- *
- * Context: Takes a spinlock. Reservations needn't be held.
- * Return: As pagoda_fixed_check().
- */
-int pagoda_residency_check(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
-			   u64 *bytes_to_trim)
+static u64 residency_misfit(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_demand demand = {};
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		pagoda_demand_add_movable(&demand, bos[i]);
-	return pagoda_fixed_check(vidmm, &demand, NULL, bytes_to_trim);
+		pagoda_demand_add(&demand, bos[i]);
+	return pagoda_demand_misfit(vidmm, &demand);
 }
 
 static int residency_validate(struct residency_list *list, struct pagoda_bo *bo,
@@ -138,18 +127,17 @@ static int residency_process_all(struct residency_list *list)
 static int residency_process(struct residency_list *list)
 {
 	bool anew = list->attempt == PAGODA_ATTEMPT_ANEW;
-	struct pagoda_plug plug;
 	int ret = 0;
 	u32 i;
 
-	pagoda_stream_plug(list->vidmm, &plug);
+	pagoda_stream_plug(list->vidmm);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, list->resident);
 	for (i = 0; anew && i < list->count && !ret; i++)
 		ret = pagoda_room_leave(list->bos[i]);
 	if (!ret)
 		ret = residency_process_all(list);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, false);
-	pagoda_stream_unplug(list->vidmm, &plug);
+	pagoda_stream_unplug(list->vidmm);
 	return ret;
 }
 
@@ -237,7 +225,7 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * @count: Number of allocations
  * @fence: Out: fence that signals when the GPU can use all of them, a reference; NULL = now. With
  *	-EINPROGRESS the fence to wait for before the next call
- * @bytes_to_trim: Out, as for pagoda_residency_check(): if not 0, nothing is moved
+ * @bytes_to_trim: Out: bytes of the list that don't fit even without other allocations; 0 = it fits
  *
  * On failure no allocation becomes resident that wasn't resident before, although some allocations
  * may have been moved or evicted.
@@ -246,8 +234,8 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * that have allocations locked, and for jobs that use an allocation of the list that moves and have
  * a place of an engine, but not for the copies.
  * Return: 0; -ENODATA if an allocation is offered; -EINPROGRESS if the GPU can't use an allocation
- * where it is, and the allocation can't move before *@fence has signalled; -ENOSPC if the list
- * doesn't fit, whatever leaves; -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ * where it is, and the allocation can't move before *@fence has signalled; -ENOMEM, -EBUSY, -EINTR
+ * or -ERESTARTSYS.
  */
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim)
@@ -259,10 +247,12 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
 		.process = residency_process_make,
 		.resident = true,
 	};
-	int ret = pagoda_residency_check(vidmm, bos, count, bytes_to_trim);
 
 	*fence = NULL;
-	return ret ?: residency_run(&list, fence);
+	*bytes_to_trim = residency_misfit(vidmm, bos, count);
+	if (*bytes_to_trim)
+		return -ENOMEM;
+	return residency_run(&list, fence);
 }
 
 /**

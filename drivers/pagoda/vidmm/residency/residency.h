@@ -32,8 +32,6 @@ bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **b
 			      bool again);
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim);
-int pagoda_residency_check(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
-			   u64 *bytes_to_trim);
 bool pagoda_residency_is_placed(const struct pagoda_bo *bo);
 int pagoda_residency_await(struct pagoda_bo **bos, u32 count);
 int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,

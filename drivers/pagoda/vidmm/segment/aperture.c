@@ -6,7 +6,7 @@
  * Without an address an allocation is limited only by TTM's limit for system pages.
  *
  * A range is free as soon as TTM frees the resource. The range may be given out at once, because
- * its UNMAP was emitted before, and the MAP for the next resource follows in the line of moves.
+ * its UNMAP was emitted before, and the MAP for the next resource follows on the paging timeline.
  * A kernel address of the resource's pages (C67) stays valid until the UNMAP was executed.
  *
  * pagoda_aperture.lock protects the ranges, the number of mapped pages and the last generation.

@@ -148,12 +148,6 @@ u64 pagoda_reserve_used(struct pagoda_vram *vram)
 	return reserve->size ? reserve->size - reserve->mm.avail : 0;
 }
 
-/* Returns whether a resource in VRAM is in the reserve. */
-bool pagoda_reserve_holds(const struct pagoda_vidmm *vidmm, const struct ttm_resource *res)
-{
-	return pagoda_reserve_has(&vidmm->vram->reserve, (u64)res->start << PAGE_SHIFT);
-}
-
 /**
  * pagoda_reserve_place() - Place a page table or save area in the reserve
  * @bo: Page table or save area for which there was no other room; reservation held

@@ -240,7 +240,6 @@ void pagoda_dummy_fini(struct pagoda_vidmm *vidmm);
 /* reserve.c: the reserve, VRAM for page tables and save areas only */
 u64 pagoda_reserve_default(const struct pagoda_device_info *info);
 int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size);
-bool pagoda_reserve_holds(const struct pagoda_vidmm *vidmm, const struct ttm_resource *res);
 int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 
 /* swizzle.c: swizzling ranges, in whose windows the CPU sees tiled allocations in rows */

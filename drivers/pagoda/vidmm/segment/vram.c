@@ -4,8 +4,8 @@
  *
  * Blocks come from a buddy allocator that also knows which blocks read as zeros; a block that was
  * ever allocated doesn't count as zeros again. A freed range may be allocated again while the
- * device still copies from that range for a move, because the next use of the range comes later in
- * the line of moves, or is behind that line if the range becomes a page table.
+ * device still copies from that range for a move, because the next use of the range comes later on
+ * the paging timeline.
  *
  * The blocks of a resource don't change until the resource is freed, so a caller that holds the
  * allocation's reservation may look at them without pagoda_vram.lock.

@@ -23,7 +23,7 @@ struct workqueue_struct;
 /* Bytes kept free at the end of each paging buffer for the packet that writes the fence page. */
 #define PAGODA_STREAM_TAIL	sizeof(struct virtio_pagoda_signal_monitored_fence)
 
-/* Log2 of the number of hash buckets for notes of threads: plugs, and clients to page for. */
+/* Log2 of the number of hash buckets for notes of threads that page for clients. */
 #define PAGODA_CALLER_BITS	6
 
 /* struct pagoda_callers - a hash bucket of notes. @list: struct pagoda_caller */
@@ -33,45 +33,25 @@ struct pagoda_callers {
 };
 
 /**
- * struct pagoda_stream_line - Operations that are executed in the order in which they were emitted
- * @queue: Line of the paging queue
- * @open: Submission to which operations are appended, and whose fence is published already; or
- *	NULL. Stays open between transactions if the stream is plugged, or if no thread needs the
- *	fence of the last transaction
- * @opened: In &pagoda_stream.opened if @open isn't NULL
- * @buf: Write position in @open
- * @open_cost: Bytes that the operations in @open move
- * @in_transfer: A transaction waits, without &pagoda_stream.lock, between two pieces of a transfer
- *	or for a submission that is set aside: no other transaction of the line may begin
- * @last: Fence of the last submission that was opened, or NULL
- *
- * &pagoda_stream.lock protects all but @queue, which is constant.
- */
-struct pagoda_stream_line {
-	struct pagoda_line *queue;
-	struct pagoda_submission *open;
-	struct list_head opened;
-	struct pagoda_paging_buffer buf;
-	u64 open_cost;
-	bool in_transfer;
-	struct dma_fence *last;
-};
-
-/**
  * struct pagoda_stream - The stream of paging buffers
  * @vidmm: Manager
  * @limits: Limits of the device, which builders of packets obey
  * @lock: Protects the members below. Taken in the dma_fence signalling path
- * @moves: Line of moves
- * @opened: Lines with an open submission, linked by &pagoda_stream_line.opened
- * @reserve: Spare submission for small operations of @moves, or NULL
- * @plugs: Plugs of threads, by hash of the thread
- * @turn: Wait queue, woken when &pagoda_stream_line.in_transfer of any line is cleared
+ * @open: Submission to which operations are appended, and whose fence is published already; or
+ *	NULL. Stays open between transactions if the stream is plugged, or if no thread needs the
+ *	fence of the last transaction
+ * @reserve: Spare submission for small operations, or NULL
+ * @buf: Write position in @open
+ * @open_cost: Bytes that the operations in @open move
+ * @plugs: Number of pagoda_stream_plug() calls not undone
+ * @in_transfer: A transaction waits, without @lock, between two pieces of a transfer or for a
+ *	submission that is set aside: no other transaction may begin
+ * @turn: Wait queue, woken when @in_transfer is cleared
  * @restarts: Number of times that paging was started again after a reset; see
  *	pagoda_stream_restarts()
- * @flush: Work item that queues open submissions if no thread has done so in @patience jiffies
+ * @flush: Work item that queues @open if no thread has done so in @patience jiffies
  * @overrun: Work item that calls @args.overrun(), which requests a reset
- * @patience: Longest time that a submission stays open after a transaction, in jiffies; constant
+ * @patience: Longest time that @open stays open after a transaction, in jiffies; constant
  * @wq: Work queue of @flush, usable in reclaim
  * @args: Arguments of pagoda_stream_init()
  * @room: Bytes of the smallest paging buffer that operations may use: all but
@@ -85,10 +65,12 @@ struct pagoda_stream {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_paging_limits limits;
 	struct mutex lock;	/* protects all below */
-	struct pagoda_stream_line moves;
-	struct list_head opened;
+	struct pagoda_submission *open;
 	struct pagoda_submission *reserve;
-	struct hlist_head plugs[1 << PAGODA_CALLER_BITS];
+	struct pagoda_paging_buffer buf;
+	u64 open_cost;
+	unsigned int plugs;
+	bool in_transfer;
 	wait_queue_head_t turn;
 	u64 restarts;
 	struct delayed_work flush;
@@ -115,21 +97,9 @@ struct pagoda_journal_loss {
 };
 
 /**
- * struct pagoda_journal_number - Number that a submission got when it was sent
- * @id: &pagoda_submission.id; 0 while @seqno changes
- * @seqno: &pagoda_submission.seqno
- */
-struct pagoda_journal_number {
-	u64 id;
-	u64 seqno;
-};
-
-/**
  * struct pagoda_journal - Journal of the last operations, and a recording of all paging buffers
  * @vidmm: Manager
- * @entries: Ring; written under the stream's lock, read without a lock. &pagoda_journal_entry.seqno
- *	is the submission's id here
- * @numbers: Numbers of submissions, by id; read without a lock
+ * @entries: Ring; written under the stream's lock, read without a lock
  * @recorded: Number of the last entry of the journal
  * @losses: Ring of the last submissions that were given up
  * @nr_losses: Number of submissions that were given up so far
@@ -140,12 +110,11 @@ struct pagoda_journal_number {
  * @recording_used: Bytes of @recording that have items
  * @recording_dropped: Number of items left out because @recording had no room
  * @recording_missed: Value for &pagoda_recording_head.missed
- * @last_seqno: Number of the last submission that was sent
+ * @last_seqno: Number of the last submission that was queued
  */
 struct pagoda_journal {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_journal_entry *entries;
-	struct pagoda_journal_number *numbers;
 	u64 recorded;
 	struct pagoda_journal_loss losses[64];
 	u32 nr_losses;
@@ -163,11 +132,9 @@ void pagoda_callers_init(struct pagoda_stream *stream);
 struct pagoda_quota *pagoda_caller_quota(struct pagoda_stream *stream);
 bool pagoda_stream_lock(struct pagoda_stream *stream);
 void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie);
-bool pagoda_stream_is_plugged(struct pagoda_stream *stream);
-void pagoda_stream_push(struct pagoda_stream *stream, struct pagoda_stream_line *line);
-void pagoda_stream_push_all(struct pagoda_stream *stream);
+void pagoda_stream_push(struct pagoda_stream *stream);
 void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
-			 u64 id, u32 offset, u32 encoded, int pass);
-void pagoda_journal_sent(struct pagoda_journal *journal, const struct pagoda_submission *sub);
+			 u64 seqno, u32 offset, u32 encoded, int pass);
+void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub);
 
 #endif

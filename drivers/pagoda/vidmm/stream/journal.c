@@ -5,10 +5,9 @@
  *
  * Entries are written under the stream's lock, in the dma_fence signalling path, so nothing is
  * allocated. Readers take no lock, and leave out an entry that was overwritten while they
- * copied it. An operation's result is found at reading: from the number that its submission got
- * when it was sent, the number of the last completed submission, which the device writes into the
- * fence page, and the list of lost submissions. Buffers are recorded in the order in which they are
- * sent.
+ * copied it. An operation's result is found at reading: from the number of the last completed
+ * submission, which the device writes into the fence page, and from the list of lost
+ * submissions.
  */
 #include <linux/fs.h>
 #include <linux/highmem.h>
@@ -46,16 +45,16 @@ static void journal_describe(const struct pagoda_paging_op *op, struct pagoda_jo
 
 /*
  * Adds an entry for pass number @pass of a builder over @op. The pass wrote @encoded bytes at byte
- * offset @offset of the submission with the id @id. The caller holds the stream's lock and is in
- * the dma_fence signalling path.
+ * offset @offset of submission @seqno. The caller holds the stream's lock and is in the dma_fence
+ * signalling path.
  */
 void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
-			 u64 id, u32 offset, u32 encoded, int pass)
+			 u64 seqno, u32 offset, u32 encoded, int pass)
 {
 	u64 number = journal->recorded + 1;
 	struct pagoda_journal_entry *entry;
 
-	KUNIT_STATIC_STUB_REDIRECT(pagoda_journal_note, journal, op, id, offset, encoded, pass);
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_journal_note, journal, op, seqno, offset, encoded, pass);
 	entry = &journal->entries[number % PAGODA_JOURNAL_ENTRIES];
 	WRITE_ONCE(entry->number, 0);
 	/*
@@ -64,7 +63,7 @@ void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_pag
 	 */
 	smp_wmb();
 	entry->time_ns = cpu_to_le64(ktime_get_ns());
-	entry->seqno = cpu_to_le64(id);
+	entry->seqno = cpu_to_le64(seqno);
 	entry->allocation = cpu_to_le64(op->allocation);
 	entry->offset = cpu_to_le32(offset);
 	entry->encoded = cpu_to_le32(encoded);
@@ -127,21 +126,10 @@ static bool journal_item_copy(struct pagoda_journal *journal, u32 kind, u64 seqn
 	return false;
 }
 
-/*
- * Notes the number of @sub, and records the buffer, if a recording runs and has room. Called for
- * one submission at a time, in the order of numbers, in the dma_fence signalling path.
- */
-void pagoda_journal_sent(struct pagoda_journal *journal, const struct pagoda_submission *sub)
+/* Records @sub's buffer, if a recording runs and has room. Caller holds the stream's lock. */
+void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub)
 {
-	struct pagoda_journal_number *number =
-		&journal->numbers[sub->id % PAGODA_JOURNAL_ENTRIES];
-
-	WRITE_ONCE(number->id, 0);
-	/* The id is 0 before the number changes: pairs with the barrier in journal_number(). */
-	smp_wmb();
-	WRITE_ONCE(number->seqno, sub->seqno);
-	/* The id is set after the number: pairs with the acquire in journal_number(). */
-	smp_store_release(&number->id, sub->id);
+	lockdep_assert_held(&journal->vidmm->stream->lock);
 	spin_lock(&journal->recording_lock);
 	journal->last_seqno = sub->seqno;
 	journal_item_copy(journal, PAGODA_RECORDING_BUFFER, sub->seqno, sub->data, sub->built);
@@ -296,25 +284,7 @@ static int journal_result(struct pagoda_journal *journal, u64 seqno, u32 offset,
 	for (i = 0; i < min_t(u32, count, ARRAY_SIZE(journal->losses)); i++)
 		if (journal->losses[i].seqno == seqno && offset >= journal->losses[i].offset)
 			return journal->losses[i].error;
-	return seqno && seqno <= completed ? 0 : PAGODA_JOURNAL_PENDING;
-}
-
-/*
- * Returns the number of the submission with the id @id; 0 if the submission isn't sent yet, or its
- * number was overwritten meanwhile.
- */
-static u64 journal_number(struct pagoda_journal *journal, u64 id)
-{
-	struct pagoda_journal_number *number = &journal->numbers[id % PAGODA_JOURNAL_ENTRIES];
-	u64 seqno;
-
-	/* The number is read after the id: pairs with the release in pagoda_journal_sent(). */
-	if (smp_load_acquire(&number->id) != id)
-		return 0;
-	seqno = READ_ONCE(number->seqno);
-	/* The id is read again after the number: pairs with that in pagoda_journal_sent(). */
-	smp_rmb();
-	return READ_ONCE(number->id) == id ? seqno : 0;
+	return seqno <= completed ? 0 : PAGODA_JOURNAL_PENDING;
 }
 
 /* Returns the number of the last completed submission, which wrote it into the fence page. */
@@ -331,7 +301,6 @@ static bool journal_copy(struct pagoda_journal *journal, u64 number, u64 complet
 			 struct pagoda_journal_entry *copy)
 {
 	struct pagoda_journal_entry *entry;
-	u64 seqno;
 
 	entry = &journal->entries[number % PAGODA_JOURNAL_ENTRIES];
 	/* The fields are read after the number: pairs with the release in pagoda_journal_note(). */
@@ -345,10 +314,8 @@ static bool journal_copy(struct pagoda_journal *journal, u64 number, u64 complet
 	smp_rmb();
 	if (le64_to_cpu(READ_ONCE(entry->number)) != number)
 		return false;
-	seqno = journal_number(journal, le64_to_cpu(copy->seqno));
-	copy->seqno = cpu_to_le64(seqno);
-	copy->result = cpu_to_le32(journal_result(journal, seqno, le32_to_cpu(copy->offset),
-						  completed));
+	copy->result = cpu_to_le32(journal_result(journal, le64_to_cpu(copy->seqno),
+						  le32_to_cpu(copy->offset), completed));
 	return true;
 }
 
@@ -550,12 +517,7 @@ int pagoda_journal_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	mutex_init(&journal->recording_mutex);
 	journal->entries = kvcalloc(PAGODA_JOURNAL_ENTRIES, sizeof(*journal->entries),
 				    GFP_KERNEL);
-	journal->numbers = kvcalloc(PAGODA_JOURNAL_ENTRIES, sizeof(*journal->numbers), GFP_KERNEL);
-	if (journal->entries && journal->numbers)
-		return 0;
-	kvfree(journal->numbers);
-	kvfree(journal->entries);
-	return -ENOMEM;
+	return journal->entries ? 0 : -ENOMEM;
 }
 
 /* Undoes pagoda_journal_init(). May sleep. */
@@ -564,7 +526,6 @@ void pagoda_journal_fini(struct pagoda_vidmm *vidmm)
 	struct pagoda_journal *journal = vidmm->journal;
 
 	vfree(journal->recording);
-	kvfree(journal->numbers);
 	kvfree(journal->entries);
 	mutex_destroy(&journal->recording_mutex);
 }

@@ -43,7 +43,7 @@ struct pagoda_journal_head {
  * struct pagoda_journal_entry - One pass of a builder over an operation
  * @number: Number of the entry, from 1
  * @time_ns: CLOCK_MONOTONIC at the end of the pass
- * @seqno: Number of the submission that the pass wrote packets into; 0 = not sent yet
+ * @seqno: Number of the submission that the pass wrote packets into
  * @allocation: Id of the allocation, or 0
  * @address: Destination; an offset, address or first page, depending on @operation
  * @source: Source, in the form of @address; 0 = none

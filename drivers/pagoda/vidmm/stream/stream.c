@@ -2,18 +2,15 @@
 /*
  * The stream of paging buffers. transaction.c appends operations to the open submission.
  *
- * Several moves may share a submission, and so a fence and a doorbell: while a thread has plugged
- * the stream, the submission stays open between the thread's moves. A transaction of another thread
- * queues the submission all the same. The fence of an open submission is published, so a work item,
- * which allocates nothing, queues the submission after a while, even if the thread that plugged the
- * stream sleeps in reclaim.
+ * Several moves may share a submission, and so a fence and a doorbell: while a caller has
+ * plugged the stream, the submission stays open between moves. The fence of an open submission
+ * is published, so a work item, which allocates nothing, queues the submission after a while, even
+ * if the caller that plugged the stream sleeps in reclaim.
  *
  * Operations that free memory share submissions in the same way, also without a plug: see
  * pagoda_stream_end_later().
  */
 #include <linux/dma-mapping.h>
-#include <linux/hash.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
@@ -53,66 +50,43 @@ void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie)
 	dma_fence_end_signalling(cookie);
 }
 
-/* Ends and queues the open submission of @line. Caller holds the stream's lock. */
-void pagoda_stream_push(struct pagoda_stream *stream, struct pagoda_stream_line *line)
+/* Ends and queues the open submission. Caller holds the stream's lock. */
+void pagoda_stream_push(struct pagoda_stream *stream)
 {
-	struct pagoda_submission *sub = line->open;
+	struct pagoda_submission *sub = stream->open;
 	struct pagoda_paging_cursor cursor = {};
 	const struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
 		.signal_fence = {
 			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
 			.address = stream->args.fence_address,
+			.value = sub->seqno,
 			.cpu_pages = &stream->args.fence_page,
 		},
 	};
 	enum pagoda_build result;
 
 	lockdep_assert_held(&stream->lock);
-	line->buf.size += PAGODA_STREAM_TAIL;
-	line->buf.priv_size += PAGODA_PAGING_MIN_PRIVATE;
-	result = pagoda_paging_build(&stream->limits, &op, &cursor, &line->buf);
+	stream->buf.size += PAGODA_STREAM_TAIL;
+	stream->buf.priv_size += PAGODA_PAGING_MIN_PRIVATE;
+	result = pagoda_paging_build(&stream->limits, &op, &cursor, &stream->buf);
 	WARN_ON_ONCE(result != PAGODA_BUILD_SUCCESS);
 
-	sub->built = line->buf.write_offset;
-	sub->priv_built = line->buf.priv - sub->priv;
+	sub->built = stream->buf.write_offset;
+	sub->priv_built = stream->buf.priv - sub->priv;
 	sub->operations++;
-	sub->moved = line->open_cost;
+	sub->moved = stream->open_cost;
 	atomic64_inc(&stream->vidmm->stats.commands);
-	line->open = NULL;
-	list_del_init(&line->opened);
+	stream->open = NULL;
+	pagoda_journal_record(stream->vidmm->journal, sub);
 	pagoda_submission_push(sub);
 }
 
-/* Ends and queues the open submissions of all lines. Caller holds the stream's lock. */
-void pagoda_stream_push_all(struct pagoda_stream *stream)
-{
-	struct pagoda_stream_line *line, *next;
-
-	lockdep_assert_held(&stream->lock);
-	list_for_each_entry_safe(line, next, &stream->opened, opened)
-		pagoda_stream_push(stream, line);
-}
-
-/*
- * &pagoda_queue_ops.numbered: writes the number of a submission, which is about to be sent, into
- * the last packet, the write of the fence page.
- */
-void pagoda_stream_numbered(void *owner, struct pagoda_submission *sub)
-{
-	struct virtio_pagoda_signal_monitored_fence *tail =
-		(void *)(sub->data + sub->built - PAGODA_STREAM_TAIL);
-	struct pagoda_vidmm *vidmm = owner;
-
-	tail->value = cpu_to_le64(sub->seqno);
-	pagoda_journal_sent(vidmm->journal, sub);
-}
-
 /**
- * pagoda_stream_flush() - Queue the open submissions of all lines
+ * pagoda_stream_flush() - Queue the open submission, if there is one
  * @vidmm: Memory manager
  *
- * Queues them even if the stream is plugged, because the caller may have plugged the stream itself.
+ * Queues it even if the stream is plugged, because the caller may have plugged the stream itself.
  *
  * Context: May sleep. The caller has no open transaction.
  */
@@ -121,7 +95,8 @@ void pagoda_stream_flush(struct pagoda_vidmm *vidmm)
 	struct pagoda_stream *stream = vidmm->stream;
 	bool cookie = pagoda_stream_lock(stream);
 
-	pagoda_stream_push_all(stream);
+	if (stream->open)
+		pagoda_stream_push(stream);
 	pagoda_stream_unlock(stream, cookie);
 }
 
@@ -330,77 +305,29 @@ int pagoda_stream_await(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 	return 0;
 }
 
-static struct hlist_head *stream_plugs(struct pagoda_stream *stream)
-{
-	lockdep_assert_held(&stream->lock);
-	return &stream->plugs[hash_ptr(current, PAGODA_CALLER_BITS)];
-}
-
-/* Returns whether the current thread has plugged the stream. Caller holds the stream's lock. */
-bool pagoda_stream_is_plugged(struct pagoda_stream *stream)
-{
-	struct pagoda_plug *plug;
-
-	hlist_for_each_entry(plug, stream_plugs(stream), entry)
-		if (plug->task == current)
-			return true;
-	return false;
-}
-
-static void stream_add_plug(struct pagoda_stream *stream, struct pagoda_plug *plug)
-{
-	plug->task = current;
-	hlist_add_head(&plug->entry, stream_plugs(stream));
-}
-
 /**
- * pagoda_stream_plug() - Let the following moves of the current thread share submissions
+ * pagoda_stream_plug() - Let the following moves share submissions
  * @vidmm: Memory manager
- * @plug: Filled in; valid until pagoda_stream_unplug()
  *
  * Context: May sleep. Nests; each call needs a pagoda_stream_unplug().
  */
-void pagoda_stream_plug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug)
+void pagoda_stream_plug(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_stream *stream = vidmm->stream;
 	bool cookie = pagoda_stream_lock(stream);
 
-	stream_add_plug(stream, plug);
+	stream->plugs++;
 	pagoda_stream_unlock(stream, cookie);
 }
 
-/**
- * pagoda_stream_plug_pass() - Let the current thread's moves share submissions by another's plug
- * @vidmm: Memory manager
- * @plug: Plug; the thread that has it waits for the current one, and is to take it back
- *
- * Context: May sleep.
- */
-void pagoda_stream_plug_pass(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug)
-{
-	struct pagoda_stream *stream = vidmm->stream;
-	bool cookie;
-
-	if (plug->task == current)
-		return;
-	cookie = pagoda_stream_lock(stream);
-	hlist_del(&plug->entry);
-	stream_add_plug(stream, plug);
-	pagoda_stream_unlock(stream, cookie);
-}
-
-/*
- * Undoes one pagoda_stream_plug() of the current thread; undoing its last one queues open
- * submissions. May sleep.
- */
-void pagoda_stream_unplug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug)
+/* Undoes one pagoda_stream_plug(); undoing the last one queues the open submission. May sleep. */
+void pagoda_stream_unplug(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_stream *stream = vidmm->stream;
 	bool cookie = pagoda_stream_lock(stream);
 
-	hlist_del(&plug->entry);
-	if (!pagoda_stream_is_plugged(stream))
-		pagoda_stream_push_all(stream);
+	if (!--stream->plugs && stream->open)
+		pagoda_stream_push(stream);
 	pagoda_stream_unlock(stream, cookie);
 }
 
@@ -424,113 +351,6 @@ struct pagoda_paging_cost pagoda_stream_cost(struct pagoda_vidmm *vidmm,
 u64 pagoda_stream_restarts(struct pagoda_vidmm *vidmm)
 {
 	return READ_ONCE(vidmm->stream->restarts);
-}
-
-/**
- * pagoda_stream_line_create() - Make a line for the page tables of a VM
- * @vidmm: Memory manager
- *
- * Context: May sleep and allocate.
- * Return: The line, for pagoda_stream_line_destroy(); or ERR_PTR(-ENOMEM).
- */
-struct pagoda_stream_line *pagoda_stream_line_create(struct pagoda_vidmm *vidmm)
-{
-	struct pagoda_stream_line *line = kzalloc(sizeof(*line), GFP_KERNEL_ACCOUNT);
-
-	if (!line)
-		return ERR_PTR(-ENOMEM);
-	line->queue = pagoda_line_create(vidmm->queue);
-	if (IS_ERR(line->queue)) {
-		struct pagoda_line *error = line->queue;
-
-		kfree(line);
-		return ERR_CAST(error);
-	}
-	INIT_LIST_HEAD(&line->opened);
-	return line;
-}
-
-/**
- * pagoda_stream_line_destroy() - Give up a line
- * @vidmm: Memory manager
- * @line: Line without open transaction; what was emitted is still executed
- *
- * Context: May sleep.
- */
-void pagoda_stream_line_destroy(struct pagoda_vidmm *vidmm, struct pagoda_stream_line *line)
-{
-	struct pagoda_stream *stream = vidmm->stream;
-	bool cookie = pagoda_stream_lock(stream);
-
-	if (line->open)
-		pagoda_stream_push(stream, line);
-	pagoda_stream_unlock(stream, cookie);
-	pagoda_line_put(line->queue);
-	dma_fence_put(line->last);
-	kfree(line);
-}
-
-/**
- * pagoda_stream_line_await() - Wait until a line has few submissions in flight
- * @line: The line, which the caller keeps from being destroyed
- *
- * The scheduler sends the oldest submission that is ready, of whatever line: more than a few of one
- * line would stand in front of all others.
- *
- * Context: Sleeps. Outside of all locks and sections.
- * Return: 0 or -ERESTARTSYS.
- */
-int pagoda_stream_line_await(struct pagoda_stream_line *line)
-{
-	return pagoda_line_await(line->queue, PAGODA_STREAM_LINE_MOST);
-}
-
-/**
- * pagoda_stream_line_full() - Fence to wait for while a line has too many submissions in flight
- * @vidmm: Memory manager
- * @line: The line
- *
- * For work items, which don't wait themselves.
- *
- * Context: May sleep.
- * Return: NULL if pagoda_stream_line_await() wouldn't wait; else the fence of the last submission,
- * a reference.
- */
-struct dma_fence *pagoda_stream_line_full(struct pagoda_vidmm *vidmm,
-					  struct pagoda_stream_line *line)
-{
-	struct pagoda_stream *stream = vidmm->stream;
-	struct dma_fence *fence = NULL;
-	bool cookie;
-
-	if (pagoda_line_armed_jobs(line->queue) < PAGODA_STREAM_LINE_MOST)
-		return NULL;
-	cookie = pagoda_stream_lock(stream);
-	pagoda_stream_push_all(stream);
-	if (line->last)
-		fence = dma_fence_get(line->last);
-	pagoda_stream_unlock(stream, cookie);
-	return fence;
-}
-
-/**
- * pagoda_stream_last_move() - Get the fence of the last move so far
- * @vidmm: Memory manager
- *
- * Context: May sleep. The caller has no open transaction.
- * Return: A reference to the fence behind all operations of the line of moves; NULL = there are
- * none.
- */
-struct dma_fence *pagoda_stream_last_move(struct pagoda_vidmm *vidmm)
-{
-	struct pagoda_stream *stream = vidmm->stream;
-	struct dma_fence *fence = NULL;
-	bool cookie = pagoda_stream_lock(stream);
-
-	if (stream->moves.last)
-		fence = dma_fence_get(stream->moves.last);
-	pagoda_stream_unlock(stream, cookie);
-	return fence;
 }
 
 /**
@@ -581,8 +401,6 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	vidmm->paging_limits = &stream->limits;
 	mutex_init(&stream->lock);
 	mutex_init(&stream->aside);
-	INIT_LIST_HEAD(&stream->opened);
-	INIT_LIST_HEAD(&stream->moves.opened);
 	pagoda_callers_init(stream);
 	init_waitqueue_head(&stream->turn);
 	INIT_DELAYED_WORK(&stream->flush, stream_flush_work);
@@ -597,7 +415,6 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 		destroy_workqueue(stream->wq);
 		return PTR_ERR(vidmm->queue);
 	}
-	stream->moves.queue = pagoda_queue_main(vidmm->queue);
 	pagoda_queue_smallest(vidmm->queue, &bytes, &priv_bytes);
 	stream->room = bytes - PAGODA_STREAM_TAIL;
 	stream->packets = priv_bytes / PAGODA_PAGING_MIN_PRIVATE - 1;
@@ -628,7 +445,6 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 	cancel_work_sync(&stream->overrun);
 	if (stream->reserve)
 		pagoda_submission_put(stream->reserve);
-	dma_fence_put(stream->moves.last);
 	pagoda_queue_destroy(stream->vidmm->queue);
 	destroy_workqueue(stream->wq);
 	mutex_destroy(&stream->aside);

@@ -17,26 +17,14 @@ struct pagoda_paging_cost;
 struct pagoda_paging_op;
 struct pagoda_quota;
 struct pagoda_root;
-struct pagoda_stream_line;
 struct pagoda_submission;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
 struct task_struct;
 
 /*
- * Lines: operations of a line are executed in the order in which they were emitted. Moves are a
- * line, and so are the page tables of each VM.
- *
- *	moves		moves, with the invalidation of entries that show what moves, and the
- *			eviction of page tables; releases, notices, save areas, mappings of the
- *			device MMU; all that uses windows of the paging process
- *	a VM's		other changes of the VM's page tables, and their TLB flushes
- *
- * An operation that waits holds up those behind it in its line, and no others. What has an order
- * between lines is in enum pagoda_stream_edge.
- *
- * What may wait for jobs in the line of moves, which all clients share; nothing else waits for jobs
- * in the stream. pagoda_stream_begin() asserts this.
+ * What may wait for jobs in the stream. All clients' operations are in one order: an operation that
+ * waits for a job holds up all operations behind it. pagoda_stream_begin() asserts this.
  *
  *	eviction for room	in the stream: the first operation of the victim's transaction waits
  *				for jobs that use the victim, and have a place of an engine; what
@@ -64,9 +52,6 @@ enum pagoda_stream_waits {
 	PAGODA_STREAM_WAITS_NOT,
 	PAGODA_STREAM_WAITS_FOR_VICTIM,
 };
-
-/* Most submissions of a VM's line that are in flight when another array of VM_BIND begins. */
-#define PAGODA_STREAM_LINE_MOST	16
 
 /* Most bytes of a single TRANSFER or FILL, which take about a millisecond. */
 #define PAGODA_PIECE_BYTES	(8u << 20)
@@ -106,61 +91,8 @@ struct pagoda_caller {
 };
 
 /**
- * enum pagoda_stream_edge - Why a transaction is behind a submission of another line
- * @PAGODA_EDGE_MOVED: A change of page tables is behind the moves of what entries then show:
- *	before, the memory has another allocation's content
- * @PAGODA_EDGE_PLACED: A change of page tables is behind all moves so far if it has new tables:
- *	what left the memory of a table may still be in it
- * @PAGODA_EDGE_CHANGED: Any operation on a VM's page tables is behind the VM's last one: the later
- *	one counts
- * @PAGODA_EDGE_COVERED: A change of page tables, or the store of a value, is behind the paging that
- *	its caller has emitted before: the caller hands out the last fence for all (C116)
- * @PAGODA_EDGE_SHOWN: A move is behind changes of page tables, those in the reservation of what
- *	moves: no entry shows what has left, and what was unmapped is unmapped (C101)
- * @PAGODA_EDGE_DROPPED: The release of a page table is behind the change that dropped the table:
- *	the device may read the table until then
- * @PAGODA_EDGES: Number of edges
- *
- * The device executes submissions in the order in which they are sent, so a transaction waits only
- * until what it is behind is sent. The line of moves waits so for changes of page tables, and they
- * for earlier moves, and for nothing else: moves don't wait longer.
- */
-enum pagoda_stream_edge {
-	PAGODA_EDGE_MOVED,
-	PAGODA_EDGE_PLACED,
-	PAGODA_EDGE_CHANGED,
-	PAGODA_EDGE_COVERED,
-	PAGODA_EDGE_SHOWN,
-	PAGODA_EDGE_DROPPED,
-	PAGODA_EDGES
-};
-
-/**
- * struct pagoda_stream_order - Line of a transaction, and what the transaction is behind
- * @line: Line, or NULL for the line of moves
- * @behind: For each edge a fence, or NULL: the operations come behind the submission of the fence;
- *	a fence that isn't one of paging doesn't count. NULL for %PAGODA_EDGE_SHOWN
- */
-struct pagoda_stream_order {
-	struct pagoda_stream_line *line;
-	struct dma_fence *behind[PAGODA_EDGES];
-};
-
-/**
- * struct pagoda_plug - Plug of the stream: moves of a thread share submissions
- * @entry: In &pagoda_stream.plugs
- * @task: The thread
- */
-struct pagoda_plug {
-	struct hlist_node entry;
-	struct task_struct *task;
-};
-
-/**
  * struct pagoda_stream_txn - Transaction: operations that share a fence
  * @vidmm: Memory manager that has the stream
- * @line: Line that the operations are appended to
- * @order: What the first operation is behind
  * @bo: Allocation to wait for when an operation is busy, or NULL (C25)
  * @spare: Submissions allocated in advance, so that the operations can't fail for want of
  *	memory
@@ -181,8 +113,6 @@ struct pagoda_plug {
  */
 struct pagoda_stream_txn {
 	struct pagoda_vidmm *vidmm;
-	struct pagoda_stream_line *line;
-	struct pagoda_stream_order order;
 	struct pagoda_bo *bo;
 	struct pagoda_submission **spare;
 	struct pagoda_submission *only;
@@ -198,27 +128,19 @@ struct pagoda_stream_txn {
 	bool cookie;
 };
 
-/* stream.c: the stream of paging operations, and its lines */
+/* stream.c: the stream, the one order of all paging operations */
 struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
 					 struct dma_resv *resv);
 int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args,
 		       const struct pagoda_stream_args *stream_args);
 void pagoda_stream_stop(struct pagoda_vidmm *vidmm);
-void pagoda_stream_numbered(void *owner, struct pagoda_submission *sub);
 struct pagoda_paging_cost pagoda_stream_cost(struct pagoda_vidmm *vidmm,
 					     const struct pagoda_paging_op *op);
 u32 pagoda_stream_room(struct pagoda_vidmm *vidmm);
 u64 pagoda_stream_restarts(struct pagoda_vidmm *vidmm);
 void pagoda_stream_fini(struct pagoda_vidmm *vidmm);
-struct pagoda_stream_line *pagoda_stream_line_create(struct pagoda_vidmm *vidmm);
-void pagoda_stream_line_destroy(struct pagoda_vidmm *vidmm, struct pagoda_stream_line *line);
-int pagoda_stream_line_await(struct pagoda_stream_line *line);
-struct dma_fence *pagoda_stream_line_full(struct pagoda_vidmm *vidmm,
-					  struct pagoda_stream_line *line);
-struct dma_fence *pagoda_stream_last_move(struct pagoda_vidmm *vidmm);
-void pagoda_stream_plug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug);
-void pagoda_stream_plug_pass(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug);
-void pagoda_stream_unplug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug);
+void pagoda_stream_plug(struct pagoda_vidmm *vidmm);
+void pagoda_stream_unplug(struct pagoda_vidmm *vidmm);
 void pagoda_stream_flush(struct pagoda_vidmm *vidmm);
 void pagoda_stream_wait_fence(struct pagoda_vidmm *vidmm, struct dma_fence *fence);
 void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
@@ -242,15 +164,6 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			      struct pagoda_bo *bo, enum pagoda_stream_waits waits,
 			      struct dma_resv *resv, const struct pagoda_paging_cost *cost);
-bool pagoda_stream_is_behind(struct pagoda_stream_txn *txn, enum pagoda_stream_edge edge,
-			     struct dma_fence *fence);
-int pagoda_stream_begin_in(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			   const struct pagoda_stream_order *order,
-			   const struct pagoda_paging_cost *cost);
-void pagoda_stream_begin_in_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-				 const struct pagoda_stream_order *order,
-				 enum pagoda_stream_waits waits, struct dma_resv *resv,
-				 const struct pagoda_paging_cost *cost);
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op);
 void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op);
 int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging_cost *cost,

@@ -15,7 +15,6 @@
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
-#include <kunit/static_stub.h>
 #include "core/compat.h"
 #include "core/core.h"
 #include "core/trace.h"
@@ -35,18 +34,18 @@
 #define PAGODA_BUSY_TIMEOUT	(15 * HZ)
 
 /*
- * Takes the stream's lock, but not while another transaction of the line waits between two pieces
- * of a transfer, because transfers can't overlap in the stream (C28). What the other transaction
- * waits for doesn't depend on this transaction.
+ * Takes the stream's lock, but not while another transaction waits between two pieces of a
+ * transfer, because transfers can't overlap in the stream (C28). What the other transaction waits
+ * for doesn't depend on this transaction.
  */
 static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
 {
 	for (;;) {
 		txn->cookie = pagoda_stream_lock(stream);
-		if (!txn->line->in_transfer)
+		if (!stream->in_transfer)
 			return;
 		pagoda_stream_unlock(stream, txn->cookie);
-		wait_event(stream->turn, !READ_ONCE(txn->line->in_transfer));
+		wait_event(stream->turn, !READ_ONCE(stream->in_transfer));
 	}
 }
 
@@ -60,11 +59,11 @@ static u32 stream_sub_packets(const struct pagoda_submission *sub)
  * Allocates another submission for a transaction that exceeds its cost, which is a bug of the
  * driver. Doesn't reclaim, which isn't allowed in the fence signalling path.
  */
-static struct pagoda_submission *txn_get_more(struct pagoda_stream_txn *txn)
+static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 {
-	struct pagoda_vidmm *vidmm = txn->vidmm;
+	struct pagoda_vidmm *vidmm = stream->vidmm;
 	unsigned int flags = memalloc_noreclaim_save();
-	struct pagoda_submission *sub = pagoda_queue_get(vidmm->queue, txn->line->queue, 0, 0);
+	struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue, 0, 0);
 
 	memalloc_noreclaim_restore(flags);
 	if (!atomic64_fetch_inc(&vidmm->stats.overruns))
@@ -74,18 +73,18 @@ static struct pagoda_submission *txn_get_more(struct pagoda_stream_txn *txn)
 
 /*
  * Waits, without the stream's lock, for one of the submissions that are set aside. txn_lock() keeps
- * other transactions of the line out meanwhile. All submissions of the transaction so far are
- * queued: nothing that the wait depends on depends on the transaction.
+ * other transactions out meanwhile. All submissions of the transaction so far are queued: nothing
+ * that the wait depends on depends on the transaction.
  */
 static void txn_get_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
 {
 	lockdep_assert_held(&stream->aside);
-	WRITE_ONCE(txn->line->in_transfer, true);
+	WRITE_ONCE(stream->in_transfer, true);
 	pagoda_stream_unlock(stream, txn->cookie);
-	txn->only = pagoda_queue_get_aside(stream->vidmm->queue, txn->line->queue);
+	txn->only = pagoda_queue_get_aside(stream->vidmm->queue);
 	txn->cookie = pagoda_stream_lock(stream);
 	txn->nr_spare = 1;
-	WRITE_ONCE(txn->line->in_transfer, false);
+	WRITE_ONCE(stream->in_transfer, false);
 	wake_up_all(&stream->turn);
 }
 
@@ -97,7 +96,6 @@ static void txn_get_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *s
  */
 static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
 {
-	struct pagoda_stream_line *line = txn->line;
 	struct pagoda_submission *sub;
 
 	lockdep_assert_held(&stream->lock);
@@ -106,9 +104,9 @@ static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_st
 	if (txn->aside && !txn->nr_spare)
 		txn_get_aside(txn, stream);
 	/* Meanwhile pagoda_stream_restart(), which needs no turn, may have opened a submission. */
-	if (line->open)
+	if (stream->open)
 		return 0;
-	sub = txn->nr_spare ? txn->spare[--txn->nr_spare] : txn_get_more(txn);
+	sub = txn->nr_spare ? txn->spare[--txn->nr_spare] : stream_get_more(stream);
 	if (IS_ERR(sub)) {
 		txn->failed = PTR_ERR(sub);
 		queue_work(system_dfl_wq, &stream->overrun);
@@ -118,12 +116,9 @@ static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_st
 	sub->owner = txn->quota;
 	pagoda_limits_take(stream->vidmm->limits, txn->quota, pagoda_submission_bytes(sub));
 	pagoda_submission_arm(sub);
-	line->open = sub;
-	list_add_tail(&line->opened, &stream->opened);
-	dma_fence_put(line->last);
-	line->last = dma_fence_get(sub->fence);
-	line->open_cost = 0;
-	line->buf = (struct pagoda_paging_buffer) {
+	stream->open = sub;
+	stream->open_cost = 0;
+	stream->buf = (struct pagoda_paging_buffer) {
 		.pos = sub->data,
 		.size = sub->size - PAGODA_STREAM_TAIL,
 		.priv = sub->priv,
@@ -155,13 +150,12 @@ static bool sub_fits(const struct pagoda_submission *sub, const struct pagoda_pa
 static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			    const struct pagoda_paging_cost *cost)
 {
-	struct pagoda_stream_line *line = txn->line;
-	struct pagoda_submission *sub = line == &stream->moves ? stream->reserve : NULL;
+	struct pagoda_submission *sub = stream->reserve;
 
 	lockdep_assert_held(&stream->lock);
-	if (line->open && line->buf.size >= cost->encoded &&
-	    line->buf.priv_size >= cost->packets * PAGODA_PAGING_MIN_PRIVATE &&
-	    line->open_cost + cost->moved < PAGODA_PIECE_BYTES)
+	if (stream->open && stream->buf.size >= cost->encoded &&
+	    stream->buf.priv_size >= cost->packets * PAGODA_PAGING_MIN_PRIVATE &&
+	    stream->open_cost + cost->moved < PAGODA_PIECE_BYTES)
 		return true;
 	if (!sub || !sub_fits(sub, cost))
 		return false;
@@ -173,13 +167,13 @@ static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream 
 }
 
 /* Gets a submission with room for all operations of a transaction, or the largest there is. */
-static struct pagoda_submission *txn_get(struct pagoda_stream_txn *txn,
-					 const struct pagoda_paging_cost *cost)
+static struct pagoda_submission *stream_get(struct pagoda_stream *stream,
+					    const struct pagoda_paging_cost *cost)
 {
 	u64 bytes = cost->encoded + PAGODA_STREAM_TAIL;
 	u64 priv_bytes = (cost->packets + 1ull) * PAGODA_PAGING_MIN_PRIVATE;
 
-	return pagoda_queue_get(txn->vidmm->queue, txn->line->queue, min_t(u64, bytes, U32_MAX),
+	return pagoda_queue_get(stream->vidmm->queue, min_t(u64, bytes, U32_MAX),
 				min_t(u64, priv_bytes, U32_MAX));
 }
 
@@ -187,8 +181,7 @@ static struct pagoda_submission *txn_get(struct pagoda_stream_txn *txn,
  * Allocates submissions for the worst case: the open submission has no room, and a submission is
  * queued when it has no room for bytes or packets, or moves PAGODA_PIECE_BYTES. When memory is
  * fragmented buffers are smaller, but have at least &pagoda_stream.room bytes for operations. Most
- * transactions fit into one submission, and those of moves get another one for
- * &pagoda_stream.reserve.
+ * transactions fit into one submission, and get another one for &pagoda_stream.reserve.
  */
 static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			  const struct pagoda_paging_cost *cost)
@@ -196,7 +189,6 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 	u32 extra = 3 + DIV_ROUND_UP_ULL(cost->moved, PAGODA_PIECE_BYTES);
 	u32 most = extra + DIV_ROUND_UP_ULL(cost->encoded, stream->room) +
 		   DIV_ROUND_UP(cost->packets, stream->packets);
-	bool keeps = txn->line == &stream->moves && !READ_ONCE(stream->reserve);
 	u64 bytes = 0, packets = 0;
 	bool fits = false;
 
@@ -204,7 +196,7 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 	if (!txn->spare)
 		return -ENOMEM;
 	while (extra || bytes < cost->encoded || packets < cost->packets) {
-		struct pagoda_submission *sub = txn_get(txn, cost);
+		struct pagoda_submission *sub = stream_get(stream, cost);
 
 		if (IS_ERR(sub) && fits)
 			break;
@@ -215,7 +207,7 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 		txn->spare[txn->nr_spare++] = sub;
 		fits = fits || (txn->nr_spare == 1 && sub_fits(sub, cost));
 		if (fits)
-			extra = txn->nr_spare == 1 && keeps;
+			extra = txn->nr_spare == 1 && !READ_ONCE(stream->reserve);
 		else if (bytes >= cost->encoded && packets >= cost->packets)
 			extra--;
 		bytes += sub->size - PAGODA_STREAM_TAIL;
@@ -225,106 +217,45 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 }
 
 /*
- * Returns whether the transaction has to wait until the submission of @fence, which may be NULL, is
- * sent: one of another line that isn't sent yet.
- */
-bool pagoda_stream_is_behind(struct pagoda_stream_txn *txn, enum pagoda_stream_edge edge,
-			     struct dma_fence *fence)
-{
-	KUNIT_STATIC_STUB_REDIRECT(pagoda_stream_is_behind, txn, edge, fence);
-	return fence && pagoda_queue_owns(txn->vidmm->queue, fence) &&
-	       !pagoda_line_owns(txn->line->queue, fence) && !pagoda_queue_is_sent(fence);
-}
-
-typedef int txn_act(struct pagoda_stream_txn *txn, struct dma_fence *fence);
-
-/*
- * Calls @act for each fence that the transaction is behind: those of &pagoda_stream_order.behind,
- * and those in @resv, if not NULL, of any usage. Returns the first result of @act that isn't 0.
- */
-static int txn_visit_behind(struct pagoda_stream_txn *txn, struct dma_resv *resv, txn_act *act)
-{
-	struct dma_resv_iter cursor;
-	struct dma_fence *fence;
-	int ret = 0;
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(txn->order.behind) && !ret; i++)
-		if (pagoda_stream_is_behind(txn, i, txn->order.behind[i]))
-			ret = act(txn, txn->order.behind[i]);
-	if (!resv || ret)
-		return ret;
-	dma_resv_for_each_fence(&cursor, resv, DMA_RESV_USAGE_BOOKKEEP, fence) {
-		if (!pagoda_stream_is_behind(txn, PAGODA_EDGE_SHOWN, fence))
-			continue;
-		ret = act(txn, fence);
-		if (ret)
-			break;
-	}
-	return ret;
-}
-
-static int txn_say_behind(struct pagoda_stream_txn *txn, struct dma_fence *fence)
-{
-	return 1;
-}
-
-static int txn_add_behind(struct pagoda_stream_txn *txn, struct dma_fence *fence)
-{
-	return pagoda_submission_add_fence(txn->spare[txn->nr_spare - 1], fence);
-}
-
-static int txn_await_behind(struct pagoda_stream_txn *txn, struct dma_fence *fence)
-{
-	pagoda_stream_wait_fence(txn->vidmm, fence);
-	return 0;
-}
-
-/*
- * Begins a transaction with submissions that are allocated for it. The first operation waits for
- * the fences in @resv, if @foreign, and for those of other lines, if @behind. Returns 0 or -ENOMEM.
+ * Begins a transaction with submissions that are allocated for it; @foreign: the first operation
+ * has to wait for fences in @resv. Returns 0 or -ENOMEM.
  */
 static int txn_begin_large(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			   struct dma_resv *resv, enum dma_resv_usage usage, bool foreign,
-			   bool behind, const struct pagoda_paging_cost *cost)
+			   const struct pagoda_paging_cost *cost)
 {
 	int ret = txn_get_spares(txn, stream, cost);
 
 	if (ret)
 		return ret;
-	if (foreign)
+	if (foreign) {
 		ret = pagoda_submission_add_resv(txn->spare[txn->nr_spare - 1], resv, usage);
-	if (!ret && behind)
-		ret = txn_visit_behind(txn, resv, txn_add_behind);
-	if (ret) {
-		txn_drop_spares(txn);
-		return ret;
+		if (ret) {
+			txn_drop_spares(txn);
+			return ret;
+		}
+		txn->fresh = true;
 	}
-	txn->fresh = foreign || behind;
 	txn_lock(txn, stream);
 	return 0;
 }
 
 /*
  * Begins a transaction with submissions that are set aside, when no other transaction uses them.
- * The dependencies of a submission take memory: @foreign fences in @resv, and those of other lines,
- * if @behind, are waited for here.
+ * The dependencies of a submission take memory: @foreign fences in @resv are waited for here.
  */
 static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
-			    struct dma_resv *resv, enum dma_resv_usage usage, bool foreign,
-			    bool behind)
+			    struct dma_resv *resv, enum dma_resv_usage usage, bool foreign)
 {
 	if (foreign)
 		pagoda_stream_await(stream->vidmm, resv, usage, false);
-	if (behind)
-		txn_visit_behind(txn, resv, txn_await_behind);
 	mutex_lock(&stream->aside);
 	/* Reclaim may take stream->aside, too. */
 	txn->memalloc = memalloc_noreclaim_save();
 	/* What is set aside may be in the open submission. */
 	pagoda_stream_flush(stream->vidmm);
 	txn->aside = true;
-	txn->only = pagoda_queue_get_aside(stream->vidmm->queue, txn->line->queue);
+	txn->only = pagoda_queue_get_aside(stream->vidmm->queue);
 	txn->spare = &txn->only;
 	txn->nr_spare = 1;
 	txn_lock(txn, stream);
@@ -342,23 +273,21 @@ static int txn_begin(struct pagoda_stream_txn *txn, enum pagoda_stream_waits wai
 	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_bo *bo = txn->bo;
 	bool foreign = resv && pagoda_stream_has_foreign(vidmm, resv, usage);
-	bool behind = txn_visit_behind(txn, resv, txn_say_behind);
-	bool busy = bo && stream->args.needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER);
 	int ret = -ENOMEM;
 
 	WARN_ON_ONCE(foreign && (waits != PAGODA_STREAM_WAITS_FOR_VICTIM ||
 				 pagoda_stream_has_queued(vidmm, resv, usage)));
-	if (!foreign && !behind && !busy) {
+	if (!foreign && !(bo && stream->args.needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER))) {
 		txn_lock(txn, stream);
 		if (txn_start_small(txn, stream, cost))
 			return 0;
 		pagoda_stream_unlock(stream, txn->cookie);
 	}
 	if (!must || !pagoda_limits_is_full(vidmm->limits, txn->quota))
-		ret = txn_begin_large(txn, stream, resv, usage, foreign, behind, cost);
+		ret = txn_begin_large(txn, stream, resv, usage, foreign, cost);
 	if (!ret || !must)
 		return ret;
-	txn_begin_aside(txn, stream, resv, usage, foreign, behind);
+	txn_begin_aside(txn, stream, resv, usage, foreign);
 	return 0;
 }
 
@@ -385,35 +314,10 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 {
 	*txn = (struct pagoda_stream_txn) {
 		.vidmm = vidmm,
-		.line = &vidmm->stream->moves,
 		.bo = bo,
 		.quota = pagoda_caller_quota(vidmm->stream),
 	};
 	return txn_begin(txn, waits, resv, usage, current->flags & PF_MEMALLOC, cost);
-}
-
-/**
- * pagoda_stream_begin_in() - Begin a transaction of a line, behind operations of other lines
- * @txn: Filled in
- * @vidmm: Memory manager
- * @order: The line, and what the operations are behind
- * @cost: Upper bound of the sum of all operations
- *
- * Context: As pagoda_stream_begin().
- * Return: 0 or -ENOMEM; on failure nothing has happened.
- */
-int pagoda_stream_begin_in(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-			   const struct pagoda_stream_order *order,
-			   const struct pagoda_paging_cost *cost)
-{
-	*txn = (struct pagoda_stream_txn) {
-		.vidmm = vidmm,
-		.line = order->line ?: &vidmm->stream->moves,
-		.order = *order,
-		.quota = pagoda_caller_quota(vidmm->stream),
-	};
-	return txn_begin(txn, PAGODA_STREAM_WAITS_NOT, NULL, 0, current->flags & PF_MEMALLOC,
-			 cost);
 }
 
 /**
@@ -440,38 +344,7 @@ void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm
 
 	if (!quota && bo && bo->client)
 		quota = bo->client->quota;
-	*txn = (struct pagoda_stream_txn) {
-		.vidmm = vidmm,
-		.line = &vidmm->stream->moves,
-		.order.behind[PAGODA_EDGE_DROPPED] = bo ? bo->vm.behind : NULL,
-		.bo = bo,
-		.quota = quota,
-	};
-	txn_begin(txn, waits, resv, DMA_RESV_USAGE_BOOKKEEP, true, cost);
-}
-
-/**
- * pagoda_stream_begin_in_must() - Begin a transaction as pagoda_stream_begin_in(), without failing
- * @txn: Filled in
- * @vidmm: Memory manager
- * @order: The line, and what the operations are behind
- * @waits: As for pagoda_stream_begin()
- * @resv: As for pagoda_stream_begin_must(), or NULL
- * @cost: Upper bound of the sum of all operations
- *
- * Context: As pagoda_stream_begin_must().
- */
-void pagoda_stream_begin_in_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
-				 const struct pagoda_stream_order *order,
-				 enum pagoda_stream_waits waits, struct dma_resv *resv,
-				 const struct pagoda_paging_cost *cost)
-{
-	*txn = (struct pagoda_stream_txn) {
-		.vidmm = vidmm,
-		.line = order->line ?: &vidmm->stream->moves,
-		.order = *order,
-		.quota = pagoda_caller_quota(vidmm->stream),
-	};
+	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo, .quota = quota };
 	txn_begin(txn, waits, resv, DMA_RESV_USAGE_BOOKKEEP, true, cost);
 }
 
@@ -481,7 +354,7 @@ void pagoda_stream_begin_in_must(struct pagoda_stream_txn *txn, struct pagoda_vi
  * @cost: Upper bound of what @first emits
  * @first: Called to emit the first operations after the reset
  *
- * Operations of open submissions are given up. The page tables of the paging process are rebuilt
+ * Operations of the open submission are given up. The page tables of the paging process are rebuilt
  * before any new operation can use them (C80).
  *
  * Context: May sleep and allocate.
@@ -492,14 +365,15 @@ int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging
 			  void (*first)(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn))
 {
 	struct pagoda_stream *stream = vidmm->stream;
-	struct pagoda_stream_txn txn = { .vidmm = vidmm, .line = &stream->moves };
+	struct pagoda_stream_txn txn = { .vidmm = vidmm };
 	int ret = txn_get_spares(&txn, stream, cost);
 
 	if (ret)
 		return ret;
 	txn.cookie = pagoda_stream_lock(stream);
 	if (pagoda_queue_is_closed(stream->vidmm->queue)) {
-		pagoda_stream_push_all(stream);
+		if (stream->open)
+			pagoda_stream_push(stream);
 		if (vidmm->mmu)
 			ret = pagoda_process_rebuild(vidmm->mmu);
 		if (!ret && !pagoda_queue_restart(stream->vidmm->queue))
@@ -540,7 +414,7 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
 
 	if (txn->nr_spare || !txn->spare || txn->aside)
 		return 0;
-	sub = pagoda_queue_get(txn->vidmm->queue, txn->line->queue, 0, 0);
+	sub = pagoda_queue_get(txn->vidmm->queue, 0, 0);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
 	txn->spare[txn->nr_spare++] = sub;
@@ -559,9 +433,9 @@ static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 
 	if (txn->no_wait || !txn->bo)
 		return -EBUSY;
-	if (txn->line->open)
-		pagoda_stream_push(stream, txn->line);
-	WRITE_ONCE(txn->line->in_transfer, txn->in_transfer);
+	if (stream->open)
+		pagoda_stream_push(stream);
+	WRITE_ONCE(stream->in_transfer, txn->in_transfer);
 	pagoda_stream_unlock(stream, txn->cookie);
 	ret = txn_wait_fences(txn);
 	if (!ret)
@@ -570,7 +444,7 @@ static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 		ret = txn_get_spare(txn);
 	txn->cookie = pagoda_stream_lock(stream);
 	if (txn->in_transfer) {
-		WRITE_ONCE(txn->line->in_transfer, false);
+		WRITE_ONCE(stream->in_transfer, false);
 		wake_up_all(&stream->turn);
 	}
 	return ret;
@@ -595,38 +469,38 @@ static bool op_leaves_transfer(const struct pagoda_paging_op *op)
 	       !(op->transfer.flags & VIRTIO_PAGODA_TRANSFER_END);
 }
 
-static void txn_trace(struct pagoda_stream_txn *txn, const struct pagoda_paging_op *op, u64 moved,
-		      u32 encoded, int pass)
+static void stream_trace(struct pagoda_stream *stream, const struct pagoda_paging_op *op,
+			 u64 moved, u32 encoded, int pass)
 {
 	struct pagoda_paging_ends ends;
 
 	if (!trace_pagoda_op_enabled())
 		return;
 	ends = pagoda_paging_ends(op);
-	trace_pagoda_op(dev_name(txn->vidmm->drm->dev), op->allocation,
+	trace_pagoda_op(dev_name(stream->vidmm->drm->dev), op->allocation,
 			op->operation, moved, ends.src_segment, ends.dst_segment,
-			txn->line->open->id, encoded, pass);
+			stream->open->seqno, encoded, pass);
 }
 
 /*
  * Calls the builder once, and counts, traces and journals the packets. Returns the builder's
  * result.
  */
-static enum pagoda_build txn_build(struct pagoda_stream_txn *txn,
-				   const struct pagoda_paging_op *op, u64 moved,
-				   struct pagoda_paging_cursor *cursor, int pass)
+static enum pagoda_build stream_build(struct pagoda_stream *stream,
+				      const struct pagoda_paging_op *op, u64 moved,
+				      struct pagoda_paging_cursor *cursor, int pass)
 {
-	struct pagoda_paging_buffer *buf = &txn->line->buf;
-	struct pagoda_vidmm *vidmm = txn->vidmm;
-	u32 offset = buf->write_offset;
+	struct pagoda_vidmm *vidmm = stream->vidmm;
+	u8 *priv = stream->buf.priv;
+	u32 offset = stream->buf.write_offset;
 	enum pagoda_build result;
-	u8 *priv = buf->priv;
 
-	result = pagoda_paging_build(&vidmm->stream->limits, op, cursor, buf);
-	atomic64_add((buf->priv - priv) / PAGODA_PAGING_MIN_PRIVATE, &vidmm->stats.commands);
-	txn_trace(txn, op, moved, buf->write_offset - offset, pass);
-	pagoda_journal_note(vidmm->journal, op, txn->line->open->id, offset,
-			    buf->write_offset - offset, pass);
+	result = pagoda_paging_build(&stream->limits, op, cursor, &stream->buf);
+	atomic64_add((stream->buf.priv - priv) / PAGODA_PAGING_MIN_PRIVATE,
+		     &vidmm->stats.commands);
+	stream_trace(stream, op, moved, stream->buf.write_offset - offset, pass);
+	pagoda_journal_note(vidmm->journal, op, stream->open->seqno, offset,
+			    stream->buf.write_offset - offset, pass);
 	if (op->operation == VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE &&
 	    op->update_page_table.mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		pagoda_journal_written(vidmm->journal, op);
@@ -650,7 +524,6 @@ static enum pagoda_build txn_build(struct pagoda_stream_txn *txn,
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op)
 {
 	struct pagoda_vidmm *vidmm = txn->vidmm;
-	struct pagoda_stream_line *line = txn->line;
 	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_paging_cursor cursor = {};
 	enum pagoda_build result;
@@ -666,22 +539,21 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 			       pagoda_paging_name(op->operation), why);
 		return ret;
 	}
-	/* What the operation is behind may be in an open submission of another line. */
-	if (txn->fresh)
-		pagoda_stream_push_all(stream);
+	if (txn->fresh && stream->open)
+		pagoda_stream_push(stream);
 	txn->fresh = false;
 
 	moved = pagoda_paging_moved(&stream->limits, op);
 	for (;;) {
-		ret = line->open ? 0 : stream_open_submission(stream, txn);
+		ret = stream->open ? 0 : stream_open_submission(stream, txn);
 		if (ret)
 			return ret;
-		result = txn_build(txn, op, moved, &cursor, pass++);
+		result = stream_build(stream, op, moved, &cursor, pass++);
 		if (result == PAGODA_BUILD_SUCCESS)
 			break;
 		if (result == PAGODA_BUILD_INSUFFICIENT_BUFFER) {
 			atomic64_inc(&vidmm->stats.insufficient);
-			pagoda_stream_push(stream, line);
+			pagoda_stream_push(stream);
 			continue;
 		}
 		atomic64_inc(&vidmm->stats.busy_retries);
@@ -690,13 +562,13 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 			return ret;
 		op_say_idle(op);
 	}
-	line->open->operations++;
-	line->open_cost += moved;
+	stream->open->operations++;
+	stream->open_cost += moved;
 	txn->in_transfer = op_leaves_transfer(op);
 	dma_fence_put(txn->fence);
-	txn->fence = dma_fence_get(line->open->fence);
-	if (line->open_cost >= PAGODA_PIECE_BYTES)
-		pagoda_stream_push(stream, line);
+	txn->fence = dma_fence_get(stream->open->fence);
+	if (stream->open_cost >= PAGODA_PIECE_BYTES)
+		pagoda_stream_push(stream);
 	return 0;
 }
 
@@ -719,15 +591,14 @@ void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
 static void txn_end(struct pagoda_stream_txn *txn, bool later)
 {
 	struct pagoda_stream *stream = txn->vidmm->stream;
-	struct pagoda_stream_line *line = txn->line;
 	bool aside = txn->aside;
 
-	if (line->open && !later && !pagoda_stream_is_plugged(stream))
-		pagoda_stream_push(stream, line);
-	else if (line->open)
+	if (stream->open && !stream->plugs && !later)
+		pagoda_stream_push(stream);
+	else if (stream->open)
 		queue_delayed_work(stream->wq, &stream->flush, stream->patience);
 	/* A spare that waits for fences must not be kept for another transaction. */
-	if (line == &stream->moves && !stream->reserve && txn->nr_spare && !txn->fresh && !aside)
+	if (!stream->reserve && txn->nr_spare && !txn->fresh && !aside)
 		stream->reserve = txn->spare[--txn->nr_spare];
 	pagoda_stream_unlock(stream, txn->cookie);
 	txn_drop_spares(txn);
@@ -781,8 +652,8 @@ int pagoda_stream_end_wait(struct pagoda_stream_txn *txn)
 	struct dma_fence *fence;
 	int ret;
 
-	if (txn->line->open)
-		pagoda_stream_push(stream, txn->line);
+	if (stream->open)
+		pagoda_stream_push(stream);
 	fence = pagoda_stream_end(txn);
 	if (!fence)
 		return 0;

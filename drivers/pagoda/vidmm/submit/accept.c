@@ -5,8 +5,6 @@
  * signalled and the engine has a place for the job (queue/exec_places.c). Until then the submission
  * is queued in its context, and the job has neither memory nor a fence.
  */
-#include <linux/mm.h>
-#include <linux/slab.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
 #include "core/life.h"
@@ -14,9 +12,7 @@
 #include "vidmm/bo/bo.h"
 #include "vidmm/fence/sync.h"
 #include "vidmm/ledger/client.h"
-#include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/limits.h"
-#include "vidmm/ledger/policy.h"
 #include "vidmm/vm/vm.h"
 #include "context.h"
 #include "internal.h"
@@ -150,24 +146,6 @@ static int submit_charge_held(struct pagoda_submit *submit)
 }
 
 /*
- * Tells the policy what the job will use, so that this doesn't leave VRAM before. The job is queued
- * all the same if there is no memory for that.
- */
-static void submit_expect(struct pagoda_submit *submit)
-{
-	struct pagoda_vm *vm = submit->context->vm;
-	struct pagoda_policy_coming *coming;
-
-	if (!submit->nr_bos)
-		return;
-	coming = kvcalloc(submit->nr_bos, sizeof(*coming), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!coming)
-		return;
-	pagoda_victims_expect(vm->vidmm, vm->client, submit->bos, coming, submit->nr_bos);
-	submit->coming = coming;
-}
-
-/*
  * Queues a submission in its context, where its job has neither memory nor a fence until the job is
  * made. Returns 0 or a negative errno.
  */
@@ -182,7 +160,6 @@ static int submit_defer(struct pagoda_submit *submit)
 	ret = pagoda_deferred_prepare(&submit->item, &submit->syncs);
 	if (ret)
 		return ret;
-	submit_expect(submit);
 	pagoda_deferred_add(&submit->context->deferred, &submit->item);
 	return 0;
 }

@@ -15,11 +15,9 @@
  * that other jobs use by then stays, as one of the first to be evicted when room is needed.
  *
  * A request that fails for want of memory is repeated for a bounded time, because the residency
- * lists of other clients may have been in the way: when memory was freed or jobs have ended, and
- * once when the time is over. A request that can't fit, whatever leaves, isn't repeated, unless it
- * has to succeed (MUST_SUCCEED) and waits for pins to end. A request that fails for good sets the
- * error of its point, takes back the counts that the call added to the residency list, and puts the
- * client in error if the request had to succeed.
+ * lists of other clients may have been in the way. A request that fails for good sets the error of
+ * its point, takes back the counts that the call added to the residency list, and puts the client
+ * in error if the request had to succeed (MUST_SUCCEED).
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/jiffies.h>
@@ -57,9 +55,7 @@ struct paging_request {
 	u32 flags;				/* DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* */
 	u64 value;				/* point of the queue's timeline */
 	bool tried;				/* found no memory before */
-	bool misfits;				/* can't find memory, whatever leaves */
 	unsigned long give_up;			/* jiffies at which repetitions end; 0 = not set */
-	u64 releases;				/* pagoda_vidmm.releases after the last attempt */
 	u32 idle;				/* EVICT: number of @bos that were waited for */
 	struct dma_fence *users;		/* fence that the next attempt waits for, or NULL */
 };
@@ -198,9 +194,6 @@ static int request_run(struct paging_request *request, struct dma_fence **fence)
 		ret = pagoda_residency_evict(vidmm, bos, request->count, fence);
 	}
 	kvfree(bos);
-	request->misfits = ret == -ENOSPC;
-	if (request->misfits)
-		return -ENOMEM;
 	return ret ?: pagoda_residency_and_others(request->bos, request->count, fence);
 }
 
@@ -213,9 +206,6 @@ static bool request_may_wait(struct paging_request *request)
 	bool must = request->make && request->flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED;
 	const struct pagoda_paging_queue *queue = request->queue;
 
-	if (request->misfits && !must)
-		return false;
-	request->releases = atomic64_read(&queue->vidmm->releases);
 	if (!request->tried) {
 		request->users = pagoda_room_blockers(queue->vidmm, queue->client);
 		request->tried = true;
@@ -279,22 +269,12 @@ static void request_fail(struct paging_request *request, int error)
 		pagoda_client_fail(queue->client, error);
 }
 
-/* Returns true if nothing has ended, since a request found no memory, that was in its way. */
-static bool request_is_vain(const struct paging_request *request)
-{
-	return request->give_up && time_before(jiffies, request->give_up) &&
-	       request->releases == atomic64_read(&request->queue->vidmm->releases);
-}
-
 static int paging_make(struct pagoda_deferred *pager, struct pagoda_deferred_item *item)
 {
 	struct paging_request *request = request_of(item);
 	struct dma_fence *fence = NULL;
-	int ret;
+	int ret = request_run(request, &fence);
 
-	if (request_is_vain(request))
-		return -EAGAIN;
-	ret = request_run(request, &fence);
 	if (!ret) {
 		request_let_go(request);
 		pagoda_syncs_signal(pager->vidmm, &request->syncs, fence);
@@ -557,9 +537,7 @@ void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_pagi
 static int paging_try_unoffered(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args)
 {
-	bool must = args->flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED;
 	struct pagoda_client *client = queue->client;
-	u64 trim;
 	int ret;
 
 	if (args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET)
@@ -570,13 +548,7 @@ static int paging_try_unoffered(struct pagoda_paging_queue *queue,
 		return ret;
 	if (pagoda_residency_is_made(client, args->bos, args->count, false))
 		return 1;
-	ret = pagoda_residency_check(queue->vidmm, args->bos, args->count, &trim);
-	if (ret == -ENOSPC && !must) {
-		args->bytes_to_trim = trim;
-		ret = -ENOMEM;
-	} else {
-		ret = paging_enqueue(queue, args, true);
-	}
+	ret = paging_enqueue(queue, args, true);
 	if (ret)
 		pagoda_require_take_back(client, args->bos, args->count);
 	return ret;

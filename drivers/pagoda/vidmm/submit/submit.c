@@ -62,7 +62,6 @@ struct submit_run {
 	struct pagoda_bo **required;		/* @bos if allocated for the run, else NULL */
 	struct pagoda_exec_job *job;
 	enum pagoda_attempt attempt;
-	bool misfits;				/* there can't be room before jobs have ended */
 	struct pagoda_room room;		/* how private allocations make room */
 	struct pagoda_pace pace;
 	struct pagoda_rebind rebind;
@@ -92,9 +91,6 @@ void pagoda_submit_free(struct pagoda_submit *submit)
 		pagoda_quota_uncharge(submit->quota, PAGODA_LIMIT_FENCED, 1);
 	if (submit->quota)
 		pagoda_quota_uncharge(submit->quota, PAGODA_LIMIT_JOBS, 1);
-	if (submit->coming)
-		pagoda_victims_forget(submit->context->vm->vidmm, submit->coming, submit->nr_bos);
-	kvfree(submit->coming);
 	while (submit->nr_bos)
 		drm_gem_object_put(pagoda_bo_gem(submit->bos[--submit->nr_bos]));
 	kvfree(submit->bos);
@@ -274,29 +270,22 @@ static int submit_bring_tables(struct submit_run *run)
 }
 
 /*
- * Returns 0; -ENOSPC if what the job needs wouldn't fit even if all left that can; or -ENOMEM, with
- * @run->misfits set, if it may fit when jobs have ended, which keep page tables and save areas in
- * VRAM. The first attempt counts only @run->bos, because a VM may have many private allocations.
+ * Returns 0, or -ENOSPC if what the job needs wouldn't fit even with nothing else resident. The
+ * first attempt counts only @run->bos, because a VM may have many private allocations.
  */
 static int submit_check_demand(struct submit_run *run)
 {
 	bool first = run->attempt == PAGODA_ATTEMPT_FIRST;
 	struct pagoda_demand demand = {};
-	u64 misfit;
 	u32 i;
-	int ret;
 
 	if (!first)
 		pagoda_room_demand_all(run->vm, &demand);
 	for (i = 0; i < run->nr_bos; i++)
 		if (submit_uses(run, i) &&
 		    (first || !run->bos[i]->vm.private_to || !submit_is_bound(run->bos[i])))
-			pagoda_demand_add_movable(&demand, run->bos[i]);
-	ret = pagoda_fixed_check(run->vm->vidmm, &demand, run->vm, &misfit);
-	if (!ret && !pagoda_fixed_leaves_room(run->vm))
-		ret = -ENOMEM;
-	run->misfits = ret;
-	return ret;
+			pagoda_demand_add(&demand, run->bos[i]);
+	return pagoda_demand_misfit(run->vm->vidmm, &demand) ? -ENOSPC : 0;
 }
 
 /* Places page tables, the save area and the job's allocations, and makes the mappings valid. */
@@ -359,7 +348,6 @@ static int submit_validate(struct submit_run *run)
 	struct pagoda_vm *vm = run->vm;
 	struct pagoda_vidmm *vidmm = vm->vidmm;
 	int ret = submit_hide_offers(run);
-	struct pagoda_plug plug;
 	u32 i;
 
 	if (ret)
@@ -370,11 +358,11 @@ static int submit_validate(struct submit_run *run)
 	};
 	run->tables = NULL;
 	run->losses = pagoda_lost_mark(vidmm);
-	pagoda_stream_plug(vidmm, &plug);
+	pagoda_stream_plug(vidmm);
 	pagoda_pace_again(vm);
 	ret = submit_clear_lost(run) ?: submit_place(run);
 	submit_keep(run, PAGODA_VM_KEEP_NOTHING);
-	pagoda_stream_unplug(vidmm, &plug);
+	pagoda_stream_unplug(vidmm);
 	dma_fence_put(run->tables);
 	if (ret)
 		return ret;
@@ -693,7 +681,7 @@ int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 	for (; run.attempt < PAGODA_ATTEMPTS; run.attempt++) {
 		run.op.urgent = run.attempt != PAGODA_ATTEMPT_FIRST;
 		ret = submit_try(&run);
-		if ((ret != -ENOMEM && ret != -EBUSY) || run.misfits)
+		if (ret != -ENOMEM && ret != -EBUSY)
 			break;
 	}
 	if (ret)

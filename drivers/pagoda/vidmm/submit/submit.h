@@ -16,7 +16,6 @@ struct drm_pagoda_paging_queue_state;
 struct drm_syncobj;
 struct pagoda_bo;
 struct pagoda_client;
-struct pagoda_policy_coming;
 struct pagoda_closing;
 struct pagoda_context;
 struct pagoda_paging_args;
@@ -38,8 +37,6 @@ struct virtio_pagoda_command_buffer;
  * @bos: Listed allocations, each once, with references; @nr_bos of them
  * @flags: DRM_PAGODA_SUBMIT_* flags of each allocation
  * @nr_bos: Number of allocations, may be 0
- * @coming: What the policy knows of @bos while the submission is queued; NULL before, and if there
- *	was no memory
  * @syncs: Fences and points that the job waits for and signals
  * @quota: Quota charged for the submission; NULL before, and after the job took the charge over
  * @held: %PAGODA_LIMIT_WAITING is charged, too: when accepted, the submission waited, or was behind
@@ -62,7 +59,6 @@ struct pagoda_submit {
 	struct pagoda_bo **bos;
 	u32 *flags;
 	u32 nr_bos;
-	struct pagoda_policy_coming *coming;
 	struct pagoda_syncs syncs;
 	struct pagoda_quota *quota;
 	bool held;

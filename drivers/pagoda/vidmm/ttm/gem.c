@@ -53,7 +53,6 @@ void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo)
 	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
 
 	xa_erase(&bo->vidmm->bos, bo->id);
-	dma_fence_put(bo->vm.behind);
 	pagoda_copy_drop(bo);
 	pagoda_promote_forget(bo);
 	pagoda_victims_remove(bo);

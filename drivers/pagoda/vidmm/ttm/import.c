@@ -196,7 +196,7 @@ static void import_leave(struct pagoda_bo *bo)
 		return;
 	drm_err(bo->vidmm->drm, "allocation %llu is imported and can't leave (%d)\n", bo->id, ret);
 	pagoda_stream_await(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP, false);
-	pagoda_vm_bo_hide(bo, PAGODA_VM_MOVES);
+	pagoda_vm_bo_moves(bo, false);
 }
 
 /*

@@ -345,7 +345,7 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 	if (ret)
 		return ret;
 	/* Invalidates the VMs' mappings: after a failed move they are invalid until validated. */
-	pagoda_vm_bo_hide(bo, m->pipelined ? PAGODA_VM_EVICTS : PAGODA_VM_MOVES);
+	pagoda_vm_bo_moves(bo, m->pipelined);
 	ret = move_plan_virtual(m);
 	if (!ret)
 		ret = move_submit(m, ctx->no_wait_gpu, &fence);
@@ -436,7 +436,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		if (ret)
 			return ret;
 		if (pagoda_vidmm_moves_by_cpu(bo->vidmm) && !bo->tiling.layout.tiling) {
-			pagoda_vm_bo_hide(bo, m.pipelined ? PAGODA_VM_EVICTS : PAGODA_VM_MOVES);
+			pagoda_vm_bo_moves(bo, m.pipelined);
 			pagoda_copy_drop(bo);
 			bo->content.epoch = m.epoch;
 			return ttm_bo_move_memcpy(ttm_bo, ctx, new_mem);

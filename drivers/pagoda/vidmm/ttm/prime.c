@@ -119,12 +119,6 @@ static void prime_uncharge(struct pagoda_bo *bo)
 			      bo->ttm.base.size >> PAGE_SHIFT);
 }
 
-/* Returns the bytes of aperture addresses that a pinned allocation keeps from others. */
-static u64 prime_addresses(struct pagoda_bo *bo)
-{
-	return pagoda_aperture_has_address(bo->ttm.resource) ? bo->ttm.base.size : 0;
-}
-
 static int prime_bo_pin(struct pagoda_bo *bo)
 {
 	int ret = 0;
@@ -140,7 +134,6 @@ static int prime_bo_pin(struct pagoda_bo *bo)
 			prime_uncharge(bo);
 			return ret;
 		}
-		atomic64_add(prime_addresses(bo), &bo->vidmm->pinned);
 	}
 	ttm_bo_pin(&bo->ttm);
 	WRITE_ONCE(pagoda_tt_of(bo->ttm.ttm)->pinned, true);
@@ -152,8 +145,6 @@ static void prime_bo_unpin(struct pagoda_bo *bo)
 	ttm_bo_unpin(&bo->ttm);
 	if (bo->ttm.pin_count)
 		return;
-	atomic64_sub(prime_addresses(bo), &bo->vidmm->pinned);
-	atomic64_inc(&bo->vidmm->releases);
 	WRITE_ONCE(pagoda_tt_of(bo->ttm.ttm)->pinned, false);
 	prime_uncharge(bo);
 }

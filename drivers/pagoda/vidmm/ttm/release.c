@@ -4,9 +4,9 @@
  * needed any more.
  *
  * A VRAM range whose content is discarded can be given out without a fence: the next owner writes
- * the range in the line of moves, behind DISCARD_CONTENT, or behind that line if the range becomes
- * a page table. Therefore such releases may share submissions. For an aperture range a fence is
- * needed: its pages must not be freed while the device can reach them (C62).
+ * the range on the same paging timeline, behind DISCARD_CONTENT. Therefore such releases may share
+ * submissions. For an aperture range a fence is needed: its pages must not be freed while the
+ * device can reach them (C62).
  */
 #include <linux/delay.h>
 #include "core/core.h"

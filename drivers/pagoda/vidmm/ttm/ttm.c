@@ -86,7 +86,7 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 		pagoda_bo_account(bo, NULL);
 	} else if (bo->content.discardable) {
 		pagoda_prime_moves(bo);
-		pagoda_vm_bo_hide(bo, PAGODA_VM_EVICTS);
+		pagoda_vm_bo_moves(bo, true);
 		pagoda_move_discard(bo);
 		pagoda_bo_account(bo, NULL);
 	} else if (res->mem_type == TTM_PL_VRAM) {
@@ -231,7 +231,6 @@ static void ttm_delete_mem_notify(struct ttm_buffer_object *ttm_bo)
 	pagoda_move_release_idle(bo);
 	pagoda_import_unmap(bo);
 	pagoda_bo_account(bo, NULL);
-	atomic64_inc(&bo->vidmm->releases);
 }
 
 static bool io_mem_is_tiled(struct ttm_buffer_object *bo)

@@ -108,8 +108,8 @@ static int bind_describe_map(struct bind *bind, u32 index)
 		return PTR_ERR(vm_bo);
 	bind->vm_bos[index] = vm_bo;
 	drm_gpuvm_bo_extobj_add(vm_bo);
-	return pagoda_vm_place_get(bind->vm, entry->bo, entry->offset,
-				   map->window ?: entry->size, &bind->places[index], map);
+	return pagoda_vm_place_get(entry->bo, entry->offset, map->window ?: entry->size,
+				   &bind->places[index], map);
 }
 
 static int bind_describe(struct bind *bind)
@@ -226,8 +226,9 @@ static int bind_apply(struct bind *bind, struct drm_exec *exec, struct dma_fence
 
 static int bind_locked(struct bind *bind, struct dma_fence **fence)
 {
-	struct drm_gpuvm *base = &bind->vm->base;
+	struct drm_gem_object *obj;
 	struct drm_exec exec;
+	unsigned long i;
 	int ret = 0;
 
 	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
@@ -242,13 +243,16 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 		if (ret)
 			break;
 	}
-	/* A victim for which an attempt to make room waited may be locked, too, without a slot. */
-	if (exec.prelocked && exec.prelocked->resv != pagoda_vm_resv(bind->vm))
-		drm_exec_unlock_obj(&exec, exec.prelocked);
 	/* Keep the memory of unmapped allocations until the TLB flush has completed (C101). */
-	if (!ret && *fence)
-		drm_gpuvm_resv_add_fence(base, &exec, *fence, DMA_RESV_USAGE_BOOKKEEP,
-					 DMA_RESV_USAGE_BOOKKEEP);
+	for (i = 0; !ret && *fence && (obj = drm_exec_obj(&exec, i)); i++) {
+		/*
+		 * drm_exec may hold the reservation of a victim, too, for which an attempt to make
+		 * room waited.
+		 */
+		if (obj == exec.prelocked && obj->resv != pagoda_vm_resv(bind->vm))
+			continue;
+		dma_resv_add_fence(obj->resv, *fence, DMA_RESV_USAGE_BOOKKEEP);
+	}
 	drm_exec_fini(&exec);
 	return ret;
 }

@@ -17,7 +17,6 @@
 #include "paging/paging.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
-#include "vidmm/stream/stream.h"
 #include "internal.h"
 #include "vm.h"
 
@@ -231,13 +230,8 @@ static void vm_free(struct drm_gpuvm *base)
 {
 	struct pagoda_vm *vm = pagoda_vm_of(base);
 
-	WARN_ON_ONCE(!list_empty(&vm->fixed.entry));
 	ttm_lru_bulk_move_fini(&vm->vidmm->ttm, &vm->uses.bulk);
 	dma_fence_put(vm->last);
-	dma_fence_put(vm->moved);
-	dma_fence_put(vm->placed);
-	if (vm->line)
-		pagoda_stream_line_destroy(vm->vidmm, vm->line);
 	pagoda_client_put(vm->client);
 	mutex_destroy(&vm->lock);
 	kfree(vm);

@@ -22,7 +22,6 @@
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
-#include "vidmm/stream/stream.h"
 #include "internal.h"
 #include "vm.h"
 
@@ -132,24 +131,16 @@ static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item
 
 	if (!bind_may_work(ret) || job->tries == QUEUE_TRIES)
 		return ret;
-	if (job->tries == 1) {
-		dma_fence_put(job->blockers);
+	if (job->tries == 1)
 		job->blockers = pagoda_room_blockers(vm->vidmm, vm->client);
-	}
 	return -EAGAIN;
 }
 
-/*
- * Returns true unless an array that found no room still waits for jobs, or too many changes of the
- * VM's page tables are in flight.
- */
+/* Returns true unless an array that found no room still waits for jobs. */
 static bool queue_ready(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_bind_job *job = queue_job(item);
-	struct pagoda_vm *vm = queue_vm(queue);
 
-	if (!job->blockers && vm->line)
-		job->blockers = pagoda_stream_line_full(vm->vidmm, vm->line);
 	return !job->blockers || pagoda_deferred_is_signalled(queue, job->blockers);
 }
 
@@ -324,9 +315,9 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
  * The array is accepted as a whole or not at all. The syncobjs of an accepted @job are signalled in
  * any case, if need be with an error.
  *
- * Context: May sleep and allocate; waits for room in the VM's queue and in its line of the stream
- * and, if page tables find none in VRAM, once for the client's jobs and all that have a place of an
- * engine. Outside of pagoda_enter() sections and reservations.
+ * Context: May sleep and allocate; waits for room in the VM's queue and, if page tables find none
+ * in VRAM, once for the client's jobs and all that have a place of an engine. Outside of
+ * pagoda_enter() sections and reservations.
  * Return: 0; -EEXIST or -EINVAL (the plan, or as pagoda_unique_check()), -ENOENT (the VM was
  * closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or -ERESTARTSYS.
  */
@@ -339,9 +330,7 @@ int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 
 	*fence = NULL;
 	do {
-		ret = vm->line ? pagoda_stream_line_await(vm->line) : 0;
-		if (!ret)
-			ret = pagoda_enter(vm->vidmm);
+		ret = pagoda_enter(vm->vidmm);
 		if (ret)
 			return ret;
 		ret = job_try(vm, job, &full, fence);

@@ -43,16 +43,13 @@ static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dm
 /*
  * Invalidates the page table entries of a range. @resv is the reservation of the allocation that
  * the entries show, which keeps its memory until the TLB flush has completed; NULL = no memory has
- * to be kept. Unless @why is %PAGODA_VM_EVICTS a job that uses the range faults. Can't fail.
+ * to be kept. If @pipelined, the invalidation waits in the stream for jobs that use the allocation;
+ * else a job that uses the range faults. Can't fail.
  */
-void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, enum pagoda_vm_why why,
-				u64 va, u64 size)
+void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, bool pipelined, u64 va,
+				u64 size)
 {
-	struct pagoda_stream_order order = {
-		.line = why == PAGODA_VM_HIDES ? vm->line : NULL,
-	};
 	struct pagoda_vidmm *vidmm = vm->vidmm;
-	bool pipelined = why == PAGODA_VM_EVICTS;
 	struct pagoda_paging_cost cost;
 	struct pagoda_stream_txn txn;
 	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
@@ -63,11 +60,10 @@ void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, enu
 	pagoda_space_lock(vm->space);
 	cost = pagoda_space_invalidate_cost(vm->space, va, size, pagoda_stream_room(vidmm));
 	if (cost.packets) {
-		order.behind[PAGODA_EDGE_CHANGED] = vm->last;
-		pagoda_stream_begin_in_must(&txn, vidmm, &order,
-					    pipelined ? PAGODA_STREAM_WAITS_FOR_VICTIM :
-							PAGODA_STREAM_WAITS_NOT,
-					    pipelined ? resv : NULL, &cost);
+		pagoda_stream_begin_must(&txn, vm->vidmm, NULL,
+					 pipelined ? PAGODA_STREAM_WAITS_FOR_VICTIM :
+						     PAGODA_STREAM_WAITS_NOT,
+					 pipelined ? resv : NULL, &cost);
 		pagoda_space_invalidate(vm->space, va, size, &emit);
 		fence = pagoda_stream_end(&txn);
 		pagoda_vm_note_last(vm, fence);
@@ -122,15 +118,14 @@ bool pagoda_vm_bo_is_used(struct pagoda_bo *bo)
 	       pagoda_stream_has_foreign(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
 }
 
-static void vm_bo_invalidate(struct pagoda_vm *vm, struct drm_gpuvm_bo *vm_bo,
-			     enum pagoda_vm_why why)
+static void vm_bo_invalidate(struct pagoda_vm *vm, struct drm_gpuvm_bo *vm_bo, bool pipelined)
 {
 	struct drm_gpuva *va;
 
 	drm_gpuvm_bo_for_each_va(va, vm_bo) {
 		if (drm_gpuva_invalidated(va))
 			continue;
-		pagoda_vm_invalidate_range(vm, vm_bo->obj->resv, why, va->va.addr,
+		pagoda_vm_invalidate_range(vm, vm_bo->obj->resv, pipelined, va->va.addr,
 					   va->va.range);
 		drm_gpuva_invalidate(va, true);
 	}
@@ -146,14 +141,15 @@ void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
 
 	if (!vm_bo)
 		return;
-	vm_bo_invalidate(vm, vm_bo, PAGODA_VM_HIDES);
+	vm_bo_invalidate(vm, vm_bo, false);
 	drm_gpuvm_bo_put(vm_bo);
 }
 
 /**
- * pagoda_vm_bo_hide() - Invalidate all mappings of an allocation
+ * pagoda_vm_bo_moves() - Invalidate all mappings of an allocation that is about to move
  * @bo: Allocation, reservation held
- * @why: %PAGODA_VM_MOVES or %PAGODA_VM_EVICTS if the allocation is about to move
+ * @pipelined: The invalidation waits in the stream for jobs that use the allocation. Otherwise no
+ *	job does
  *
  * The device executes the invalidation before the move: a job that uses one of the addresses
  * afterwards faults instead of reaching memory that may belong to another allocation by then (C101,
@@ -161,32 +157,20 @@ void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
  *
  * Context: May sleep and allocate. Not in a stream transaction.
  */
-void pagoda_vm_bo_hide(struct pagoda_bo *bo, enum pagoda_vm_why why)
+void pagoda_vm_bo_moves(struct pagoda_bo *bo, bool pipelined)
 {
 	struct drm_gpuvm_bo *vm_bo;
 
-	if (bo->vm.save_of)
-		pagoda_fixed_leaves(bo->vm.save_of, bo);
 	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo)) {
-		vm_bo_invalidate(pagoda_vm_of(vm_bo->vm), vm_bo, why);
+		vm_bo_invalidate(pagoda_vm_of(vm_bo->vm), vm_bo, pipelined);
 		pagoda_vm_bo_evicted(vm_bo);
 	}
-}
-
-/* Forgets the moves that a change of page tables was behind, which is emitted. */
-static void vm_forget_moves(struct pagoda_vm *vm)
-{
-	dma_fence_put(vm->moved);
-	vm->moved = NULL;
-	dma_fence_put(vm->placed);
-	vm->placed = NULL;
 }
 
 /*
  * Carries out the staged change @update, which is consumed also on failure. If the change emits
  * paging operations, replaces *@fence, which may be NULL, by the fence that signals when these have
- * completed; that fence also stands for a fence of paging which it replaces. Caller holds the VM's
- * reservation. Returns 0; or -ENOMEM, and nothing has changed.
+ * completed. Caller holds the VM's reservation. Returns 0; or -ENOMEM, and nothing has changed.
  */
 int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 		     struct dma_fence **fence)
@@ -195,12 +179,6 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 	struct pagoda_stream_txn txn;
 	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
 	struct pagoda_paging_cost cost = pagoda_pt_update_cost(update, pagoda_stream_room(vidmm));
-	struct pagoda_stream_order order = {
-		.line = pagoda_pt_update_uses_windows(update) ? NULL : vm->line,
-		.behind[PAGODA_EDGE_MOVED] = vm->moved,
-		.behind[PAGODA_EDGE_PLACED] = vm->placed,
-		.behind[PAGODA_EDGE_COVERED] = *fence,
-	};
 	struct dma_fence *done;
 	int ret;
 
@@ -212,8 +190,7 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 		return ret;
 	}
 	pagoda_space_lock(vm->space);
-	order.behind[PAGODA_EDGE_CHANGED] = vm->last;
-	ret = pagoda_stream_begin_in(&txn, vidmm, &order, &cost);
+	ret = pagoda_stream_begin(&txn, vm->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0, &cost);
 	if (ret) {
 		pagoda_space_unlock(vm->space);
 		pagoda_pt_update_abort(update);
@@ -223,7 +200,6 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 	done = pagoda_stream_end(&txn);
 	pagoda_vm_note_last(vm, done);
 	pagoda_space_unlock(vm->space);
-	vm_forget_moves(vm);
 	if (pagoda_pt_update_waits(update))
 		pagoda_stream_flush(vm->vidmm);
 	pagoda_pt_update_finish(update, done);
@@ -252,8 +228,6 @@ int pagoda_vm_make_tables_resident(struct pagoda_vm *vm)
 	dma_resv_assert_held(pagoda_vm_resv(vm));
 	if (pagoda_space_is_resident(vm->space))
 		return 0;
-	if (!pagoda_fixed_leaves_room(vm))
-		return -ENOMEM;
 	ret = pagoda_space_prepare_restore(vm->space, &update);
 	if (!ret)
 		ret = pagoda_vm_commit(vm, update, &fence);
@@ -272,12 +246,12 @@ void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
 
 /*
  * Describes in @map the present memory of the bytes [@offset, @offset + @size) of @bo, for a
- * mapping in @vm that shows these bytes (or, if a window repeats, of the window). Fills in
- * @map->kind, the allocation and the memory, and completes @map->flags. While the GPU can't use the
- * allocation where it is, @map->kind is PAGODA_MAP_INVALID. Caller holds the reservations of @vm
- * and @bo, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0 or -ENOMEM.
+ * mapping that shows these bytes (or, if a window repeats, of the window). Fills in @map->kind, the
+ * allocation and the memory, and completes @map->flags. While the GPU can't use the allocation
+ * where it is, @map->kind is PAGODA_MAP_INVALID. Caller holds the reservation of @bo, and calls
+ * pagoda_vm_place_put() on @place once @map was used. Returns 0 or -ENOMEM.
  */
-int pagoda_vm_place_get(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 offset, u64 size,
+int pagoda_vm_place_get(struct pagoda_bo *bo, u64 offset, u64 size,
 			struct pagoda_vm_place *place, struct pagoda_map *map)
 {
 	struct ttm_resource *res = bo->ttm.resource;
@@ -291,7 +265,6 @@ int pagoda_vm_place_get(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 offset, 
 		*map = (struct pagoda_map) { .va = map->va, .size = map->size };
 		return 0;
 	}
-	vm->moved = pagoda_residency_later(vm->vidmm, vm->moved, bo->ttm.base.resv);
 	if (res->mem_type != TTM_PL_VRAM) {
 		pagoda_bo_adl(bo, &place->adl);
 		map->adl = &place->adl;
@@ -369,7 +342,6 @@ int pagoda_vm_va_place_get(struct pagoda_va *va, struct pagoda_vm_place *place,
 		.window = va->window,
 		.first = va->first,
 	};
-	return pagoda_vm_place_get(pagoda_vm_of(va->base.vm), pagoda_bo_of_gem(va->base.gem.obj),
-				   va->base.gem.offset, va->window ?: va->base.va.range, place,
-				   map);
+	return pagoda_vm_place_get(pagoda_bo_of_gem(va->base.gem.obj), va->base.gem.offset,
+				   va->window ?: va->base.va.range, place, map);
 }

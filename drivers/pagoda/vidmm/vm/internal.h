@@ -65,10 +65,6 @@ int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_me
 void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
 			  struct dma_fence *fence);
 
-/* fixed.c: page tables and save areas in VRAM */
-void pagoda_fixed_placed(struct pagoda_vm *vm, struct pagoda_bo *bo);
-void pagoda_fixed_leaves(struct pagoda_vm *vm, struct pagoda_bo *bo);
-
 /* bind_plan.c: the plan: how a VM's addresses will be mapped after all queued arrays */
 void pagoda_plan_init(struct pagoda_vm *vm);
 void pagoda_plan_fini(struct pagoda_vm *vm);
@@ -104,7 +100,7 @@ int pagoda_vm_bind(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 co
 /* change.c: changes of a VM's page tables */
 int pagoda_vm_va_place_get(struct pagoda_va *va, struct pagoda_vm_place *place,
 			   struct pagoda_map *map);
-int pagoda_vm_place_get(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 offset, u64 size,
+int pagoda_vm_place_get(struct pagoda_bo *bo, u64 offset, u64 size,
 			struct pagoda_vm_place *place, struct pagoda_map *map);
 void pagoda_vm_place_put(struct pagoda_vm_place *place);
 void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence);
@@ -124,7 +120,7 @@ int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo);
 
 /* vm.c and change.c: make a VM's mappings valid, or a range of a VM invalid */
 int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence);
-void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, enum pagoda_vm_why why,
-				u64 va, u64 size);
+void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, bool pipelined, u64 va,
+				u64 size);
 
 #endif

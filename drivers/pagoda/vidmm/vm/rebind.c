@@ -179,7 +179,7 @@ bool pagoda_offer_hide(struct pagoda_vm *vm)
 		return true;
 	list_for_each_entry_safe(bo, next, &vm->offered, vm.evicted) {
 		list_del_init(&bo->vm.evicted);
-		pagoda_vm_bo_hide(bo, PAGODA_VM_HIDES);
+		pagoda_vm_bo_moves(bo, false);
 	}
 	return false;
 }

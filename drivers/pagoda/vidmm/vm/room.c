@@ -148,8 +148,6 @@ bool pagoda_room_make(struct pagoda_room *room)
 
 	lockdep_assert_held(&room->vm->lock);
 	dma_resv_assert_held(pagoda_vm_resv(room->vm));
-	if (!pagoda_fixed_leaves_room(room->vm))
-		return false;
 	room->bytes = room->bytes ? 2 * room->bytes : ROOM_FIRST;
 	done = room_spill(room->vm, room->bytes, false);
 	if (!done && room->away)
@@ -162,8 +160,14 @@ bool pagoda_room_make(struct pagoda_room *room)
 	return true;
 }
 
-/* Brings @bo, a page table or save area of the VM, to a place, as pagoda_room_take(). */
-static int room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
+/*
+ * Makes @bo, a page table or save area of the VM, resident. Caller holds the VM's reservation. Of
+ * the VM's own allocations, only private ones without mappings are evicted for @bo, and only with
+ * PAGODA_VM_KEEP_BOUND. If there is no other room, @bo is placed in the reserve with
+ * PAGODA_VM_KEEP_NOTHING, or once pagoda_room_make() has opened the reserve. Returns 0, -ENOMEM, or
+ * another error of pagoda_bo_place().
+ */
+int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {
 	struct pagoda_operation op = {
 		.ttm.resv = pagoda_vm_resv(vm),
@@ -172,6 +176,7 @@ static int room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 	};
 	int ret;
 
+	dma_resv_assert_held(pagoda_vm_resv(vm));
 	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &op);
 	if (ret == -ENOMEM || ret == -EBUSY) {
 		op.urgent = true;
@@ -182,24 +187,6 @@ static int room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 	if (vm->keep == PAGODA_VM_KEEP_NOTHING || vm->reserve == PAGODA_VM_RESERVE_OPEN)
 		return pagoda_reserve_place(bo, &op.ttm);
 	vm->reserve = PAGODA_VM_RESERVE_MISSED;
-	return ret;
-}
-
-/*
- * Makes @bo, a page table or save area of the VM, resident. Caller holds the VM's reservation. Of
- * the VM's own allocations, only private ones without mappings are evicted for @bo, and only with
- * PAGODA_VM_KEEP_BOUND. If there is no other room, @bo is placed in the reserve with
- * PAGODA_VM_KEEP_NOTHING, or once pagoda_room_make() has opened the reserve. Returns 0, -ENOMEM, or
- * another error of pagoda_bo_place().
- */
-int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
-{
-	int ret;
-
-	dma_resv_assert_held(pagoda_vm_resv(vm));
-	ret = room_take(vm, bo);
-	if (!ret)
-		pagoda_fixed_placed(vm, bo);
 	return ret;
 }
 
@@ -267,7 +254,7 @@ void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
 		struct pagoda_bo *bo = room_private(vm, va);
 
 		if (bo && !pagoda_bo_is_offered(bo))
-			pagoda_demand_add_movable(demand, bo);
+			pagoda_demand_add(demand, bo);
 	}
 }
 
@@ -376,9 +363,7 @@ bool pagoda_room_await(struct dma_fence **late, int *ret)
  * @vidmm: The manager
  * @client: Client that needs room
  * @tries: Number of earlier calls for the operation, counted here; 0 before the first call
- * @ret: Result of the operation: with -ENOMEM or -EBUSY there may be room when jobs have ended;
- *	-ENOSPC, which is replaced by -ENOMEM, says that nothing helps. Set to -ERESTARTSYS if a
- *	signal ends the wait
+ * @ret: Result of the operation; set to -ERESTARTSYS if a signal ends the wait
  *
  * Waits for the jobs that have a place of an engine when this function is called, and for those of
  * the client.
@@ -389,13 +374,12 @@ bool pagoda_room_await(struct dma_fence **late, int *ret)
 bool pagoda_room_again(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 *tries,
 		       int *ret)
 {
-	struct dma_fence *blockers = NULL;
+	struct dma_fence *blockers;
 	long left;
 
-	if (*ret == -ENOSPC)
-		*ret = -ENOMEM;
-	else if ((*ret == -ENOMEM || *ret == -EBUSY) && !(*tries)++)
-		blockers = pagoda_room_blockers(vidmm, client);
+	if ((*ret != -ENOMEM && *ret != -EBUSY) || (*tries)++)
+		return false;
+	blockers = pagoda_room_blockers(vidmm, client);
 	if (!blockers)
 		return false;
 	drm_dbg_driver(vidmm->drm, "no room (%d): waits for jobs of engines and of the client\n",

@@ -290,7 +290,6 @@ static struct pagoda_bo *save_create_bo(struct pagoda_vm *vm)
  */
 void pagoda_save_drop(struct pagoda_save *save)
 {
-	pagoda_fixed_leaves(save->vm, save->bo);
 	save->bo->vm.save_of = NULL;
 	drm_gem_object_put(pagoda_bo_gem(save->bo));
 }

@@ -36,8 +36,6 @@ int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_me
 		drm_gem_object_put(pagoda_bo_gem(bo));
 		return -ENOMEM;
 	}
-	dma_fence_put(vm->placed);
-	vm->placed = pagoda_stream_last_move(vm->vidmm);
 	*memory = (struct pagoda_table_memory) {
 		.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
 		.size = size,
@@ -49,8 +47,8 @@ int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_me
 
 /*
  * Frees a page table at once, although the device may read the table until @fence, that of a TLB
- * flush, signals. This is safe because only paging operations use the freed VRAM next: moves, and
- * new page tables, which are behind the release of the table. Caller holds the VM's reservation.
+ * flush, signals. This is safe because only paging operations use the freed VRAM next, and the
+ * device executes these operations after the flush. Caller holds the VM's reservation.
  */
 void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
 			  struct dma_fence *fence)
@@ -58,9 +56,7 @@ void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memo
 	struct pagoda_bo *bo = memory->cookie;
 
 	dma_resv_assert_held(pagoda_vm_resv(vm));
-	pagoda_fixed_leaves(vm, bo);
 	bo->vm.table_of = NULL;
-	bo->vm.behind = dma_fence_get(fence);
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }
 
@@ -136,7 +132,6 @@ void pagoda_vm_table_evict(struct pagoda_bo *bo)
 	struct pagoda_vidmm *vidmm = bo->vidmm;
 	struct pagoda_stream_txn txn;
 	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
-	struct pagoda_stream_order order = {};
 	struct pagoda_paging_cost cost;
 	struct pagoda_root root;
 	struct dma_fence *fence;
@@ -148,14 +143,12 @@ void pagoda_vm_table_evict(struct pagoda_bo *bo)
 	if (root.address == (u64)bo->ttm.resource->start << PAGE_SHIFT)
 		vm_table_detach(vm);
 	cost = pagoda_space_evict_cost(vm->space, pagoda_stream_room(vidmm));
-	order.behind[PAGODA_EDGE_CHANGED] = vm->last;
-	pagoda_stream_begin_in_must(&txn, vidmm, &order, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
+	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 	pagoda_space_evict_table(vm->space, bo, &emit);
 	fence = pagoda_stream_end(&txn);
 	pagoda_vm_note_last(vm, fence);
 	dma_fence_put(fence);
 	pagoda_space_unlock(vm->space);
-	pagoda_fixed_leaves(vm, bo);
 	bo->vm.table_of = NULL;
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }

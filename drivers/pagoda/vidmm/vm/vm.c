@@ -62,22 +62,6 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	return 0;
 }
 
-/* pagoda_vm_validate() with the reservations of the VM and of all that it maps held. */
-static int vm_validate_locked(struct drm_gpuvm_exec *vm_exec)
-{
-	struct pagoda_vm *vm = pagoda_vm_of(vm_exec->vm);
-	struct pagoda_room room = { .vm = vm, .last = true };
-	int ret;
-
-	pagoda_room_keep(vm, PAGODA_VM_KEEP_BOUND, &vm_exec->exec);
-	do {
-		ret = pagoda_vm_make_tables_resident(vm) ?:
-		      pagoda_rebind_all(vm, vm_exec->extra.priv);
-	} while (ret == -ENOMEM && pagoda_room_make(&room));
-	pagoda_room_keep(vm, PAGODA_VM_KEEP_NOTHING, NULL);
-	return ret;
-}
-
 /*
  * Makes the VM's mappings of resident allocations valid again. Replaces *@fence by the fence that
  * signals when the page tables are updated, if paging operations were emitted. Called without
@@ -85,13 +69,8 @@ static int vm_validate_locked(struct drm_gpuvm_exec *vm_exec)
  */
 int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 {
-	struct drm_gpuvm_exec vm_exec = {
-		.vm = &vm->base,
-		.flags = DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
-		.num_fences = 1,
-		.extra.fn = vm_validate_locked,
-		.extra.priv = fence,
-	};
+	struct pagoda_room room = { .vm = vm, .last = true };
+	struct drm_exec exec;
 	int ret;
 
 	if (list_empty_careful(&vm->base.evict.list))
@@ -100,11 +79,28 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 	if (ret)
 		return ret;
 	/* A closed VM has no page tables any more, or is about to lose them. */
-	if (!vm->closed) {
-		ret = drm_gpuvm_exec_lock(&vm_exec);
-		if (!ret)
-			drm_gpuvm_exec_unlock(&vm_exec);
+	if (vm->closed) {
+		mutex_unlock(&vm->lock);
+		return 0;
 	}
+	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES, 0);
+	drm_exec_until_all_locked(&exec) {
+		ret = drm_gpuvm_prepare_vm(&vm->base, &exec, 1);
+		if (!ret)
+			ret = drm_gpuvm_prepare_objects(&vm->base, &exec, 1);
+		drm_exec_retry_on_contention(&exec);
+		if (ret)
+			break;
+		pagoda_room_keep(vm, PAGODA_VM_KEEP_BOUND, &exec);
+		do {
+			ret = pagoda_vm_make_tables_resident(vm) ?: pagoda_rebind_all(vm, fence);
+		} while (ret == -ENOMEM && pagoda_room_make(&room));
+		pagoda_room_keep(vm, PAGODA_VM_KEEP_NOTHING, NULL);
+		drm_exec_retry_on_contention(&exec);
+		if (ret)
+			break;
+	}
+	drm_exec_fini(&exec);
 	mutex_unlock(&vm->lock);
 	return ret;
 }
@@ -197,14 +193,6 @@ static int vm_begin(struct pagoda_vm *vm)
 	return ret;
 }
 
-/* Returns a line for a VM; NULL if all changes of page tables use windows; or ERR_PTR(-ENOMEM). */
-static struct pagoda_stream_line *vm_create_line(struct pagoda_vidmm *vidmm)
-{
-	if (pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL)
-		return NULL;
-	return pagoda_stream_line_create(vidmm);
-}
-
 /**
  * pagoda_vm_create() - Make an address space
  * @vidmm: The manager
@@ -218,28 +206,21 @@ static struct pagoda_stream_line *vm_create_line(struct pagoda_vidmm *vidmm)
  */
 struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
-	struct pagoda_stream_line *line;
 	struct drm_gem_object *resv;
 	struct pagoda_vm *vm;
 	int ret;
 
 	if (!vidmm->mmu || vidmm->paging_limits->max_address_spaces < 2)
 		return ERR_PTR(-EOPNOTSUPP);
-	line = vm_create_line(vidmm);
-	if (IS_ERR(line))
-		return ERR_CAST(line);
 	vm = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
 	resv = drm_gpuvm_resv_object_alloc(vidmm->drm);
 	if (!vm || !resv) {
 		if (resv)
 			drm_gem_object_put(resv);
 		kfree(vm);
-		if (line)
-			pagoda_stream_line_destroy(vidmm, line);
 		return ERR_PTR(-ENOMEM);
 	}
 	vm->vidmm = vidmm;
-	vm->line = line;
 	kref_get(&client->kref);
 	vm->client = client;
 	mutex_init(&vm->lock);
@@ -251,7 +232,6 @@ struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	INIT_LIST_HEAD(&vm->evicted);
 	INIT_LIST_HEAD(&vm->offered);
 	INIT_LIST_HEAD(&vm->left_out);
-	INIT_LIST_HEAD(&vm->fixed.entry);
 	ttm_lru_bulk_move_init(&vm->uses.bulk);
 	drm_gpuvm_init(&vm->base, "pagoda", 0, vidmm->drm, resv, VM_START,
 		       pagoda_mmu_reach(vidmm->mmu) - VM_START, 0, 0, &pagoda_vm_ops);
@@ -277,9 +257,8 @@ void pagoda_vm_put(struct pagoda_vm *vm)
 
 /*
  * Makes every page table entry invalid before the tables are freed (C107), and waits until the
- * device has executed all operations on the page tables. Without memory for a staged update,
- * invalidates the whole range of addresses instead, which needs no memory. Caller holds the VM's
- * reservation.
+ * device has executed all paging operations. Without memory for a staged update, invalidates the
+ * whole range of addresses instead, which needs no memory. Caller holds the VM's reservation.
  */
 static void vm_empty_tables(struct pagoda_vm *vm)
 {
@@ -288,11 +267,9 @@ static void vm_empty_tables(struct pagoda_vm *vm)
 
 	dma_resv_assert_held(pagoda_vm_resv(vm));
 	if (pagoda_space_prepare_close(vm->space, &update) || pagoda_vm_commit(vm, update, &fence))
-		pagoda_vm_invalidate_range(vm, NULL, PAGODA_VM_HIDES, vm->base.mm_start,
-					   vm->base.mm_range);
+		pagoda_vm_invalidate_range(vm, NULL, false, vm->base.mm_start, vm->base.mm_range);
 	dma_fence_put(fence);
-	if (vm->last)
-		pagoda_stream_wait_fence(vm->vidmm, vm->last);
+	pagoda_stream_wait_idle(vm->vidmm, MAX_SCHEDULE_TIMEOUT);
 }
 
 static void vm_empty_books(struct pagoda_vm *vm)

@@ -33,7 +33,6 @@ struct pagoda_context;
 struct pagoda_demand;
 struct pagoda_map_extent;
 struct pagoda_space;
-struct pagoda_stream_line;
 struct pagoda_submission;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
@@ -110,39 +109,11 @@ enum pagoda_vm_reserve {
 };
 
 /**
- * enum pagoda_vm_why - Why page table entries become invalid
- * @PAGODA_VM_HIDES: The allocation stays where it is. In the VM's line, without waiting for jobs
- * @PAGODA_VM_MOVES: The allocation moves, and no job uses it. In the line of moves
- * @PAGODA_VM_EVICTS: The allocation is evicted. In the line of moves, behind jobs that use it
- */
-enum pagoda_vm_why {
-	PAGODA_VM_HIDES,
-	PAGODA_VM_MOVES,
-	PAGODA_VM_EVICTS,
-};
-
-/**
- * struct pagoda_vm_fixed - Page tables and save areas of a VM in VRAM, outside of the reserve
- * @entry: In &pagoda_fixed.vms unless there are none
- * @tables: Bytes of page tables
- * @saves: Bytes of save areas
- *
- * Protected by &pagoda_fixed.lock.
- */
-struct pagoda_vm_fixed {
-	struct list_head entry;
-	u64 tables;
-	u64 saves;
-};
-
-/**
  * struct pagoda_vm - Address space of a client
  * @base: Mappings; the gpuva tree is protected by @lock, the lists by spinlocks of drm_gpuvm
  * @vidmm: Memory manager
  * @client: Client that is charged for page tables and save areas
  * @space: Page tables
- * @line: Line of the stream for changes of page tables; NULL if these use windows of the paging
- *	process, and so are in the line of moves. Constant
  * @id: Number of the address space on the device
  * @lock: Held while mappings are added or removed; also protects @saves, @closed, @error, @plan and
  *	@waiting
@@ -161,16 +132,11 @@ struct pagoda_vm_fixed {
  * @left_out: Private allocations that a submission didn't bring to VRAM because the client had no
  *	tokens for evictions (pace.c), linked by &pagoda_bo.vm.evicted; protected by the VM's
  *	reservation
- * @fixed: Page tables and save areas in VRAM
  * @queued: Number of submissions to the VM that wait in &pagoda_context.deferred
  * @uses: LRU bulk move and counters of use that the private allocations share
  * @entry: In pagoda_reset.vms until the VM is closed
  * @aborted: PAGODA_ABORTED_* bits of allocations that the VM maps or that are private to it
  * @last: Fence of the last paging operation on @space, or NULL; protected by the space's lock
- * @moved: Fence of the last move of what the next change of page tables shows, or NULL; protected
- *	by the VM's reservation
- * @placed: Fence of the last move before page tables were allocated for the next change, or NULL;
- *	protected by the VM's reservation
  * @losses: pagoda_lost_mark() before the lost content of private allocations was last replaced by
  *	zeros; protected by the VM's reservation
  * @closed: The VM has no handle any more: further VM_BIND arrays and contexts are refused
@@ -185,7 +151,6 @@ struct pagoda_vm {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_client *client;
 	struct pagoda_space *space;
-	struct pagoda_stream_line *line;
 	u32 id;
 	struct mutex lock;	/* protects gpuva tree, saves, closed, error, plan, waiting */
 	struct list_head saves;
@@ -196,14 +161,11 @@ struct pagoda_vm {
 	struct list_head evicted;
 	struct list_head offered;
 	struct list_head left_out;
-	struct pagoda_vm_fixed fixed;
 	atomic_t queued;
 	struct pagoda_vm_uses uses;
 	struct list_head entry;
 	atomic_t aborted;
 	struct dma_fence *last;
-	struct dma_fence *moved;
-	struct dma_fence *placed;
 	u64 losses;
 	bool closed;
 	int error;
@@ -342,8 +304,7 @@ struct pagoda_bind {
  * @binds: Entries, for the caller to fill after creation
  * @count: Number of entries
  * @tries: Number of attempts to apply the array after it was queued
- * @blockers: Fence that the next attempt waits for, or NULL: of pagoda_room_blockers(), or of
- *	pagoda_stream_line_full()
+ * @blockers: Fence of pagoda_room_blockers() that the next attempt waits for, or NULL
  * @update: DRM_PAGODA_VM_BIND_UPDATE: all entries change one reserved range of addresses (C134)
  * @syncs: Syncobjs to wait for and to signal; filled by the caller
  * @entry: In &pagoda_vm.waiting while the array waits; protected by pagoda_vm.lock
@@ -373,13 +334,6 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 const char *pagoda_vidmm_mode_name(u32 mode);
 bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
 
-/* fixed.c: page tables and save areas in VRAM, which jobs keep there */
-int pagoda_fixed_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
-u64 pagoda_fixed_bytes(struct pagoda_vidmm *vidmm);
-int pagoda_fixed_check(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
-		       const struct pagoda_vm *own, u64 *misfit);
-bool pagoda_fixed_leaves_room(struct pagoda_vm *vm);
-
 /* room.c */
 struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 bool pagoda_room_await(struct dma_fence **late, int *ret);
@@ -394,7 +348,7 @@ int pagoda_room_leave_all(struct pagoda_vm *vm);
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand);
 
 /* change.c: what moves of allocations change in a VM; ranges that can be mapped */
-void pagoda_vm_bo_hide(struct pagoda_bo *bo, enum pagoda_vm_why why);
+void pagoda_vm_bo_moves(struct pagoda_bo *bo, bool pipelined);
 bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo);
 bool pagoda_vm_bo_is_used(struct pagoda_bo *bo);
 int pagoda_vm_make_tables_resident(struct pagoda_vm *vm);

@@ -66,11 +66,6 @@ static inline void list_move_tail(struct list_head *entry, struct list_head *hea
 	list_add_tail(entry, head);
 }
 
-static inline bool list_is_first(const struct list_head *entry, const struct list_head *head)
-{
-	return entry->prev == head;
-}
-
 static inline bool list_is_last(const struct list_head *entry, const struct list_head *head)
 {
 	return entry->next == head;
