@@ -119,7 +119,7 @@ static struct pagoda_paging_job *job_alloc(struct pagoda_queue *queue, u32 class
 	if (!piece)
 		return NULL;
 	job = piece + bytes - JOB_BYTES;
-	/* kmemleak doesn't look into pages by itself, and the job has the only pointer to its fences. */
+	/* kmemleak doesn't look into pages, and the job has the only pointer to its fences. */
 	kmemleak_alloc(job, JOB_BYTES, 1, gfp);
 	job->class = class;
 	job->bytes = bytes;

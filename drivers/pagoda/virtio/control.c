@@ -216,8 +216,8 @@ static int control_words(const struct pagoda_control *control,
 }
 
 /*
- * Has the device execute any command of struct pagoda_command. Returns 0 when the device has executed
- * @command, -EINVAL when the device refuses @command, -ETIMEDOUT, -ENODEV, or -EIO for an
+ * Has the device execute any command of struct pagoda_command. Returns 0 when the device has
+ * executed @command, -EINVAL when the device refuses @command, -ETIMEDOUT, -ENODEV, or -EIO for an
  * impossible answer. Sleeps until other commands have ended, then for %PAGODA_CONTROL_TIMEOUT_MS at
  * most, for RESET_ADAPTER %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
  */

@@ -137,8 +137,8 @@ static bool transfer_is_in_vram(const struct virtio_pagoda_transfer *transfer,
 
 /*
  * Accepts CLEAN and DIRTY as pagoda_engine_dirty_flags_check() does. Refuses flag SWIZZLE together
- * with UNSWIZZLE, and each of them unless SPECIAL_LOCK_TRANSFER is negotiated. Returns a fault reason
- * or 0.
+ * with UNSWIZZLE, and each of them unless SPECIAL_LOCK_TRANSFER is negotiated. Returns a fault
+ * reason or 0.
  */
 static u32 transfer_flags_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_transfer *transfer)

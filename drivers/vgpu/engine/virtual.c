@@ -102,7 +102,8 @@ static u32 virtual_transfer_fields(struct pagoda_exec *exec,
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OVERLAP, dst,
 					    VIRTIO_PAGODA_ACCESS_WRITE);
 	return pagoda_engine_dirty_flags_check(exec, le16_to_cpu(transfer->packet.flags),
-					       size | dst, direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM,
+					       size | dst,
+					       direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM,
 					       direction != VIRTIO_PAGODA_SYSTEM_TO_LOCAL);
 }
 
