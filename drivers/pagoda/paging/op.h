@@ -57,10 +57,12 @@ struct pagoda_side {
 
 /**
  * struct pagoda_op_transfer - TRANSFER and SPECIAL_LOCK_TRANSFER (C26 - C38)
- * @offset: TransferOffset: bytes, page aligned, added to addresses in VRAM and aperture (C30)
+ * @offset: TransferOffset: bytes, page aligned, added to addresses in VRAM and aperture (C30), but
+ *	not to that of a tiled surface: there it is the first byte in the surface's linear view
  * @size: TransferSize: bytes to copy; 0 = the content is lost, nothing is encoded (C35)
  * @mdl_offset: MdlOffset: index of the first page to copy in each page list (C30)
- * @flags: VIRTIO_PAGODA_TRANSFER_* flags and %PAGODA_ALLOCATION_IS_IDLE
+ * @flags: VIRTIO_PAGODA_TRANSFER_* flags and %PAGODA_ALLOCATION_IS_IDLE; SWIZZLE and UNSWIZZLE have
+ *	no effect if the operation has no allocation (C31)
  * @src: Source
  * @dst: Destination
  * @range_id: SPECIAL_LOCK_TRANSFER: number of the swizzling range
