@@ -147,8 +147,9 @@ static struct emit_run run_by_record(const struct pagoda_table *table, u32 first
 }
 
 /*
- * Returns the dirty words from @first on that one update can write: all valid or all invalid, all
- * mapping memory or none, and of one record.
+ * Returns the dirty words from @first on that one update can write: all valid or all invalid, and
+ * all mapping memory or none. If they map memory, or @table is a leaf table, all are also of one
+ * record, or all of none; above, links to tables and invalid words may be of several records.
  */
 static struct emit_run run_next(const struct pagoda_table *table,
 				const struct pagoda_words *words, u32 first)

@@ -57,14 +57,16 @@ struct pagoda_side {
 
 /**
  * struct pagoda_op_transfer - TRANSFER and SPECIAL_LOCK_TRANSFER (C26 - C38)
- * @offset: TransferOffset: bytes, page aligned, added to addresses in VRAM and aperture (C30)
+ * @offset: TransferOffset: bytes, page aligned, added to addresses in VRAM and aperture (C30), but
+ *	not to that of a tiled surface: there it is the first byte in the surface's linear view
  * @size: TransferSize: bytes to copy; 0 = the content is lost, nothing is encoded (C35)
  * @mdl_offset: MdlOffset: index of the first page to copy in each page list (C30)
- * @flags: VIRTIO_PAGODA_TRANSFER_* flags and %PAGODA_ALLOCATION_IS_IDLE
+ * @flags: VIRTIO_PAGODA_TRANSFER_* flags and %PAGODA_ALLOCATION_IS_IDLE; SWIZZLE and UNSWIZZLE have
+ *	no effect if the operation has no allocation (C31)
  * @src: Source
  * @dst: Destination
  * @range_id: SPECIAL_LOCK_TRANSFER: number of the swizzling range
- * @range_data: SPECIAL_LOCK_TRANSFER: driver's value for the range, which the device only traces
+ * @range_data: SPECIAL_LOCK_TRANSFER: driver's value for the range, which the device ignores
  * @layout: SPECIAL_LOCK_TRANSFER, or TRANSFER with flag SWIZZLE or UNSWIZZLE: geometry of the tiled
  *	surface, which begins at the address of its side
  * @surface_size: SPECIAL_LOCK_TRANSFER, or TRANSFER with flag SWIZZLE or UNSWIZZLE: bytes of the
@@ -205,7 +207,8 @@ struct pagoda_op_notify_alloc {
  * @size: Bytes, multiple of 4
  * @src_address: Virtual address in the paging address space, of the first byte to copy (C69)
  * @dst_address: Virtual address in the paging address space, of the first byte to write (C69)
- * @allocation_offset: Byte of the allocation at which the copy starts; only shown in traces
+ * @allocation_offset: Byte of the allocation at which the copy starts; only shown when
+ *	the packet is printed (pagoda_paging_print())
  * @direction: enum virtio_pagoda_direction
  * @flags: VIRTIO_PAGODA_VIRTUAL_SRC_64K, VIRTIO_PAGODA_VIRTUAL_DST_64K
  * @src_pages: Source in system memory: struct page array for the CPU executor with the page at
@@ -227,7 +230,8 @@ struct pagoda_op_virtual_transfer {
  * struct pagoda_op_virtual_fill - VIRTUAL_FILL (C69 - C72)
  * @size: Bytes, multiple of 4
  * @address: Virtual address in the paging address space
- * @allocation_offset: Byte of the allocation at which the fill starts; only shown in traces
+ * @allocation_offset: Byte of the allocation at which the fill starts; only shown when
+ *	the packet is printed (pagoda_paging_print())
  * @pattern: Replicated 32-bit value
  * @dst_pages: Destination in system memory: struct page array for the CPU executor with the page at
  *	@address as entry 0, valid until the buffer was executed; else NULL
@@ -317,9 +321,10 @@ struct pagoda_pte pagoda_pte_decode(u64 entry);
  *	address in the paging space. CPU_VIRTUAL: bus address, for the journal of CPU writes, or 0
  * @cpu_table: CPU_VIRTUAL: kernel address of the table; else NULL
  * @table_pages: struct page array of a table in system memory, for the CPU executor; else NULL
- * @first_va: FirstPteVirtualAddress: what the first entry translates; only shown in traces
+ * @first_va: FirstPteVirtualAddress: what the first entry translates; only shown when
+ *	the packet is printed (pagoda_paging_print())
  * @allocation_offset: AllocationOffsetInBytes: byte of the allocation that the first entry maps;
- *	the device only traces this member and &pagoda_paging_op.allocation (hAllocation)
+ *	the device ignores this member and &pagoda_paging_op.allocation (hAllocation)
  * @driver_protection: DriverProtection of the mapping; 0 above level 0 (C98)
  * @ptes: Entries to write: a single entry with REPEAT, else @nr_entries; with USE_64K at level 0
  *	sixteen for each of @nr_entries, of which only the first is used (C88). NULL with @values

@@ -303,7 +303,10 @@ int pagoda_job_add_fence(struct pagoda_job *job, struct dma_fence *fence)
 	return drm_sched_job_add_dependency(&job->sched, dma_fence_get(fence));
 }
 
-/* Calls pagoda_job_add_fence() for the fences of @usage and of the usages below; @resv is held. */
+/*
+ * Calls pagoda_job_add_fence() for the fences of @usage and of the usages below; @resv is held.
+ * Returns 0 or -ENOMEM.
+ */
 int pagoda_job_add_resv(struct pagoda_job *job, struct dma_resv *resv, enum dma_resv_usage usage)
 {
 	struct dma_resv_iter cursor;

@@ -208,8 +208,8 @@ static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command
 }
 
 /*
- * Carries out an injected failure, after half of the effect if row->halves and run->fail_middle.
- * Returns a fault reason or PAGODA_STOPPED.
+ * Carries out an injected failure, after half of the effect if row->halves and fail_middle of
+ * job->exec.run are set. Returns a fault reason or PAGODA_STOPPED.
  */
 static u32 command_fail(struct pagoda_job *job, const struct pagoda_command_row *row)
 {

@@ -14,6 +14,7 @@
 #define PAGODA_MMU_READ_ONLY	0x4000000000000000ull
 #define PAGODA_MMU_PAGE_MASK	((1ull << 40) - 1)
 
+/* Returns whether @engine was given no device MMU, or one with a permitted number of pages. */
 bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine)
 {
 	return !engine->mmu == !engine->mmu_pages &&

@@ -300,8 +300,8 @@ void pagoda_engine_run_init(struct pagoda_engine_run *run,
 }
 
 /*
- * Checks the head of the packet at run->offset. *@op receives its operation, *@length its bytes.
- * Returns a fault reason or 0.
+ * Checks the head of the packet at exec->run->offset. *@op receives its operation, *@length its
+ * bytes. Returns a fault reason or 0.
  */
 static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32 *length)
 {
@@ -331,8 +331,8 @@ static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32
 }
 
 /*
- * Carries out an injected failure: without an effect, or with half of it for run->fail_middle.
- * Returns a fault reason or PAGODA_STOPPED.
+ * Carries out an injected failure: without an effect, or with half of it if exec->run->fail_middle
+ * is set. Returns a fault reason or PAGODA_STOPPED.
  */
 static u32 packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op, const void *packet)
 {

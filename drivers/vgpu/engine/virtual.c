@@ -20,8 +20,8 @@ static struct pagoda_notes *notes_of(struct pagoda_exec *exec, u32 access)
 
 /*
  * Checks the pages of a source or destination, also against @wants (PAGODA_VIRTUAL_*), and stores
- * the spans of memory found for them in the unused part of run->spans, except for the last @spare
- * pointers. Returns 0 or a fault reason.
+ * the spans of memory found for them in the unused part of exec->run->spans, except for the last
+ * @spare pointers. Returns 0 or a fault reason.
  */
 static u32 side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u32 wants, u32 spare)
 {
@@ -178,7 +178,7 @@ u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side 
 
 /*
  * Looks up the memory of the next @size bytes of a source or destination, up to the first fault,
- * and stores it for the copy in half of the room of run->spans. To look up all pages first is
+ * and stores it for the copy in half of the room of exec->run->spans. To look up all pages first is
  * faster than to look up each page after a copy, which fills the CPU's store buffer.
  */
 void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 size)

@@ -1308,8 +1308,9 @@ enum drm_pagoda_event_type {
 	DRM_PAGODA_EVENT_BUDGET_CHANGED = 1,
 	/**
 	 * @DRM_PAGODA_EVENT_TRIM: the client wants @value bytes of a group more than its budget,
-	 * as last reported, after it wanted no more than that or the budget became smaller. The
-	 * event doesn't come again while the client goes on to want more
+	 * as last reported, after it wanted no more than that or a smaller budget was reported.
+	 * While the client goes on to want more, the event comes again only if a smaller budget
+	 * is reported
 	 */
 	DRM_PAGODA_EVENT_TRIM = 2,
 	/**

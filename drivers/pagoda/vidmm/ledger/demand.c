@@ -180,8 +180,8 @@ static u64 demand_misfit(const struct pagoda_vidmm *vidmm, const struct pagoda_d
 }
 
 /**
- * pagoda_demand_misfit() - Bytes by which a demand exceeds VRAM, the pieces of VRAM, the aperture,
- * or VRAM and the aperture together
+ * pagoda_demand_misfit() - Bytes by which a demand exceeds VRAM, the pieces of VRAM in which
+ * contiguous allocations fit, the aperture, or VRAM and the aperture together
  * @vidmm: The manager
  * @demand: Demand of allocations that are needed at the same time
  *

@@ -89,7 +89,7 @@ void pagoda_holding_leave(struct pagoda_holdings *holdings, struct pagoda_holdin
 	spin_unlock(&holdings->lock);
 }
 
-/* Returns the bytes of a segment in a holding. */
+/* Returns the bytes of a segment in a holding, which is what a client holds (holdings.h). */
 u64 pagoda_holding_bytes(struct pagoda_holdings *holdings, const struct pagoda_holding *holding,
 			 u32 segment)
 {

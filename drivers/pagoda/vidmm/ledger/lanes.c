@@ -20,8 +20,8 @@
 #include "policy.h"
 
 /*
- * Level of a candidate less its rank, if the candidate isn't offered and its owner, if any, is
- * within its budget; else level and rank are equal.
+ * Level of a candidate, of which the lowest leave first, less its rank, if the candidate isn't
+ * offered and its owner, if any, is within its budget; else level and rank are equal.
  */
 #define WITHIN	(PAGODA_POLICY_RANKS - PAGODA_POLICY_OFFERS)
 

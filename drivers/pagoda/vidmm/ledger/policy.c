@@ -181,8 +181,9 @@ static void judge_lru_evicts(struct pagoda_policy *policy)
 }
 
 /*
- * An item is used: counts its pages as copied in by the predictions if it was evicted as a victim,
- * and by plain LRU if plain LRU would have evicted it.
+ * An item is used. Compares the policy's choice of victims, usually by predictions, with that of
+ * plain LRU: counts the item's pages as copied in by the predictions if it was evicted as a victim,
+ * and by plain LRU if plain LRU would have evicted it. Then plain LRU, too, takes note of the use.
  */
 static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {

@@ -183,8 +183,8 @@ static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 	WRITE_ONCE(reset->pending, true);
 	if (sleep) {
 		/*
-		 * Allocations were evicted from VRAM before the sleep, and the rebuild comes when
-		 * the device wakes.
+		 * Allocations left VRAM before the sleep, except for the part that the device
+		 * preserves, and the rebuild comes when the device wakes.
 		 */
 		WRITE_ONCE(reset->asleep, true);
 		reset->kept_epoch = reset->kept ? pagoda_reset_epoch(vidmm) :

@@ -353,7 +353,7 @@ static bool promote_begin(struct pagoda_vidmm *vidmm)
 	promotion->walking = true;
 	promotion->skipped = false;
 	promotion->at = promote_first;
-	/* Only use of the device by clients from now on counts. */
+	/* Only use of the device by clients from now on slows the walk down. */
 	promote_has_others(vidmm);
 	WRITE_ONCE(promotion->patience,
 		   min(2 * promotion->patience, PROMOTE_PATIENCE * promotion->period));

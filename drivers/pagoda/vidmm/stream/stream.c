@@ -230,7 +230,7 @@ bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv
 
 /*
  * Returns true if a fence is unsignalled, and neither of paging nor of a job that has a place of an
- * engine. Process context.
+ * engine or has ended. Process context.
  */
 bool pagoda_stream_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {

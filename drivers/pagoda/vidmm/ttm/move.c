@@ -170,7 +170,10 @@ static int move_submit(struct pagoda_move *m, bool no_wait, struct dma_fence **f
 	return ret;
 }
 
-/* Adds the move to the counters of the device and of the client that is charged, if any. */
+/*
+ * Counts a move for the device; a move into or out of VRAM also for the client, if any, that is
+ * charged for the allocation.
+ */
 static void move_count(struct pagoda_move *m)
 {
 	struct pagoda_counters *stats = &m->vidmm->stats;

@@ -176,7 +176,8 @@ static void side_next(struct pagoda_move_side *side, u64 size)
 /*
  * Returns where the device finds the next part of the content to be copied, which begins @done
  * bytes into the allocation. An address in VRAM or in the aperture is @offset less than that of the
- * part, because the device adds TransferOffset, which is @offset (C30).
+ * part, because the device adds TransferOffset, which is @offset (C30), or because it is that of a
+ * tiled surface, in which the device looks for @offset itself.
  */
 static struct pagoda_side side_describe(struct pagoda_move *m,
 					const struct pagoda_move_side *side, u64 done, u64 offset)

@@ -141,9 +141,10 @@ static void release_unmap(struct pagoda_bo *bo, enum pagoda_stream_waits waits,
 		pagoda_aperture_of(res)->bound = false;
 	fence = pagoda_stream_end(&txn);
 	/*
-	 * TTM waits for @resv if @resv is the allocation's reservation; pagoda_import_unmap()
-	 * waits for @resv, too. Otherwise TTM, for want of memory, couldn't give the allocation
-	 * @resv instead of a shared reservation, and waits for the shared one only: wait here.
+	 * A fence in @resv is enough for an imported allocation, because pagoda_import_unmap()
+	 * waits for @resv, and if @resv is the allocation's reservation, because TTM waits for
+	 * that. In the remaining case TTM, for want of memory, couldn't give the allocation @resv
+	 * instead of a shared reservation, and waits for the shared one only: wait here.
 	 */
 	if (fence && (bo->share.imported || bo->ttm.base.resv == resv) &&
 	    !dma_resv_reserve_fences(resv, 1))

@@ -17,7 +17,10 @@
 #include "internal.h"
 #include "vm.h"
 
-/* Most VMs that are looked at, under a spinlock: what further VMs keep isn't known then. */
+/*
+ * Most VMs that fixed_now() looks at, under a spinlock: further VMs count as if they kept no page
+ * tables and save areas in VRAM.
+ */
 #define FIXED_VMS	256
 
 /**
