@@ -9,8 +9,8 @@
  *		space doesn't run any more, the hardware loses its power
  *	release	last file closed, last mapping gone -> vidmm destroyed
  *
- * After the unplug ioctls fail, and CPU faults map a page of zeros, or, for a monitored fence, a
- * page with its last value.
+ * After the unplug ioctls fail, and CPU faults map a page of zeros; or, for a monitored fence, a
+ * page with U64_MAX, or with the fence's last value if it was created with NO_MAX_ON_RESET.
  */
 #include <linux/module.h>
 #include <linux/slab.h>

@@ -124,8 +124,9 @@ static void unmap_range(struct pagoda_batch *batch, struct pagoda_table *table, 
 }
 
 /*
- * Makes all entries for a range of addresses invalid. The range's records stay, and tables left
- * empty stay until pagoda_batch_prune().
+ * Makes all entries for a range of addresses invalid, and unlinks the leaf tables of whole 2 MiB
+ * blocks. The range's records stay, and tables left unlinked or empty stay until
+ * pagoda_batch_prune().
  */
 void pagoda_range_unmap(struct pagoda_batch *batch, u64 va, u64 size)
 {

@@ -52,7 +52,13 @@ struct pagoda_process_area {
 	bool large;
 };
 
-/** enum pagoda_area - Scratch windows of 4 KiB, then of 64 KiB entries, then all table windows. */
+/**
+ * enum pagoda_area - Index in &pagoda_process.area
+ * @PAGODA_AREA_SCRATCH: First of the scratch windows with 4 KiB entries
+ * @PAGODA_AREA_LARGE: First of the scratch windows with 64 KiB entries
+ * @PAGODA_AREA_WINDOWS: All windows for tables of other spaces, together
+ * @PAGODA_AREA_COUNT: Number of areas
+ */
 enum pagoda_area {
 	PAGODA_AREA_SCRATCH,
 	PAGODA_AREA_LARGE = PAGODA_AREA_SCRATCH + PAGODA_SCRATCH_COUNT,

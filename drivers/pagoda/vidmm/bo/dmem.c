@@ -3,10 +3,11 @@
  * Limits and protection by control groups (the dmem controller), and a thread for each client in
  * the client's cgroup.
  *
- * VRAM and the aperture are regions, "drm/<device>/vram" and "drm/<device>/aperture". System pages
- * that need no address in the aperture are charged to "aperture", too: they are memory that the
- * GPU uses, and may exceed the region's capacity. TTM charges the cgroup of the current task when
- * it creates a resource, and uncharges when the resource is freed, after the move.
+ * VRAM and the aperture are regions, "drm/<device>/vram" and "drm/<device>/aperture". Pages of
+ * allocations in the aperture segment are charged to "aperture" even if they need no address there:
+ * they are memory that the GPU uses, and may exceed the region's capacity. TTM charges the cgroup
+ * of the current task when it creates a resource, and uncharges when the resource is freed, after
+ * the move.
  *
  *	max	if the caller's cgroup or an ancestor is at its maximum, the caller evicts only
  *		victims of that cgroup and its descendants (&pagoda_dmem_claim.limit). Without
@@ -16,7 +17,8 @@
  *		cgroup that needs VRAM or addresses in the aperture
  *	low	memory of a cgroup that uses less than its dmem.low is evicted last, when offers
  *		and the policy give no other victim
- *	lowered	writing a maximum below the current usage evicts, first what the policy chooses
+ *	lowered	writing a maximum below the current usage evicts, from VRAM first what the policy
+ *		chooses
  *
  * Protection counts from the closest common ancestor of both cgroups, as in TTM. Given the root
  * cgroup as ancestor, the kernel finds nothing protected; if the root is the closest, the kernel is

@@ -71,7 +71,6 @@ static u64 window_cost(struct pagoda_vidmm *vidmm, const struct window *window)
 
 /*
  * Looks at the range of VRAM from @start on, of the size that @want needs. If the range is inside
- * of
  * @place and freeing it would be cheaper than freeing *@best, the range becomes *@best, with
  * references to its allocations. *@spare is memory, without references before and afterwards.
  */

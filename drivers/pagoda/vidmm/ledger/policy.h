@@ -194,8 +194,9 @@ struct pagoda_policy_coming {
  * @recent: Entry in &pagoda_policy.recent while plain LRU would have the item in VRAM
  * @coming: List of struct pagoda_policy_coming, the first use first
  *
- * The members before @recent fit into a cache line: cache misses are most of the cost of choosing a
- * victim.
+ * The members before @recent have 64 bytes at most. So they are in no more than two cache lines of
+ * 64 bytes, wherever the item is in struct pagoda_bo: cache misses are most of the cost of choosing
+ * a victim.
  */
 struct pagoda_policy_item {
 	struct list_head order;

@@ -374,7 +374,8 @@ static int txn_begin(struct pagoda_stream_txn *txn, enum pagoda_stream_waits wai
  * @txn: Filled in; ended by pagoda_stream_end() if 0 is returned
  * @vidmm: Memory manager
  * @bo: Allocation that the operations are about, reservation held; or NULL (C25)
- * @waits: What the first operation waits for, beside paging; asserted
+ * @waits: What the first operation waits for, beside paging; warns if @resv has other fences to
+ *	wait for
  * @resv: Reservation of what the operations are about, held; or NULL
  * @usage: Usage of the fences in @resv that signal before the first operation is executed
  * @cost: Upper bound of the sum of all operations

@@ -295,8 +295,9 @@ static void fault_free_page(struct drm_device *drm, void *page)
 }
 
 /*
- * Maps a new page with the last value of a monitored fence when the device is gone, so that a
- * program which polls the fence's value notices. Returns a VM_FAULT_* value.
+ * Maps a new page with the value that a monitored fence has once the device is gone: U64_MAX, so
+ * that a program which polls the value notices; or, if the fence was created with NO_MAX_ON_RESET,
+ * the last value that it had. Returns a VM_FAULT_* value.
  */
 static vm_fault_t fault_gone_fence(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
