@@ -240,7 +240,7 @@ static u32 view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 		}
 		size = min_t(u64, cursor->here_size, PAGODA_CHUNK);
 		view_copy(view, cursor->here, size);
-		if (!view->swizzle)
+		if (!view->swizzle)	/* the linear side may be in VRAM, too */
 			pagoda_engine_wrote(exec->engine, cursor->here, size);
 		cursor->here += size;
 		cursor->here_size -= size;
