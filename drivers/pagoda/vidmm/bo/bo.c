@@ -142,7 +142,7 @@ bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 /*
  * Fills @bo->preferred: the segments that the client prefers, in the client's order, then other
  * supported segments, VRAM before the aperture. Leaves out segments that could never hold the
- * allocation: TTM would evict all other allocations from such a segment before it gives up.
+ * allocation: at such a place TTM gets -E2BIG, and tries no place after it.
  */
 static void bo_set_order(struct pagoda_bo *bo, const struct pagoda_bo_params *params)
 {
@@ -299,9 +299,11 @@ struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
  * @dma_buf: The dma-buf, of which the allocation gets a reference; the allocation uses its
  *	reservation
  *
- * Context: May sleep and allocate. Takes the reservation, and drops it before the return.
+ * Context: May sleep and allocate; waits for kernel fences of other devices. Takes the reservation,
+ * and drops it before the return.
  * Return: The allocation with one GEM reference, not attached to the dma-buf yet; or ERR_PTR:
- * -E2BIG if the dma-buf is larger than the aperture, -ENOMEM, or -ENOSPC without an mmap offset.
+ * -E2BIG if the dma-buf is larger than the aperture, -ENOMEM, -ENOSPC without an mmap offset, or
+ * -ERESTARTSYS.
  */
 struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
@@ -385,10 +387,10 @@ struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 }
 
 /*
- * Returns enum drm_pagoda_residency of an allocation: not resident, wherever the allocation lies,
- * unless a request or a job made it resident after its creation and the last EVICT. TTM_PL_TT holds
- * both allocations that were made resident and evicted ones: only &pagoda_bo.wish.resident tells
- * these two kinds apart. The reservation is held.
+ * Returns enum drm_pagoda_residency of an allocation: not resident in the system segment; elsewhere
+ * only resident if a request or a job made it resident after its creation and the last EVICT.
+ * TTM_PL_TT holds both allocations that were made resident and evicted ones: only
+ * &pagoda_bo.wish.resident tells these two kinds apart. The reservation is held.
  */
 static u32 bo_residency(struct pagoda_bo *bo)
 {

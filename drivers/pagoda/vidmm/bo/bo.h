@@ -40,9 +40,9 @@ struct ttm_resource_manager;
 
 /* The place is one of an operation with &pagoda_operation.urgent set. */
 #define PAGODA_PL_URGENT	BIT(31)
-/* The stream has the move wait for jobs that use the allocation; the call doesn't wait. */
+/* The stream has the move wait for jobs that use the allocation; the call seldom waits (move.c). */
 #define PAGODA_PL_PIPELINED	BIT(30)
-/* As PAGODA_PL_PIPELINED; the move is an eviction that makes room for another allocation. */
+/* As PAGODA_PL_PIPELINED; the move is the eviction of a victim, to make room or to trim VRAM. */
 #define PAGODA_PL_VICTIM	BIT(29)
 /* The call waits for jobs that use the allocation; -EBUSY if one has no place of an engine. */
 #define PAGODA_PL_PROMPT	BIT(28)
@@ -78,7 +78,7 @@ struct pagoda_operation {
 /**
  * struct pagoda_dmem_claim - Which cgroups' memory may be evicted to make room for an allocation
  * @pool: Pool of the segment that the current task's cgroup has, a reference; NULL = the segment
- *	has no pools, or that cgroup is above its maximum
+ *	has no pools, that cgroup or an ancestor is above its maximum, or memory was missing
  * @limit: Pool that the allocation would bring above its maximum, of the current task's cgroup or
  *	of an ancestor, a reference: only memory charged to this pool or below may be evicted; NULL
  *	= none
@@ -87,7 +87,8 @@ struct pagoda_operation {
  * @hit_low: pagoda_dmem_may_take() refused a victim because of dmem.low
  * @refused: pagoda_dmem_may_take() refused a victim, because of dmem.min, dmem.low or @limit
  * @taken: A victim was evicted since the last call of pagoda_dmem_claim_again()
- * @interrupted: A signal ended a victim's move: no other victim is tried
+ * @interrupted: A signal ended a victim's move, or a wait for another operation: no other victim
+ *	is tried
  *
  * Without @pool and @limit, memory of all cgroups may be evicted. If memory is evicted because a
  * cgroup's maximum was lowered, both are the pool of that cgroup, without references.

@@ -3,12 +3,12 @@
  * Copies: the system pages that an allocation was brought to VRAM from, kept while the allocation
  * is in VRAM.
  *
- * If the device tracks what it writes (VIRTIO_PAGODA_F_DIRTY), every allocation keeps its pages as
- * long as there is room. When it leaves VRAM, the device copies to these pages only the blocks that
- * were written since, by whatever job or packet. It decides when it executes the copy: then all
- * earlier writes are known, and the driver needn't wait for them. The blocks that the CPU may have
- * written are known from its page faults, and copied, too. Only if the content moved within VRAM,
- * or was lost, all of it is copied (written.c).
+ * If the device tracks what it writes (VIRTIO_PAGODA_F_DIRTY), allocations keep their pages as long
+ * as there is room, if copy_is_wanted(). When an allocation leaves VRAM, the device copies to these
+ * pages only the blocks that were written since, by whatever job or packet. It decides when it
+ * executes the copy: then all earlier writes are known, and the driver needn't wait for them. The
+ * blocks that the CPU may have written are known from its page faults, and copied, too. Only if the
+ * content moved within VRAM, or was lost, all of it is copied (written.c).
  *
  * The rest of this comment is about devices without dirty tracking. An allocation that its client
  * evicts with NOT_WRITTEN_TO gets these pages back as they are: nothing is copied out, and the
@@ -26,13 +26,15 @@
  *	private allocations of the VM.			was made resident.
  *	The CPU may write from now on.			Outdated content.
  *	The content in VRAM is lost.			Outdated content.
- *	EVICT with NOT_WRITTEN_TO takes the allocation	The content of VRAM ("clean"): until the
- *	off the last residency list.			allocation is used or made resident again,
- *							it leaves VRAM without being copied.
+ *	EVICT with NOT_WRITTEN_TO takes the allocation	The content of VRAM ("clean"), if it isn't
+ *	off the last residency list.			outdated: until the allocation is used or
+ *							made resident again, it leaves VRAM
+ *							without being copied.
  *
  * If the GPU writes in spite of NOT_WRITTEN_TO, the written data is gone when the allocation leaves
  * VRAM, as with WDDM: the content is that client's own. If several clients have handles of an
- * allocation, none knows what jobs of the others wrote: such an allocation has no copy.
+ * allocation, none knows what jobs of the others wrote: such an allocation gets no copy, and a copy
+ * that it has counts as outdated.
  *
  * A copy is a TTM object of its own, in the LRU list from which TTM swaps out first. The shrinker
  * gives up the oldest copies when the kernel needs memory; so does a copy for which there is no
@@ -107,7 +109,7 @@ static unsigned long copies_give_up(struct pagoda_vidmm *vidmm, unsigned long pa
 
 /*
  * Charges a copy of @bytes. Returns false if that exceeds the limit; then the oldest copies are
- * given up, so that there is room next time.
+ * given up, so that there is room next time, unless @bytes alone exceed the limit.
  */
 static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 {
@@ -123,8 +125,8 @@ static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 }
 
 /*
- * The pages of a copy were freed: subtracts its size from &pagoda_copies.bytes, unless that was
- * done before.
+ * The pages of a copy were freed: subtracts its size from &pagoda_copies.bytes and from its
+ * client's count, unless that was done before.
  */
 static void copy_uncharge(struct pagoda_copy *copy)
 {

@@ -168,7 +168,7 @@ void pagoda_dmem_unregister(struct pagoda_vidmm *vidmm, struct ttm_resource_mana
 
 /*
  * Returns a reference to the pool of a segment that the current task's cgroup has. Returns NULL if
- * the segment isn't a region, the cgroup is above its maximum, or memory is missing.
+ * the segment isn't a region, the cgroup or an ancestor is above its maximum, or memory is missing.
  */
 static struct dmem_cgroup_pool_state *dmem_own_pool(struct ttm_resource_manager *man)
 {
@@ -289,7 +289,8 @@ bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
  *
  * An allocation in the aperture segment is protected only if @place asks for aperture addresses
  * (&ttm_place.lpfn isn't 0): not when TTM swaps pages out, or wants room for pages without address.
- * Nothing is protected from a task whose cgroup is above its maximum.
+ * Nothing is protected from a task whose cgroup has no pool now, as dmem_own_pool() says: if the
+ * cgroup or an ancestor is above its maximum, for instance.
  *
  * Context: May sleep and allocate.
  * Return: true if @bo must stay.
@@ -314,8 +315,8 @@ bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place)
 
 /*
  * Returns true if the current task's cgroup is charged for an allocation, or no cgroup is: then a
- * move by the current task doesn't charge its cgroup for another cgroup's memory. The reservation
- * is held. May sleep and allocate.
+ * move by the current task doesn't charge its cgroup for another cgroup's memory. Returns false,
+ * too, if dmem_own_pool() is NULL. The reservation is held. May sleep and allocate.
  */
 bool pagoda_dmem_is_own(struct pagoda_bo *bo)
 {
@@ -357,8 +358,8 @@ static void payer_stop(struct pagoda_payer *payer)
 
 /*
  * Moves a client's thread, created if there is none, to the current task's cgroup; ends the thread
- * if that is the root cgroup, where work items run. @pool is the pool of VRAM that the cgroup has,
- * or NULL if the cgroup is above its maximum. Returns 0 or a negative errno.
+ * if that is the root cgroup, where work items run. @pool is the dmem_own_pool() of VRAM, which may
+ * be NULL. Returns 0; or a negative errno: then there is no thread.
  */
 static int payer_move(struct pagoda_vidmm *vidmm, struct pagoda_payer *payer,
 		      struct dmem_cgroup_pool_state *pool)
@@ -409,8 +410,8 @@ static int payer_follow_locked(struct pagoda_vidmm *vidmm, struct pagoda_payer *
  * @client: Client
  *
  * Moves the client's thread, &pagoda_payer.worker, if the current task's cgroup isn't that of the
- * last call, which takes long; else does nothing. While the cgroup is above its maximum it can't be
- * compared: an existing thread then stays in its cgroup.
+ * last call, which takes long; else does nothing. While dmem_own_pool() is NULL, as above the
+ * maximum, the cgroup can't be compared: an existing thread then stays in its cgroup.
  *
  * Context: May sleep and allocate. Outside of all locks and of pagoda_enter() sections.
  * Return: 0 or a negative errno; after an error the client has no thread.

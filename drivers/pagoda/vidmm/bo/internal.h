@@ -72,15 +72,15 @@ struct pagoda_placing {
  * @claim: Says which victims may be evicted; notes refusals
  * @search: Search that the victim is chosen in
  *
- * Return: true if there may be room now: victims were evicted, or another operation has ended;
- * false if the caller has to give up: no victim is left, waits were too many or are impossible, or
- * a signal came.
+ * Return: true if there may be room now: victims were evicted, or a wait for another operation is
+ * over; false if the caller is not to call again: nothing can be evicted, waits took too long or
+ * are impossible, or a signal came.
  */
 typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *place,
 			       struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
 			       struct pagoda_victims_search *search);
 
-/* dmem.c: which cgroups' memory may be evicted (struct pagoda_dmem_claim), and is the caller's */
+/* dmem.c: which cgroups' memory may be evicted (struct pagoda_dmem_claim); which is the caller's */
 void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
 			    u64 size);
 bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim);

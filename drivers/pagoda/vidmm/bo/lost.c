@@ -181,9 +181,10 @@ static void lost_clear_pages(struct ttm_tt *tt)
  * @bo: Allocation, reservation held
  *
  * Does nothing unless content was lost, or a reset found @bo in VRAM, since the last call. Waits
- * for paging under way and, in VRAM, for jobs that use @bo, but not until the device has filled
- * VRAM; system pages are cleared at once, by the CPU. A copy that is still under way may lose
- * content, too: a caller that gives access to the content waits for the copy first.
+ * for paging under way, unless a reset ended it, and in VRAM for jobs that use @bo (but not in a
+ * rebuild), yet not until the device has filled VRAM; system pages are cleared at once, by the CPU.
+ * A copy that is still under way may lose content, too: a caller that gives access to the content
+ * waits for the copy first.
  *
  * &pagoda_bo.content.lost stays set, so that the client is told of the loss.
  *
@@ -297,8 +298,9 @@ int pagoda_lost_settle(struct pagoda_bo *bo)
  * pagoda_swizzle_use() - Bring the CPU's writes into an allocation's tiles, which a job will use
  * @bo: Allocation listed by the job; reservation held until the job's fence is added
  *
- * Releases the allocation's swizzling range, if there is one: the device writes the content from
- * the range's window to the tiles. If that fails, the content is lost and replaced by zeros.
+ * Releases the allocation's swizzling range, if there is one: if the range's window was shown to
+ * the CPU, the device writes the content from there to the tiles. If that fails, the content is
+ * lost and replaced by zeros.
  *
  * Context: May sleep and allocate.
  * Return: 0, or a negative errno if lost content can't be replaced by zeros.

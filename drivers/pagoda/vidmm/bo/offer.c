@@ -3,20 +3,24 @@
  * Offered content, which may be discarded without asking its client; uses of offered allocations,
  * which are refused.
  *
- * OFFER only marks the allocation. The mark has an effect in three cases:
+ * OFFER moves and discards nothing. The offer has an effect on the content in three cases:
  *
- *	VRAM is needed	for another allocation: of the policy's victims (victims.c), offered
- *			allocations are the first, idle ones before others, by rank and age; TTM
- *			has them in the LRU list that it looks at first. The content isn't
- *			copied to the system segment: DISCARD_CONTENT is emitted instead, behind
- *			the work that uses the allocation (C170), and no thread waits
+ *	VRAM is needed	for another allocation, or is trimmed: of the policy's victims
+ *			(victims.c), offered allocations are the first, idle ones before others,
+ *			by rank and age; TTM has them in the LRU list that it looks at first. The
+ *			content isn't copied to the system segment: DISCARD_CONTENT is emitted
+ *			instead, behind the work that uses the allocation (C170), and no thread
+ *			waits. EVICT of an offered allocation discards the content, too
  *	swap-out	of system pages: an offered allocation is swapped out as any other, but
  *			with decommit its pages are freed instead
- *	a reset, or a	offered allocations leave VRAM without their content, which isn't
- *	sleep		restored or cleared
+ *	a reset, or a	offered allocations leave VRAM without their content. Not those that jobs
+ *	sleep		still use after a reset: they stay, and are filled with zeros; nor those
+ *			in VRAM that the device preserves in a sleep: they keep their content
  *
  * An allocation with discarded content is in the system segment without pages; the pages that the
- * allocation gets later are zeros. residency/reclaim.c takes offers back.
+ * allocation gets later are zeros. But if jobs still use the allocation after a reset, or a discard
+ * failed, the allocation is in VRAM, to be filled with zeros. residency/reclaim.c takes offers
+ * back.
  *
  * Every job of a VM uses the allocations that are private to the VM and bound. If such an
  * allocation is offered, the VM's next submission invalidates the page table entries, not OFFER,

@@ -46,15 +46,17 @@ static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
  *	0 is refused, because TTM would drop the content
  * @op: Operation that the move is a part of
  *
- * If the first place is in VRAM and isn't restricted to free room, victims that the policy chooses
- * are evicted to make room: offered allocations first, allocations that dmem.low protects last. For
- * a contiguous @bo, a range of VRAM is freed before that (window.c). If none of this is enough, TTM
- * makes room or uses the next place. Room that is made is claimed for @bo (segment/claim.c).
+ * If the first place is in VRAM, isn't restricted to free room and has none, victims that the
+ * policy chooses are evicted: offered allocations first, allocations that dmem.low protects last;
+ * only offered ones if TTM chooses the others. For a contiguous @bo, a range of VRAM is freed
+ * before that (window.c). If none of this is enough, TTM makes room or uses the next place. Room
+ * that is made is claimed for @bo (segment/claim.c).
  *
- * Context: May sleep and allocate. Waits for jobs that use @bo before a move, as @op->flags say.
+ * Context: May sleep and allocate. Waits for jobs that use @bo before a move, as @op->flags say;
+ * with @op->exec also for other operations that hold VRAM (victims.c).
  * Return: 0; -ENOSPC if @where fills no place; -EDEADLK if @op->exec is contended; with
  * %PAGODA_PL_PROMPT, -EINPROGRESS and a fence in @op->late if work without a place of an engine
- * uses @bo; or the result of ttm_bo_validate().
+ * uses @bo; -ERESTARTSYS after a signal; or the result of ttm_bo_validate().
  */
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),

@@ -74,7 +74,7 @@ u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 /*
  * Fills in a single place for an allocation that prefers VRAM: free room in VRAM, for which no
  * other allocation is evicted. Returns 1, the number of places; 0 if the allocation prefers another
- * segment.
+ * segment or is pinned there.
  */
 u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -98,8 +98,8 @@ u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Fills in the places that an allocation in VRAM is evicted to: the aperture if it is an eviction
- * segment of the allocation (C37), then the system segment, which always has room. An offered
+ * Fills in the places that an allocation is evicted to: the aperture if it is an eviction segment
+ * of the allocation (C37), then the system segment, which has no limit of its own. An offered
  * allocation goes to the system segment without its content. An allocation that is charged to
  * another cgroup than the current task's goes to the system segment, too: in the aperture TTM would
  * charge the current task's cgroup. A pinned allocation stays in its segment. Returns the number of
@@ -169,8 +169,8 @@ static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
  * there is no room, calls @take, which makes room by evicting victims that @claim allows, until
  * @take returns false. Returns -ENOMEM if there isn't enough room or memory, or if the first place
  * isn't in VRAM or allows only free room; -EDEADLK if the operation's reservations are contended;
- * -ERESTARTSYS if a signal ended a victim's move; else the result of ttm_bo_validate(). The caller
- * holds the reservation.
+ * -ERESTARTSYS if a signal ended a victim's move or a wait for another operation; else the result
+ * of ttm_bo_validate(). The caller holds the reservation.
  */
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct pagoda_placing *placing, pagoda_take_fn take,
@@ -269,8 +269,9 @@ int pagoda_bo_move(struct pagoda_bo *bo,
 }
 
 /*
- * Evicts an allocation to make room: pagoda_bo_move() to pagoda_bo_placement_evicted(), queued
- * behind the jobs that use the allocation. Returns 0 or the result of ttm_bo_validate().
+ * Evicts a victim: pagoda_bo_move() to pagoda_bo_placement_evicted(), queued behind the jobs that
+ * use the allocation. Returns 0 or the result of ttm_bo_validate(): -EBUSY, for instance, if work
+ * without a place of an engine uses the allocation.
  */
 int pagoda_bo_evict(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {

@@ -6,10 +6,12 @@
  * clears the bits of the allocation's pages. The bits follow the allocation as far as that is
  * possible without a wait; a page of which nothing is known is reported as written:
  *
- *	The allocation leaves VRAM, idle	Its bits are fetched before.
+ *	The allocation leaves VRAM, idle	Its bits are fetched before. All pages count as
+ *						written if that fails or takes too many commands.
  *	It leaves VRAM while jobs use it	All pages count as written: a job may still write
  *						after the fetch.
- *	It comes to VRAM			The device clears the bits of its new pages.
+ *	It comes to VRAM			The copy clears the bits of its new pages; a fill,
+ *						or the copy of a tiled surface, sets them.
  *	It is, or was, in the aperture, or	All pages count as written: the device has bits
  *	it moves within VRAM			for VRAM only, and the CPU may move in its place.
  *	The device was reset			All pages count as written.
@@ -24,8 +26,9 @@
 #include "bo.h"
 
 /*
- * Most ranges of VRAM whose bits are fetched, each by a control command: when an allocation leaves
- * for another's sake, and in a call of its client, for which a reset of the device has to wait.
+ * Most ranges of VRAM whose bits are fetched, each by a control command: TRACK_RANGES when an
+ * allocation leaves VRAM; TRACK_MOST in a call of its client, for which a reset of the device has
+ * to wait.
  */
 #define TRACK_RANGES	16u
 #define TRACK_MOST	256u
@@ -33,7 +36,7 @@
 /*
  * struct pagoda_track - tracking of an allocation
  * @client: client that tracks, for comparison only
- * @epoch: pagoda_reset_epoch() at the last query
+ * @epoch: pagoda_reset_epoch() at the start or at the last query
  * @pages: number of pages
  * @bits: pages written since they were last reported, but for those that the device has bits of
  *

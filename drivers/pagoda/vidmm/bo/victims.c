@@ -11,6 +11,7 @@
  *	a submission lists allocations			pagoda_victims_used()
  *	a call needs allocations at the same time	pagoda_victims_keep()
  *	a priority or an offer changed			pagoda_victims_changed()
+ *	a queued job will use allocations		pagoda_victims_expect()
  *
  * A job uses every bound allocation that is private to its VM, without listing it. If the policy
  * were told of each of these, a submission would cost more the more of them there are. Instead the
@@ -210,8 +211,9 @@ void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine)
 /*
  * Evicts a victim, whose reservation is held, from VRAM and returns whether that succeeded. Adds
  * the victim's size to @op->evicted, unless the victim is offered: offered content is discarded.
- * Refuses allocations that are pinned, that @claim or @place rule out, or whose content isn't
- * needed (&pagoda_bo.content.discardable): TTM discards such content instead of moving it.
+ * Refuses allocations that have left VRAM, are pinned, or that @claim or ttm_eviction_valuable()
+ * rules out, as those in use; and those whose content isn't needed
+ * (&pagoda_bo.content.discardable): TTM discards such content instead of moving it.
  */
 static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 			  struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
@@ -280,7 +282,8 @@ static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct d
 
 /*
  * Waits for the operation that holds the reservation of @bo, then evicts @bo if that is possible.
- * Returns true, evicted or not; false if a signal ended the wait, or @op->exec is contended.
+ * Returns true, evicted or not; false if a signal ended the wait, memory is missing, or @op->exec
+ * is contended.
  */
 static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *place,
 			      struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
@@ -348,8 +351,8 @@ static bool victims_has_waited(struct pagoda_vidmm *vidmm, const struct pagoda_p
 }
 
 /*
- * Waits for an operation that is looking at victims, or evicting them. Returns false after a
- * signal.
+ * Waits a moment for an operation that is looking at victims, or evicting them. Returns true, even
+ * if that operation goes on; false after a signal, if the caller's operation is interruptible.
  */
 static bool victims_wait_for_search(struct pagoda_placing *placing, struct pagoda_dmem_claim *claim)
 {
@@ -362,9 +365,9 @@ static bool victims_wait_for_search(struct pagoda_placing *placing, struct pagod
 /*
  * After @search has found no victim, waits for another operation: for one that holds a victim's
  * reservation, or that needs all it has in VRAM itself, or that is just looking at victims. Ends
- * the search first, so that other operations find its victims meanwhile. Returns false if there is
- * no such operation, the operation has no reservations in a struct drm_exec, or they are contended,
- * or victims_has_waited(), or after a signal.
+ * the search first, so that other operations find its victims meanwhile. Returns true after a wait;
+ * false if there is no such operation, @placing->op has no struct drm_exec or a contended one, if
+ * victims_has_waited(), or after a signal.
  */
 static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			 struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
@@ -400,7 +403,7 @@ static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *pla
 /*
  * Evicts the policy's next victim or, if none is left, waits for another operation that has victims
  * or allocations in VRAM; a pagoda_take_fn. Doesn't wait if TTM chooses the victims that aren't
- * offered. Returns false if there is nothing to evict or to wait for.
+ * offered. Returns false if there is nothing to evict, and nothing to wait for or no wait allowed.
  */
 bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
 			      struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
@@ -476,7 +479,7 @@ static u64 victims_trim_pass(struct pagoda_vidmm *vidmm, u64 bytes,
  * Evicts victims that @claim allows until at least @bytes have left VRAM, no victim is left, or a
  * signal is pending; returns the number of bytes that left. The policy chooses the victims even if
  * &pagoda_victims.asked isn't set; memory that dmem.low protects comes last. Called in a
- * pagoda_enter() section; locks one reservation at a time and doesn't wait for the device.
+ * pagoda_enter() section; locks one reservation at a time and seldom waits for the device (move.c).
  */
 u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim)
 {
@@ -497,7 +500,7 @@ u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dme
  * A victim stays out of VRAM until it is used or made resident.
  *
  * Context: Outside of pagoda_enter() sections; no reservation is held. May sleep and allocate;
- * doesn't wait for the device.
+ * seldom waits for the device (move.c).
  * Return: 0; -EINTR or -ERESTARTSYS after a signal, but victims evicted before the signal stay out;
  * -ENODEV if the device is gone.
  */

@@ -98,8 +98,9 @@ static void window_look(struct pagoda_bo *want, const struct ttm_place *place, u
 
 /*
  * Looks at two ranges of VRAM of the size that @want needs, each aligned as @want has to be: one
- * that begins with a victim of the policy, and one that ends with the victim. The cheaper becomes
- * *@best if it is cheaper than *@best. Passes over a victim whose reservation can't be locked now.
+ * that begins with a victim of the policy, and one that ends with the victim, as if the victim were
+ * contiguous. The cheaper becomes *@best if it is cheaper than *@best. Passes over a victim whose
+ * reservation can't be locked now.
  */
 static void window_look_around(struct pagoda_bo *want, struct pagoda_bo *victim,
 			       const struct ttm_place *place, const struct pagoda_operation *op,
@@ -144,8 +145,8 @@ static bool window_free(struct pagoda_bo *want, const struct window *window,
 
 /*
  * Frees the cheapest range of VRAM for a contiguous allocation; a pagoda_take_fn. Returns false if
- * no range could be freed as a whole, after WINDOW_TRIES calls for the allocation, or if TTM
- * chooses the victims that aren't offered.
+ * no range could be freed as a whole, after WINDOW_TRIES calls for the allocation, without memory,
+ * or if TTM chooses the victims that aren't offered.
  */
 bool pagoda_window_take(struct pagoda_bo *want, const struct ttm_place *place,
 			struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
