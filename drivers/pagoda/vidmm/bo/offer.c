@@ -10,7 +10,7 @@
  *			by rank and age; TTM has them in the LRU list that it looks at first. The
  *			content isn't copied to the system segment: DISCARD_CONTENT is emitted
  *			instead, behind the work that uses the allocation (C170), and no thread
- *			waits. EVICT of an offered allocation discards the content, too
+ *			waits. EVICT of an offered allocation in VRAM discards the content, too
  *	swap-out	of system pages: an offered allocation is swapped out as any other, but
  *			with decommit its pages are freed instead
  *	a reset, or a	offered allocations leave VRAM without their content. Not those that jobs

@@ -100,10 +100,10 @@ u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
 /*
  * Fills in the places that an allocation is evicted to: the aperture if it is an eviction segment
  * of the allocation (C37), then the system segment, which has no limit of its own. An offered
- * allocation goes to the system segment without its content. An allocation that is charged to
- * another cgroup than the current task's goes to the system segment, too: in the aperture TTM would
- * charge the current task's cgroup. A pinned allocation stays in its segment. Returns the number of
- * places.
+ * allocation goes to the system segment, from VRAM without its content. An allocation that is
+ * charged to another cgroup than the current task's goes to the system segment, too: in the
+ * aperture TTM would charge the current task's cgroup. A pinned allocation stays in its segment.
+ * Returns the number of places.
  */
 u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 {

@@ -9,13 +9,14 @@
  *	limited		an allocation that prefers VRAM, could be used elsewhere, and is on no
  *			residency list. Without a token no other allocation leaves VRAM for it: it
  *			takes free room, or is used where it is or in the next preferred segment
- *	not limited	an allocation that can be used in VRAM only, or that a client asked to be
- *			resident: it is on a residency list, and has to be where it was promised to
- *			be (C152). It costs no token either: there is no choice, and its cost would
- *			keep the client's limited allocations out
- *	cost		a token for each byte that left VRAM for a limited allocation, whether or
- *			not the allocation fitted in the end. Where TTM chooses the victims, a
- *			token for each byte of the allocation that came in their place
+ *	not limited	an allocation that can be used in VRAM only, prefers the aperture, or that a
+ *			client asked to be resident: it is on a residency list, and has to be where
+ *			it was promised to be (C152). It costs no token either: there is no choice,
+ *			and its cost would keep the client's limited allocations out
+ *	cost		a token for each byte that left VRAM for a limited allocation, but for
+ *			offered bytes, whether or not the allocation fitted in the end. Where TTM
+ *			chooses the victims, a token for each byte of the allocation that came in
+ *			their place
  *
  * An allocation that was left out comes later: by promotion (promote.c) if room gets free, or with
  * a submission that finds tokens. Each submission looks at the allocations it lists anyway; the
@@ -155,8 +156,8 @@ static void pace_remember(struct pagoda_pace *pace, struct pagoda_vm *vm)
  * @context: Number of the submission's context, for the trace
  *
  * Empties &pagoda_vm.evicted: its allocations are in no list afterwards, or in &pagoda_vm.left_out
- * if they stayed out of VRAM for want of tokens. Counts the submission and the bytes that stayed
- * out, for statistics.
+ * if they stayed out of VRAM for want of tokens. If any bytes stayed out so, counts them and the
+ * submission, for statistics.
  *
  * Context: Any but interrupts.
  */

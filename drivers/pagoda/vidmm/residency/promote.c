@@ -2,9 +2,9 @@
 /*
  * Promotion: allocations that were evicted from VRAM come back by themselves when there is room.
  *
- *	waits	an allocation that was made resident, prefers VRAM, isn't in VRAM, and wasn't
- *		evicted on request, trimmed, released or offered since. Tested whenever any of
- *		this changes
+ *	waits	an allocation, but none of the driver's own, that was made resident, prefers VRAM,
+ *		isn't in VRAM or pinned, and wasn't evicted on request, trimmed, released or
+ *		offered since. Tested whenever any of this changes
  *	order	residency priority, then the latest use
  *	room	free VRAM. No allocation is evicted for a promotion, not even if it is offered
  *	when	room appears (VRAM is freed, a budget grows, the device is rebuilt) and lasts for

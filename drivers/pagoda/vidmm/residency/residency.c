@@ -46,7 +46,8 @@ struct residency_list {
  * @vidmm: The manager
  * @bos: Allocations, each only once
  * @count: Number of allocations
- * @bytes_to_trim: Out: bytes of the list that don't fit; 0 = the list may fit
+ * @bytes_to_trim: Out: bytes of the list that don't fit, with -ENOMEM that don't fit now; 0 = the
+ *	list may fit
  *
  * Pinned allocations can't leave, and page tables and save areas of VMs with jobs in flight.
  *
@@ -247,8 +248,8 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * @count: Number of allocations
  * @fence: Out: fence that signals when the GPU can use all of them, a reference; NULL = now. With
  *	-EINPROGRESS the fence to wait for before the next call
- * @bytes_to_trim: Out: bytes of the list that don't fit, whatever leaves; if not 0, nothing is
- *	moved
+ * @bytes_to_trim: Out: bytes of the list that don't fit, whatever leaves, or that don't fit before
+ *	jobs have ended; if not 0, nothing is moved
  *
  * On failure no allocation becomes resident that wasn't resident before, although some allocations
  * may have been moved or evicted.

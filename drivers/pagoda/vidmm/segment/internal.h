@@ -75,7 +75,8 @@ struct pagoda_swizzle_range {
 /**
  * struct pagoda_swizzle - All swizzling ranges
  * @lock: Protects the ranges and @lru. Not held while a command waits for the device
- * @lru: List of the ranges: free ranges first, the range with the latest page fault last
+ * @lru: List of the ranges: free ranges first, the range with the latest page fault or assignment
+ *	last
  * @ranges: Array of all ranges
  * @cpu: Ranges as the CPU executor sees them; an entry changes only while no packet that names
  *	the range is under way

@@ -155,7 +155,8 @@ int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
  * @tt: Page array; its pages have no users any more
  *
  * While less than half of memory is available, uncached and write-combined pages go back to the
- * kernel, unless they came from the DMA API. Else pages go to TTM's pool.
+ * kernel, unless they came from the DMA API or memory is missing. Else pages go to TTM's pool,
+ * which may give them to the kernel.
  *
  * Context: May sleep.
  */

@@ -29,8 +29,9 @@
 #include "segment.h"
 
 /*
- * Default size of the reserve: VRAM divided by RESERVE_SHARE, at least RESERVE_LEAST and at most
- * RESERVE_MOST bytes. Page tables for all of VRAM take a 512th.
+ * Default size of the reserve: VRAM divided by RESERVE_SHARE, rounded down to a power of two, at
+ * least RESERVE_LEAST and at most RESERVE_MOST bytes; 0 if that finds no place in VRAM. Page tables
+ * for all of VRAM take a 512th.
  */
 #define RESERVE_SHARE	64
 #define RESERVE_LEAST	SZ_64K

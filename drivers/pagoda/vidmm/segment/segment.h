@@ -61,7 +61,7 @@ struct pagoda_vram_claim {
 
 /**
  * enum pagoda_place - Places of content, for the table that tells which operations a move needs
- * @PAGODA_PLACE_NONE: no resource yet
+ * @PAGODA_PLACE_NONE: no resource: not yet, or TTM has dropped the content
  * @PAGODA_PLACE_SYSTEM_EMPTY: TTM_PL_SYSTEM without content: no pages, none swapped out
  * @PAGODA_PLACE_SYSTEM: TTM_PL_SYSTEM with content
  * @PAGODA_PLACE_APERTURE: TTM_PL_TT without an address in the aperture
@@ -194,7 +194,8 @@ struct pagoda_vram_cursor {
  * @bound: A MAP of @node was emitted, and no UNMAP since; protected by the reservation
  * @cpu: Kernel address of the pages, if the allocation asked for a kernel address (C67); set
  *	before MAP, freed with the resource, but not before @unmapped is signalled
- * @unmapped: Fence of the UNMAP if @cpu is set; NULL until the UNMAP is emitted
+ * @unmapped: Fence behind the UNMAP of a move away if @cpu is set; else NULL. When an allocation is
+ *	freed or its content discarded, TTM frees the resource only after the UNMAP
  * @cb: Callback on @unmapped, added when TTM frees the resource
  * @work: Frees @cpu and the resource after @unmapped
  * @wq: Work queue for @work

@@ -5,8 +5,8 @@
  * A range is a window of the device with an allocation's bytes in rows. Once the window was
  * shown to the CPU, the content is in the window and not in the tiles in VRAM. The allocation
  * then leaves VRAM by SPECIAL_LOCK_TRANSFER, which copies the window's rows, and comes back by
- * SPECIAL_LOCK_TRANSFER if a range is free without waiting. All other copies are TRANSFER, with the
- * conversion between tiles and rows that is needed.
+ * SPECIAL_LOCK_TRANSFER if a range is free without waiting, unless it comes back for a job. All
+ * other copies are TRANSFER, with the conversion between tiles and rows that is needed.
  *
  * The content that counts is in a single place at any time. Before a job uses the tiles, its
  * submission gives the range back: CPU mappings are revoked, and the content goes from the window
@@ -309,8 +309,8 @@ bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
 /**
  * pagoda_swizzle_acquire() - Give a tiled allocation a range and show its window to the CPU
  * @bo: Tiled allocation in VRAM, reservation held; its content isn't lost
- * @busy: Out: reference to the fence of work that uses @bo, or of a copy through the window of
- *	another allocation, to be waited for without any lock held
+ * @busy: Out: reference to the fence of work that uses @bo, or of a copy through the window of a
+ *	range, to be waited for without any lock held; else NULL
  *
  * If no range is free or about to be free, another allocation's range is taken. Without a range
  * the CPU can access the allocation in system memory only.

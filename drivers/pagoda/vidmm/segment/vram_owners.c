@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Which allocations lie in a range of VRAM: those that have to leave to make room there. Each
- * allocated block of VRAM's allocator points to the resource that it belongs to.
+ * allocated block of VRAM's allocator points to the resource that it belongs to; those of the
+ * reserve and of invalid ranges to none.
  */
 #include <drm/ttm/ttm_bo.h>
 #include "core/compat.h"
@@ -68,14 +69,15 @@ void pagoda_vram_own(struct pagoda_vram_resource *res)
  * @vidmm: Memory manager
  * @start: Offset of the range in VRAM
  * @size: Bytes of the range, which ends in VRAM
- * @bos: Filled with the allocations, each once, a reference each
+ * @bos: Filled with the allocations by address, a reference each; an allocation whose blocks lie
+ *	between those of others may be filled in more than once
  * @room: Number of entries that fit into @bos
  *
  * pagoda_vram.lock is dropped every few blocks: for blocks that changed hands meanwhile @bos may
  * have a former owner, or none.
  *
  * Context: May sleep.
- * Return: Number of allocations; -EBUSY, without references, if there are more than @room, or if
+ * Return: Number of entries; -EBUSY, without references, if there are more than @room, or if
  * something in the range can't leave: the reserve, an invalid range, or what TTM is about to free
  * or to use.
  */

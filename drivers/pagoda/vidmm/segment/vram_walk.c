@@ -147,7 +147,8 @@ void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
  *
  * A range also ends where cleared blocks meet others, so the walk can have more ranges than
  * pagoda_vram_count_ranges(). @cur->clean tells whether the range was known to read as zeros when
- * its blocks were allocated: only the first writer of the resource may rely on @cur->clean.
+ * its blocks were allocated, which no range is after a reset of the device: only the first writer
+ * of the resource may rely on @cur->clean.
  *
  * Context: Caller holds the reservation of the allocation.
  */

@@ -98,8 +98,9 @@ static u32 window_count_ram(const struct pagoda_extent *list, u32 count)
 
 /*
  * Maps the extents in @list, which are sorted, begin at offset 0 and have no gaps, for the kernel
- * as a single range. Returns 0, -EINVAL if some but not all extents are RAM with struct pages, or
- * -ENOMEM; on failure *@window is NULL.
+ * as a single range. Returns 0; -EINVAL if some but not all extents are RAM with struct pages; or
+ * -ENOMEM, also for several extents of I/O memory without CONFIG_VMAP_PFN. On failure *@window is
+ * NULL.
  */
 int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window)
 {
