@@ -142,7 +142,7 @@ bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 /*
  * Fills @bo->preferred: the segments that the client prefers, in the client's order, then other
  * supported segments, VRAM before the aperture. Leaves out segments that could never hold the
- * allocation: at such a place TTM gets -E2BIG, and tries no place after it.
+ * allocation: in VRAM, for instance, TTM would get -E2BIG and try no place after it.
  */
 static void bo_set_order(struct pagoda_bo *bo, const struct pagoda_bo_params *params)
 {

@@ -7,8 +7,9 @@
  *		offered since. Tested whenever any of this changes
  *	order	residency priority, then the latest use
  *	room	free VRAM. No allocation is evicted for a promotion, not even if it is offered
- *	when	room appears (VRAM is freed, a budget grows, the device is rebuilt) and lasts for
- *		a period; a later walk tries allocations again that were in use
+ *	when	room appears (VRAM is freed, a budget grows, the device is rebuilt) or another
+ *		allocation waits, and a period has passed; a later walk tries allocations again
+ *		that were in use
  *
  * A work item walks through the waiting allocations, in order. The work item waits for nothing that
  * a client may hold or wait for: it only tries to lock reservations and &pagoda_payer.lock. It
@@ -362,8 +363,8 @@ static bool promote_begin(struct pagoda_vidmm *vidmm)
 
 /*
  * Ends a walk through the allocations that wait for promotion. The next walk comes after
- * &pagoda_promotion.patience if this one left out an allocation or is ended early, or if VRAM
- * became free meanwhile; else when VRAM becomes free.
+ * &pagoda_promotion.patience if this one left out an allocation that was in use, is ended early, or
+ * pagoda_promote_kick() was called meanwhile; else when that is called, as when VRAM becomes free.
  */
 static void promote_end(struct pagoda_promotion *promotion)
 {

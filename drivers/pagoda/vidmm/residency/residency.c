@@ -82,7 +82,10 @@ static int residency_validate(struct residency_list *list, struct pagoda_bo *bo,
 	return ret;
 }
 
-/* Returns whether the GPU can use the allocation in its present place. The reservation is held. */
+/*
+ * Returns whether the GPU can use the allocation in its present place; says nothing of whether the
+ * dma-buf of an import is mapped (pagoda_import_is_away()). The reservation is held.
+ */
 bool pagoda_residency_is_placed(const struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
@@ -260,7 +263,7 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * Return: 0; -ENODATA if an allocation is offered; -EINPROGRESS if the GPU can't use an allocation
  * where it is, and the allocation can't move before *@fence has signalled; -ENOSPC if the list
  * doesn't fit, whatever leaves; -ENOMEM, also if the list may fit when jobs have ended; -EBUSY,
- * -EINTR or -ERESTARTSYS.
+ * -EINTR or -ERESTARTSYS; or another error of a move, such as that of pagoda_import_map().
  */
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim)

@@ -184,8 +184,8 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 
 /*
  * Reserves device addresses for @tt. If no range is large enough, other allocations are swapped
- * out, as TTM does when it has no pages; without such allocations, waits until moves have ended.
- * Returns 0, -ENOMEM, -EINTR or -ERESTARTSYS.
+ * out, as TTM does when it has no pages; without such allocations, waits until moves have ended, if
+ * @ctx allows waits. Returns 0, -ENOMEM, -EINTR or -ERESTARTSYS.
  */
 static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 		     struct ttm_operation_ctx *ctx)
@@ -446,7 +446,7 @@ void pagoda_device_mmu_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm)
  * Without a device MMU, the device is given bus addresses, and nothing is reserved.
  *
  * Context: May sleep.
- * Return: 0, -ENOMEM, or -ENOSPC without free device addresses.
+ * Return: 0, or -ENOSPC without free device addresses.
  */
 int pagoda_sysmem_reserve(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 			  dma_addr_t dma, u32 nr_pages)

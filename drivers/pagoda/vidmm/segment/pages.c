@@ -12,8 +12,9 @@
  * for a moment the allocation exists twice. So the memory that must remain includes the size of
  * the largest allocation that has pages, rounded up to a power of two. Swapping an allocation
  * in frees as much shared memory as it takes, and may use what must remain. That suffices for a
- * single allocation at a time, so while memory is short threads populate allocations one after
- * the other.
+ * single allocation at a time, so while memory is short pagoda_pages_populate() populates
+ * allocations one after the other. But TTM itself populates an allocation that moves to the
+ * aperture segment, whatever other threads populate meanwhile.
  *
  * No memory is reserved: between check and allocation the rest of the machine may take pages. The
  * memory that must remain allows for that, and the page allocator is told to fail rather than to
@@ -37,7 +38,7 @@
 /* Part of the machine's pages that must remain available, as a shift: a 16th. */
 #define PAGES_MARGIN	4
 
-/* Held by the one thread that may give an allocation pages while memory is short. */
+/* Held by the one thread in pagoda_pages_populate() that populates while memory is short. */
 static DEFINE_MUTEX(pages_turn);
 
 /* Returns the number of pages that the kernel could find without the OOM killer. */
