@@ -364,7 +364,8 @@ static bool promote_begin(struct pagoda_vidmm *vidmm)
 /*
  * Ends a walk through the allocations that wait for promotion. The next walk comes after
  * &pagoda_promotion.patience if this one left out an allocation that was in use, is ended early, or
- * pagoda_promote_kick() was called meanwhile; else when that is called, as when VRAM becomes free.
+ * pagoda_promote_kick() was called meanwhile; else with the next call of pagoda_promote_kick(), as
+ * when VRAM becomes free.
  */
 static void promote_end(struct pagoda_promotion *promotion)
 {

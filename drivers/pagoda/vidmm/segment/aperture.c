@@ -3,7 +3,8 @@
  * The aperture segment, TTM_PL_TT: system pages that the GPU uses in place.
  *
  * Only a placement with an upper limit (lpfn) gets a range of aperture addresses (C163).
- * Without an address an allocation is limited only by TTM's limit for system pages.
+ * Without an address an allocation is limited only as system pages are: by TTM, by pages.c and by
+ * the cgroup (bo/dmem.c).
  *
  * A range is free as soon as TTM frees the resource. The range may be given out at once, because
  * its UNMAP was emitted before, and the MAP for the next resource follows in the line of moves.

@@ -487,7 +487,8 @@ static struct pagoda_paging_op sysmem_op(const struct pagoda_sysmem *mem, struct
  * @mem: Filled in by pagoda_sysmem_reserve()
  * @pages: Array of the pages for the CPU executor; must stay valid until the pages are released
  *
- * If the device is reset meanwhile, the rebuild maps the pages and 0 is returned.
+ * If the device was reset meanwhile and isn't rebuilt yet, 0 is returned: the rebuild maps the
+ * pages.
  *
  * Context: May sleep; waits for the device.
  * Return: 0, also without a device MMU; or the error of MAP_MMU: then, too, the pages have to be

@@ -30,8 +30,8 @@
 
 /*
  * Default size of the reserve: VRAM divided by RESERVE_SHARE, rounded down to a power of two, at
- * least RESERVE_LEAST and at most RESERVE_MOST bytes; 0 if that finds no place in VRAM. Page tables
- * for all of VRAM take a 512th.
+ * least RESERVE_LEAST and at most RESERVE_MOST bytes; 0 if VRAM has no place for that many. Page
+ * tables for all of VRAM take a 512th.
  */
 #define RESERVE_SHARE	64
 #define RESERVE_LEAST	SZ_64K
