@@ -70,8 +70,8 @@ enum pagoda_offer {
  * @track: What the GPU wrote, for a client that asked (bo/track.c); or NULL
  * @keeps_copy: A move to VRAM of an allocation on a residency list keeps the pages as @copy: true
  *	at first; each time that the allocation's count on a residency list is lowered, set to
- *	whether the client said that the content wasn't written. Changed with pagoda_victims.lock
- *	held
+ *	whether the client said that the content wasn't written. Neither changed nor used if the
+ *	device tracks what it writes. Changed with pagoda_victims.lock held
  * @told: The device was notified that the allocation is resident, and hasn't been notified since
  *	that the allocation isn't resident any more
  * @released: The last reference is gone, and the operations that release the memory were emitted
