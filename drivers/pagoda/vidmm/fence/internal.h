@@ -65,8 +65,8 @@ struct pagoda_mfences {
  *	while @waits isn't empty; protected by &pagoda_mfences.awaited_lock
  * @lock: Protects @last, @page, @waits, @waiters, @closed, @saved, @lost and @gone; taken in
  *	interrupts and in the dma_fence signalling path
- * @last: Last value that was promised, or stored by FENCE_SIGNAL; the largest of them unless the
- *	fence may rewind
+ * @last: Initial value, or the last value that was promised, or stored by FENCE_SIGNAL, since; the
+ *	largest of them unless the fence may rewind
  * @page: Page with the value while the fence is held and the device is there, else NULL
  * @waits: Armed waits by value
  * @waiters: All waits, armed or not

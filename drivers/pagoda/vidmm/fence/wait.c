@@ -281,7 +281,8 @@ static struct pagoda_mfence *mfences_next_lost(struct pagoda_mfences *mfences)
  * @vidmm: Manager; the fences of lost work have signalled
  *
  * Every fence that shows the maximum value gets &pagoda_mfence.saved: its value before the reset,
- * or what was stored since by FENCE_SIGNAL or for a promise. Doesn't access the device.
+ * or what was stored since by FENCE_SIGNAL or for a promise. If the device is gone, the fence shows
+ * the maximum value for ever, and only its hold ends. Doesn't access the device.
  *
  * Context: May sleep. Outside of reservations.
  */

@@ -122,9 +122,9 @@ void pagoda_wish_changed(struct pagoda_bo *bo)
  * pagoda_bo_mark_lost() - Mark an allocation's content as lost
  * @bo: Allocation that the caller keeps from being freed; no lock is needed
  *
- * The allocation is filled with zeros before the content is used. &pagoda_bo.client, if any, is told
- * by CONTENT_LOST, unless an earlier loss isn't acknowledged yet. Imported memory is never marked:
- * its content belongs to the exporting driver.
+ * The allocation is filled with zeros before the content is used. &pagoda_bo.client, if any, gets a
+ * CONTENT_LOST event, unless an earlier loss isn't acknowledged yet. Imported memory is never
+ * marked: its content belongs to the exporting driver.
  *
  * Context: Any, including the dma_fence signalling path.
  */

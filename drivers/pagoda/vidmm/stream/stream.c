@@ -367,7 +367,8 @@ static void stream_add_plug(struct pagoda_stream *stream, struct pagoda_plug *pl
 }
 
 /**
- * pagoda_stream_plug() - Let the following moves of the current thread share submissions
+ * pagoda_stream_plug() - Let the following transactions of the current thread share submissions,
+ * those of each line its own
  * @vidmm: Memory manager
  * @plug: Filled in; valid until pagoda_stream_unplug()
  *

@@ -439,8 +439,9 @@ int pagoda_stream_begin_in(struct pagoda_stream_txn *txn, struct pagoda_vidmm *v
  * of the client that pays or of all together, transactions take turns with a few submissions that
  * are set aside.
  *
- * Context: May sleep for long, but only until submissions in flight finish and, without memory,
- * until jobs end that the first operation would wait for. Not in a fence signalling section.
+ * Context: May sleep for long, but only until submissions in flight finish and, if those that are
+ * set aside are used, until jobs end that the first operation would wait for. Not in a fence
+ * signalling section.
  */
 void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			      struct pagoda_bo *bo, enum pagoda_stream_waits waits,
