@@ -72,8 +72,8 @@ struct pagoda_mfences {
  * @waiters: All waits, armed or not
  * @closed: The fence has no id any more: no new wait is accepted
  * @saved: If @lost, the value that the fence will get back; if @gone, the fence's last value
- * @lost: The fence shows the maximum value because the device is being reset, and is held until
- *	pagoda_mfence_restore_all()
+ * @lost: The fence shows the maximum value because the device is being reset, or is never used
+ *	again, and is held until pagoda_mfence_restore_all()
  * @gone: The device is gone; @page is NULL, because the page isn't accessed any more
  */
 struct pagoda_mfence {

@@ -241,7 +241,8 @@ static void mfence_lose(struct pagoda_mfence *mfence)
  * @vidmm: Manager
  *
  * Fences that were created with NO_MAX_ON_RESET keep their values (C184). The others have the
- * maximum value, which ends all waits for them, until pagoda_mfence_restore_all().
+ * maximum value, which ends all waits for them, until pagoda_mfence_restore_all(): if the device is
+ * never used again, until it is removed.
  *
  * Context: dma_fence signalling path; may sleep, doesn't allocate or take reservations.
  */

@@ -243,7 +243,8 @@ struct pagoda_vm_uses {
  *	some time: mappings of the allocation are compared (vm/bind_unique.c)
  * @opened: The allocation has a handle; kept for private allocations only
  * @had_handle: The allocation has or had a handle; kept for private allocations only
- * @fixed: The allocation counts in &pagoda_vm.fixed, as a page table or save area in VRAM
+ * @fixed: The allocation counts in &pagoda_vm.fixed, as a page table or save area in VRAM, outside
+ *	of the reserve
  *
  * Protected by the reservation; private allocations, page tables and save areas use that of their
  * VM.

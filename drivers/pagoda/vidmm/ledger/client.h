@@ -165,7 +165,8 @@ enum pagoda_object {
  * @payer: Thread in the client's cgroup, for work items that allocate for the client
  * @closing: Handles that the client closed while jobs needed the allocations
  * @awaited: Monitored fences that are awaited
- * @end: Destroys the client's VMs after the file was closed and the last job has finished
+ * @end: Work item that destroys the client's VMs when the last job has finished; used only if jobs
+ *	outlast the close of the file
  * @copies: Bytes of system pages kept of the client's allocations in VRAM (bo/copy.c)
  * @drm: Device, a reference, while @end is to run
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: no job of the client is

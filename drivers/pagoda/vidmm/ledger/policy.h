@@ -133,7 +133,7 @@ struct pagoda_policy_group {
  * @level: Index in &pagoda_policy.levels, from @rank and &pagoda_policy_owner.over
  * @side: Side of the members
  * @class: Class of the members
- * @sorted: The order of @items isn't just roughly that of last use
+ * @sorted: If @items are in the order of last use: exactly, not just roughly
  *
  * An item becomes a member when it becomes a candidate. It stays a member while it is held or
  * picked: until it leaves VRAM, or becomes a candidate again with another rank, side or class.

@@ -131,9 +131,10 @@ static bool settling_one(struct pagoda_settling *settling, struct pagoda_bo *bo)
  * @count: Number of allocations
  *
  * Context: Any but interrupts.
- * Return: Number of leading allocations that are settled, have a single handle, weren't named
- * before in the same MAKE_RESIDENT call and, with &pagoda_settling.counted, are on the client's
- * residency list; with that flag the counts of these allocations on the list were raised.
+ * Return: Number of leading allocations that are settled, aren't &pagoda_bo.wish.released, have a
+ * single handle, weren't named before in the same MAKE_RESIDENT call and, with
+ * &pagoda_settling.counted, are on the client's residency list; with that flag the counts of these
+ * allocations on the list were raised.
  */
 u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count)
 {

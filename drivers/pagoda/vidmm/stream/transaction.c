@@ -562,7 +562,8 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
  * Queues the line's open submission; waits, without the stream's lock, until the transaction's
  * allocation is idle, and calls &pagoda_stream_args.make_idle. Between pieces of a transfer
  * txn_lock() keeps other transactions of the line out meanwhile. Returns 0; -EBUSY if the
- * transaction mustn't wait or has waited too long; -ENOMEM, or an error of the fences or make_idle.
+ * transaction mustn't wait, has no allocation or has waited too long; -ENOMEM, or an error of the
+ * fences or make_idle.
  */
 static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 {
