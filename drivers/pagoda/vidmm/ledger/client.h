@@ -154,8 +154,8 @@ enum pagoda_object {
  * @ears: Event listeners of the client
  * @account: Time that engines spent for the client; may outlive the client
  * @quota: Counts of the limited things that the client has (limits.h)
- * @kref: References of the DRM file and of the client's allocations, their places, VMs, waits and
- *	listeners, which may outlive the file
+ * @kref: References of the DRM file and of the client's allocations, their places and kept copies,
+ *	VMs, page tables, waits and listeners, which may outlive the file
  * @lock: Protects @groups, and an entry of @objects between lookup and reference
  * @objects: VMs, contexts, monitored fences and paging queues, by kind and id
  * @groups: Waits for monitored fences that signal an eventfd (fence/group.c)

@@ -4,9 +4,10 @@
  * made (bo/copy.c): if not, the allocation is clean.
  *
  * If the device tracks what it writes (VIRTIO_PAGODA_F_DIRTY), &pagoda_bo_choice.written says only
- * that the copy isn't of this content: it moved within VRAM, or was lost.
- * Then "clean" is an estimate, by which the policy knows what an eviction costs: a wrong one loses
- * no data, because the eviction has the device copy all that was written (bo/copy.c).
+ * that there is no copy of this content: none was made, or the content moved within VRAM or was
+ * lost since. Then "clean" is an estimate, by which the policy knows what an eviction costs: a
+ * wrong one loses no data, because the eviction has the device copy all that was written
+ * (bo/copy.c).
  */
 #include <linux/shrinker.h>
 #include <linux/slab.h>

@@ -476,8 +476,8 @@ static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_vidmm_stop() - Stop the manager because the device is removed
- * @vidmm: The manager; its DRM device is unplugged: no thread enters a pagoda_enter() section any
- *	more, and no CPU page fault looks at content
+ * @vidmm: The manager; its DRM device is unplugged, or was never registered: no thread enters a
+ *	section any more but by pagoda_enter_anyway(), and no CPU page fault looks at content
  *
  * Afterwards all work is done or given up, and no page is mapped for the device. Allocations have
  * lost their content and can only be closed.

@@ -99,9 +99,9 @@ void pagoda_stream_push_all(struct pagoda_stream *stream)
 }
 
 /*
- * &pagoda_queue_ops.numbered: writes the number of a submission, which is about to be sent, into
- * the last packet, the write of the fence page; notes the number in the journal, and records the
- * buffer if a recording runs.
+ * &pagoda_queue_ops.numbered: writes the number of a submission, which is about to be sent or given
+ * up, into the last packet, the write of the fence page; notes the number in the journal, and
+ * records the buffer if a recording runs.
  */
 void pagoda_stream_numbered(void *owner, struct pagoda_submission *sub)
 {
