@@ -136,7 +136,8 @@ struct pagoda_policy_group {
  * @sorted: If @items are in the order of last use: exactly, not just roughly
  *
  * An item becomes a member when it becomes a candidate. It stays a member while it is held or
- * picked: until it leaves VRAM, or becomes a candidate again with another rank, side or class.
+ * picked: until it leaves VRAM, changes its group, or becomes a candidate again with another rank,
+ * side or class.
  *
  * The policy allocates nothing. Each item brings a lane, which is spare while the item isn't a
  * member. The first member of a lane makes its spare lane that lane; each other member leaves its

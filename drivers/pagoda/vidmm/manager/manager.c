@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The memory manager as a whole: created at probe, stopped when the device is removed, destroyed
- * when the last DRM file is closed. Sets up here: CPU executor, engines, budgets, members of struct
- * pagoda_vidmm; calls the init, stop and fini functions of all other parts.
+ * when the last DRM file is closed. Sets up here: CPU executor, engines, budgets, holdings, regions
+ * of the dmem controller, members of struct pagoda_vidmm; calls the init, stop and fini functions
+ * of all other parts.
  */
 #include <linux/delay.h>
 #include <linux/device.h>

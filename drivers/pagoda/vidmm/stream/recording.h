@@ -126,7 +126,7 @@ struct pagoda_recording_head {
  *	GPU_PHYSICAL mode that would write the entries
  * @PAGODA_RECORDING_ROOT: SET_ROOT: a struct pagoda_recording_root
  * @PAGODA_RECORDING_LOST: A recorded submission ended early: a struct pagoda_recording_lost. A
- *	submission without a LOST item was executed completely
+ *	submission without a LOST item was executed completely, or wasn't finished yet
  * @PAGODA_RECORDING_RESET: RESET_ADAPTER, 0 bytes follow: the device forgot mappings and roots,
  *	and the content of VRAM is undefined
  */

@@ -622,7 +622,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 
 /**
  * pagoda_stream_stop() - Finish or give up all paging, because the device is removed
- * @vidmm: Memory manager; no thread emits operations any more
+ * @vidmm: Memory manager; only operations that free memory may follow, and are given up
  *
  * Context: May sleep for long.
  */
