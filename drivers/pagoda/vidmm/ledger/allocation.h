@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Allocations: struct pagoda_bo and its parts, parameters of a new one; pagoda_offer(). */
+/*
+ * Allocations: struct pagoda_bo and its parts, parameters of a new one; functions that offer
+ * allocations and find their users.
+ */
 #ifndef PAGODA_VIDMM_LEDGER_ALLOCATION_H
 #define PAGODA_VIDMM_LEDGER_ALLOCATION_H
 

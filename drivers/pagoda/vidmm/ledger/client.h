@@ -169,8 +169,8 @@ enum pagoda_object {
  *	outlast the close of the file
  * @copies: Bytes of system pages kept of the client's allocations in VRAM (bo/copy.c)
  * @drm: Device, a reference, while @end is to run
- * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: no job of the client is
- *	executed any more; else 0. Set with @lock held
+ * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: the client's contexts
+ *	are banned, and no job or MAKE_RESIDENT is accepted any more; else 0. Set with @lock held
  */
 struct pagoda_client {
 	struct kref kref;

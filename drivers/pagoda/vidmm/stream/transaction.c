@@ -435,9 +435,9 @@ int pagoda_stream_begin_in(struct pagoda_stream_txn *txn, struct pagoda_vidmm *v
  * @resv: As for pagoda_stream_begin(), with fences of any usage; or NULL
  * @cost: Upper bound of the sum of all operations
  *
- * For operations that free memory. Without memory, or if far too many paging buffers are in flight,
- * of the client that pays or of all together, transactions take turns with a few submissions that
- * are set aside.
+ * For operations that free memory or can't be left out. Without memory, or if far too many paging
+ * buffers are in flight, of the client that pays or of all together, transactions take turns with a
+ * few submissions that are set aside.
  *
  * Context: May sleep for long, but only until submissions in flight finish and, if those that are
  * set aside are used, until jobs end that the first operation would wait for. Not in a fence
