@@ -123,7 +123,8 @@ static int rebuild_mappings(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 
 /*
  * If paging of an allocation was given up because of a reset, has rebuild_tell() mark the contexts
- * of all VMs that map the allocation, or that it is private to, as reset, or ban them (C190).
+ * of all VMs that map the allocation, and of the VM to which it is private, as reset, or ban these
+ * contexts (C190).
  */
 static void rebuild_blame(struct pagoda_bo *bo)
 {

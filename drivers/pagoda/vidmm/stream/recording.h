@@ -55,8 +55,8 @@ struct pagoda_journal_head {
  * @src_segment: Segment of the source, 255 = none
  * @dst_segment: Segment of the destination, 255 = none
  * @reserved: Zero
- * @result: Of the operation: 0, %PAGODA_JOURNAL_PENDING, or a negative errno; that is known only of
- *	the last 64 submissions that were given up
+ * @result: Of the operation: 0, %PAGODA_JOURNAL_PENDING, or a negative errno; the errno is known
+ *	only of the last 64 submissions that were given up, others may have 0
  */
 struct pagoda_journal_entry {
 	__le64 number;
