@@ -65,15 +65,15 @@ struct pagoda_mfences {
  *	while @waits isn't empty; protected by &pagoda_mfences.awaited_lock
  * @lock: Protects @last, @page, @waits, @waiters, @closed, @saved, @lost and @gone; taken in
  *	interrupts and in the dma_fence signalling path
- * @last: Last value that was promised, or stored by FENCE_SIGNAL; the largest of them unless the
- *	fence may rewind
+ * @last: Initial value, or the last value that was promised, or stored by FENCE_SIGNAL, since; the
+ *	largest of them unless the fence may rewind
  * @page: Page with the value while the fence is held and the device is there, else NULL
  * @waits: Armed waits by value
  * @waiters: All waits, armed or not
  * @closed: The fence has no id any more: no new wait is accepted
  * @saved: If @lost, the value that the fence will get back; if @gone, the fence's last value
- * @lost: The fence shows the maximum value because the device is being reset, and is held until
- *	pagoda_mfence_restore_all()
+ * @lost: The fence shows the maximum value because the device is being reset, or is never used
+ *	again, and is held until pagoda_mfence_restore_all()
  * @gone: The device is gone; @page is NULL, because the page isn't accessed any more
  */
 struct pagoda_mfence {

@@ -90,7 +90,7 @@ err_put:
  * pagoda_mfence_take_back() - Free a promise without signalling its value
  * @signal: Promise; freed
  *
- * The value may be promised again, unless a larger value was promised meanwhile.
+ * The value may be promised again, unless a larger value was promised or stored meanwhile.
  *
  * Context: May sleep. Outside of reservations.
  */

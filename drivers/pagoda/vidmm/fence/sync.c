@@ -143,7 +143,8 @@ static bool sync_look(struct pagoda_sync *sync)
  * A dma_fence that was found is kept for pagoda_syncs_next(), and its entry isn't looked up again.
  *
  * Context: Takes spinlocks. One thread at a time.
- * Return: true if all dma_fences that the work waits for exist, and all values have come.
+ * Return: true if all dma_fences that the work waits for exist, and all values have come, or won't
+ * come because the device is gone.
  */
 bool pagoda_syncs_look(struct pagoda_syncs *syncs)
 {
@@ -243,7 +244,7 @@ void pagoda_syncs_promise(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs
  *
  * Syncobjs and points get the fence, in the order of points where it matters (points.c); monitored
  * fences get their values when the fence signals. Has the workers of deferred work run that misses
- * one of the points.
+ * a fence or point of these syncobjs.
  *
  * Context: Takes spinlocks, can't fail.
  */

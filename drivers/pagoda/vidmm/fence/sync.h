@@ -117,7 +117,7 @@ struct pagoda_deferred_item {
  *	fence of the work and returns 0; or returns -EAGAIN to be called again after a delay;
  *	-ERESTART to be called when @ready returns true again; or another negative errno: then the
  *	queue signals &pagoda_deferred_item.syncs with this error. Process context, in a section,
- *	without locks
+ *	without locks but &pagoda_payer.lock
  * @put: Frees an item that isn't used any more
  */
 struct pagoda_deferred_ops {

@@ -241,7 +241,8 @@ static void mfence_lose(struct pagoda_mfence *mfence)
  * @vidmm: Manager
  *
  * Fences that were created with NO_MAX_ON_RESET keep their values (C184). The others have the
- * maximum value, which ends all waits for them, until pagoda_mfence_restore_all().
+ * maximum value, which ends all waits for them, until pagoda_mfence_restore_all(): if the device is
+ * never used again, until it is removed.
  *
  * Context: dma_fence signalling path; may sleep, doesn't allocate or take reservations.
  */
@@ -281,7 +282,8 @@ static struct pagoda_mfence *mfences_next_lost(struct pagoda_mfences *mfences)
  * @vidmm: Manager; the fences of lost work have signalled
  *
  * Every fence that shows the maximum value gets &pagoda_mfence.saved: its value before the reset,
- * or what was stored since by FENCE_SIGNAL or for a promise. Doesn't access the device.
+ * or what was stored since by FENCE_SIGNAL or for a promise. If the device is gone, the fence shows
+ * the maximum value for ever, and only its hold ends. Doesn't access the device.
  *
  * Context: May sleep. Outside of reservations.
  */

@@ -103,8 +103,9 @@ static bool wish_wants(const struct pagoda_budget_part *part)
  * @bo: Allocation, which may have no client
  *
  * An allocation is wanted while it is on a client's residency list, or was made resident on request
- * or by a job, which lasts until EVICT, or is the driver's own, for a client. It isn't wanted while
- * it is offered. So moves and evictions for want of room change nothing (budget.h).
+ * or by a job, or is the driver's own, for a client; until EVICT takes it off the last residency
+ * list, or its last reference is gone. It isn't wanted while it is offered. So moves and evictions
+ * for want of room change nothing (budget.h).
  *
  * Called after each change of &pagoda_bo.wish.resident, &pagoda_bo.wish.released, whether
  * &pagoda_bo.wish.required is 0, and &pagoda_bo.offer.rank; and after &pagoda_bo.client was set.
@@ -121,8 +122,9 @@ void pagoda_wish_changed(struct pagoda_bo *bo)
  * pagoda_bo_mark_lost() - Mark an allocation's content as lost
  * @bo: Allocation that the caller keeps from being freed; no lock is needed
  *
- * The allocation is filled with zeros before the content is used, and the client is told of the
- * loss. Imported memory is never marked: its content belongs to the exporting driver.
+ * The allocation is filled with zeros before the content is used. &pagoda_bo.client, if any, gets a
+ * CONTENT_LOST event, unless an earlier loss isn't acknowledged yet. Imported memory is never
+ * marked: its content belongs to the exporting driver.
  *
  * Context: Any, including the dma_fence signalling path.
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Allocations: struct pagoda_bo and its parts, parameters of a new one; pagoda_offer(). */
+/*
+ * Allocations: struct pagoda_bo and its parts, parameters of a new one; functions that offer
+ * allocations and find their users.
+ */
 #ifndef PAGODA_VIDMM_LEDGER_ALLOCATION_H
 #define PAGODA_VIDMM_LEDGER_ALLOCATION_H
 
@@ -70,8 +73,8 @@ enum pagoda_offer {
  * @track: What the GPU wrote, for a client that asked (bo/track.c); or NULL
  * @keeps_copy: A move to VRAM of an allocation on a residency list keeps the pages as @copy: true
  *	at first; each time that the allocation's count on a residency list is lowered, set to
- *	whether the client said that the content wasn't written. Changed with pagoda_victims.lock
- *	held
+ *	whether the client said that the content wasn't written. Neither changed nor used if the
+ *	device tracks what it writes. Changed with pagoda_victims.lock held
  * @told: The device was notified that the allocation is resident, and hasn't been notified since
  *	that the allocation isn't resident any more
  * @released: The last reference is gone, and the operations that release the memory were emitted
@@ -243,7 +246,8 @@ struct pagoda_vm_uses {
  *	some time: mappings of the allocation are compared (vm/bind_unique.c)
  * @opened: The allocation has a handle; kept for private allocations only
  * @had_handle: The allocation has or had a handle; kept for private allocations only
- * @fixed: The allocation counts in &pagoda_vm.fixed, as a page table or save area in VRAM
+ * @fixed: The allocation counts in &pagoda_vm.fixed, as a page table or save area in VRAM, outside
+ *	of the reserve
  *
  * Protected by the reservation; private allocations, page tables and save areas use that of their
  * VM.

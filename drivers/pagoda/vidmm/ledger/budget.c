@@ -217,8 +217,8 @@ void pagoda_budget_charge(struct pagoda_budget *budget, struct pagoda_budget_par
 }
 
 /*
- * Charges a client for @bytes of page tables in system memory, which the CPU writes; negative when
- * such tables are freed.
+ * Charges a client for @bytes of page tables in system memory, which the CPU writes: they count as
+ * used and as wanted. Negative when such tables are freed. Takes a spinlock; not in interrupts.
  */
 void pagoda_budget_charge_tables(struct pagoda_budget *budget, s64 bytes)
 {

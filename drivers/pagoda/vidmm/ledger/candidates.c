@@ -468,8 +468,8 @@ u32 pagoda_priority_level(const struct pagoda_bo *bo)
  * pagoda_priority_step() - Rank of an allocation's residency priority
  * @bo: Allocation, reservation held
  *
- * Return: Below %PAGODA_PRIORITY_STEPS; lower ranks leave VRAM first and are promoted last, 0 =
- * offered.
+ * Return: Below %PAGODA_PRIORITY_STEPS, 0 = offered. Lower ranks are promoted last; of allocations
+ * whose clients are all over or all within their budgets, lower ranks leave VRAM first.
  */
 u32 pagoda_priority_step(const struct pagoda_bo *bo)
 {

@@ -103,7 +103,7 @@ static struct pagoda_holding *client_holding(struct pagoda_vidmm *vidmm,
  * pagoda_hold() - Count a new place in a segment
  * @vidmm: The manager
  * @held: Filled, for pagoda_let_go() when the place is freed
- * @client: Client in whose holding the place counts, NULL = none
+ * @client: Client in whose holding the place counts; NULL = none: it counts in that of the driver
  * @segment: Segment id
  * @bytes: Size of the place
  *

@@ -154,8 +154,8 @@ enum pagoda_object {
  * @ears: Event listeners of the client
  * @account: Time that engines spent for the client; may outlive the client
  * @quota: Counts of the limited things that the client has (limits.h)
- * @kref: References of the DRM file and of the client's allocations, their places, VMs, waits and
- *	listeners, which may outlive the file
+ * @kref: References of the DRM file and of the client's allocations, their places and kept copies,
+ *	VMs, page tables, waits and listeners, which may outlive the file
  * @lock: Protects @groups, and an entry of @objects between lookup and reference
  * @objects: VMs, contexts, monitored fences and paging queues, by kind and id
  * @groups: Waits for monitored fences that signal an eventfd (fence/group.c)
@@ -165,11 +165,12 @@ enum pagoda_object {
  * @payer: Thread in the client's cgroup, for work items that allocate for the client
  * @closing: Handles that the client closed while jobs needed the allocations
  * @awaited: Monitored fences that are awaited
- * @end: Destroys the client's VMs after the file was closed and the last job has finished
+ * @end: Work item that destroys the client's VMs when the last job has finished; used only if jobs
+ *	outlast the close of the file
  * @copies: Bytes of system pages kept of the client's allocations in VRAM (bo/copy.c)
  * @drm: Device, a reference, while @end is to run
- * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: no job of the client is
- *	executed any more; else 0. Set with @lock held
+ * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: the client's contexts
+ *	are banned, and no job or MAKE_RESIDENT is accepted any more; else 0. Set with @lock held
  */
 struct pagoda_client {
 	struct kref kref;

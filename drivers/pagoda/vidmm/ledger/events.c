@@ -203,8 +203,9 @@ void pagoda_ears_content_lost(struct pagoda_ears *ears)
 }
 
 /*
- * Reports to a client that an allocation on its residency list is evicted for want of room; @group
- * is the enum drm_pagoda_segment_group that the allocation leaves, @bytes the allocation's size.
+ * Reports to a client that an allocation on its residency list is evicted for want of room, or to
+ * trim VRAM; @group is the enum drm_pagoda_segment_group that the allocation leaves, @bytes the
+ * allocation's size.
  */
 void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes)
 {
@@ -228,7 +229,10 @@ void pagoda_ears_trace_usage(struct pagoda_client *client)
 	spin_unlock_irqrestore(&client->ears.lock, flags);
 }
 
-/* Wakes readers: no event follows, because the client's DRM file is closed. Any context. */
+/*
+ * Has readers find the end of the file instead of waiting for events, because the client's DRM file
+ * is closed. Any context.
+ */
 void pagoda_ears_close(struct pagoda_ears *ears)
 {
 	struct pagoda_listener *listener;
@@ -268,7 +272,7 @@ void pagoda_listeners_gone(struct pagoda_listeners *all)
 	pagoda_listeners_kick(all);
 }
 
-/* Reports that the device is gone; waits until all listeners have the event, unread. May sleep. */
+/* Reports that the device is gone; waits until all listeners have the event to read. May sleep. */
 void pagoda_listeners_stop(struct pagoda_listeners *all)
 {
 	pagoda_listeners_gone(all);

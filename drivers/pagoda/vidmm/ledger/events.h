@@ -101,7 +101,8 @@ struct pagoda_listener_slot {
  * @over: By segment group: the client wanted more than @budget when a look last compared them
  * @resets: Number of resets of the device last reported
  * @gone: The device's loss was reported; read by readers without a lock
- * @closed: The client's DRM file was closed: no event follows; read by readers without a lock
+ * @closed: The client's DRM file was closed: readers don't wait for events any more, and read this
+ *	without a lock
  *
  * @budget, @over, @resets and @gone are protected by &pagoda_listeners.lock, @closed by
  * &pagoda_ears.lock.

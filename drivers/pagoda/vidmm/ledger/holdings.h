@@ -51,8 +51,8 @@ struct pagoda_holdings {
 };
 
 /**
- * struct pagoda_held - Place in a segment that counts in a client's holding
- * @client: Client, a reference; NULL = none
+ * struct pagoda_held - Place in a segment that counts in a holding
+ * @client: Client that has the holding, a reference; NULL = the holding is &pagoda_holdings.own
  * @segment: Segment id
  * @bytes: Size of the place
  */

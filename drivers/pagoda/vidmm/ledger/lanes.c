@@ -71,8 +71,8 @@ static struct pagoda_policy_lane **lane_row(struct pagoda_policy *policy,
 }
 
 /*
- * Adds a lane that has its first candidate to the end of the row that its rank, side and class and
- * its owner's budget say, where picks find the lane's candidates.
+ * Adds a lane with candidates, which is in no row, to the end of the row that its rank, side and
+ * class and its owner's budget say, where picks find the lane's candidates.
  */
 static void lane_show(struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
 {
@@ -129,7 +129,7 @@ static struct pagoda_policy_lane *lane_find(struct pagoda_policy_group *group,
 
 /*
  * Makes a spare lane its group's lane for items of @class with the rank and side of @item: empty,
- * in a row, and in the lists of the group and its owner.
+ * in no row before it has a candidate, and in the lists of the group and its owner.
  */
 static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *lane,
 		       const struct pagoda_policy_item *item, u32 class)

@@ -335,7 +335,10 @@ bool pagoda_quota_hold(struct pagoda_quota *quota, u64 pages)
 	return ok;
 }
 
-/* Undoes a charge; @count is that of a single call of pagoda_quota_charge(). Any context. */
+/*
+ * Undoes a charge; @count is that of a single call of pagoda_quota_charge(). If the client has no
+ * fenced job any more, also ends what pagoda_quota_hold() charged. Any context.
+ */
 void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
 {
 	unsigned long flags;

@@ -9,11 +9,11 @@
  * The victim is chosen among the offered items: an idle one before those that are busy, then one of
  * the lowest offer priority (C169), then the one that was offered first. Without offered items, the
  * victim is chosen among the items of owners that are over their budget; without those, among all
- * others. Of these items, the victim is one of the lowest residency priority (C168): the item with
- * the latest use. Uses by queued jobs are known, others are predicted. The next use of a clean item
- * counts as later than it is, because its eviction costs less. Between items
- * that are about equally far, idle goes before busy, clean before dirty, and items that the CPU
- * can't see before those that the CPU can.
+ * others. Of these items, the victim is one of the lowest residency priority (C168): the item whose
+ * next use is latest. Uses by queued jobs are known, others are predicted, unless predictions were
+ * worse than plain LRU lately (policy.c). The next use of a clean item counts as later than it is,
+ * because its eviction costs less. Between items that are about equally far, idle goes before busy,
+ * clean before dirty, and items that the CPU can't see before those that the CPU can.
  *
  * An item is an allocation as the policy sees it: a candidate if it is in VRAM and may be
  * picked, held if it is in VRAM and may not. Clean means that system memory has the content,
@@ -63,8 +63,8 @@
 /**
  * PAGODA_POLICY_CLASSES: number of classes. An allocation's class is %PAGODA_POLICY_PREDICTED plus
  * fls() of the predicted interval between its uses, in units of &pagoda_policy.unit pages, at
- * least 1 and at most 15, or plus 0 without a prediction. If a queued job lists the allocation, the
- * class is fls() of the interval until that job, likewise.
+ * least 1 and at most 15, or plus 0 without a prediction or while it is offered. If a queued job
+ * lists the allocation, the class is fls() of the interval from the last use to that job, likewise.
  */
 #define PAGODA_POLICY_CLASSES	32
 
@@ -133,10 +133,11 @@ struct pagoda_policy_group {
  * @level: Index in &pagoda_policy.levels, from @rank and &pagoda_policy_owner.over
  * @side: Side of the members
  * @class: Class of the members
- * @sorted: The order of @items isn't just roughly that of last use
+ * @sorted: If @items are in the order of last use: exactly, not just roughly
  *
  * An item becomes a member when it becomes a candidate. It stays a member while it is held or
- * picked: until it leaves VRAM, or becomes a candidate again with another rank, side or class.
+ * picked: until it leaves VRAM, changes its group, or becomes a candidate again with another rank,
+ * side or class.
  *
  * The policy allocates nothing. Each item brings a lane, which is spare while the item isn't a
  * member. The first member of a lane makes its spare lane that lane; each other member leaves its

@@ -345,7 +345,7 @@ static void policy_pick_level(struct pagoda_policy *policy, struct policy_choice
  * The victim isn't a candidate any more: the caller calls pagoda_policy_leave() when the victim has
  * left VRAM, or pagoda_policy_enter() if the victim stays.
  *
- * Return: The item, or NULL if there is no candidate.
+ * Return: The item, or NULL if @need and @aside leave no candidate.
  */
 struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
 					      enum pagoda_policy_need need,

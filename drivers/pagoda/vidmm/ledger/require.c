@@ -297,7 +297,7 @@ int pagoda_require_within(struct pagoda_client *client, struct pagoda_bo **bos, 
  * @until: Queued jobs with smaller numbers (&pagoda_submit.number) still have the allocations made
  *	resident; 0 = no job is queued
  *
- * Context: May sleep.
+ * Context: May sleep, and allocate unless @until is 0.
  * Return: 0, -ENOENT if an allocation isn't on the client's list, or -ENOMEM; then no count has
  * changed.
  */
@@ -419,7 +419,7 @@ u32 pagoda_require_clients(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_require_left() - Report an eviction for want of room
+ * pagoda_require_left() - Report an eviction for want of room or to trim VRAM
  * @bo: Allocation, reservation held
  * @group: enum drm_pagoda_segment_group that the allocation leaves
  *

@@ -40,7 +40,7 @@ struct pagoda_requirement {
  *	@lock, to test if @left is empty
  * @list: List of struct pagoda_requirement in the order in which they were added
  * @count: Number of entries in @list; also read without @lock, to test for an empty list
- * @demand: Bytes that the allocations of all entries need together
+ * @demand: Bytes, and pieces of VRAM, that the allocations of all entries need together
  */
 struct pagoda_requirements {
 	struct mutex lock;	/* protects all members below */

@@ -6,8 +6,9 @@
  * An allocation is settled when MAKE_RESIDENT has nothing to do for the allocation but to count
  * the call: the allocation is in the segment that it prefers, its paging is done, and all VMs that
  * map it map it there. &pagoda_bo.wish.settled is set with the reservation held, and is cleared
- * with the reservation held at a move, an offer, an eviction on request or a loss of content. A
- * reset makes all values invalid at once, because each contains the reset epoch.
+ * with the reservation held at a move, an offer, an eviction on request, when a VM's page tables
+ * don't map it any more, and when lost content is replaced by zeros. A reset makes all values
+ * invalid at once, because each contains the reset epoch.
  *
  * A MAKE_RESIDENT call whose allocations are all settled takes no reservations and no references.
  * The call holds the lock of the client's residency list, which serializes the calls of a client,
@@ -130,9 +131,10 @@ static bool settling_one(struct pagoda_settling *settling, struct pagoda_bo *bo)
  * @count: Number of allocations
  *
  * Context: Any but interrupts.
- * Return: Number of leading allocations that are settled, have a single handle, weren't named
- * before in the same MAKE_RESIDENT call and, with &pagoda_settling.counted, are on the client's
- * residency list; with that flag the counts of these allocations on the list were raised.
+ * Return: Number of leading allocations that are settled, aren't &pagoda_bo.wish.released, have a
+ * single handle, weren't named before in the same MAKE_RESIDENT call and, with
+ * &pagoda_settling.counted, are on the client's residency list; with that flag the counts of these
+ * allocations on the list were raised.
  */
 u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count)
 {

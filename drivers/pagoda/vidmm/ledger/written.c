@@ -4,9 +4,10 @@
  * made (bo/copy.c): if not, the allocation is clean.
  *
  * If the device tracks what it writes (VIRTIO_PAGODA_F_DIRTY), &pagoda_bo_choice.written says only
- * that the copy isn't of this content: it moved within VRAM, or was lost.
- * Then "clean" is an estimate, by which the policy knows what an eviction costs: a wrong one loses
- * no data, because the eviction has the device copy all that was written (bo/copy.c).
+ * that there is no copy of this content: none was made, or the content moved within VRAM or was
+ * lost since. Then "clean" is an estimate, by which the policy knows what an eviction costs: a
+ * wrong one loses no data, because the eviction has the device copy all that was written
+ * (bo/copy.c).
  */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
@@ -48,6 +49,7 @@ static void copy_set_written(struct pagoda_bo *bo)
 /*
  * Returns whether the copy in system memory equals the content in VRAM: the allocation was marked
  * clean, no client's residency list has it, and no job of its VM may have used it after that mark.
+ * If the device tracks what it writes, residency lists don't matter, and true is an estimate.
  */
 static bool copy_is_clean(const struct pagoda_bo *bo)
 {
@@ -112,8 +114,8 @@ bool pagoda_copy_is_clean(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_settle() - Mark an allocation as written if a job may have used it since it was
- * marked clean
+ * pagoda_copy_settle() - Mark an allocation as written, or as not clean if the device tracks what
+ * it writes, if a job may have used it since it was marked clean
  * @bo: Allocation; pagoda_victims.lock is held
  *
  * Jobs don't list the private allocations of their VM: a use by such a job is noticed here.
@@ -139,9 +141,10 @@ void pagoda_copy_moved(struct pagoda_bo *bo)
 }
 
 /*
- * Called with pagoda_victims.lock held when a job lists an allocation, which the job @reads only if
- * its client is right. The allocation counts as written, unless it is on a residency list; or isn't
- * expected to be clean any more, if the device tracks what is written.
+ * Called with pagoda_victims.lock held when a job lists an allocation; @reads: its client says that
+ * the job only reads it. If the device tracks what is written, the allocation isn't expected to be
+ * clean any more, unless @reads. Else it counts as written, whatever @reads is, unless it is on a
+ * residency list.
  */
 void pagoda_copy_used(struct pagoda_bo *bo, bool reads)
 {
@@ -155,7 +158,7 @@ void pagoda_copy_used(struct pagoda_bo *bo, bool reads)
 /**
  * pagoda_copy_written() - Have all of an allocation count as written, because its content was lost
  * or moves within VRAM
- * @bo: Allocation, which may have no copy; reservation held
+ * @bo: Allocation, reservation held; nothing changes if it has no copy
  *
  * Context: Any but interrupts.
  */
@@ -188,7 +191,7 @@ void pagoda_copy_expect_written(struct pagoda_bo *bo)
 
 /*
  * A client put the allocation on its residency list, after raising &pagoda_bo.wish.required: the
- * allocation doesn't count as clean while on a list.
+ * allocation doesn't count as clean while on a list, unless the device tracks what it writes.
  */
 void pagoda_copy_required(struct pagoda_bo *bo)
 {
@@ -207,7 +210,8 @@ void pagoda_copy_required(struct pagoda_bo *bo)
 /*
  * The allocation's count on a residency list was lowered; &pagoda_bo.wish.required is up to date.
  * @unwritten: the client said that it wrote nothing since the allocation was made resident, so that
- * the allocation may count as clean.
+ * the allocation may count as clean; else it counts as written. Does nothing if the device tracks
+ * what it writes.
  */
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The memory manager as a whole: created at probe, stopped when the device is removed, destroyed
- * when the last DRM file is closed. Sets up here: CPU executor, engines, budgets, members of struct
- * pagoda_vidmm; calls the init, stop and fini functions of all other parts.
+ * when the last DRM file is closed. Sets up here: CPU executor, engines, budgets, holdings, regions
+ * of the dmem controller, members of struct pagoda_vidmm; calls the init, stop and fini functions
+ * of all other parts.
  */
 #include <linux/delay.h>
 #include <linux/device.h>
@@ -476,8 +477,8 @@ static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_vidmm_stop() - Stop the manager because the device is removed
- * @vidmm: The manager; its DRM device is unplugged: no thread enters a pagoda_enter() section any
- *	more, and no CPU page fault looks at content
+ * @vidmm: The manager; its DRM device is unplugged, or was never registered: no thread enters a
+ *	section any more but by pagoda_enter_anyway(), and no CPU page fault looks at content
  *
  * Afterwards all work is done or given up, and no page is mapped for the device. Allocations have
  * lost their content and can only be closed.

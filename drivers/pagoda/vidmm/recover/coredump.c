@@ -431,9 +431,9 @@ void pagoda_coredump_fini(struct pagoda_vidmm *vidmm)
 /**
  * pagoda_vidmm_print_engines() - Print counters and jobs of the engines, if there are engines
  * @vidmm: The manager
- * @p: Printer
+ * @p: Printer; must not sleep
  *
- * Context: May sleep.
+ * Context: Process context, also in the dma_fence signalling path.
  */
 void pagoda_vidmm_print_engines(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {

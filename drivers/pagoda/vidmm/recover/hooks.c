@@ -73,9 +73,10 @@ static bool stream_is_content(u32 opcode)
 
 /*
  * Returns true if the device would use a wrong mapping because the packet is lost: a mapping of
- * memory that belongs to another allocation by then, or an entry that was never written. Packets
- * for the paging process, address space 0, don't count, because the CPU invalidates the entries of
- * its windows (pagoda_process_lost()). Packets for the device MMU don't count (device_mmu.c).
+ * memory that belongs to another allocation by then, an entry that was never written, or a save
+ * area without its first content or the VM's root. Packets for the paging process, address space 0,
+ * don't count, because the CPU invalidates the entries of its windows (pagoda_process_lost()).
+ * Packets for the device MMU don't count (device_mmu.c).
  */
 static bool stream_is_mapping(const struct virtio_pagoda_packet *packet)
 {

@@ -42,7 +42,8 @@
 #include "recover.h"
 
 /*
- * REBUILD_TRIES: most tries of a rebuild, not counting those that fail with -EAGAIN.
+ * REBUILD_TRIES: most tries of a rebuild, not counting those that fail with -EAGAIN or during which
+ * the device was reset again.
  * REBUILD_WAIT_MS: milliseconds between two tries.
  */
 #define REBUILD_TRIES	200
@@ -122,7 +123,8 @@ static int rebuild_mappings(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 
 /*
  * If paging of an allocation was given up because of a reset, has rebuild_tell() mark the contexts
- * of all VMs that map the allocation as reset, or ban these contexts (C190).
+ * of all VMs that map the allocation, and of the VM to which it is private, as reset, or ban these
+ * contexts (C190).
  */
 static void rebuild_blame(struct pagoda_bo *bo)
 {

@@ -170,8 +170,8 @@ static void reset_died(struct pagoda_vidmm *vidmm)
 /*
  * The rest of phase 1, when the device was reset or is about to sleep, and has no work any more
  * (C191): counts the reset, has monitored fences show the maximum value and jobs given up, and
- * queues phase 2, the rebuild. For a sleep, fences keep their values, and the rebuild is left to
- * pagoda_reset_wake().
+ * queues phase 2, the rebuild. A sleep begins a new epoch, too, but isn't counted for user space;
+ * fences keep their values, and the rebuild is left to pagoda_reset_wake().
  */
 static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 {
@@ -276,9 +276,10 @@ int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons)
  *
  * Context: As pagoda_queue_reset_adapter(): may sleep for some seconds, doesn't allocate, may be in
  * the dma_fence signalling path.
- * Return: 0, the rebuild may still go on; or a negative errno, and the device is never used again:
- * -ENODEV if that is so already or there were too many resets, -EOPNOTSUPP if the device can't be
- * reset, or the error of the command.
+ * Return: 0, the rebuild may still go on, or the device is asleep and wasn't reset; or a negative
+ * errno, and the device is never used again: -ENODEV if that is so already, the device is being
+ * removed or there were too many resets, -EOPNOTSUPP if the device can't be reset, or the error of
+ * the command.
  */
 int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
 {
@@ -344,8 +345,9 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 
 /*
  * Wakes a sleeping device: has the device rebuilt and waits for the rebuild if @error is 0, else
- * never uses the device again. Does nothing if the device isn't asleep. Returns 0, or -ENODEV if
- * the device is never used again. The caller is outside of sections.
+ * never uses the device again. Does nothing and returns 0 if the device isn't asleep, even if it is
+ * never used again. Else returns 0, or -ENODEV if the device is never used again. The caller is
+ * outside of sections.
  */
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
 {

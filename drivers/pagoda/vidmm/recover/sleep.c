@@ -4,8 +4,8 @@
  *
  *	prepare		user space still runs, or is about to be frozen, and memory can be
  *			allocated: sections are closed, jobs end, allocations in VRAM are evicted
- *			to system memory. Failures happen in this step, and leave the device as
- *			it was
+ *			to system memory. Most failures happen in this step: then sections are
+ *			opened again
  *	sleep		user space is frozen: phase 1 of a reset (reset.c). Allocates no memory
  *			unless allocations came back to VRAM
  *	wake		the device has power again: phase 2. Hibernation wakes the device to
@@ -170,9 +170,9 @@ static int suspend_prepare(struct pagoda_vidmm *vidmm)
  *
  * Context: Sleeps for long, allocates, may wait for disks: to be called before other devices sleep.
  * Outside of sections and of reservations.
- * Return: 0, to be undone with pagoda_vidmm_end_sleep(); or an error, after which sections are open
- * and only the places of allocations have changed: -EBUSY if jobs don't end or an allocation that
- * must leave is pinned; -ENOMEM; or another error of an eviction.
+ * Return: 0, to be undone with pagoda_vidmm_end_sleep(); or an error, after which sections are
+ * open, allocations may be in other places, and offered content may be discarded: -EBUSY if jobs
+ * don't end or an allocation that must leave is pinned; -ENOMEM; or another error of an eviction.
  */
 int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kind)
 {
@@ -195,7 +195,7 @@ int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kin
  * Context: Sleeps; allocates only for allocations that came back to VRAM. User space is frozen.
  * Return: 0, also if the device is never used again; or an error, and nothing is lost: -EBUSY if
  * the manager isn't prepared, an error of pagoda_vidmm_prepare_sleep() for allocations that came
- * back to VRAM, or -ENODEV if the device was given up during the call.
+ * back to VRAM, or that of pagoda_reset_request() if the device was given up during the call.
  */
 int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 {
@@ -228,7 +228,7 @@ int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
  * pagoda_vidmm_sleep() put the device to sleep.
  *
  * Context: Sleeps for as long as a rebuild takes; allocates, but waits for no disk.
- * Return: 0, or -ENODEV if the device is never used again.
+ * Return: 0, or -ENODEV if the device was asleep and is never used again.
  */
 int pagoda_vidmm_wake(struct pagoda_vidmm *vidmm, int error)
 {

@@ -8,8 +8,9 @@
  *	a client's work items,	are noted while they run; if the client has too much in flight, are
  *	promotion		tried again later
  *	the end of a client	is noted, and doesn't wait
- *	memory that is freed	TTM's work item isn't noted: the allocation's own client pays
- *	all others		CPU faults, swapping, rebuilds: no client pays
+ *	memory that is freed	by a thread that isn't noted, as TTM's work item: the allocation's
+ *				own client pays
+ *	all others		moves for CPU faults and swapping, rebuilds: no client pays
  *
  * The note is on the thread's stack and in a hash table by thread, until the call or the run of the
  * work item ends.

@@ -6,9 +6,9 @@
  * Entries are written under the stream's lock, in the dma_fence signalling path, so nothing is
  * allocated. Readers take no lock, and leave out an entry that was overwritten while they
  * copied it. An operation's result is found at reading: from the number that its submission got
- * when it was sent, the number of the last completed submission, which the device writes into the
- * fence page, and the list of lost submissions. Buffers are recorded in the order in which they are
- * sent.
+ * when it was sent, the number of the last completed submission, which each submission writes into
+ * the fence page at its end, and the list of the last lost submissions. Buffers are recorded in the
+ * order in which they are sent.
  */
 #include <linux/fs.h>
 #include <linux/highmem.h>
@@ -320,7 +320,7 @@ static u64 journal_number(struct pagoda_journal *journal, u64 id)
 	return READ_ONCE(number->id) == id ? seqno : 0;
 }
 
-/* Returns the number in the fence page: that of the last submission which the device completed. */
+/* Returns the number in the fence page: that of the last submission known to be executed. */
 static u64 journal_completed(struct pagoda_journal *journal)
 {
 	u64 *here = kmap_local_page(journal->vidmm->stream->args.fence_page);

@@ -55,7 +55,8 @@ struct pagoda_journal_head {
  * @src_segment: Segment of the source, 255 = none
  * @dst_segment: Segment of the destination, 255 = none
  * @reserved: Zero
- * @result: Of the operation: 0, %PAGODA_JOURNAL_PENDING, or a negative errno
+ * @result: Of the operation: 0, %PAGODA_JOURNAL_PENDING, or a negative errno; the errno is known
+ *	only of the last 64 submissions that were given up, others may have 0
  */
 struct pagoda_journal_entry {
 	__le64 number;
@@ -125,7 +126,7 @@ struct pagoda_recording_head {
  *	GPU_PHYSICAL mode that would write the entries
  * @PAGODA_RECORDING_ROOT: SET_ROOT: a struct pagoda_recording_root
  * @PAGODA_RECORDING_LOST: A recorded submission ended early: a struct pagoda_recording_lost. A
- *	submission without a LOST item was executed completely
+ *	submission without a LOST item was executed completely, or wasn't finished yet
  * @PAGODA_RECORDING_RESET: RESET_ADAPTER, 0 bytes follow: the device forgot mappings and roots,
  *	and the content of VRAM is undefined
  */

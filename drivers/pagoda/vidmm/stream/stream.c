@@ -99,9 +99,9 @@ void pagoda_stream_push_all(struct pagoda_stream *stream)
 }
 
 /*
- * &pagoda_queue_ops.numbered: writes the number of a submission, which is about to be sent, into
- * the last packet, the write of the fence page; notes the number in the journal, and records the
- * buffer if a recording runs.
+ * &pagoda_queue_ops.numbered: writes the number of a submission, which is about to be sent or given
+ * up, into the last packet, the write of the fence page; notes the number in the journal, and
+ * records the buffer if a recording runs.
  */
 void pagoda_stream_numbered(void *owner, struct pagoda_submission *sub)
 {
@@ -367,7 +367,8 @@ static void stream_add_plug(struct pagoda_stream *stream, struct pagoda_plug *pl
 }
 
 /**
- * pagoda_stream_plug() - Let the following moves of the current thread share submissions
+ * pagoda_stream_plug() - Let the following transactions of the current thread share submissions,
+ * those of each line its own
  * @vidmm: Memory manager
  * @plug: Filled in; valid until pagoda_stream_unplug()
  *
@@ -621,7 +622,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 
 /**
  * pagoda_stream_stop() - Finish or give up all paging, because the device is removed
- * @vidmm: Memory manager; no thread emits operations any more
+ * @vidmm: Memory manager; only operations that free memory may follow, and are given up
  *
  * Context: May sleep for long.
  */

@@ -150,7 +150,7 @@ struct pagoda_stream_order {
 };
 
 /**
- * struct pagoda_plug - Plug of the stream: moves of a thread share submissions
+ * struct pagoda_plug - Plug of the stream: transactions of a thread share submissions
  * @entry: In &pagoda_stream.plugs
  * @task: The thread
  */

@@ -435,12 +435,13 @@ int pagoda_stream_begin_in(struct pagoda_stream_txn *txn, struct pagoda_vidmm *v
  * @resv: As for pagoda_stream_begin(), with fences of any usage; or NULL
  * @cost: Upper bound of the sum of all operations
  *
- * For operations that free memory. Without memory, or if far too many paging buffers are in flight,
- * of the client that pays or of all together, transactions take turns with a few submissions that
- * are set aside.
+ * For operations that free memory or can't be left out. Without memory, or if far too many paging
+ * buffers are in flight, of the client that pays or of all together, transactions take turns with a
+ * few submissions that are set aside.
  *
- * Context: May sleep for long, but only until submissions in flight finish and, without memory,
- * until jobs end that the first operation would wait for. Not in a fence signalling section.
+ * Context: May sleep for long, but only until submissions in flight finish and, if those that are
+ * set aside are used, until jobs end that the first operation would wait for. Not in a fence
+ * signalling section.
  */
 void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			      struct pagoda_bo *bo, enum pagoda_stream_waits waits,
@@ -561,7 +562,8 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
  * Queues the line's open submission; waits, without the stream's lock, until the transaction's
  * allocation is idle, and calls &pagoda_stream_args.make_idle. Between pieces of a transfer
  * txn_lock() keeps other transactions of the line out meanwhile. Returns 0; -EBUSY if the
- * transaction mustn't wait or has waited too long; -ENOMEM, or an error of the fences or make_idle.
+ * transaction mustn't wait, has no allocation or has waited too long; -ENOMEM, or an error of the
+ * fences or make_idle.
  */
 static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 {
