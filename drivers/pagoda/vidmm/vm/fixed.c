@@ -77,8 +77,8 @@ u64 pagoda_fixed_bytes(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Counts a page table or save area that was placed, if it is in VRAM outside of the reserve. The
- * VM's reservation is held.
+ * Counts a page table or save area that was placed, if it is in VRAM outside of the reserve; else
+ * doesn't count it any more. The VM's reservation is held.
  */
 void pagoda_fixed_placed(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {

@@ -249,7 +249,7 @@ static int save_rebuild(struct pagoda_save *save)
  * After a reset of the device, initialises those save areas of the VM that have lost their content,
  * and writes the root of the page tables into all save areas, because the reset may have prevented
  * an earlier write. Caller holds the VM's lock and reservation; the VM's page tables are rebuilt.
- * Returns 0, -ENOMEM or -EIO.
+ * Returns 0; -EIO if the device failed again; -ENOMEM, or another error of pagoda_bo_place().
  */
 int pagoda_save_rebuild(struct pagoda_vm *vm)
 {

@@ -91,7 +91,8 @@ static bool vm_is_idle(struct pagoda_vm *vm, bool urgent)
  * for may never signal. &pagoda_vm.keep may forbid more.
  *
  * Return: false if a VM keeps @bo in place, or if the call that holds the reservation does
- * (&pagoda_bo.choice.keep).
+ * (&pagoda_bo.choice.keep; no matter for a private allocation without mappings while
+ * &pagoda_vm.keep is set).
  */
 bool pagoda_vm_may_evict(struct pagoda_bo *bo, bool urgent)
 {

@@ -294,7 +294,8 @@ static void tables_note_flush(void *arg, const struct virtio_pagoda_packet *pack
  *
  * A FLUSH_TLB among the packets that the CPU executed didn't reach the device, which still caches
  * translations. If there is one, the roots of all address spaces are set again: then the device
- * drops the translations of these spaces.
+ * drops the translations of these spaces. If a SET_ROOT fails, sets &pagoda_vidmm.deaf; then no
+ * further root is set here until pagoda_tables_forget().
  *
  * Context: dma_fence signalling path: doesn't allocate. The device executes nothing of the
  * paging queue meanwhile.
