@@ -62,10 +62,10 @@ static bool submit_is_free(struct pagoda_deferred *queue, struct pagoda_submit *
 
 /*
  * &pagoda_deferred_ops.make: makes the job of a deferred submission, and bans the context if that
- * fails. If a paging request that the job waits for has failed, only this job, which would fault,
- * is cancelled. While &pagoda_deferred.hurried is set, the job counts as a fenced job. Returns
- * -EAGAIN if there are too many of those or they hold too much memory, or if a fence has to signal
- * first (&pagoda_submit.blockers); -ERESTART if the job has to ask for a place again.
+ * fails for good. If a paging request that the job waits for has failed, only this job, which would
+ * fault, is cancelled. While &pagoda_deferred.hurried is set, the job counts as a fenced job.
+ * Returns -EAGAIN if there are too many of those or they hold too much memory, or if a fence has to
+ * signal first (&pagoda_submit.blockers); -ERESTART if the job has to ask for a place again.
  */
 static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {

@@ -17,8 +17,9 @@
  *	   pushed to the scheduler.
  *
  * Until the job is armed, a submission that fails has changed nothing visible but the places of
- * allocations. The cost of a submission doesn't depend on the number of private allocations:
- * those that didn't move aren't visited, whether they are on the residency list or not.
+ * allocations. The cost of a submission doesn't depend on the number of private allocations: those
+ * that didn't move aren't visited, whether they are on the residency list or not, unless VRAM lacks
+ * room or content of an allocation was lost.
  *
  * Paging that moves an allocation which the job may use first waits for the job's fence. For
  * private allocations, page tables and the save area the fence is in the VM's reservation; for each

@@ -10,8 +10,9 @@
  * nor the object may be touched again.
  *
  * A swizzling range is shown only while no job uses the allocation. Jobs may take as long as their
- * client wants: the fault waits for jobs without holding a lock, except that a fault which was
- * retried waits up to FAULT_LINGER with locks held.
+ * client wants: before the range is shown, the fault waits for jobs without holding a lock, except
+ * that a fault which was retried waits up to FAULT_LINGER with locks held. A move, in contrast,
+ * waits for jobs with locks held.
  */
 #include <linux/mm.h>
 #include <drm/drm_drv.h>
@@ -57,7 +58,8 @@ static int fault_validate(struct pagoda_bo *bo, bool interruptible)
 
 /*
  * Moves an allocation, if necessary, to where the CPU can map it, once jobs that use it have ended.
- * Returns 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS. The caller holds the reservation.
+ * Returns 0, -ENOMEM, -EBUSY, -EINTR, -ERESTARTSYS, or another error of pagoda_bo_place(). The
+ * caller holds the reservation.
  */
 int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
 {

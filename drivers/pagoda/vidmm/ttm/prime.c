@@ -10,8 +10,9 @@
  *			(pagoda_prime_moves()); the fences of the importer's work and of the move
  *			in the reservation order the accesses
  *	all others	the allocation is pinned in system memory as long as such an importer has
- *			the dma-buf mapped; on older kernels from attaching to detaching. TTM's pin
- *			count is used for that only. The bytes are charged to the client that made
+ *			the dma-buf mapped; on older kernels from attaching to detaching. Else
+ *			TTM's pin count is used only for mappings for the kernel (prime_vmap()) and
+ *			for pages of monitored fences. The bytes are charged to the client that made
  *			the allocation, up to a limit
  *
  * The dma-buf holds references to the GEM object and the DRM device, so that all functions here
