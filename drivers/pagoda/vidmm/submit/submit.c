@@ -3,10 +3,11 @@
  * Submission of jobs. With the reservations of the VM and of the allocations in step 2 held:
  *
  *	1. Page tables and the save area are made resident if they were evicted.
- *	2. Listed allocations, those of the client's residency list that the VM maps (C152),
- *	   and private allocations that moved are placed where the GPU can use them, or the
- *	   submission is refused. The victims evicted from VRAM for allocations that could be
- *	   used elsewhere are limited (pace.c).
+ *	2. Listed allocations, those of the client's residency list that the VM maps (C152; also
+ *	   if they left the list while the submission was queued), and private allocations that
+ *	   moved are placed where the GPU can use them, or the submission is refused. Offered
+ *	   allocations that aren't listed are passed over. The victims evicted from VRAM for
+ *	   allocations that could be used elsewhere are limited (pace.c).
  *	3. Invalid mappings become valid again. If steps 1 to 3 find no memory, the last attempt
  *	   takes all these allocations out of VRAM and places them anew. If that fails, too, the
  *	   submission is made again once the client's jobs, and all jobs that have a place of an

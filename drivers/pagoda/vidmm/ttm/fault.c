@@ -243,7 +243,8 @@ static pgprot_t fault_all_rights(const struct vm_area_struct *vma)
  * Returns the protection of the page table entries that a fault adds. If the access writes, they
  * are writable: from then on the CPU may write to these pages and the driver doesn't see it, so the
  * copy of them in system memory counts as outdated. If no copy is kept that a write would outdate,
- * they are writable in any case; else bo_write() notices the first write.
+ * they are writable in any case; else bo_write() notices the first write. In a mapping that may not
+ * be written they are read-only.
  */
 static pgprot_t fault_protection(struct pagoda_bo *bo, struct vm_fault *vmf)
 {

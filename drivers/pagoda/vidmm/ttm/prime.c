@@ -208,9 +208,10 @@ static void prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 }
 
 /*
- * Moves an allocation that the CPU is going to read to where the CPU can map it, so that no page
- * fault has to, and replaces lost content by zeros. Without a move, doesn't wait for the implicit
- * fences: the dma-buf core does. The reservation is held. Returns 0 or a negative errno.
+ * Moves an allocation that the CPU may map and is going to read to where the CPU can map it, so
+ * that no page fault has to, and replaces lost content by zeros. Without a move, doesn't wait for
+ * the implicit fences: the dma-buf core does. The reservation is held. Returns 0 or a negative
+ * errno.
  */
 static int prime_show(struct pagoda_bo *bo, enum dma_data_direction dir)
 {

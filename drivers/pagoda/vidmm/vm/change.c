@@ -192,7 +192,8 @@ static void vm_forget_moves(struct pagoda_vm *vm)
  * Carries out the staged change @update, which is consumed also on failure. If the change emits
  * paging operations, replaces *@fence, which may be NULL, by the fence that signals when these have
  * completed; that fence also stands for a fence of paging which it replaces. Caller holds the VM's
- * reservation. Returns 0; or -ENOMEM, and nothing has changed.
+ * reservation. If the root changed, writes the root into the save areas, and waits for the device.
+ * Returns 0; or -ENOMEM, and nothing has changed.
  */
 int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 		     struct dma_fence **fence)

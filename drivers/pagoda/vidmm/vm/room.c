@@ -277,7 +277,7 @@ void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
 
 /**
  * pagoda_room_wait_idle() - Wait until page tables and save areas of all VMs may be evicted
- * @vidmm: The manager; the caller keeps new submissions out
+ * @vidmm: The manager; the caller keeps new submissions out and has called pagoda_stream_flush()
  * @interruptible: Signals end the wait
  * @timeout: Jiffies, for all VMs together
  *
