@@ -366,7 +366,7 @@ static const struct pagoda_deferred_ops paging_ops = {
  * pagoda_client_drop_lists() - Stop the pager of a client and empty the client's residency list
  * @client: Client that uses its paging queues and residency list no more
  *
- * Requests that the pager hasn't begun end with -ECANCELED.
+ * Requests that the pager isn't executing now, tried before or not, end with -ECANCELED.
  *
  * Context: Sleeps. Outside of all locks that paging takes.
  */

@@ -123,9 +123,9 @@ static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
 }
 
 /*
- * Returns a reference to the unsignalled fence of a job that uses the allocation; NULL if there is
- * none, or the swizzling range is shown already. A fault that was tried before first waits for the
- * jobs, up to FAULT_LINGER.
+ * Returns a reference to an unsignalled fence of jobs or other work that uses the allocation; NULL
+ * if there is none, or the swizzling range is shown already. A fault that was tried before first
+ * waits for that work, up to FAULT_LINGER.
  */
 static struct dma_fence *fault_find_user(struct pagoda_bo *bo, struct vm_fault *vmf)
 {

@@ -329,7 +329,8 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
  *
  * Context: May sleep and allocate; waits for room in the VM's queue and in its line of the stream
  * and, if page tables find none in VRAM, once for the client's jobs and all that have a place of an
- * engine. Outside of pagoda_enter() sections and reservations.
+ * engine; for the VM's jobs if the change isn't safe while these run (C102). Outside of
+ * pagoda_enter() sections and reservations.
  * Return: 0; -EEXIST or -EINVAL (the plan, or as pagoda_unique_check()), -ENOENT (the VM was
  * closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or -ERESTARTSYS.
  */

@@ -144,7 +144,8 @@ static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
  * no place in VRAM.
  *
  * Context: May sleep and allocate.
- * Return: true if allocations were moved or the reserve was opened: a retry may find room.
+ * Return: true if allocations were moved or the reserve was opened: a retry may find room. Without
+ * doing either, false if the VM's evicted page tables can't fit now, whatever moves.
  */
 bool pagoda_room_make(struct pagoda_room *room)
 {

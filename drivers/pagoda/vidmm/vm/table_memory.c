@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page tables as allocations: each table is a kernel allocation in VRAM with the reservation of its
- * VM, contiguous and aligned to its size. A table leaves its place only by eviction, which copies
- * nothing, because mmu/ has a copy of the content of each table. pagoda_vm_may_evict() tells
- * whether VMs let a table, or any other allocation, leave its place now.
+ * Page tables as allocations: except in CPU_VIRTUAL mode (tables.c), each table is a kernel
+ * allocation in VRAM with the reservation of its VM, contiguous and aligned to its size. A table
+ * leaves its place only by eviction, which copies nothing, because mmu/ has a copy of the content
+ * of each table. pagoda_vm_may_evict() tells whether VMs let a table, or any other allocation,
+ * leave its place now.
  */
 #include "core/core.h"
 #include "mmu/mmu.h"

@@ -277,7 +277,7 @@ struct pagoda_save {
  * struct pagoda_vm_place - Memory that a mapping of an allocation shows
  * @extents: Ranges of VRAM; NULL = the allocation is outside of VRAM
  * @nr_extents: Entries of @extents
- * @adl: Bus addresses of the pages of an allocation outside of VRAM
+ * @adl: Addresses at which the device reaches the pages of an allocation outside of VRAM
  */
 struct pagoda_vm_place {
 	struct pagoda_map_extent *extents;
