@@ -161,7 +161,8 @@ struct pagoda_vm_fixed {
  * @reserve: Whether page tables and save areas may be put into the reserve while @keep isn't
  *	%PAGODA_VM_KEEP_NOTHING; protected by the VM's reservation
  * @evicted: Private allocations that aren't offered and whose mappings became invalid since the
- *	VM's last job, linked by &pagoda_bo.vm.evicted; protected by the VM's reservation
+ *	VM's last job, and those of @left_out that a submission tries again, linked by
+ *	&pagoda_bo.vm.evicted; protected by the VM's reservation
  * @offered: Private allocations that were offered and whose mappings the next submission that finds
  *	no job of the VM in flight makes invalid, linked by &pagoda_bo.vm.evicted; protected by the
  *	VM's reservation
