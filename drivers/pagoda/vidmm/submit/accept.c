@@ -3,8 +3,9 @@
  * Accepting submissions: a submission is checked against limits. Then its job is made (submit.c),
  * that is prepared, armed and pushed: either at once; or later, when all that the job waits for has
  * signalled and the engine has a place for the job (queue/exec_places.c). Until then the submission
- * is queued in its context, and the job has neither memory nor a fence. Contexts are created here,
- * too, because their queues get the functions that make and free queued submissions.
+ * is queued in its context, and the job has neither memory nor a fence. A fenced job is made at
+ * once, and has the jobs queued before it in its context made at once, too. Contexts are created
+ * here, too, because their queues get the functions that make and free queued submissions.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -62,10 +63,10 @@ static bool submit_is_free(struct pagoda_deferred *queue, struct pagoda_submit *
 
 /*
  * &pagoda_deferred_ops.make: makes the job of a deferred submission, and bans the context if that
- * fails. If a paging request that the job waits for has failed, only this job, which would fault,
- * is cancelled. While &pagoda_deferred.hurried is set, the job counts as a fenced job. Returns
- * -EAGAIN if there are too many of those or they hold too much memory, or if a fence has to signal
- * first (&pagoda_submit.blockers); -ERESTART if the job has to ask for a place again.
+ * fails for good. If a paging request that the job waits for has failed, only this job, which would
+ * fault, is cancelled. While &pagoda_deferred.hurried is set, the job counts as a fenced job.
+ * Returns -EAGAIN if there are too many of those or they hold too much memory, or if a fence has to
+ * signal first (&pagoda_submit.blockers); -ERESTART if the job has to ask for a place again.
  */
 static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
@@ -378,10 +379,11 @@ static bool submit_again(struct pagoda_submit *submit, u32 *tries, int *ret)
  *
  * The job is made, that is prepared, armed and pushed, when all that the job waits for has
  * signalled and a place of the engine is free; until then the submission waits in the context's
- * queue, without memory and without a fence. A fenced job (&pagoda_submit.fenced) is made at once;
- * it has memory and a fence while it waits. If that is more memory than the user's share allows,
- * the function waits first for what the job waits for. It also waits for memory that can't move
- * yet, and once, if there is no room, for jobs (pagoda_room_again()).
+ * queue, without memory and without a fence. A fenced job (&pagoda_submit.fenced) is made at once,
+ * behind the queued jobs of its context, which then are made as fenced jobs, too; a fenced job has
+ * memory and a fence while it waits. If that is more memory than the user's share allows, the
+ * function waits first for what the job waits for. It also waits for memory that can't move yet,
+ * and once, if there is no room, for jobs (pagoda_room_again()).
  *
  * Context: May sleep and allocate. Outside of pagoda_enter() sections and reservations.
  * Return: 0; -ENOMEM if an allocation can't be made resident; -ENODATA if a listed allocation is

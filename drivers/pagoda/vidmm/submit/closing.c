@@ -89,9 +89,9 @@ static void closing_users_ended(struct dma_fence *fence, struct dma_fence_cb *ca
 }
 
 /*
- * Returns true if all armed jobs have ended that used the allocation of a closed handle when this
- * function was first called for the handle. Else the work item runs again when the jobs have ended.
- * Without memory to look up the jobs' fences returns true. May sleep and allocate.
+ * Returns true if all armed jobs and paging have ended that used the allocation of a closed handle
+ * when this function was first called for the handle. Else the work item runs again when both have
+ * ended. Without memory to look up the jobs' fences returns true. May sleep and allocate.
  */
 static bool closing_is_idle(struct closing_handle *handle)
 {

@@ -2,10 +2,11 @@
 /*
  * Execution contexts: creation and destruction, save areas, bans and states; clients in error.
  *
- * A save area is an allocation that shares its VM's reservation. INIT_CONTEXT_RESOURCE writes
- * the save area once, before a job of the context can run (C81). A move of the save area copies
- * its content (C82). The save area contains the root of the page tables. When the root changes,
- * UPDATE_CONTEXT_ALLOCATION writes the new root through the scratch window (C84).
+ * A save area is an allocation that shares its VM's reservation. INIT_CONTEXT_RESOURCE writes the
+ * save area before a job of the context can run (C81), and again if a reset lost the content. A
+ * move of the save area copies its content (C82). The save area contains the root of the page
+ * tables. When the root changes, UPDATE_CONTEXT_ALLOCATION writes the new root through the scratch
+ * window (C84).
  */
 #include <linux/slab.h>
 #include "core/core.h"

@@ -366,7 +366,7 @@ static const struct pagoda_deferred_ops paging_ops = {
  * pagoda_client_drop_lists() - Stop the pager of a client and empty the client's residency list
  * @client: Client that uses its paging queues and residency list no more
  *
- * Requests that the pager hasn't begun end with -ECANCELED.
+ * Requests that the pager isn't executing now, tried before or not, end with -ECANCELED.
  *
  * Context: Sleeps. Outside of all locks that paging takes.
  */
@@ -615,11 +615,12 @@ static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_pagi
  *
  * Context: May sleep and allocate; waits for other requests only if too many are queued. Outside of
  * reservations.
- * Return: 0; -ENOMEM, with @args->bytes_to_trim not 0 if the list would exceed the device's memory
- * or, with DENY_OVERBUDGET, the client's budget; -EOVERFLOW if a count would overflow; -ENODATA
- * if an allocation is offered; -ECANCELED if the client is in error; -ERESTARTSYS. After an error
- * no count has changed. With MUST_SUCCEED, -ENOMEM and -EOVERFLOW put the client in error; with
- * CANT_TRIM_FURTHER, -ENOMEM with @args->bytes_to_trim.
+ * Return: 0; -ENOMEM, with @args->bytes_to_trim not 0 if the list, or @args->bos beside pinned
+ * allocations, would exceed the device's memory or, with DENY_OVERBUDGET, the client would exceed
+ * its budget; -EOVERFLOW if a count would overflow; -ENODATA if an allocation is offered;
+ * -ECANCELED if the client is in error; -ERESTARTSYS. After an error no count has changed. With
+ * MUST_SUCCEED, -ENOMEM and -EOVERFLOW put the client in error; with CANT_TRIM_FURTHER, -ENOMEM
+ * with @args->bytes_to_trim.
  */
 int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args)

@@ -24,9 +24,9 @@ struct pagoda_vidmm;
  * @flags: DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* flags, checked
  * @syncs: Syncobjs that are signalled besides the queue's own. Consumed if the call returns 0
  * @bytes_to_trim: Set by a MAKE_RESIDENT that fails with -ENOMEM: bytes by which the allocations on
- *	the client's residency list would exceed the device's memory, or by which the client would
- *	exceed its budget; 0: another reason. Set by EVICT: bytes by which the client exceeds its
- *	budgets
+ *	the client's residency list, or @bos beside pinned allocations, would exceed the device's
+ *	memory, or by which the client would exceed its budget; 0: another reason. Set by EVICT:
+ *	bytes by which the client exceeds its budgets
  * @value: Out: point of the queue's timeline to wait for; 0 = there is nothing to wait for
  */
 struct pagoda_paging_args {

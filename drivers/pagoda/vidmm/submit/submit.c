@@ -3,10 +3,11 @@
  * Submission of jobs. With the reservations of the VM and of the allocations in step 2 held:
  *
  *	1. Page tables and the save area are made resident if they were evicted.
- *	2. Listed allocations, those of the client's residency list that the VM maps (C152),
- *	   and private allocations that moved are placed where the GPU can use them, or the
- *	   submission is refused. The victims evicted from VRAM for allocations that could be
- *	   used elsewhere are limited (pace.c).
+ *	2. Listed allocations, those of the client's residency list that the VM maps (C152; also
+ *	   if they left the list while the submission was queued), and private allocations that
+ *	   moved are placed where the GPU can use them, or the submission is refused. Offered
+ *	   allocations that aren't listed are passed over. The victims evicted from VRAM for
+ *	   allocations that could be used elsewhere are limited (pace.c).
  *	3. Invalid mappings become valid again. If steps 1 to 3 find no memory, the last attempt
  *	   takes all these allocations out of VRAM and places them anew. If that fails, too, the
  *	   submission is made again once the client's jobs, and all jobs that have a place of an
@@ -17,8 +18,9 @@
  *	   pushed to the scheduler.
  *
  * Until the job is armed, a submission that fails has changed nothing visible but the places of
- * allocations. The cost of a submission doesn't depend on the number of private allocations:
- * those that didn't move aren't visited, whether they are on the residency list or not.
+ * allocations. The cost of a submission doesn't depend on the number of private allocations: those
+ * that didn't move aren't visited, whether they are on the residency list or not, unless VRAM lacks
+ * room or content of an allocation was lost.
  *
  * Paging that moves an allocation which the job may use first waits for the job's fence. For
  * private allocations, page tables and the save area the fence is in the VM's reservation; for each

@@ -4,7 +4,8 @@
  *
  * The CPU accesses system pages, VRAM in the CPU window, and tiled allocations whose swizzling
  * range is shown. The device copies other VRAM, page by page, to a bounce page, and after a write
- * back; so it does with tiled allocations that aren't shown, converting tiles to rows and back.
+ * back; so it does with tiled allocations in VRAM that aren't shown, converting tiles to rows and
+ * back. Content that is in tiles in system pages can't be accessed.
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>

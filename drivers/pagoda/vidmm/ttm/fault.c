@@ -10,8 +10,9 @@
  * nor the object may be touched again.
  *
  * A swizzling range is shown only while no job uses the allocation. Jobs may take as long as their
- * client wants: the fault waits for jobs without holding a lock, except that a fault which was
- * retried waits up to FAULT_LINGER with locks held.
+ * client wants: before the range is shown, the fault waits for jobs without holding a lock, except
+ * that a fault which was retried waits up to FAULT_LINGER with locks held. A move, in contrast,
+ * waits for jobs with locks held.
  */
 #include <linux/mm.h>
 #include <drm/drm_drv.h>
@@ -57,7 +58,8 @@ static int fault_validate(struct pagoda_bo *bo, bool interruptible)
 
 /*
  * Moves an allocation, if necessary, to where the CPU can map it, once jobs that use it have ended.
- * Returns 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS. The caller holds the reservation.
+ * Returns 0, -ENOMEM, -EBUSY, -EINTR, -ERESTARTSYS, or another error of pagoda_bo_place(). The
+ * caller holds the reservation.
  */
 int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
 {
@@ -121,9 +123,9 @@ static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
 }
 
 /*
- * Returns a reference to the unsignalled fence of a job that uses the allocation; NULL if there is
- * none, or the swizzling range is shown already. A fault that was tried before first waits for the
- * jobs, up to FAULT_LINGER.
+ * Returns a reference to an unsignalled fence of jobs or other work that uses the allocation; NULL
+ * if there is none, or the swizzling range is shown already. A fault that was tried before first
+ * waits for that work, up to FAULT_LINGER.
  */
 static struct dma_fence *fault_find_user(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
@@ -241,7 +243,8 @@ static pgprot_t fault_all_rights(const struct vm_area_struct *vma)
  * Returns the protection of the page table entries that a fault adds. If the access writes, they
  * are writable: from then on the CPU may write to these pages and the driver doesn't see it, so the
  * copy of them in system memory counts as outdated. If no copy is kept that a write would outdate,
- * they are writable in any case; else bo_write() notices the first write.
+ * they are writable in any case; else bo_write() notices the first write. In a mapping that may not
+ * be written they are read-only.
  */
 static pgprot_t fault_protection(struct pagoda_bo *bo, struct vm_fault *vmf)
 {

@@ -4,9 +4,9 @@
  *
  * One table holds the steps of a move from one place to another. The steps (move_steps.c) run twice
  * through the same code: the first run adds up their costs, so that all memory is allocated before
- * the first operation is encoded, and the second run emits the operations. The CPU copies nothing,
- * except in a benchmark. An eviction, or a move with PAGODA_PL_PIPELINED, doesn't wait for the
- * device, unless content was lost, the builder answers that the allocation is busy, or, in
+ * the first operation is encoded, and the second run emits the operations. No move copies by the
+ * CPU itself, except in a benchmark. An eviction, or a move with PAGODA_PL_PIPELINED, doesn't wait
+ * for the device, unless content was lost, the builder answers that the allocation is busy, or, in
  * CPU_VIRTUAL mode, valid mappings are invalidated or NOTIFY_ALLOC is emitted; any other move first
  * waits for jobs that use the allocation.
  *
@@ -275,8 +275,8 @@ static bool move_is_tracked(const struct pagoda_move *m)
 /*
  * When an allocation is to be copied out of VRAM, gives it the pages that were kept when it came to
  * VRAM, if any, instead of those that TTM allocated. If the device knows all that was written
- * since, it copies only that. Else, if the kept pages still have the current content, DISCARD
- * replaces TRANSFER: nothing is copied.
+ * since, it copies only that. Else, if the device doesn't track writes to the allocation and the
+ * kept pages still have the current content, DISCARD replaces TRANSFER: nothing is copied.
  */
 static void move_take_copy(struct pagoda_move *m)
 {

@@ -80,7 +80,7 @@ struct notice_place {
 	struct pagoda_adl pages;
 };
 
-/* Returns how many of @pages from page @first on have consecutive bus addresses; at least 1. */
+/* Returns how many of @pages from @first on are consecutive for the device; at least 1. */
 static u64 notice_run(const struct pagoda_adl *pages, u64 first)
 {
 	u64 next = first + 1;

@@ -10,8 +10,9 @@
  *			(pagoda_prime_moves()); the fences of the importer's work and of the move
  *			in the reservation order the accesses
  *	all others	the allocation is pinned in system memory as long as such an importer has
- *			the dma-buf mapped; on older kernels from attaching to detaching. TTM's pin
- *			count is used for that only. The bytes are charged to the client that made
+ *			the dma-buf mapped; on older kernels from attaching to detaching. Else
+ *			TTM's pin count is used only for mappings for the kernel (prime_vmap()) and
+ *			for pages of monitored fences. The bytes are charged to the client that made
  *			the allocation, up to a limit
  *
  * The dma-buf holds references to the GEM object and the DRM device, so that all functions here
@@ -207,9 +208,10 @@ static void prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 }
 
 /*
- * Moves an allocation that the CPU is going to read to where the CPU can map it, so that no page
- * fault has to, and replaces lost content by zeros. Without a move, doesn't wait for the implicit
- * fences: the dma-buf core does. The reservation is held. Returns 0 or a negative errno.
+ * Moves an allocation that the CPU may map and is going to read to where the CPU can map it, so
+ * that no page fault has to, and replaces lost content by zeros. Without a move, doesn't wait for
+ * the implicit fences: the dma-buf core does. The reservation is held. Returns 0 or a negative
+ * errno.
  */
 static int prime_show(struct pagoda_bo *bo, enum dma_data_direction dir)
 {

@@ -204,6 +204,7 @@ static void release_place(struct pagoda_bo *bo, struct dma_resv *resv)
 
 /*
  * Releases the place of an allocation without references, in ttm_device_funcs.release_notify: emits
+ * the notice that the allocation isn't resident, if the device was told that it is; and
  * DISCARD_CONTENT in VRAM, or unmaps the allocation from the aperture. If jobs still use the
  * allocation, pagoda_move_release_idle() does so when they have ended. The allocation has its own
  * reservation &drm_gem_object._resv by now. Only a walk over an LRU list may hold _resv, for a

@@ -155,8 +155,9 @@ static bool victim_is_used(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether @bo may be evicted and that helps to make room at @place: always for a ghost,
- * which TTM is about to free; not for an allocation that a VM, dmem.min or a use keeps in place.
+ * Returns whether @bo may be evicted, or swapped out, and that helps to make room at @place: always
+ * for a ghost, which TTM is about to free, and a struct pagoda_copy; not for an allocation that a
+ * VM, dmem.min or a use keeps in place.
  */
 static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
@@ -173,10 +174,10 @@ static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place 
 }
 
 /*
- * Returns whether TTM may evict @bo to make room at @place. A place with TTM_PL_FLAG_DESIRED asks
- * for free room only, but TTM evicts for it all the same while the caller's cgroup is below its
- * dmem.min or dmem.low: returns false, because victims that the driver chooses come first. TTM
- * doesn't move a deleted object any more, but waits for its fences.
+ * Returns whether TTM may evict or swap out @bo to make room at @place. A place with
+ * TTM_PL_FLAG_DESIRED asks for free room only, but TTM evicts for it all the same while the
+ * caller's cgroup is below its dmem.min or dmem.low: returns false, because victims that the driver
+ * chooses come first. TTM doesn't move a deleted object any more, but waits for its fences.
  */
 static bool ttm_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {

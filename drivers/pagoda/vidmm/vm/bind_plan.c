@@ -426,8 +426,9 @@ int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count
 }
 
 /*
- * Marks free those addresses of a range that show @bo according to the plan (C139); addresses to
- * which a later array gave another use stay as they are. Caller holds pagoda_vm.lock. May allocate;
+ * Marks free, or only reserved in a reserved range, those addresses of a range that show @bo
+ * according to the plan (C139); addresses to which a later array gave another use stay as they are.
+ * Caller holds pagoda_vm.lock. May allocate;
  * can't fail.
  */
 void pagoda_plan_forget(struct pagoda_vm *vm, u64 address, u64 size, const struct pagoda_bo *bo)

@@ -29,8 +29,8 @@
 #include "vm.h"
 
 /*
- * Most attempts to apply a queued array: the first one, and those that are made within a quarter of
- * a second once the jobs have ended that may be in the way.
+ * Most attempts to apply a queued array: the first one, and those that are made within about a
+ * quarter of a second once the jobs have ended that may be in the way.
  */
 #define QUEUE_TRIES	8
 
@@ -329,7 +329,8 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
  *
  * Context: May sleep and allocate; waits for room in the VM's queue and in its line of the stream
  * and, if page tables find none in VRAM, once for the client's jobs and all that have a place of an
- * engine. Outside of pagoda_enter() sections and reservations.
+ * engine; for the VM's jobs if the change isn't safe while these run (C102). Outside of
+ * pagoda_enter() sections and reservations.
  * Return: 0; -EEXIST or -EINVAL (the plan, or as pagoda_unique_check()), -ENOENT (the VM was
  * closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or -ERESTARTSYS.
  */
@@ -416,8 +417,8 @@ static bool forget_next(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 *address
  * @bo: Allocation; the caller has a reference
  *
  * Invalidates the mappings of @bo in @vm, which needs no memory, removes the mappings from the
- * gpuva tree and marks their addresses free (C139). MAP entries of @bo in queued arrays become
- * UNMAP.
+ * gpuva tree and marks their addresses free, or only reserved in a reserved range (C139). MAP
+ * entries of @bo in queued arrays become UNMAP.
  *
  * Context: May sleep and allocate. In a section, outside of reservations.
  */

@@ -6,9 +6,10 @@
  *
  * Only allocations that were ever mapped with the bit, or that the array maps with the bit, are
  * checked. All mappings that the array makes, and all present mappings but for pages that the array
- * unmaps or makes no-access, are sorted by the bytes of the allocation that they show. Two
- * overlapping mappings with different driver protection, of which at least one has the bit, are a
- * clash.
+ * unmaps, makes no-access or maps as zeros, are sorted by the bytes of the allocation that they
+ * show. Two overlapping mappings with different driver protection, of which at least one has the
+ * bit, are a clash. COPY isn't checked: its mappings show the bytes of present ones with their
+ * protection.
  */
 #include <linux/maple_tree.h>
 #include <linux/slab.h>
@@ -170,7 +171,8 @@ static int unique_add_array(struct unique *unique)
 
 /*
  * Adds a mapping that the VM has now to @unique->parts, whose driver protections are compared, but
- * for the addresses that the array unmaps or makes no-access, @unique->freed. Returns 0 or -ENOMEM.
+ * for @unique->freed, the addresses that the array unmaps, makes no-access or maps as zeros.
+ * Returns 0 or -ENOMEM.
  */
 static int unique_add_left(struct unique *unique, const struct pagoda_va *va)
 {

@@ -46,7 +46,8 @@ static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dm
 /*
  * Invalidates the page table entries of a range. @resv is the reservation of the allocation that
  * the entries show, which keeps its memory until the TLB flush has completed; NULL = no memory has
- * to be kept. Unless @why is %PAGODA_VM_EVICTS a job that uses the range faults. Can't fail.
+ * to be kept. Unless @why is %PAGODA_VM_EVICTS a job that uses the range faults; with it, waits in
+ * CPU_VIRTUAL mode for such jobs. Can't fail.
  */
 void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, enum pagoda_vm_why why,
 				u64 va, u64 size)
@@ -163,7 +164,8 @@ void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
  * afterwards faults instead of reaching memory that may belong to another allocation by then (C101,
  * C105).
  *
- * Context: May sleep and allocate. Not in a stream transaction.
+ * Context: May sleep and allocate; waits for jobs with EVICTS in CPU_VIRTUAL mode. Not in a stream
+ * transaction.
  */
 void pagoda_vm_bo_hide(struct pagoda_bo *bo, enum pagoda_vm_why why)
 {
@@ -190,7 +192,8 @@ static void vm_forget_moves(struct pagoda_vm *vm)
  * Carries out the staged change @update, which is consumed also on failure. If the change emits
  * paging operations, replaces *@fence, which may be NULL, by the fence that signals when these have
  * completed; that fence also stands for a fence of paging which it replaces. Caller holds the VM's
- * reservation. Returns 0; or -ENOMEM, and nothing has changed.
+ * reservation. If the root changed, writes the root into the save areas, and waits for the device.
+ * Returns 0; or -ENOMEM, and nothing has changed.
  */
 int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 		     struct dma_fence **fence)

@@ -77,8 +77,8 @@ u64 pagoda_fixed_bytes(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Counts a page table or save area that was placed, if it is in VRAM outside of the reserve. The
- * VM's reservation is held.
+ * Counts a page table or save area that was placed, if it is in VRAM outside of the reserve; else
+ * doesn't count it any more. The VM's reservation is held.
  */
 void pagoda_fixed_placed(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {
@@ -92,7 +92,7 @@ void pagoda_fixed_placed(struct pagoda_vm *vm, struct pagoda_bo *bo)
 
 /*
  * No longer counts a page table or save area: it is about to move, or to be freed by the holder of
- * the last pointer to it.
+ * the last pointer to it. If the move fails, the next pagoda_fixed_placed() counts it again.
  */
 void pagoda_fixed_leaves(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {

@@ -114,8 +114,10 @@ static int rebind_batch(struct pagoda_rebind *rebind, struct drm_gpuva **vas, u3
  * @fence: *@fence, which may be NULL, is replaced by the fence that signals when the page tables
  *	are updated, if paging operations were emitted
  *
- * Context: May sleep and allocate. The VM's page tables are resident.
- * Return: 0 or -ENOMEM; on failure some mappings may be valid.
+ * Context: May sleep and allocate; waits for the VM's jobs if the change isn't safe while these run
+ * (C102). The VM's page tables are resident.
+ * Return: 0, -ENOMEM or, in CPU_VIRTUAL mode, another error of allocating a page table; on failure
+ * some mappings may be valid.
  */
 int pagoda_rebind_run(struct pagoda_rebind *rebind, struct dma_fence **fence)
 {
@@ -138,10 +140,10 @@ void pagoda_rebind_fini(struct pagoda_rebind *rebind)
 }
 
 /*
- * Makes valid the VM's invalid mappings of those allocations that the GPU can use at their present
- * place. Replaces *@fence, which may be NULL, by the fence that signals when the page tables are
+ * Makes valid the VM's invalid mappings of those allocations that aren't offered and that the GPU
+ * can use at their present place. Replaces *@fence, which may be NULL, by the fence that signals when the page tables are
  * updated, if paging operations were emitted. Caller holds the reservations of the VM and of all
- * mapped allocations; page tables are resident. Returns 0 or -ENOMEM.
+ * mapped allocations; page tables are resident. Returns 0 or an error of pagoda_rebind_run().
  */
 int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 {

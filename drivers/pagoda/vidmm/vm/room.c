@@ -6,9 +6,10 @@
  * holds this reservation and relies on the places of the allocations: private allocations with
  * mappings don't leave VRAM meanwhile (&pagoda_vm.keep). Only while no change of page tables is
  * staged may pagoda_room_make() move such allocations out of VRAM, to make room for page tables or
- * for allocations that the GPU can use only in VRAM. Allocations that the GPU can use at their new
- * place go first; then, for VM_BIND only, allocations that the next submission brings back. When no
- * such allocation is left, page tables and save areas are placed in the reserve (reserve.c).
+ * for allocations that the GPU can use only in VRAM. Offered allocations, and those that the GPU
+ * can use at their new place, go first; then, for VM_BIND only, allocations that the next
+ * submission brings back. When no such allocation is left, page tables and save areas are placed in
+ * the reserve (reserve.c).
  *
  * If there is no room all the same, callers wait for jobs that keep memory in place
  * (pagoda_room_blockers()).
@@ -143,7 +144,8 @@ static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
  * no place in VRAM.
  *
  * Context: May sleep and allocate.
- * Return: true if allocations were moved or the reserve was opened: a retry may find room.
+ * Return: true if allocations were moved or the reserve was opened: a retry may find room. Without
+ * doing either, false if the VM's evicted page tables can't fit now, whatever moves.
  */
 bool pagoda_room_make(struct pagoda_room *room)
 {
@@ -237,7 +239,7 @@ int pagoda_room_leave(struct pagoda_bo *bo)
  * pagoda_room_leave_all() - Evict all private allocations with mappings from VRAM
  * @vm: VM, locked, its reservation held
  *
- * The next submission to the VM brings the allocations back.
+ * The submission being made, or else the next one, brings back those that aren't offered.
  *
  * Context: May sleep and allocate.
  * Return: 0 or a negative errno.
@@ -276,7 +278,7 @@ void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
 
 /**
  * pagoda_room_wait_idle() - Wait until page tables and save areas of all VMs may be evicted
- * @vidmm: The manager; the caller keeps new submissions out
+ * @vidmm: The manager; the caller keeps new submissions out and has called pagoda_stream_flush()
  * @interruptible: Signals end the wait
  * @timeout: Jiffies, for all VMs together
  *
@@ -320,7 +322,10 @@ static struct dma_fence *blockers_join(struct dma_fence *first, struct dma_fence
 	return both;
 }
 
-/* Returns a fence behind all jobs and paging of the client's VMs; NULL if there is none. */
+/*
+ * Returns a fence behind all jobs and paging of the client's VMs; NULL if there is none. Without
+ * memory the fence may be behind a part of them, or be NULL.
+ */
 static struct dma_fence *blockers_of(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
 	struct dma_fence *all = NULL, *fence;

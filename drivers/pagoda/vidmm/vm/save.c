@@ -249,7 +249,7 @@ static int save_rebuild(struct pagoda_save *save)
  * After a reset of the device, initialises those save areas of the VM that have lost their content,
  * and writes the root of the page tables into all save areas, because the reset may have prevented
  * an earlier write. Caller holds the VM's lock and reservation; the VM's page tables are rebuilt.
- * Returns 0, -ENOMEM or -EIO.
+ * Returns 0; -EIO if the device failed again; -ENOMEM, or another error of pagoda_bo_place().
  */
 int pagoda_save_rebuild(struct pagoda_vm *vm)
 {
@@ -284,7 +284,8 @@ static struct pagoda_bo *save_create_bo(struct pagoda_vm *vm)
 
 /**
  * pagoda_save_drop() - Free a save area that isn't in &pagoda_vm.saves
- * @save: Save area; no job of its context runs, so pagoda_vm_may_evict() needn't keep it in place
+ * @save: Save area; its context gets no more jobs. TTM frees the memory after the fences of jobs
+ *	that still run
  *
  * Context: May sleep.
  */
@@ -350,7 +351,8 @@ int pagoda_save_enter(struct pagoda_save *save, struct pagoda_vm *vm)
 
 /**
  * pagoda_save_destroy() - Undo pagoda_save_create() and pagoda_save_enter()
- * @save: Save area of a context without jobs; the VM's lock and reservation are held
+ * @save: Save area of a context that gets no more jobs, though jobs may still run; the VM's lock
+ *	and reservation are held
  *
  * Context: May sleep.
  */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page tables as allocations: each table is a kernel allocation in VRAM with the reservation of its
- * VM, contiguous and aligned to its size. A table leaves its place only by eviction, which copies
- * nothing, because mmu/ has a copy of the content of each table. pagoda_vm_may_evict() tells
- * whether VMs let a table, or any other allocation, leave its place now.
+ * Page tables as allocations: except in CPU_VIRTUAL mode (tables.c), each table is a kernel
+ * allocation in VRAM with the reservation of its VM, contiguous and aligned to its size. A table
+ * leaves its place only by eviction, which copies nothing, because mmu/ has a copy of the content
+ * of each table. pagoda_vm_may_evict() tells whether VMs let a table, or any other allocation,
+ * leave its place now.
  */
 #include "core/core.h"
 #include "mmu/mmu.h"
@@ -91,7 +92,8 @@ static bool vm_is_idle(struct pagoda_vm *vm, bool urgent)
  * for may never signal. &pagoda_vm.keep may forbid more.
  *
  * Return: false if a VM keeps @bo in place, or if the call that holds the reservation does
- * (&pagoda_bo.choice.keep).
+ * (&pagoda_bo.choice.keep; no matter for a private allocation without mappings while
+ * &pagoda_vm.keep is set).
  */
 bool pagoda_vm_may_evict(struct pagoda_bo *bo, bool urgent)
 {

@@ -4,9 +4,9 @@
  * update modes, and commands that tell the device the roots of page tables.
  *
  * Page tables of the paging process (address space 0) are system memory that the device reaches by
- * a bus address for as long as the device exists. These tables are no allocations: TTM doesn't know
- * them and can't evict them (C75). In CPU_VIRTUAL mode the tables of all spaces are system memory,
- * because the CPU writes them.
+ * a bus address, or by an address of its own MMU, for as long as the device exists. These tables
+ * are no allocations: TTM doesn't know them and can't evict them (C75). In CPU_VIRTUAL mode the
+ * tables of all spaces are system memory, because the CPU writes them.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
@@ -80,7 +80,8 @@ static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 
 /*
  * Allocates @memory for a page table of @size bytes in system memory, charged to @client unless
- * that is NULL; dma_alloc_pages() aligns the bus address to @size. Returns 0 or a negative errno.
+ * that is NULL. The device's address is aligned to @size: by dma_alloc_pages(), or with an MMU of
+ * the device by pagoda_sysmem_reserve(). Returns 0 or a negative errno.
  */
 static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 size,
 			       struct pagoda_table_memory *memory)
@@ -294,7 +295,8 @@ static void tables_note_flush(void *arg, const struct virtio_pagoda_packet *pack
  *
  * A FLUSH_TLB among the packets that the CPU executed didn't reach the device, which still caches
  * translations. If there is one, the roots of all address spaces are set again: then the device
- * drops the translations of these spaces.
+ * drops the translations of these spaces. If a SET_ROOT fails, sets &pagoda_vidmm.deaf; then no
+ * further root is set here until pagoda_tables_forget().
  *
  * Context: dma_fence signalling path: doesn't allocate. The device executes nothing of the
  * paging queue meanwhile.

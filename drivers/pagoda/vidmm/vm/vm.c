@@ -82,9 +82,10 @@ static int vm_validate_locked(struct drm_gpuvm_exec *vm_exec)
 }
 
 /*
- * Makes the VM's mappings of resident allocations valid again. Replaces *@fence by the fence that
- * signals when the page tables are updated, if paging operations were emitted. Called without
- * reservations held. Returns 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ * Makes the VM's mappings of resident allocations that aren't offered valid again; does nothing for
+ * a closed VM. Replaces *@fence by the fence that signals when the page tables are updated, if
+ * paging operations were emitted. Called without reservations held. Returns 0, -ENOMEM, -EBUSY,
+ * -EINTR or -ERESTARTSYS.
  */
 int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 {
@@ -120,7 +121,7 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
  * whose content was lost are initialised, and all get the root of the page tables.
  *
  * Context: May sleep and allocate. Outside of reservations.
- * Return: 0, -ENOMEM or -EIO.
+ * Return: 0; -ENOMEM; or an error of pagoda_save_rebuild(), -EIO if the device failed again.
  */
 int pagoda_vm_rebuild(struct pagoda_vm *vm)
 {
@@ -395,8 +396,8 @@ static struct pagoda_vm *client_next_vm(struct pagoda_client *client, unsigned l
 }
 
 /**
- * pagoda_client_validate() - Make mappings of resident allocations valid in all VMs
- * @client: Client
+ * pagoda_client_validate() - Make mappings of resident allocations valid in all VMs of a client
+ * @client: Client; mappings of offered allocations stay invalid
  * @fence: *@fence is replaced by the fence that signals when the page tables are updated, if paging
  *	operations were emitted
  *

@@ -53,7 +53,8 @@ struct pagoda_unique {
 
 /**
  * enum pagoda_attempt - Attempts to find room for a list of allocations, made in this order
- * @PAGODA_ATTEMPT_FIRST: the list's allocations that are in VRAM stay where they are
+ * @PAGODA_ATTEMPT_FIRST: the list's allocations that are in VRAM stay there, except for private
+ *	ones that pagoda_room_make() moves
  * @PAGODA_ATTEMPT_URGENT: as FIRST, with &pagoda_operation.urgent
  * @PAGODA_ATTEMPT_ANEW: as URGENT, but first all allocations of the list leave VRAM: fragmentation
  *	may prevent that they fit unless all are placed anew
@@ -99,10 +100,11 @@ enum pagoda_vm_keep {
 
 /**
  * enum pagoda_vm_reserve - Whether page tables and save areas of a VM may be put into the reserve,
- * the part of VRAM that has no other allocations
+ * the part of VRAM that has no other allocations; asked only while &pagoda_vm.keep isn't
+ * %PAGODA_VM_KEEP_NOTHING, else they may
  * @PAGODA_VM_RESERVE_SHUT: no: pagoda_room_make() may still move allocations out of VRAM
  * @PAGODA_VM_RESERVE_MISSED: no, but a page table or save area found no other place in VRAM
- * @PAGODA_VM_RESERVE_OPEN: yes: pagoda_room_make() found no more allocations to move
+ * @PAGODA_VM_RESERVE_OPEN: yes: pagoda_room_make() could move no more allocations
  */
 enum pagoda_vm_reserve {
 	PAGODA_VM_RESERVE_SHUT,
@@ -113,9 +115,11 @@ enum pagoda_vm_reserve {
 /**
  * enum pagoda_vm_why - Why page table entries become invalid, and so where the operations that make
  * them invalid are emitted
- * @PAGODA_VM_HIDES: The allocation stays where it is: in the VM's line, without waiting for jobs
+ * @PAGODA_VM_HIDES: The allocation stays where it is: in the VM's line, if it has one, without
+ *	waiting for jobs
  * @PAGODA_VM_MOVES: The allocation moves, and no job uses it: in the line of moves
- * @PAGODA_VM_EVICTS: The allocation is evicted: in the line of moves, behind jobs that use it
+ * @PAGODA_VM_EVICTS: The allocation is evicted, or moves with %PAGODA_PL_PIPELINED: in the line of
+ *	moves, behind jobs that use it
  */
 enum pagoda_vm_why {
 	PAGODA_VM_HIDES,
@@ -156,7 +160,8 @@ struct pagoda_vm_fixed {
  *	reservation
  * @reserve: Whether page tables and save areas may be put into the reserve while @keep isn't
  *	%PAGODA_VM_KEEP_NOTHING; protected by the VM's reservation
- * @evicted: Private allocations whose mappings became invalid since the last submission, linked by
+ * @evicted: Private allocations that aren't offered and whose mappings became invalid since the
+ *	VM's last job, and those of @left_out that a submission tries again, linked by
  *	&pagoda_bo.vm.evicted; protected by the VM's reservation
  * @offered: Private allocations that were offered and whose mappings the next submission that finds
  *	no job of the VM in flight makes invalid, linked by &pagoda_bo.vm.evicted; protected by the
@@ -226,7 +231,7 @@ struct pagoda_vm {
  * @first: Byte of the window that the first address shows
  *
  * %DRM_GPUVA_INVALIDATED in @base: the page tables don't show the mapping, because its allocation
- * moved or isn't resident.
+ * moved, isn't resident, or is offered.
  */
 struct pagoda_va {
 	struct drm_gpuva base;
@@ -273,7 +278,7 @@ struct pagoda_save {
  * struct pagoda_vm_place - Memory that a mapping of an allocation shows
  * @extents: Ranges of VRAM; NULL = the allocation is outside of VRAM
  * @nr_extents: Entries of @extents
- * @adl: Bus addresses of the pages of an allocation outside of VRAM
+ * @adl: Addresses at which the device reaches the pages of an allocation outside of VRAM
  */
 struct pagoda_vm_place {
 	struct pagoda_map_extent *extents;
@@ -301,7 +306,7 @@ struct pagoda_rebind {
 /**
  * struct pagoda_room - How pagoda_room_make() makes room in VRAM for a change of a VM
  * @vm: The VM, whose private allocations make room
- * @away: Allocations may be moved to where the GPU can't use them
+ * @away: Allocations may be moved to where the GPU can't use them; offered ones may in any case
  * @last: No later attempt will find more room: if need be, page tables and save areas use the
  *	reserve
  * @bytes: Bytes that the last call tried to move out of VRAM, 0 before the first call
@@ -317,7 +322,7 @@ struct pagoda_room {
  * struct pagoda_bind - A checked entry of VM_BIND
  * @type: enum drm_pagoda_bind_type
  * @flags: DRM_PAGODA_BIND_* flags
- * @handle: MAP: handle of the allocation
+ * @handle: MAP, MAP_FENCE: handle of the allocation or of the monitored fence
  * @bo: MAP, MAP_FENCE: allocation; a reference
  * @address: First address; CHOOSE: least address wanted, then the address chosen
  * @size: Bytes of addresses
