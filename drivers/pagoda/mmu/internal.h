@@ -82,7 +82,8 @@ struct pagoda_words {
  * @memory: Memory of a table that is @resident
  * @next: Memory that commit puts into @memory, if @has_next
  * @window_va: Address of the table in the table windows, if @has_window
- * @resident: The table isn't evicted: @memory belongs to the table and holds the entries
+ * @resident: @memory belongs to the table and holds the entries; false if the table is evicted, or
+ *	fresh
  * @linked: The parent's entry leads to this table, or will once the table is resident; of a root:
  *	commit has put the root to use
  * @fresh: Prepare made the table, and commit hasn't used the table so far
@@ -234,8 +235,8 @@ struct pagoda_pt_update {
  * @space: The space, locked
  * @update: The update being committed, NULL for an invalidation or an eviction
  * @work: For each level the list, by &pagoda_table.work, of tables to be written
- * @start: First address whose translation changed
- * @end: Address behind the last whose translation changed, 0: none did
+ * @start: First address whose changed entry needs a flush, U64_MAX: none does
+ * @end: Address behind the last whose changed entry needs a flush, 0: none does
  */
 struct pagoda_batch {
 	struct pagoda_space *space;

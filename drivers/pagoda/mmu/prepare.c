@@ -5,7 +5,7 @@
  *
  * Prepare walks the tables, adds every table that commit may need to the tree of tables, not linked
  * by a parent's entry and so invisible to the device, and reserves records. Tables and records that
- * commit doesn't use are freed by finish. Prepare also counts an upper bound of the operations that
+ * commit doesn't use are freed by finish, or all by abort. Prepare also counts an upper bound of the operations that
  * commit emits.
  *
  * Only prepare, commit and abort change the structure of the tree, and the caller never runs two of
@@ -393,8 +393,8 @@ static int update_ready(struct pagoda_pt_update *update, int ret,
  * @update: Set to the update, for commit or abort
  *
  * Suspends contexts of the space until finish or abort if the change isn't safe while they
- * run (C102): a 64 KiB table is replaced, a 64 KiB entry is cut with dual PTEs, or the root is
- * resized.
+ * run (C102): a 64 KiB table may be replaced, a 64 KiB entry may be cut with dual PTEs, or a root
+ * that the device has is resized.
  *
  * Context: May sleep, and calls table_alloc(); the space's lock isn't held. The caller
  *	keeps other updates of the space out until finish or abort.
