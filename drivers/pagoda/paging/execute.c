@@ -111,8 +111,9 @@ static int cpu_error(u32 reason)
  * Context: as the callbacks of @exec allow. The caller excludes other calls with @exec, and
  * other writers of the memory that the packets name.
  * Return: 0; -EFAULT for memory that isn't there or mapped, that is mapped read-only or by another
- * mapping than the packet names, or that the CPU can't reach; -EOPNOTSUPP for an operation that the
- * CPU doesn't execute, -EINVAL for other errors in a packet or @start.
+ * mapping than the packet names, or that the CPU can't reach, and for malformed page tables;
+ * -EOPNOTSUPP for an operation that the CPU doesn't execute, -EINVAL for other errors in a packet,
+ * @size or @start.
  */
 int pagoda_cpu_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
 		       u32 start, const void *priv, u32 priv_size, u32 *stopped_at)

@@ -56,7 +56,7 @@ struct pagoda_cpu_range {
  *	address (C66). The pointer is NULL if no page table is in system memory
  * @context: First argument of @table_page
  * @limits: Limits of the device. If NULL, packets with virtual addresses, page tables or swizzling
- *	ranges are refused as UNSUPPORTED
+ *	ranges are refused as UNSUPPORTED, and max_runs and features aren't checked
  * @roots: Root of each address space, limits->max_address_spaces elements, or NULL
  * @mmu: Struct page pointer for every page of device addresses, NULL if MAP_MMU hasn't mapped the
  *	page. Without this array (no device MMU) addresses of system memory aren't checked
