@@ -159,8 +159,9 @@ struct pagoda_record {
  * @root: Root table or NULL
  * @tables: All tables, in no order
  * @records: struct pagoda_record, disjoint, by address
- * @attached: The device has a root table set for the space; finish and pagoda_space_detach() change
- *	this member without @lock
+ * @attached: The device has @root set for the space, so that flushes name @root; false also from a
+ *	commit that moves @root until finish sets @root again. Finish and pagoda_space_detach()
+ *	change this member without @lock
  */
 struct pagoda_space {
 	struct pagoda_mmu *mmu;
@@ -189,7 +190,7 @@ void pagoda_process_destroy(struct pagoda_mmu *mmu);
  * @fresh: List, by &pagoda_table.work, of tables that prepare made and commit hasn't used
  * @dropped: List, by &pagoda_table.work, of tables that commit took out of the space
  * @old_root: Memory of the root before commit resized the root
- * @old_entries: Number of entries in @old_root, 0: the root wasn't resized
+ * @old_entries: Number of entries in @old_root, 0: the root wasn't resized, or was evicted before
  * @root_entries: Number of entries the root shall have, 0: no change
  * @counted: Address of the block that block_count_present() counted last, U64_MAX: none
  * @path: Level-1 table for which pagoda_update_path() last counted the tables above

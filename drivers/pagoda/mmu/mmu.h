@@ -241,8 +241,8 @@ int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_upda
  * Copy of the entries of [src, src + size) to dst, with the result of memmove() (C137). The device
  * reads the entries when the device executes COPY_PAGE_TABLE_ENTRIES. Updates that the driver makes
  * from its own copy of the entries replace that operation, for all copies of a list, in CPU_VIRTUAL
- * mode, while a table of the space isn't resident, and if one of the copies writes entries that the
- * copy itself or an earlier copy reads.
+ * mode, while a table of the space isn't resident, and if one of the copies writes, or in a long
+ * list may write, entries that the copy itself or an earlier copy reads.
  */
 struct pagoda_space_copy {
 	u64 src;

@@ -104,9 +104,9 @@ static int cpu_error(u32 reason)
  * @stopped_at: Set to the offset of the first packet not executed, @size if there is none
  *
  * Stops at the first packet that is refused, without an effect of that packet but in the one case
- * of cpu/cpu.h. Sets @exec->reason to the fault reason that the device would have reported, 0 if
- * all packets were executed. Values of monitored fences are written; to wake their waiters is up to
- * the caller.
+ * of cpu/cpu.h. Sets @exec->reason to the fault reason that the device would have reported, or to
+ * UNREACHABLE if only the CPU can't reach the memory; 0 if all packets were executed. Values of
+ * monitored fences are written; to wake their waiters is up to the caller.
  *
  * Context: as the callbacks of @exec allow. The caller excludes other calls with @exec, and
  * other writers of the memory that the packets name.

@@ -11,9 +11,9 @@
  * CPU (C66).
  *
  * Each function returns %VIRTIO_PAGODA_FAULT_NONE, or, with nothing written, the fault reason with
- * which the device would refuse the packet. A packet that overwrites the page tables of its own
- * addresses may be refused halfway, as on the device. Context: as the callbacks of &struct
- * pagoda_cpu_executor allow.
+ * which the device would refuse the packet, or UNREACHABLE if only the CPU can't reach the memory.
+ * A packet that overwrites the page tables of its own addresses may be refused halfway, as on the
+ * device. Context: as the callbacks of &struct pagoda_cpu_executor allow.
  */
 #ifndef PAGODA_PAGING_CPU_H
 #define PAGODA_PAGING_CPU_H
