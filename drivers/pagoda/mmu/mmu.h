@@ -10,9 +10,9 @@
  *
  * The mappings of a VM are kept in four forms, each for another purpose:
  *
- *	plan	(vm/bind_plan.c) addresses after all accepted VM_BIND arrays: a new array
+ *	plan	(vidmm/vm/bind_plan.c) addresses after all accepted VM_BIND arrays: a new array
  *		is accepted or refused by the plan, long before the array is executed
- *	books	(vm/bind_books.c) the gpuva tree: the allocations that the executed arrays
+ *	books	(vidmm/vm/bind_books.c) the gpuva tree: the allocations that the executed arrays
  *		mapped; eviction and residency find the mappings of an allocation there
  *	records	(record.c) allocation, offset and DriverProtection of ranges that page
  *		tables map: an update of an entry has to name all three, also when a table

@@ -5,8 +5,8 @@
  *
  * Prepare walks the tables, adds every table that commit may need to the tree of tables, not linked
  * by a parent's entry and so invisible to the device, and reserves records. Tables and records that
- * commit doesn't use are freed by finish, or all by abort. Prepare also counts an upper bound of the operations that
- * commit emits.
+ * commit doesn't use are freed by finish, or all by abort. Prepare also counts an upper bound of
+ * the operations that commit emits.
  *
  * Only prepare, commit and abort change the structure of the tree, and the caller never runs two of
  * them at a time. Prepare takes the space's lock while adding a table, because an invalidation may

@@ -4,8 +4,8 @@
  * that the size of a paging buffer depends on fragmentation and not on the allocation's size.
  *
  * A run ends where the next page isn't consecutive, or at the end of the range of the list that is
- * converted. The end of a packet cuts a run only in a transfer between two page lists. Functions other than pagoda_adl_validate() get only
- * ranges that pagoda_adl_validate() has accepted.
+ * converted. The end of a packet cuts a run only in a transfer between two page lists. Functions
+ * other than pagoda_adl_validate() get only ranges that pagoda_adl_validate() has accepted.
  */
 #include <linux/math.h>
 #include <linux/minmax.h>
