@@ -173,7 +173,7 @@ struct pagoda_paging_cost pagoda_pt_update_cost(const struct pagoda_pt_update *u
 /* ---- Commit of a change of page tables ------------------------------------- */
 
 /*
- * Has all entries of a table written, whose memory holds garbage. A table is written as a whole, so
+ * Has all entries of @table, whose memory holds garbage, written. A table is written as a whole, so
  * that the number of operations depends on records alone; of a root with more than
  * VIRTIO_PAGODA_PT_ENTRIES entries only words (the driver's copies of entries) that aren't 0 are
  * written, because all entries are made invalid first.
