@@ -4,8 +4,9 @@
  * compared with TTM's own copy. Reading a debugfs file runs the measurements; the device should
  * have no other users meanwhile. Not for production (CONFIG_DRM_PAGODA_BENCH).
  *
- * Each value is the median of BENCH_RUNS runs, which alternate with runs of the work that the value
- * is compared to. A ratio is the time of that work by the measured time: higher is better.
+ * Each time in file pagoda_bench is the median of BENCH_RUNS runs, which alternate with runs of the
+ * work that the time is compared to, if any. A ratio is the time of that work by the measured time:
+ * higher is better. The other files do work for benchmarks in user space (beside.c, crowd.c).
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -237,7 +238,10 @@ static int bench_end_to_end(struct bench *b, u64 size)
 	return ret;
 }
 
-/* Reports the time, bytes and number of commands that the builder makes for a transfer of @size. */
+/*
+ * Reports time and bytes of a command that the builder makes for a transfer of @size, and how many
+ * commands it makes. Returns 0 or -ENOMEM.
+ */
 static int bench_builder(struct bench *b, u64 size, bool scattered)
 {
 	struct pagoda_vidmm *vidmm = b->vidmm;

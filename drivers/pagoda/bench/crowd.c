@@ -2,7 +2,8 @@
 /*
  * Work with which the user-space benchmark of long residency lists compares its results (see
  * beside.c): on the allocations on the residency lists of the process that reads the debugfs file,
- * in the order in which the allocations were added to the lists.
+ * in the order in which the allocations were added to the lists; but pagoda_bench_pick() picks
+ * among all candidates for eviction from VRAM.
  */
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -127,7 +128,10 @@ static int crowd_walk_list(struct pagoda_bo **bos, u32 count)
 
 typedef int (*crowd_fn)(struct pagoda_bo **bos, u32 count);
 
-/* Runs @run on each group of CROWD_LIST allocations; @times gets the sorted nanoseconds. */
+/*
+ * Runs @run on each group of CROWD_LIST allocations, but not on a smaller rest; @times gets the
+ * sorted nanoseconds. Returns 0 or the first error of @run, after which @times isn't complete.
+ */
 static int crowd_time(struct crowd *crowd, crowd_fn run, u64 *times)
 {
 	u32 i, lists = crowd->count / CROWD_LIST;
@@ -166,8 +170,8 @@ static int crowd_run(struct bench *b, crowd_fn run)
 }
 
 /*
- * Times and reports locking the reservations of CROWD_LIST allocations. Returns 0, -ENOENT if no
- * residency list has allocations, or another negative errno.
+ * Times locking the reservations of CROWD_LIST allocations, and reports the median; nothing if the
+ * residency lists have fewer. Returns 0, -ENOENT if they have none, or another negative errno.
  */
 int pagoda_bench_lock(struct bench *b)
 {
@@ -175,8 +179,8 @@ int pagoda_bench_lock(struct bench *b)
 }
 
 /*
- * Times and reports reading a member of CROWD_LIST allocations. Returns 0, -ENOENT if no residency
- * list has allocations, or -ENOMEM.
+ * Times reading a member of CROWD_LIST allocations, and reports the median; nothing if the
+ * residency lists have fewer. Returns 0, -ENOENT if they have none, or -ENOMEM.
  */
 int pagoda_bench_walk(struct bench *b)
 {

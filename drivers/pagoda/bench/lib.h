@@ -34,8 +34,8 @@ struct bench_pages {
 };
 
 /*
- * A transfer of @size bytes from VRAM to pages (@out) or back; VRAM is tiled if @layout has a
- * tiling.
+ * A transfer of @size bytes from VRAM to pages (@out) or back. With SWIZZLE or UNSWIZZLE in @flags
+ * VRAM is a tiled surface of @size bytes and geometry @layout; else @layout is zero.
  */
 struct bench_transfer {
 	const struct bench_pages *pages;

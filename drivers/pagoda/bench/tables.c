@@ -233,8 +233,8 @@ static int bench_commit(struct pagoda_stream_txn *txn, void *arg)
 }
 
 /*
- * Sets *@ns to the time that commit and execution of the page-table change took which
- * bench_prepare() prepared. Returns 0 or a negative errno.
+ * Sets *@ns to the time that commit and execution of the prepared page-table change t->update took.
+ * Ends the change, or aborts it if the transaction can't begin. Returns 0 or a negative errno.
  */
 static int bench_change(struct bench_tables *t, u64 *ns)
 {

@@ -177,7 +177,8 @@ static int bench_virtual_way(struct bench *b, bool scattered, bool out, u64 *wor
 
 /*
  * Compares transfers by virtual addresses with such by physical addresses. Does nothing without
- * page tables or in CPU_VIRTUAL mode: no move uses virtual addresses then.
+ * page tables or in CPU_VIRTUAL mode: no move uses virtual addresses then. Returns 0 or a negative
+ * errno.
  */
 int pagoda_bench_virtual(struct bench *b)
 {

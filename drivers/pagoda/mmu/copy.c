@@ -6,9 +6,9 @@
  * A commit first emits updates that turn all entries of the 2 MiB blocks in question into 4 KiB
  * entries, then the copies in order, then the flush. In these cases updates write the words (the
  * driver's copy of entries) of the source to the destination instead: in CPU_VIRTUAL mode (C112);
- * while a table of the space isn't resident; and if a copy writes entries that the copy itself or
- * an earlier copy reads, because an operation that is executed again after half of it was executed
- * has to find its source unchanged (C137).
+ * while a table of the space isn't resident; and if a copy writes, or in a long list may write,
+ * entries that the copy itself or an earlier copy reads, because an operation that is executed
+ * again after half of it was executed has to find its source unchanged (C137).
  */
 #include "internal.h"
 

@@ -12,7 +12,8 @@
  *	      may change from one table to the other (C93)
  *	   c) changed entries that are now valid
  *	2. last update of dropped tables, NotifyEviction (C91): every entry invalid (C107)
- *	3. one flush over everything that changed (C105)
+ *	3. one flush over all changes that need one (C105, C106), if the device has a root of the
+ *	   space
  *
  * Without dual PTEs dropped tables get no updates before 2, so that their mappings stay until the
  * entry above leads elsewhere. With dual PTEs dropped tables are cleared in 1b already, because the
@@ -39,8 +40,8 @@ enum emit_step {
 };
 
 /*
- * Entries [@first, @end) that one UPDATE_PAGE_TABLE writes; all are of @record, the allocation
- * mapped there, or of none if @record is NULL.
+ * Entries [@first, @end) that one UPDATE_PAGE_TABLE writes. All are of @record, the allocation
+ * mapped there; if @record is NULL, the update names no allocation.
  */
 struct emit_run {
 	const struct pagoda_record *record;
@@ -83,7 +84,10 @@ static struct pagoda_paging_op table_update(const struct pagoda_table *table,
 	return op;
 }
 
-/* Emits updates that make all entries of a table in @memory invalid, one update for each word. */
+/*
+ * Emits an update that makes all entries of a table in @memory invalid; for a level-1 table with
+ * dual PTEs two, one for word 0 of all entries and one for word 1.
+ */
 static void emit_clear(const struct pagoda_table *table,
 		       const struct pagoda_table_memory *memory, u32 nr_entries, u32 flags,
 		       const struct pagoda_emit *emit)

@@ -82,7 +82,8 @@ struct pagoda_words {
  * @memory: Memory of a table that is @resident
  * @next: Memory that commit puts into @memory, if @has_next
  * @window_va: Address of the table in the table windows, if @has_window
- * @resident: The table isn't evicted: @memory belongs to the table and holds the entries
+ * @resident: @memory belongs to the table and holds the entries; false if the table is evicted, or
+ *	fresh
  * @linked: The parent's entry leads to this table, or will once the table is resident; of a root:
  *	commit has put the root to use
  * @fresh: Prepare made the table, and commit hasn't used the table so far
@@ -158,8 +159,9 @@ struct pagoda_record {
  * @root: Root table or NULL
  * @tables: All tables, in no order
  * @records: struct pagoda_record, disjoint, by address
- * @attached: The device has a root table set for the space; finish and pagoda_space_detach() change
- *	this member without @lock
+ * @attached: The device has @root set for the space, so that flushes name @root; false also from a
+ *	commit that moves @root until finish sets @root again. Finish and pagoda_space_detach()
+ *	change this member without @lock
  */
 struct pagoda_space {
 	struct pagoda_mmu *mmu;
@@ -188,7 +190,7 @@ void pagoda_process_destroy(struct pagoda_mmu *mmu);
  * @fresh: List, by &pagoda_table.work, of tables that prepare made and commit hasn't used
  * @dropped: List, by &pagoda_table.work, of tables that commit took out of the space
  * @old_root: Memory of the root before commit resized the root
- * @old_entries: Number of entries in @old_root, 0: the root wasn't resized
+ * @old_entries: Number of entries in @old_root, 0: the root wasn't resized, or was evicted before
  * @root_entries: Number of entries the root shall have, 0: no change
  * @counted: Address of the block that block_count_present() counted last, U64_MAX: none
  * @path: Level-1 table for which pagoda_update_path() last counted the tables above
@@ -234,8 +236,8 @@ struct pagoda_pt_update {
  * @space: The space, locked
  * @update: The update being committed, NULL for an invalidation or an eviction
  * @work: For each level the list, by &pagoda_table.work, of tables to be written
- * @start: First address whose translation changed
- * @end: Address behind the last whose translation changed, 0: none did
+ * @start: First address whose changed entry needs a flush, U64_MAX: none does
+ * @end: Address behind the last whose changed entry needs a flush, 0: none does
  */
 struct pagoda_batch {
 	struct pagoda_space *space;

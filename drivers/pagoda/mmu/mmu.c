@@ -23,7 +23,8 @@ static bool mmu_args_are_good(const struct pagoda_mmu_args *args)
  * Makes the paging process (address space 0) too: calls table_alloc(), written() and set_root().
  *
  * Context: probe; may sleep.
- * Return: the subsystem; ERR_PTR of -EINVAL for limits or an update mode that make no sense,
+ * Return: the subsystem; ERR_PTR of -EINVAL for limits or an update mode that make no sense, or if
+ *	table_alloc() gives a table that isn't in system memory or that the CPU can't reach;
  *	-ENOMEM, or the error of table_alloc() or set_root().
  */
 struct pagoda_mmu *pagoda_mmu_create(const struct pagoda_mmu_args *args)

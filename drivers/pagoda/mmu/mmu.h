@@ -5,13 +5,14 @@
  * mmu/ knows entries, tables and the order in which tables may change. mmu/ knows neither
  * TTM nor where tables come from: the owner (vidmm) allocates tables and takes operations.
  * Tables change by UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES. Behind every change of a valid
- * entry comes a FLUSH_TLB in the same stream (C105); each batch has at most one per space.
+ * entry comes a FLUSH_TLB in the same stream (C105), unless the device has no root of the space; a
+ * batch flushes its space at most once, and the paging space for each use of table windows.
  *
  * The mappings of a VM are kept in four forms, each for another purpose:
  *
- *	plan	(vm/bind_plan.c) addresses after all accepted VM_BIND arrays: a new array
+ *	plan	(vidmm/vm/bind_plan.c) addresses after all accepted VM_BIND arrays: a new array
  *		is accepted or refused by the plan, long before the array is executed
- *	books	(vm/bind_books.c) the gpuva tree: the allocations that the executed arrays
+ *	books	(vidmm/vm/bind_books.c) the gpuva tree: the allocations that the executed arrays
  *		mapped; eviction and residency find the mappings of an allocation there
  *	records	(record.c) allocation, offset and DriverProtection of ranges that page
  *		tables map: an update of an entry has to name all three, also when a table
@@ -58,7 +59,7 @@ struct pagoda_space;
  * @address: Offset in the segment, or bus address; aligned to @size
  * @cpu: Kernel address, or NULL if the CPU can't reach the memory; never NULL in
  *	CPU_VIRTUAL mode and for tables of the paging process
- * @pages: struct page array of system memory, for the CPU executor; else NULL
+ * @pages: Array of struct page pointers of system memory, for the CPU executor; else NULL
  * @cookie: The owner's name for the memory, opaque to mmu/
  */
 struct pagoda_table_memory {
@@ -112,8 +113,10 @@ struct pagoda_emit {
 /**
  * struct pagoda_mmu_args - How to make the page-table subsystem of a device
  * @limits: va_bits, pt_levels, page_sizes, features of the device; must outlive the subsystem
- * @mode: Mode of all updates except those that initialise the paging process' tables (C89)
- * @invalid_not_cached: No flush is needed when an invalid entry becomes valid (C106)
+ * @mode: Mode of all updates except those that the CPU makes at once in the paging process' tables,
+ *	to initialise the tables or, after a loss, to invalidate the windows (C89)
+ * @invalid_not_cached: No flush is needed when an invalid entry becomes valid (C106), except in
+ *	the windows of the paging space, which are always flushed
  * @ops: Functions that the owner implements
  * @owner: First argument of @ops
  */
@@ -210,9 +213,10 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
 /*
  * Eviction and restore of tables (C90, C91), and whether and how many tables are evicted. Eviction
  * emits updates that make all entries of the table invalid and, unless the table is the root, the
- * update of the parent's entry and a flush; the table's memory may be used again once the fence
- * behind these operations has signalled. Restore is a struct pagoda_pt_update: prepare allocates
- * memory for evicted tables, commit writes their entries and links the tables.
+ * update of the parent's entry, if the parent is resident, and a flush, if the device has a root of
+ * the space; the table's memory may be used again once the fence behind these operations has
+ * signalled. Restore is a struct pagoda_pt_update: prepare allocates memory for evicted tables,
+ * commit writes their entries and links the tables.
  */
 struct pagoda_paging_cost pagoda_space_evict_cost(struct pagoda_space *space, u32 buffer_size);
 void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
@@ -237,8 +241,8 @@ int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_upda
  * Copy of the entries of [src, src + size) to dst, with the result of memmove() (C137). The device
  * reads the entries when the device executes COPY_PAGE_TABLE_ENTRIES. Updates that the driver makes
  * from its own copy of the entries replace that operation, for all copies of a list, in CPU_VIRTUAL
- * mode, while a table of the space isn't resident, and if one of the copies writes entries that the
- * copy itself or an earlier copy reads.
+ * mode, while a table of the space isn't resident, and if one of the copies writes, or in a long
+ * list may write, entries that the copy itself or an earlier copy reads.
  */
 struct pagoda_space_copy {
 	u64 src;

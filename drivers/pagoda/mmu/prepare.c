@@ -5,8 +5,8 @@
  *
  * Prepare walks the tables, adds every table that commit may need to the tree of tables, not linked
  * by a parent's entry and so invisible to the device, and reserves records. Tables and records that
- * commit doesn't use are freed by finish. Prepare also counts an upper bound of the operations that
- * commit emits.
+ * commit doesn't use are freed by finish, or all by abort. Prepare also counts an upper bound of
+ * the operations that commit emits.
  *
  * Only prepare, commit and abort change the structure of the tree, and the caller never runs two of
  * them at a time. Prepare takes the space's lock while adding a table, because an invalidation may
@@ -393,13 +393,14 @@ static int update_ready(struct pagoda_pt_update *update, int ret,
  * @update: Set to the update, for commit or abort
  *
  * Suspends contexts of the space until finish or abort if the change isn't safe while they
- * run (C102): a 64 KiB table is replaced, a 64 KiB entry is cut with dual PTEs, or the root is
- * resized.
+ * run (C102): a 64 KiB table may be replaced, a 64 KiB entry may be cut with dual PTEs, or a root
+ * that the device has is resized.
  *
  * Context: May sleep, and calls table_alloc(); the space's lock isn't held. The caller
  *	keeps other updates of the space out until finish or abort.
- * Return: 0; -EINVAL for a range that can't be mapped or memory that doesn't match the range,
- *	-ENOMEM or the error of table_alloc(). After an error nothing has changed.
+ * Return: 0; -EINVAL for a malformed map, a range that can't be mapped, or memory that doesn't
+ *	match the range; -ENOMEM or the error of table_alloc(). After an error no mapping has
+ *	changed, and no context is suspended.
  */
 int pagoda_space_prepare(struct pagoda_space *space, const struct pagoda_map *maps, u32 nr_maps,
 			 struct pagoda_pt_update **update)
@@ -424,7 +425,8 @@ int pagoda_space_prepare(struct pagoda_space *space, const struct pagoda_map *ma
  * @update: Set to the update, for commit or abort
  *
  * Commit invalidates every valid entry (C107), then emits updates that make all entries of every
- * table invalid; finish takes the root from the device. Only pagoda_space_destroy() may follow.
+ * resident table invalid; finish takes the root, if set, from the device. Only
+ * pagoda_space_destroy() may follow.
  *
  * Context: as pagoda_space_prepare(). No job of the space executes from finish on.
  * Return: 0 or -ENOMEM.
@@ -483,6 +485,9 @@ static int update_prepare_restore(struct pagoda_pt_update *update)
  * pagoda_space_prepare_restore() - Allocate memory for tables that were evicted
  * @space: Space
  * @update: Set to the update, for commit or abort
+ *
+ * Commit writes the tables' entries to the memory and links the tables; finish sets the root if it
+ * was evicted.
  *
  * Context: as pagoda_space_prepare().
  * Return: 0, -ENOMEM or the error of table_alloc().

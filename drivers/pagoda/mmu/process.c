@@ -271,7 +271,8 @@ static int process_write_upper(struct pagoda_mmu *mmu)
  *
  * Context: No operation that uses the paging space is in flight, or emitted meanwhile. May
  * sleep, calls written() and set_root() of struct pagoda_mmu_ops.
- * Return: 0, or the error of set_root(), after which the paging space can't be used.
+ * Return: 0; the error of set_root(), or a negative errno for an update that was refused, which is
+ *	a bug of the driver. After an error the paging space can't be used.
  */
 int pagoda_process_rebuild(struct pagoda_mmu *mmu)
 {
@@ -366,8 +367,9 @@ static void process_init_areas(struct pagoda_process *process)
 }
 
 /*
- * Makes the paging process and sets its root. Returns 0, -ENOMEM or the error of table_alloc() or
- * set_root().
+ * Makes the paging process and sets its root. Returns 0, -ENOMEM, the error of table_alloc() or
+ * set_root(), or -EINVAL if table_alloc() gives a table that isn't in system memory or that the CPU
+ * can't reach.
  */
 int pagoda_process_create(struct pagoda_mmu *mmu)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records of mapped ranges: allocation, offset and DriverProtection, which every update of a
- * leaf entry names, also when a table is split or restored long after the map (C98, C100).
+ * Records of mapped ranges: allocation, offset and DriverProtection, which every update of entries
+ * that map memory names, also when a table is split or restored long after the map (C98, C100).
+ * Ranges that map zeros have no record.
  */
 #include <linux/slab.h>
 
@@ -213,7 +214,7 @@ void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_c
 	}
 }
 
-/* Frees all records of an address space, which has no mapping any more. */
+/* Frees all records of an address space that is closed or destroyed. */
 void pagoda_records_clear(struct pagoda_space *space)
 {
 	struct pagoda_record *record, *next;

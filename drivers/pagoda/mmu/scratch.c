@@ -256,8 +256,9 @@ void pagoda_process_unmap(struct pagoda_mmu *mmu, const struct pagoda_emit *emit
  * @mmu: Page tables of the device
  *
  * The lost operations may include an unmap, and the map of a later use: that use shall fault
- * rather than reach memory of another allocation. The reset dropped the device's cached
- * translations.
+ * rather than reach memory of another allocation. It is up to the caller that the device drops its
+ * cached translations: by a reset of the whole device, or by roots that are set again
+ * (pagoda_tables_rescued()).
  *
  * Context: Any, the dma_fence signalling path included; meanwhile the device executes no operation
  * that uses the paging space.

@@ -44,7 +44,8 @@ struct pagoda_space *pagoda_space_create(struct pagoda_mmu *mmu, u32 id, void *d
  * Remaining tables are freed without an update that makes their entries invalid: unless the device
  * is lost, the caller has closed the space by pagoda_space_prepare_close().
  *
- * Context: may sleep, calls set_root() and table_free().
+ * Context: may sleep, calls table_free() and, if the device has a root of the space, set_root(),
+ *	whose error is ignored.
  */
 void pagoda_space_destroy(struct pagoda_space *space)
 {
@@ -268,6 +269,8 @@ u32 pagoda_space_nr_absent(struct pagoda_space *space)
  * pagoda_space_detach() - Take the root from the device, so that the root can be evicted
  * @space: Space; no job of the space executes until a restore was finished, and no emitted
  *	operation is in flight: a flush names the root, and the device checks the root
+ *
+ * Does nothing if the device has no root of the space.
  *
  * Context: may sleep, calls set_root(), and so outside a transaction; the space's lock may be
  *	held. Updates of the space are kept out.

@@ -221,7 +221,8 @@ void pagoda_table_put_memory(struct pagoda_space *space, struct pagoda_table_mem
  * Gives the memory of @table, which is out of the tree of tables, back to the owner at once, with
  * @fence, and leaves it to pagoda_mmu_reap() to free @table when @fence has signalled. @fence is
  * that of the flush behind which the device can't reach @table; NULL if the device can't reach
- * @table any more. May sleep; the space's lock isn't held.
+ * @table any more. A table that isn't resident is freed at once. Memory that prepare allocated for
+ * @table, if any, goes back without a fence. May sleep; the space's lock isn't held.
  */
 void pagoda_table_leave(struct pagoda_table *table, struct dma_fence *fence)
 {

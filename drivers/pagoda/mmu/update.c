@@ -173,9 +173,10 @@ struct pagoda_paging_cost pagoda_pt_update_cost(const struct pagoda_pt_update *u
 /* ---- Commit of a change of page tables ------------------------------------- */
 
 /*
- * Has all entries of a table written. A table in new memory is written as a whole, so that the
- * number of operations depends on records alone; of a longer root only words (the driver's copies
- * of entries) that aren't 0 are written, because all entries are made invalid first.
+ * Has all entries of @table, whose memory holds garbage, written. A table is written as a whole, so
+ * that the number of operations depends on records alone; of a root with more than
+ * VIRTIO_PAGODA_PT_ENTRIES entries only words (the driver's copies of entries) that aren't 0 are
+ * written, because all entries are made invalid first.
  */
 static void table_rewrite(struct pagoda_batch *batch, struct pagoda_table *table)
 {
@@ -193,7 +194,7 @@ static void table_rewrite(struct pagoda_batch *batch, struct pagoda_table *table
 
 /*
  * Moves the root to the memory of another size that prepare allocated, if any. Contexts of the
- * space are suspended.
+ * space are suspended if the device has its root; without a root none can run.
  */
 static void commit_root(struct pagoda_batch *batch)
 {
@@ -279,8 +280,9 @@ static void commit_close_root(struct pagoda_batch *batch, const struct pagoda_em
  * pagoda_pt_update_uses_windows() - Does commit use windows of the paging space?
  * @update: Update that was prepared
  *
- * Return: Whether commit maps table windows. All operations that use windows have to be emitted in
- * one order, whatever space they are for.
+ * Return: Whether commit may map table windows: in GPU_VIRTUAL mode true, in GPU_PHYSICAL mode true
+ * for copies. All operations that use windows have to be emitted in one order, whatever space they
+ * are for.
  */
 bool pagoda_pt_update_uses_windows(const struct pagoda_pt_update *update)
 {
@@ -362,7 +364,8 @@ static void update_set_root(struct pagoda_pt_update *update)
  *
  * If finish waits, the owner submits the operations before calling finish.
  *
- * Return: Whether the device gets another root or contexts were suspended.
+ * Return: Whether finish sets a root (another one, or the same after a rebuild) or takes the root
+ * away, or contexts were suspended.
  */
 bool pagoda_pt_update_waits(const struct pagoda_pt_update *update)
 {
@@ -375,7 +378,8 @@ bool pagoda_pt_update_waits(const struct pagoda_pt_update *update)
  * @fence: Fence behind all operations of commit, NULL if they have been executed
  *
  * Waits for @fence if pagoda_pt_update_waits() returns true: contexts can't use addresses of a new
- * root before finish returns. Tables that the commit dropped go back to the owner with @fence.
+ * root before finish returns. Tables that the commit dropped go back to the owner with @fence. If
+ * set_root() fails, the space counts as one without a root in the device; the error isn't returned.
  *
  * Context: may sleep, calls set_root(), resume() and table_free(). Neither the space's
  *	nor the stream's lock is held. Other updates of the space are kept out.
@@ -397,7 +401,10 @@ void pagoda_pt_update_finish(struct pagoda_pt_update *update, struct dma_fence *
  * pagoda_pt_update_abort() - Undo prepare
  * @update: Update that wasn't committed; freed
  *
- * Context: as pagoda_pt_update_finish().
+ * Frees the tables and memory that prepare allocated, and resumes contexts. The driver's copy of a
+ * root that was to grow stays enlarged.
+ *
+ * Context: as pagoda_pt_update_finish(), but set_root() isn't called. Takes the space's lock.
  */
 void pagoda_pt_update_abort(struct pagoda_pt_update *update)
 {

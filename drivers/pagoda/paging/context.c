@@ -61,9 +61,9 @@ static int init_context_side_validate(const struct pagoda_paging_limits *limits,
 
 /*
  * &pagoda_paging_row.validate of INIT_CONTEXT_RESOURCE. Also refuses page lists whose runs don't
- * fit into a packet of PAGODA_PAGING_MIN_BUFFER bytes: 28 runs fit, and a save area of
- * VIRTIO_PAGODA_CONTEXT_BYTES has four at most. Returns 0, or a negative errno with the reason in
- * *@why.
+ * fit into a packet of PAGODA_PAGING_MIN_BUFFER bytes: 28 runs fit, or max_runs of the device if
+ * that is less, and a save area of VIRTIO_PAGODA_CONTEXT_BYTES has four at most. Returns 0, or a
+ * negative errno with the reason in *@why.
  */
 int pagoda_init_context_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)

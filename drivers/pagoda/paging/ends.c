@@ -14,7 +14,7 @@ static struct pagoda_paging_ends ends_to(u32 segment, u64 address, u64 size)
 }
 
 /*
- * Returns the ends of an operation whose source and destination are in no segment, such as virtual
+ * Returns the ends of an operation for which no segment is recorded, such as one with virtual
  * addresses.
  */
 static struct pagoda_paging_ends ends_between(u64 source, u64 address, u64 size)
@@ -27,7 +27,7 @@ static struct pagoda_paging_ends ends_between(u64 source, u64 address, u64 size)
 
 /*
  * Returns the address @offset bytes into a source or destination; for system memory, a list of
- * pages that has no single address, just @side->address.
+ * pages that has no single address, just @side->address, which means nothing there.
  */
 static u64 ends_side(const struct pagoda_side *side, u64 offset)
 {

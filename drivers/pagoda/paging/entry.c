@@ -229,8 +229,8 @@ static inline bool pagoda_values_are_good(const u64 *values, u32 count,
 
 /*
  * Checks an entry completely, and sets @good to accept entries that differ from this entry only in
- * the address, as far as the address is valid, too. Returns 0, or a negative errno with the reason
- * in *@why.
+ * the address, as far as the address is valid, too; if this entry maps no memory, only equal
+ * entries. Returns 0, or a negative errno with the reason in *@why.
  */
 static int leaf_value_validate(const struct pagoda_paging_limits *limits,
 			       const struct pagoda_op_update_page_table *update, u64 value,

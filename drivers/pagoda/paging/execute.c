@@ -104,15 +104,16 @@ static int cpu_error(u32 reason)
  * @stopped_at: Set to the offset of the first packet not executed, @size if there is none
  *
  * Stops at the first packet that is refused, without an effect of that packet but in the one case
- * of cpu/cpu.h. Sets @exec->reason to the fault reason that the device would have reported, 0 if
- * all packets were executed. Values of monitored fences are written; to wake their waiters is up to
- * the caller.
+ * of cpu/cpu.h. Sets @exec->reason to the fault reason that the device would have reported, or to
+ * UNREACHABLE if only the CPU can't reach the memory; 0 if all packets were executed. Values of
+ * monitored fences are written; to wake their waiters is up to the caller.
  *
  * Context: as the callbacks of @exec allow. The caller excludes other calls with @exec, and
  * other writers of the memory that the packets name.
  * Return: 0; -EFAULT for memory that isn't there or mapped, that is mapped read-only or by another
- * mapping than the packet names, or that the CPU can't reach; -EOPNOTSUPP for an operation that the
- * CPU doesn't execute, -EINVAL for other errors in a packet or @start.
+ * mapping than the packet names, or that the CPU can't reach, and for malformed page tables;
+ * -EOPNOTSUPP for an operation that the CPU doesn't execute, -EINVAL for other errors in a packet,
+ * @size or @start.
  */
 int pagoda_cpu_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
 		       u32 start, const void *priv, u32 priv_size, u32 *stopped_at)

@@ -12,7 +12,10 @@
 #include <linux/virtio_pagoda.h>
 #include "core/layout.h"
 
-/* AllocationIsIdle of TRANSFER and DISCARD_CONTENT: all GPU work on the allocation is complete. */
+/*
+ * AllocationIsIdle of TRANSFER, SPECIAL_LOCK_TRANSFER and DISCARD_CONTENT: all GPU work on the
+ * allocation is complete.
+ */
 #define PAGODA_ALLOCATION_IS_IDLE	0x4u
 
 /**
@@ -59,7 +62,8 @@ struct pagoda_side {
  * struct pagoda_op_transfer - TRANSFER and SPECIAL_LOCK_TRANSFER (C26 - C38)
  * @offset: TransferOffset: bytes, page aligned, added to addresses in VRAM and aperture (C30), but
  *	not to that of a tiled surface: there it is the first byte in the surface's linear view
- * @size: TransferSize: bytes to copy; 0 = the content is lost, nothing is encoded (C35)
+ * @size: TransferSize: bytes to copy, multiple of 4; 0 = the content is lost, nothing is encoded
+ *	(C35)
  * @mdl_offset: MdlOffset: index of the first page to copy in each page list (C30)
  * @flags: VIRTIO_PAGODA_TRANSFER_* flags and %PAGODA_ALLOCATION_IS_IDLE; SWIZZLE and UNSWIZZLE have
  *	no effect if the operation has no allocation (C31)
@@ -210,7 +214,8 @@ struct pagoda_op_notify_alloc {
  * @allocation_offset: Byte of the allocation at which the copy starts; only shown when
  *	the packet is printed (pagoda_paging_print())
  * @direction: enum virtio_pagoda_direction
- * @flags: VIRTIO_PAGODA_VIRTUAL_SRC_64K, VIRTIO_PAGODA_VIRTUAL_DST_64K
+ * @flags: VIRTIO_PAGODA_VIRTUAL_SRC_64K, VIRTIO_PAGODA_VIRTUAL_DST_64K, and one of
+ *	VIRTIO_PAGODA_TRANSFER_CLEAN and VIRTIO_PAGODA_TRANSFER_DIRTY at most
  * @src_pages: Source in system memory: struct page array for the CPU executor with the page at
  *	@src_address as entry 0, valid until the buffer was executed; else NULL
  * @dst_pages: Destination in system memory: like @src_pages, for @dst_address
@@ -415,7 +420,8 @@ struct pagoda_op_copy_entries {
 
 /**
  * struct pagoda_op_notify_residency - NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2 (C113 - C115)
- * @address: Present address of the allocation, 0 if it was evicted
+ * @address: Present address of the allocation, or of its pages from @offset on; 0 if the allocation
+ *	was evicted
  * @segment: Segment of @address, 0 if the allocation was evicted
  * @flags: %VIRTIO_PAGODA_NOTIFY_RESIDENT or 0
  * @offset: NOTIFY_RESIDENCY2: first page of the allocation that the notice is about; else 0
@@ -473,8 +479,9 @@ struct pagoda_op_map_mmu {
 /**
  * struct pagoda_paging_op - An operation, WDDM's DXGKARG_BUILDPAGINGBUFFER
  * @operation: enum virtio_pagoda_opcode; an unknown value is counted and encodes nothing (C17)
- * @needs_idle: The allocation has state that only the CPU can change: builders of transfers and
- *	DISCARD_CONTENT return allocation busy without %PAGODA_ALLOCATION_IS_IDLE (C11 - C14)
+ * @needs_idle: The allocation has state that only the CPU can change: the builders of TRANSFER,
+ *	SPECIAL_LOCK_TRANSFER (both unless the size is 0) and DISCARD_CONTENT return allocation
+ *	busy without %PAGODA_ALLOCATION_IS_IDLE (C11 - C14)
  * @allocation: Number by which the driver names the allocation, 0 = none
  * @transfer: TRANSFER, SPECIAL_LOCK_TRANSFER
  * @fill: FILL

@@ -100,7 +100,8 @@ struct pagoda_paging_private {
 
 /**
  * struct pagoda_paging_cost - Cost of an operation
- * @moved: Bytes that the device copies or writes
+ * @moved: Bytes of memory and page tables that the operation copies or writes, in CPU_VIRTUAL mode
+ *	by the CPU
  * @encoded: Upper bound for the bytes of all packets, if they are built into the rest of a used
  *	buffer, then into fresh buffers of at least the size that pagoda_paging_cost() got
  * @packets: Upper bound for the number of packets in these buffers
@@ -123,7 +124,8 @@ static inline void pagoda_cost_add(struct pagoda_paging_cost *sum,
 /**
  * struct pagoda_paging_ends - Source and destination of an operation, for traces and the journal
  * @source: Address of the source; or a table's address, a fence's new value, an offset (ends.c)
- * @address: Address of the destination, or its first page for aperture mappings
+ * @address: Address of the destination, its first page for aperture mappings; or the address that
+ *	READ_PHYSICAL reads, or the first virtual address of a changed or flushed range
  * @size: Size in the operation's own unit: bytes, pages, entries, ranges or fences
  * @src_segment: Segment of @source, %VIRTIO_PAGODA_SEGMENT_COUNT = none
  * @dst_segment: Segment of @address, %VIRTIO_PAGODA_SEGMENT_COUNT = none

@@ -54,7 +54,7 @@ void pagoda_virtual_fill_print(struct pagoda_paging_text *text, const void *pack
 
 /*
  * Prints the address of an update's page table: segment and offset, or a virtual address, as the
- * update's mode says.
+ * update's mode says; with any other mode also the mode's number.
  */
 static void print_table(struct pagoda_paging_text *text,
 			const struct virtio_pagoda_update_page_table *update)

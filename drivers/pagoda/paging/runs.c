@@ -4,8 +4,8 @@
  * that the size of a paging buffer depends on fragmentation and not on the allocation's size.
  *
  * A run ends where the next page isn't consecutive, or at the end of the range of the list that is
- * converted; a small buffer never cuts a run. Functions other than pagoda_adl_validate() get only
- * ranges that pagoda_adl_validate() has accepted.
+ * converted. The end of a packet cuts a run only in a transfer between two page lists. Functions
+ * other than pagoda_adl_validate() get only ranges that pagoda_adl_validate() has accepted.
  */
 #include <linux/math.h>
 #include <linux/minmax.h>
@@ -71,8 +71,8 @@ u32 pagoda_run_length(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 }
 
 /*
- * Returns the number of runs, ranges of consecutive bus addresses, that @nr_pages pages of @adl
- * from page @first on consist of.
+ * Returns the number of runs, ranges of consecutive addresses, that @nr_pages pages of @adl from
+ * page @first on consist of.
  */
 u64 pagoda_runs_count(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 {
@@ -90,7 +90,7 @@ u64 pagoda_runs_count(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 }
 
 /*
- * Writes at most @max_runs runs (ranges of consecutive bus addresses) of the @nr_pages pages of
+ * Writes at most @max_runs runs (ranges of consecutive addresses) of the @nr_pages pages of
  * @adl from page @first on, and sets *@written to the number of pages in these runs. Returns the
  * number of runs written.
  */

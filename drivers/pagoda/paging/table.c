@@ -350,7 +350,7 @@ u64 pagoda_paging_unknown_count(void)
  *
  * Only this function refuses operations: builders encode every accepted operation. An operation
  * with an unknown opcode is accepted, and encodes nothing (C17). Not checked are overlaps of two
- * scattered page lists, and whether aperture pages are mapped.
+ * page lists of which one is scattered, and what aperture pages and virtual addresses lead to.
  *
  * Context: any. Reads the operation's page lists.
  * Return: 0; -EINVAL for a malformed operation, -ERANGE for an operation that reaches past a
@@ -421,7 +421,7 @@ struct pagoda_paging_cost pagoda_paging_cost(const struct pagoda_paging_limits *
  * @limits: Limits of the device
  * @op: Operation that pagoda_paging_validate() accepted
  *
- * Context: any. Reads the operation's page lists, but, other than pagoda_paging_cost(), not its
+ * Context: any. Reads the operation's page lists, but, unlike pagoda_paging_cost(), not its
  * page-table entries.
  * Return: the bytes that pagoda_paging_cost() reports as moved.
  */

@@ -57,7 +57,10 @@ static inline u64 pagoda_pt_step(u64 entry, u64 next)
 	return step;
 }
 
-/* Returns how many entries the run from @first on has; sets *@step to the run's step in bytes. */
+/*
+ * Returns how many entries the run from @first on has, 1 if no run begins there; sets *@step to the
+ * run's step in bytes, which means nothing without a run.
+ */
 static u32 pt_run(const struct pagoda_op_update_page_table *update, u32 first, u64 *step)
 {
 	u64 entry = pagoda_update_entry(update, first), next;

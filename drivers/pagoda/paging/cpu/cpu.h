@@ -11,9 +11,9 @@
  * CPU (C66).
  *
  * Each function returns %VIRTIO_PAGODA_FAULT_NONE, or, with nothing written, the fault reason with
- * which the device would refuse the packet. A packet that overwrites the page tables of its own
- * addresses may be refused halfway, as on the device. Context: as the callbacks of &struct
- * pagoda_cpu_executor allow.
+ * which the device would refuse the packet, or UNREACHABLE if only the CPU can't reach the memory.
+ * A packet that overwrites the page tables of its own addresses may be refused halfway, as on the
+ * device. Context: as the callbacks of &struct pagoda_cpu_executor allow.
  */
 #ifndef PAGODA_PAGING_CPU_H
 #define PAGODA_PAGING_CPU_H
@@ -56,7 +56,7 @@ struct pagoda_cpu_range {
  *	address (C66). The pointer is NULL if no page table is in system memory
  * @context: First argument of @table_page
  * @limits: Limits of the device. If NULL, packets with virtual addresses, page tables or swizzling
- *	ranges are refused as UNSUPPORTED
+ *	ranges are refused as UNSUPPORTED, and max_runs and features aren't checked
  * @roots: Root of each address space, limits->max_address_spaces elements, or NULL
  * @mmu: Struct page pointer for every page of device addresses, NULL if MAP_MMU hasn't mapped the
  *	page. Without this array (no device MMU) addresses of system memory aren't checked

@@ -6,7 +6,8 @@
 
 /*
  * Checks that the page size and the segment that an address translates to are those that the
- * packet's flags and direction say (C73, C74). Returns 0 or a fault reason.
+ * packet's flags and direction say (C73, C74); an entry that maps zeros fits any direction. Returns
+ * 0 or a fault reason.
  */
 static u32 leaf_check(const struct pagoda_cpu_leaf *leaf, bool is_64k, bool local)
 {
