@@ -101,8 +101,8 @@ struct pagoda_job {
  * @watchdog: Work function that checks whether the device still makes progress
  * @charge: Charges the device's time so far, before a sent job is answered or taken back; lock
  *	held. May be NULL
- * @failed: The device returned a job without having executed it; lock held. Returns true if @work
- *	has to run
+ * @failed: The device answered a job otherwise than by success, or a reset returned the job,
+ *	executed or not; lock held. Returns true if @work has to run
  * @finished: The first @count jobs in flight, maybe 0, are done and about to signal; signal_lock
  *	held. May be NULL
  * @retired: A job left the jobs in flight, and its fence is about to signal; signal_lock held
