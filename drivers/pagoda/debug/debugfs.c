@@ -130,9 +130,9 @@ static const struct file_operations debugfs_reset_fops = {
 };
 
 /*
- * Write: evicts allocations until at least as many bytes as written have left VRAM, or no victim is
- * left. Read: bytes evicted since probe by such writes and by the reclaim of dmem cgroups, which
- * evicts allocations in the same way.
+ * Write: evicts allocations until at least as many bytes as the number written have left VRAM, no
+ * victim is left, or a signal comes. Read: bytes evicted since probe by such writes and by the
+ * reclaim of dmem cgroups, which evicts allocations in the same way.
  */
 static int debugfs_trim_set(void *data, u64 bytes)
 {

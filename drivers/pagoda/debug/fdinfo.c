@@ -58,7 +58,7 @@ static const char * const fdinfo_regions[PAGODA_BUDGET_SEGMENTS] = {
 	[DRM_PAGODA_SEGMENT_APERTURE] = "gtt",
 };
 
-/* Returns the object of the first handle from *@handle on, with a reference, and sets *@handle. */
+/* Returns, with a reference, the object of the first handle from *@handle on, and sets *@handle. */
 static struct drm_gem_object *fdinfo_next(struct drm_file *file, int *handle)
 {
 	struct drm_gem_object *obj;
