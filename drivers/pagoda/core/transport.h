@@ -38,7 +38,8 @@ struct pagoda_fault {
  * @PAGODA_OUTCOME_OK: the device executed the request completely
  * @PAGODA_OUTCOME_FAULT: the device refused the packet or command that struct pagoda_fault names,
  *	and halted the queue
- * @PAGODA_OUTCOME_ABORTED: the request came back because of a reset
+ * @PAGODA_OUTCOME_ABORTED: the request came back because of a reset, or of the device's removal or
+ *	loss of power; the request may have been executed
  * @PAGODA_OUTCOME_BAD_ANSWER: the completion that the device wrote is invalid
  */
 enum pagoda_outcome {
@@ -128,8 +129,8 @@ struct pagoda_command {
 /**
  * struct pagoda_transport_ops - Functions of a transport
  * @submit: Puts a request into the ring without notifying the device. Returns 0, -ENOSPC if the
- *	ring is full (drm_sched's credits prevent that), or -ENODEV if the device is gone. Any
- *	context, doesn't sleep or allocate
+ *	ring is full (drm_sched's credits prevent that), or -ENODEV if the device is gone or has no
+ *	power. Any context, doesn't sleep or allocate
  * @kick: Notifies the device of new requests. Any context
  * @poll: Handles completions without waiting for an interrupt; calls &pagoda_request.complete. Any
  *	context but interrupt

@@ -140,9 +140,9 @@ static void flight_signal_first(struct pagoda_flight *flight)
 }
 
 /*
- * Signals, in order, the fences of the done jobs that have no unfinished job before them. The caller
- * holds neither signal_lock nor lock. As soon as the last fence is signalled, the creator of the
- * paging queue or the engines may be gone.
+ * Signals, in order, the fences of the done jobs that have no unfinished job before them. The
+ * caller holds neither signal_lock nor lock. As soon as the last fence is signalled, the creator of
+ * the paging queue or the engines may be gone.
  */
 void pagoda_flight_retire(struct pagoda_flight *flight)
 {
