@@ -156,7 +156,8 @@ struct pagoda_counters {
  * @reserve_start: First byte of the part of VRAM for page tables and save areas only; constant
  * @reserve_size: Bytes of that part, 0 = there is none; constant
  * @paging_limits: Limits of the device, for builders and page tables
- * @vram_free: Bytes of VRAM that are free; written with pagoda_vram.lock held, read without it
+ * @vram_free: Bytes of VRAM outside of the reserve that are free; written with pagoda_vram.lock
+ *	held, read without that lock
  * @bo_destroy: &ttm_buffer_object.destroy of allocations; constant
  * @gem_funcs: &drm_gem_object.funcs of allocations; constant
  * @closing_work: Function of &pagoda_closing.work; constant
@@ -338,7 +339,7 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  * @engines: Transport of each execution engine; NULL: no engine is used
  * @job_timeout_ms: Milliseconds that a job may run on an engine
  * @pin_limit: Bytes of a client's allocations that may be pinned for other devices; 0 = half of
- *	VRAM's size
+ *	VRAM's size without the reserve
  * @lru: TTM chooses victims in VRAM that aren't offered, the least recently used first; otherwise
  *	&pagoda_policy chooses by predicted use
  * @promote_ms: Milliseconds that room in VRAM has to last before evicted allocations are promoted;

@@ -50,7 +50,7 @@
  *                       operations; can't fail
  * CPU executor          paging/cpu/: executes paging buffers on the CPU, without the device
  * deferred work         accepted SUBMIT, VM_BIND or paging request that waits for fences or points
- *                       of syncobjs, some of which may not exist yet
+ *                       of syncobjs, some of which may not exist yet, or for room or a place
  * epoch                 number of resets of the device so far, sleeps included; VRAM content of an
  *                       older epoch is lost, but for what the device preserved in a sleep
  * extent                contiguous range of a segment's addresses

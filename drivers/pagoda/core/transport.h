@@ -17,7 +17,8 @@ struct pagoda_transport;
  * struct pagoda_fault - struct virtio_pagoda_fault, checked and in CPU order
  * @reason: enum virtio_pagoda_fault_reason, a known value
  * @opcode: Opcode of the packet or command, as reported by the device, unchecked
- * @offset: Offset of the packet in the buffer, less than the buffer's size
+ * @offset: Offset of the packet in the buffer: less than the buffer's size, 0 in an empty buffer;
+ *	in an event not compared with that size
  * @access: enum virtio_pagoda_access
  * @address: Address or field value that was refused
  * @level: Page-table level at which the walk stopped, as reported by the device, unchecked
@@ -61,9 +62,9 @@ enum pagoda_outcome {
  *	before @complete, 0 unless the outcome is %PAGODA_OUTCOME_OK. At most as many as the request
  *	moves is the caller's to check
  * @context: Execution context if @data is a struct virtio_pagoda_execute; 0 if @data has packets
- * @complete: Called once by the transport when the device gave the request back; in any context,
- *	also with interrupts off, never under a lock of the transport. In the dma_fence signalling
- *	path
+ * @complete: Called by the transport once for each successful submit, when the device gave the
+ *	request back; in any context, also with interrupts off, never under a lock of the transport.
+ *	In the dma_fence signalling path
  *
  * A request belongs to the caller of &pagoda_transport_ops.submit before that call, and to the
  * transport from then on until @complete is called. A transport that could not get a request back

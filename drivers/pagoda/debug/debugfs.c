@@ -101,8 +101,8 @@ static const struct file_operations debugfs_busy_fops = {
 };
 
 /*
- * Write 1: resets the device, and waits for the end of the rebuild. Returns @size or a negative
- * errno.
+ * Write 1: resets the device, and waits for the end of the rebuild, or a fatal signal. Returns
+ * @size, even if the rebuild failed, or a negative errno if the device couldn't be reset.
  */
 static ssize_t debugfs_reset_write(struct file *filp, const char __user *buf, size_t size,
 				   loff_t *pos)

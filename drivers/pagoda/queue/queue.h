@@ -21,7 +21,7 @@
  *
  * Submissions of a line are armed and pushed in the same order, under a lock of the caller; only
  * one submission of a line at a time is armed and not pushed yet. A submission gets its number when
- * it is sent, because the device counts what it is sent.
+ * the scheduler hands it over to be sent, because the device counts what it is sent.
  *
  * Operations that never run concurrently (C23): two builds of buffers, which hold the caller's
  * lock; and, of the device's queue, submit, poll and reset. A build may run concurrently with
