@@ -149,8 +149,8 @@ struct pagoda_flight_ops {
  * @polling: The watchdog is looking for completions
  * @taken: Jobs that the scheduler handed over so far
  * @retired: Jobs taken off @inflight so far, to have their fence signalled
- * @sent_seqno: Highest &pagoda_job.seqno that the device was sent, or of a paging job that was given
- *	up unsent
+ * @sent_seqno: Highest &pagoda_job.seqno that the device was sent, or of a paging job that was
+ *	given up unsent
  * @acked_seqno: Highest &pagoda_job.seqno that the device is known to have finished, or that counts
  *	as finished after a reset
  * @nr_sent: Number of requests that the device has
