@@ -178,7 +178,7 @@ struct pagoda_counters {
  * @scratch_lock: Held by a user of the paging process' scratch windows that waits for the device:
  *	an update of a save area, or an eviction notice in CPU_VIRTUAL mode. A move uses the
  *	windows within one transaction of @stream, without this lock
- * @transport: Transport for control commands, NULL when the device is gone
+ * @transport: Transport for control commands, NULL once the device is being removed
  * @tracks: 1 + pagoda_reset_epoch() when the device was last told to track what it writes for
  *	bo/track.c; 0 = never. Protected by @control_lock
  * @deaf: The device failed a SET_ROOT that was to replace a FLUSH_TLB which the CPU executed: no
@@ -201,8 +201,8 @@ struct pagoda_counters {
  * @missing: Queues of deferred work that wait for a point of a syncobj which has no fence yet
  * @points: Points of syncobjs that accepted work will signal
  * @coredump: The last failure of a job or of paging, for the device coredump
- * @losses: Number of times that an allocation lost content because paging was given up; see
- *	pagoda_lost_mark()
+ * @losses: Number of times that an allocation lost content because paging failed or was given up;
+ *	see pagoda_lost_mark()
  * @aborts: Number of the @losses that a reset of the device caused; such a loss is added to @aborts
  *	before it is added to @losses
  * @victims: Chooses the allocations that leave VRAM when room is needed

@@ -48,8 +48,8 @@ struct pagoda_vidmm;
 
 /**
  * enum pagoda_reset_reason - Why the device is reset
- * @PAGODA_RESET_PAGING: The paging queue couldn't be reset (C189), or an operation was emitted in
- *	part
+ * @PAGODA_RESET_PAGING: The paging queue couldn't be reset (C189), an operation was emitted in
+ *	part, or a paging buffer that failed for good left wrong mappings
  * @PAGODA_RESET_ENGINE: An engine couldn't be reset
  * @PAGODA_RESET_DEVICE: The device reported that it was reset, or doesn't work any more
  * @PAGODA_RESET_ASKED: Requested through debugfs; doesn't count for %PAGODA_RESET_LIMIT

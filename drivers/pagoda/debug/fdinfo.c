@@ -26,8 +26,9 @@
  *				non-local one, is all system memory that the GPU uses, with or
  *				without an address in the aperture: half of the machine's memory
  *	pagoda-usage-<region>	what the client is charged for (vram and gtt)
- *	pagoda-spilled-<region>	allocations that the client made resident, that prefer this region
- *				and that are elsewhere (vram and gtt)
+ *	pagoda-spilled-<region>	allocations that the client has handles of, that were made resident
+ *				and not offered, that prefer this region and that are elsewhere
+ *				(vram and gtt)
  *	pagoda-paged-in		copied to VRAM since the file was opened, for allocations that the
  *				client is charged for
  *	pagoda-paged-out	size of such allocations that left VRAM by a copy: at least what

@@ -44,7 +44,7 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 }
 
 /*
- * &pagoda_flight_ops.retired: the job is the last finished one of its context. Gives up the job's
+ * &pagoda_flight_ops.retired: the job is the last finished one of its context. Frees the job's
  * place, and calls &pagoda_exec_ops.done, before the job's fence signals.
  */
 void pagoda_engine_retired(struct pagoda_job *core)

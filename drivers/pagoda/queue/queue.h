@@ -110,12 +110,12 @@ struct pagoda_submission {
  *	whole device, unless the submission was given up because of a reset of the whole device or
  *	of pagoda_queue_stop(), or the CPU executes all submissions. Called in the context of
  *	@execute, before the fence signals. May be NULL
- * @reset_adapter: Reset the whole device, because the paging queue can't continue otherwise
- *	(@broken), because of the reasons in @asked (pagoda_queue_reset_adapter(); 0: no call of
- *	it), or both. The queue sends no submission meanwhile. If the owner returns 0, all requests
- *	that the device had are lost, and the owner rebuilds the device's memory and calls
- *	pagoda_queue_restart(); after an error the queue never uses the device again. Called in the
- *	context of @execute. May be NULL
+ * @reset_adapter: Reset the whole device, because the paging queue can't continue otherwise, also
+ *	after @lost returned true (@broken), because of the reasons in @asked
+ *	(pagoda_queue_reset_adapter(); 0: no call of it), or both. The queue sends no submission
+ *	meanwhile. If the owner returns 0, all requests that the device had are lost, and the owner
+ *	rebuilds the device's memory and calls pagoda_queue_restart(); after an error the queue
+ *	never uses the device again. Called in the context of @execute. NULL: as an error
  * @measured: Submissions that move @bytes were executed, one after the other, within @ns; the
  *	time they waited for dependencies isn't counted. Called in the dma_fence signalling path,
  *	with spinlocks held and interrupts off; one call at a time. May be NULL
