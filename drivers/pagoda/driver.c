@@ -5,8 +5,9 @@
  *
  *	probe	virtio device found -> DRM device allocated -> vidmm created -> registered
  *	remove	DRM device unplugged -> vidmm stopped -> the hardware isn't used any more
- *	sleep	allocations leave VRAM while memory can still be allocated; later, when user
- *		space doesn't run any more, the hardware loses its power
+ *	sleep	allocations leave VRAM, but for the part that the device preserves, while memory
+ *		can still be allocated; later, when user space doesn't run any more, the
+ *		hardware loses its power
  *	release	last file closed, last mapping gone -> vidmm destroyed
  *
  * After the unplug ioctls fail, and CPU faults map a page of zeros; or, for a monitored fence, a

@@ -11,7 +11,7 @@
  *
  * Context: pagoda_vidmm.control_lock is held; sleeps until the device answers or a timeout.
  * Return: 0 when the device has executed the command, -EINVAL if the device refuses, -ETIMEDOUT,
- * -EIO if the answer is invalid, or -ENODEV, also once the device is gone.
+ * -EIO if the answer is invalid, or -ENODEV, also once the device is being removed.
  */
 int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
 {
@@ -28,7 +28,7 @@ int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_
  *
  * Context: Takes pagoda_vidmm.control_lock; sleeps until the device answers or a timeout.
  * Return: 0 when the device has executed the command, -EINVAL if the device refuses, -ETIMEDOUT,
- * -EIO if the answer is invalid, or -ENODEV, also once the device is gone.
+ * -EIO if the answer is invalid, or -ENODEV, also once the device is being removed.
  */
 int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
 {

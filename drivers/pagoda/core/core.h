@@ -156,7 +156,8 @@ struct pagoda_counters {
  * @reserve_start: First byte of the part of VRAM for page tables and save areas only; constant
  * @reserve_size: Bytes of that part, 0 = there is none; constant
  * @paging_limits: Limits of the device, for builders and page tables
- * @vram_free: Bytes of VRAM that are free; written with pagoda_vram.lock held, read without it
+ * @vram_free: Bytes of VRAM outside of the reserve that are free; written with pagoda_vram.lock
+ *	held, read without that lock
  * @bo_destroy: &ttm_buffer_object.destroy of allocations; constant
  * @gem_funcs: &drm_gem_object.funcs of allocations; constant
  * @closing_work: Function of &pagoda_closing.work; constant
@@ -170,13 +171,14 @@ struct pagoda_counters {
  * @journal: The last operations of @stream, for debugfs and coredumps
  * @executor: Memory as the CPU executor sees it; used by one submission of @stream at a time
  * @mmu: Page tables, NULL on a device without address spaces
- * @roots: Root table that the device has for each address space; written with @control_lock held,
- *	read while nothing executes in that address space
- * @control_lock: Protects @transport, @deaf and @roots; taken in the dma_fence signalling path
+ * @roots: Root table that the device has for each address space; written with @control_lock held
+ *	while nothing executes in that address space, so that the CPU executor reads without a lock
+ * @control_lock: Protects @transport, @tracks, @deaf and @roots; taken in the dma_fence signalling
+ *	path
  * @scratch_lock: Held by a user of the paging process' scratch windows that waits for the device:
  *	an update of a save area, or an eviction notice in CPU_VIRTUAL mode. A move uses the
  *	windows within one transaction of @stream, without this lock
- * @transport: Transport for control commands, NULL when the device is gone
+ * @transport: Transport for control commands, NULL once the device is being removed
  * @tracks: 1 + pagoda_reset_epoch() when the device was last told to track what it writes for
  *	bo/track.c; 0 = never. Protected by @control_lock
  * @deaf: The device failed a SET_ROOT that was to replace a FLUSH_TLB which the CPU executed: no
@@ -199,8 +201,8 @@ struct pagoda_counters {
  * @missing: Queues of deferred work that wait for a point of a syncobj which has no fence yet
  * @points: Points of syncobjs that accepted work will signal
  * @coredump: The last failure of a job or of paging, for the device coredump
- * @losses: Number of times that an allocation lost content because paging was given up; see
- *	pagoda_lost_mark()
+ * @losses: Number of times that an allocation lost content because paging failed or was given up;
+ *	see pagoda_lost_mark()
  * @aborts: Number of the @losses that a reset of the device caused; such a loss is added to @aborts
  *	before it is added to @losses
  * @victims: Chooses the allocations that leave VRAM when room is needed
@@ -251,7 +253,7 @@ struct pagoda_vidmm {
 	struct pagoda_cpu_executor *executor;
 	struct pagoda_mmu *mmu;
 	struct pagoda_root *roots;
-	struct mutex control_lock;	/* protects @transport, @deaf and @roots */
+	struct mutex control_lock;	/* protects @transport, @tracks, @deaf and @roots */
 	struct mutex scratch_lock;	/* protects scratch windows, but not from moves */
 	struct pagoda_transport *transport;
 	u64 tracks;
@@ -337,7 +339,7 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  * @engines: Transport of each execution engine; NULL: no engine is used
  * @job_timeout_ms: Milliseconds that a job may run on an engine
  * @pin_limit: Bytes of a client's allocations that may be pinned for other devices; 0 = half of
- *	VRAM's size
+ *	VRAM's size without the reserve
  * @lru: TTM chooses victims in VRAM that aren't offered, the least recently used first; otherwise
  *	&pagoda_policy chooses by predicted use
  * @promote_ms: Milliseconds that room in VRAM has to last before evicted allocations are promoted;

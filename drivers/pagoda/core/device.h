@@ -21,7 +21,7 @@ struct pagoda_virtio;
  * @job_timeout_ms: Milliseconds that a job may run
  * @defer_jobs: Every job, but fenced ones, is prepared in a work item
  * @pin_limit_mb: MiB of a client's allocations that may be pinned for other devices, 0 = half
- *	of VRAM's size
+ *	of VRAM's size without the reserve
  * @lru: The least recently used allocation leaves VRAM first; else the allocation with the latest
  *	predicted next use
  * @promote_ms: Milliseconds that room in VRAM must last before evicted allocations come back,

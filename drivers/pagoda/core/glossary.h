@@ -50,9 +50,9 @@
  *                       operations; can't fail
  * CPU executor          paging/cpu/: executes paging buffers on the CPU, without the device
  * deferred work         accepted SUBMIT, VM_BIND or paging request that waits for fences or points
- *                       of syncobjs, some of which may not exist yet
- * epoch                 number of resets of the device so far; VRAM content of an older epoch is
- *                       lost
+ *                       of syncobjs, some of which may not exist yet, or for room or a place
+ * epoch                 number of resets of the device so far, sleeps included; VRAM content of an
+ *                       older epoch is lost, but for what the device preserved in a sleep
  * extent                contiguous range of a segment's addresses
  * fault reason          VIRTIO_PAGODA_FAULT_*: why a packet or command isn't executed; 0 = none
  * fence page            memory where each submission writes its number at its end

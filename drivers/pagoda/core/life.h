@@ -12,9 +12,10 @@
  * A sleep of the machine is a reset, too. The device loses its power between the two phases, but
  * content that the device doesn't preserve leaves VRAM before phase 1 (sleep.c): nothing is lost.
  *
- * Content of VRAM that was written before a reset counts as garbage. Each allocation records
- * the epoch in which its content was written to VRAM. An allocation of another epoch than the
- * current one is filled with zeros before the CPU or a job can access the content (lost.c).
+ * Content of VRAM that was written before a reset counts as garbage, unless the device preserved
+ * the content in a sleep: then the rebuild moves the content to the new epoch. Each allocation
+ * records the epoch in which its content was written to VRAM. An allocation of another epoch than
+ * the current one is filled with zeros before the CPU or a job can access the content (lost.c).
  * Therefore evictions and page-ins need no other precaution against a reset that happens meanwhile.
  */
 #ifndef PAGODA_CORE_LIFE_H
@@ -47,8 +48,8 @@ struct pagoda_vidmm;
 
 /**
  * enum pagoda_reset_reason - Why the device is reset
- * @PAGODA_RESET_PAGING: The paging queue couldn't be reset (C189), or an operation was emitted in
- *	part
+ * @PAGODA_RESET_PAGING: The paging queue couldn't be reset (C189), an operation was emitted in
+ *	part, or a paging buffer that failed for good left wrong mappings
  * @PAGODA_RESET_ENGINE: An engine couldn't be reset
  * @PAGODA_RESET_DEVICE: The device reported that it was reset, or doesn't work any more
  * @PAGODA_RESET_ASKED: Requested through debugfs; doesn't count for %PAGODA_RESET_LIMIT
@@ -88,8 +89,8 @@ struct pagoda_reset_note {
  * @vidmm: Manager
  * @sections: Held for reading by a thread in a section, for writing by phase 2 and while sections
  *	are closed or opened
- * @lock: Protects all members from @hidden to @nr_notes. Taken in the dma_fence signalling path:
- *	nothing is allocated under this lock
+ * @lock: Protects all members from @hidden to @nr_notes, but @shut and @kept. Taken in the
+ *	dma_fence signalling path: nothing is allocated under this lock
  * @hidden: VRAM must not be mapped for the CPU: the device is being reset or isn't rebuilt yet;
  *	also read without @lock
  * @held: The reset has stopped the engines, by pagoda_engines_hold()

@@ -11,7 +11,7 @@
  *
  *	calls of user space	enter outside of all locks, and wait while sections are closed
  *	closing			of handles and objects can't fail: it enters without regard to
- *				signals, and also when the device is gone
+ *				signals, and also when the device was removed
  *	work items		don't wait for closed sections, but try again later: a thread that
  *				waits for a work item may have to be frozen before the machine
  *				sleeps
@@ -48,8 +48,8 @@ static bool sections_are_closed(const struct pagoda_reset *reset)
  * machine doesn't sleep, and pagoda_sections_drain() waits.
  *
  * Context: May sleep for long. Outside of all locks and sections.
- * Return: 0, to be followed by pagoda_leave(); -ENODEV if the device is gone; or -ERESTARTSYS if a
- * signal ended the wait.
+ * Return: 0, to be followed by pagoda_leave(), also if the device can't be reset and is never used
+ * again; -ENODEV if the device was removed; or -ERESTARTSYS if a signal ended the wait.
  */
 int pagoda_enter(struct pagoda_vidmm *vidmm)
 {
@@ -77,8 +77,8 @@ int pagoda_enter(struct pagoda_vidmm *vidmm)
  * pagoda_enter_anyway() - Enter a section for an operation that can't fail
  * @vidmm: Memory manager
  *
- * As pagoda_enter(), but signals don't end the wait for open sections, and the device may be gone.
- * To be followed by pagoda_leave().
+ * As pagoda_enter(), but signals don't end the wait for open sections, and the device may have been
+ * removed. To be followed by pagoda_leave().
  *
  * Context: May sleep for long. Outside of all locks and sections.
  */
@@ -100,8 +100,8 @@ void pagoda_enter_anyway(struct pagoda_vidmm *vidmm)
  * @vidmm: Memory manager
  *
  * Context: Any but interrupts. Outside of sections.
- * Return: true if the caller is in a section; false if sections are closed or being closed, or the
- * device is gone.
+ * Return: true if the caller is in a section; false if sections are closed, or are being closed or
+ * drained, or the device was removed.
  */
 bool pagoda_try_enter(struct pagoda_vidmm *vidmm)
 {

@@ -71,8 +71,9 @@ TRACE_DEFINE_ENUM(PAGODA_MOVE_RELEASE);
 
 /*
  * A builder was called for an operation on allocation @bo (0 = none) and encoded @encoded bytes of
- * packets into submission @seqno. @bytes: what all passes of the operation move or fill; @pass: the
- * number of earlier calls for this operation.
+ * packets into a submission. @seqno is &pagoda_submission.id, by the order in which submissions are
+ * armed, not the number that pagoda_complete shows. @bytes: what all passes of the operation move
+ * or fill; @pass: the number of earlier calls for this operation.
  */
 TRACE_EVENT(pagoda_op,
 	TP_PROTO(const char *dev, u64 bo, u32 op, u64 bytes, u32 src, u32 dst,
@@ -280,7 +281,8 @@ TRACE_EVENT(pagoda_cpu_fault,
 
 /*
  * A paging buffer is sent to the device, not to the CPU executor, for the first time or again.
- * @seqno is the device's number, lower than that of the submission by those that the device missed.
+ * @seqno is the device's number, lower than the submission's by the number of submissions that were
+ * given up before the device got them.
  */
 TRACE_EVENT(pagoda_submit,
 	TP_PROTO(const char *dev, u64 seqno, u32 size, u32 start, u32 operations),
@@ -303,7 +305,7 @@ TRACE_EVENT(pagoda_submit,
 		  __entry->seqno, __entry->size, __entry->start, __entry->operations)
 );
 
-/* A paging buffer was executed (@error is 0), or was given up with the negative errno @error. */
+/* A paging buffer was executed (@error is 0), or failed or was given up with errno @error. */
 TRACE_EVENT(pagoda_complete,
 	TP_PROTO(const char *dev, u64 seqno, int error),
 	TP_ARGS(dev, seqno, error),

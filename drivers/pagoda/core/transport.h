@@ -17,7 +17,8 @@ struct pagoda_transport;
  * struct pagoda_fault - struct virtio_pagoda_fault, checked and in CPU order
  * @reason: enum virtio_pagoda_fault_reason, a known value
  * @opcode: Opcode of the packet or command, as reported by the device, unchecked
- * @offset: Offset of the packet in the buffer, less than the buffer's size
+ * @offset: Offset of the packet in the buffer: less than the buffer's size, 0 in an empty buffer;
+ *	in an event not compared with that size
  * @access: enum virtio_pagoda_access
  * @address: Address or field value that was refused
  * @level: Page-table level at which the walk stopped, as reported by the device, unchecked
@@ -38,7 +39,8 @@ struct pagoda_fault {
  * @PAGODA_OUTCOME_OK: the device executed the request completely
  * @PAGODA_OUTCOME_FAULT: the device refused the packet or command that struct pagoda_fault names,
  *	and halted the queue
- * @PAGODA_OUTCOME_ABORTED: the request came back because of a reset
+ * @PAGODA_OUTCOME_ABORTED: the request came back because of a reset, or of the device's removal or
+ *	loss of power; the request may have been executed
  * @PAGODA_OUTCOME_BAD_ANSWER: the completion that the device wrote is invalid
  */
 enum pagoda_outcome {
@@ -60,9 +62,9 @@ enum pagoda_outcome {
  *	before @complete, 0 unless the outcome is %PAGODA_OUTCOME_OK. At most as many as the request
  *	moves is the caller's to check
  * @context: Execution context if @data is a struct virtio_pagoda_execute; 0 if @data has packets
- * @complete: Called once by the transport when the device gave the request back; in any context,
- *	also with interrupts off, never under a lock of the transport. In the dma_fence signalling
- *	path
+ * @complete: Called by the transport once for each successful submit, when the device gave the
+ *	request back; in any context, also with interrupts off, never under a lock of the transport.
+ *	In the dma_fence signalling path
  *
  * A request belongs to the caller of &pagoda_transport_ops.submit before that call, and to the
  * transport from then on until @complete is called. A transport that could not get a request back
@@ -128,8 +130,8 @@ struct pagoda_command {
 /**
  * struct pagoda_transport_ops - Functions of a transport
  * @submit: Puts a request into the ring without notifying the device. Returns 0, -ENOSPC if the
- *	ring is full (drm_sched's credits prevent that), or -ENODEV if the device is gone. Any
- *	context, doesn't sleep or allocate
+ *	ring is full (drm_sched's credits prevent that), or -ENODEV if the device is gone or has no
+ *	power. Any context, doesn't sleep or allocate
  * @kick: Notifies the device of new requests. Any context
  * @poll: Handles completions without waiting for an interrupt; calls &pagoda_request.complete. Any
  *	context but interrupt

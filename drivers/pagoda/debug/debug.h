@@ -22,7 +22,8 @@ struct pagoda_vidmm;
  *	client take up; in the system segment with the kept copies of allocations in VRAM
  * @active: Bytes of @resident whose reservations have fences that aren't signalled
  * @purgeable: Bytes of @total that are offered, take up memory and aren't active
- * @spilled: Bytes of allocations that were made resident, prefer this segment and are in another
+ * @spilled: Bytes of allocations that were made resident and not offered, prefer this segment and
+ *	are in another
  */
 struct pagoda_memory {
 	u64 total;

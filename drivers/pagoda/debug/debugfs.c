@@ -101,8 +101,8 @@ static const struct file_operations debugfs_busy_fops = {
 };
 
 /*
- * Write 1: resets the device, and waits for the end of the rebuild. Returns @size or a negative
- * errno.
+ * Write 1: resets the device, and waits for the end of the rebuild, or a fatal signal. Returns
+ * @size, even if the rebuild failed, or a negative errno if the device couldn't be reset.
  */
 static ssize_t debugfs_reset_write(struct file *filp, const char __user *buf, size_t size,
 				   loff_t *pos)
@@ -130,9 +130,9 @@ static const struct file_operations debugfs_reset_fops = {
 };
 
 /*
- * Write: evicts allocations until at least as many bytes as written have left VRAM, or no victim is
- * left. Read: bytes evicted since probe by such writes and by the reclaim of dmem cgroups, which
- * evicts allocations in the same way.
+ * Write: evicts allocations until at least as many bytes as the number written have left VRAM, no
+ * victim is left, or a signal comes. Read: bytes evicted since probe by such writes and by the
+ * reclaim of dmem cgroups, which evicts allocations in the same way.
  */
 static int debugfs_trim_set(void *data, u64 bytes)
 {

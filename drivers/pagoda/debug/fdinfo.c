@@ -26,8 +26,9 @@
  *				non-local one, is all system memory that the GPU uses, with or
  *				without an address in the aperture: half of the machine's memory
  *	pagoda-usage-<region>	what the client is charged for (vram and gtt)
- *	pagoda-spilled-<region>	allocations that the client made resident, that prefer this region
- *				and that are elsewhere (vram and gtt)
+ *	pagoda-spilled-<region>	allocations that the client has handles of, that were made resident
+ *				and not offered, that prefer this region and that are elsewhere
+ *				(vram and gtt)
  *	pagoda-paged-in		copied to VRAM since the file was opened, for allocations that the
  *				client is charged for
  *	pagoda-paged-out	size of such allocations that left VRAM by a copy: at least what
@@ -58,7 +59,7 @@ static const char * const fdinfo_regions[PAGODA_BUDGET_SEGMENTS] = {
 	[DRM_PAGODA_SEGMENT_APERTURE] = "gtt",
 };
 
-/* Returns the object of the first handle from *@handle on, with a reference, and sets *@handle. */
+/* Returns, with a reference, the object of the first handle from *@handle on, and sets *@handle. */
 static struct drm_gem_object *fdinfo_next(struct drm_file *file, int *handle)
 {
 	struct drm_gem_object *obj;

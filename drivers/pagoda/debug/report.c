@@ -71,7 +71,10 @@ static bool report_is_resident(const struct pagoda_bo *bo)
 	       (bo->ttm.ttm && ttm_tt_is_populated(bo->ttm.ttm));
 }
 
-/* Returns true if an allocation, made resident and not offered, isn't in the segment it prefers. */
+/*
+ * Returns true if an allocation isn't in the segment that it prefers, although it was made resident
+ * or is on a residency list, and isn't offered.
+ */
 static bool report_is_spilled(const struct pagoda_bo *bo)
 {
 	return (bo->wish.resident || atomic_read(&bo->wish.required)) &&

@@ -121,8 +121,9 @@ struct pagoda_engines *pagoda_engines_create(const struct pagoda_engines_args *a
  * @engines: The engines
  *
  * Engines are reset even in the middle of a job. Returns when the fences of all jobs armed so far
- * are signalled: with -ENODEV, except for jobs that were executed completely, or failed, before.
- * Jobs armed later fail with -ENODEV too. A job with dependencies ends when its dependencies are
+ * are signalled: with -ENODEV, except for jobs that were executed completely, or failed, before, or
+ * for which &pagoda_exec_ops.image returns another error, or whose context is destroyed (-ESRCH).
+ * Jobs armed later fail in the same way. A job with dependencies ends when its dependencies are
  * signalled. After the return the transports aren't used any more.
  *
  * Context: may sleep; the caller holds no lock that is needed to signal a fence or that the owner's

@@ -10,7 +10,8 @@
  * is reset, the guilty context is banned, its other jobs fail with -ECANCELED, and jobs of other
  * contexts that the device had are sent again with new request numbers (C187). When an engine can't
  * be reset, the owner resets the adapter, that is the whole device: then all jobs in flight on all
- * engines fail, and at most the context of the job that caused the reset is banned.
+ * engines fail that weren't executed completely, and at most the contexts of jobs that faulted or
+ * hung are banned.
  *
  * A job's fence always signals, with an error if the work wasn't done: -EFAULT (fault), -ETIME
  * (hang), -ECANCELED (the context was banned before the job ran, or the job was lost to a reset of
@@ -70,7 +71,7 @@ struct pagoda_exec_report {
  *	Not called after pagoda_exec_context_destroy() has returned. May be NULL
  * @placed: The engine keeps a place, in which a job may be prepared, for a context whose
  *	pagoda_exec_context_ask() returned false. Called with a spinlock of the engine held: takes
- *	spinlocks only. Not called after pagoda_exec_context_ban()
+ *	spinlocks only. Not called once the context is banned or destroyed
  * @done: A job has ended, executed or not, and its fence is about to signal: what the job wrote to
  *	memory can be read already; or pagoda_engines_stored() was called while the engine had the
  *	job. The second argument is the account of the job's context, or NULL. Called in any
@@ -142,7 +143,7 @@ struct pagoda_exec_job {
  * @jobs: Jobs given to the device, each counted once
  * @faults: Jobs that faulted
  * @timeouts: Jobs that took too long
- * @resets: Resets of the engine
+ * @resets: Resets of the engine, failed ones too
  * @resubmitted: Jobs given to the device again after a reset
  * @polled: Completions without an interrupt, found by the watchdog
  * @busy_ns: Nanoseconds in which the device had jobs for the engine

@@ -95,7 +95,7 @@ struct pagoda_engine_job {
  * @nr_granted: Number of @grants
  * @grants: Contexts that a place is kept for
  * @asking: Contexts that wait for a place, the next one to get a place first
- * @turn: Largest &pagoda_exec_context.turn of a context taken from @asking so far
+ * @turn: Largest &pagoda_exec_context.turn of a context that got its place from @asking so far
  * @slice: Account whose contexts ask with @slice_turn until the account's turn reaches @slice_end;
  *	the account may be freed: the pointer is only compared. NULL = none
  * @slice_turn: &pagoda_exec_context.turn of the context that began the slice
@@ -176,7 +176,7 @@ struct pagoda_exec_account {
  * @rank: The context's priority, lowest value first; constant
  * @asking: In &pagoda_exec_engine.asking while the context waits for a place
  * @turn: Order among contexts of a rank: &pagoda_exec_account.turn when the context asked for a
- *	place, or &pagoda_exec_engine.slice_turn if @in_slice
+ *	place, &pagoda_exec_engine.slice_turn if @in_slice, &pagoda_exec_engine.turn if no @account
  * @in_slice: The context asked while its account had the slice
  * @grant: In &pagoda_exec_engine.grants while a place is kept for the context
  * @asked: The owner waits for a call of &pagoda_exec_ops.placed

@@ -78,7 +78,7 @@ struct pagoda_exec_job *pagoda_exec_job_create(struct pagoda_exec_context *conte
 
 /**
  * pagoda_exec_job_put() - Free a job that wasn't armed
- * @job: From pagoda_exec_job_create(), not armed
+ * @job: From pagoda_exec_job_create(), not armed, without a place of the engine
  *
  * Context: any process context.
  */

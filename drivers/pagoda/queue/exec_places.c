@@ -9,15 +9,16 @@
  *	asking		the context waits for a place, ordered by priority, then by the time of
  *			the engine that the context's account has used
  *	granted		a place is kept for the context, for PLACES_PATIENCE while others ask
- *	placed		the job has the place, from just before arm until the job is done
+ *	placed		the job has the place, from just before arm until the job is done; a fenced
+ *			job may get its place only after arm
  *
  * An account whose context gets a place keeps its position in this order for PLACES_SLICE of the
  * engine's time: if accounts that need the same memory alternated, each job would have to page.
  *
  * A preparation may be slow, because it pages or waits for a lock of its client. A grant therefore
  * ends after PLACES_PATIENCE, and the next context in order gets the place; a context that is ready
- * later takes a place that is free, or asks again. No preparation keeps an engine idle for longer
- * than PLACES_PATIENCE.
+ * later takes a place that is free, or asks again. No preparation keeps an engine from the jobs of
+ * contexts that ask for longer than PLACES_PATIENCE.
  *
  * A fenced job that can't have a place at once is armed without one (pagoda_exec_job_wait_place()).
  * When all its other dependencies have signalled, the scheduler asks for a place on behalf of the
@@ -103,8 +104,9 @@ static void asking_leave(struct pagoda_exec_context *context)
 }
 
 /*
- * Returns true if @account began engine->slice and hasn't used the slice up. If @account only has
- * the address of a freed account that began the slice, @account's turn isn't within the slice.
+ * Returns true if @account began engine->slice and hasn't used the slice up. The same is true of an
+ * account at the address of a freed account that began the slice, if its turn is within the slice:
+ * the new account then asks with the turn that the freed one had.
  */
 static bool slice_is_of(const struct pagoda_exec_engine *engine,
 			const struct pagoda_exec_account *account)
@@ -114,8 +116,9 @@ static bool slice_is_of(const struct pagoda_exec_engine *engine,
 }
 
 /*
- * Puts a context among those that ask for a place, engine->asking. If the context's account was
- * idle, the account's turn is raised to engine->turn, so that idle time isn't saved up.
+ * Puts a context among those that ask for a place, engine->asking, unless it is there. If the
+ * context's account was idle and doesn't have the slice, the account's turn is raised to
+ * engine->turn, so that idle time isn't saved up.
  */
 static void asking_enter(struct pagoda_exec_context *context)
 {
@@ -188,8 +191,8 @@ static void grant_begin(struct pagoda_exec_context *context)
 
 /*
  * Gives the free places of an engine to the first contexts that ask: to an armed job that waits for
- * a place, or else keeps the place for the job that the context prepares next. If more contexts
- * ask, queues the work item that ends unused grants.
+ * a place, or else keeps the place for the job that the context prepares next, and calls
+ * &pagoda_exec_ops.placed. If more contexts ask, queues the work item that ends unused grants.
  */
 static void places_grant(struct pagoda_exec_engine *engine)
 {
@@ -288,7 +291,8 @@ void pagoda_places_remove(struct pagoda_engine_job *job)
  *
  * If true is returned, a place is kept until pagoda_exec_job_place() or pagoda_exec_context_pass(),
  * but only for a few jiffies once other contexts ask. If false is returned, &pagoda_exec_ops.placed
- * is called once, when a place is kept: then the owner calls pagoda_exec_context_ask() again.
+ * is called once, when a place is kept: then the owner calls pagoda_exec_context_ask() again. There
+ * is no such call once the context was banned, destroyed or passed to pagoda_exec_context_pass().
  *
  * Context: any.
  * Return: True if a place is kept, or if the context is banned or destroyed: its jobs need none.
@@ -373,8 +377,8 @@ static bool places_are_moot(const struct pagoda_engine_job *job)
 
 /*
  * Scheduler's prepare_job: returns NULL if the job may run, or a reference to job->turn, which
- * signals when the job has a place. Called in the dma_fence signalling path when all other
- * dependencies of the job have signalled.
+ * signals when the job has a place, or will fail because its context is banned or destroyed. Called
+ * in the dma_fence signalling path when all other dependencies of the job have signalled.
  */
 struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
 					    struct drm_sched_entity *entity)
@@ -423,7 +427,7 @@ int pagoda_exec_job_wait_place(struct pagoda_exec_job *job)
 	return 0;
 }
 
-/* Notes that a job is about to be pushed; without a place, jobs behind it get no place, either. */
+/* Notes that a job is about to be pushed; until it has a place, the jobs behind it get none. */
 void pagoda_places_pushed(struct pagoda_engine_job *job)
 {
 	lockdep_assert_held(&job->context->engine->flight.lock);
@@ -477,7 +481,10 @@ bool pagoda_engines_have_place(struct pagoda_engines *engines, struct dma_fence 
 	return dma_fence_is_signaled(fence);
 }
 
-/* Fills in the fences, with references, of the armed jobs that have a place; at most @room. */
+/*
+ * Fills in the fences, with references, of the armed jobs that have a place, at most @room, and
+ * traces that the caller will wait for these jobs. Returns the number of fences.
+ */
 static u32 places_collect(struct pagoda_exec_engine *engine, struct dma_fence **fences, u32 room)
 {
 	struct pagoda_engine_job *job;

@@ -35,7 +35,8 @@ static void exec_pause(struct pagoda_exec_engine *engine)
 }
 
 /*
- * Undoes exec_pause(): sends the jobs that wait, or ends those that mustn't be executed, in order.
+ * Undoes exec_pause(): sends the jobs that wait, unless the engine is held, and ends those that
+ * mustn't be executed, in order. The engine isn't broken any more, and no job is suspected.
  */
 static void exec_go_on(struct pagoda_exec_engine *engine)
 {
@@ -192,8 +193,10 @@ static void exec_gone(struct pagoda_exec_engine *engine)
  * pagoda_engines_gone() - End all jobs because the device is gone for good
  * @engines: The engines, held or not
  *
- * All jobs end with -ENODEV, except for those that were executed completely, or failed, before;
- * requests that the device has stay with the transports.
+ * All jobs that the schedulers have handed over end with -ENODEV, except for those that were
+ * executed completely, or failed, before; so do jobs that are handed over later, unless
+ * &pagoda_exec_ops.image returns another error. Requests that the device has stay with the
+ * transports.
  *
  * Context: may sleep, in the dma_fence signalling path too; not in &pagoda_exec_ops.banned.
  */
@@ -220,7 +223,8 @@ static bool exec_is_broken(struct pagoda_exec_engine *engine)
 }
 
 /*
- * If the engine is broken, has the owner reset the adapter, and ends all jobs if the owner can't.
+ * If the engine is broken, and not held, has the owner reset the adapter, and ends all jobs of all
+ * engines if the owner can't.
  * The caller doesn't hold reset_lock.
  */
 static void exec_escalate(struct pagoda_exec_engine *engine)
@@ -269,7 +273,9 @@ static struct pagoda_engine_job *exec_next_lost(struct pagoda_exec_engine *engin
 }
 
 /*
- * Ends all jobs in flight: with -ECANCELED those that weren't executed and hadn't failed before.
+ * Ends all jobs in flight: with -ECANCELED those that weren't executed and hadn't failed before, of
+ * which the owners of contexts that aren't banned are told. Does nothing if the device is gone for
+ * good.
  * The engine is paused meanwhile, so that jobs stay in flight while flight.lock is dropped.
  */
 static void exec_lost(struct pagoda_exec_engine *engine)
@@ -342,7 +348,8 @@ void pagoda_engine_work(struct work_struct *work)
 
 /*
  * Returns the number of the device's first request if the device made no progress for the whole
- * timeout, else 0; also 0 while no watchdog may act, because the engine is held or being reset.
+ * timeout. Else arms the watchdog for the rest of the timeout, and returns 0. Also returns 0 while
+ * no watchdog may act, because the device has no job, or the engine is held or (to be) reset.
  */
 static u64 exec_overdue(struct pagoda_exec_engine *engine)
 {
@@ -429,10 +436,10 @@ void pagoda_engines_hold(struct pagoda_engines *engines)
  * @engines: The engines, held; the device has none of the engines' requests any more, and expects
  *	the request number that follows the last number sent (C193)
  *
- * Jobs that were executed completely before are done. All others that the schedulers have handed
- * over, including jobs that weren't sent yet, fail with -ECANCELED, and &pagoda_exec_ops.banned is
- * called for those of contexts that aren't banned. Jobs handed over later run after
- * pagoda_engines_resume(), unless pagoda_engines_refuse() was called.
+ * Jobs that were executed completely before are done, and jobs that failed before keep their error.
+ * All others that the schedulers have handed over, including jobs that weren't sent yet, fail with
+ * -ECANCELED, and &pagoda_exec_ops.banned is called for those of contexts that aren't banned. Jobs
+ * handed over later run after pagoda_engines_resume(), unless pagoda_engines_refuse() was called.
  *
  * Context: may sleep, in the dma_fence signalling path too; not in &pagoda_exec_ops.banned.
  */

@@ -44,8 +44,8 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 }
 
 /*
- * &pagoda_flight_ops.retired: the job is the last finished one of its context. Calls
- * &pagoda_exec_ops.done, before the job's fence signals.
+ * &pagoda_flight_ops.retired: the job is the last finished one of its context. Frees the job's
+ * place, and calls &pagoda_exec_ops.done, before the job's fence signals.
  */
 void pagoda_engine_retired(struct pagoda_job *core)
 {
@@ -138,9 +138,10 @@ static int job_verdict(struct pagoda_engine_job *job)
 
 /*
  * Sends all waiting jobs in order, and ends those that mustn't be executed any more. Does nothing
- * while the engine is paused; sends nothing while the engine is held or needs a reset. A job that
- * can't be sent causes a reset. The caller drops flight.lock, then rings the doorbell if the
- * function returned true, and calls pagoda_flight_retire().
+ * while the engine is paused; sends nothing while the engine is held or needs a reset. Jobs that
+ * are refused are left to the engine's work item, which is queued. A job that can't be sent causes
+ * a reset. The caller drops flight.lock, then rings the doorbell if the function returned true, and
+ * calls pagoda_flight_retire().
  */
 bool pagoda_engine_send(struct pagoda_exec_engine *engine)
 {

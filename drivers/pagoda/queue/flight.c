@@ -2,8 +2,8 @@
 /*
  * Jobs in flight: from run_job to the signalled fence, for the paging queue and the engines.
  *
- * No function of this file sleeps or allocates in the dma_fence signalling path: pagoda_job_init()
- * allocates what a job needs.
+ * No function of this file sleeps or allocates in the dma_fence signalling path, but for
+ * &pagoda_flight_ops.ended, which may sleep: pagoda_job_init() allocates what a job needs.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
@@ -140,8 +140,9 @@ static void flight_signal_first(struct pagoda_flight *flight)
 }
 
 /*
- * Signals the fences of all done jobs in order. The caller holds neither signal_lock nor lock. As
- * soon as the last fence is signalled, the creator of the paging queue or the engines may be gone.
+ * Signals, in order, the fences of the done jobs that have no unfinished job before them. The
+ * caller holds neither signal_lock nor lock. As soon as the last fence is signalled, the creator of
+ * the paging queue or the engines may be gone.
  */
 void pagoda_flight_retire(struct pagoda_flight *flight)
 {
@@ -443,8 +444,8 @@ void pagoda_job_put(struct pagoda_job *job)
 }
 
 /*
- * Undoes pagoda_job_init(). The fence of the device's work, job->hw, is NULL already if the job was
- * run and its fence has signalled.
+ * Undoes pagoda_job_init(), but for the reference to @job. The fence of the device's work, job->hw,
+ * is NULL already if the job was run and its fence has signalled.
  */
 void pagoda_job_fini(struct pagoda_job *job)
 {

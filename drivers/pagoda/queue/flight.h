@@ -54,7 +54,8 @@ enum pagoda_timeline {
  * enum pagoda_job_state - State of a job in flight
  * @PAGODA_JOB_WAITING: to be sent to the device, or to be ended unexecuted
  * @PAGODA_JOB_SENT: the device has the job
- * @PAGODA_JOB_DONE: executed or given up; the fence signals when the job is the first in flight
+ * @PAGODA_JOB_DONE: executed, failed or given up; the fence signals when the job is the first in
+ *	flight
  */
 enum pagoda_job_state {
 	PAGODA_JOB_WAITING,
@@ -101,8 +102,8 @@ struct pagoda_job {
  * @watchdog: Work function that checks whether the device still makes progress
  * @charge: Charges the device's time so far, before a sent job is answered or taken back; lock
  *	held. May be NULL
- * @failed: The device returned a job without having executed it; lock held. Returns true if @work
- *	has to run
+ * @failed: The device answered a job otherwise than by success, or a reset returned the job,
+ *	executed or not; lock held. Returns true if @work has to run
  * @finished: The first @count jobs in flight, maybe 0, are done and about to signal; signal_lock
  *	held. May be NULL
  * @retired: A job left the jobs in flight, and its fence is about to signal; signal_lock held
@@ -148,8 +149,10 @@ struct pagoda_flight_ops {
  * @polling: The watchdog is looking for completions
  * @taken: Jobs that the scheduler handed over so far
  * @retired: Jobs taken off @inflight so far, to have their fence signalled
- * @sent_seqno: Highest &pagoda_job.seqno that the device was sent
- * @acked_seqno: Highest &pagoda_job.seqno that the device is known to have finished
+ * @sent_seqno: Highest &pagoda_job.seqno that the device was sent, or of a paging job that was
+ *	given up unsent
+ * @acked_seqno: Highest &pagoda_job.seqno that the device is known to have finished, or that counts
+ *	as finished after a reset
  * @nr_sent: Number of requests that the device has
  * @skipped: Bytes that the device didn't copy, by &pagoda_request.skipped
  * @polled: Completions found by a poll, without an interrupt

@@ -43,7 +43,7 @@ enum pagoda_queue_mode {
 /**
  * struct pagoda_line - Submissions that are executed in the order in which they were armed
  * @queue: The queue
- * @entity: Has the pushed submissions until their dependencies are sent
+ * @entity: Has the pushed submissions until the scheduler hands them over
  * @node: In &pagoda_queue.lines
  * @refs: References: the owner's, those of armed jobs, and those of threads that wait
  * @armed: Jobs that are armed and not finished
@@ -76,7 +76,8 @@ struct pagoda_line {
  * @refused: Pushed after pagoda_queue_stop(); set before the scheduler sees the job
  * @rescue: The device failed too often: the CPU executes the rest
  * @finished: Executed by the CPU, or lost: nothing is left for the device to execute
- * @begun_ns: CLOCK_MONOTONIC when run_job was called: all dependencies were signalled
+ * @begun_ns: CLOCK_MONOTONIC when run_job was called: all dependencies were signalled, or sent in
+ *	another line
  * @failed_at: Offset at which the device failed last
  * @failures: Failures of the device in a row at @failed_at
  *

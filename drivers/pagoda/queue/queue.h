@@ -21,7 +21,7 @@
  *
  * Submissions of a line are armed and pushed in the same order, under a lock of the caller; only
  * one submission of a line at a time is armed and not pushed yet. A submission gets its number when
- * it is sent, because the device counts what it is sent.
+ * the scheduler hands it over to be sent, because the device counts what it is sent.
  *
  * Operations that never run concurrently (C23): two builds of buffers, which hold the caller's
  * lock; and, of the device's queue, submit, poll and reset. A build may run concurrently with
@@ -32,13 +32,15 @@
  * from the first packet that wasn't executed, with unchanged sequence numbers and before any newer
  * submission, PAGODA_QUEUE_REPLAYS times; then the owner's execute() runs the rest on the CPU; if
  * execute() fails too, the queue reports the submission to the owner's lost() and continues behind
- * the submission. A fence always signals, with an error when the work wasn't done.
+ * the submission, or has the whole device reset if lost() returns true. A fence always signals,
+ * with an error when the work wasn't done.
  *
  * When a reset of the device's queue fails, or when a reset of the whole device is requested, the
- * owner resets the whole device. All submissions that were in flight are lost then, and so are
- * submissions pushed before the owner has rebuilt the device's memory and called
- * pagoda_queue_restart(). No thread waits for the rebuild, so that the owner may take its time,
- * allocate, and wait for threads that wait for fences.
+ * owner resets the whole device. All submissions in flight that weren't executed completely are
+ * lost then, and so are submissions pushed before the owner has rebuilt the device's memory and
+ * called pagoda_queue_restart(). No thread waits for the rebuild, so that the owner may take its
+ * time, allocate, and wait for threads that wait for fences. If the whole device can't be reset
+ * either, execute() runs all submissions on the CPU from then on.
  */
 #ifndef PAGODA_QUEUE_H
 #define PAGODA_QUEUE_H
@@ -93,25 +95,27 @@ struct pagoda_submission {
 
 /**
  * struct pagoda_queue_ops - Operations of the queue's owner (vidmm)
- * @numbered: The submission has got its number, and is about to be sent or given up: the owner may
- *	still write the number into the buffer. Called in the order of numbers, in the dma_fence
- *	signalling path: doesn't allocate. May be NULL
+ * @numbered: The submission has got its number, and is about to be sent, executed on the CPU or
+ *	given up: the owner may still write the number into the buffer. Called in the order of
+ *	numbers, in the dma_fence signalling path: doesn't allocate. May be NULL
  * @execute: Run the submission on the CPU from byte @start; 0, or an error with *@stopped_at
  *	the offset of the first packet not executed completely. Called if the device doesn't execute
  *	(pagoda_queue_args.use_cpu, or a device that can't be reset), and when the device failed at
  *	a packet more than PAGODA_QUEUE_REPLAYS times. Called in a work item in the dma_fence
- *	signalling path: must not allocate with reclaim or take a reservation lock
+ *	signalling path: must not allocate with reclaim or take a reservation lock. If NULL, such
+ *	submissions are lost
  * @lost: The submission failed for good with @error from byte @offset on: the owner marks the
  *	content of its allocations as lost, clears memory that user space could see. Returns true if
  *	the device must not continue without the submission's effect: the queue then resets the
  *	whole device, unless the submission was given up because of a reset of the whole device or
- *	of pagoda_queue_stop(). Called in the context of @execute, before the fence signals
- * @reset_adapter: Reset the whole device, because the paging queue can't continue otherwise
- *	(@broken), because of the reasons in @asked (pagoda_queue_reset_adapter(); 0: no call of
- *	it), or both. The queue sends no submission meanwhile. If the owner returns 0, all requests
- *	that the device had are lost, and the owner rebuilds the device's memory and calls
- *	pagoda_queue_restart(); after an error the queue never uses the device again. Called in the
- *	context of @execute. May be NULL
+ *	of pagoda_queue_stop(), or the CPU executes all submissions. Called in the context of
+ *	@execute, before the fence signals. May be NULL
+ * @reset_adapter: Reset the whole device, because the paging queue can't continue otherwise, also
+ *	after @lost returned true (@broken), because of the reasons in @asked
+ *	(pagoda_queue_reset_adapter(); 0: no call of it), or both. The queue sends no submission
+ *	meanwhile. If the owner returns 0, all requests that the device had are lost, and the owner
+ *	rebuilds the device's memory and calls pagoda_queue_restart(); after an error the queue
+ *	never uses the device again. Called in the context of @execute. NULL: as an error
  * @measured: Submissions that move @bytes were executed, one after the other, within @ns; the
  *	time they waited for dependencies isn't counted. Called in the dma_fence signalling path,
  *	with spinlocks held and interrupts off; one call at a time. May be NULL
@@ -157,7 +161,7 @@ struct pagoda_queue_args {
  * @submissions: Submissions pushed
  * @bytes: Bytes of paging buffers pushed
  * @doorbells: Doorbells rung
- * @resets: Times that the device's queue was reset
+ * @resets: Times that the device's queue was reset, or a reset of it failed
  * @replayed: Submissions given to the device again after a reset of its queue
  * @rescued: Submissions finished by the CPU after the device failed
  * @lost: Submissions that failed for good

@@ -166,7 +166,8 @@ static struct pagoda_paging_job *queue_cpu_job(struct pagoda_queue *queue)
 
 /*
  * Counts a job that is given up as sent and finished: the device never got the job, or lost it in a
- * reset (C193). Caller holds flight.lock.
+ * reset (C193). Counts nothing if the CPU executes all jobs, or if the job was pushed after
+ * pagoda_queue_stop(), because the device gets no more jobs then. Caller holds flight.lock.
  */
 static void job_skip(struct pagoda_paging_job *job)
 {
@@ -196,7 +197,8 @@ static int queue_reset_device(struct pagoda_queue *queue, u32 asked, bool broken
 
 /*
  * Closes the queue, then resets the whole device; pagoda_queue_restart() fails until the reset is
- * over. Returns 0, or an error, after which the CPU executes everything.
+ * over. Returns 0, or an error: then the queue isn't closed, unless an earlier reset closed it, and
+ * the CPU executes everything.
  */
 static int queue_reset_whole(struct pagoda_queue *queue, bool broken)
 {
@@ -336,7 +338,10 @@ void pagoda_queue_work(struct work_struct *work)
 	dma_fence_end_signalling(cookie);
 }
 
-/* Returns true if the device has a request, and made no progress for the whole timeout. */
+/*
+ * Returns true if the device has a request, and made no progress for the whole timeout. If the
+ * device has a request and the timeout isn't over, arms the watchdog for the rest of the timeout.
+ */
 static bool queue_overdue(struct pagoda_queue *queue)
 {
 	bool overdue;
@@ -388,8 +393,9 @@ out:
  * @queue: The queue; its owner has a reset_adapter()
  * @reasons: Bits to be set in @asked of &pagoda_queue_ops.reset_adapter, not 0
  *
- * Returns when the reset is over; jobs that were in flight are given up then, or soon after.
- * Concurrent calls get a single reset, with the reasons of all calls.
+ * Returns when the reset is over; jobs that were in flight and not executed are given up then, or
+ * soon after. Calls made before the reset begins share that reset, which gets the reasons of all
+ * these calls; a call made during a reset causes another reset.
  *
  * Context: may sleep for some seconds, but doesn't allocate: may be called in the dma_fence
  * signalling path. Not to be called from an operation of the queue.
@@ -418,7 +424,7 @@ int pagoda_queue_reset_adapter(struct pagoda_queue *queue, u32 reasons)
  *
  * Context: any. A closed queue stays closed as long as the caller holds the lock that orders arm
  * and push; a reset of the device closes the queue without that lock.
- * Return: True if the device was reset and its memory isn't rebuilt yet.
+ * Return: True if the device is being reset, or was reset and its memory isn't rebuilt yet.
  */
 bool pagoda_queue_is_closed(struct pagoda_queue *queue)
 {
@@ -429,9 +435,9 @@ bool pagoda_queue_is_closed(struct pagoda_queue *queue)
  * pagoda_queue_restart() - Give the device work again after its memory was rebuilt
  * @queue: The queue
  *
- * Jobs of all lines that were armed before the call are given up, before or after the return. The
- * next job armed may be the first that the device executes, with the number that follows the last
- * number sent to the device.
+ * Jobs of all lines that were armed before the call are given up, before or after the return, if
+ * the queue was closed; else nothing changes. The next job armed may be the first that the device
+ * executes, with the number that follows the last number sent to the device.
  *
  * Context: doesn't sleep. The lock that orders arm and push is held, and all armed jobs are pushed.
  * Return: False if a reset of the device is in progress: the queue stays closed.

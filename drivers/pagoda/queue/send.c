@@ -75,9 +75,10 @@ static void job_fault(struct pagoda_paging_job *job, const struct pagoda_fault *
 }
 
 /*
- * Reports, to the kernel log and for a fault by a tracepoint, a job that the device answered with
- * @outcome, which isn't success. Returns whether the paging queue has to be reset: not if a reset
- * that is under way made the device give the job back.
+ * A job came back with @outcome, which isn't success. Reports a fault, to the kernel log and by a
+ * tracepoint, and an invalid answer, to the log; a job that came back because of a reset isn't
+ * reported. Returns whether the paging queue has to be reset: not if a reset that is under way made
+ * the device give the job back.
  */
 bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			 const struct pagoda_fault *fault)

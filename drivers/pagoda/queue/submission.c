@@ -317,8 +317,8 @@ int pagoda_queue_set_aside(struct pagoda_queue *queue)
 }
 
 /*
- * Returns a submission that was set aside and is free, or NULL. If memory is short, the two fences
- * of the submission, less than a page, come from the kernel's reserve.
+ * Returns a submission that was set aside; NULL if none is free, or without memory. If memory is
+ * short, the two fences of the submission, less than a page, come from the kernel's reserve.
  */
 static struct pagoda_submission *aside_take(struct pagoda_queue *queue, struct pagoda_line *line)
 {
@@ -346,7 +346,8 @@ static struct pagoda_submission *aside_take(struct pagoda_queue *queue, struct p
  * @line: Line of the queue, or NULL for the line that the queue has from the start
  *
  * A few small submissions are set aside when the queue is created. Waits until one of them is free,
- * which needs nothing but that submissions in flight finish.
+ * which needs only that submissions in flight finish, and until there is memory for its fences, if
+ * need be of the kernel's reserve.
  *
  * Context: may sleep; the caller holds no lock that is taken in the dma_fence signalling path, and
  * has no armed submission that isn't pushed.
@@ -365,7 +366,7 @@ struct pagoda_submission *pagoda_queue_get_aside(struct pagoda_queue *queue,
 
 /**
  * pagoda_submission_put() - Free a submission that wasn't armed
- * @submission: From pagoda_queue_get(), not armed; may be built in part
+ * @submission: From pagoda_queue_get() or pagoda_queue_get_aside(), not armed; may be built in part
  *
  * Context: any process context.
  */

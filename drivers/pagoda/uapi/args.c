@@ -39,7 +39,7 @@ char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index)
 /*
  * Calls @answer for each entry of @array, to fill @entry bytes of @answers, then writes all answers
  * to user memory; writes none if a call fails or a signal is pending. Returns 0, the error of
- * @answer, -ERESTARTSYS or -EFAULT.
+ * @answer, -ERESTARTSYS, or -EFAULT, also after some answers were written.
  */
 static int array_answer(struct drm_device *drm, struct drm_file *file,
 			const struct drm_pagoda_array *array, u32 entry,
@@ -63,7 +63,7 @@ static int array_answer(struct drm_device *drm, struct drm_file *file,
 /*
  * Has @answer make an answer of @entry bytes for each entry of an array in user memory, and then
  * writes all answers; if @answer fails for an entry, writes none. Returns 0, the error of @answer,
- * -E2BIG, -EINVAL, -EFAULT, -ENOMEM or -ERESTARTSYS.
+ * -E2BIG, -EINVAL, -ENOMEM, -ERESTARTSYS, or -EFAULT, also after some answers were written.
  */
 int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,
 			const struct drm_pagoda_array *array, u32 entry,

@@ -32,8 +32,8 @@ void pagoda_bo_put(struct pagoda_bo *bo)
 }
 
 /*
- * Calls pagoda_bo_info() in a section, whose begin does a rebuild of the device that is due: the
- * rebuild finds out whether content was lost. Returns 0 or a negative errno.
+ * Calls pagoda_bo_info() in a section, which begins only after a rebuild of the device that is due:
+ * the rebuild finds out whether content was lost. Returns 0 or the error of pagoda_enter().
  */
 int pagoda_bo_describe(struct drm_device *drm, struct pagoda_bo *bo,
 		       struct drm_pagoda_allocation_info *info)

@@ -78,7 +78,8 @@ static int reclaim_answer(const struct drm_pagoda_array *array, const u32 *resul
 
 /*
  * Reclaims the offered allocations of a list; *@fence receives the fence of the paging, or NULL.
- * With @all an allocation without memory makes the call fail, else its entry of @results says so.
+ * With @all the call fails if there is no memory for an allocation; else the allocation's entry of
+ * @results says so.
  * Ignores a failure to make GPU mappings valid again: the next submission that uses such a mapping
  * makes the mapping valid. Returns 0 or a negative errno.
  */

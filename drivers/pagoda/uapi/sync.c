@@ -88,7 +88,7 @@ static int sync_copy(struct drm_device *drm, const struct drm_pagoda_array *arra
 /*
  * Copies and checks a list of struct drm_pagoda_sync, which may be empty; on success the caller
  * frees @syncs with pagoda_syncs_put(). Returns 0, -E2BIG, -EINVAL, -EFAULT, -ENOENT, -ENOMEM,
- * -EPERM, -EDQUOT or -ERESTARTSYS.
+ * -EPERM, -EDQUOT, -ENODEV or -ERESTARTSYS.
  */
 int pagoda_syncs_get(struct drm_device *drm, struct drm_file *file,
 		     const struct drm_pagoda_array *array, struct pagoda_syncs *syncs)

@@ -323,7 +323,7 @@ static bool extent_valid(const struct pagoda_extent *extent, u64 from, u64 to)
 /*
  * Checks a list of CPU-reachable memory named @name, whose offsets must cover @size bytes from 0 on
  * in order and without a gap. Returns 0, or -EINVAL with @refusal filled, including the entry's
- * number.
+ * number, or the bytes covered if all entries are good but too few.
  */
 int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count, u64 size,
 				const char *name, struct pagoda_refusal *refusal)

@@ -121,9 +121,10 @@ static int control_check(const struct pagoda_control *control,
 
 /*
  * Sends a command and waits for its answer. The head of the answer is copied to control->answer;
- * its extents stay in the slot *@answered, which belongs to the caller as long as the caller holds
- * control->lock. Returns 0, -ENODEV, -ETIMEDOUT, -EINVAL if the device refused the command, or
- * -EPROTO for an impossible answer.
+ * its extents or words stay in the slot *@answered, which belongs to the caller as long as the
+ * caller holds control->lock. Returns 0; -ENODEV; -ETIMEDOUT, also if no slot is free, because all
+ * of them have unanswered commands; -EINVAL if the device refused the command; or -EPROTO for an
+ * impossible answer.
  */
 static int control_call(struct pagoda_virtio *virtio, const struct virtio_pagoda_control *command,
 			struct pagoda_control_slot **answered)

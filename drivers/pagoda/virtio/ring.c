@@ -2,9 +2,9 @@
 /*
  * Requests to the device: the transport of the paging queue and of each engine.
  *
- * A request is three descriptors: head, buffer, completion. Indirect descriptors are not
- * negotiated, so that nothing is allocated in the dma_fence signalling path and the number of
- * requests that fit into the ring is known beforehand.
+ * A request is three descriptors: head, buffer, completion; or two, if the buffer is empty.
+ * Indirect descriptors are not negotiated, so that nothing is allocated in the dma_fence signalling
+ * path and the number of requests that surely fit into the ring is known beforehand.
  *
  * A device that lost its power counts requests from 1 again. Only this file converts between the
  * device's numbers and the queue layer's, by pagoda_ring.before.
@@ -124,7 +124,7 @@ static int ring_submit(struct pagoda_transport *transport, struct pagoda_request
 	return ret == -ENOSPC ? -ENOSPC : -ENODEV;
 }
 
-/* Rings the doorbell, unless the device asked for no doorbells. */
+/* Rings the doorbell, unless the device asked for no doorbells or has no power. */
 static void ring_kick(struct pagoda_transport *transport)
 {
 	struct pagoda_ring *ring = ring_of(transport);

@@ -49,8 +49,9 @@ struct pagoda_event {
  *	the device until @wake; after an error the device keeps its power
  * @wake: The device has its power back after @sleep, or, if @error isn't 0, can't be used again.
  *	May sleep; 0, or a negative error code if the upper layers won't use the device any more
- * @event: The device sent an event. Called with interrupts off; never before @probe returned 0,
- *	while the device has no power, nor after @remove began. May be NULL
+ * @event: The device sent an event, or reported that it doesn't work any more, which is passed on
+ *	as a RESET event. Called with interrupts off; never before @probe returned 0, while the
+ *	device has no power, nor after @remove began. May be NULL
  */
 struct pagoda_virtio_callbacks {
 	int (*probe)(struct pagoda_virtio *virtio, void **priv);
