@@ -621,9 +621,9 @@ struct virtio_pagoda_layout {
  * the query shows in its answer or in the next one (C202), and a write whose bit an answer shows
  * can be read from the page once the answer is there.
  *
- * RESET_QUEUE of an execution queue stops the queue in the middle of a command or packet, and counts
- * every request that the queue was given as executed: the next request's number is that of the
- * last request plus one (C187, C193). The answer's @seqno is the last request that was executed
+ * RESET_QUEUE of an execution queue stops the queue in the middle of a command or packet, and
+ * counts every request that the queue was given as executed: the next request's number is that of
+ * the last request plus one (C187, C193). The answer's @seqno is the last request that was executed
  * whole. The paging queue stops between packets, and continues with the next packet (C186).
  *
  * RESET_ADAPTER, only with %VIRTIO_PAGODA_F_EXECUTE, resets all execution queues and the paging
