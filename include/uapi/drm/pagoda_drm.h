@@ -493,7 +493,8 @@ struct drm_pagoda_segment_info {
  *	other allocations; may be negative. At most VRAM's size without the reserve, the first value
  * @submit_rate: Bytes a second added to @submit_tokens; 0 = no limit
  * @submit_spent: Bytes that left VRAM for allocations of the calling client's submissions that
- *	could be used elsewhere and aren't on a residency list, even if these didn't fit in the end
+ *	could be used elsewhere and aren't on a residency list, even if these didn't fit in the
+ *	end; with the driver's parameter policy=lru bytes of such allocations that came to VRAM
  * @submit_held: Submissions of the calling client that left allocations out of VRAM for want of
  *	tokens
  * @submit_left: Bytes of the allocations that were left out, counted at each such submission
@@ -1466,8 +1467,8 @@ enum drm_pagoda_bind_type {
  *	of the source range, which may overlap the destination (C137); where source addresses are
  *	free or only reserved, the destination is free or only reserved afterwards. Else MBZ
  * @driver_protection: MAP: opaque to the kernel; its low 12 bits are in the page-table
- *	entries, bit 63 asks that no other value maps the same bytes (unique, else EINVAL)
- *	until the range was made NO_ACCESS or unmapped (C142). Else MBZ
+ *	entries, bit 63 asks that no other value maps the same bytes in any VM (unique, else
+ *	EINVAL) until the range was made NO_ACCESS or unmapped (C142). Else MBZ
  * @window: MAP: bytes of the allocation from @offset that repeat over the range, a
  *	divisor of @size and a multiple of the page size; 0 = @size (C136). Else MBZ
  */
