@@ -623,7 +623,9 @@ enum drm_pagoda_tiling {
  * @supported: Set of segments (DRM_PAGODA_SEGMENT_BIT) the GPU can use the allocation in;
  *	at least one. The allocation is never resident anywhere else (C160)
  * @eviction: Set of segments the allocation is evicted to: 0 = plain system memory, or
- *	the aperture (C37), which must then be in @supported
+ *	the aperture (C37), which must then be in @supported. Evicted to plain system memory all
+ *	the same if the aperture has no room, the allocation is offered, or a task evicts it whose
+ *	cgroup isn't the one that is charged for the allocation
  * @handle: Out: GEM handle, not 0
  * @preferred: Segment ids in the order they are tried (C161), none twice, then zeros; each
  *	must be in @supported. Supported segments that aren't named are tried last, VRAM first. A
@@ -728,8 +730,8 @@ enum drm_pagoda_residency {
 	 */
 	DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY = 2,
 	/**
-	 * @DRM_PAGODA_NOT_RESIDENT: never made resident, or not where jobs can use it any more; or
-	 * evicted by EVICT, even if it is still in its place
+	 * @DRM_PAGODA_NOT_RESIDENT: never made resident, wherever it is; or in plain system memory
+	 * now; or evicted by EVICT, even if it is still in its place
 	 */
 	DRM_PAGODA_NOT_RESIDENT = 3,
 };
