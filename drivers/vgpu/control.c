@@ -274,8 +274,9 @@ void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Carries out vgpu->trouble, a reset or a failure that a test asked for through debugfs, unless no
- * driver has set DRIVER_OK. Runs in the control queue's thread.
+ * Carries out vgpu->trouble, a reset or a failure that a test asked for through debugfs, or forgets
+ * it if no driver has set DRIVER_OK, or control_reset_adapter() refuses the reset. Runs in the
+ * control queue's thread.
  */
 void pagoda_vgpu_control_trouble(struct pagoda_vgpu_queue *queue)
 {

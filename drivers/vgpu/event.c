@@ -3,7 +3,8 @@
  * The event queue: buffers that the driver provides for events, the notifications by the device.
  *
  * No thread waits for a buffer: an event for which there is no buffer is dropped and counted, and
- * the count is sent with the next event that has a buffer.
+ * the count is sent with the next event that has a buffer. While the device is broken, or if the
+ * driver set up no event queue, events are dropped without being counted.
  */
 #include "vgpu.h"
 

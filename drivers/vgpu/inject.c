@@ -10,7 +10,8 @@
  *	action=lost_interrupt		complete a request without an interrupt
  *	action=reorder			complete a request after the next request
  *	action=fail [packet=N] [middle]	DEVICE_FAILURE at packet or command N (default
- *					0), with middle after half of its effect
+ *					0), with middle after half of its effect, as far
+ *					as it has halves
  *	action=corrupt field=seqno|status|length|packets|fault value=N
  *					complete a request with N in that field
  *	action=hang [packet=N]		stop before packet or command N until the queue

@@ -157,7 +157,8 @@ static int params_pairs(const char *name, const char *list, params_pair_fn pair,
 
 /*
  * Adds the range of VRAM from @key KiB on, @value KiB long, to params->invalid. Returns 0, or
- * -EINVAL if the range is empty, outside of VRAM or not page aligned, or the array is full.
+ * -EINVAL if either isn't a number, the range is empty, outside of VRAM or not page aligned, or the
+ * array is full.
  */
 static int params_invalid(void *context, const char *key, const char *value)
 {

@@ -4,9 +4,10 @@
  *
  * A queue's thread polls the ring while the ring has requests and sleeps otherwise. Other threads
  * set a flag of struct pagoda_vgpu_queue and wake the queue's thread: the doorbell sets kicked, the
- * control queue's thread sets reset_wanted, and a reset of the device calls kthread_stop(). For
- * both kinds of reset the flag stop is set, too, which the engine reads between two packets, and on
- * an execution queue in the middle of a packet or command.
+ * control queue's thread sets reset_wanted, and a reset of the device calls kthread_stop(); a test
+ * sets vgpu->trouble, for the control queue's thread. With reset_wanted, and for a reset of the
+ * device, the flag stop is set, too, which the engine reads between two packets, and on an
+ * execution queue in the middle of a packet or command.
  */
 #include <linux/irqflags.h>
 #include <linux/kthread.h>

@@ -156,13 +156,14 @@ enum pagoda_vgpu_corrupt {
  * struct pagoda_vgpu_mischief - Misbehaviour for one request or reset, see inject.c
  * @delay_us: Microseconds to wait before the execution, or after the answer to a reset
  * @fail_at: Index in the request of the packet or command that fails, %PAGODA_ENGINE_NEVER = none
- * @fail_middle: The packet or command at @fail_at fails after half of its effect; a command that
- *	isn't executed in pieces fails without an effect
+ * @fail_middle: The packet or command at @fail_at fails after half of its effect, see
+ *	&pagoda_engine_run.fail_middle for those that have no half
  * @hang_at: Index of the packet or command before which the request hangs until a reset,
  *	%PAGODA_ENGINE_NEVER = none
  * @drop: Execute the request, but don't complete it before a reset of the queue
  * @lost_interrupt: Complete the request without an interrupt
- * @reorder: Complete the request after the next request, or alone if none comes for a second
+ * @reorder: Complete the request after the next request, or alone if none comes for a second or the
+ *	queue is reset before; no effect if the request before is still kept back
  * @fail_reset: Refuse the reset
  * @corrupt: What is falsified in the request's completion
  * @value: Value that replaces the one named by @corrupt
@@ -302,7 +303,8 @@ struct pagoda_vgpu_queue {
 /**
  * enum pagoda_vgpu_trouble - Action of the device that a test asks for, and the driver doesn't
  * @PAGODA_VGPU_WORKS: no action
- * @PAGODA_VGPU_RESETS: the device carries out a RESET_ADAPTER and sends the driver an event
+ * @PAGODA_VGPU_RESETS: the device carries out a RESET_ADAPTER and sends the driver an event; no
+ *	action without F_EXECUTE, or if a rule refuses RESET_ADAPTER
  * @PAGODA_VGPU_BREAKS: the device reports NEEDS_RESET in its status until the driver resets it
  */
 enum pagoda_vgpu_trouble {
@@ -365,11 +367,11 @@ struct pagoda_vgpu {
 	u32 nr_queues;
 	/** @event_lock: Protects the event queue's ring and @events_lost. */
 	struct mutex event_lock;
-	/** @events_lost: Number of events dropped since an event was last sent. */
+	/** @events_lost: Events dropped for want of a buffer since an event was last sent. */
 	u32 events_lost;
 	/** @events_sent: Number of events sent since the device was created. */
 	atomic64_t events_sent;
-	/** @events_dropped: Number of events dropped since the device was created. */
+	/** @events_dropped: Events dropped for want of a buffer since the device was created. */
 	atomic64_t events_dropped;
 	/** @inject_lock: Protects the list @injections and the counters of its rules. */
 	spinlock_t inject_lock;

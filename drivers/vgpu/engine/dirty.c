@@ -36,7 +36,7 @@ void pagoda_engine_wrote(struct pagoda_engine *engine, const void *here, u64 siz
 		WRITE_ONCE(engine->dirty[page], PAGODA_DIRTY_ALL);
 }
 
-/* Clears the bits of @mask of a page, with a full barrier. Returns those that were set. */
+/* Clears the bits of @mask of a page, with a full barrier if any was set. Returns those set. */
 static u8 dirty_take(struct pagoda_engine *engine, u64 page, u8 mask)
 {
 	u8 old = READ_ONCE(engine->dirty[page]);
@@ -46,7 +46,10 @@ static u8 dirty_take(struct pagoda_engine *engine, u64 page, u8 mask)
 	return old & mask;
 }
 
-/* The whole pages of @size bytes at @here, in VRAM, hold what their owner has elsewhere, too. */
+/*
+ * Clears the bits of the trackers CONTENT and OWNER for the whole pages of @size bytes at @here, in
+ * VRAM: these pages hold what their owner has elsewhere, too.
+ */
 void pagoda_engine_cleaned(struct pagoda_engine *engine, const void *here, u64 size)
 {
 	u8 mask = 1u << VIRTIO_PAGODA_DIRTY_CONTENT | 1u << VIRTIO_PAGODA_DIRTY_OWNER;
@@ -81,8 +84,9 @@ bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, 
 }
 
 /*
- * Checks the flags CLEAN and DIRTY of a packet that copies @size bytes, @into and @out of VRAM,
- * respectively. Returns a fault reason or 0.
+ * Checks the flags CLEAN and DIRTY of a packet that copies @into and @out of VRAM, respectively.
+ * @size is the number of bytes, ORed with an address that has to be page aligned for CLEAN, too.
+ * Returns a fault reason or 0.
  */
 u32 pagoda_engine_dirty_flags_check(struct pagoda_exec *exec, u16 flags, u64 size, bool into,
 				    bool out)
@@ -99,7 +103,7 @@ u32 pagoda_engine_dirty_flags_check(struct pagoda_exec *exec, u16 flags, u64 siz
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* All of VRAM may have changed, and no tracker tracks anything. No queue executes. */
+/* Marks all pages of VRAM as written and stops all trackers, while no queue executes. */
 void pagoda_engine_dirty_reset(struct pagoda_engine *engine)
 {
 	memset(engine->trackers, 0, sizeof(engine->trackers));
@@ -124,7 +128,7 @@ static bool dirty_range_valid(u64 address, u64 size, u64 start, u64 limit)
 }
 
 /**
- * pagoda_engine_dirty_start() - Start a tracker: all bits of the range are clear (C201)
+ * pagoda_engine_dirty_start() - Start a tracker and clear its bits of the range (C201)
  * @engine: Engine, initialized
  * @tracker: Number of the tracker, which tracks nothing yet
  * @address: Offset of the range in VRAM, page aligned

@@ -7,7 +7,8 @@
  * submitter of the buffer can't write to, fills struct pagoda_engine_run and calls
  * pagoda_engine_execute(), for several queues concurrently if there are several. The other
  * functions initialize and reset the engine, set root page tables, bind swizzling ranges, write
- * back write combiners, look translations up, and name opcodes and faults.
+ * back write combiners, start, stop and query dirty trackers, look translations up, and name
+ * opcodes and faults.
  */
 #ifndef PAGODA_VGPU_ENGINE_H
 #define PAGODA_VGPU_ENGINE_H
@@ -46,7 +47,8 @@ struct pagoda_engine_ops {
 
 	/**
 	 * @fence: A packet or command that asks for an event signalled the fence at @address, as
-	 * the packet or command names it, with @value; a greater value may have stayed (FORWARD).
+	 * the packet or command names it, with @value. Nothing was stored if a value that isn't
+	 * smaller stayed (FORWARD), or in a page of zeros.
 	 * @run->offset, @run->fault.opcode and @run->fault.command identify the packet or command.
 	 * Not NULL.
 	 */
@@ -100,7 +102,7 @@ struct pagoda_engine_tlb_entry {
 /**
  * struct pagoda_engine_tlb - Translations cached by one queue
  *
- * Used by the queue's thread with &pagoda_engine.translation held for reading, and by other threads
+ * Changed by the queue's thread with &pagoda_engine.translation held for reading, and by any thread
  * with that lock held for writing.
  */
 struct pagoda_engine_tlb {
@@ -167,8 +169,8 @@ struct pagoda_engine_swizzling {
 /**
  * struct pagoda_engine - Memory, limits and counters of a GPU
  *
- * Members are constant while the engine executes, except for what a lock protects, the entries of
- * @aperture and @aperture_snoops, @poison_discarded and the counters.
+ * Members are constant while the engine executes, except for what a lock protects, @combiners, the
+ * entries of @aperture, @aperture_snoops and @dirty, @trackers, @poison_discarded and the counters.
  */
 struct pagoda_engine {
 	/** @vram: Memory of the VRAM segment, contiguous for the CPU, aligned to 8 bytes. */
@@ -224,10 +226,10 @@ struct pagoda_engine {
 	struct pagoda_engine_combiner combiners[PAGODA_ENGINE_COMBINERS];
 	/**
 	 * @translation: Held for reading by a packet that translates addresses, while the packet is
-	 * checked and executed, and by jobs, which release it for moments in between; held for
-	 * writing by FLUSH_TLB, MAP_MMU, UNMAP_MMU, SET_ROOT and resets of the adapter or device,
-	 * which thus wait for accesses with old translations (C103, C121). Taken before
-	 * @swizzling_lock.
+	 * checked and executed, and by jobs; long packets and jobs release it for moments in
+	 * between. Held for writing by FLUSH_TLB, MAP_MMU, UNMAP_MMU, SET_ROOT and resets of the
+	 * adapter or device, which thus wait for accesses with old translations (C103, C121). Taken
+	 * before @swizzling_lock.
 	 */
 	struct pagoda_shim_rwlock translation;
 	/** @changes: Number of times that @translation was held for writing; under that lock. */
@@ -250,8 +252,8 @@ struct pagoda_engine {
 	 */
 	u8 *dirty;
 	/**
-	 * @trackers: Ranges that trackers track, of size 0 if they aren't started. Changed by the
-	 * control queue only.
+	 * @trackers: Ranges that trackers track, of size 0 if they aren't started. Changed by
+	 * control commands, one at a time, and by resets.
 	 */
 	struct pagoda_engine_range trackers[VIRTIO_PAGODA_DIRTY_TRACKERS];
 	/** @features: Negotiated feature bits. */
@@ -301,7 +303,8 @@ enum pagoda_engine_outcome {
  * @segment: Segment of the memory that the virtual address leads to
  * @level: Level of the page-table entry that translates the address or at which the lookup faulted
  * @address: Address of that memory within @segment
- * @flags: VIRTIO_PAGODA_PTE_* bits of the page-table entry
+ * @flags: VIRTIO_PAGODA_PTE_* bits of the page-table entry. With %VIRTIO_PAGODA_PTE_ZERO there is
+ *	no memory, and @segment and @address mean nothing
  */
 struct pagoda_engine_page {
 	u32 segment;
@@ -374,7 +377,10 @@ struct pagoda_engine_run {
 	 * %PAGODA_ENGINE_NEVER = none.
 	 */
 	u32 fail_at;
-	/** @fail_middle: Failure injection: packet @fail_at fails after half of its effect. */
+	/**
+	 * @fail_middle: Failure injection: packet @fail_at fails after half of its effect. What has
+	 * no half fails without an effect, READ_PHYSICAL and WRITE_PHYSICAL with all of it.
+	 */
 	bool fail_middle;
 
 	/**
@@ -390,9 +396,12 @@ struct pagoda_engine_run {
 	 * command buffer that isn't done; @size if all is done.
 	 */
 	u32 offset;
-	/** @packets: Out: number of packets executed completely. */
+	/** @packets: Out: packets executed completely, at most %PAGODA_ENGINE_NEVER - 1. */
 	u32 packets;
-	/** @bytes: Out: work of the run in bytes, also if it faulted; a copied byte counts once. */
+	/**
+	 * @bytes: Out: work of the run in bytes, also if it faulted; a copied byte counts once,
+	 * and so does a byte that a transfer with DIRTY skipped.
+	 */
 	u64 bytes;
 	/** @skipped: Out: bytes that transfers with DIRTY didn't copy, also if the run faulted. */
 	u64 skipped;

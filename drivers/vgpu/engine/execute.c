@@ -3,9 +3,10 @@
  * The loop over the packets of a buffer, the table of operations, and the engine's initialization
  * and resets.
  *
- * A packet is checked in three steps, each of which reports the value that it refuses: first the
- * packet's head (opcode, feature, queue, length, flags), then the other fields, then the memory
- * that the fields name. Only then does the packet have an effect.
+ * A packet is checked in steps, each of which reports the value that it refuses: first the packet's
+ * head (opcode, feature, queue, length, flags), then the other fields and the memory that they
+ * name, of a packet with several places (source, destination, ranges) one place after the other.
+ * Only then does the packet have an effect.
  */
 #include "internal.h"
 
@@ -177,9 +178,11 @@ const char *pagoda_engine_fault_name(u32 reason)
 }
 
 /**
- * pagoda_engine_init() - Check the parameters of an engine and initialize its locks
+ * pagoda_engine_init() - Check an engine's parameters, initialize its locks and dirty tracking
  * @engine: Engine; the caller has set all members but the locks: features, counters, TLBs and write
  *	combiners to zero
+ *
+ * All pages of VRAM count as written, and no tracker is started.
  *
  * Context: before the engine executes.
  * Return: false when a member is missing or wrong, like an entry of &pagoda_engine.invalid.
@@ -254,8 +257,8 @@ void pagoda_engine_reset(struct pagoda_engine *engine)
  * @engine: Engine that executes nothing, initialized
  * @vram: Content of VRAM afterwards; ranges published as invalid stay unchanged
  *
- * Writes back the write combiners, then clears what pagoda_engine_reset() clears, except for the
- * negotiated features.
+ * Writes back the write combiners, then does what pagoda_engine_reset() does, but keeps the
+ * negotiated features and sets the content of VRAM.
  *
  * Context: may sleep.
  */
@@ -331,8 +334,8 @@ static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32
 }
 
 /*
- * Carries out an injected failure: without an effect, or with half of it if exec->run->fail_middle
- * is set. Returns a fault reason or PAGODA_STOPPED.
+ * Carries out an injected failure: without an effect, or as struct pagoda_engine_run says if its
+ * fail_middle is set. Returns a fault reason or PAGODA_STOPPED.
  */
 static u32 packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op, const void *packet)
 {
@@ -478,13 +481,13 @@ static u32 buffer_execute(struct pagoda_exec *exec)
  * @run: Buffer and parameters; receives the progress and the fault
  *
  * Packets are executed in order. A packet that is refused has no effect at all. A packet stops
- * halfway only by an injected failure, by @run->stop on an execution queue, or if an aperture page
- * or a page-table entry that the packet uses is changed meanwhile, by another queue or by the
- * packet itself.
+ * halfway only by an injected failure, by @run->stop on an execution queue, or if an aperture page,
+ * a page-table entry or a root that the packet uses is changed meanwhile, by another queue or by
+ * the packet itself.
  *
  * The commands of a job are executed in order, too, but memory is checked when a command accesses
  * it, so that a command may stop halfway. The registers of the context are saved however the job
- * ends.
+ * ends, unless the job was refused before its first command.
  *
  * Context: any number of threads concurrently; may sleep.
  * Return: the outcome of the run.

@@ -104,7 +104,8 @@ struct pagoda_exec {
 
 /*
  * enum pagoda_hold - Use of engine->translation by a packet. packet_execute() takes the lock before
- * the packet is validated and releases the lock after the packet was executed
+ * the packet is validated and releases the lock after the packet was executed; a long packet with
+ * virtual addresses releases it for moments in between (pagoda_engine_translation_pause())
  * @PAGODA_HOLD_SYSTEM: uses no virtual address; held for reading if the device MMU is on
  * @PAGODA_HOLD_VIRTUAL: may walk page tables, or write back an engine's write combiner; held for
  *	reading
@@ -414,7 +415,7 @@ static inline bool pagoda_translates(const struct pagoda_engine *engine)
 	return engine->mmu && engine->features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU;
 }
 
-/* Returns whether the run's writes to memory that isn't snooped use the write combiner. */
+/* Returns whether the run may combine writes: false for packets of an execution queue. */
 static inline bool pagoda_engine_combines(const struct pagoda_exec *exec)
 {
 	const struct pagoda_engine_run *run = exec->run;

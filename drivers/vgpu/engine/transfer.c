@@ -127,7 +127,7 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Returns whether a side of a transfer that isn't tiled is in VRAM. */
+/* Returns whether @side of a transfer is in VRAM; false for both sides of a tiled transfer. */
 static bool transfer_is_in_vram(const struct virtio_pagoda_transfer *transfer,
 				const struct virtio_pagoda_location *side)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VIRTUAL_TRANSFER and VIRTUAL_FILL: paging in the address space of the paging process.
+ * VIRTUAL_TRANSFER and VIRTUAL_FILL: paging in the address space of the paging process. Commands
+ * use the copy and the fill, too, with checks of their own.
  *
  * Every page is checked before the first byte changes, and the page's memory is stored for the copy
  * as far as run->spans has room. The translation lock is released for a moment after each
@@ -285,7 +286,7 @@ u32 pagoda_engine_virtual_transfer_execute(struct pagoda_exec *exec, const void 
 
 /*
  * Fills with @pattern the next memory of @dst that is contiguous, at most @want bytes; sets *@size
- * to the number of bytes filled. Returns 0 or a fault reason.
+ * to the number of bytes filled, or dropped in a page of zeros. Returns 0 or a fault reason.
  */
 u32 pagoda_engine_virtual_fill(struct pagoda_exec *exec, struct pagoda_span_side *dst, u64 want,
 			       u32 pattern, u64 *size)

@@ -80,7 +80,10 @@ static const u64 *table_at(struct pagoda_exec *exec, u32 segment, u64 address, u
 	return got == size ? (const u64 *)here : NULL;
 }
 
-/* Returns whether an entry may point to a table of @size bytes: aligned, and in usable memory. */
+/*
+ * Returns whether an entry may point to a table of @size bytes: aligned, and in usable VRAM, or
+ * below the limit of system addresses, where it isn't checked whether there is memory.
+ */
 static bool pointer_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 {
 	u64 address = pte_address(entry);
@@ -246,7 +249,8 @@ static u32 walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, 
 /*
  * Walks the tables from the root down to level 1, whose entry's words are stored in @words, with 0
  * in @found->size. An invalid entry, or one for a page of zeros, above level 1 ends the walk and is
- * stored in *@found. Returns 0 or a fault reason.
+ * stored in *@found; an index beyond the root's entries counts as an invalid entry. Returns 0 or a
+ * fault reason.
  */
 static u32 walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
 		     struct pagoda_translation *found)
@@ -531,9 +535,9 @@ u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u
 }
 
 /*
- * Finds the memory of up to 8 bytes for a write that may be combined: *@here may be in a line of
- * the write combiner, and is NULL for a page of zeros. The caller writes before the command ends.
- * Returns 0 or a fault reason.
+ * Finds the memory of 1 to 8 bytes, which the caller has checked to be aligned to their number, for
+ * a write that may be combined: *@here may be in a line of the write combiner, and is NULL for a
+ * page of zeros. The caller writes before the command ends. Returns 0 or a fault reason.
  */
 u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64 va, u32 size,
 					u8 **here)

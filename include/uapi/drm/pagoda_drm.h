@@ -64,12 +64,13 @@
  *  EDQUOT     more of a client's or a user's memory would be pinned for other devices, or for
  *             monitored fences, than may be, see "Limits"; a reservation larger than the room
  *             that is available for it
- *  EINTR      a signal; the call had no effect (restarted by the kernel where
- *             that is allowed)
+ *  EINTR      a signal; the call is refused (restarted by the kernel where that is
+ *             allowed)
  *  ========== =================================================================
  *
- * A refused call has no side effect. With drm.debug=0x2 (driver) the kernel log names the
- * check that refused.
+ * A refused call has no side effect, except that allocations may have moved or have been evicted
+ * before the refusal, and that a failed MAKE_RESIDENT may put the client in error ("Residency
+ * lists"). With drm.debug=0x2 (driver) the kernel log names the check that refused.
  *
  * While the machine falls asleep, and until the machine is awake, calls wait. Content and
  * submitted work outlive the sleep; offered content may be lost.
@@ -418,7 +419,7 @@ struct drm_pagoda_device_info {
  * struct drm_pagoda_segment_info - One segment and its usage
  * @id: Segment id
  * @flags: DRM_PAGODA_SEGMENT_* flags
- * @size: Bytes of the segment, without the reserve
+ * @size: Bytes of the segment, without the reserve; VRAM with what the device reports as unusable
  * @visible_size: Bytes of @size that the CPU can reach
  * @usage: Bytes of @size in use, by all clients
  * @visible_usage: Bytes of @visible_size in use
@@ -461,8 +462,8 @@ struct drm_pagoda_segment_info {
  * @moved: Bytes copied within VRAM
  * @filled: Bytes of VRAM filled with zeros
  * @discarded: Bytes of content dropped instead of copied, also of allocations freed in VRAM
- * @evictions: Times that an allocation left VRAM: to make room, for a CPU access, for a sleep of
- *	the machine, or because a client asked for the eviction
+ * @evictions: Times that an allocation left VRAM, for any reason: to make room, for the CPU or
+ *	another device, for a sleep of the machine, or because a client asked for the eviction
  * @page_ins: Times that an allocation came into VRAM with content
  * @cpu_waits: Times that a move waited for paging and for jobs that use the allocation
  * @busy_retries: Times an operation had to wait until its allocation was idle (WDDM's
@@ -474,7 +475,8 @@ struct drm_pagoda_segment_info {
  * @submissions: Paging buffers submitted
  * @doorbells: Notifications sent to the device
  * @faults: CPU page faults that moved an allocation
- * @lost: Times that an allocation lost its content
+ * @lost: Times that an allocation lost its content; another loss counts only when the first was
+ *	acknowledged (ALLOCATION_WAIT)
  * @range_acquires: Times that a CPU access took a swizzling range for an allocation
  * @range_steals: Times that the range taken was another allocation's
  * @bandwidth: Bytes a second that paging was measured to move; 0 = not known yet, and tokens don't
@@ -491,7 +493,8 @@ struct drm_pagoda_segment_info {
  *	other allocations; may be negative. At most VRAM's size without the reserve, the first value
  * @submit_rate: Bytes a second added to @submit_tokens; 0 = no limit
  * @submit_spent: Bytes that left VRAM for allocations of the calling client's submissions that
- *	could be used elsewhere and aren't on a residency list, even if these didn't fit in the end
+ *	could be used elsewhere and aren't on a residency list, even if these didn't fit in the
+ *	end; with the driver's parameter policy=lru bytes of such allocations that came to VRAM
  * @submit_held: Submissions of the calling client that left allocations out of VRAM for want of
  *	tokens
  * @submit_left: Bytes of the allocations that were left out, counted at each such submission
@@ -620,7 +623,9 @@ enum drm_pagoda_tiling {
  * @supported: Set of segments (DRM_PAGODA_SEGMENT_BIT) the GPU can use the allocation in;
  *	at least one. The allocation is never resident anywhere else (C160)
  * @eviction: Set of segments the allocation is evicted to: 0 = plain system memory, or
- *	the aperture (C37), which must then be in @supported
+ *	the aperture (C37), which must then be in @supported. Evicted to plain system memory all
+ *	the same if the aperture has no room, the allocation is offered, or a task evicts it whose
+ *	cgroup isn't the one that is charged for the allocation
  * @handle: Out: GEM handle, not 0
  * @preferred: Segment ids in the order they are tried (C161), none twice, then zeros; each
  *	must be in @supported. Supported segments that aren't named are tried last, VRAM first. A
@@ -715,13 +720,19 @@ struct drm_pagoda_allocation_mmap_offset {
  * ENODEV, and mappings show zeros.
  */
 
-/** enum drm_pagoda_residency - Where an allocation is. */
+/** enum drm_pagoda_residency - Whether an allocation is resident, and where. */
 enum drm_pagoda_residency {
-	/** @DRM_PAGODA_RESIDENT_IN_GPU_MEMORY: in VRAM */
+	/** @DRM_PAGODA_RESIDENT_IN_GPU_MEMORY: made resident, and in VRAM */
 	DRM_PAGODA_RESIDENT_IN_GPU_MEMORY = 1,
-	/** @DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY: in system memory that jobs access (aperture) */
+	/**
+	 * @DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY: made resident, and in system memory that jobs
+	 * access (aperture)
+	 */
 	DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY = 2,
-	/** @DRM_PAGODA_NOT_RESIDENT: evicted, or never made resident */
+	/**
+	 * @DRM_PAGODA_NOT_RESIDENT: never made resident, wherever it is; or in plain system memory
+	 * now; or evicted by EVICT, even if it is still in its place
+	 */
 	DRM_PAGODA_NOT_RESIDENT = 3,
 };
 
@@ -777,6 +788,9 @@ struct drm_pagoda_allocation_info {
  * @handle: Allocation
  * @flags: DRM_PAGODA_ALLOCATION_WAIT_* flags
  * @timeout_ns: CLOCK_MONOTONIC time at which the wait ends with ETIME; 0 or less = only look
+ *
+ * Waits for prepared jobs, paging and other devices that use the allocation. A queued job (see
+ * "Closing objects that accepted work names") isn't waited for: wait for a fence of the job.
  *
  * EIO: the allocation is idle, and its content was lost after any client last acknowledged a
  * loss. The kernel doesn't know when content was made anew: a client acknowledges the loss
@@ -1315,7 +1329,8 @@ enum drm_pagoda_event_type {
 	DRM_PAGODA_EVENT_TRIM = 2,
 	/**
 	 * @DRM_PAGODA_EVENT_CONTENT_LOST: an allocation that the client made lost its content;
-	 * QUERY_RESIDENCY tells of which allocations the content is lost
+	 * QUERY_RESIDENCY tells of which allocations the content is lost. Another loss of the
+	 * allocation is told only when the first was acknowledged (ALLOCATION_WAIT)
 	 */
 	DRM_PAGODA_EVENT_CONTENT_LOST = 3,
 	/**
@@ -1454,8 +1469,8 @@ enum drm_pagoda_bind_type {
  *	of the source range, which may overlap the destination (C137); where source addresses are
  *	free or only reserved, the destination is free or only reserved afterwards. Else MBZ
  * @driver_protection: MAP: opaque to the kernel; its low 12 bits are in the page-table
- *	entries, bit 63 asks that no other value maps the same bytes (unique, else EINVAL)
- *	until the range was made NO_ACCESS or unmapped (C142). Else MBZ
+ *	entries, bit 63 asks that no other value maps the same bytes in any VM (unique, else
+ *	EINVAL) until the range was made NO_ACCESS or unmapped (C142). Else MBZ
  * @window: MAP: bytes of the allocation from @offset that repeat over the range, a
  *	divisor of @size and a multiple of the page size; 0 = @size (C136). Else MBZ
  */
@@ -1684,11 +1699,12 @@ struct drm_pagoda_submit_entry {
  *
  * While the job runs, three kinds of allocations are resident: those private to the VM and bound,
  * those listed, and those on the client's residency list and bound. If there is no room for these
- * allocations together, the call is refused with ENOMEM; allocations that fit into an empty VRAM
- * beside the VM's page tables aren't refused, unless fenced jobs of other clients have the room.
- * Other allocations that are bound may leave at any time. An access to one that isn't resident, or
- * where nothing is bound, is a fault, which bans this context only. Jobs of a context run in order.
- * IMPLICIT has no effect for a private allocation, which only this VM uses.
+ * allocations together, the call is refused with ENOMEM, unless the job is queued (see below);
+ * allocations that fit into an empty VRAM beside the VM's page tables aren't refused, unless
+ * fenced jobs of other clients have the room. Other allocations that are bound may leave at any
+ * time. An access to one that isn't resident, or where nothing is bound, is a fault, which bans
+ * this context only. Jobs of a context run in order. IMPLICIT has no effect for a private
+ * allocation, which only this VM uses.
  *
  * EBUSY: the context, the client or the user has too many jobs queued ("Limits").
  *
@@ -1915,19 +1931,20 @@ enum drm_pagoda_track_operation {
  *	STOP and QUERY of an allocation that the client doesn't track
  * @operation: enum drm_pagoda_track_operation
  * @offset: QUERY: first byte, multiple of the page size. Else MBZ
- * @size: QUERY: bytes, multiple of the page size, at most %DRM_PAGODA_MAX_TRACK_PAGES pages. Else
- *	MBZ
+ * @size: QUERY: bytes, multiple of the page size, not 0, at most %DRM_PAGODA_MAX_TRACK_PAGES pages.
+ *	Else MBZ
  * @bits: QUERY: pointer to an array of 64-bit words, which receives a bit for each page: bit n % 64
  *	of word n / 64 for page n from @offset on. Else MBZ
  *
  * A bit is set if the GPU may have written to the page since START, or since the last QUERY in
  * which the bit was set. No write is missed: one that races with a QUERY shows in its answer or in
  * the next one (C202). More may be set than was written: all pages, if the allocation is used in
- * the aperture or was moved while jobs used it, or after a reset of the device; and what is behind
- * the first 256 pieces of an allocation in fragmented VRAM. What the CPU writes through a mapping
+ * the aperture, was moved within VRAM, or left VRAM while jobs used it or in more than 16 pieces,
+ * and after a reset of the device; and what is behind the first 256 pieces of an allocation in
+ * fragmented VRAM. What the CPU writes through a mapping
  * isn't tracked: the program itself knows that. Moves by the kernel are no writes.
  *
- * EOPNOTSUPP if the device doesn't track what it writes (%VIRTIO_PAGODA_F_DIRTY).
+ * START answers EOPNOTSUPP if the device doesn't track what it writes (%VIRTIO_PAGODA_F_DIRTY).
  */
 struct drm_pagoda_track {
 	__u32 handle;

@@ -117,7 +117,10 @@ enum virtio_pagoda_opcode {
  * device without 64 KiB pages doesn't offer this feature.
  */
 #define VIRTIO_PAGODA_F_DUAL_PTE	53
-/** VIRTIO_PAGODA_F_DEVICE_MMU: the device accesses system memory by mappings of MAP_MMU only. */
+/**
+ * VIRTIO_PAGODA_F_DEVICE_MMU: the device accesses system memory, except for the virtqueues and what
+ * their descriptors name, by mappings of MAP_MMU only.
+ */
 #define VIRTIO_PAGODA_F_DEVICE_MMU	54
 /** VIRTIO_PAGODA_F_INVALID_NOT_CACHED: the TLB never caches an invalid page-table entry. */
 #define VIRTIO_PAGODA_F_INVALID_NOT_CACHED 55
@@ -150,8 +153,8 @@ enum virtio_pagoda_opcode {
  *    have their own effect; when a job with %VIRTIO_PAGODA_EXECUTE_DRAIN ends; before SIGNAL writes
  *    its value and before WAIT reads the value it waits for; and soon while a job runs;
  *  - for every queue, after FLUSH_TLB, MAP_MMU and UNMAP_MMU; for engines after SET_ROOT;
- *  - when a request ends by a fault or is stopped, and when RESET_QUEUE or RESET_ADAPTER is
- *    answered.
+ *  - when a buffer of the paging queue or a job faults or is stopped, unless it was refused before
+ *    it began; and when RESET_QUEUE or RESET_ADAPTER is answered.
  *
  * A reset of the device drops the remaining lines: their memory may have been given back by
  * then. No line is written to memory that the driver gives back after the operations that end
@@ -168,7 +171,7 @@ enum virtio_pagoda_opcode {
  * packets of all queues, by commands, to page tables, save areas and fences, and by RELEASE_RANGE.
  * A write to a tiled surface may set the bits of the whole surface. Writes of the CPU through the
  * CPU window set no bits. After a reset of the virtio device, and after RESET_ADAPTER, all bits are
- * set: the content isn't what it was.
+ * set, because the content isn't what it was, and no tracker tracks a range any more.
  *
  * TRANSFER and VIRTUAL_TRANSFER get the flags CLEAN and DIRTY, and each completion of a request
  * ends with &virtio_pagoda_completion.skipped. Trackers 1 and above can be started, stopped and
@@ -453,8 +456,8 @@ struct virtio_pagoda_command_buffer {
  *
  * The save area must have been initialised for the request's context (C81) and name the root
  * that the address space has (C84), else BAD_CONTEXT. Registers are loaded from the save area,
- * and stored back there however the job ends. The save area may move between two jobs, never
- * during a job (C85).
+ * and stored back there however the job ends, unless it was refused before its first command. The
+ * save area may move between two jobs, never during a job (C85).
  */
 struct virtio_pagoda_execute {
 	__le64 image_address;
@@ -618,16 +621,16 @@ struct virtio_pagoda_layout {
  * the query shows in its answer or in the next one (C202), and a write whose bit an answer shows
  * can be read from the page once the answer is there.
  *
- * RESET_QUEUE of an execution queue stops the queue in the middle of a command, and counts
- * every request that the queue was given as executed: the next request's number is that of the
- * last request plus one (C187, C193). The answer's @seqno is the last request that was executed
+ * RESET_QUEUE of an execution queue stops the queue in the middle of a command or packet, and
+ * counts every request that the queue was given as executed: the next request's number is that of
+ * the last request plus one (C187, C193). The answer's @seqno is the last request that was executed
  * whole. The paging queue stops between packets, and continues with the next packet (C186).
  *
  * RESET_ADAPTER, only with %VIRTIO_PAGODA_F_EXECUTE, resets all execution queues and the paging
  * queue: each counts all requests that it was given as executed (C193). Mappings of the aperture
- * and of the device MMU, roots, translations and bound ranges are forgotten and the content of VRAM
- * is undefined. Negotiated features stay. From the answer until the next request the device
- * accesses no memory but its rings (C191).
+ * and of the device MMU, roots, translations, bound ranges and the ranges of trackers are forgotten
+ * and the content of VRAM is undefined. Negotiated features stay. From the answer until the next
+ * request the device accesses no memory but its rings (C191).
  */
 struct virtio_pagoda_control {
 	__le32 type;
@@ -903,7 +906,7 @@ struct virtio_pagoda_unmap_aperture_segment {
  *	VRAM, the other side a piece in system memory or the aperture. Runs follow the
  *	whole struct
  * @range_id: Number of the swizzling range through which the CPU accesses the surface
- * @range_data: Driver's value for that range, quoted in traces
+ * @range_data: Driver's value for that range, for traces: the device ignores it
  * @tiled: The surface; all pieces of a copy have equal geometry
  *
  * Out of VRAM: the range must be bound to the surface; the piece gets the bytes that
@@ -1021,8 +1024,8 @@ struct virtio_pagoda_init_context_resource {
  * @root_entries: Entries of the root, 0 = no address space
  * @root_segment: VRAM or SYSTEM
  * @address_space: Address space the context runs in
- * @saved: The context's registers (%VIRTIO_PAGODA_REGISTERS), then the number of
- *	jobs that ended in any way, then zeros
+ * @saved: The context's registers (%VIRTIO_PAGODA_REGISTERS), then the number of jobs that ended in
+ *	any way but a refusal before their first command, then zeros
  *
  * INIT_CONTEXT_RESOURCE writes the image, without a root; UPDATE_CONTEXT_ALLOCATION writes the root
  * and the address space, at first and when the root changes.
