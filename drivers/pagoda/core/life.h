@@ -35,7 +35,7 @@ struct pagoda_vidmm;
 
 /*
  * A device that needs more than PAGODA_RESET_LIMIT resets within PAGODA_RESET_SECONDS, each for a
- * fault of its own, is never used again.
+ * reason that counts as the device's fault, is never used again.
  */
 #define PAGODA_RESET_LIMIT	5
 #define PAGODA_RESET_SECONDS	60

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Device coredumps: the driver's knowledge about a job that faulted or hung, paging that was
- * lost, and resets that are the device's fault.
+ * lost, and resets that count as the device's fault.
  *
  *	take	where the failure happens, in the dma_fence signalling path: writes the current
  *		state as text into memory that was allocated at probe

@@ -12,12 +12,12 @@
  *	the machine sleeps		sleep.c; the loss of power resets the device
  *
  * All requests come to the paging queue's recovery, which calls pagoda_reset_device() once for all
- * requests made until then, with all their reasons. A single reason that is the device's fault is
- * enough for the reset to count for the limit and to be dumped. A sleep is always a reset of its
- * own, because the rebuild after another reset uses the device: if there are other requests, the
- * sleep is left out and sleep.c requests it again.
+ * requests made until then, with all their reasons. A single reason that counts as the device's
+ * fault is enough for the reset to count for the limit and to be dumped. A sleep is always a reset
+ * of its own, because the rebuild after another reset uses the device: if there are other requests,
+ * the sleep is left out and sleep.c requests it again.
  *
- * A device is dead if it needs more than five resets in a minute that are its own fault, or can't
+ * A device is dead if it needs more than five resets in a minute that count as its fault, or can't
  * be reset or rebuilt: then its engines refuse all jobs, and the CPU executes paging.
  */
 #include <linux/jiffies.h>
@@ -43,7 +43,10 @@
 
 /* Longest time, in jiffies, that a reset waits until CPU mappings are removed. */
 #define RESET_HIDE_WAIT		HZ
-/* Bits of the reset reasons that are the device's fault. */
+/*
+ * Bits of the reset reasons that count as the device's fault. PAGODA_RESET_PAGING does even if
+ * operations were lost because a transaction exceeded its cost, which is a bug of the driver.
+ */
 #define RESET_FAULTS \
 	(BIT(PAGODA_RESET_PAGING) | BIT(PAGODA_RESET_ENGINE) | BIT(PAGODA_RESET_DEVICE))
 
@@ -71,7 +74,7 @@ u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Counts a reset if a reason is the device's fault. Returns true, and doesn't count the reset, if
+ * Counts a reset if a reason is one of RESET_FAULTS. Returns true, and doesn't count the reset, if
  * the last PAGODA_RESET_SECONDS had PAGODA_RESET_LIMIT counted resets already.
  */
 static bool reset_is_too_many(struct pagoda_reset *reset, u32 reasons)
