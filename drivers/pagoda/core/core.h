@@ -173,8 +173,8 @@ struct pagoda_counters {
  * @mmu: Page tables, NULL on a device without address spaces
  * @roots: Root table that the device has for each address space; written with @control_lock held
  *	while nothing executes in that address space, so that the CPU executor reads without a lock
- * @control_lock: Protects @transport, @tracks, @deaf and @roots; taken in the dma_fence signalling
- *	path
+ * @control_lock: Protects @transport, @tracks, @deaf and writes of @roots; taken in the dma_fence
+ *	signalling path
  * @scratch_lock: Held by a user of the paging process' scratch windows that waits for the device:
  *	an update of a save area, or an eviction notice in CPU_VIRTUAL mode. A move uses the
  *	windows within one transaction of @stream, without this lock
@@ -253,7 +253,7 @@ struct pagoda_vidmm {
 	struct pagoda_cpu_executor *executor;
 	struct pagoda_mmu *mmu;
 	struct pagoda_root *roots;
-	struct mutex control_lock;	/* protects @transport, @tracks, @deaf and @roots */
+	struct mutex control_lock;	/* protects @transport, @tracks, @deaf, writes of @roots */
 	struct mutex scratch_lock;	/* protects scratch windows, but not from moves */
 	struct pagoda_transport *transport;
 	u64 tracks;
