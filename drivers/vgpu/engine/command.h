@@ -70,15 +70,15 @@ u32 pagoda_engine_job_check(struct pagoda_job *job);
 u32 pagoda_engine_job_load(struct pagoda_job *job);
 u32 pagoda_engine_job_save(struct pagoda_job *job);
 
-/* command_memory.c: COPY and FILL; return a fault reason, PAGODA_STOPPED or 0 */
+/* command_memory.c: COPY, FILL; return a fault reason or 0; _execute: or PAGODA_STOPPED */
 u32 pagoda_command_copy_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_copy_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_fill_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_fill_execute(struct pagoda_job *job, const void *command);
 
 /*
- * command_value.c: commands on single values in memory and on registers; return a fault reason,
- * PAGODA_STOPPED or 0
+ * command_value.c: commands on single values in memory and on registers; return a fault reason or
+ * 0; _execute: or PAGODA_STOPPED
  */
 u32 pagoda_command_store_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_store_execute(struct pagoda_job *job, const void *command);
@@ -97,13 +97,13 @@ u32 pagoda_command_set_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_store_register_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_store_register_execute(struct pagoda_job *job, const void *command);
 
-/* command_array.c: COMPUTE and REDUCE; return a fault reason, PAGODA_STOPPED or 0 */
+/* command_array.c: COMPUTE, REDUCE; return a fault reason or 0; _execute: or PAGODA_STOPPED */
 u32 pagoda_command_compute_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_compute_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_reduce_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_reduce_execute(struct pagoda_job *job, const void *command);
 
-/* command_rect.c: COPY_RECT; return a fault reason, PAGODA_STOPPED or 0 */
+/* command_rect.c: COPY_RECT; return a fault reason or 0; _execute: or PAGODA_STOPPED */
 u32 pagoda_command_rect_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_rect_execute(struct pagoda_job *job, const void *command);
 
