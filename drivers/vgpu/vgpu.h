@@ -246,9 +246,9 @@ struct pagoda_vgpu_queue {
 	bool reset_wanted;
 	/** @reset_done: Completed by @task when @reset_seqno and @reset_offset are valid. */
 	struct completion reset_done;
-	/** @reset_seqno: Answer to a reset: value of @executed when the reset began. */
+	/** @reset_seqno: Answer to a reset: value of @executed when @task began the reset. */
 	u64 reset_seqno;
-	/** @reset_offset: Answer to a reset: value of @offset when the reset began. */
+	/** @reset_offset: Answer to a reset: value of @offset when @task began the reset. */
 	u32 reset_offset;
 	/** @buffer: Private copy of the request or control command being executed. */
 	void *buffer;

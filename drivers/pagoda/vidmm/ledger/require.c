@@ -162,8 +162,8 @@ static void require_free(struct list_head *gone)
 }
 
 /*
- * Raises the counts of the first allocations in @bos, up to the first that isn't on the list yet or
- * has the largest count. Returns how many counts were raised.
+ * Raises the counts of the first allocations in @bos, up to the first that isn't on the residency
+ * list @reqs yet or has the largest count. Returns how many counts were raised.
  */
 static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {

@@ -549,7 +549,10 @@ static int vram_mark_all_clean(struct pagoda_vram *vram)
 	return ret;
 }
 
-/* Allocates @range for good, but for chunks that were allocated before. Returns 0 or -ENOMEM. */
+/*
+ * Allocates @range for good, but for chunks of the allocator (pagoda_vram_chunk()) that were
+ * allocated before. Returns 0 or -ENOMEM.
+ */
 static int vram_reserve(struct pagoda_vram *vram, struct vram_range range)
 {
 	struct gpu_buddy *mm = &vram->mm;

@@ -165,14 +165,14 @@ int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo);
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write);
 
-/* fault.c: brings an allocation to where the CPU can access it */
+/* fault.c: brings an allocation to where the CPU can map it; returns 0 or a negative errno */
 int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible);
 
 /* move_steps.c: emits the steps of a move, or adds up their cost; undoes a failed move */
 int pagoda_move_run(struct pagoda_move *m);
 void pagoda_move_undo(struct pagoda_move *m);
 
-/* prime.c: allocations exported as dma-bufs */
+/* prime.c: tell importers of a move; export an allocation; whether a dma-buf is such an export */
 void pagoda_prime_moves(struct pagoda_bo *bo);
 struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags);
 bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm);
