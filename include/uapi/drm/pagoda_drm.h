@@ -956,12 +956,13 @@ struct drm_pagoda_make_resident {
  * Evicting an allocation that queued work uses doesn't disturb that work. A job that is prepared
  * keeps its memory until the job is done: the request, or without @paging_queue the call, takes
  * one entry after the other and waits for the jobs that use the entry at that time, also if the
- * entry will stay because it is on a client's list. An entry that other jobs use after these waits
- * stays, until its place is needed. With @paging_queue there is no request, and no job is waited
- * for, if all entries are on a client's list, or with %DRM_PAGODA_EVICT_ONLY_IF_NECESSARY. A queued
- * job brings back what it uses when it is prepared. An allocation that a waiting VM_BIND will map
- * isn't evicted: it stays, also when the VM_BIND is done, until its place is needed or another
- * EVICT evicts it.
+ * entry will stay because it is on a client's list. With @paging_queue there is no request, and no
+ * job is waited for, if all entries are on a client's list, or with
+ * %DRM_PAGODA_EVICT_ONLY_IF_NECESSARY. A queued job brings back what it uses when it is prepared.
+ *
+ * An entry that other jobs use after these waits isn't evicted, nor is one that a waiting VM_BIND
+ * will map. Such an entry stays, also when the jobs or the VM_BIND are done, until its place is
+ * needed or another EVICT evicts it.
  */
 struct drm_pagoda_evict {
 	struct drm_pagoda_array entries;
@@ -1940,8 +1941,8 @@ enum drm_pagoda_track_operation {
  * which the bit was set. No write is missed: one that races with a QUERY shows in its answer or in
  * the next one (C202). More may be set than was written: all pages, if the allocation is used in
  * the aperture, was moved within VRAM, or left VRAM while jobs used it or in more than 16 pieces,
- * and after a reset of the device; and what is behind the first 256 pieces of an allocation in
- * fragmented VRAM. What the CPU writes through a mapping
+ * and after a reset of the device; and in fragmented VRAM what is behind the first 256 pieces, of
+ * at most 64 MiB each, of the bytes that a QUERY asks for. What the CPU writes through a mapping
  * isn't tracked: the program itself knows that. Moves by the kernel are no writes.
  *
  * START answers EOPNOTSUPP if the device doesn't track what it writes (%VIRTIO_PAGODA_F_DIRTY).

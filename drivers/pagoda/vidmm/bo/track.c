@@ -7,7 +7,7 @@
  * possible without a wait; a page of which nothing is known is reported as written:
  *
  *	The allocation leaves VRAM, idle	Its bits are fetched before. All pages count as
- *						written if that fails or takes too many commands.
+ *						written if that fails or it has too many ranges.
  *	It leaves VRAM while jobs use it	All pages count as written: a job may still write
  *						after the fetch.
  *	It comes to VRAM			The copy clears the bits of its new pages; a fill,
@@ -26,11 +26,15 @@
 #include "bo.h"
 
 /*
- * Most ranges of VRAM whose bits are fetched, each by a control command: TRACK_RANGES when an
- * allocation leaves VRAM; TRACK_MOST in a call of its client, for which a reset of the device has
- * to wait.
+ * Most contiguous ranges of VRAM that an allocation has for its bits to be fetched when it leaves
+ * VRAM: with more, all its pages count as written.
  */
 #define TRACK_RANGES	16u
+/*
+ * Most control commands by which track_fetch() fetches bits; a range takes one for each
+ * VIRTIO_PAGODA_MAX_DIRTY_PAGES pages or part of them. There is a limit because a reset of the
+ * device has to wait until a call of a client that sends these commands has ended.
+ */
 #define TRACK_MOST	256u
 
 /*
@@ -95,8 +99,8 @@ static int track_fetch_range(struct pagoda_bo *bo, u64 address, u64 size, u64 pa
 
 /*
  * Moves the device's bits of @size bytes from @offset on to track->bits. The allocation is in VRAM.
- * Pages behind the first TRACK_MOST ranges count as written. Returns 0 or a negative errno: then
- * some bits may be with the device still.
+ * Pages behind those that TRACK_MOST control commands fetch count as written. Returns 0 or a
+ * negative errno: then some bits may be with the device still.
  */
 static int track_fetch(struct pagoda_bo *bo, u64 offset, u64 size)
 {
