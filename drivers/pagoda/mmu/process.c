@@ -213,7 +213,10 @@ static int process_map_tables(struct pagoda_mmu *mmu)
 	return process_write(mmu, &op);
 }
 
-/* Makes entry @entry of the upper table at @level point to @table, of 64 KiB entries if @large. */
+/*
+ * Makes entry @entry of the paging process's table at @level, 1 or higher, point to @table, which
+ * has 64 KiB entries if @large. Returns 0 or a negative errno.
+ */
 static int process_link(struct pagoda_mmu *mmu, u32 level, u32 entry,
 			const struct pagoda_table_memory *table, bool large)
 {

@@ -229,8 +229,9 @@ static bool job_stops(const struct pagoda_job *job)
 }
 
 /*
- * Executes the next command of a job. Before that, releases the translation lock for a moment if a
- * PAGODA_CHUNK of work is done. Returns 0, a fault reason or PAGODA_STOPPED.
+ * Executes the next command of a job, with the translation lock held for reading. Before that,
+ * releases the lock for a moment if the job has done PAGODA_CHUNK bytes of work since the last such
+ * moment. Returns 0, a fault reason or PAGODA_STOPPED.
  */
 static u32 job_command(struct pagoda_job *job)
 {

@@ -61,10 +61,11 @@ void pagoda_engine_cleaned(struct pagoda_engine *engine, const void *here, u64 s
 }
 
 /*
- * Returns whether a transfer with DIRTY copies the byte at @here, and reduces *@size to the number
- * of bytes from there on for which that is so. Pages of the byte's block that aren't in the @whole
- * bytes from @start on, which hold @here and are of the transfer's source, don't count: they may be
- * another allocation's. Memory outside of VRAM is always copied.
+ * Returns whether a transfer with DIRTY copies the byte at @here, because a page of its block of
+ * VIRTIO_PAGODA_DIRTY_BLOCK bytes was written. Reduces *@size to the number of bytes from @here on
+ * for which the answer is the same. Pages of the block that aren't in the @whole bytes from @start
+ * on, which hold @here and are of the transfer's source, don't count: they may be another
+ * allocation's. Memory outside of VRAM is always copied.
  */
 bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, u64 *size,
 			    const u8 *start, u64 whole)

@@ -117,9 +117,10 @@ static u32 run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access
 }
 
 /*
- * Checks that runs are whole pages, can be reached, aren't more than the engine's limit, and have
- * exactly @nr_pages pages together. Stores the memory of each run, NULL if it isn't contiguous, in
- * exec->spans, if that isn't NULL. Returns a fault reason or 0.
+ * Checks that runs are whole pages, can be reached for an @access (enum virtio_pagoda_access), and
+ * have exactly @nr_pages pages together, and that @nr_runs isn't 0 or more than the engine's limit.
+ * Stores the memory of each run, NULL if it isn't contiguous, in exec->spans, if that isn't NULL.
+ * Returns a fault reason or 0.
  */
 u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagoda_run *runs,
 			     u32 nr_runs, u64 nr_pages, u32 access)

@@ -11,8 +11,8 @@
  *
  * A swizzling range is shown only while no job uses the allocation. Jobs may take as long as their
  * client wants: before the range is shown, the fault waits for jobs without holding a lock, except
- * that a fault which was retried waits up to FAULT_LINGER with locks held. A move, in contrast,
- * waits for jobs with locks held.
+ * that a fault which was retried, or can't be, waits up to FAULT_LINGER with locks held. A move, in
+ * contrast, waits for jobs with locks held.
  */
 #include <linux/mm.h>
 #include <drm/drm_drv.h>
@@ -124,8 +124,8 @@ static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
 
 /*
  * Returns a reference to an unsignalled fence of jobs or other work that uses the allocation; NULL
- * if there is none, or the swizzling range is shown already. A fault that was tried before first
- * waits for that work, up to FAULT_LINGER.
+ * if there is none, or the swizzling range is shown already. A fault that was tried before, or that
+ * can't be tried again, first waits for that work, up to FAULT_LINGER.
  */
 static struct dma_fence *fault_find_user(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
