@@ -284,7 +284,7 @@ u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet)
 
 /*
  * swizzle.c: tiled surfaces, swizzling ranges and SPECIAL_LOCK_TRANSFER. u32 results: a fault
- * reason, PAGODA_STOPPED or 0.
+ * reason or 0; _copy and _execute: or PAGODA_STOPPED.
  */
 u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_location *location,
@@ -299,7 +299,7 @@ u32 pagoda_engine_lock_execute(struct pagoda_exec *exec, const void *packet);
 
 /*
  * fill.c: fills memory or VRAM with a pattern; FILL and DISCARD_CONTENT. u32 results: a fault
- * reason, PAGODA_STOPPED or 0.
+ * reason or 0; _execute: or PAGODA_STOPPED.
  */
 void pagoda_engine_fill_words(u8 *here, u32 size, u32 pattern);
 void pagoda_engine_fill_vram(struct pagoda_engine *engine, u64 address, u64 size, u32 pattern);
@@ -321,7 +321,7 @@ u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet);
 
 /*
  * context.c: save areas of contexts: INIT_CONTEXT_RESOURCE and UPDATE_CONTEXT_ALLOCATION. u32
- * results: a fault reason, PAGODA_STOPPED or 0.
+ * results: a fault reason or 0; _execute: or PAGODA_STOPPED.
  */
 u64 pagoda_engine_init_context_tail(const void *packet);
 u32 pagoda_engine_init_context_validate(struct pagoda_exec *exec, const void *packet);
