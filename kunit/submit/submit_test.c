@@ -464,6 +464,32 @@ static void submit_keeps_what_runs(struct kunit *test)
 	submit_client_end(client);
 }
 
+/* A save area stays until the last job of its context has ended, also if the context is gone. */
+static void submit_save_area_outlives(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *save = submit_save_area(client);
+	struct dma_resv *resv = pagoda_vm_resv(client->vm);
+
+	drm_gem_object_get(pagoda_bo_gem(save));
+	pagoda_rig_hold(rig, 0, true);
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
+	pagoda_context_destroy(client->context);
+	client->context = NULL;
+	PAGODA_PROVES(C85);
+	dma_resv_lock(resv, NULL);
+	KUNIT_EXPECT_FALSE(test, pagoda_vm_may_evict(save, true));
+	dma_resv_unlock(resv);
+	pagoda_rig_hold(rig, 0, false);
+	dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false, MAX_SCHEDULE_TIMEOUT);
+	dma_resv_lock(resv, NULL);
+	KUNIT_EXPECT_TRUE(test, pagoda_vm_may_evict(save, false));
+	dma_resv_unlock(resv);
+	drm_gem_object_put(pagoda_bo_gem(save));
+	submit_client_end(client);
+}
+
 /* Registers keep their values in the save area, wherever it is moved between two jobs. */
 static void submit_save_area_moves(struct kunit *test)
 {
@@ -623,6 +649,7 @@ static struct kunit_case submit_cases[] = {
 	KUNIT_CASE_PARAM(submit_fault_costs_the_guilty, pagoda_rig_modes),
 	KUNIT_CASE(submit_hang_costs_the_guilty),
 	KUNIT_CASE_PARAM(submit_keeps_what_runs, pagoda_rig_update_modes),
+	KUNIT_CASE(submit_save_area_outlives),
 	KUNIT_CASE_PARAM(submit_save_area_moves, pagoda_rig_modes),
 	KUNIT_CASE_SLOW(submit_thousands),
 	KUNIT_CASE(submit_private_stays_private),

@@ -237,6 +237,8 @@ struct pagoda_vm_uses {
  *	VM. Constant
  * @table_of: VM that the allocation is a page table of, or NULL
  * @save_of: VM of the context that the allocation is the save area of, or NULL
+ * @was_save: The allocation was the save area of a context that is gone; jobs of the context may
+ *	still run
  * @behind: Of a page table that was dropped: reference to the fence of a TLB flush, until which the
  *	device may read the table; else NULL
  * @evicted: Entry in &pagoda_vm.evicted, &pagoda_vm.offered or &pagoda_vm.left_out of @private_to
@@ -260,6 +262,7 @@ struct pagoda_bo_vm {
 	struct pagoda_vm *save_of;
 	struct dma_fence *behind;
 	struct list_head evicted;
+	bool was_save;
 	bool left_out;
 	bool unique;
 	bool opened;

@@ -292,6 +292,7 @@ static struct pagoda_bo *save_create_bo(struct pagoda_vm *vm)
 void pagoda_save_drop(struct pagoda_save *save)
 {
 	pagoda_fixed_leaves(save->vm, save->bo);
+	save->bo->vm.was_save = true;
 	save->bo->vm.save_of = NULL;
 	drm_gem_object_put(pagoda_bo_gem(save->bo));
 }

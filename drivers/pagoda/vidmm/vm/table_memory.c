@@ -102,6 +102,8 @@ bool pagoda_vm_may_evict(struct pagoda_bo *bo, bool urgent)
 
 	if (vm)
 		return vm->keep != PAGODA_VM_KEEP_BOUND && vm_is_idle(vm, urgent);
+	if (bo->vm.was_save)
+		return dma_resv_test_signaled(obj->resv, DMA_RESV_USAGE_BOOKKEEP);
 	if (atomic_read(&bo->wish.waits) && !urgent)
 		return false;
 	if (bo->vm.private_to && bo->vm.private_to->keep != PAGODA_VM_KEEP_NOTHING)
