@@ -599,7 +599,8 @@ TEST_F(residency, statistics)
 	EXPECT_EQ(size, b.paged_in - a.paged_in);
 	EXPECT_EQ(1, b.page_ins - a.page_ins);
 	EXPECT_EQ(0, b.paged_out - a.paged_out);
-	EXPECT_EQ(size, c.paged_out - b.paged_out);
+	/* System memory has what the CPU wrote: nothing is copied back (track_test: what is). */
+	EXPECT_EQ(0, c.paged_out - b.paged_out);
 	EXPECT_EQ(1, c.evictions - b.evictions);
 	EXPECT_LT(b.submissions, c.submissions);
 	EXPECT_LT(b.buffer_bytes, c.buffer_bytes);
