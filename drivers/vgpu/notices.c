@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Notices: packets that tell the GPU of something, upon which a real GPU would act: NOTIFY_*
- * operations, and UPDATE_PAGE_TABLE with flag INITIAL or NOTIFY_EVICTION. The software GPU counts
- * them and keeps the last PAGODA_VGPU_NOTICES, so that tests can see what the driver sent.
+ * operations, which do nothing else, and UPDATE_PAGE_TABLE with flag INITIAL or NOTIFY_EVICTION,
+ * which also writes page table entries. The software GPU counts them and keeps the first bytes of
+ * the last PAGODA_VGPU_NOTICES, so that tests can see what the driver sent.
  */
 #include <linux/seq_file.h>
 

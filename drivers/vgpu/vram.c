@@ -72,8 +72,9 @@ static u32 vram_extents(const struct pagoda_vgpu_vram *vram, u64 visible,
 }
 
 /*
- * Allocates zeroed memory of @size bytes, a multiple of the page size; the extents describe the
- * first @visible_size bytes. Returns 0 or -ENOMEM. Sleeps for as long as zeroing takes.
+ * Allocates zeroed memory of @size bytes, a multiple of the page size, as VRAM or as the windows of
+ * swizzling ranges; @vram->extents list the pages of the first @visible_size bytes. Returns 0 or
+ * -ENOMEM. Sleeps for as long as zeroing takes.
  */
 int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, u64 size, u64 visible_size)
 {

@@ -12,7 +12,10 @@
  */
 #include "internal.h"
 
-/* Maximum number of ranges in one COPY_PAGE_TABLE_ENTRIES; each range takes two table windows. */
+/*
+ * Maximum number of ranges in one COPY_PAGE_TABLE_ENTRIES. Each range takes two windows of the
+ * paging space, in which the device reaches the source table and the destination table.
+ */
 #define COPY_RANGES	16
 /*
  * Number of copies that copies_overlap() compares pair by pair; the destination of a later copy is

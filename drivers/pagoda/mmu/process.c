@@ -408,7 +408,10 @@ void pagoda_process_destroy(struct pagoda_mmu *mmu)
 {
 	const struct pagoda_root none = {};
 
-	/* An error doesn't matter: a device that is gone doesn't read tables any more. */
+	/*
+	 * An error doesn't matter: a device that still has the root, because it refused the command
+	 * or didn't answer, reads no tables of a space without operations.
+	 */
 	mmu->args.ops->set_root(mmu->args.owner, PAGODA_PROCESS_SPACE, &none);
 	process_free(mmu);
 }

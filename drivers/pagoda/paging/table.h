@@ -3,10 +3,11 @@
  * The table of operations, and declarations of its columns. Only paging/ and its tests include
  * this file.
  *
- * The file of an operation's family holds the columns for operations (validate, build, cost);
- * print*.c and cpu/ hold the columns for finished packets, which are untrusted input. No
- * function declared here takes a lock or allocates: all may be called from any context, those of
- * the CPU executor if the callbacks of struct pagoda_cpu_executor may.
+ * The columns validate, build, cost, ends and moved take operations; tail, execute and print take
+ * finished packets, which are untrusted input. Functions execute are in cpu/, print in print*.c,
+ * ends in ends.c, all others of a row in the files of the operation's family. No function of a row,
+ * or declared here, takes a lock or allocates: all may be called from any context, execute if the
+ * callbacks of struct pagoda_cpu_executor may.
  */
 #ifndef PAGODA_PAGING_TABLE_H
 #define PAGODA_PAGING_TABLE_H

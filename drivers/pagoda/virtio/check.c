@@ -369,7 +369,10 @@ static bool extent_is_foreign(const struct pagoda_extent *extent)
 	if (region_intersects(extent->address, extent->size, IORESOURCE_SYSTEM_RAM,
 			      IORES_DESC_NONE) != REGION_DISJOINT)
 		return false;
-	/* Some RAM isn't a resource. A reserved page may be a hole beside RAM: ignored. */
+	/*
+	 * Some RAM isn't in the resource tree: look for pages that the kernel manages. Reserved
+	 * pages don't count, because they may be holes beside RAM.
+	 */
 	for (; pfn < end; pfn++) {
 		struct page *page = pfn_to_online_page(pfn);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reads the configuration and extent lists of a device, finds its virtqueues, and quiets the
- * device: at probe, sleep, wake-up and removal.
+ * Steps that probe, sleep, wake-up and removal share: reading the configuration and the extent
+ * lists of a device, finding the device's virtqueues, and quieting the device.
  */
 #include <linux/slab.h>
 #include <linux/virtio.h>

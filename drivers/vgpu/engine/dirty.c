@@ -22,7 +22,10 @@ static bool dirty_is_on(const struct pagoda_engine *engine)
 	return engine->dirty && engine->features & 1ull << VIRTIO_PAGODA_F_DIRTY;
 }
 
-/* Marks the pages of @size bytes at @here, which were written already, if they are in VRAM. */
+/*
+ * Marks the pages of @size bytes at @here as written, for all trackers, if the pages are in VRAM
+ * and writes are tracked. The caller has written the bytes already.
+ */
 void pagoda_engine_wrote(struct pagoda_engine *engine, const void *here, u64 size)
 {
 	u64 offset = (const u8 *)here - engine->vram;

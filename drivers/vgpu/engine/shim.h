@@ -120,7 +120,7 @@ static inline void pagoda_shim_assert_held_write(struct pagoda_shim_rwlock *lock
 #define atomic64_read(a)	__atomic_load_n(a, __ATOMIC_RELAXED)
 /* A full barrier, like the kernel's smp_mb(). */
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
-/* Like the kernel's smp_wmb(), and more. */
+/* Like the kernel's smp_wmb(); also orders earlier loads before later stores. */
 #define smp_wmb()		__atomic_thread_fence(__ATOMIC_RELEASE)
 
 #define IS_ALIGNED(x, a)	(((x) & ((__typeof__(x))(a) - 1)) == 0)

@@ -331,8 +331,10 @@ static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 }
 
 /*
- * Translates @va by the TLB, or by the tables, whose answer the TLB then caches, and checks
- * permissions. Doesn't store the fault. Returns a fault reason or 0.
+ * Translates @va by the TLB, or else by the tables, and checks permissions. The TLB then caches
+ * what the tables say: a translation, or that @va is invalid, which isn't cached if
+ * INVALID_NOT_CACHED was negotiated; never a bad table. Doesn't store the fault. Returns a fault
+ * reason or 0.
  */
 static u32 walk_translate(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 			  struct pagoda_translation *found)

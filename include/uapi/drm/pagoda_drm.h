@@ -1921,7 +1921,7 @@ enum drm_pagoda_track_operation {
 	DRM_PAGODA_TRACK_QUERY = 2,
 };
 
-/** DRM_PAGODA_TRACK_PAGE: bytes of a page, as TRACK counts them. */
+/** DRM_PAGODA_TRACK_PAGE: bytes of a page, for which QUERY of TRACK has one bit. */
 #define DRM_PAGODA_TRACK_PAGE		4096
 /** DRM_PAGODA_MAX_TRACK_PAGES: most pages of one QUERY: 1 GiB. */
 #define DRM_PAGODA_MAX_TRACK_PAGES	262144

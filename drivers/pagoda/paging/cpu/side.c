@@ -3,8 +3,9 @@
 #include "internal.h"
 
 /*
- * Returns whether the device accepts the flags CLEAN and DIRTY of a packet: CLEAN for whole pages
- * copied @into VRAM, DIRTY for bytes copied @out of VRAM, not both.
+ * Returns whether the device accepts the flags CLEAN and DIRTY of a packet: CLEAN if @into, the
+ * caller's check that whole pages are copied into VRAM; DIRTY if @out, that bytes are copied out of
+ * VRAM; not both, and neither without F_DIRTY.
  */
 bool pagoda_cpu_tracking_is_valid(const struct pagoda_cpu_executor *exec, u32 flags, bool into,
 				  bool out)

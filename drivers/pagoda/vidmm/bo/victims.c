@@ -342,7 +342,10 @@ static struct pagoda_bo *victims_of_others(struct pagoda_victims *victims,
 	return found;
 }
 
-/* Returns whether an allocation has waited for other operations as long as it may. */
+/*
+ * Returns whether the allocation that @placing brings to its place has waited for other operations,
+ * in all waits together, as long as it may.
+ */
 static bool victims_has_waited(struct pagoda_vidmm *vidmm, const struct pagoda_placing *placing)
 {
 	u64 most_ms = VICTIMS_WAIT_MS + 2ull * vidmm->job_timeout_ms;

@@ -74,7 +74,7 @@ struct pagoda_point *pagoda_point_alloc(struct drm_syncobj *syncobj, u64 value)
 	return point;
 }
 
-/* Frees a point that isn't promised; does nothing for NULL. */
+/* Frees a point that was never promised, or isn't any more; does nothing for NULL. */
 void pagoda_point_free(struct pagoda_point *point)
 {
 	if (!point)

@@ -26,7 +26,10 @@
 #include "ledger.h"
 #include "limits.h"
 
-/* Type and segment group of the events of each slot, most important first. */
+/*
+ * Type and segment group of the events that a listener counts in each slot (struct
+ * pagoda_listener_slot), most important first.
+ */
 static const struct {
 	u32 type;
 	u32 group;

@@ -172,7 +172,8 @@ static int suspend_prepare(struct pagoda_vidmm *vidmm)
  * Outside of sections and of reservations.
  * Return: 0, to be undone with pagoda_vidmm_end_sleep(); or an error, after which sections are
  * open, allocations may be in other places, and offered content may be discarded: -EBUSY if jobs
- * don't end or an allocation that must leave is pinned; -ENOMEM; or another error of an eviction.
+ * don't end or an allocation that must leave is pinned; -ENOMEM; another error of an eviction; or
+ * an error of pagoda_swizzle_release(), which loses the allocation's content.
  */
 int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kind)
 {
@@ -193,9 +194,11 @@ int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kin
  * Afterwards nothing is sent to the device until pagoda_vidmm_wake().
  *
  * Context: Sleeps; allocates only for allocations that came back to VRAM. User space is frozen.
- * Return: 0, also if the device is never used again; or an error, and nothing is lost: -EBUSY if
- * the manager isn't prepared, an error of pagoda_vidmm_prepare_sleep() for allocations that came
- * back to VRAM, or that of pagoda_reset_request() if the device was given up during the call.
+ * Return: 0, also if the device is never used again; or an error, and the device isn't asleep:
+ * -EBUSY if the manager isn't prepared; an error of pagoda_vidmm_prepare_sleep() for allocations
+ * that are in VRAM, again or still; or that of pagoda_reset_request() if the device was given up
+ * during the call. Content is lost only by a failure of the device: if the device was given up,
+ * what VRAM still had.
  */
 int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 {

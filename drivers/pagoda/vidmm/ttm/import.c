@@ -159,7 +159,10 @@ void pagoda_import_unmap(struct pagoda_bo *bo)
 		dma_buf_unmap_attachment(tt->import->attach, tt->base.sg, DMA_BIDIRECTIONAL);
 		import_put(tt->import);
 	} else {
-		/* The device keeps the mapping: from now on the exporter's moves are ignored. */
+		/*
+		 * UNMAP_MMU failed and the device keeps the mapping: from now on the exporter's
+		 * moves are ignored.
+		 */
 		tt->import->attach->importer_priv = NULL;
 	}
 	tt->base.sg = NULL;

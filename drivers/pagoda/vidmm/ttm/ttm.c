@@ -133,7 +133,10 @@ static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operati
 	return ret;
 }
 
-/* Returns the usage of the fences that an eviction of an allocation waits for, as move_usage(). */
+/*
+ * Returns which fences of the reservation an eviction of the allocation waits for: those of all
+ * uses, DMA_RESV_USAGE_BOOKKEEP, if jobs can reach the allocation (move_usage() says when).
+ */
 static enum dma_resv_usage victim_usage(struct pagoda_bo *bo)
 {
 	bool own = bo->ttm.base.resv == &bo->ttm.base._resv;
