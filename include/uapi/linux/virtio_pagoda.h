@@ -745,7 +745,8 @@ struct virtio_pagoda_location {
  * %VIRTIO_PAGODA_F_DIRTY, and not both. CLEAN, into VRAM in whole pages: when the bytes are copied,
  * the bits of their pages are cleared in the trackers CONTENT and OWNER. DIRTY, out of VRAM: copies
  * only the blocks of %VIRTIO_PAGODA_DIRTY_BLOCK that have a page of the source whose bit is set in
- * the tracker CONTENT; the destination keeps its bytes elsewhere. DIRTY changes no bit of its source.
+ * the tracker CONTENT; the destination keeps its bytes elsewhere. DIRTY changes no bit of its
+ * source.
  */
 #define VIRTIO_PAGODA_TRANSFER_CLEAN		(1u << 5)
 #define VIRTIO_PAGODA_TRANSFER_DIRTY		(1u << 6)
