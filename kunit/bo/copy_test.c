@@ -4,6 +4,7 @@
 #include <linux/sizes.h>
 #include "residency/offer_helpers.h"
 #include "rig/map.h"
+#include "vidmm/segment/internal.h"
 #include "vm/vm_helpers.h"
 
 #define UNWRITTEN	DRM_PAGODA_EVICT_NOT_WRITTEN_TO
@@ -591,6 +592,33 @@ static void copy_shrinks(struct kunit *test)
 	copy_end(&t);
 }
 
+/* Has pages only when no copy is left. */
+static int pages_beside_no_copy(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
+				const struct ttm_operation_ctx *ctx)
+{
+	if (atomic64_read(&vidmm->copies->bytes))
+		return -ENOMEM;
+	kunit_deactivate_static_stub(kunit_get_current_test(), pagoda_pages_alloc);
+	return pagoda_pages_alloc(vidmm, tt, ctx);
+}
+
+/* An allocation that finds no pages gets those of copies. */
+static void copy_makes_way(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(t.rig, 1, CPU, SUBMIT_APERTURE, 0);
+
+	copy_keep(&t);
+	pagoda_rig_settle(t.rig);
+	kunit_activate_static_stub(test, pagoda_pages_alloc, pages_beside_no_copy);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&t.rig->vidmm->copies->bytes));
+	kunit_deactivate_static_stub(test, pagoda_pages_alloc);
+	copy_expect(&t, true, 1);
+	pagoda_rig_close(bo);
+	copy_end(&t);
+}
+
 static struct kunit_case copy_cases[] = {
 	KUNIT_CASE_PARAM(copy_saves, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(copy_saves_in_aperture, pagoda_rig_modes),
@@ -612,6 +640,7 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE_PARAM(copy_has_a_limit, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_is_given_up, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_shrinks, pagoda_rig_mmu_modes),
+	KUNIT_CASE(copy_makes_way),
 	{ }
 };
 

@@ -32,7 +32,7 @@ static int track_check(struct drm_device *drm, const struct drm_pagoda_track *ar
 	return 0;
 }
 
-static int track_query(struct drm_device *drm, const struct drm_pagoda_track *args,
+static int track_report(struct drm_device *drm, const struct drm_pagoda_track *args,
 		       struct pagoda_bo *bo, const struct pagoda_client *client)
 {
 	u64 *words;
@@ -66,7 +66,7 @@ int pagoda_ioctl_track(struct drm_device *drm, void *data, struct drm_file *file
 	if (pagoda_refuse(drm, !bo))
 		return -ENOENT;
 	if (query)
-		ret = track_query(drm, args, bo, file->driver_priv);
+		ret = track_report(drm, args, bo, file->driver_priv);
 	else if (args->operation == DRM_PAGODA_TRACK_STOP)
 		ret = pagoda_track_stop(bo, file->driver_priv);
 	else if (pagoda_refuse(drm, bo->client != file->driver_priv))

@@ -117,6 +117,7 @@ bool pagoda_copy_is_touched(const struct pagoda_copy *copy, u64 offset, u64 *siz
 void pagoda_copy_drop(struct pagoda_bo *bo);
 bool pagoda_copy_has_pages(const struct pagoda_bo *bo);
 void pagoda_copy_swap_notify(struct ttm_buffer_object *bo);
+bool pagoda_copies_reclaim(struct pagoda_vidmm *vidmm, unsigned long pages);
 
 /* track.c: which pages of an allocation the GPU has written, for its client */
 int pagoda_track_start(struct pagoda_bo *bo, const struct pagoda_client *client);

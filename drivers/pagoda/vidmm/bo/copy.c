@@ -84,13 +84,11 @@ static struct pagoda_copy *copy_of_ttm(struct ttm_buffer_object *bo)
 /* ---- Kept copies and their pages ------------------------------------------------ */
 
 /*
- * Moves the oldest copies to @copies->unwanted, until these have @pages pages or none is left, and
- * has copies_work() free them, because the caller may not take their reservations. Returns the
- * number of their pages.
+ * Moves the oldest copies to @copies->unwanted, until these have @pages pages or none is left.
+ * Returns the number of their pages.
  */
-static unsigned long copies_give_up(struct pagoda_vidmm *vidmm, unsigned long pages)
+static unsigned long copies_choose(struct pagoda_copies *copies, unsigned long pages)
 {
-	struct pagoda_copies *copies = vidmm->copies;
 	struct pagoda_copy *copy, *next;
 	unsigned long found = 0;
 
@@ -102,8 +100,19 @@ static unsigned long copies_give_up(struct pagoda_vidmm *vidmm, unsigned long pa
 		found += copy->ttm.base.size >> PAGE_SHIFT;
 	}
 	spin_unlock(&copies->lock);
+	return found;
+}
+
+/*
+ * Chooses the oldest copies, as copies_choose(), and has copies_work() free them, because the
+ * caller may not take their reservations. Returns the number of their pages.
+ */
+static unsigned long copies_give_up(struct pagoda_vidmm *vidmm, unsigned long pages)
+{
+	unsigned long found = copies_choose(vidmm->copies, pages);
+
 	if (found)
-		queue_work(vidmm->ttm.wq, &copies->work);
+		queue_work(vidmm->ttm.wq, &vidmm->copies->work);
 	return found;
 }
 
@@ -468,6 +477,42 @@ static void copies_work(struct work_struct *work)
 		dma_resv_unlock(copy->ttm.base.resv);
 		drm_gem_object_put(&copy->ttm.base);
 	}
+}
+
+/**
+ * pagoda_copies_reclaim() - Free copies, because an allocation finds no pages
+ * @vidmm: Memory manager
+ * @pages: Pages to free at least, those of the oldest copies
+ *
+ * Context: May sleep; reservations of allocations may be held.
+ * Return: Whether any copy was freed. Others, whose reservations another thread holds, are freed
+ * later.
+ */
+bool pagoda_copies_reclaim(struct pagoda_vidmm *vidmm, unsigned long pages)
+{
+	struct pagoda_copies *copies = vidmm->copies;
+	struct pagoda_copy *copy;
+	bool freed = false;
+
+	copies_choose(copies, pages);
+	while ((copy = copies_next(copies))) {
+		bool locked = dma_resv_trylock(copy->ttm.base.resv);
+
+		if (locked) {
+			pagoda_copy_swap_notify(&copy->ttm);
+			dma_resv_unlock(copy->ttm.base.resv);
+			freed = true;
+		} else {
+			spin_lock(&copies->lock);
+			list_move_tail(&copy->link, &copies->unwanted);
+			spin_unlock(&copies->lock);
+			queue_work(vidmm->ttm.wq, &copies->work);
+		}
+		drm_gem_object_put(&copy->ttm.base);
+		if (!locked)
+			break;
+	}
+	return freed;
 }
 
 /* Sets up &pagoda_vidmm.copies, without any copy, and the shrinker. Returns 0 or -ENOMEM. */

@@ -56,6 +56,18 @@ static struct ttm_tt *tt_create(struct ttm_buffer_object *ttm_bo, u32 page_flags
 	return &tt->base;
 }
 
+/* As pagoda_device_mmu_populate(), but gives up kept copies before it fails with -ENOMEM. */
+static int tt_populate(struct ttm_device *bdev, struct ttm_tt *tt, struct ttm_operation_ctx *ctx)
+{
+	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(bdev);
+	int ret;
+
+	do {
+		ret = pagoda_device_mmu_populate(bdev, tt, ctx);
+	} while (ret == -ENOMEM && pagoda_copies_reclaim(vidmm, tt->num_pages));
+	return ret;
+}
+
 static void tt_destroy(struct ttm_device *bdev, struct ttm_tt *tt)
 {
 	if (pagoda_tt_of(tt)->left)
@@ -283,7 +295,7 @@ static int ttm_access_memory(struct ttm_buffer_object *bo, unsigned long offset,
 
 const struct ttm_device_funcs pagoda_ttm_funcs = {
 	.ttm_tt_create = tt_create,
-	.ttm_tt_populate = pagoda_device_mmu_populate,
+	.ttm_tt_populate = tt_populate,
 	.ttm_tt_unpopulate = pagoda_device_mmu_unpopulate,
 	.ttm_tt_destroy = tt_destroy,
 	.evict_flags = ttm_evict_flags,
