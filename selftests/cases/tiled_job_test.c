@@ -328,21 +328,26 @@ TEST_F(tiled_job, walk)
 /* Jobs of several contexts on the same engine, one after another, that wait for the CPU. */
 struct hangs {
 	struct client clients[HANGS];
+	uint32_t count;
 };
 
-static int hangs_begin(struct hangs *hangs, int fd, const uint32_t *handles, uint32_t count)
+static int hangs_begin(struct hangs *hangs, uint32_t jobs, int fd, const uint32_t *handles,
+		       uint32_t count)
 {
-	uint32_t n;
 	int ret = 0;
 
-	for (n = 0; n < HANGS && !ret; n++) {
-		struct client *client = &hangs->clients[n];
+	for (hangs->count = 0; hangs->count < jobs && !ret; hangs->count++) {
+		struct client *client = &hangs->clients[hangs->count];
 
 		ret = client_open(client, fd, 0);
 		if (ret)
 			break;
+		pagoda_store(&client->program, client_word_address(client), 1);
 		client_append_wait(client, client_word_address(client), 2);
 		ret = client_submit(client, handles, count);
+		/* The first one has what it lists; others wait for it. */
+		if (!ret && !hangs->count)
+			ret = client_hangs(client);
 	}
 	return ret;
 }
@@ -350,7 +355,7 @@ static int hangs_begin(struct hangs *hangs, int fd, const uint32_t *handles, uin
 /* Not all jobs are through. */
 static bool hangs_still(const struct hangs *hangs)
 {
-	const struct client *last = &hangs->clients[HANGS - 1];
+	const struct client *last = &hangs->clients[hangs->count - 1];
 
 	return pagoda_syncobj_wait(last->fd, last->syncobj, last->point, 0) == -ETIME;
 }
@@ -359,9 +364,9 @@ static void hangs_end(struct hangs *hangs)
 {
 	uint32_t n;
 
-	for (n = 0; n < HANGS; n++)
+	for (n = 0; n < hangs->count; n++)
 		__atomic_store_n(client_word(&hangs->clients[n]), 2, __ATOMIC_RELEASE);
-	for (n = 0; n < HANGS; n++)
+	for (n = 0; n < hangs->count; n++)
 		client_wait(&hangs->clients[n]);
 }
 
@@ -432,7 +437,7 @@ static void touch_and_kill(struct __test_metadata *_metadata, struct _test_data_
 	ASSERT_EQ(0, surface_add(self, LISTED));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, self->handles[0]));
 	self->maps[0][0] = 1;
-	ASSERT_EQ(0, hangs_begin(&hangs, self->fd, self->handles, 1));
+	ASSERT_EQ(0, hangs_begin(&hangs, HANGS, self->fd, self->handles, 1));
 	pid = test_fork(&pipe_end);
 	if (!pid)
 		touch_child(pipe_end, self->maps[0], debugger);
@@ -487,7 +492,8 @@ TEST_F(tiled_job, busy_victims)
 	ASSERT_EQ(0, pagoda_make_resident_wait(other, args.handle));
 	for (n = 0; n < surfaces; n++)
 		self->maps[n][0] = 1 + n;
-	ASSERT_EQ(0, hangs_begin(&hangs, self->fd, self->handles, surfaces));
+	/* Of several jobs another one might just be prepared, which holds all surfaces. */
+	ASSERT_EQ(0, hangs_begin(&hangs, 1, self->fd, self->handles, surfaces));
 	map[0] = 7;
 	EXPECT_TRUE(hangs_still(&hangs));
 	EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(other, args.handle));
