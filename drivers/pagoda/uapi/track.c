@@ -33,7 +33,7 @@ static int track_check(struct drm_device *drm, const struct drm_pagoda_track *ar
 }
 
 static int track_report(struct drm_device *drm, const struct drm_pagoda_track *args,
-		       struct pagoda_bo *bo, const struct pagoda_client *client)
+			struct pagoda_bo *bo, const struct pagoda_client *client)
 {
 	u64 *words;
 	int ret = track_check(drm, args, bo);

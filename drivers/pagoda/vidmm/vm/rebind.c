@@ -142,9 +142,9 @@ void pagoda_rebind_fini(struct pagoda_rebind *rebind)
 /*
  * Makes valid the VM's invalid mappings of those allocations that aren't offered and that the GPU
  * can use at their present place. Replaces *@fence, which may be NULL, by the fence that signals
- * when the page tables are updated, if paging operations were emitted. Caller holds the reservations
- * of the VM and of all mapped allocations; page tables are resident. Returns 0 or an error of
- * pagoda_rebind_run().
+ * when the page tables are updated, if paging operations were emitted. Caller holds the
+ * reservations of the VM and of all mapped allocations; page tables are resident. Returns 0 or an
+ * error of pagoda_rebind_run().
  */
 int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 {
