@@ -135,12 +135,14 @@ static int mismatch(struct client *c)
 /* Has the slot executed, when it can be: the others' turns end. */
 static int execute(struct client *c, const uint32_t *handles, uint32_t count)
 {
+	const struct pagoda_program *program = &c->gpu.slots[0].program;
 	int64_t end = pagoda_now() + REFUSED_LIMIT;
 	int ret;
 
 	c->point++;
 	do {
-		ret = gpu_submit(&c->gpu, &c->gpu.slots[0], handles, count, c->syncobj, c->point);
+		ret = pagoda_submit(c->gpu.fd, c->gpu.context, program->address, program->used,
+				    handles, count, c->syncobj, c->point);
 		if (!is_refusal(ret))
 			break;
 		c->outcome->refused++;
