@@ -499,9 +499,11 @@ bool pagoda_copies_reclaim(struct pagoda_vidmm *vidmm, unsigned long pages)
 		bool locked = dma_resv_trylock(copy->ttm.base.resv);
 
 		if (locked) {
+			bool charged = copy->charged;
+
 			pagoda_copy_swap_notify(&copy->ttm);
+			freed |= charged && !copy->charged;
 			dma_resv_unlock(copy->ttm.base.resv);
-			freed = true;
 		} else {
 			spin_lock(&copies->lock);
 			list_move_tail(&copy->link, &copies->unwanted);
