@@ -20,7 +20,7 @@
 static_assert(PAGODA_POLICY_CLASSES <= 32, "a class is a bit of pagoda_policy_level.filled");
 static_assert(PAGODA_POLICY_LEVELS <= 64, "a level is a bit of pagoda_policy.filled");
 static_assert(sizeof(struct pagoda_policy) <= 40 * 1024, "the rows stay in a processor's cache");
-static_assert(offsetof(struct pagoda_policy_item, recent) <= 64, "a pick reads one cache line");
+static_assert(offsetof(struct pagoda_policy_item, recent) <= 64, "a pick reads two cache lines");
 
 /* The policy's pages are 4 KiB, the smallest size of an allocation, whatever PAGE_SIZE is. */
 #define PAGE_BITS	12
