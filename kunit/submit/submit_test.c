@@ -396,6 +396,13 @@ static void submit_fault_costs_the_guilty(struct kunit *test)
 	submit_client_end(good);
 }
 
+/* Waits until engine 0, which is held, has @nr jobs. */
+static void submit_wait_ring(struct pagoda_rig *rig, u32 nr)
+{
+	while (READ_ONCE(rig->engines[0].nr_ring) < nr)
+		fsleep(100);
+}
+
 /* A job that never ends is stopped with -ETIME; the next job on the engine is executed. */
 static void submit_hang_costs_the_guilty(struct kunit *test)
 {
@@ -408,8 +415,7 @@ static void submit_hang_costs_the_guilty(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(bad, NULL));
 	submit_store(good, HERE, 77);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(good, NULL));
-	while (READ_ONCE(rig->engines[0].nr_ring) < 2)
-		fsleep(100);
+	submit_wait_ring(rig, 2);
 	pagoda_rig_hold(rig, 0, false);
 	while (!READ_ONCE(rig->engines[0].running))
 		fsleep(100);
@@ -475,6 +481,8 @@ static void submit_save_area_outlives(struct kunit *test)
 	drm_gem_object_get(pagoda_bo_gem(save));
 	pagoda_rig_hold(rig, 0, true);
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
+	/* A job that the device doesn't have yet is cancelled with its context. */
+	submit_wait_ring(rig, 1);
 	pagoda_context_destroy(client->context);
 	client->context = NULL;
 	PAGODA_PROVES(C85);
