@@ -81,7 +81,8 @@ static void bo_resident(struct kunit *test)
 }
 
 /*
- * The eviction segment comes before system memory if it is the aperture; else it is system memory.
+ * An allocation whose eviction segment is the aperture is evicted to the aperture or, without room
+ * there, to system memory; an allocation without eviction segment is evicted to system memory.
  */
 static void bo_evicted(struct kunit *test)
 {

@@ -17,7 +17,7 @@ static void job_request(struct command_fixture *fix)
 	engine_snapshot(fix->mmu);
 }
 
-/* The changed request is refused before its first command. */
+/* Expects that the request, which was changed, is refused before its first command. */
 static void job_expect_refused(struct command_fixture *fix, u32 reason, u32 offset,
 			       const char *what)
 {
@@ -65,7 +65,7 @@ static void job_request_test(struct kunit *test)
 	JOB_REFUSED(request->buffers[0].size, 0, OUT_OF_RANGE, buffers);
 	JOB_REFUSED(request->buffers[0].size, cpu_to_le64(VIRTIO_PAGODA_MAX_COMMAND_BUFFER + 8),
 		    OUT_OF_RANGE, buffers);
-	/* All entries are checked before the first command is executed. */
+	/* All entries of the list of command buffers are checked before a command is executed. */
 	job_request(fix);
 	fix->request.execute.nr_buffers = cpu_to_le32(2);
 	fix->request.buffers[1] = fix->request.buffers[0];

@@ -115,7 +115,7 @@ __le64 *mmu_table(struct engine_fixture *fix, u64 address)
 	return (__le64 *)mmu_memory(fix, fix->shape->segment, address);
 }
 
-/* Returns the table that an entry points to, which is made if there is none. */
+/* Returns the table that *@word points to. If *@word is 0, makes a table and sets *@word first. */
 static __le64 *mmu_below(struct engine_fixture *fix, __le64 *word, u64 flags)
 {
 	if (!*word)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What programs see of a monitored fence: its mapping, and the end of all waits. */
+/*
+ * What programs see of a monitored fence: a mapping that can only be read; and the error with which
+ * all waits for the fence end when the device is unplugged.
+ */
 #include "rig/map.h"
 
 static struct pagoda_mfence *seen_fence(struct pagoda_rig *rig, u32 flags, u64 value)
@@ -44,7 +47,7 @@ static void seen_wait_ended(struct pagoda_mfence_wait *wait, int error)
 	seen->calls++;
 }
 
-/* The device goes: each of several waits for values that don't come ends with -ENODEV. */
+/* The device is unplugged: each of several waits for values that don't come ends with -ENODEV. */
 static void fence_seen_ends_all_waits(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);

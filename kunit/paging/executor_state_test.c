@@ -557,7 +557,10 @@ static void executor_state_state_map(struct pagoda_state_world *s, u64 address, 
 	}, PAGODA_WORLD_BUFFER);
 }
 
-/* Aperture and dummy page are device addresses, too. */
+/*
+ * Pages that are mapped into the aperture, and the dummy page, are named by device addresses, too:
+ * such an operation is refused if the device MMU doesn't map one of them.
+ */
 static void executor_state_mmu_aperture_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = state_make(test);
@@ -606,7 +609,7 @@ static void mmu_table_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *(u64 *)s->world->cpu_pages[8], value);
 }
 
-/* A coherent mapping is refused on a device that isn't coherent. */
+/* MAP_APERTURE_SEGMENT with CACHE_COHERENT is refused on a device without F_COHERENT. */
 static void incoherent_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = state_make(test);

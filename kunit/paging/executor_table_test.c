@@ -462,7 +462,7 @@ static u64 executor_table_random_entry(struct pagoda_table_world *t, u32 v, u32 
 	}
 }
 
-/* Writes to the memory of both machines directly, as a damaged table would be written. */
+/* Writes an entry to VRAM of both machines without an operation: also one of a damaged table. */
 static void executor_table_poke(struct pagoda_table_world *t, u64 address, u64 value)
 {
 	*(__le64 *)(t->world->engine_vram + address) = cpu_to_le64(value);

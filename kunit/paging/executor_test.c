@@ -306,7 +306,10 @@ static void map_test(struct kunit *test)
 	PAGODA_PROVES(C52, C65);
 }
 
-/* An unmapped range is the dummy page, for reads, for writes and with any generation. */
+/*
+ * Reads and writes of aperture pages that were unmapped reach the dummy page, even if they name the
+ * generation of the former mapping.
+ */
 static void unmap_test(struct kunit *test)
 {
 	struct pagoda_world *world = world_seeded(test);

@@ -50,7 +50,7 @@ static const struct pagoda_case paging_multipass_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(pagoda_case, paging_multipass_cases, name);
 
-/* A case with its lists, and everything needed to run it over and over. */
+/* The operation of a case, its page lists, and what is needed to build it over and over. */
 struct pagoda_setup {
 	struct kunit *test;
 	struct pagoda_paging_limits limits;

@@ -326,7 +326,7 @@ static u64 some_value(struct rnd_state *rnd)
 	return pagoda_pte_encode(&pte, driver);
 }
 
-/* Returns the verdict on the values one by one, as entries in the driver's form. */
+/* Validates each value alone, as an entry in the driver's form; returns 0 or the first error. */
 static int values_verdict(const struct pagoda_paging_limits *limits, struct pagoda_paging_op op,
 			  const u64 *values, u32 count, const char **why)
 {
@@ -344,7 +344,10 @@ static int values_verdict(const struct pagoda_paging_limits *limits, struct pago
 	return ret;
 }
 
-/* Similar values are checked together: the verdict is the same as one by one. */
+/*
+ * Entries in the device's form are validated in blocks, by a comparison with an entry that was
+ * accepted: the verdict on all of them equals the verdicts on each entry alone.
+ */
 static void refuse_values_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = table_limits();

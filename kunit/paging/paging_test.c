@@ -242,7 +242,10 @@ static void linear_test(struct kunit *test)
 	PAGODA_PROVES(C31);
 }
 
-/* Each packet's private data has the packet's offset and the pages it uses. */
+/*
+ * Each packet's private data has the packet's offset in the buffer, and points to the packet's
+ * first page in the list of struct pages.
+ */
 static void private_test(struct kunit *test)
 {
 	const void *pages[5];

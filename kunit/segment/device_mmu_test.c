@@ -172,8 +172,8 @@ static void mmu_contiguous(struct kunit *test)
 }
 
 /*
- * Without free device addresses other allocations are swapped out; one that is too large gets
- * -ENOMEM.
+ * If an allocation finds no device addresses free, other allocations are swapped out; if even then
+ * too few are free, the allocation gets -ENOMEM and stays in VRAM.
  */
 static void mmu_exhausted(struct kunit *test)
 {

@@ -355,7 +355,7 @@ static void vm_copies_of_copies(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* Returns the image of a context's save area in VRAM, or NULL. */
+/* Returns the image in the save area of the context with id @context; NULL if VRAM has none. */
 static const struct virtio_pagoda_context_image *vm_image(struct pagoda_rig *rig, u64 context)
 {
 	const struct pagoda_rig_note *note;

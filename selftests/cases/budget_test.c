@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Budgets: what a client uses, should use and may reserve of each segment group, and requests
- * that mustn't go over a budget.
+ * Budgets: what a client uses, should use and may reserve of each segment group, and requests with
+ * DENY_OVERBUDGET, which are refused if they would exceed a budget.
  */
 #include "lib/submit_client.h"
 

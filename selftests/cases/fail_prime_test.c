@@ -7,7 +7,7 @@
 
 #define PAGES	12
 
-/* Others that stay through all failures. */
+/* vgem, a udmabuf and a VM, which stay through all failures. */
 static struct {
 	int vgem;
 	int memory;
@@ -49,7 +49,10 @@ static int import_certainly(int fd, int dma_buf, uint32_t *handle)
 	return ret;
 }
 
-/* There is a file, too: the one with the lowest number that was free. */
+/*
+ * If the answer couldn't be written the dma-buf's file exists all the same, with the lowest number
+ * that was free, and is closed.
+ */
 static int export_certainly(int fd, uint32_t handle)
 {
 	int next = dup(fd), dma_buf;
@@ -61,7 +64,10 @@ static int export_certainly(int fd, uint32_t handle)
 	return dma_buf;
 }
 
-/* Memory of others is imported, used, and given back; its addresses go with the handle. */
+/*
+ * Imports the udmabuf, makes it resident, maps it and evicts it. The mapping goes when the handle
+ * is closed after the sequence.
+ */
 static int sequence_import(int fd, uint64_t page, uint32_t *handles)
 {
 	int ret = import_certainly(fd, kept.memory, &handles[0]);
@@ -82,7 +88,10 @@ TEST_F(fail, import)
 	kept_close(self->dev.fd, self->dev.page);
 }
 
-/* An allocation in VRAM is pinned in system memory for others, and let go of again. */
+/*
+ * Exports an allocation in VRAM, has vgem import it, which pins the allocation in system memory if
+ * vgem maps what it imports, and closes the import.
+ */
 static int sequence_export(int fd, uint64_t page, uint32_t *handles)
 {
 	uint32_t theirs;

@@ -55,7 +55,11 @@ struct piece {
 	uint64_t at;
 };
 
-/* A client with a piece of VRAM and one of system memory for each number. */
+/*
+ * A client, the first or the second, with two allocations for each number below PIECES: a piece of
+ * VRAM, and a piece of system memory at PIECES + number. The number of a piece is the way in which
+ * the second client looks at the piece, enum sight.
+ */
 struct owner {
 	struct test_device dev;
 	struct client client;
@@ -81,7 +85,7 @@ static int owner_open(struct owner *owner, uint32_t round)
 		ret = client_open(client, owner->dev.fd, 0);
 	if (ret)
 		return ret;
-	/* Each time they end elsewhere. */
+	/* In each round the pieces have another size, and so end elsewhere. */
 	owner->size = owner->dev.vram.size / 8 - round * owner->dev.page;
 	owner->buffer_at = owner_at(owner, 2 * PIECES);
 	owner->zeros_at = owner_at(owner, 2 * PIECES + 1);
@@ -130,7 +134,7 @@ static int piece_make(struct owner *owner, uint32_t number, const struct kind *k
 	return ret;
 }
 
-/* All pieces; in each round other kinds meet the same way to look. */
+/* Makes the two pieces of @number; their kinds, and so what is looked at how, vary by round. */
 static int owner_make(struct owner *owner, uint32_t round, uint32_t number)
 {
 	const struct kind *vram = &vram_kinds[(number + round) % ARRAY_SIZE(vram_kinds)];
@@ -146,7 +150,10 @@ static int piece_bind(struct owner *owner, const struct piece *piece)
 			       piece->size);
 }
 
-/* The GPU copies while the piece is bound; nothing but the job makes it resident. */
+/*
+ * Has the GPU copy the piece to the buffer if @out, else the buffer to the piece. Only the job
+ * makes the piece resident.
+ */
 static int gpu_copy(struct owner *owner, const struct piece *piece, bool out)
 {
 	uint64_t from = out ? piece->at : owner->buffer_at;
@@ -160,7 +167,7 @@ static int gpu_copy(struct owner *owner, const struct piece *piece, bool out)
 	return ret;
 }
 
-/* ---- the one whose memory it was ---------------------------------------------------------- */
+/* ---- the first client, whose memory it was ------------------------------------------------ */
 
 static int piece_write(struct owner *owner, const struct piece *piece)
 {
@@ -177,7 +184,7 @@ static int piece_write(struct owner *owner, const struct piece *piece)
 	return pagoda_make_resident_wait(owner->dev.fd, piece->handle);
 }
 
-/* Tables and save areas, and words where there is no memory. */
+/* Makes page tables and save areas, and has the GPU write words to a MAP_ZERO range. */
 static int owner_spread(struct owner *owner)
 {
 	struct drm_pagoda_bind_entry binds[BINDS] = {};
@@ -203,7 +210,7 @@ static int owner_spread(struct owner *owner)
 	return ret;
 }
 
-/* Other devices had its pages, where there are others. */
+/* Has vgem, if there is such a device, import an allocation of the owner. */
 static int owner_share(const struct owner *owner)
 {
 	int vgem = vgem_open(), dma_buf, ret;
@@ -299,7 +306,7 @@ static int owner_lose(struct owner *owner, enum way way)
 	return ret;
 }
 
-/* Does it keep what it has until the other one has looked? */
+/* Returns whether the owner keeps its allocations until the second client has looked. */
 static bool stays(enum way way)
 {
 	return way == OFFERED || way == DECOMMITTED || way == SWAPPED || way == PRESSED;
@@ -320,7 +327,10 @@ static int owner_return(const struct owner *owner, enum way way)
 	return ret ? ret : owner_check(owner, results);
 }
 
-/* In a process of its own: says when all is written and lost, and goes when it is told to. */
+/*
+ * Runs in a process of its own: writes to @say when all is written and lost, then waits until @told
+ * is closed or the process is killed. Returns the status that the process exits with.
+ */
 static int victim(enum way way, uint32_t round, int say, int told)
 {
 	struct owner owner;
@@ -409,7 +419,10 @@ static int look_debugger(struct owner *owner, const struct piece *piece)
 	return ret ? ret : look(owner->words, piece->size);
 }
 
-/* It is asked for with more than there is, which leaves it where it was. */
+/*
+ * Requests the piece together with more than VRAM can hold: the request is refused, and the piece
+ * stays where it was.
+ */
 static int ask_too_much(struct owner *owner, const struct piece *piece)
 {
 	uint32_t handles[4] = { piece->handle }, n;
@@ -445,7 +458,7 @@ static int piece_look(struct owner *owner, const struct piece *piece, enum sight
 	return sight == DEBUGGER ? look_debugger(owner, piece) : look_map(owner, piece);
 }
 
-/* Where there is no memory; and the page of a monitored fence. */
+/* Looks at a MAP_ZERO range, through the GPU, and at the page of a monitored fence. */
 static int look_elsewhere(struct owner *owner)
 {
 	const uint64_t *fence;

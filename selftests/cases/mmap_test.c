@@ -322,7 +322,7 @@ TEST_F(map, part_of_it)
 	ASSERT_EQ(0, pagoda_mmap_offset(self->fd, self->handle, &offset));
 	part = mmap(NULL, 3 * page, PROT_READ, MAP_SHARED, self->fd, offset + 7 * page);
 	if (part == MAP_FAILED) {
-		/* Whole allocations only is an answer too, if it is given at once. */
+		/* A driver may map whole allocations only, if mmap() itself refuses a part. */
 		EXPECT_EQ(EINVAL, errno);
 		return;
 	}

@@ -23,7 +23,7 @@
 
 /* --- dma-bufs ------------------------------------------------------------------------------- */
 
-/* fd of a dma-buf of a handle, of any driver. */
+/* Returns the fd of a dma-buf that exports @handle; @fd may be a file of any driver. */
 static inline int prime_export_flags(int fd, uint32_t handle, uint32_t flags)
 {
 	struct drm_prime_handle args = { .handle = handle, .flags = flags };
@@ -54,8 +54,8 @@ static inline int prime_sync(int dma_buf, uint64_t flags)
 }
 
 /*
- * Does vgem have mapped what it imported? Its helpers of newer kernels only attach, which pins
- * nothing. The kernel's own list of symbols tells them apart.
+ * Returns whether vgem maps, and so pins, what it imports. The helpers that vgem uses in newer
+ * kernels only attach, which pins nothing; the kernel's list of symbols shows which kernel it is.
  */
 static inline bool prime_vgem_maps(void)
 {
@@ -70,7 +70,7 @@ static inline bool prime_vgem_maps(void)
 	return maps;
 }
 
-/* A word of the dma-buf as a mapping of it shows it. */
+/* Returns the word at @offset, read through a mapping of the dma-buf; ~0 or ~1 if that fails. */
 static inline uint64_t prime_read(int dma_buf, uint64_t size, uint64_t offset)
 {
 	uint64_t *map = mmap(NULL, size, PROT_READ, MAP_SHARED, dma_buf, 0), value;
@@ -116,7 +116,7 @@ static inline int prime_import_fence(int dma_buf, uint32_t flags, int sync_file)
 	return pagoda_ioctl(dma_buf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &args);
 }
 
-/* Has the fence signalled, or does it in time? */
+/* Returns whether the fence of a sync_file signals before the timeout. */
 static inline bool prime_signalled(int sync_file, int timeout_ms)
 {
 	struct pollfd poll_fd = { .fd = sync_file, .events = POLLIN };
@@ -126,7 +126,7 @@ static inline bool prime_signalled(int sync_file, int timeout_ms)
 
 /* --- other exporters ------------------------------------------------------------------------ */
 
-/* The first card of a driver. */
+/* Opens the first card of a driver; returns the fd, or -ENODEV. */
 static inline int card_open(const char *driver)
 {
 	struct drm_version version;
@@ -147,7 +147,7 @@ static inline int card_open(const char *driver)
 	return -ENODEV;
 }
 
-/* Its buffers are made on the card, not on the render node. */
+/* Opens vgem's card, not its render node, which doesn't make dumb buffers. */
 static inline int vgem_open(void)
 {
 	return card_open("vgem");
@@ -162,7 +162,7 @@ static inline int vgem_create(int vgem, uint64_t size, uint32_t *handle)
 	return ret;
 }
 
-/* Fence that each user of the buffer waits for. */
+/* Attaches a fence to the buffer; each user of the buffer waits for it until vgem_signal(). */
 static inline int vgem_fence(int vgem, uint32_t handle, uint32_t *fence)
 {
 	struct drm_vgem_fence_attach args = { .handle = handle, .flags = VGEM_FENCE_WRITE };
@@ -179,7 +179,7 @@ static inline int vgem_signal(int vgem, uint32_t fence)
 	return pagoda_ioctl(vgem, DRM_IOCTL_VGEM_FENCE_SIGNAL, &args);
 }
 
-/* A dma-buf of anonymous memory, which @map shows too. */
+/* Returns the fd of a dma-buf of a new memfd; *@map is a CPU mapping of the same memory. */
 static inline int udmabuf_create(uint64_t size, uint64_t **map)
 {
 	struct udmabuf_create args = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = size };

@@ -18,7 +18,10 @@
 #define FILES		"/sys/kernel/debug/dri/*/"
 #define COREDUMPS	"/sys/class/devcoredump/devcd*/data"
 
-/* The first file that fits; the driver's are in two folders. */
+/*
+ * Opens the first file that matches @pattern: debugfs shows the files of a device in two folders.
+ * Returns an fd or a negative errno.
+ */
 static inline int open_first(const char *pattern, int flags)
 {
 	glob_t found;
@@ -68,7 +71,7 @@ static inline uint32_t flags_of(const struct client *client)
 	return pagoda_context_state(client->fd, client->context, &state) ? ~0u : state.state;
 }
 
-/* Runs the program; the next one begins at its start again. */
+/* Runs the program and waits for the job; the next program is written over this one. */
 static inline int run_anew(struct client *client, const uint32_t *handles, uint32_t count)
 {
 	int ret = client_run(client, handles, count);
@@ -77,7 +80,10 @@ static inline int run_anew(struct client *client, const uint32_t *handles, uint3
 	return ret;
 }
 
-/* A job that waits for one fence and signals another. */
+/*
+ * Submits a job that waits until the fence @in has @value, unless @in is 0, and that signals the
+ * value @then of the fence @out.
+ */
 static inline int submit_fences(struct client *client, uint32_t in, uint64_t value, uint32_t out,
 				uint64_t then)
 {
@@ -99,7 +105,7 @@ static inline int submit_fences(struct client *client, uint32_t in, uint64_t val
 	return pagoda_submit_args(client->fd, &args);
 }
 
-/* Submits with a binary syncobj, whose fence knows how the job ended. */
+/* Submits a fenced job; the binary syncobj gets the job's fence, with the error of the job. */
 static inline int submit_binary(struct client *client, uint32_t binary)
 {
 	struct drm_pagoda_sync sync = { binary, DRM_PAGODA_SYNC_SIGNAL };
@@ -116,7 +122,10 @@ static inline int submit_binary(struct client *client, uint32_t binary)
 	return pagoda_submit_args(client->fd, &args);
 }
 
-/* 1 if the fence of a syncobj signalled without an error, or the error it has. */
+/*
+ * Waits for the fence of a binary syncobj. Returns 1 if the fence has no error, else the negative
+ * errno of the fence or of a failed call.
+ */
 static inline int fence_status(int fd, uint32_t binary)
 {
 	struct drm_syncobj_wait wait = {
@@ -142,7 +151,7 @@ static inline int fence_status(int fd, uint32_t binary)
 	return ret;
 }
 
-/* Programs that go wrong: all of them fault, or all hang. */
+/* Append a program that faults, or one that hangs; @how chooses among several ways. */
 static inline void fault_somehow(struct client *client, uint32_t how)
 {
 	struct pagoda_program *program = &client->program;
@@ -189,8 +198,10 @@ static inline void hang_somehow(struct client *client, uint32_t how)
 }
 
 /*
- * One client that does wrong: it is told, banned, and its fences have errors. What stands behind
- * its job never runs; or is refused if it was over already. NULL, or what isn't as it must be.
+ * Submits a job of @bad that faults or hangs, and then another job. Checks that the fence of the
+ * first has the error, that CONTEXT_STATE names the first job, that the context is banned, and that
+ * the other job isn't executed, or isn't accepted because the context is banned already. Returns
+ * NULL, or what isn't as it must be.
  */
 static inline const char *punished(struct client *bad, uint32_t engine, bool hang, uint32_t how)
 {

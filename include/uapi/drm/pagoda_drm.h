@@ -149,9 +149,9 @@ extern "C" {
  *  ================= ================================ ===================================
  *  CONTENT_LOST      content of an allocation was     acknowledged with ALLOCATION_WAIT
  *                    lost; the allocation is zeros
- *  CONTEXT_RESET     a job, or content that its VM    never; the context goes on and may be
- *                    has mapped, was lost to a        used
- *                    reset of the device
+ *  CONTEXT_RESET     a reset of the device lost a job never; the context goes on and may be
+ *                    of the context, or a copy or     used
+ *                    fill of the VM's memory
  *  CONTEXT_BANNED    a job faulted or hung, a queued  never; make another context in the
  *                    job couldn't be made, paging     same VM
  *                    of the VM's memory broke the
@@ -1770,7 +1770,10 @@ struct drm_pagoda_submit {
 #define DRM_PAGODA_CONTEXT_BANNED	(1u << 0)
 #define DRM_PAGODA_CONTEXT_FAULTED	(1u << 1) /* a job faulted: see CONTEXT_STATE's @job */
 #define DRM_PAGODA_CONTEXT_HUNG		(1u << 2) /* a job exceeded its time limit */
-/* CONTEXT_RESET: a reset lost a job of the context, or paging of what its VM has mapped */
+/*
+ * CONTEXT_RESET: a reset lost a job of the context, or paging of an allocation that the context's
+ * VM has mapped or that is private to the VM: a copy or fill, or with BANNED any operation
+ */
 #define DRM_PAGODA_CONTEXT_RESET	(1u << 3)
 /* CONTEXT_CLIENT_ERROR: a failed MAKE_RESIDENT put the client in error, see "Residency lists" */
 #define DRM_PAGODA_CONTEXT_CLIENT_ERROR	(1u << 4)

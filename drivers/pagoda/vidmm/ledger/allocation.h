@@ -132,12 +132,13 @@ struct pagoda_bo_tiling {
  * @kept: Entry in &pagoda_victims.kept while @keep is set
  * @jobs: &pagoda_vm_uses.jobs of the VM that the allocation is private to, when the allocation was
  *	last marked as written, as clean or as just copied; 0 if the allocation isn't private
- * @in_vram: The policy was told that the allocation is in VRAM
+ * @in_vram: The policy was told that the allocation is in VRAM. Changed with the reservation held,
+ *	too, unless no reference is left
  * @written: The content in VRAM may differ from &pagoda_bo.content.copy, or there is no copy
  * @handed_out: The allocation had several handles at some time, so that other clients may have
- *	used it
+ *	used it. Also read without a lock
  * @keep: The allocation isn't evicted, because the call that holds its reservation needs it.
- *	Changed with both the reservation and pagoda_victims.lock held
+ *	Changed with both the reservation and pagoda_victims.lock held; also read without a lock
  *
  * Protected by pagoda_victims.lock but for what is said above.
  */

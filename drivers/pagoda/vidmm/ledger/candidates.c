@@ -80,8 +80,8 @@ static struct pagoda_policy_group *victims_group(struct pagoda_bo *bo)
 }
 
 /*
- * Tells the policy of a new allocation, which has no TTM resource yet. @lane is memory from
- * kmalloc().
+ * Tells the policy of a new allocation, which has no TTM resource yet. The policy takes over @lane,
+ * memory from kmalloc(); pagoda_victims_remove() frees @lane or the lane of another allocation.
  */
 void pagoda_victims_add(struct pagoda_bo *bo, struct pagoda_policy_lane *lane)
 {

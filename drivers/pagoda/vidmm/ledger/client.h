@@ -27,10 +27,12 @@ struct pagoda_requirements;
 struct pagoda_vidmm;
 
 /**
- * struct pagoda_client_traffic - Moves of a client's allocations since its file was opened
+ * struct pagoda_client_traffic - Moves, since a client's file was opened, of the allocations that
+ * are charged to the client
  * @paged_in: Bytes copied to VRAM
- * @paged_out: Bytes copied out of VRAM
- * @evictions: Number of times that an allocation left VRAM
+ * @paged_out: Bytes of the allocations that were copied out of VRAM; the whole allocation counts
+ *	even if the device copies only what was written
+ * @evictions: Number of times that an allocation left VRAM, copied or not, for any reason
  */
 struct pagoda_client_traffic {
 	atomic64_t paged_in;

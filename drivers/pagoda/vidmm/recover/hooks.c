@@ -203,10 +203,11 @@ const struct pagoda_queue_ops pagoda_stream_queue_ops = {
 };
 
 /*
- * &pagoda_exec_ops.banned: sets in &pagoda_context.state that a job of the context was lost in a
- * reset of the device, if the report says so; else that the context was banned: then keeps the
- * first such report, writes a coredump and ends the context's deferred jobs with -ECANCELED. Called
- * in the dma_fence signalling path.
+ * &pagoda_exec_ops.banned: a reset of the device lost a job of the context, or a job faulted or
+ * hung. For a lost job sets CONTEXT_RESET in &pagoda_context.state. Otherwise writes a coredump,
+ * ends the context's deferred jobs with -ECANCELED and, unless the context is banned already, sets
+ * CONTEXT_BANNED and either CONTEXT_HUNG or CONTEXT_FAULTED, and keeps the report. Called in the
+ * dma_fence signalling path.
  */
 static void context_banned(void *owner, const struct pagoda_exec_report *report)
 {

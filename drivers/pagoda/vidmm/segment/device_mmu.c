@@ -249,7 +249,8 @@ int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
  * @ctx: Whether waits may be interrupted, or happen at all
  *
  * Context: May sleep and allocate; the allocation's reservation is held.
- * Return: 0, -ENOMEM, -EINTR or -ERESTARTSYS; on failure nothing has changed.
+ * Return: 0; -ENOMEM, also if only a wait would help and @ctx forbids waits; -EINTR or
+ * -ERESTARTSYS. On failure nothing has changed.
  */
 int pagoda_device_mmu_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 			       struct ttm_operation_ctx *ctx)

@@ -10,7 +10,7 @@
 
 /** PAGODA_JOURNAL_MAGIC: "PGDAJRN1", first word of a journal. */
 #define PAGODA_JOURNAL_MAGIC	0x314e524a41444750ull
-/** PAGODA_JOURNAL_ENTRIES: most entries of the journal. */
+/** PAGODA_JOURNAL_ENTRIES: most entries of the journal; later entries replace the oldest. */
 #define PAGODA_JOURNAL_ENTRIES	4096
 
 /**

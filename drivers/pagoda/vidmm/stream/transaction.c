@@ -773,9 +773,10 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
  * pagoda_stream_end_later() - End a transaction whose fence is of no use
  * @txn: Transaction
  *
- * The operations share a submission with what follows: the submission is queued when another
- * transaction ends with pagoda_stream_end(), when a thread waits for paging, or after a few
- * milliseconds. No thread can wait for the operations alone, because their fence isn't handed out.
+ * The operations share a submission with what follows: the submission is queued when a thread that
+ * hasn't plugged the stream ends a transaction of the line with pagoda_stream_end(), when a thread
+ * waits for paging, or after a few milliseconds. No thread can wait for the operations alone,
+ * because their fence isn't handed out.
  *
  * Context: Releases the stream's lock.
  */

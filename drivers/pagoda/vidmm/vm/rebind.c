@@ -152,7 +152,10 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 	struct drm_gpuvm_bo *vm_bo, *next;
 	int ret = 0;
 
-	/* No other thread changes the list: a change needs a reservation that the caller holds. */
+	/*
+	 * No other thread changes the list: a change needs the reservation of the allocation that
+	 * enters or leaves the list, and the caller holds those of all mapped allocations.
+	 */
 	list_for_each_entry_safe(vm_bo, next, &vm->base.evict.list, list.entry.evict) {
 		ret = pagoda_rebind_add(&rebind, vm_bo);
 		if (ret)
