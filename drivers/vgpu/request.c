@@ -237,8 +237,9 @@ static enum pagoda_engine_outcome request_measure(struct pagoda_vgpu_queue *queu
 
 /*
  * Takes the next request from the ring, if there is one, executes and completes it. A fault halts
- * the queue and sends an event. A request that was stopped (after waiting for the reset), or that a
- * test wants dropped, is kept in queue->held instead of completed. Runs in the queue's thread.
+ * the queue; the completion and an event report the fault. A request whose execution was stopped
+ * isn't completed: waits for the reset of the queue, then keeps the request in queue->held. A
+ * request that a test wants dropped is kept there at once. Runs in the queue's thread.
  */
 void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 {

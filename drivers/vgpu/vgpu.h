@@ -392,7 +392,10 @@ static inline struct pagoda_vgpu *pagoda_vgpu_of(struct virtio_device *vdev)
 int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params);
 int pagoda_vgpu_misconfigure(struct virtio_pagoda_config *config, u64 *features);
 
-/* vram.c: allocate, free and zero VRAM or the swizzling ranges' windows; find system memory */
+/*
+ * vram.c: allocate, free and zero the memory of VRAM or of the swizzling ranges' windows; look up
+ * system memory by its bus address
+ */
 int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, u64 size, u64 visible_size);
 void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram);
 void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from);

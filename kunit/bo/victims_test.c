@@ -205,8 +205,9 @@ static int place_at_once(struct pagoda_bo *bo)
 }
 
 /*
- * An allocation that is closed while it is used is kept by TTM until its last use. It isn't
- * evicted: the copy would be useless, and TTM wouldn't wait for the copy before it frees the pages.
+ * TTM keeps an allocation that is closed while jobs use it until these jobs have ended. Such an
+ * allocation isn't evicted: the copy would be useless, and TTM wouldn't wait for the copy before
+ * TTM frees the allocation's VRAM.
  */
 static void victims_dead(struct kunit *test)
 {

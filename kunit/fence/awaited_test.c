@@ -77,7 +77,7 @@ static void awaited_by_client(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, 1ull, awaited_looked(rig));
 	KUNIT_EXPECT_EQ(test, 1u, mine.ended);
-	/* A report that doesn't say whose job it is about: all clients, and each fence once. */
+	/* A report that names no client: the fences of all clients are tested, each once. */
 	pagoda_mfences_changed(rig->vidmm, NULL);
 	KUNIT_EXPECT_EQ(test, (u64)MANY, awaited_looked(rig));
 	for (i = 0; i < MANY; i++)

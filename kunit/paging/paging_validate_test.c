@@ -288,7 +288,7 @@ static void refuse_map_test(struct kunit *test)
 		},
 	};
 
-	/* Neither a device nor an allocation is needed: C60. */
+	/* Accepted without an allocation's id; an operation has no handle of a device (C60). */
 	ACCEPTED((void)o);
 	PAGODA_PROVES(C60);
 	REFUSED(map->flags |= VIRTIO_PAGODA_MAP_CONTIGUOUS, -EINVAL, "map: unknown flag");

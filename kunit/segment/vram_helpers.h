@@ -18,12 +18,13 @@ struct vram_slot {
 
 /**
  * struct vram_fixture - State of a case
- * @vidmm: Segments
+ * @vidmm: Memory manager that has segments, but no stream
  * @shape: Description of the device
  * @slots: Objects and their resources
- * @owner: For every page the number of its slot plus one, 0 = free
- * @used: The page belonged to an object before
- * @populated: &ttm_tt of objects that have content
+ * @owner: For each page of VRAM the index in @slots of the page's object plus one; 0 = the page is
+ *	free, 0xff = the page is in a range of &pagoda_kunit_shape.invalid
+ * @used: For each page whether the page belongs to an object or ever did
+ * @populated: The &ttm_tt that all objects with content share: marked as populated, without pages
  */
 struct vram_fixture {
 	struct pagoda_vidmm *vidmm;
@@ -35,7 +36,7 @@ struct vram_fixture {
 };
 
 struct vram_fixture *vram_fixture(struct kunit *test, const struct pagoda_kunit_shape *shape);
-/* Allocates a resource for an empty slot; returns 0 or the manager's error. */
+/* Makes an object with a resource in an empty slot; returns 0 or the segment manager's error. */
 int vram_put_content(struct kunit *test, struct vram_fixture *fix, u32 slot, u32 pages,
 		     u32 align, const struct ttm_place *place, bool content);
 int vram_put(struct kunit *test, struct vram_fixture *fix, u32 slot, u32 pages,

@@ -517,7 +517,7 @@ static void ring_reset_takes_all_back(struct kunit *test)
 	pagoda_control_fini(&device->virtio);
 }
 
-/* Answers the next command, without an interrupt, when the driver looks for the fifth time. */
+/* Answers the next command at the driver's look number device->looks, without an interrupt. */
 static void ring_command_answered_late(struct ring_device *device)
 {
 	if (ring_has_command(device) && !--device->looks)

@@ -114,7 +114,7 @@ FIXTURE_TEARDOWN(tiled_job)
 	close(self->fd);
 }
 
-/* The next surface, seen by both. */
+/* Adds a surface that the CPU and the jobs have mapped. Returns 0 or a negative errno. */
 static int surface_add(struct _test_data_tiled_job *self, enum use use)
 {
 	struct drm_pagoda_allocation_create args = self->args;
@@ -164,7 +164,7 @@ static int gpu_fill(struct _test_data_tiled_job *self, enum use use, uint32_t nu
 	return surface_copy(self, use, number, true);
 }
 
-/* First byte that a job finds wrong, or -1, or -2 if it can't be executed. */
+/* Returns the first byte that a job finds wrong; -1 if none is, -2 if the job isn't executed. */
 static int64_t gpu_check(struct _test_data_tiled_job *self, enum use use, uint32_t number,
 			 uint64_t key)
 {
@@ -179,7 +179,7 @@ static int64_t gpu_check(struct _test_data_tiled_job *self, enum use use, uint32
 	return -1;
 }
 
-/* A touch of the CPU in VRAM hides nothing that comes later, from the GPU or from the CPU. */
+/* CPU and GPU take turns to write in VRAM, and see each other's bytes there and after eviction. */
 TEST_F(tiled_job, in_turn)
 {
 	uint64_t size = self->args.size, key = pagoda_key(SEED, 0, 0);
@@ -470,7 +470,7 @@ TEST_F(tiled_job, busy_debugger)
 	touch_and_kill(_metadata, self, true);
 }
 
-/* All ranges are those of busy surfaces: another client gets one at once. */
+/* All ranges show surfaces that a job uses: another client's access takes one over at once. */
 TEST_F(tiled_job, busy_victims)
 {
 	uint32_t n, surfaces = self->dev.info.swizzling_ranges;

@@ -34,11 +34,12 @@ FIXTURE_VARIANT(tiled) {
 	uint64_t size;
 };
 
-/* One level in whole pages; levels that are smaller than a tile, and bytes behind the last. */
+/* One level, which fills the allocation. */
 FIXTURE_VARIANT_ADD(tiled, small) {
 	.tiling = DRM_PAGODA_TILING_4K, .pitch = 1024, .height = 64, .mips = 1, .size = 65536,
 };
 
+/* The last levels are smaller than a tile, and bytes that are in no level follow; mips_64k too. */
 FIXTURE_VARIANT_ADD(tiled, mips_4k) {
 	.tiling = DRM_PAGODA_TILING_4K, .pitch = 320, .height = 192, .mips = 6, .size = 140000,
 	.flags = DRM_PAGODA_ALLOCATION_CACHED,
@@ -182,7 +183,7 @@ TEST_F(tiled, more_than_ranges)
 	}
 }
 
-/* What no range can hold comes to the CPU instead. */
+/* An allocation in VRAM that no range can hold is evicted when the CPU accesses it. */
 TEST_F(tiled, larger_than_a_range)
 {
 	struct drm_pagoda_allocation_create args = self->args;

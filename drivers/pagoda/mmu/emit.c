@@ -40,8 +40,9 @@ enum emit_step {
 };
 
 /*
- * Entries [@first, @end) that one UPDATE_PAGE_TABLE writes. All are of @record, the allocation
- * mapped there; if @record is NULL, the update names no allocation.
+ * Entries [@first, @end) that one UPDATE_PAGE_TABLE writes. The update names the allocation of
+ * @record, the record that all these entries belong to. If @record is NULL, the update names no
+ * allocation, as for links to tables and for entries that belong to no record.
  */
 struct emit_run {
 	const struct pagoda_record *record;
@@ -388,7 +389,10 @@ static void batch_steps(struct pagoda_batch *batch, bool by_windows,
 	}
 }
 
-/* Maps all tables of @batch into table windows; the caller checked that the windows suffice. */
+/*
+ * Maps the tables of @batch that aren't evicted into table windows, by which updates name the
+ * tables. The caller checked that the windows suffice.
+ */
 static void windows_open(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
 	struct pagoda_table *table;

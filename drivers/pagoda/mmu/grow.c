@@ -101,9 +101,9 @@ int pagoda_update_make_table(struct pagoda_pt_update *update, struct pagoda_tabl
 }
 
 /*
- * Sets *@parent to the level-1 table of @va, and makes the tables that are missing between the
- * root, which exists, and level 0. Returns 0, -ENOMEM or the error of table_alloc(). Takes the
- * space's lock.
+ * Sets *@parent to the level-1 table of @va. Makes this table and those between it and the root,
+ * which exists, if they are missing; makes no level-0 table. Returns 0, -ENOMEM or the error of
+ * table_alloc(). Takes the space's lock.
  */
 int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_table **parent)
 {

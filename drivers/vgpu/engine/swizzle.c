@@ -222,8 +222,8 @@ static void view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 }
 
 /*
- * Copies @left bytes between @view, from its position on, and the memory at @cursor, in the
- * direction of @view, as view_copy() does. Returns 0, PAGODA_STOPPED or a fault reason.
+ * Copies the next @left bytes of @view to the memory at @cursor, or, if @view->swizzle, from there
+ * into the view; view and cursor move on. Returns 0, PAGODA_STOPPED or a fault reason.
  */
 static u32 view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 		      struct pagoda_cursor *cursor, u64 left)

@@ -89,9 +89,10 @@ extern "C" {
  *
  * Work that is *held up* was accepted, but waits for a point or a value that doesn't exist yet
  * (struct drm_pagoda_sync). A job that is *queued* was accepted, but isn't prepared: the job is
- * held up, or what the job waits for hasn't signalled, or its engine has two other jobs. Queued
- * work has no fence yet and holds no memory; a prepared job has both, and a fenced job
- * (%DRM_PAGODA_SUBMIT_FENCED) is prepared by SUBMIT.
+ * held up, or is behind a queued job of its context, or what the job waits for hasn't signalled,
+ * or its engine has two other jobs, of any client. Queued work has no fence yet and holds no
+ * memory; a prepared job has both, and a fenced job (%DRM_PAGODA_SUBMIT_FENCED) is prepared by
+ * SUBMIT.
  *
  *  ================== ==========================================================
  *  allocation handle  GEM_CLOSE ends the client's addresses and residency counts of the
@@ -100,12 +101,13 @@ extern "C" {
  *                     and dma-bufs keep the memory
  *  syncobj            accepted work has its own reference, and still waits for the syncobj or
  *                     signals it
- *  monitored fence    FENCE_DESTROY is refused with EBUSY while a wait for a value is open.
- *                     Accepted work still signals the fence. GPU addresses of the fence end
- *                     with its id; CPU mappings stay
+ *  monitored fence    FENCE_DESTROY is refused with EBUSY while a FENCE_WAIT or accepted work
+ *                     waits for a value that the fence doesn't have. Accepted work still signals
+ *                     the fence. GPU addresses of the fence end with its id; CPU mappings stay
  *  paging queue       accepted requests are carried out, and the client's residency list stays
  *  context            a running job may end, within the time limit. Jobs that haven't begun
- *                     aren't executed: their fences signal with an error, see "Failures"
+ *                     aren't executed: their fences, which queued jobs get then, signal with an
+ *                     error, see "Failures"
  *  VM                 VM_DESTROY answers EBUSY while the VM has contexts. Without contexts
  *                     VM_DESTROY waits for jobs of destroyed contexts that still run, and
  *                     cancels VM_BINDs that wait (ECANCELED)

@@ -19,9 +19,10 @@
 #include "simulate.h"
 
 /*
- * @frame: of the first use; @uses: submissions of that frame that use it
- * @touched, @writes: by the CPU before, by the GPU then
- * @again: used after the frame; @soon: while the queue shows it
+ * An allocation. @frame: frame that uses the allocation first, with @uses submissions
+ * @used: a submission uses the allocation; @writes: the first such submission writes to it
+ * @touched: the CPU touched the allocation before that submission
+ * @again: a later frame uses the allocation; @soon: one does that is queued during @frame
  */
 struct item {
 	uint64_t size;
@@ -34,7 +35,10 @@ struct item {
 	bool soon;
 };
 
-/* Those that are alike: @cost of a byte that leaves. */
+/*
+ * A set of allocations that are alike. @cost: bytes that are moved, as is to be expected, for each
+ * byte of the set that leaves VRAM; @bytes: size of the whole set
+ */
 struct alike {
 	double cost;
 	uint64_t bytes;
@@ -75,7 +79,7 @@ static void look_at(struct item *it, const struct sim_step *step, bool writes, u
 	}
 }
 
-/* The least cost of the @excess bytes that leave, of @count sorts. */
+/* Returns the least cost if @excess bytes of the @count sets leave VRAM; reorders the sets. */
 static double cheapest(struct alike *sorts, size_t count, uint64_t excess)
 {
 	double cost = 0;
@@ -91,7 +95,10 @@ static double cheapest(struct alike *sorts, size_t count, uint64_t excess)
 	return cost;
 }
 
-/* From the sorted items of one frame to the cost of what doesn't fit. */
+/*
+ * Returns the least cost of the bytes that don't fit into VRAM, of the items of one frame, which
+ * are sorted by compare_items(). Overwrites @sorts.
+ */
 static double frame_cost(const struct item *items, size_t count, uint64_t vram,
 			 struct alike *sorts)
 {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Are the bounds such? On small programs: bound <= exact minimum <= what each chooser moves; and on
- * average over programs that are alike: blind <= what each chooser moves that doesn't know which.
+ * Checks the lower bounds of the bytes that programs move. On each small program: bound <= exact
+ * minimum <= what each chooser moves. On average over programs that differ only in which of some
+ * allocations that are alike a later frame uses: blind, the result of sim_blind(), <= what each
+ * chooser moves that doesn't know the later frame.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,7 +16,10 @@
 /* Most frames that are queued when the policy is tried. */
 #define QUEUED		2
 
-/* Bytes, over the programs so far. */
+/*
+ * Sums, over the small programs so far, of bytes moved between VRAM and system memory: the lower
+ * bound, the exact minimum, and the least that any chooser moved.
+ */
 struct proof {
 	uint64_t bounds;
 	uint64_t exacts;
@@ -86,7 +91,7 @@ static int prove_one(struct proof *proof, const struct trace *trace, uint64_t vr
 	return ret;
 }
 
-/* Allocations that are alike, of which VRAM holds half. */
+/* Number of allocations in the programs of prove_blind(); they are alike, and VRAM holds half. */
 #define ALIKE	4
 
 static int add(struct trace *trace, enum trace_type type, uint32_t id, bool flag)
@@ -98,7 +103,10 @@ static int add(struct trace *trace, enum trace_type type, uint32_t id, bool flag
 	return trace_add(trace, &event);
 }
 
-/* One frame writes all, and one that isn't queued then uses those of @set. */
+/*
+ * Makes a program: a frame writes all allocations; a later frame, which isn't queued yet during the
+ * first, uses those whose bits are set in @set. Returns 0 or -ENOMEM.
+ */
 static int alike_make(struct trace *trace, uint32_t set)
 {
 	uint32_t id, n;
@@ -117,7 +125,10 @@ static int alike_make(struct trace *trace, uint32_t set)
 	return ret;
 }
 
-/* Adds what a program moves to @moved, and what is expected of it to @blind. */
+/*
+ * Runs the program of @set: adds the bytes that the chooser moves to *@moved, and the result of
+ * sim_blind() to *@blind. Returns 0 or a negative errno.
+ */
 static int alike_run(uint32_t set, struct sim_choice *choice, uint64_t *moved, uint64_t *blind)
 {
 	struct sim_result result;
@@ -141,8 +152,8 @@ static int alike_run(uint32_t set, struct sim_choice *choice, uint64_t *moved, u
 }
 
 /*
- * Of all programs that later use @used of those that are alike, a chooser that doesn't know which
- * moves no less on average than was expected. The optimum does, at least if only one is used.
+ * Checks that over all programs whose later frame uses @used allocations a chooser moves no less
+ * than the sum of sim_blind(). The optimum, which knows the later frame, moves less if @used is 1.
  */
 static int prove_alike(struct sim_choice *choice, int used)
 {

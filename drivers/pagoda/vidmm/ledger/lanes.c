@@ -205,7 +205,7 @@ static void lane_join(struct pagoda_policy *policy, struct pagoda_policy_item *i
 	item->lane = lane;
 }
 
-/* Ends that an item is a member of a lane, if it is one. The item isn't a candidate. */
+/* Takes an item that isn't a candidate out of its lane, if the item is a member of one. */
 void pagoda_lanes_part(struct pagoda_policy_item *item)
 {
 	struct pagoda_policy_lane *lane = item->lane, *spare = lane->spare;
@@ -276,7 +276,7 @@ void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item 
 		lane_move(policy, lane, item);
 }
 
-/* Ends that an item is a candidate, but not that it is a member of its lane. */
+/* Takes a candidate out of the order of its lane: the item stays a member, but isn't picked. */
 void pagoda_lanes_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	list_del_init(&item->order);

@@ -173,7 +173,11 @@ struct promote_turn {
 	int ret;
 };
 
-/* Tries to lock and promote an allocation. Runs in the thread of struct pagoda_payer, if any. */
+/*
+ * Calls promote_locked() for an allocation, unless no section can be entered, the client has too
+ * much paging in flight, or another thread has locked the reservation. Runs in the client's thread
+ * (&pagoda_payer.worker); in the work item of promotion if the client has no thread.
+ */
 static void promote_turn(void *arg)
 {
 	struct promote_turn *turn = arg;

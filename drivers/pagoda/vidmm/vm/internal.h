@@ -6,8 +6,10 @@
  *	bind_plan.c	decides whether an array is accepted, by the use of the addresses as it
  *			will be after all arrays that were accepted before
  *	bind_books.c	changes the gpuva tree, which has the mappings
- *	bind_unique.c	checks driver protection that no other mapping may contradict
- *	bind_queue.c	accepts arrays, and queues those that wait for fences
+ *	bind_unique.c	checks that bytes which a mapping with unique driver protection shows
+ *			have the same driver protection in all other mappings
+ *	bind_queue.c	has arrays planned and then applied: at once, or, if they wait for fences,
+ *			from a queue
  */
 #ifndef PAGODA_VIDMM_VM_INTERNAL_H
 #define PAGODA_VIDMM_VM_INTERNAL_H

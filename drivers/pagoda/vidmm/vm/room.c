@@ -305,8 +305,8 @@ int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long t
 }
 
 /*
- * Returns a fence behind two fences, of which either may be NULL; consumes the references. Without
- * memory returns the first.
+ * Returns a fence that signals after two fences, of which either may be NULL; consumes the
+ * references. Without memory returns @first, which isn't behind @second.
  */
 static struct dma_fence *blockers_join(struct dma_fence *first, struct dma_fence *second)
 {
