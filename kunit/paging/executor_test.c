@@ -306,7 +306,10 @@ static void map_test(struct kunit *test)
 	PAGODA_PROVES(C52, C65);
 }
 
-/* An unmapped range is the dummy page, for reads, for writes and with any generation. */
+/*
+ * UNMAP_APERTURE_SEGMENT makes pages of the aperture refer to the dummy page: reads and writes
+ * that still name the old mapping's generation reach the dummy page and no other memory.
+ */
 static void unmap_test(struct kunit *test)
 {
 	struct pagoda_world *world = world_seeded(test);
