@@ -209,7 +209,11 @@ static u32 control_tail(const struct virtio_pagoda_control *control,
 	return le32_to_cpu(answer->count) * entry;
 }
 
-/* Carries out a command and fills in @answer. Returns false for an invalid or refused command. */
+/*
+ * Carries out a command, and sets the members of @answer that the command returns, but not the
+ * status, which the caller sets. Returns false, with @answer unchanged, for an invalid or refused
+ * command.
+ */
 static bool control_answer(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_chain *chain,
 			   const struct virtio_pagoda_control *control,
 			   struct virtio_pagoda_answer *answer)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The software GPU: a virtio device implemented in the kernel whose driver uses the device. This
- * header has the structs of a device, its parameters, VRAM, queues, rings, requests, notices and
- * injected misbehaviour, and the functions that the module's files call from each other.
+ * The software GPU: a virtio device that this module implements in the kernel, for the driver in
+ * the same kernel. This header has the structs of a device, its parameters, VRAM, queues, rings,
+ * requests, notices and injected misbehaviour, and the functions that the module's files call from
+ * each other.
  *
  * The driver's side of every ring belongs to the virtio core, the device's side to this module:
  * each queue except the event queue has a thread, which reads the requests that the driver made
@@ -275,7 +276,10 @@ struct pagoda_vgpu_queue {
 	struct pagoda_vgpu_held *held;
 	/** @nr_held: Entries of @held. */
 	u32 nr_held;
-	/** @swapped: Executed request, to be completed after the next request (reorder). */
+	/**
+	 * @swapped: Executed request whose completion comes right after that of the next request,
+	 * or alone if none comes, see &pagoda_vgpu_mischief.reorder.
+	 */
 	struct pagoda_vgpu_held swapped;
 	/** @has_swapped: @swapped holds a request. */
 	bool has_swapped;

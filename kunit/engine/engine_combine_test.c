@@ -68,7 +68,10 @@ static bool combine_is_there(struct engine_fixture *fix)
 	return !memcmp(combine_target(fix), combine_source(fix), ENGINE_PAGE);
 }
 
-/* Returns whether the target has all of the source but the last line, which the combiner holds. */
+/*
+ * Returns whether the target has all of the source but the last line, in whose place the target
+ * still has the content of the snapshot.
+ */
 static bool combine_is_late(struct engine_fixture *fix)
 {
 	size_t most = ENGINE_PAGE - LINE;

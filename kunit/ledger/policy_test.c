@@ -503,7 +503,7 @@ struct crossing {
 	struct pagoda_policy_lane lanes[CROSSING];
 };
 
-/* Number of candidates of which was asked whether they are busy. */
+/* Number of calls of the policy's callback &pagoda_policy.is_busy. */
 static u32 crossing_asked;
 
 static bool crossing_is_busy(struct pagoda_policy_item *item)
@@ -968,7 +968,10 @@ static void model_expect(struct kunit *test, struct model *model, int victim,
 	KUNIT_ASSERT_GE(test, victim, 0);
 	KUNIT_EXPECT_TRUE(test, model_may_go(model, victim, need));
 	KUNIT_EXPECT_EQ(test, model_level(model, &model->items[victim]), level);
-	/* Whether it is asked if an end is busy depends on what was found before. */
+	/*
+	 * A pick looks behind a busy item at a lane's end only if the pick asked whether that item
+	 * is busy, which depends on the best victim found before: both is right.
+	 */
 	KUNIT_EXPECT_GE(test, model_merit(model, victim), best);
 	KUNIT_EXPECT_LE(test, model_merit(model, victim), highest);
 }

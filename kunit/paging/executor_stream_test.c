@@ -138,7 +138,10 @@ static void random_unmap(struct random_stream *s, struct pagoda_op_unmap_apertur
 	unmap->cpu_pages = &s->world->cpu_pages[PAGODA_WORLD_DUMMY];
 }
 
-/* Returns an address in any segment, aligned to @size. */
+/*
+ * Returns a random address, aligned to @size, in a random segment. Sets *@segment, and for system
+ * memory also *@cpu_pages.
+ */
 static u64 random_address(struct random_stream *s, u32 size, u32 *segment, const void **cpu_pages)
 {
 	u64 inside = ALIGN_DOWN(random_pick(s, 0, 4095), size);

@@ -307,8 +307,8 @@ static void map_test(struct kunit *test)
 }
 
 /*
- * Reads and writes of aperture pages that were unmapped reach the dummy page, even if they name the
- * generation of the former mapping.
+ * UNMAP_APERTURE_SEGMENT makes pages of the aperture refer to the dummy page: reads and writes
+ * that still name the old mapping's generation reach the dummy page and no other memory.
  */
 static void unmap_test(struct kunit *test)
 {

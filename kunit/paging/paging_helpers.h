@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the suites of paging/ share: operations, guarded buffers, a decoder. */
+/*
+ * What the suites of paging/ share: checks that an operation is accepted or refused, paging buffers
+ * between guard bytes, page lists, and a decoder of an operation's packets (struct pagoda_image).
+ */
 #ifndef PAGODA_KUNIT_PAGING_HELPERS_H
 #define PAGODA_KUNIT_PAGING_HELPERS_H
 

@@ -147,7 +147,7 @@ static void pace_takes_free(struct kunit *test)
 	pace_end(&t);
 }
 
-/* Returns the bytes of others' allocations that are out of VRAM. */
+/* Returns the bytes of other clients' allocations that were evicted. */
 static u64 pace_away(struct pace_test *t)
 {
 	u64 bytes = in_vram(t->rest) ? 0 : BYTES / 2;
@@ -161,7 +161,7 @@ static u64 pace_away(struct pace_test *t)
 /* An allocation costs what leaves VRAM for it, not what comes. */
 static void pace_pays_what_leaves(struct kunit *test)
 {
-	const u32 pages = PIECE * 5 / 8; /* more than is free; no other has this size */
+	const u32 pages = PIECE * 5 / 8; /* more than is free; no other allocation's size */
 	struct drm_pagoda_stats before, after;
 	struct pagoda_bo *bo;
 	struct pace_test t;
@@ -223,7 +223,8 @@ static void pace_requested(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, in_vram(asked));
 	KUNIT_EXPECT_EQ(test, before + 1, pace_stats(&t).evictions);
 	/*
-	 * On the residency list, but not in VRAM: the job, which doesn't list it, brings it back.
+	 * Put the allocation on the residency list, which moves nothing: the job brings it to VRAM,
+	 * although the job doesn't list it.
 	 */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_require(t.rig->client, &required, 1, &trim));
 	PAGODA_PROVES(C152);

@@ -532,7 +532,7 @@ static void timeline_fenced_stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(small));
 	KUNIT_EXPECT_TRUE(test, dma_resv_wait_timeout(small->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP,
 						      false, AT_ONCE) > 0);
-	/* With a place it is. */
+	/* When the job has a place, the allocation is a victim. */
 	pagoda_rig_hold(w.rig, 0, true);
 	fenced_go(&w);
 	KUNIT_EXPECT_FALSE(test, fenced_is_done(w.client, SURELY));
@@ -544,8 +544,8 @@ static void timeline_fenced_stays(struct kunit *test)
 }
 
 /*
- * Jobs with both places wait for paging, which waits for no fenced job: for that one would wait for
- * a place.
+ * Jobs with both places wait for paging. So paging waits for no fenced job without a place, which
+ * would wait for theirs.
  */
 static void timeline_places_and_fenced(struct kunit *test)
 {
@@ -663,7 +663,7 @@ static int fenced_submit_before(void *arg)
 	return ret;
 }
 
-/* Page tables find no room. */
+/* A VM_BIND that finds no room for page tables. */
 static int fenced_bind(void *arg)
 {
 	struct fenced_world *w = arg;
@@ -671,7 +671,7 @@ static int fenced_bind(void *arg)
 	return vmt_map(w->client->vm, w->client->code, 4 * HERE, 0, PAGES * PAGE_SIZE, 0);
 }
 
-/* The same in the VM's queue. */
+/* As fenced_bind(), but the VM_BIND waits in the VM's queue for a point. */
 static int fenced_bind_later(void *arg)
 {
 	struct fenced_world *w = arg;
@@ -716,7 +716,10 @@ static const struct fenced_way fenced_ways[] = {
 	{ "queued VM_BIND", fenced_bind_later, .binds = true },
 };
 
-/* A client that needs the room of its own fenced job waits for the job instead of failing. */
+/*
+ * A request that finds no room, because a fenced job of the client uses VRAM, waits until the job
+ * has ended instead of failing.
+ */
 static void timeline_waits_for_own(struct kunit *test)
 {
 	const struct fenced_way *way = test->param_value;

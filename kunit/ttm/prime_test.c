@@ -107,7 +107,7 @@ static void prime_pinned(struct kunit *test)
 
 /*
  * Pinned allocations keep their addresses in the aperture: a list that doesn't fit beside them is
- * refused at once, with what is to be trimmed, and nothing else leaves the aperture.
+ * refused at once, with the bytes to be trimmed, and no allocation leaves the aperture.
  */
 static void prime_pins_count(struct kunit *test)
 {

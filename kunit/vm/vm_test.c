@@ -167,7 +167,7 @@ static int vm_bring(struct pagoda_vm *vm, struct pagoda_context *context)
 	return ret;
 }
 
-/* Brings the page tables back with memory for so many resources. */
+/* Brings the page tables back, with memory for @resources resources of VRAM. */
 static int vm_bring_with(struct kunit *test, struct pagoda_vm *vm, u32 resources)
 {
 	int ret;
@@ -181,7 +181,7 @@ static int vm_bring_with(struct kunit *test, struct pagoda_vm *vm, u32 resources
 	return ret;
 }
 
-/* Expects the save area, resident as for a job, to name the root of the VM's page tables. */
+/* Brings page tables and save area back, and expects the save area to name the tables' root. */
 static void vm_expect_root(struct pagoda_rig *rig, struct pagoda_context *context)
 {
 	const u64 offset = offsetof(struct virtio_pagoda_context_image, root_address);

@@ -127,7 +127,7 @@ TEST_F(reset, content)
 	ASSERT_EQ(DRM_PAGODA_SEGMENT_SYSTEM, pagoda_where(self->fd, content.handle[2]));
 	ASSERT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, content.handle[0]));
 	ASSERT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, content.handle[1]));
-	/* What was lost once is zeros, and is lost again. */
+	/* Zeros replace the content that the first reset lost; the second reset loses the zeros. */
 	for (round = 0; round < 2; round++) {
 		ASSERT_EQ(0, reset_device());
 		EXPECT_EQ(before + round + 1, resets(&self->client));

@@ -34,7 +34,10 @@ static int used_make(struct queue *q, struct used *used)
 				 &used->address);
 }
 
-/* Jobs of the context before are given up but for those that an engine has. */
+/*
+ * Submits @jobs jobs in a new context. Destroys the old context, which gives up its jobs but for
+ * those that an engine has. Returns 0 or a negative errno.
+ */
 static int queue_fill(struct queue *q, uint32_t jobs)
 {
 	uint32_t before = q->client.context, n;
@@ -61,7 +64,10 @@ static void queue_open(struct queue *q, struct cell *cell, uint64_t size, uint32
 	attack_ready(cell);
 }
 
-/* A context that was banned, because the machine was too slow for its clock, has a successor. */
+/*
+ * Fills a new context if the old one was banned, because the machine was too slow for its jobs, or
+ * has no jobs left. Then sleeps for a moment.
+ */
 static void queue_tend(struct queue *q, int ret)
 {
 	if (ret == -EBUSY || ret == -ECANCELED || atomic_load(&q->clock.late)) {
@@ -157,7 +163,7 @@ void attack_misfit_jobs(struct cell *cell)
 
 #define OFFERED		10000u
 
-/* Offers 10,000 allocations that a long job uses. */
+/* Over and over, offers 10,000 allocations that a long job uses, and reclaims them afterwards. */
 void attack_offered(struct cell *cell)
 {
 	static uint32_t handles[OFFERED];

@@ -211,12 +211,12 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
 			     const struct pagoda_emit *emit);
 
 /*
- * Eviction and restore of tables (C90, C91), and whether and how many tables are evicted. Eviction
- * emits updates that make all entries of the table invalid and, unless the table is the root, the
- * update of the parent's entry, if the parent is resident, and a flush, if the device has a root of
- * the space; the table's memory may be used again once the fence behind these operations has
- * signalled. Restore is a struct pagoda_pt_update: prepare allocates memory for evicted tables,
- * commit writes their entries and links the tables.
+ * Eviction and restore of tables (C90, C91), and queries whether, and how many, tables are evicted
+ * now. Eviction emits updates that make all entries of the table invalid and, unless the table is
+ * the root, the update of the parent's entry, if the parent is resident, and a flush, if the device
+ * has a root of the space; the table's memory may be used again once the fence behind these
+ * operations has signalled. Restore is a struct pagoda_pt_update: prepare allocates memory for
+ * evicted tables, commit writes their entries and links the tables.
  */
 struct pagoda_paging_cost pagoda_space_evict_cost(struct pagoda_space *space, u32 buffer_size);
 void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,

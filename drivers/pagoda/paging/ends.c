@@ -26,8 +26,8 @@ static struct pagoda_paging_ends ends_between(u64 source, u64 address, u64 size)
 }
 
 /*
- * Returns the address @offset bytes into a source or destination; for system memory, a list of
- * pages that has no single address, just @side->address, which means nothing there.
+ * Returns the address @offset bytes into a source or destination; but @side->address, a value
+ * without meaning, for system memory, which is a list of pages without a single address.
  */
 static u64 ends_side(const struct pagoda_side *side, u64 offset)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The file of a listener, in which a client reads its events.
+ * Listeners: files from which a client reads its events.
  *
- * The file has references to the DRM device, which keeps the memory manager, and to the client, so
- * that events can be read after the DRM file was closed.
+ * A listener has references to the DRM device, which keeps the memory manager, and to the client,
+ * so that events can be read after the DRM file was closed.
  */
 #include <linux/anon_inodes.h>
 #include <linux/fcntl.h>

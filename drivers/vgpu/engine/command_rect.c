@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COPY_RECT: copies the rows of a rectangle between two surfaces, each linear or tiled, wherever
- * their pages are.
+ * COPY_RECT: copies the rows of a rectangle between two surfaces, each linear or tiled. A surface
+ * is a range of virtual addresses: its pages may be scattered, in any segment.
  */
 #include "command.h"
 

@@ -60,7 +60,7 @@ static int make_program(void)
 	return program.memory ? 0 : -errno;
 }
 
-/* Maps an allocation that is in VRAM; returns the fence's file, or a negative errno. */
+/* Maps an allocation that is in VRAM; returns a sync_file of the fence, or a negative errno. */
 static int keep_bind(void)
 {
 	struct drm_pagoda_bind_entry entry = {
@@ -85,7 +85,10 @@ static int keep_bind(void)
 	return ret ? ret : export_fence(&sync);
 }
 
-/* Submits a job of @size bytes of the program; returns the fence's file, or a negative errno. */
+/*
+ * Submits a job of @size bytes of the program; returns a sync_file of the job's fence, or a
+ * negative errno.
+ */
 static int keep_job(uint32_t size)
 {
 	struct drm_pagoda_command_buffer buffer = { program.address, size };
@@ -103,7 +106,10 @@ static int keep_job(uint32_t size)
 	return ret ? ret : export_fence(&sync);
 }
 
-/* Returns the last file of jobs that never end, whose context is destroyed. */
+/*
+ * Submits jobs that never end, and destroys their context. Returns a sync_file of the last job's
+ * fence, or a negative errno.
+ */
 static int keep_unexecuted(void)
 {
 	int n, file = -1, ret;
@@ -142,7 +148,7 @@ static bool keep(int *files)
 	return files[UNEXECUTED] >= 0;
 }
 
-/* All that user space can ask of a fence; false if an answer is wrong. */
+/* Asks all that user space can ask of a fence. Returns whether every answer is right. */
 static bool ask(int file, int status, const char *timeline)
 {
 	struct sync_fence_info fence = { 0 };

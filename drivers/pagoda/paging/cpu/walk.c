@@ -63,7 +63,10 @@ static bool leads_to_table(const struct pagoda_cpu_executor *exec, u64 entry, u6
 	return segment == VIRTIO_PAGODA_SEGMENT_SYSTEM;
 }
 
-/* Returns whether a valid entry is well-formed for mapping a page of @size bytes, or zeros. */
+/*
+ * Returns whether a valid entry is well-formed as an entry that maps a page of @size bytes, or as
+ * an entry that maps zeros. The caller checks LARGE and TABLE_64K.
+ */
 static bool is_page(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 {
 	u32 segment = PAGODA_PTE_SEGMENT(entry);

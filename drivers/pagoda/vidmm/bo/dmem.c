@@ -241,8 +241,9 @@ bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim)
 /*
  * Returns whether a claim allows to evict memory that is charged to the pool @victim; sets
  * *@hit_low if dmem.low forbids that. Protection counts from @claim->limit or, without that, from
- * the closest common ancestor of both cgroups. If the ancestor is the root cgroup, the kernel is
- * given NULL: it would find nothing protected below the root cgroup.
+ * the closest common ancestor of the cgroups of @claim->pool and @victim. If the ancestor is the
+ * root cgroup, the kernel is given NULL: counting from the root's pool, the kernel would find
+ * nothing protected.
  */
 static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
 			  struct dmem_cgroup_pool_state *victim, bool *hit_low)

@@ -44,7 +44,7 @@ u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_lost_since() - Test whether content was lost since a mark
+ * pagoda_lost_since() - Test whether content of any allocation was lost since a mark
  * @vidmm: The manager
  * @mark: From pagoda_lost_mark(), taken before allocations were looked at
  *
@@ -237,8 +237,8 @@ static int lost_acknowledge(struct pagoda_bo *bo)
 	if (!ret && READ_ONCE(bo->content.lost)) {
 		WRITE_ONCE(bo->content.lost, false);
 		/*
-		 * This barrier pairs with that in pagoda_bo_mark_lost(): content that is lost
-		 * meanwhile isn't forgotten.
+		 * @lost is cleared before @unclean is read: this barrier pairs with that in
+		 * pagoda_bo_mark_lost(), so that content that is lost meanwhile isn't forgotten.
 		 */
 		smp_mb();
 		if (READ_ONCE(bo->content.unclean))

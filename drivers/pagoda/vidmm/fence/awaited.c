@@ -37,7 +37,7 @@ void pagoda_awaited_enter(struct pagoda_mfence *mfence)
 	spin_unlock(&mfences->awaited_lock);
 }
 
-/* Removes a fence without armed waits, whose lock the caller holds, from the awaited fences. */
+/* Removes a fence that has no armed wait left from the awaited fences. The fence's lock is held. */
 void pagoda_awaited_leave(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;

@@ -20,8 +20,8 @@
 #include "policy.h"
 
 /*
- * Level of a candidate, of which the lowest leave first, less its rank, if the candidate isn't
- * offered and its owner, if any, is within its budget; else level and rank are equal.
+ * Difference between the level and the rank of an item that isn't offered and whose owner, if any,
+ * is within its budget; of all other items level and rank are equal.
  */
 #define WITHIN	(PAGODA_POLICY_RANKS - PAGODA_POLICY_OFFERS)
 
@@ -128,8 +128,9 @@ static struct pagoda_policy_lane *lane_find(struct pagoda_policy_group *group,
 }
 
 /*
- * Makes a spare lane its group's lane for items of @class with the rank and side of @item: empty,
- * in no row before it has a candidate, and in the lists of the group and its owner.
+ * Adds a spare lane, @lane, to its group as the lane for items of @class with the rank and side of
+ * @item. The lane is empty, and in no row before it has a candidate. If the lane is the only one of
+ * the group, the group is added to the groups of its owner, if any.
  */
 static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *lane,
 		       const struct pagoda_policy_item *item, u32 class)

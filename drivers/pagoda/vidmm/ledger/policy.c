@@ -25,10 +25,16 @@ static_assert(offsetof(struct pagoda_policy_item, recent) <= 64, "a pick reads t
 /* The policy's pages are 4 KiB, the smallest size of an allocation, whatever PAGE_SIZE is. */
 #define PAGE_BITS	12
 
-/* Number of the classes of intervals, of queued jobs and others each. */
+/*
+ * Class of the longest intervals up to the next use by a queued job; the class of the longest
+ * predicted intervals is higher by %PAGODA_POLICY_PREDICTED.
+ */
 #define CLASS_MOST	(PAGODA_POLICY_PREDICTED - 1u)
 
-/* Class of an interval in which as many pages are used as VRAM has, at least in large VRAM. */
+/*
+ * Class, fls() of pages >> &pagoda_policy.unit, of an interval of as many pages as VRAM has. Only
+ * with less than 256 pages of VRAM the class is lower, because the shift is 0 at least.
+ */
 #define CLASS_VRAM	9
 
 /*

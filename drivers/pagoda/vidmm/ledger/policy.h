@@ -62,8 +62,8 @@
 
 /**
  * PAGODA_POLICY_CLASSES: number of classes. An allocation's class is %PAGODA_POLICY_PREDICTED plus
- * fls() of the predicted interval between its uses, in units of &pagoda_policy.unit pages, at
- * least 1 and at most 15, or plus 0 without a prediction or while it is offered. If a queued job
+ * fls() of the predicted interval between its uses, in pages >> &pagoda_policy.unit, at least 1 and
+ * at most 15; or plus 0 without a prediction or while the allocation is offered. If a queued job
  * lists the allocation, the class is fls() of the interval from the last use to that job, likewise.
  */
 #define PAGODA_POLICY_CLASSES	32

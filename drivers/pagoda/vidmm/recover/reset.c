@@ -74,8 +74,9 @@ u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Counts a reset if a reason is one of RESET_FAULTS. Returns true, and doesn't count the reset, if
- * the last PAGODA_RESET_SECONDS had PAGODA_RESET_LIMIT counted resets already.
+ * Returns false for a reset without a reason of RESET_FAULTS, which isn't counted. For others,
+ * returns true if the last PAGODA_RESET_SECONDS had PAGODA_RESET_LIMIT counted resets already; else
+ * counts the reset and returns false.
  */
 static bool reset_is_too_many(struct pagoda_reset *reset, u32 reasons)
 {

@@ -289,9 +289,10 @@ static bool vram_wants_zeros(struct ttm_buffer_object *bo)
 }
 
 /*
- * Allocates a block of the buddy allocator, if @size is that of a block and nothing is asked of the
- * address but an alignment that blocks have anyway: without a visit of all blocks. Returns 0;
- * -ENOSPC if no free range is aligned to @size; -EINVAL if @size isn't a block's or more is asked.
+ * Allocates one block of the buddy allocator, which takes no visit of all blocks. Returns 0;
+ * -EINVAL if @size isn't that of a block, or more is asked of the address than an alignment that
+ * blocks have anyway (@align above @size, a @range that isn't all of @mm, or @from_end); -ENOSPC if
+ * no free range of @size bytes is aligned to @size; or another negative errno.
  */
 static int vram_alloc_block(struct gpu_buddy *mm, struct vram_range range, u64 size, u64 align,
 			    bool from_end, struct list_head *blocks)

@@ -270,7 +270,10 @@ void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, 
 	struct pagoda_journal_loss *loss;
 
 	spin_lock(&journal->recording_lock);
-	/* Without a LOST item readers couldn't know that a buffer wasn't executed completely. */
+	/*
+	 * Tell readers of the recording that a LOST item is missing, without which the buffer looks
+	 * completely executed.
+	 */
 	if (!journal_item_copy(journal, PAGODA_RECORDING_LOST, seqno, &item, sizeof(item)))
 		journal->recording_missed++;
 	spin_unlock(&journal->recording_lock);
