@@ -62,8 +62,8 @@ static void context_expect_image(struct kunit *test, const u8 *here, u64 context
 }
 
 /*
- * A save area in system memory, VRAM or the aperture has its head and zeros, and nothing around it
- * changes.
+ * INIT_CONTEXT_RESOURCE writes a head and zeros behind it to a save area in system memory, VRAM or
+ * the aperture, and changes nothing around the save area.
  */
 static void context_init_test(struct kunit *test)
 {
@@ -105,8 +105,9 @@ static void context_init_test(struct kunit *test)
 }
 
 /*
- * After a failure in the middle half of the save area is written; executed again, the packet writes
- * all of it.
+ * An INIT_CONTEXT_RESOURCE that fails at its start has written nothing; if the failure is in the
+ * middle of the packet, the first half of the save area is written. The packet, executed again,
+ * writes all of the save area.
  */
 static void context_failure_test(struct kunit *test)
 {

@@ -265,7 +265,7 @@ static void virtual_half_test(struct kunit *test)
 	fix->size = 0;
 }
 
-/* Returns the values of an update. */
+/* Returns the values, behind the head of an UPDATE_PAGE_TABLE packet. */
 static __le64 *virtual_values(struct virtio_pagoda_update_page_table *update)
 {
 	return (__le64 *)(update + 1);

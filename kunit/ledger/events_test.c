@@ -442,7 +442,7 @@ static void events_stand_still(struct kunit *test)
 
 #define STORM		6u
 
-/* Last BUDGET_CHANGED and TRIM that a listener has read. */
+/* Values of the last BUDGET_CHANGED and TRIM that a listener has read. */
 struct events_last {
 	u64 budget;
 	u64 trim;
@@ -471,7 +471,10 @@ static void events_wait_look(struct events_test *t)
 	flush_work(&t->rig->vidmm->listeners->budgets.work);
 }
 
-/* For a second the other client wants one after the other of its allocations, or no longer. */
+/*
+ * For a second, makes the other client's allocations resident one by one, then evicts them one by
+ * one, and so on.
+ */
 static void events_storm(struct events_test *t, struct pagoda_bo **bos)
 {
 	unsigned long end = jiffies + HZ;
@@ -516,7 +519,7 @@ static void events_are_few(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, last.budget, events_budget(t.rig->client));
 	events_storm(&t, theirs);
 	events_read_few(&t, &last);
-	/* It wants nothing any more. */
+	/* The other client wants nothing any more. */
 	for (i = 0; i < STORM; i++)
 		KUNIT_ASSERT_EQ(test, 0, evict(t.rig, theirs[i]));
 	events_wait_look(&t);

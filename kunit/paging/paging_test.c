@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The operations of paging/: the table, the bytes of every builder, and the three results of a
- * build.
+ * Tests of the operations of paging/: the table, the packets and private data that the builders
+ * encode, and the three results of a build (enum pagoda_build).
  */
 #include <kunit/test.h>
 #include <linux/string.h>
@@ -106,7 +106,10 @@ static void table_test(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, pagoda_paging_row(U32_MAX));
 }
 
-/* Makes one build call with a fresh buffer of 512 bytes. */
+/*
+ * Makes one build call from @done on, with a fresh buffer of 512 bytes; sets *@encoded to the bytes
+ * that were encoded.
+ */
 static enum pagoda_build build_once(struct kunit *test, const struct pagoda_paging_op *op, u64 done,
 				    u32 *encoded)
 {

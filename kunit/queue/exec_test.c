@@ -415,7 +415,7 @@ static void exec_make_accounts(struct pagoda_exec_test *t, struct pagoda_exec_ac
 	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
 }
 
-/* The engine is idle: the accounts have all of its busy time, to the nanosecond. */
+/* While the engine is idle, the accounts together have all of its busy time, to the nanosecond. */
 static void exec_expect_sum(struct pagoda_exec_test *t, struct pagoda_exec_account **accounts)
 {
 	u64 sum = 0;
@@ -476,8 +476,8 @@ static void exec_accounts(struct kunit *test)
 }
 
 /*
- * The accounts' sum is right after a lost interrupt, a hang, a fault and jobs that are executed
- * again.
+ * The accounts together have all of the engine's busy time, also after a lost interrupt, a hang, a
+ * fault, and a job that is submitted again because of another job's hang.
  */
 static void exec_accounts_trouble(struct kunit *test)
 {

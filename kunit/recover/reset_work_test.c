@@ -571,9 +571,9 @@ static void work_keeps_reasons(struct kunit *test)
 }
 
 /*
- * The device is reset while more submissions are in flight than it had room for: it never got the
- * last ones. Later a copy fails once: the queue goes on where the device says, and no reset of the
- * whole device is needed.
+ * The device is reset while more submissions are in flight than its ring has room for: the device
+ * never got the last submissions. Later a copy fails once: the queue goes on where the device says,
+ * and no reset of the whole device is needed.
  */
 static void work_counts_what_wasnt_sent(struct kunit *test)
 {

@@ -243,7 +243,7 @@ static void ranges_refused(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* If the device doesn't write a window back, the content counts as lost. */
+/* If the device fails to write a window back, the allocation's content counts as lost. */
 static void ranges_lost_write_back(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The journal, compared with the packets that the device executed, and its results of pending,
- * complete and lost operations.
+ * Tests of the journal: its entries agree with the packets that the device executed, and say
+ * whether an operation is pending, complete or lost. Tests of recordings, which have paging
+ * buffers, table writes by the CPU, root tables, losses and resets.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -228,8 +229,8 @@ static void journal_buffer_executed(struct pagoda_rig *rig,
 }
 
 /*
- * A recording has the buffers that were executed, packet by packet and in order; one that is full
- * takes no more.
+ * A recording has the buffers that were executed, packet by packet and in order; a full recording
+ * takes no more items.
  */
 static void journal_records_buffers(struct kunit *test)
 {

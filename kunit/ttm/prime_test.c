@@ -57,7 +57,7 @@ static void prime_self(struct kunit *test)
 	pagoda_rig_close(bo);
 	pagoda_rig_close(bo);
 	prime_put(dma_buf);
-	/* The reference of its creation. */
+	/* The reference of the allocation's creation. */
 	KUNIT_EXPECT_EQ(test, 1u, kref_read(&bo->ttm.base.refcount));
 	KUNIT_EXPECT_NULL(test, bo->share.exported);
 	pagoda_rig_close(bo);
@@ -132,7 +132,7 @@ static void prime_pins_count(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENOSPC, pagoda_rig_make_resident(rig, &bos[2], 1, &fence, &trim));
 	KUNIT_EXPECT_EQ(test, (u64)PAGE_SIZE, trim);
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, prime_where(bos[1]));
-	/* What is pinned itself needs no other place. */
+	/* An allocation that is pinned itself needs no other place. */
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_make_resident(rig, bos, 2, &fence, &trim));
 	dma_fence_put(fence);
 	prime_detach(dma_buf, attach);
@@ -473,8 +473,8 @@ static void prime_lost_in_vram(struct kunit *test)
 /* ---- Teardown ------------------------------------------------------------------------ */
 
 /*
- * When the device is unplugged, pinned pages stay until the last importer detaches; new ones get
- * -ENODEV.
+ * When the device is unplugged, pinned pages stay until the last importer detaches; new importers
+ * get -ENODEV.
  */
 static void prime_unplug_pinned(struct kunit *test)
 {
@@ -504,8 +504,8 @@ static void prime_unplug_pinned(struct kunit *test)
 }
 
 /*
- * When one of two GPUs is unplugged, the exporter goes on, the importer gets -ENODEV, and both can
- * be torn down.
+ * Unplugs the exporter (@which is 0): the importer gets -ENODEV; or the importer (@which is 1): the
+ * exporter goes on. Both can be torn down afterwards.
  */
 static void prime_two_unplug(struct kunit *test, u32 which)
 {

@@ -201,7 +201,7 @@ static void ring_interrupt(struct ring_device *device)
 	device->vq->callback(device->vq);
 }
 
-/* Calls @late before interrupts are switched on for the first time. */
+/* Stub of pagoda_virtio_listen(): first clears and calls &ring_device.late, if that is set. */
 static bool ring_listen_late(struct virtqueue *vq)
 {
 	struct ring_device *device = ring_of(vq);

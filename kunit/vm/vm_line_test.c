@@ -174,7 +174,7 @@ static void line_bind_passes(struct kunit *test)
 	line_world_end(&w);
 }
 
-/* So is the invalidation of an allocation whose handle was closed. */
+/* Mappings of an allocation whose handle was closed become invalid while moves wait. */
 static void line_forget_passes(struct kunit *test)
 {
 	unsigned long end = jiffies + AT_ONCE;
@@ -193,7 +193,7 @@ static void line_forget_passes(struct kunit *test)
 	line_world_end(&w);
 }
 
-/* And so is the end of a VM. */
+/* A VM can be closed while moves wait: the end of the VM waits for no move. */
 static void line_close_passes(struct kunit *test)
 {
 	struct line_world w;
@@ -248,7 +248,7 @@ static bool line_covered(struct line_world *w)
 	return !line_signals(w, fence, A_WHILE);
 }
 
-/* The eviction of what was unmapped. */
+/* The eviction of an allocation that was unmapped. */
 static bool line_shown(struct line_world *w)
 {
 	line_hold_vm(w);

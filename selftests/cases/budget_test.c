@@ -342,7 +342,7 @@ TEST_F(budget, refused)
 	EXPECT_REFUSED(EFAULT, pagoda_ioctl(self->fd, DRM_IOCTL_PAGODA_QUERY_MEMORY_INFO, NULL));
 	EXPECT_REFUSED(EFAULT, pagoda_ioctl(self->fd, DRM_IOCTL_PAGODA_SET_RESERVATION, NULL));
 	EXPECT_EQ(0, reserved(self->fd, LOCAL));
-	/* What is in the answer isn't read. */
+	/* QUERY_MEMORY_INFO doesn't read the members that the driver fills in. */
 	memset(&info, 0xa5, sizeof(info));
 	info.group = NON_LOCAL;
 	info.flags = 0;

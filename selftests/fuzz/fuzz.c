@@ -30,7 +30,10 @@ static void fuzz_visit(void *arg, const struct virtio_pagoda_packet *packet)
 	(*visited)++;
 }
 
-/* The text ends within its memory, and tells of every packet that can be walked. */
+/*
+ * The text ends within @room bytes. If these were enough, the text has a line for each packet that
+ * can be walked, and one for the first malformed packet.
+ */
 static void fuzz_print(const u8 *data, u32 size, size_t room)
 {
 	struct pagoda_paging_text text = { .size = room };
@@ -44,7 +47,7 @@ static void fuzz_print(const u8 *data, u32 size, size_t room)
 	for (i = 0; i < text.len; i++)
 		lines += text.data[i] == '\n';
 	pagoda_paging_walk(data, size, 0, fuzz_visit, &visited);
-	/* Nothing is looked at that there is no room to tell of. */
+	/* The printer stops when the text is full, and then may have printed fewer packets. */
 	fuzz_require(packets <= visited);
 	if (text.len + 1 < room) {
 		fuzz_require(packets < 0 || packets == visited);

@@ -27,7 +27,7 @@ static void control_drain(struct pagoda_control *control)
 	u32 len;
 
 	spin_lock_irqsave(&control->vq_lock, flags);
-	/* Look again: an answer that arrives while interrupts are off raises no interrupt. */
+	/* Look again if pagoda_virtio_listen() finds an answer that came after the last look. */
 	do {
 		while ((slot = virtqueue_get_buf(control->vq, &len))) {
 			slot->len = min_t(u32, len, sizeof(slot->reply));

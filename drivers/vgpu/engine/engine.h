@@ -259,8 +259,8 @@ struct pagoda_engine {
 	/** @features: Negotiated feature bits. */
 	u64 features;
 	/**
-	 * @poison_discarded: DISCARD_CONTENT fills its VRAM with %PAGODA_ENGINE_POISON; false: it
-	 * changes nothing.
+	 * @poison_discarded: DISCARD_CONTENT fills the discarded VRAM with %PAGODA_ENGINE_POISON;
+	 * false: DISCARD_CONTENT changes nothing.
 	 */
 	bool poison_discarded;
 	/** @ops: Callbacks to the engine's environment. */

@@ -3,9 +3,10 @@
  * Tiled surfaces, their linear views (all rows in order), the swizzling ranges in which the CPU
  * sees a linear view, and SPECIAL_LOCK_TRANSFER, which copies to and from such a view.
  *
- * The bytes of a tile's row are contiguous in the tiled surface and in the linear view, and begin
- * at a multiple of their number in both. Every copied piece of a view begins at a page, and so at
- * such a multiple, too: copies go from tile row to tile row, and only the last may be cut short.
+ * The bytes of a tile's row are contiguous in the tiled surface and in the linear view; in both the
+ * row begins at a multiple of its length, which divides the page size. Every copied piece of a view
+ * begins at a page: copies go from tile row to tile row. Only the last tile row may be cut short,
+ * or copied in two parts, because the write combiner takes the last bytes.
  */
 #include "internal.h"
 
@@ -148,8 +149,8 @@ static __always_inline void tile_rows(u8 *tiled, u8 *linear, u64 count, u32 widt
 }
 
 /*
- * Copies the next @size bytes of a row of the surface, which begin at a tile's border: from @linear
- * if @swizzle, else to @linear.
+ * Copies the next @size bytes of a row of the surface, which begin at a tile's border or lie within
+ * a tile: from @linear if @swizzle, else to @linear.
  */
 static void tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
 {

@@ -128,7 +128,7 @@ static bool page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 /*
  * Decodes the word of a level-1 entry for @side (4 KiB or 64 KiB pages) into @leaf: an invalid
  * entry, a page of zeros, a large page, or a leaf table. Returns BAD_TABLE if the word is
- * malformed.
+ * malformed, else 0.
  */
 static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda_leaf *leaf)
 {

@@ -47,7 +47,7 @@ static char *rate(char *text, size_t size, uint64_t now, uint64_t then, int64_t 
 	return text;
 }
 
-/* Of all engines together: two that have nothing else to do are 200 %. */
+/* Formats the busy share of all engines together: two engines that are always busy make 200 %. */
 static char *share(char *text, size_t size, const struct pagoda_fdinfo *now,
 		   const struct pagoda_fdinfo *then, int64_t time)
 {
@@ -60,7 +60,10 @@ static char *share(char *text, size_t size, const struct pagoda_fdinfo *now,
 	return text;
 }
 
-/* Beside VRAM only: what the other segments have is moved there or from there. */
+/*
+ * Prints the columns that only a client's VRAM line has: bytes copied to and from VRAM, evictions
+ * and engine time.
+ */
 static void print_traffic(const struct ctl_client *client, const struct before *before,
 			  int64_t time)
 {
@@ -81,7 +84,10 @@ static void print_traffic(const struct ctl_client *client, const struct before *
 			     time - before->time));
 }
 
-/* System memory that the GPU doesn't use has no budget: what there is, is what is used. */
+/*
+ * Returns the bytes that a client uses in a segment: all that the client has there if fdinfo has no
+ * usage, as for system memory that the GPU doesn't use.
+ */
 static uint64_t used(const struct pagoda_fdinfo_segment *segment)
 {
 	return segment->usage == PAGODA_FDINFO_NONE ? segment->total : segment->usage;
@@ -155,7 +161,7 @@ static void json_view(const struct ctl_view *view)
 	ctl_json_line();
 }
 
-/* The view goes on with an array of its own. */
+/* Moves the clients of @view to @before; the next update of @view allocates another array. */
 static void remember(struct before *before, struct ctl_view *view)
 {
 	free(before->clients);
@@ -185,7 +191,7 @@ static int look(const struct ctl_options *options, struct ctl_view *view, struct
 	return ferror(stdout);
 }
 
-/* A signal ends it in between, with all that was printed. */
+/* Has SIGINT and SIGTERM end ctl_top() after a whole view. */
 static void watch_signals(void)
 {
 	struct sigaction action = { .sa_handler = stop };

@@ -264,7 +264,8 @@ static int quota_check(const struct pagoda_quota *quota, enum pagoda_limit limit
 }
 
 /*
- * Adds @count to the counts of the client, the user and the device, modulo 2^64, so that -@count
+ * Adds @count to the client's and the user's counts of @limit, and to the user's and the device's
+ * counts of the scarce resource that @limit is part of. Adds modulo 2^64, so that -@count
  * subtracts. Caller holds &pagoda_limits.lock.
  */
 static void quota_add(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)

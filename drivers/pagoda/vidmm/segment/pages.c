@@ -110,7 +110,10 @@ static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 {
 	struct ttm_pool *pool;
 
-	/* Pages that came from the DMA API must go back to the DMA API. */
+	/*
+	 * If the device reaches only a part of memory, the pages came from the DMA API, and must go
+	 * back to the DMA API.
+	 */
 	if (vidmm->reaches_part)
 		return false;
 	pool = kzalloc(sizeof(*pool), GFP_KERNEL | __GFP_NOWARN);

@@ -151,7 +151,7 @@ static inline struct pagoda_tt *pagoda_tt_of(struct ttm_tt *tt)
 
 /**
  * struct pagoda_vram_resource - An allocation's place in VRAM
- * @base: TTM's resource; @base.start is the first page in VRAM
+ * @base: TTM's resource; @base.start is the page number in VRAM of the allocation's first byte
  * @blocks: Buddy blocks, in the order of the allocation's bytes
  * @visible: CPU-visible bytes of the resource; 0 if the resource is in the reserve
  * @held: Counts the place in a client's holding, or as held by no client

@@ -84,7 +84,10 @@ void pagoda_handle_close(struct drm_gem_object *obj, struct drm_file *file);
 void pagoda_closing_begin_end(struct pagoda_client *client);
 void pagoda_closing_end(struct pagoda_client *client);
 
-/* paging_queue.c: MAKE_RESIDENT and EVICT by paging queues; emptying of residency lists */
+/*
+ * paging_queue.c: MAKE_RESIDENT and EVICT by paging queues; pagoda_client_drop_lists() stops a
+ * client's pager and empties the client's residency list
+ */
 struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidmm,
 						       struct pagoda_client *client, int priority,
 						       struct drm_syncobj *syncobj);

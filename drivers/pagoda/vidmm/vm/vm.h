@@ -99,12 +99,13 @@ enum pagoda_vm_keep {
 };
 
 /**
- * enum pagoda_vm_reserve - Whether page tables and save areas of a VM may be put into the reserve,
- * the part of VRAM that has no other allocations; asked only while &pagoda_vm.keep isn't
- * %PAGODA_VM_KEEP_NOTHING, else they may
+ * enum pagoda_vm_reserve - Whether page tables and save areas of a VM that find no other place in
+ * VRAM may be put into the reserve
  * @PAGODA_VM_RESERVE_SHUT: no: pagoda_room_make() may still move allocations out of VRAM
  * @PAGODA_VM_RESERVE_MISSED: no, but a page table or save area found no other place in VRAM
  * @PAGODA_VM_RESERVE_OPEN: yes: pagoda_room_make() could move no more allocations
+ *
+ * While &pagoda_vm.keep is %PAGODA_VM_KEEP_NOTHING, the reserve may be used whatever the value.
  */
 enum pagoda_vm_reserve {
 	PAGODA_VM_RESERVE_SHUT,
