@@ -87,7 +87,8 @@ void attack_misfit(struct cell *cell)
 
 	attack_check(cell, "client", client_open(&client, ATTACKER_ENGINE));
 	count = client.vram / ALIGNMENT + 1;
-	for (n = 0; n < count && n < MOST; n++) {
+	attack_check(cell, "VRAM below 1 GiB", count > MOST ? -E2BIG : 0);
+	for (n = 0; n < count; n++) {
 		args = (struct drm_pagoda_allocation_create) {
 			.size = ALIGNMENT / 2 + 4 * PAGODA_KIB,
 			.flags = CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CONTIGUOUS,

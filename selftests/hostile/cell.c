@@ -236,7 +236,7 @@ static bool watch(pid_t victim, const struct patience *patience, struct outcome 
 		}
 		since = atomic_load(&cell->since);
 		if (since && pagoda_now() > since + SAMPLE_LIMIT) {
-			fail(o, "a sample took more than 20 s");
+			fail(o, "a sample, or the victim's end, took more than 20 s");
 			return false;
 		}
 		if (pagoda_now() > begin + patience->most)

@@ -43,7 +43,8 @@
  * @job_begin: when the attacker's running job began; 0 = no job of a known length runs
  * @job_ns: how long each job of the attacker runs
  * @stop: the victim ends after its current sample
- * @since: when the sample in progress began, with what comes before and after; 0 = none is
+ * @since: when the sample in progress, with what comes before and after, or the end of the victim
+ *	began; 0 = neither has
  * @count: samples taken
  * @error: negative errno of the victim's operation
  * @taken: time of each sample

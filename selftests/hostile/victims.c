@@ -303,7 +303,8 @@ int victim_run(const struct victim *victim, struct cell *cell, int64_t least_ns)
 		if (!ret)
 			atomic_store(&cell->count, ++count);
 	}
-	atomic_store(&cell->since, 0);
+	/* The process closes its files when it ends, which may hang as a sample may. */
+	atomic_store(&cell->since, pagoda_now());
 	cell->error = ret;
 	return ret;
 }

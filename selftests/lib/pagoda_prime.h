@@ -183,7 +183,7 @@ static inline int vgem_signal(int vgem, uint32_t fence)
 static inline int udmabuf_create(uint64_t size, uint64_t **map)
 {
 	struct udmabuf_create args = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = size };
-	int device, dma_buf = -1;
+	int device, dma_buf = -1, ret;
 
 	args.memfd = memfd_create("pagoda", MFD_ALLOW_SEALING);
 	device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
@@ -192,9 +192,11 @@ static inline int udmabuf_create(uint64_t size, uint64_t **map)
 		*map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, args.memfd, 0);
 		dma_buf = ioctl(device, UDMABUF_CREATE, &args);
 	}
+	ret = dma_buf < 0 ? -errno : dma_buf;
 	close(args.memfd);
-	close(device);
-	return dma_buf < 0 ? -errno : dma_buf;
+	if (device >= 0)
+		close(device);
+	return ret;
 }
 
 #endif
