@@ -231,6 +231,29 @@ static void wait_ends_with_a_fault(struct kunit *test)
 	wait_end(&world);
 }
 
+/* A job that is on the engine when its context is banned, and then faults, is reported as well. */
+static void wait_reports_a_fault_after_a_ban(struct kunit *test)
+{
+	struct wait_world world = wait_world(test);
+	struct drm_pagoda_context_state state;
+
+	pagoda_rig_hold(world.rig, 0, true);
+	submit_store(world.client, SZ_1G * 3ull, 1);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(world.client, NULL));
+	while (!READ_ONCE(world.rig->engines[0].nr_ring))
+		fsleep(100);
+	pagoda_context_give_up(world.client->context);
+	KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_CONTEXT_BANNED, submit_state(world.client).state);
+	pagoda_rig_hold(world.rig, 0, false);
+	KUNIT_EXPECT_EQ(test, -EFAULT, submit_wait(world.client));
+	state = submit_state(world.client);
+	KUNIT_EXPECT_EQ(test, (u32)(DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_FAULTED),
+			state.state);
+	KUNIT_EXPECT_EQ(test, 1ull, state.job);
+	KUNIT_EXPECT_EQ(test, SZ_1G * 3ull, state.address);
+	wait_end(&world);
+}
+
 /* A job that was accepted and then finds no room bans its context. */
 static void wait_and_find_no_room(struct kunit *test)
 {
@@ -562,6 +585,7 @@ static struct kunit_case wait_cases[] = {
 	KUNIT_CASE(wait_ends_with_the_context),
 	KUNIT_CASE(wait_ends_on_the_engine),
 	KUNIT_CASE(wait_ends_with_a_fault),
+	KUNIT_CASE(wait_reports_a_fault_after_a_ban),
 	KUNIT_CASE(wait_and_find_no_room),
 	KUNIT_CASE(wait_points_out_of_order),
 	KUNIT_CASE(wait_for_lost_content),

@@ -205,12 +205,14 @@ const struct pagoda_queue_ops pagoda_stream_queue_ops = {
 /*
  * &pagoda_exec_ops.banned: a reset of the device lost a job of the context, or a job faulted or
  * hung. For a lost job sets CONTEXT_RESET in &pagoda_context.state. Otherwise writes a coredump,
- * ends the context's deferred jobs with -ECANCELED and, unless the context is banned already, sets
- * CONTEXT_BANNED and either CONTEXT_HUNG or CONTEXT_FAULTED, and keeps the report. Called in the
+ * ends the context's deferred jobs with -ECANCELED, sets CONTEXT_BANNED and either CONTEXT_HUNG or
+ * CONTEXT_FAULTED, and keeps the report. A context banned without a report, by
+ * pagoda_context_give_up(), may still have a job on the device that faults or hangs. Called in the
  * dma_fence signalling path.
  */
 static void context_banned(void *owner, const struct pagoda_exec_report *report)
 {
+	const u32 reported = DRM_PAGODA_CONTEXT_FAULTED | DRM_PAGODA_CONTEXT_HUNG;
 	struct pagoda_context *context = owner;
 
 	if (!report->reset)
@@ -218,7 +220,7 @@ static void context_banned(void *owner, const struct pagoda_exec_report *report)
 	spin_lock(&context->state_lock);
 	if (report->reset) {
 		context->state |= DRM_PAGODA_CONTEXT_RESET;
-	} else if (!(context->state & DRM_PAGODA_CONTEXT_BANNED)) {
+	} else if (!(context->state & reported)) {
 		context->state |= DRM_PAGODA_CONTEXT_BANNED |
 				  (report->hung ? DRM_PAGODA_CONTEXT_HUNG :
 						  DRM_PAGODA_CONTEXT_FAULTED);
