@@ -498,6 +498,18 @@ static void submit_save_area_outlives(struct kunit *test)
 	submit_client_end(client);
 }
 
+/*
+ * There are no engines if the CPU executes paging buffers: the device's engines would use an
+ * aperture without mappings, and translations that were never flushed.
+ */
+static void submit_needs_the_device(struct kunit *test)
+{
+	const struct pagoda_rig_options options = { .by_cpu = true, .engines = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+
+	KUNIT_EXPECT_FALSE(test, pagoda_vidmm_has_engines(rig->vidmm));
+}
+
 /* Registers keep their values in the save area, wherever it is moved between two jobs. */
 static void submit_save_area_moves(struct kunit *test)
 {
@@ -658,6 +670,7 @@ static struct kunit_case submit_cases[] = {
 	KUNIT_CASE(submit_hang_costs_the_guilty),
 	KUNIT_CASE_PARAM(submit_keeps_what_runs, pagoda_rig_update_modes),
 	KUNIT_CASE(submit_save_area_outlives),
+	KUNIT_CASE(submit_needs_the_device),
 	KUNIT_CASE_PARAM(submit_save_area_moves, pagoda_rig_modes),
 	KUNIT_CASE_SLOW(submit_thousands),
 	KUNIT_CASE(submit_private_stays_private),

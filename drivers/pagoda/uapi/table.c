@@ -22,6 +22,7 @@
 #include "vidmm/bo/bo.h"
 #include "vidmm/fence/sync.h"
 #include "vidmm/ledger/ledger.h"
+#include "vidmm/manager/manager.h"
 #include "vidmm/residency/residency.h"
 #include "vidmm/segment/segment.h"
 #include "vidmm/stream/stream.h"
@@ -42,8 +43,12 @@
 
 static void query_device(struct pagoda_device *pagoda, struct drm_pagoda_device_info *info)
 {
+	u64 features = pagoda->info.features;
+
+	if (!pagoda_vidmm_has_engines(pagoda->vidmm))
+		features &= ~BIT_ULL(VIRTIO_PAGODA_F_EXECUTE);
 	*info = (struct drm_pagoda_device_info) {
-		.features = pagoda->info.features,
+		.features = features,
 		.page_size = PAGE_SIZE,
 		.alignment = pagoda->info.alignment,
 		.num_segments = DRM_PAGODA_SEGMENT_APERTURE,

@@ -397,7 +397,7 @@ struct drm_pagoda_query {
  * the paging operation with opcode n + 1; 50 (CPU_WINDOW), the CPU reaches VRAM or a part of VRAM;
  * 53 (DUAL_PTE), page tables of 4 KiB and 64 KiB pages side by side; 54 (DEVICE_MMU), the device
  * translates addresses of system memory; 56 (EXECUTE), engines execute commands, without this bit
- * SUBMIT answers EOPNOTSUPP.
+ * SUBMIT answers EOPNOTSUPP; the bit is clear if the driver's executor=cpu.
  */
 struct drm_pagoda_device_info {
 	__u64 features;

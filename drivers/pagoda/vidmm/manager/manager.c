@@ -110,7 +110,8 @@ static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_a
 
 /*
  * Creates the engines of a device that executes command buffers; none if the device has no page
- * tables, which jobs need. Returns 0 or a negative errno.
+ * tables, which jobs need, or if the CPU executes all paging buffers: the device's engines see
+ * neither the aperture of the CPU executor nor its TLB flushes. Returns 0 or a negative errno.
  */
 static int engines_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -124,7 +125,7 @@ static int engines_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	};
 	int ret;
 
-	if (!args->engines || !vidmm->mmu ||
+	if (!args->engines || !vidmm->mmu || args->use_cpu ||
 	    !(vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)))
 		return 0;
 	vidmm->engines = pagoda_engines_create(&engines);
