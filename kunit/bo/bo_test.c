@@ -127,6 +127,10 @@ static void bo_cpu(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bo_places(large, pagoda_bo_placement_cpu), IN_SYSTEM);
 	pagoda_bo_placement_cpu(vram, places);
 	KUNIT_EXPECT_EQ(test, places[0].lpfn, PAGODA_RIG_VISIBLE_PAGES);
+	/* No other allocation is evicted. */
+	KUNIT_EXPECT_NE(test, places[0].flags & TTM_PL_FLAG_DESIRED, 0);
+	pagoda_bo_placement_cpu(aperture, places);
+	KUNIT_EXPECT_NE(test, places[0].flags & TTM_PL_FLAG_DESIRED, 0);
 	pagoda_rig_close(vram);
 	pagoda_rig_close(aperture);
 	pagoda_rig_close(large);

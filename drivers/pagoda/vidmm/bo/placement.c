@@ -130,10 +130,12 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 
 /*
  * Fills in the places where the CPU can reach an allocation: free room in the visible part of VRAM,
- * then the aperture segment, then the system segment. No other allocation is evicted for a CPU
- * access. A segment is left out unless it is supported and could hold the allocation. VRAM is also
- * left out for a tiled surface, which the CPU can't read in VRAM as rows, and for an allocation
- * that isn't declared CPU-visible (C175). Returns the number of places.
+ * then in the aperture segment, then the system segment. No other allocation is evicted for a CPU
+ * access: without TTM_PL_FLAG_DESIRED, TTM would evict others while dmem.min or dmem.low protects
+ * the caller's cgroup, before it tries the next place. A segment is left out unless it is supported
+ * and could hold the allocation. VRAM is also left out for a tiled surface, which the CPU can't
+ * read in VRAM as rows, and for an allocation that isn't declared CPU-visible (C175). Returns the
+ * number of places.
  */
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -149,8 +151,10 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 	    pagoda_vram_could_hold(bo->vidmm, &visible, bo->ttm.base.size, bo->alignment))
 		places[n++] = visible;
 	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE) &&
-	    place_fits_aperture(bo))
-		places[n++] = place_aperture(bo);
+	    place_fits_aperture(bo)) {
+		places[n] = place_aperture(bo);
+		places[n++].flags |= TTM_PL_FLAG_DESIRED;
+	}
 	places[n++] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
 	return n;
 }
