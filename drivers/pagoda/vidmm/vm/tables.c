@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
+#include <drm/ttm/ttm_bo.h>
 #include "core/core.h"
 #include "core/info.h"
 #include "core/transport.h"
@@ -79,9 +80,31 @@ static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 }
 
 /*
+ * Reserves device addresses for a page table, whose pages begin at bus address @dma. While there
+ * are none, swaps out other allocations that aren't in use, which gives up their addresses. Returns
+ * 0; -EBUSY if all addresses are in use, so that the end of jobs may help, but not room in VRAM; or
+ * another error of a swap-out.
+ */
+static int table_reserve(struct table_pages *table, dma_addr_t dma)
+{
+	struct pagoda_vidmm *vidmm = table->vidmm;
+	struct ttm_operation_ctx ctx = { .no_wait_gpu = true };
+	int ret;
+
+	do {
+		ret = pagoda_sysmem_reserve(vidmm, &table->mem, dma, table->size >> PAGE_SHIFT);
+		if (ret != -ENOSPC)
+			return ret;
+		ret = ttm_device_swapout(&vidmm->ttm, &ctx, GFP_KERNEL);
+	} while (ret > 0);
+	return ret ?: -EBUSY;
+}
+
+/*
  * Allocates @memory for a page table of @size bytes in system memory, charged to @client unless
  * that is NULL. The device's address is aligned to @size: by dma_alloc_pages(), or with an MMU of
- * the device by pagoda_sysmem_reserve(). Returns 0 or a negative errno.
+ * the device by table_reserve(). Returns 0; -ENOMEM; -EBUSY, see table_reserve(); or another
+ * negative errno.
  */
 static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 size,
 			       struct pagoda_table_memory *memory)
@@ -104,7 +127,7 @@ static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client 
 	for (i = 1; i < nr; i++)
 		table->pages[i] = table->pages[0] + i;
 	INIT_WORK(&table->work, table_free_work);
-	ret = pagoda_sysmem_reserve(vidmm, &table->mem, dma, nr);
+	ret = table_reserve(table, dma);
 	if (ret) {
 		table_free_pages(vidmm, &table->mem);
 		return ret;
