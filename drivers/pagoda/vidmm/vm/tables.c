@@ -12,10 +12,12 @@
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
+#include <drm/drm_drv.h>
 #include <drm/drm_print.h>
 #include <drm/ttm/ttm_bo.h>
 #include "core/core.h"
 #include "core/info.h"
+#include "core/life.h"
 #include "core/transport.h"
 #include "mmu/mmu.h"
 #include "paging/cpu/cpu.h"
@@ -190,22 +192,46 @@ static int tables_command_root(struct pagoda_vidmm *vidmm, u32 space,
 }
 
 /*
+ * Resets the device after a failed SET_ROOT, unless the device is being removed or is never used
+ * again. The device may have the old root or the new one, or may yet execute the command; in the
+ * reset it forgets all roots and translations, and the rebuild sets the roots that the VMs have.
+ * Sleeps for some seconds, until phase 1 of the reset is over. Caller holds no mutex that the
+ * dma_fence signalling path takes.
+ */
+static void tables_reset_device(struct pagoda_vidmm *vidmm)
+{
+	int idx;
+
+	if (READ_ONCE(vidmm->reset->dead) || !drm_dev_enter(vidmm->drm, &idx))
+		return;
+	pagoda_queue_reset_adapter(vidmm->queue, BIT(PAGODA_RESET_DEVICE));
+	drm_dev_exit(idx);
+}
+
+/*
  * &pagoda_mmu_ops.set_root: sets the root of address space @space on the device and in
- * &pagoda_vidmm.roots, where the CPU executor finds it. Returns 0 or a negative errno.
+ * &pagoda_vidmm.roots, where the CPU executor finds it. If that fails for a VM, resets the device:
+ * then the device has no root of @space, as it should if @root has no entries. Returns 0 or a
+ * negative errno.
  */
 static int tables_set_root(void *owner, u32 space, const struct pagoda_root *root)
 {
 	struct pagoda_vidmm *vidmm = owner;
+	bool there;
 	int ret;
 
 	mutex_lock(&vidmm->control_lock);
+	there = vidmm->transport;
 	ret = tables_command_root(vidmm, space, root);
 	if (!ret) {
 		vidmm->roots[space] = *root;
 		pagoda_journal_root(vidmm->journal, space, root);
 	}
 	mutex_unlock(&vidmm->control_lock);
-	return ret;
+	/* Without a root of space 0 the set-up of the device fails, or its rebuild is repeated. */
+	if (ret && space && there)
+		tables_reset_device(vidmm);
+	return root->entries ? ret : 0;
 }
 
 static void tables_written(void *owner, const struct pagoda_paging_op *op)
