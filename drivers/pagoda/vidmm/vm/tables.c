@@ -336,6 +336,27 @@ static void tables_note_flush(void *arg, const struct virtio_pagoda_packet *pack
 	*flushes |= le16_to_cpu(packet->opcode) == VIRTIO_PAGODA_OP_FLUSH_TLB;
 }
 
+/*
+ * Sets the roots of all address spaces again, up to the first error. Returns whether all were set;
+ * false if the device failed a SET_ROOT here before and wasn't reset since.
+ */
+static bool tables_repeat_roots(struct pagoda_vidmm *vidmm)
+{
+	u32 space, count = vidmm->info->max_address_spaces;
+	bool deaf;
+	int ret = 0;
+
+	mutex_lock(&vidmm->control_lock);
+	for (space = 0; !vidmm->deaf && space < count; space++) {
+		if (vidmm->roots[space].entries)
+			ret = tables_command_root(vidmm, space, &vidmm->roots[space]);
+		WRITE_ONCE(vidmm->deaf, ret);
+	}
+	deaf = vidmm->deaf;
+	mutex_unlock(&vidmm->control_lock);
+	return !deaf;
+}
+
 /**
  * pagoda_tables_rescued() - Repair the device's TLB after the CPU executed paging packets
  * @vidmm: The manager
@@ -349,26 +370,19 @@ static void tables_note_flush(void *arg, const struct virtio_pagoda_packet *pack
  *
  * Context: dma_fence signalling path: doesn't allocate. The device executes nothing of the
  * paging queue meanwhile.
+ * Return: false if a FLUSH_TLB has no effect on the device, which therefore needs a reset before
+ * the fence of @sub signals.
  */
-void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submission *sub,
+bool pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submission *sub,
 			   u32 start)
 {
 	bool flushes = false;
-	u32 space, count = vidmm->info->max_address_spaces;
-	int ret = 0;
 
 	/* A CPU executor with an aperture executes all paging buffers: the device has no TLB. */
 	if (!vidmm->mmu || vidmm->executor->aperture)
-		return;
+		return true;
 	pagoda_paging_walk(sub->data, sub->built, start, tables_note_flush, &flushes);
-	mutex_lock(&vidmm->control_lock);
-	for (space = 0; flushes && !vidmm->deaf && space < count; space++) {
-		if (vidmm->roots[space].entries)
-			ret = tables_command_root(vidmm, space, &vidmm->roots[space]);
-		/* Stop at the first error: a device that fails a command won't execute jobs. */
-		vidmm->deaf = ret;
-	}
-	mutex_unlock(&vidmm->control_lock);
+	return !flushes || tables_repeat_roots(vidmm);
 }
 
 /**
@@ -385,7 +399,7 @@ void pagoda_tables_forget(struct pagoda_vidmm *vidmm)
 		return;
 	mutex_lock(&vidmm->control_lock);
 	memset(vidmm->roots, 0, vidmm->info->max_address_spaces * sizeof(*vidmm->roots));
-	vidmm->deaf = false;
+	WRITE_ONCE(vidmm->deaf, false);
 	mutex_unlock(&vidmm->control_lock);
 }
 
