@@ -128,6 +128,10 @@ static void bo_cpu(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bo_places(large, pagoda_bo_placement_cpu), IN_SYSTEM);
 	pagoda_bo_placement_cpu(vram, places);
 	KUNIT_EXPECT_EQ(test, places[0].lpfn, PAGODA_RIG_VISIBLE_PAGES);
+	/* No other allocation is evicted. */
+	KUNIT_EXPECT_NE(test, places[0].flags & TTM_PL_FLAG_DESIRED, 0);
+	pagoda_bo_placement_cpu(aperture, places);
+	KUNIT_EXPECT_NE(test, places[0].flags & TTM_PL_FLAG_DESIRED, 0);
 	pagoda_rig_close(vram);
 	pagoda_rig_close(aperture);
 	pagoda_rig_close(large);
@@ -161,11 +165,36 @@ static void bo_contiguous(struct kunit *test)
 	}
 }
 
+/*
+ * The aperture is no place for an allocation that needs an address there and is larger than the
+ * aperture: such an allocation leaves VRAM, also to make room, and the CPU reaches it elsewhere.
+ */
+static void bo_exceeds_aperture(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *large = bo_make(rig, (struct pagoda_bo_params) {
+		.size = (PAGODA_RIG_APERTURE_PAGES + 1) << PAGE_SHIFT,
+		.flags = CPU | PHYSICAL, .supported = VRAM | APERTURE, .eviction = APERTURE,
+	});
+	struct pagoda_bo *other = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES -
+						PAGODA_RIG_APERTURE_PAGES, CPU, VRAM, 0);
+
+	KUNIT_EXPECT_EQ(test, bo_places(large, pagoda_bo_placement_evicted), IN_SYSTEM);
+	KUNIT_EXPECT_EQ(test, bo_places(large, pagoda_bo_placement_cpu), THEN(IN_VRAM, IN_SYSTEM));
+	pagoda_rig_write_vram(rig, large, 7);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(other));
+	KUNIT_EXPECT_EQ(test, TTM_PL_SYSTEM, large->ttm.resource->mem_type);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, large, 7));
+	pagoda_rig_close(large);
+	pagoda_rig_close(other);
+}
+
 static struct kunit_case bo_cases[] = {
 	KUNIT_CASE(bo_resident),
 	KUNIT_CASE(bo_evicted),
 	KUNIT_CASE(bo_cpu),
 	KUNIT_CASE(bo_contiguous),
+	KUNIT_CASE(bo_exceeds_aperture),
 	{}
 };
 

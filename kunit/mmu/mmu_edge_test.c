@@ -253,7 +253,7 @@ static void edge_root_away(struct kunit *test)
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
 
 	map_vram(rig, VA, VRAM, SZ_8K);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_space_detach(rig->spaces[1]));
+	pagoda_space_detach(rig->spaces[1]);
 	mmu_rig_evict(rig, 1, mmu_rig_any_table(rig, 1, true));
 	map_vram(rig, FAR, VRAM, SZ_2M);
 	KUNIT_EXPECT_TRUE(test, pagoda_space_is_resident(rig->spaces[1]));

@@ -158,7 +158,7 @@ static void step_evict(struct mmu_rig *rig, u32 space)
 		if (!table)
 			continue;
 		if (root && !nr)
-			KUNIT_ASSERT_EQ(rig->test, 0, pagoda_space_detach(rig->spaces[space]));
+			pagoda_space_detach(rig->spaces[space]);
 		mmu_rig_evict(rig, space, table);
 	}
 	/* Mappings change while tables are evicted. */

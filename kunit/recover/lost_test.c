@@ -163,11 +163,40 @@ static void lost_root(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/*
+ * A flush that the CPU executes in the device's place, and that SET_ROOT doesn't make up for,
+ * because the device doesn't answer: without a reset the device would use memory that is freed.
+ */
+static void lost_flush(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = lost_in_vram(rig);
+	struct pagoda_vm *vm = vmt_make(rig);
+
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGES * PAGE_SIZE, 0));
+	pagoda_rig_settle(rig);
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = VIRTIO_PAGODA_OP_FLUSH_TLB, .times = PAGODA_QUEUE_REPLAYS + 1,
+	};
+	rig->lose_roots = 1;
+	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE, PAGES * PAGE_SIZE));
+	pagoda_rig_settle(rig);
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 0u, rig->fail.times);
+	KUNIT_EXPECT_EQ(test, 0u, rig->lose_roots);
+	PAGODA_PROVES(C103);
+	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_epoch(rig->vidmm));
+	KUNIT_EXPECT_NE(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, vm->id, HERE));
+	vmt_drop(vm);
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case lost_cases[] = {
 	KUNIT_CASE(lost_copy),
 	KUNIT_CASE(lost_unmap),
 	KUNIT_CASE(lost_map),
 	KUNIT_CASE(lost_root),
+	KUNIT_CASE(lost_flush),
 	{}
 };
 

@@ -411,6 +411,79 @@ static void reset_blames_each_again(struct kunit *test)
 	reset_blame_each(test, true);
 }
 
+/*
+ * A device that doesn't answer the SET_ROOT of a VM is reset: afterwards it has the root, and the
+ * mapping is there.
+ */
+static void reset_sets_the_root(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
+	struct pagoda_vm *vm = vmt_make(rig);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	rig->lose_roots = 1;
+	reset_map(rig, vm, bo, HERE);
+	KUNIT_EXPECT_EQ(test, 0u, rig->lose_roots);
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
+	reset_expect_mapped(rig, vm, bo, HERE);
+	reset_expect_works(rig, bo, 2);
+	vmt_drop(vm);
+	pagoda_rig_close(bo);
+}
+
+/*
+ * If the device doesn't answer the SET_ROOT that takes away a root, which is evicted, the reset
+ * takes the root away; the page tables come back with the next change.
+ */
+static void reset_takes_the_root(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
+	struct pagoda_vm *vm = vmt_make(rig);
+	u32 tables;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	reset_map(rig, vm, bo, HERE);
+	pagoda_rig_settle(rig);
+	rig->lose_roots = 1;
+	/* The rebuild can't begin while the test is in a section. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_enter(rig->vidmm));
+	tables = vmt_evict_tables(rig);
+	pagoda_leave(rig->vidmm);
+	/* In CPU_VIRTUAL mode tables aren't evicted. */
+	KUNIT_EXPECT_EQ(test, !tables, rig->lose_roots);
+	KUNIT_EXPECT_EQ(test, tables, pagoda_space_nr_absent(vm->space));
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, !!tables, pagoda_reset_epoch(rig->vidmm));
+	rig->lose_roots = 0;
+	reset_map(rig, vm, bo, HERE + SZ_1G);
+	reset_expect_mapped(rig, vm, bo, HERE);
+	reset_expect_mapped(rig, vm, bo, HERE + SZ_1G);
+	vmt_drop(vm);
+	pagoda_rig_close(bo);
+}
+
+/* If the device doesn't answer a SET_ROOT of the rebuild, the device is reset and rebuilt again. */
+static void reset_repeats_the_root(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
+	struct pagoda_vm *vm = vmt_make(rig);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	reset_map(rig, vm, bo, HERE);
+	rig->lose_roots = 1;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 0u, rig->lose_roots);
+	KUNIT_EXPECT_EQ(test, 2, pagoda_reset_epoch(rig->vidmm));
+	reset_expect_mapped(rig, vm, bo, HERE);
+	reset_expect_works(rig, bo, 2);
+	vmt_drop(vm);
+	pagoda_rig_close(bo);
+}
+
 /* When the reset fails, the CPU does the paging, and the device isn't asked again. */
 static void reset_fails(struct kunit *test)
 {
@@ -672,6 +745,9 @@ static struct kunit_case reset_cases[] = {
 	KUNIT_CASE_PARAM(reset_blames_each, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_blames_each_again, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_of_an_engine, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_sets_the_root, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_takes_the_root, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_repeats_the_root, pagoda_rig_modes),
 	KUNIT_CASE(reset_fails),
 	KUNIT_CASE(reset_limit),
 	KUNIT_CASE_PARAM(reset_frees_pages, pagoda_rig_mmu_modes),

@@ -20,6 +20,8 @@
 #define LARGE		(PAGODA_RIG_VRAM_PAGES * 5 / 8) /* pages: two don't fit into VRAM */
 #define PART		32u	/* pages; %PARTS of them fill VRAM but for the reserve */
 #define PARTS		(PAGODA_RIG_VRAM_PAGES / PART - 1)
+#define HOLES		(PAGODA_RIG_VRAM_PAGES / 2) /* pages between those that fragment VRAM */
+#define WIDE		80u	/* pages of a window that 41 allocations have to leave */
 #define FAR		((u64)SZ_2G)	/* an address */
 /* Jiffies after which an operation that hasn't ended waits. */
 #define A_WHILE		(HZ / 5)
@@ -559,6 +561,33 @@ static void contention_frees_a_window(struct kunit *test)
 	close_all(bos, PARTS);
 }
 
+/*
+ * Among the allocations that have to leave a range of VRAM a scattered one counts once, however
+ * many blocks it has there: for a contiguous allocation as little leaves as has to.
+ */
+static void contention_counts_scattered_once(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct pagoda_bo *scattered = pagoda_rig_bo(rig, HOLES, CPU, SUBMIT_VRAM, 0);
+	struct pagoda_bo **odd = test_calloc(test, HOLES, sizeof(*odd));
+	struct pagoda_bo *want;
+	u64 before;
+
+	want = pagoda_rig_bo(rig, WIDE, CPU | DRM_PAGODA_ALLOCATION_CONTIGUOUS, SUBMIT_VRAM, 0);
+	pagoda_rig_fragment(rig, odd, HOLES);
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, scattered));
+	KUNIT_ASSERT_EQ(test, HOLES, pagoda_vram_count_ranges(scattered->ttm.resource));
+	before = atomic64_read(&rig->vidmm->stats.evictions);
+	KUNIT_EXPECT_EQ(test, 0, make_resident(rig, want));
+	KUNIT_EXPECT_TRUE(test, in_vram(want));
+	KUNIT_EXPECT_FALSE(test, in_vram(scattered));
+	KUNIT_EXPECT_GE(test, before + WIDE / 2 + 1,
+			(u64)atomic64_read(&rig->vidmm->stats.evictions));
+	pagoda_rig_close(want);
+	pagoda_rig_close(scattered);
+	close_all(odd, HOLES);
+}
+
 static struct kunit_case contention_cases[] = {
 	KUNIT_CASE(contention_tells_of_jobs),
 	KUNIT_CASE(contention_waits_for_the_holder),
@@ -571,6 +600,7 @@ static struct kunit_case contention_cases[] = {
 	KUNIT_CASE_SLOW(contention_counts_absent),
 	KUNIT_CASE(contention_claims_room),
 	KUNIT_CASE(contention_frees_a_window),
+	KUNIT_CASE(contention_counts_scattered_once),
 	KUNIT_CASE_PARAM(contention_jobs_hold_up_one, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(contention_waits_for_an_eviction, pagoda_rig_modes),
 	{ }

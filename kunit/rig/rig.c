@@ -200,6 +200,17 @@ static int rig_dirty(struct pagoda_rig *rig, const struct pagoda_command *comman
 	return ok ? 0 : -EINVAL;
 }
 
+/* A SET_ROOT that is to be lost isn't carried out. */
+static int rig_root(struct pagoda_rig *rig, const struct pagoda_command *command)
+{
+	if (command->index && rig->lose_roots) {
+		rig->lose_roots--;
+		return -ETIMEDOUT;
+	}
+	return pagoda_engine_root_set(&rig->engine, command->index, command->segment,
+				      command->address, command->size) ? -EINVAL : 0;
+}
+
 /* The control queue: commands of the transport become calls of the engine. */
 static int rig_control(void *arg, const struct pagoda_command *command)
 {
@@ -214,9 +225,7 @@ static int rig_control(void *arg, const struct pagoda_command *command)
 
 	switch (command->type) {
 	case VIRTIO_PAGODA_CONTROL_SET_ROOT:
-		reason = pagoda_engine_root_set(&rig->engine, command->index, command->segment,
-						command->address, command->size);
-		break;
+		return rig_root(rig, command);
 	case VIRTIO_PAGODA_CONTROL_ACQUIRE_RANGE:
 		reason = pagoda_engine_range_acquire(&rig->engine, command->index,
 						     command->address, command->size, &layout);

@@ -164,6 +164,7 @@ struct pagoda_rig {
 	struct pagoda_rig_fail fail;
 	u32 flush_late;		/* set by tests: of so many flushes one comes late; 0: none */
 	u32 flushes;		/* buffers with a FLUSH_TLB that were executed since */
+	u32 lose_roots;		/* set by tests: so many SET_ROOT of VMs get no answer */
 	bool loses_events;	/* events that tell of changed fences */
 	enum pagoda_engine_vram reset_vram;
 	int reset_error;	/* error of RESET_ADAPTER */

@@ -100,6 +100,28 @@ int vmt_validate(struct pagoda_vm *vm)
 	return ret;
 }
 
+u32 vmt_evict_tables(struct pagoda_rig *rig)
+{
+	struct ttm_placement nowhere = {};
+	struct ttm_operation_ctx ctx = {};
+	struct pagoda_bo *bo;
+	unsigned long id;
+	u32 count = 0;
+
+	xa_for_each(&rig->vidmm->bos, id, bo) {
+		if (!bo->vm.table_of)
+			continue;
+		drm_gem_object_get(&bo->ttm.base);
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		pagoda_vm_table_evict(bo);
+		KUNIT_EXPECT_EQ(rig->test, 0, ttm_bo_validate(&bo->ttm, &nowhere, &ctx));
+		dma_resv_unlock(bo->ttm.base.resv);
+		drm_gem_object_put(&bo->ttm.base);
+		count++;
+	}
+	return count;
+}
+
 u32 vmt_reach(struct pagoda_rig *rig, u32 space, u64 va, u32 size, u32 access, void **here)
 {
 	struct pagoda_engine_run run;

@@ -30,6 +30,8 @@ int vmt_map(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 address, u64 offset,
 int vmt_set(struct pagoda_vm *vm, u32 type, u64 address, u64 size);
 int vmt_copy(struct pagoda_vm *vm, u64 from, u64 to, u64 size);
 int vmt_validate(struct pagoda_vm *vm);
+/* Evicts all page tables of all VMs, which are idle; returns their number. */
+u32 vmt_evict_tables(struct pagoda_rig *rig);
 
 /*
  * Translates an address as the device would; returns the fault reason, or NONE with the address of

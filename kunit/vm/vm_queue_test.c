@@ -134,9 +134,10 @@ struct queue_test {
 	struct drm_syncobj *next;
 };
 
-static struct queue_test queue_test_make(struct kunit *test)
+static struct queue_test queue_test_on(struct pagoda_rig *rig)
 {
-	struct queue_test t = { .rig = pagoda_rig_create_mode(test) };
+	struct kunit *test = rig->test;
+	struct queue_test t = { .rig = rig };
 
 	t.vm = vmt_make(t.rig);
 	t.bo = vmt_bo(t.rig, 16, 300);
@@ -145,6 +146,11 @@ static struct queue_test queue_test_make(struct kunit *test)
 	t.out = queue_syncobj(test);
 	t.next = queue_syncobj(test);
 	return t;
+}
+
+static struct queue_test queue_test_make(struct kunit *test)
+{
+	return queue_test_on(pagoda_rig_create_mode(test));
 }
 
 static void queue_test_end(struct queue_test *t)
@@ -489,6 +495,93 @@ static void queue_is_bounded(struct kunit *test)
 	queue_test_end(&t);
 }
 
+/* ---- Page tables in system memory, which need addresses of the device's MMU -------- */
+
+#define ADDRESSES	256u	/* pages that the device's MMU can map */
+
+static struct queue_test queue_test_few(struct kunit *test)
+{
+	static const struct pagoda_rig_mode mode = { VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, true };
+	const struct pagoda_rig_options options = { .mode = &mode, .mmu_pages = ADDRESSES };
+	struct queue_test t = queue_test_on(pagoda_rig_create(test, &options));
+
+	pagoda_rig_settle_freed(t.rig);
+	return t;
+}
+
+/* Takes all free device addresses, page by page. Returns the number of pages. */
+static u32 queue_take_addresses(struct pagoda_rig *rig, struct drm_mm_node *nodes)
+{
+	struct pagoda_device_mmu *mmu = rig->vidmm->device_mmu;
+	u32 count = 0;
+
+	mutex_lock(&mmu->lock);
+	while (count < ADDRESSES && !drm_mm_insert_node(&mmu->mm, &nodes[count], 1))
+		count++;
+	mutex_unlock(&mmu->lock);
+	KUNIT_ASSERT_LT(rig->test, count, ADDRESSES);
+	return count;
+}
+
+static void queue_give_addresses(struct pagoda_rig *rig, struct drm_mm_node *nodes, u32 count)
+{
+	struct pagoda_device_mmu *mmu = rig->vidmm->device_mmu;
+
+	mutex_lock(&mmu->lock);
+	while (count)
+		drm_mm_remove_node(&nodes[--count]);
+	mutex_unlock(&mmu->lock);
+}
+
+/*
+ * A job that finds no device addresses for page tables, because others use them all, is tried again
+ * when jobs have ended.
+ */
+static void queue_waits_for_addresses(struct kunit *test)
+{
+	struct queue_test t = queue_test_few(test);
+	struct drm_mm_node *nodes = test_calloc(test, ADDRESSES, sizeof(*nodes));
+	struct dma_fence *fence = pagoda_test_fence(test);
+	u32 count = queue_take_addresses(t.rig, nodes);
+	int error;
+
+	pagoda_rig_add_fence(test, pagoda_vm_resv(t.vm), fence, DMA_RESV_USAGE_BOOKKEEP);
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 1, t.out, 1));
+	queue_submit(t.rig, t.in, 1, NULL);
+	queue_settle(t.vm);
+	KUNIT_EXPECT_FALSE(test, queue_has_point(t.out, 1));
+	KUNIT_EXPECT_EQ(test, (int)DRM_PAGODA_VM_USABLE, pagoda_vm_condition(t.vm, &error));
+	queue_give_addresses(t.rig, nodes, count);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
+	vmt_expect(t.rig, t.vm->id, HERE, 300);
+	vmt_drop(t.vm);
+	queue_test_end(&t);
+}
+
+/* Allocations that nothing uses are swapped out for page tables that find no device addresses. */
+static void queue_gets_addresses(struct kunit *test)
+{
+	struct queue_test t = queue_test_few(test);
+	struct drm_mm_node *nodes = test_calloc(test, ADDRESSES, sizeof(*nodes));
+	struct pagoda_bo **idle = test_calloc(test, ADDRESSES, sizeof(*idle));
+	u32 i, count = queue_take_addresses(t.rig, nodes);
+
+	queue_give_addresses(t.rig, nodes, count);
+	for (i = 0; i < count; i++)
+		idle[i] = vmt_bo(t.rig, 1, i);
+	KUNIT_EXPECT_EQ(test, 0, queue_take_addresses(t.rig, nodes));
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 1, t.out, 1));
+	queue_submit(t.rig, t.in, 1, NULL);
+	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
+	vmt_expect(t.rig, t.vm->id, HERE, 300);
+	vmt_drop(t.vm);
+	for (i = 0; i < count; i++)
+		pagoda_rig_close(idle[i]);
+	queue_test_end(&t);
+}
+
 static struct kunit_case vm_queue_cases[] = {
 	KUNIT_CASE_PARAM(queue_waits_for_points, pagoda_rig_update_modes),
 	KUNIT_CASE_PARAM(queue_waits_for_fences, pagoda_rig_update_modes),
@@ -500,6 +593,8 @@ static struct kunit_case vm_queue_cases[] = {
 	KUNIT_CASE_PARAM(queue_keeps_allocations, pagoda_rig_update_modes),
 	KUNIT_CASE_PARAM(queue_keeps_residency, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(queue_is_bounded, pagoda_rig_mmu_modes),
+	KUNIT_CASE(queue_waits_for_addresses),
+	KUNIT_CASE(queue_gets_addresses),
 	{ }
 };
 

@@ -112,28 +112,6 @@ static void vm_forgets_with_the_handle(struct kunit *test)
 		vmt_drop(vms[i]);
 }
 
-static u32 vm_evict_tables(struct pagoda_rig *rig)
-{
-	struct ttm_placement nowhere = {};
-	struct ttm_operation_ctx ctx = {};
-	struct pagoda_bo *bo;
-	unsigned long id;
-	u32 count = 0;
-
-	xa_for_each(&rig->vidmm->bos, id, bo) {
-		if (!bo->vm.table_of)
-			continue;
-		drm_gem_object_get(&bo->ttm.base);
-		dma_resv_lock(bo->ttm.base.resv, NULL);
-		pagoda_vm_table_evict(bo);
-		KUNIT_EXPECT_EQ(rig->test, 0, ttm_bo_validate(&bo->ttm, &nowhere, &ctx));
-		dma_resv_unlock(bo->ttm.base.resv);
-		drm_gem_object_put(&bo->ttm.base);
-		count++;
-	}
-	return count;
-}
-
 /* Resources of VRAM that can still be allocated in vm_root_is_named_later(). */
 static u32 vm_resources_left;
 
@@ -220,7 +198,7 @@ static void vm_root_is_named_later(struct kunit *test)
 		pagoda_space_root(vm->space, &root);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(context->save.bo));
 		takers[n] = vmt_bo(rig, 1, n);
-		if (vm_evict_tables(rig)) {
+		if (vmt_evict_tables(rig)) {
 			pagoda_rig_settle_freed(rig);
 			/* The root returns to another place. */
 			place.fpfn = root.address >> PAGE_SHIFT;
@@ -284,7 +262,7 @@ static void vm_tables_come_back(struct kunit *test)
 	/* Tables aren't evicted while jobs of the space may run. */
 	PAGODA_PROVES(C123);
 	vm_tables_stay_while_busy(rig, vm);
-	evictable = vm_evict_tables(rig);
+	evictable = vmt_evict_tables(rig);
 	KUNIT_EXPECT_EQ(test, evictable, !vm_by_cpu(rig));
 	if (evictable)
 		KUNIT_EXPECT_NE(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, vm->id, HERE));
@@ -395,7 +373,7 @@ static void vm_contexts_know_the_root(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(image->root_segment), root.segment);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(image->address_space), vm->id);
 
-	evictable = vm_evict_tables(rig);
+	evictable = vmt_evict_tables(rig);
 	KUNIT_EXPECT_EQ(test, evictable, !vm_by_cpu(rig));
 	if (evictable) {
 		/* Another allocation takes the root's old place. */
@@ -662,7 +640,7 @@ static void vm_contexts_all_know_the_root(struct kunit *test)
 		KUNIT_ASSERT_FALSE(test, IS_ERR(contexts[i]));
 		vm_expect_roots(rig, vm, contexts, i + 1);
 	}
-	if (vm_evict_tables(rig)) {
+	if (vmt_evict_tables(rig)) {
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));
 		KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, SZ_1G, PAGE_SIZE));
 		vm_expect_roots(rig, vm, contexts, ARRAY_SIZE(contexts));

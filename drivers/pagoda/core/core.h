@@ -182,7 +182,8 @@ struct pagoda_counters {
  * @tracks: 1 + pagoda_reset_epoch() when the device was last told to track what it writes for
  *	bo/track.c; 0 = never. Protected by @control_lock
  * @deaf: The device failed a SET_ROOT that was to replace a FLUSH_TLB which the CPU executed: no
- *	other SET_ROOT is sent for that purpose until the device is reset
+ *	other SET_ROOT is sent for that purpose until the device is reset. Also read without
+ *	@control_lock
  * @dummy: Page that the device accesses at unmapped aperture addresses
  * @bos: Allocations by id, for packets and debugfs; no allocation is freed while the xarray's lock
  *	is held

@@ -51,7 +51,8 @@ struct pagoda_vidmm;
  * @PAGODA_RESET_PAGING: The paging queue couldn't be reset (C189), an operation was emitted in
  *	part, or a paging buffer that failed for good left wrong mappings
  * @PAGODA_RESET_ENGINE: An engine couldn't be reset
- * @PAGODA_RESET_DEVICE: The device reported that it was reset, or doesn't work any more
+ * @PAGODA_RESET_DEVICE: The device reported that it was reset, or doesn't work any more; or failed
+ *	a SET_ROOT
  * @PAGODA_RESET_ASKED: Requested through debugfs; doesn't count for %PAGODA_RESET_LIMIT
  * @PAGODA_RESET_SLEEP: The device loses its power because the machine sleeps; content that VRAM
  *	doesn't preserve was evicted before. Doesn't count for %PAGODA_RESET_LIMIT

@@ -80,7 +80,8 @@ struct pagoda_table_memory {
  *	none uses it now). May sleep
  * @set_root: Has the device execute SetRootPageTable, and returns afterwards; a root of 0 entries
  *	takes the root away. No job or operation of the space executes meanwhile. May sleep.
- *	Returns 0 or -errno
+ *	Returns 0 or -errno: then the device has no root of the space, whose jobs can't execute
+ *	before the owner has the space rebuilt. Taking a root away can't fail
  * @written: Called after the CPU wrote entries of a table of the paging process without a
  *	buffer (C76); the operation describes the entries. Also called in the dma_fence
  *	signalling path; may be NULL
@@ -234,7 +235,7 @@ int pagoda_space_prepare_restore(struct pagoda_space *space, struct pagoda_pt_up
 void pagoda_space_forget(struct pagoda_space *space);
 int pagoda_space_prepare_rebuild(struct pagoda_space *space, struct pagoda_pt_update **update);
 
-int pagoda_space_detach(struct pagoda_space *space);
+void pagoda_space_detach(struct pagoda_space *space);
 int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_update **update);
 
 /*

@@ -409,8 +409,8 @@ void pagoda_process_destroy(struct pagoda_mmu *mmu)
 	const struct pagoda_root none = {};
 
 	/*
-	 * An error doesn't matter: a device that still has the root, because it refused the command
-	 * or didn't answer, reads no tables of a space without operations.
+	 * A device that still has the root, because it refused the command or didn't answer, reads
+	 * no tables of a space without operations.
 	 */
 	mmu->args.ops->set_root(mmu->args.owner, PAGODA_PROCESS_SPACE, &none);
 	process_free(mmu);

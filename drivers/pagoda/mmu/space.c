@@ -44,8 +44,7 @@ struct pagoda_space *pagoda_space_create(struct pagoda_mmu *mmu, u32 id, void *d
  * Remaining tables are freed without an update that makes their entries invalid: unless the device
  * is lost, the caller has closed the space by pagoda_space_prepare_close().
  *
- * Context: may sleep, calls table_free() and, if the device has a root of the space, set_root(),
- *	whose error is ignored.
+ * Context: may sleep, calls table_free() and, if the device has a root of the space, set_root().
  */
 void pagoda_space_destroy(struct pagoda_space *space)
 {
@@ -274,18 +273,14 @@ u32 pagoda_space_nr_absent(struct pagoda_space *space)
  *
  * Context: may sleep, calls set_root(), and so outside a transaction; the space's lock may be
  *	held. Updates of the space are kept out.
- * Return: 0 or the error of set_root().
  */
-int pagoda_space_detach(struct pagoda_space *space)
+void pagoda_space_detach(struct pagoda_space *space)
 {
 	const struct pagoda_root none = {};
-	int ret = 0;
 
 	if (space->attached)
-		ret = space->mmu->args.ops->set_root(space->mmu->args.owner, space->id, &none);
-	if (!ret)
-		space->attached = false;
-	return ret;
+		space->mmu->args.ops->set_root(space->mmu->args.owner, space->id, &none);
+	space->attached = false;
 }
 
 /**

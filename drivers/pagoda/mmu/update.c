@@ -379,7 +379,8 @@ bool pagoda_pt_update_waits(const struct pagoda_pt_update *update)
  *
  * Waits for @fence if pagoda_pt_update_waits() returns true: contexts can't use addresses of a new
  * root before finish returns. Tables that the commit dropped go back to the owner with @fence. If
- * set_root() fails, the space counts as one without a root in the device; the error isn't returned.
+ * set_root() fails, the device has no root of the space until the owner has the space rebuilt
+ * (pagoda_space_prepare_rebuild()), so the error isn't returned.
  *
  * Context: may sleep, calls set_root(), resume() and table_free(). Neither the space's
  *	nor the stream's lock is held. Other updates of the space are kept out.

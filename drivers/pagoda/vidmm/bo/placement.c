@@ -26,6 +26,16 @@ static struct ttm_place place_aperture(struct pagoda_bo *bo)
 }
 
 /*
+ * Returns whether an empty aperture could hold an allocation. If not, an address there must not be
+ * asked for: TTM would get -E2BIG and try no place after it.
+ */
+static bool place_fits_aperture(const struct pagoda_bo *bo)
+{
+	return !(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY) ||
+	       bo->ttm.base.size >> PAGE_SHIFT <= bo->vidmm->info->aperture_pages;
+}
+
+/*
  * Fills in the present segment of a pinned allocation, whatever placement was asked for. Returns 1,
  * the number of places.
  */
@@ -99,9 +109,9 @@ u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
 
 /*
  * Fills in the places that an allocation is evicted to: the aperture if it is an eviction segment
- * of the allocation (C37), then the system segment, which has no limit of its own. An offered
- * allocation goes to the system segment, from VRAM without its content. An allocation that is
- * charged to another cgroup than the current task's goes to the system segment, too: in the
+ * of the allocation (C37) and large enough, then the system segment, which has no limit of its own.
+ * An offered allocation goes to the system segment, from VRAM without its content. An allocation
+ * that is charged to another cgroup than the current task's goes to the system segment, too: in the
  * aperture TTM would charge the current task's cgroup. A pinned allocation stays in its segment.
  * Returns the number of places.
  */
@@ -112,7 +122,7 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 	if (bo->ttm.pin_count)
 		return place_pinned(bo, places);
 	if (bo->eviction & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE) &&
-	    !pagoda_bo_is_offered(bo) && pagoda_dmem_is_own(bo))
+	    place_fits_aperture(bo) && !pagoda_bo_is_offered(bo) && pagoda_dmem_is_own(bo))
 		places[n++] = place_aperture(bo);
 	places[n++] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
 	return n;
@@ -120,10 +130,12 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 
 /*
  * Fills in the places where the CPU can reach an allocation: free room in the visible part of VRAM,
- * then the aperture segment if it is supported, then the system segment. No other allocation is
- * evicted for a CPU access. VRAM is left out unless it is supported and could hold the allocation;
- * for a tiled surface, which the CPU can't read in VRAM as rows; and for an allocation that isn't
- * declared CPU-visible (C175). Returns the number of places.
+ * then in the aperture segment, then the system segment. No other allocation is evicted for a CPU
+ * access: without TTM_PL_FLAG_DESIRED, TTM would evict others while dmem.min or dmem.low protects
+ * the caller's cgroup, before it tries the next place. A segment is left out unless it is supported
+ * and could hold the allocation. VRAM is also left out for a tiled surface, which the CPU can't
+ * read in VRAM as rows, and for an allocation that isn't declared CPU-visible (C175). Returns the
+ * number of places.
  */
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -138,8 +150,11 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 	    bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE && !bo->tiling.layout.tiling &&
 	    pagoda_vram_could_hold(bo->vidmm, &visible, bo->ttm.base.size, bo->alignment))
 		places[n++] = visible;
-	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))
-		places[n++] = place_aperture(bo);
+	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE) &&
+	    place_fits_aperture(bo)) {
+		places[n] = place_aperture(bo);
+		places[n++].flags |= TTM_PL_FLAG_DESIRED;
+	}
 	places[n++] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
 	return n;
 }

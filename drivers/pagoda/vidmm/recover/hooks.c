@@ -33,7 +33,8 @@
  * this function for one submission at a time, in order, in the dma_fence signalling path. Returns
  * 0; or a negative errno with *@stopped_at set to the offset of the first packet that wasn't
  * executed completely. Afterwards sets roots of address spaces again if the CPU executed a
- * FLUSH_TLB, which the device missed.
+ * FLUSH_TLB, which the device missed; if that fails and the device may still execute jobs, returns
+ * -EIO, although no packet may be left: then stream_lost() asks for a reset.
  */
 static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 			  u32 *stopped_at)
@@ -43,8 +44,10 @@ static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 
 	ret = pagoda_cpu_execute(vidmm->executor, sub->data, sub->built, start,
 				 sub->priv, sub->priv_built, stopped_at);
-	pagoda_tables_rescued(vidmm, sub, start);
-	return ret;
+	if (pagoda_tables_rescued(vidmm, sub, start) || ret || READ_ONCE(vidmm->reset->dead))
+		return ret;
+	*stopped_at = sub->built;
+	return -EIO;
 }
 
 /*
@@ -154,7 +157,8 @@ static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *pac
  * former content of memory that couldn't be written: this function, which can't take reservations,
  * marks the allocations, and they are filled with zeros before they are used (lost.c). Also stores
  * the loss in the journal and a coredump, and tells the paging process. Returns true if the device
- * has wrong mappings and therefore needs a reset. Called in the dma_fence signalling path.
+ * has wrong mappings, or translations that it should have dropped (&pagoda_vidmm.deaf), and
+ * therefore needs a reset. Called in the dma_fence signalling path.
  */
 static bool stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, int error)
 {
@@ -166,7 +170,7 @@ static bool stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, 
 	pagoda_coredump_paging(vidmm, sub->seqno, offset, error);
 	if (vidmm->mmu)
 		pagoda_process_lost(vidmm->mmu);
-	return loss.mappings;
+	return loss.mappings || READ_ONCE(vidmm->deaf);
 }
 
 static int stream_reset_adapter(void *owner, u32 asked, bool broken)

@@ -7,7 +7,8 @@
  *	reset, or a lost submission	paging: submissions in flight are aborted (C189). Any
  *	left wrong mappings		other lost submission costs only its allocations
  *	operations lost (no memory)	&pagoda_stream_args.overrun
- *	the device			reports that it was reset, or doesn't work any more
+ *	the device			reports that it was reset, or doesn't work any more;
+ *					or fails a SET_ROOT (tables.c)
  *	a user or a test		debugfs
  *	the machine sleeps		sleep.c; the loss of power resets the device
  *

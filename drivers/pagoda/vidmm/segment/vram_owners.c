@@ -64,13 +64,30 @@ void pagoda_vram_own(struct pagoda_vram_resource *res)
 		block->private = res;
 }
 
+/*
+ * Returns whether an allocated block belongs to one of @count allocations. No reference is taken:
+ * the caller has references to @bos, and holds pagoda_vram.lock, without which the resource may be
+ * freed.
+ */
+static bool block_is_of(struct gpu_buddy_block *block, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_vram_resource *res = block->private;
+	struct ttm_buffer_object *bo = res ? READ_ONCE(res->base.bo) : NULL;
+
+	/* Most likely the block belongs to the allocation that the block before belongs to. */
+	while (count--)
+		if (&bos[count]->ttm == bo)
+			return true;
+	return false;
+}
+
 /**
  * pagoda_vram_owners() - Get the allocations that have to leave a range of VRAM to free it
  * @vidmm: Memory manager
  * @start: Offset of the range in VRAM
  * @size: Bytes of the range, which ends in VRAM
- * @bos: Filled with the allocations by address, a reference each; an allocation whose blocks lie
- *	between those of others may be filled in more than once
+ * @bos: Filled with the allocations, each once and with a reference, by the address of the first
+ *	block in the range
  * @room: Number of entries that fit into @bos
  *
  * pagoda_vram.lock is dropped every few blocks: for blocks that changed hands meanwhile @bos may
@@ -101,16 +118,14 @@ int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct p
 		}
 		block = pagoda_vram_block_at(&vram->mm, at);
 		at = block_end(&vram->mm, block);
-		if (gpu_buddy_block_is_free(block))
+		if (gpu_buddy_block_is_free(block) || block_is_of(block, bos, count))
 			continue;
 		if (count < room)
 			bo = block_owner(vidmm, block);
-		if (!bo)
-			ret = -EBUSY;
-		else if (count && bos[count - 1] == bo)
-			drm_gem_object_put(&bo->ttm.base);
-		else
+		if (bo)
 			bos[count++] = bo;
+		else
+			ret = -EBUSY;
 	}
 	mutex_unlock(&vram->lock);
 	while (ret && count)

@@ -115,7 +115,7 @@ bool pagoda_vm_may_evict(struct pagoda_bo *bo, bool urgent)
  * Has the device forget the root of the VM's page tables, and so refuse TLB flushes that name the
  * root. First waits for the flushes that were emitted before; the space's lock, which the caller
  * holds, keeps further flushes back. The dma_fence signalling path never takes the space's lock, so
- * the wait ends.
+ * the wait ends, and so does a reset of the device, if the device fails the command.
  */
 static void vm_table_detach(struct pagoda_vm *vm)
 {

@@ -12,9 +12,12 @@
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
+#include <drm/drm_drv.h>
 #include <drm/drm_print.h>
+#include <drm/ttm/ttm_bo.h>
 #include "core/core.h"
 #include "core/info.h"
+#include "core/life.h"
 #include "core/transport.h"
 #include "mmu/mmu.h"
 #include "paging/cpu/cpu.h"
@@ -79,9 +82,31 @@ static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 }
 
 /*
+ * Reserves device addresses for a page table, whose pages begin at bus address @dma. While there
+ * are none, swaps out other allocations that aren't in use, which gives up their addresses. Returns
+ * 0; -EBUSY if all addresses are in use, so that the end of jobs may help, but not room in VRAM; or
+ * another error of a swap-out.
+ */
+static int table_reserve(struct table_pages *table, dma_addr_t dma)
+{
+	struct pagoda_vidmm *vidmm = table->vidmm;
+	struct ttm_operation_ctx ctx = { .no_wait_gpu = true };
+	int ret;
+
+	do {
+		ret = pagoda_sysmem_reserve(vidmm, &table->mem, dma, table->size >> PAGE_SHIFT);
+		if (ret != -ENOSPC)
+			return ret;
+		ret = ttm_device_swapout(&vidmm->ttm, &ctx, GFP_KERNEL);
+	} while (ret > 0);
+	return ret ?: -EBUSY;
+}
+
+/*
  * Allocates @memory for a page table of @size bytes in system memory, charged to @client unless
  * that is NULL. The device's address is aligned to @size: by dma_alloc_pages(), or with an MMU of
- * the device by pagoda_sysmem_reserve(). Returns 0 or a negative errno.
+ * the device by table_reserve(). Returns 0; -ENOMEM; -EBUSY, see table_reserve(); or another
+ * negative errno.
  */
 static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 size,
 			       struct pagoda_table_memory *memory)
@@ -104,7 +129,7 @@ static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client 
 	for (i = 1; i < nr; i++)
 		table->pages[i] = table->pages[0] + i;
 	INIT_WORK(&table->work, table_free_work);
-	ret = pagoda_sysmem_reserve(vidmm, &table->mem, dma, nr);
+	ret = table_reserve(table, dma);
 	if (ret) {
 		table_free_pages(vidmm, &table->mem);
 		return ret;
@@ -167,22 +192,46 @@ static int tables_command_root(struct pagoda_vidmm *vidmm, u32 space,
 }
 
 /*
+ * Resets the device after a failed SET_ROOT, unless the device is being removed or is never used
+ * again. The device may have the old root or the new one, or may yet execute the command; in the
+ * reset it forgets all roots and translations, and the rebuild sets the roots that the VMs have.
+ * Sleeps for some seconds, until phase 1 of the reset is over. Caller holds no mutex that the
+ * dma_fence signalling path takes.
+ */
+static void tables_reset_device(struct pagoda_vidmm *vidmm)
+{
+	int idx;
+
+	if (READ_ONCE(vidmm->reset->dead) || !drm_dev_enter(vidmm->drm, &idx))
+		return;
+	pagoda_queue_reset_adapter(vidmm->queue, BIT(PAGODA_RESET_DEVICE));
+	drm_dev_exit(idx);
+}
+
+/*
  * &pagoda_mmu_ops.set_root: sets the root of address space @space on the device and in
- * &pagoda_vidmm.roots, where the CPU executor finds it. Returns 0 or a negative errno.
+ * &pagoda_vidmm.roots, where the CPU executor finds it. If that fails for a VM, resets the device:
+ * then the device has no root of @space, as it should if @root has no entries. Returns 0 or a
+ * negative errno.
  */
 static int tables_set_root(void *owner, u32 space, const struct pagoda_root *root)
 {
 	struct pagoda_vidmm *vidmm = owner;
+	bool there;
 	int ret;
 
 	mutex_lock(&vidmm->control_lock);
+	there = vidmm->transport;
 	ret = tables_command_root(vidmm, space, root);
 	if (!ret) {
 		vidmm->roots[space] = *root;
 		pagoda_journal_root(vidmm->journal, space, root);
 	}
 	mutex_unlock(&vidmm->control_lock);
-	return ret;
+	/* Without a root of space 0 the set-up of the device fails, or its rebuild is repeated. */
+	if (ret && space && there)
+		tables_reset_device(vidmm);
+	return root->entries ? ret : 0;
 }
 
 static void tables_written(void *owner, const struct pagoda_paging_op *op)
@@ -287,6 +336,27 @@ static void tables_note_flush(void *arg, const struct virtio_pagoda_packet *pack
 	*flushes |= le16_to_cpu(packet->opcode) == VIRTIO_PAGODA_OP_FLUSH_TLB;
 }
 
+/*
+ * Sets the roots of all address spaces again, up to the first error. Returns whether all were set;
+ * false if the device failed a SET_ROOT here before and wasn't reset since.
+ */
+static bool tables_repeat_roots(struct pagoda_vidmm *vidmm)
+{
+	u32 space, count = vidmm->info->max_address_spaces;
+	bool deaf;
+	int ret = 0;
+
+	mutex_lock(&vidmm->control_lock);
+	for (space = 0; !vidmm->deaf && space < count; space++) {
+		if (vidmm->roots[space].entries)
+			ret = tables_command_root(vidmm, space, &vidmm->roots[space]);
+		WRITE_ONCE(vidmm->deaf, ret);
+	}
+	deaf = vidmm->deaf;
+	mutex_unlock(&vidmm->control_lock);
+	return !deaf;
+}
+
 /**
  * pagoda_tables_rescued() - Repair the device's TLB after the CPU executed paging packets
  * @vidmm: The manager
@@ -300,26 +370,19 @@ static void tables_note_flush(void *arg, const struct virtio_pagoda_packet *pack
  *
  * Context: dma_fence signalling path: doesn't allocate. The device executes nothing of the
  * paging queue meanwhile.
+ * Return: false if a FLUSH_TLB has no effect on the device, which therefore needs a reset before
+ * the fence of @sub signals.
  */
-void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submission *sub,
+bool pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submission *sub,
 			   u32 start)
 {
 	bool flushes = false;
-	u32 space, count = vidmm->info->max_address_spaces;
-	int ret = 0;
 
 	/* A CPU executor with an aperture executes all paging buffers: the device has no TLB. */
 	if (!vidmm->mmu || vidmm->executor->aperture)
-		return;
+		return true;
 	pagoda_paging_walk(sub->data, sub->built, start, tables_note_flush, &flushes);
-	mutex_lock(&vidmm->control_lock);
-	for (space = 0; flushes && !vidmm->deaf && space < count; space++) {
-		if (vidmm->roots[space].entries)
-			ret = tables_command_root(vidmm, space, &vidmm->roots[space]);
-		/* Stop at the first error: a device that fails a command won't execute jobs. */
-		vidmm->deaf = ret;
-	}
-	mutex_unlock(&vidmm->control_lock);
+	return !flushes || tables_repeat_roots(vidmm);
 }
 
 /**
@@ -336,7 +399,7 @@ void pagoda_tables_forget(struct pagoda_vidmm *vidmm)
 		return;
 	mutex_lock(&vidmm->control_lock);
 	memset(vidmm->roots, 0, vidmm->info->max_address_spaces * sizeof(*vidmm->roots));
-	vidmm->deaf = false;
+	WRITE_ONCE(vidmm->deaf, false);
 	mutex_unlock(&vidmm->control_lock);
 }
 

@@ -377,7 +377,7 @@ int pagoda_unique_of(struct pagoda_bo *bo, struct pagoda_unique **list, u32 *cou
 int pagoda_tables_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_tables_fini(struct pagoda_vidmm *vidmm);
 void pagoda_tables_forget(struct pagoda_vidmm *vidmm);
-void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submission *sub,
+bool pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submission *sub,
 			   u32 start);
 const char *pagoda_vidmm_mode_name(u32 mode);
 bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
