@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Kept copies: allocations that leave VRAM without being copied, and those that must be copied. */
+#include <linux/delay.h>
 #include <linux/shrinker.h>
 #include <linux/sizes.h>
 #include "residency/offer_helpers.h"
 #include "rig/map.h"
+#include "rig/spy.h"
 #include "vidmm/segment/internal.h"
 #include "vm/vm_helpers.h"
 
@@ -618,6 +620,176 @@ static void copy_makes_way(struct kunit *test)
 	copy_end(&t);
 }
 
+/* ---- Copies that can't be freed now ------------------------------------------------ */
+
+#define LIMIT	(60 * HZ)
+
+/* Makes another allocation come to VRAM, holding 1, with a copy that is newer than that of @t. */
+static struct copy_test copy_keep_second(struct copy_test *t)
+{
+	struct copy_test second = copy_begin(t->rig, 0);
+
+	copy_bring(&second);
+	copy_leave(&second, UNWRITTEN);
+	pagoda_rig_settle_freed(t->rig);
+	copy_bring(&second);
+	KUNIT_ASSERT_NOT_NULL(t->test, second.bo->content.copy);
+	pagoda_rig_settle_freed(t->rig);
+	return second;
+}
+
+static void copy_end_second(struct copy_test *second)
+{
+	copy_leave(second, UNWRITTEN);
+	KUNIT_EXPECT_TRUE(second->test, pagoda_rig_holds(second->rig, second->bo, 1));
+	pagoda_paging_queue_put(second->queue);
+	pagoda_rig_close(second->bo);
+}
+
+static bool copy_has_pages(struct copy_test *t)
+{
+	bool has;
+
+	dma_resv_lock(t->bo->ttm.base.resv, NULL);
+	has = pagoda_copy_has_pages(t->bo);
+	dma_resv_unlock(t->bo->ttm.base.resv);
+	return has;
+}
+
+static u64 copy_bytes(struct copy_test *t)
+{
+	return atomic64_read(&t->rig->vidmm->copies->bytes);
+}
+
+/* Holds the copy of an allocation locked, as a move out of VRAM does, until @let. */
+struct copy_holder {
+	struct pagoda_bo *bo;
+	struct pagoda_worker worker;
+	struct completion held;
+	struct completion let;
+};
+
+static int copy_holder_run(void *arg)
+{
+	struct copy_holder *holder = arg;
+	struct pagoda_copy *copy;
+
+	dma_resv_lock(holder->bo->ttm.base.resv, NULL);
+	copy = pagoda_copy_take(holder->bo);
+	complete(&holder->held);
+	wait_for_completion_timeout(&holder->let, LIMIT);
+	if (copy)
+		pagoda_copy_put_back(holder->bo, copy);
+	dma_resv_unlock(holder->bo->ttm.base.resv);
+	return copy ? 0 : -ENOENT;
+}
+
+static void copy_hold(struct copy_test *t, struct copy_holder *holder)
+{
+	*holder = (struct copy_holder) {
+		.bo = t->bo,
+		.worker = { .run = copy_holder_run, .arg = holder },
+	};
+	init_completion(&holder->held);
+	init_completion(&holder->let);
+	pagoda_worker_start(t->test, &holder->worker);
+	KUNIT_ASSERT_NE(t->test, 0ul, wait_for_completion_timeout(&holder->held, LIMIT));
+}
+
+static void copy_let(struct copy_test *t, struct copy_holder *holder)
+{
+	complete(&holder->let);
+	pagoda_worker_end(t->test, &holder->worker);
+	flush_work(&t->rig->vidmm->copies->work);
+}
+
+/* Has pages only when a single copy is left. */
+static int pages_beside_one_copy(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
+				 const struct ttm_operation_ctx *ctx)
+{
+	if (atomic64_read(&vidmm->copies->bytes) > PAGES * PAGE_SIZE)
+		return -ENOMEM;
+	kunit_deactivate_static_stub(kunit_get_current_test(), pagoda_pages_alloc);
+	return pagoda_pages_alloc(vidmm, tt, ctx);
+}
+
+/* An allocation that finds no pages gets those of a newer copy if the oldest one is locked. */
+static void copy_in_use_is_passed_over(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0), second;
+	struct pagoda_bo *bo = pagoda_rig_bo(t.rig, 1, CPU, SUBMIT_APERTURE, 0);
+	struct copy_holder holder;
+
+	copy_keep(&t);
+	second = copy_keep_second(&t);
+	copy_hold(&t, &holder);
+	kunit_activate_static_stub(test, pagoda_pages_alloc, pages_beside_one_copy);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	KUNIT_EXPECT_EQ(test, PAGES * PAGE_SIZE, (size_t)copy_bytes(&t));
+	copy_let(&t, &holder);
+	KUNIT_EXPECT_EQ(test, 0ull, copy_bytes(&t));
+	copy_end_second(&second);
+	copy_expect(&t, true, 1);
+	pagoda_rig_close(bo);
+	copy_end(&t);
+}
+
+/*
+ * The shrinker gives up a copy that is locked, and a newer one: only the newer one is freed before
+ * the other is unlocked, and the shrinker counts neither.
+ */
+static void copy_in_use_holds_up_no_other(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0), second;
+	struct pagoda_copies *copies = t.rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = 2 * PAGES };
+	unsigned long end = jiffies + LIMIT / 2;
+	struct copy_holder holder;
+
+	copy_keep(&t);
+	second = copy_keep_second(&t);
+	KUNIT_EXPECT_EQ(test, 2ul * PAGES, copies->shrinker->count_objects(copies->shrinker, &sc));
+	copy_hold(&t, &holder);
+	KUNIT_EXPECT_EQ(test, 2ul * PAGES, copies->shrinker->scan_objects(copies->shrinker, &sc));
+	while (copy_bytes(&t) != PAGES * PAGE_SIZE && time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, PAGES * PAGE_SIZE, (size_t)copy_bytes(&t));
+	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
+	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies->shrinker->scan_objects(copies->shrinker, &sc));
+	copy_let(&t, &holder);
+	KUNIT_EXPECT_EQ(test, 0ull, copy_bytes(&t));
+	copy_end_second(&second);
+	copy_expect(&t, true, 1);
+	copy_end(&t);
+}
+
+/*
+ * An allocation that finds no pages gets those of a newer copy if TTM has freed the pages of the
+ * oldest one.
+ */
+static void copy_without_pages_gives_none(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0), second;
+	struct pagoda_bo *bo = pagoda_rig_bo(t.rig, 1, CPU, SUBMIT_APERTURE, 0);
+	struct copy_holder holder;
+
+	copy_keep(&t);
+	second = copy_keep_second(&t);
+	/* TTM passes over what is locked. */
+	copy_hold(&second, &holder);
+	swap_out_all(t.rig);
+	copy_let(&second, &holder);
+	KUNIT_EXPECT_TRUE(test, copy_has_pages(&second));
+	KUNIT_EXPECT_FALSE(test, copy_has_pages(&t));
+	kunit_activate_static_stub(test, pagoda_pages_alloc, pages_beside_no_copy);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	KUNIT_EXPECT_EQ(test, 0ull, copy_bytes(&t));
+	copy_end_second(&second);
+	copy_expect(&t, true, 1);
+	pagoda_rig_close(bo);
+	copy_end(&t);
+}
+
 static struct kunit_case copy_cases[] = {
 	KUNIT_CASE_PARAM(copy_saves, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(copy_saves_in_aperture, pagoda_rig_modes),
@@ -640,6 +812,9 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE_PARAM(copy_is_given_up, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_shrinks, pagoda_rig_mmu_modes),
 	KUNIT_CASE(copy_makes_way),
+	KUNIT_CASE(copy_in_use_is_passed_over),
+	KUNIT_CASE(copy_in_use_holds_up_no_other),
+	KUNIT_CASE(copy_without_pages_gives_none),
 	{ }
 };
 

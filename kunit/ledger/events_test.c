@@ -604,6 +604,40 @@ static void events_join_after_the_device(struct kunit *test)
 	events_end(&t);
 }
 
+/* A listener whose file has ended is told of no event, whatever happens to client or device. */
+static void events_expect_none(struct events_test *t, u32 ear)
+{
+	struct drm_pagoda_event event;
+
+	KUNIT_EXPECT_EQ(t->test, 0, events_read(t, ear, &event, 1));
+	pagoda_ears_content_lost(&t->rig->client->ears);
+	pagoda_ears_evicted(&t->rig->client->ears, LOCAL, BYTES);
+	KUNIT_ASSERT_EQ(t->test, 0, pagoda_vidmm_reset(t->rig->vidmm));
+	events_settle(t);
+	KUNIT_EXPECT_FALSE(t->test, vfs_poll(t->files[ear], NULL) & EPOLLIN);
+	KUNIT_EXPECT_TRUE(t->test, vfs_poll(t->files[ear], NULL) & EPOLLHUP);
+	KUNIT_EXPECT_EQ(t->test, 0, events_read(t, ear, &event, 1));
+}
+
+static void events_none_after_the_client(struct kunit *test)
+{
+	struct events_test t = events_make(test);
+
+	pagoda_ears_close(&t.rig->client->ears);
+	events_expect_none(&t, 0);
+	events_end(&t);
+}
+
+static void events_none_after_the_device(struct kunit *test)
+{
+	struct events_test t = events_make(test);
+
+	pagoda_listeners_stop(t.rig->vidmm->listeners);
+	events_expect(&t, 0, DRM_PAGODA_EVENT_DEVICE_LOST, 1, 0);
+	events_expect_none(&t, 0);
+	events_end(&t);
+}
+
 static struct kunit_case events_cases[] = {
 	KUNIT_CASE(events_evicted_reaches_all),
 	KUNIT_CASE(events_losses_reach_all),
@@ -616,6 +650,8 @@ static struct kunit_case events_cases[] = {
 	KUNIT_CASE(events_end_with_the_client),
 	KUNIT_CASE(events_end_with_the_device),
 	KUNIT_CASE(events_join_after_the_device),
+	KUNIT_CASE(events_none_after_the_client),
+	KUNIT_CASE(events_none_after_the_device),
 	{ }
 };
 

@@ -327,6 +327,41 @@ static void pace_moved_meanwhile(struct kunit *test)
 	pace_end(&t);
 }
 
+/*
+ * An allocation that was left out is offered, and reclaimed while nothing can leave VRAM for it:
+ * later submissions try to bring it to VRAM again.
+ */
+static void pace_reclaimed(struct kunit *test)
+{
+	struct pagoda_bo *bo;
+	struct pace_test t;
+	u32 i;
+
+	pace_begin(test, &t, false);
+	bo = submit_private(t.client, PIECE, EITHER, HERE);
+	traffic_hold(pace_bucket(&t));
+	pace_job(t.client, HERE, 0x1111, NULL);
+	KUNIT_EXPECT_FALSE(test, list_empty(&t.client->vm->left_out));
+	KUNIT_ASSERT_EQ(test, 0, offer(t.rig, bo, DRM_PAGODA_OFFER_HIGH));
+	KUNIT_EXPECT_TRUE(test, list_empty(&t.client->vm->left_out));
+	for (i = 0; i < CROWD; i++)
+		pagoda_rig_pin(t.crowd[i], true);
+	pagoda_rig_pin(t.rest, true);
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(t.rig, bo));
+	pagoda_rig_pin(t.rest, false);
+	for (i = 0; i < CROWD; i++)
+		pagoda_rig_pin(t.crowd[i], false);
+	KUNIT_EXPECT_FALSE(test, in_vram(bo));
+	KUNIT_EXPECT_FALSE(test, list_empty(&t.client->vm->left_out));
+	traffic_let(pace_bucket(&t));
+	submit_compare(t.client, HERE, 0x1111);
+	pace_job(t.client, HERE + 8, 0x2222, NULL);
+	KUNIT_EXPECT_TRUE(test, in_vram(bo));
+	KUNIT_EXPECT_EQ(test, 0x2222ull, submit_word(t.rig, bo, 8));
+	submit_close(t.client, bo);
+	pace_end(&t);
+}
+
 /* A client without tokens doesn't delay another client. */
 static void pace_others(struct kunit *test)
 {
@@ -430,6 +465,7 @@ static struct kunit_case pace_cases[] = {
 	KUNIT_CASE(pace_debt),
 	KUNIT_CASE(pace_again_in_part),
 	KUNIT_CASE(pace_moved_meanwhile),
+	KUNIT_CASE(pace_reclaimed),
 	KUNIT_CASE(pace_others),
 	KUNIT_CASE(pace_nowhere_else),
 	KUNIT_CASE(pace_promoted),

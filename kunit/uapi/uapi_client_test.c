@@ -2,9 +2,14 @@
 /* What a program does with a device from the opening of its file to the end, by ioctls alone. */
 #include <linux/delay.h>
 #include <linux/device.h>
+#include <linux/kthread.h>
+#include <linux/mm.h>
 #include <linux/virtio.h>
 #include <drm/drm_device.h>
+#include "core/device.h"
 #include "rig/command.h"
+#include "rig/spy.h"
+#include "uapi/args.h"
 #include "vidmm/ledger/client.h"
 #include "uapi_helpers.h"
 
@@ -76,6 +81,90 @@ static void client_evicts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_EVICT, handle));
 	uapi_must(client, DRM_IOCTL_PAGODA_ALLOCATION_WAIT, &wait);
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_NOT_RESIDENT, uapi_residency(client, handle));
+	uapi_close(client);
+}
+
+/* A thread that takes a page of user memory away during a call that names an allocation. */
+struct client_taker {
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_bo *bo;
+	u32 refs;
+	struct mm_struct *mm;
+	unsigned long at;
+};
+
+/* Unmaps the page when the call, which waits for a section, has a reference to the allocation. */
+static int client_take_page(void *arg)
+{
+	struct client_taker *taker = arg;
+	u32 tries = 10000;
+	int ret;
+
+	while (kref_read(&taker->bo->ttm.base.refcount) == taker->refs && --tries)
+		fsleep(USEC_PER_MSEC);
+	kthread_use_mm(taker->mm);
+	ret = vm_munmap(taker->at, PAGE_SIZE);
+	kthread_unuse_mm(taker->mm);
+	pagoda_sections_open(taker->vidmm);
+	pagoda_deferred_kick(taker->vidmm);
+	return tries ? ret : -ETIME;
+}
+
+/* Calls RECLAIM, during which the memory for its results is unmapped; returns its result. */
+static long client_reclaim_blindly(struct uapi_client *client, struct drm_pagoda_reclaim *args,
+				   u32 handle)
+{
+	struct pagoda_bo *bo = pagoda_bo_lookup(client->file, handle);
+	struct client_taker taker = {
+		.vidmm = pagoda_device_of_drm(uapi_drm(client))->vidmm,
+		.bo = bo,
+		.refs = kref_read(&bo->ttm.base.refcount),
+		.mm = current->mm,
+		.at = client->memory + UAPI_MORE,
+	};
+	struct pagoda_worker worker = { .run = client_take_page, .arg = &taker };
+	long ret;
+
+	args->results.array = taker.at;
+	pagoda_sections_close(taker.vidmm);
+	pagoda_worker_start(client->test, &worker);
+	ret = uapi_ioctl(client, DRM_IOCTL_PAGODA_RECLAIM, args);
+	pagoda_worker_end(client->test, &worker);
+	pagoda_bo_put(bo);
+	return ret;
+}
+
+/*
+ * The memory for the results of RECLAIM goes while the call is on: the call succeeds, the offer has
+ * ended, and the fence gets its value.
+ */
+static void client_reclaims_blindly(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
+	const struct drm_pagoda_residency_entry entry = {
+		.handle = uapi_allocate(client, UAPI_ANYWHERE),
+	};
+	struct drm_pagoda_offer offer = {
+		.entries = {
+			uapi_put(client, UAPI_ENTRIES, &entry, sizeof(entry)), 1, sizeof(entry),
+		},
+		.priority = DRM_PAGODA_OFFER_NORMAL,
+	};
+	struct drm_pagoda_reclaim reclaim = {
+		.entries = offer.entries,
+		.results = {
+			.count = 1,
+			.stride = sizeof(struct drm_pagoda_reclaim_result_entry),
+		},
+		.fence = gpu->fence,
+		.fence_value = 1,
+	};
+
+	uapi_must(client, DRM_IOCTL_PAGODA_OFFER, &offer);
+	KUNIT_EXPECT_EQ(test, 0, client_reclaim_blindly(client, &reclaim, entry.handle));
+	KUNIT_EXPECT_EQ(test, 0, uapi_ioctl(client, DRM_IOCTL_PAGODA_OFFER, &offer));
+	KUNIT_EXPECT_EQ(test, 0, uapi_await(gpu, 1, UAPI_PATIENCE));
 	uapi_close(client);
 }
 
@@ -152,6 +241,7 @@ static struct kunit_case client_cases[] = {
 	KUNIT_CASE(client_runs_a_job),
 	KUNIT_CASE(client_hears_of_a_signal),
 	KUNIT_CASE(client_evicts),
+	KUNIT_CASE(client_reclaims_blindly),
 	KUNIT_CASE(client_prefers),
 	KUNIT_CASE(client_leaves_nothing),
 	KUNIT_CASE(client_outlives_the_driver),

@@ -48,10 +48,7 @@ static ssize_t listener_read_now(struct pagoda_listener *listener, char __user *
 
 static bool listener_is_over(struct pagoda_listener *listener)
 {
-	/*
-	 * These acquires pair with the releases in listener_look_at_device() and
-	 * pagoda_ears_close().
-	 */
+	/* These acquires pair with the release in listener_end(). */
 	return smp_load_acquire(&listener->gone) || smp_load_acquire(&listener->closed);
 }
 

@@ -63,7 +63,11 @@ static int reclaim_check_results(struct drm_device *drm, const struct drm_pagoda
 	return 0;
 }
 
-static int reclaim_answer(const struct drm_pagoda_array *array, const u32 *results)
+/*
+ * Writes the results to the caller's array; stops at an entry that isn't writable any more: the
+ * offers have ended, so the call doesn't fail.
+ */
+static void reclaim_answer(const struct drm_pagoda_array *array, const u32 *results)
 {
 	struct drm_pagoda_reclaim_result_entry entry = {};
 	u32 i;
@@ -71,9 +75,8 @@ static int reclaim_answer(const struct drm_pagoda_array *array, const u32 *resul
 	for (i = 0; i < array->count; i++) {
 		entry.result = results[i];
 		if (copy_to_user(pagoda_array_entry(array, i), &entry, sizeof(entry)))
-			return -EFAULT;
+			return;
 	}
-	return 0;
 }
 
 /*
@@ -128,7 +131,7 @@ static int reclaim_list(struct drm_device *drm, struct drm_file *file,
 	if (!ret) {
 		args->pending = fence && !dma_fence_is_signaled(fence);
 		pagoda_point_add(vidmm, out, fence);
-		ret = reclaim_answer(&args->results, results);
+		reclaim_answer(&args->results, results);
 	}
 	pagoda_promise_end(vidmm, signal, fence, ret);
 	dma_fence_put(fence);

@@ -72,6 +72,10 @@
  * before the refusal, and that a failed MAKE_RESIDENT may put the client in error ("Residency
  * lists"). With drm.debug=0x2 (driver) the kernel log names the check that refused.
  *
+ * A call checks that its answers can be written before it has an effect. If another thread unmaps
+ * that memory meanwhile, VM_BIND and RECLAIM succeed and leave out entries, TRACK fails with
+ * EFAULT and without effect, and EFAULT for the struct itself comes after the effect.
+ *
  * While the machine falls asleep, and until the machine is awake, calls wait. Content and
  * submitted work outlive the sleep; offered content may be lost.
  */

@@ -42,6 +42,7 @@
  * that owns the allocation is told in its fdinfo what its copies take. When an allocation leaves
  * VRAM, its content is copied out to the pages of its copy even if these hold outdated content.
  */
+#include <linux/delay.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
@@ -54,11 +55,15 @@
 #include "bo.h"
 #include "internal.h"
 
+/* Microseconds between two tries to free the pages of copies that other threads have locked. */
+#define COPIES_WAIT_US	1000
+
 /*
  * struct pagoda_copy - system pages that hold an allocation's content while it is in VRAM
  * @ttm: object with the pages and a reservation of its own
  * @bo: allocation that the copy is for; NULL once the copy is created
  * @link: entry in &pagoda_copies.list or &pagoda_copies.unwanted
+ * @listed: @link is in &pagoda_copies.list; protected by &pagoda_copies.lock
  * @client: client that owns the allocation, a reference; or NULL
  * @blocks: number of blocks of %VIRTIO_PAGODA_DIRTY_BLOCK, the last may be a part of one
  * @touched: blocks that the CPU may have written in VRAM since the copy was made; protected by the
@@ -70,6 +75,7 @@ struct pagoda_copy {
 	struct pagoda_vidmm *vidmm;
 	const struct pagoda_bo *bo;
 	struct list_head link;
+	bool listed;
 	struct pagoda_client *client;
 	bool charged;
 	u32 blocks;
@@ -83,12 +89,39 @@ static struct pagoda_copy *copy_of_ttm(struct ttm_buffer_object *bo)
 
 /* ---- Kept copies and their pages ------------------------------------------------ */
 
-/*
- * Moves the oldest copies to @copies->unwanted, until these have @pages pages or none is left.
- * Returns the number of their pages.
- */
-static unsigned long copies_choose(struct pagoda_copies *copies, unsigned long pages)
+static unsigned long copy_pages(const struct pagoda_copy *copy)
 {
+	return copy->ttm.base.size >> PAGE_SHIFT;
+}
+
+/* Adds a copy to @copies->list. */
+static void copy_enlist(struct pagoda_copies *copies, struct pagoda_copy *copy)
+{
+	spin_lock(&copies->lock);
+	list_add_tail(&copy->link, &copies->list);
+	copy->listed = true;
+	WRITE_ONCE(copies->listed, copies->listed + copy_pages(copy));
+	spin_unlock(&copies->lock);
+}
+
+/* Takes a copy off the list that it is in, if any. Caller holds @copies->lock. */
+static void copy_delist(struct pagoda_copies *copies, struct pagoda_copy *copy)
+{
+	lockdep_assert_held(&copies->lock);
+	list_del_init(&copy->link);
+	if (copy->listed)
+		WRITE_ONCE(copies->listed, copies->listed - copy_pages(copy));
+	copy->listed = false;
+}
+
+/*
+ * Moves the oldest copies to @copies->unwanted, until these have @pages pages or none is left, and
+ * has copies_work() free them, because the caller may not take their reservations. Returns the
+ * number of their pages.
+ */
+static unsigned long copies_give_up(struct pagoda_vidmm *vidmm, unsigned long pages)
+{
+	struct pagoda_copies *copies = vidmm->copies;
 	struct pagoda_copy *copy, *next;
 	unsigned long found = 0;
 
@@ -96,23 +129,13 @@ static unsigned long copies_choose(struct pagoda_copies *copies, unsigned long p
 	list_for_each_entry_safe(copy, next, &copies->list, link) {
 		if (found >= pages)
 			break;
-		list_move_tail(&copy->link, &copies->unwanted);
-		found += copy->ttm.base.size >> PAGE_SHIFT;
+		copy_delist(copies, copy);
+		list_add_tail(&copy->link, &copies->unwanted);
+		found += copy_pages(copy);
 	}
 	spin_unlock(&copies->lock);
-	return found;
-}
-
-/*
- * Chooses the oldest copies, as copies_choose(), and has copies_work() free them, because the
- * caller may not take their reservations. Returns the number of their pages.
- */
-static unsigned long copies_give_up(struct pagoda_vidmm *vidmm, unsigned long pages)
-{
-	unsigned long found = copies_choose(vidmm->copies, pages);
-
 	if (found)
-		queue_work(vidmm->ttm.wq, &vidmm->copies->work);
+		queue_work(vidmm->ttm.wq, &copies->work);
 	return found;
 }
 
@@ -151,7 +174,7 @@ static void copy_unlink(struct pagoda_copy *copy)
 	struct pagoda_copies *copies = copy->vidmm->copies;
 
 	spin_lock(&copies->lock);
-	list_del_init(&copy->link);
+	copy_delist(copies, copy);
 	spin_unlock(&copies->lock);
 }
 
@@ -267,7 +290,6 @@ static bool copy_is_wanted(const struct pagoda_bo *bo)
  */
 void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
 {
-	struct pagoda_copies *copies = bo->vidmm->copies;
 	struct pagoda_copy *copy;
 
 	dma_resv_assert_held(bo->ttm.base.resv);
@@ -278,11 +300,10 @@ void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
 		return;
 	swap(copy->ttm.ttm, bo->ttm.ttm);
 	dma_resv_add_fence(copy->ttm.base.resv, reader, DMA_RESV_USAGE_KERNEL);
-	dma_resv_unlock(copy->ttm.base.resv);
 	bo->content.copy = copy;
-	spin_lock(&copies->lock);
-	list_add_tail(&copy->link, &copies->list);
-	spin_unlock(&copies->lock);
+	/* While the copy is locked TTM doesn't free its pages: a copy in the list has pages. */
+	copy_enlist(bo->vidmm->copies, copy);
+	dma_resv_unlock(copy->ttm.base.resv);
 	pagoda_copy_begin(bo);
 }
 
@@ -417,7 +438,7 @@ bool pagoda_copy_has_pages(const struct pagoda_bo *bo)
  * @bo: TTM object that shall give up its pages; reservation held
  *
  * If @bo is a copy, frees its pages, so that TTM finds nothing to swap out: the content is in VRAM.
- * Otherwise does nothing.
+ * A copy without pages is in no list. If @bo isn't a copy, does nothing.
  *
  * Context: May sleep.
  */
@@ -426,17 +447,23 @@ void pagoda_copy_swap_notify(struct ttm_buffer_object *bo)
 	struct ttm_placement nowhere = {};
 	struct ttm_operation_ctx ctx = {};
 
-	if (bo->destroy == copy_destroy && !ttm_bo_validate(bo, &nowhere, &ctx))
-		copy_uncharge(copy_of_ttm(bo));
+	if (bo->destroy != copy_destroy || ttm_bo_validate(bo, &nowhere, &ctx))
+		return;
+	copy_unlink(copy_of_ttm(bo));
+	copy_uncharge(copy_of_ttm(bo));
 }
 
 /* ---- Shrinker of kept copies ---------------------------------------------------- */
 
+/*
+ * Returns the number of pages that copies_scan() can give up: not pages of copies that were given
+ * up before, or whose allocations left VRAM, even if these pages aren't freed yet.
+ */
 static unsigned long copies_shrinkable(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	const struct pagoda_vidmm *vidmm = shrinker->private_data;
 
-	return atomic64_read(&vidmm->copies->bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
+	return READ_ONCE(vidmm->copies->listed) ?: SHRINK_EMPTY;
 }
 
 /*
@@ -449,71 +476,99 @@ static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_contro
 }
 
 /*
- * Takes a copy off @copies->unwanted and returns that copy with a reference, or NULL if none is
- * left. Skips copies without references, which are being freed.
+ * Takes a copy off @copies->unwanted, or with @any the oldest one off @copies->list if that is
+ * empty, and returns that copy with a reference; NULL if none is left. Skips copies without
+ * references, which are being freed.
  */
-static struct pagoda_copy *copies_next(struct pagoda_copies *copies)
+static struct pagoda_copy *copies_next(struct pagoda_copies *copies, bool any)
 {
 	struct pagoda_copy *copy;
 
 	spin_lock(&copies->lock);
 	do {
 		copy = list_first_entry_or_null(&copies->unwanted, struct pagoda_copy, link);
+		if (!copy && any)
+			copy = list_first_entry_or_null(&copies->list, struct pagoda_copy, link);
 		if (copy)
-			list_del_init(&copy->link);
+			copy_delist(copies, copy);
 	} while (copy && !kref_get_unless_zero(&copy->ttm.base.refcount));
 	spin_unlock(&copies->lock);
 	return copy;
 }
 
+/*
+ * Frees the pages of a copy, which is in no list, and returns their number. If another thread has
+ * locked the copy, or TTM can't free the pages now, adds the copy to @kept instead and returns 0.
+ */
+static unsigned long copy_try_free(struct pagoda_copies *copies, struct pagoda_copy *copy,
+				   struct list_head *kept)
+{
+	bool locked = dma_resv_trylock(copy->ttm.base.resv), had = READ_ONCE(copy->charged);
+
+	if (locked) {
+		pagoda_copy_swap_notify(&copy->ttm);
+		dma_resv_unlock(copy->ttm.base.resv);
+	}
+	if (!READ_ONCE(copy->charged))
+		return locked && had ? copy_pages(copy) : 0;
+	spin_lock(&copies->lock);
+	list_move_tail(&copy->link, kept);
+	spin_unlock(&copies->lock);
+	return 0;
+}
+
+/*
+ * Frees copies in @copies->unwanted, and with @any then the oldest others, until @pages pages are
+ * freed. Copies that can't be freed now are in @copies->unwanted afterwards. Returns the number of
+ * pages freed.
+ */
+static unsigned long copies_free(struct pagoda_copies *copies, unsigned long pages, bool any)
+{
+	unsigned long freed = 0;
+	struct pagoda_copy *copy;
+	LIST_HEAD(kept);
+
+	while (freed < pages && (copy = copies_next(copies, any))) {
+		freed += copy_try_free(copies, copy, &kept);
+		drm_gem_object_put(&copy->ttm.base);
+	}
+	spin_lock(&copies->lock);
+	list_splice_tail(&kept, &copies->unwanted);
+	spin_unlock(&copies->lock);
+	return freed;
+}
+
+/*
+ * Frees all copies in &pagoda_copies.unwanted. A copy that another thread has locked, maybe until
+ * jobs have ended, doesn't hold up the others: the work item tries such copies again and again.
+ */
 static void copies_work(struct work_struct *work)
 {
 	struct pagoda_copies *copies = container_of(work, struct pagoda_copies, work);
-	struct pagoda_copy *copy;
 
-	while ((copy = copies_next(copies))) {
-		dma_resv_lock(copy->ttm.base.resv, NULL);
-		pagoda_copy_swap_notify(&copy->ttm);
-		dma_resv_unlock(copy->ttm.base.resv);
-		drm_gem_object_put(&copy->ttm.base);
+	for (;;) {
+		copies_free(copies, ULONG_MAX, false);
+		if (list_empty_careful(&copies->unwanted))
+			return;
+		fsleep(COPIES_WAIT_US);
 	}
 }
 
 /**
  * pagoda_copies_reclaim() - Free copies, because an allocation finds no pages
  * @vidmm: Memory manager
- * @pages: Pages to free at least, those of the oldest copies
+ * @pages: Pages to free at least, those of the oldest copies that no other thread has locked
  *
  * Context: May sleep; reservations of allocations may be held.
- * Return: Whether any copy was freed. Others, whose reservations another thread holds, are freed
- * later.
+ * Return: Whether any copy was freed. Copies that other threads have locked are freed later.
  */
 bool pagoda_copies_reclaim(struct pagoda_vidmm *vidmm, unsigned long pages)
 {
 	struct pagoda_copies *copies = vidmm->copies;
-	struct pagoda_copy *copy;
-	bool freed = false;
+	unsigned long freed = copies_free(copies, pages, true);
 
-	copies_choose(copies, pages);
-	while ((copy = copies_next(copies))) {
-		bool locked = dma_resv_trylock(copy->ttm.base.resv);
-
-		if (locked) {
-			bool charged = copy->charged;
-
-			pagoda_copy_swap_notify(&copy->ttm);
-			freed |= charged && !copy->charged;
-			dma_resv_unlock(copy->ttm.base.resv);
-		} else {
-			spin_lock(&copies->lock);
-			list_move_tail(&copy->link, &copies->unwanted);
-			spin_unlock(&copies->lock);
-			queue_work(vidmm->ttm.wq, &copies->work);
-		}
-		drm_gem_object_put(&copy->ttm.base);
-		if (!locked)
-			break;
-	}
+	if (!list_empty_careful(&copies->unwanted))
+		queue_work(vidmm->ttm.wq, &copies->work);
 	return freed;
 }
 

@@ -244,7 +244,8 @@ struct pagoda_vm_uses {
  *	device may read the table; else NULL
  * @evicted: Entry in &pagoda_vm.evicted, &pagoda_vm.offered or &pagoda_vm.left_out of @private_to
  * @left_out: @evicted was put into &pagoda_vm.left_out, and hasn't been put into
- *	&pagoda_vm.evicted since
+ *	&pagoda_vm.evicted since; of an offered allocation: @evicted was in either list when the
+ *	allocation was offered
  * @unique: A VM_BIND array mapped the allocation with PAGODA_PROTECTION_UNIQUE, or was refused, at
  *	some time: mappings of the allocation are compared (vm/bind_unique.c)
  * @opened: The allocation has a handle; kept for private allocations only

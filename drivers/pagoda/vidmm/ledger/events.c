@@ -53,13 +53,14 @@ static bool listener_adds_up(u32 type)
 	return type == DRM_PAGODA_EVENT_EVICTED;
 }
 
+/* Counts an event, unless the file has ended: after the end that read() tells no event comes. */
 static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group, u64 value)
 {
 	unsigned long flags;
 	u32 i;
 
 	spin_lock_irqsave(&listener->wait.lock, flags);
-	for (i = 0; i < PAGODA_LISTENER_SLOTS; i++) {
+	for (i = 0; i < PAGODA_LISTENER_SLOTS && !listener->gone && !listener->closed; i++) {
 		if (listener_slots[i].type != type || listener_slots[i].group != group)
 			continue;
 		listener->slots[i].count++;
@@ -69,6 +70,24 @@ static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group,
 	}
 	wake_up_locked_poll(&listener->wait, EPOLLIN | EPOLLRDNORM);
 	spin_unlock_irqrestore(&listener->wait.lock, flags);
+}
+
+/*
+ * Ends a listener's file: sets @end, which is &pagoda_listener.gone or &pagoda_listener.closed. No
+ * event is counted from then on. Any context.
+ */
+static void listener_end(struct pagoda_listener *listener, bool *end)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&listener->wait.lock, flags);
+	/*
+	 * This release pairs with readers' acquire: a reader that sees @end also finds all events
+	 * that were counted.
+	 */
+	smp_store_release(end, true);
+	spin_unlock_irqrestore(&listener->wait.lock, flags);
+	wake_up_all(&listener->wait);
 }
 
 static void listener_trace(struct pagoda_listener *listener, u32 group, u64 usage)
@@ -114,14 +133,8 @@ static void listener_look_at_device(struct pagoda_listener *listener)
 	if (resets != listener->resets || gone != listener->gone)
 		listener_tell(listener, DRM_PAGODA_EVENT_DEVICE_LOST, 0, resets);
 	listener->resets = resets;
-	if (!gone)
-		return;
-	/*
-	 * This release pairs with readers' acquire: a reader that sees @gone also finds the
-	 * DEVICE_LOST event.
-	 */
-	smp_store_release(&listener->gone, true);
-	wake_up_all(&listener->wait);
+	if (gone)
+		listener_end(listener, &listener->gone);
 }
 
 static void listeners_work(struct work_struct *work)
@@ -242,14 +255,8 @@ void pagoda_ears_close(struct pagoda_ears *ears)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ears->lock, flags);
-	list_for_each_entry(listener, &ears->listeners, of_client) {
-		/*
-		 * This release pairs with readers' acquire: a reader that sees @closed also finds
-		 * all earlier events.
-		 */
-		smp_store_release(&listener->closed, true);
-		wake_up_all(&listener->wait);
-	}
+	list_for_each_entry(listener, &ears->listeners, of_client)
+		listener_end(listener, &listener->closed);
 	spin_unlock_irqrestore(&ears->lock, flags);
 }
 

@@ -105,7 +105,8 @@ struct pagoda_listener_slot {
  *	without a lock
  *
  * @budget, @over, @resets and @gone are protected by &pagoda_listeners.lock, @closed by
- * &pagoda_ears.lock.
+ * &pagoda_ears.lock. @gone and @closed are set with the wait queue's lock held, too: afterwards no
+ * event is counted.
  */
 struct pagoda_listener {
 	struct list_head link;

@@ -100,7 +100,8 @@ static int offer_mark_all(const struct offer_list *list)
 /*
  * Completes an offer after offer_mark_all(): unmaps the allocation from CPUs, and lets its content
  * be discarded. If the allocation is private to a VM that maps it, has the VM's next submission
- * invalidate the mappings.
+ * invalidate the mappings, and notes whether that submission would have tried to bring the
+ * allocation to VRAM.
  */
 static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
 {
@@ -109,6 +110,7 @@ static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
 	bo->offer.discarded = false;
 	ttm_bo_unmap_virtual(&bo->ttm);
 	if (bo->vm.private_to) {
+		bo->vm.left_out = !list_empty(&bo->vm.evicted);
 		list_del_init(&bo->vm.evicted);
 		if (!list_empty(&pagoda_bo_gem(bo)->gpuva.list))
 			list_add_tail(&bo->vm.evicted, &bo->vm.private_to->offered);

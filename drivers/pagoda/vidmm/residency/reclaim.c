@@ -142,16 +142,21 @@ static int reclaim_bring_all(struct reclaim *list)
 
 /*
  * Has the next submission of the VM that @bo is private to make the mappings of @bo valid again, if
- * they became invalid.
+ * they became invalid; else, if @bo was left out of VRAM before the offer, has submissions try to
+ * bring @bo there as before.
  */
 static void reclaim_show(struct pagoda_bo *bo)
 {
+	struct pagoda_vm *vm = bo->vm.private_to;
 	struct drm_gpuvm_bo *vm_bo;
 
 	list_del_init(&bo->vm.evicted);
-	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo))
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo)) {
 		if (vm_bo->evicted)
 			pagoda_vm_bo_evicted(vm_bo);
+		else if (bo->vm.left_out && list_empty(&bo->vm.evicted))
+			list_add_tail(&bo->vm.evicted, &vm->left_out);
+	}
 }
 
 static void reclaim_one(struct reclaim *list, struct pagoda_bo *bo)

@@ -9,10 +9,12 @@
  * to wait, the fault ends in VM_FAULT_RETRY with the reservation dropped, and neither the area
  * nor the object may be touched again.
  *
- * A swizzling range is shown only while no job uses the allocation. Jobs may take as long as their
- * client wants: before the range is shown, the fault waits for jobs without holding a lock, except
- * that a fault which was retried, or can't be, waits up to FAULT_LINGER with locks held. A move, in
- * contrast, waits for jobs with locks held.
+ * A swizzling range is shown only while no job uses the allocation; a move, and a fill of VRAM that
+ * lost its content, come after jobs and other devices that use the allocation. These may take as
+ * long as a client wants: the fault waits for them without holding a lock. But a fault that was
+ * retried, or can't be, waits with locks held, so that no new jobs come first: before a range is
+ * shown up to FAULT_LINGER; before a move or a fill for jobs that have a place of an engine, which
+ * end within their time limit.
  */
 #include <linux/mm.h>
 #include <drm/drm_drv.h>
@@ -27,6 +29,7 @@
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/segment/segment.h"
 #include "vidmm/stream/stream.h"
+#include "vidmm/vm/vm.h"
 #include "internal.h"
 #include "ttm.h"
 
@@ -67,15 +70,51 @@ int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
 }
 
 /*
- * Moves an allocation to where the CPU can map it. Signals don't end the move: the fault can't be
- * undone halfway. Returns 0 or a VM_FAULT_* value.
+ * Waits for work that uses the allocation, before a move or a fill that would wait in spite of
+ * signals. If the fault may wait without locks, for all work in its first try, later for other
+ * devices and for jobs without a place of an engine, sets *@busy instead and returns
+ * VM_FAULT_RETRY: no lock was dropped, and the caller has to wait for *@busy. Returns 0 if no work
+ * is left; VM_FAULT_NOPAGE if a signal ended the wait; VM_FAULT_RETRY, too, if the fault must not
+ * wait.
  */
-static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf)
+static vm_fault_t fault_await(struct pagoda_bo *bo, struct vm_fault *vmf, struct dma_fence **busy)
 {
+	struct dma_resv *resv = bo->ttm.base.resv;
+
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+	pagoda_stream_flush(bo->vidmm);
+	if (!fault_flag_allow_retry_first(vmf->flags) ||
+	    dma_resv_get_singleton(resv, DMA_RESV_USAGE_BOOKKEEP, busy))
+		*busy = pagoda_stream_get_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP);
+	if (*busy)
+		return VM_FAULT_RETRY;
+	return dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, true,
+				     MAX_SCHEDULE_TIMEOUT) < 0 ? VM_FAULT_NOPAGE : 0;
+}
+
+/* Returns whether a fill of an allocation in VRAM has to replace lost content by zeros. */
+static bool fault_must_fill(const struct pagoda_bo *bo)
+{
+	return pagoda_bo_is_in_vram(bo) &&
+	       (READ_ONCE(bo->content.unclean) || pagoda_lost_is_stale(bo));
+}
+
+/*
+ * Moves an allocation to where the CPU can map it, after fault_await() if work uses the allocation.
+ * Signals don't end the move: the fault can't be undone halfway. Returns 0 or a VM_FAULT_* value.
+ */
+static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf, struct dma_fence **busy)
+{
+	vm_fault_t waited = 0;
 	int ret;
 
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
+	if (pagoda_vm_bo_is_used(bo) || fault_must_fill(bo))
+		waited = fault_await(bo, vmf, busy);
+	if (waited)
+		return waited;
 	ret = fault_validate(bo, false);
 	if (ret == -EBUSY)
 		return VM_FAULT_NOPAGE;
@@ -149,14 +188,17 @@ static bool fault_is_hidden(struct ttm_buffer_object *ttm_bo)
 }
 
 /*
- * Replaces lost content by zeros and waits until that is done. Returns 0 if the content can be
- * shown; VM_FAULT_NOPAGE if a reset came meanwhile, so that the access faults anew and waits for
- * the rebuild; else VM_FAULT_SIGBUS.
+ * Replaces lost content by zeros, in VRAM after fault_await(), and waits until that is done.
+ * Returns 0 if the content can be shown; what fault_await() returns; VM_FAULT_NOPAGE if a reset
+ * came meanwhile, so that the access faults anew and waits for the rebuild; else VM_FAULT_SIGBUS.
  */
-static vm_fault_t fault_settle(struct pagoda_bo *bo)
+static vm_fault_t fault_settle(struct pagoda_bo *bo, struct vm_fault *vmf, struct dma_fence **busy)
 {
 	u64 epoch = pagoda_reset_epoch(bo->vidmm);
+	vm_fault_t ret = fault_must_fill(bo) ? fault_await(bo, vmf, busy) : 0;
 
+	if (ret)
+		return ret;
 	if (!pagoda_lost_settle(bo))
 		return 0;
 	return fault_is_hidden(&bo->ttm) || epoch != pagoda_reset_epoch(bo->vidmm) ?
@@ -183,7 +225,7 @@ static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *m
 	*busy = fault_find_user(bo, vmf);
 	if (*busy)
 		return VM_FAULT_RETRY;
-	ret = fault_settle(bo);
+	ret = fault_settle(bo, vmf, busy);
 	if (ret)
 		return ret;
 	error = pagoda_swizzle_acquire(bo, busy);
@@ -275,7 +317,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 			return ret;
 	}
 	if (move) {
-		ret = fault_move(bo, vmf);
+		ret = fault_move(bo, vmf, busy);
 		if (ret)
 			return ret;
 	}
@@ -283,7 +325,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 	ret = fault_wait(bo, vmf);
 	if (ret)
 		return ret;
-	ret = fault_settle(bo);
+	ret = fault_settle(bo, vmf, busy);
 	if (ret)
 		return ret;
 	ret = fault_populate(bo);
@@ -367,7 +409,8 @@ static vm_fault_t bo_fault(struct vm_fault *vmf)
 
 /*
  * Returns 0 with the reservation locked, when pagoda_move_access() has no fence to wait for; or a
- * negative errno. Waits for such fences, which may be those of jobs, without holding a lock.
+ * negative errno. Waits for such fences, which may be those of jobs, without the reservation, but
+ * under mmap_lock, which callers of vm_operations_struct.access hold.
  */
 static int fault_access_lock(struct pagoda_bo *bo)
 {

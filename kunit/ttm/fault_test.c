@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CPU page faults that come after work of jobs or other devices: the locks that are held while a
+ * fault waits for such work.
+ */
+#include <linux/dma-fence.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/rwsem.h>
+#include <linux/slab.h>
+#include "rig/map.h"
+#include "rig/rig.h"
+
+#define FIRST	FAULT_FLAG_DEFAULT
+#define AGAIN	(FAULT_FLAG_DEFAULT | FAULT_FLAG_TRIED)
+#define NOWAIT	(FAULT_FLAG_DEFAULT | FAULT_FLAG_RETRY_NOWAIT)
+
+/* Another device's work, which is done as soon as a thread waits for it. */
+struct fault_work {
+	struct dma_fence base;
+	spinlock_t lock;	/* the fence's lock */
+	struct dma_resv *resv;
+	bool awaited;
+	bool under_mmap_lock;
+	bool under_resv;
+};
+
+static const char *fault_work_name(struct dma_fence *fence)
+{
+	return "pagoda-fault";
+}
+
+/* Notes which locks the thread holds that begins to wait; no other thread takes these locks. */
+static bool fault_work_awaited(struct dma_fence *fence)
+{
+	struct fault_work *work = container_of(fence, struct fault_work, base);
+
+	work->awaited = true;
+	work->under_mmap_lock = rwsem_is_locked(&current->mm->mmap_lock);
+	work->under_resv = dma_resv_is_locked(work->resv);
+	return false;
+}
+
+static const struct dma_fence_ops fault_work_ops = {
+	.get_driver_name = fault_work_name,
+	.get_timeline_name = fault_work_name,
+	.enable_signaling = fault_work_awaited,
+};
+
+struct fault_test {
+	struct kunit *test;
+	struct pagoda_rig *rig;
+	struct pagoda_bo *bo;
+	unsigned long at;
+};
+
+static struct fault_test fault_begin(struct kunit *test)
+{
+	struct fault_test t = { .test = test, .rig = pagoda_rig_create(test, NULL) };
+
+	t.bo = pagoda_rig_bo(t.rig, 1, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
+			     DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM), 0);
+	t.at = rig_map(t.rig, t.bo, O_RDWR, PROT_READ | PROT_WRITE);
+	KUNIT_ASSERT_NE(test, 0, t.at);
+	return t;
+}
+
+static void fault_end(struct fault_test *t)
+{
+	rig_unmap(t->rig, t->bo, t->at);
+	pagoda_rig_close(t->bo);
+}
+
+/* Brings the allocation to the part of VRAM that the CPU reaches, or to the other one. */
+static void fault_place(struct fault_test *t, bool visible)
+{
+	const struct ttm_place place = {
+		.mem_type = TTM_PL_VRAM,
+		.fpfn = visible ? 0 : PAGODA_RIG_VISIBLE_PAGES,
+		.lpfn = visible ? PAGODA_RIG_VISIBLE_PAGES : 0,
+	};
+
+	KUNIT_ASSERT_EQ(t->test, 0, pagoda_rig_place(t->bo, &place, false));
+	pagoda_rig_settle(t->rig);
+}
+
+/* Has work use the allocation. Returns a reference. */
+static struct fault_work *fault_use(struct fault_test *t)
+{
+	struct fault_work *work = kzalloc(sizeof(*work), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(t->test, work);
+	spin_lock_init(&work->lock);
+	work->resv = t->bo->ttm.base.resv;
+	dma_fence_init(&work->base, &fault_work_ops, &work->lock, dma_fence_context_alloc(1), 1);
+	pagoda_rig_add_fence(t->test, work->resv, &work->base, DMA_RESV_USAGE_BOOKKEEP);
+	return work;
+}
+
+static vm_fault_t fault_handle(struct vm_area_struct *vma, unsigned long at, unsigned int flags)
+{
+	struct vm_fault vmf = {
+		.vma = vma,
+		.pgoff = vma->vm_pgoff,
+		.address = at,
+		.flags = flags | FAULT_FLAG_WRITE,
+	};
+
+	return vma->vm_ops->fault(&vmf);
+}
+
+/* Calls the fault handler as mm/ does; then mmap_lock isn't held any more. */
+static vm_fault_t fault_call(struct fault_test *t, unsigned int flags)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	vm_fault_t ret;
+
+	mmap_read_lock(mm);
+	vma = find_vma(mm, t->at);
+	ret = vma ? fault_handle(vma, t->at, flags) : VM_FAULT_SIGSEGV;
+	if (!(ret & VM_FAULT_RETRY) || flags & FAULT_FLAG_RETRY_NOWAIT)
+		mmap_read_unlock(mm);
+	return ret;
+}
+
+/* A fault that finds work waits for it without a lock, and is tried again. */
+static void fault_expect_wait(struct fault_test *t, unsigned int flags)
+{
+	struct fault_work *work = fault_use(t);
+
+	KUNIT_EXPECT_TRUE(t->test, fault_call(t, NOWAIT) == VM_FAULT_RETRY);
+	KUNIT_EXPECT_FALSE(t->test, work->awaited);
+	KUNIT_EXPECT_TRUE(t->test, fault_call(t, flags) == VM_FAULT_RETRY);
+	KUNIT_EXPECT_TRUE(t->test, work->awaited);
+	KUNIT_EXPECT_FALSE(t->test, work->under_mmap_lock);
+	KUNIT_EXPECT_FALSE(t->test, work->under_resv);
+	KUNIT_EXPECT_FALSE(t->test, dma_resv_is_locked(work->resv));
+	KUNIT_EXPECT_TRUE(t->test, fault_call(t, AGAIN) == VM_FAULT_NOPAGE);
+	dma_fence_put(&work->base);
+}
+
+/*
+ * An allocation in VRAM that the CPU doesn't reach is moved after another device's work. The fault
+ * waits for that work without a lock, also for work that came since its first try.
+ */
+static void fault_moves_after_work(struct kunit *test)
+{
+	static const unsigned int tries[] = { FIRST, AGAIN };
+	struct fault_test t = fault_begin(test);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(tries); i++) {
+		fault_place(&t, false);
+		pagoda_rig_write(t.rig, t.bo, i + 1);
+		fault_expect_wait(&t, tries[i]);
+		KUNIT_EXPECT_TRUE(test, pagoda_vram_is_visible(t.rig->vidmm, t.bo->ttm.resource));
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, i + 1));
+	}
+	fault_end(&t);
+}
+
+/* Lost content is replaced by zeros after another device's work, for which no lock is held. */
+static void fault_fills_after_work(struct kunit *test)
+{
+	static const unsigned int tries[] = { FIRST, AGAIN };
+	struct fault_test t = fault_begin(test);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(tries); i++) {
+		fault_place(&t, true);
+		pagoda_rig_write(t.rig, t.bo, i + 1);
+		pagoda_bo_mark_lost(t.bo);
+		fault_expect_wait(&t, tries[i]);
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(t.rig, t.bo));
+	}
+	fault_end(&t);
+}
+
+/* Where nothing has to be moved or filled, a fault doesn't wait for work. */
+static void fault_beside_work(struct kunit *test)
+{
+	struct fault_test t = fault_begin(test);
+	struct fault_work *work;
+
+	fault_place(&t, true);
+	work = fault_use(&t);
+	KUNIT_EXPECT_TRUE(test, fault_call(&t, FIRST) == VM_FAULT_NOPAGE);
+	KUNIT_EXPECT_FALSE(test, work->awaited);
+	dma_fence_signal(&work->base);
+	dma_fence_put(&work->base);
+	fault_end(&t);
+}
+
+static struct kunit_case fault_cases[] = {
+	KUNIT_CASE(fault_moves_after_work),
+	KUNIT_CASE(fault_fills_after_work),
+	KUNIT_CASE(fault_beside_work),
+	{}
+};
+
+static struct kunit_suite fault_suite = {
+	.name = "pagoda_fault",
+	.test_cases = fault_cases,
+};
+
+kunit_test_suite(fault_suite);
