@@ -355,14 +355,14 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
 {
 	struct pagoda_reset *reset = vidmm->reset;
-	bool slept;
 
+	if (!READ_ONCE(reset->asleep))
+		return 0;
+	/* The sleep answered what the device reported before: don't reset the device for that. */
+	cancel_work_sync(&reset->told);
 	mutex_lock(&reset->lock);
-	slept = reset->asleep;
 	WRITE_ONCE(reset->asleep, false);
 	mutex_unlock(&reset->lock);
-	if (!slept)
-		return 0;
 	if (error)
 		pagoda_reset_end(vidmm, pagoda_reset_epoch(vidmm), 0, true);
 	else
