@@ -435,6 +435,27 @@ static void reset_fails(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* A reset that fails before the last one is rebuilt isn't shown as rebuilt, nor is the last one. */
+static void reset_fails_again(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_reset *reset = rig->vidmm->reset;
+
+	/* The rebuild can't begin while the test is in a section. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_enter(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	rig->reset_error = -ETIMEDOUT;
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	pagoda_leave(rig->vidmm);
+	flush_work(&reset->rebuild);
+	KUNIT_EXPECT_FALSE(test, pagoda_reset_is_pending(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 2u, reset->nr_notes);
+	KUNIT_EXPECT_EQ(test, 0, reset->notes[0].result);
+	KUNIT_EXPECT_EQ(test, 0ull, reset->notes[0].rebuilt_ns);
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, reset->notes[1].result);
+	KUNIT_EXPECT_EQ(test, 0ull, reset->notes[1].rebuilt_ns);
+}
+
 /* More than PAGODA_RESET_LIMIT resets in PAGODA_RESET_SECONDS end with -ENODEV. */
 static void reset_limit(struct kunit *test)
 {
@@ -673,6 +694,7 @@ static struct kunit_case reset_cases[] = {
 	KUNIT_CASE_PARAM(reset_blames_each_again, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_of_an_engine, pagoda_rig_modes),
 	KUNIT_CASE(reset_fails),
+	KUNIT_CASE(reset_fails_again),
 	KUNIT_CASE(reset_limit),
 	KUNIT_CASE_PARAM(reset_frees_pages, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(reset_leaves_the_dead, pagoda_rig_mmu_modes),

@@ -333,7 +333,8 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 	if (failed)
 		reset_died(vidmm);
 	note = &reset->notes[(reset->nr_notes - 1) % PAGODA_RESET_NOTES];
-	note->rebuilt_ns = failed ? 0 : ktime_get_ns();
+	/* A reset that failed during the rebuild is the last of @notes, and is never rebuilt. */
+	note->rebuilt_ns = reset->dead ? 0 : ktime_get_ns();
 	note->given_up = stats.given_up;
 	note->lost = lost;
 	reset->blaming = false;
