@@ -162,10 +162,11 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 	stale = pagoda_lost_is_stale(bo);
 	/*
 	 * VRAM content that bears the epoch &pagoda_reset.kept_epoch was preserved over a sleep of
-	 * the machine.
+	 * the machine, and belongs to the epoch which that sleep began. If the device was reset
+	 * since, the content is stale.
 	 */
 	if (stale && bo->content.epoch == READ_ONCE(vidmm->reset->kept_epoch)) {
-		bo->content.epoch = pagoda_reset_epoch(vidmm);
+		bo->content.epoch++;
 		stale = pagoda_lost_is_stale(bo);
 	}
 	ret = stale ? rebuild_offered(vidmm, bo) : 0;
