@@ -27,6 +27,8 @@ while read -r cell _ <&3; do
 	status=$?
 	echo "$status" > "$kept/$cell.suspend_test.status"
 	[ "$status" = 0 ] || failed=1
+	# On a kernel that can't sleep every test is skipped: the step would prove nothing.
+	grep '^ok' "$kept/$cell.suspend_test.tap" | grep -qv SKIP || { echo "$cell: no test slept"; failed=1; }
 	unload_pagoda || failed=1
 done 3< /guest/plan
 echo "$device" > $driver/bind
