@@ -29,7 +29,9 @@ struct pagoda_vidmm;
 /**
  * struct pagoda_client_traffic - Moves of a client's allocations since its file was opened
  * @paged_in: Bytes copied to VRAM
- * @paged_out: Bytes copied out of VRAM
+ * @paged_out: Bytes of allocations that left VRAM by a copy, including what the device didn't copy
+ *	because it wasn't written: the device reports that for a paging buffer, which may have moves
+ *	of several clients
  * @evictions: Number of times that an allocation left VRAM
  */
 struct pagoda_client_traffic {
