@@ -4,8 +4,10 @@
 #include <linux/kthread.h>
 #include <linux/prandom.h>
 #include <drm/drm_gem.h>
+#include <kunit/static_stub.h>
 #include "queue/queue_helpers.h"
 #include "rig/rig.h"
+#include "rig/vidmm_helpers.h"
 
 #define SEED	20261121
 
@@ -721,6 +723,24 @@ static void fence_keeps_its_id(struct kunit *test)
 	pagoda_mfence_put(other);
 }
 
+static int fence_no_points(struct pagoda_vidmm *vidmm)
+{
+	return -ENOMEM;
+}
+
+/* Without memory for promised points, setting up the fences fails and leaves no work queue. */
+static void fence_sets_up_nothing(struct kunit *test)
+{
+	struct pagoda_vidmm *vidmm = test_zalloc(test, sizeof(*vidmm));
+
+	vidmm->drm = pagoda_kunit_drm(test);
+	kunit_activate_static_stub(test, pagoda_points_init, fence_no_points);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_mfences_init(vidmm, NULL));
+	kunit_deactivate_static_stub(test, pagoda_points_init);
+	KUNIT_ASSERT_NOT_NULL(test, vidmm->mfences);
+	KUNIT_EXPECT_NULL(test, vidmm->mfences->wq);
+}
+
 static struct kunit_case fence_cases[] = {
 	KUNIT_CASE(fence_in_syncs),
 	KUNIT_CASE_PARAM(fence_signalled_by_paging, pagoda_rig_modes),
@@ -735,6 +755,7 @@ static struct kunit_case fence_cases[] = {
 	KUNIT_CASE(fence_unplug_releases),
 	KUNIT_CASE(fence_promise_outlives_failure),
 	KUNIT_CASE_PARAM(fence_keeps_its_id, pagoda_rig_modes),
+	KUNIT_CASE(fence_sets_up_nothing),
 	{ }
 };
 

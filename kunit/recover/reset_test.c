@@ -6,6 +6,8 @@
 #include <linux/delay.h>
 #include <linux/prandom.h>
 #include <linux/sizes.h>
+#include <kunit/static_stub.h>
+#include <kunit/test-bug.h>
 #include "queue/queue_helpers.h"
 #include "residency/offer_helpers.h"
 #include "rig/rig.h"
@@ -508,6 +510,94 @@ static void reset_fails(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* A reset that fails before the last one is rebuilt isn't shown as rebuilt, nor is the last one. */
+static void reset_fails_again(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_reset *reset = rig->vidmm->reset;
+
+	/* The rebuild can't begin while the test is in a section. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_enter(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	rig->reset_error = -ETIMEDOUT;
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	pagoda_leave(rig->vidmm);
+	flush_work(&reset->rebuild);
+	KUNIT_EXPECT_FALSE(test, pagoda_reset_is_pending(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 2u, reset->nr_notes);
+	KUNIT_EXPECT_EQ(test, 0, reset->notes[0].result);
+	KUNIT_EXPECT_EQ(test, 0ull, reset->notes[0].rebuilt_ns);
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, reset->notes[1].result);
+	KUNIT_EXPECT_EQ(test, 0ull, reset->notes[1].rebuilt_ns);
+}
+
+/* Number of calls of pagoda_queue_get() that find memory before one call that doesn't. */
+static u32 reset_gets;
+
+static struct pagoda_submission *reset_get(struct pagoda_queue *queue, struct pagoda_line *line,
+					   u32 bytes, u32 priv_bytes)
+{
+	struct kunit *test = kunit_get_current_test();
+	struct pagoda_submission *submission;
+
+	kunit_deactivate_static_stub(test, pagoda_queue_get);
+	if (!reset_gets--)
+		return ERR_PTR(-ENOMEM);
+	submission = pagoda_queue_get(queue, line, bytes, priv_bytes);
+	kunit_activate_static_stub(test, pagoda_queue_get, reset_get);
+	return submission;
+}
+
+static void reset_builds_nothing(struct work_struct *work)
+{
+}
+
+/*
+ * Resets the device and rebuilds it in this thread, with a call of pagoda_queue_get() that fails.
+ * Returns the number of allocations that are noted as having lost their content.
+ */
+static u32 reset_lost(struct pagoda_rig *rig, u32 gets)
+{
+	struct pagoda_reset *reset = rig->vidmm->reset;
+	work_func_t rebuild = reset->rebuild.func;
+
+	reset->rebuild.func = reset_builds_nothing;
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	flush_work(&reset->rebuild);
+	reset->rebuild.func = rebuild;
+	reset_gets = gets;
+	kunit_activate_static_stub(rig->test, pagoda_queue_get, reset_get);
+	rebuild(&reset->rebuild);
+	kunit_deactivate_static_stub(rig->test, pagoda_queue_get);
+	KUNIT_EXPECT_FALSE(rig->test, pagoda_reset_is_pending(rig->vidmm));
+	return reset->notes[(reset->nr_notes - 1) % PAGODA_RESET_NOTES].lost;
+}
+
+/*
+ * A rebuild that is repeated, because it had no memory somewhere in the middle, notes the losses
+ * that it found before, too.
+ */
+static void reset_adds_up_losses(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bos[] = { reset_bo(rig, 0, 1), reset_bo(rig, 0, 2), reset_bo(rig, 0, 3) };
+	struct pagoda_vm *vm = vmt_make(rig);
+	u32 i, want;
+
+	for (i = 0; i < ARRAY_SIZE(bos); i++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[i]));
+		reset_map(rig, vm, bos[i], HERE + i * SZ_1G);
+	}
+	pagoda_rig_settle(rig);
+	want = reset_lost(rig, U32_MAX);
+	KUNIT_EXPECT_LE(test, (u32)ARRAY_SIZE(bos), want);
+	for (i = 0; i < 16; i++)
+		KUNIT_EXPECT_EQ_MSG(test, want, reset_lost(rig, i), "%u", i);
+	vmt_drop(vm);
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		pagoda_rig_close(bos[i]);
+}
+
 /* More than PAGODA_RESET_LIMIT resets in PAGODA_RESET_SECONDS end with -ENODEV. */
 static void reset_limit(struct kunit *test)
 {
@@ -749,6 +839,8 @@ static struct kunit_case reset_cases[] = {
 	KUNIT_CASE_PARAM(reset_takes_the_root, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_repeats_the_root, pagoda_rig_modes),
 	KUNIT_CASE(reset_fails),
+	KUNIT_CASE(reset_fails_again),
+	KUNIT_CASE_PARAM(reset_adds_up_losses, pagoda_rig_mmu_modes),
 	KUNIT_CASE(reset_limit),
 	KUNIT_CASE_PARAM(reset_frees_pages, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(reset_leaves_the_dead, pagoda_rig_mmu_modes),

@@ -7,6 +7,7 @@
 #include <linux/string.h>
 #include <drm/drm_syncobj.h>
 #include "../drivers/pagoda/queue/internal.h"
+#include "core/trace.h"
 #include "queue/queue_helpers.h"
 #include "residency/offer_helpers.h"
 #include "rig/rig.h"
@@ -571,9 +572,33 @@ static void work_keeps_reasons(struct kunit *test)
 }
 
 /*
- * The device is reset while more submissions are in flight than its ring has room for: the device
- * never got the last submissions. Later a copy fails once: the queue goes on where the device says,
- * and no reset of the whole device is needed.
+ * Moves @bos, which are MANY, to system memory, and resets the device while more submissions are in
+ * flight than the device had room for: the device never got the last ones.
+ */
+static void work_give_up_unsent(struct pagoda_rig *rig, struct pagoda_bo **bos)
+{
+	u32 i;
+
+	for (i = 0; i < MANY; i++)
+		bos[i] = work_bo(rig, i, true);
+	pagoda_rig_settle(rig);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	for (i = 0; i < MANY; i++) {
+		KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_system(bos[i]));
+		pagoda_stream_flush(rig->vidmm);
+	}
+	while (READ_ONCE(rig->fake->nr_ring) < PAGODA_FAKE_DEPTH)
+		fsleep(100);
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vidmm_reset(rig->vidmm));
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	pagoda_reset_wait(rig->vidmm);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_NE(rig->test, 0ull, rig->vidmm->queue->skipped);
+}
+
+/*
+ * After submissions were given up that the device never got, a copy fails once: the queue goes on
+ * where the device says, and no reset of the whole device is needed.
  */
 static void work_counts_what_wasnt_sent(struct kunit *test)
 {
@@ -581,21 +606,7 @@ static void work_counts_what_wasnt_sent(struct kunit *test)
 	struct pagoda_bo *bos[MANY], *bo = work_bo(rig, 77, false);
 	u32 i, resets;
 
-	for (i = 0; i < MANY; i++)
-		bos[i] = work_bo(rig, i, true);
-	pagoda_rig_settle(rig);
-	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
-	for (i = 0; i < MANY; i++) {
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[i]));
-		pagoda_stream_flush(rig->vidmm);
-	}
-	while (READ_ONCE(rig->fake->nr_ring) < PAGODA_FAKE_DEPTH)
-		fsleep(100);
-	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
-	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
-	pagoda_reset_wait(rig->vidmm);
-	pagoda_rig_settle(rig);
-	KUNIT_EXPECT_NE(test, 0ull, rig->vidmm->queue->skipped);
+	work_give_up_unsent(rig, bos);
 	resets = rig->fake->resets;
 	rig->fail = (struct pagoda_rig_fail) {
 		.opcode = pagoda_rig_copy_op(rig), .allocation = bo->id, .times = 1,
@@ -607,6 +618,88 @@ static void work_counts_what_wasnt_sent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_epoch(rig->vidmm));
 	KUNIT_EXPECT_FALSE(test, READ_ONCE(bo->content.lost));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 77));
+	for (i = 0; i < MANY; i++)
+		pagoda_rig_close(bos[i]);
+	pagoda_rig_close(bo);
+}
+
+#define TRACED		4096
+
+/*
+ * What tracepoints said of each submission, by its id: whether it has operations, and the number
+ * that it was sent with last, and that it completed with.
+ */
+struct work_trace {
+	bool built[TRACED];
+	u64 sent[TRACED];
+	u64 completed[TRACED];
+};
+
+static void work_trace_op(void *data, const char *dev, u64 bo, u32 op, u64 bytes, u32 src, u32 dst,
+			  u64 id, u32 encoded, int pass)
+{
+	struct work_trace *trace = data;
+
+	if (id < TRACED)
+		WRITE_ONCE(trace->built[id], true);
+}
+
+static void work_trace_submit(void *data, const char *dev, u64 id, u64 seqno, u32 size, u32 start,
+			      u32 operations)
+{
+	struct work_trace *trace = data;
+
+	if (id < TRACED)
+		WRITE_ONCE(trace->sent[id], seqno);
+}
+
+static void work_trace_complete(void *data, const char *dev, u64 id, u64 seqno, int error)
+{
+	struct work_trace *trace = data;
+
+	if (id < TRACED)
+		WRITE_ONCE(trace->completed[id], seqno);
+}
+
+static void work_trace_end(void *trace)
+{
+	unregister_trace_pagoda_complete(work_trace_complete, trace);
+	unregister_trace_pagoda_submit(work_trace_submit, trace);
+	unregister_trace_pagoda_op(work_trace_op, trace);
+	tracepoint_synchronize_unregister();
+}
+
+/*
+ * Tracepoints tell an operation's submission, and one number of this submission, when it is sent
+ * and when it completes, also after submissions were given up that the device never got.
+ */
+static void work_traces_one_number(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct work_trace *trace = test_vzalloc(test, sizeof(*trace));
+	struct pagoda_bo *bos[MANY], *bo = work_bo(rig, 77, false);
+	u32 i, id, last;
+
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_EQ(test, 0, register_trace_pagoda_op(work_trace_op, trace));
+	KUNIT_EXPECT_EQ(test, 0, register_trace_pagoda_submit(work_trace_submit, trace));
+	KUNIT_EXPECT_EQ(test, 0, register_trace_pagoda_complete(work_trace_complete, trace));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, work_trace_end, trace));
+	work_give_up_unsent(rig, bos);
+	last = rig->vidmm->queue->last_id + 1;
+	KUNIT_ASSERT_LT(test, last, TRACED);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	kunit_release_action(test, work_trace_end, trace);
+	KUNIT_EXPECT_NE(test, 0ull, trace->completed[last]);
+	for (id = 0; id <= last; id++) {
+		if (!trace->completed[id])
+			continue;
+		KUNIT_EXPECT_TRUE_MSG(test, trace->built[id], "id %u", id);
+		if (trace->sent[id])
+			KUNIT_EXPECT_EQ_MSG(test, trace->sent[id], trace->completed[id], "id %u",
+					    id);
+	}
 	for (i = 0; i < MANY; i++)
 		pagoda_rig_close(bos[i]);
 	pagoda_rig_close(bo);
@@ -671,6 +764,7 @@ static struct kunit_case reset_work_cases[] = {
 	KUNIT_CASE_PARAM(work_is_missed, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(work_opens, pagoda_rig_mmu_modes),
 	KUNIT_CASE(work_counts_what_wasnt_sent),
+	KUNIT_CASE(work_traces_one_number),
 	KUNIT_CASE_PARAM(work_writes_faults_down, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(work_writes_maps_later, pagoda_rig_mmu_modes),
 	PAGODA_CASE_PARAM_SLOW(work_writes_not_too_much, pagoda_rig_mmu_modes),

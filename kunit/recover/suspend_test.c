@@ -702,6 +702,63 @@ static void suspend_isnt_reset(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/*
+ * A reset is counted while the device that woke is rebuilt, and a moment later it takes back that
+ * VRAM was preserved: content from before the sleep is lost, whenever the rebuild gets to it.
+ */
+static void suspend_keeps_nothing_of_a_reset(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = suspend_bo(rig, CPU, 1);
+
+	rig->info.preserved_standby = rig->info.vram_size;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
+	suspend_power(rig, 0);
+	atomic64_inc(&rig->vidmm->resets);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_wake(rig->vidmm, 0));
+	pagoda_vidmm_end_sleep(rig->vidmm);
+	KUNIT_EXPECT_TRUE(test, in_vram(bo));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(bo->content.lost));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	pagoda_rig_close(bo);
+}
+
+static void suspend_block_run(struct work_struct *work)
+{
+	msleep(100);
+}
+
+/*
+ * The device's notice that it was reset is handled so late that the device is about to wake: the
+ * device that woke isn't reset for it, which would lose content.
+ */
+static void suspend_isnt_reset_late(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = suspend_bo(rig, CPU, 1);
+	struct work_struct block;
+
+	rig->info.preserved_standby = rig->info.vram_size;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
+	/* The request for a reset waits until the recovery's workqueue is free. */
+	INIT_WORK_ONSTACK(&block, suspend_block_run);
+	queue_work(rig->vidmm->queue->recover_wq, &block);
+	pagoda_reset_told(rig->vidmm);
+	suspend_power(rig, rig->info.preserved_standby);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_wake(rig->vidmm, 0));
+	pagoda_vidmm_end_sleep(rig->vidmm);
+	flush_work(&block);
+	destroy_work_on_stack(&block);
+	flush_work(&rig->vidmm->reset->told);
+	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_epoch(rig->vidmm));
+	KUNIT_EXPECT_TRUE(test, in_vram(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	suspend_expect_no_loss(rig);
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case suspend_cases[] = {
 	KUNIT_CASE_PARAM(suspend_keeps_content, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(suspend_keeps_tiles, pagoda_rig_modes),
@@ -722,6 +779,8 @@ static struct kunit_case suspend_cases[] = {
 	KUNIT_CASE(suspend_isnt_woken),
 	KUNIT_CASE_PARAM(suspend_meets_a_reset, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(suspend_isnt_reset, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(suspend_isnt_reset_late, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(suspend_keeps_nothing_of_a_reset, pagoda_rig_mmu_modes),
 	{}
 };
 

@@ -437,6 +437,31 @@ static void mmu_moves_before_the_loss(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/*
+ * A manager that can't be set up, because a recording would be too large, frees its own pages
+ * without UNMAP_MMU: there is no stream yet.
+ */
+static void mmu_is_not_set_up(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	struct pagoda_device_info info = rig->info;
+	const struct pagoda_vidmm_args args = {
+		.drm = rig->drm,
+		.info = &info,
+		.transport = &rig->fake->base,
+		.timeout_ms = 5000,
+		.record_kb = U32_MAX,
+	};
+	u32 submits;
+
+	info.visible_size = 0;
+	info.nr_window = 0;
+	pagoda_rig_settle(rig);
+	submits = rig->fake->submits;
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR_OR_ZERO(pagoda_vidmm_create(&args)));
+	KUNIT_EXPECT_EQ(test, submits, rig->fake->submits);
+}
+
 static struct kunit_case mmu_cases[] = {
 	KUNIT_CASE(mmu_follows_pages),
 	KUNIT_CASE(mmu_swap),
@@ -449,6 +474,7 @@ static struct kunit_case mmu_cases[] = {
 	KUNIT_CASE(mmu_map_fails),
 	KUNIT_CASE(mmu_moves_before_the_rebuild),
 	KUNIT_CASE(mmu_moves_before_the_loss),
+	KUNIT_CASE(mmu_is_not_set_up),
 	{}
 };
 

@@ -2,10 +2,11 @@
 /*
  * The driver's side of the virtqueues, on rings in memory with the test as the device: completions
  * between the driver's last look and switching interrupts on, room that completions and late
- * answers free, and sequence numbers across a sleep.
+ * answers free, sequence numbers across a sleep, and reports from before one.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
+#include <linux/delay.h>
 #include <linux/io.h>
 #include <linux/slab.h>
 #include <linux/virtio.h>
@@ -376,6 +377,52 @@ static void ring_posts_events_after_sleep(struct kunit *test)
 	pagoda_events_fini(&device->virtio);
 }
 
+/* ---- Sleep ----------------------------------------------------------------------------- */
+
+/* Stands for the work item of a broken device, and takes its time. */
+static void ring_broken_work(struct work_struct *work)
+{
+	msleep(100);
+}
+
+/* The device reports that it doesn't work any more while the manager prepares to sleep. */
+static int ring_sleep_broken(void *priv)
+{
+	struct ring_device *device = priv;
+
+	schedule_work(&device->virtio.broken);
+	return 0;
+}
+
+static int ring_sleep_refused(void *priv)
+{
+	ring_sleep_broken(priv);
+	return -EBUSY;
+}
+
+/*
+ * When the device is down, no report of the device from before is handled any more, because the
+ * report would be taken for one of the device that woke. A refused sleep leaves the report alone.
+ */
+static void ring_forgets_reports_in_sleep(struct kunit *test)
+{
+	struct pagoda_virtio_callbacks callbacks = { .sleep = ring_sleep_broken };
+	const struct pagoda_virtio_callbacks *top = pagoda_virtio_top;
+	struct ring_device *device = ring_create(test, pagoda_event_interrupt);
+
+	pagoda_events_prepare(&device->virtio);
+	INIT_WORK(&device->virtio.broken, ring_broken_work);
+	device->virtio.priv = device;
+	pagoda_virtio_top = &callbacks;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_power_freeze(&device->vdev));
+	KUNIT_EXPECT_EQ(test, 0u, work_busy(&device->virtio.broken));
+	cancel_work_sync(&device->virtio.broken);
+	callbacks.sleep = ring_sleep_refused;
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_power_freeze(&device->vdev));
+	KUNIT_EXPECT_TRUE(test, flush_work(&device->virtio.broken));
+	pagoda_virtio_top = top;
+}
+
 /* ---- Commands -------------------------------------------------------------------------- */
 
 static bool ring_has_command(struct ring_device *device)
@@ -619,6 +666,7 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_counts_across_sleep),
 	KUNIT_CASE(ring_last_look_for_events),
 	KUNIT_CASE(ring_posts_events_after_sleep),
+	KUNIT_CASE(ring_forgets_reports_in_sleep),
 	KUNIT_CASE(ring_gives_back_slots),
 	KUNIT_CASE(ring_reset_takes_all_back),
 	KUNIT_CASE(ring_looks_for_answers),

@@ -120,8 +120,9 @@ struct ttm_device;
  */
 
 /*
- * Statistics, documented in struct drm_pagoda_stats; but @overruns, for tests, counts submissions
- * that a transaction needed beyond its announced cost, which is a bug of the driver.
+ * Statistics, documented in struct drm_pagoda_stats; but @paged_out includes what the device didn't
+ * copy (&pagoda_queue_stats.skipped), and @overruns, for tests, counts submissions that a
+ * transaction needed beyond its announced cost, which is a bug of the driver.
  */
 struct pagoda_counters {
 	atomic64_t paged_in;

@@ -20,7 +20,7 @@ u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
  * @vidmm: Manager
  *
  * Content that was written to VRAM in an earlier epoch counts as lost. Content that the device
- * preserved in a sleep gets the current epoch in the rebuild.
+ * preserved in a sleep gets the epoch that the sleep began, in the rebuild.
  *
  * Context: Any.
  * Return: The number of resets of the device; each sleep of the machine counts as one, too.

@@ -34,14 +34,13 @@
 /*
  * Reasons why an allocation moves, with the names that the tracepoint pagoda_bo_move shows. EVICT:
  * an eviction by TTM, to make room or because the driver goes; of other moves FAULT: within VRAM,
- * as a CPU fault may need; REQUEST: out of VRAM; VALIDATE: any other. RELEASE: unused.
+ * as a CPU fault may need; REQUEST: out of VRAM; VALIDATE: any other.
  */
 #define PAGODA_MOVE_REASONS(X) \
 	X(VALIDATE, "validate") \
 	X(EVICT, "evict") \
 	X(FAULT, "fault") \
-	X(REQUEST, "request") \
-	X(RELEASE, "release")
+	X(REQUEST, "request")
 enum pagoda_move_reason {
 #define PAGODA_TRACE_REASON(NAME, text) PAGODA_MOVE_##NAME,
 	PAGODA_MOVE_REASONS(PAGODA_TRACE_REASON)
@@ -67,18 +66,17 @@ TRACE_DEFINE_ENUM(PAGODA_MOVE_VALIDATE);
 TRACE_DEFINE_ENUM(PAGODA_MOVE_EVICT);
 TRACE_DEFINE_ENUM(PAGODA_MOVE_FAULT);
 TRACE_DEFINE_ENUM(PAGODA_MOVE_REQUEST);
-TRACE_DEFINE_ENUM(PAGODA_MOVE_RELEASE);
 
 /*
  * A builder was called for an operation on allocation @bo (0 = none) and encoded @encoded bytes of
- * packets into a submission. @seqno is &pagoda_submission.id, by the order in which submissions are
- * armed, not the number that pagoda_complete shows. @bytes: what all passes of the operation move
+ * packets into submission @id, which has no number yet: pagoda_submit and pagoda_complete show both
+ * &pagoda_submission.id and &pagoda_submission.seqno. @bytes: what all passes of the operation move
  * or fill; @pass: the number of earlier calls for this operation.
  */
 TRACE_EVENT(pagoda_op,
 	TP_PROTO(const char *dev, u64 bo, u32 op, u64 bytes, u32 src, u32 dst,
-		 u64 seqno, u32 encoded, int pass),
-	TP_ARGS(dev, bo, op, bytes, src, dst, seqno, encoded, pass),
+		 u64 id, u32 encoded, int pass),
+	TP_ARGS(dev, bo, op, bytes, src, dst, id, encoded, pass),
 	TP_STRUCT__entry(
 		__string(dev, dev)
 		__field(u64, bo)
@@ -86,7 +84,7 @@ TRACE_EVENT(pagoda_op,
 		__field(u64, bytes)
 		__field(u32, src)
 		__field(u32, dst)
-		__field(u64, seqno)
+		__field(u64, id)
 		__field(u32, encoded)
 		__field(int, pass)
 	),
@@ -97,14 +95,14 @@ TRACE_EVENT(pagoda_op,
 		__entry->bytes = bytes;
 		__entry->src = src;
 		__entry->dst = dst;
-		__entry->seqno = seqno;
+		__entry->id = id;
 		__entry->encoded = encoded;
 		__entry->pass = pass;
 	),
-	TP_printk("dev=%s bo=%llu op=%s bytes=%llu src=%s dst=%s seqno=%llu encoded=%u pass=%d",
+	TP_printk("dev=%s bo=%llu op=%s bytes=%llu src=%s dst=%s id=%llu encoded=%u pass=%d",
 		  __get_str(dev), __entry->bo, pagoda_trace_show_op(__entry->op),
 		  __entry->bytes, pagoda_trace_show_segment(__entry->src),
-		  pagoda_trace_show_segment(__entry->dst), __entry->seqno,
+		  pagoda_trace_show_segment(__entry->dst), __entry->id,
 		  __entry->encoded, __entry->pass)
 );
 
@@ -280,15 +278,15 @@ TRACE_EVENT(pagoda_cpu_fault,
 );
 
 /*
- * A paging buffer is sent to the device, not to the CPU executor, for the first time or again.
- * @seqno is the device's number, lower than the submission's by the number of submissions that were
- * given up before the device got them.
+ * A paging buffer, submission @id, is sent to the device, not to the CPU executor, for the first
+ * time or again.
  */
 TRACE_EVENT(pagoda_submit,
-	TP_PROTO(const char *dev, u64 seqno, u32 size, u32 start, u32 operations),
-	TP_ARGS(dev, seqno, size, start, operations),
+	TP_PROTO(const char *dev, u64 id, u64 seqno, u32 size, u32 start, u32 operations),
+	TP_ARGS(dev, id, seqno, size, start, operations),
 	TP_STRUCT__entry(
 		__string(dev, dev)
+		__field(u64, id)
 		__field(u64, seqno)
 		__field(u32, size)
 		__field(u32, start)
@@ -296,31 +294,35 @@ TRACE_EVENT(pagoda_submit,
 	),
 	TP_fast_assign(
 		__assign_str(dev);
+		__entry->id = id;
 		__entry->seqno = seqno;
 		__entry->size = size;
 		__entry->start = start;
 		__entry->operations = operations;
 	),
-	TP_printk("dev=%s seqno=%llu size=%u start=%u operations=%u", __get_str(dev),
-		  __entry->seqno, __entry->size, __entry->start, __entry->operations)
+	TP_printk("dev=%s id=%llu seqno=%llu size=%u start=%u operations=%u", __get_str(dev),
+		  __entry->id, __entry->seqno, __entry->size, __entry->start,
+		  __entry->operations)
 );
 
 /* A paging buffer was executed (@error is 0), or failed or was given up with errno @error. */
 TRACE_EVENT(pagoda_complete,
-	TP_PROTO(const char *dev, u64 seqno, int error),
-	TP_ARGS(dev, seqno, error),
+	TP_PROTO(const char *dev, u64 id, u64 seqno, int error),
+	TP_ARGS(dev, id, seqno, error),
 	TP_STRUCT__entry(
 		__string(dev, dev)
+		__field(u64, id)
 		__field(u64, seqno)
 		__field(int, error)
 	),
 	TP_fast_assign(
 		__assign_str(dev);
+		__entry->id = id;
 		__entry->seqno = seqno;
 		__entry->error = error;
 	),
-	TP_printk("dev=%s seqno=%llu error=%d", __get_str(dev), __entry->seqno,
-		  __entry->error)
+	TP_printk("dev=%s id=%llu seqno=%llu error=%d", __get_str(dev), __entry->id,
+		  __entry->seqno, __entry->error)
 );
 
 /* A job is sent to an engine, for the first time or again; @seqno is new each time. */

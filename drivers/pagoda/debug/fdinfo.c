@@ -32,7 +32,8 @@
  *	pagoda-paged-in		copied to VRAM since the file was opened, for allocations that the
  *				client is charged for
  *	pagoda-paged-out	size of such allocations that left VRAM by a copy: at least what
- *				was copied, because the device copies only what was written
+ *				was copied, because the device copies only what was written, and
+ *				says how much for a paging buffer, not for each client in it
  *	pagoda-copies		system pages kept of the client's allocations in VRAM
  *	pagoda-evictions	how often such an allocation left VRAM
  *	pagoda-paced		evicted from VRAM to make room for allocations of the client's jobs

@@ -59,7 +59,8 @@ void pagoda_queue_retired(struct pagoda_job *core)
 {
 	struct pagoda_paging_job *job = container_of(core, struct pagoda_paging_job, core);
 
-	trace_pagoda_complete(queue_name(pagoda_queue_of(job)), job->base.seqno, core->error);
+	trace_pagoda_complete(queue_name(pagoda_queue_of(job)), job->base.id, job->base.seqno,
+			      core->error);
 }
 
 static void job_fault(struct pagoda_paging_job *job, const struct pagoda_fault *fault)
@@ -111,8 +112,8 @@ static int job_send(struct pagoda_paging_job *job)
 	ret = pagoda_job_send(&job->core);
 	if (ret)
 		return ret;
-	trace_pagoda_submit(queue_name(queue), request->seqno, request->size, request->start,
-			    job->base.operations);
+	trace_pagoda_submit(queue_name(queue), job->base.id, job->base.seqno, request->size,
+			    request->start, job->base.operations);
 	queue->stats.replayed += job->core.sent_before && !job->finished;
 	job->core.sent_before = true;
 	queue->flight.sent_seqno = max(queue->flight.sent_seqno, job->base.seqno);

@@ -100,6 +100,12 @@ int pagoda_power_freeze(struct virtio_device *vdev)
 	if (ret)
 		return ret;
 	pagoda_events_enable(virtio, false);
+	/*
+	 * The device is reset before it wakes, and works again: the work item would break its new
+	 * virtqueues. Until then the virtio core doesn't call config_changed, which queues the work
+	 * item.
+	 */
+	cancel_work_sync(&virtio->broken);
 	/* Without virtqueues, because the last wake-up failed, the device is down already. */
 	if (virtio->control.vq)
 		power_down(virtio);

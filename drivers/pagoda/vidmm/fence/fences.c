@@ -92,6 +92,7 @@ static void mfences_look(struct work_struct *work)
 int pagoda_mfences_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_mfences *mfences;
+	int ret;
 
 	mfences = drmm_kzalloc(vidmm->drm, sizeof(*mfences), GFP_KERNEL);
 	if (!mfences)
@@ -104,10 +105,12 @@ int pagoda_mfences_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	init_llist_head(&mfences->kept);
 	INIT_WORK(&mfences->look, mfences_look);
 	INIT_WORK(&mfences->reap, pagoda_mfences_reap);
+	ret = pagoda_missing_init(vidmm) ?: pagoda_points_init(vidmm);
+	if (ret)
+		return ret;
+	/* The work queue comes last: unlike the rest it isn't freed with the DRM device. */
 	mfences->wq = alloc_workqueue("pagoda-fences", WQ_UNBOUND | WQ_HIGHPRI, 0);
-	if (!mfences->wq)
-		return -ENOMEM;
-	return pagoda_missing_init(vidmm) ?: pagoda_points_init(vidmm);
+	return mfences->wq ? 0 : -ENOMEM;
 }
 
 /**

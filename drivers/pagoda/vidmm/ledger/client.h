@@ -30,9 +30,10 @@ struct pagoda_vidmm;
  * struct pagoda_client_traffic - Moves, since a client's file was opened, of the allocations that
  * are charged to the client
  * @paged_in: Bytes copied to VRAM
- * @paged_out: Bytes of the allocations that were copied out of VRAM; the whole allocation counts
- *	even if the device copies only what was written
- * @evictions: Number of times that an allocation left VRAM, copied or not, for any reason
+ * @paged_out: Bytes of allocations that left VRAM by a copy, including what the device didn't copy
+ *	because it wasn't written: the device reports that for a paging buffer, which may have moves
+ *	of several clients
+ * @evictions: Number of times that an allocation left VRAM
  */
 struct pagoda_client_traffic {
 	atomic64_t paged_in;

@@ -328,7 +328,14 @@ static int stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 
 static int mapped_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
-	return pagoda_dummy_map(vidmm);
+	int ret;
+
+	pagoda_device_mmu_start(vidmm);
+	ret = pagoda_dummy_map(vidmm);
+	/* The stream goes before the pages that are mapped so far. */
+	if (ret)
+		pagoda_device_mmu_stop(vidmm);
+	return ret;
 }
 
 /*

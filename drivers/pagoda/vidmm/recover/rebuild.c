@@ -162,10 +162,11 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 	stale = pagoda_lost_is_stale(bo);
 	/*
 	 * VRAM content that bears the epoch &pagoda_reset.kept_epoch was preserved over a sleep of
-	 * the machine.
+	 * the machine, and belongs to the epoch which that sleep began. If the device was reset
+	 * since, the content is stale.
 	 */
 	if (stale && bo->content.epoch == READ_ONCE(vidmm->reset->kept_epoch)) {
-		bo->content.epoch = pagoda_reset_epoch(vidmm);
+		bo->content.epoch++;
 		stale = pagoda_lost_is_stale(bo);
 	}
 	ret = stale ? rebuild_offered(vidmm, bo) : 0;
@@ -283,25 +284,38 @@ static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
 }
 
 /*
- * Tries a rebuild. A failure lowers *@tries, the number of tries left, unless the error is -EAGAIN
- * or the device was reset meanwhile; at 0 the device is never used again. Returns true if the
- * rebuild has to be tried again.
+ * Tries of a rebuild: how many are left, and the number of allocations whose content tries so far
+ * found lost in the reset that began @epoch.
  */
-static bool rebuild_try(struct pagoda_vidmm *vidmm, u32 *tries)
+struct rebuild_tries {
+	u32 left;
+	u64 epoch;
+	u32 lost;
+};
+
+/*
+ * Tries a rebuild. A failure lowers tries->left, unless the error is -EAGAIN or the device was
+ * reset meanwhile; at 0 the device is never used again. Returns true if the rebuild has to be tried
+ * again.
+ */
+static bool rebuild_try(struct pagoda_vidmm *vidmm, struct rebuild_tries *tries)
 {
 	u64 epoch = pagoda_reset_epoch(vidmm);
-	u32 lost = 0;
-	int ret = rebuild_all(vidmm, &lost);
+	int ret;
 
+	if (epoch != tries->epoch)
+		tries->lost = 0;
+	tries->epoch = epoch;
+	ret = rebuild_all(vidmm, &tries->lost);
 	if (epoch != pagoda_reset_epoch(vidmm))
 		return true;
-	if (ret == -EAGAIN || (ret && --*tries)) {
+	if (ret == -EAGAIN || (ret && --tries->left)) {
 		msleep(REBUILD_WAIT_MS);
 		return true;
 	}
 	if (ret)
 		drm_err(vidmm->drm, "the device can't be built anew (%d)\n", ret);
-	return !pagoda_reset_end(vidmm, epoch, lost, ret);
+	return !pagoda_reset_end(vidmm, epoch, tries->lost, ret);
 }
 
 /*
@@ -311,7 +325,7 @@ static void reset_rebuild(struct work_struct *work)
 {
 	struct pagoda_reset *reset = container_of(work, struct pagoda_reset, rebuild);
 	struct pagoda_vidmm *vidmm = reset->vidmm;
-	u32 tries = REBUILD_TRIES;
+	struct rebuild_tries tries = { .left = REBUILD_TRIES };
 
 	down_write(&reset->sections);
 	/* May find nothing to rebuild: a reset during a rebuild queues the work item again. */

@@ -335,7 +335,8 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 	if (failed)
 		reset_died(vidmm);
 	note = &reset->notes[(reset->nr_notes - 1) % PAGODA_RESET_NOTES];
-	note->rebuilt_ns = failed ? 0 : ktime_get_ns();
+	/* A reset that failed during the rebuild is the last of @notes, and is never rebuilt. */
+	note->rebuilt_ns = reset->dead ? 0 : ktime_get_ns();
 	note->given_up = stats.given_up;
 	note->lost = lost;
 	reset->blaming = false;
@@ -357,14 +358,14 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
 {
 	struct pagoda_reset *reset = vidmm->reset;
-	bool slept;
 
+	if (!READ_ONCE(reset->asleep))
+		return 0;
+	/* The sleep answered what the device reported before: don't reset the device for that. */
+	cancel_work_sync(&reset->told);
 	mutex_lock(&reset->lock);
-	slept = reset->asleep;
 	WRITE_ONCE(reset->asleep, false);
 	mutex_unlock(&reset->lock);
-	if (!slept)
-		return 0;
 	if (error)
 		pagoda_reset_end(vidmm, pagoda_reset_epoch(vidmm), 0, true);
 	else

@@ -75,7 +75,10 @@ static void mmu_remove(struct pagoda_vidmm *vidmm, struct drm_mm_node *node)
 	mutex_unlock(&vidmm->device_mmu->lock);
 }
 
-/* Returns whether the device is gone or never executes anything again. */
+/*
+ * Returns whether the device is gone or never executes anything again; true also before
+ * pagoda_device_mmu_start().
+ */
 bool pagoda_device_mmu_is_gone(struct pagoda_vidmm *vidmm)
 {
 	return READ_ONCE(vidmm->device_mmu->gone);
@@ -656,6 +659,7 @@ int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm
 	if (!mmu)
 		return -ENOMEM;
 	vidmm->device_mmu = mmu;
+	mmu->gone = true;
 	mutex_init(&mmu->lock);
 	INIT_LIST_HEAD(&mmu->own);
 	INIT_LIST_HEAD(&mmu->kept);
@@ -712,6 +716,19 @@ void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
 		kfree(tt);
 	}
 	drop_kept_own(vidmm);
+}
+
+/**
+ * pagoda_device_mmu_start() - Begin to map and unmap pages, because the stream works
+ * @vidmm: Memory manager
+ *
+ * Until this call pages are freed without UNMAP_MMU, for which there is no stream.
+ *
+ * Context: Probe; no page is mapped.
+ */
+void pagoda_device_mmu_start(struct pagoda_vidmm *vidmm)
+{
+	WRITE_ONCE(vidmm->device_mmu->gone, false);
 }
 
 /**

@@ -98,7 +98,8 @@ struct pagoda_swizzle {
  * @own: List of struct pagoda_sysmem that are mapped, in the order of mapping
  * @kept: List of struct pagoda_tt with a failed UNMAP_MMU
  * @kept_own: List of struct pagoda_sysmem with a failed UNMAP_MMU
- * @gone: The device is gone or never executes anything again
+ * @gone: Nothing is mapped or unmapped: the stream doesn't work yet, or the device is gone or never
+ *	executes anything again
  */
 struct pagoda_device_mmu {
 	struct mutex lock;	/* protects mm, own, kept, kept_own */

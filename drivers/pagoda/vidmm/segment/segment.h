@@ -288,6 +288,7 @@ bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *
 
 /* device_mmu.c: mappings of system pages in the device's MMU; pages of the driver */
 int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+void pagoda_device_mmu_start(struct pagoda_vidmm *vidmm);
 void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm);
 void pagoda_device_mmu_fini(struct pagoda_vidmm *vidmm);
 int pagoda_device_mmu_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
