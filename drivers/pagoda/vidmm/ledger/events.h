@@ -38,8 +38,8 @@ struct pagoda_vidmm_args;
 #define PAGODA_BUDGET_PERIOD	HZ
 
 /**
- * PAGODA_BUDGET_STEP: a budget differs materially from the one last reported if they differ by more
- * than the latter divided by this.
+ * PAGODA_BUDGET_STEP: a budget differs materially from the budget last reported if the difference
+ * is larger than the budget last reported divided by this.
  */
 #define PAGODA_BUDGET_STEP	64
 

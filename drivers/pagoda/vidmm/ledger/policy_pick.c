@@ -254,10 +254,12 @@ static bool policy_lane_matters(const struct pagoda_policy *policy,
 #define END_LAST	2u
 
 /*
- * Returns at which ends of a lane there may be a better victim than @best: at the last candidate,
- * whose next use is latest, if queued jobs list the candidates, or if none is overdue and
- * policy_lane_matters(), at neither end if that is false; at the first, whose last use is earliest,
- * if no use is predicted; else at both.
+ * Returns at which ends of a lane there may be a better victim than @best:
+ *
+ *	last	if queued jobs list the candidates: the next use of the last one is latest; also if
+ *		no candidate is overdue, but neither end if policy_lane_matters() is false then
+ *	first	if no use is predicted: the last use of the first one is earliest
+ *	both	in all other cases
  */
 static u32 policy_lane_ends(const struct pagoda_policy *policy, const struct policy_choice *best,
 			    const struct pagoda_policy_lane *lane)
