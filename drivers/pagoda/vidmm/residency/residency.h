@@ -29,7 +29,10 @@ struct pagoda_pace {
 	u64 left;
 };
 
-/* residency.c: make lists of allocations resident, evict them, test and wait; fences of both */
+/*
+ * residency.c: make lists of allocations resident, or evict them; test whether a list can fit or is
+ * resident; wait for work that uses a list; have a list's fence also wait for other devices
+ */
 bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 			      bool again);
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,

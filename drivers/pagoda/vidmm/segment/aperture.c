@@ -191,7 +191,7 @@ static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource 
 
 /*
  * Returns whether evicting @res can help @place: always if the placement needs no address, else if
- * @res has an address in the placement's range.
+ * @res has addresses that overlap the placement's range.
  */
 static bool aperture_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
 				const struct ttm_place *place, size_t size)
