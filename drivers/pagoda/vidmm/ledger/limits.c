@@ -2,7 +2,7 @@
 /*
  * Limits of clients and users, see limits.h.
  *
- *	client	a fixed number of each thing, but of pages of VRAM for fenced jobs
+ *	client	a fixed number of each thing, except for the pages of VRAM of fenced jobs
  *	user	of a scarce resource half of what other users have left, so that there is
  *		always some left for the next user; of other things a fixed number, larger than
  *		a client's, because all files of a user count together
@@ -37,8 +37,8 @@
 #define LIMITS_PINNED_PART	4
 
 /*
- * Bytes of paging buffers that all users together may have in flight. Beyond that, transactions
- * that can't fail use the submissions that are set aside, one transaction at a time.
+ * Bytes of paging buffers that may be in flight, whatever caused the paging. Beyond that,
+ * transactions that can't fail use the submissions that are set aside, one transaction at a time.
  */
 #define LIMITS_PAGING		SZ_32M
 /*
@@ -465,7 +465,7 @@ bool pagoda_limits_is_over(struct pagoda_limits *limits, struct pagoda_quota *qu
  *
  * Context: Any.
  * Return: true if the client has more than LIMITS_PAGING_FULL times its limit of paging buffers in
- * flight, or all clients together have more than LIMITS_PAGING bytes.
+ * flight, or more than LIMITS_PAGING bytes are in flight in all.
  */
 bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *quota)
 {

@@ -49,14 +49,14 @@
 	 (DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST + 1)
 
 /**
- * PAGODA_POLICY_LEVELS: number of levels, in the order in which candidates leave: offer priorities,
- * residency priorities of owners over their budget, then those of owners within their budget.
+ * PAGODA_POLICY_LEVELS: number of levels. In the order in which candidates leave, levels are offer
+ * priorities, residency priorities of owners over their budget, then those of all others.
  */
 #define PAGODA_POLICY_LEVELS	(2 * PAGODA_POLICY_RANKS - PAGODA_POLICY_OFFERS)
 
 /**
- * PAGODA_POLICY_SIDES: number of sides: 0 and 1 for items that the CPU can't see, 2 and 3 for the
- * others; odd ones for clean items.
+ * PAGODA_POLICY_SIDES: number of sides. Sides 0 and 1 are for items that the CPU can't see, 2 and 3
+ * for all others; 1 and 3 are for clean items.
  */
 #define PAGODA_POLICY_SIDES	4
 

@@ -97,7 +97,7 @@ bool pagoda_copy_is_watched(struct pagoda_bo *bo)
  * pagoda_copy_is_clean() - Test whether an allocation's copy equals its content in VRAM
  * @bo: Allocation, reservation held
  *
- * For a device without dirty tracking: what clients said is believed.
+ * For a device without dirty tracking: a client that says it wrote nothing is believed.
  *
  * Context: Any but interrupts.
  * Return: Whether the content can leave VRAM without being copied.

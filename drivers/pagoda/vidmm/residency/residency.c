@@ -360,8 +360,8 @@ static int residency_merge(struct dma_fence **fence, struct dma_fence *other)
  * @bos: Allocations of a list after pagoda_residency_make(), pagoda_residency_evict() or
  *	pagoda_reclaim(); references held
  * @count: Number of allocations
- * @fence: *@fence, a reference or NULL, is replaced by a fence that also signals after the kernel
- *	fences of other devices
+ * @fence: *@fence, a reference or NULL, is replaced by a fence that signals only when the kernel
+ *	fences of other devices have signalled, too
  *
  * A fence of another device signals when that device's driver says: nothing waits for *@fence but
  * the client that asked for the list.
