@@ -228,7 +228,10 @@ void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes)
 	ears_tell(ears, DRM_PAGODA_EVENT_EVICTED, group, bytes);
 }
 
-/* Traces a client's budgets and usage, for each of its listeners. Any context but interrupts. */
+/*
+ * Traces, for each listener of a client, the budgets that were last reported and the client's usage
+ * now. Any context but interrupts.
+ */
 void pagoda_ears_trace_usage(struct pagoda_client *client)
 {
 	struct pagoda_listener *listener;
@@ -371,9 +374,9 @@ bool pagoda_listener_has_news(struct pagoda_listener *listener)
 }
 
 /*
- * Copies up to @room unread events into @news, most important first, and returns their number.
- * The copied events stay unread until pagoda_listener_consume(), because the copy to user space
- * may fail.
+ * Fills up to @room entries of @news, the most important first, each with the unread events of one
+ * kind. Returns the number of entries. The events stay unread until pagoda_listener_consume(),
+ * because the copy to user space may fail.
  */
 u32 pagoda_listener_peek(struct pagoda_listener *listener, struct drm_pagoda_event *news, u32 room)
 {
@@ -396,8 +399,8 @@ u32 pagoda_listener_peek(struct pagoda_listener *listener, struct drm_pagoda_eve
 }
 
 /*
- * Makes the events that pagoda_listener_peek() copied to @news read: subtracts them from the
- * listener's counts. Events that came after the peek stay unread.
+ * Counts the events in the first @count entries of @news, from pagoda_listener_peek(), as read:
+ * subtracts them from the listener's slots. Events that came after the peek stay unread.
  */
 void pagoda_listener_consume(struct pagoda_listener *listener,
 			     const struct drm_pagoda_event *news, u32 count)

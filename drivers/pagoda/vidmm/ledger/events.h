@@ -13,9 +13,9 @@
  *
  * The work item for budgets looks at once, and then not again for %PAGODA_BUDGET_PERIOD, however
  * often budgets change meanwhile; the next look finds the last state. A look reports a budget
- * that is materially different from the one last reported. It tells a client to trim when the
- * client has come to want more than the budget last reported, or wants more and that budget became
- * smaller; not when the client wants still more.
+ * that is materially different from the one last reported. A look tells a client to trim when the
+ * client wants more than the budget last reported and, at the last look, didn't; or wants more and
+ * this look has reported a smaller budget; not when the client only wants still more.
  */
 #ifndef PAGODA_VIDMM_LEDGER_EVENTS_H
 #define PAGODA_VIDMM_LEDGER_EVENTS_H
@@ -38,8 +38,8 @@ struct pagoda_vidmm_args;
 #define PAGODA_BUDGET_PERIOD	HZ
 
 /**
- * PAGODA_BUDGET_STEP: a budget differs materially from the one last reported if they differ by more
- * than the latter divided by this.
+ * PAGODA_BUDGET_STEP: a budget differs materially from the budget last reported if the difference
+ * is larger than the budget last reported divided by this.
  */
 #define PAGODA_BUDGET_STEP	64
 
@@ -99,8 +99,9 @@ struct pagoda_listener_slot {
  * @pid: Process that opened the file, for traces
  * @budget: Budget last reported, by segment group; read for traces without a lock
  * @over: By segment group: the client wanted more than @budget when a look last compared them
- * @resets: Number of resets of the device last reported
- * @gone: The device's loss was reported; read by readers without a lock
+ * @resets: pagoda_reset_count() that was last reported, or when the file was opened
+ * @gone: The device's loss was reported, or the file was opened after the loss; read by readers
+ *	without a lock
  * @closed: The client's DRM file was closed: readers don't wait for events any more, and read this
  *	without a lock
  *

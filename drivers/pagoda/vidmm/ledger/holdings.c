@@ -23,7 +23,7 @@ static void trace_process(struct pagoda_holdings *holdings, u32 pid)
 	trace_gpu_mem_total(holdings->gpu, pid, bytes);
 }
 
-/* Returns whether no holding before this one is of the same process. */
+/* Returns whether no holding in front of @holding in the list is of the same process. */
 static bool is_first_of_process(struct pagoda_holdings *holdings,
 				const struct pagoda_holding *holding)
 {
@@ -101,7 +101,10 @@ u64 pagoda_holding_bytes(struct pagoda_holdings *holdings, const struct pagoda_h
 	return bytes;
 }
 
-/* Adds @bytes, negative when places are freed, to a holding. Any context but interrupts. */
+/*
+ * Adds @bytes, negative when a place is freed, to what a holding has of a segment, and traces the
+ * new sums. Any context but interrupts.
+ */
 void pagoda_holding_change(struct pagoda_holdings *holdings, struct pagoda_holding *holding,
 			   u32 segment, s64 bytes)
 {

@@ -9,16 +9,19 @@ struct pagoda_bo;
 struct pagoda_client;
 struct pagoda_demand;
 
-/* written.c: whether an allocation in VRAM may have been written since its copy was made */
+/* written.c: note moves, uses and EVICTs that decide whether an allocation counts as written */
 void pagoda_copy_moved(struct pagoda_bo *bo);
 void pagoda_copy_used(struct pagoda_bo *bo, bool reads);
 void pagoda_copy_required(struct pagoda_bo *bo);
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten);
 
-/* demand.c: bytes and contiguous pieces that allocations need at the same time, by segment */
+/* demand.c: take an allocation out of a demand */
 void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 
-/* candidates.c: clients that protect an allocation from eviction, and its last use */
+/*
+ * candidates.c: note that a client took another client's allocation off its residency list; get the
+ * time of an allocation's last use
+ */
 void pagoda_victims_user_left(struct pagoda_bo *bo, struct pagoda_client *client);
 u64 pagoda_victims_last_use(struct pagoda_bo *bo);
 

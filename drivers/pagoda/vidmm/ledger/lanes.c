@@ -10,8 +10,9 @@
  *
  * When an owner gets over its budget, or is within again, its lanes change their rows, but no
  * candidate changes its lane. So that costs time for each lane, of which a client with thousands of
- * allocations has a few. Likewise, a pick skips a group by its lanes. An item that is held for a
- * job stays a member of its lane: mostly it comes back to the same one when the job has used it.
+ * allocations has a few. Likewise, to skip a group that was set aside, a pick skips its lanes,
+ * not each candidate. An item that is held for a job stays a member of its lane: mostly the
+ * item becomes a candidate of the same lane again when the job has used it.
  */
 #include <linux/bitops.h>
 #include <linux/list.h>
@@ -175,9 +176,9 @@ static const struct pagoda_policy_item *lane_last(const struct pagoda_policy_lan
 }
 
 /*
- * Returns whether @item was used before the first candidate of a lane, which isn't empty; if both
- * are offered, whether @item was offered before; if queued jobs list both, whether @item is used
- * before.
+ * Returns whether @item was last used earlier than the first candidate of a lane, which isn't
+ * empty; of offered items, whether @item was offered earlier; of items that queued jobs list,
+ * whether the next use of @item is earlier.
  */
 static bool lane_is_newer(const struct pagoda_policy *policy, const struct pagoda_policy_lane *lane,
 			  const struct pagoda_policy_item *item)
@@ -190,7 +191,10 @@ static bool lane_is_newer(const struct pagoda_policy *policy, const struct pagod
 	return policy->clock - item->last > policy->clock - lane_first(lane)->last;
 }
 
-/* Makes an item, which is a member of no lane, a member of the lane for such items. */
+/*
+ * Makes an item, which is a member of no lane, a member of the lane of its group for @class and the
+ * item's rank and side. If the group has no such lane, the item's spare lane becomes that lane.
+ */
 static void lane_join(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
 {
 	struct pagoda_policy_lane *spare = item->lane;
@@ -230,7 +234,11 @@ static bool lane_is_for(const struct pagoda_policy_lane *lane,
 	       lane->side == pagoda_policy_side(item);
 }
 
-/* Moves a lane in its row, of which it isn't the only lane, after @item has become a candidate. */
+/*
+ * Moves a lane in its row, of which it isn't the only lane, after @item has become the lane's first
+ * or last candidate: to the front if @item was used (offered, or will be used) earlier than the
+ * first candidate of the row's first lane; else to the end if @item is the lane's last candidate.
+ */
 static void lane_move(struct pagoda_policy *policy, struct pagoda_policy_lane *lane,
 		      const struct pagoda_policy_item *item)
 {
@@ -249,10 +257,10 @@ static void lane_move(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 }
 
 /*
- * Makes an item a candidate, at the end of its lane, or at the beginning if its last use, its
- * offer, or its use by a queued job is the first. To find its right place in between would take a
- * search, and only items at the ends are considered. The lane becomes the last of its row or the
- * first, likewise.
+ * Makes an item a candidate: at the beginning of its lane if its last use (its offer if offered,
+ * its next use if queued jobs list it) is earlier than that of the first candidate there; else at
+ * the end. To find the right place in between would take a search, and only items at the ends are
+ * considered. Likewise, lane_move() moves the lane to an end of its row.
  */
 void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
 {

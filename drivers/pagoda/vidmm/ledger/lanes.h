@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Lanes of candidates (policy.h): which lane a candidate is in, and what policy.c and policy_pick.c
- * share. Only these call what is here.
+ * share. Only these two files and lanes.c use what is declared here.
  */
 #ifndef PAGODA_VIDMM_LEDGER_LANES_H
 #define PAGODA_VIDMM_LEDGER_LANES_H
@@ -21,7 +21,10 @@ static inline bool pagoda_policy_is_offered(const struct pagoda_policy_item *ite
 	return item->rank < PAGODA_POLICY_OFFERS;
 }
 
-/* Returns &pagoda_policy.clock at the use of an item that the first queued job makes. */
+/*
+ * Returns the value that &pagoda_policy.clock is expected to have at the next use of an item that
+ * queued jobs list.
+ */
 static inline u64 pagoda_policy_queued_next(const struct pagoda_policy_item *item)
 {
 	return list_first_entry(&item->coming, struct pagoda_policy_coming, of_item)->when;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The ledger: what the driver knows about allocations and clients: the state of allocations,
- * whether their copies are clean, victims, demand, clients and what they hold, settled allocations,
- * residency lists, allocations that wait for promotion. The ledger's functions move no content; the
- * other directories of vidmm/ act on what the ledger says.
+ * whether their content in VRAM is clean, victims, demand, clients and what they hold, settled
+ * allocations, residency lists, allocations that wait for promotion. The ledger's functions move no
+ * content; the other directories of vidmm/ act on what the ledger says.
  */
 #ifndef PAGODA_VIDMM_LEDGER_LEDGER_H
 #define PAGODA_VIDMM_LEDGER_LEDGER_H
@@ -37,7 +37,7 @@ struct ttm_resource;
  * @only_aperture: Bytes of allocations that must have an address in the aperture
  * @either: Bytes of allocations that must have an address, in VRAM or in the aperture
  * @slots: For each size of pieces: number of pieces of VRAM, aligned to their size, that contiguous
- *	allocations which must be in VRAM need for themselves, so that no two of them share a piece
+ *	allocations which must be in VRAM need, each for itself alone
  * @runs: For each size of pieces: number of whole pieces, at any address, in contiguous allocations
  *	which must be in VRAM
  */
@@ -79,7 +79,7 @@ struct pagoda_victims {
  * struct pagoda_settling - State of a MAKE_RESIDENT call that looks for allocations which need no
  * work, called settled (settled.c)
  * @client: Client; &pagoda_requirements.lock of its residency list is held
- * @counted: The call raises &pagoda_requirement.count of its allocations
+ * @counted: The call raises &pagoda_requirement.count of the settled allocations
  * @settled: Value of &pagoda_bo.wish.settled that means settled: 1 + pagoda_reset_epoch()
  * @call: Number of the call: value of &pagoda_bo.wish.named in allocations that the call has
  *	named
@@ -91,7 +91,10 @@ struct pagoda_settling {
 	u64 call;
 };
 
-/* written.c: whether an allocation in VRAM may have been written since its copy was made */
+/*
+ * written.c: note that an allocation in VRAM was or may be written, or equals its new copy; test
+ * whether its content is clean, and whether writes are noticed
+ */
 void pagoda_copy_shared(struct pagoda_bo *bo);
 void pagoda_copy_begin(struct pagoda_bo *bo);
 bool pagoda_copy_is_clean(struct pagoda_bo *bo);
@@ -101,7 +104,10 @@ bool pagoda_copy_is_watched(struct pagoda_bo *bo);
 void pagoda_copy_settle(struct pagoda_bo *bo);
 void pagoda_copy_written(struct pagoda_bo *bo);
 
-/* demand.c: bytes and contiguous pieces that allocations need at the same time, by segment */
+/*
+ * demand.c: add an allocation to a demand, the bytes and contiguous pieces that allocations need at
+ * the same time; get the bytes of a demand that don't fit
+ */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 void pagoda_demand_add_movable(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand);
@@ -156,7 +162,7 @@ void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses
 u32 pagoda_priority_level(const struct pagoda_bo *bo);
 u32 pagoda_priority_step(const struct pagoda_bo *bo);
 
-/* settled.c: settled allocations, which MAKE_RESIDENT only counts */
+/* settled.c: mark and find settled allocations, which MAKE_RESIDENT only counts */
 void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch);
 bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm *vidmm,
 			   struct pagoda_client *client, bool counted);
@@ -164,13 +170,16 @@ u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bo
 void pagoda_settling_undo(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count);
 void pagoda_settling_end(struct pagoda_settling *settling);
 
-/* require.c: residency lists of clients */
+/*
+ * require.c: take an allocation off a client's residency list; get its count there, and the number
+ * of clients that have it on their lists; report its eviction to these clients
+ */
 void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo);
 u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo);
 u32 pagoda_require_clients(const struct pagoda_bo *bo);
 void pagoda_require_left(struct pagoda_bo *bo, u32 group);
 
-/* waiting.c: allocations that wait for promotion to VRAM */
+/* waiting.c: have promotion look for room; add and remove allocations that wait for promotion */
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm);
 void pagoda_promote_look(struct pagoda_bo *bo);
 void pagoda_promote_forget(struct pagoda_bo *bo);

@@ -2,7 +2,7 @@
 /*
  * Limits of clients and users, see limits.h.
  *
- *	client	a fixed number of each thing
+ *	client	a fixed number of each thing, except for the pages of VRAM of fenced jobs
  *	user	of a scarce resource half of what other users have left, so that there is
  *		always some left for the next user; of other things a fixed number, larger than
  *		a client's, because all files of a user count together
@@ -14,9 +14,9 @@
  * process is still charged to the user that opened the file, and a set-user-id program can't
  * change the real id. The kernel's own limits of users go by the real id, too. In a user namespace
  * a process can have many subordinate ids, all given by the user that made the namespace.
- * Therefore such a process counts for the user that made the outermost of its namespaces, except
- * for the initial namespace. If global root made that namespace, as for a container, the process
- * counts for the id that root of that namespace is mapped to.
+ * Therefore such a process counts for the user that made the outermost of its namespaces below the
+ * initial one. If global root made that namespace, as for a container, the process counts for the
+ * id that root of that namespace is mapped to.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -37,13 +37,13 @@
 #define LIMITS_PINNED_PART	4
 
 /*
- * Bytes of paging buffers that all users together may have in flight before transactions that
- * can't wait before they begin go on one at a time.
+ * Bytes of paging buffers that may be in flight, whatever caused the paging. Beyond that,
+ * transactions that can't fail use the submissions that are set aside, one transaction at a time.
  */
 #define LIMITS_PAGING		SZ_32M
 /*
- * A client may have this many times its limit of paging buffers in flight before its transactions
- * that can't wait before they begin go on one at a time.
+ * A client may have this many times its limit of paging buffers in flight. Beyond that, the
+ * client's transactions that can't fail use the submissions that are set aside, as well.
  */
 #define LIMITS_PAGING_FULL	4
 
@@ -390,8 +390,9 @@ static bool limits_client_is_over(const struct pagoda_quota *quota)
 }
 
 /*
- * Returns whether calls of the quota's user have to be woken, because the client, which was over
- * its limit if @was_over, isn't any more, or because the user has no more than its share.
+ * Returns whether calls of the quota's user that wait in pagoda_limits_await() have to be woken:
+ * the client was over its limit (@was_over) and isn't any more, or a call found the user over its
+ * share, which the user isn't any more.
  */
 static bool limits_are_lowered(struct pagoda_limits *limits, struct pagoda_quota *quota,
 			       bool was_over)
@@ -457,14 +458,14 @@ bool pagoda_limits_is_over(struct pagoda_limits *limits, struct pagoda_quota *qu
 }
 
 /**
- * pagoda_limits_is_full() - Tell whether transactions that can't wait beforehand go on one at a
- * time
+ * pagoda_limits_is_full() - Tell whether transactions that can't fail have to use the submissions
+ * that are set aside, one transaction at a time
  * @limits: The limits
  * @quota: Quota of the client that causes the work, or NULL
  *
  * Context: Any.
  * Return: true if the client has more than LIMITS_PAGING_FULL times its limit of paging buffers in
- * flight, or all clients together have more than LIMITS_PAGING bytes.
+ * flight, or more than LIMITS_PAGING bytes are in flight in all.
  */
 bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *quota)
 {
@@ -480,7 +481,7 @@ bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *qu
  * @limits: The limits
  * @quota: The client's quota
  *
- * Waits for nothing but paging in flight, which pagoda_limits_give() counts.
+ * Waits for nothing but paging in flight: pagoda_limits_give() counts it as finished, and wakes.
  *
  * Context: Sleeps. Outside of all locks and sections.
  * Return: 0; -ERESTARTSYS if the caller was killed.

@@ -74,7 +74,7 @@ enum pagoda_scarce {
  * @drm: Device, for debug messages
  * @lock: Protects @users, @used, and all counts of users and quotas
  * @users: struct pagoda_user of all users that have quotas
- * @most_shared: Pages of one client that may be pinned for other devices; constant
+ * @most_shared: Most pages of one client that may be pinned for other devices; constant
  * @total: Number of each scarce thing; constant
  * @used: Number of each scarce thing that all users have together, and, of paging buffers, what no
  *	client caused

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the choice of victims knows of items. policy.h has the order and the terms, policy_pick.c
- * the choice.
+ * What the choice of victims knows of items: notes their uses, moves, offers and priorities, and
+ * predicts the intervals between uses. policy.h has the order and the terms, policy_pick.c the
+ * choice.
  *
  * Programs may defy prediction. &pagoda_policy.recent lists the items that would be in VRAM with
  * plain LRU, which tells how many pages plain LRU would have moved. When predictions have moved so
@@ -115,7 +116,10 @@ static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item 
 	pagoda_lanes_enter(policy, item, policy_class(policy, item));
 }
 
-/* Unlinks a candidate, does @change, on which the candidate's lane depends, and links it again. */
+/*
+ * Does @change, on which the item's lane depends. A candidate is unlinked before, and linked again
+ * afterwards.
+ */
 #define POLICY_RELINK(policy, item, change) do { \
 	bool was_candidate = policy_is_candidate(item); \
 	\
@@ -270,7 +274,7 @@ struct pagoda_policy_lane *pagoda_policy_remove(struct pagoda_policy *policy,
 	return item->lane;
 }
 
-/* Moves an item to another group, which outlives the item or the next call for the item. */
+/* Moves an item to another group, which lasts until the item is removed or moved once more. */
 void pagoda_policy_regroup(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			   struct pagoda_policy_group *group)
 {
@@ -327,9 +331,9 @@ void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_i
 
 /*
  * Notes that a job was queued that lists an item: the item's next use is known. Called once for
- * each allocation that the job lists, in the order of the list. @group: Group whose other items
- * aren't used before the job; NULL = there is none. @coming: any memory, the policy's until
- * pagoda_policy_forget()
+ * each allocation that the job lists, in the order of the list. @group: group of which, until the
+ * job is executed, only items are used that queued jobs list; NULL = there is none. @coming: any
+ * memory, the policy's until pagoda_policy_forget()
  */
 void pagoda_policy_expect(struct pagoda_policy *policy, struct pagoda_policy_group *group,
 			  struct pagoda_policy_item *item, struct pagoda_policy_coming *coming)
@@ -349,8 +353,8 @@ void pagoda_policy_expect(struct pagoda_policy *policy, struct pagoda_policy_gro
 }
 
 /*
- * Notes that a job isn't queued any more, because its allocations are made resident now, or it was
- * dropped. Called for each use that pagoda_policy_expect() was told of.
+ * Undoes pagoda_policy_expect() for one use by a job that isn't queued any more, because the job's
+ * allocations are made resident now, or the job was dropped.
  */
 void pagoda_policy_forget(struct pagoda_policy *policy, struct pagoda_policy_coming *coming)
 {

@@ -49,14 +49,14 @@
 	 (DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST + 1)
 
 /**
- * PAGODA_POLICY_LEVELS: number of levels, in the order in which candidates leave: offer priorities,
- * residency priorities of owners over their budget, then those of owners within their budget.
+ * PAGODA_POLICY_LEVELS: number of levels. In the order in which candidates leave, levels are offer
+ * priorities, residency priorities of owners over their budget, then those of all others.
  */
 #define PAGODA_POLICY_LEVELS	(2 * PAGODA_POLICY_RANKS - PAGODA_POLICY_OFFERS)
 
 /**
- * PAGODA_POLICY_SIDES: number of sides: 0 and 1 for items that the CPU can't see, 2 and 3 for the
- * others; odd ones for clean items.
+ * PAGODA_POLICY_SIDES: number of sides. Sides 0 and 1 are for items that the CPU can't see, 2 and 3
+ * for all others; 1 and 3 are for clean items.
  */
 #define PAGODA_POLICY_SIDES	4
 
@@ -106,12 +106,13 @@ struct pagoda_policy_owner {
 };
 
 /**
- * struct pagoda_policy_group - Items of an owner
+ * struct pagoda_policy_group - A part of an owner's items, or of the items without an owner
  * @lanes: Lanes that have members, by class modulo %PAGODA_POLICY_BUCKETS
- * @of_owner: Entry in &pagoda_policy_owner.groups while there are lanes
+ * @of_owner: Entry in &pagoda_policy_owner.groups while @nr_lanes isn't 0; unused without @owner
  * @owner: Owner; NULL = none, the items count as those of an owner within its budget. Constant
- * @nr_lanes: Number of lanes
- * @horizon: Value that &pagoda_policy.clock has after the jobs that the group's client has queued
+ * @nr_lanes: Number of lanes in @lanes
+ * @horizon: Value that &pagoda_policy.clock is expected to have when the jobs are executed that the
+ *	group's client has queued
  */
 struct pagoda_policy_group {
 	struct list_head lanes[PAGODA_POLICY_BUCKETS];
@@ -128,19 +129,20 @@ struct pagoda_policy_group {
  * @order: Entry in a row of &pagoda_policy_level.rows while @items isn't empty
  * @of_group: Entry in &pagoda_policy_group.lanes
  * @group: Group; of a spare lane, the group of the item that has the lane
- * @spare: Next of the spare lanes that members of the lane have brought
+ * @spare: First of the spare lanes that members of the lane have brought; of a spare lane among
+ *	these, the next; NULL = none
  * @rank: Rank of the members
  * @level: Index in &pagoda_policy.levels, from @rank and &pagoda_policy_owner.over
  * @side: Side of the members
  * @class: Class of the members
- * @sorted: If @items are in the order of last use: exactly, not just roughly
+ * @sorted: Of @items in the order of last use: the order is exact, not just rough
  *
  * An item becomes a member when it becomes a candidate. It stays a member while it is held or
  * picked: until it leaves VRAM, changes its group, or becomes a candidate again with another rank,
  * side or class.
  *
  * The policy allocates nothing. Each item brings a lane, which is spare while the item isn't a
- * member. The first member of a lane makes its spare lane that lane; each other member leaves its
+ * member. The spare lane of a lane's first member becomes the lane; each other member leaves its
  * spare lane in the list @spare, and takes one from there when it parts.
  */
 struct pagoda_policy_lane {
@@ -160,7 +162,8 @@ struct pagoda_policy_lane {
  * struct pagoda_policy_coming - A use of an item by a queued job; memory of that job
  * @of_item: Entry in &pagoda_policy_item.coming
  * @item: Item
- * @when: &pagoda_policy.clock at the use if all queued jobs before are executed and no other ones
+ * @when: Value that &pagoda_policy.clock has at the use if until then all jobs are executed that
+ *	were queued before, and no others
  */
 struct pagoda_policy_coming {
 	struct list_head of_item;
@@ -187,8 +190,9 @@ struct pagoda_policy_coming {
  * @costs: Of a picked item: it wasn't clean when it was picked
  * @queued: @coming isn't empty
  * @member: The item is a member of @lane
- * @written: Was written since the last use began
- * @writes: A bit for each of the last uses that were over: whether the item was written then
+ * @written: The item was written since its last use began
+ * @writes: A bit for each of the last intervals between uses, bit 0 for the latest: the item was
+ *	written in that interval
  * @evicted: The item left VRAM as a victim, and wasn't used since
  * @lru_evicted: Plain LRU would have evicted the item since its last use
  * @lru_clean: The item would be clean if plain LRU had chosen the victims
@@ -244,7 +248,7 @@ struct pagoda_policy_level {
  * @owners: Owners whose groups have lanes
  * @offers: Number of offers so far
  * @expected: Number of uses that queued jobs will make
- * @horizon: Value that @clock has after all queued jobs
+ * @horizon: Value that @clock is expected to have when all queued jobs are executed
  * @clock: Sum of the pages of all uses so far
  * @capacity: Pages of VRAM
  * @unit: Shift from pages to the unit of classes, so that @capacity has a class in their middle

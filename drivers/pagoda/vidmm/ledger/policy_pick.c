@@ -21,28 +21,28 @@
  * A dirty item costs a copy out and a copy in for each interval in which it isn't in VRAM, a clean
  * one half of that, however much of the interval is left. So p is added to the distance of a clean
  * item. Only doubling the distance would let go of a dirty item soon after its use, although it is
- * copied in each interval from then on. A dirty item that isn't written at all of its uses is clean
- * once it is back, so half of p is added for the part of the last four uses in which it wasn't
- * written. If there is no prediction or the use is overdue, an item is used again in about half of
- * all cases: a dirty one costs a copy out and half a copy in, three times as much as a clean one.
- * So the distance of a clean one counts three times.
+ * copied in each interval from then on. A dirty item that is written at some of its uses only may
+ * be clean once it is back: p/8 is added for each of the last four uses at which it wasn't written.
+ * If there is no prediction or the use is overdue, an item is used again in about half of all
+ * cases: a dirty one costs a copy out and half a copy in, three times as much as a clean one. So
+ * the distance of a clean one counts three times.
  *
  * What queued jobs list is known, in order: the next use of such an item isn't predicted. An item
- * of the same group that they don't list isn't used before they are done, so its distance is that
- * to the end of the queue, and what is predicted then.
+ * of the same group that no queued job lists isn't used before these jobs are done, so its distance
+ * is that to the end of the queue, plus what is predicted for then.
  *
  * Idle goes before busy, and items that the CPU can't see before those that it can, only if
  * their distances differ by less than an eighth. If a factor of two was allowed, a program that
  * keeps all of VRAM busy moved 5 % more, and up to 10 % more in a simulation.
  *
- * A pick doesn't look at all candidates. The candidates of a rank are in lanes, each for the
- * clean or the dirty items of a group with intervals of the same power of two, known or
- * predicted, roughly in the order of last use, oldest use first: near the end of a lane is the
- * item whose next use is farthest away, near the beginning the item that is longest overdue.
- * Only the ends are looked at, so the cost of a pick doesn't depend on the number of candidates: of
- * most lanes only the end, and of none from which the power of two says that it has no better
- * victim than one that was found. Likewise, of many groups' lanes for the same power of two only
- * those are looked at that were used most recently or least recently.
+ * A pick doesn't look at all candidates. The candidates of a rank are in lanes, each for the clean
+ * or the dirty items of a group with intervals of the same power of two, known or predicted,
+ * roughly in the order of last use, oldest use first: near the end of a lane is the item whose next
+ * use is farthest away, near the beginning the item that is longest overdue. Only the first and
+ * last candidates are looked at, so the cost of a pick doesn't depend on the number of candidates:
+ * of most lanes only the last ones; a lane is skipped if its power of two shows that it has no
+ * better victim than the best one found so far. Likewise, of many groups' lanes for the same power
+ * of two only those are looked at that were used most recently or least recently.
  */
 #include <linux/bitops.h>
 #include <linux/list.h>
@@ -51,14 +51,14 @@
 #include "policy.h"
 
 /*
- * Most candidates considered at each end of a lane: a second one only so that a busy item doesn't
- * hide an idle item, because each may be a cache miss. Number of lanes considered at each end of a
- * row.
+ * LOOKED_AT: most candidates considered at each end of a lane: a second one only so that a busy
+ * item doesn't hide an idle item, because each may be a cache miss.
+ * LANES: most lanes considered at each end of a row.
  */
 #define LOOKED_AT	2
 #define LANES		4
 
-/* Low bits of &policy_choice.key. */
+/* Number of low bits of &policy_choice.key that don't tell the distance. */
 #define KEY_BITS	3
 
 /*
@@ -73,15 +73,18 @@ struct policy_choice {
 };
 
 /*
- * Returns whether the next use of an item is known: a queued job lists the item. A job that is late
- * by as many pages as VRAM has waits for something else, for however long.
+ * Returns whether the next use of an item is known: a queued job lists the item, and isn't late by
+ * as many pages as VRAM has. Such a late job waits for something else, for however long.
  */
 static bool queued_soon(const struct pagoda_policy *policy, const struct pagoda_policy_item *item)
 {
 	return item->queued && policy->clock < pagoda_policy_queued_next(item) + policy->capacity;
 }
 
-/* Returns how many pages the queued jobs of an item's group use; none of them uses the item. */
+/*
+ * Returns by how many pages the clock is expected to advance until the queued jobs of an item's
+ * group are executed; 0 if no job is queued.
+ */
 static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_policy_item *item)
 {
 	u64 horizon;
@@ -92,7 +95,10 @@ static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_
 	return horizon - min(horizon, policy->clock);
 }
 
-/* Returns how many pages @distance counts as, at the end of an interval of @interval pages. */
+/*
+ * Returns how many pages @distance, to a use that ends an interval of @interval pages, counts as:
+ * more for a clean item, and for a dirty one that wasn't written at all of its last uses.
+ */
 static u64 policy_weigh(const struct pagoda_policy_item *item, u64 distance, u64 interval)
 {
 	u32 unwritten = PAGODA_POLICY_HISTORY - hweight8(item->writes);
@@ -114,10 +120,11 @@ static bool policy_is_overdue(const struct pagoda_policy_item *item, u64 age)
 }
 
 /*
- * Returns how many pages an item's next use is away, or counts as being if the item is clean. An
- * item that no queued job uses is looked at as it will be after these jobs: its use is as far away
- * as predicted then, or twice the item's age (pages since its last use) if there is no prediction
- * or the use is overdue; the age alone if predictions are distrusted.
+ * Returns how many pages an item's next use counts as being away, weighed by what an eviction
+ * costs. If the next use isn't known, it comes after the queued jobs of the item's group: to the
+ * length of that queue is added what is left then of the predicted interval; or twice the age
+ * (pages since the last use) that the item has then, if there is no prediction or the use is
+ * overdue. If predictions are distrusted, that age is added once, and the sum isn't weighed.
  */
 static u64 policy_distance(const struct pagoda_policy *policy,
 			   const struct pagoda_policy_item *item)
@@ -155,8 +162,9 @@ static bool policy_is_idle(const struct pagoda_policy *policy, struct pagoda_pol
 }
 
 /*
- * Considers an offered candidate: idle goes before busy, then what was offered first. Returns
- * whether the candidate is busy, as far as that was asked.
+ * Makes an offered candidate @best if it is the better victim: idle goes before busy, then what was
+ * offered first. Returns true if the candidate was found busy; false if it is idle, or if is_busy()
+ * wasn't called because the answer doesn't matter.
  */
 static bool policy_consider_offered(const struct pagoda_policy *policy,
 				    struct policy_choice *best, struct pagoda_policy_item *item)
@@ -176,8 +184,9 @@ static bool policy_consider_offered(const struct pagoda_policy *policy,
 }
 
 /*
- * Considers a candidate. Returns whether it is busy, as far as that was asked: is_busy() is
- * expensive, and doesn't matter for an item whose distance is below that of @best.
+ * Makes a candidate @best if it is the better victim. Returns true if the candidate was found busy;
+ * false if it is idle, or if is_busy(), which is expensive, wasn't called: it doesn't matter for an
+ * item whose distance is below that of @best.
  */
 static bool policy_consider(const struct pagoda_policy *policy, struct policy_choice *best,
 			    struct pagoda_policy_item *item)
@@ -221,9 +230,10 @@ static bool policy_is_aside(const struct pagoda_policy_aside *aside,
 }
 
 /*
- * Returns whether a candidate of a lane may be a better victim than @best, although the first one,
- * used @age pages ago, isn't overdue. None is if even the longest interval of the lane's class is
- * too short, unless another candidate, which has the shortest one, may be overdue.
+ * Returns whether a lane may have a better victim than @best, although its first candidate, @first,
+ * isn't overdue: false if even the longest interval of the lane's class is too short for that, and
+ * no candidate with the shortest interval of the class can be overdue. @queue is queue_length(),
+ * and @age the number of pages since the last use of @first, at the end of that queue.
  */
 static bool policy_lane_matters(const struct pagoda_policy *policy,
 				const struct policy_choice *best,
@@ -244,9 +254,12 @@ static bool policy_lane_matters(const struct pagoda_policy *policy,
 #define END_LAST	2u
 
 /*
- * Returns at which ends of a lane there may be a better victim than @best. If nothing is known of
- * the next uses, that is the candidate that was used longest ago; if none is overdue, the one whose
- * interval has begun last, as well as of those that queued jobs list.
+ * Returns at which ends of a lane there may be a better victim than @best:
+ *
+ *	last	if queued jobs list the candidates: the next use of the last one is latest; also if
+ *		no candidate is overdue, but neither end if policy_lane_matters() is false then
+ *	first	if no use is predicted: the last use of the first one is earliest
+ *	both	in all other cases
  */
 static u32 policy_lane_ends(const struct pagoda_policy *policy, const struct policy_choice *best,
 			    const struct pagoda_policy_lane *lane)
@@ -268,8 +281,8 @@ static u32 policy_lane_ends(const struct pagoda_policy *policy, const struct pol
 }
 
 /*
- * Compares the candidates at the ends of a lane with the best victim so far, and those behind them
- * if they are busy.
+ * Compares the candidates at the ends of a lane, as policy_lane_ends() says, with the best victim
+ * so far; if the one at an end is busy, also the candidate next to it.
  */
 static void policy_consider_lane(const struct pagoda_policy *policy, struct policy_choice *best,
 				 struct pagoda_policy_lane *lane)
@@ -362,7 +375,7 @@ struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
 		policy_pick_level(policy, &best, &policy->levels[level], need, aside);
 		if (level >= PAGODA_POLICY_OFFERS || !best.item || best.key)
 			continue;
-		/* An idle item of a higher offer priority goes first. */
+		/* @best is busy: an idle item of a higher offer priority goes first. */
 		if (!busy.item)
 			busy = best;
 		best.item = NULL;

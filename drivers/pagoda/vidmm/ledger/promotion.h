@@ -17,7 +17,7 @@
 struct dma_fence;
 struct pagoda_vidmm;
 
-/** PAGODA_PROMOTE_SLICES: most slices of promotion's paging, of a millisecond each, at a time */
+/** PAGODA_PROMOTE_SLICES: most slices of promotion's paging under way, about a millisecond each */
 #define PAGODA_PROMOTE_SLICES	2
 
 /**
@@ -71,7 +71,7 @@ struct pagoda_promote_slice {
  * @patience: Jiffies until the next walk, longer after walks that promoted nothing. Any thread
  *	may read it, and set it to @period when there is much room
  * @news: There may be room for a waiting allocation: a walk is to begin; set by any thread
- * @walking: @at is valid
+ * @walking: A walk has begun and isn't at its end: it goes on behind @at
  * @skipped: The walk has left out an allocation that was in use
  * @at: Key of the last allocation that the walk looked at
  * @slices: Slices under way, a ring

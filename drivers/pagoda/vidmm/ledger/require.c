@@ -163,7 +163,7 @@ static void require_free(struct list_head *gone)
 
 /*
  * Raises the counts of the first allocations in @bos, up to the first that isn't on the residency
- * list @reqs yet or has the largest count. Returns how many counts were raised.
+ * list @reqs yet or whose count is U32_MAX. Returns how many counts were raised.
  */
 static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
@@ -274,7 +274,7 @@ int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 cou
  * @bytes_to_trim: Set as by pagoda_require(); if budgets would be exceeded, to the bytes that the
  *	client would want beyond its budgets (C167)
  *
- * A call for allocations that all are on the list already never exceeds a budget.
+ * A call for allocations that all are on the list already never fails for a budget.
  *
  * Context: May sleep and allocate.
  * Return: 0; -ENOMEM, also if budgets would be exceeded; -EOVERFLOW if a count is %U32_MAX; on

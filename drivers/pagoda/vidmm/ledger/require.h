@@ -19,7 +19,8 @@ struct pagoda_client;
  * @client: Client that has the list
  * @bo: Allocation; a reference while @count isn't 0
  * @count: Number of MAKE_RESIDENT calls for the allocation, minus that of EVICT calls
- * @named: pagoda_require_bound() skips the entry, because its caller names the allocation itself
+ * @named: pagoda_require_bound(), while it runs, skips the entry, because its caller names the
+ *	allocation itself
  */
 struct pagoda_requirement {
 	struct list_head entry;
@@ -35,9 +36,9 @@ struct pagoda_requirement {
  * @lock: Protects all members below
  * @by_id: struct pagoda_requirement by id of the allocation
  * @left: Allocations that left the list, or whose count was lowered, while jobs were queued, by id:
- *	number of the first job that doesn't need the allocation resident any more. A mark has
- *	pagoda_require_bound() skip the entry, as &pagoda_requirement.named does. Also read without
- *	@lock, to test if @left is empty
+ *	number of the first job that doesn't need the allocation resident any more. A mark
+ *	(XA_MARK_0) has pagoda_require_bound() skip the entry, as &pagoda_requirement.named does.
+ *	Also read without @lock, to test if @left is empty
  * @list: List of struct pagoda_requirement in the order in which they were added
  * @count: Number of entries in @list; also read without @lock, to test for an empty list
  * @demand: Bytes, and pieces of VRAM, that the allocations of all entries need together

@@ -23,7 +23,7 @@
 
 /* Weight of a new sample in the average bandwidth, as a shift: an eighth. */
 #define MEASURE_SHIFT	3
-/* A faster sample counts as this multiple of the average bandwidth so far. */
+/* Largest multiple of the average bandwidth so far that a faster sample counts as. */
 #define MEASURE_TIMES	2
 /*
  * Nanoseconds after a client's use of the device during which the device counts as used: longer

@@ -17,8 +17,8 @@
 #include "promotion.h"
 
 /*
- * If VRAM's size divided by this is free, promotion starts soon, even if it brought nothing back
- * the last times.
+ * If as much as VRAM's size divided by this is free, promotion's next walk begins after
+ * &pagoda_promotion.period, even if the last walks brought nothing back.
  */
 #define PROMOTE_LARGE		8
 
@@ -100,8 +100,8 @@ static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
 
 /*
  * Called after a change of an allocation, reservation held: adds the allocation to those that wait
- * for promotion, or removes it from them, as pagoda_promote_is_wanted() says. Updates its key, and
- * has promotion's work item look if it waits.
+ * for promotion, or removes it from them, as pagoda_promote_is_wanted() says. If the allocation
+ * waits, also updates its key, and calls pagoda_promote_kick().
  */
 void pagoda_promote_look(struct pagoda_bo *bo)
 {
@@ -142,8 +142,8 @@ void pagoda_promote_forget(struct pagoda_bo *bo)
 
 /*
  * Has promotion's work item look, after &pagoda_promotion.patience, because VRAM may have room for
- * an allocation that waits for promotion; sooner if much VRAM is free. Does nothing if none waits.
- * Any context.
+ * an allocation that waits for promotion; after &pagoda_promotion.period already if much VRAM is
+ * free. Does nothing if no allocation waits. Any context.
  */
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
 {

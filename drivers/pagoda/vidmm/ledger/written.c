@@ -5,9 +5,9 @@
  *
  * If the device tracks what it writes (VIRTIO_PAGODA_F_DIRTY), &pagoda_bo_choice.written says only
  * that there is no copy of this content: none was made, or the content moved within VRAM or was
- * lost since. Then "clean" is an estimate, by which the policy knows what an eviction costs: a
- * wrong one loses no data, because the eviction has the device copy all that was written
- * (bo/copy.c).
+ * lost since. On such a device "clean" is an estimate, by which the policy knows what an eviction
+ * costs: a wrong estimate loses no data, because the eviction has the device copy all that was
+ * written (bo/copy.c).
  */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
@@ -19,7 +19,7 @@
 #include "ledger.h"
 #include "policy.h"
 
-/* Returns the number of jobs of the VM that an allocation is private to; 0 if not private. */
+/* Returns how many jobs the VM had so far that an allocation is private to; 0 if not private. */
 static u64 copy_jobs(const struct pagoda_bo *bo)
 {
 	return bo->vm.uses ? bo->vm.uses->jobs : 0;
@@ -97,7 +97,7 @@ bool pagoda_copy_is_watched(struct pagoda_bo *bo)
  * pagoda_copy_is_clean() - Test whether an allocation's copy equals its content in VRAM
  * @bo: Allocation, reservation held
  *
- * For a device without dirty tracking: what clients said is believed.
+ * For a device without dirty tracking: a client that says it wrote nothing is believed.
  *
  * Context: Any but interrupts.
  * Return: Whether the content can leave VRAM without being copied.
@@ -114,11 +114,11 @@ bool pagoda_copy_is_clean(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_settle() - Mark an allocation as written, or as not clean if the device tracks what
- * it writes, if a job may have used it since it was marked clean
+ * pagoda_copy_settle() - Notice jobs that may have used an allocation since it was marked clean
  * @bo: Allocation; pagoda_victims.lock is held
  *
- * Jobs don't list the private allocations of their VM: a use by such a job is noticed here.
+ * Jobs don't list the private allocations of their VM: a use by such a job is noticed here. Then
+ * marks the allocation as written, or only as not clean if the device tracks what it writes.
  */
 void pagoda_copy_settle(struct pagoda_bo *bo)
 {
@@ -143,8 +143,8 @@ void pagoda_copy_moved(struct pagoda_bo *bo)
 /*
  * Called with pagoda_victims.lock held when a job lists an allocation; @reads: its client says that
  * the job only reads it. If the device tracks what is written, the allocation isn't expected to be
- * clean any more, unless @reads. Else it counts as written, whatever @reads is, unless it is on a
- * residency list.
+ * clean any more, unless @reads. On another device the allocation counts as written, whatever
+ * @reads is, unless it is on a residency list.
  */
 void pagoda_copy_used(struct pagoda_bo *bo, bool reads)
 {
@@ -174,8 +174,9 @@ void pagoda_copy_written(struct pagoda_bo *bo)
 }
 
 /*
- * The CPU may write to a part of an allocation from now on, which bo/copy.c has noted for a device
- * that tracks the rest. Without such a device the allocation counts as written. Reservation held.
+ * The CPU may write to a part of an allocation from now on. If the device tracks its own writes,
+ * the allocation isn't expected to be clean any more, and bo/copy.c has noted the part; else all of
+ * the allocation counts as written. Reservation held.
  */
 void pagoda_copy_expect_written(struct pagoda_bo *bo)
 {
@@ -191,7 +192,8 @@ void pagoda_copy_expect_written(struct pagoda_bo *bo)
 
 /*
  * A client put the allocation on its residency list, after raising &pagoda_bo.wish.required: the
- * allocation doesn't count as clean while on a list, unless the device tracks what it writes.
+ * allocation doesn't count as clean while on a list, unless the device tracks what it writes. It
+ * counts as written if the list is the first, and jobs of its VM may have used it before.
  */
 void pagoda_copy_required(struct pagoda_bo *bo)
 {

@@ -72,9 +72,9 @@ static void executor_fini(struct pagoda_vidmm *vidmm)
 
 /*
  * Sets up the CPU executor, which executes paging buffers on the CPU. Only if the CPU executes all
- * buffers (@use_cpu), the executor has an aperture and device addresses of its own: it can't change
- * those of a device, and must not report that it did. Without device addresses of its own, the
- * executor accepts any address of system memory, because the private data of packets names the
+ * buffers (@use_cpu), the executor has an aperture and device addresses of its own: the CPU can't
+ * change those of a device, and must not report that it did. Without device addresses of its own,
+ * the executor accepts any address of system memory, because the private data of packets names the
  * pages. Returns 0 or -ENOMEM.
  */
 static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
@@ -165,7 +165,7 @@ static void manager_budgets_changed(void *owner)
 
 /*
  * Sets up the budgets. The local group has all of VRAM that clients can use. The non-local group
- * has half of the system memory, as with WDDM (7.5), and at least 64 MiB. Returns 0 or -ENOMEM.
+ * has half of the system memory, as with WDDM, and at least 64 MiB. Returns 0 or -ENOMEM.
  */
 static int budgets_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -450,7 +450,7 @@ struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args)
 		return ERR_PTR(-ENOMEM);
 	vidmm->drm = args->drm;
 	vidmm->info = args->info;
-	/* Plan the reserve in VRAM first: the parts ask how much of VRAM is left beside it. */
+	/* Plan the reserve first: the parts ask how much of VRAM is left without the reserve. */
 	ret = pagoda_reserve_plan(vidmm, args->reserve);
 	if (!ret)
 		ret = vidmm_init_parts(vidmm, args);
@@ -461,8 +461,9 @@ struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args)
 }
 
 /*
- * Takes a reference to every allocation, and marks it VIDMM_HELD. Returns false if an allocation is
- * still in &pagoda_vidmm.bos whose last reference another thread has dropped.
+ * Takes a reference to every allocation that isn't marked VIDMM_HELD, and marks the allocation so.
+ * Returns false if an allocation is still in &pagoda_vidmm.bos whose last reference another thread
+ * has dropped.
  */
 static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 {

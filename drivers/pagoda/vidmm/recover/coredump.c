@@ -12,6 +12,8 @@
  * The first step writes the address map of the VM of a failed job if the VM's lock is free, else
  * the second step writes the map with the words "a moment later". The size of each part is limited,
  * and the most important parts come first. At most one failure per second is written down.
+ *
+ * pagoda_vidmm_print_engines() is for debugfs, too.
  */
 #include <linux/devcoredump.h>
 #include <linux/jiffies.h>

@@ -3,7 +3,8 @@
  * Callbacks of the paging queue: execute a submission on the CPU, note what a lost submission
  * means, reset the device, measure paging, give back what a client paid for a submission. Callbacks
  * of the engines: complete a job of a context before the job is sent, handle reports about jobs and
- * ends of jobs, reset the device. And reports of the device that it stored a monitored fence.
+ * ends of jobs, reset the device. Also handles the device's reports that it stored the value of a
+ * monitored fence.
  */
 #include "core/core.h"
 #include "core/info.h"
@@ -128,9 +129,10 @@ static void stream_lost_content(struct stream_loss *loss, struct pagoda_bo *bo)
 }
 
 /*
- * Marks the allocation that a lost packet names. PAGODA_ABORTED_BY_RESET is set only if the packet
- * writes content, because a rebuild repairs mappings. PAGODA_ABORTED_TO_BLAME, which only the
- * submission that broke the device has, is set whatever the packet does (C190).
+ * Marks the allocation that a lost packet names: its content as lost if the packet writes content,
+ * and with &stream_loss.aborts: PAGODA_ABORTED_BY_RESET only if the packet writes content, because
+ * a rebuild repairs mappings; PAGODA_ABORTED_TO_BLAME, which only the submission that broke the
+ * device has, whatever the packet does (C190).
  */
 static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *packet)
 {
@@ -179,8 +181,8 @@ static int stream_reset_adapter(void *owner, u32 asked, bool broken)
 }
 
 /*
- * &pagoda_queue_ops.measured: estimates the bandwidth of paging by @bytes moved in @ns. Ignores
- * less than STREAM_MEASURE bytes, which measure the device's latency.
+ * &pagoda_queue_ops.measured: adds a sample, @bytes that paging moved in @ns, to the measured
+ * bandwidth. Ignores less than STREAM_MEASURE bytes, which measure the device's latency.
  */
 static void stream_measured(void *owner, u64 bytes, u64 ns)
 {
@@ -250,7 +252,7 @@ static void context_done(void *owner, const struct pagoda_exec_account *account)
  * @context: Context whose job has stored the value; 0 = the paging queue, or reports were lost
  *
  * Has the waits tested for monitored fences of clients that have jobs at the engines; of all
- * clients if @context is 0.
+ * clients if @context is 0 or there are no engines.
  *
  * Context: Any.
  */
@@ -314,8 +316,8 @@ static void context_job_freed(void *owner, struct pagoda_exec_job *job)
 }
 
 /*
- * &pagoda_exec_ops.placed: the engine keeps a place for a job of the context. Has the context's
- * next deferred job made. Any context.
+ * &pagoda_exec_ops.placed: the engine keeps a place for a job of the context. Has the worker of the
+ * context's deferred jobs prepare the next one. Any context.
  */
 static void context_placed(void *owner)
 {

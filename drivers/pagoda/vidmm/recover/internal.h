@@ -18,7 +18,7 @@ struct work_struct;
 /* Values of &pagoda_coredump.state: which thread or work item owns the dump. */
 enum pagoda_coredump_state {
 	PAGODA_COREDUMP_IDLE,	/* no owner; the text is about the last failure */
-	PAGODA_COREDUMP_BUSY,	/* owner is a thread that writes, prints or ends the dump */
+	PAGODA_COREDUMP_BUSY,	/* owner is a thread that writes, prints or stops dumps */
 	PAGODA_COREDUMP_TAKEN,	/* owner is the work item &pagoda_coredump.work */
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Prints the last resets of the device, for debugfs and coredumps. */
+/* Prints the last resets of the device, for debugfs and coredumps, and names reasons of resets. */
 #include <linux/mutex.h>
 #include <drm/drm_print.h>
 #include "core/core.h"

@@ -2,24 +2,25 @@
 /*
  * Resets of the whole device, phase 2: the device's state is rebuilt from the driver's records.
  *
- *	1. sections	no thread is in a section, no address space has a root
+ *	1. sections	no thread is in a section; the records forget the roots and mappings that
+ *			the device lost
  *	2. stream	the driver's own pages are mapped in the device MMU, the paging process
  *			gets its page tables and root; from then on paging works
  *	3. allocations	their pages are mapped in the device MMU, and in the aperture, where WDDM
  *			wants an unmap first; lost content of VRAM is reported to the device, by a
  *			TRANSFER without size per allocation, and replaced by zeros; offered
  *			allocations leave VRAM
- *	4. spaces	page tables are written again at their present addresses; roots and save
- *			areas of contexts
+ *	4. spaces	page tables are written again at their present addresses, roots are set,
+ *			lost save areas of contexts are initialised
  *	5. fences	monitored fences get their values back, and the engines go on
  *
  * TTM's worker, page faults, swapping and dma-buf's calls enter no section: they take reservations,
  * locks of address spaces and the stream during a rebuild, too. The paging that they emit is
- * correct: no paging is executed before step 2, which finds no root or mapping left in the records
- * that the device lost, and a move before step 3 maps the moved pages in the device MMU itself.
+ * correct: no paging is executed before step 2, when step 1 has removed from the records what the
+ * device lost, and a move before step 3 maps the moved pages in the device MMU itself.
  *
  * Fences of jobs and paging from before the reset never wait for the rebuild, which allocates. The
- * rebuild waits for paging only, not for jobs that haven't begun, and what these wait for.
+ * rebuild waits for paging only, neither for jobs that haven't begun nor for what these wait for.
  */
 #include <linux/delay.h>
 #include <drm/drm_device.h>
@@ -173,7 +174,7 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 	if (ret)
 		return ret;
 	stale = pagoda_lost_is_stale(bo);
-	/* The allocation may need zeros, too, because a fill with zeros was given up. */
+	/* Content that was lost because paging failed or was given up needs zeros, too. */
 	clear = stale || READ_ONCE(bo->content.unclean);
 	ret = pagoda_device_mmu_remap(vidmm, bo->ttm.ttm);
 	if (!ret && bo->ttm.resource)

@@ -25,7 +25,10 @@ enum pagoda_sleep {
 	PAGODA_SLEEP_HIBERNATE,
 };
 
-/* coredump.c: device coredumps; print the text of the last one, and the engines, for debugfs */
+/*
+ * coredump.c: set up and end device coredumps; print the text of the last dump, and the state of
+ * the engines, for debugfs
+ */
 void pagoda_vidmm_print_engines(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 int pagoda_coredump_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
@@ -43,7 +46,7 @@ int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason re
 /* rebuild.c: set up the work item that rebuilds the device's state after a reset */
 int pagoda_rebuild_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 
-/* sleep.c: sleep and wake-up of the machine */
+/* sleep.c: prepare, begin, wake from and end a sleep of the machine */
 int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kind);
 int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm);
 int pagoda_vidmm_wake(struct pagoda_vidmm *vidmm, int error);

@@ -174,9 +174,9 @@ static void reset_died(struct pagoda_vidmm *vidmm)
 
 /*
  * The rest of phase 1, when the device was reset or is about to sleep, and has no work any more
- * (C191): counts the reset, has monitored fences show the maximum value and jobs given up, and
- * queues phase 2, the rebuild. A sleep begins a new epoch, too, but isn't counted for user space;
- * fences keep their values, and the rebuild is left to pagoda_reset_wake().
+ * (C191): counts the reset, has monitored fences without NO_MAX_ON_RESET show the maximum value,
+ * has jobs given up, and queues phase 2, the rebuild. A sleep begins a new epoch, too, but isn't
+ * counted for user space; fences keep their values, and the rebuild is left to pagoda_reset_wake().
  */
 static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 {
@@ -426,7 +426,7 @@ int pagoda_reset_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args
  * pagoda_reset_stop() - Refuse further resets because the hardware is being removed
  * @vidmm: Manager
  *
- * Waits for a rebuild that has begun.
+ * Waits for a rebuild that is queued or has begun.
  *
  * Context: May sleep for long; outside of sections.
  */

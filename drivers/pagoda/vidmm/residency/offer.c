@@ -141,11 +141,12 @@ static int offer_all(struct drm_exec *exec, void *arg)
  * @priority: enum drm_pagoda_offer_priority
  * @flags: DRM_PAGODA_OFFER_* flags
  *
- * All of them are offered or none.
+ * Either all of the allocations are offered, or none.
  *
  * Context: May sleep; waits only for reservations, of which the caller holds none.
- * Return: 0; -EALREADY if an allocation is offered already; -EPERM if one is shared with another
- * device or by a global name; -EBUSY if work that waits needs one; -EINTR, -ERESTARTSYS or -ENOMEM.
+ * Return: 0; -EALREADY if an allocation is offered already; -EPERM if an allocation is imported,
+ * exported or has a global name; -EBUSY if accepted work that waits needs an allocation; -EINTR,
+ * -ERESTARTSYS or -ENOMEM.
  */
 int pagoda_offer(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 priority,
 		 u32 flags)

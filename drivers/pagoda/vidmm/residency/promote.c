@@ -2,9 +2,9 @@
 /*
  * Promotion: allocations that were evicted from VRAM come back by themselves when there is room.
  *
- *	waits	an allocation, but none of the driver's own, that was made resident, prefers VRAM,
- *		isn't in VRAM or pinned, and wasn't evicted on request, trimmed, released or
- *		offered since. Tested whenever any of this changes
+ *	waits	an allocation, but none that is imported or the driver's own, that was made
+ *		resident, prefers VRAM, isn't in VRAM, pinned or offered, and wasn't evicted on
+ *		request, trimmed or released since. Tested whenever any of this changes
  *	order	residency priority, then the latest use
  *	room	free VRAM. No allocation is evicted for a promotion, not even if it is offered
  *	when	room appears (VRAM is freed, a budget grows, the device is rebuilt) or another
@@ -16,8 +16,9 @@
  * leaves out an allocation that the GPU uses, because the copy would hold up all paging behind the
  * copy; the next submission that uses the allocation brings it back. The work item pages in slices
  * of about a millisecond, of which at most two are under way, so that other paging comes in
- * between. The slices are paid from a token bucket (traffic.c): the whole bandwidth of the device
- * while no client uses the device, a small share while any client pages or has jobs executed.
+ * between. The slices are paid from a token bucket (traffic.c), which is filled at the whole
+ * bandwidth of the device while no client uses the device, and at a small share of the bandwidth
+ * while any client pages or has jobs executed.
  *
  * The cgroup of the client is charged, as for a move in a call of the client (dmem.c).
  *

@@ -214,8 +214,8 @@ static int reclaim_check(const struct reclaim *list)
  * @fence: Out: fence that signals when the GPU can use the allocations that had been made resident,
  *	a reference; NULL = now. With -EINPROGRESS the fence to wait for before the next call
  *
- * Context: In a section, outside of reservations. May sleep and allocate; waits for jobs that use
- * an allocation and have a place of an engine, and for paging if lost content is to be zeroed.
+ * Context: In a section, outside of reservations. May sleep and allocate; waits for jobs with a
+ * place of an engine that use an allocation, and for paging if lost content is to be zeroed.
  * Return: 0; -EINVAL if an allocation isn't offered; -EINPROGRESS if an allocation can't move
  * before *@fence has signalled; -ENOSPC if those that had been made resident don't fit, whatever
  * leaves; -ENOMEM, also if they may fit when jobs have ended; -EBUSY, -EINTR or -ERESTARTSYS; after
@@ -240,7 +240,9 @@ int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count
 		return ret;
 	ret = pagoda_bos_run(bos, count, reclaim_locked, &list);
 	if (ret == -ENOMEM || ret == -EBUSY) {
-		/* The list isn't placed anew: to leave VRAM would discard the offered content. */
+		/*
+		 * No PAGODA_ATTEMPT_ANEW follows: to leave VRAM would discard the offered content.
+		 */
 		list.urgent = true;
 		ret = pagoda_bos_run(bos, count, reclaim_locked, &list);
 	}

@@ -49,7 +49,7 @@ struct residency_list {
  * @bytes_to_trim: Out: bytes of the list that don't fit, with -ENOMEM that don't fit now; 0 = the
  *	list may fit
  *
- * Pinned allocations can't leave, and page tables and save areas of VMs with jobs in flight.
+ * What can't leave: pinned allocations, and page tables and save areas of VMs with jobs in flight.
  *
  * Context: Takes a spinlock; not in interrupts. Reservations needn't be held.
  * Return: 0; -ENOSPC if the list doesn't fit; -ENOMEM if it may fit when jobs have ended.
@@ -102,8 +102,8 @@ bool pagoda_residency_is_placed(const struct pagoda_bo *bo)
 
 /*
  * Brings an allocation to where the GPU can use it. If the allocation can't move now, returns 0 if
- * the GPU can use it where it is, else -EINPROGRESS with @list->late set. If it can, returns what
- * pagoda_bo_place() returns.
+ * the GPU can use it where it is, else -EINPROGRESS with @list->late set. If the allocation can
+ * move now, returns what pagoda_bo_place() returns.
  */
 static int residency_process_make(struct residency_list *list, struct pagoda_bo *bo)
 {
@@ -258,8 +258,8 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * may have been moved or evicted.
  *
  * Context: In a section, outside of reservations. May sleep and allocate; waits for other threads
- * that have allocations locked, and for jobs that use an allocation of the list that moves and have
- * a place of an engine, but not for the copies.
+ * that have allocations locked, and for jobs with a place of an engine that use an allocation of
+ * the list that moves, but not for the copies.
  * Return: 0; -ENODATA if an allocation is offered; -EINPROGRESS if the GPU can't use an allocation
  * where it is, and the allocation can't move before *@fence has signalled; -ENOSPC if the list
  * doesn't fit, whatever leaves; -ENOMEM, also if the list may fit when jobs have ended; -EBUSY,
@@ -360,8 +360,8 @@ static int residency_merge(struct dma_fence **fence, struct dma_fence *other)
  * @bos: Allocations of a list after pagoda_residency_make(), pagoda_residency_evict() or
  *	pagoda_reclaim(); references held
  * @count: Number of allocations
- * @fence: *@fence, a reference or NULL, is replaced by a fence that also signals after the kernel
- *	fences of other devices
+ * @fence: *@fence, a reference or NULL, is replaced by a fence that signals only when the kernel
+ *	fences of other devices have signalled, too
  *
  * A fence of another device signals when that device's driver says: nothing waits for *@fence but
  * the client that asked for the list.
@@ -391,8 +391,8 @@ int pagoda_residency_and_others(struct pagoda_bo **bos, u32 count, struct dma_fe
 }
 
 /*
- * Returns whether @fence, from pagoda_residency_and_others(), waits for other devices beside
- * paging; NULL = false. Any context.
+ * Returns whether @fence, from pagoda_residency_and_others(), waits for other devices, not only for
+ * paging; false if @fence is NULL. Any context.
  */
 bool pagoda_residency_has_others(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {

@@ -29,7 +29,10 @@ struct pagoda_pace {
 	u64 left;
 };
 
-/* residency.c: make lists of allocations resident, evict them, test and wait; fences of both */
+/*
+ * residency.c: make lists of allocations resident, or evict them; test whether a list can fit or is
+ * resident; wait for work that uses a list; have a list's fence also wait for other devices
+ */
 bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 			      bool again);
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
@@ -43,27 +46,33 @@ int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u
 int pagoda_residency_and_others(struct pagoda_bo **bos, u32 count, struct dma_fence **fence);
 bool pagoda_residency_has_others(struct pagoda_vidmm *vidmm, struct dma_fence *fence);
 
-/* reclaim.c: RECLAIM: offered allocations are needed again */
+/* reclaim.c: take offers of allocations back (RECLAIM) */
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
 		   bool all, struct dma_fence **fence);
 
-/* priority.c: residency priorities of allocations */
+/* priority.c: set residency priorities of allocations */
 int pagoda_set_priority(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos,
 			const u32 *priorities, u32 count);
 
-/* pace.c: limit of what a client's submissions evict from VRAM, and its statistics */
+/*
+ * pace.c: place the allocations of a submission, within the limit of what a client's submissions
+ * evict from VRAM; statistics of the limit
+ */
 void pagoda_client_stats(struct pagoda_client *client, struct drm_pagoda_stats *stats);
 int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
 		      struct pagoda_operation *op);
 void pagoda_pace_again(struct pagoda_vm *vm);
 void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_vm *vm, u64 context);
 
-/* promote.c: promotion: brings evicted allocations back to free VRAM; its state for debugfs */
+/*
+ * promote.c: set up and end promotion, which brings evicted allocations back to free VRAM; print
+ * the state of promotion for debugfs
+ */
 void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 int pagoda_promote_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_promote_stop(struct pagoda_vidmm *vidmm);
 
-/* bound.c: allocations of a client's residency list that a VM maps */
+/* bound.c: collect the allocations of a client's residency list that a VM maps */
 int pagoda_require_bound(struct pagoda_vm *vm, u64 job, struct pagoda_bo **named, u32 nr_named,
 			 struct pagoda_bo ***bos, u32 *count);
 

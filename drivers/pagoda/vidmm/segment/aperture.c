@@ -191,7 +191,7 @@ static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource 
 
 /*
  * Returns whether evicting @res can help @place: always if the placement needs no address, else if
- * @res has an address in the placement's range.
+ * @res has addresses that overlap the placement's range.
  */
 static bool aperture_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
 				const struct ttm_place *place, size_t size)
@@ -262,9 +262,9 @@ int pagoda_aperture_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_a
  * pagoda_aperture_fini() - Empty the aperture segment and take it down
  * @vidmm: Memory manager, after pagoda_aperture_init()
  *
- * Called after pagoda_vram_fini(), because allocations that leave VRAM may bounce through the
- * aperture. Evicts all allocations left, so the device must still answer. If the segment can't be
- * emptied, an error is logged and the segment isn't taken down.
+ * VRAM has to be empty already, because allocations that leave VRAM may bounce through the
+ * aperture. Evicts all allocations left in the aperture segment, so the device must still answer.
+ * If the segment can't be emptied, an error is logged and the segment isn't taken down.
  *
  * Context: May sleep; the segment has no other users any more.
  */
