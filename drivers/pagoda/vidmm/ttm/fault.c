@@ -6,10 +6,10 @@
  * isn't declared CPU-visible, is moved first. A tiled allocation in VRAM is shown in the window of
  * a swizzling range, or moved if it gets no range.
  *
- * A fault holds mmap_lock. At the first try of a fault TTM only tries to lock the reservation, so
- * that mmap_lock isn't held during a wait. Where TTM or this file drops mmap_lock to wait, the
- * fault ends in VM_FAULT_RETRY with the reservation dropped, and neither the area nor the object
- * may be touched again.
+ * A fault holds mmap_lock. At the first try of a fault that can be retried, TTM only tries to lock
+ * the reservation, so that mmap_lock isn't held during a wait. Where TTM or this file drops
+ * mmap_lock to wait, the fault ends in VM_FAULT_RETRY with the reservation dropped, and neither the
+ * area nor the object may be touched again.
  *
  * A swizzling range is shown only while no job uses the allocation. Jobs may take as long as their
  * client wants: before the range is shown, the fault waits for jobs without holding a lock, except

@@ -100,7 +100,7 @@ static int prime_bring(struct pagoda_bo *bo)
 		if (pagoda_stream_has_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))
 			ret = pagoda_stream_await(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP, true);
 		ret = ret ?: pagoda_bo_place(bo, pagoda_bo_placement_shared, &op);
-		/* Devices that were told of the move may have added fences. */
+		/* If devices that were told of the move have added fences, wait for these, too. */
 	} while (ret == -EBUSY &&
 		 pagoda_stream_has_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP));
 	return ret ?: pagoda_lost_settle(bo);
