@@ -104,9 +104,10 @@ static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt
 /*
  * Maps the memory of an import for the device, if it isn't mapped yet; does nothing for other
  * allocations. The reservation is held, and the allocation has a tt. Returns 0; -ENODEV if the
- * import is detached or the device gone; -EINVAL if the memory isn't whole pages, is less than the
- * allocation, or is out of the device's reach; -ENOMEM, another errno of pagoda_device_mmu_map(),
- * or the exporter's error. May sleep and allocate.
+ * import is detached, the device is gone, or the device keeps memory that was to be unmapped;
+ * -EINVAL if the memory isn't whole pages, is less than the allocation, or is out of the device's
+ * reach; -ENOMEM, another errno of pagoda_device_mmu_map(), or the exporter's error. May sleep and
+ * allocate.
  */
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {

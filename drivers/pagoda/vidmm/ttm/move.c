@@ -257,9 +257,9 @@ static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fenc
 }
 
 /*
- * Decides whether copies and fills of the move use virtual addresses, and prepares for that. They
- * don't if the copy converts between tiles and rows, or if pagoda_virtual_wanted() is false.
- * Returns 0 or -ENOMEM.
+ * Decides whether copies and fills of the move use virtual addresses, and prepares for that. Copies
+ * and fills use other addresses if the copy converts between tiles and rows, or if
+ * pagoda_virtual_wanted() is false. Returns 0 or -ENOMEM.
  */
 static int move_plan_virtual(struct pagoda_move *m)
 {

@@ -27,7 +27,8 @@
  * windows.
  *
  * A virtual operation can't report that the allocation is busy, so TRANSFER is used for allocations
- * with set-up that can't be queued (pagoda_swizzle_needs_idle()).
+ * with set-up that can't be queued (pagoda_swizzle_needs_idle()); and also for copies that convert
+ * between tiles and rows (move_plan_virtual()).
  */
 #include <linux/slab.h>
 #include "core/core.h"
@@ -44,8 +45,8 @@ static_assert(PAGODA_PIECE_BYTES <= PAGODA_SCRATCH_BYTES);
 static_assert(PAGODA_PIECE_BYTES % SZ_64K == 0);
 
 /*
- * Returns whether an allocation is moved by VIRTUAL_TRANSFER and VIRTUAL_FILL: in GPU_VIRTUAL mode,
- * unless the move needs a set-up that can't be queued. The reservation is held.
+ * Returns whether an allocation may be moved by VIRTUAL_TRANSFER and VIRTUAL_FILL: in GPU_VIRTUAL
+ * mode, unless the move needs a set-up that can't be queued. The reservation is held.
  */
 bool pagoda_virtual_wanted(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 {

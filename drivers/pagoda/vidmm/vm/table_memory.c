@@ -51,9 +51,9 @@ int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_me
 
 /*
  * Frees a page table at once, although the device may read the table until @fence, that of a TLB
- * flush, signals. This is safe because only paging operations use the freed VRAM next: moves, and
- * writes of new page tables, are executed behind the release of the table, and that release behind
- * @fence. Caller holds the VM's reservation.
+ * flush, signals. This is safe because only moves and writes of new page tables use the freed VRAM
+ * next: these are executed behind the release of the table, which is behind @fence. Caller holds
+ * the VM's reservation.
  */
 void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
 			  struct dma_fence *fence)
@@ -130,7 +130,8 @@ static void vm_table_detach(struct pagoda_vm *vm)
  * @bo: Allocation, reservation held; nothing is done unless @bo is a page table
  *
  * Emits updates that make all entries of the table invalid, the update of the parent's entry, and a
- * TLB flush (C91); a root is first taken from the device. Drops the reference that the VM had to
+ * TLB flush (C91). A root has no parent, and is first taken from the device. Drops the reference
+ * that the VM had to
  * @bo: a table that is restored gets a new allocation.
  *
  * Context: May sleep and allocate.

@@ -88,7 +88,7 @@ static int vm_validate_locked(struct drm_gpuvm_exec *vm_exec)
  * Makes the VM's mappings of resident allocations that aren't offered valid again; does nothing for
  * a closed VM. Replaces *@fence by the fence that signals when the page tables are updated, if
  * paging operations were emitted. Called without reservations held. Returns 0, -ENOMEM, -EBUSY,
- * -EINTR or -ERESTARTSYS.
+ * -EINTR, -ERESTARTSYS or another error of pagoda_rebind_run().
  */
 int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 {

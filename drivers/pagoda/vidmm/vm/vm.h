@@ -183,8 +183,8 @@ struct pagoda_vm_fixed {
  * @losses: pagoda_lost_mark() before the lost content of private allocations was last replaced by
  *	zeros; protected by the VM's reservation
  * @closed: The VM has no handle any more: further VM_BIND arrays and contexts are refused
- * @error: Negative errno of an accepted VM_BIND array that couldn't be applied: further VM_BIND
- *	arrays and jobs are refused; else 0
+ * @error: Negative errno of a queued VM_BIND array that couldn't be applied: further VM_BIND arrays
+ *	and jobs are refused; else 0
  * @plan: Use of the addresses as it will be after all accepted VM_BIND arrays
  * @waiting: Queued VM_BIND arrays in order, linked by &pagoda_bind_job.entry
  * @queue: Applies the arrays of @waiting in order, each when the fences it waits for have signalled
