@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Submissions, contexts and paging queues, and handles of allocations. A submission becomes a job:
- * commands of a context, which are executed when all allocations that the commands need are
- * resident. The order of all locks is in core/core.h.
+ * SUBMIT calls, contexts, paging queues, and handles of allocations. An accepted SUBMIT call, in
+ * submit/ called a submission, becomes a job: commands of a context, which are executed when all
+ * allocations that the commands need are resident. The order of all locks is in core/core.h.
  */
 #ifndef PAGODA_VIDMM_SUBMIT_SUBMIT_H
 #define PAGODA_VIDMM_SUBMIT_SUBMIT_H
@@ -42,17 +42,19 @@ struct virtio_pagoda_command_buffer;
  * @coming: What the policy knows of the queued submission's @bos; NULL if it isn't queued or lists
  *	none, or if there was no memory
  * @syncs: Fences and points that the job waits for and signals
- * @quota: Quota charged for the submission; NULL before, and after the job took the charge over
- * @held: %PAGODA_LIMIT_WAITING is charged, too: when accepted, the submission waited, or was behind
- *	one that waited, for a point or value that didn't exist
+ * @quota: Quota that is charged for the submission; NULL before the charge, and after the job took
+ *	the charge over
+ * @held: %PAGODA_LIMIT_WAITING is charged, too: when accepted, the submission waited for a timeline
+ *	point or fence value that didn't exist, or was behind such a submission in its context
  * @fenced: The job is armed even if it has no place yet; %PAGODA_LIMIT_FENCED is charged, too
  * @waited: The job found no room once: its next attempt to find room is the last
- * @let_end: The job waited once for other jobs of the VM, because allocations were offered
+ * @let_end: The job was put off once until the VM's jobs in flight had ended, because mappings of
+ *	offered private allocations are made invalid only when no job of the VM is in flight
  * @blockers: Fence that has to signal before the next attempt to make the job, a reference, or
  *	NULL: set if there was no room, and by pagoda_submit_make() with -EINPROGRESS or -ERESTART
  * @queued: The submission is counted in &pagoda_vm.queued and is in &pagoda_closing.jobs
  * @nr_queued: Number of @bos that count this submission in &pagoda_bo.wish.queued
- * @held_up: In &pagoda_closing.jobs while @queued
+ * @held_up: Entry in &pagoda_closing.jobs while @queued
  * @number: Number of the deferred job, in the order of &pagoda_closing.jobs
  */
 struct pagoda_submit {
@@ -77,7 +79,10 @@ struct pagoda_submit {
 	u64 number;
 };
 
-/* closing.c: handles of allocations, opened and closed, also while jobs need the allocation */
+/*
+ * closing.c: handles of allocations, opened and closed, also while jobs need the allocation or the
+ * client's file is being closed
+ */
 void pagoda_closing_work(struct work_struct *work);
 int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file);
 void pagoda_handle_close(struct drm_gem_object *obj, struct drm_file *file);

@@ -3,9 +3,10 @@
  * Reads and writes of an allocation's content for ptrace and /proc/<pid>/mem.
  *
  * The CPU accesses system pages, VRAM in the CPU window, and tiled allocations whose swizzling
- * range is shown. The device copies other VRAM, page by page, to a bounce page, and after a write
- * back; so it does with tiled allocations in VRAM that aren't shown, converting tiles to rows and
- * back. Content that is in tiles in system pages can't be accessed.
+ * range is shown. Other VRAM is accessed page by page: the device copies the page to a bounce page,
+ * which the CPU reads or writes, and, if the CPU wrote, copies the bounce page back to VRAM. Tiled
+ * allocations in VRAM that aren't shown are accessed likewise; the device converts tiles to rows
+ * and back. Content that is in tiles in system pages can't be accessed.
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>

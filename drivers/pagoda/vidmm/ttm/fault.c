@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU page faults. A mapping shows the allocation wherever the allocation is (C34): TTM removes the
- * page table entries before a move, and the next fault adds entries again. An allocation in VRAM
- * that the CPU can't reach is moved first. A tiled allocation in VRAM is shown in the window of a
- * swizzling range, or moved if there is no free range.
+ * CPU page faults, and accesses of ptrace and /proc/<pid>/mem to mappings. A mapping shows the
+ * allocation wherever the allocation is (C34): TTM removes the page table entries before a move,
+ * and the next fault adds entries again. An allocation in VRAM that the CPU can't reach, or that
+ * isn't declared CPU-visible, is moved first. A tiled allocation in VRAM is shown in the window of
+ * a swizzling range, or moved if it gets no range.
  *
- * mmap_lock is held, so the reservation is only tried to be locked. Where TTM drops mmap_lock
- * to wait, the fault ends in VM_FAULT_RETRY with the reservation dropped, and neither the area
- * nor the object may be touched again.
+ * A fault holds mmap_lock. At the first try of a fault that can be retried, TTM only tries to lock
+ * the reservation, so that mmap_lock isn't held during a wait. Where TTM or this file drops
+ * mmap_lock to wait, the fault ends in VM_FAULT_RETRY with the reservation dropped, and neither the
+ * area nor the object may be touched again.
  *
  * A swizzling range is shown only while no job uses the allocation; a move, and a fill of VRAM that
  * lost its content, come after jobs and other devices that use the allocation. These may take as
  * long as a client wants: the fault waits for them without holding a lock. But a fault that was
- * retried, or can't be, waits with locks held, so that no new jobs come first: before a range is
+ * retried, or can't be retried, waits with locks held, so that no new jobs come first: before a range is
  * shown up to FAULT_LINGER; before a move or a fill for jobs that have a place of an engine, which
  * end within their time limit.
  */
@@ -125,10 +127,10 @@ static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf, struct 
 }
 
 /*
- * Waits for paging of the allocation, before the caller replaces content that this paging lost by
- * zeros; TTM waits only afterwards. Returns 0, or VM_FAULT_NOPAGE if a signal ended the wait, with
- * the reservation and mmap_lock held. Returns VM_FAULT_RETRY with both dropped, but with both held
- * under FAULT_FLAG_RETRY_NOWAIT.
+ * Waits for paging of the allocation, because the caller has to know whether this paging lost
+ * content, which the caller then replaces by zeros. TTM waits for paging, too, but later. Returns
+ * 0, or VM_FAULT_NOPAGE if a signal ended the wait, with the reservation and mmap_lock held.
+ * Returns VM_FAULT_RETRY with both dropped, but with both held under FAULT_FLAG_RETRY_NOWAIT.
  */
 static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
@@ -206,10 +208,10 @@ static vm_fault_t fault_settle(struct pagoda_bo *bo, struct vm_fault *vmf, struc
 }
 
 /*
- * Shows a tiled allocation in VRAM in a swizzling range, once paging of the allocation has ended.
- * Sets *@move if the allocation gets no range and has to be moved. If VM_FAULT_RETRY is returned
- * and *@busy set, no lock was dropped: the caller has to wait for *@busy. Returns 0 or a VM_FAULT_*
- * value.
+ * Shows a tiled allocation in VRAM in a swizzling range, once paging of the allocation has ended,
+ * if no job uses the allocation. Sets *@move if the allocation gets no range and has to be moved.
+ * If VM_FAULT_RETRY is returned and *@busy set, no lock was dropped: the caller has to wait for
+ * *@busy. Returns 0 or a VM_FAULT_* value.
  */
 static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *move,
 			     struct dma_fence **busy)
@@ -255,8 +257,9 @@ static vm_fault_t fault_wait_busy(struct pagoda_bo *bo, struct vm_fault *vmf,
 }
 
 /*
- * Populates an allocation in system memory by pagoda_pages_populate(): while memory is short,
- * threads take turns there, but not in TTM's fault code. Returns errors as TTM's fault code does.
+ * Populates an allocation outside of VRAM by pagoda_pages_populate(), in which threads take turns
+ * while memory is short, as they don't in TTM's fault code. Returns 0, or for an error the
+ * VM_FAULT_* value that TTM's fault code would return.
  */
 static vm_fault_t fault_populate(struct pagoda_bo *bo)
 {
@@ -274,7 +277,7 @@ static vm_fault_t fault_populate(struct pagoda_bo *bo)
 /*
  * Returns the protection of page table entries that allow all that the mapping does. The kernel
  * keeps &vm_area_struct.vm_page_prot of a shared mapping read-only, because pagoda_bo_vm_ops has
- * pfn_mkwrite. Nothing else changes it: TTM derives the caching of each page itself.
+ * pfn_mkwrite. Nothing else changes vm_page_prot: TTM derives the caching of each page itself.
  */
 static pgprot_t fault_all_rights(const struct vm_area_struct *vma)
 {
@@ -282,11 +285,11 @@ static pgprot_t fault_all_rights(const struct vm_area_struct *vma)
 }
 
 /*
- * Returns the protection of the page table entries that a fault adds. If the access writes, they
- * are writable: from then on the CPU may write to these pages and the driver doesn't see it, so the
- * copy of them in system memory counts as outdated. If no copy is kept that a write would outdate,
- * they are writable in any case; else bo_write() notices the first write. In a mapping that may not
- * be written they are read-only.
+ * Returns the protection of the page table entries that a fault adds: read-only if the mapping may
+ * not be written, or if the access reads and the allocation has a kept copy that may be up to date;
+ * then bo_write() notices the first write. Else the entries are writable. The driver doesn't see
+ * what the CPU writes from then on, so the kept copy, if any, of the pages that the entries may map
+ * counts as outdated.
  */
 static pgprot_t fault_protection(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
@@ -465,8 +468,9 @@ static int bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, 
 }
 
 /*
- * The CPU writes to a page that was mapped to be read. Removes the page table entry: the access
- * faults anew, as a write, and bo_fault() notes that with the reservation held.
+ * &vm_operations_struct.pfn_mkwrite: the CPU writes to a page whose entry is read-only
+ * (fault_protection()). Removes the entry: the access faults anew, as a write, and bo_fault() notes
+ * the write with the reservation held.
  */
 static vm_fault_t bo_write(struct vm_fault *vmf)
 {

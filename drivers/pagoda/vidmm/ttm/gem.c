@@ -74,7 +74,7 @@ void pagoda_bo_gem_free(struct drm_gem_object *obj)
 	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
 
 	/*
-	 * TTM may free the allocation only when it is idle: from now on it doesn't count as wanted
+	 * TTM may keep the allocation until it is idle, but from now on it doesn't count as wanted
 	 * by its client.
 	 */
 	WRITE_ONCE(bo->wish.released, true);

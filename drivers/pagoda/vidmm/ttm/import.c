@@ -47,7 +47,10 @@ struct pagoda_import {
 	struct dma_buf_attachment *attach;
 };
 
-/* Detaches from the dma-buf, which takes its reservation, and frees the struct pagoda_import. */
+/*
+ * Detaches from the dma-buf, whose reservation dma_buf_detach() locks, and frees the struct
+ * pagoda_import.
+ */
 static void import_free(struct kref *ref)
 {
 	struct pagoda_import *import = container_of(ref, struct pagoda_import, ref);
@@ -101,9 +104,10 @@ static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt
 /*
  * Maps the memory of an import for the device, if it isn't mapped yet; does nothing for other
  * allocations. The reservation is held, and the allocation has a tt. Returns 0; -ENODEV if the
- * import is detached or the device gone; -EINVAL if the memory isn't whole pages, is less than the
- * allocation, or is out of the device's reach; -ENOMEM, another errno of pagoda_device_mmu_map(),
- * or the exporter's error. May sleep and allocate.
+ * import is detached, the device is gone, or the device keeps memory that was to be unmapped;
+ * -EINVAL if the memory isn't whole pages, is less than the allocation, or is out of the device's
+ * reach; -ENOMEM, another errno of pagoda_device_mmu_map(), or the exporter's error. May sleep and
+ * allocate.
  */
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {
@@ -206,7 +210,8 @@ static void import_leave(struct pagoda_bo *bo)
 /*
  * Called before the exporter moves the memory, with the reservation held: takes the allocation out
  * of all page tables and unmaps the memory. An object that TTM deletes left all page tables when
- * its last handle was closed, and isn't moved any more: only its fences are waited for.
+ * its last handle was closed, and isn't moved any more: its memory is unmapped once its fences have
+ * signalled.
  */
 static void import_invalidate_mappings(struct dma_buf_attachment *attach)
 {
@@ -221,7 +226,10 @@ static void import_invalidate_mappings(struct dma_buf_attachment *attach)
 	if (!bo->ttm.deleted)
 		import_leave(bo);
 	pagoda_import_unmap(bo);
-	/* Drops the reference of import_hold(). TTM releases imports without their reservation. */
+	/*
+	 * Drops the reference of import_hold(). The caller holds the reservation, but TTM doesn't
+	 * lock the reservation of an import to release it.
+	 */
 	ttm_bo_fini(&bo->ttm);
 }
 
@@ -266,8 +274,8 @@ static struct pagoda_import *import_attach(struct pagoda_vidmm *vidmm, struct dm
 }
 
 /*
- * Returns a new import or an ERR_PTR, as pagoda_prime_import(). The GEM object is complete before
- * the attachment can report moves.
+ * Returns the GEM object of a new import or an ERR_PTR, as pagoda_prime_import(). The GEM object is
+ * complete before the attachment can report moves.
  */
 static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {

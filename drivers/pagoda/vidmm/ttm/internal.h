@@ -49,8 +49,8 @@ struct ttm_resource;
  * struct pagoda_move_side - Walk over the source or the destination of a move
  * @res: Resource that is walked
  * @vram: Position of the walk if @res is in VRAM
- * @extents: Array with an entry for each contiguous range of @res, if @res is in VRAM and the move
- *	is by virtual addresses; else NULL
+ * @extents: Array for the ranges of a piece, with room for all contiguous ranges of @res, if @res
+ *	is in VRAM and the move is by virtual addresses; else NULL
  */
 struct pagoda_move_side {
 	struct ttm_resource *res;
@@ -80,8 +80,8 @@ struct pagoda_virtual {
  * @dst: Resource that the allocation moves to
  * @side: Walks over @src and @dst: entries PAGODA_SCRATCH_SOURCE and _DESTINATION
  * @steps: PAGODA_STEP_* bits
- * @pipelined: The move waits for jobs in the stream: the move is an eviction, or the place has
- *	%PAGODA_PL_PIPELINED
+ * @pipelined: The stream, not the caller, waits for jobs that use the allocation: the move is an
+ *	eviction, or the place has %PAGODA_PL_PIPELINED
  * @usage: Usage of the fences in the allocation's reservation that signal before the move is
  *	executed
  * @stays: The content stays in its pages, and the device was told that these are resident: the move
@@ -90,10 +90,10 @@ struct pagoda_virtual {
  * @epoch: pagoda_reset_epoch() before anything was emitted
  * @pages: System pages of the allocation, if it has a tt
  * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER with the members that are equal in all of its pieces
- * @tracking: %VIRTIO_PAGODA_TRANSFER_CLEAN or %VIRTIO_PAGODA_TRANSFER_DIRTY for all pieces but
- *	those that the CPU wrote, or 0
- * @kept: Copy in system memory that gave its pages to the allocation, which leaves VRAM, and holds
- *	the pages that TTM allocated instead; or NULL
+ * @tracking: %VIRTIO_PAGODA_TRANSFER_CLEAN, a flag of all pieces; %VIRTIO_PAGODA_TRANSFER_DIRTY, a
+ *	flag of all pieces but those that the CPU may have written; or 0
+ * @kept: Kept copy that gave its pages to the allocation, which leaves VRAM; @kept holds the tt
+ *	that the allocation had before. NULL = none
  * @torn: A DISCARD_CONTENT of at least some of the content was emitted
  * @unflushed: The device's write combiner may hold bytes written to @dst; cleared by the flush
  * @virtual: State of the move by virtual addresses, if @is_virtual
@@ -148,7 +148,10 @@ void pagoda_virtual_fini(struct pagoda_move *m);
 int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size, u32 tracking);
 int pagoda_virtual_fill(struct pagoda_move *m, u64 done);
 
-/* notice.c: tells the device that an allocation leaves its place, or content shared memory */
+/*
+ * notice.c: notices that an allocation isn't resident any more, or that its content leaves shared
+ * memory
+ */
 bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op);
 int pagoda_notice_eviction(struct pagoda_bo *bo, struct pagoda_stream_txn *txn,
 			   struct pagoda_paging_cost *cost);
@@ -161,7 +164,10 @@ void pagoda_move_discard(struct pagoda_bo *bo);
 int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
 
-/* access.c: reads and writes content for ptrace and /proc/<pid>/mem; the fence before that */
+/*
+ * access.c: reads and writes content for ptrace and /proc/<pid>/mem; a fence for which such an
+ * access would wait
+ */
 struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo);
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write);
 
@@ -177,7 +183,7 @@ void pagoda_prime_moves(struct pagoda_bo *bo);
 struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags);
 bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm);
 
-/* import.c: imported dma-bufs */
+/* import.c: maps and unmaps the memory of an import for the device; detaches an import */
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 void pagoda_import_unmap(struct pagoda_bo *bo);
 void pagoda_import_detach(struct pagoda_bo *bo);

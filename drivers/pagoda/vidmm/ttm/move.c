@@ -5,10 +5,10 @@
  * One table holds the steps of a move from one place to another. The steps (move_steps.c) run twice
  * through the same code: the first run adds up their costs, so that all memory is allocated before
  * the first operation is encoded, and the second run emits the operations. No move copies by the
- * CPU itself, except in a benchmark. An eviction, or a move with PAGODA_PL_PIPELINED, doesn't wait
- * for the device, unless content was lost, the builder answers that the allocation is busy, or, in
- * CPU_VIRTUAL mode, valid mappings are invalidated or NOTIFY_ALLOC is emitted; any other move first
- * waits for jobs that use the allocation.
+ * CPU, except in a benchmark, or if the CPU executor executes the paging buffer. An eviction, or a
+ * move with PAGODA_PL_PIPELINED, doesn't wait for the device, unless content was lost, the builder
+ * answers that the allocation is busy, or, in CPU_VIRTUAL mode, valid mappings are invalidated or
+ * NOTIFY_ALLOC is emitted; any other move first waits for jobs that use the allocation.
  *
  * If a move fails before pagoda_stream_begin() has succeeded, no step is emitted, except
  * NOTIFY_ALLOC in CPU_VIRTUAL mode. Afterwards a move fails only if an operation can't be emitted;
@@ -80,14 +80,14 @@ u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to)
 }
 
 /*
- * Returns which fences of the reservation signal before the first operation is executed;
- * victim_usage() of ttm.c says the same of an eviction that is only considered.
+ * Returns the usage of the fences in the reservation that signal before the first operation of a
+ * move is executed. victim_usage() of ttm.c returns that for an eviction that is only considered.
  *
- * Those of all uses, that is of DMA_RESV_USAGE_BOOKKEEP, if jobs can reach the allocation, so that
- * the allocation is idle when its content is copied, filled (C42), discarded or unmapped. No job
- * can reach an allocation that is private to a VM and has no valid mapping, because the
- * invalidation of the mappings waited for jobs: the fences of all of the VM's jobs, which share the
- * reservation, aren't waited for then.
+ * DMA_RESV_USAGE_BOOKKEEP, all uses, if jobs can reach the allocation, so that the allocation is
+ * idle when its content is copied, filled (C42), discarded or unmapped; else DMA_RESV_USAGE_KERNEL,
+ * paging only. No job can reach an allocation that is private to a VM and has no valid mapping,
+ * because the invalidation of the mappings waited for jobs: the fences of all of the VM's jobs,
+ * which share the reservation, aren't waited for then.
  */
 static enum dma_resv_usage move_usage(const struct pagoda_move *m)
 {
@@ -102,7 +102,7 @@ static enum dma_resv_usage move_usage(const struct pagoda_move *m)
 /*
  * Begins the transaction, during which a rebuild can't restart the stream. If a rebuild restarted
  * the stream just before, the device has forgotten MAP_MMU of the allocation's pages: emits MAP_MMU
- * again before the transaction. Returns 0 or -ENOMEM: no transaction is open then.
+ * again before the transaction. Returns 0; or -ENOMEM, and no transaction is open.
  */
 static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn)
 {
@@ -144,7 +144,9 @@ static int move_submit(struct pagoda_move *m, bool no_wait, struct dma_fence **f
 	ret = move_begin(m, &txn);
 	if (ret)
 		return ret;
-	/* The device was reset after pagoda_lost_clear(): the content to be copied is garbage. */
+	/*
+	 * If the device was reset after pagoda_lost_clear(), the content to be copied is garbage.
+	 */
 	if (m->steps & TRANSFER && pagoda_lost_is_stale(m->bo))
 		pagoda_bo_mark_lost(m->bo);
 	txn.no_wait = no_wait;
@@ -153,8 +155,9 @@ static int move_submit(struct pagoda_move *m, bool no_wait, struct dma_fence **f
 	if (ret)
 		pagoda_move_undo(m);
 	/*
-	 * The discard failed: the allocation stays in VRAM, and a part of its content may be
-	 * discarded.
+	 * If the discard of offered content failed, the allocation stays in VRAM, and a part of its
+	 * content may be discarded. If a discard in place of a copy failed, the content is lost
+	 * once a DISCARD_CONTENT was emitted.
 	 */
 	if (ret && m->steps & DISCARD && !m->kept)
 		pagoda_offer_torn(m->bo);
@@ -198,8 +201,8 @@ static void move_count(struct pagoda_move *m)
 }
 
 /*
- * Tells clients that have the allocation on their residency lists that it is evicted to another
- * segment group. An offered allocation isn't reported.
+ * If an eviction takes the allocation to another segment group, tells the clients that have the
+ * allocation on their residency lists. The eviction of an offered allocation isn't told.
  */
 static void move_tell(struct pagoda_move *m, bool evict)
 {
@@ -254,9 +257,9 @@ static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fenc
 }
 
 /*
- * Decides whether copies and fills of the move use virtual addresses, and prepares for that. They
- * don't if the copy converts between tiles and rows, or if pagoda_virtual_wanted() is false.
- * Returns 0 or -ENOMEM.
+ * Decides whether copies and fills of the move use virtual addresses, and prepares for that. Copies
+ * and fills use other addresses if the copy converts between tiles and rows, or if
+ * pagoda_virtual_wanted() is false. Returns 0 or -ENOMEM.
  */
 static int move_plan_virtual(struct pagoda_move *m)
 {
@@ -273,10 +276,11 @@ static bool move_is_tracked(const struct pagoda_move *m)
 }
 
 /*
- * When an allocation is to be copied out of VRAM, gives it the pages that were kept when it came to
- * VRAM, if any, instead of those that TTM allocated. If the device knows all that was written
- * since, it copies only that. Else, if the device doesn't track writes to the allocation and the
- * kept pages still have the current content, DISCARD replaces TRANSFER: nothing is copied.
+ * When an allocation is to be copied out of VRAM, gives it the pages of its kept copy, if any,
+ * instead of those that TTM allocated. If the device knows all that it wrote since the copy was
+ * made, TRANSFER copies only that, and what the CPU may have written. Else, if the device doesn't
+ * track writes to the allocation and the kept pages still have the current content, DISCARD
+ * replaces TRANSFER: nothing is copied.
  */
 static void move_take_copy(struct pagoda_move *m)
 {
@@ -290,8 +294,10 @@ static void move_take_copy(struct pagoda_move *m)
 }
 
 /*
- * Prepares the tracking of what is written: an allocation that comes to VRAM has there what its
- * pages have; what a move within VRAM writes, the CPU may have to write in place of the device.
+ * Prepares a copy into VRAM, if the device tracks what it writes to the allocation. A copy from
+ * outside of VRAM gets the flag CLEAN: the device then knows that VRAM equals the pages. After a
+ * move within VRAM all of the allocation counts as written, because the CPU may have to execute
+ * that copy in place of the device.
  */
 static void move_plan_tracking(struct pagoda_move *m)
 {
@@ -477,7 +483,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	move_plan_tracking(&m);
 	ret = move_perform(&m, evict, ctx);
 	move_end_copy(&m, ret);
-	/* An evicted allocation may now wait for promotion; one that came to VRAM doesn't. */
+	/* An evicted allocation may now wait for promotion; an allocation in VRAM doesn't. */
 	if (!ret && (evict || pagoda_bo_is_in_vram(bo)))
 		pagoda_promote_look(bo);
 	return ret;

@@ -61,7 +61,7 @@ static int move_notice_arrived(struct pagoda_move *m, struct ttm_resource *res)
 }
 
 /**
- * pagoda_move_map_op() - Fill in the operation that maps an aperture range
+ * pagoda_move_map_op() - Make the operation that maps an aperture range
  * @bo: Allocation with a populated tt; reservation held
  * @res: Aperture resource with an address
  * @pages: Pages of the allocation; must stay valid until the operation is emitted
@@ -174,10 +174,10 @@ static void side_next(struct pagoda_move_side *side, u64 size)
 }
 
 /*
- * Returns where the device finds the next part of the content to be copied, which begins @done
- * bytes into the allocation. An address in VRAM or in the aperture is @offset less than that of the
- * part, because the device adds TransferOffset, which is @offset (C30), or because it is that of a
- * tiled surface, in which the device looks for @offset itself.
+ * Returns the place, in the source or destination @side, of the next part to be copied, which
+ * begins @done bytes into the allocation. In VRAM and in the aperture the returned address is
+ * @offset less than that of the part: the device adds TransferOffset, which is @offset (C30), or,
+ * in a tiled surface, looks for byte @offset of the surface itself.
  */
 static struct pagoda_side side_describe(struct pagoda_move *m,
 					const struct pagoda_move_side *side, u64 done, u64 offset)
@@ -284,8 +284,8 @@ static bool move_is_snooped(const struct pagoda_move *m)
 
 /*
  * Drains the device's write combiner by a write to pagoda_dummy_flush(), a page that has no other
- * use; for an allocation whose pages the CPU doesn't cache, and which therefore aren't read.
- * Returns 0 or a negative errno.
+ * use; used in place of move_flush_read() for an allocation whose pages the CPU maps without
+ * caching. Returns 0 or a negative errno.
  */
 static int move_flush_write(struct pagoda_move *m)
 {
@@ -362,7 +362,8 @@ static int move_discard(struct pagoda_move *m)
 
 /*
  * Emits NOTIFY_FENCE_RESIDENCY with the new address of a monitored fence's page, or with address 0
- * if the page leaves the aperture segment. Returns 0 or a negative errno.
+ * if the page leaves the aperture segment; nothing if the page was outside and stays outside.
+ * Returns 0 or a negative errno.
  */
 static int move_notify_fence(struct pagoda_move *m)
 {

@@ -9,9 +9,10 @@
  *	NOTIFY_ALLOC		content of an allocation is about to leave shared memory
  *
  * An arrival and a departure are told once, however many pieces the content moves in (C114). A move
- * from one resident place to another is a departure and an arrival. System pages without an address
- * in the aperture are reached by virtual addresses only: there an allocation isn't resident for
- * NOTIFY_RESIDENCY, but for NOTIFY_RESIDENCY2 it is resident in ranges of the system segment.
+ * from one resident place to another is a departure and an arrival. In TTM_PL_SYSTEM an allocation
+ * isn't resident. Pages in TTM_PL_TT without an address in the aperture are reached by virtual
+ * addresses only: an allocation with such pages isn't resident for NOTIFY_RESIDENCY, but for
+ * NOTIFY_RESIDENCY2 it is resident in ranges of the system segment.
  *
  * NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2 go only to a device that supports the opcode; NOTIFY_ALLOC
  * is supported by every device.
@@ -52,11 +53,11 @@ static bool notice_is_resident(const struct pagoda_bo *bo, struct ttm_resource *
 }
 
 /*
- * Fills in the notice that an allocation isn't resident any more, and returns whether the caller
- * has to emit the notice, because the device was told that the allocation is resident. The notice
- * comes before any operation on the content (C115), also before DISCARD_CONTENT; a caller that
- * emits the notice clears &pagoda_bo.content.told. The reservation is held, or no other user is
- * left.
+ * Sets *@op to the notice that an allocation isn't resident any more, and returns whether the
+ * caller has to emit the notice, because the device was told that the allocation is resident. The
+ * notice comes before any operation on the content (C115), also before DISCARD_CONTENT; a caller
+ * that emits the notice clears &pagoda_bo.content.told. The reservation is held, or no other user
+ * is left.
  */
 bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op)
 {

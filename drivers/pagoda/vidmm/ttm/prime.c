@@ -12,8 +12,8 @@
  *	all others	the allocation is pinned in system memory as long as such an importer has
  *			the dma-buf mapped; on older kernels from attaching to detaching. Else
  *			TTM's pin count is used only for mappings for the kernel (prime_vmap()) and
- *			for pages of monitored fences. The bytes are charged to the client that made
- *			the allocation, up to a limit
+ *			for pages of monitored fences. The bytes that importers or prime_vmap() pin
+ *			are charged to the client that made the allocation, up to a limit
  *
  * The dma-buf holds references to the GEM object and the DRM device, so that all functions here
  * work as long as there is a file descriptor, a mapping or an attachment. When the hardware is gone
@@ -100,7 +100,7 @@ static int prime_bring(struct pagoda_bo *bo)
 		if (pagoda_stream_has_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))
 			ret = pagoda_stream_await(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP, true);
 		ret = ret ?: pagoda_bo_place(bo, pagoda_bo_placement_shared, &op);
-		/* Devices that were told of the move may have added fences. */
+		/* If devices that were told of the move have added fences, wait for these, too. */
 	} while (ret == -EBUSY &&
 		 pagoda_stream_has_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP));
 	return ret ?: pagoda_lost_settle(bo);
@@ -120,7 +120,7 @@ static void prime_uncharge(struct pagoda_bo *bo)
 			      bo->ttm.base.size >> PAGE_SHIFT);
 }
 
-/* Returns the bytes of aperture addresses that a pinned allocation keeps from others. */
+/* Returns the bytes of aperture addresses that a pinned allocation keeps from other allocations. */
 static u64 prime_addresses(struct pagoda_bo *bo)
 {
 	return pagoda_aperture_has_address(bo->ttm.resource) ? bo->ttm.base.size : 0;
@@ -209,9 +209,9 @@ static void prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 
 /*
  * Moves an allocation that the CPU may map and is going to read to where the CPU can map it, so
- * that no page fault has to, and replaces lost content by zeros. Without a move, doesn't wait for
- * the implicit fences: the dma-buf core does. The reservation is held. Returns 0 or a negative
- * errno.
+ * that no page fault has to move the allocation. Replaces lost content of any allocation by zeros.
+ * Without a move, doesn't wait for the implicit fences: the dma-buf core does. The reservation is
+ * held. Returns 0 or a negative errno.
  */
 static int prime_show(struct pagoda_bo *bo, enum dma_data_direction dir)
 {

@@ -4,9 +4,10 @@
  * needed any more.
  *
  * A VRAM range whose content is discarded can be given out without a fence: the next owner writes
- * the range in the line of moves, behind DISCARD_CONTENT, or behind that line if the range becomes
- * a page table. Therefore such releases may share submissions. For an aperture range a fence is
- * needed: its pages must not be freed while the device can reach them (C62).
+ * the range in the line of moves, behind DISCARD_CONTENT, or, if the range becomes a page table,
+ * behind all operations that are in the line of moves by then. Therefore the operations of several
+ * such releases may share a submission. For an aperture range a fence is needed: its pages must not
+ * be freed while the device can reach them (C62).
  */
 #include <linux/delay.h>
 #include "core/core.h"
@@ -19,7 +20,7 @@
 #include "ttm.h"
 
 /**
- * pagoda_release_unmap_op() - Fill in the operation that unmaps an aperture range
+ * pagoda_release_unmap_op() - Make the operation that unmaps an aperture range
  * @vidmm: The manager
  * @res: Aperture resource with an address
  *
@@ -143,8 +144,9 @@ static void release_unmap(struct pagoda_bo *bo, enum pagoda_stream_waits waits,
 	/*
 	 * A fence in @resv is enough for an imported allocation, because pagoda_import_unmap()
 	 * waits for @resv, and if @resv is the allocation's reservation, because TTM waits for
-	 * that. In the remaining case TTM, for want of memory, couldn't give the allocation @resv
-	 * instead of a shared reservation, and waits for the shared one only: wait here.
+	 * that. In the remaining cases memory is short: @resv has no room for a fence, or TTM
+	 * couldn't give the allocation @resv instead of a shared reservation, and waits for the
+	 * shared reservation only. Wait here then.
 	 */
 	if (fence && (bo->share.imported || bo->ttm.base.resv == resv) &&
 	    !dma_resv_reserve_fences(resv, 1))
@@ -206,10 +208,10 @@ static void release_place(struct pagoda_bo *bo, struct dma_resv *resv)
  * Releases the place of an allocation without references, in ttm_device_funcs.release_notify: emits
  * the notice that the allocation isn't resident, if the device was told that it is; and
  * DISCARD_CONTENT in VRAM, or unmaps the allocation from the aperture. If jobs still use the
- * allocation, pagoda_move_release_idle() does so when they have ended. The allocation has its own
- * reservation &drm_gem_object._resv by now. Only a walk over an LRU list may hold _resv, for a
- * moment, to find that there is no reference to take. To lock _resv in the order of reservations
- * isn't possible, because the caller may hold others: tries in a loop. May sleep and allocate.
+ * allocation, leaves all that to pagoda_move_release_idle(), for when they have ended. The
+ * allocation has its own reservation &drm_gem_object._resv by now. Only a walk over an LRU list may
+ * hold _resv, for a moment, to find that there is no reference to take. The caller may hold other
+ * reservations, so this function only tries to lock _resv, in a loop. May sleep and allocate.
  */
 void pagoda_move_release(struct pagoda_bo *bo)
 {
@@ -232,9 +234,9 @@ void pagoda_move_release(struct pagoda_bo *bo)
 
 /*
  * Releases the place of an allocation that jobs used when its last reference was dropped, in
- * ttm_device_funcs.delete_mem_notify: TTM has waited for them, holds the reservation, and frees
- * the memory next. Pages that the aperture shows have to wait until they are unmapped. May sleep
- * and allocate.
+ * ttm_device_funcs.delete_mem_notify: TTM has waited for them, holds the reservation, and frees the
+ * memory next. For an allocation in the aperture segment, waits until the pages are unmapped. May
+ * sleep and allocate.
  */
 void pagoda_move_release_idle(struct pagoda_bo *bo)
 {

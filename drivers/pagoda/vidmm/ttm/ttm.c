@@ -112,8 +112,9 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 
 /*
  * Says where TTM evicts an object to: an allocation in VRAM to its eviction segments, others to the
- * system segment. Page tables, discardable allocations and TTM's ghost objects get no place: their
- * content isn't needed, and TTM waits for the object and frees its memory.
+ * system segment. Page tables, discardable allocations, kept copies and TTM's ghost objects get no
+ * place: their content isn't needed, and TTM waits for the object and frees its memory. For page
+ * tables and discardable allocations emits the operations of the eviction, too.
  */
 static void ttm_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement *placement)
 {
@@ -147,7 +148,8 @@ static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operati
 
 /*
  * Returns which fences of the reservation an eviction of the allocation waits for: those of all
- * uses, DMA_RESV_USAGE_BOOKKEEP, if jobs can reach the allocation (move_usage() says when).
+ * uses, DMA_RESV_USAGE_BOOKKEEP, if jobs can reach the allocation (move_usage() says when); else
+ * those of paging, DMA_RESV_USAGE_KERNEL.
  */
 static enum dma_resv_usage victim_usage(struct pagoda_bo *bo)
 {
@@ -157,9 +159,10 @@ static enum dma_resv_usage victim_usage(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether work uses an allocation that its eviction must not wait for: for a deleted
- * object any job, because TTM would wait with the reservations of its caller held; else all but
- * the jobs that have a place of an engine, because the stream would wait.
+ * Returns whether an allocation is used by work for which its eviction must not wait: if the object
+ * is deleted, by anything but paging, because TTM would wait with the reservations of its caller
+ * held; else by anything but paging and jobs that have a place of an engine, because the stream
+ * would wait.
  */
 static bool victim_is_used(struct pagoda_bo *bo)
 {
@@ -170,9 +173,9 @@ static bool victim_is_used(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether @bo may be evicted, or swapped out, and that helps to make room at @place: always
- * for a ghost, which TTM is about to free, and a struct pagoda_copy; not for an allocation that a
- * VM, dmem.min or a use keeps in place.
+ * Returns whether @bo may be evicted, or swapped out, to make room at @place, and does make room
+ * there: true for a ghost, which TTM is about to free, and a struct pagoda_copy; false for an
+ * allocation that work, a VM or dmem.min keeps in place.
  */
 static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
@@ -192,7 +195,8 @@ static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place 
  * Returns whether TTM may evict or swap out @bo to make room at @place. A place with
  * TTM_PL_FLAG_DESIRED asks for free room only, but TTM evicts for it all the same while the
  * caller's cgroup is below its dmem.min or dmem.low: returns false, because victims that the driver
- * chooses come first. TTM doesn't move a deleted object any more, but waits for its fences.
+ * chooses come first. TTM doesn't move a deleted object any more, but waits for its fences: if true
+ * is returned for such an object, open paging buffers are queued before.
  */
 static bool ttm_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {

@@ -21,11 +21,14 @@ struct ttm_resource;
 struct pagoda_paging_op pagoda_move_map_op(struct pagoda_bo *bo, struct ttm_resource *res,
 					   const struct pagoda_adl *pages);
 
-/* notice.c: tells the device where an allocation is now */
+/* notice.c: emits the notices that an allocation is resident in a place */
 int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 			  int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
 
-/* release.c: makes the operation that unmaps an allocation from the aperture, if it is mapped */
+/*
+ * release.c: makes the operation that unmaps an allocation from the aperture; whether a resource is
+ * mapped there
+ */
 struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 						struct ttm_resource *res);
 bool pagoda_release_is_mapped(struct ttm_resource *res);

@@ -21,12 +21,14 @@
  * the rest of a buffer is given up the CPU invalidates the windows (pagoda_process_lost()): later
  * operations don't find mappings that were meant for the lost part.
  *
- * Bytes of an allocation that only one driver protection may map (PAGODA_PROTECTION_UNIQUE) have it
- * in the windows, too (C143): a piece ends where such a protection begins, ends or changes. Other
- * bytes may be mapped with several protections, and have protection 0 in the windows.
+ * Bytes of an allocation that only one driver protection may map (PAGODA_PROTECTION_UNIQUE) have
+ * that protection in the windows, too (C143): a piece ends where such a protection begins, ends or
+ * changes. Other bytes may be mapped with several protections, and have protection 0 in the
+ * windows.
  *
  * A virtual operation can't report that the allocation is busy, so TRANSFER is used for allocations
- * with set-up that can't be queued (pagoda_swizzle_needs_idle()).
+ * with set-up that can't be queued (pagoda_swizzle_needs_idle()); and also for copies that convert
+ * between tiles and rows (move_plan_virtual()).
  */
 #include <linux/slab.h>
 #include "core/core.h"
@@ -43,8 +45,8 @@ static_assert(PAGODA_PIECE_BYTES <= PAGODA_SCRATCH_BYTES);
 static_assert(PAGODA_PIECE_BYTES % SZ_64K == 0);
 
 /*
- * Returns whether an allocation is moved by VIRTUAL_TRANSFER and VIRTUAL_FILL: in GPU_VIRTUAL mode,
- * unless the move needs a set-up that can't be queued. The reservation is held.
+ * Returns whether an allocation may be moved by VIRTUAL_TRANSFER and VIRTUAL_FILL: in GPU_VIRTUAL
+ * mode, unless the move needs a set-up that can't be queued. The reservation is held.
  */
 bool pagoda_virtual_wanted(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 {
@@ -229,9 +231,9 @@ static int virtual_op(struct pagoda_move *m, struct pagoda_paging_op *op, u64 si
 
 /*
  * Transfers a piece of the allocation that begins at byte @done: at most *@size bytes; reduces
- * *@size to the piece's size. @tracking: its flags CLEAN or DIRTY. Calls follow each other and
- * cover the allocation once (C70). Returns 0 or a negative errno. Without a transaction only adds
- * up the cost.
+ * *@size to the piece's size. @tracking: VIRTIO_PAGODA_TRANSFER_CLEAN, _DIRTY or 0. Calls follow
+ * each other and cover the allocation once (C70). Returns 0 or a negative errno. Without a
+ * transaction only adds up the cost.
  */
 int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size, u32 tracking)
 {

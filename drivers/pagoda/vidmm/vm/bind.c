@@ -242,7 +242,10 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 		if (ret)
 			break;
 	}
-	/* A victim for which an attempt to make room waited may be locked, too, without a slot. */
+	/*
+	 * If an attempt to make room waited for a victim, @exec holds the victim's reservation,
+	 * too, which has no slot for the fence that is added below.
+	 */
 	if (exec.prelocked && exec.prelocked->resv != pagoda_vm_resv(bind->vm))
 		drm_exec_unlock_obj(&exec, exec.prelocked);
 	/* Keep the memory of unmapped allocations until the TLB flush has completed (C101). */

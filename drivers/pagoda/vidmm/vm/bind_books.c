@@ -50,7 +50,7 @@ static u64 copy_pieces(struct pagoda_vm *vm, const struct pagoda_bind *binds, co
 
 		/*
 		 * An earlier COPY adds mappings to the source, and each end of its destination may
-		 * split one.
+		 * split a mapping.
 		 */
 		if (other->address < end && entry->offset < other->address + other->size)
 			sum += pieces[i] + 2;
@@ -278,7 +278,10 @@ static struct pagoda_va *copy_piece(struct pagoda_books *books, const struct pag
 	return piece;
 }
 
-/* Reads the source's mappings before removing the destination's: the ranges may overlap (C137). */
+/*
+ * Copies the mappings of the entry's source range to its destination. Makes the new nodes before
+ * removing the destination's mappings: the ranges may overlap (C137).
+ */
 static void books_copy(struct pagoda_books *books, const struct pagoda_bind *entry)
 {
 	struct drm_gpuvm *base = &books->vm->base;

@@ -236,7 +236,7 @@ static int plan_choose(struct pagoda_vm *vm, struct pagoda_bind *entry)
 
 	pagoda_vm_range(vm, &start, &end);
 	start = max(start, entry->address);
-	/* If a gap begins unaligned, the next round looks for one from the aligned address on. */
+	/* If a gap begins unaligned, the next round looks for a gap from the aligned address on. */
 	while (plan_next_gap(vm, &start, end, entry->size)) {
 		if (IS_ALIGNED(start, align)) {
 			entry->address = start;
@@ -400,11 +400,11 @@ static int plan_entry(struct pagoda_vm *vm, struct pagoda_bind *entry, struct pl
 /*
  * Enters an array, whose entries are each valid by themselves, into the plan if no entry breaks a
  * rule of the plan. CHOOSE entries get their address. @update: all entries have to change one
- * reserved range of addresses, and all COPY entries to read one, the same or another. @undo: an
- * empty list, in which the changes of the plan are logged; the caller gives the list to
- * pagoda_plan_keep(), or on failure to pagoda_plan_undo(). Caller holds pagoda_vm.lock. May sleep
- * and allocate. Returns 0, -EEXIST (C131, C132, C133), -EINVAL (C134), or -ENOMEM if CHOOSE found
- * no free range.
+ * reserved range of addresses, and all COPY entries to read one reserved range, the same or
+ * another. @undo: an empty list, in which the changes of the plan are logged; the caller gives the
+ * list to pagoda_plan_keep(), or on failure to pagoda_plan_undo(). Caller holds pagoda_vm.lock. May
+ * sleep and allocate. Returns 0, -EEXIST (C131, C132, C133), -EINVAL (C134), or -ENOMEM if CHOOSE
+ * found no free range.
  */
 int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count, bool update,
 		      struct list_head *undo)
@@ -428,8 +428,7 @@ int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count
 /*
  * Marks free, or only reserved in a reserved range, those addresses of a range that show @bo
  * according to the plan (C139); addresses to which a later array gave another use stay as they are.
- * Caller holds pagoda_vm.lock. May allocate;
- * can't fail.
+ * Caller holds pagoda_vm.lock. May allocate; can't fail.
  */
 void pagoda_plan_forget(struct pagoda_vm *vm, u64 address, u64 size, const struct pagoda_bo *bo)
 {

@@ -10,8 +10,9 @@
  * operations on page tables are in the stream of paging operations, so that no thread waits for a
  * fence without work behind it.
  *
- * An accepted array that can't be applied leaves the VM unusable: arrays queued behind it, and all
- * later arrays, end with ECANCELED.
+ * If an array that needn't be queued can't be applied, the call fails and nothing has changed. A
+ * queued array that can't be applied leaves the VM unusable: arrays queued behind that array, and
+ * all later arrays, end with ECANCELED.
  *
  * When a client closes a handle, pagoda_vm_forget() unmaps the allocation, in queued arrays, too.
  */
@@ -29,7 +30,7 @@
 #include "vm.h"
 
 /*
- * Most attempts to apply a queued array: the first one, and those that are made within about a
+ * Most attempts to apply a queued array: the first attempt, and those that are made within about a
  * quarter of a second once the jobs have ended that may be in the way.
  */
 #define QUEUE_TRIES	8
@@ -103,9 +104,9 @@ static struct pagoda_bind_job *queue_job(struct pagoda_deferred_item *item)
 }
 
 /*
- * Applies a queued array. -ENOMEM and -EBUSY, unless @last is set, leave the array for another
- * attempt. Any other error makes the VM unusable: the arrays queued behind end with -ECANCELED.
- * Returns 0 or the error.
+ * Applies a queued array. After -ENOMEM or -EBUSY, unless @last is set, the array is left for
+ * another attempt. Any other error, and any error with @last, makes the VM unusable: the arrays
+ * queued behind end with -ECANCELED. Returns 0 or the error.
  */
 static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool last)
 {
@@ -319,8 +320,8 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
 /**
  * pagoda_vm_bind_job() - Submit an array of VM_BIND entries
  * @vm: The VM
- * @job: Array; each entry was checked by pagoda_vm_range_valid() and against its allocation;
- *	all entries are COPY or none is. CHOOSE entries get their addresses
+ * @job: Array; each entry was checked by pagoda_vm_range_valid() and against its allocation; all
+ *	entries are COPY or none is. CHOOSE entries get their addresses
  * @fence: Set to the fence after which the addresses can be used, with a reference; to NULL if they
  *	can be used at once, or the array was queued
  *
@@ -328,8 +329,8 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
  * any case, if need be with an error.
  *
  * Context: May sleep and allocate; waits for room in the VM's queue and in its line of the stream
- * and, if page tables find none in VRAM, once for the client's jobs and all that have a place of an
- * engine; for the VM's jobs if the change isn't safe while these run (C102). Outside of
+ * and, if page tables find no room in VRAM, once for the client's jobs and all jobs that have a
+ * place of an engine; for the VM's jobs if the change isn't safe while these run (C102). Outside of
  * pagoda_enter() sections and reservations.
  * Return: 0; -EEXIST or -EINVAL (the plan, or as pagoda_unique_check()), -ENOENT (the VM was
  * closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or -ERESTARTSYS.

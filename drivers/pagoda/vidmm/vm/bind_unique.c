@@ -8,8 +8,9 @@
  * checked. All mappings that the array makes, and all present mappings but for pages that the array
  * unmaps, makes no-access or maps as zeros, are sorted by the bytes of the allocation that they
  * show. Two overlapping mappings with different driver protection, of which at least one has the
- * bit, are a clash. COPY isn't checked: its mappings show the bytes of present ones with their
- * protection.
+ * bit, are a clash. COPY isn't checked: its mappings show the bytes of present mappings, with the
+ * driver protection of these. Moves by virtual addresses ask which bytes are mapped with the bit
+ * (pagoda_unique_of()).
  */
 #include <linux/maple_tree.h>
 #include <linux/slab.h>
@@ -131,8 +132,8 @@ static int unique_plan(struct unique *unique)
 }
 
 /*
- * Adds to @unique->parts, the mappings to compare, what @entry maps at @page and the pages around
- * it, of which @entry is the last of the array to change the mapping. Returns 0 or -ENOMEM.
+ * Adds to @unique->parts, the mappings to compare, what @entry maps at @page and at the adjacent
+ * pages that no later entry of the array changes. Returns 0 or -ENOMEM.
  */
 static int unique_add_piece(struct unique *unique, const struct pagoda_bind *entry,
 			    unsigned long page)

@@ -46,8 +46,9 @@ static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dm
 /*
  * Invalidates the page table entries of a range. @resv is the reservation of the allocation that
  * the entries show, which keeps its memory until the TLB flush has completed; NULL = no memory has
- * to be kept. Unless @why is %PAGODA_VM_EVICTS a job that uses the range faults; with it, waits in
- * CPU_VIRTUAL mode for such jobs. Can't fail.
+ * to be kept. With %PAGODA_VM_EVICTS the stream executes the invalidation behind jobs that use the
+ * allocation; in CPU_VIRTUAL mode this function waits for them. With another @why, a job that uses
+ * the range afterwards faults. Can't fail.
  */
 void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, enum pagoda_vm_why why,
 				u64 va, u64 size)
@@ -103,9 +104,9 @@ void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 }
 
 /*
- * Returns true if jobs can reach an allocation by a valid mapping; the reservation is held. Page
- * tables and save areas have no mappings: a new one isn't in use yet, and others move only while no
- * job of their VM is in flight.
+ * Returns true if jobs can reach an allocation by a valid mapping; the reservation is held. False
+ * for page tables and save areas, which have no mappings: new ones aren't in use yet, and others
+ * move only while no job of their VM is in flight.
  */
 bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo)
 {
@@ -155,7 +156,7 @@ void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_vm_bo_hide() - Invalidate all mappings of an allocation
+ * pagoda_vm_bo_hide() - Invalidate all mappings of an allocation, in all VMs
  * @bo: Allocation, reservation held
  * @why: %PAGODA_VM_MOVES or %PAGODA_VM_EVICTS if the allocation is about to move, which the caller
  *	does; %PAGODA_VM_HIDES if it stays where it is
@@ -179,7 +180,7 @@ void pagoda_vm_bo_hide(struct pagoda_bo *bo, enum pagoda_vm_why why)
 	}
 }
 
-/* Forgets the moves that a change of page tables was behind, which is emitted. */
+/* Called when a change of page tables is emitted: forgets the moves that the change is behind. */
 static void vm_forget_moves(struct pagoda_vm *vm)
 {
 	dma_fence_put(vm->moved);
@@ -281,8 +282,9 @@ void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
  * Describes in @map the present memory of the bytes [@offset, @offset + @size) of @bo, for a
  * mapping in @vm that shows these bytes (or, if a window repeats, of the window). Fills in
  * @map->kind, the allocation and the memory, and completes @map->flags. While the GPU can't use the
- * allocation where it is, @map->kind is PAGODA_MAP_INVALID. Caller holds the reservations of @vm
- * and @bo, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0 or -ENOMEM.
+ * allocation where it is, @map->kind is PAGODA_MAP_INVALID; else notes the allocation's last move
+ * in &pagoda_vm.moved. Caller holds the reservations of @vm and @bo, and calls
+ * pagoda_vm_place_put() on @place once @map was used. Returns 0 or -ENOMEM.
  */
 int pagoda_vm_place_get(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 offset, u64 size,
 			struct pagoda_vm_place *place, struct pagoda_map *map)

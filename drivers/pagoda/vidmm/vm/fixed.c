@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Fixed memory: page tables and save areas in VRAM, outside of the reserve. While a job of their VM
- * is in flight they can't leave (C85), and what needs the room of all VRAM but theirs doesn't fit,
- * whatever is evicted.
+ * is in flight they can't leave (C85), and an allocation that is larger than the rest of VRAM
+ * doesn't fit, whatever is evicted.
  *
  * Each VM counts the bytes of its own. Only if the sum of all VMs' bytes could be in the way, the
- * VMs are looked at: those with jobs keep theirs.
+ * VMs are looked at one by one: those without jobs in flight don't count then.
  */
 #include <drm/drm_managed.h>
 #include "core/core.h"
@@ -27,8 +27,8 @@
  * struct pagoda_fixed - Page tables and save areas of all VMs in VRAM, outside of the reserve
  * @lock: Protects all members and &pagoda_vm.fixed of all VMs. Fences may be found signalled under
  *	this lock, and their callbacks run
- * @vms: VMs that have any, linked by &pagoda_vm_fixed.entry
- * @bytes: Sum of all; also read without @lock
+ * @vms: VMs that have such page tables or save areas, linked by &pagoda_vm_fixed.entry
+ * @bytes: Bytes of all VMs' page tables and save areas; also read without @lock
  */
 struct pagoda_fixed {
 	spinlock_t lock;	/* protects all members, and pagoda_vm.fixed */
@@ -160,8 +160,8 @@ int pagoda_fixed_check(struct pagoda_vidmm *vidmm, const struct pagoda_demand *d
 }
 
 /*
- * Returns whether the evicted page tables of a VM, a page each at least, may fit beside the others,
- * into VRAM and the reserve. Takes a mutex.
+ * Returns whether the evicted page tables of a VM, a page each at least, may fit into VRAM and the
+ * reserve, beside the page tables and save areas that can't leave now. Takes a mutex.
  */
 bool pagoda_fixed_leaves_room(struct pagoda_vm *vm)
 {

@@ -62,12 +62,12 @@ static inline u64 pagoda_bind_pte_flags(u32 flags)
 	       (flags & DRM_PAGODA_BIND_NO_EXECUTE ? PAGODA_PTE_NO_EXECUTE : 0);
 }
 
-/* table_memory.c: allocations that hold page tables */
+/* table_memory.c: allocates and frees VRAM for a page table */
 int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_memory *memory);
 void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
 			  struct dma_fence *fence);
 
-/* fixed.c: page tables and save areas in VRAM */
+/* fixed.c: counts a page table or save area in VRAM, or counts it no longer */
 void pagoda_fixed_placed(struct pagoda_vm *vm, struct pagoda_bo *bo);
 void pagoda_fixed_leaves(struct pagoda_vm *vm, struct pagoda_bo *bo);
 
@@ -114,7 +114,7 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 		     struct dma_fence **fence);
 void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo);
 
-/* save.c: save areas of contexts */
+/* save.c: initialises save areas after a reset; writes a changed root into save areas */
 int pagoda_save_rebuild(struct pagoda_vm *vm);
 void pagoda_save_update_roots(struct pagoda_vm *vm);
 

@@ -175,7 +175,8 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
  * which may use the allocations, haven't ended, nothing is done.
  *
  * Context: May sleep and allocate. Not in a stream transaction.
- * Return: Whether there are such allocations, and jobs that may use them.
+ * Return: true if there are such allocations, and jobs that may use them, so that the mappings stay
+ * valid.
  */
 bool pagoda_offer_hide(struct pagoda_vm *vm)
 {

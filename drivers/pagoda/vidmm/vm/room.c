@@ -51,7 +51,10 @@ u32 pagoda_room_rank(const struct pagoda_bo *bo)
 	return bo->flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS ? 0 : 1;
 }
 
-/* Sets places[0] to a place outside of VRAM where the GPU can use @bo. Returns 1; 0 without one. */
+/*
+ * Sets places[0] to a place outside of VRAM where the GPU can use @bo. Returns 1, or 0 if there is
+ * no such place.
+ */
 static u32 room_elsewhere(struct pagoda_bo *bo, struct ttm_place *places)
 {
 	u32 n = pagoda_bo_placement_resident(bo, places);
@@ -139,13 +142,13 @@ static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
  * @room: The VM and how to make room; @room->bytes is 0 the first time. The VM's reservation and
  *	&pagoda_vm.lock are held, and no change of page tables is staged
  *
- * Moves only allocations with mappings: TTM evicts the others. If no allocation could be moved and
- * @room->last is set, the reserve is opened to page tables and save areas if one of these has found
- * no place in VRAM.
+ * Moves only allocations with mappings: TTM evicts the others. Moves nothing if the VM's evicted
+ * page tables can't fit now, whatever moves. Else, if no allocation could be moved and @room->last
+ * is set, the reserve is opened to page tables and save areas if one of these has found no place in
+ * VRAM.
  *
  * Context: May sleep and allocate.
- * Return: true if allocations were moved or the reserve was opened: a retry may find room. Without
- * doing either, false if the VM's evicted page tables can't fit now, whatever moves.
+ * Return: true if allocations were moved or the reserve was opened: a retry may find room.
  */
 bool pagoda_room_make(struct pagoda_room *room)
 {
@@ -323,8 +326,8 @@ static struct dma_fence *blockers_join(struct dma_fence *first, struct dma_fence
 }
 
 /*
- * Returns a fence behind all jobs and paging of the client's VMs; NULL if there is none. Without
- * memory the fence may be behind a part of them, or be NULL.
+ * Returns a fence behind all jobs and paging of the client's VMs; NULL if nothing is in flight.
+ * Without memory the fence may be behind a part of these, or be NULL.
  */
 static struct dma_fence *blockers_of(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
@@ -383,7 +386,8 @@ bool pagoda_room_await(struct dma_fence **late, int *ret)
  * room
  * @vidmm: The manager
  * @client: Client that needs room
- * @tries: Number of earlier calls for the operation, counted here; 0 before the first call
+ * @tries: Number of earlier calls for the operation in which *@ret was -ENOMEM or -EBUSY, counted
+ *	here; 0 before the first call
  * @ret: Result of the operation: with -ENOMEM or -EBUSY there may be room when jobs have ended;
  *	-ENOSPC, which is replaced by -ENOMEM, says that nothing helps. Set to -ERESTARTSYS if a
  *	signal ends the wait

@@ -328,7 +328,8 @@ int pagoda_save_create(struct pagoda_save *save, struct pagoda_vm *vm, u64 conte
 }
 
 /**
- * pagoda_save_enter() - Initialise a save area and add it to &pagoda_vm.saves
+ * pagoda_save_enter() - Initialise a save area, write the root of the page tables into it, and add
+ * it to &pagoda_vm.saves
  * @save: Save area from pagoda_save_create(), still resident
  * @vm: VM, its lock and reservation held; its page tables are resident
  *

@@ -51,8 +51,9 @@ int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_me
 
 /*
  * Frees a page table at once, although the device may read the table until @fence, that of a TLB
- * flush, signals. This is safe because only paging operations use the freed VRAM next: moves, and
- * new page tables, which are behind the release of the table. Caller holds the VM's reservation.
+ * flush, signals. This is safe because only moves and writes of new page tables use the freed VRAM
+ * next: these are executed behind the release of the table, which is behind @fence. Caller holds
+ * the VM's reservation.
  */
 void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
 			  struct dma_fence *fence)
@@ -91,9 +92,8 @@ static bool vm_is_idle(struct pagoda_vm *vm, bool urgent)
  * will map stay for these arrays (C145); but not if @urgent, because the fences that an array waits
  * for may never signal. &pagoda_vm.keep may forbid more.
  *
- * Return: false if a VM keeps @bo in place, or if the call that holds the reservation does
- * (&pagoda_bo.choice.keep; no matter for a private allocation without mappings while
- * &pagoda_vm.keep is set).
+ * Return: false if a VM keeps @bo in place, or if &pagoda_bo.choice.keep does, which doesn't count
+ * for a private allocation while &pagoda_vm.keep isn't %PAGODA_VM_KEEP_NOTHING.
  */
 bool pagoda_vm_may_evict(struct pagoda_bo *bo, bool urgent)
 {
@@ -130,7 +130,8 @@ static void vm_table_detach(struct pagoda_vm *vm)
  * @bo: Allocation, reservation held; nothing is done unless @bo is a page table
  *
  * Emits updates that make all entries of the table invalid, the update of the parent's entry, and a
- * TLB flush (C91); a root is first taken from the device. Drops the reference that the VM had to
+ * TLB flush (C91). A root has no parent, and is first taken from the device. Drops the reference
+ * that the VM had to
  * @bo: a table that is restored gets a new allocation.
  *
  * Context: May sleep and allocate.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What mmu/ needs of the memory manager: set-up, calls of mmu/ for the memory of page tables,
- * update modes, and commands that tell the device the roots of page tables.
+ * What mmu/ needs of the memory manager: set-up, functions by which mmu/ allocates and frees the
+ * memory of page tables, update modes, and commands that tell the device the roots of page tables,
+ * also to have the device drop cached translations.
  *
  * Page tables of the paging process (address space 0) are system memory that the device reaches by
  * a bus address, or by an address of its own MMU, for as long as the device exists. These tables
@@ -364,9 +365,9 @@ static bool tables_repeat_roots(struct pagoda_vidmm *vidmm)
  * @start: Offset of the first packet that the CPU executed
  *
  * A FLUSH_TLB among the packets that the CPU executed didn't reach the device, which still caches
- * translations. If there is one, the roots of all address spaces are set again: then the device
- * drops the translations of these spaces. If a SET_ROOT fails, sets &pagoda_vidmm.deaf; then no
- * further root is set here until pagoda_tables_forget().
+ * translations. If there is such a FLUSH_TLB, sets the roots of all address spaces on the device
+ * again, for which the device drops the translations of these spaces. If a SET_ROOT fails, sets
+ * &pagoda_vidmm.deaf; then no further root is set here until pagoda_tables_forget().
  *
  * Context: dma_fence signalling path: doesn't allocate. The device executes nothing of the
  * paging queue meanwhile.
@@ -378,7 +379,7 @@ bool pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 {
 	bool flushes = false;
 
-	/* A CPU executor with an aperture executes all paging buffers: the device has no TLB. */
+	/* A CPU executor with an aperture executes all paging buffers: there are no engines then. */
 	if (!vidmm->mmu || vidmm->executor->aperture)
 		return true;
 	pagoda_paging_walk(sub->data, sub->built, start, tables_note_flush, &flushes);

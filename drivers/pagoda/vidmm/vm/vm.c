@@ -54,7 +54,10 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	}
 	bo->vm.had_handle = true;
 	bo->vm.opened = opened;
-	/* pagoda_vm_forget() takes only allocations with mappings off &pagoda_vm.evicted. */
+	/*
+	 * pagoda_vm_forget(), which does this, too, may not be called for an allocation without
+	 * mappings.
+	 */
 	if (!opened)
 		list_del_init(&bo->vm.evicted);
 	pagoda_priority_apply(bo);
@@ -85,7 +88,7 @@ static int vm_validate_locked(struct drm_gpuvm_exec *vm_exec)
  * Makes the VM's mappings of resident allocations that aren't offered valid again; does nothing for
  * a closed VM. Replaces *@fence by the fence that signals when the page tables are updated, if
  * paging operations were emitted. Called without reservations held. Returns 0, -ENOMEM, -EBUSY,
- * -EINTR or -ERESTARTSYS.
+ * -EINTR, -ERESTARTSYS or another error of pagoda_rebind_run().
  */
 int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 {
@@ -274,7 +277,7 @@ struct pagoda_vm *pagoda_vm_get(struct pagoda_vm *vm)
 	return vm;
 }
 
-/* Drops a reference; the last one frees the VM. May sleep. */
+/* Drops a reference; the last reference frees the VM. May sleep. */
 void pagoda_vm_put(struct pagoda_vm *vm)
 {
 	drm_gpuvm_put(&vm->base);
@@ -341,7 +344,10 @@ static void vm_end(struct pagoda_vm *vm)
 	mutex_unlock(&vm->vidmm->reset->vms_lock);
 	mutex_lock(&vm->lock);
 	pagoda_plan_fini(vm);
-	/* Empty page tables first: by the mappings, a move finds an allocation's valid entries. */
+	/*
+	 * Empty the page tables before the mappings go: a move needs the mappings to find, and make
+	 * invalid, the entries that show the allocation.
+	 */
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	vm_wait_idle(vm);
 	vm_empty_tables(vm);

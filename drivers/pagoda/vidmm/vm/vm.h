@@ -176,15 +176,15 @@ struct pagoda_vm_fixed {
  * @entry: In pagoda_reset.vms until the VM is closed
  * @aborted: PAGODA_ABORTED_* bits of allocations that the VM maps or that are private to it
  * @last: Fence of the last paging operation on @space, or NULL; protected by the space's lock
- * @moved: Fence of the last move of what the next change of page tables shows, or NULL; protected
- *	by the VM's reservation
- * @placed: Fence of the last move before page tables were allocated for the next change, or NULL;
- *	protected by the VM's reservation
+ * @moved: Fence of the last move of an allocation that the next change of page tables will show, or
+ *	NULL; protected by the VM's reservation
+ * @placed: Fence of the last move emitted before page tables for the next change were allocated, or
+ *	NULL; protected by the VM's reservation
  * @losses: pagoda_lost_mark() before the lost content of private allocations was last replaced by
  *	zeros; protected by the VM's reservation
  * @closed: The VM has no handle any more: further VM_BIND arrays and contexts are refused
- * @error: Negative errno of an accepted VM_BIND array that couldn't be applied: further VM_BIND
- *	arrays and jobs are refused; else 0
+ * @error: Negative errno of a queued VM_BIND array that couldn't be applied: further VM_BIND arrays
+ *	and jobs are refused; else 0
  * @plan: Use of the addresses as it will be after all accepted VM_BIND arrays
  * @waiting: Queued VM_BIND arrays in order, linked by &pagoda_bind_job.entry
  * @queue: Applies the arrays of @waiting in order, each when the fences it waits for have signalled
@@ -402,7 +402,10 @@ int pagoda_room_leave(struct pagoda_bo *bo);
 int pagoda_room_leave_all(struct pagoda_vm *vm);
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand);
 
-/* change.c: what moves of allocations and page tables change; ranges that can be mapped */
+/*
+ * change.c: invalidates an allocation's mappings; whether jobs can use an allocation; brings back
+ * evicted page tables; addresses that can be mapped
+ */
 void pagoda_vm_bo_hide(struct pagoda_bo *bo, enum pagoda_vm_why why);
 bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo);
 bool pagoda_vm_bo_is_used(struct pagoda_bo *bo);
@@ -441,7 +444,7 @@ int pagoda_rebind_run(struct pagoda_rebind *rebind, struct dma_fence **fence);
 void pagoda_rebind_fini(struct pagoda_rebind *rebind);
 bool pagoda_offer_hide(struct pagoda_vm *vm);
 
-/* bind_queue.c: VM_BIND arrays, applied or queued; whether they failed; unmaps an allocation */
+/* bind_queue.c: VM_BIND arrays, applied or queued; whether a VM is usable; unmaps an allocation */
 void pagoda_vm_forget(struct pagoda_vm *vm, struct pagoda_bo *bo);
 struct pagoda_bind_job *pagoda_bind_job_create(u32 count);
 void pagoda_bind_job_put(struct pagoda_bind_job *job);
