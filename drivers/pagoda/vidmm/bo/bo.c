@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Allocations: creation, a walk over all of them, charging to budgets, description, waiting for
- * fences, the addresses of their pages for the device, whether they were made resident.
+ * fences, listing their pages' addresses for the device, noting whether they are to be resident.
  *
  * An allocation starts in the system segment without backing pages. The segments that an
  * allocation may be in, the order in which these are tried, and the segments that the allocation
@@ -44,8 +44,8 @@ void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment)
 }
 
 /*
- * Returns whether a resource is in VRAM and the CPU can reach all of it. Returns false on devices
- * where the CPU can reach all of VRAM: there victims needn't be chosen by visibility.
+ * Returns whether a resource is in VRAM and the CPU can reach all of the resource. Returns false if
+ * the CPU can reach all of VRAM, because victims needn't be chosen by visibility then.
  */
 static bool is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 {

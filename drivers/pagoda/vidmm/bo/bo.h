@@ -91,7 +91,8 @@ struct pagoda_operation {
  *	is tried
  *
  * Without @pool and @limit, memory of all cgroups may be evicted. If memory is evicted because a
- * cgroup's maximum was lowered, both are the pool of that cgroup, without references.
+ * cgroup's maximum was lowered, @pool and @limit are both the pool of that cgroup, without
+ * references.
  */
 struct pagoda_dmem_claim {
 	struct dmem_cgroup_pool_state *pool;
@@ -119,7 +120,7 @@ bool pagoda_copy_has_pages(const struct pagoda_bo *bo);
 void pagoda_copy_swap_notify(struct ttm_buffer_object *bo);
 bool pagoda_copies_reclaim(struct pagoda_vidmm *vidmm, unsigned long pages);
 
-/* track.c: which pages of an allocation the GPU has written, for its client */
+/* track.c: which pages of an allocation the GPU has written, for a client that called TRACK */
 int pagoda_track_start(struct pagoda_bo *bo, const struct pagoda_client *client);
 int pagoda_track_stop(struct pagoda_bo *bo, const struct pagoda_client *client);
 int pagoda_track_query(struct pagoda_bo *bo, const struct pagoda_client *client, u64 offset,

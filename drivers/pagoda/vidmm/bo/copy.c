@@ -181,8 +181,8 @@ static const struct drm_gem_object_funcs copy_gem_funcs = {
 };
 
 /*
- * Drops the reference to a copy. The copy is unlinked first: TTM frees the pages only once the
- * copy's fences have signalled, and until then the shrinker must not find the copy.
+ * Drops the allocation's reference to a copy. The copy is unlinked first: TTM frees the pages only
+ * once the copy's fences have signalled, and until then the shrinker must not find the copy.
  */
 static void copy_free(struct pagoda_copy *copy)
 {

@@ -193,7 +193,7 @@ static void dmem_put_pool(struct dmem_cgroup_pool_state *pool)
  * and fills @claim->root, @claim->pool and @claim->limit; does nothing if the segment isn't a
  * region. The caller zeroes the claim before the first call, and at last calls
  * pagoda_dmem_claim_end(). A caller that makes room for @size calls again after each victim,
- * because the allocation may not exceed a maximum any more. May sleep and allocate.
+ * because the victim's eviction may have made room below a maximum. May sleep and allocate.
  */
 void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
 			    u64 size)

@@ -54,7 +54,7 @@
 /*
  * Number of allocations that pagoda_victims_spare() may make candidates of other clients before a
  * search for a victim gives up pagoda_victims.lock for a moment. After a client gets over its
- * budget, pagoda_victims_spare() does that once for each allocation that the client shares.
+ * budget, that may happen once to each allocation that the client shares.
  */
 #define SPARED_AT_ONCE	64
 
@@ -63,7 +63,7 @@
  * plus the time limits of two jobs, because another operation may be waiting for the two jobs that
  * have a place of an engine.
  * VICTIMS_LOOK_US: microseconds of the first wait for an operation that is looking at victims, or
- * evicting them, which takes as long as jobs where the CPU changes page tables (CPU_VIRTUAL). Each
+ * evicting them; where the CPU changes page tables (CPU_VIRTUAL), an eviction waits for jobs. Each
  * further wait is twice as long, up to VICTIMS_LOOK_MOST_US.
  */
 #define VICTIMS_WAIT_MS		1000

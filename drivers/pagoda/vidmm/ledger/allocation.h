@@ -51,8 +51,8 @@ enum pagoda_offer {
 };
 
 /**
- * PAGODA_PRIORITY_STEPS: number of ranks into which pagoda_priority_step() divides residency
- * priorities, 0 being offered allocations
+ * PAGODA_PRIORITY_STEPS: number of ranks that pagoda_priority_step() may return: one for offered
+ * allocations, the others for residency priorities
  */
 #define PAGODA_PRIORITY_STEPS	18
 

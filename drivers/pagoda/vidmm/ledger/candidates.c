@@ -4,14 +4,15 @@
  * jobs, are offered, change their priority or must stay, and which clients are over their budgets.
  * bo/victims.c asks the policy for victims.
  *
- * Budgets change with each other client's wants, usage with each move. The policy isn't told of
- * each change: each search for a victim looks at some clients that have candidates, in turn.
+ * A change of what a client wants may change the budgets of all others, and each move changes the
+ * usage. The policy isn't told of every such change: each search for a victim looks at the budgets
+ * of some clients that have candidates, in turn.
  *
  * A client uses an allocation if the allocation is charged to it or on its residency list. An
  * allocation that several clients use leaves with those of clients over their budget only if all
  * its users are over. When the policy picks such an allocation although a user is within its
  * budget, the allocation joins the candidates of that user; until then the allocation is among the
- * candidates of the client that it is charged to. Private allocations are among those of their VM.
+ * candidates of the client that it is charged to. Private allocations are in a group of their VM.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -240,11 +241,11 @@ u32 pagoda_victims_level(struct pagoda_vidmm *vidmm, struct pagoda_bo *const *bo
 /* ---- Events --------------------------------------------------------------------- */
 
 /**
- * pagoda_victims_moved() - Tell the policy that an allocation came to VRAM, left VRAM or moved in
- * VRAM
+ * pagoda_victims_moved() - Tell the policy that an allocation came to VRAM, left VRAM or moved
+ * within VRAM
  * @bo: Allocation; its reservation is held, or no reference is left
  * @to: Present resource of the allocation; NULL if it has none or can't be evicted any more
- * @visible: The CPU can see all of @to
+ * @visible: The CPU can reach all of @to, but not all of VRAM
  *
  * Context: Any but interrupts.
  */
