@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Lists of fences that the work of an ioctl waits for and signals. */
+/* Reading the list of fences that the work of an ioctl waits for and signals (sync.c). */
 #ifndef PAGODA_UAPI_UAPI_H
 #define PAGODA_UAPI_UAPI_H
 

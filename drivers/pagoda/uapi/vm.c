@@ -45,7 +45,7 @@ int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file 
 	vm = pagoda_client_find(client, PAGODA_OBJECT_VM, args->vm);
 	if (pagoda_refuse(drm, !vm))
 		return -ENOENT;
-	/* Without client->lock: this takes the VM's lock, which paging may hold for long. */
+	/* Without client->lock: the call takes the VM's lock, which paging may hold for long. */
 	ret = pagoda_vm_retire(vm);
 	if (!pagoda_refuse(drm, ret)) {
 		/* pagoda_vm_retire() succeeds once for a VM: no other thread removes the id. */

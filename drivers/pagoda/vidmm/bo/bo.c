@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Allocations: creation, a walk over all of them, charging to budgets, description, waiting for
- * fences, the addresses of their pages for the device, whether they were made resident.
+ * fences, listing their pages' addresses for the device, noting whether they are to be resident.
  *
  * An allocation starts in the system segment without backing pages. The segments that an
  * allocation may be in, the order in which these are tried, and the segments that the allocation
@@ -44,8 +44,8 @@ void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment)
 }
 
 /*
- * Returns whether a resource is in VRAM and the CPU can reach all of it. Returns false on devices
- * where the CPU can reach all of VRAM: there victims needn't be chosen by visibility.
+ * Returns whether a resource is in VRAM and the CPU can reach all of the resource. Returns false if
+ * the CPU can reach all of VRAM, because victims needn't be chosen by visibility then.
  */
 static bool is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 {
@@ -55,13 +55,13 @@ static bool is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 }
 
 /**
- * pagoda_bo_account() - Charge an allocation's bytes to the segment that the allocation is in now
+ * pagoda_bo_account() - Charge an allocation's bytes to the segment of a new resource
  * @bo: Allocation; its reservation is held, or no other reference is left
  * @to: Resource that the allocation has from now on; NULL if it has none
  *
- * Also tells the policy, which chooses victims, where @to is, and frees the kept copy of an
- * allocation outside of VRAM. &pagoda_bo.part says which segment was charged before: TTM may free
- * an object's resource without asking the driver for a move.
+ * Also tells the policy, which chooses victims, where @to is, and frees the kept copy if @to isn't
+ * in VRAM. &pagoda_bo.part says which segment was charged before: TTM may free an object's resource
+ * without asking the driver for a move.
  *
  * Context: May sleep for long if a kept copy is freed.
  */
@@ -142,7 +142,8 @@ bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 /*
  * Fills @bo->preferred: the segments that the client prefers, in the client's order, then other
  * supported segments, VRAM before the aperture. Leaves out segments that could never hold the
- * allocation: in VRAM, for instance, TTM would get -E2BIG and try no place after it.
+ * allocation: if VRAM were among the places, for instance, TTM would get -E2BIG from vram_alloc()
+ * and try no later place.
  */
 static void bo_set_order(struct pagoda_bo *bo, const struct pagoda_bo_params *params)
 {

@@ -55,8 +55,8 @@ struct ttm_resource_manager;
  * @ttm: Whether waits may be interrupted, or happen at all, and which reservation the victims may
  *	share
  * @exec: Reservations that the operation has locked. If the only victims left are locked by other
- *	operations, this one waits for another to unlock a victim, or finds @exec contended: then
- *	the caller unlocks all and begins anew (drm_exec_retry_on_contention()). NULL = victims
+ *	operations, this operation waits until another unlocks a victim, or finds @exec contended:
+ *	then the caller unlocks all and begins anew (drm_exec_retry_on_contention()). NULL = victims
  *	whose reservation another thread holds are passed over
  * @flags: PAGODA_PL_* of all places that the operation brings allocations to
  * @urgent: No room was found otherwise: page tables and save areas of VMs that have paging but no
@@ -91,7 +91,8 @@ struct pagoda_operation {
  *	is tried
  *
  * Without @pool and @limit, memory of all cgroups may be evicted. If memory is evicted because a
- * cgroup's maximum was lowered, both are the pool of that cgroup, without references.
+ * cgroup's maximum was lowered, @pool and @limit are both the pool of that cgroup, without
+ * references.
  */
 struct pagoda_dmem_claim {
 	struct dmem_cgroup_pool_state *pool;
@@ -119,7 +120,7 @@ bool pagoda_copy_has_pages(const struct pagoda_bo *bo);
 void pagoda_copy_swap_notify(struct ttm_buffer_object *bo);
 bool pagoda_copies_reclaim(struct pagoda_vidmm *vidmm, unsigned long pages);
 
-/* track.c: which pages of an allocation the GPU has written, for its client */
+/* track.c: which pages of an allocation the GPU has written, for a client that called TRACK */
 int pagoda_track_start(struct pagoda_bo *bo, const struct pagoda_client *client);
 int pagoda_track_stop(struct pagoda_bo *bo, const struct pagoda_client *client);
 int pagoda_track_query(struct pagoda_bo *bo, const struct pagoda_client *client, u64 offset,
@@ -128,7 +129,7 @@ void pagoda_track_restore(struct pagoda_bo *bo, u64 offset, u64 size, const u64 
 void pagoda_track_moves(struct pagoda_bo *bo, const struct ttm_resource *to);
 void pagoda_track_fini(struct pagoda_bo *bo);
 
-/* dmem.c: limits and protection of segments by cgroups; threads in the cgroups of clients */
+/* dmem.c: threads in the cgroups of clients; limits and protection of segments by cgroups */
 int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 void pagoda_payer_end(struct pagoda_client *client);
 int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man, u32 type);
@@ -162,7 +163,10 @@ struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id);
 void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment);
 void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *to);
 
-/* lost.c: content that a reset or failed paging lost; CPU writes to tiles before a job uses them */
+/*
+ * lost.c: content that a reset or failed paging lost; bring the CPU's writes into the tiles of an
+ * allocation before a job uses the allocation
+ */
 int pagoda_lost_acknowledge(struct pagoda_bo *bo);
 u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm);
 int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark);
@@ -186,7 +190,10 @@ void pagoda_offer_swap_notify(struct pagoda_bo *bo);
 int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes);
 u64 pagoda_vidmm_trimmed(struct pagoda_vidmm *vidmm);
 
-/* placement.c: TTM placements by what they are for; apply a change of priority, handle or offer */
+/*
+ * placement.c: apply a change of an allocation's priority, handle or offer; TTM placements for
+ * each purpose of a move
+ */
 void pagoda_priority_apply(struct pagoda_bo *bo);
 /* pagoda_bo_placement_*() fill @places, of at least 4 entries, and return the number filled. */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);

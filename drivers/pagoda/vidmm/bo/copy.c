@@ -5,10 +5,11 @@
  *
  * If the device tracks what it writes (VIRTIO_PAGODA_F_DIRTY), allocations keep their pages as long
  * as there is room, if copy_is_wanted(). When an allocation leaves VRAM, the device copies to these
- * pages only the blocks that were written since, by whatever job or packet. It decides when it
- * executes the copy: then all earlier writes are known, and the driver needn't wait for them. The
- * blocks that the CPU may have written are known from its page faults, and copied, too. Only if the
- * content moved within VRAM, or was lost, all of it is copied (written.c).
+ * pages only the blocks that were written since, by whatever job or packet. The device finds out
+ * which blocks these are when it executes the copy: then all earlier writes are known, and the
+ * driver needn't wait for them. The blocks that the CPU may have written are known from page
+ * faults, and copied, too. Only if the content moved within VRAM, or was lost, all of it is copied
+ * (written.c).
  *
  * The rest of this comment is about devices without dirty tracking. An allocation that its client
  * evicts with NOT_WRITTEN_TO gets these pages back as they are: nothing is copied out, and the
@@ -37,10 +38,11 @@
  * that it has counts as outdated.
  *
  * A copy is a TTM object of its own, in the LRU list from which TTM swaps out first. The shrinker
- * gives up the oldest copies when the kernel needs memory; so does a copy for which there is no
- * room below &pagoda_copies.limit, so that no client keeps others from having copies. The client
- * that owns the allocation is told in its fdinfo what its copies take. When an allocation leaves
- * VRAM, its content is copied out to the pages of its copy even if these hold outdated content.
+ * gives up the oldest copies when the kernel needs memory. copy_charge() gives them up when a new
+ * copy has no room below &pagoda_copies.limit, so that no client keeps others from having copies.
+ * The client that owns the allocation is told in its fdinfo what its copies take. When an
+ * allocation leaves VRAM, its content is copied out to the pages of its copy even if these hold
+ * outdated content.
  */
 #include <linux/delay.h>
 #include <linux/shrinker.h>
@@ -65,7 +67,7 @@
  * @link: entry in &pagoda_copies.list or &pagoda_copies.unwanted
  * @listed: @link is in &pagoda_copies.list; protected by &pagoda_copies.lock
  * @client: client that owns the allocation, a reference; or NULL
- * @blocks: number of blocks of %VIRTIO_PAGODA_DIRTY_BLOCK, the last may be a part of one
+ * @blocks: number of blocks of %VIRTIO_PAGODA_DIRTY_BLOCK bytes; the last block may be shorter
  * @touched: blocks that the CPU may have written in VRAM since the copy was made; protected by the
  *	reservation of the allocation
  * @charged: the pages count in &pagoda_copies.bytes and &pagoda_client.copies
@@ -140,8 +142,9 @@ static unsigned long copies_give_up(struct pagoda_vidmm *vidmm, unsigned long pa
 }
 
 /*
- * Charges a copy of @bytes. Returns false if that exceeds the limit; then the oldest copies are
- * given up, so that there is room next time, unless @bytes alone exceed the limit.
+ * Charges a copy of @bytes bytes to &pagoda_copies.bytes. Returns false if the sum would exceed the
+ * limit: then nothing is charged, but the oldest copies are given up, so that there is room next
+ * time, unless @bytes alone exceed the limit.
  */
 static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 {
@@ -201,8 +204,8 @@ static const struct drm_gem_object_funcs copy_gem_funcs = {
 };
 
 /*
- * Drops the reference to a copy. The copy is unlinked first: TTM frees the pages only once the
- * copy's fences have signalled, and until then the shrinker must not find the copy.
+ * Drops the allocation's reference to a copy. The copy is unlinked first: TTM frees the pages only
+ * once the copy's fences have signalled, and until then the shrinker must not find the copy.
  */
 static void copy_free(struct pagoda_copy *copy)
 {
@@ -261,11 +264,11 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether the system pages of an allocation that moves to VRAM are to be kept. Without
- * dirty tracking the allocation has to be on a residency list, because only then clients say
- * whether they wrote; its last EVICT, if any, had NOT_WRITTEN_TO, and it never had several handles.
- * In any case its content isn't lost, and the allocation isn't tiled, because rows in a copy differ
- * from tiles in VRAM, and isn't imported or made by the driver itself.
+ * Returns whether the system pages of an allocation that moves to VRAM are to be kept. With or
+ * without dirty tracking, not if its content is lost, if it is tiled, because rows in a copy differ
+ * from tiles in VRAM, or if it is imported or made by the driver itself. Without dirty tracking,
+ * only if it is on a residency list, because only then clients say whether they wrote, its last
+ * EVICT, if any, had NOT_WRITTEN_TO, and it never had several handles.
  */
 static bool copy_is_wanted(const struct pagoda_bo *bo)
 {
@@ -374,7 +377,7 @@ void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left)
  * pagoda_copy_touched() - Note that the CPU may write to a part of an allocation in VRAM
  * @bo: Allocation, which may have no copy; reservation held
  * @offset: First byte that the CPU may write
- * @size: Bytes from there on, not 0; may exceed the allocation
+ * @size: Bytes from @offset on, not 0; may reach beyond the end of the allocation
  *
  * Context: Any but interrupts.
  */
@@ -426,7 +429,10 @@ void pagoda_copy_drop(struct pagoda_bo *bo)
 	copy_free(copy);
 }
 
-/* Returns whether there is a copy of an allocation whose reservation is held, with its pages. */
+/*
+ * Returns whether an allocation, whose reservation is held, has a kept copy whose pages haven't
+ * been freed.
+ */
 bool pagoda_copy_has_pages(const struct pagoda_bo *bo)
 {
 	dma_resv_assert_held(bo->ttm.base.resv);
@@ -555,7 +561,7 @@ static void copies_work(struct work_struct *work)
 }
 
 /**
- * pagoda_copies_reclaim() - Free copies, because an allocation finds no pages
+ * pagoda_copies_reclaim() - Free the pages of copies, because an allocation finds no pages
  * @vidmm: Memory manager
  * @pages: Pages to free at least, those of the oldest copies that no other thread has locked
  *
@@ -597,7 +603,10 @@ int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	return 0;
 }
 
-/* Unregisters the shrinker: copies aren't given up for want of memory any more. May sleep. */
+/*
+ * Unregisters the shrinker, so that copies aren't given up any more when the kernel needs memory,
+ * and waits for the end of copies_work(). May sleep.
+ */
 void pagoda_copies_stop(struct pagoda_vidmm *vidmm)
 {
 	shrinker_free(vidmm->copies->shrinker);

@@ -17,13 +17,15 @@
  *		cgroup that needs VRAM or addresses in the aperture
  *	low	memory of a cgroup that uses less than its dmem.low is evicted last, when offers
  *		and the policy give no other victim
- *	lowered	writing a maximum below the current usage evicts, from VRAM first what the policy
- *		chooses
+ *	lowered	writing a maximum below the current usage evicts memory of the cgroup and its
+ *		descendants: from VRAM victims that the policy chooses, or, if none of these can
+ *		be evicted, victims that TTM finds; from the aperture victims that TTM finds
  *
- * Protection counts from the closest common ancestor of both cgroups, as in TTM. Given the root
- * cgroup as ancestor, the kernel finds nothing protected; if the root is the closest, the kernel is
- * therefore asked without an ancestor. TTM's own search for victims comes last and asks the
- * kernel in its own way; pagoda_dmem_protects() keeps TTM off memory that a minimum protects.
+ * Protection counts from the closest common ancestor of the caller's and the victim's cgroups, as
+ * in TTM. Given the root cgroup as ancestor, the kernel finds nothing protected; if the root is the
+ * closest, the kernel is therefore asked without an ancestor. TTM's own search for victims comes
+ * last and asks the kernel in its own way; pagoda_dmem_protects() keeps TTM off memory that a
+ * minimum protects.
  *
  * A move is charged to the right cgroup if the current task is in the cgroup that wants the move:
  *
@@ -191,7 +193,7 @@ static void dmem_put_pool(struct dmem_cgroup_pool_state *pool)
  * and fills @claim->root, @claim->pool and @claim->limit; does nothing if the segment isn't a
  * region. The caller zeroes the claim before the first call, and at last calls
  * pagoda_dmem_claim_end(). A caller that makes room for @size calls again after each victim,
- * because the limit may not be reached any more. May sleep and allocate.
+ * because the victim's eviction may have made room below a maximum. May sleep and allocate.
  */
 void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
 			    u64 size)
@@ -410,9 +412,10 @@ static int payer_follow_locked(struct pagoda_vidmm *vidmm, struct pagoda_payer *
  * @vidmm: Memory manager
  * @client: Client
  *
- * Moves the client's thread, &pagoda_payer.worker, if the current task's cgroup isn't that of the
- * last call, which takes long; else does nothing. While dmem_own_pool() is NULL, as above the
- * maximum, the cgroup can't be compared: an existing thread then stays in its cgroup.
+ * If the current task's cgroup isn't that of the last call, moves the client's thread,
+ * &pagoda_payer.worker, to the current task's cgroup, which takes long; else does nothing. While
+ * dmem_own_pool() is NULL, as above the maximum, the cgroups can't be compared: an existing thread
+ * then stays in its cgroup.
  *
  * Context: May sleep and allocate. Outside of all locks and of pagoda_enter() sections.
  * Return: 0 or a negative errno; after an error the client has no thread.
@@ -458,8 +461,8 @@ void pagoda_payer_end(struct pagoda_client *client)
 }
 
 /*
- * Has a client's thread call a function and waits until the function has returned; calls it in the
- * current thread if the client has none. @payer->lock keeps other work items off the thread.
+ * Has a client's thread call @run and waits until @run has returned; if the client has no thread,
+ * the current thread calls @run. @payer->lock keeps other work items off the client's thread.
  */
 static void payer_run_locked(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
 {

@@ -38,8 +38,8 @@ struct pagoda_copies {
  * @tried: Victims, evicted or not, that the search doesn't try again
  * @held: Victims passed over because another thread holds their reservations
  * @aside: What the policy isn't to choose: private allocations of VMs whose reservations can't be
- *	locked now, of which one is in @tried or @held and so keeps the VM; and, if TTM chooses the
- *	other victims, all allocations that aren't offered
+ *	locked now, with an allocation of each VM in @tried or @held, whose reference keeps the VM;
+ *	and, if TTM chooses the other victims, all allocations that aren't offered
  *
  * The lists hold references; their entries are &pagoda_bo.choice.tried.
  */
@@ -52,7 +52,7 @@ struct pagoda_victims_search {
 /**
  * struct pagoda_placing - An allocation that is brought to its place, as a part of an operation
  * @op: The operation
- * @claim: Room that evictions make for the allocation
+ * @claim: Claim of the allocation on the room that evictions make (segment/claim.c)
  * @windows: Number of attempts to free a contiguous range of VRAM for the allocation (window.c)
  * @look_us: Microseconds of the last wait for another operation's search (victims.c)
  * @waited_ns: Nanoseconds that all waits for other operations took together
@@ -81,7 +81,10 @@ typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *p
 			       struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
 			       struct pagoda_victims_search *search);
 
-/* dmem.c: which cgroups' memory may be evicted (struct pagoda_dmem_claim); which is the caller's */
+/*
+ * dmem.c: which cgroups' memory may be evicted (struct pagoda_dmem_claim); whether an allocation is
+ * charged to the current task's cgroup
+ */
 void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
 			    u64 size);
 bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim);
@@ -113,7 +116,10 @@ int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *place
 			 struct pagoda_dmem_claim *claim);
 u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim);
 
-/* placement.c: move an allocation to a TTM placement, where victims make room or TTM does */
+/*
+ * placement.c: move an allocation to a TTM placement: only TTM makes room, or, in
+ * pagoda_bo_place_taking(), only victims of a search do
+ */
 int pagoda_bo_move(struct pagoda_bo *bo,
 		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		   struct ttm_operation_ctx *ctx);

@@ -27,7 +27,7 @@
  *
  * A loss is counted when the allocation is marked, before the fence of the lost operation signals.
  * A reset of the device is counted at once. A loss that a reset caused counts as a reset, too, but
- * may be counted much later: all paging is given up until the device is rebuilt.
+ * may be counted much later than the reset: all paging is given up until the device is rebuilt.
  *
  * Return: A mark for pagoda_lost_since().
  */
@@ -92,8 +92,8 @@ static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 }
 
 /*
- * Returns how many bytes the next FILL covers: all that is left of the cursor's contiguous range,
- * but at most PAGODA_PIECE_BYTES.
+ * Returns the number of bytes that the next FILL covers: all that is left of the cursor's
+ * contiguous range, but at most PAGODA_PIECE_BYTES.
  */
 static u64 lost_piece(const struct pagoda_vram_cursor *cur)
 {
@@ -101,8 +101,8 @@ static u64 lost_piece(const struct pagoda_vram_cursor *cur)
 }
 
 /*
- * Returns an upper bound of the cost of FILLs of the first @size bytes of an allocation in VRAM,
- * and of lost_tell(), as pagoda_stream_begin() needs it.
+ * Returns an upper bound of the cost, for pagoda_stream_begin(), of FILLs of the first @size bytes
+ * of an allocation in VRAM and of lost_tell().
  */
 static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 {

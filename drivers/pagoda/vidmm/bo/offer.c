@@ -3,14 +3,15 @@
  * Offered content, which may be discarded without asking its client; uses of offered allocations,
  * which are refused.
  *
- * OFFER moves and discards nothing. The offer has an effect on the content in three cases:
+ * OFFER moves and discards nothing. The offer has an effect on the content in these cases:
  *
  *	VRAM is needed	for another allocation, or is trimmed: of the policy's victims
  *			(victims.c), offered allocations are the first, idle ones before others,
  *			by rank and age; TTM has them in the LRU list that it looks at first. The
  *			content isn't copied to the system segment: DISCARD_CONTENT is emitted
  *			instead, behind the work that uses the allocation (C170), and no thread
- *			waits. EVICT of an offered allocation in VRAM discards the content, too
+ *			waits
+ *	EVICT		of an offered allocation in VRAM discards the content, too
  *	swap-out	of system pages: an offered allocation is swapped out as any other, but
  *			with decommit its pages are freed instead
  *	a reset, or a	offered allocations leave VRAM without their content. Not those that jobs
@@ -146,9 +147,8 @@ void pagoda_offer_discarded(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_torn() - Have an allocation cleared whose discard failed: it stays in VRAM, but some
- * of its content may be gone
- * @bo: Allocation, reservation held
+ * pagoda_offer_torn() - Have an allocation cleared later, because discarding its content failed
+ * @bo: Allocation, reservation held; stays in VRAM, but some of its content may be gone
  *
  * All of the allocation is filled with zeros before the CPU or a job can access the content, and
  * reclaiming the offer reports that the content was discarded.

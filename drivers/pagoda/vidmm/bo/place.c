@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Brings an allocation to a placement; if that is in VRAM, victims leave VRAM to make room. */
+/* Brings an allocation to a placement; makes room by evictions if the first place is in VRAM. */
 #include "core/core.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/segment/segment.h"
@@ -46,11 +46,11 @@ static int place_once(struct pagoda_bo *bo, struct ttm_placement *placement,
  *	0 is refused, because TTM would drop the content
  * @op: Operation that the move is a part of
  *
- * If the first place is in VRAM, isn't restricted to free room and has none, victims that the
- * policy chooses are evicted: offered allocations first, allocations that dmem.low protects last;
- * only offered ones if TTM chooses the others. For a contiguous @bo, a range of VRAM is freed
- * before that (window.c). If none of this is enough, TTM makes room or uses the next place. Room
- * that is made is claimed for @bo (segment/claim.c).
+ * If the first place is in VRAM, isn't restricted to free room and has no free room, victims that
+ * the policy chooses are evicted: offered allocations first, allocations that dmem.low protects
+ * last; only offered ones if TTM chooses the others. For a contiguous @bo, the first attempt is to
+ * free a contiguous range of VRAM (window.c). If none of this is enough, TTM makes room or uses the
+ * next place. Room that is made is claimed for @bo (segment/claim.c).
  *
  * Context: May sleep and allocate. Waits for jobs that use @bo before a move, as @op->flags say;
  * with @op->exec also for other operations that hold VRAM (victims.c).

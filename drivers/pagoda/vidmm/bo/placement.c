@@ -83,8 +83,8 @@ u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 
 /*
  * Fills in a single place for an allocation that prefers VRAM: free room in VRAM, for which no
- * other allocation is evicted. Returns 1, the number of places; 0 if the allocation prefers another
- * segment or is pinned there.
+ * other allocation is evicted. Returns 1, the number of places; 0 if the allocation prefers, or is
+ * pinned in, another segment.
  */
 u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -95,9 +95,9 @@ u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * Fills in the places of pagoda_bo_placement_resident() for an allocation that prefers VRAM and has
- * another supported segment, but allows only free room in VRAM: no allocation is evicted from VRAM.
- * Returns the number of places.
+ * Fills in the places of pagoda_bo_placement_resident(), VRAM restricted to free room, so that no
+ * other allocation is evicted from VRAM. For an allocation that prefers VRAM and has another
+ * supported segment. Returns the number of places.
  */
 u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
 {

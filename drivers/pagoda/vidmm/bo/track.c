@@ -13,7 +13,8 @@
  *	It comes to VRAM			The copy clears the bits of its new pages; a fill,
  *						or the copy of a tiled surface, sets them.
  *	It is, or was, in the aperture, or	All pages count as written: the device has bits
- *	it moves within VRAM			for VRAM only, and the CPU may move in its place.
+ *	it moves within VRAM			for VRAM only, and the CPU may execute the move
+ *						instead of the device.
  *	The device was reset			All pages count as written.
  */
 #include <linux/bitmap.h>
@@ -76,8 +77,9 @@ static int track_begin(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Moves the device's bits of a contiguous range, which begins at page @page of the allocation, to
- * track->bits. Returns 0 or a negative errno.
+ * Fetches and clears the device's bits of a contiguous range of VRAM, which begins at page @page of
+ * the allocation, and sets track->bits accordingly. @words is a buffer for the device's answer.
+ * Returns 0 or a negative errno.
  */
 static int track_fetch_range(struct pagoda_bo *bo, u64 address, u64 size, u64 page, u64 *words)
 {
@@ -98,9 +100,9 @@ static int track_fetch_range(struct pagoda_bo *bo, u64 address, u64 size, u64 pa
 }
 
 /*
- * Moves the device's bits of @size bytes from @offset on to track->bits. The allocation is in VRAM.
- * Pages behind those that TRACK_MOST control commands fetch count as written. Returns 0 or a
- * negative errno: then some bits may be with the device still.
+ * Fetches and clears the device's bits of @size bytes from @offset on of an allocation in VRAM, and
+ * sets track->bits accordingly. Pages whose bits TRACK_MOST control commands didn't fetch count as
+ * written. Returns 0; or a negative errno: then some bits weren't fetched.
  */
 static int track_fetch(struct pagoda_bo *bo, u64 offset, u64 size)
 {
@@ -137,7 +139,10 @@ static void track_fill(struct pagoda_track *track)
  * @bo: Allocation, reservation held; its GPU and CPU mappings may still be valid
  * @to: Resource that the allocation moves to
  *
- * Does nothing for an allocation that isn't tracked.
+ * Fetches the device's bits if the allocation leaves VRAM, and sets track->bits. If the bits can't
+ * be fetched, jobs still use the allocation, the allocation moves within VRAM, or comes from the
+ * aperture, all its pages count as written. Does nothing for an allocation that comes from system
+ * memory or isn't tracked.
  *
  * Context: May sleep and allocate; sends control commands, but doesn't wait for jobs.
  */
@@ -156,7 +161,10 @@ void pagoda_track_moves(struct pagoda_bo *bo, const struct ttm_resource *to)
 		track_fill(bo->content.track);
 }
 
-/* Makes the tracking begin: no page is known to be written. Returns 0 or a negative errno. */
+/*
+ * Begins the tracking by @track: earlier writes, also those that the device has bits of, don't
+ * count. Returns 0; or a negative errno: then the allocation isn't tracked.
+ */
 static int track_reset(struct pagoda_bo *bo, struct pagoda_track *track)
 {
 	int ret = track_begin(bo->vidmm);
@@ -238,7 +246,7 @@ void pagoda_track_fini(struct pagoda_bo *bo)
 	bo->content.track = NULL;
 }
 
-/* Brings track->bits of @size bytes up to date. Returns 0 or a negative errno. */
+/* Brings track->bits of @size bytes from @offset on up to date. Returns 0 or a negative errno. */
 static int track_update(struct pagoda_bo *bo, u64 offset, u64 size)
 {
 	struct pagoda_track *track = bo->content.track;

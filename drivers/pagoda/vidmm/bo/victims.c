@@ -15,16 +15,16 @@
  *
  * A job uses every bound allocation that is private to its VM, without listing it. If the policy
  * were told of each of these, a submission would cost more the more of them there are. Instead the
- * VM notes the time of its last job, and the policy is told of that use when it chooses such an
- * allocation as a victim.
+ * VM notes the time of its last job, and the policy is told of that use when the policy chooses
+ * such an allocation as a victim.
  *
  * A victim whose reservation another thread holds is passed over, together with all allocations
  * that share the reservation because they are private to the same VM. When no other victim is left,
- * an operation that has locked its reservations with a ww ticket waits for the first one passed
- * over. Two operations may each hold what the other needs: the younger of them finds its
- * transaction contended, gives up all its reservations and begins anew, behind the older. TTM comes
- * last, with an order of its own: it also evicts page tables and save areas, which the policy isn't
- * told of because their VM decides when they may leave.
+ * an operation that has locked its reservations with a ww ticket waits for the first victim passed
+ * over. Two operations may each hold what the other needs: the younger of them finds its struct
+ * drm_exec contended, unlocks all its reservations and begins anew, behind the older. TTM comes
+ * last, with an order of its own: TTM also evicts page tables and save areas, which the policy
+ * isn't told of because their VM decides when they may leave.
  */
 #include <linux/delay.h>
 #include <linux/ktime.h>
@@ -54,7 +54,7 @@
 /*
  * Number of allocations that pagoda_victims_spare() may make candidates of other clients before a
  * search for a victim gives up pagoda_victims.lock for a moment. After a client gets over its
- * budget, pagoda_victims_spare() does that once for each allocation that the client shares.
+ * budget, that may happen once to each allocation that the client shares.
  */
 #define SPARED_AT_ONCE	64
 
@@ -63,7 +63,7 @@
  * plus the time limits of two jobs, because another operation may be waiting for the two jobs that
  * have a place of an engine.
  * VICTIMS_LOOK_US: microseconds of the first wait for an operation that is looking at victims, or
- * evicting them, which takes as long as jobs where the CPU changes page tables (CPU_VIRTUAL). Each
+ * evicting them; where the CPU changes page tables (CPU_VIRTUAL), an eviction waits for jobs. Each
  * further wait is twice as long, up to VICTIMS_LOOK_MOST_US.
  */
 #define VICTIMS_WAIT_MS		1000
@@ -212,8 +212,9 @@ void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine)
  * Evicts a victim, whose reservation is held, from VRAM and returns whether that succeeded. Adds
  * the victim's size to @op->evicted, unless the victim is offered: offered content is discarded.
  * Refuses allocations that have left VRAM, are pinned, or that @claim or ttm_eviction_valuable()
- * rules out, as those in use; and those whose content isn't needed
- * (&pagoda_bo.content.discardable): TTM discards such content instead of moving it.
+ * rules out, the latter for instance because work without a place of an engine uses them; and
+ * those whose content isn't needed (&pagoda_bo.content.discardable): TTM discards such content
+ * instead of moving it.
  */
 static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 			  struct pagoda_operation *op, struct pagoda_dmem_claim *claim)
@@ -302,8 +303,8 @@ static bool victims_take_held(struct pagoda_bo *bo, const struct ttm_place *plac
 }
 
 /*
- * Returns true, with a reference to @bo, if @bo, which an operation keeps from being evicted, is in
- * VRAM and that operation isn't @op.
+ * For an allocation that an operation keeps from being evicted: returns true, with a reference to
+ * @bo, if @bo is in VRAM and that operation isn't @op; else false.
  */
 static bool victims_is_of_others(struct pagoda_bo *bo, const struct pagoda_operation *op)
 {
@@ -404,9 +405,10 @@ static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *pla
 }
 
 /*
- * Evicts the policy's next victim or, if none is left, waits for another operation that has victims
- * or allocations in VRAM; a pagoda_take_fn. Doesn't wait if TTM chooses the victims that aren't
- * offered. Returns false if there is nothing to evict, and nothing to wait for or no wait allowed.
+ * Evicts the policy's next victim or, if none is left, waits for another operation that holds
+ * victims or keeps its allocations in VRAM; a pagoda_take_fn. Doesn't wait if TTM chooses the
+ * victims that aren't offered. Returns false if nothing could be evicted, and there was no
+ * operation to wait for, no wait was allowed, or the wait failed.
  */
 bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
 			      struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
@@ -438,7 +440,7 @@ bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
 
 /*
  * Brings an allocation to VRAM, to room that the policy's victims make by leaving VRAM; @take
- * evicts them. May wait for other operations, but not until victims have left. Returns what
+ * evicts them. May wait for other operations; seldom waits for the device (move.c). Returns what
  * pagoda_bo_place_taking() returns. If &pagoda_victims.asked isn't set, victims are only offered
  * allocations, and TTM chooses all others. The caller holds the reservation.
  */

@@ -20,8 +20,8 @@
 #include "internal.h"
 
 /*
- * Most victims of the policy around which ranges of VRAM (windows) are looked at, and most
- * allocations in a window: with more, the window isn't freed.
+ * WINDOW_VICTIMS: most victims of the policy around which ranges of VRAM (windows) are looked at.
+ * WINDOW_OWNERS: most allocations in a window: with more, the window isn't freed.
  */
 #define WINDOW_VICTIMS	8
 #define WINDOW_OWNERS	64

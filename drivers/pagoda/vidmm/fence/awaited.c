@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Awaited monitored fences, those that have armed waits, by the client that created the fence. Jobs
- * store values only of fences of their own client, so the end of a job costs a test of this
- * client's awaited fences, however many fences of other clients are awaited.
+ * Lists of awaited monitored fences, those that have armed waits, by the client that created the
+ * fence. Jobs store values only of fences of their own client: at the end of a job only the awaited
+ * fences of the job's client are tested, however many fences of other clients are awaited.
  */
 #include <linux/hash.h>
 #include "core/core.h"

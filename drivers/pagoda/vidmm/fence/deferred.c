@@ -31,7 +31,7 @@
 
 /**
  * pagoda_deferred_prepare() - Prepare an item for a queue
- * @item: Item; @item->is_paging is set
+ * @item: Item; the caller has set @item->is_paging to true or false
  * @syncs: Fences that the item waits for and signals
  *
  * Allocates the fence that is published if the item fails. User space may keep that fence until
@@ -150,7 +150,7 @@ static struct pagoda_deferred_item *deferred_first(struct pagoda_deferred *queue
 	return item;
 }
 
-/* Removes an item from its queue; and the queue, if empty now, from &pagoda_vidmm.deferred. */
+/* Removes an item from its queue, and an emptied queue from &pagoda_vidmm.deferred. */
 static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_vidmm *vidmm = queue->vidmm;
@@ -202,7 +202,7 @@ static bool deferred_look(struct pagoda_deferred *queue, struct pagoda_syncs *sy
 	if (pagoda_syncs_look(syncs))
 		return true;
 	pagoda_missing_note(queue, pagoda_syncs_missing(syncs));
-	/* Look again: the point may have come before pagoda_missing_note(). */
+	/* Look again: a missing point may have come before the call of pagoda_missing_note(). */
 	return pagoda_syncs_look(syncs);
 }
 
@@ -229,7 +229,7 @@ static bool deferred_run(struct pagoda_deferred *queue)
 			WRITE_ONCE(queue->held_up, there ? 0 : queue->runs);
 			if (!there)
 				return false;
-			/* Check before &pagoda_deferred_ops.ready keeps a place of an engine. */
+			/* Check first: &pagoda_deferred_ops.ready keeps a place of an engine. */
 			if (pagoda_caller_must_wait(queue->vidmm, deferred_client(queue)))
 				return true;
 			if (!deferred_is_ready(queue, turn.item))
@@ -338,8 +338,9 @@ void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_i
 }
 
 /*
- * Returns true if a run of the worker that began when &pagoda_deferred.runs was @before or more
- * found that a point or value that the next item waits for doesn't exist.
+ * Returns true if the worker, when it last looked, found that a point or value that the next item
+ * waits for doesn't exist, in a run that began after the caller read @before from
+ * &pagoda_deferred.runs.
  */
 static bool deferred_is_held_up(struct pagoda_deferred *queue, u32 before)
 {
@@ -359,8 +360,9 @@ VISIBLE_IF_KUNIT void pagoda_deferred_flush(struct pagoda_deferred *queue)
 }
 
 /*
- * Has the items that are in the queue now submitted as soon as the dma_fences that they wait for
- * exist: without waiting until these signal or &pagoda_deferred_ops.ready returns true.
+ * Has the items that are in the queue now submitted as soon as the dma_fences and values that they
+ * wait for exist: without waiting until these dma_fences signal or &pagoda_deferred_ops.ready
+ * returns true.
  */
 static void deferred_hurry(struct pagoda_deferred *queue)
 {
@@ -460,6 +462,6 @@ void pagoda_deferred_cancel(struct pagoda_deferred *queue, int error)
 	 * left to a run after the queue was freed.
 	 */
 	wait_event(queue->room, pagoda_deferred_is_empty(queue));
-	/* Wait for the run that emptied the queue; cancel one that deferred_callback() queued. */
+	/* Wait for the run that emptied the queue; cancel a run that deferred_callback() queued. */
 	cancel_delayed_work_sync(&queue->work);
 }

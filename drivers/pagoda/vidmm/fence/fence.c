@@ -27,8 +27,8 @@ static int mfence_validate(struct pagoda_bo *bo, bool interruptible)
 }
 
 /*
- * Stores @value in a monitored fence's page, with release semantics. The GPU may store at the same
- * time, so the value of a fence that may not rewind is increased by compare-and-exchange.
+ * Stores @value in a monitored fence's page, with release semantics; if the fence may not rewind,
+ * only over a smaller value, by compare-and-exchange, because the GPU may store at the same time.
  */
 static void mfence_store(struct pagoda_mfence *mfence, struct page *page, u64 value)
 {
@@ -46,7 +46,7 @@ static void mfence_store(struct pagoda_mfence *mfence, struct page *page, u64 va
 /*
  * Returns the value of a held monitored fence, read with acquire semantics. While the device is
  * being reset, and when the device is gone, returns U64_MAX; but for a fence that was created with
- * NO_MAX_ON_RESET the value, or the last value that the fence had (C184).
+ * NO_MAX_ON_RESET, returns the value, or, when the device is gone, the last value (C184).
  */
 u64 pagoda_mfence_read(struct pagoda_mfence *mfence)
 {
@@ -93,8 +93,8 @@ u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value)
 }
 
 /*
- * Sets &pagoda_mfence.last to a value that FENCE_SIGNAL stores, if the value is larger or the fence
- * may rewind. Caller holds &pagoda_mfence.lock.
+ * Notes that FENCE_SIGNAL stores @value: sets &pagoda_mfence.last to @value, if @value is larger or
+ * the fence may rewind. Caller holds &pagoda_mfence.lock.
  */
 void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value)
 {
@@ -203,8 +203,8 @@ static void mfence_uncharge(struct pagoda_mfence *mfence)
 }
 
 /*
- * Pins the page of a monitored fence for the first of several pagoda_mfence_hold(), and charges the
- * client that created the fence. Returns 0 or a negative errno.
+ * Pins the page of a monitored fence, for the first pagoda_mfence_hold() of a fence that isn't
+ * held, and charges the client that created the fence. Returns 0 or a negative errno.
  */
 static int mfence_pin(struct pagoda_mfence *mfence)
 {
@@ -278,8 +278,8 @@ void pagoda_mfence_leave(struct pagoda_mfence *mfence)
 }
 
 /*
- * Undoes one pagoda_mfence_hold(). When the last hold ends, the page may move and the client isn't
- * charged any more. May take the page's reservation and sleep.
+ * Undoes one pagoda_mfence_hold(). When the last hold ends, the page may move, and the client that
+ * created the fence isn't charged any more. May take the page's reservation and sleep.
  */
 void pagoda_mfence_unhold(struct pagoda_mfence *mfence)
 {

@@ -27,8 +27,8 @@ static void mfence_gone(struct pagoda_mfence *mfence)
 
 /*
  * Tests the waits for the next few awaited fences of a client in &pagoda_mfences.due, and ends the
- * satisfied ones. Removes the client from the list; adds it again if awaited fences are left to
- * test. Drops &pagoda_mfences.awaited_lock and takes it again.
+ * waits that are satisfied. Removes the client from the list; adds the client again if awaited
+ * fences are left to test. Drops &pagoda_mfences.awaited_lock and takes it again.
  */
 static void mfences_look_some(struct pagoda_mfences *mfences, struct pagoda_awaited *awaited)
 {

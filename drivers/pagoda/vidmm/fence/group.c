@@ -35,9 +35,9 @@ struct pagoda_mfence_group {
 };
 
 /*
- * Called when a group is over: wakes the waiting thread; or signals the eventfd, unless a wait
- * failed, and has group_work() free the group. &pagoda_mfence.lock is held of the fence for whose
- * value the last wait was.
+ * Called when a group is over: wakes the waiting thread; or, if the group has an eventfd, signals
+ * the eventfd, unless a wait failed, and has group_work() free the group. &pagoda_mfence.lock of
+ * the fence of the wait that has just ended is held.
  */
 static void group_over(struct pagoda_mfence_group *group)
 {
@@ -155,7 +155,7 @@ static void group_arm(struct pagoda_mfence_group *group)
  * pagoda_mfence_group_wait() - Wait for all values of a group, or for any, as it was created
  * @group: Group that wasn't waited for yet; the caller destroys it
  * @timeout: Jiffies; 0 = only test whether the values have come
- * @first: Out with 0: index of an entry whose fence has its value
+ * @first: Out, set if 0 is returned: index of an entry whose fence has its value
  *
  * Context: Sleeps. If the device goes away meanwhile, the wait ends.
  * Return: 0; -ETIME if @timeout is over; -ENODEV if the device is gone and the values won't come;
@@ -232,6 +232,6 @@ void pagoda_mfence_client_close(struct pagoda_vidmm *vidmm, struct pagoda_client
 		cancel_work_sync(&group->work);
 		pagoda_mfence_group_destroy(group);
 	}
-	/* Wait for group_work() of groups that were over before and left the list themselves. */
+	/* Wait for calls of group_work() that took their groups off the list to free them. */
 	flush_workqueue(vidmm->mfences->wq);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Declarations that the files in fence/ share: of monitored fences, and of queues of deferred work
- * whose next item misses a point.
+ * Structs and functions that only the files in fence/ share: of monitored fences, and of queues of
+ * deferred work whose next item misses a point.
  */
 #ifndef PAGODA_VIDMM_FENCE_INTERNAL_H
 #define PAGODA_VIDMM_FENCE_INTERNAL_H
@@ -27,8 +27,8 @@ struct workqueue_struct;
 
 /**
  * struct pagoda_mfences - All monitored fences of a device
- * @lock: Protects @held, and excludes other calls of FENCE_SIGNAL during one; taken in the
- *	dma_fence signalling path
+ * @lock: Protects @held, and keeps a FENCE_SIGNAL from storing values while another checks or
+ *	stores its own; taken in the dma_fence signalling path
  * @held: Fences whose page is pinned, linked by &pagoda_mfence.held
  * @awaited_lock: Protects @awaited, @due, @looked, &pagoda_mfence.awaited and each struct
  *	pagoda_awaited; taken in any context, under &pagoda_mfence.lock

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queues of deferred work whose next item waits for a timeline point that doesn't exist yet.
+ * Queues of deferred work whose next item waits for a point of a syncobj that doesn't exist yet;
+ * the fence of a binary syncobj counts as a point.
  *
  * A syncobj doesn't tell the driver when it gets a point. Functions of this driver that give a
- * syncobj a point run the workers of the queues that miss a point of this syncobj; for points that
- * are added elsewhere, one poller runs the workers. The poller runs a limited number of
- * workers per tick, and clients take turns: a client with many waiting queues delays its own
- * queues, not those of other clients.
+ * syncobj a point run the workers of the queues that miss a point of this syncobj. For points that
+ * are added elsewhere, a poller (missing_poll()) runs the workers of all queues that miss a point,
+ * again and again. The poller runs a limited number of workers per tick, and clients take turns: a
+ * client with many waiting queues delays its own queues, not those of other clients.
  */
 #include <linux/hash.h>
 #include <linux/list.h>
@@ -20,10 +21,10 @@
 #include "internal.h"
 #include "sync.h"
 
-/* MISSING_TICK: jiffies between two calls of missing_poll(). MISSING_TURNS: queues per call. */
+/* MISSING_TICK: jiffies between two calls of missing_poll(). MISSING_TURNS: most turns per call. */
 #define MISSING_TICK	(HZ / 100 ?: 1)
 #define MISSING_TURNS	16
-/* Longest interval, in jiffies, at which missing_poll() has a queue's worker look again. */
+/* Largest &pagoda_deferred.interval, in jiffies, at which missing_poll() runs a queue's worker. */
 #define MISSING_PATIENCE	(HZ / 20 ?: 1)
 
 static struct pagoda_missing_bucket *missing_bucket(struct pagoda_missing *missing,
@@ -131,7 +132,7 @@ int pagoda_missing_init(struct pagoda_vidmm *vidmm)
  * Notes that the next item of a queue misses a point of @syncobj: has the queue's worker run when
  * the syncobj gets a point, and again and again in case this driver isn't told; the caller looks
  * for the point once more afterwards, because the point may have come before this call. If @syncobj
- * is NULL, ends this, because the item misses no point. Called by the queue's worker only.
+ * is NULL, the item misses no point: ends these runs. Called by the queue's worker only.
  */
 void pagoda_missing_note(struct pagoda_deferred *queue, struct drm_syncobj *syncobj)
 {

@@ -20,7 +20,7 @@
 /**
  * struct pagoda_points - Promised points: accepted work will signal them
  * @lock: Protects &pagoda_point.node and &pagoda_point.fence; taken in process context
- * @promised: The points, by syncobj, value and arrival
+ * @promised: Tree of the points, ordered by syncobj, value and arrival
  */
 struct pagoda_points {
 	spinlock_t lock;	/* protects promised, and node and fence of its points */
@@ -146,11 +146,11 @@ static struct pagoda_point *points_publish_first(struct pagoda_points *points,
 }
 
 /*
- * Gives a point its fence, and promises the point before if it wasn't promised. Then adds promised
- * points to the syncobj and frees them, smallest first, up to the first that has no fence yet;
- * @point may be left to a later call. Runs the workers of deferred work that misses a point of the
- * syncobj. &pagoda_points.lock is released between two points, so that a client with many points
- * delays no other client. Takes spinlocks, can't fail.
+ * Gives @point its fence; if @point wasn't promised, promises it first. Then adds promised points
+ * of the syncobj to the syncobj and frees them, smallest first, up to the first that has no fence
+ * yet; @point may be left to a later call. For each point added, runs the workers of deferred work
+ * that misses a point of the syncobj. &pagoda_points.lock is released between two points, so that a
+ * client with many points delays no other client. Takes spinlocks, can't fail.
  */
 void pagoda_point_signal(struct pagoda_vidmm *vidmm, struct pagoda_point *point,
 			 struct dma_fence *fence)

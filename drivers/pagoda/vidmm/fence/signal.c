@@ -4,9 +4,8 @@
  * value when a dma_fence has signalled, and FENCE_SIGNAL stores a value at once.
  *
  * FENCE_SIGNAL doesn't wait for values that the GPU still has to store, because the GPU doesn't
- * store a smaller value over a larger one (FORWARD), unless the fence may rewind. If the work
- * fails, the CPU stores the value that the GPU should have stored: a promise is kept even if the
- * device fails.
+ * store a smaller value over a larger one (FORWARD), unless the fence may rewind. If the GPU's
+ * store fails, the CPU stores the value: a promise is kept even if the device fails.
  */
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
@@ -27,7 +26,7 @@ struct pagoda_mfence_signal {
 	struct pagoda_mfence *mfence;	/* a reference and a hold */
 	u64 value;
 	u64 before;			/* &pagoda_mfence.last before the promise */
-	bool by_gpu;			/* the GPU stores the value, unless the work fails */
+	bool by_gpu;			/* the GPU stores the value, unless the store fails */
 };
 
 static void signal_free(struct pagoda_mfence_signal *signal)
@@ -136,10 +135,10 @@ static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callba
 }
 
 /*
- * Keeps a promise when @fence has signalled, at once if @fence is NULL: the CPU stores the value,
- * unless the GPU has stored it, and ends the waits that are satisfied. The value is also stored if
- * @fence signals with an error, so that no thread waits for ever. Consumes the promise, can't fail,
- * may be called in any context.
+ * Has a promise fulfilled when @fence has signalled, at once if @fence is NULL: the CPU stores the
+ * value, unless the GPU has stored it, and ends the waits that are satisfied. The value is also
+ * stored if @fence signals with an error, so that no thread waits for ever. Consumes the promise,
+ * can't fail, may be called in any context.
  */
 void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_fence *fence)
 {
@@ -210,11 +209,12 @@ static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal,
  * @signal: Promise; consumed
  * @paging: Fence behind the call's paging, or NULL
  *
- * The store is also behind all moves so far; this function doesn't wait for it. If the store fails,
- * the CPU stores the value.
+ * The store is also behind all moves so far. This function doesn't wait for the store, and neither
+ * does a page fault of a CPU that reads the fence's page. If the store fails, the CPU stores the
+ * value.
  *
  * Can't fail: without memory or device this function waits until all paging so far is done, and the
- * CPU stores the value. A CPU that reads the mapped page doesn't wait for the GPU's store.
+ * CPU stores the value.
  *
  * Context: May sleep and allocate. Outside of sections and reservations.
  */
@@ -258,7 +258,7 @@ static void signal_store(const struct pagoda_mfence_value *entry)
 }
 
 /**
- * pagoda_mfences_signal() - Set the values of fences at once (FENCE_SIGNAL)
+ * pagoda_mfences_signal() - Set the values of fences now, without waiting for work (FENCE_SIGNAL)
  * @vidmm: Manager
  * @list: Fences, each once, and their values
  * @count: Number of entries

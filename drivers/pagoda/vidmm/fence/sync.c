@@ -188,7 +188,10 @@ bool pagoda_syncs_are_done(const struct pagoda_syncs *syncs)
 	return true;
 }
 
-/* Returns true if the list has an entry that the work waits for, be it there already or not. */
+/*
+ * Returns true if the list has an entry that the work waits for, whether or not the fence or value
+ * exists already.
+ */
 bool pagoda_syncs_wait(const struct pagoda_syncs *syncs)
 {
 	u32 i;
@@ -237,14 +240,15 @@ void pagoda_syncs_promise(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs
 }
 
 /**
- * pagoda_syncs_signal() - Give the fence of work to all that the work's list says it signals
+ * pagoda_syncs_signal() - Give the fence of work to all entries of its list that the work signals
  * @vidmm: Manager
  * @syncs: List
  * @fence: Fence of the work; NULL = the work is done
  *
- * Syncobjs and points get the fence, in the order of points where it matters (points.c); monitored
- * fences get their values when the fence signals. Has the workers of deferred work run that misses
- * a fence or point of these syncobjs.
+ * Syncobjs and points get the fence; a point with &pagoda_sync.ordered set gets the fence after all
+ * smaller promised points (points.c), maybe after this function returns. Monitored fences get their
+ * values when the fence signals. Runs the workers of deferred work that misses a fence or point of
+ * these syncobjs.
  *
  * Context: Takes spinlocks, can't fail.
  */
@@ -279,7 +283,10 @@ void pagoda_syncs_signal(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs,
 	dma_fence_put(fence);
 }
 
-/* Returns a syncobj whose fence or point to wait for pagoda_syncs_look() didn't find, or NULL. */
+/*
+ * Returns a syncobj that the work waits for and whose fence or point pagoda_syncs_look() didn't
+ * find; or NULL. No reference is taken.
+ */
 struct drm_syncobj *pagoda_syncs_missing(const struct pagoda_syncs *syncs)
 {
 	u32 i;

@@ -25,7 +25,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-/* Number of a bit in the flags of &pagoda_deferred_item.failure: the item is a paging request. */
+/* Bit number in the dma_fence flags of &pagoda_deferred_item.failure: item is a paging request. */
 #define PAGODA_DEFERRED_IS_PAGING	DMA_FENCE_FLAG_USER_BITS
 
 struct dma_fence;
@@ -140,8 +140,8 @@ struct pagoda_deferred_ops {
  * @lock: Protects @items, @count, @hurried and @error
  * @items: Items, the next one first; an item stays in the list until it is submitted
  * @count: Number of @items
- * @hurried: Number of items from the first one on that are submitted as soon as the dma_fences that
- *	they wait for exist, without regard to @until_done and to &pagoda_deferred_ops.ready
+ * @hurried: Number of items from the first one on that are submitted as soon as the dma_fences and
+ *	values that they wait for exist, whatever @until_done and &pagoda_deferred_ops.ready say
  * @error: Negative errno with which all items end, or 0: items are submitted
  * @fence: Dma_fence that the next item waits for with @callback, a reference, or NULL; used by the
  *	worker only
@@ -210,13 +210,16 @@ void pagoda_point_promise(struct pagoda_vidmm *vidmm, struct pagoda_point *point
 void pagoda_point_signal(struct pagoda_vidmm *vidmm, struct pagoda_point *point,
 			 struct dma_fence *fence);
 
-/* missing.c: queues of deferred work that wait for timeline points that don't exist yet */
+/* missing.c: queues of deferred work that wait for points of syncobjs that don't exist yet */
 int pagoda_missing_init(struct pagoda_vidmm *vidmm);
 void pagoda_missing_note(struct pagoda_deferred *queue, struct drm_syncobj *syncobj);
 void pagoda_missing_came(struct pagoda_vidmm *vidmm, struct drm_syncobj *syncobj);
 void pagoda_missing_kick(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 
-/* deferred.c: queues of deferred work; sync.c: tell the fence of a paging request that failed */
+/*
+ * deferred.c: queues of deferred work; sync.c: pagoda_deferred_is_failed_paging() recognises the
+ * fence of a paging request that failed
+ */
 void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vidmm,
 			  struct pagoda_payer *payer, const struct pagoda_deferred_ops *ops,
 			  bool until_done);

@@ -159,8 +159,9 @@ static bool wait_less(struct rb_node *a, const struct rb_node *b)
 
 /*
  * Arms a wait; each wait is armed once, after pagoda_mfence_wait_init(). &pagoda_mfence_wait.func
- * is called once, when the driver sees that the fence's value is at least the wait's, before this
- * function returns if that is so already; or when the device is gone. May be called in any context.
+ * is called once, when the driver sees that the fence has at least &pagoda_mfence_wait.value,
+ * before this function returns if the fence has that already; or when the device is gone. This
+ * function may be called in any context.
  */
 void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 {
@@ -205,7 +206,7 @@ void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait)
 	pagoda_mfence_put(mfence);
 }
 
-/* Returns true if the fence of a wait, armed or not, has at least the value (C180). Any context. */
+/* Returns true if a fence has at least the value of @wait, armed or not (C180). Any context. */
 bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 {
 	struct pagoda_mfence *mfence = wait->mfence;
@@ -219,9 +220,9 @@ bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 }
 
 /*
- * Saves the value of a fence and stores the maximum value instead, which ends the fence's waits,
- * unless the fence was created with NO_MAX_ON_RESET. A reference and an extra hold keep the fence
- * in &pagoda_mfences.held until pagoda_mfence_restore_all().
+ * Saves the value of a held fence and stores the maximum value instead, which ends the fence's
+ * waits. A reference and an extra hold keep the fence in &pagoda_mfences.held until
+ * pagoda_mfence_restore_all(). Does nothing if the fence was created with NO_MAX_ON_RESET.
  */
 static void mfence_lose(struct pagoda_mfence *mfence)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The state of an allocation, for all parts of the memory management: queries, and functions that
- * note a change: of what clients want, of content that is lost, or for the next MAKE_RESIDENT. Also
- * the pause of walks over many allocations.
+ * note a change: of whether the allocation is wanted, that its content is lost, or that the next
+ * MAKE_RESIDENT may have work to do. Also the pause of walks over many allocations.
  */
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
@@ -103,9 +103,9 @@ static bool wish_wants(const struct pagoda_budget_part *part)
  * @bo: Allocation, which may have no client
  *
  * An allocation is wanted while it is on a client's residency list, or was made resident on request
- * or by a job, or is the driver's own, for a client; until EVICT takes it off the last residency
- * list, or its last reference is gone. It isn't wanted while it is offered. So moves and evictions
- * for want of room change nothing (budget.h).
+ * or by a job, or was made by the driver for a client (ttm_bo_type_kernel); until EVICT takes it
+ * off the last residency list, or its last reference is gone. An allocation isn't wanted while it
+ * is offered. So moves and evictions for want of room change nothing (budget.h).
  *
  * Called after each change of &pagoda_bo.wish.resident, &pagoda_bo.wish.released, whether
  * &pagoda_bo.wish.required is 0, and &pagoda_bo.offer.rank; and after &pagoda_bo.client was set.
@@ -154,8 +154,8 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 }
 
 /*
- * Notes that an allocation changed: the next MAKE_RESIDENT may have work to do for the allocation
- * and doesn't take the fast path of settled.c. The caller holds the reservation.
+ * Notes that an allocation changed: from now on it isn't settled, so that the next MAKE_RESIDENT
+ * doesn't take the fast path of settled.c for it. The caller holds the reservation.
  */
 void pagoda_settled_clear(struct pagoda_bo *bo)
 {

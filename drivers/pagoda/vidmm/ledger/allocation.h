@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Allocations: struct pagoda_bo and its parts, parameters of a new one; functions that offer
- * allocations and find their users.
+ * Allocations: struct pagoda_bo and its parts, parameters of a new allocation; functions that offer
+ * allocations and find unfinished work that uses an allocation.
  */
 #ifndef PAGODA_VIDMM_LEDGER_ALLOCATION_H
 #define PAGODA_VIDMM_LEDGER_ALLOCATION_H
@@ -36,7 +36,8 @@ struct ttm_buffer_object;
 
 /**
  * enum pagoda_offer - Whether an allocation is offered, and the order in which offered content is
- * discarded when VRAM is needed: that of idle allocations first, and of these by this value
+ * discarded when VRAM is needed: first that of idle allocations, then that of others, both in the
+ * order of these values
  * @PAGODA_OFFER_NONE: the allocation isn't offered
  * @PAGODA_OFFER_LOW: discarded first
  * @PAGODA_OFFER_NORMAL: discarded after all of %PAGODA_OFFER_LOW
@@ -50,8 +51,8 @@ enum pagoda_offer {
 };
 
 /**
- * PAGODA_PRIORITY_STEPS: number of ranks into which pagoda_priority_step() divides residency
- * priorities, 0 being offered allocations
+ * PAGODA_PRIORITY_STEPS: number of ranks that pagoda_priority_step() may return: one for offered
+ * allocations, the others for residency priorities
  */
 #define PAGODA_PRIORITY_STEPS	18
 
@@ -59,7 +60,7 @@ enum pagoda_offer {
 #define PAGODA_VRAM_BIT		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define PAGODA_APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
-/* Flags of &pagoda_bo.content.aborted: how a reset of the device ended paging of an allocation. */
+/* Flags of &pagoda_bo.content.aborted: set when a reset of the device ends paging. */
 #define PAGODA_ABORTED_BY_RESET	BIT(0)	/* a reset ended a copy or fill of the content */
 #define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* paging of the allocation made the device fail (C190) */
 
@@ -70,7 +71,7 @@ enum pagoda_offer {
  *	value, a reset of the device has lost that content, unless a rebuild finds it preserved
  * @copy: Kept copy (copy.c): the system pages that the allocation was brought to VRAM from. What
  *	they hold may be outdated, or the pages may be freed already. NULL = none
- * @track: What the GPU wrote, for a client that asked (bo/track.c); or NULL
+ * @track: Pages that the GPU wrote, for a client that called TRACK (bo/track.c); or NULL
  * @keeps_copy: A move to VRAM of an allocation on a residency list keeps the pages as @copy: true
  *	at first; each time that the allocation's count on a residency list is lowered, set to
  *	whether the client said that the content wasn't written. Neither changed nor used if the
@@ -130,11 +131,14 @@ struct pagoda_bo_tiling {
  * @tried: Entry in &pagoda_victims_search.tried or &pagoda_victims_search.held while a search for
  *	room has a reference to the allocation as a victim
  * @kept: Entry in &pagoda_victims.kept while @keep is set
- * @jobs: &pagoda_vm_uses.jobs of the VM that the allocation is private to, when the allocation was
- *	last marked as written, as clean or as just copied; 0 if the allocation isn't private
+ * @jobs: Value of &pagoda_vm_uses.jobs of the VM that the allocation is private to, when the
+ *	allocation was last marked as written, as clean or as just copied (written.c); 0 if the
+ *	allocation isn't private
  * @in_vram: The policy was told that the allocation is in VRAM. Changed with the reservation held,
  *	too, unless no reference is left
- * @written: The content in VRAM may differ from &pagoda_bo.content.copy, or there is no copy
+ * @written: The content in VRAM may differ from &pagoda_bo.content.copy, or there is no copy. If
+ *	the device tracks what it writes, only set if there is no copy, or the content moved within
+ *	VRAM or was lost since the copy was made
  * @handed_out: The allocation had several handles at some time, so that other clients may have
  *	used it. Also read without a lock
  * @keep: The allocation isn't evicted, because the call that holds its reservation needs it.
@@ -158,10 +162,10 @@ struct pagoda_bo_choice {
  * @resident: A request or a job made the allocation resident; cleared when EVICT is executed for an
  *	allocation that is on no residency list. Not changed by moves for want of room, or by OFFER
  * @released: EVICT took the allocation off the last residency list, or the last reference is gone:
- *	it isn't wanted any more and isn't promoted after an eviction, until it is made resident
- *	again. Set without a lock
- * @trimmed: The allocation was evicted to trim VRAM: it isn't promoted until it is made resident
- *	again
+ *	the allocation isn't wanted any more and isn't promoted after an eviction, until it is made
+ *	resident again. Set without a lock
+ * @trimmed: The allocation was evicted to trim VRAM: the allocation isn't promoted until it is made
+ *	resident again
  * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM
  * @promote: Entry among the allocations that wait for promotion to VRAM
  * @queued: Number of deferred jobs that list the allocation, and of MAKE_RESIDENT requests that
@@ -175,8 +179,8 @@ struct pagoda_bo_choice {
  *	pagoda_vidmm.required_lock
  * @owned: The allocation's entry in the residency list of &pagoda_bo.client, or NULL; protected
  *	by &pagoda_requirements.lock of that client
- * @named: &pagoda_settling.call of the last call that found the allocation settled; protected
- *	by &pagoda_requirements.lock of &pagoda_bo.client
+ * @named: &pagoda_settling.call of the last MAKE_RESIDENT call that found the allocation settled;
+ *	protected by &pagoda_requirements.lock of &pagoda_bo.client
  * @settled: 1 + pagoda_reset_epoch() when MAKE_RESIDENT found nothing left to do for the
  *	allocation: settled while no reset has followed; 0 = not settled. Read without a lock
  *
@@ -234,8 +238,8 @@ struct pagoda_vm_uses {
  * @private_to: VM that the allocation is private to, a reference; or NULL. Constant
  * @uses: &pagoda_vm.uses of @private_to, or NULL. Constant
  * @shared: GEM object with the reservation that the allocation uses, or NULL; a reference,
- *	because the resource that a move leaves behind may keep the allocation longer than its
- *	VM. Constant
+ *	because TTM's object for the memory that a move leaves behind may keep the allocation
+ *	longer than its VM. Constant
  * @table_of: VM that the allocation is a page table of, or NULL
  * @save_of: VM of the context that the allocation is the save area of, or NULL
  * @was_save: The allocation was the save area of a context that is gone; jobs of the context may

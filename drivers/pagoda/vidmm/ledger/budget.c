@@ -245,9 +245,9 @@ static u64 budget_reserved_by_others(const struct pagoda_budget *budget, u32 gro
  * Returns a client's budget of a group, in whole pages: the largest size that is left of the pool
  * without other clients' reservations, if each other client keeps its claim, but at most this size.
  *
- * A claim fits if the pool is enough for all claims when larger ones, and the budget, are cut to
- * its size. So the smallest claims fit. They are kept; the larger ones share the rest with the
- * budget.
+ * A claim fits if the pool is enough for all claims when larger claims, and the budget, are cut to
+ * its size. If a claim fits, so does each smaller one. The claims that fit are kept; the budget and
+ * each of the larger claims get equal shares of the rest.
  */
 static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 {
@@ -265,8 +265,8 @@ static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 		here.bytes += kept.bytes;
 		here.count += kept.count;
 		/*
-		 * Bytes needed if no claim was larger than this one, and the budget as large as
-		 * this claim.
+		 * Bytes needed if larger claims were cut to the size of @claim, and the budget was
+		 * as large as @claim.
 		 */
 		need = here.bytes + claim->bytes * (all.count - here.count);
 		need += budget_beyond(claim->bytes, own);
@@ -288,8 +288,8 @@ static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 }
 
 /*
- * Returns the largest reservation that a client could make now: the reservations of all clients
- * together may take half of the pool.
+ * Returns the size of the largest reservation that a client could make now, instead of its present
+ * one: the reservations of all clients together may take at most half of the pool.
  */
 static u64 budget_available(const struct pagoda_budget *budget, u32 group)
 {
@@ -369,8 +369,8 @@ u64 pagoda_budget_excess(struct pagoda_budget *budget)
  * pagoda_budget_is_over() - Test whether a client's memory leaves VRAM before that of others
  * @budget: The client's budget
  *
- * A client that only wants much takes nothing from others; a client that only has much, because
- * others began to want it, may let go by itself.
+ * A client that wants more than its budget, but has less, takes nothing from others. A client that
+ * has more than its budget, but wants less, may give up the rest by itself.
  *
  * Context: Takes a spinlock; not in interrupts.
  * Return: true if the client both wants and has more of the local group than its budget.
@@ -389,13 +389,13 @@ bool pagoda_budget_is_over(struct pagoda_budget *budget)
 }
 
 /**
- * pagoda_budget_denied() - Test whether a client may want more within its budgets (C167)
+ * pagoda_budget_denied() - By how much a client would exceed its budgets if it wanted more (C167)
  * @budget: The client's budget
  * @more: Bytes that the client would want in addition, by group
  *
  * Context: Takes a spinlock; not in interrupts.
- * Return: Bytes that the client would want beyond the budgets of those groups of which it asks for
- * more.
+ * Return: Bytes that the client would want beyond its budgets, summed over the groups for which
+ * @more isn't 0; 0 = the client may want @more.
  */
 u64 pagoda_budget_denied(struct pagoda_budget *budget, const u64 *more)
 {

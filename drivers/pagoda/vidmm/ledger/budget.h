@@ -6,7 +6,7 @@
  * kept for the kernel, the rest is the pool. For a client, the pool is split like this:
  *
  *	other clients keep their reservations,
- *	other clients keep what they want beyond that, each up to the size of the budget found,
+ *	other clients keep what they want beyond that, but each at most as much as the budget,
  *	the rest is the budget.
  *
  * So all clients have equal shares of what isn't reserved, and the unused part of a share is
@@ -16,7 +16,8 @@
  *
  * An allocation is wanted since a call or a job made it resident, until EVICT, OFFER or its end,
  * wherever it lies (pagoda_wish_changed()); its bytes count in the group it prefers. So evictions
- * change no budget, and neither does a client that wants more than its share, however much more.
+ * change no budget. A client that wants more than its share takes no more from other clients'
+ * budgets than its share, however much it wants.
  *
  * No allocation is evicted for a budget: a client that wants more than its budget is told how much
  * to trim. But when room is needed, allocations of clients over their budget leave before others.
@@ -41,7 +42,7 @@
 /** PAGODA_BUDGET_SEGMENTS: number of segments, including the system segment. */
 #define PAGODA_BUDGET_SEGMENTS	(DRM_PAGODA_SEGMENT_APERTURE + 1)
 
-/** PAGODA_BUDGET_KERNEL: the kernel keeps the size of each group divided by this. */
+/** PAGODA_BUDGET_KERNEL: the size of each group divided by this is kept for the kernel. */
 #define PAGODA_BUDGET_KERNEL	32
 
 /**
@@ -52,7 +53,7 @@
  * @reserved: Sum of the clients' reservations in bytes, by group
  * @owner: Argument of @changed; constant
  * @changed: Called when a budget may have changed, because a client wants or reserves more or
- *	less, in any context; constant, may be NULL
+ *	less, in any context but interrupts; constant, may be NULL
  */
 struct pagoda_budgets {
 	spinlock_t lock;	/* protects claims, pool, reserved */
@@ -77,7 +78,7 @@ struct pagoda_budget_sum {
  * struct pagoda_budget_claim - What a client wants of a group beyond its reservation
  * @node: Entry in &pagoda_budgets.claims while @bytes isn't 0
  * @bytes: Bytes, at most the pool
- * @all: Sum of the claims in the tree below @node, with this one
+ * @all: Sum of this claim and the claims in the subtree below @node
  *
  * Protected by &pagoda_budgets.lock.
  */

@@ -4,14 +4,15 @@
  * jobs, are offered, change their priority or must stay, and which clients are over their budgets.
  * bo/victims.c asks the policy for victims.
  *
- * Budgets change with each other client's wants, usage with each move. The policy isn't told of
- * each change: each search for a victim looks at some clients that have candidates, in turn.
+ * A change of what a client wants may change the budgets of all others, and each move changes the
+ * usage. The policy isn't told of every such change: each search for a victim looks at the budgets
+ * of some clients that have candidates, in turn.
  *
  * A client uses an allocation if the allocation is charged to it or on its residency list. An
  * allocation that several clients use leaves with those of clients over their budget only if all
  * its users are over. When the policy picks such an allocation although a user is within its
  * budget, the allocation joins the candidates of that user; until then the allocation is among the
- * candidates of the client that it is charged to. Private allocations are among those of their VM.
+ * candidates of the client that it is charged to. Private allocations are in a group of their VM.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -25,7 +26,7 @@
 #include "policy.h"
 #include "require.h"
 
-/* Number of clients whose budgets a search for a victim looks at. */
+/* Most clients whose budgets a search for one victim looks at. */
 #define BUDGETS_LOOKED_AT	4
 
 /*
@@ -39,7 +40,7 @@ static bool victims_is_busy(struct pagoda_policy_item *item)
 	return !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
 }
 
-/* Sets up the choice of victims for empty VRAM. Probe; may sleep. Returns 0 or -ENOMEM. */
+/* Sets up the choice of victims, at probe, for empty VRAM. Returns 0 or -ENOMEM. May sleep. */
 int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_victims *victims = kvzalloc(sizeof(*victims), GFP_KERNEL);
@@ -93,7 +94,7 @@ void pagoda_victims_add(struct pagoda_bo *bo, struct pagoda_policy_lane *lane)
 	spin_unlock(&victims->lock);
 }
 
-/* Tells the policy that an allocation is destroyed after its last reference was dropped. */
+/* Removes an allocation from the policy: it is freed, after its last reference was dropped. */
 void pagoda_victims_remove(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -183,10 +184,11 @@ static struct pagoda_client *victims_user_within(struct pagoda_bo *bo)
 }
 
 /*
- * Called for an allocation that the policy picked. If the allocation was picked because a client is
- * over its budget, but another user is within, makes the allocation a candidate of that user and
- * returns true: another victim is to be picked. Returns false otherwise: always for an offered
- * allocation and one that is private to a VM. Caller holds pagoda_victims.lock.
+ * Called for an allocation that the policy picked. If the allocation is a candidate of a client
+ * over its budget, but another client that uses it is within its budget, makes the allocation a
+ * candidate of that other client and returns true: another victim is to be picked. Returns false
+ * otherwise: always for an offered allocation, and for one that is private to a VM. Caller holds
+ * pagoda_victims.lock.
  */
 bool pagoda_victims_spare(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
@@ -239,11 +241,11 @@ u32 pagoda_victims_level(struct pagoda_vidmm *vidmm, struct pagoda_bo *const *bo
 /* ---- Events --------------------------------------------------------------------- */
 
 /**
- * pagoda_victims_moved() - Tell the policy that an allocation came to VRAM, left VRAM or moved in
- * VRAM
+ * pagoda_victims_moved() - Tell the policy that an allocation came to VRAM, left VRAM or moved
+ * within VRAM
  * @bo: Allocation; its reservation is held, or no reference is left
  * @to: Present resource of the allocation; NULL if it has none or can't be evicted any more
- * @visible: The CPU can see all of @to
+ * @visible: The CPU can reach all of @to, but not all of VRAM
  *
  * Context: Any but interrupts.
  */
@@ -267,7 +269,10 @@ void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to, bool vi
 	spin_unlock(&victims->lock);
 }
 
-/* Tells the policy an allocation's priority and offer. Reservation held; not in interrupts. */
+/*
+ * Tells the policy an allocation's residency priority, and whether and how it is offered, after a
+ * change of these. The reservation is held; not in interrupts.
+ */
 void pagoda_victims_changed(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -309,7 +314,7 @@ static void victims_keep_one(struct pagoda_victims *victims, struct pagoda_bo *b
  * @count: Number of allocations
  * @keep: Whether to protect the allocations: &pagoda_bo.choice.keep
  *
- * Other threads may choose victims before the last of many allocations is protected.
+ * Other threads may choose some of many allocations as victims before all are protected.
  *
  * Context: May sleep.
  */
@@ -372,8 +377,9 @@ void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses
 }
 
 /*
- * Returns the group of allocations that a client's jobs list, or NULL if the jobs also use others:
- * those of a residency list.
+ * Returns the group of a client's allocations, if the client's jobs use only those of the group
+ * that they list; NULL if the client's residency list isn't empty, because every job uses the
+ * allocations of that list, too.
  */
 static struct pagoda_policy_group *victims_listed_group(struct pagoda_client *client)
 {
@@ -385,7 +391,7 @@ static struct pagoda_policy_group *victims_listed_group(struct pagoda_client *cl
  * @vidmm: Manager
  * @client: Client that has queued the job
  * @bos: Allocations that the job lists, references held
- * @coming: Any memory for each of them, until pagoda_victims_forget()
+ * @coming: Uninitialised memory for each allocation; the policy's until pagoda_victims_forget()
  * @count: Number of allocations
  *
  * Context: May sleep.
@@ -432,8 +438,9 @@ void pagoda_victims_forget(struct pagoda_vidmm *vidmm, struct pagoda_policy_comi
 }
 
 /*
- * Returns &pagoda_policy.clock at an allocation's last use by a job: one that lists the allocation,
- * or any of the VM that the allocation is private to. Takes a spinlock; not in interrupts.
+ * Returns &pagoda_policy.clock at an allocation's last use by a job that lists the allocation, or
+ * by any job of the VM that the allocation is private to; at the allocation's creation if there was
+ * no use. Takes a spinlock; not in interrupts.
  */
 u64 pagoda_victims_last_use(struct pagoda_bo *bo)
 {
@@ -453,7 +460,7 @@ u64 pagoda_victims_last_use(struct pagoda_bo *bo)
  * pagoda_priority_level() - Index of the TTM LRU list that an allocation belongs in
  * @bo: Allocation; its reservation is held, or the allocation isn't visible to other threads yet
  *
- * Return: Below %TTM_MAX_BO_PRIORITY; allocations of list 0 are evicted first.
+ * Return: Index below %TTM_MAX_BO_PRIORITY; allocations of list 0 are evicted first.
  */
 u32 pagoda_priority_level(const struct pagoda_bo *bo)
 {
@@ -468,8 +475,8 @@ u32 pagoda_priority_level(const struct pagoda_bo *bo)
  * pagoda_priority_step() - Rank of an allocation's residency priority
  * @bo: Allocation, reservation held
  *
- * Return: Below %PAGODA_PRIORITY_STEPS, 0 = offered. Lower ranks are promoted last; of allocations
- * whose clients are all over or all within their budgets, lower ranks leave VRAM first.
+ * Return: Rank below %PAGODA_PRIORITY_STEPS, 0 = offered. Lower ranks are promoted last; of
+ * allocations whose clients are all over or all within their budgets, lower ranks leave VRAM first.
  */
 u32 pagoda_priority_step(const struct pagoda_bo *bo)
 {

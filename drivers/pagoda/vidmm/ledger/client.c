@@ -103,7 +103,7 @@ static struct pagoda_holding *client_holding(struct pagoda_vidmm *vidmm,
  * pagoda_hold() - Count a new place in a segment
  * @vidmm: The manager
  * @held: Filled, for pagoda_let_go() when the place is freed
- * @client: Client in whose holding the place counts; NULL = none: it counts in that of the driver
+ * @client: Client in whose holding the place counts; NULL = the place counts in the driver's
  * @segment: Segment id
  * @bytes: Size of the place
  *
@@ -133,7 +133,7 @@ void pagoda_let_go(struct pagoda_vidmm *vidmm, struct pagoda_held *held)
 		pagoda_client_put(held->client);
 }
 
-/* Has @client hold a place that no client held so far. May sleep. */
+/* Counts a place, which counted in the driver's holding so far, in that of @client. May sleep. */
 void pagoda_hold_for(struct pagoda_vidmm *vidmm, struct pagoda_held *held,
 		     struct pagoda_client *client)
 {

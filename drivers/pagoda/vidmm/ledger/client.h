@@ -56,7 +56,8 @@ struct pagoda_client_choice {
 
 /**
  * struct pagoda_client_pace - Limit of the bytes that leave VRAM for a client's jobs (pace.c)
- * @traffic: Token bucket: a job's allocation for which other allocations leave VRAM costs tokens
+ * @traffic: Token bucket: one token for each byte that leaves VRAM for the client's jobs; pace.c
+ *	says which bytes cost nothing
  * @held: Number of jobs that had allocations left out of VRAM for want of tokens
  * @left: Bytes of the allocations so left out, added up over all jobs
  */
@@ -110,8 +111,8 @@ struct pagoda_awaited {
 };
 
 /**
- * struct pagoda_closing - Closed handles of allocations that jobs need, deferred ones or armed ones
- * that haven't ended (closing.c)
+ * struct pagoda_closing - Closed handles of allocations that deferred jobs need, or armed jobs that
+ * haven't ended (closing.c)
  * @vidmm: The manager
  * @lock: Protects @next, @ends, @jobs, @handles and @forgetting
  * @forget_lock: Held by @work while the allocation @forgetting is taken out of the VMs; outside of
@@ -163,14 +164,15 @@ enum pagoda_object {
  * @objects: VMs, contexts, monitored fences and paging queues, by kind and id
  * @groups: Waits for monitored fences that signal an eventfd (fence/group.c)
  * @requirements: The client's residency list
- * @pager: Executes the requests of the client's paging queues; NULL until there is a paging
- *	queue. Set with @lock held
+ * @pager: Queue whose worker executes the requests of all the client's paging queues; NULL until
+ *	there is a paging queue. Set with @lock held
  * @payer: Thread in the client's cgroup, for work items that allocate for the client
  * @closing: Handles that the client closed while jobs needed the allocations
  * @awaited: Monitored fences that are awaited
  * @end: Work item that destroys the client's VMs when the last job has finished; used only if jobs
  *	outlast the close of the file
- * @copies: Bytes of system pages kept of the client's allocations in VRAM (bo/copy.c)
+ * @copies: Bytes of the kept copies, in system memory, of the client's allocations in VRAM
+ *	(bo/copy.c)
  * @drm: Device, a reference, while @end is to run
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: the client's contexts
  *	are banned, and no job or MAKE_RESIDENT is accepted any more; else 0. Set with @lock held

@@ -2,10 +2,10 @@
 /*
  * What allocations need at the same time, by the segments that they can be in.
  *
- * A demand that exceeds the segments can't be met, whatever is evicted. Bytes may be enough and the
- * demand too large all the same: contiguous allocations with an alignment each begin with an
- * aligned piece of VRAM of their own, and no other such allocation can begin in the piece where one
- * ends. And nothing contiguous fits across a range of VRAM that is invalid or reserved.
+ * A demand that exceeds the segments can't be met, whatever is evicted. A demand may be too large
+ * although the segments have enough bytes: each contiguous allocation with an alignment begins with
+ * an aligned piece of VRAM of its own, and in the piece where it ends no other such allocation can
+ * begin. And no contiguous allocation fits across a range of VRAM that is invalid or reserved.
  */
 #include <linux/log2.h>
 #include <linux/math.h>
@@ -23,8 +23,8 @@ static u64 residency_excess(u64 need, u64 room)
 }
 
 /*
- * Returns the sum in @demand that an allocation's size has to be added to: by the segments that the
- * GPU can use it in. NULL = none, as scattered system pages will do.
+ * Returns the member of @demand that an allocation's size has to be added to, by the segments that
+ * the GPU can use it in; NULL if the GPU can use it in scattered system pages.
  */
 static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
@@ -37,17 +37,17 @@ static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo
 	return &demand->either;
 }
 
-/* Returns log2 of the size of the pieces at @index of &pagoda_demand.slots and @runs. */
+/* Returns log2 of the size in bytes of the pieces that entry @index of slots and runs counts. */
 static u32 demand_shift(u32 index)
 {
 	return ilog2(SZ_8K) + index;
 }
 
 /*
- * Returns how many of the aligned pieces of VRAM, of 1 << @shift bytes each, a contiguous
- * allocation keeps from others of that alignment: if the allocation has that alignment, too, or a
- * larger one, the pieces that it takes up, also in part; else those that it covers wherever it
- * begins.
+ * Returns how many pieces of VRAM, of 1 << @shift bytes and aligned to their size, a contiguous
+ * allocation keeps from others of that alignment: if the allocation has at least that alignment,
+ * the number of pieces that it touches; else the number of pieces that it covers as a whole
+ * wherever it begins.
  */
 static u64 demand_slots_of(const struct pagoda_bo *bo, u32 shift)
 {
@@ -195,8 +195,8 @@ u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand 
 }
 
 /*
- * Adds an allocation to a demand as pagoda_demand_add(), unless it is pinned: then it has its place
- * already, and pagoda_demand_misfit_beside() leaves the place out of the room for others.
+ * Adds an allocation to a demand as pagoda_demand_add(), unless it is pinned: a pinned allocation
+ * has its place already, which pagoda_demand_misfit_beside() takes off the room.
  */
 void pagoda_demand_add_movable(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
