@@ -212,7 +212,7 @@ static void clean_after_a_job(struct kunit *test)
 	submit_store(client, HERE + 2 * BLOCK + 16, 5);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
-	/* READ: the policy still takes the allocation for clean, which only estimates costs. */
+	/* READ: the policy, which only estimates costs, still takes the allocation for clean. */
 	KUNIT_EXPECT_TRUE(test, bo->choice.item.clean);
 	clean_leave(&t, BLOCK);
 	KUNIT_EXPECT_EQ(test, 5ull, submit_word(rig, bo, 2 * BLOCK + 16));
@@ -247,7 +247,7 @@ static void clean_until_the_cpu_writes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, get_user(word, (u32 __user *)(at + BLOCK)));
 	KUNIT_EXPECT_EQ(test, 0, put_user(0x1234, (u32 __user *)(at + BLOCK)));
 	KUNIT_ASSERT_TRUE(test, in_vram(t.bo));
-	/* The page is writable since the first write: this one needs no fault. */
+	/* The page is writable since the write before: this write needs no page fault. */
 	KUNIT_EXPECT_EQ(test, 0, put_user(0x4321, (u32 __user *)(at + BLOCK + 4)));
 	/* The GPU writes another block: both blocks are copied. */
 	clean_write(&t, 3 * BLOCK, 0x31);

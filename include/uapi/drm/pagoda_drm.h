@@ -182,13 +182,13 @@ extern "C" {
  * DOC: Coherence of CPU and GPU
  *
  * The CPU's writes before SUBMIT are seen by the job. A job that is queued (see "Closing objects
- * that accepted work names") also sees the writes before it is prepared, which isn't before all
- * that it waits for has signalled, unless a fenced job is submitted behind it in its context. The
- * job's writes are seen by the CPU when the job's fence has signalled; while the job runs, the
- * writes before a SIGNAL command are seen by a CPU that has seen the value that SIGNAL stores.
- * CPU mappings, CACHED or write-combined, need no flush by the program. An allocation that moves
- * keeps its content and its addresses, those of CPU mappings (C34) and those of the GPU. Tiled:
- * see enum drm_pagoda_tiling.
+ * that accepted work names") also sees the CPU's writes before it is prepared. A queued job isn't
+ * prepared before all that it waits for has signalled, unless a fenced job is submitted behind the
+ * queued job in its context. The job's writes are seen by the CPU when the job's fence has
+ * signalled; while the job runs, the writes before a SIGNAL command are seen by a CPU that has seen
+ * the value that SIGNAL stores. CPU mappings, CACHED or write-combined, need no flush by the
+ * program. An allocation that moves keeps its content and its addresses, those of CPU mappings
+ * (C34) and those of the GPU. Tiled: see enum drm_pagoda_tiling.
  */
 
 /** DRM_PAGODA_MAX_ENTRIES: most entries of a struct drm_pagoda_array. */
@@ -697,7 +697,7 @@ struct drm_pagoda_allocation_mmap_offset {
  * gives a handle of the same allocation for a dma-buf of this device, whichever client made it.
  *
  * The dma-buf of another device, or of none (udmabuf), becomes an allocation that is IMPORTED,
- * CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: its memory isn't whole pages, or
+ * CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: the dma-buf isn't whole pages, or
  * has addresses that are too large for this device; E2BIG: it is larger than the aperture;
  * EOPNOTSUPP: this device doesn't reach all of the machine's memory, or the driver's executor=cpu
  * on a device that translates addresses itself; else the exporter's error. EINVAL for addresses and
@@ -730,16 +730,16 @@ struct drm_pagoda_allocation_mmap_offset {
 
 /** enum drm_pagoda_residency - Whether an allocation is resident, and where. */
 enum drm_pagoda_residency {
-	/** @DRM_PAGODA_RESIDENT_IN_GPU_MEMORY: made resident, and in VRAM */
+	/** @DRM_PAGODA_RESIDENT_IN_GPU_MEMORY: the allocation was made resident, and is in VRAM */
 	DRM_PAGODA_RESIDENT_IN_GPU_MEMORY = 1,
 	/**
-	 * @DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY: made resident, and in system memory that jobs
-	 * access (aperture)
+	 * @DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY: the allocation was made resident, and is in
+	 * system memory that jobs access (aperture)
 	 */
 	DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY = 2,
 	/**
-	 * @DRM_PAGODA_NOT_RESIDENT: never made resident, wherever it is; or in plain system memory
-	 * now; or evicted by EVICT, even if it is still in its place
+	 * @DRM_PAGODA_NOT_RESIDENT: the allocation was never made resident, wherever it lies; or is
+	 * in plain system memory now; or was evicted by EVICT, even if it is still in its place
 	 */
 	DRM_PAGODA_NOT_RESIDENT = 3,
 };
@@ -873,8 +873,8 @@ struct drm_pagoda_residency_entry {
  */
 #define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
 /*
- * Flag of MAKE_RESIDENT: the call answers ENOMEM and does nothing if the client would want more
- * than its budget (C167), with those entries that it made and doesn't want yet, see "Budgets".
+ * Flag of MAKE_RESIDENT: the call answers ENOMEM and does nothing if the client, with those entries
+ * that the client made and doesn't want yet, would want more than its budget (C167), see "Budgets".
  * Can't be combined with other flags
  */
 #define DRM_PAGODA_RESIDENT_DENY_OVERBUDGET	(1u << 2)
@@ -1203,9 +1203,10 @@ struct drm_pagoda_reclaim {
  * needed in VRAM, allocations of clients over their budget leave before those of clients within,
  * whatever their priorities. Only between clients that are all over, or all within, lower
  * priorities leave first. Here a client is over its budget if it both wants and uses more of the
- * local group than its budget, see "Budgets". An allocation is used by its client, and by those
- * clients that have it on their residency lists; it leaves with those of clients over their budget
- * only if all of these are over. Offered allocations leave before all others, see OFFER.
+ * local group than its budget, see "Budgets". An allocation counts for its client, and for those
+ * clients that have it on their residency lists: it leaves before allocations of clients within
+ * their budget only if all of its clients are over theirs. Offered allocations leave before all
+ * others, see OFFER.
  *
  * The memory priority of VK_EXT_memory_priority, 0.0 to 1.0, is::
  *
@@ -1257,10 +1258,10 @@ struct drm_pagoda_set_priority {
  * is refused because of a budget, except with DENY_OVERBUDGET.
  *
  * A client wants an allocation that it made while the allocation is on the residency list of any
- * client; and once MAKE_RESIDENT or a job has made the allocation resident, until EVICT or its
- * end. It doesn't want an allocation that is offered. The allocation's bytes count in the group
- * of the segment that the allocation prefers, whether it lies there, elsewhere, or had to leave
- * for other clients. Page tables of the client's VMs and save areas of its contexts count, too.
+ * client; and once MAKE_RESIDENT or a job has made the allocation resident, until EVICT or its end.
+ * A client doesn't want an offered allocation. A wanted allocation's bytes count in the group of
+ * the segment that the allocation prefers, whether it lies there, elsewhere, or had to leave for
+ * other clients. Page tables of the client's VMs and save areas of its contexts count, too.
  *
  * A 32nd of a group is the kernel's, the rest is the pool. The pool less other clients'
  * reservations, and less the bytes that other clients want beyond their reservations (of each
@@ -1331,9 +1332,9 @@ enum drm_pagoda_event_type {
 	DRM_PAGODA_EVENT_BUDGET_CHANGED = 1,
 	/**
 	 * @DRM_PAGODA_EVENT_TRIM: the client wants @value bytes of a group more than the last
-	 * reported budget: it began to want more than the budget, or a smaller budget was
-	 * reported. While the client goes on to want more, the event comes again only if a smaller
-	 * budget is reported
+	 * reported budget: the client has begun to want more than the budget, or a smaller budget
+	 * was reported. While the client goes on to want more, the event comes again only if a
+	 * smaller budget is reported
 	 */
 	DRM_PAGODA_EVENT_TRIM = 2,
 	/**
@@ -1544,8 +1545,8 @@ struct drm_pagoda_sync {
 
 /**
  * struct drm_pagoda_vm_bind - Argument of VM_BIND
- * @entries: struct drm_pagoda_bind_entry, applied in order. COPY entries stand alone:
- *	an array has only them or none
+ * @entries: struct drm_pagoda_bind_entry, applied in order. An array has COPY entries only, or no
+ *	COPY entry
  * @vm: VM
  * @flags: DRM_PAGODA_VM_BIND_* flags
  * @syncobj: Timeline syncobj, or 0
@@ -1672,8 +1673,8 @@ struct drm_pagoda_command_buffer {
 /* Flag of struct drm_pagoda_submit_entry, with IMPLICIT only: the job writes to the allocation */
 #define DRM_PAGODA_SUBMIT_WRITE		(1u << 1)
 /*
- * Flag of struct drm_pagoda_submit_entry, not with WRITE: the job only reads the allocation. An
- * estimate of what it costs to evict the allocation, no promise: if the job writes, nothing is lost
+ * Flag of struct drm_pagoda_submit_entry, not with WRITE: the job only reads the allocation. The
+ * kernel only estimates by the flag what an eviction costs: if the job writes, nothing is lost
  */
 #define DRM_PAGODA_SUBMIT_READ		(1u << 2)
 
@@ -1723,8 +1724,8 @@ struct drm_pagoda_submit_entry {
  *
  * A queued job gets its memory when it is prepared: when all that it waits for has signalled and
  * its engine has fewer than two other jobs. If there is not enough memory then, the context is
- * banned. Contexts of an engine take turns by the time that their clients have used it, after
- * their priority.
+ * banned. Contexts of an engine take turns by priority first, then by the time for which their
+ * clients have used the engine.
  *
  * A handle may be closed as soon as the call has returned: the job still finds the allocation.
  * An allocation that a prepared job uses or a queued job lists or, while jobs are queued, that is

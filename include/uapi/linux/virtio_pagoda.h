@@ -1246,11 +1246,12 @@ struct virtio_pagoda_copy_page_table_entries {
  * @segment: Segment in which the memory is; 0 when evicted
  * @reserved: Zero
  *
- * Only allocations that asked for notices have them. NOTIFY_RESIDENCY is for allocations that are
- * accessed physically: one notice when the allocation becomes resident, one when it is evicted
- * (C113 - C115). NOTIFY_RESIDENCY2 is for other allocations: when the allocation becomes resident,
- * a notice for each contiguous range, together covering every page once; when it is evicted, one
- * notice for all pages. These details are Pagoda's: WDDM documents none.
+ * The driver sends notices of residency only for allocations whose client asked for them.
+ * NOTIFY_RESIDENCY is for allocations that are accessed physically: one notice when the allocation
+ * becomes resident, one when it is evicted (C113 - C115). NOTIFY_RESIDENCY2 is for other
+ * allocations: when the allocation becomes resident, a notice for each contiguous range, together
+ * covering every page once; when it is evicted, one notice for all pages. These details are
+ * Pagoda's: WDDM documents none.
  */
 struct virtio_pagoda_notify_residency {
 	struct virtio_pagoda_packet packet;
