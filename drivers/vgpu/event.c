@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The event queue: buffers that the driver provides for events, the notifications by the device.
+ * The event queue: sends events (faults, signalled fences, resets) to the driver, in buffers that
+ * the driver provides.
  *
  * No thread waits for a buffer: an event for which there is no buffer is dropped and counted, and
  * the count is sent with the next event that has a buffer. While the device is broken, or if the
@@ -34,7 +35,7 @@ static void event_send(struct pagoda_vgpu *vgpu, struct virtio_pagoda_event *eve
 	pagoda_vgpu_queue_complete(queue, chain.head, sizeof(*event), true);
 }
 
-/* Sends an event with the fault that halted @queue to the driver. Runs in the queue's thread. */
+/* Sends the driver an event with @fault, which has halted @queue. Runs in the queue's thread. */
 void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 			     const struct virtio_pagoda_fault *fault)
 {
@@ -61,8 +62,8 @@ void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu)
 
 /*
  * Sends an event to the driver: @run signalled the monitored fence at @address with @value. The
- * address is virtual if a command, or a packet with SIGNAL_VIRTUAL, signalled. Runs in the queue's
- * thread.
+ * address is virtual if a command, or a packet with SIGNAL_VIRTUAL, signalled. Runs in the thread
+ * of the queue that executes @run.
  */
 void pagoda_vgpu_event_fence(void *context, const struct pagoda_engine_run *run, u64 address,
 			     u64 value)

@@ -4,8 +4,10 @@
  *
  * A rule is a line of key=value words, written to the debugfs file "inject":
  *
- *	queue=NAME	queue that the rule applies to: paging (default) or execN
- *	action=delay us=N		execute N us later; without nth: every request
+ *	queue=NAME	queue that the rule applies to: paging (default) or execN; control
+ *			for fail_reset only
+ *	action=delay us=N		execute a request N us later; without nth: every
+ *					request
  *	action=drop			execute a request, but don't complete it before a reset
  *	action=lost_interrupt		complete a request without an interrupt
  *	action=reorder			complete a request after the next request
@@ -26,7 +28,7 @@
  *	count=N		the rule applies to N requests from the nth on (default 1); for fail
  *			and hang: to the nth request only, the first N times that it is sent
  *
- * "action=poison on" has DISCARD_CONTENT overwrite VRAM, "action=poison off" ends that;
+ * "action=poison on" has DISCARD_CONTENT overwrite the discarded VRAM, "action=poison off" doesn't;
  * "action=reset" has the device carry out a RESET_ADAPTER unasked, and send an event;
  * "action=break" has the device need a reset by the driver, as after a malformed ring;
  * "clear" removes all rules and ends poisoning.
@@ -36,7 +38,7 @@
 
 #include "vgpu.h"
 
-/* &pagoda_injection.nth of a rule that doesn't say so yet. */
+/* Value of &pagoda_injection.nth while a line is parsed in which no nth= was found. */
 #define NTH_UNSAID	U64_MAX
 
 enum pagoda_inject_action {
@@ -106,9 +108,9 @@ struct pagoda_injection {
 	bool on;
 	enum pagoda_vgpu_corrupt field;
 	u64 value;
-	u64 seen;		/* of the queue's requests or resets since the rule was added */
+	u64 seen;		/* number of the queue's events of the rule's kind so far */
 	u64 seqno;		/* fail, hang: number of the request that was hit */
-	u64 hits;
+	u64 hits;		/* number of times that the rule has applied */
 };
 
 /* The longest delay in microseconds, shorter than the kernel's hung task timeout. */
@@ -209,7 +211,7 @@ static int inject_parse(struct pagoda_vgpu *vgpu, struct pagoda_injection *rule,
 	return 0;
 }
 
-/* Removes all rules and ends the poisoning of discarded VRAM. */
+/* Removes all rules, and ends poisoning: DISCARD_CONTENT doesn't overwrite VRAM any more. */
 void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu)
 {
 	struct pagoda_injection *rule, *next;
@@ -223,8 +225,8 @@ void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu)
 }
 
 /*
- * Carries out @rule if its action takes effect at once. Returns false for other actions, for which
- * @rule has to be kept.
+ * Carries out @rule and returns true if its action takes effect at once. Returns false for other
+ * actions: the caller keeps @rule.
  */
 static bool inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_injection *rule)
 {
@@ -270,9 +272,9 @@ ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 }
 
 /*
- * Counts a request or reset in rule->seen and returns whether @rule applies to it; a rule that
- * fails or hangs a request also applies when the driver replays the request, with the same @seqno,
- * until the rule has applied rule->count times.
+ * Counts an event (enum inject_event) in rule->seen and returns whether @rule applies to the event.
+ * A rule that fails or hangs a request also applies when the driver sends the request again, with
+ * the same @seqno, until the rule has applied rule->count times.
  */
 static bool inject_hits(struct pagoda_injection *rule, u64 seqno)
 {
@@ -338,8 +340,8 @@ static enum inject_event inject_event_of(const struct pagoda_injection *rule)
 }
 
 /*
- * Lets all rules for such events of @queue count this @event, and collects in @mischief what the
- * rules demand that apply to it.
+ * Counts an event of @queue in each rule of this queue for events of the kind @event, and stores in
+ * @mischief the misbehaviour of the rules that apply; of none, if none applies.
  */
 static void inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, enum inject_event event,
 			struct pagoda_vgpu_mischief *mischief)
@@ -386,7 +388,8 @@ bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Returns for how many microseconds the queue's thread has to sleep after its answer to a reset.
+ * Returns for how many microseconds the queue's thread has to sleep after its answer to a reset; 0
+ * if no rule applies.
  * Runs in the queue's thread; takes inject_lock.
  */
 u32 pagoda_vgpu_inject_late(struct pagoda_vgpu_queue *queue)

@@ -2,8 +2,8 @@
 /*
  * Notices: packets that tell the GPU of something, upon which a real GPU would act: NOTIFY_*
  * operations, which do nothing else, and UPDATE_PAGE_TABLE with flag INITIAL or NOTIFY_EVICTION,
- * which also writes page table entries. The software GPU counts them and keeps the first bytes of
- * the last PAGODA_VGPU_NOTICES, so that tests can see what the driver sent.
+ * which also writes page table entries. The software GPU counts notices and keeps the first bytes
+ * of the last PAGODA_VGPU_NOTICES notices, so that tests can see what the driver sent.
  */
 #include <linux/seq_file.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Module parameters: each is checked; an invalid parameter is logged by name, and loading fails. */
+/*
+ * Module parameters: each is checked; an invalid parameter is logged by name, and loading fails.
+ * Also applies misconfigure=, by which tests falsify the configuration space.
+ */
 #define pr_fmt(fmt) "pagoda_vgpu: " fmt
 
 #include <linux/mm.h>
@@ -249,7 +252,10 @@ static int params_read_tables(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
-/* Reads the parameters of swizzling ranges; all windows together have at most @half MiB. */
+/*
+ * Reads the parameters of swizzling ranges. All windows together have at most @half MiB, or 1 MiB
+ * each if that is more. Returns 0 or a negative errno.
+ */
 static int params_read_ranges(struct pagoda_vgpu_params *params, u64 half)
 {
 	int err;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Sleep of the machine: the GPU loses its power, and with the power all state and the content of
- * VRAM, unless that content is preserved.
+ * VRAM, except for the part that is preserved (&pagoda_vgpu_params.preserved).
  *
- * The virtio bus leaves power management to the parent of the virtio device. The GPU consists of
- * memory only, so that the parent, a platform device, has a driver for power management alone.
+ * The virtio bus leaves power management to the parent of the virtio device. The parent is a
+ * platform device, which has a driver for power management alone.
  */
 #include <linux/device.h>
 #include <linux/platform_device.h>

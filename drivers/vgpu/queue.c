@@ -30,8 +30,8 @@ static void queue_name(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Allocates the memory of vgpu->nr_queues queues. Returns 0 or -ENOMEM; the caller calls
- * pagoda_vgpu_queues_fini() in both cases.
+ * Names vgpu->nr_queues queues and allocates their buffers, but no rings. Returns 0 or -ENOMEM; the
+ * caller calls pagoda_vgpu_queues_fini() in both cases.
  */
 int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu)
 {
@@ -77,10 +77,10 @@ bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Returns the descriptor chain @head to the driver and reports @written bytes as written. Unless
- * @interrupt is false (failure injection), calls the driver's callback if the driver wants an
- * interrupt, with interrupts off as in a real interrupt. Runs in the queue's thread; for the event
- * queue in any queue's thread, with event_lock held.
+ * Returns the descriptor chain @head to the driver and reports @written bytes as written. Then
+ * calls the driver's callback, with interrupts off as in a real interrupt, if the driver wants an
+ * interrupt and @interrupt is true (false: failure injection). Runs in the queue's thread; for the
+ * event queue in any queue's thread, with event_lock held.
  */
 void pagoda_vgpu_queue_complete(struct pagoda_vgpu_queue *queue, u16 head, u32 written,
 				bool interrupt)
@@ -118,8 +118,8 @@ static bool queue_woken(const struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Sleeps until queue_woken() returns true. If a completion is kept back and PAGODA_SWAP_TIMEOUT
- * passes first, sends that completion and returns.
+ * Sleeps until queue_woken() returns true. If a completion is kept back (reorder), sleeps for
+ * PAGODA_SWAP_TIMEOUT at most, then sends that completion.
  */
 static void queue_sleep(struct pagoda_vgpu_queue *queue)
 {
@@ -243,8 +243,7 @@ static int queue_create(struct pagoda_vgpu_queue *queue, const struct virtqueue_
 /*
  * Creates a ring and a thread (the event queue: a ring only) for each entry of @info with a name;
  * virtqueues are numbered in the order of these entries. The device was reset before. Returns 0, or
- * a negative error after deleting all queues. May sleep; not called while another caller sets up
- * the device.
+ * a negative error after deleting all queues. May sleep; the virtio core serializes calls.
  */
 int pagoda_vgpu_queues_find(struct pagoda_vgpu *vgpu, unsigned int nvqs,
 			    struct virtqueue *vqs[], struct virtqueue_info info[])
@@ -311,7 +310,7 @@ void pagoda_vgpu_queues_delete(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/* Has the control queue's thread carry out @trouble, or forget @trouble if DRIVER_OK isn't set. */
+/* Has the control queue's thread carry out @trouble, or drop @trouble if DRIVER_OK isn't set. */
 void pagoda_vgpu_queues_trouble(struct pagoda_vgpu *vgpu, enum pagoda_vgpu_trouble trouble)
 {
 	WRITE_ONCE(vgpu->trouble, trouble);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests of the paging and execution queues, from the ring and back to it.
+ * Requests of the paging and execution queues: taken from the ring, executed, and completed or
+ * kept back as injected misbehaviour says; and the reset of a queue.
  *
  * Each function runs in the queue's own thread, so that the ring, the requests that the queue holds
  * back until a reset (held), and its progress (executed, offset) need no lock.
@@ -11,7 +12,7 @@
 
 #include "vgpu.h"
 
-/* Returns the bytes of a completion, whose last field depends on a feature. */
+/* Returns the size of a completion: without F_DIRTY it ends before its last field, @skipped. */
 static u32 completion_size(const struct pagoda_vgpu_queue *queue)
 {
 	return queue->vgpu->engine.features & BIT_ULL(VIRTIO_PAGODA_F_DIRTY) ?
@@ -31,7 +32,7 @@ static void request_push(struct pagoda_vgpu_queue *queue, const struct pagoda_vg
 				   !mischief || !mischief->lost_interrupt);
 }
 
-/* Completes the request queue->swapped that was kept back, if any. Runs in the queue's thread. */
+/* Completes queue->swapped, which was kept back (reorder), if any. Runs in the queue's thread. */
 void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue)
 {
 	if (!queue->has_swapped)
@@ -162,7 +163,7 @@ static enum pagoda_engine_outcome request_run(struct pagoda_vgpu_queue *queue, u
 	return pagoda_engine_execute(&queue->vgpu->engine, run);
 }
 
-/* Describes the fault of @run in the completion and halts the queue until a reset. */
+/* Describes the fault of @run in @completion, counts it and halts the queue until a reset. */
 static void request_fault(struct pagoda_vgpu_queue *queue, const struct pagoda_engine_run *run,
 			  struct virtio_pagoda_completion *completion)
 {
@@ -196,9 +197,9 @@ static void request_interrupted(struct pagoda_vgpu_queue *queue, struct pagoda_v
 }
 
 /*
- * Takes a request from the ring, copies it to queue->buffer and counts it in queue->given. Returns
- * false if there is none, or if the ring or the request's chain is invalid and so the device marked
- * as broken.
+ * Takes a request from the ring, copies the request to queue->buffer and counts it in queue->given.
+ * Returns false if the ring has no request; also, after marking the device as broken, if the ring
+ * or the request's chain is invalid.
  */
 static bool request_pop(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_chain *chain)
 {
@@ -354,14 +355,12 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	wait_event_idle(queue->wake, smp_load_acquire(&vgpu->adapter_resets) != before);
 }
 
-/*
- * A WAIT command checks the value PAGODA_IDLE_LOOKS times without a sleep, then sleeps between two
- * checks for longer and longer, at most PAGODA_IDLE_MAX_US microseconds.
- */
+/* Number of checks of a WAIT command's value that aren't followed by a sleep. */
 #define PAGODA_IDLE_LOOKS	64
+/* Most microseconds of a sleep between two checks; the first sleeps are shorter. */
 #define PAGODA_IDLE_MAX_US	200
 
-/* Sleeps, if at all, between two checks of a WAIT command's value. Runs in the queue's thread. */
+/* Called between two checks of a WAIT command's value: sleeps, or at first only yields the CPU. */
 void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run)
 {
 	struct pagoda_vgpu *vgpu = context;

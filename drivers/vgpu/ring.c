@@ -48,7 +48,10 @@ static struct pagoda_ring_desc ring_desc_load(const struct vring_desc *from)
 	};
 }
 
-/* Returns the memory at a bus address or NULL; *@got: how many of @want bytes are contiguous. */
+/*
+ * Returns the memory at a bus address, or NULL if none is there. *@got receives how many of @want
+ * bytes are contiguous.
+ */
 static void *ring_memory(u64 address, u32 want, u32 *got)
 {
 	u64 size = 0;
@@ -134,8 +137,8 @@ static const struct vring_desc *chain_indirect(const struct pagoda_vgpu_ring *ri
 /*
  * Reads the descriptors of a chain: copies the memory that the device may read to @buffer, at most
  * @size bytes, and lists the memory that the device may write in @chain. Refuses a chain in which
- * memory to read follows memory to write. Returns 0, -EINVAL, -EFAULT for a bad address, or -ELOOP
- * for more descriptors than the ring has.
+ * memory to read follows memory to write. Returns 0, -EINVAL for a malformed chain, -EFAULT for a
+ * bad address, or -ELOOP for more descriptors than the ring has.
  */
 static int chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 		      void *buffer, u32 size)
@@ -175,9 +178,9 @@ static int chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_ch
 }
 
 /*
- * Takes the next chain that the driver made available and copies the readable bytes to @buffer;
- * bytes that don't fit into @size are counted only. Returns 1, 0 when there is no chain, or a
- * negative error when the ring or the chain is invalid.
+ * Takes the next chain that the driver made available and copies the readable bytes to @buffer, at
+ * most @size; further bytes only count in chain->readable. Returns 1, 0 when there is no chain, or
+ * a negative error when the ring or the chain is invalid.
  */
 int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 			 void *buffer, u32 size)

@@ -183,7 +183,7 @@ struct pagoda_vgpu_mischief {
 };
 
 /**
- * struct pagoda_vgpu_held - A request that the device hasn't returned to the driver yet
+ * struct pagoda_vgpu_held - An executed or stopped request that the driver hasn't got back yet
  * @chain: Descriptor chain of the request
  * @completion: Completion that the driver will get for the request
  */
@@ -235,9 +235,9 @@ struct pagoda_vgpu_queue {
 	 */
 	bool kicked;
 	/**
-	 * @stop: The engine stops the request being executed: before the next packet, and on an
-	 * execution queue in the middle of a packet or command, too. Set by any thread, cleared by
-	 * @task.
+	 * @stop: Asks the engine to stop the request being executed: before the next packet, and on
+	 * an execution queue in the middle of a packet or command, too. Set by any thread, cleared
+	 * by @task.
 	 */
 	bool stop;
 	/**
@@ -296,7 +296,7 @@ struct pagoda_vgpu_queue {
 	atomic64_t packets;
 	/** @bytes: Bytes that packets and commands worked on; a copied byte counts once. */
 	atomic64_t bytes;
-	/** @busy_ns: Nanoseconds spent executing requests, including delays that tests inject. */
+	/** @busy_ns: Nanoseconds of the execution of requests, with delays that tests inject. */
 	atomic64_t busy_ns;
 	/** @faults: Number of requests that faulted. */
 	atomic64_t faults;
@@ -305,7 +305,7 @@ struct pagoda_vgpu_queue {
 };
 
 /**
- * enum pagoda_vgpu_trouble - Action of the device that a test asks for, and the driver doesn't
+ * enum pagoda_vgpu_trouble - Reset or failure of the device that a test, not the driver, asks for
  * @PAGODA_VGPU_WORKS: no action
  * @PAGODA_VGPU_RESETS: the device carries out a RESET_ADAPTER and sends the driver an event; no
  *	action without F_EXECUTE, or if a rule refuses RESET_ADAPTER
@@ -335,7 +335,7 @@ struct pagoda_vgpu {
 	struct pagoda_vgpu_vram vram;
 	/** @windows: Memory of the windows of all swizzling ranges, one window after another. */
 	struct pagoda_vgpu_vram windows;
-	/** @notices: Notices that the engine passed to pagoda_vgpu_notify(). */
+	/** @notices: Counts and last packets of the notices passed to pagoda_vgpu_notify(). */
 	struct pagoda_vgpu_notices notices;
 	/** @invalid_extents: Little-endian copy of &pagoda_vgpu_params.invalid for GET_EXTENTS. */
 	struct virtio_pagoda_extent invalid_extents[PAGODA_VGPU_MAX_INVALID];
@@ -381,7 +381,7 @@ struct pagoda_vgpu {
 	spinlock_t inject_lock;
 	/** @injections: Rules of misbehaviour that tests wrote to debugfs, oldest first. */
 	struct list_head injections;
-	/** @trouble: Action that a test asks for; carried out by the control queue's thread. */
+	/** @trouble: Set by tests; carried out and cleared by the control queue's thread. */
 	enum pagoda_vgpu_trouble trouble;
 	/** @debugfs: The device's directory in debugfs. */
 	struct dentry *debugfs;
@@ -405,7 +405,7 @@ void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram);
 void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from);
 void *pagoda_vgpu_system_span(void *context, u64 bus, u64 want, u64 *got);
 
-/* tables.c: memory of address spaces, TLBs, device MMU and windows of swizzling ranges */
+/* tables.c: allocate and free address spaces, TLBs, device MMU and windows of swizzling ranges */
 int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_tables_fini(struct pagoda_vgpu *vgpu);
 
@@ -413,19 +413,23 @@ void pagoda_vgpu_tables_fini(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_notify(void *context, const struct virtio_pagoda_packet *packet);
 void pagoda_vgpu_notices_show(struct pagoda_vgpu *vgpu, struct seq_file *file);
 
-/* power.c: sleep and wake-up of the machine */
+/* power.c: driver of the platform device, for sleep and wake-up of the machine */
 
 /* Name of the platform device and of the driver that handles its power. */
 #define PAGODA_VGPU_NAME	"pagoda-vgpu"
 
 extern struct platform_driver pagoda_vgpu_power;
 
-/* device.c: create and destroy a device, and mark it as in need of a reset (NEEDS_RESET) */
+/* device.c: create and destroy a device; mark a device as broken, in need of a reset */
 struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params);
 void pagoda_vgpu_destroy(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_break(struct pagoda_vgpu_queue *queue, const char *why);
 
-/* ring.c: the device's side of a split virtqueue, and the descriptor chains taken from it */
+/*
+ * ring.c: set up the device's side of a split virtqueue; take a descriptor chain from the ring,
+ * write to its memory and return it; test whether the driver wants an interrupt, and tell the
+ * driver whether to ring the doorbell
+ */
 void pagoda_vgpu_ring_init(struct pagoda_vgpu_ring *ring, struct virtqueue *vq);
 int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 			 void *buffer, u32 size);
@@ -436,7 +440,10 @@ bool pagoda_vgpu_ring_listen(struct pagoda_vgpu_ring *ring);
 u32 pagoda_vgpu_chain_write(const struct pagoda_vgpu_chain *chain, u32 offset,
 			    const void *data, u32 size);
 
-/* queue.c: virtqueues and their threads */
+/*
+ * queue.c: allocate and free what queues need; create and delete rings and threads; start and stop
+ * the threads; complete a request
+ */
 int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_queues_fini(struct pagoda_vgpu *vgpu);
 int pagoda_vgpu_queues_find(struct pagoda_vgpu *vgpu, unsigned int nvqs,
@@ -449,24 +456,30 @@ bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_queue_complete(struct pagoda_vgpu_queue *queue, u16 head, u32 written,
 				bool interrupt);
 
-/* request.c: execute, complete and reset requests of the paging and execution queues */
+/*
+ * request.c: execute and complete a request of the paging or an execution queue; complete a request
+ * that was kept back; reset such a queue; sleep between the checks of a WAIT command
+ */
 void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run);
 
-/* control.c: commands of the control queue, and resets or failures that a test asks for */
+/* control.c: execute a command of the control queue; carry out vgpu->trouble, which a test set */
 void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_control_trouble(struct pagoda_vgpu_queue *queue);
 
-/* event.c: events that the device sends to the driver */
+/* event.c: send the driver an event: a reset by the device, a fault, a signalled fence */
 void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 			     const struct virtio_pagoda_fault *fault);
 void pagoda_vgpu_event_fence(void *context, const struct pagoda_engine_run *run, u64 address,
 			     u64 value);
 
-/* inject.c: misbehaviour that a test asks for by debugfs */
+/*
+ * inject.c: misbehaviour that a test asks for by debugfs: add, print and remove rules; get what the
+ * rules say for the next request, or for a reset
+ */
 ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line);
 void pagoda_vgpu_inject_show(struct pagoda_vgpu *vgpu, struct seq_file *file);
 void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu);
@@ -475,7 +488,7 @@ void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue);
 u32 pagoda_vgpu_inject_late(struct pagoda_vgpu_queue *queue);
 
-/* debugfs.c: debugfs files of the device */
+/* debugfs.c: create and remove the debugfs files of the device */
 void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_debugfs_fini(struct pagoda_vgpu *vgpu);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that the GPU works on: its own VRAM, and system memory. The windows of swizzling ranges
- * are allocated as VRAM is.
+ * Memory that the GPU works on: allocates VRAM and the windows of swizzling ranges, and finds
+ * system memory by its bus address.
  *
- * VRAM consists of ordinary pages, allocated in the largest blocks available, 4 MiB at most, so
- * that no boot parameter is needed. The engine accesses VRAM through a contiguous mapping of the
- * pages, the driver through the list of extents of the CPU window.
+ * VRAM consists of ordinary pages of the machine, allocated in the largest blocks available, 4 MiB
+ * at most: no memory has to be set aside by a boot parameter. The engine accesses VRAM through a
+ * contiguous mapping of the pages, the driver by the list of extents of the CPU window.
  */
 #include <linux/gfp.h>
 #include <linux/memremap.h>
@@ -105,7 +105,7 @@ err_fini:
 	return -ENOMEM;
 }
 
-/* Frees memory that was allocated completely or in part. */
+/* Frees the memory of @vram, also after pagoda_vgpu_vram_init() failed halfway. */
 void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram)
 {
 	unsigned long i;
@@ -120,8 +120,8 @@ void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram)
 }
 
 /*
- * Zeroes the memory from byte @from on, a multiple of the page size, unless a driver can't have
- * written to the memory. The device executes nothing meanwhile. May sleep.
+ * Zeroes the memory from byte @from on, a multiple of the page size; does nothing if no driver can
+ * have written to the memory. The device executes nothing meanwhile. May sleep.
  */
 void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 {
@@ -138,11 +138,11 @@ void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 }
 
 /*
- * memory_blocks: numbers of blocks of 2 MiB of physical addresses that are known to consist of
- * memory only, so that long runs are checked quickly. A block's number is at the index that the
- * number's low bits give; 0 = no block is known. Any thread reads and writes an entry without a
- * lock, since each entry is valid on its own. Memory stays memory unless it is unplugged, which
- * pfn_valid() reports.
+ * memory_blocks: cache of the numbers of blocks of 2 MiB of physical addresses that are known to
+ * consist of memory only, so that long runs are checked quickly. A block's number is at the index
+ * that the number's low bits give; 0 = no block is known. Any thread reads and writes an entry
+ * without a lock, since each entry is valid on its own. Memory stays memory unless it is unplugged,
+ * which pfn_valid() reports.
  */
 #define PAGODA_BLOCK_SHIFT	(21 - PAGE_SHIFT)
 #define PAGODA_BLOCK_PAGES	BIT(PAGODA_BLOCK_SHIFT)
@@ -150,9 +150,9 @@ static unsigned long memory_blocks[8192];
 
 /*
  * Returns whether a page is memory in the kernel's direct map. Reserved pages (holes, firmware, the
- * kernel's own text) needn't be mapped there. Other pages are, except for those taken out of the
- * direct map (secretmem, hardware poison, DEBUG_PAGEALLOC): no function identifies such pages, and
- * a driver has no such page to name.
+ * kernel's own text) needn't be in the direct map. Other pages are, except for those taken out of
+ * the direct map (secretmem, hardware poison, DEBUG_PAGEALLOC): no function identifies such pages,
+ * and a driver doesn't name such a page to the device.
  */
 static bool pfn_is_memory(unsigned long pfn)
 {

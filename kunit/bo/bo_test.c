@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Placements: the places that TTM is asked for on behalf of an allocation. */
+/*
+ * Placements: the places that TTM is asked for when an allocation is made resident, is evicted, or
+ * is accessed by the CPU.
+ */
 #include <drm/drm_gem.h>
 #include "rig/rig.h"
 
@@ -14,7 +17,7 @@ static struct pagoda_bo *bo_make(struct pagoda_rig *rig, struct pagoda_bo_params
 	return test_ok(rig->test, pagoda_bo_create(rig->vidmm, rig->client, &params));
 }
 
-/* A list of places as a number: one digit for each, the place that is tried first in front. */
+/* A list of places as a number: a hexadecimal digit for each place, the first place in front. */
 #define IN_SYSTEM	1
 #define IN_VRAM		2
 #define IN_APERTURE	3
@@ -40,8 +43,8 @@ struct bo_order {
 };
 
 /*
- * Preferred segments come first, all are supported ones, and a segment that is too small is left
- * out.
+ * The places of a resident allocation are its supported segments, preferred ones first; a preferred
+ * segment that isn't supported, and a segment that is too small, are left out.
  */
 static void bo_resident(struct kunit *test)
 {
@@ -103,8 +106,8 @@ static void bo_evicted(struct kunit *test)
 }
 
 /*
- * For access by the CPU an allocation goes to a supported segment where the CPU reaches it, or to
- * system memory.
+ * For access by the CPU an allocation's places are its supported segment, of VRAM the visible part,
+ * then system memory; an allocation that is larger than the visible part goes to system memory.
  */
 static void bo_cpu(struct kunit *test)
 {
@@ -137,7 +140,7 @@ static void bo_cpu(struct kunit *test)
 	pagoda_rig_close(large);
 }
 
-/* CONTIGUOUS asks for one range of VRAM; AccessedPhysically also for an address in the aperture. */
+/* CONTIGUOUS asks for one range of VRAM, AccessedPhysically for an address in the aperture, too. */
 static void bo_contiguous(struct kunit *test)
 {
 	static const u32 flags[] = { DRM_PAGODA_ALLOCATION_CONTIGUOUS, PHYSICAL };

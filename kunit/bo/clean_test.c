@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evictions from a device that tracks what it writes: only what was written is copied, whatever
- * clients say.
+ * A device that tracks what it writes: an eviction copies only the blocks of 64 KiB that were
+ * written, whatever clients say; and TRACK tells a client which pages the GPU wrote.
  */
 #include <linux/sizes.h>
 #include "../drivers/vgpu/engine/internal.h"
@@ -39,7 +39,7 @@ static u64 clean_skipped(struct clean_test *t)
 	return stats.skipped;
 }
 
-/* Brings the allocation to VRAM, where the CPU sees it; its pages are kept. */
+/* Brings the allocation to visible VRAM, and requires that its system pages stay as a copy. */
 static void clean_bring(struct clean_test *t)
 {
 	const struct ttm_place low = {
@@ -76,7 +76,7 @@ static void clean_leave_at(struct clean_test *t, u64 written, u32 line)
 	KUNIT_EXPECT_EQ_MSG(t->test, BYTES - written, clean_skipped(t) - before, "line %u", line);
 }
 
-/* The allocation leaves VRAM; all but @written bytes are skipped. */
+/* Evicts the allocation, and expects that the device copies @written bytes and skips the others. */
 #define clean_leave(t, written) clean_leave_at(t, written, __LINE__)
 
 static void clean_end(struct clean_test *t)
@@ -87,7 +87,7 @@ static void clean_end(struct clean_test *t)
 	KUNIT_EXPECT_EQ(t->test, 0ll, (s64)atomic64_read(&t->rig->client->copies));
 }
 
-/* Writes a word of the allocation, where it is in VRAM, as a job does. */
+/* Writes a word of the allocation in VRAM and marks the page as written, as for a job's write. */
 static void clean_write(struct clean_test *t, u64 offset, u64 value)
 {
 	struct pagoda_vram_cursor cur;
@@ -101,14 +101,17 @@ static void clean_write(struct clean_test *t, u64 offset, u64 value)
 	dma_resv_unlock(t->bo->ttm.base.resv);
 }
 
-/* Clears all of the device's marks, as if the CPU had executed the last packets in its place. */
+/*
+ * Clears the device's bits for all pages: the CPU, if it had executed the last packets in place of
+ * the device, would have set none.
+ */
 static void clean_as_if_by_cpu(struct clean_test *t)
 {
 	pagoda_rig_settle(t->rig);
 	memset(t->rig->engine.dirty, 0, t->rig->engine.vram_size >> PAGE_SHIFT);
 }
 
-/* What wasn't written leaves without a byte copied, again and again, and stays what it is. */
+/* An allocation that wasn't written in VRAM is evicted three times without a byte copied. */
 static void clean_leaves_for_nothing(struct kunit *test)
 {
 	struct clean_test t = clean_begin(test);
@@ -123,7 +126,7 @@ static void clean_leaves_for_nothing(struct kunit *test)
 	clean_end(&t);
 }
 
-/* Of what was written in part, the written blocks are copied. */
+/* An eviction copies the blocks that were written: two of four at first, then all. */
 static void clean_copies_what_was_written(struct kunit *test)
 {
 	struct clean_test t = clean_begin(test);
@@ -144,8 +147,8 @@ static void clean_copies_what_was_written(struct kunit *test)
 }
 
 /*
- * The device decides when it executes the copy: what is written after the driver has queued the
- * eviction, by a job before it, isn't lost.
+ * The device decides what to copy when it executes the copy: what is written to VRAM after the
+ * driver has queued the eviction, but before its execution, isn't lost.
  */
 static void clean_is_decided_late(struct kunit *test)
 {
@@ -167,7 +170,10 @@ static void clean_is_decided_late(struct kunit *test)
 	clean_end(&t);
 }
 
-/* A client's NotWrittenTo, wrong or not, and other clients change nothing: the device knows. */
+/*
+ * A wrong NotWrittenTo, and handles of several clients, change nothing: the block that the device
+ * knows to be written is copied.
+ */
 static void clean_believes_nobody(struct kunit *test)
 {
 	struct clean_test t = clean_begin(test);
@@ -187,7 +193,10 @@ static void clean_believes_nobody(struct kunit *test)
 	clean_end(&t);
 }
 
-/* A job's writes are copied, and nothing else, even if it said that it only reads. */
+/*
+ * Only the block that a job wrote is copied, even if SUBMIT said READ: that the job only reads.
+ * After a job without READ the policy doesn't take the allocation for clean any more.
+ */
 static void clean_after_a_job(struct kunit *test)
 {
 	struct pagoda_rig *rig = clean_rig(test);
@@ -203,7 +212,7 @@ static void clean_after_a_job(struct kunit *test)
 	submit_store(client, HERE + 2 * BLOCK + 16, 5);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
-	/* It is still expected to be clean: that is a matter of cost only. */
+	/* READ: the policy, which only estimates costs, still takes the allocation for clean. */
 	KUNIT_EXPECT_TRUE(test, bo->choice.item.clean);
 	clean_leave(&t, BLOCK);
 	KUNIT_EXPECT_EQ(test, 5ull, submit_word(rig, bo, 2 * BLOCK + 16));
@@ -218,7 +227,10 @@ static void clean_after_a_job(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* The CPU may read through a mapping that it could write; blocks that it writes are copied. */
+/*
+ * CPU reads through a writable mapping leave the allocation clean. A CPU write in VRAM has the
+ * written block copied; a CPU write in system memory doesn't make the content in VRAM unclean.
+ */
 static void clean_until_the_cpu_writes(struct kunit *test)
 {
 	struct clean_test t = clean_begin(test);
@@ -235,14 +247,14 @@ static void clean_until_the_cpu_writes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, get_user(word, (u32 __user *)(at + BLOCK)));
 	KUNIT_EXPECT_EQ(test, 0, put_user(0x1234, (u32 __user *)(at + BLOCK)));
 	KUNIT_ASSERT_TRUE(test, in_vram(t.bo));
-	/* A read is followed by writes without a fault: the page stays writable. */
+	/* The page is writable since the write before: this write needs no page fault. */
 	KUNIT_EXPECT_EQ(test, 0, put_user(0x4321, (u32 __user *)(at + BLOCK + 4)));
-	/* And the GPU writes another block. */
+	/* The GPU writes another block: both blocks are copied. */
 	clean_write(&t, 3 * BLOCK, 0x31);
 	clean_leave(&t, 2 * BLOCK);
 	KUNIT_EXPECT_EQ(test, 0x31ull, submit_word(t.rig, t.bo, 3 * BLOCK));
 	KUNIT_EXPECT_EQ(test, 0x432100001234ull, submit_word(t.rig, t.bo, BLOCK));
-	/* In system memory nothing is watched. */
+	/* A CPU write in system memory counts for no block: VRAM gets the new content. */
 	KUNIT_EXPECT_EQ(test, 0, get_user(word, (u32 __user *)at));
 	KUNIT_EXPECT_EQ(test, 0, put_user(0x99, (u32 __user *)at));
 	clean_bring(&t);
@@ -252,7 +264,11 @@ static void clean_until_the_cpu_writes(struct kunit *test)
 	clean_end(&t);
 }
 
-/* A debugger's write is noticed; if the content moves within VRAM, or is lost, all is copied. */
+/*
+ * Writes that the device may not know of: an eviction copies the block that a debugger wrote, and
+ * all blocks after a move within VRAM or after lost content was replaced by zeros, both of which
+ * the CPU may have done in place of the device.
+ */
 static void clean_not_if_the_device_cannot_know(struct kunit *test)
 {
 	struct clean_test t = clean_begin(test);
@@ -283,8 +299,9 @@ static void clean_not_if_the_device_cannot_know(struct kunit *test)
 }
 
 /*
- * When there is no room for a copy, the oldest one goes, so that a client that keeps many doesn't
- * keep others from having theirs. Each copy counts to the client that owns the allocation.
+ * If a new copy would exceed copies->limit, none is kept, and a work item frees the oldest copy, so
+ * that the next attempt has room: clients with many copies don't exclude others. Each copy counts
+ * for the client that owns the allocation.
  */
 static void clean_has_a_limit(struct kunit *test)
 {
@@ -308,7 +325,7 @@ static void clean_has_a_limit(struct kunit *test)
 	clean_leave(&other, BYTES);
 	clean_bring(&other);
 	KUNIT_EXPECT_EQ(test, BYTES, (u64)atomic64_read(&copies->bytes));
-	/* The one whose copy went is copied as a whole. */
+	/* The allocation whose copy was freed is copied as a whole. */
 	clean_leave(&t, BYTES);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, 1));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, other.bo, 3));
@@ -317,7 +334,10 @@ static void clean_has_a_limit(struct kunit *test)
 	clean_end(&t);
 }
 
-/* The device fails in the middle of a copy out; what the CPU copies in its place is all of it. */
+/*
+ * The device fails in the middle of a copy out of VRAM: the CPU, which copies in place of the
+ * device, skips nothing, and no content is lost.
+ */
 static void clean_if_the_cpu_copies(struct kunit *test)
 {
 	struct clean_test t = clean_begin(test);
@@ -338,9 +358,9 @@ static void clean_if_the_cpu_copies(struct kunit *test)
 	clean_end(&t);
 }
 
-/* ---- What a client is told ------------------------------------------------------------- */
+/* ---- TRACK: which pages a client is told of -------------------------------------------- */
 
-/* Returns the pages, from @page on, that a query reports, 64 at most; bit n is page @page + n. */
+/* Queries @pages pages, at most 64. Bit n of the result: page @page + n is reported as written. */
 static u64 track_query(struct clean_test *t, u32 page, u32 pages)
 {
 	u64 word = 0;
@@ -351,7 +371,7 @@ static u64 track_query(struct clean_test *t, u32 page, u32 pages)
 	return word;
 }
 
-/* The pages that the GPU wrote are reported once each, by the query that covers them. */
+/* Each page that the GPU wrote since START is reported once, by the first query that covers it. */
 static void track_reports(struct kunit *test)
 {
 	struct clean_test t = clean_begin(test);
@@ -370,7 +390,10 @@ static void track_reports(struct kunit *test)
 	clean_end(&t);
 }
 
-/* Moves are no writes, and lose none: out of VRAM, back, and while it is away. */
+/*
+ * Moves out of VRAM and back aren't reported as writes, and writes before a move are still
+ * reported. After a move within VRAM, and after a reset, all pages are reported.
+ */
 static void track_survives_moves(struct kunit *test)
 {
 	struct clean_test t = clean_begin(test);
@@ -386,7 +409,7 @@ static void track_survives_moves(struct kunit *test)
 	clean_bring(&t);
 	clean_write(&t, 7 * PAGE_SIZE, 2);
 	KUNIT_EXPECT_EQ(test, BIT_ULL(5) | BIT_ULL(7), track_query(&t, 0, PAGES));
-	/* Within VRAM the CPU may have moved it: all is reported. */
+	/* The CPU, which sets no bits, may have made a move within VRAM: all pages are reported. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(t.bo, &high, false));
 	KUNIT_EXPECT_EQ(test, ~0ull, track_query(&t, 0, PAGES));
 	pagoda_rig_settle(t.rig);
@@ -399,7 +422,7 @@ static void track_survives_moves(struct kunit *test)
 	pagoda_rig_settle_freed(t.rig);
 }
 
-/* An allocation that a job may still write when it leaves is reported as written as a whole. */
+/* If a job may still write to an allocation when it leaves VRAM, all its pages are reported. */
 static void track_of_the_busy(struct kunit *test)
 {
 	const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM, .flags = PAGODA_PL_PIPELINED };
@@ -420,7 +443,10 @@ static void track_of_the_busy(struct kunit *test)
 #define SCATTERED	400u
 #define HOLES		480u
 
-/* A call asks the device for so many ranges, no more: what is behind them is always reported. */
+/*
+ * A query asks the device for the bits of the first 256 ranges only: pages in ranges behind these
+ * are reported each time.
+ */
 static void track_of_the_scattered(struct kunit *test)
 {
 	struct pagoda_rig *rig = clean_rig(test);
@@ -448,7 +474,10 @@ static void track_of_the_scattered(struct kunit *test)
 	close_all(odd, HOLES);
 }
 
-/* Only the client that began to track may query and stop, and nothing works twice. */
+/*
+ * Only the client that started may query and stop (else -ENOENT); a second START is refused
+ * (-EBUSY), until STOP.
+ */
 static void track_belongs_to_a_client(struct kunit *test)
 {
 	struct clean_test t = clean_begin(test);
@@ -468,7 +497,7 @@ static void track_belongs_to_a_client(struct kunit *test)
 	clean_end(&t);
 }
 
-/* A device that doesn't track: the call says so. */
+/* On a device without dirty tracking START answers -EOPNOTSUPP. */
 static void track_needs_the_device(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);

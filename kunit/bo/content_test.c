@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Content of allocations when the device or memory fails, and access to it from outside of the
- * driver.
+ * Content of allocations: lost, or rescued by the CPU, when the device fails; kept when memory is
+ * short; read and written by a debugger; moved by the CPU executor. Also waits for paging that a
+ * plug holds back.
  */
 #include <kunit/static_stub.h>
 #include <linux/kthread.h>
@@ -17,9 +18,9 @@
 #define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
 
 /*
- * A device that can't copy, and VRAM that the CPU can't reach: the content is lost, the
- * allocation's state says so, reads find zeros instead of old bytes, and other allocations keep
- * their content.
+ * A device that refuses a copy out of VRAM, and VRAM that the CPU can't reach: the content is lost
+ * and the state says so until the loss is acknowledged. Reads find zeros instead of old bytes, new
+ * content stays, and another allocation keeps its content.
  */
 static void content_lost(struct kunit *test)
 {
@@ -67,7 +68,7 @@ static void content_lost(struct kunit *test)
 	pagoda_rig_write(rig, bad, 7);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bad));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bad, 7));
-	/* Acknowledged before it is cleared: the acknowledgment clears the allocation. */
+	/* A loss acknowledged before pagoda_lost_clear(): the acknowledgment clears the content. */
 	pagoda_bo_mark_lost(bad);
 	KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_acknowledge(bad));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bad));
@@ -78,7 +79,8 @@ static void content_lost(struct kunit *test)
 }
 
 /*
- * A copy into VRAM is lost: another client's bytes that are still in that memory must not be seen.
+ * After a lost copy into VRAM the memory has old bytes, maybe another client's, until
+ * pagoda_lost_clear() replaces them by zeros.
  */
 static void content_lost_in_vram(struct kunit *test)
 {
@@ -110,7 +112,8 @@ static void content_lost_in_vram(struct kunit *test)
 }
 
 /*
- * Access by a debugger reads and writes the right bytes of VRAM, inside and outside of the window.
+ * Access by a debugger reads and writes the right bytes of VRAM and no others, with and without a
+ * CPU window.
  */
 static void content_access(struct kunit *test)
 {
@@ -168,7 +171,7 @@ static int reader_run(void *data)
 	return 0;
 }
 
-/* Access by a debugger waits for a copy to the allocation's pages that isn't complete. */
+/* Access by a debugger waits until the copy from VRAM to the allocation's pages is complete. */
 static void content_access_waits(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -190,8 +193,8 @@ static void content_access_waits(struct kunit *test)
 }
 
 /*
- * After a fault in the middle of a buffer the device is reset once, and the buffer goes on at the
- * packet that failed.
+ * After one fault at a packet inside of a paging buffer the device is reset once, and the buffer is
+ * executed from the packet that failed on: no content is lost.
  */
 static void content_replay(struct kunit *test)
 {
@@ -218,8 +221,8 @@ static void content_replay(struct kunit *test)
 }
 
 /*
- * Content is lost while the stream is plugged by the caller and the copy hasn't been sent. Clearing
- * has to follow that copy, so the copy is sent at once instead of waited for in vain.
+ * Content is lost while the calling thread has plugged the stream and the copy to VRAM hasn't been
+ * sent. pagoda_lost_clear() waits for that copy, and so sends it first.
  */
 static void content_lost_plugged(struct kunit *test)
 {
@@ -246,7 +249,7 @@ static void content_lost_plugged(struct kunit *test)
 }
 
 /*
- * pagoda_bo_wait() sends paging operations that another thread's plug holds back before it waits.
+ * pagoda_bo_wait() with time to wait first sends paging operations that a plug holds back.
  */
 static void content_wait_plugged(struct kunit *test)
 {
@@ -269,8 +272,8 @@ static void content_wait_plugged(struct kunit *test)
 }
 
 /*
- * The CPU executor can't change the device's aperture: a MAP that fails counts as lost, not as
- * rescued.
+ * The CPU executor can't change the device's aperture: a MAP_APERTURE_SEGMENT that the device
+ * refuses counts as lost, not as rescued.
  */
 static void content_map_is_not_rescued(struct kunit *test)
 {
@@ -288,7 +291,7 @@ static void content_map_is_not_rescued(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A copy that the device refuses is done by the CPU if the CPU reaches both ends. */
+/* A copy that the device refuses is done by the CPU: source and destination are CPU visible. */
 static void content_copy_is_rescued(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -312,7 +315,7 @@ static void content_copy_is_rescued(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* All moves by the CPU, in every update mode: content arrives and no buffer is submitted. */
+/* With the CPU executor, in every mode, moves bring the content and submit no buffer. */
 static void content_by_cpu(struct kunit *test)
 {
 	const struct pagoda_rig_options options = { .mode = test->param_value, .by_cpu = true };
@@ -329,7 +332,7 @@ static void content_by_cpu(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 9));
 	KUNIT_EXPECT_EQ(test, rig->fake->submits, 0);
 	pagoda_rig_close(bo);
-	/* The closed allocation's VRAM is free when TTM's worker has seen that it is idle. */
+	/* TTM's worker frees the VRAM of the closed allocation once the allocation is idle. */
 	pagoda_rig_settle_freed(rig);
 	bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -338,8 +341,8 @@ static void content_by_cpu(struct kunit *test)
 }
 
 /*
- * Short of memory, requests for pages fail with -ENOMEM and lose no content; a swapped out
- * allocation still comes back.
+ * When memory is short, moves that need new pages fail with -ENOMEM and lose no content; a swapped
+ * out allocation still gets pages.
  */
 static void content_short_of_memory(struct kunit *test)
 {
@@ -357,7 +360,7 @@ static void content_short_of_memory(struct kunit *test)
 		;
 	KUNIT_ASSERT_TRUE(test, out->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED);
 
-	/* As if another allocation used all memory that there is. */
+	/* As if an allocation of 2^32 pages had pages, whose size must remain available. */
 	atomic_inc(&rig->vidmm->nr_populated[PAGODA_TT_ORDERS - 1]);
 	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_aperture(new, false));
 	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_system(vram));
@@ -386,7 +389,8 @@ static u32 content_populated(struct pagoda_rig *rig)
 }
 
 /*
- * Memory that is kept for swapping an allocation out is kept as long as the allocation has pages.
+ * An allocation counts in nr_populated, by which memory for its swap-out is kept available, from
+ * when it gets pages until these are freed.
  */
 static void content_large_goes(struct kunit *test)
 {
@@ -412,7 +416,7 @@ static int no_pages(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 	return -ENOMEM;
 }
 
-/* A move to VRAM that fails for want of pages (-ENOMEM) evicts or discards no other allocation. */
+/* A move to VRAM that fails for want of system pages evicts or discards no other allocation. */
 static void content_short_isnt_full(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);

@@ -2,9 +2,9 @@
 /*
  * Translations cached by queues, and FLUSH_TLB, which drops them.
  *
- * Writes to page tables don't change a TLB: a driver that changes a page table without FLUSH_TLB
- * may still see the old page, as on real hardware. Unless INVALID_NOT_CACHED was negotiated, a TLB
- * also caches that addresses are invalid, as a size with entry 0 (C106).
+ * Writes to page tables don't change a TLB: after a page-table entry was changed, accesses may
+ * reach the old page until FLUSH_TLB, as on real hardware. Unless INVALID_NOT_CACHED was
+ * negotiated, a TLB also caches that addresses are invalid, as a translation with entry 0 (C106).
  *
  * With the translation lock held for reading, only a queue's own thread changes the queue's TLB;
  * with the lock held for writing, a thread may change all TLBs.
@@ -35,8 +35,9 @@ static u64 tag_first(u64 tag)
 }
 
 /*
- * Returns the entry of @tlb that a translation of @va of 2^@shift bytes uses. Mixes bits, so that
- * addresses of two spaces, or 4 MiB apart, mostly have different entries.
+ * Returns the entry of @tlb that holds a translation of 2^@shift bytes around @va, if the TLB has
+ * that translation. Mixes bits, so that equal addresses in two spaces, and pages of 4 KiB that are
+ * 4 MiB apart, mostly have different entries.
  */
 static struct pagoda_engine_tlb_entry *tlb_slot(struct pagoda_engine_tlb *tlb, u32 space, u64 va,
 						u32 shift)
@@ -54,7 +55,10 @@ static struct pagoda_engine_tlb *tlb_of(struct pagoda_exec *exec)
 	return number < exec->engine->nr_tlbs ? &exec->engine->tlbs[number] : NULL;
 }
 
-/* Looks @va up in the TLB of the run's queue, small pages first. Returns whether the TLB has it. */
+/*
+ * Looks @va up in the TLB of the run's queue, small pages first. Stores the cached translation's
+ * entry and size in *@found and returns true, or returns false if none is cached.
+ */
 bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 			    struct pagoda_translation *found)
 {
@@ -75,7 +79,7 @@ bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 	return false;
 }
 
-/* Caches a translation in the TLB of the run's queue, if the queue has one. */
+/* Caches the translation of @va in the TLB of the run's queue, if that queue has a TLB. */
 void pagoda_engine_tlb_keep(struct pagoda_exec *exec, u32 space, u64 va,
 			    const struct pagoda_translation *translation)
 {
@@ -111,8 +115,8 @@ static void tlb_forget(struct pagoda_engine_tlb *tlb, u32 space, u64 first, u64 
 }
 
 /*
- * Drops translations of @space that overlap the addresses @first to @last (included) from the first
- * @nr_tlbs TLBs. The caller holds the translation lock for writing.
+ * Drops translations of @space that overlap the addresses @first to @last (included) from the TLBs
+ * with numbers below @nr_tlbs. The caller holds the translation lock for writing.
  */
 void pagoda_engine_tlb_forget(struct pagoda_engine *engine, u32 nr_tlbs, u32 space, u64 first,
 			      u64 last)
@@ -134,7 +138,7 @@ void pagoda_engine_tlb_clear(struct pagoda_engine *engine)
 
 /*
  * Returns false if the packet names another root than the address space has: the driver has lost
- * track of its tables. An address space without a root fits any packet.
+ * track of its tables. For an address space without a root always returns true.
  */
 static bool flush_root_matches(const struct pagoda_exec *exec,
 			       const struct virtio_pagoda_flush_tlb *flush)
@@ -163,9 +167,9 @@ u32 pagoda_engine_flush_validate(struct pagoda_exec *exec, const void *packet)
 }
 
 /*
- * Drops the packet's range of translations from all TLBs; from half of the TLBs if exec->half
- * (failure injection). The translation lock is held for writing: no access is in progress. Returns
- * 0 or a fault reason.
+ * Drops the packet's range of translations from all TLBs, or from the first half of the TLBs if
+ * exec->half (failure injection). The translation lock is held for writing: no access is in
+ * progress. Returns 0 or a fault reason.
  */
 u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
 {
@@ -176,7 +180,7 @@ u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
 
 	pagoda_shim_assert_held_write(&exec->engine->translation);
 	if (!first && !last)
-		last = ~0ull;		/* C104: the range 0 to 0 is the whole address space */
+		last = ~0ull;		/* C104: 0 to 0 means the whole address space */
 	pagoda_engine_tlb_forget(exec->engine, nr_tlbs, le32_to_cpu(flush->address_space), first,
 				 last);
 	return VIRTIO_PAGODA_FAULT_NONE;

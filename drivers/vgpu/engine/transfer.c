@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* TRANSFER: copies from any segment to any segment, in pieces that are contiguous on both sides. */
+/*
+ * TRANSFER: checks the packet and copies from any segment to any segment, in pieces that are
+ * contiguous on both sides. To or from a tiled surface in VRAM swizzle.c copies.
+ */
 #include "internal.h"
 
 static bool transfer_is_tiled(const struct virtio_pagoda_transfer *transfer)
@@ -55,9 +58,9 @@ static bool runs_overlap(const struct virtio_pagoda_run *a, const struct virtio_
 
 /*
  * Returns whether the run lists of source and destination share a page. If they do, *@address
- * receives the address of a run of the destination: the first that overlaps the first run of the
- * source that any run of the destination overlaps. Copies within system memory are too rare to sort
- * the lists.
+ * receives the address of the destination's run in the first pair of runs that overlap, in the
+ * order of the loops. Compares each run with each, without sorting: copies within system memory are
+ * rare.
  */
 static bool transfer_runs_overlap(struct pagoda_exec *exec,
 				  const struct virtio_pagoda_transfer *transfer, u64 *address)
@@ -83,9 +86,9 @@ static bool transfer_runs_overlap(struct pagoda_exec *exec,
 /*
  * Returns whether source and destination overlap by the addresses in the packet. Addresses that
  * only lead to the same page of memory, of two aperture pages or of an aperture page and a run,
- * don't count: aperture pages after their UNMAP lead to the dummy page (C58). After true, *@address
- * is the address at which the destination begins, even if the overlap begins later; in system
- * memory, the address of the destination's run that transfer_runs_overlap() found.
+ * don't count: aperture pages after their UNMAP lead to the dummy page (C58). If true is returned,
+ * *@address is the address at which the destination begins, even if the overlap begins later; in
+ * system memory, the address of the destination's run that transfer_runs_overlap() found.
  */
 static bool transfer_overlaps(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_transfer *transfer, u64 *address)
@@ -127,7 +130,7 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Returns whether @side of a transfer is in VRAM; false for both sides of a tiled transfer. */
+/* Returns whether @side is in VRAM, so that CLEAN or DIRTY is possible; false if tiled. */
 static bool transfer_is_in_vram(const struct virtio_pagoda_transfer *transfer,
 				const struct virtio_pagoda_location *side)
 {
@@ -197,13 +200,13 @@ u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet
 }
 
 /*
- * Copies @left bytes, if @only_dirty without blocks of VRAM that weren't written. Returns a fault
- * reason, PAGODA_STOPPED or 0.
+ * Copies @left bytes. With @only_dirty, skips and counts the blocks of a source in VRAM of which no
+ * page was written. Returns a fault reason, PAGODA_STOPPED or 0.
  */
 static u32 transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *src,
 			 struct pagoda_cursor *dst, u64 left, bool only_dirty)
 {
-	/* A source in VRAM is contiguous. */
+	/* Used with @only_dirty only: the source is then one range of VRAM, which begins here. */
 	const u8 *start = exec->engine->vram + src->address;
 	u64 whole = left;
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -275,7 +278,7 @@ u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet)
 	if (transfer->packet.allocation)
 		return pagoda_engine_tiled_copy(exec, (swizzle ? &dst : &src)->address, tiled,
 						swizzle ? &src : &dst, left, swizzle);
-	/* C31: a transfer without an allocation copies bytes as they are, tiled or not. */
+	/* C31: without an allocation bytes are copied as they are, whatever the flags. */
 	(swizzle ? &dst : &src)->address += le64_to_cpu(tiled->offset);
 	return transfer_copy(exec, &src, &dst, left, false);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VIRTUAL_TRANSFER and VIRTUAL_FILL: paging in the address space of the paging process. Commands
- * use the copy and the fill, too, with checks of their own.
+ * VIRTUAL_TRANSFER and VIRTUAL_FILL: copies and fills by virtual addresses of the paging space.
+ * Commands of jobs use the same copy and fill, with checks of their own.
  *
- * Every page is checked before the first byte changes, and the page's memory is stored for the copy
- * as far as run->spans has room. The translation lock is released for a moment after each
- * PAGODA_CHUNK, so that no FLUSH_TLB waits long. If translations change meanwhile, what was stored
- * is dropped, and the rest of the packet uses the new pages or faults.
+ * Every page of a packet is checked before the first byte changes, and the page's memory is stored
+ * for the copy or fill, as far as run->spans has room. The translation lock is released for a
+ * moment after each PAGODA_CHUNK of work, so that no FLUSH_TLB waits long. If translations change
+ * meanwhile, the stored memory is dropped, and the rest of the packet uses the new pages or faults.
  */
 #include "internal.h"
 
@@ -122,7 +122,8 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 	dst_wants = side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_DST_64K,
 			       VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
 	/*
-	 * Leave room for spans of the destination, which usually is contiguous if the source isn't.
+	 * Leave a sixteenth of run->spans for the destination, which usually is contiguous if the
+	 * source isn't.
 	 */
 	reason = side_check(exec, le64_to_cpu(transfer->src_address), size,
 			    VIRTIO_PAGODA_ACCESS_READ, src_wants, exec->engine->max_runs / 16);
@@ -133,10 +134,10 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 }
 
 /*
- * Prepares the access to the span of a source or destination that isn't snooped. For a read, the
- * write combiner's lines of this memory are written back. For a write, the span may be redirected
- * to a line of the combiner; if the write ends with this span (@want bytes), the combiner may cut
- * off the span's last line.
+ * Prepares the access to the current span of a source or destination, which isn't snooped. For a
+ * read, the write combiner's lines of this memory are written back. For a write, the span may be
+ * redirected to a line of the combiner; if the write ends with this span (@want bytes), the
+ * combiner may cut off the span's last line.
  */
 static void side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
@@ -148,8 +149,8 @@ static void side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side
 }
 
 /*
- * Finds the next memory of a source or destination that is contiguous for the CPU, at most @want
- * bytes, unless bytes of the memory found before are left. Returns 0 or a fault reason.
+ * Sets side->span to the next memory of a source or destination that is contiguous for the CPU, at
+ * most @want bytes. Does nothing while side->span isn't used up. Returns 0 or a fault reason.
  */
 u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
@@ -179,8 +180,9 @@ u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side 
 
 /*
  * Looks up the memory of the next @size bytes of a source or destination, up to the first fault,
- * and stores it for the copy in half of the room of exec->run->spans. To look up all pages first is
- * faster than to look up each page after a copy, which fills the CPU's store buffer.
+ * and stores the memory for the copy, in half of the room of exec->run->spans. To look up all pages
+ * first is faster than to look up each page after the copy of the page before: such a copy fills
+ * the CPU's store buffer.
  */
 void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 size)
 {
@@ -197,7 +199,7 @@ void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side 
 	side->notes = notes;
 	*notes = (struct pagoda_notes) { .next = room, .end = room, .limit = room + half };
 	for (; size && notes->limit; va += span.size, size -= span.size) {
-		/* The copy gets the same fault, after copying the memory before @va. */
+		/* Not reported here: the copy meets the same fault when it reaches @va. */
 		if (pagoda_engine_virtual_span(exec, side->space, va, size, side->access, &span))
 			break;
 		pagoda_engine_note(notes, &span);
@@ -209,11 +211,11 @@ static void side_copy(u8 *dst, const u8 *src, u64 size)
 	if (src)
 		pagoda_copy(dst, src, size);
 	else
-		memset(dst, 0, size);	/* C94: a page of zeros is read */
+		memset(dst, 0, size);	/* C94: @src is a page of zeros */
 }
 
 /*
- * Copies @left bytes from @src to @dst, as a packet with @flags CLEAN or DIRTY does. The sides'
+ * Copies @left bytes from @src to @dst; @flags may have CLEAN or DIRTY, as in a packet. The sides'
  * spans (&pagoda_span_side.span) are empty before the call. The spans are empty again after a call
  * that returns no fault, because this function takes no span that reaches beyond the @left bytes.
  * So the caller may release the translation lock between two calls, although a release makes spans

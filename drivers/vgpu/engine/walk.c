@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The walk of page tables: from a virtual address to memory. Programs may have written the tables.
+ * The walk of page tables: from a virtual address to memory, and the checks of ranges of virtual
+ * addresses.
  *
  * The content of tables isn't trusted. Every table is checked to lie in usable VRAM or in system
  * memory that ops->system_span() knows, every page to lie in its segment with all of its bytes,
@@ -22,7 +23,7 @@
 /* Bits that may be set in an entry that points to a table. */
 #define PAGODA_PTE_POINTER	(VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_SEGMENT_MASK | \
 				 VIRTIO_PAGODA_PTE_ADDRESS_MASK)
-/* Bits that are defined only in entries of level 1, but not in entries for a page of zeros. */
+/* Bits that may be set in entries of level 1 only, and not in an entry for a page of zeros. */
 #define PAGODA_PTE_LEVEL1	(VIRTIO_PAGODA_PTE_LARGE | VIRTIO_PAGODA_PTE_TABLE_64K)
 
 static_assert(VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS == PAGODA_LARGE_SHIFT,
@@ -65,7 +66,10 @@ static bool system_inside(const struct pagoda_exec *exec, u64 address, u64 size)
 	return size <= limit && address <= limit - size;
 }
 
-/* Returns @size bytes of a table, in VRAM or within a page of system memory, or NULL if invalid. */
+/*
+ * Returns the memory of a table, or of an entry, of @size bytes in VRAM or in system memory; NULL
+ * if the address is invalid or system memory isn't contiguous there.
+ */
 static const u64 *table_at(struct pagoda_exec *exec, u32 segment, u64 address, u64 size)
 {
 	u8 *here;
@@ -81,8 +85,8 @@ static const u64 *table_at(struct pagoda_exec *exec, u32 segment, u64 address, u
 }
 
 /*
- * Returns whether an entry may point to a table of @size bytes: aligned, and in usable VRAM, or
- * below the limit of system addresses, where it isn't checked whether there is memory.
+ * Returns whether an entry has a valid address of a table of @size bytes: aligned, and in usable
+ * VRAM or below the limit of system addresses. Doesn't look whether system memory is there.
  */
 static bool pointer_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 {
@@ -152,7 +156,7 @@ static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda
 	if (side == PAGODA_SIDE_64K && !(page_sizes & 1u << PAGODA_PAGE_64K_SHIFT))
 		return bad_table(found, 1);
 	if (!pagoda_engine_dual(exec->engine))
-		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* the bit that has selected @side */
+		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* only says which side it is */
 	if (pointer_valid(exec, word, bytes))
 		leaf->table[side] = table_at(exec, pte_segment(word), pte_address(word), bytes);
 	return leaf->table[side] ? VIRTIO_PAGODA_FAULT_NONE : bad_table(found, 1);
@@ -247,10 +251,10 @@ static u32 walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, 
 }
 
 /*
- * Walks the tables from the root down to level 1, whose entry's words are stored in @words, with 0
- * in @found->size. An invalid entry, or one for a page of zeros, above level 1 ends the walk and is
- * stored in *@found; an index beyond the root's entries counts as an invalid entry. Returns 0 or a
- * fault reason.
+ * Walks the tables from the root down to level 1, stores the words of the level-1 entry in @words
+ * and sets @found->size to 0. A walk that meets an invalid entry, or an entry for a page of zeros,
+ * above level 1 ends there, and stores that translation in *@found, with a size that isn't 0. An
+ * index beyond the root's entries counts as an invalid entry. Returns 0 or a fault reason.
  */
 static u32 walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
 		     struct pagoda_translation *found)
@@ -313,8 +317,8 @@ static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 
 	pagoda_shim_assert_held(&exec->engine->translation);
 	/*
-	 * No valid tag is 0: bit 42 is set, which is free, as addresses of at most 63 bits leave 42
-	 * bits for the number of the 2 MiB.
+	 * No valid tag is 0: bit 42 is set. The bit is free: addresses have at most 63 bits, so the
+	 * number of a 2 MiB range has at most 42.
 	 */
 	tag |= 1ull << (63 - PAGODA_LARGE_SHIFT);
 	if (leaf->tag != tag) {
@@ -331,10 +335,10 @@ static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 }
 
 /*
- * Translates @va by the TLB, or else by the tables, and checks permissions. The TLB then caches
- * what the tables say: a translation, or that @va is invalid, which isn't cached if
- * INVALID_NOT_CACHED was negotiated; never a bad table. Doesn't store the fault. Returns a fault
- * reason or 0.
+ * Translates @va by the TLB, or else by the tables, and checks permissions. The TLB then caches the
+ * translation from the tables; that @va is invalid is cached only if INVALID_NOT_CACHED wasn't
+ * negotiated, and a bad table never. Doesn't store the fault in the run. Returns a fault reason or
+ * 0.
  */
 static u32 walk_translate(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 			  struct pagoda_translation *found)
@@ -404,9 +408,9 @@ static u32 walk_refuse(struct pagoda_exec *exec, u32 reason, u64 va, u32 access,
 }
 
 /*
- * Returns the number of bytes from @va on, at most @want, whose addresses in the segment are
- * consecutive. If these bytes end before @want because the next translation doesn't follow on, that
- * translation is kept in exec->ahead for the next span.
+ * Returns the number of bytes from @va on, at most @want, that @first and the translations behind
+ * it map to consecutive addresses of one segment, with equal flags. The first translation that
+ * doesn't continue the sequence is kept in exec->ahead for the next span.
  */
 static u64 walk_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 want, u32 access,
 			    const struct pagoda_translation *first)
@@ -432,8 +436,8 @@ static u64 walk_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 wan
 }
 
 /*
- * Translates the first address of a span, without a look-up if exec->ahead has its translation,
- * because the address follows the last span. Returns a fault reason, or 0.
+ * Translates the first address of a span: by exec->ahead if @va follows the last span and its
+ * translation was kept there, else by walk_translate(). Returns a fault reason, or 0.
  */
 static u32 translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 			   struct pagoda_translation *found)
@@ -575,8 +579,9 @@ static u32 wants_check(struct pagoda_exec *exec, u64 va, u32 access, u32 wants,
 }
 
 /*
- * Appends a span to @notes, for the execution of the packet or command. At a page of zeros, a
- * change of span->combined, or a lack of room neither this span nor any later one is appended.
+ * Appends a span to @notes, for the execution of the packet or command. A span of a page of zeros,
+ * a span whose @combined differs from that of the spans before, or a span for which there is no
+ * room isn't appended, nor is any later span.
  */
 void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_span *span)
 {

@@ -34,7 +34,7 @@
  *  EFAULT     bad user pointer
  *  ENOENT     handle, segment id or group, syncobj, VM, context, fence or paging queue that this
  *             client doesn't have; EVICT of an allocation that isn't on the client's list;
- *             TRACK of one that the client doesn't track
+ *             STOP or QUERY of TRACK for an allocation that the client doesn't track
  *  ENOMEM     out of memory, or out of room in every segment; no free addresses for BIND_CHOOSE.
  *             The last of the machine's memory isn't given to allocations, see
  *             ALLOCATION_MMAP_OFFSET
@@ -186,13 +186,13 @@ extern "C" {
  * DOC: Coherence of CPU and GPU
  *
  * The CPU's writes before SUBMIT are seen by the job. A job that is queued (see "Closing objects
- * that accepted work names") also sees the writes before it is prepared, which isn't before all
- * that it waits for has signalled, unless a fenced job is submitted behind it in its context. The
- * job's writes are seen by the CPU when the job's fence has signalled; while the job runs, the
- * writes before a SIGNAL command are seen by a CPU that has seen the value that SIGNAL stores.
- * CPU mappings, CACHED or write-combined, need no flush by the program. An allocation that moves
- * keeps its content and its addresses, those of CPU mappings (C34) and those of the GPU. Tiled:
- * see enum drm_pagoda_tiling.
+ * that accepted work names") also sees the CPU's writes before it is prepared. A queued job isn't
+ * prepared before all that it waits for has signalled, unless a fenced job is submitted behind the
+ * queued job in its context. The job's writes are seen by the CPU when the job's fence has
+ * signalled; while the job runs, the writes before a SIGNAL command are seen by a CPU that has seen
+ * the value that SIGNAL stores. CPU mappings, CACHED or write-combined, need no flush by the
+ * program. An allocation that moves keeps its content and its addresses, those of CPU mappings
+ * (C34) and those of the GPU. Tiled: see enum drm_pagoda_tiling.
  */
 
 /** DRM_PAGODA_MAX_ENTRIES: most entries of a struct drm_pagoda_array. */
@@ -322,7 +322,7 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_SET_RESERVATION,
 	/** @DRM_PAGODA_EVENTS: get a file from which the client reads its events */
 	DRM_PAGODA_EVENTS,
-	/** @DRM_PAGODA_TRACK: tell which pages of an allocation the GPU has written */
+	/** @DRM_PAGODA_TRACK: track which pages of an allocation the GPU writes, and tell them */
 	DRM_PAGODA_TRACK,
 };
 
@@ -357,7 +357,10 @@ enum drm_pagoda_segment_id {
 enum drm_pagoda_query_type {
 	/** @DRM_PAGODA_QUERY_DEVICE: QUERY type for struct drm_pagoda_device_info */
 	DRM_PAGODA_QUERY_DEVICE = 1,
-	/** @DRM_PAGODA_QUERY_SEGMENT: QUERY type for struct drm_pagoda_segment_info of @index */
+	/**
+	 * @DRM_PAGODA_QUERY_SEGMENT: QUERY type for struct drm_pagoda_segment_info, of the segment
+	 * with the id &drm_pagoda_query.index
+	 */
 	DRM_PAGODA_QUERY_SEGMENT = 2,
 	/** @DRM_PAGODA_QUERY_STATS: QUERY type for struct drm_pagoda_stats */
 	DRM_PAGODA_QUERY_STATS = 3,
@@ -367,8 +370,8 @@ enum drm_pagoda_query_type {
  * struct drm_pagoda_query - Argument of DRM_PAGODA_QUERY
  * @type: enum drm_pagoda_query_type
  * @index: QUERY_SEGMENT: segment id. Else MBZ
- * @size: In: bytes of the caller's memory at @pointer; 0 asks for the size only. Out: bytes of the
- *	kernel's struct
+ * @size: In: bytes of the caller's memory at @pointer; 0 asks for the size only. Out: size of the
+ *	answer's struct in the kernel
  * @pad: MBZ
  * @pointer: Address that the answer is written to, as many bytes as the smaller of both sizes
  */
@@ -418,14 +421,15 @@ struct drm_pagoda_device_info {
 
 #define DRM_PAGODA_SEGMENT_APERTURE_FLAG	(1u << 0) /* the segment is system memory */
 #define DRM_PAGODA_SEGMENT_CPU_VISIBLE		(1u << 1) /* the CPU reaches the whole segment */
-#define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* the CPU reaches visible_size of it */
+#define DRM_PAGODA_SEGMENT_CPU_PARTIAL		(1u << 2) /* the CPU reaches visible_size bytes */
 #define DRM_PAGODA_SEGMENT_CACHE_COHERENT	(1u << 3) /* the GPU can snoop CPU caches */
 
 /**
  * struct drm_pagoda_segment_info - One segment and its usage
  * @id: Segment id
  * @flags: DRM_PAGODA_SEGMENT_* flags
- * @size: Bytes of the segment, without the reserve; VRAM with what the device reports as unusable
+ * @size: Bytes of the segment, without the reserve; of VRAM, bytes count that the device reports as
+ *	unusable
  * @visible_size: Bytes of @size that the CPU can reach
  * @usage: Bytes of @size in use, by all clients
  * @visible_usage: Bytes of @visible_size in use
@@ -437,7 +441,8 @@ struct drm_pagoda_device_info {
  *	the segment, because other devices use them
  * @pin_limit: Aperture: largest possible @client_pinned
  * @reserve_size: VRAM: bytes of the reserve, which only page tables and save areas of contexts get,
- *	if evictions made no other room for them. Of all usages here only @client_usage counts these
+ *	if evictions made no other room for them. Bytes in use in the reserve count in @client_usage
+ *	and @reserve_usage, in no other usage here
  * @reserve_usage: Bytes of the reserve in use
  * @reserve_refused: Times that the reserve had no room for a page table or save area either: the
  *	call answered ENOMEM, or waited for other clients
@@ -460,11 +465,11 @@ struct drm_pagoda_segment_info {
 };
 
 /**
- * struct drm_pagoda_stats - Counters of the device since probe, and @submit_* members of the
- * calling client. A token is the right to page a byte; tokens are added at a rate and spent
+ * struct drm_pagoda_stats - Counters of the device since probe; the @submit_* members are those of
+ * the calling client. A token is the right to page a byte; tokens are added at a rate and spent
  * @paged_in: Bytes copied into VRAM from system memory
- * @paged_out: Bytes copied from VRAM to system memory; those of a device that tracks what it writes
- *	count as copied until the move is done, then only what was written
+ * @paged_out: Bytes copied from VRAM to system memory. Of a move by a device that tracks what it
+ *	writes, all bytes count until the move is done, then only those that were copied
  * @moved: Bytes copied within VRAM
  * @filled: Bytes of VRAM filled with zeros
  * @discarded: Bytes of content dropped instead of copied, also of allocations freed in VRAM
@@ -474,7 +479,7 @@ struct drm_pagoda_segment_info {
  * @cpu_waits: Times that a move waited for paging and for jobs that use the allocation
  * @busy_retries: Times an operation had to wait until its allocation was idle (WDDM's
  *	ALLOCATION_BUSY)
- * @insufficient: Times a paging buffer was full before its operation was encoded (WDDM's
+ * @insufficient: Times a paging buffer was full before an operation was encoded completely (WDDM's
  *	INSUFFICIENT_BUFFER)
  * @commands: Packets built
  * @buffer_bytes: Bytes of paging buffers submitted
@@ -484,7 +489,7 @@ struct drm_pagoda_segment_info {
  * @lost: Times that an allocation lost its content; another loss counts only when the first was
  *	acknowledged (ALLOCATION_WAIT)
  * @range_acquires: Times that a CPU access took a swizzling range for an allocation
- * @range_steals: Times that the range taken was another allocation's
+ * @range_steals: Times that the range so taken was in use for another allocation
  * @bandwidth: Bytes a second that paging was measured to move; 0 = not known yet, and tokens don't
  *	limit anything
  * @promote_tokens: Bytes that may come back to VRAM without a request now; if negative, as many
@@ -492,7 +497,7 @@ struct drm_pagoda_segment_info {
  * @promote_rate: Bytes a second added to @promote_tokens; 0 = no limit. A share of @bandwidth while
  *	any client uses the device
  * @promote_spent: Bytes taken from @promote_tokens, one for each byte paged
- * @promote_refused: Times an allocation had to wait for tokens
+ * @promote_refused: Times that an allocation wasn't brought back because there were no tokens
  * @promoted: Bytes that came back to VRAM without a request
  * @promotions: Allocations that came back to VRAM without a request
  * @submit_tokens: Bytes that the calling client's submissions may bring to VRAM now by evicting
@@ -503,7 +508,8 @@ struct drm_pagoda_segment_info {
  *	end; with the driver's parameter policy=lru bytes of such allocations that came to VRAM
  * @submit_held: Submissions of the calling client that left allocations out of VRAM for want of
  *	tokens
- * @submit_left: Bytes of the allocations that were left out, counted at each such submission
+ * @submit_left: Bytes of the allocations that were left out of VRAM, counted again at each of the
+ *	submissions that left them out
  */
 struct drm_pagoda_stats {
 	__u64 paged_in;
@@ -639,8 +645,8 @@ enum drm_pagoda_tiling {
  * @alignment: Bytes the VRAM address is aligned to; 0 or a power of two from the
  *	page size to 2 MiB. Guaranteed only with CONTIGUOUS
  * @pad: MBZ
- * @tiling: enum drm_pagoda_tiling. Tiled: EOPNOTSUPP without ranges; VRAM must be in
- *	@supported; implies CONTIGUOUS
+ * @tiling: enum drm_pagoda_tiling. Tiled: EOPNOTSUPP if the device has no swizzling ranges; VRAM
+ *	must be in @supported; implies CONTIGUOUS
  * @pitch: Tiled: bytes from row to row; multiple of a tile's width, at most 64 KiB, not
  *	0. Else MBZ
  * @height: Tiled: rows; multiple of a tile's rows, not 0. Else MBZ
@@ -695,7 +701,7 @@ struct drm_pagoda_allocation_mmap_offset {
  * gives a handle of the same allocation for a dma-buf of this device, whichever client made it.
  *
  * The dma-buf of another device, or of none (udmabuf), becomes an allocation that is IMPORTED,
- * CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: its memory isn't whole pages, or
+ * CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: the dma-buf isn't whole pages, or
  * has addresses that are too large for this device; E2BIG: it is larger than the aperture;
  * EOPNOTSUPP: this device doesn't reach all of the machine's memory, or the driver's executor=cpu
  * on a device that translates addresses itself; else the exporter's error. EINVAL for addresses and
@@ -728,16 +734,16 @@ struct drm_pagoda_allocation_mmap_offset {
 
 /** enum drm_pagoda_residency - Whether an allocation is resident, and where. */
 enum drm_pagoda_residency {
-	/** @DRM_PAGODA_RESIDENT_IN_GPU_MEMORY: made resident, and in VRAM */
+	/** @DRM_PAGODA_RESIDENT_IN_GPU_MEMORY: the allocation was made resident, and is in VRAM */
 	DRM_PAGODA_RESIDENT_IN_GPU_MEMORY = 1,
 	/**
-	 * @DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY: made resident, and in system memory that jobs
-	 * access (aperture)
+	 * @DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY: the allocation was made resident, and is in
+	 * system memory that jobs access (aperture)
 	 */
 	DRM_PAGODA_RESIDENT_IN_SHARED_MEMORY = 2,
 	/**
-	 * @DRM_PAGODA_NOT_RESIDENT: never made resident, wherever it is; or in plain system memory
-	 * now; or evicted by EVICT, even if it is still in its place
+	 * @DRM_PAGODA_NOT_RESIDENT: the allocation was never made resident, wherever it lies; or is
+	 * in plain system memory now; or was evicted by EVICT, even if it is still in its place
 	 */
 	DRM_PAGODA_NOT_RESIDENT = 3,
 };
@@ -871,8 +877,8 @@ struct drm_pagoda_residency_entry {
  */
 #define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
 /*
- * Flag of MAKE_RESIDENT: the call answers ENOMEM and does nothing if the client would want more
- * than its budget (C167), with those entries that it made and doesn't want yet, see "Budgets".
+ * Flag of MAKE_RESIDENT: the call answers ENOMEM and does nothing if the client, with those entries
+ * that the client made and doesn't want yet, would want more than its budget (C167), see "Budgets".
  * Can't be combined with other flags
  */
 #define DRM_PAGODA_RESIDENT_DENY_OVERBUDGET	(1u << 2)
@@ -893,7 +899,7 @@ struct drm_pagoda_residency_entry {
  * @num_resident: Out: number of entries that are resident, with @paging_queue on the client's
  *	list: all or none (C147)
  * @pending: Out: 1 = wait for @point (or the allocations, or @paging_value) before use;
- *	0 = all can be used now. The point is signalled in either case
+ *	0 = all can be used now. The point signals in either case
  * @fence: Monitored fence that gets @fence_value after all of the paging (WDDM's paging
  *	fence), or 0
  * @pad2: MBZ
@@ -1121,9 +1127,9 @@ enum drm_pagoda_offer_priority {
  * ptrace and export as a dma-buf; existing CPU mappings raise SIGBUS. An allocation that is
  * private to a VM keeps its addresses, which fault from the next submission to the VM on; that
  * submission isn't refused. While other jobs of the VM may use the addresses, the submission is
- * queued until these jobs are done; if it is fenced, or further jobs are submitted meanwhile, a
- * later submission ends the access. EVICT is possible, and drops content that is in VRAM. The
- * allocation stays on the residency list.
+ * queued until these jobs are done; if the submission is fenced, or further jobs are submitted
+ * meanwhile, the addresses fault only from a later submission on. EVICT is possible, and drops
+ * content that is in VRAM. The allocation stays on the residency list.
  *
  * All or none (C147): EALREADY if an entry is offered; EPERM if an entry is imported or was
  * exported, because its other users don't know of the offer; EBUSY if accepted work will use an
@@ -1167,7 +1173,7 @@ struct drm_pagoda_reclaim_result_entry {
  * @point: Point of @syncobj that signals when the GPU can use the entries that were brought back;
  *	not 0 with a syncobj, MBZ without
  * @pending: Out: 1 = wait for @point (or the allocations) before the GPU uses the entries; 0 = the
- *	GPU can use the entries now. The point is signalled in either case
+ *	GPU can use the entries now. The point signals in either case
  * @fence: Monitored fence that the GPU sets to @fence_value after all paging emitted so far, which
  *	includes the paging of this call; or 0
  * @fence_value: Value for @fence, not one that "Monitored fences" says is refused (EINVAL). MBZ
@@ -1201,9 +1207,10 @@ struct drm_pagoda_reclaim {
  * needed in VRAM, allocations of clients over their budget leave before those of clients within,
  * whatever their priorities. Only between clients that are all over, or all within, lower
  * priorities leave first. Here a client is over its budget if it both wants and uses more of the
- * local group than its budget, see "Budgets". An allocation is used by its client, and by those
- * clients that have it on their residency lists; it leaves with those of clients over their budget
- * only if all of these are over. Offered allocations leave before all others, see OFFER.
+ * local group than its budget, see "Budgets". An allocation counts for its client, and for those
+ * clients that have it on their residency lists: it leaves before allocations of clients within
+ * their budget only if all of its clients are over theirs. Offered allocations leave before all
+ * others, see OFFER.
  *
  * The memory priority of VK_EXT_memory_priority, 0.0 to 1.0, is::
  *
@@ -1255,10 +1262,10 @@ struct drm_pagoda_set_priority {
  * is refused because of a budget, except with DENY_OVERBUDGET.
  *
  * A client wants an allocation that it made while the allocation is on the residency list of any
- * client; and once MAKE_RESIDENT or a job has made the allocation resident, until EVICT or its
- * end. It doesn't want an allocation that is offered. The allocation's bytes count in the group
- * of the segment that the allocation prefers, whether it lies there, elsewhere, or had to leave
- * for other clients. Page tables of the client's VMs and save areas of its contexts count, too.
+ * client; and once MAKE_RESIDENT or a job has made the allocation resident, until EVICT or its end.
+ * A client doesn't want an offered allocation. A wanted allocation's bytes count in the group of
+ * the segment that the allocation prefers, whether it lies there, elsewhere, or had to leave for
+ * other clients. Page tables of the client's VMs and save areas of its contexts count, too.
  *
  * A 32nd of a group is the kernel's, the rest is the pool. The pool less other clients'
  * reservations, and less the bytes that other clients want beyond their reservations (of each
@@ -1328,10 +1335,10 @@ enum drm_pagoda_event_type {
 	 */
 	DRM_PAGODA_EVENT_BUDGET_CHANGED = 1,
 	/**
-	 * @DRM_PAGODA_EVENT_TRIM: the client wants @value bytes of a group more than its budget,
-	 * as last reported, after it wanted no more than that or a smaller budget was reported.
-	 * While the client goes on to want more, the event comes again only if a smaller budget
-	 * is reported
+	 * @DRM_PAGODA_EVENT_TRIM: the client wants @value bytes of a group more than the last
+	 * reported budget: the client has begun to want more than the budget, or a smaller budget
+	 * was reported. While the client goes on to want more, the event comes again only if a
+	 * smaller budget is reported
 	 */
 	DRM_PAGODA_EVENT_TRIM = 2,
 	/**
@@ -1348,8 +1355,9 @@ enum drm_pagoda_event_type {
 	/**
 	 * @DRM_PAGODA_EVENT_EVICTED: @value bytes of allocations on the client's residency list had
 	 * to leave a group since the event was read the last time, because other allocations
-	 * needed the room. Jobs bring these allocations back, for which others have to leave,
-	 * until the client takes as many bytes from its list by EVICT
+	 * needed the room, or a cgroup's maximum or debugfs asked for it. Jobs bring these
+	 * allocations back, for which others have to leave, until the client takes as many bytes
+	 * from its list by EVICT
 	 */
 	DRM_PAGODA_EVENT_EVICTED = 5,
 };
@@ -1418,7 +1426,7 @@ struct drm_pagoda_vm_destroy {
 	__u32 pad;
 };
 
-/** enum drm_pagoda_bind_type - Changes that an entry of VM_BIND makes to its range. */
+/** enum drm_pagoda_bind_type - Change that an entry of VM_BIND makes to its range. */
 enum drm_pagoda_bind_type {
 	/** @DRM_PAGODA_BIND_MAP: accesses to the range reach an allocation */
 	DRM_PAGODA_BIND_MAP = 1,
@@ -1452,8 +1460,9 @@ enum drm_pagoda_bind_type {
 #define DRM_PAGODA_BIND_NO_EXECUTE	(1u << 1)
 /*
  * BIND_CHOOSE, for MAP, MAP_ZERO, MAP_FENCE and RESERVE: the kernel chooses a free address, not
- * below &drm_pagoda_bind_entry.address, and stores it there. It is a multiple of 2 MiB if the size
- * is at least that, else of 64 KiB if the size is at least that, else of the page size
+ * below &drm_pagoda_bind_entry.address, and stores the address there. The address is a multiple of
+ * 2 MiB for a size of at least 2 MiB, else of 64 KiB for a size of at least 64 KiB, else of the
+ * page size
  */
 #define DRM_PAGODA_BIND_CHOOSE		(1u << 2)
 
@@ -1514,13 +1523,14 @@ struct drm_pagoda_bind_entry {
  * doesn't have yet: the work is held up, not the call. Later work of the same context (SUBMIT)
  * or VM (VM_BIND) waits behind held up work.
  *
- * The points that work signals get their fence when the work is made. For a fenced job
- * (%DRM_PAGODA_SUBMIT_FENCED), and for a VM_BIND that waits for nothing, that is before the call
- * returns. For other jobs, a VM_BIND that waits, and requests with a paging queue it may be
- * later; until then a binary syncobj is empty, and DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT waits
- * for the fence as well. DRM_IOCTL_SYNCOBJ_TRANSFER and the export of a sync_file need a fence.
- * A point that an ioctl of this driver signals, here or as its @point, gets the fence after all
- * smaller points of the syncobj that work accepted before will signal.
+ * The points that work signals get their fence when the job is prepared, the change of the VM is
+ * made or the paging is given to the GPU. For a fenced job (%DRM_PAGODA_SUBMIT_FENCED), and for a
+ * VM_BIND that waits for nothing, that is before the call returns. For other jobs, a VM_BIND that
+ * waits, and requests with a paging queue, the fence may come later; until then a binary syncobj is
+ * empty, and DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT waits for the fence as well.
+ * DRM_IOCTL_SYNCOBJ_TRANSFER and the export of a sync_file need a fence. A point that an ioctl of
+ * this driver signals, by a struct drm_pagoda_sync or its own @point, gets its fence only after all
+ * smaller points of the syncobj that earlier accepted work will signal have their fences.
  */
 struct drm_pagoda_sync {
 	__u32 handle;
@@ -1529,9 +1539,9 @@ struct drm_pagoda_sync {
 };
 
 /*
- * Flag of VM_BIND: the entries change one reserved range, as UpdateGpuVirtualAddress (C134): all
- * destinations are in one reservation, all sources of COPY are in one reservation (else EINVAL),
- * there is no RESERVE and no CHOOSE, and an unmapped range stays reserved
+ * Flag of VM_BIND: the entries change one reserved range, as UpdateGpuVirtualAddress does (C134):
+ * all destinations are in one reservation, all sources of COPY are in one reservation (else
+ * EINVAL), there is no RESERVE and no CHOOSE, and an unmapped range stays reserved
  */
 #define DRM_PAGODA_VM_BIND_UPDATE	(1u << 0)
 /** DRM_PAGODA_MAX_QUEUED_BINDS: most queued VM_BINDs of a VM; a further VM_BIND waits (C144). */
@@ -1539,16 +1549,17 @@ struct drm_pagoda_sync {
 
 /**
  * struct drm_pagoda_vm_bind - Argument of VM_BIND
- * @entries: struct drm_pagoda_bind_entry, applied in order. COPY entries stand alone:
- *	an array has only them or none
+ * @entries: struct drm_pagoda_bind_entry, applied in order. An array has COPY entries only, or no
+ *	COPY entry
  * @vm: VM
  * @flags: DRM_PAGODA_VM_BIND_* flags
  * @syncobj: Timeline syncobj, or 0
  * @pad: MBZ
  * @point: Point of @syncobj that signals when the addresses can be used; not 0 with a syncobj, MBZ
  *	without
- * @syncs: struct drm_pagoda_sync; with any to wait for, the change is made when all of them have
- *	signalled, in the order of calls, and a failure then makes the VM unusable (VM_STATE)
+ * @syncs: struct drm_pagoda_sync. If any of them is waited for, the change is made when all that
+ *	are waited for have signalled, in the order of calls, and a failure then makes the VM
+ *	unusable (VM_STATE)
  *
  * A range is all in one reservation or all outside of reservations, except for UNMAP, which
  * frees the whole range whatever is mapped or reserved there (C131). Outside of reservations,
@@ -1666,8 +1677,8 @@ struct drm_pagoda_command_buffer {
 /* Flag of struct drm_pagoda_submit_entry, with IMPLICIT only: the job writes to the allocation */
 #define DRM_PAGODA_SUBMIT_WRITE		(1u << 1)
 /*
- * Flag of struct drm_pagoda_submit_entry, not with WRITE: the job only reads the allocation. An
- * estimate of what it costs to evict the allocation, no promise: if the job writes, nothing is lost
+ * Flag of struct drm_pagoda_submit_entry, not with WRITE: the job only reads the allocation. The
+ * kernel only estimates by the flag what an eviction costs: if the job writes, nothing is lost
  */
 #define DRM_PAGODA_SUBMIT_READ		(1u << 2)
 
@@ -1717,8 +1728,8 @@ struct drm_pagoda_submit_entry {
  *
  * A queued job gets its memory when it is prepared: when all that it waits for has signalled and
  * its engine has fewer than two other jobs. If there is not enough memory then, the context is
- * banned. Contexts of an engine take turns by the time that their clients have used it, after
- * their priority.
+ * banned. Contexts of an engine take turns by priority first, then by the time for which their
+ * clients have used the engine.
  *
  * A handle may be closed as soon as the call has returned: the job still finds the allocation.
  * An allocation that a prepared job uses or a queued job lists or, while jobs are queued, that is
@@ -1924,7 +1935,7 @@ struct drm_pagoda_fence_wait {
 enum drm_pagoda_track_operation {
 	/** @DRM_PAGODA_TRACK_START: begin to track; EBUSY if the allocation is tracked already */
 	DRM_PAGODA_TRACK_START = 0,
-	/** @DRM_PAGODA_TRACK_STOP: end that; so does closing the client's handle */
+	/** @DRM_PAGODA_TRACK_STOP: stop to track, as closing the client's handle does, too */
 	DRM_PAGODA_TRACK_STOP = 1,
 	/** @DRM_PAGODA_TRACK_QUERY: get the pages written, and begin anew for these pages */
 	DRM_PAGODA_TRACK_QUERY = 2,
@@ -1947,12 +1958,13 @@ enum drm_pagoda_track_operation {
  *	of word n / 64 for page n from @offset on. Else MBZ
  *
  * A bit is set if the GPU may have written to the page since START, or since the last QUERY in
- * which the bit was set. No write is missed: one that races with a QUERY shows in its answer or in
- * the next one (C202). More may be set than was written: all pages, if the allocation is used in
- * the aperture, was moved within VRAM, or left VRAM while jobs used it or in more than 16 pieces,
- * and after a reset of the device; and in fragmented VRAM what is behind the first 256 pieces, of
- * at most 64 MiB each, of the bytes that a QUERY asks for. What the CPU writes through a mapping
- * isn't tracked: the program itself knows that. Moves by the kernel are no writes.
+ * which the bit was set. No write is missed: a write that races with a QUERY shows in the QUERY's
+ * answer or in the next answer (C202). Bits of pages that weren't written may be set, too: of all
+ * pages, if the allocation is used in the aperture, was moved within VRAM, or left VRAM while jobs
+ * used it or in more than 16 pieces, and after a reset of the device; and in fragmented VRAM of the
+ * pages behind the first 256 pieces, of at most 64 MiB each, of the bytes that a QUERY asks for.
+ * What the CPU writes through a mapping isn't tracked: the program itself knows that. Moves by the
+ * kernel are no writes.
  *
  * START answers EOPNOTSUPP if the device doesn't track what it writes (%VIRTIO_PAGODA_F_DIRTY).
  */

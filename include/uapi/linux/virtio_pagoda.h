@@ -187,13 +187,14 @@ enum virtio_pagoda_opcode {
  */
 #define VIRTIO_PAGODA_DIRTY_CONTENT	0
 /**
- * VIRTIO_PAGODA_DIRTY_OWNER: tracker for the owners of allocations: transfers with CLEAN, which
- * bring back what the owner had, clear its bits, too. All other trackers see them as writes.
+ * VIRTIO_PAGODA_DIRTY_OWNER: tracker for the owners of allocations. Transfers with CLEAN bring back
+ * what the owner had: the bits of their pages are cleared in this tracker and in tracker CONTENT,
+ * and set in trackers 2 and above, as by other writes.
  */
 #define VIRTIO_PAGODA_DIRTY_OWNER	1
 /**
- * VIRTIO_PAGODA_DIRTY_BLOCK: bytes of an aligned block of VRAM: DIRTY copies the blocks that have
- * a page that was written.
+ * VIRTIO_PAGODA_DIRTY_BLOCK: bytes of an aligned block of VRAM. A transfer with DIRTY copies the
+ * whole block, as far as its source has it, if any page of the source in the block was written.
  */
 #define VIRTIO_PAGODA_DIRTY_BLOCK	(64u << 10)
 
@@ -228,7 +229,7 @@ enum virtio_pagoda_queue {
 #define VIRTIO_PAGODA_MIN_VA_BITS	47
 /** VIRTIO_PAGODA_MAX_VA_BITS: largest width of virtual addresses in bits. */
 #define VIRTIO_PAGODA_MAX_VA_BITS	63
-/** VIRTIO_PAGODA_MAX_VA_BITS_2: largest width with two levels of tables: 2^27 root entries. */
+/** VIRTIO_PAGODA_MAX_VA_BITS_2: largest width with two levels of tables: a root of 2^27 entries. */
 #define VIRTIO_PAGODA_MAX_VA_BITS_2	48
 /** VIRTIO_PAGODA_PT_MAX_LEVELS: most levels of page tables (&virtio_pagoda_config.pt_levels). */
 #define VIRTIO_PAGODA_PT_MAX_LEVELS	6
@@ -237,10 +238,10 @@ enum virtio_pagoda_queue {
 /** VIRTIO_PAGODA_MAX_SWIZZLING_RANGES: most swizzling ranges, see struct virtio_pagoda_control. */
 #define VIRTIO_PAGODA_MAX_SWIZZLING_RANGES 64
 
-/** VIRTIO_PAGODA_MAX_GENERATION: largest number of an aperture mapping; after it comes 1. */
+/** VIRTIO_PAGODA_MAX_GENERATION: largest generation; the driver's next generation is 1 again. */
 #define VIRTIO_PAGODA_MAX_GENERATION	((1u << 24) - 1)
 
-/** enum virtio_pagoda_segment - Segment ids. */
+/** enum virtio_pagoda_segment - Segment ids: system memory, VRAM, aperture. */
 enum virtio_pagoda_segment {
 	VIRTIO_PAGODA_SEGMENT_SYSTEM = 0,
 	VIRTIO_PAGODA_SEGMENT_VRAM = 1,
@@ -371,8 +372,8 @@ enum virtio_pagoda_access {
  * struct virtio_pagoda_fault - Where and why a packet or command was refused
  * @reason: enum virtio_pagoda_fault_reason
  * @opcode: Opcode found in the packet or command
- * @offset: Byte offset from the start of the request's buffer: of the packet; for a command of
- *	the struct virtio_pagoda_command_buffer that names the memory of the commands
+ * @offset: Byte offset in the request's buffer: of the packet or, if a command faulted, of the
+ *	struct virtio_pagoda_command_buffer that names the command's memory
  * @queue: Virtqueue number
  * @seqno: Number of the request with the packet or command
  * @address: Address or field value that was refused, 0 if there is none
@@ -401,8 +402,8 @@ struct virtio_pagoda_fault {
  *	completion's @fault names faulted. Earlier packets or commands are executed whole, the one
  *	that faulted may be executed in part, later ones are not executed. The queue is halted: it
  *	executes nothing until RESET_QUEUE or RESET_ADAPTER
- * @VIRTIO_PAGODA_STATUS_ABORTED: given back by RESET_ADAPTER, or by RESET_QUEUE, whose answer
- *	tells which packets were executed
+ * @VIRTIO_PAGODA_STATUS_ABORTED: the request was given back by RESET_ADAPTER, or by RESET_QUEUE,
+ *	whose answer tells what was executed
  */
 enum virtio_pagoda_status {
 	VIRTIO_PAGODA_STATUS_OK = 1,
@@ -477,8 +478,8 @@ struct virtio_pagoda_execute {
  * struct virtio_pagoda_completion - Device-writable tail of a request
  * @seqno: Number of the request
  * @status: enum virtio_pagoda_status
- * @packets: Packets or commands that this request executed whole; a larger number than 2^32 - 2 is
- *	given as that
+ * @packets: Number of packets or commands that this request executed whole; 2^32 - 2 also stands
+ *	for any larger number
  * @fault: Filled if @status is %VIRTIO_PAGODA_STATUS_FAULT, else zero
  * @skipped: Bytes that transfers with the flag DIRTY didn't copy. Written only with
  *	%VIRTIO_PAGODA_F_DIRTY; without it the completion ends before this field
@@ -536,7 +537,7 @@ enum virtio_pagoda_control_status {
 	VIRTIO_PAGODA_CONTROL_EINVAL = 2,
 };
 
-/** enum virtio_pagoda_extents - Lists of GET_EXTENTS, see struct virtio_pagoda_extent. */
+/** enum virtio_pagoda_extents - Lists that GET_EXTENTS reads, see struct virtio_pagoda_extent. */
 enum virtio_pagoda_extents {
 	VIRTIO_PAGODA_EXTENTS_WINDOW = 1,
 	VIRTIO_PAGODA_EXTENTS_INVALID = 2,
@@ -623,8 +624,9 @@ struct virtio_pagoda_layout {
  *
  * RESET_QUEUE of an execution queue stops the queue in the middle of a command or packet, and
  * counts every request that the queue was given as executed: the next request's number is that of
- * the last request plus one (C187, C193). The answer's @seqno is the last request that was executed
- * whole. The paging queue stops between packets, and continues with the next packet (C186).
+ * the last request plus one (C187, C193). The answer's @seqno is the number of the last request
+ * that was executed whole. The paging queue stops between packets, and continues with the next
+ * packet (C186).
  *
  * RESET_ADAPTER, only with %VIRTIO_PAGODA_F_EXECUTE, resets all execution queues and the paging
  * queue: each counts all requests that it was given as executed (C193). Mappings of the aperture
@@ -856,7 +858,7 @@ struct virtio_pagoda_access_physical {
  * @nr_pages: Pages, not zero; exactly the sum of the runs
  * @segment: %VIRTIO_PAGODA_SEGMENT_APERTURE
  * @nr_runs: Runs that follow; 1 with MAP_CONTIGUOUS
- * @generation: Generation of this mapping, 1 to %VIRTIO_PAGODA_MAX_GENERATION
+ * @generation: Generation of the new mapping, 1 to %VIRTIO_PAGODA_MAX_GENERATION
  * @reserved: Zero
  *
  * Each of the pages is mapped in one step, and no other page changes (C53). A page may be
@@ -923,7 +925,10 @@ struct virtio_pagoda_special_lock_transfer {
 	struct virtio_pagoda_tiled tiled;
 };
 
-/* Flags of VIRTUAL_TRANSFER, with WDDM's values: source, destination is mapped by 64 KiB pages. */
+/*
+ * Flags of VIRTUAL_TRANSFER, with WDDM's values: SRC_64K, the source is mapped by pages of 64 KiB
+ * or more; DST_64K, the destination is.
+ */
 #define VIRTIO_PAGODA_VIRTUAL_SRC_64K		(1u << 0)
 #define VIRTIO_PAGODA_VIRTUAL_DST_64K		(1u << 1)
 
@@ -949,7 +954,7 @@ enum virtio_pagoda_direction {
  * @src_address: GPU virtual address in the paging address space, multiple of 4
  * @dst_address: GPU virtual address in the paging address space, multiple of 4; both addresses
  *	are used unchanged (C69)
- * @allocation_offset: Byte of the allocation that the piece starts at, for traces only
+ * @allocation_offset: Byte of the allocation at which the copied piece starts, for traces only
  * @direction: enum virtio_pagoda_direction
  * @reserved: Zero
  *
@@ -1048,13 +1053,13 @@ struct virtio_pagoda_context_image {
  * the entries of a leaf table of 4 KiB pages: both cover 2 MiB.
  *
  * With F_DUAL_PTE a level-1 entry has two words: first the word of the 4 KiB table (or of the large
- * page), then the word of the 64 KiB table. A level-1 table is twice as large; UPDATE_USE_64K has
- * the second word written. An address that a valid entry below one word translates may not be
+ * page), then the word of the 64 KiB table. A level-1 table is twice as large then; UPDATE_USE_64K
+ * has the second word written. An address that a valid entry below one word translates may not be
  * translated by a valid entry below the other word as well. Where two such entries overlap,
  * even in part, an access anywhere in the larger of the two entries is BAD_TABLE (C93).
  *
- * Without F_DUAL_PTE, TABLE_64K in the level-1 entry says that the entry points to a 64 KiB
- * table.
+ * Without F_DUAL_PTE, TABLE_64K in a level-1 entry says that the entry points to a leaf table of 64
+ * KiB pages.
  *
  * A table is aligned to its size and is in VRAM or, for the paging process and in CPU_VIRTUAL
  * mode, in system memory (consecutive pages if the table has more than one). The root may have
@@ -1090,7 +1095,7 @@ struct virtio_pagoda_context_image {
 #define VIRTIO_PAGODA_PTE_LARGE		(1ull << 10)
 #define VIRTIO_PAGODA_PTE_TABLE_64K	(1ull << 11)
 #define VIRTIO_PAGODA_PTE_ADDRESS_MASK	(((1ull << 52) - 1) & ~0xfffull)
-#define VIRTIO_PAGODA_PTE_DRIVER_SHIFT	52	/* holds the low 12 bits of DriverProtection */
+#define VIRTIO_PAGODA_PTE_DRIVER_SHIFT	52	/* bits 52 to 63: DriverProtection's low 12 bits */
 
 /** enum virtio_pagoda_update_mode - How page tables are written; WDDM's values. */
 enum virtio_pagoda_update_mode {
@@ -1225,12 +1230,15 @@ struct virtio_pagoda_copy_page_table_entries {
 	__le32 address_space;
 };
 
-/* Flag of NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2; without it the allocation was evicted. */
+/*
+ * Flag of NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2: the allocation is resident; without the flag the
+ * allocation was evicted.
+ */
 #define VIRTIO_PAGODA_NOTIFY_RESIDENT		(1u << 0)
 
 /**
- * struct virtio_pagoda_notify_residency - NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2: an allocation's
- * place
+ * struct virtio_pagoda_notify_residency - NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2: an allocation
+ * became resident, or was evicted
  * @packet: Head; the allocation must not be 0
  * @address: Address of the memory in @segment; 0 when evicted
  * @offset: NOTIFY_RESIDENCY2: first page of the allocation that the notice is about; else 0
@@ -1238,11 +1246,12 @@ struct virtio_pagoda_copy_page_table_entries {
  * @segment: Segment in which the memory is; 0 when evicted
  * @reserved: Zero
  *
- * Only allocations that asked for notices have them. NOTIFY_RESIDENCY is for allocations that are
- * accessed physically: one notice when the allocation becomes resident, one when it is evicted
- * (C113 - C115). NOTIFY_RESIDENCY2 is for other allocations: when the allocation becomes resident,
- * a notice for each contiguous range, together covering every page once; when it is evicted, one
- * notice for all pages. These details are Pagoda's: WDDM documents none.
+ * The driver sends notices of residency only for allocations whose client asked for them.
+ * NOTIFY_RESIDENCY is for allocations that are accessed physically: one notice when the allocation
+ * becomes resident, one when it is evicted (C113 - C115). NOTIFY_RESIDENCY2 is for other
+ * allocations: when the allocation becomes resident, a notice for each contiguous range, together
+ * covering every page once; when it is evicted, one notice for all pages. These details are
+ * Pagoda's: WDDM documents none.
  */
 struct virtio_pagoda_notify_residency {
 	struct virtio_pagoda_packet packet;
@@ -1324,12 +1333,11 @@ struct virtio_pagoda_notify_fence_residency {
  * @nr_runs: Runs of bus addresses that follow; 0 for UNMAP_MMU
  *
  * With %VIRTIO_PAGODA_F_DEVICE_MMU every bus address in all other packets, in jobs, in SET_ROOT, in
- * page tables and in the aperture is a device address, less than mmu_pages pages, which is
- * translated at each access;
- * an address that isn't mapped faults with NOT_MAPPED, a write to a read-only address with
- * READ_ONLY. MAP_MMU replaces earlier mappings of its addresses. UNMAP_MMU of addresses that aren't
- * mapped does nothing. When UNMAP_MMU is complete, no access of any queue reaches the old pages any
- * more (C121).
+ * page tables and in the aperture is a device address, which lies in one of the first mmu_pages
+ * pages and is translated at each access. An access to an address that isn't mapped faults with
+ * NOT_MAPPED, a write to a read-only address with READ_ONLY. MAP_MMU replaces earlier mappings of
+ * its addresses. UNMAP_MMU of addresses that aren't mapped does nothing. When UNMAP_MMU is
+ * complete, no access of any queue reaches the old pages any more (C121).
  */
 struct virtio_pagoda_map_mmu {
 	struct virtio_pagoda_packet packet;
@@ -1340,16 +1348,16 @@ struct virtio_pagoda_map_mmu {
 };
 
 /*
- * Flags of NOTIFY_ALLOC, exactly one of them: what happens to the allocation next. EVICTION: it
- * goes from the aperture to plain system memory, or loses its address in the aperture; IOMMU_UNMAP:
- * UNMAP_MMU unmaps its pages.
+ * Flags of NOTIFY_ALLOC, exactly one of them: what happens to the allocation next. EVICTION: the
+ * allocation goes from the aperture to plain system memory, or loses its address in the aperture;
+ * IOMMU_UNMAP: UNMAP_MMU unmaps the allocation's pages.
  */
 #define VIRTIO_PAGODA_NOTIFY_EVICTION		(1u << 0)
 #define VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP	(1u << 1)
 
 /**
- * struct virtio_pagoda_notify_alloc - NOTIFY_ALLOC: content of an allocation will be evicted, or
- * unmapped from the device MMU
+ * struct virtio_pagoda_notify_alloc - NOTIFY_ALLOC: content of an allocation will be evicted from
+ * the aperture, or unmapped from the device MMU
  * @packet: Head; the allocation must not be 0
  * @offset: First byte of the allocation that the notice is about, page aligned
  * @size: Bytes, multiple of the page size, not zero

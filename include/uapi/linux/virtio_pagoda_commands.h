@@ -10,11 +10,12 @@
  *
  * The accesses of a command are not checked in advance: an access that isn't allowed stops the
  * engine in the middle of the command, with a fault that names the address, and bytes written
- * before stay written. Unknown opcodes, lengths and flags, and reserved fields that aren't zero,
- * are faults before the command has any effect: BAD_COMMAND for an opcode or operation, BAD_LENGTH,
- * BAD_FLAGS, or RESERVED for such a field; so are values outside of the limits below: OUT_OF_RANGE,
- * MISALIGNED, OVERLAP or BAD_LAYOUT. A fault ends the job. A command is fetched once: writes to its
- * memory while it is executed don't change what it does.
+ * before stay written. The fields of a command are checked before the command has any effect. An
+ * unknown opcode or operation faults with BAD_COMMAND, a wrong length with BAD_LENGTH, an unknown
+ * flag with BAD_FLAGS, a reserved field that isn't zero with RESERVED, a value outside of the
+ * limits below with OUT_OF_RANGE, MISALIGNED, OVERLAP or BAD_LAYOUT. A fault ends the job. A
+ * command is fetched once: writes to its memory while the command is executed don't change what the
+ * command does.
  *
  * All engines execute all commands. The commands are Pagoda's own: WDDM leaves commands to the
  * hardware.
@@ -61,11 +62,11 @@ enum virtio_pagoda_command_opcode {
 #define VIRTIO_PAGODA_REGISTERS		8u
 
 /*
- * Flag of STORE, COMPARE and ATOMIC_ADD: the value has 8 bytes, without the flag 4; its address is
- * a multiple of that number
+ * Flag of STORE, COMPARE and ATOMIC_ADD: the value has 8 bytes, without the flag 4 bytes; the
+ * value's address is a multiple of its size
  */
 #define VIRTIO_PAGODA_COMMAND_WIDE	(1u << 0)
-/* Flag of SIGNAL: the device sends EVENT_FENCE after the store, for threads that wait. */
+/* Flag of SIGNAL: the device sends EVENT_FENCE after the store, for waiters in the driver. */
 #define VIRTIO_PAGODA_COMMAND_EVENT	(1u << 0)
 /* Flag of SET_REGISTER: add the value to the register instead of setting the register. */
 #define VIRTIO_PAGODA_COMMAND_ADD	(1u << 0)
@@ -137,8 +138,8 @@ struct virtio_pagoda_store {
  * struct virtio_pagoda_compare - COMPARE: fault unless memory has a value
  * @command: Head; WIDE
  * @address: Address of the value that is read, multiple of its size
- * @value: Bits that the value read must have where @mask has ones; must be zero where @mask has
- *	zeros
+ * @value: Bits that the value read must have where @mask has ones; this field must have zeros where
+ *	@mask has zeros
  * @mask: Bits that are compared; without WIDE the upper 4 bytes are zero
  *
  * The fault is %VIRTIO_PAGODA_FAULT_COMPARE at @address.
@@ -156,8 +157,7 @@ struct virtio_pagoda_compare {
  * @address: Address of the value that is changed, multiple of its size; the addition is atomic
  *	towards other engines and CPUs
  * @value: The addend; without WIDE the upper 4 bytes are zero
- * @result: Address at which the old value is stored, in as many bytes, multiple of that number;
- *	0 = not stored
+ * @result: Address at which the old value is stored, multiple of the value's size; 0 = not stored
  */
 struct virtio_pagoda_atomic_add {
 	struct virtio_pagoda_command command;
@@ -330,7 +330,7 @@ struct virtio_pagoda_reduce {
  * @reserved: Zero
  * @value: The register's new value, or with ADD the number that is added to it modulo 2^64
  *
- * A new context's registers are zeros; they keep their values from job to job of the context.
+ * A new context's registers are zeros, and keep their values from job to job of the context.
  */
 struct virtio_pagoda_set_register {
 	struct virtio_pagoda_command command;
