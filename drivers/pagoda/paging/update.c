@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * UPDATE_PAGE_TABLE (C86 - C100). &pagoda_paging_cursor.done counts entries.
+ * Builds UPDATE_PAGE_TABLE (C86 - C100): encodes packets, or in CPU_VIRTUAL mode has the CPU store
+ * the entries (C76); computes the cost. &pagoda_paging_cursor.done counts entries.
  *
  * Consecutive entries that are equal, or whose addresses grow by a constant number of bytes, are a
  * run: a packet of its own with a single value and an increment encodes a run of any length. A run
- * so short that its values take less room than such a packet is encoded as values. Where a run
- * begins and ends depends only on the entries and never on the buffer, so that the end of a buffer
- * costs at most a packet's head.
+ * so short that its values take less room than such a packet is encoded as values. Where a longer
+ * run begins and ends depends only on the entries and never on the buffer, so that the end of a
+ * buffer costs at most a packet's head.
  */
 #include <linux/compiler.h>
 #include <linux/math.h>
@@ -26,7 +27,10 @@
 #define PAGODA_PT_VALUE		VIRTIO_PAGODA_PT_ENTRY_BYTES
 #define PAGODA_PT_RUN		(2 * PAGODA_PT_HEAD / PAGODA_PT_VALUE + 2)
 #define PAGODA_PT_RUN_AT_END	(PAGODA_PT_HEAD / PAGODA_PT_VALUE + 2)
-/* In place of a step (bytes from an entry's address to that of the next): the two are in no run. */
+/*
+ * Stands for the step, the bytes from an entry's address to the next entry's, of two entries that
+ * can't be in the same run.
+ */
 #define PAGODA_PT_NO_STEP	1ull
 
 u64 pagoda_update_tail(const void *packet)
@@ -36,7 +40,10 @@ u64 pagoda_update_tail(const void *packet)
 	return (u64)le32_to_cpu(update->nr_values) * VIRTIO_PAGODA_PT_ENTRY_BYTES;
 }
 
-/* Number of entries that a packet writes, and how the packet encodes them: values, step, REPEAT. */
+/*
+ * Number of entries that a packet writes, and how the packet encodes them: the number of values
+ * that follow its head, the step in bytes, and whether VIRTIO_PAGODA_UPDATE_REPEAT is set.
+ */
 struct pagoda_pt_piece {
 	u32 nr_entries;
 	u32 nr_values;
@@ -45,8 +52,8 @@ struct pagoda_pt_piece {
 };
 
 /*
- * Returns by how many bytes the address grows from @entry to @next; PAGODA_PT_NO_STEP if other
- * bits change, or if the address shrinks or grows by more than 32 bits can hold.
+ * Returns by how many bytes the address grows from @entry to @next; PAGODA_PT_NO_STEP if bits
+ * outside of the address differ, or if the address shrinks or grows by more than 32 bits can hold.
  */
 static inline u64 pagoda_pt_step(u64 entry, u64 next)
 {
@@ -83,7 +90,10 @@ static u32 pt_run(const struct pagoda_op_update_page_table *update, u32 first, u
 	return i - first;
 }
 
-/* Returns where the run of entries @at and @at + 1 begins, but not less than @first. */
+/*
+ * Returns the index of the first entry of the run that entries @at and @at + 1 are in, at least
+ * @first: entries before @first aren't looked at.
+ */
 static u32 pt_run_start(const struct pagoda_op_update_page_table *update, u32 first, u32 at)
 {
 	u64 next = pagoda_update_entry(update, at), entry;
@@ -108,9 +118,9 @@ static bool pt_is_run(const struct pagoda_op_update_page_table *update, u32 at)
 }
 
 /*
- * Returns whether a run of @length entries takes less room as a packet of its own than as values in
- * the packets around it. @at_start: no entries wait to be encoded before the run; @at_end: the run
- * ends the update.
+ * Returns whether a run of @length entries becomes a packet of its own instead of values in the
+ * packets around it: if the run is long enough to save room (PAGODA_PT_RUN, PAGODA_PT_RUN_AT_END),
+ * or if no entries are left before the run (@at_start) and none behind it in the update (@at_end).
  */
 static bool pt_run_pays(u32 length, bool at_start, bool at_end)
 {
@@ -139,10 +149,10 @@ static inline u32 pagoda_pt_skip(const u64 *values, u32 at, u32 end)
  * packet of its own (pt_run_pays()), or before the end. Runs are measured beyond @fit, too, so that
  * the end of a buffer doesn't cut them. The caller knows that no such run begins at @first.
  *
- * No such run begins between @first and @at. If such a run begins in the PAGODA_PT_RUN entries from
- * @at on, but not in the last two, the run contains the last three of them; if the run is shorter
- * than PAGODA_PT_RUN, the run contains the update's last three entries. So checking three entries
- * (@probe) is enough.
+ * In each turn of the loop no such run is known to begin between @first and @at. If such a run
+ * begins in the PAGODA_PT_RUN entries from @at on, but not in the last two of these entries, the
+ * run contains the last three of these entries; if the run is shorter than PAGODA_PT_RUN, the run
+ * contains the update's last three entries. So checking three entries (@probe) is enough.
  */
 static u32 pt_values(const struct pagoda_op_update_page_table *update, u32 first, u32 fit)
 {
@@ -210,7 +220,7 @@ static void pt_values_write(const struct pagoda_op_update_page_table *update, u3
 
 /*
  * Returns the flags of a packet. INITIAL is only in an update's first packet, NOTIFY_EVICTION only
- * in the last, so that the device counts each once.
+ * in the last, so that the device counts each of the two flags once for an update.
  */
 static u32 update_flags(const struct pagoda_op_update_page_table *update, u32 done,
 			const struct pagoda_pt_piece *piece)
@@ -314,9 +324,10 @@ u64 pagoda_update_moved(const struct pagoda_paging_op *op)
 }
 
 /*
- * Returns upper bounds: the cost with an endless buffer, plus a packet head for each end of a
- * buffer that can split a packet: of the rest of a used buffer, and of fresh buffers, in which less
- * than a packet with a single value stays free. In CPU_VIRTUAL mode only the moved bytes aren't 0.
+ * Returns the moved bytes, and upper bounds of the encoded bytes and packets: those with an endless
+ * buffer, plus a packet head for each end of a buffer at which a packet may be split. The first
+ * buffer may be the rest of a used one; in the fresh buffers behind it less than a packet with a
+ * single value stays free. In CPU_VIRTUAL mode only the moved bytes aren't 0.
  */
 struct pagoda_paging_cost pagoda_update_cost(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op, u32 buffer_size)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VIRTUAL_TRANSFER and VIRTUAL_FILL (C69 - C74): a single packet each, with addresses in the paging
- * address space. What is mapped at the addresses isn't checked.
+ * Checks VIRTUAL_TRANSFER and VIRTUAL_FILL (C69 - C74), encodes each as a single packet, with
+ * addresses in the paging space, and computes the cost. Whether memory is mapped at the addresses
+ * isn't checked.
  */
 #include <linux/string.h>
 

@@ -87,8 +87,8 @@ static int engines_begin(struct pagoda_engines *engines, u32 *done)
 
 /**
  * pagoda_engines_create() - Create the engines of a device
- * @args: Description of the engines; copied, with the pointers in its array of transports, which
- *	are used until pagoda_engines_stop() has returned
+ * @args: Description of the engines; copied, with the pointers in its array of transports. The
+ *	transports are used until pagoda_engines_stop() has returned
  *
  * Context: may sleep and allocate.
  * Return: The engines, ERR_PTR(-EINVAL) for invalid arguments or ERR_PTR(-ENOMEM).
@@ -155,7 +155,7 @@ void pagoda_engines_stop(struct pagoda_engines *engines)
 
 /**
  * pagoda_engines_destroy() - Destroy engines
- * @engines: The engines, or NULL; all contexts are destroyed
+ * @engines: The engines, or NULL; the caller has destroyed all contexts before
  *
  * Requests that the transports couldn't get back from the device stay allocated.
  *
@@ -166,7 +166,7 @@ void pagoda_engines_destroy(struct pagoda_engines *engines)
 	if (!engines)
 		return;
 	pagoda_engines_stop(engines);
-	/* Callbacks of the jobs' dependencies may still wake the schedulers: wait for their end. */
+	/* Callbacks of jobs' dependencies may still wake the schedulers: wait for the callbacks. */
 	synchronize_rcu();
 	engines_end(engines, engines->count);
 }

@@ -15,8 +15,8 @@
  *
  * A job's fence always signals, with an error if the work wasn't done: -EFAULT (fault), -ETIME
  * (hang), -ECANCELED (the context was banned before the job ran, or the job was lost to a reset of
- * the adapter), -ENODEV (the device is gone), -ESRCH (the context was destroyed), or an error that
- * &pagoda_exec_ops.image returned.
+ * the adapter), -ENODEV (the device is gone, or the engines are stopped), -ESRCH (the context was
+ * destroyed), or an error that &pagoda_exec_ops.image returned.
  */
 #ifndef PAGODA_EXEC_H
 #define PAGODA_EXEC_H
@@ -119,8 +119,8 @@ struct pagoda_engines_args {
  * struct pagoda_exec_job - The part of a job that its submitter may use
  * @buffers: Command buffers, filled in by the caller between create and push
  * @nr_buffers: Number of command buffers
- * @mark: Set by the caller between create and push, passed to &pagoda_exec_ops.image: tells whether
- *	paging has lost content since
+ * @mark: Set by the caller between create and push, passed to &pagoda_exec_ops.image, which finds
+ *	out by it whether paging has lost content since the caller took the mark
  * @payer: Quota that the job was charged to, for &pagoda_exec_ops.freed; set by the caller after
  *	arm. NULL = freed() isn't called
  * @fenced: The job counts as a fenced job in the quota, even if it had a place before arm; for

@@ -175,7 +175,10 @@ void pagoda_exec_context_progress(struct pagoda_exec_context *context, u64 *subm
 	spin_unlock_irqrestore(&engine->flight.lock, flags);
 }
 
-/* Returns true if @fence is of a job of @context, whose jobs run in order without dependencies. */
+/*
+ * Returns true if @fence is of a job of @context. Jobs of a context run in order, so another job of
+ * @context needn't depend on such a fence.
+ */
 bool pagoda_exec_context_owns(struct pagoda_exec_context *context, struct dma_fence *fence)
 {
 	return pagoda_entity_owns(&context->entity, fence);

@@ -8,8 +8,8 @@
  *	exec_job.c      jobs from creation to push
  *	exec_places.c   how many jobs are prepared at once, and of which contexts
  *	exec_context.c  contexts
- *	exec_print.c    state and counters of engines, for debugfs
- *	exec_account.c  accounts of the time that engines spend
+ *	exec_print.c    state and counters of engines, for debugfs and coredumps
+ *	exec_account.c  accounts of the time that engines spend on jobs
  *	flight.c        the part in common with the paging queue
  *
  * Polls and resets, which may sleep in the dma_fence signalling path, run either in recover_wq, one
@@ -33,23 +33,23 @@
 #define PAGODA_EXEC_DEPTH	4
 /* Most jobs of an engine that are prepared or executed at once: one runs, one is next. */
 #define PAGODA_EXEC_PLACES	2
-/* Failures of an engine at one job, other than faults and hangs, that make the engine broken. */
+/* Failures of an engine at one job, other than faults and hangs, by which the engine is broken. */
 #define PAGODA_EXEC_FAILURES	3
 
 /**
  * struct pagoda_engine_job - A job of a context with all memory it will ever need
  * @core: Part in common with the paging queue's jobs; first, for @core's alignment. @core.seqno is
- *	the number of the request that the device was sent, 0 = the device doesn't have the job
+ *	the number of the job's request, 0 = the job wasn't sent since the engine's last reset
  * @base: Part that the submitter sees
  * @context: Context; a counted reference
  * @faulted: The device reported the fault @fault for the job
  * @placed: In &pagoda_exec_engine.places while the job has a place, else empty
- * @done: In &pagoda_exec_engine.done from the job's end on the device until free_job, else empty
+ * @done: In &pagoda_exec_engine.done from pagoda_engine_retired() until free_job, else empty
  * @unplaced: The job was armed without a place and has had none yet
  * @failures: Failures of the engine at this job, other than faults and timeouts
  * @fault: Coordinates of the fault
- * @turn: Fence that signals when the job, armed without a place, gets a place (exec_places.c);
- *	NULL = the job gets its place before arm
+ * @turn: Fence that signals when the job, armed without a place, gets a place or needs none any
+ *	more (exec_places.c); NULL = the job gets its place before arm
  * @execute: Command for the device
  * @buffers: The command buffers, which follow @execute
  *
@@ -90,7 +90,8 @@ struct pagoda_engine_job {
  * @busy_since: Time up to which busy time was charged, or, if later, when an idle engine got a job
  * @stats: Counters; that of polled completions is in @flight
  * @places: Jobs that have a place, see exec_places.c
- * @done: Jobs that gave their places back; the fences of some haven't signalled yet
+ * @done: Jobs that ended and gave their places back, until free_job: fences of some may not have
+ *	signalled yet
  * @placed: Number of @places
  * @nr_granted: Number of @grants
  * @grants: Contexts that a place is kept for
@@ -230,11 +231,11 @@ void pagoda_exec_context_put(struct pagoda_exec_context *context);
 void pagoda_exec_context_tell(struct pagoda_exec_context *context,
 			      const struct pagoda_exec_report *report);
 
-/* exec_job.c: jobs of engines, struct pagoda_engine_job: how they end and are freed */
+/* exec_job.c: free a job; handle the end of a job, whose fence has signalled */
 void pagoda_engine_free(struct pagoda_job *core);
 void pagoda_engine_ended(struct pagoda_job *core);
 
-/* exec_places.c: places of an engine, the right of a job to hold memory */
+/* exec_places.c: give, keep, wait for and free places, the right of a job to hold memory */
 struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
 					    struct drm_sched_entity *entity);
 void pagoda_places_fini(struct pagoda_engine_job *job);
@@ -253,7 +254,7 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			  const struct pagoda_fault *fault);
 void pagoda_engine_retired(struct pagoda_job *core);
 
-/* exec_account.c: time that an engine spends on each job; the job that the engine is at */
+/* exec_account.c: find an engine's first unfinished job; charge the engine's time to accounts */
 struct pagoda_engine_job *pagoda_engine_stuck(struct pagoda_exec_engine *engine, u64 seqno);
 u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine);
 void pagoda_engine_charge(struct pagoda_flight *flight);

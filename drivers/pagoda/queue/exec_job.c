@@ -133,7 +133,7 @@ void pagoda_exec_job_arm(struct pagoda_exec_job *job)
 	struct pagoda_engine_job *engine_job = pagoda_engine_job_of(job);
 
 	job->number = pagoda_job_arm(&engine_job->core, &engine_job->context->submitted);
-	/* Release: the acquires in exec_places.c that see the fence see an armed job. */
+	/* Release: an acquire in exec_places.c that reads this fence also sees the job as armed. */
 	smp_store_release(&job->fence, &engine_job->core.sched.s_fence->finished);
 }
 

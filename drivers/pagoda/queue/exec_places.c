@@ -17,14 +17,15 @@
  *
  * A preparation may be slow, because it pages or waits for a lock of its client. A grant therefore
  * ends after PLACES_PATIENCE, and the next context in order gets the place; a context that is ready
- * later takes a place that is free, or asks again. No preparation keeps an engine from the jobs of
- * contexts that ask for longer than PLACES_PATIENCE.
+ * later takes a place that is free, or asks again. So no preparation blocks other contexts that ask
+ * for a place of the engine for longer than PLACES_PATIENCE.
  *
  * A fenced job that can't have a place at once is armed without one (pagoda_exec_job_wait_place()).
  * When all its other dependencies have signalled, the scheduler asks for a place on behalf of the
- * job's context, in pagoda_engine_prepare_job(), and waits for the job's turn fence. Until then no
- * later job of the context gets a place, in which it would only wait for the fenced job: whatever
- * has a place waits for nothing but paging and the job that runs.
+ * job's context, in pagoda_engine_prepare_job(), and waits for the job's turn fence. Until the
+ * fenced job has its place, no later job of the context gets a place, in which the later job would
+ * only wait for the fenced job: a job with a place waits for nothing but paging and the job that
+ * runs.
  */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
@@ -33,7 +34,9 @@
 #include "core/trace.h"
 #include "exec_internal.h"
 
-/* Most jiffies that a place is kept for a context that prepares a job, once other contexts ask. */
+/*
+ * Jiffies for which a place stays kept for a context that prepares a job, once other contexts ask.
+ */
 #define PLACES_PATIENCE	2
 /* Nanoseconds of an engine's time that an account gets before accounts behind it have a turn. */
 #define PLACES_SLICE	(5 * NSEC_PER_MSEC)
@@ -104,9 +107,9 @@ static void asking_leave(struct pagoda_exec_context *context)
 }
 
 /*
- * Returns true if @account began engine->slice and hasn't used the slice up. The same is true of an
- * account at the address of a freed account that began the slice, if its turn is within the slice:
- * the new account then asks with the turn that the freed one had.
+ * Returns true if @account began engine->slice and hasn't used the slice up. If the account that
+ * began the slice was freed, also returns true for a new account at the same address, if the new
+ * account's turn is within the slice: contexts of the new account then ask with engine->slice_turn.
  */
 static bool slice_is_of(const struct pagoda_exec_engine *engine,
 			const struct pagoda_exec_account *account)
@@ -138,8 +141,9 @@ static void asking_enter(struct pagoda_exec_context *context)
 }
 
 /*
- * A context gets a place: begins a slice of time in which its account, if any, keeps its position
- * in the order, unless the context asked within such a slice.
+ * Called when @context gets a place: raises engine->turn to the context's turn, and begins a slice
+ * of time in which the context's account, if any, keeps its position in the order, unless the
+ * context asked within such a slice.
  */
 static void slice_begin(struct pagoda_exec_context *context)
 {
@@ -160,7 +164,10 @@ static void asking_begin(struct pagoda_exec_context *context)
 		asking_enter(context);
 }
 
-/* Notes that a job that was armed without a place has one now, or needs none any more. */
+/*
+ * Notes that a job that was armed without a place has one now, or needs none any more. If that was
+ * the context's last such job, and the context's owner waits for a place, has the context ask.
+ */
 static void job_has_place(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_context *context = job->context;
@@ -405,7 +412,7 @@ struct dma_fence *pagoda_engine_prepare_job(struct drm_sched_job *sched_job,
 }
 
 /**
- * pagoda_exec_job_wait_place() - Have a fenced job armed before its engine has a place for it
+ * pagoda_exec_job_wait_place() - Allow a fenced job to be armed before the job has a place
  * @job: Not armed, without a place
  *
  * Doesn't wait. When all other dependencies of the armed job have signalled, the scheduler waits
@@ -427,7 +434,11 @@ int pagoda_exec_job_wait_place(struct pagoda_exec_job *job)
 	return 0;
 }
 
-/* Notes that a job is about to be pushed; until it has a place, the jobs behind it get none. */
+/*
+ * Called when a job is about to be pushed: counts the job in &pagoda_exec_context.nr_unplaced if
+ * the job was armed without a place and has none yet. Until all jobs so counted have had a place,
+ * later jobs of the context get none.
+ */
 void pagoda_places_pushed(struct pagoda_engine_job *job)
 {
 	lockdep_assert_held(&job->context->engine->flight.lock);
@@ -442,8 +453,8 @@ static bool places_is_job_of(const struct pagoda_engine_job *job, const struct d
 }
 
 /*
- * Returns true if a fence is that of a job that has a place, or had it until the job's end: the
- * scheduler may look at a job's end only some time after it, and only then the fence signals.
+ * Returns true if @fence is that of a job that has a place, or of a job that has ended and isn't
+ * freed yet: the scheduler may signal the fence of such a job only some time after the job's end.
  */
 static bool places_have(struct pagoda_exec_engine *engine, const struct dma_fence *fence)
 {
@@ -482,8 +493,8 @@ bool pagoda_engines_have_place(struct pagoda_engines *engines, struct dma_fence 
 }
 
 /*
- * Fills in the fences, with references, of the armed jobs that have a place, at most @room, and
- * traces that the caller will wait for these jobs. Returns the number of fences.
+ * Fills @fences with references to the fences of the armed jobs that have a place, at most @room,
+ * and traces that the caller will wait for these jobs. Returns the number of fences.
  */
 static u32 places_collect(struct pagoda_exec_engine *engine, struct dma_fence **fences, u32 room)
 {
@@ -538,8 +549,8 @@ struct dma_fence *pagoda_engines_placed(struct pagoda_engines *engines)
 }
 
 /*
- * Signals job->turn, the fence that a place is waited for with, and drops its reference, when the
- * job is freed.
+ * Called when a job is freed: signals job->turn, if any, the fence by which the scheduler waits
+ * until the job has a place, and drops the job's reference to this fence.
  */
 void pagoda_places_fini(struct pagoda_engine_job *job)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Counters, state and jobs in flight of engines, for debugfs. */
+/*
+ * Gets the counters and busy times of engines; prints counters, state and jobs in flight, for
+ * debugfs and coredumps.
+ */
 #include <drm/drm_print.h>
 
 #include "core/info.h"

@@ -3,7 +3,7 @@
  * Recovery of an engine that faults, hangs, loses requests or is lost.
  *
  *	watchdog    no progress for too long: look for completions that came
- *	            without an interrupt; if there are none, the first job hangs
+ *	            without an interrupt; if there are none, the first job counts as hung
  *	recover     reset the engine, accept the number of the last executed request that
  *	            the device reports if that number is possible (C188), ban the context
  *	            of the job that faulted or hung, send the unfinished jobs of other
@@ -55,8 +55,9 @@ static void exec_go_on(struct pagoda_exec_engine *engine)
 
 /*
  * Returns true if @seqno, according to a reset the number of the last executed request, is possible
- * (C188): a number that was sent, not below the last acknowledged one, and right before any request
- * that faulted. Returns false, too, if the transport didn't give all requests back.
+ * (C188): a number that was sent, and not below the last acknowledged one; if a request faulted,
+ * that request is the first unfinished one above @seqno. Returns false, too, if the transport
+ * didn't give all requests back.
  */
 static bool exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
 {
@@ -74,7 +75,7 @@ static bool exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
 /*
  * Counts a failure at the first job in flight that wasn't executed (@seqno: the last request that
  * was), unless that job faulted or the watchdog suspects a job. Returns true if any job in flight
- * has PAGODA_EXEC_FAILURES failures.
+ * has PAGODA_EXEC_FAILURES failures or more.
  */
 static bool exec_hopeless(struct pagoda_exec_engine *engine, u64 seqno)
 {
@@ -177,7 +178,10 @@ static int exec_reset(struct pagoda_exec_engine *engine)
 	return ret;
 }
 
-/* Ends all jobs in flight and lets later jobs fail; the transport keeps requests of the device. */
+/*
+ * Ends all jobs in flight and lets later jobs fail. Requests that the device has stay with the
+ * transport.
+ */
 static void exec_gone(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->reset_lock);
@@ -273,16 +277,16 @@ static struct pagoda_engine_job *exec_next_lost(struct pagoda_exec_engine *engin
 }
 
 /*
- * Ends all jobs in flight: with -ECANCELED those that weren't executed and hadn't failed before, of
- * which the owners of contexts that aren't banned are told. Does nothing if the device is gone for
- * good.
+ * Ends all jobs in flight: jobs that weren't executed and hadn't failed before end with -ECANCELED,
+ * and the owners of their contexts are told, unless the context is banned. Does nothing if the
+ * device is gone for good.
  * The engine is paused meanwhile, so that jobs stay in flight while flight.lock is dropped.
  */
 static void exec_lost(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engine_job *job;
 
-	/* All jobs of an engine that is gone have ended, and the transport may be freed. */
+	/* All jobs of an engine that is gone have ended, and its transport may be freed already. */
 	if (engine->gone)
 		return;
 	exec_pause(engine);
@@ -303,8 +307,8 @@ static void exec_lost(struct pagoda_exec_engine *engine)
 }
 
 /*
- * If the engine refuses jobs until the reset device is rebuilt, ends those that arrived since the
- * reset.
+ * If the engine refuses jobs (until the device, which was reset, is rebuilt), ends the jobs that
+ * the scheduler handed over since the reset.
  */
 static void exec_refuse(struct pagoda_exec_engine *engine)
 {
@@ -314,7 +318,10 @@ static void exec_refuse(struct pagoda_exec_engine *engine)
 	mutex_unlock(&engine->reset_lock);
 }
 
-/* Resets the engine, even in the middle of a job, ends all jobs, and lets later jobs fail. */
+/*
+ * Ends all jobs, and lets later jobs fail; if the device has jobs, resets the engine before, even
+ * in the middle of a job.
+ */
 static void exec_shut_down(struct pagoda_exec_engine *engine)
 {
 	mutex_lock(&engine->reset_lock);

@@ -44,8 +44,8 @@ bool pagoda_engine_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 }
 
 /*
- * &pagoda_flight_ops.retired: the job is the last finished one of its context. Frees the job's
- * place, and calls &pagoda_exec_ops.done, before the job's fence signals.
+ * &pagoda_flight_ops.retired, before the job's fence signals: records the job as the last finished
+ * one of its context, frees the job's place, and calls &pagoda_exec_ops.done.
  */
 void pagoda_engine_retired(struct pagoda_job *core)
 {
@@ -60,7 +60,7 @@ void pagoda_engine_retired(struct pagoda_job *core)
 	spin_unlock(&engine->flight.lock);
 	trace_pagoda_job_complete(engine_dev(engine), engine->index, job->context->id,
 				  job->base.number, core->error);
-	/* The fence signals later: a waiter on the fence may then destroy the owner. */
+	/* The fence signals only after this call: a waiter on the fence may destroy the owner. */
 	if (args->ops->done)
 		args->ops->done(args->owner, job->context->account);
 }
@@ -81,8 +81,8 @@ static void engine_stored(struct pagoda_exec_engine *engine)
  * pagoda_engines_stored() - Handle the device's report that a job has stored a value
  * @engines: Engines
  *
- * Calls &pagoda_exec_ops.done for the few jobs that engines have. If the job that stored the value
- * has ended since, the call for that job was made then.
+ * Calls &pagoda_exec_ops.done for all jobs in flight, which are few: which of them stored the value
+ * isn't known. If that job has ended since, the call for that job was made at its end.
  *
  * Context: any.
  */
@@ -138,9 +138,9 @@ static int job_verdict(struct pagoda_engine_job *job)
 
 /*
  * Sends all waiting jobs in order, and ends those that mustn't be executed any more. Does nothing
- * while the engine is paused; sends nothing while the engine is held or needs a reset. Jobs that
- * are refused are left to the engine's work item, which is queued. A job that can't be sent causes
- * a reset. The caller drops flight.lock, then rings the doorbell if the function returned true, and
+ * while the engine is paused; sends nothing while the engine is held or needs a reset. While the
+ * engine refuses jobs, queues its work item, which ends them. A job that can't be sent causes a
+ * reset. The caller drops flight.lock, then rings the doorbell if the function returned true, and
  * calls pagoda_flight_retire().
  */
 bool pagoda_engine_send(struct pagoda_exec_engine *engine)
@@ -154,7 +154,7 @@ bool pagoda_engine_send(struct pagoda_exec_engine *engine)
 	if (engine->paused)
 		return false;
 	list_for_each_entry(job, &flight->inflight, core.node) {
-		/* Leave jobs that the device had to the reset, which may find them executed. */
+		/* Before a reset skip jobs that the device had: they may have been executed. */
 		if (job->core.state != PAGODA_JOB_WAITING ||
 		    (flight->need_reset && job->core.seqno))
 			continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Jobs in flight: from run_job to the signalled fence, for the paging queue and the engines.
+ * Jobs of the paging queue and of the engines: set-up, dependencies and arm; jobs in flight, from
+ * run_job to the signalled fence; free_job.
  *
  * No function of this file sleeps or allocates in the dma_fence signalling path, but for
  * &pagoda_flight_ops.ended, which may sleep: pagoda_job_init() allocates what a job needs.
@@ -14,8 +15,9 @@
 /*
  * Fence of the device's work on a job; the scheduler's fence holds it as its parent as long as the
  * scheduler's fence exists. User space may keep the scheduler's fence when this module is gone: a
- * signalled fence of the device's work uses nothing of this module. Its memory is freed by
- * dma_fence_free(), for which @base is first; for its operations see pagoda_fence_detach_ops().
+ * signalled fence of the device's work uses nothing of this module. The fence's memory is freed by
+ * dma_fence_free(), for which @base is first; for the fence's operations see
+ * pagoda_fence_detach_ops().
  * @lock protects this fence alone, so the scheduler may use the fence with any other lock held.
  * @name is the name of the scheduler, which stays valid as long as the kernel may ask for it.
  */
@@ -179,8 +181,8 @@ static void job_returned(struct pagoda_job *job, enum pagoda_job_state state)
 }
 
 /*
- * Makes all jobs that were sent jobs that wait to be sent. Answers of the device to their requests
- * are ignored from now on. Caller holds &pagoda_flight.lock.
+ * Sets all jobs that are PAGODA_JOB_SENT back to PAGODA_JOB_WAITING. Answers of the device to the
+ * requests of these jobs are ignored from now on. Caller holds &pagoda_flight.lock.
  */
 void pagoda_flight_take_back(struct pagoda_flight *flight)
 {
@@ -205,8 +207,8 @@ void pagoda_flight_watch(struct pagoda_flight *flight)
 }
 
 /*
- * Returns true if the device made no progress for the whole timeout. Else arms the watchdog for the
- * rest of the timeout, and returns false. Caller holds &pagoda_flight.lock.
+ * Returns true if the device made no progress for the whole timeout. Else queues the watchdog's
+ * work item for the end of the timeout, and returns false. Caller holds &pagoda_flight.lock.
  */
 bool pagoda_flight_overdue(struct pagoda_flight *flight)
 {
@@ -357,8 +359,9 @@ struct dma_fence *pagoda_job_take(struct pagoda_job *job)
 }
 
 /*
- * Sets the state of a job that the device answered with @outcome, unless the job was taken back
- * before. Returns whether to run recovery. Caller holds flight.lock.
+ * Handles the answer @outcome to a job: the job is done, or waits again if it failed. Ignores the
+ * answer if the job was taken back before. Returns whether recovery has to run. Caller holds
+ * flight.lock.
  */
 static bool job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
 		       const struct pagoda_fault *fault)
@@ -400,8 +403,8 @@ static void job_complete(struct pagoda_request *request, enum pagoda_outcome out
 	reset = job_answer(job, outcome, fault);
 	spin_unlock_irqrestore(&flight->lock, flags);
 	/*
-	 * Drop the reference before the fence signals: pagoda_queue_ended() looks whether it is
-	 * dropped.
+	 * Drop the transport's reference before the fence signals: pagoda_queue_ended(), which runs
+	 * later, checks whether the transport has a reference.
 	 */
 	pagoda_job_put(job);
 	pagoda_flight_retire(flight);
@@ -412,8 +415,8 @@ static void job_complete(struct pagoda_request *request, enum pagoda_outcome out
 }
 
 /*
- * Submits job->request, filled by the caller but for complete; on success the job is
- * PAGODA_JOB_SENT and the watchdog is armed. Caller holds &pagoda_flight.lock. Returns 0 or the
+ * Submits job->request, in which the caller has set all members but complete; on success the job
+ * is PAGODA_JOB_SENT and the watchdog is armed. Caller holds &pagoda_flight.lock. Returns 0 or the
  * error of &pagoda_transport_ops.submit.
  */
 int pagoda_job_send(struct pagoda_job *job)

@@ -103,7 +103,7 @@ struct pagoda_job {
  * @charge: Charges the device's time so far, before a sent job is answered or taken back; lock
  *	held. May be NULL
  * @failed: The device answered a job otherwise than by success, or a reset returned the job,
- *	executed or not; lock held. Returns true if @work has to run
+ *	executed or not; lock held. Returns true if @work has to run to reset the device's queue
  * @finished: The first @count jobs in flight, maybe 0, are done and about to signal; signal_lock
  *	held. May be NULL
  * @retired: A job left the jobs in flight, and its fence is about to signal; signal_lock held
@@ -132,7 +132,8 @@ struct pagoda_flight_ops {
  * @ops: Operations
  * @dev: For messages and the scheduler
  * @transport: Transport to the device's queue; NULL if jobs are never sent
- * @owner: References to the embedding struct; one per request that the transport owns
+ * @owner: Reference count of the struct that embeds this one; each request that the transport owns
+ *	has a reference
  * @recover_wq: Ordered work queue that runs @work and @watchdog
  * @timeout_ms: Milliseconds without progress after which the watchdog acts
  * @index: Index of the engine; the paging queue has none
@@ -191,7 +192,7 @@ struct pagoda_flight {
 	wait_queue_head_t drained;
 };
 
-/* flight.c: jobs in flight of a paging queue or an engine: retire, take back, watch, drain */
+/* flight.c: jobs in flight of the paging queue or an engine: retire, take back, watch, drain */
 int pagoda_flight_init(struct pagoda_flight *flight, struct workqueue_struct *submit_wq, u32 depth);
 void pagoda_flight_fini(struct pagoda_flight *flight);
 void pagoda_flight_free_job(struct drm_sched_job *sched_job);
@@ -205,6 +206,7 @@ void pagoda_flight_drain(struct pagoda_flight *flight);
 int pagoda_flight_wait(struct pagoda_flight *flight, struct dma_fence **last, bool interruptible,
 		       long timeout);
 
+/* flight.c: a single job: set-up, dependencies, arm, take from the scheduler, send, put */
 bool pagoda_entity_owns(const struct drm_sched_entity *entity, const struct dma_fence *fence);
 int pagoda_job_init(struct pagoda_job *job, struct pagoda_flight *flight,
 		    struct drm_sched_entity *entity, void *owner);

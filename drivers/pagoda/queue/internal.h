@@ -21,7 +21,7 @@
 
 /* Most bytes of free jobs kept for reuse: as much as is needed to map a GiB of scattered pages. */
 #define PAGODA_QUEUE_POOL	(48 * 100u << 10)
-/* Most sizes of jobs: pieces of a page, two, four, eight and sixteen pages, and the largest. */
+/* Most sizes of jobs' pieces of memory: 1, 2, 4, 8 and 16 pages, and the largest piece. */
 #define PAGODA_QUEUE_CLASSES	6
 /* Number of small submissions that are set aside for work that can't fail. */
 #define PAGODA_QUEUE_ASIDE	8
@@ -46,7 +46,7 @@ enum pagoda_queue_mode {
  * @entity: Has the pushed submissions until the scheduler hands them over
  * @node: In &pagoda_queue.lines
  * @refs: References: the owner's, those of armed jobs, and those of threads that wait
- * @armed: Jobs that are armed and not finished
+ * @armed: Number of jobs that are armed and not finished
  * @last: Fence of the last job pushed, or NULL
  * @room: Wait queue, woken when @armed becomes less
  * @free: Work item that destroys the line
@@ -119,7 +119,7 @@ struct pagoda_paging_job {
  * @history: Finished jobs, oldest first
  * @pooled: Bytes of the jobs in @pool
  * @busy: Bytes of the jobs that the scheduler side has, from arm to free_job
- * @remembered: Jobs in @history
+ * @remembered: Number of jobs in @history
  * @mode: Executor of jobs
  * @held: Nothing is sent, because the device is being reset or polled
  * @closed: All jobs are given up, from a reset of the whole device until its memory is rebuilt
@@ -128,9 +128,10 @@ struct pagoda_paging_job {
  * @gone: Destroyed; only requests that the transport still owns refer to the queue
  * @adapter_wanted: Reasons of those calls of pagoda_queue_reset_adapter() that no reset of the
  *	whole device has answered yet, 0 = there are none
- * @adapter_tries: Resets of the whole device that were tried
+ * @adapter_tries: Number of resets of the whole device so far, failed ones too
  * @adapter_result: Result of the last reset of the whole device
- * @doomed_id: Jobs armed up to this one are given up although the queue isn't @closed any more
+ * @doomed_id: &pagoda_submission.id: jobs with this id or a lower one are given up although the
+ *	queue isn't @closed any more
  * @skipped: Number of jobs that were given up before the device got them: numbers of requests are
  *	lower than those of their jobs by this amount
  * @last_id: &pagoda_submission.id of the last armed job
@@ -191,7 +192,9 @@ static inline struct pagoda_paging_job *pagoda_queue_first(struct pagoda_queue *
 					core.node);
 }
 
-/* Returns whether the job is given up: armed before the memory of a reset device was rebuilt. */
+/*
+ * Returns whether the job is to be given up: armed before the device, which was reset, was rebuilt.
+ */
 static inline bool pagoda_queue_dooms(const struct pagoda_paging_job *job)
 {
 	const struct pagoda_queue *queue = pagoda_queue_of(job);

@@ -92,7 +92,7 @@ struct pagoda_line *pagoda_queue_main(struct pagoda_queue *queue)
 	return queue->main;
 }
 
-/* Returns whether the fence is of a submission to the line, which are executed in order. */
+/* Returns whether the fence is of a submission to the line, whose submissions run in order. */
 bool pagoda_line_owns(const struct pagoda_line *line, const struct dma_fence *fence)
 {
 	return pagoda_entity_owns(&line->entity, fence);
@@ -142,8 +142,8 @@ int pagoda_line_await(struct pagoda_line *line, u32 most)
 }
 
 /*
- * Returns the line behind @line, or the first if @line is NULL, with a reference; NULL at the end.
- * Drops the caller's reference to @line.
+ * Returns the line behind @line, or the first if @line is NULL, with a reference; skips lines about
+ * to be destroyed; NULL at the end. Drops the caller's reference to @line.
  */
 static struct pagoda_line *line_next(struct pagoda_queue *queue, struct pagoda_line *line)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Gets and prints counters and state of the paging queue, and visits its last buffers, for debugfs.
+ * Gets counters of the paging queue; prints its state and visits its last buffers, for debugfs and
+ * coredumps.
  */
 #include <linux/dma-fence.h>
 
@@ -92,7 +93,8 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 /**
  * pagoda_queue_visit_recent() - Visit the last finished submissions
  * @queue: The queue
- * @visit: Called for the oldest first, without a lock, with buffer, bytes, number and fence error
+ * @visit: Called for each, the oldest first, without a lock, with the buffer, its bytes in use, the
+ *	submission's number and the error of its fence
  * @arg: First argument of @visit
  *
  * Context: any process context.

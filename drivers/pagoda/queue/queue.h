@@ -6,7 +6,7 @@
  * order in which they were armed, and a submission that waits for its dependencies holds up no
  * other line. The queue has a line from the start; owners create others. Between lines only
  * dependencies make an order. The device executes submissions in the order in which they are sent,
- * so for a dependency in another line it is enough to wait until that one is sent.
+ * so a submission that depends on a submission of another line only waits until the latter is sent.
  *
  * A submission is one paging buffer with its private data, its dependencies and its fence. The life
  * of a submission:
@@ -98,8 +98,9 @@ struct pagoda_submission {
  * @numbered: The submission has got its number, and is about to be sent, executed on the CPU or
  *	given up: the owner may still write the number into the buffer. Called in the order of
  *	numbers, in the dma_fence signalling path: doesn't allocate. May be NULL
- * @execute: Run the submission on the CPU from byte @start; 0, or an error with *@stopped_at
- *	the offset of the first packet not executed completely. Called if the device doesn't execute
+ * @execute: Run the submission on the CPU from byte @start; returns 0, or an error and in
+ *	*@stopped_at the offset of the first packet that wasn't executed completely. Called if the
+ *	device doesn't execute
  *	(pagoda_queue_args.use_cpu, or a device that can't be reset), and when the device failed at
  *	a packet more than PAGODA_QUEUE_REPLAYS times. Called in a work item in the dma_fence
  *	signalling path: must not allocate with reclaim or take a reservation lock. If NULL, such
@@ -110,17 +111,19 @@ struct pagoda_submission {
  *	whole device, unless the submission was given up because of a reset of the whole device or
  *	of pagoda_queue_stop(), or the CPU executes all submissions. Called in the context of
  *	@execute, before the fence signals. May be NULL
- * @reset_adapter: Reset the whole device, because the paging queue can't continue otherwise, also
- *	after @lost returned true (@broken), because of the reasons in @asked
- *	(pagoda_queue_reset_adapter(); 0: no call of it), or both. The queue sends no submission
- *	meanwhile. If the owner returns 0, all requests that the device had are lost, and the owner
- *	rebuilds the device's memory and calls pagoda_queue_restart(); after an error the queue
- *	never uses the device again. Called in the context of @execute. NULL: as an error
+ * @reset_adapter: Reset the whole device: if @broken, because the paging queue can't continue
+ *	otherwise, also after @lost returned true; if @asked isn't 0, because of calls of
+ *	pagoda_queue_reset_adapter(), whose reasons @asked has. Both may be so. The queue sends no
+ *	submission meanwhile. If the owner returns 0, all requests that the device had are lost, and
+ *	the owner rebuilds the device's memory and calls pagoda_queue_restart(); after an error the
+ *	queue never uses the device again. Called in the context of @execute. NULL counts as an
+ *	error
  * @measured: Submissions that move @bytes were executed, one after the other, within @ns; the
  *	time they waited for dependencies isn't counted. Called in the dma_fence signalling path,
  *	with spinlocks held and interrupts off; one call at a time. May be NULL
- * @ended: The fence of an armed submission has signalled, and the memory of the submission is
- *	about to be used again. Process context, in the dma_fence signalling path. May be NULL
+ * @ended: The fence of an armed submission has signalled; after the return the submission's memory
+ *	may be used for another submission. Process context, in the dma_fence signalling path. May
+ *	be NULL
  */
 struct pagoda_queue_ops {
 	void (*numbered)(void *owner, struct pagoda_submission *submission);
@@ -140,7 +143,8 @@ struct pagoda_queue_ops {
  * @ops: Owner's operations
  * @owner: First argument of the owner's operations
  * @buffer_size: Most bytes of a paging buffer, multiple of the page size
- * @priv_size: Bytes of private data of a submission with such a buffer; smaller ones have less
+ * @priv_size: Bytes of private data of a submission with a buffer of @buffer_size bytes; smaller
+ *	submissions have less
  * @timeout_ms: Milliseconds without progress after which the queue polls for completions, and
  *	resets the device's queue if the poll finds none; well below TTM's 15 s waits
  * @use_cpu: Execute on the CPU, never on the device

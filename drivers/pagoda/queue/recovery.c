@@ -113,8 +113,9 @@ static bool reset_apply(struct pagoda_queue *queue, const struct pagoda_reset_re
 }
 
 /*
- * Executes the first job in flight on the CPU. If that fails or the job is given up, reports the
- * job to the owner as lost. Returns true if the device must not continue without the job's effect.
+ * Executes the first job in flight on the CPU, unless the job is to be given up. If the job fails
+ * or is given up, reports the job to the owner as lost. Returns true if the device must not
+ * continue without the job's effect.
  */
 static bool job_finish(struct pagoda_paging_job *job)
 {
@@ -165,9 +166,10 @@ static struct pagoda_paging_job *queue_cpu_job(struct pagoda_queue *queue)
 }
 
 /*
- * Counts a job that is given up as sent and finished: the device never got the job, or lost it in a
- * reset (C193). Counts nothing if the CPU executes all jobs, or if the job was pushed after
- * pagoda_queue_stop(), because the device gets no more jobs then. Caller holds flight.lock.
+ * Has a job that is given up, and that the device never got or lost in a reset (C193), count as if
+ * the device had been sent the job and had finished it. Does nothing if the CPU executes all jobs,
+ * or if the job was pushed after pagoda_queue_stop(), because the device gets no more jobs then.
+ * Caller holds flight.lock.
  */
 static void job_skip(struct pagoda_paging_job *job)
 {
@@ -189,7 +191,7 @@ static int queue_reset_device(struct pagoda_queue *queue, u32 asked, bool broken
 	if (!ops->reset_adapter)
 		return -EOPNOTSUPP;
 	ret = ops->reset_adapter(queue->args.owner, asked, broken);
-	/* Collect the returned requests; jobs executed before the reset are done. */
+	/* Collect the requests that the reset returned: jobs executed before the reset get done. */
 	if (!ret && queue->mode == PAGODA_QUEUE_DEVICE)
 		queue->flight.transport->ops->poll(queue->flight.transport);
 	return ret;
@@ -302,7 +304,7 @@ static void queue_recover(struct pagoda_queue *queue)
 	spin_lock_irq(&queue->flight.lock);
 	queue->stats.resets++;
 	queue->flight.need_reset = false;
-	/* The device counts only the jobs that it got: add those that were given up before. */
+	/* The device counts only the jobs that it got: add the jobs that were given up unsent. */
 	result.seqno += queue->skipped;
 	if (!ret && !reset_apply(queue, &result))
 		ret = -EIO;
@@ -333,7 +335,7 @@ void pagoda_queue_work(struct work_struct *work)
 	if (!queue_answer_asked(queue) && READ_ONCE(queue->flight.need_reset))
 		queue_recover(queue);
 	pagoda_queue_run_cpu(queue);
-	/* Send the paging buffers that waited for the CPU to execute, or to give up, others. */
+	/* Send the jobs that waited until jobs before them were executed by the CPU or given up. */
 	pagoda_queue_resume(queue);
 	dma_fence_end_signalling(cookie);
 }

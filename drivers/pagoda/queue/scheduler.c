@@ -11,10 +11,10 @@
  *
  * PAGODA_FENCE_NAMES_UNTIL_SIGNAL is false: the kernel reads names as long as the fence exists. A
  * scheduler and its name are never freed, but reused for the next scheduler of that name: while
- * this module is loaded, there are as many as there ever were timelines at the same time. When
- * this module is unloaded, they stay allocated, some hundred bytes for each timeline: unloading
- * must not wait until user space closes its files, and the release of a fence runs no code that
- * could free them later.
+ * this module is loaded, there are as many schedulers as there ever were timelines at the same
+ * time. When this module is unloaded, the schedulers stay allocated, some hundred bytes for each
+ * timeline: unloading must not wait until user space closes its files, and the release of a fence
+ * runs no code that could free a scheduler later.
  */
 #include <linux/kmemleak.h>
 #include <linux/mutex.h>
@@ -95,7 +95,10 @@ struct drm_gpu_scheduler *pagoda_scheduler_create(enum pagoda_timeline timeline,
 		scheduler = scheduler_alloc(slot);
 	if (!scheduler)
 		return ERR_PTR(-ENOMEM);
-	/* The name of a fence of the last use stays valid: drm_sched_init() stores it once more. */
+	/*
+	 * Fences of the scheduler's last use may still refer to the name, which stays valid:
+	 * drm_sched_init() stores the same pointer again.
+	 */
 	ret = pagoda_sched_init(&scheduler->base, scheduler->name, args);
 	if (!ret)
 		return &scheduler->base;
@@ -103,7 +106,7 @@ struct drm_gpu_scheduler *pagoda_scheduler_create(enum pagoda_timeline timeline,
 	return ERR_PTR(ret);
 }
 
-/* Destroys a scheduler without entities and jobs. Its fences stay valid. May sleep. */
+/* Destroys a scheduler that has no entities and jobs; its fences stay valid. May sleep. */
 void pagoda_scheduler_destroy(struct drm_gpu_scheduler *sched)
 {
 	drm_sched_fini(sched);

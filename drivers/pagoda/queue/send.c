@@ -166,8 +166,8 @@ bool pagoda_queue_send(struct pagoda_queue *queue)
 }
 
 /*
- * Gives a job its number. The scheduler hands over one job at a time, so numbers are in the order
- * in which jobs are sent.
+ * Gives a job its number, and tells the owner (&pagoda_queue_ops.numbered). The scheduler hands
+ * over one job at a time, so numbers are in the order in which jobs are sent.
  */
 static void job_number(struct pagoda_paging_job *job)
 {

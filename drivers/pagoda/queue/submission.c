@@ -5,9 +5,9 @@
  *
  * pagoda_queue_get() allocates all memory that a submission will ever need, so that nothing
  * allocates in the dma_fence signalling path. The memory but for the fences is one contiguous
- * piece, of a page for small submissions: the paging buffer, its private data and the job with what
- * the device reads and writes besides. Pieces are reused without being cleared: the device gets
- * only the bytes that were built.
+ * piece, of a page for small submissions: the paging buffer, its private data and the job, with the
+ * rest of what the device reads and writes. Pieces are reused without being cleared: the device
+ * gets only the bytes that were built.
  */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
@@ -65,8 +65,8 @@ static u32 piece_class(const struct pagoda_queue *queue, u32 bytes, u32 priv_byt
 }
 
 /*
- * Sets &pagoda_queue.classes. Returns false if these are too many, or if the smallest piece has
- * less than a quarter of a page for the buffer.
+ * Sets &pagoda_queue.classes, the number of sizes of pieces. Returns false if it is more than
+ * PAGODA_QUEUE_CLASSES, or if the smallest piece has less than a quarter of a page for the buffer.
  */
 bool pagoda_queue_set_classes(struct pagoda_queue *queue)
 {
@@ -222,8 +222,8 @@ void pagoda_queue_ended(struct pagoda_job *core)
 	if (queue->args.ops->ended)
 		queue->args.ops->ended(queue->args.owner, &job->base);
 	/*
-	 * The transport may keep its reference for ever, if the device never answers. Jobs set
-	 * aside are needed again.
+	 * Two kinds of jobs don't go into the history: those set aside, which are needed again, and
+	 * those that the transport has a reference to, for ever if the device never answers.
 	 */
 	if (job->aside || refcount_read(&core->refs) > 1) {
 		pagoda_job_put(core);
@@ -358,7 +358,7 @@ struct pagoda_submission *pagoda_queue_get_aside(struct pagoda_queue *queue,
 {
 	struct pagoda_submission *submission;
 
-	/* The timeout is for the fences, whose memory no submission gives back. */
+	/* The timeout: no wakeup tells that there is memory for the fences again. */
 	while (!(submission = aside_take(queue, line ?: queue->main)))
 		wait_event_timeout(queue->returned, !list_empty_careful(&queue->aside), HZ / 10);
 	return submission;

@@ -170,8 +170,8 @@ void pagoda_queue_stop(struct pagoda_queue *queue)
 
 /**
  * pagoda_queue_destroy() - Destroy a paging queue
- * @queue: The queue, or NULL; no more submissions are got or pushed, all that were got are pushed
- *	or put, and so are all lines that were created
+ * @queue: The queue, or NULL; no more submissions are got or pushed, all submissions that were got
+ *	were pushed or put, and all lines that were created were put
  *
  * Requests that the transport couldn't get back from the device stay allocated.
  *

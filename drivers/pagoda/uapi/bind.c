@@ -22,8 +22,8 @@
 #define PROTECTION_FLAGS	(DRM_PAGODA_BIND_READ_ONLY | DRM_PAGODA_BIND_NO_EXECUTE)
 
 /*
- * Fields that a bind entry of one type may set: the bits in @flags, a handle (of an allocation or
- * fence) with @handle, an offset with @offset, and driver_protection and window with @map.
+ * Fields that a bind entry of one type may set: the bits in @flags; a handle (of an allocation or
+ * fence) if @handle; an offset if @offset; driver_protection and window if @map.
  */
 struct bind_rule {
 	u32 flags;
@@ -162,7 +162,10 @@ static int bind_get_fence(struct drm_device *drm, struct drm_file *file, u32 han
 	return 0;
 }
 
-/* Returns -EFAULT if the entry has BIND_CHOOSE and its address isn't writable for the answer. */
+/*
+ * Returns -EFAULT if the entry has BIND_CHOOSE, and its member address in user memory, which gets
+ * the chosen address, isn't writable; else 0.
+ */
 static int bind_check_answer(struct drm_device *drm, const struct drm_pagoda_bind_entry *entry,
 			     char __user *user)
 {

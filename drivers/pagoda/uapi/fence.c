@@ -176,8 +176,8 @@ static int wait_check(struct drm_device *drm, const struct drm_pagoda_fence_wait
 }
 
 /*
- * Prepares the waits for the values that FENCE_WAIT names. This needs the device; the wait itself
- * doesn't. Returns the struct pagoda_mfence_group or an ERR_PTR.
+ * Prepares the waits for the values that FENCE_WAIT names. The preparation needs the device; the
+ * wait itself doesn't. Returns the struct pagoda_mfence_group or an ERR_PTR.
  */
 static struct pagoda_mfence_group *wait_prepare(struct drm_device *drm, struct drm_file *file,
 						const struct drm_pagoda_fence_wait *args)

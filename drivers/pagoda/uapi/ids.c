@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Adds, finds and removes a client's objects by id: VMs, contexts, fences, paging queues. Promises
- * the value of a fence that an ioctl names by id.
+ * a value of the monitored fence that an ioctl names by id.
  */
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
@@ -69,7 +69,7 @@ void *pagoda_client_remove(struct pagoda_client *client, enum pagoda_object kind
 	return object;
 }
 
-/* Drops the client's reference to a fence, and its right to map the fence's page for the CPU. */
+/* Drops the client's reference to a fence, and takes @file's right to map the fence's page. */
 void pagoda_client_drop_fence(struct drm_file *file, struct pagoda_mfence *mfence)
 {
 	drm_vma_node_revoke(&pagoda_bo_gem(pagoda_mfence_bo(mfence))->vma_node, file);

@@ -182,9 +182,10 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 }
 
 /*
- * Looks up the handles in @entries, and returns how many of the first allocations are settled, so
- * that MAKE_RESIDENT has nothing to do for them (vidmm/ledger/settled.c); or with @undo calls
- * pagoda_settling_undo() for all of them. table_lock keeps the allocations from being freed.
+ * Looks up the handles in @entries, and returns how many allocations in a row, from the first on,
+ * are settled, so that MAKE_RESIDENT has nothing to do for them (vidmm/ledger/settled.c); or with
+ * @undo calls pagoda_settling_undo() for all @count. table_lock keeps the allocations from being
+ * freed.
  */
 static u32 list_settle_some(struct drm_file *file, const struct pagoda_bo_entry *entries,
 			    u32 count, struct pagoda_settling *settling, bool undo)

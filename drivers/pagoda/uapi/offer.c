@@ -80,10 +80,10 @@ static void reclaim_answer(const struct drm_pagoda_array *array, const u32 *resu
 }
 
 /*
- * Reclaims the offered allocations of a list; *@fence receives the fence of the paging, or NULL.
- * With @all the call fails if there is no memory for an allocation; else the allocation's entry of
- * @results says so.
- * Ignores a failure to make GPU mappings valid again: the next submission that uses such a mapping
+ * Reclaims the offered allocations of a list; *@fence receives a fence that signals after the
+ * paging and other devices that share the allocations, or NULL. With @all the call fails if there
+ * is no memory for an allocation; else the allocation's entry of @results says so.
+ * Ignores a failure to make GPU mappings valid again: the next SUBMIT to a VM with such a mapping
  * makes the mapping valid. Returns 0 or a negative errno.
  */
 static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *list, u32 *results,
@@ -105,7 +105,10 @@ static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *li
 		 pagoda_room_again(vidmm, client, &tries, &ret));
 	if (ret || !pagoda_residency_and_others(list->bos, list->count, fence))
 		return ret;
-	/* The offers have ended: without memory for a fence behind those of other devices, wait. */
+	/*
+	 * Without memory to have @fence also wait for other devices, wait here for all: the offers
+	 * have ended, so that the call must not fail any more.
+	 */
 	for (i = 0; i < list->count; i++)
 		pagoda_stream_wait_resv(vidmm, pagoda_bo_gem(list->bos[i])->resv,
 					DMA_RESV_USAGE_KERNEL);
@@ -113,9 +116,9 @@ static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *li
 }
 
 /*
- * Reclaims a list, gives @out, the point to signal, the fence of the paging, sets @args->pending,
- * and writes the results to user memory. Keeps the promise @signal, or takes it back on failure.
- * Returns 0 or a negative errno.
+ * Reclaims a list, gives the fence of the paging to @out, the point to signal, sets @args->pending,
+ * and writes the results to user memory. Fulfils the promise @signal, if not NULL, or takes the
+ * promise back on failure. Returns 0 or a negative errno.
  */
 static int reclaim_list(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_reclaim *args, const struct pagoda_bo_list *list,

@@ -72,9 +72,9 @@ void pagoda_point_add(struct pagoda_vidmm *vidmm, struct pagoda_out_point *out,
 }
 
 /*
- * Keeps the promise of a value that a call has given, unless @signal is NULL: after the call's
- * paging, by the GPU, or after @fence, if other devices have a part in @fence; takes the promise
- * back if the call failed with @error.
+ * Fulfils @signal, a call's promise of a value, unless NULL: has the GPU store the value after the
+ * call's paging, or, if other devices have a part in @fence, the CPU after @fence. If the call
+ * failed with @error, takes the promise back instead.
  */
 void pagoda_promise_end(struct pagoda_vidmm *vidmm, struct pagoda_mfence_signal *signal,
 			struct dma_fence *fence, int error)

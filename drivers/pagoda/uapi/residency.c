@@ -66,8 +66,9 @@ static int make_resident_try(struct pagoda_client *client, struct pagoda_bo_list
 /*
  * Makes a list of allocations resident; without room, waits outside of sections and tries again.
  * Checks first, without reservations, whether nothing is left to do: then *@fence, NULL before, and
- * *@trim are unchanged. Else *@fence receives the fence of the last paging, or NULL if there was
- * none, and *@trim the bytes that can't fit, 0 if all fit. Returns 0 or a negative errno.
+ * *@trim are unchanged. Else *@fence receives a fence that signals after the paging and other
+ * devices that share the allocations, or NULL if there is nothing to wait for, and *@trim the bytes
+ * that can't fit, 0 if all fit. Returns 0 or a negative errno.
  */
 static int make_resident(struct drm_device *drm, struct drm_file *file, u32 count,
 			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* ioctls about execution contexts and submissions: CONTEXT_CREATE, _DESTROY, _STATE; SUBMIT. */
+/* ioctls about execution contexts and jobs: CONTEXT_CREATE, _DESTROY, _STATE; SUBMIT. */
 #include <linux/capability.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>

@@ -11,7 +11,7 @@
 #include "args.h"
 #include "uapi.h"
 
-/* Prepares a wait for @value of @mfence; the wait is armed later, if its work is deferred. */
+/* Prepares, in @sync, a wait for @value of @mfence; the wait is armed only if work is deferred. */
 static int sync_get_wait(struct pagoda_mfence *mfence, u64 value, struct pagoda_sync *sync)
 {
 	struct pagoda_mfence_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of ioctls, and the ioctls about a single allocation or the device.
+ * The table and the entry points of ioctls, and the ioctls about a single allocation or the device.
  *
  * All arguments from user space are copied and checked, without a lock of the driver held, and all
  * memory for answers is checked to be writable before the first side effect of an ioctl: a refused
@@ -365,7 +365,7 @@ static bool ioctl_is_ours(unsigned int cmd)
 	       _IOC_NR(cmd) - DRM_COMMAND_BASE < PAGODA_NUM_IOCTLS;
 }
 
-/* Returns true if @cmd may page so much that the call waits while its client pages too much. */
+/* Returns true if @cmd may page: ioctl_paid() first waits then, if the client pages too much. */
 static bool ioctl_pages(unsigned int cmd)
 {
 	if (!ioctl_is_ours(cmd))
@@ -409,7 +409,10 @@ static long ioctl_paid(struct file *filp, unsigned int cmd, unsigned long arg,
 	return ret;
 }
 
-/* Calls ioctl_paid() for an ioctl of the DRM core; tests deferred work if ioctl_signals(@cmd). */
+/*
+ * Calls ioctl_paid() for an ioctl of the DRM core. If ioctl_signals(@cmd), then has the client's
+ * deferred work look for missing fences again.
+ */
 static long ioctl_core(struct file *filp, unsigned int cmd, unsigned long arg,
 		       long (*ioctl)(struct file *filp, unsigned int cmd, unsigned long arg))
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* TRACK: which pages of an allocation the GPU has written. */
+/* TRACK: starts, stops and queries the record of which pages of an allocation the GPU wrote. */
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
