@@ -196,7 +196,7 @@ struct pagoda_aperture {
 int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 		       const struct ttm_operation_ctx *ctx);
 
-/* reserve.c: the reserve, VRAM for page tables and save areas only */
+/* reserve.c: set up and take down the reserve's allocator; allocated bytes of the reserve */
 int pagoda_reserve_init(struct pagoda_vram *vram);
 void pagoda_reserve_fini(struct pagoda_vram *vram);
 u64 pagoda_reserve_used(struct pagoda_vram *vram);

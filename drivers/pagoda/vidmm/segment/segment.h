@@ -237,7 +237,7 @@ void pagoda_vram_claim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *cla
 		       struct ttm_buffer_object *bo);
 void pagoda_vram_unclaim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *claim);
 
-/* dummy.c: dummy page behind unmapped aperture addresses; flush page; fence page */
+/* dummy.c: set up and get the dummy, flush and fence page; inspect the dummy page */
 int pagoda_dummy_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 int pagoda_dummy_map(struct pagoda_vidmm *vidmm);
 struct pagoda_sysmem *pagoda_dummy_mem(struct pagoda_vidmm *vidmm);
@@ -247,7 +247,7 @@ void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm);
 void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_dummy_fini(struct pagoda_vidmm *vidmm);
 
-/* reserve.c: the reserve, VRAM for page tables and save areas only */
+/* reserve.c: size and place of the reserve; place a page table or save area in the reserve */
 u64 pagoda_reserve_default(const struct pagoda_device_info *info);
 int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size);
 bool pagoda_reserve_holds(const struct pagoda_vidmm *vidmm, const struct ttm_resource *res);

@@ -118,7 +118,7 @@ static void vram_first_hole(struct vram_holes *holes, struct gpu_buddy *mm)
 	holes->leaf = vram_first_leaf(mm->roots[0]);
 }
 
-/* Finds the next hole, a run of adjacent free blocks. Returns false if there is no further hole. */
+/* Sets *@hole to the next hole, a run of adjacent free blocks. Returns false if there is none. */
 static bool vram_next_hole(struct vram_holes *holes, struct vram_range *hole)
 {
 	while (holes->leaf && !gpu_buddy_block_is_free(holes->leaf))
@@ -590,7 +590,10 @@ static int vram_compare_blocks(void *priv, const struct list_head *a, const stru
 	return left < right ? -1 : left > right;
 }
 
-/* Takes the ranges that the device reports as invalid out of VRAM's allocator (C164). */
+/*
+ * Allocates ranges that the device reports as invalid in VRAM's allocator for good, so that no
+ * resource gets them (C164). Returns 0 or a negative errno.
+ */
 static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 {
 	const struct pagoda_device_info *info = vidmm->info;

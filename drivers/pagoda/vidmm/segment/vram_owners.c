@@ -54,7 +54,7 @@ static struct pagoda_bo *block_owner(struct pagoda_vidmm *vidmm, struct gpu_budd
 }
 
 /*
- * Stores in the blocks of a new resource that they belong to it, for block_owner(). Called with
+ * Stores a pointer to a new resource in each block of the resource, for block_owner(). Called with
  * pagoda_vram.lock held.
  */
 void pagoda_vram_own(struct pagoda_vram_resource *res)

@@ -157,7 +157,7 @@ struct pagoda_journal {
 	struct pagoda_journal_loss losses[64];
 	u32 nr_losses;
 	struct mutex recording_mutex;	/* keeps recording from being freed */
-	spinlock_t recording_lock;	/* protects all below */
+	spinlock_t recording_lock;	/* protects all members below */
 	u8 *recording;
 	u64 recording_size;
 	u64 recording_used;

@@ -4,9 +4,9 @@
  * appends operations to the open submission of a line.
  *
  * Several moves may share a submission, and so a fence and a doorbell: while a thread has plugged
- * the stream, submissions stay open between the thread's moves. A transaction that ends in the line
- * queues the submission all the same if its thread hasn't plugged the stream. The fence of an open
- * submission is published, so a work item, which allocates nothing, queues the submission
+ * the stream, submissions stay open between the thread's moves. If a thread that hasn't plugged the
+ * stream ends a transaction, the submission of the line is queued all the same. The fence of an
+ * open submission is published, so a work item, which allocates nothing, queues the submission
  * PAGODA_PLUG_MS after a transaction, even if the thread that plugged the stream sleeps in reclaim.
  *
  * Operations that free memory share submissions in the same way, also without a plug: see

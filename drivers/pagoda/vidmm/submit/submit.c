@@ -721,8 +721,8 @@ int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 	if (ret)
 		return ret;
 	/*
-	 * Before the syncobjs are signalled: a thread that waits for them may offer allocations
-	 * that the job used.
+	 * Allow offers before the syncobjs are signalled: a thread that waits for the syncobjs may
+	 * offer allocations that the job used.
 	 */
 	pagoda_closing_let_go(submit);
 	pagoda_syncs_signal(vm->vidmm, &submit->syncs, run.fence);
