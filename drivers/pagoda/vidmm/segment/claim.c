@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Claims: room in VRAM that evictions make is for the allocation that they make it for.
+ * Claims: keep the room in VRAM that evictions make for an allocation from other allocations.
  *
- * An operation that evicts victims has a claim meanwhile. For other allocations the free room is
- * smaller by the claims before their own: of two operations that make room at the same time, the
- * one that began first gets its room first, and the other goes on evicting. An allocation without a
- * claim, as one that promotion brings back, gets only what no operation claims.
+ * An operation that evicts victims for an allocation has a claim of the allocation's size until the
+ * operation has the room or gives up. For another allocation the free room is smaller by the claims
+ * that come before its own: of two operations that make room at the same time, the operation that
+ * began first gets its room first, and the other goes on evicting. An allocation without a claim,
+ * for example one that promotion brings back, gets only room that no operation claims.
  *
- * A claim doesn't wait: an operation that has no more victims takes room regardless of claims. An
- * older operation that misses the room then waits for the younger one's reservations, and evicts
- * what took the room (bo/victims.c).
+ * A claim is no guarantee: an operation that has no more victims takes room that others claim. An
+ * older operation that finds its room so taken waits for the reservations of the younger operation,
+ * and evicts the allocation that took the room (bo/victims.c).
  */
 #include <linux/dma-resv.h>
 #include <drm/ttm/ttm_bo.h>
@@ -18,8 +19,8 @@
 #include "segment.h"
 
 /*
- * Returns the stamp of the ww ticket of the operation that holds the reservation, smaller if the
- * operation began earlier; ULONG_MAX if the reservation was taken without a ticket.
+ * Returns the stamp of the ww ticket with which the reservation of @bo was locked: the earlier an
+ * operation began, the smaller its stamp. ULONG_MAX if the reservation was locked without a ticket.
  */
 static unsigned long claim_stamp(struct ttm_buffer_object *bo)
 {
@@ -37,7 +38,7 @@ static bool claim_is_before(const struct pagoda_vram_claim *claim, unsigned long
 /**
  * pagoda_vram_claim() - Claim as much room in VRAM as an allocation needs
  * @vidmm: Memory manager
- * @claim: Claim of the operation; nothing is done if the claim is in use already
+ * @claim: Claim of the operation that makes room; nothing is done if the claim is in use already
  * @bo: Allocation, reservation held
  *
  * Allocations with a later claim, or none, leave as much free room to @bo (pagoda_vram_claimed()).
@@ -78,9 +79,9 @@ void pagoda_vram_unclaim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *c
 }
 
 /*
- * Returns the bytes of free room that @bo leaves to allocations with claims before the claim of
- * @bo: the sum of all claims if @bo has none, 0 once &pagoda_vram_claim.last is set in the claim of
- * @bo. Caller holds pagoda_vram.lock.
+ * Returns the bytes of free room that @bo must leave to other allocations: the sum of the claims
+ * before the claim of @bo; of all claims if @bo has none; 0 once &pagoda_vram_claim.last is set in
+ * the claim of @bo. Caller holds pagoda_vram.lock.
  */
 u64 pagoda_vram_claimed(struct pagoda_vram *vram, const struct ttm_buffer_object *bo)
 {

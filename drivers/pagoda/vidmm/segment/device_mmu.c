@@ -11,11 +11,12 @@
  *				is emitted when TTM unpopulates the tt (swap-out, eviction,
  *				free), and waited for: no page is freed that the device still
  *				reaches (C62, C121)
- *	pages of the driver	both are waited for, because page tables may be walked for
- *				jobs that don't wait for paging operations
+ *	pages of the driver	MAP_MMU and UNMAP_MMU are both waited for, because page tables
+ *				may be walked for jobs that don't wait for paging operations
  *
- * A range is freed when its UNMAP_MMU was executed. If UNMAP_MMU fails, pages and range are
- * kept until the device is gone or was reset. Page 0 of the device addresses is never given out.
+ * A range of device addresses is freed when its UNMAP_MMU was executed. If UNMAP_MMU fails, pages
+ * and range are kept until the device is gone or was reset. Page 0 of the device addresses is never
+ * given out.
  *
  * A device without an MMU takes bus addresses, and the functions here map and unmap nothing, but
  * still allocate and free pages of allocations and of the driver.
@@ -35,11 +36,14 @@
 #include "internal.h"
 #include "segment.h"
 
-/* Number of tries of UNMAP_MMU: a try fails if another operation in the same paging buffer does. */
+/*
+ * Most tries of an UNMAP_MMU: a try also fails if another operation in the same paging buffer
+ * fails.
+ */
 #define UNMAP_TRIES	2
 /*
- * Most waits for device addresses that TTM frees a little after the moves that used them have
- * ended.
+ * Most waits of one tt_insert() for device addresses, which TTM frees a little after the moves that
+ * used the addresses have ended.
  */
 #define ROOM_TRIES	50
 
@@ -48,7 +52,10 @@ static bool mmu_is_used(const struct pagoda_vidmm *vidmm)
 	return vidmm->info->mmu_pages;
 }
 
-/* Returns the alignment of a range, in pages, that lets the device map it by large pages. */
+/*
+ * Returns the alignment, in pages, that lets the device map a range by large pages: 2 MiB for a
+ * range of at least 2 MiB, 64 KiB for one of at least 64 KiB, else 1 page.
+ */
 static u64 mmu_alignment(u64 nr_pages)
 {
 	if (nr_pages >= SZ_2M >> PAGE_SHIFT)
@@ -97,7 +104,10 @@ static struct pagoda_paging_op mmu_op(u32 operation, u64 allocation,
 	};
 }
 
-/* Emits @op, even if out of memory, and waits until @op has ended. Returns 0 or @op's error. */
+/*
+ * Emits @op, also without memory, and waits until @op has ended. Returns 0; or the error of @op or
+ * of another operation in its paging buffer.
+ */
 static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cost cost = pagoda_stream_cost(vidmm, op);
@@ -120,8 +130,9 @@ static bool mmu_is_past(struct pagoda_vidmm *vidmm, u64 epoch)
 }
 
 /*
- * Unmaps a range, mapped in reset epoch @epoch, and waits for that. Returns 0 if the device can't
- * use the range any more (C121), or the error with which UNMAP_MMU failed.
+ * Unmaps a range of device addresses that was mapped in reset epoch @epoch, and waits until the
+ * device has done so. Returns 0 if the device can't use the range any more (C121), also because the
+ * device is gone or was reset; or the error with which UNMAP_MMU failed.
  */
 static int mmu_unmap(struct pagoda_vidmm *vidmm, u64 allocation, const struct drm_mm_node *node,
 		     u64 epoch)
@@ -140,7 +151,8 @@ static int mmu_unmap(struct pagoda_vidmm *vidmm, u64 allocation, const struct dr
  * If the allocation was created with NOTIFY_IOMMU_UNMAP, tells the device by NOTIFY_ALLOC that the
  * pages will lose their device addresses, and waits until NOTIFY_ALLOC has ended: so all paging of
  * the pages is finished before they lose the addresses (C121). NOTIFY_ALLOC has a transaction of
- * its own (C118), names no process, because the MMU serves all processes, and may fail.
+ * its own (C118), and names no process, because the MMU serves all processes. Its failure is
+ * ignored.
  */
 static void mmu_notify(struct pagoda_vidmm *vidmm, const struct pagoda_tt *tt)
 {
@@ -176,7 +188,7 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 	ret = pagoda_stream_begin(&txn, vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, 0, &cost);
 	if (ret)
 		return ret;
-	/* The stream's lock is held: no restart comes between these values and MAP_MMU. */
+	/* The stream's lock is held: no restart can come between these values and MAP_MMU. */
 	tt->epoch = pagoda_reset_epoch(vidmm);
 	tt->restarts = pagoda_stream_restarts(vidmm);
 	ret = pagoda_stream_emit(&txn, &op);
@@ -186,9 +198,10 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 }
 
 /*
- * Reserves device addresses for @tt. If no range is large enough, other allocations are swapped
- * out, as TTM does when it has no pages; without such allocations, waits until moves have ended, if
- * @ctx allows waits. Returns 0, -ENOMEM, -EINTR or -ERESTARTSYS.
+ * Reserves device addresses for @tt. If no free range is large enough, other allocations are
+ * swapped out, as TTM does when it has no pages. If none can be swapped out and @ctx allows waits,
+ * waits until moves have ended and TTM has freed their device addresses. Returns 0, -ENOMEM, -EINTR
+ * or -ERESTARTSYS.
  */
 static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 		     struct ttm_operation_ctx *ctx)
@@ -212,7 +225,7 @@ static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 			return -ENOMEM;
 		if (ret)
 			continue;
-		/* TTM's worker frees ranges of finished moves, and needs no lock held here. */
+		/* TTM's worker, which needs no lock held here, frees ranges of finished moves. */
 		pagoda_stream_wait_idle(vidmm, HZ);
 		fsleep(2 * USEC_PER_MSEC);
 	}
@@ -222,7 +235,9 @@ static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
  * pagoda_device_mmu_map() - Map pages of an imported allocation for the device
  * @vidmm: Memory manager
  * @tt: Page array with its bus addresses filled in
- * @ctx: Whether waits may be interrupted, or happen at all
+ * @ctx: Says whether signals end waits, and whether waits are allowed at all
+ *
+ * Emits MAP_MMU and doesn't wait for it.
  *
  * Context: May sleep and allocate; the allocation's reservation is held.
  * Return: 0, also without a device MMU; -ENOMEM, also if only a wait would help and @ctx forbids
@@ -249,7 +264,7 @@ int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
  * @bdev: TTM's device
  * @ttm: Page array; gets pages and device addresses, unless it is that of an imported
  *	allocation, for which pagoda_device_mmu_map() is called later
- * @ctx: Whether waits may be interrupted, or happen at all
+ * @ctx: Says whether signals end waits, and whether waits are allowed at all
  *
  * Context: May sleep and allocate; the allocation's reservation is held.
  * Return: 0; -ENOMEM, also if only a wait would help and @ctx forbids waits; -EINTR or
@@ -282,16 +297,17 @@ err_node:
 }
 
 /**
- * pagoda_device_mmu_is_stale() - Whether a restart of the stream made an allocation's MAP_MMU void
+ * pagoda_device_mmu_is_stale() - Whether the stream was restarted after an allocation's MAP_MMU
  * @vidmm: Memory manager
  * @ttm: Pages of an allocation, or NULL; the allocation's reservation is held
  *
- * The device forgot a MAP_MMU emitted before the stream was restarted, or that MAP_MMU was given
- * up. Operations emitted between a reset and the restart are given up, so this function needn't
- * return true before the restart.
+ * A MAP_MMU that was emitted before the restart was given up, or the device forgot it in the reset.
+ * Operations that use the pages and are emitted between a reset and the restart are given up, so
+ * this function needn't return true before the restart.
  *
- * Context: Any; the result doesn't change while the stream's lock is held.
- * Return: true if pagoda_device_mmu_repair() has to map the pages.
+ * Context: Any; while the stream's lock is held, the stream isn't restarted.
+ * Return: true if pagoda_device_mmu_repair() has to map the pages; false if the pages aren't mapped
+ * for the device at all.
  */
 bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 {
@@ -306,8 +322,8 @@ bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
  * @vidmm: Memory manager
  * @ttm: Populated pages of an allocation, or NULL; the allocation's reservation is held
  *
- * Called before a use of the pages: emits another MAP_MMU if the last MAP_MMU failed, was given
- * up or was forgotten at a reset.
+ * Called before a use of the pages: emits another MAP_MMU if the last MAP_MMU failed or was given
+ * up, or if the device forgot it in a reset.
  *
  * Context: May sleep and allocate; doesn't wait for the device.
  * Return: 0 or -ENOMEM.
@@ -326,10 +342,12 @@ int pagoda_device_mmu_repair(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 }
 
 /**
- * pagoda_device_mmu_remap() - Map pages again that the device forgot at a reset
+ * pagoda_device_mmu_remap() - Map pages again, because the device forgot their mapping in a reset
  * @vidmm: Memory manager
  * @ttm: Pages of an allocation, or NULL; the allocation's reservation is held. Pages that have no
  *	device addresses are left alone
+ *
+ * Unlike pagoda_device_mmu_repair(), emits MAP_MMU in any case: called by the rebuild.
  *
  * Context: May sleep and allocate; doesn't wait for the device.
  * Return: 0 or -ENOMEM.
@@ -345,8 +363,8 @@ int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 #define KEEP_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
 
 /*
- * Frees the arrays &ttm_tt.pages and &ttm_tt.dma_address, which are one block of memory that begins
- * with pages, if not NULL.
+ * Frees the arrays &ttm_tt.pages and &ttm_tt.dma_address, which are one block of memory: it begins
+ * with @pages or, if @pages is NULL, with @dma_address.
  */
 static void tt_free_arrays(struct ttm_tt *tt)
 {
@@ -357,10 +375,10 @@ static void tt_free_arrays(struct ttm_tt *tt)
 }
 
 /*
- * Moves pages that the device may still reach, and their range, from @tt to pagoda_device_mmu.kept,
- * until the device is gone or was reset; @tt gets new, empty arrays. Allocates with __GFP_NOFAIL,
- * because after a failure the range would be given to other pages while the device maps the old
- * pages there.
+ * Moves pages that the device may still reach, and their device addresses, from @tt to a copy of
+ * @tt in pagoda_device_mmu.kept, until the device is gone or was reset; @tt gets new arrays of
+ * zeros. Allocates with __GFP_NOFAIL: after a failure, device addresses at which the device still
+ * reaches these pages would be given to other pages.
  */
 static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 {
@@ -393,10 +411,11 @@ static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
  * @vidmm: Memory manager
  * @tt: Pages that no operation of the device uses any more
  *
- * Their device addresses are freed, too.
+ * The device addresses of the pages are freed, too.
  *
  * Context: May sleep for long: waits for the device.
- * Return: true if the caller may free the pages; false if they were kept and taken out of @tt.
+ * Return: true if the caller may free the pages; false if UNMAP_MMU failed: the pages, which the
+ * device may still reach, were taken out of @tt and are kept.
  */
 bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 {
@@ -418,8 +437,8 @@ bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 /**
  * pagoda_device_mmu_unpopulate() - ttm_device_funcs.ttm_tt_unpopulate
  * @bdev: TTM's device
- * @ttm: Pages that this device doesn't use any more. Pages that are pinned for other devices aren't
- *	freed here, but with @ttm (&pagoda_tt.left)
+ * @ttm: Pages that no work of this device uses any more. Pages that are pinned for other devices
+ *	are freed with @ttm, not here (&pagoda_tt.left); imported pages are left alone
  *
  * The allocation may be gone already: only @ttm is used.
  *
@@ -521,8 +540,9 @@ int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
  * pagoda_device_mmu_own_cost() - Upper bound of the cost of pagoda_device_mmu_remap_own()
  * @vidmm: Memory manager
  *
- * Context: May sleep. No other thread maps pages of the driver until the remap was emitted.
- * Return: The sum over all pages of the driver that are mapped.
+ * Context: May sleep. No other thread maps pages of the driver until pagoda_device_mmu_remap_own()
+ * has emitted the operations.
+ * Return: The sum of the costs of MAP_MMU of all mapped pages of the driver.
  */
 struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
 {
@@ -541,7 +561,7 @@ struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_device_mmu_remap_own() - Map the driver's pages on a device that was reset
+ * pagoda_device_mmu_remap_own() - Emit MAP_MMU of the driver's pages for a device that was reset
  * @vidmm: Memory manager
  * @txn: Transaction begun with pagoda_device_mmu_own_cost()
  *
@@ -589,7 +609,7 @@ static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 }
 
 /**
- * pagoda_sysmem_release() - Free device addresses and pages of the driver
+ * pagoda_sysmem_release() - Unmap pages of the driver; free their device addresses and the pages
  * @vidmm: Memory manager
  * @mem: Reserved, mapped or not
  * @free: Frees the pages of @mem, and @mem unless it is part of another struct. Called at once or,
@@ -642,7 +662,7 @@ int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 	return ret;
 }
 
-/* Frees the page of pagoda_sysmem_alloc(); an argument for @free of pagoda_sysmem_release(). */
+/* Frees the page that pagoda_sysmem_alloc() allocated; for @free of pagoda_sysmem_release(). */
 void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
 	dma_free_pages(vidmm->info->dma_dev, PAGE_SIZE, mem->page, mem->dma, DMA_BIDIRECTIONAL);
@@ -732,10 +752,11 @@ void pagoda_device_mmu_start(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_device_mmu_stop() - Stop unmapping pages, because the device never uses them again
+ * pagoda_device_mmu_stop() - Stop mapping and unmapping pages, because the device uses none again
  * @vidmm: Memory manager; its device is gone or never executes anything again
  *
- * From now on pages are freed without UNMAP_MMU; pages that were kept are freed here.
+ * From now on no MAP_MMU is emitted, and pages are freed without UNMAP_MMU; pages that were kept
+ * because UNMAP_MMU failed are freed here.
  *
  * Context: May sleep.
  */

@@ -2,9 +2,9 @@
 /*
  * The dummy page, to which an address of the aperture leads after its UNMAP, so that an access to
  * the address doesn't fault (C58). Only work that uses an address after its UNMAP writes to the
- * dummy page: a word in the page that isn't 0 shows a bug. The page is inspected when an address is
- * unmapped, when the device is removed (C59), and when debugfs `failure`, which shows the result,
- * is read.
+ * dummy page: a word in the page that isn't 0 shows a bug. The page is inspected when addresses are
+ * unmapped, when the device is removed (C59), and when debugfs `failure` is read, which shows the
+ * result.
  *
  * This file also has the flush page and the fence page of struct pagoda_dummy.
  */
@@ -88,12 +88,12 @@ struct pagoda_sysmem *pagoda_dummy_flush(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_dummy_inspect() - Look for a word in the dummy page that isn't 0, and zero the page
+ * pagoda_dummy_inspect() - Look for a word in the dummy page that isn't 0
  * @vidmm: The manager
  *
- * Such a word was written through an unmapped address of the aperture. An inspection that finds
- * one is counted; the first such word of the page is logged at debug level and kept for
- * pagoda_dummy_print().
+ * A word that isn't 0 was written through an unmapped address of the aperture. An inspection that
+ * finds such a word is counted; the first such word in the page is logged at debug level and kept
+ * for pagoda_dummy_print(), and the page is filled with zeros.
  *
  * Context: Any but interrupts; doesn't sleep.
  */
@@ -119,8 +119,8 @@ void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_dummy_print() - Inspect the dummy page, and print how often it was found written to, and
- * the last word found
+ * pagoda_dummy_print() - Inspect the dummy page; print how many inspections so far found that the
+ * page was written to, and the word that the last of these found
  * @vidmm: The manager
  * @p: Printer; gets nothing if no write was found so far
  *
@@ -144,8 +144,9 @@ void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 }
 
 /*
- * Inspects the dummy page, logs a warning if it was ever found written to, and frees the dummy, the
- * flush and the fence page, after the device's last work. May sleep.
+ * Inspects the dummy page, logs a warning if any inspection since probe found that it was written
+ * to, and frees the dummy, the flush and the fence page. Called after the device's last work; may
+ * sleep.
  */
 void pagoda_dummy_fini(struct pagoda_vidmm *vidmm)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Structs and functions that only files of segment/ use: dummy page, swizzling ranges, device MMU,
- * reserve, VRAM, aperture.
+ * Structs and functions that only files of segment/ and KUnit tests use: dummy page, swizzling
+ * ranges, device MMU, reserve, VRAM with its claims, blocks and kernel mapping, aperture, pages.
  */
 #ifndef PAGODA_VIDMM_SEGMENT_INTERNAL_H
 #define PAGODA_VIDMM_SEGMENT_INTERNAL_H
@@ -27,15 +27,16 @@ struct ttm_operation_ctx;
 struct ttm_tt;
 
 /**
- * struct pagoda_dummy - Three pages that the device writes to, and stray writes to @mem (dummy.c)
+ * struct pagoda_dummy - Dummy, flush and fence page, and the stray writes found in the dummy page
+ * (dummy.c)
  * @mem: Dummy page behind unmapped addresses of the aperture; zeros, unless the device wrote to
  *	such an address
- * @flush: Page that WRITE_PHYSICAL writes to
+ * @flush: Flush page: a WRITE_PHYSICAL to this page drains the device's write combiner
  * @fence: Fence page: each paging buffer writes its number there at its end
  * @lock: Protects @found, @offset and @value
  * @found: Number of inspections that found @mem not all zeros
- * @offset: Offset in bytes of the word that the last of these inspections found
- * @value: Value of that word, not 0
+ * @offset: Byte offset in @mem of the word, not 0, that the last of these inspections found
+ * @value: Value of the word at @offset when it was found
  */
 struct pagoda_dummy {
 	struct pagoda_sysmem mem;
@@ -115,10 +116,11 @@ struct pagoda_device_mmu {
  * (reserve.c)
  * @start: Offset of the reserve in VRAM, in bytes; constant
  * @size: Bytes of the reserve, 0 = no reserve; constant
- * @mm: Buddy allocator of the reserve; VRAM outside of the reserve is allocated for good
+ * @mm: Buddy allocator of the reserve, with VRAM's addresses; those outside of the reserve are
+ *	allocated for good
  * @outside: Blocks of @mm outside of the reserve, sorted by address
- * @placed: Number of times since probe that an allocation was placed in the reserve
- * @refused: Number of times that an allocation couldn't be placed in the reserve
+ * @placed: Number of calls of pagoda_reserve_place() since probe that placed an allocation
+ * @refused: Number of calls of pagoda_reserve_place() since probe that failed
  */
 struct pagoda_reserve {
 	u64 start;
@@ -146,7 +148,7 @@ struct pagoda_reserve {
  * @changes: Number of allocations and frees of blocks
  * @largest: Bytes of the largest free range outside of the reserve when @changes was @largest_at
  * @largest_at: See @largest; %U64_MAX = @largest wasn't looked for yet
- * @walks: Number of visits of all blocks to find room for contiguous allocations
+ * @walks: Number of times that all blocks were visited to find room for a contiguous allocation
  * @window: Kernel address of VRAM's visible part, virtually contiguous, or NULL
  */
 struct pagoda_vram {
@@ -195,7 +197,7 @@ struct pagoda_aperture {
 int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 		       const struct ttm_operation_ctx *ctx);
 
-/* reserve.c: the reserve, VRAM for page tables and save areas only */
+/* reserve.c: set up and take down the reserve's allocator; allocated bytes of the reserve */
 int pagoda_reserve_init(struct pagoda_vram *vram);
 void pagoda_reserve_fini(struct pagoda_vram *vram);
 u64 pagoda_reserve_used(struct pagoda_vram *vram);
@@ -203,7 +205,7 @@ u64 pagoda_reserve_used(struct pagoda_vram *vram);
 /* vram_walk.c: granularity of allocations in VRAM */
 u64 pagoda_vram_chunk(const struct pagoda_device_info *info);
 
-/* window.c: kernel mappings and page frames of visible VRAM, and of other lists of extents */
+/* window.c: map visible VRAM for the kernel; map a list of extents, find a page frame in a list */
 int pagoda_vram_map_window(struct pagoda_vidmm *vidmm);
 void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm);
 unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset);
@@ -223,7 +225,7 @@ struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
 void pagoda_vram_own(struct pagoda_vram_resource *res);
 struct gpu_buddy_block *pagoda_vram_block_at(struct gpu_buddy *mm, u64 address);
 
-/* claim.c: bytes of VRAM that evicting operations with earlier claims claim */
+/* claim.c: bytes of free VRAM that an allocation must leave to allocations with earlier claims */
 u64 pagoda_vram_claimed(struct pagoda_vram *vram, const struct ttm_buffer_object *bo);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pages of allocations: got from TTM's pool, if enough memory is left for the rest of the
- * machine.
+ * Pages of allocations: allocated from TTM's pool if enough memory is left for the rest of the
+ * machine; freed to the pool or to the kernel.
  *
  * When the kernel has no pages left, the OOM killer ends the process with the most memory. The
  * pages of allocations don't count for any process, so an unrelated process would be ended.
@@ -11,10 +11,10 @@
  * TTM swaps out an allocation by a copy to shared memory, which the kernel can then swap out:
  * for a moment the allocation exists twice. So the memory that must remain includes the size of
  * the largest allocation that has pages, rounded up to a power of two. Swapping an allocation
- * in frees as much shared memory as it takes, and may use what must remain. That suffices for a
- * single allocation at a time, so while memory is short pagoda_pages_populate() populates
- * allocations one after the other. But TTM itself populates an allocation that moves to the
- * aperture segment, whatever other threads populate meanwhile.
+ * in frees as much shared memory as it takes, and may use the memory that must remain. That memory
+ * suffices for a single allocation at a time, so while memory is short pagoda_pages_populate()
+ * populates allocations one after the other. But an allocation that moves to the aperture segment
+ * is populated by TTM itself, also while another thread populates an allocation.
  *
  * No memory is reserved: between check and allocation the rest of the machine may take pages. The
  * memory that must remain allows for that, and the page allocator is told to fail rather than to
@@ -35,13 +35,13 @@
 #include "internal.h"
 #include "segment.h"
 
-/* Part of the machine's pages that must remain available, as a shift: a 16th. */
+/* Part of the machine's RAM that must remain available, as a shift of its pages: a 16th. */
 #define PAGES_MARGIN	4
 
 /* Held by the one thread in pagoda_pages_populate() that populates while memory is short. */
 static DEFINE_MUTEX(pages_turn);
 
-/* Returns the number of pages that the kernel could find without the OOM killer. */
+/* Returns the number of pages, of RAM and swap, that the kernel can find without the OOM killer. */
 static long pages_available(void)
 {
 	return si_mem_available() + pagoda_pool_reclaimable() + get_nr_swap_pages();
@@ -52,7 +52,10 @@ static atomic_t *pages_of_size(struct pagoda_vidmm *vidmm, const struct ttm_tt *
 	return &vidmm->nr_populated[order_base_2(tt->num_pages)];
 }
 
-/* Returns the size in pages, rounded up, of the largest allocation that has pages. */
+/*
+ * Returns the size in pages, rounded up to a power of two, of the largest allocation that has
+ * pages; 0 if none has.
+ */
 static long pages_largest(struct pagoda_vidmm *vidmm)
 {
 	int order;
@@ -68,7 +71,10 @@ static long pages_kept(struct pagoda_vidmm *vidmm)
 	return (totalram_pages() >> PAGES_MARGIN) + pages_largest(vidmm);
 }
 
-/* Returns whether @tt may get pages; always if its content is in shared memory (swapped out). */
+/*
+ * Returns whether enough memory would remain if @tt got its pages; true in any case if its content
+ * is swapped out to shared memory.
+ */
 static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
 {
 	long available = pages_available();
@@ -104,7 +110,9 @@ int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 /*
  * Gives uncached or write-combined pages back to the kernel, through a pool that only exists
  * during this call: TTM's pool would keep the pages, and some kernels count pooled pages as used.
- * Returns false if no page was freed and the caller has to free the pages to TTM's pool.
+ * Returns false, and frees nothing, on kernels that tell the number of pooled pages
+ * (pagoda_pool_reclaimable()), for pages of the DMA API, and without memory for the private pool;
+ * the caller then has to free the pages to TTM's pool.
  */
 static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 {
@@ -133,7 +141,9 @@ static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
  * @ctx: TTM's context; if interruptible, a signal ends the wait for another thread that populates
  *	an allocation
  *
- * Context: May sleep and allocate; swaps other allocations out.
+ * While memory is short, threads that call this function take turns.
+ *
+ * Context: May sleep and allocate, and swap other allocations out.
  * Return: 0, also if there is nothing to do; -ENOMEM, -EINTR or -ERESTARTSYS.
  */
 int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
@@ -159,8 +169,8 @@ int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
  * @tt: Page array; its pages have no users any more
  *
  * While less than half of memory is available, uncached and write-combined pages go back to the
- * kernel, unless they came from the DMA API or memory is missing. Else pages go to TTM's pool,
- * which may give them to the kernel.
+ * kernel, if pages_free_to_system() can do that. All other pages go to TTM's pool, which may give
+ * them to the kernel.
  *
  * Context: May sleep.
  */

@@ -4,8 +4,8 @@
  *
  * Page tables and save areas are placed like other allocations, and other allocations are
  * evicted for them. But VRAM may be full of allocations that can't be evicted, such as those of
- * a job that needs all of VRAM at once. The reserve is for a page table or save area that fits
- * nowhere else when no eviction can make more room (vm/room.c).
+ * a job that needs all of VRAM at once. The reserve is for a page table or save area that finds no
+ * other place when no eviction can make more room (vm/room.c).
  *
  * The reserve is the last contiguous range of its size in VRAM without ranges that the device
  * reports as invalid: the end of VRAM is the least likely to be CPU-visible. The reserve has a
@@ -13,9 +13,9 @@
  * good. In VRAM's allocator the reserve is allocated for good. So no other allocation gets into
  * the reserve.
  *
- * For TTM the reserve is VRAM: resources in the reserve move out when VRAM is emptied, and idle
- * resources are evicted for others in the reserve, but not for an allocation elsewhere in VRAM
- * (vram_intersects()).
+ * For TTM the reserve is VRAM: resources in the reserve move out when VRAM is emptied. Idle
+ * resources in the reserve are evicted for a page table or save area that is placed there, but not
+ * for an allocation elsewhere in VRAM (vram_intersects()).
  */
 #include <linux/log2.h>
 #include <linux/sizes.h>
@@ -29,18 +29,18 @@
 #include "segment.h"
 
 /*
- * Default size of the reserve: VRAM divided by RESERVE_SHARE, rounded down to a power of two, at
- * least RESERVE_LEAST and at most RESERVE_MOST bytes; 0 if VRAM has no place for that many. Page
- * tables for all of VRAM take a 512th.
+ * Default size of the reserve: VRAM's size divided by RESERVE_SHARE, rounded down to a power of
+ * two, at least RESERVE_LEAST and at most RESERVE_MOST bytes; no reserve if that is more than half
+ * of VRAM or fits nowhere in one piece. Page tables for all of VRAM take a 512th of its size.
  */
 #define RESERVE_SHARE	64
 #define RESERVE_LEAST	SZ_64K
 #define RESERVE_MOST	SZ_16M
 
-/* The reserve is at most VRAM divided by RESERVE_LIMIT. */
+/* The reserve is at most VRAM's size divided by RESERVE_LIMIT. */
 #define RESERVE_LIMIT	2
 
-/* Returns the start of the last range of @size in VRAM without invalid parts, or U64_MAX. */
+/* Returns the start of VRAM's last range of @size bytes without invalid parts; U64_MAX if none. */
 static u64 reserve_find(const struct pagoda_device_info *info, u64 size)
 {
 	u64 chunk = pagoda_vram_chunk(info);
@@ -62,7 +62,7 @@ static u64 reserve_find(const struct pagoda_device_info *info, u64 size)
  * @info: Device
  *
  * Context: Any.
- * Return: Bytes; 0 if VRAM is too small, or if too much of VRAM is invalid.
+ * Return: Bytes; 0, no reserve, if VRAM is too small, or has no valid range of that size.
  */
 u64 pagoda_reserve_default(const struct pagoda_device_info *info)
 {
@@ -112,8 +112,8 @@ static int reserve_take(struct pagoda_reserve *reserve, u64 start, u64 end)
 }
 
 /*
- * Sets up the reserve's allocator, if there is a reserve, after the reserve was allocated in VRAM's
- * allocator. Returns 0 or -ENOMEM; on failure nothing is left behind.
+ * Sets up the reserve's allocator, if there is a reserve. Called after the reserve was allocated
+ * for good in VRAM's allocator. Returns 0 or -ENOMEM; on failure nothing is left behind.
  */
 int pagoda_reserve_init(struct pagoda_vram *vram)
 {
@@ -152,7 +152,7 @@ u64 pagoda_reserve_used(struct pagoda_vram *vram)
 	return reserve->size ? reserve->size - reserve->mm.avail : 0;
 }
 
-/* Returns whether a resource in VRAM is in the reserve. */
+/* Returns whether @res, a resource of VRAM, is in the reserve. */
 bool pagoda_reserve_holds(const struct pagoda_vidmm *vidmm, const struct ttm_resource *res)
 {
 	return pagoda_reserve_has(&vidmm->vram->reserve, (u64)res->start << PAGE_SHIFT);
@@ -161,7 +161,7 @@ bool pagoda_reserve_holds(const struct pagoda_vidmm *vidmm, const struct ttm_res
 /**
  * pagoda_reserve_place() - Place a page table or save area in the reserve
  * @bo: Page table or save area for which there was no other room; reservation held
- * @ctx: Whether waits may be interrupted, or happen at all
+ * @ctx: Says whether signals end waits, and whether waits are allowed at all
  *
  * Idle page tables and save areas in the reserve are evicted for @bo.
  *

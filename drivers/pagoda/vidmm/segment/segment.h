@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Segments: TTM's resource managers for VRAM and the aperture, with the reserve, claims of room and
- * the walk over ranges in VRAM; swizzling ranges; system pages of allocations and of the driver
- * (dummy, flush and fence page), and the mappings of all system pages in the device's MMU.
+ * Segments: TTM's resource managers for VRAM and the aperture, with the reserve, claims of room,
+ * the walk over ranges in VRAM and CPU access to VRAM; swizzling ranges; system pages of
+ * allocations and of the driver (such as the dummy page), and their mappings in the device's MMU.
  */
 #ifndef PAGODA_VIDMM_SEGMENT_SEGMENT_H
 #define PAGODA_VIDMM_SEGMENT_SEGMENT_H
@@ -46,8 +46,8 @@ struct workqueue_struct;
  * struct pagoda_vram_claim - Claim of an operation on the room that its evictions make (claim.c)
  * @entry: In &pagoda_vram.claims
  * @bo: Allocation that the room is for; NULL = the claim isn't in use
- * @stamp: Stamp of the operation's ww ticket, for the order of claims: smaller = began earlier;
- *	%ULONG_MAX = no ticket: after all others
+ * @stamp: Stamp of the operation's ww ticket: the claim of the operation that began earlier, and
+ *	so has the smaller stamp, comes first; %ULONG_MAX = no ticket: comes after all others
  * @bytes: Size of @bo
  * @last: The operation has no more victims: @bo may take room that other operations claim
  */
@@ -60,8 +60,9 @@ struct pagoda_vram_claim {
 };
 
 /**
- * enum pagoda_place - Places of content, for the table that tells which operations a move needs
- * @PAGODA_PLACE_NONE: no resource: not yet, or TTM has dropped the content
+ * enum pagoda_place - Places of an allocation, for the table that tells which operations a move
+ * from one place to another needs
+ * @PAGODA_PLACE_NONE: no resource: the allocation is new, or TTM has dropped the content
  * @PAGODA_PLACE_SYSTEM_EMPTY: TTM_PL_SYSTEM without content: no pages, none swapped out
  * @PAGODA_PLACE_SYSTEM: TTM_PL_SYSTEM with content
  * @PAGODA_PLACE_APERTURE: TTM_PL_TT without an address in the aperture
@@ -91,7 +92,7 @@ enum pagoda_place {
  * @pages: Array of the pages for the CPU executor, valid while mapped
  * @link: Entry in pagoda_device_mmu.own while mapped, or in pagoda_device_mmu.kept_own after a
  *	failed UNMAP_MMU
- * @epoch: pagoda_reset_epoch() when the pages were mapped
+ * @epoch: pagoda_reset_epoch() when the pages were last mapped
  * @free: Argument @free of pagoda_sysmem_release(), for pages that are kept in
  *	pagoda_device_mmu.kept_own
  */
@@ -116,9 +117,9 @@ struct pagoda_sysmem {
  * @mapped: Fence of the last MAP_MMU of the pages, or NULL
  * @kept: Entry in pagoda_device_mmu.kept, only in a copy of the struct that has taken over pages
  *	which UNMAP_MMU failed to unmap
- * @epoch: pagoda_reset_epoch() when the pages were mapped
- * @restarts: pagoda_stream_restarts() when the pages were mapped; if paging was restarted after a
- *	reset since, the device has lost the mapping
+ * @epoch: pagoda_reset_epoch() when the pages were last mapped
+ * @restarts: pagoda_stream_restarts() when the pages were last mapped; if paging was restarted
+ *	after a reset since then, the device has lost the mapping
  * @import: dma-buf attachment of an imported allocation while its memory is mapped for the
  *	device, a reference; else NULL. @base.sg is the sg list
  * @release_import: Drops @import of a copy in pagoda_device_mmu.kept, once the device doesn't reach
@@ -220,7 +221,10 @@ static inline struct pagoda_aperture_resource *pagoda_aperture_of(struct ttm_res
 	return container_of(res, struct pagoda_aperture_resource, base);
 }
 
-/* aperture.c: the enum pagoda_place of a resource; the aperture segment, TTM_PL_TT */
+/*
+ * aperture.c: the enum pagoda_place of a resource; the aperture segment, TTM_PL_TT: set-up, report,
+ * addresses of resources, kernel addresses kept until the UNMAP was executed
+ */
 enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res);
 int pagoda_aperture_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_aperture_fini(struct pagoda_vidmm *vidmm);
@@ -233,7 +237,7 @@ void pagoda_vram_claim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *cla
 		       struct ttm_buffer_object *bo);
 void pagoda_vram_unclaim(struct pagoda_vidmm *vidmm, struct pagoda_vram_claim *claim);
 
-/* dummy.c: dummy page behind unmapped aperture addresses; flush page; fence page */
+/* dummy.c: set up and get the dummy, flush and fence page; inspect the dummy page */
 int pagoda_dummy_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 int pagoda_dummy_map(struct pagoda_vidmm *vidmm);
 struct pagoda_sysmem *pagoda_dummy_mem(struct pagoda_vidmm *vidmm);
@@ -243,7 +247,7 @@ void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm);
 void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_dummy_fini(struct pagoda_vidmm *vidmm);
 
-/* reserve.c: the reserve, VRAM for page tables and save areas only */
+/* reserve.c: size and place of the reserve; place a page table or save area in the reserve */
 u64 pagoda_reserve_default(const struct pagoda_device_info *info);
 int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size);
 bool pagoda_reserve_holds(const struct pagoda_vidmm *vidmm, const struct ttm_resource *res);
@@ -276,7 +280,7 @@ void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
 			  const struct pagoda_paging_op *copy, struct dma_fence *fence);
 void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to);
 
-/* vram.c: the VRAM segment */
+/* vram.c: the VRAM segment: set-up, report, kernel address, what is free and what could fit */
 int pagoda_vram_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_vram_fini(struct pagoda_vidmm *vidmm);
 void pagoda_vram_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info);
@@ -286,7 +290,10 @@ u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm);
 bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			    u64 size, u64 align);
 
-/* device_mmu.c: mappings of system pages in the device's MMU; pages of the driver */
+/*
+ * device_mmu.c: mappings of allocations' and the driver's system pages in the device's MMU; pages
+ * of the driver
+ */
 int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_device_mmu_start(struct pagoda_vidmm *vidmm);
 void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm);
@@ -317,7 +324,7 @@ void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem
 int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt);
 
-/* vram_owners.c: finds the allocations in a range of VRAM */
+/* vram_owners.c: find the allocations in a range of VRAM */
 int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct pagoda_bo **bos,
 		       u32 room);
 
@@ -332,7 +339,7 @@ void pagoda_vram_first_clean(struct pagoda_vram_cursor *cur, struct ttm_resource
 			     u64 size, u64 epoch);
 void pagoda_vram_next(struct pagoda_vram_cursor *cur, u64 size);
 
-/* window.c: page frame by which the CPU sees a byte of VRAM */
+/* window.c: page frame by which the CPU sees a page of a resource in VRAM */
 unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *res,
 			      unsigned long page_offset);
 

@@ -4,9 +4,10 @@
  *
  * A range is a window of the device with an allocation's bytes in rows. Once the window was
  * shown to the CPU, the content is in the window and not in the tiles in VRAM. The allocation
- * then leaves VRAM by SPECIAL_LOCK_TRANSFER, which copies the window's rows, and comes back by
- * SPECIAL_LOCK_TRANSFER if a range is free without waiting, unless it comes back for a job. All
- * other copies are TRANSFER, with the conversion between tiles and rows that is needed.
+ * then leaves VRAM by SPECIAL_LOCK_TRANSFER, which copies the window's rows. The allocation comes
+ * back by SPECIAL_LOCK_TRANSFER, too, if a range is free without waiting and the allocation doesn't
+ * come back for a job. All other copies are TRANSFER, with the conversion between tiles and rows
+ * that is needed.
  *
  * The content that counts is in a single place at any time. Before a job uses the tiles, its
  * submission gives the range back: CPU mappings are revoked, and the content goes from the window
@@ -14,15 +15,16 @@
  * earlier jobs. The states of an allocation in VRAM:
  *
  *	shown		the content is in the window; no job and no copy uses the allocation
- *	not shown	a SPECIAL_LOCK_TRANSFER into VRAM, the range's fence, writes the content
- *			to both: the tiles count, and the window is as good until a job or an
- *			eviction uses the tiles
+ *	not shown	the allocation has a range because a SPECIAL_LOCK_TRANSFER, whose fence
+ *			is the range's, brings it to VRAM and writes its content to the tiles and
+ *			to the window: both are valid. A job or a move uses the tiles, and takes
+ *			the range away
  *	no range	the content is in the tiles
  *
  * There are few ranges. A range is assigned with the allocation's reservation and
  * pagoda_swizzle.lock held. To take a range from another allocation, that allocation's
- * reservation is only try-locked, because the caller holds a reservation already. A free range
- * stays bound to its last surface in the device until it is bound to another one.
+ * reservation is only try-locked, because the caller holds a reservation already. In the device, a
+ * range that became free stays bound to its last surface until it is bound to another one.
  */
 #include <linux/slab.h>
 #include <drm/drm_managed.h>
@@ -73,9 +75,9 @@ static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle
 }
 
 /*
- * Takes its swizzling range away from @bo; the range is free once its fence has signalled. @dead:
- * the device left a command about the range unanswered and may still execute it, so the range isn't
- * used again until the device was reset.
+ * Takes the swizzling range of @bo away from @bo; the range is free once its fence has signalled.
+ * @dead: the device left a command about the range unanswered and may still execute the command, so
+ * the range isn't used again until the device was reset.
  */
 static void swizzle_put(struct pagoda_bo *bo, bool dead)
 {
@@ -110,8 +112,8 @@ static bool swizzle_is_ready(const struct pagoda_swizzle_range *range)
 }
 
 /*
- * Returns a swizzling range that no allocation has, or NULL; unless @wait is set, only a range
- * whose fence has signalled. Caller holds pagoda_swizzle.lock.
+ * Returns a swizzling range that no allocation has, and that isn't &pagoda_swizzle_range.dead; or
+ * NULL. With @wait a copy may still use the range. Caller holds pagoda_swizzle.lock.
  */
 static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swizzle, bool wait)
 {
@@ -125,10 +127,11 @@ static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swi
 }
 
 /*
- * Returns the range with the oldest page fault whose allocation can be reserved and whose
- * window no copy uses, with that allocation reserved and referenced; or NULL. The allocations seen
- * here aren't freed meanwhile: before that they give their range back with pagoda_swizzle.lock
- * held. *@busy, if NULL, is set to the first range with a window that a copy uses.
+ * Returns a range that can be taken from its allocation: of those whose allocation can be reserved
+ * without waiting and whose window no copy uses, the range that wasn't used for longest; or NULL.
+ * The allocation is then reserved and referenced. Allocations that have a range aren't freed
+ * meanwhile: before that they give the range back, under pagoda_swizzle.lock. If *@busy is NULL,
+ * sets *@busy to the first range of an allocation whose window a copy uses.
  */
 static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *swizzle,
 							struct pagoda_swizzle_range **busy)
@@ -198,9 +201,9 @@ static int swizzle_bind(struct pagoda_bo *bo)
 
 /*
  * If the window is shown to the CPU, moves the content from there to the tiles, and removes the
- * window's CPU mappings; @bo keeps the range, which the caller takes away. While a window is shown,
- * no work of the device uses the tiles or the window. If the device fails or doesn't answer, the
- * content is marked as lost. Returns 0 or a negative errno.
+ * window's CPU mappings; @bo keeps the range until the caller takes the range away. Needn't wait
+ * for jobs or copies, because none uses the tiles or the window while the window is shown. If the
+ * device fails or doesn't answer, the content is marked as lost. Returns 0 or a negative errno.
  */
 static int swizzle_write_back(struct pagoda_bo *bo)
 {
@@ -248,9 +251,9 @@ static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *rang
 }
 
 /*
- * Gives @bo a free range, or another allocation's range. Returns 0 or the device's error;
- * -EAGAIN if the caller has to wait for *@busy, the fence of a copy through the window of a range;
- * -EBUSY if no range can be had.
+ * Gives @bo a free range or, if no range is free or will be free when a copy has ended, another
+ * allocation's range. Returns 0; the device's error; -EAGAIN if the caller has to wait for *@busy,
+ * a reference to the fence of a copy through the window of a range; -EBUSY if no range can be had.
  */
 static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 {
@@ -274,10 +277,10 @@ static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 }
 
 /*
- * Notes that the window of @bo's range is shown to the CPU. If the device executed the
- * SPECIAL_LOCK_TRANSFER into the window, the device bound the range; if the CPU executor did, a
- * command has to bind the range in the device. Returns 0; or a negative errno, and @bo has no range
- * any more.
+ * Notes that the window of @bo's range is shown to the CPU. If the range isn't shown yet, it comes
+ * from a SPECIAL_LOCK_TRANSFER: if the device executed that operation, it has bound the range; if
+ * the CPU executor did, a command has to bind the range in the device. Returns 0; or a negative
+ * errno, and @bo has no range any more.
  */
 static int swizzle_show(struct pagoda_bo *bo)
 {
@@ -298,8 +301,8 @@ static int swizzle_show(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether @bo has a range with a window that is shown to the CPU: only then the content is
- * in the window and not in VRAM. The reservation is held.
+ * Returns whether @bo has a range with a window that is shown to the CPU: only then is the content
+ * in the window and not in the tiles in VRAM. The reservation is held.
  */
 bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
 {
@@ -317,8 +320,8 @@ bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
  *
  * Context: May sleep; also called under mmap_lock. Waits for the device's answer to commands only.
  * Return: 0; -EAGAIN with @busy set; -E2BIG if no range is large enough; -EBUSY if all ranges that
- * can be used belong to allocations that are reserved by other threads; or the error of the
- * device's answer.
+ * can be used belong to allocations that are reserved by other threads; or the error of a command
+ * to the device.
  */
 int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
 {
@@ -349,11 +352,11 @@ int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
  * pagoda_swizzle_release() - Bring an allocation's content from the window to its tiles in VRAM
  * @bo: Allocation, reservation held
  *
- * Called before a use of the tiles. Removes the CPU's mappings of the window and frees the
- * range; does nothing if the allocation has no range.
+ * Called before a use of the tiles. Removes the CPU's mappings of the window and takes the range
+ * away from the allocation; does nothing if the allocation has no range.
  *
  * Context: May sleep. Waits for the device's answer only.
- * Return: 0, or the device's error; the content is lost then.
+ * Return: 0; or the device's error, after which the content is lost.
  */
 int pagoda_swizzle_release(struct pagoda_bo *bo)
 {
@@ -368,10 +371,11 @@ int pagoda_swizzle_release(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_swizzle_drop() - Forget a tiled allocation's content, and give up its swizzling range
- * @bo: Allocation; reservation held, or no other user is left
+ * pagoda_swizzle_drop() - Take a tiled allocation's range away without saving what its window has
+ * @bo: Allocation whose content is lost or not needed; reservation held, or no other user is left
  *
- * The allocation's range, if any, becomes free when a copy through its window is finished.
+ * Removes the CPU's mappings of the window. The range, if any, becomes free when a copy through its
+ * window is finished. Forgets how the content was stored in system memory, too.
  *
  * Context: May sleep.
  */
@@ -413,8 +417,8 @@ void pagoda_swizzle_expect_job(struct pagoda_bo *bo)
 }
 
 /*
- * Returns a private allocation of @vm that has a range, with a reference, or NULL. Free ranges
- * are at the front of the list, so the search from the back ends at the first free range.
+ * Returns a private allocation of @vm that has a range, with a reference; or NULL. Free ranges
+ * are at the front of &pagoda_swizzle.lru, so the search from the back ends at a free range.
  */
 struct pagoda_bo *pagoda_swizzle_find_private(struct pagoda_vidmm *vidmm,
 					      const struct pagoda_vm *vm)
@@ -441,7 +445,7 @@ struct pagoda_bo *pagoda_swizzle_find_private(struct pagoda_vidmm *vidmm,
 
 /*
  * Gives @bo a swizzling range that no allocation has and no copy uses, for a SPECIAL_LOCK_TRANSFER
- * into its window. Returns whether there is such a range.
+ * into the range's window. Returns whether there is such a range.
  */
 static bool swizzle_claim(struct pagoda_bo *bo)
 {
@@ -481,8 +485,9 @@ static void swizzle_plan_in(struct pagoda_bo *bo, struct pagoda_paging_op *copy)
  * @to: Destination of the move
  * @copy: Filled in; the caller adds source, destination and the members that differ between pieces
  *
- * Followed by pagoda_swizzle_moved() or pagoda_swizzle_undo(). A move within VRAM copies tiles as
- * they are; that copy is answered busy until pagoda_swizzle_make_idle() if the CPU sees a window.
+ * Followed by pagoda_swizzle_moved() or, if the move fails, pagoda_swizzle_undo(). A move within
+ * VRAM copies tiles as they are: a range that isn't shown to the CPU is taken away here, a shown
+ * range later, by pagoda_swizzle_make_idle().
  *
  * Context: May sleep.
  */
@@ -517,12 +522,13 @@ void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
  * @bo: Allocation, reservation held
  * @operation: VIRTIO_PAGODA_OP_* that is to copy or discard the content
  *
- * Before tiles are used or discarded, a range whose window is shown to the CPU is released, which
- * can't be queued as a packet can. A SPECIAL_LOCK_TRANSFER copies from the window and needs no such
- * release. Returns true for any operation if fault injection set &pagoda_bo.content.needs_idle.
+ * Before tiles are used or discarded, a range whose window is shown to the CPU has to be taken
+ * away, which can't be queued as a packet can. A SPECIAL_LOCK_TRANSFER copies from the window, and
+ * doesn't need that.
  *
  * Context: Any.
- * Return: Value for &pagoda_paging_op.needs_idle.
+ * Return: Value for &pagoda_paging_op.needs_idle; true for any operation if fault injection set
+ * &pagoda_bo.content.needs_idle.
  */
 bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation)
 {
@@ -531,13 +537,13 @@ bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation)
 }
 
 /**
- * pagoda_swizzle_make_idle() - Release or drop a range shown to the CPU, for a busy operation
- * @bo: Idle allocation, reservation held
- * @operation: VIRTIO_PAGODA_OP_* of the busy operation: the range is released before a TRANSFER,
- *	dropped before a DISCARD_CONTENT, and stays before others
+ * pagoda_swizzle_make_idle() - Take an allocation's range away for an operation that was busy
+ * @bo: Allocation, idle now; reservation held
+ * @operation: VIRTIO_PAGODA_OP_* that is built again next: pagoda_swizzle_release() is called for a
+ *	TRANSFER, pagoda_swizzle_drop() for a DISCARD_CONTENT, nothing for others
  *
  * Context: May sleep.
- * Return: 0, or the device's error; the content is lost then.
+ * Return: 0; or the device's error, after which the content is lost.
  */
 int pagoda_swizzle_make_idle(struct pagoda_bo *bo, u32 operation)
 {
@@ -549,13 +555,13 @@ int pagoda_swizzle_make_idle(struct pagoda_bo *bo, u32 operation)
 }
 
 /**
- * pagoda_swizzle_moved() - Update a tiled allocation's state after its copy was emitted
+ * pagoda_swizzle_moved() - Update a tiled allocation's state after the copy of a move was emitted
  * @bo: Allocation, reservation held; it still has its old resource
  * @to: Destination of the move
  * @copy: Operation that pagoda_swizzle_plan() filled in
  * @fence: Fence of the copy
  *
- * The range of an allocation that leaves VRAM is free when @fence has signalled.
+ * An allocation that leaves VRAM loses its range, which is free when @fence has signalled.
  *
  * Context: May sleep.
  */
@@ -595,8 +601,9 @@ void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to)
  * pagoda_swizzle_forget() - Make all ranges usable after a reset of the device
  * @vidmm: Memory manager
  *
- * After a reset the device doesn't execute unanswered commands any more. Ranges that belong to
- * allocations stay; pagoda_lost_clear() has an allocation with lost content give up its range.
+ * After a reset the device doesn't execute unanswered commands any more, so ranges that weren't
+ * used because of such a command are used again. Ranges that allocations have stay theirs;
+ * pagoda_lost_clear() takes the range of an allocation with lost content away.
  *
  * Context: May sleep.
  */
@@ -613,10 +620,10 @@ void pagoda_swizzle_forget(struct pagoda_vidmm *vidmm)
 /* ---- Init and fini ---------------------------------------------------------- */
 
 /**
- * pagoda_swizzle_validate() - Check the layout of a new allocation
+ * pagoda_swizzle_validate() - Check the layout of a new allocation, tiled or not
  * @vidmm: Memory manager
  * @params: Parameters of the allocation; all but the layout were checked
- * @why: Out: reason of a refusal
+ * @why: Out: text that says why the layout is refused, if an error is returned
  *
  * Context: Any.
  * Return: 0; -EINVAL if the layout is invalid or the allocation can't be in VRAM; or -EOPNOTSUPP if
@@ -695,8 +702,8 @@ int pagoda_swizzle_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 }
 
 /*
- * Returns the array of all swizzling ranges, for the CPU executor (paging/cpu/); NULL if the device
- * has no tiling.
+ * Returns the array of all swizzling ranges as the CPU executor (paging/cpu/) sees them; NULL if
+ * the device has no tiling.
  */
 struct pagoda_cpu_range *pagoda_swizzle_cpu_ranges(struct pagoda_vidmm *vidmm)
 {

@@ -4,8 +4,8 @@
  *
  * Blocks come from a buddy allocator that also knows which blocks read as zeros; a block that was
  * ever allocated doesn't count as zeros again. A freed range may be allocated again while the
- * device still copies from that range for a move, because the next use of the range comes later in
- * the line of moves, or is behind that line if the range becomes a page table.
+ * device still copies from that range for a move: the next use of the range comes later in the line
+ * of moves or, if the range becomes a page table, behind all moves so far (PAGODA_EDGE_PLACED).
  *
  * The blocks of a resource don't change until the resource is freed, so a caller that holds the
  * allocation's reservation may look at them without pagoda_vram.lock.
@@ -118,7 +118,7 @@ static void vram_first_hole(struct vram_holes *holes, struct gpu_buddy *mm)
 	holes->leaf = vram_first_leaf(mm->roots[0]);
 }
 
-/* Finds the next hole, a run of adjacent free blocks. Returns false if there is no further hole. */
+/* Sets *@hole to the next hole, a run of adjacent free blocks. Returns false if there is none. */
 static bool vram_next_hole(struct vram_holes *holes, struct vram_range *hole)
 {
 	while (holes->leaf && !gpu_buddy_block_is_free(holes->leaf))
@@ -135,8 +135,8 @@ static bool vram_next_hole(struct vram_holes *holes, struct vram_range *hole)
 }
 
 /*
- * Returns the lowest start, or the highest with @from_end, of an aligned range of @size in @hole;
- * U64_MAX if none fits.
+ * Returns the lowest start, or with @from_end the highest, of an aligned range of @size bytes in
+ * @hole; U64_MAX if no such range fits.
  */
 static u64 vram_fit(struct vram_range hole, u64 size, u64 align, bool from_end)
 {
@@ -151,8 +151,8 @@ static u64 vram_fit(struct vram_range hole, u64 size, u64 align, bool from_end)
 }
 
 /*
- * Returns the start of an aligned range of @size in the smallest hole of @range that has room for
- * it, to keep large holes; or U64_MAX if no hole has. Visits all blocks of @mm.
+ * Returns the start of an aligned range of @size bytes in the smallest hole of @range that has room
+ * for it, so that large holes stay; U64_MAX if no hole has room. Visits all blocks of @mm.
  */
 static u64 vram_best_fit(struct pagoda_vram *vram, struct gpu_buddy *mm, struct vram_range range,
 			 u64 size, u64 align, bool from_end)
@@ -180,15 +180,16 @@ static u64 vram_best_fit(struct pagoda_vram *vram, struct gpu_buddy *mm, struct 
 	return best;
 }
 
-/* Returns how many resources in VRAM were freed so far: a change tells that there is more room. */
+/* Returns how many resources in VRAM were freed so far: a greater value tells of new free room. */
 u64 pagoda_vram_frees(struct pagoda_vidmm *vidmm)
 {
 	return READ_ONCE(vidmm->vram->frees);
 }
 
 /*
- * Visits the next few blocks of VRAM from address *@at on, which is moved behind them. *@run counts
- * the free bytes before *@at; *@largest is raised to the largest run. Returns false at VRAM's end.
+ * Visits the next few blocks of VRAM from address *@at on, and moves *@at behind them. *@run is the
+ * number of free bytes directly before *@at; *@largest becomes the largest run of free bytes seen
+ * so far. Returns false at VRAM's end.
  */
 static bool vram_visit_slice(struct gpu_buddy *mm, u64 *at, u64 *run, u64 *largest)
 {
@@ -206,8 +207,8 @@ static bool vram_visit_slice(struct gpu_buddy *mm, u64 *at, u64 *run, u64 *large
 
 /*
  * Returns the bytes of the largest free range outside of the reserve. Visits the blocks of VRAM
- * only if blocks were allocated or freed since the last visit, and drops pagoda_vram.lock every few
- * blocks: what changes meanwhile is noticed in part. May sleep.
+ * only if blocks were allocated or freed since the last visit. Drops pagoda_vram.lock every few
+ * blocks, so that the result may miss allocations and frees during the visit. May sleep.
  */
 u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 {
@@ -235,9 +236,9 @@ u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 /**
  * pagoda_vram_could_hold() - Whether an allocation would fit in a placement if VRAM were empty
  * @vidmm: Memory manager
- * @place: Placement in VRAM: range, and whether contiguous
- * @size: Size in bytes
- * @align: Alignment of a contiguous range in bytes; a power of two or 0
+ * @place: Placement in VRAM: its range, and whether the allocation must be contiguous
+ * @size: Size of the allocation in bytes
+ * @align: Alignment in bytes that the allocation needs if contiguous; a power of two or 0
  *
  * If this function returns false, vram_alloc() fails with -E2BIG, after which TTM tries no other
  * placement: a caller that has a choice of segments has to leave VRAM out of the placements.
@@ -275,9 +276,9 @@ bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *
 /* ---- Functions that TTM calls ------------------------------------------------ */
 
 /*
- * Returns whether no content will be copied to the new resource of @bo: only then blocks known to
- * be zeros are asked for, because each such block saves a FILL. @bo may be a ghost of TTM's, which
- * is part of no struct pagoda_bo.
+ * Returns whether no content will be copied to the new resource of @bo: then blocks known to be
+ * zeros are asked for, because each of them saves a FILL. @bo may be a ghost of TTM's, which is
+ * part of no struct pagoda_bo.
  */
 static bool vram_wants_zeros(struct ttm_buffer_object *bo)
 {
@@ -289,10 +290,10 @@ static bool vram_wants_zeros(struct ttm_buffer_object *bo)
 }
 
 /*
- * Allocates one block of the buddy allocator, which takes no visit of all blocks. Returns 0;
- * -EINVAL if @size isn't that of a block, or more is asked of the address than an alignment that
- * blocks have anyway (@align above @size, a @range that isn't all of @mm, or @from_end); -ENOSPC if
- * no free range of @size bytes is aligned to @size; or another negative errno.
+ * Allocates a contiguous range that is one block of the buddy allocator, for which not all blocks
+ * have to be visited. Returns 0; -EINVAL if a block can't be asked for: @size isn't a power of two,
+ * @align is larger than @size, @range isn't all of @mm, or @from_end is set; -ENOSPC if no free
+ * range of @size bytes is aligned to @size; or another negative errno.
  */
 static int vram_alloc_block(struct gpu_buddy *mm, struct vram_range range, u64 size, u64 align,
 			    bool from_end, struct list_head *blocks)
@@ -304,9 +305,10 @@ static int vram_alloc_block(struct gpu_buddy *mm, struct vram_range range, u64 s
 }
 
 /*
- * Allocates exactly @size, without rounding up to a power of two. The largest power of two that
- * divides @size is tried as alignment first: that takes fewer buddy blocks and leaves no gaps
- * between allocations of equal size. Returns 0 or a negative errno.
+ * Allocates a contiguous range of exactly @size bytes, without rounding up to a power of two. The
+ * largest power of two that divides @size is tried as alignment first, then @align: the larger
+ * alignment takes fewer buddy blocks and leaves no gaps between allocations of equal size. Returns
+ * 0 or a negative errno.
  */
 static int vram_alloc_contiguous(struct pagoda_vram *vram, struct gpu_buddy *mm,
 				 struct vram_range range, u64 size, u64 align, bool from_end,
@@ -334,7 +336,7 @@ static int vram_alloc_scattered(struct gpu_buddy *mm, struct vram_range range, u
 	if (range.start || range.end != mm->size)
 		flags |= GPU_BUDDY_RANGE_ALLOCATION;
 	ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, align, blocks, flags);
-	/* Try without the alignment: only a contiguous range needs it. */
+	/* Try again without the alignment, which only a contiguous range needs. */
 	if ((ret == -ENOSPC || ret == -EINVAL) && align > mm->chunk_size)
 		ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, mm->chunk_size,
 					     blocks, flags);
@@ -462,7 +464,10 @@ static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res
 	pagoda_promote_kick(vram->vidmm);
 }
 
-/* Returns whether evicting @res can help @place; both must be in the reserve, or neither. */
+/*
+ * Returns whether evicting @res can make room at @place: false if one of the two is in the reserve
+ * and the other isn't.
+ */
 static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
 			    const struct ttm_place *place, size_t size)
 {
@@ -482,8 +487,9 @@ static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resourc
 }
 
 /*
- * Returns whether @res lies within the range of @place; TTM itself compares the flag for
- * contiguity. The reserve counts as VRAM, so a resource in the reserve may stay there.
+ * Returns whether @res lies within the range of @place, so that the allocation needn't move; TTM
+ * itself compares the flag for contiguity. The reserve counts as VRAM: a resource in the reserve is
+ * compatible with a place anywhere in VRAM, and may stay there.
  */
 static bool vram_compatible(struct ttm_resource_manager *man, struct ttm_resource *res,
 			    const struct ttm_place *place, size_t size)
@@ -537,7 +543,10 @@ static const struct ttm_resource_manager_func vram_manager_func = {
 
 /* ---- Init and fini --------------------------------------------------------- */
 
-/* Marks all of VRAM, which the device has zeroed, as zeros: no FILL is needed at the first use. */
+/*
+ * Notes in VRAM's allocator that all of VRAM reads as zeros, because the device has zeroed VRAM: no
+ * FILL is needed for the first allocation of a block. Returns 0 or a negative errno.
+ */
 static int vram_mark_all_clean(struct pagoda_vram *vram)
 {
 	struct gpu_buddy *mm = &vram->mm;
@@ -551,7 +560,7 @@ static int vram_mark_all_clean(struct pagoda_vram *vram)
 }
 
 /*
- * Allocates @range for good, but for chunks of the allocator (pagoda_vram_chunk()) that were
+ * Allocates @range in VRAM's allocator for good, except for chunks (pagoda_vram_chunk()) that were
  * allocated before. Returns 0 or -ENOMEM.
  */
 static int vram_reserve(struct pagoda_vram *vram, struct vram_range range)
@@ -581,7 +590,10 @@ static int vram_compare_blocks(void *priv, const struct list_head *a, const stru
 	return left < right ? -1 : left > right;
 }
 
-/* Takes the ranges that the device reports as invalid out of VRAM's allocator (C164). */
+/*
+ * Allocates ranges that the device reports as invalid in VRAM's allocator for good, so that no
+ * resource gets them (C164). Returns 0 or a negative errno.
+ */
 static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 {
 	const struct pagoda_device_info *info = vidmm->info;
@@ -607,7 +619,10 @@ static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 	return 0;
 }
 
-/* Allocates invalid ranges and the reserve for good, and sets up the reserve's allocator. */
+/*
+ * Allocates invalid ranges and the reserve in VRAM's allocator for good, and sets up the reserve's
+ * allocator. Returns 0 or a negative errno.
+ */
 static int vram_reserve_all(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vram *vram = vidmm->vram;

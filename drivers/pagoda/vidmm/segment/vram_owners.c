@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which allocations lie in a range of VRAM: those that have to leave to make room there. Each
- * allocated block of VRAM's allocator points to the resource that it belongs to; those of the
- * reserve and of invalid ranges to none.
+ * Finds the allocations in a range of VRAM, which have to leave to make room there. Each allocated
+ * block of VRAM's allocator points to the resource that it belongs to; blocks of the reserve and of
+ * invalid ranges point to none.
  */
 #include <drm/ttm/ttm_bo.h>
 #include "core/compat.h"
@@ -17,7 +17,7 @@ static u64 block_end(struct gpu_buddy *mm, struct gpu_buddy_block *block)
 	return gpu_buddy_block_offset(block) + gpu_buddy_block_size(mm, block);
 }
 
-/* Returns the block that has @address, in VRAM, and isn't split. Caller holds pagoda_vram.lock. */
+/* Returns the unsplit block that contains @address in VRAM. Caller holds pagoda_vram.lock. */
 struct gpu_buddy_block *pagoda_vram_block_at(struct gpu_buddy *mm, u64 address)
 {
 	struct gpu_buddy_block *block;
@@ -32,9 +32,10 @@ struct gpu_buddy_block *pagoda_vram_block_at(struct gpu_buddy *mm, u64 address)
 }
 
 /*
- * Returns a reference to the allocation that an allocated block belongs to; NULL for the reserve
- * and invalid ranges, for TTM's ghosts, for allocations without references, and for resources that
- * TTM doesn't know yet. Called with pagoda_vram.lock held, without which the resource may be freed.
+ * Returns a reference to the allocation that an allocated block belongs to; NULL for a block of the
+ * reserve or an invalid range, of a ghost of TTM's, of an allocation without references, or of a
+ * resource that isn't initialised for TTM yet. Called with pagoda_vram.lock held, without which the
+ * resource may be freed.
  */
 static struct pagoda_bo *block_owner(struct pagoda_vidmm *vidmm, struct gpu_buddy_block *block)
 {
@@ -53,7 +54,7 @@ static struct pagoda_bo *block_owner(struct pagoda_vidmm *vidmm, struct gpu_budd
 }
 
 /*
- * Stores in the blocks of a new resource that they belong to it, for block_owner(). Called with
+ * Stores a pointer to a new resource in each block of the resource, for block_owner(). Called with
  * pagoda_vram.lock held.
  */
 void pagoda_vram_own(struct pagoda_vram_resource *res)
@@ -90,13 +91,13 @@ static bool block_is_of(struct gpu_buddy_block *block, struct pagoda_bo **bos, u
  *	block in the range
  * @room: Number of entries that fit into @bos
  *
- * pagoda_vram.lock is dropped every few blocks: for blocks that changed hands meanwhile @bos may
- * have a former owner, or none.
+ * pagoda_vram.lock is dropped every few blocks: for blocks that were freed or allocated meanwhile
+ * @bos may have the former allocation, or none.
  *
  * Context: May sleep.
- * Return: Number of entries; -EBUSY, without references, if there are more than @room, or if
- * something in the range can't leave: the reserve, an invalid range, or what TTM is about to free
- * or to use.
+ * Return: Number of entries in @bos; -EBUSY, without references, if there are more than @room, or
+ * if something in the range can't leave: the reserve, an invalid range, or a resource that TTM is
+ * about to free or begins to use.
  */
 int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct pagoda_bo **bos,
 		       u32 room)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Iterates over the contiguous ranges of a VRAM resource, which is a list of buddy blocks.
+ * Walks over the contiguous ranges of a VRAM resource, which is a list of buddy blocks.
  *
  * The blocks of a resource don't change while the resource lives. All functions for resources are
  * called with the reservation of the allocation held, or before the resource is in use, and take no
@@ -67,8 +67,9 @@ static bool walk_clean(const struct pagoda_vram_cursor *cur, struct gpu_buddy_bl
 }
 
 /*
- * Sets the current range to @block from byte @skip on, and the blocks that follow without a
- * gap; with &pagoda_vram_cursor.split only those that are cleared if @block is, or not if not.
+ * Sets the current range to @block from byte @skip on and the blocks that follow without a gap, as
+ * far as the walk goes. With &pagoda_vram_cursor.split the range ends before a block that is
+ * cleared if @block isn't, or isn't cleared if @block is.
  */
 static void walk_load(struct pagoda_vram_cursor *cur, struct gpu_buddy_block *block,
 		      u64 skip)
@@ -147,8 +148,8 @@ void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
  *
  * A range also ends where cleared blocks meet others, so the walk can have more ranges than
  * pagoda_vram_count_ranges(). @cur->clean tells whether the range was known to read as zeros when
- * its blocks were allocated, which no range is after a reset of the device: only the first writer
- * of the resource may rely on @cur->clean.
+ * its blocks were allocated. After a reset of the device @cur->clean is false for every range. Only
+ * the first writer of the resource may rely on @cur->clean.
  *
  * Context: Caller holds the reservation of the allocation.
  */
@@ -161,9 +162,11 @@ void pagoda_vram_first_clean(struct pagoda_vram_cursor *cur, struct ttm_resource
 }
 
 /**
- * pagoda_vram_next() - Advance a cursor in its range, or to the next range
+ * pagoda_vram_next() - Advance a cursor in its range, or from the range's end to the next range
  * @cur: Cursor
  * @size: Bytes to advance, at most @cur->size
+ *
+ * At the end of the walk @cur->size is 0.
  *
  * Context: Caller holds the reservation of the allocation.
  */
@@ -188,7 +191,7 @@ u64 pagoda_vram_chunk(const struct pagoda_device_info *info)
 	return max_t(u64, PAGE_SIZE, info->alignment);
 }
 
-/* Returns TTM_PL_FLAG_* for an allocation with DRM_PAGODA_ALLOCATION_* @flags in VRAM. */
+/* Returns the TTM_PL_FLAG_* of a place in VRAM for an allocation with @flags. */
 u32 pagoda_bo_vram_flags(u32 flags)
 {
 	u32 vram = 0;

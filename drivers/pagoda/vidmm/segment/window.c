@@ -4,8 +4,8 @@
  * for lists of extents also serve the windows of swizzling ranges.
  *
  * The device describes the visible part of VRAM as a list of extents, because VRAM may be
- * scattered pages of the machine. Nothing changes after the window was mapped, so there is no
- * lock.
+ * scattered pages of the machine. List and mapping don't change while VRAM is in use, so there is
+ * no lock.
  */
 #include <linux/io.h>
 #include <linux/slab.h>
@@ -15,7 +15,10 @@
 #include "internal.h"
 #include "segment.h"
 
-/* Returns the page frame number at byte @offset; @list is sorted, from 0 on and without gaps. */
+/*
+ * Returns the page frame number of byte @offset of the extents in @list, which are sorted by
+ * offset, begin at offset 0 and have no gaps.
+ */
 unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset)
 {
 	u32 low = 0;
@@ -66,7 +69,7 @@ static void *window_map_pages(const struct pagoda_extent *list, u32 count, u64 n
 	return window;
 }
 
-/* Maps extents of I/O memory. Returns the kernel address; or NULL, as without CONFIG_VMAP_PFN. */
+/* Maps extents of I/O memory, cached. Returns the kernel address; NULL without CONFIG_VMAP_PFN. */
 static void *window_map_pfns(const struct pagoda_extent *list, u32 count, u64 nr_pages)
 {
 #ifdef CONFIG_VMAP_PFN

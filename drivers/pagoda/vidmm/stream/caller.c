@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whose paging it is: a thread that works for a client is noted while it does so, with the client's
- * quota. Paging buffers that the thread begins count for that quota until the device has executed
- * them, whosever allocations move.
+ * Notes which client pays for a thread's paging. While a thread works for a client, a note of the
+ * thread has the client's quota. Paging buffers that the thread begins count in that quota until
+ * the device has executed them, whichever client's allocations move.
  *
- *	calls of user space	are noted; those that may page much wait before they begin
- *	a client's work items,	are noted while they run; if the client has too much in flight, are
- *	promotion		tried again later
- *	the end of a client	is noted, and doesn't wait
- *	memory that is freed	by a thread that isn't noted, as TTM's work item: the allocation's
- *				own client pays
- *	all others		moves for CPU faults and swapping, rebuilds: no client pays
+ *	ioctls			the thread is noted; an ioctl that may page much first waits while
+ *				the client has too many paging buffers in flight
+ *	a client's work items,	the thread is noted; while the client has too many paging buffers in
+ *	promotion		flight, the work is put off
+ *	the end of a client	the thread is noted, and doesn't wait
+ *	memory that is freed	by a thread without a note, as in TTM's work item: the client of the
+ *				allocation pays
+ *	all other paging	moves for CPU faults and swapping, rebuilds: no client pays
  *
  * The note is on the thread's stack and in a hash table by thread, until the call or the run of the
  * work item ends.
@@ -43,10 +44,10 @@ void pagoda_callers_init(struct pagoda_stream *stream)
 /**
  * pagoda_caller_begin() - Have a client pay for the paging of the current thread
  * @vidmm: Manager
- * @caller: Note, which stays valid until pagoda_caller_end()
+ * @caller: Filled in: note, which stays valid until pagoda_caller_end()
  * @client: Client
  *
- * Nests: the last client that was noted pays.
+ * Calls nest: the client of the innermost call pays.
  *
  * Context: Process context.
  */
@@ -106,8 +107,8 @@ struct pagoda_quota *pagoda_caller_quota(struct pagoda_stream *stream)
  * @vidmm: Manager
  * @client: Client
  *
- * A client with too many paging buffers in flight, or whose user has too many, waits here, before
- * it holds anything that others need, until the device has executed enough of them.
+ * While the client or its user has too many paging buffers in flight, waits until the device has
+ * executed enough of them. Called before the thread takes any lock that other threads need.
  *
  * Context: Sleeps. Outside of all locks and sections.
  * Return: 0; -ERESTARTSYS if the thread was killed.
@@ -122,7 +123,7 @@ int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client
  * @vidmm: Manager
  * @client: Client
  *
- * For work items, which run again later instead.
+ * For work items, which don't wait but run again later.
  *
  * Context: Any.
  * Return: true while the client or its user has too many paging buffers in flight.

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Structs and functions that the files of the stream share: stream, lines, journal, notes. */
+/*
+ * Structs and functions that the files of the stream share: stream, lines, journal, hash of notes
+ * about threads.
+ */
 #ifndef PAGODA_VIDMM_STREAM_INTERNAL_H
 #define PAGODA_VIDMM_STREAM_INTERNAL_H
 
@@ -23,10 +26,10 @@ struct workqueue_struct;
 /* Bytes kept free at the end of each paging buffer for the packet that writes the fence page. */
 #define PAGODA_STREAM_TAIL	sizeof(struct virtio_pagoda_signal_monitored_fence)
 
-/* Log2 of the number of hash buckets for notes of threads: plugs, and clients to page for. */
+/* Log2 of the number of hash buckets, by thread: for plugs, and for struct pagoda_caller. */
 #define PAGODA_CALLER_BITS	6
 
-/* struct pagoda_callers - a hash bucket of notes. @list: struct pagoda_caller */
+/* struct pagoda_callers - a hash bucket; @list: list of struct pagoda_caller */
 struct pagoda_callers {
 	spinlock_t lock;	/* protects list */
 	struct hlist_head list;
@@ -36,8 +39,8 @@ struct pagoda_callers {
  * struct pagoda_stream_line - Operations that are executed in the order in which they were emitted
  * @queue: Line of the paging queue
  * @open: Submission to which operations are appended, and whose fence is published already; or
- *	NULL. Stays open between transactions if the stream is plugged, or if no thread needs the
- *	fence of the last transaction
+ *	NULL. Stays open between transactions if the last transaction's thread has plugged the
+ *	stream, or if no thread needs the fence of the last transaction
  * @opened: In &pagoda_stream.opened if @open isn't NULL
  * @buf: Write position in @open
  * @open_cost: Bytes that the operations in @open move
@@ -65,22 +68,23 @@ struct pagoda_stream_line {
  *	dma_fence signalling path
  * @moves: Line of moves
  * @opened: Lines with an open submission, linked by &pagoda_stream_line.opened
- * @reserve: Spare submission for small operations of @moves, or NULL
+ * @reserve: Allocated submission for the next small transaction of @moves, or NULL
  * @plugs: Plugs of threads, by hash of the thread
  * @turn: Wait queue, woken when &pagoda_stream_line.in_transfer of any line is cleared
  * @restarts: Number of times that paging was started again after a reset; see
  *	pagoda_stream_restarts()
- * @flush: Work item that queues open submissions if no thread has done so in @patience jiffies
+ * @flush: Work item that queues open submissions @patience jiffies after a transaction left one
+ *	open
  * @overrun: Work item that calls @args.overrun(), which requests a reset
- * @patience: Longest time that a submission stays open after a transaction, in jiffies; constant
+ * @patience: Most jiffies that a submission stays open after a transaction; constant
  * @wq: Work queue of @flush, usable in reclaim
  * @args: Arguments of pagoda_stream_init()
- * @room: Bytes of the smallest paging buffer that operations may use: all but
+ * @room: Bytes that operations may use in the smallest paging buffer: all but
  *	%PAGODA_STREAM_TAIL
- * @packets: Packets that fit into the smallest submission's private data, besides the write of
- *	the fence page
+ * @packets: Number of packets whose private data fits into the smallest submission, besides the
+ *	packet that writes the fence page
  * @aside: Held by a transaction that uses the submissions which are set aside
- * @callers: Notes of threads that page for clients, by hash of the thread
+ * @callers: Notes of the clients that threads page for, by hash of the thread
  */
 struct pagoda_stream {
 	struct pagoda_vidmm *vidmm;
@@ -132,10 +136,11 @@ struct pagoda_journal_number {
  *	is the submission's id here
  * @numbers: Numbers of the last submissions, at index id % %PAGODA_JOURNAL_ENTRIES; read without a
  *	lock
- * @recorded: Number of the last entry of the journal
+ * @recorded: Number of the last entry in @entries; entries are numbered from 1 since probe
  * @losses: Ring of the last submissions that were given up
  * @nr_losses: Number of submissions that were given up so far
- * @recording_mutex: Readers hold it to keep @recording from being freed
+ * @recording_mutex: Held while @recording is replaced, and by readers, for which @recording must
+ *	stay
  * @recording_lock: Protects the members below
  * @recording: Buffer of recorded items, without gaps; NULL = not recording
  * @recording_size: Size of @recording in bytes
@@ -152,7 +157,7 @@ struct pagoda_journal {
 	struct pagoda_journal_loss losses[64];
 	u32 nr_losses;
 	struct mutex recording_mutex;	/* keeps recording from being freed */
-	spinlock_t recording_lock;	/* protects all below */
+	spinlock_t recording_lock;	/* protects all members below */
 	u8 *recording;
 	u64 recording_size;
 	u64 recording_used;

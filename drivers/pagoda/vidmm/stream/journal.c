@@ -4,11 +4,13 @@
  * buffers, of the CPU's writes to page tables and of changes of root tables.
  *
  * Entries are written under the stream's lock, in the dma_fence signalling path, so nothing is
- * allocated. Readers take no lock, and leave out an entry that was overwritten while they
- * copied it. An operation's result is found at reading: from the number that its submission got
- * when it was sent, the number of the last completed submission, which each submission writes into
- * the fence page at its end, and the list of the last lost submissions. Buffers are recorded in the
- * order in which they are sent.
+ * allocated. Readers of the journal take no lock, and leave out an entry that was overwritten while
+ * they copied it. The result of an operation is found at reading, from three things: the number
+ * that the operation's submission got when it was sent; the number in the fence page, into which
+ * each submission writes its own at its end; and the list of the last submissions that were given
+ * up.
+ *
+ * Buffers are recorded in the order in which they are sent.
  */
 #include <linux/fs.h>
 #include <linux/highmem.h>
@@ -77,9 +79,10 @@ void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_pag
 }
 
 /*
- * Returns where the content of the next item goes, and sets *@room to the bytes there; or NULL if
- * there is no recording or no room for an item. After the first item without room no other item is
- * recorded, because a recording with gaps can't be understood. Caller holds recording_lock.
+ * Returns where the content of the recording's next item goes, and sets *@room to the bytes free
+ * there; NULL if no recording runs, or if there is no room, in which case the item is counted as
+ * dropped. After the first dropped item no other is recorded, because a recording with gaps can't
+ * be understood. Caller holds recording_lock.
  */
 static void *journal_item_room(struct pagoda_journal *journal, u32 *room)
 {
@@ -97,7 +100,7 @@ static void *journal_item_room(struct pagoda_journal *journal, u32 *room)
 	       sizeof(struct pagoda_recording_item);
 }
 
-/* Adds the item whose content the caller has written at journal_item_room(). */
+/* Adds an item, whose @size bytes the caller has written where journal_item_room() said. */
 static void journal_item_add(struct pagoda_journal *journal, u32 kind, u64 seqno, u32 size)
 {
 	const struct pagoda_recording_item item = {
@@ -128,8 +131,9 @@ static bool journal_item_copy(struct pagoda_journal *journal, u32 kind, u64 seqn
 }
 
 /*
- * Notes the number of @sub, and records the buffer, if a recording runs and has room. Called for
- * one submission at a time, in the order of numbers, in the dma_fence signalling path.
+ * Notes the number of @sub, which is about to be sent or given up, and records its buffer, if a
+ * recording runs and has room. Called for one submission at a time, in the order of numbers, in the
+ * dma_fence signalling path.
  */
 void pagoda_journal_sent(struct pagoda_journal *journal, const struct pagoda_submission *sub)
 {
@@ -149,8 +153,8 @@ void pagoda_journal_sent(struct pagoda_journal *journal, const struct pagoda_sub
 }
 
 /*
- * Builds into @buf the UPDATE_PAGE_TABLE packets by which the device would write the entries that
- * the CPU wrote. Returns the builder's last result.
+ * Builds into @buf the UPDATE_PAGE_TABLE packets of @op, by which the device would write the page
+ * table entries that the CPU wrote. Returns the builder's last result.
  */
 static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
 					      const struct pagoda_paging_op *op,
@@ -180,8 +184,8 @@ static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
  * @journal: Journal
  * @op: UPDATE_PAGE_TABLE in CPU_VIRTUAL mode, with the table's bus address
  *
- * Adds an item to the recording, if one runs. The order of the items is right although the CPU
- * writes at once, because the caller has waited for all submissions that use the old entries.
+ * Adds an item to the recording, if a recording runs. The CPU writes at once, but the order of the
+ * items is right, because the caller has waited for all submissions that use the old entries.
  *
  * Context: Any but interrupts; may be in the dma_fence signalling path.
  */
@@ -214,7 +218,7 @@ unlock:
  * @space: Address space
  * @root: New root table; &pagoda_root.entries is 0 if the address space has no root any more
  *
- * Adds an item to the recording, if one runs.
+ * Adds an item to the recording, if a recording runs.
  *
  * Context: Any but interrupts. Takes a spinlock, doesn't sleep or allocate.
  */
@@ -238,8 +242,8 @@ void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
  * pagoda_journal_reset() - Record that the device was reset
  * @journal: Journal
  *
- * Adds an item to the recording, if one runs. For unfinished submissions pagoda_journal_lost() adds
- * LOST items later, when they are given up.
+ * Adds an item to the recording, if a recording runs. For submissions that the reset left
+ * unfinished, pagoda_journal_lost() adds LOST items later, when they are given up.
  *
  * Context: In the dma_fence signalling path; doesn't sleep or allocate.
  */
@@ -251,8 +255,7 @@ void pagoda_journal_reset(struct pagoda_journal *journal)
 }
 
 /**
- * pagoda_journal_lost() - Store that a submission was given up, for readers of the journal and in
- * the recording
+ * pagoda_journal_lost() - Store in the journal and in the recording that a submission was given up
  * @journal: Journal
  * @seqno: Number of the submission
  * @offset: Offset of the first byte that wasn't executed
@@ -271,8 +274,8 @@ void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, 
 
 	spin_lock(&journal->recording_lock);
 	/*
-	 * Tell readers of the recording that a LOST item is missing, without which the buffer looks
-	 * completely executed.
+	 * Tell readers of the recording that a LOST item was left out: without the item the
+	 * submission looks as if it was completely executed.
 	 */
 	if (!journal_item_copy(journal, PAGODA_RECORDING_LOST, seqno, &item, sizeof(item)))
 		journal->recording_missed++;
@@ -306,8 +309,8 @@ static int journal_result(struct pagoda_journal *journal, u64 seqno, u32 offset,
 }
 
 /*
- * Returns the number of the submission with the id @id; 0 if the submission isn't sent yet, or its
- * number was overwritten meanwhile.
+ * Returns the number of the submission with the id @id; 0 if the submission isn't sent yet, or if a
+ * later submission's number has replaced its number.
  */
 static u64 journal_number(struct pagoda_journal *journal, u64 id)
 {
@@ -450,10 +453,12 @@ void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *
 /**
  * pagoda_vidmm_record() - Start a new recording of paging buffers, or stop recording
  * @vidmm: Memory manager
- * @size: Most bytes to record, up to %PAGODA_RECORDING_MAX; 0 = stop. The old recording is freed
+ * @size: Most bytes of items to record, up to %PAGODA_RECORDING_MAX; 0 = stop recording
+ *
+ * The old recording, if any, is freed in both cases.
  *
  * Context: May sleep and allocate.
- * Return: 0; -EINVAL if @size is too large, or -ENOMEM: then the old recording goes on.
+ * Return: 0; -EINVAL if @size is too large, or -ENOMEM: after an error the old recording goes on.
  */
 int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size)
 {
@@ -516,7 +521,8 @@ static struct pagoda_recording_head recording_head(struct pagoda_vidmm *vidmm)
  * @pos: Position in struct pagoda_recording_head, followed by the items; advanced
  *
  * Context: May sleep.
- * Return: Bytes read, 0 = the end; -ENODATA behind the head if there is no recording; or -EFAULT.
+ * Return: Bytes read, 0 at the end; -ENODATA if @pos is behind the head and there is no recording;
+ * or -EFAULT.
  */
 ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf, size_t size,
 				    loff_t *pos)
@@ -564,7 +570,7 @@ int pagoda_journal_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return -ENOMEM;
 }
 
-/* Undoes pagoda_journal_init(). May sleep. */
+/* Frees the journal and the recording. May sleep. */
 void pagoda_journal_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_journal *journal = vidmm->journal;

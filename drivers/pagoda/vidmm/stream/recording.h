@@ -14,8 +14,8 @@
 #define PAGODA_JOURNAL_ENTRIES	4096
 
 /**
- * PAGODA_JOURNAL_PENDING: &pagoda_journal_entry.result while it isn't known whether the operation
- * was executed or failed.
+ * PAGODA_JOURNAL_PENDING: value of &pagoda_journal_entry.result while it isn't known whether the
+ * operation was executed or failed.
  */
 #define PAGODA_JOURNAL_PENDING	1
 
@@ -43,7 +43,7 @@ struct pagoda_journal_head {
  * struct pagoda_journal_entry - One pass of a builder over an operation
  * @number: Number of the entry, from 1
  * @time_ns: CLOCK_MONOTONIC at the end of the pass
- * @seqno: Number of the submission that the pass wrote packets into; 0 = not sent yet
+ * @seqno: Number of the submission that the pass wrote packets into; 0 = not sent yet, or unknown
  * @allocation: Id of the allocation, or 0
  * @address: Destination; an offset, address or first page, depending on @operation
  * @source: Source, in the form of @address; 0 = none
@@ -55,8 +55,9 @@ struct pagoda_journal_head {
  * @src_segment: Segment of the source, 255 = none
  * @dst_segment: Segment of the destination, 255 = none
  * @reserved: Zero
- * @result: Of the operation: 0, %PAGODA_JOURNAL_PENDING, or a negative errno; the errno is known
- *	only of the last 64 submissions that were given up, others may have 0
+ * @result: Result of the operation: 0 = executed, %PAGODA_JOURNAL_PENDING, or a negative errno.
+ *	Errnos are kept of the last 64 submissions that were given up; operations of submissions
+ *	that were given up before may have 0
  */
 struct pagoda_journal_entry {
 	__le64 number;
@@ -78,7 +79,7 @@ struct pagoda_journal_entry {
 
 /** PAGODA_RECORDING_MAGIC: "PGDAREC2", first word of a recording; the digit is its version. */
 #define PAGODA_RECORDING_MAGIC	0x3243455241444750ull
-/** PAGODA_RECORDING_MAX: most bytes of a recording's items. */
+/** PAGODA_RECORDING_MAX: most bytes that a recording's items, with their heads, may have. */
 #define PAGODA_RECORDING_MAX	(256u << 20)
 
 /**
@@ -96,10 +97,10 @@ struct pagoda_journal_entry {
  * @max_address_spaces: Number of address spaces
  * @swizzling_ranges: Number of swizzling ranges
  * @bytes: Bytes of the items that follow
- * @dropped: Number of items left out for want of room: the first that had no room, and all
+ * @dropped: Number of items left out for want of room: the first that had no room, and all items
  *	after it
- * @missed: Number of submissions before the recording began, plus number of LOST items that had
- *	no room: if not 0, the items don't describe all of the device's state
+ * @missed: Number of submissions sent before the recording began, plus number of LOST items that
+ *	were left out: if not 0, the items don't tell all that the device has done
  */
 struct pagoda_recording_head {
 	__le64 magic;
@@ -124,11 +125,12 @@ struct pagoda_recording_head {
  * @PAGODA_RECORDING_BUFFER: The paging buffer of a submission
  * @PAGODA_RECORDING_CPU: Writes of the CPU to page tables, as the UPDATE_PAGE_TABLE packets in
  *	GPU_PHYSICAL mode that would write the entries
- * @PAGODA_RECORDING_ROOT: SET_ROOT: a struct pagoda_recording_root
- * @PAGODA_RECORDING_LOST: A recorded submission ended early: a struct pagoda_recording_lost. A
- *	submission without a LOST item was executed completely, or wasn't finished yet
- * @PAGODA_RECORDING_RESET: RESET_ADAPTER, 0 bytes follow: the device forgot mappings and roots,
- *	and the content of VRAM is undefined
+ * @PAGODA_RECORDING_ROOT: An address space got a new root (SET_ROOT): a struct
+ *	pagoda_recording_root
+ * @PAGODA_RECORDING_LOST: A submission ended early: a struct pagoda_recording_lost. A submission
+ *	without a LOST item was executed completely, or wasn't finished yet
+ * @PAGODA_RECORDING_RESET: The device was reset (RESET_ADAPTER); without content. The device forgot
+ *	mappings and roots, and the content of VRAM is undefined from here on
  */
 enum pagoda_recording_kind {
 	PAGODA_RECORDING_BUFFER = 1,
@@ -140,7 +142,8 @@ enum pagoda_recording_kind {
 
 /**
  * struct pagoda_recording_item - Head of an item in a recording; @size bytes follow
- * @seqno: Number of the submission (BUFFER, LOST), or of the last submission before the item
+ * @seqno: BUFFER, LOST: number of the submission; others: number of the last submission that was
+ *	sent before the item
  * @size: Bytes that follow this head, a multiple of 8
  * @kind: enum pagoda_recording_kind
  */

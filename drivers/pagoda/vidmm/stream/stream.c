@@ -4,9 +4,9 @@
  * appends operations to the open submission of a line.
  *
  * Several moves may share a submission, and so a fence and a doorbell: while a thread has plugged
- * the stream, submissions stay open between the thread's moves. A transaction that ends in the line
- * queues the submission all the same if its thread hasn't plugged the stream. The fence of an open
- * submission is published, so a work item, which allocates nothing, queues the submission
+ * the stream, submissions stay open between the thread's moves. If a thread that hasn't plugged the
+ * stream ends a transaction, the submission of the line is queued all the same. The fence of an
+ * open submission is published, so a work item, which allocates nothing, queues the submission
  * PAGODA_PLUG_MS after a transaction, even if the thread that plugged the stream sleeps in reclaim.
  *
  * Operations that free memory share submissions in the same way, also without a plug: see
@@ -30,15 +30,15 @@
 #include "stream.h"
 
 /*
- * Most milliseconds that a submission stays open after a transaction: much longer than a move
- * takes, so that moves share the submission; short for a thread that waits for its fence.
+ * Most milliseconds that a submission stays open after a transaction: much longer than it takes to
+ * emit a move, so that moves share the submission; short for a thread that waits for the fence.
  */
 #define PAGODA_PLUG_MS		10
 
 /*
- * Takes the stream's lock and starts a fence signalling section, because the thread may keep a
- * published fence from signalling: lockdep reports reclaim and waits under the lock (C24). Returns
- * the cookie that pagoda_stream_unlock() takes.
+ * Takes the stream's lock and starts a fence signalling section, because a thread that holds the
+ * lock may keep a published fence from signalling: lockdep reports reclaim and waits for fences
+ * under the lock (C24). Returns the cookie that pagoda_stream_unlock() takes.
  */
 bool pagoda_stream_lock(struct pagoda_stream *stream)
 {
@@ -100,8 +100,8 @@ void pagoda_stream_push_all(struct pagoda_stream *stream)
 
 /*
  * &pagoda_queue_ops.numbered: writes the number of a submission, which is about to be sent or given
- * up, into the last packet, the write of the fence page; notes the number in the journal, and
- * records the buffer if a recording runs.
+ * up, into the submission's last packet, which writes the fence page; notes the number in the
+ * journal, and records the buffer if a recording runs.
  */
 void pagoda_stream_numbered(void *owner, struct pagoda_submission *sub)
 {
@@ -117,7 +117,7 @@ void pagoda_stream_numbered(void *owner, struct pagoda_submission *sub)
  * pagoda_stream_flush() - Queue the open submissions of all lines
  * @vidmm: Memory manager
  *
- * A plug of the stream doesn't count, because the caller may have plugged the stream itself.
+ * Open submissions are queued although threads, perhaps the caller, have plugged the stream.
  *
  * Context: May sleep. The caller has no open transaction.
  */
@@ -139,7 +139,7 @@ static void stream_flush_work(struct work_struct *work)
 }
 
 /**
- * pagoda_stream_wait_fence() - Wait for a fence that may need an open submission
+ * pagoda_stream_wait_fence() - Wait for a fence that may depend on an open submission
  * @vidmm: Memory manager
  * @fence: Fence, of paging or not
  *
@@ -156,7 +156,7 @@ void pagoda_stream_wait_fence(struct pagoda_vidmm *vidmm, struct dma_fence *fenc
 }
 
 /**
- * pagoda_stream_wait_resv() - Wait for fences of a reservation that may need an open submission
+ * pagoda_stream_wait_resv() - Wait for fences of a reservation that may depend on open submissions
  * @vidmm: Memory manager
  * @resv: Reservation
  * @usage: Usage of the fences to wait for
@@ -177,13 +177,13 @@ void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 /**
  * pagoda_stream_wait_idle() - Wait for all operations emitted so far
  * @vidmm: Memory manager
- * @timeout: In jiffies
+ * @timeout: Most jiffies to wait
  *
  * Queues the open submissions of all lines first.
  *
  * Context: Sleeps. The caller has no open transaction, and holds no lock that is needed to signal
  * a fence.
- * Return: 0 or -ETIME.
+ * Return: 0; or -ETIME if operations haven't ended after @timeout.
  */
 int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout)
 {
@@ -198,7 +198,7 @@ static void stream_overrun_work(struct work_struct *work)
 	stream->args.overrun(stream->vidmm);
 }
 
-/* Returns true if a fence is unsignalled and not the paging queue's. */
+/* Returns true if a fence is unsignalled and isn't that of a submission to the paging queue. */
 static bool stream_is_foreign(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {
 	return !pagoda_queue_owns(vidmm->queue, fence) && !dma_fence_is_signaled(fence);
@@ -229,8 +229,8 @@ bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv
 }
 
 /*
- * Returns true if a fence is unsignalled, and neither of paging nor of a job that has a place of an
- * engine or has ended. Process context.
+ * Returns true if a fence is unsignalled, and isn't the fence of paging or of a job that has ended
+ * or has a place of an engine. Process context.
  */
 bool pagoda_stream_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {
@@ -246,12 +246,12 @@ bool pagoda_stream_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence
  * @resv: Reservation, held
  * @usage: Usage of the fences to look at
  *
- * The stream waits for paging and for jobs that have a place of an engine. How long another fence
- * takes, that of a fenced job without a place or of another device, is for clients to decide; and a
- * fenced job may get a place only when jobs that wait for the stream have ended.
+ * The stream waits for paging and for jobs that have a place of an engine. How long other fences
+ * take, those of fenced jobs without a place and of other devices, is up to clients; and a fenced
+ * job may get a place only after jobs that wait for the stream.
  *
  * Context: Process context.
- * Return: true if there is such a fence: the memory may not leave now.
+ * Return: true if there is such a fence: the memory may not leave its place now.
  */
 bool pagoda_stream_has_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			      enum dma_resv_usage usage)
@@ -266,8 +266,8 @@ bool pagoda_stream_has_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 }
 
 /*
- * Returns a fence of a reservation, which isn't held, for which pagoda_stream_is_queued() is true,
- * a reference; or NULL if there is none. Process context.
+ * Returns a reference to a fence of a reservation for which pagoda_stream_is_queued() is true; or
+ * NULL if there is none. The reservation needn't be held. Process context.
  */
 struct dma_fence *pagoda_stream_get_queued(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 					   enum dma_resv_usage usage)
@@ -287,8 +287,8 @@ struct dma_fence *pagoda_stream_get_queued(struct pagoda_vidmm *vidmm, struct dm
 }
 
 /*
- * Returns true if a reservation, which isn't held, has an unsignalled fence, of any usage, that
- * isn't of paging. Any context.
+ * Returns true if a reservation has an unsignalled fence, of any usage, that isn't of paging. The
+ * reservation needn't be held. Any context.
  */
 bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv)
 {
@@ -307,8 +307,8 @@ bool pagoda_stream_is_awaited(struct pagoda_vidmm *vidmm, struct dma_resv *resv)
 }
 
 /**
- * pagoda_stream_await() - Wait for jobs and other devices, before a transaction that doesn't evict
- * a victim
+ * pagoda_stream_await() - Wait for jobs and other devices before a transaction, which then needn't
+ * wait for them in the stream
  * @vidmm: Memory manager
  * @resv: Reservation, held
  * @usage: Usage of the fences to wait for
@@ -367,10 +367,12 @@ static void stream_add_plug(struct pagoda_stream *stream, struct pagoda_plug *pl
 }
 
 /**
- * pagoda_stream_plug() - Let the following transactions of the current thread share submissions,
- * those of each line its own
+ * pagoda_stream_plug() - Let the next transactions of the current thread share submissions
  * @vidmm: Memory manager
  * @plug: Filled in; valid until pagoda_stream_unplug()
+ *
+ * Until pagoda_stream_unplug(), the end of a transaction leaves the line's submission open. Each
+ * line has submissions of its own.
  *
  * Context: May sleep. Nests; each call needs a pagoda_stream_unplug().
  */
@@ -384,7 +386,8 @@ void pagoda_stream_plug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug)
 }
 
 /**
- * pagoda_stream_plug_pass() - Take a plug over: moves of the current thread share submissions
+ * pagoda_stream_plug_pass() - Take over a plug from another thread: from then on transactions of
+ * the current thread share submissions
  * @vidmm: Memory manager
  * @plug: Plug of another thread, which waits for the current one and then takes the plug back by a
  *	call of its own. Nothing happens if the plug is the current thread's already
@@ -419,7 +422,7 @@ void pagoda_stream_unplug(struct pagoda_vidmm *vidmm, struct pagoda_plug *plug)
 	pagoda_stream_unlock(stream, cookie);
 }
 
-/* Returns how many bytes of the smallest paging buffer operations may use. */
+/* Returns the number of bytes that operations may use in the smallest paging buffer. */
 u32 pagoda_stream_room(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->stream->room;
@@ -433,8 +436,9 @@ struct pagoda_paging_cost pagoda_stream_cost(struct pagoda_vidmm *vidmm,
 }
 
 /*
- * Returns the number of times that paging was started again after a reset of the device. The device
- * has not executed, or has forgotten, operations emitted before the last of these restarts.
+ * Returns the number of times that paging was started again after a reset of the device. Mappings
+ * that were emitted before the last restart don't exist in the device: it has forgotten them in the
+ * reset, or hasn't executed them.
  */
 u64 pagoda_stream_restarts(struct pagoda_vidmm *vidmm)
 {
@@ -486,14 +490,15 @@ void pagoda_stream_line_destroy(struct pagoda_vidmm *vidmm, struct pagoda_stream
 }
 
 /**
- * pagoda_stream_line_await() - Wait until a line has few submissions in flight
+ * pagoda_stream_line_await() - Wait until a line has fewer than %PAGODA_STREAM_LINE_MOST
+ * submissions in flight
  * @line: The line, which the caller keeps from being destroyed
  *
- * The scheduler sends the oldest submission that is ready, of whatever line: more than a few of one
- * line would stand in front of all others.
+ * The scheduler sends the oldest submission that is ready, of whatever line: if a line had more, a
+ * submission of another line would have to wait for all of them.
  *
  * Context: Sleeps. Outside of all locks and sections.
- * Return: 0 or -ERESTARTSYS.
+ * Return: 0; or -ERESTARTSYS if a signal ends the wait.
  */
 int pagoda_stream_line_await(struct pagoda_stream_line *line)
 {
@@ -509,8 +514,8 @@ int pagoda_stream_line_await(struct pagoda_stream_line *line)
  * open submissions of all lines, so that the fence will signal.
  *
  * Context: May sleep.
- * Return: NULL if pagoda_stream_line_await() wouldn't wait; else the fence of the last submission,
- * a reference.
+ * Return: NULL if pagoda_stream_line_await() wouldn't wait; else a reference to the fence of the
+ * line's last submission.
  */
 struct dma_fence *pagoda_stream_line_full(struct pagoda_vidmm *vidmm,
 					  struct pagoda_stream_line *line)
@@ -622,7 +627,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 
 /**
  * pagoda_stream_stop() - Finish or give up all paging, because the device is removed
- * @vidmm: Memory manager; only operations that free memory may follow, and are given up
+ * @vidmm: Memory manager; later only operations that free memory may be emitted, which are given up
  *
  * Context: May sleep for long.
  */
@@ -652,18 +657,20 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_residency_later() - Find the last paging fence of several allocations, one per call
+ * pagoda_residency_later() - Find the last paging fence of several allocations: to be called for
+ * each of them in turn
  * @vidmm: The manager
- * @latest: Result of the call for the previous allocation, a reference that is consumed; or
- *	NULL
+ * @latest: Result of the call for the previous allocation, a reference that is consumed; NULL in
+ *	the first call
  * @resv: Reservation of the next allocation, held
  *
- * Kernel fences of paging are all of the line of moves, in which they signal in order: the latest
- * stands for all. Kernel fences of other devices that share the allocation are left to
- * pagoda_residency_and_others().
+ * Looks at fences with DMA_RESV_USAGE_KERNEL. Those of paging are all of the line of moves, in
+ * which they signal in order: the latest stands for all. Those of other devices that share the
+ * allocation are left to pagoda_residency_and_others().
  *
  * Context: Any.
- * Return: A reference to the latest paging fence; NULL if all have signalled.
+ * Return: A reference to the latest paging fence of the allocations so far; NULL if all their
+ * paging fences have signalled.
  */
 struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
 					 struct dma_resv *resv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The stream of paging buffers: its lines, transactions and plugs, waits for its fences, notes of
- * the client that pays for a thread's paging; and the journal of the stream's operations.
+ * the client that pays for a thread's paging; and the journal and recording of the stream.
  */
 #ifndef PAGODA_VIDMM_STREAM_STREAM_H
 #define PAGODA_VIDMM_STREAM_STREAM_H
@@ -27,38 +27,42 @@ struct pagoda_vidmm_args;
 struct task_struct;
 
 /*
- * Lines: operations of a line are executed in the order in which they were emitted. Moves are a
- * line, and so are the page tables of each VM.
+ * Lines: operations of a line are executed in the order in which they were emitted. There is one
+ * line of moves, and one line for the page tables of each VM.
  *
  *	moves		moves, with the invalidation of entries that show what moves, and the
  *			eviction of page tables; releases, notices, save areas, mappings of the
  *			device MMU; all that uses windows of the paging process
  *	a VM's		other changes of the VM's page tables, and their TLB flushes
  *
- * An operation that waits holds up those behind it in its line, and no others. What has an order
- * between lines is in enum pagoda_stream_edge.
+ * An operation that waits holds up the operations behind it in its line, and no others. Which
+ * operations of different lines have an order is in enum pagoda_stream_edge.
  *
- * What may wait for jobs in the line of moves, which all clients share; nothing else waits for jobs
- * in the stream. pagoda_stream_begin() asserts this.
+ * The table says where paging waits for jobs that use the memory. All clients share the line of
+ * moves, so only the two kinds of moves with "in the stream" wait for jobs there;
+ * pagoda_stream_begin() warns if another transaction would.
  *
  *	eviction for room	in the stream: the first operation of the victim's transaction waits
- *				for jobs that use the victim, and have a place of an engine; what
- *				anything else uses is no victim (pagoda_stream_has_queued())
- *	EVICT			its ioctl or the pager, outside of sections. If other jobs use the
- *				allocation by then, it stays
- *	move for an importer	in the stream, as a victim's; before the transaction, the caller
- *				waits for jobs without a place of an engine and for other devices
- *	other moves, also for	the caller, before the transaction (pagoda_stream_await())
+ *				for jobs that use the victim and have a place of an engine. An
+ *				allocation that other jobs or devices use is no victim
+ *				(pagoda_stream_has_queued())
+ *	EVICT			the ioctl or the pager waits, outside of sections. An allocation
+ *				that other jobs use by then stays in place
+ *	move for an importer	in the stream, as a victim's; but for jobs without a place of an
+ *				engine and for other devices the caller waits, before the
+ *				transaction
+ *	other moves, also for	the caller waits, before the transaction (pagoda_stream_await())
  *	an exporter, access of
  *	a CPU, lost content
- *	memory that is freed	TTM, in a work item: operations are emitted when the memory is idle
+ *	memory that is freed	TTM waits, in a work item: operations are emitted when the memory is
+ *				idle
  *	unmapping		nothing waits: a job that uses the address faults
- *	closed handles		a work item of the client: the addresses end when jobs that may use
- *				them have ended
+ *	closed handles		a work item of the client waits: the addresses end when jobs that
+ *				may use them have ended
  */
 
 /**
- * enum pagoda_stream_waits - What a transaction waits for in the stream, beside paging
+ * enum pagoda_stream_waits - What a transaction waits for in the stream, in addition to paging
  * @PAGODA_STREAM_WAITS_NOT: nothing: the caller has waited for whatever uses the memory
  * @PAGODA_STREAM_WAITS_FOR_VICTIM: jobs that have a place of an engine and use a victim, or an
  *	allocation that an importer wants
@@ -68,10 +72,13 @@ enum pagoda_stream_waits {
 	PAGODA_STREAM_WAITS_FOR_VICTIM,
 };
 
-/* Most submissions of a VM's line that are in flight when another array of VM_BIND begins. */
+/* Another array of VM_BIND waits while a VM's line has so many submissions, or more, in flight. */
 #define PAGODA_STREAM_LINE_MOST	16
 
-/* Most bytes of a single TRANSFER or FILL, which take about a millisecond. */
+/*
+ * Most bytes of a single TRANSFER or FILL, which take about a millisecond; a submission that moves
+ * as many gets no further operation.
+ */
 #define PAGODA_PIECE_BYTES	(8u << 20)
 
 /**
@@ -110,23 +117,25 @@ struct pagoda_caller {
 
 /**
  * enum pagoda_stream_edge - Why a transaction is behind a submission of another line
- * @PAGODA_EDGE_MOVED: A change of page tables is behind the moves of what entries then show:
- *	before, the memory has another allocation's content
- * @PAGODA_EDGE_PLACED: A change of page tables is behind all moves so far if it has new tables:
- *	what left the memory of a table may still be in it
+ * @PAGODA_EDGE_MOVED: A change of page tables is behind the moves of the allocations that its
+ *	entries show: before these moves the memory has another allocation's content
+ * @PAGODA_EDGE_PLACED: A change of page tables that has new tables is behind all moves so far: a
+ *	table's memory may still have content that moves away
  * @PAGODA_EDGE_CHANGED: Any operation on a VM's page tables is behind the last such operation of
- *	the VM: the later operation counts
- * @PAGODA_EDGE_COVERED: A change of page tables, or the store of a value, is behind the paging that
- *	its caller has emitted before: the caller hands out the last fence for all (C116)
- * @PAGODA_EDGE_SHOWN: A move is behind changes of page tables, those in the reservation of what
- *	moves: no entry shows what has left, and what was unmapped is unmapped (C101)
+ *	the VM: the result of the later operation counts
+ * @PAGODA_EDGE_COVERED: A change of page tables, or the store of a monitored fence's value, is
+ *	behind the paging that its caller emitted before: the caller hands out the last fence for
+ *	all of that paging (C116)
+ * @PAGODA_EDGE_SHOWN: A move is behind the changes of page tables whose fences are in the moving
+ *	allocation's reservation: no entry shows memory that the allocation has left, and all
+ *	unmapping that was emitted before is done (C101)
  * @PAGODA_EDGE_DROPPED: The release of a page table is behind the change that dropped the table:
  *	the device may read the table until then
  * @PAGODA_EDGES: Number of edges
  *
  * The device executes submissions in the order in which they are sent, so a transaction waits only
- * until what it is behind is sent. So moves wait for changes of page tables, and these changes wait
- * for earlier moves and for no jobs: moves don't wait longer for that.
+ * until the submissions that it is behind are sent. A move may wait for changes of page tables;
+ * these wait for no jobs, and only for moves that the move has to wait for in its line anyway.
  */
 enum pagoda_stream_edge {
 	PAGODA_EDGE_MOVED,
@@ -139,10 +148,11 @@ enum pagoda_stream_edge {
 };
 
 /**
- * struct pagoda_stream_order - Line of a transaction, and what the transaction is behind
+ * struct pagoda_stream_order - Line of a transaction, and the submissions of other lines that the
+ * transaction is behind
  * @line: Line, or NULL for the line of moves
- * @behind: For each edge a fence, or NULL: the operations come behind the submission of the fence;
- *	a fence that isn't one of paging doesn't count. NULL for %PAGODA_EDGE_SHOWN
+ * @behind: For each edge the fence of a submission that the operations come behind, or NULL; a
+ *	fence that isn't one of paging is ignored. NULL for %PAGODA_EDGE_SHOWN
  */
 struct pagoda_stream_order {
 	struct pagoda_stream_line *line;
@@ -150,7 +160,7 @@ struct pagoda_stream_order {
 };
 
 /**
- * struct pagoda_plug - Plug of the stream: transactions of a thread share submissions
+ * struct pagoda_plug - Plug of the stream by a thread, whose transactions then share submissions
  * @entry: In &pagoda_stream.plugs
  * @task: The thread
  */
@@ -160,10 +170,11 @@ struct pagoda_plug {
 };
 
 /**
- * struct pagoda_stream_txn - Transaction: operations that share a fence
+ * struct pagoda_stream_txn - Transaction: operations emitted without others in between, with a
+ * fence behind the last of them
  * @vidmm: Memory manager that has the stream
  * @line: Line that the operations are appended to
- * @order: What the first operation is behind
+ * @order: Submissions of other lines that the first operation is behind
  * @bo: Allocation to wait for when an operation is busy, or NULL (C25)
  * @spare: Submissions allocated in advance, so that the operations can't fail for want of
  *	memory
@@ -201,7 +212,10 @@ struct pagoda_stream_txn {
 	bool cookie;
 };
 
-/* stream.c: the stream of paging operations, its lines and plugs, and waits for fences */
+/*
+ * stream.c: set-up and end of the stream; its lines and plugs; waits for fences, and looks at
+ * fences that paging may have to wait for
+ */
 struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
 					 struct dma_resv *resv);
 int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args,
@@ -269,7 +283,9 @@ void pagoda_caller_end(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller)
 int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 bool pagoda_caller_must_wait(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 
-/* journal.c: journal of the last operations, and recording of paging buffers: write and read */
+/*
+ * journal.c: write and read the journal of the last operations, and the recording of paging buffers
+ */
 void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size);
 ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf, size_t size,

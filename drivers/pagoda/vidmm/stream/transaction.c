@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Transactions: append operations to the stream, as WDDM's OS calls BuildPagingBuffer.
+ * Transactions: append operations to the stream, as WDDM's OS does by calling BuildPagingBuffer.
  *
  * Operations are appended to the open submission of a line. When a builder runs out of room, the
- * submission is queued and the operation continues in a new submission. When an allocation is
- * busy, the transaction waits until it is idle and builds the operation again with
- * AllocationIsIdle.
+ * submission is queued and the operation continues in a new submission. When a builder answers that
+ * the allocation is busy, the transaction waits until the allocation is idle and builds the
+ * operation again with AllocationIsIdle.
  *
  * A transaction is a fence signalling section, because the fence of the open submission is
  * published. So pagoda_stream_begin() allocates submissions for the worst case before taking the
  * stream's lock.
  *
- * pagoda_stream_restart(), after a reset of the device, begins and ends the first transaction.
+ * After a reset of the device, pagoda_stream_restart() begins and ends the first transaction.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -31,16 +31,16 @@
 #include "stream.h"
 
 /*
- * Longest wait, in jiffies, until a busy allocation is idle, for which the builder answered
- * ALLOCATION_BUSY; as long as TTM's own waits.
+ * Most jiffies of each of the two waits after a builder has answered that the allocation is busy:
+ * for the transaction's fence, and for the allocation's fences. As long as TTM's own waits.
  */
 #define PAGODA_BUSY_TIMEOUT	(15 * HZ)
 
 /*
- * Takes the stream's lock, but not while &pagoda_stream_line.in_transfer is set: another
- * transaction of the line waits between two pieces of a transfer, because transfers can't overlap
- * in the stream (C28), or for a submission that is set aside. What the other transaction waits for
- * doesn't depend on this transaction.
+ * Takes the stream's lock when &pagoda_stream_line.in_transfer isn't set. While it is set, another
+ * transaction of the line waits between two pieces of a transfer, and transfers can't overlap in
+ * the stream (C28); or it waits for a submission that is set aside. What the other transaction
+ * waits for doesn't depend on this transaction.
  */
 static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
 {
@@ -53,7 +53,10 @@ static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream
 	}
 }
 
-/* Returns how many packets an empty submission has room for, without the fence page's packet. */
+/*
+ * Returns the number of packets whose private data fits into a submission, besides the packet that
+ * writes the fence page.
+ */
 static u32 stream_sub_packets(const struct pagoda_submission *sub)
 {
 	return sub->priv_size / PAGODA_PAGING_MIN_PRIVATE - 1;
@@ -76,9 +79,10 @@ static struct pagoda_submission *txn_get_more(struct pagoda_stream_txn *txn)
 }
 
 /*
- * Waits, without the stream's lock, for one of the submissions that are set aside. txn_lock() keeps
- * other transactions of the line out meanwhile. All submissions of the transaction so far are
- * queued: nothing that the wait depends on depends on the transaction.
+ * Waits, without the stream's lock, for one of the submissions that are set aside, which becomes
+ * the transaction's spare. txn_lock() keeps other transactions of the line out meanwhile. All
+ * submissions of the transaction so far are queued, so that their fences, which the wait may depend
+ * on, will signal.
  */
 static void txn_get_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
 {
@@ -93,10 +97,10 @@ static void txn_get_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 }
 
 /*
- * Opens a spare submission of the transaction; its fence is published from here on. Returns 0, or
- * a negative errno if there is neither a spare nor memory. The current operation may have been
- * emitted in part then: requests a reset, because only a rebuilt device is in the state that the
- * driver expects.
+ * Opens a spare submission of the transaction, whose fence is published from here on. Returns 0; or
+ * a negative errno if there is neither a spare nor memory. After such a failure the current
+ * operation may have been emitted in part: requests a reset, because only a rebuilt device is in
+ * the state that the driver expects.
  */
 static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
 {
@@ -147,7 +151,10 @@ static void txn_drop_spares(struct pagoda_stream_txn *txn)
 	txn->spare = NULL;
 }
 
-/* Returns whether operations of @cost fit into a submission and move < PAGODA_PIECE_BYTES. */
+/*
+ * Returns whether operations of @cost fit into an empty submission, and move less than
+ * PAGODA_PIECE_BYTES.
+ */
 static bool sub_fits(const struct pagoda_submission *sub, const struct pagoda_paging_cost *cost)
 {
 	return sub->size - PAGODA_STREAM_TAIL >= cost->encoded &&
@@ -155,9 +162,9 @@ static bool sub_fits(const struct pagoda_submission *sub, const struct pagoda_pa
 }
 
 /*
- * Returns whether the operations fit into the line's open submission or, if the line is that of
- * moves, into &pagoda_stream.reserve, which the transaction then gets as its spare: usually a move
- * needn't allocate a submission.
+ * Returns whether the transaction needs no new submission, which is usual for a move: operations of
+ * @cost fit into the line's open submission or, if the line is that of moves, into
+ * &pagoda_stream.reserve, which the transaction then gets as its spare.
  */
 static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			    const struct pagoda_paging_cost *cost)
@@ -179,7 +186,10 @@ static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream 
 	return true;
 }
 
-/* Gets a submission with room for all operations of a transaction, or the largest there is. */
+/*
+ * Allocates a submission with room for all operations of a transaction, or the largest there is.
+ * Returns the submission or an ERR_PTR.
+ */
 static struct pagoda_submission *txn_get(struct pagoda_stream_txn *txn,
 					 const struct pagoda_paging_cost *cost)
 {
@@ -191,11 +201,11 @@ static struct pagoda_submission *txn_get(struct pagoda_stream_txn *txn,
 }
 
 /*
- * Allocates submissions for the worst case: the open submission has no room, and a submission is
- * queued when it has no room for bytes or packets, or moves PAGODA_PIECE_BYTES. When memory is
+ * Allocates spare submissions for the worst case: the open submission has no room, and a submission
+ * is queued when it has no room for bytes or packets, or moves PAGODA_PIECE_BYTES. When memory is
  * fragmented buffers are smaller, but have at least &pagoda_stream.room bytes for operations. Most
- * transactions fit into one submission, and transactions of the line of moves get another one for
- * &pagoda_stream.reserve. Returns 0 or -ENOMEM.
+ * transactions fit into one submission; those of the line of moves get another one for
+ * &pagoda_stream.reserve, if that is NULL and there is memory. Returns 0 or -ENOMEM.
  */
 static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			  const struct pagoda_paging_cost *cost)
@@ -233,7 +243,7 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 
 /*
  * Returns whether the transaction has to wait until the submission of @fence, which may be NULL, is
- * sent: one of another line that isn't sent yet.
+ * sent: true only for a submission of another line that isn't sent yet.
  */
 bool pagoda_stream_is_behind(struct pagoda_stream_txn *txn, enum pagoda_stream_edge edge,
 			     struct dma_fence *fence)
@@ -246,8 +256,9 @@ bool pagoda_stream_is_behind(struct pagoda_stream_txn *txn, enum pagoda_stream_e
 typedef int txn_act(struct pagoda_stream_txn *txn, struct dma_fence *fence);
 
 /*
- * Calls @act for each fence that the transaction is behind: those of &pagoda_stream_order.behind,
- * and those in @resv, if not NULL, of any usage. Returns the first result of @act that isn't 0.
+ * Calls @act for each fence that the transaction has to wait for by pagoda_stream_is_behind(): of
+ * those in &pagoda_stream_order.behind, and of those in @resv, if not NULL, of any usage. Ends with
+ * the first result of @act that isn't 0, and returns it; else returns 0.
  */
 static int txn_visit_behind(struct pagoda_stream_txn *txn, struct dma_resv *resv, txn_act *act)
 {
@@ -288,8 +299,9 @@ static int txn_await_behind(struct pagoda_stream_txn *txn, struct dma_fence *fen
 }
 
 /*
- * Begins a transaction with submissions that are allocated for it. The first operation waits for
- * the fences in @resv, if @foreign, and for those of other lines, if @behind. Returns 0 or -ENOMEM.
+ * Begins a transaction with submissions that are allocated for it. In the stream, the first
+ * operation waits for the fences in @resv with @usage, if @foreign, and for the submissions of
+ * other lines that the transaction is behind, if @behind. Returns 0 or -ENOMEM.
  */
 static int txn_begin_large(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			   struct dma_resv *resv, enum dma_resv_usage usage, bool foreign,
@@ -313,9 +325,10 @@ static int txn_begin_large(struct pagoda_stream_txn *txn, struct pagoda_stream *
 }
 
 /*
- * Begins a transaction with submissions that are set aside, when no other transaction uses them.
- * The dependencies of a submission would take memory: so fences in @resv that aren't of paging, if
- * @foreign, and fences of other lines, if @behind, are waited for here.
+ * Begins a transaction that uses the submissions that are set aside; waits until no other
+ * transaction uses them. The dependencies of a submission would take memory. So this function
+ * itself waits for the fences in @resv that aren't of paging, if @foreign, and for the submissions
+ * of other lines that the transaction is behind, if @behind.
  */
 static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			    struct dma_resv *resv, enum dma_resv_usage usage, bool foreign,
@@ -326,9 +339,9 @@ static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream 
 	if (behind)
 		txn_visit_behind(txn, resv, txn_await_behind);
 	mutex_lock(&stream->aside);
-	/* No reclaim while stream->aside is held: a transaction in reclaim may take it, too. */
+	/* No reclaim while stream->aside is held: in reclaim a transaction may take it, too. */
 	txn->memalloc = memalloc_noreclaim_save();
-	/* The submission set aside that is waited for below may be open: queue it. */
+	/* Submissions that are set aside may be open: queue them, so that they become free. */
 	pagoda_stream_flush(stream->vidmm);
 	txn->aside = true;
 	txn->only = pagoda_queue_get_aside(stream->vidmm->queue, txn->line->queue);
@@ -338,8 +351,8 @@ static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream 
 }
 
 /*
- * Begins a transaction. Returns 0 or -ENOMEM. @must: doesn't fail: without memory, or if too many
- * paging buffers are in flight, the transaction uses the submissions that are set aside.
+ * Begins a transaction. Returns 0 or -ENOMEM. With @must it doesn't fail: without memory, or if far
+ * too many paging buffers are in flight, the transaction uses the submissions that are set aside.
  */
 static int txn_begin(struct pagoda_stream_txn *txn, enum pagoda_stream_waits waits,
 		     struct dma_resv *resv, enum dma_resv_usage usage, bool must,
@@ -371,14 +384,14 @@ static int txn_begin(struct pagoda_stream_txn *txn, enum pagoda_stream_waits wai
 
 /**
  * pagoda_stream_begin() - Begin a transaction
- * @txn: Filled in; ended by pagoda_stream_end() if 0 is returned
+ * @txn: Filled in; to be ended by pagoda_stream_end() if 0 is returned
  * @vidmm: Memory manager
  * @bo: Allocation that the operations are about, reservation held; or NULL (C25)
- * @waits: What the first operation waits for, beside paging; warns if @resv has other fences to
- *	wait for
- * @resv: Reservation of what the operations are about, held; or NULL
+ * @waits: What the first operation waits for in addition to paging; warns if @resv has other fences
+ *	to wait for
+ * @resv: Reservation of the memory that the operations are about, held; or NULL
  * @usage: Usage of the fences in @resv that signal before the first operation is executed
- * @cost: Upper bound of the sum of all operations
+ * @cost: Upper bound of the costs of all operations together
  *
  * Takes the stream's lock: no other thread emits operations until pagoda_stream_end(), except while
  * pagoda_stream_emit() waits. Other operations of the line never come between the pieces of a
@@ -402,11 +415,11 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 }
 
 /**
- * pagoda_stream_begin_in() - Begin a transaction of a line, behind operations of other lines
+ * pagoda_stream_begin_in() - Begin a transaction of a line, behind submissions of other lines
  * @txn: Filled in
  * @vidmm: Memory manager
- * @order: The line, and what the operations are behind
- * @cost: Upper bound of the sum of all operations
+ * @order: The line, and the submissions that the operations are behind
+ * @cost: Upper bound of the costs of all operations together
  *
  * Context: As pagoda_stream_begin().
  * Return: 0 or -ENOMEM; on failure nothing has happened.
@@ -433,15 +446,15 @@ int pagoda_stream_begin_in(struct pagoda_stream_txn *txn, struct pagoda_vidmm *v
  *	&pagoda_bo.vm.behind is set, the operations come behind that fence's submission
  * @waits: As for pagoda_stream_begin()
  * @resv: As for pagoda_stream_begin(), with fences of any usage; or NULL
- * @cost: Upper bound of the sum of all operations
+ * @cost: Upper bound of the costs of all operations together
  *
- * For operations that free memory or can't be left out. Without memory, or if far too many paging
- * buffers are in flight, of the client that pays or of all together, transactions take turns with a
- * few submissions that are set aside.
+ * For operations that free memory or can't be left out. Without memory, or if the client that pays
+ * or all clients together have far too many paging buffers in flight, the transaction uses a few
+ * submissions that are set aside; transactions that do so take turns.
  *
- * Context: May sleep for long, but only until submissions in flight finish and, if those that are
- * set aside are used, until jobs end that the first operation would wait for. Not in a fence
- * signalling section.
+ * Context: May sleep for long: until submissions in flight have ended; and, if the submissions that
+ * are set aside are used, until the jobs have ended that the first operation would wait for. Not in
+ * a fence signalling section.
  */
 void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			      struct pagoda_bo *bo, enum pagoda_stream_waits waits,
@@ -465,10 +478,10 @@ void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm
  * pagoda_stream_begin_in_must() - Begin a transaction as pagoda_stream_begin_in(), without failing
  * @txn: Filled in
  * @vidmm: Memory manager
- * @order: The line, and what the operations are behind
+ * @order: The line, and the submissions that the operations are behind
  * @waits: As for pagoda_stream_begin()
  * @resv: As for pagoda_stream_begin_must(), or NULL
- * @cost: Upper bound of the sum of all operations
+ * @cost: Upper bound of the costs of all operations together
  *
  * Context: As pagoda_stream_begin_must().
  */
@@ -489,11 +502,11 @@ void pagoda_stream_begin_in_must(struct pagoda_stream_txn *txn, struct pagoda_vi
 /**
  * pagoda_stream_restart() - Start paging again on a device that was reset
  * @vidmm: Memory manager; no address space of the device has a root
- * @cost: Upper bound of what @first emits
- * @first: Called to emit the first operations after the reset
+ * @cost: Upper bound of the cost of the operations that @first emits
+ * @first: Called, in the first transaction after the reset, to emit operations
  *
- * Operations of open submissions are given up. The page tables of the paging process are rebuilt
- * before any new operation can use them (C80).
+ * Operations in submissions that are open now are given up. The page tables of the paging process
+ * are rebuilt before any new operation can use them (C80). Nothing happens if paging works already.
  *
  * Context: May sleep and allocate.
  * Return: 0, also if paging works already; -ENOMEM; -EAGAIN if the device is being reset again;
@@ -525,8 +538,9 @@ int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging
 }
 
 /*
- * Waits for the transaction's operations so far, and for all fences on its allocation. Returns 0;
- * or -EBUSY after PAGODA_BUSY_TIMEOUT, or another negative errno.
+ * Waits for the transaction's operations so far, and for all fences in the reservation of its
+ * allocation. Returns 0; -EBUSY if a wait takes longer than PAGODA_BUSY_TIMEOUT; or another
+ * negative errno.
  */
 static int txn_wait_fences(struct pagoda_stream_txn *txn)
 {
@@ -542,8 +556,9 @@ static int txn_wait_fences(struct pagoda_stream_txn *txn)
 }
 
 /*
- * Allocates a submission for the rest of the transaction, if it has none left: txn_wait_idle()
- * queued the open submission before it was full. Returns 0 or a negative errno.
+ * Allocates a spare submission if the transaction has none left: txn_wait_idle() has queued the
+ * open submission, which wasn't full, and the cost doesn't include that. Returns 0 or a negative
+ * errno.
  */
 static int txn_get_spare(struct pagoda_stream_txn *txn)
 {
@@ -560,10 +575,10 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
 
 /*
  * Queues the line's open submission; waits, without the stream's lock, until the transaction's
- * allocation is idle, and calls &pagoda_stream_args.make_idle. Between pieces of a transfer
+ * allocation is idle; and calls &pagoda_stream_args.make_idle. Between pieces of a transfer
  * txn_lock() keeps other transactions of the line out meanwhile. Returns 0; -EBUSY if the
- * transaction mustn't wait, has no allocation or has waited too long; -ENOMEM, or an error of the
- * fences or make_idle.
+ * transaction mustn't wait, has no allocation or has waited too long; -ENOMEM; or an error of the
+ * wait or of make_idle().
  */
 static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 {
@@ -598,8 +613,8 @@ static void op_say_idle(struct pagoda_paging_op *op)
 }
 
 /*
- * Returns whether @op is a part of a transfer that other parts have to follow without anything else
- * in between (C28).
+ * Returns whether @op is a piece of a transfer that other pieces have to follow, without other
+ * operations of the line in between (C28).
  */
 static bool op_leaves_transfer(const struct pagoda_paging_op *op)
 {
@@ -622,8 +637,8 @@ static void txn_trace(struct pagoda_stream_txn *txn, const struct pagoda_paging_
 }
 
 /*
- * Calls the builder once, and counts, traces and journals the packets. Returns the builder's
- * result.
+ * Calls the builder of @op once, pass number @pass; counts the packets, and adds the pass to trace
+ * and journal. Returns the builder's result.
  */
 static enum pagoda_build txn_build(struct pagoda_stream_txn *txn,
 				   const struct pagoda_paging_op *op, u64 moved,
@@ -649,16 +664,16 @@ static enum pagoda_build txn_build(struct pagoda_stream_txn *txn,
 /**
  * pagoda_stream_emit() - Append an operation to the stream, in as many submissions as needed
  * @txn: Transaction
- * @op: Operation; only its flag AllocationIsIdle changes between the builder's passes (C6 - C8):
- *	set after a wait. The caller's next operation must begin without the flag, because @op
- *	makes the allocation busy (C15)
+ * @op: Operation. Only its flag AllocationIsIdle changes between the builder's passes (C6 - C8):
+ *	this function sets the flag after a wait. The caller's next operation must begin without
+ *	the flag, because @op makes the allocation busy (C15)
  *
  * Context: Between begin and end of @txn. Sleeps if the allocation is busy (C14), or if @txn needs
  * another of the submissions that are set aside.
- * Return: 0; -EINVAL, -ERANGE or -EOPNOTSUPP if the operation is refused; -EBUSY if the
- * allocation is busy and the transaction must not wait, or waited too long, or an error of
- * &pagoda_stream_args.make_idle: nothing of @op was encoded; -ENOMEM without memory: if the
- * transaction's cost was too low, the device will be reset.
+ * Return: 0; -EINVAL, -ERANGE or -EOPNOTSUPP if the operation is refused. -EBUSY if the allocation
+ * is busy and the transaction must not wait, or waited too long; or an error of
+ * &pagoda_stream_args.make_idle; or -ENOMEM after a wait: then nothing of @op was encoded. -ENOMEM
+ * if the transaction's cost was too low and there was no memory: then the device will be reset.
  */
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op)
 {
@@ -679,7 +694,7 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 			       pagoda_paging_name(op->operation), why);
 		return ret;
 	}
-	/* What the operation is behind may be in an open submission of another line. */
+	/* The submissions that the operation is behind may be open in other lines: queue them. */
 	if (txn->fresh)
 		pagoda_stream_push_all(stream);
 	txn->fresh = false;
@@ -714,7 +729,7 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 }
 
 /**
- * pagoda_stream_emit_valid() - Append an operation that can't be refused (&pagoda_emit.emit)
+ * pagoda_stream_emit_valid() - Append an operation that is never refused; a &pagoda_emit.emit
  * @txn: Transaction, a struct pagoda_stream_txn
  * @op: Operation that is always valid and never busy
  *
@@ -730,8 +745,8 @@ void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
 
 /*
  * Ends a transaction. Queues the open submission of its line; but with @later, or if the thread has
- * plugged the stream, leaves that to &pagoda_stream.flush or to a later transaction. One spare that
- * is left may become &pagoda_stream.reserve; the others are freed.
+ * plugged the stream, leaves that to &pagoda_stream.flush or to a later transaction. A spare that
+ * is left may become &pagoda_stream.reserve; all others are freed.
  */
 static void txn_end(struct pagoda_stream_txn *txn, bool later)
 {
@@ -773,10 +788,10 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
  * pagoda_stream_end_later() - End a transaction whose fence is of no use
  * @txn: Transaction
  *
- * The operations share a submission with what follows: the submission is queued when a thread that
- * hasn't plugged the stream ends a transaction of the line with pagoda_stream_end(), when a thread
- * waits for paging, or after a few milliseconds. No thread can wait for the operations alone,
- * because their fence isn't handed out.
+ * The operations may share a submission with operations that follow. The submission is queued when
+ * it is full, when a thread that hasn't plugged the stream ends a transaction of the line with
+ * pagoda_stream_end(), when pagoda_stream_flush() is called, or after a few milliseconds. No thread
+ * can wait for the operations alone, because their fence isn't handed out.
  *
  * Context: Releases the stream's lock.
  */
@@ -793,7 +808,7 @@ void pagoda_stream_end_later(struct pagoda_stream_txn *txn)
  * Queues the line's open submission even if the stream is plugged.
  *
  * Context: Releases the stream's lock, then sleeps.
- * Return: 0, or the error of the fence behind the last operation.
+ * Return: 0, or the error of the last operation's submission.
  */
 int pagoda_stream_end_wait(struct pagoda_stream_txn *txn)
 {

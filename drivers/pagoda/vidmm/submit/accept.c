@@ -4,8 +4,10 @@
  * that is prepared, armed and pushed: either at once; or later, when all that the job waits for has
  * signalled and the engine has a place for the job (queue/exec_places.c). Until then the submission
  * is queued in its context, and the job has neither memory nor a fence. A fenced job is made at
- * once, and has the jobs queued before it in its context made at once, too. Contexts are created
- * here, too, because their queues get the functions that make and free queued submissions.
+ * once, and so are, just before, the jobs that are queued before it in its context.
+ *
+ * pagoda_context_create() is here, too, because the queue of a context gets functions of this file,
+ * which make and free queued submissions.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -24,16 +26,19 @@
 #include "internal.h"
 #include "submit.h"
 
-/* Returns the errno for user space: -ENOMEM for -ENOSPC, of a job that doesn't fit; else @error. */
+/*
+ * Returns the errno for user space: -ENOMEM instead of -ENOSPC, which says that a job doesn't fit,
+ * whatever leaves; else @error.
+ */
 static int submit_error(int error)
 {
 	return error == -ENOSPC ? -ENOMEM : error;
 }
 
 /*
- * Returns true if a deferred job that failed with @error found no room, for the first time, and is
- * to be made again behind @submit->blockers, which is set: when the jobs that may be in the way
- * have ended. The engine's place goes to another context until then.
+ * Called when a deferred job couldn't be made because of @error. Returns true if the job found no
+ * room, for the first time, and other jobs may be in the way: sets @submit->blockers to a fence
+ * behind those jobs, after which the job is to be made again, and gives the engine's place away.
  */
 static bool submit_waits_for_room(struct pagoda_submit *submit, int error)
 {
@@ -64,9 +69,10 @@ static bool submit_is_free(struct pagoda_deferred *queue, struct pagoda_submit *
 /*
  * &pagoda_deferred_ops.make: makes the job of a deferred submission, and bans the context if that
  * fails for good. If a paging request that the job waits for has failed, only this job, which would
- * fault, is cancelled. While &pagoda_deferred.hurried is set, the job counts as a fenced job.
- * Returns -EAGAIN if there are too many of those or they hold too much memory, or if a fence has to
- * signal first (&pagoda_submit.blockers); -ERESTART if the job has to ask for a place again.
+ * fault, is cancelled. While &pagoda_deferred.hurried is set, the job becomes a fenced job.
+ * Returns 0; -EAGAIN if there are too many fenced jobs or they hold too much memory, or if a fence
+ * has to signal first (&pagoda_submit.blockers); -ERESTART if the job has to ask for a place again;
+ * or another negative errno, with which the submission ends.
  */
 static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
@@ -152,8 +158,8 @@ static int submit_charge_held(struct pagoda_submit *submit)
 }
 
 /*
- * Tells the policy which allocations the job lists: their next use is known then, not predicted,
- * when victims are chosen. Without memory for that the job is queued all the same.
+ * Tells the policy which allocations the deferred job lists: when victims are chosen, the next use
+ * of these allocations is known, not predicted. Does nothing without memory.
  */
 static void submit_expect(struct pagoda_submit *submit)
 {
@@ -170,8 +176,8 @@ static void submit_expect(struct pagoda_submit *submit)
 }
 
 /*
- * Queues a submission in its context, where its job has neither memory nor a fence until the job is
- * made. Returns 0 or a negative errno.
+ * Queues a submission in its context; its job has neither memory nor a fence until the job is made.
+ * Returns 0; or a negative errno, and the submission isn't queued.
  */
 static int submit_defer(struct pagoda_submit *submit)
 {
@@ -190,8 +196,8 @@ static int submit_defer(struct pagoda_submit *submit)
 }
 
 /*
- * Returns true if other work synchronises implicitly with the job, which therefore needs a fence at
- * once.
+ * Returns true if the job synchronises implicitly with other work, by fences in the reservations of
+ * allocations that it lists: then the job needs a fence at once.
  */
 static bool submit_has_implicit(const struct pagoda_submit *submit)
 {
@@ -205,9 +211,10 @@ static bool submit_has_implicit(const struct pagoda_submit *submit)
 }
 
 /*
- * Checks that a fenced job can be armed now. Returns 0, also for a job that isn't fenced; -EINVAL
- * if the job waits for a point or value that doesn't exist; -EAGAIN if queued jobs of the context
- * must be armed first; or -EBUSY if DRM_PAGODA_MAX_FENCED_JOBS or more jobs are queued.
+ * Checks whether a fenced job can be armed now. Returns 0 if so, and for a job that isn't fenced;
+ * -EINVAL if the job waits for a point or value that doesn't exist; -EAGAIN if queued jobs of the
+ * context must be armed first; or -EBUSY if DRM_PAGODA_MAX_FENCED_JOBS or more jobs are queued in
+ * the context.
  */
 static int submit_check_fenced(struct pagoda_submit *submit)
 {
@@ -229,8 +236,8 @@ static int submit_check_fenced(struct pagoda_submit *submit)
 }
 
 /*
- * Charges the client's quota for a submission, unless an earlier attempt has done so already.
- * Returns 0 or the limit's error.
+ * Charges a submission to the client's quota, unless an earlier attempt to accept the submission
+ * has done so. Returns 0 or the limit's error.
  */
 static int submit_charge(struct pagoda_submit *submit)
 {
@@ -253,8 +260,9 @@ static int submit_charge(struct pagoda_submit *submit)
 
 /*
  * Returns true if the job can be made now: no job is queued before it, all fences that it waits for
- * exist, and no paging request that it waits for failed; and, unless the job is fenced, all fences
- * have signalled, the engine keeps a place for the job, and &pagoda_vidmm.defer_jobs isn't set.
+ * exist, and no paging request that it waits for failed. In addition, unless the job is fenced, all
+ * these fences must have signalled, the engine must have a place, which is then kept for the
+ * context, and &pagoda_vidmm.defer_jobs must not be set.
  */
 static bool submit_is_due(struct pagoda_submit *submit)
 {
@@ -270,9 +278,10 @@ static bool submit_is_due(struct pagoda_submit *submit)
 }
 
 /*
- * Makes the job if submit_is_due() allows that, else queues the submission; @submit is consumed
- * only if 0 is returned. -EBUSY of pagoda_submit_make(), memory in use, becomes -ENOMEM, for which
- * the caller may wait: a returned -EBUSY is a limit's.
+ * Makes the job if submit_is_due() allows that, else queues the submission. Returns 0 if @submit
+ * was consumed, else a negative errno. -EBUSY of pagoda_submit_make(), which says that memory is in
+ * use, becomes -ENOMEM, after which the caller may wait for memory: a returned -EBUSY is a limit's
+ * error.
  */
 static int submit_make_or_defer(struct pagoda_submit *submit)
 {
@@ -311,9 +320,10 @@ static void submit_end(struct pagoda_context *context)
 }
 
 /*
- * Accepts a submission: sets *@job, consumes @submit and returns 0. Returns -EAGAIN if queued jobs
- * of the context must be armed first, or another errno, as submit_make_or_defer() and
- * pagoda_submit(); then @submit is still the caller's.
+ * Accepts a submission, that is makes or queues its job: sets *@job to the number of the job,
+ * consumes @submit and returns 0. Else returns -EAGAIN if queued jobs of the context must be armed
+ * first, or another errno of submit_make_or_defer() or pagoda_submit(); then @submit is still the
+ * caller's.
  */
 static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
 {
@@ -343,8 +353,8 @@ static int submit_in_turn(struct pagoda_submit *submit, u64 *job)
 }
 
 /*
- * Accepts a submission as submit_in_turn(); if queued jobs of the context have to be armed before,
- * has them armed and tries again. Returns 0 or a negative errno.
+ * Accepts a submission as submit_in_turn() does; if queued jobs of the context have to be armed
+ * before, has them armed and tries again. Returns 0 or a negative errno.
  */
 static int submit_settled(struct pagoda_submit *submit, u64 *job)
 {
@@ -359,9 +369,10 @@ static int submit_settled(struct pagoda_submit *submit, u64 *job)
 }
 
 /*
- * If *@ret, the error of a submission, is -EINPROGRESS, waits for &pagoda_submit.blockers; if it is
- * -ENOMEM, once (*@tries counts the calls) for jobs that may free memory. Returns whether the
- * submission is to be made again now. Sets *@ret to -ERESTARTSYS if a signal ends the wait.
+ * Waits if that may help a submission that wasn't accepted because of the error *@ret: for
+ * &pagoda_submit.blockers if *@ret is -EINPROGRESS; for jobs that may free memory if *@ret is
+ * -ENOMEM, but only once (*@tries counts). Returns whether the caller is to try the submission
+ * again now. Sets *@ret to -ERESTARTSYS if a signal ends the wait.
  */
 static bool submit_again(struct pagoda_submit *submit, u32 *tries, int *ret)
 {
@@ -381,9 +392,9 @@ static bool submit_again(struct pagoda_submit *submit, u32 *tries, int *ret)
  * signalled and a place of the engine is free; until then the submission waits in the context's
  * queue, without memory and without a fence. A fenced job (&pagoda_submit.fenced) is made at once,
  * behind the queued jobs of its context, which then are made as fenced jobs, too; a fenced job has
- * memory and a fence while it waits. If that is more memory than the user's share allows, the
- * function waits first for what the job waits for. It also waits for memory that can't move yet,
- * and once, if there is no room, for jobs (pagoda_room_again()).
+ * memory and a fence while it waits. If that is more memory than the user's share allows, this
+ * function itself first waits for what the job waits for. This function also waits until memory
+ * that can't move yet can, and once, if there is no room, for jobs (pagoda_room_again()).
  *
  * Context: May sleep and allocate. Outside of pagoda_enter() sections and reservations.
  * Return: 0; -ENOMEM if an allocation can't be made resident; -ENODATA if a listed allocation is

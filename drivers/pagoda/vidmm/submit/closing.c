@@ -3,17 +3,19 @@
  * Handles of allocations: what opening and closing a handle does, also if jobs need the allocation
  * when its handle is closed.
  *
- * The end of a GPU address doesn't wait for jobs: a job that used the address would fault. An
- * allocation that jobs may need when its handle is closed therefore keeps its GPU addresses and its
- * count on the residency list until all deferred jobs that may need the allocation were armed or
- * given up, and then until all jobs have ended that were armed by then. Jobs need
+ * When a GPU address ends, the driver doesn't wait for jobs: a job that used the address would
+ * fault. An allocation that jobs may need when its handle is closed therefore keeps its GPU
+ * addresses and its count on the residency list until all jobs that the client had deferred by then
+ * were armed or given up, and after that until the armed jobs that use the allocation have ended.
+ * Jobs need
  *
  *	listed allocations		the job names them
  *	private allocations of their VM	every job of the VM has them resident
  *	the client's residency list	every job has resident what its VM maps (C152)
  *
- * Jobs submitted after the handle was closed don't count, because they can't name the allocation.
- * If the client gets a new handle before addresses and count were taken away, these stay.
+ * The allocation isn't kept for jobs that are submitted after the handle was closed, because they
+ * can't name it. If the client gets a new handle before addresses and count were taken away, they
+ * stay.
  */
 #include <linux/slab.h>
 #include <drm/drm_file.h>
@@ -44,13 +46,13 @@ struct closing_handle {
 	struct pagoda_bo *bo;		/* a reference */
 	u64 until;			/* deferred jobs with smaller numbers may need @bo */
 	struct dma_fence *users;	/* fence of armed jobs and paging, a reference; or NULL */
-	struct dma_fence_cb callback;	/* of @users */
-	bool looked;			/* @users was looked up, when no deferred job needed @bo */
+	struct dma_fence_cb callback;	/* on @users */
+	bool looked;			/* @users was looked up, once no deferred job needed @bo */
 };
 
 /*
- * Takes an allocation off the client's residency list, unmaps it from the client's VMs, and, if it
- * is private, notes that it has no handle any more.
+ * Takes an allocation off the client's residency list, unmaps it in all VMs of the client, and, if
+ * it is private, notes that it has no handle any more.
  */
 static void closing_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 {
@@ -90,8 +92,9 @@ static void closing_users_ended(struct dma_fence *fence, struct dma_fence_cb *ca
 
 /*
  * Returns true if all armed jobs and paging have ended that used the allocation of a closed handle
- * when this function was first called for the handle. Else the work item runs again when both have
- * ended. Without memory to look up the jobs' fences returns true. May sleep and allocate.
+ * when this function was first called for the handle. Else returns false, and the work item runs
+ * again when these jobs and this paging have ended. Also returns true without memory to look up the
+ * fences. May sleep and allocate.
  */
 static bool closing_is_idle(struct closing_handle *handle)
 {
@@ -109,8 +112,9 @@ static bool closing_is_idle(struct closing_handle *handle)
 }
 
 /*
- * Takes the first closed handle off the list and returns it, if no job needs its allocation any
- * more; else returns NULL. Sets &pagoda_closing.forgetting to the allocation or NULL.
+ * Takes the first closed handle off &pagoda_closing.handles and returns it, if no job needs its
+ * allocation any more; else returns NULL. Sets &pagoda_closing.forgetting to that allocation, or to
+ * NULL.
  */
 static struct closing_handle *closing_take(struct pagoda_closing *closing)
 {
@@ -128,8 +132,9 @@ static struct closing_handle *closing_take(struct pagoda_closing *closing)
 }
 
 /*
- * Work item: calls closing_forget() for closed handles that no job needs any more, each in a
- * section of its own. &pagoda_closing.lock isn't held meanwhile: submissions of the client go on.
+ * Work item: calls closing_forget() for closed handles whose allocation no job needs any more, each
+ * in a section of its own, in the order in which they were closed. &pagoda_closing.lock isn't held
+ * meanwhile, so that submissions of the client go on.
  */
 void pagoda_closing_work(struct work_struct *work)
 {
@@ -159,13 +164,13 @@ void pagoda_closing_work(struct work_struct *work)
 }
 
 /**
- * pagoda_closing_begin_end() - Stop unmapping allocations singly, because a client's file is being
- * closed
+ * pagoda_closing_begin_end() - Stop unmapping allocations one by one, because a client's file is
+ * being closed
  * @client: Client
  *
- * A handle that is closed from now on isn't entered into &pagoda_closing.handles, and the closing
- * doesn't unmap the allocation, because the unmapping would have to wait for jobs:
- * pagoda_vm_close() unmaps all allocations of a VM at once.
+ * When a handle is closed from now on, the allocation isn't unmapped, and the handle isn't entered
+ * into &pagoda_closing.handles: unmapping would have to wait for jobs, and pagoda_vm_close() unmaps
+ * all allocations of a VM at once.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -197,7 +202,11 @@ void pagoda_closing_end(struct pagoda_client *client)
 	cancel_delayed_work_sync(&closing->work);
 }
 
-/* Undoes pagoda_closing_hold_up(), if that was called: the job was armed, or is given up. */
+/*
+ * Undoes pagoda_closing_hold_up(), if that was called, because the job was armed or is given up.
+ * Queues the work item if no deferred job needs the allocation of the first closed handle any more.
+ * May sleep.
+ */
 void pagoda_closing_let_go(struct pagoda_submit *submit)
 {
 	struct pagoda_vm *vm;
@@ -221,9 +230,10 @@ void pagoda_closing_let_go(struct pagoda_submit *submit)
 }
 
 /*
- * Counts a deferred job in &pagoda_vm.queued and in &pagoda_bo.wish.queued of its allocations,
- * which can't be offered meanwhile; enters the job into &pagoda_closing.jobs. May sleep. Returns 0;
- * or -ENODATA if an allocation is offered, and then the job is neither counted nor entered.
+ * Counts a deferred job in &pagoda_vm.queued and in &pagoda_bo.wish.queued of the allocations that
+ * it lists, which can't be offered until pagoda_closing_let_go(); enters the job into
+ * &pagoda_closing.jobs. May sleep. Returns 0; or -ENODATA if an allocation is offered, and then the
+ * job is neither counted nor entered.
  */
 int pagoda_closing_hold_up(struct pagoda_submit *submit)
 {
@@ -247,8 +257,8 @@ int pagoda_closing_hold_up(struct pagoda_submit *submit)
 }
 
 /*
- * Returns the number that the client's next deferred job will get, or 0 if the client has no
- * deferred job now. A job that another thread submits or makes at this moment may count or not. Any
+ * Returns the number that the client's next deferred job will get; 0 if the client has no deferred
+ * job now. A job that another thread just defers or makes may be taken into account or not. Any
  * context.
  */
 u64 pagoda_closing_next(struct pagoda_client *client)
@@ -258,7 +268,10 @@ u64 pagoda_closing_next(struct pagoda_client *client)
 	return list_empty_careful(&closing->jobs) ? 0 : READ_ONCE(closing->next);
 }
 
-/* Returns true if a deferred job of the client may need the allocation, or an armed job uses it. */
+/*
+ * Returns true if a deferred job of the client may need the allocation, or an armed job or another
+ * device uses it.
+ */
 static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&client->closing.lock);
@@ -271,8 +284,9 @@ static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo
 }
 
 /*
- * Adds an allocation to &pagoda_closing.handles. Returns false without memory for that: then jobs
- * lose the allocation. Caller holds &pagoda_closing.lock.
+ * Adds an allocation, whose handle is being closed, to &pagoda_closing.handles. Returns false
+ * without memory for that: then the allocation is unmapped although jobs need it. Caller holds
+ * &pagoda_closing.lock.
  */
 static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 {
@@ -292,9 +306,10 @@ static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 }
 
 /*
- * Unmaps an allocation of which the client closes its handle; or has that done later if jobs need
- * the allocation; or leaves that to pagoda_vm_close() if &pagoda_closing.ends is set. May sleep and
- * allocate; in a pagoda_enter() section, outside of reservations.
+ * Called when the client closes its handle of an allocation: calls closing_forget() now; or has
+ * that called later if jobs need the allocation; or leaves the unmapping to pagoda_vm_close() if
+ * &pagoda_closing.ends is set. May sleep and allocate; in a pagoda_enter() section, outside of
+ * reservations.
  */
 void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 {
@@ -313,8 +328,9 @@ void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 
 /*
  * Removes an allocation from &pagoda_closing.handles when the client gets a handle again: GPU
- * addresses and the count on the residency list stay if they weren't taken away yet. If they are
- * being taken away, waits for that: addresses that the client maps from now on stay. May sleep.
+ * addresses and the count on the residency list stay if they weren't taken away yet. If addresses
+ * and count are being taken away, waits until that is done, so that addresses which the client maps
+ * with the new handle stay. May sleep.
  */
 void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo)
 {
@@ -335,8 +351,8 @@ void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo)
 }
 
 /*
- * Charges @client for an imported allocation, unless another client is charged already: an imported
- * allocation has no client before its first handle.
+ * Makes @client the client that is charged for an imported allocation, unless a client is charged
+ * already: an imported allocation has no client before its first handle.
  */
 static void handle_set_client(struct pagoda_bo *bo, struct pagoda_client *client)
 {
@@ -362,8 +378,9 @@ static void handle_set_client(struct pagoda_bo *bo, struct pagoda_client *client
  * @obj: Allocation
  * @file: File that gets a handle
  *
- * A handle that the client closed while jobs needed the allocation is forgotten: GPU addresses and
- * the count on the residency list stay. Charges the client for an imported allocation without one.
+ * If the client closed a handle of the allocation while jobs needed it, GPU addresses and the count
+ * on the residency list now stay (pagoda_closing_undo()). The client is charged for an imported
+ * allocation for which no client is charged yet.
  *
  * Context: May sleep. Outside of reservations.
  * Return: 0; or -EPERM if the allocation is offered, or is private to a VM and has or had a handle.
@@ -394,9 +411,9 @@ int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file)
  * @obj: Allocation
  * @file: File that loses its last handle
  *
- * The allocation's GPU addresses and count on the client's residency list end with the handle (in
- * WDDM: with the allocation), or as soon as no job needs the allocation; while the client's file is
- * being closed, with the VM and the residency list.
+ * The allocation's GPU addresses and its count on the client's residency list end with the handle
+ * (in WDDM: with the allocation) or, if jobs need the allocation, when none needs it any more. If
+ * the client's file is being closed, addresses and count end with the VM and the residency list.
  *
  * Context: May sleep. Outside of pagoda_enter() sections and reservations.
  */

@@ -2,11 +2,11 @@
 /*
  * Execution contexts: creation and destruction, save areas, bans and states; clients in error.
  *
- * A save area is an allocation that shares its VM's reservation. INIT_CONTEXT_RESOURCE writes the
- * save area before a job of the context can run (C81), and again if a reset lost the content. A
- * move of the save area copies its content (C82). The save area contains the root of the page
- * tables. When the root changes, UPDATE_CONTEXT_ALLOCATION writes the new root through the scratch
- * window (C84).
+ * A context has a save area, an allocation that shares the VM's reservation. INIT_CONTEXT_RESOURCE
+ * writes the save area before a job of the context can run (C81), and again if a reset lost the
+ * content. A move of the save area copies its content (C82). The save area contains the root of the
+ * page tables. When the root changes, UPDATE_CONTEXT_ALLOCATION writes the new root to the save
+ * area through the scratch window (C84).
  */
 #include <linux/slab.h>
 #include "core/core.h"
@@ -122,8 +122,8 @@ leave:
 }
 
 /*
- * Returns true if the device was reset since pagoda_reset_epoch() returned @epoch, or is about to
- * be: the next context_try() awaits the rebuild.
+ * Returns true if the device was reset since pagoda_reset_epoch() returned @epoch, or is being
+ * reset or rebuilt: the next context_try() waits for the rebuild.
  */
 static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
 {
@@ -131,8 +131,8 @@ static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
 }
 
 /*
- * As pagoda_context_create(); @ops are the functions of the queue &pagoda_context.deferred. Returns
- * the context or an ERR_PTR.
+ * Creates a context as pagoda_context_create() says; @ops are the functions of the context's queue
+ * &pagoda_context.deferred. Returns the context or an ERR_PTR.
  */
 struct pagoda_context *pagoda_context_make(struct pagoda_vm *vm, u32 engine, u32 priority,
 					   const struct pagoda_deferred_ops *ops)
@@ -163,8 +163,8 @@ struct pagoda_vm *pagoda_context_vm(struct pagoda_context *context)
  * pagoda_context_kill() - Refuse and cancel further work of a context
  * @context: Context
  *
- * Jobs that haven't begun are cancelled, jobs that run may end. Doesn't wait for any job: a caller
- * that destroys many contexts first kills all these contexts.
+ * Jobs that haven't begun are cancelled; jobs that run go on to their end. Doesn't wait for any
+ * job: a caller that destroys many contexts first kills all these contexts.
  *
  * Context: May sleep.
  */
@@ -182,7 +182,8 @@ void pagoda_context_kill(struct pagoda_context *context)
  * pagoda_context_destroy() - Destroy a context
  * @context: Context without a handle; the caller's reference is dropped
  *
- * Jobs that run may end: their fences keep the save area and the VM's page tables in place.
+ * Jobs that run go on to their end: their fences keep the save area and the VM's page tables in
+ * place until then.
  *
  * Context: May sleep. Outside of pagoda_enter() sections and reservations.
  */
@@ -207,7 +208,7 @@ void pagoda_context_destroy(struct pagoda_context *context)
 /* ---- Bans and state of contexts ---------------------------------------------------- */
 
 /**
- * pagoda_context_give_up() - Ban a context, without a fault or hang of a job to report
+ * pagoda_context_give_up() - Ban a context for a reason other than a fault or hang of its job
  * @context: Context; all its jobs that haven't begun are cancelled
  *
  * Context: May sleep.
@@ -232,8 +233,8 @@ static void context_fail(struct pagoda_context *context)
 
 /**
  * pagoda_client_fail() - Put a client in error
- * @client: Client, for which an operation failed that had to succeed
- * @error: Negative errno; the first error of a client is kept
+ * @client: Client, for which a MAKE_RESIDENT failed that had to succeed
+ * @error: Negative errno of the failure; the first error of a client is kept
  *
  * All contexts of the client are banned, and no SUBMIT or MAKE_RESIDENT of the client is accepted
  * any more (C151).
@@ -270,9 +271,9 @@ static void context_progress(struct pagoda_context *context,
 }
 
 /*
- * Returns the number of jobs that were accepted and aren't done. A deferred job that is being made
- * at this moment may count twice. Caller holds pagoda_context.lock, and has found that
- * &pagoda_context.dead isn't set.
+ * Returns the number of a context's jobs, deferred or armed, that were accepted and aren't done. A
+ * deferred job that is being made at this moment may count twice. Caller holds pagoda_context.lock,
+ * and has found that &pagoda_context.dead isn't set.
  */
 u64 pagoda_context_queued(struct pagoda_context *context)
 {
@@ -286,7 +287,7 @@ u64 pagoda_context_queued(struct pagoda_context *context)
 /**
  * pagoda_context_state() - Get the state of a context
  * @context: Context
- * @state: Out: all members but @context, the id, which the caller has set
+ * @state: All members are filled in but the id, @context, which the caller has set
  *
  * Context: May sleep.
  */

@@ -23,8 +23,8 @@ struct pagoda_vm;
  * @vm: VM, a reference
  * @save: Save area
  * @id: Number, never 0, never reused
- * @engine: Execution engine
- * @exec: The context in queue/, with its jobs; NULL if the device has no engines
+ * @engine: Index of the execution engine
+ * @exec: The context's part in queue/, with its jobs; NULL if the device has no engines
  * @lock: Held while a submission is accepted; protects @accepted and @dead
  * @accepted: Number of jobs accepted so far
  * @held: Number of submissions in @deferred that, when they were accepted, waited for a timeline

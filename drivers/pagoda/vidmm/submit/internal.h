@@ -12,19 +12,19 @@ struct pagoda_context;
 struct pagoda_submit;
 struct pagoda_vm;
 
-/* closing.c: jobs that keep allocations whose handle is closed; closed handles */
+/* closing.c: deferred jobs, for which allocations with closed handles stay; handles that close */
 int pagoda_closing_hold_up(struct pagoda_submit *submit);
 void pagoda_closing_let_go(struct pagoda_submit *submit);
 void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo);
 u64 pagoda_closing_next(struct pagoda_client *client);
 void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo);
 
-/* context.c: creates a context; counts a context's unfinished jobs */
+/* context.c: create a context; count the unfinished jobs of a context */
 struct pagoda_context *pagoda_context_make(struct pagoda_vm *vm, u32 engine, u32 priority,
 					   const struct pagoda_deferred_ops *ops);
 u64 pagoda_context_queued(struct pagoda_context *context);
 
-/* submit.c: makes a job of a submission */
+/* submit.c: make the job of a submission */
 int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible);
 
 #endif

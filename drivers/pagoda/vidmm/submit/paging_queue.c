@@ -7,19 +7,21 @@
  * is one queue of work for all paging queues of the client. The pager runs requests one at a time,
  * by priority, then in the order of arrival: those of one paging queue run in order. A request that
  * waits may be overtaken by one of higher priority. Each request has a value. The value becomes a
- * point of the paging queue's timeline syncobj when the request's paging operations have been given
- * to the device: every fence that can be waited for has work behind it, and the timeline signals in
- * order even if requests fail.
+ * point of the paging queue's timeline syncobj when the request's paging operations are emitted, or
+ * when the request has failed: every fence that can be waited for has work behind it, and the
+ * timeline signals in order even if requests fail.
  *
  * An EVICT first waits, outside of sections, for the jobs that use its allocations. An allocation
- * that other jobs use by then stays, as one of the first to be evicted when room is needed.
+ * that other jobs use by then stays in place, and is one of the first to be evicted when room is
+ * needed.
  *
  * A request that fails for want of memory is repeated for a bounded time, because the residency
- * lists of other clients may have been in the way: when memory was freed or jobs have ended, and
- * once when the time is over. A request that can't fit, whatever leaves, isn't repeated, unless it
- * has to succeed (MUST_SUCCEED) and waits for pins to end. A request that fails for good sets the
- * error of its point. A failed MAKE_RESIDENT also takes back counts that the call added to the
- * residency list (request_take_back()), and puts the client in error if it had to succeed.
+ * lists of other clients may have been in the way: each time that memory was freed or a job has
+ * ended, and once more when the time is over. A request that can't fit, whatever leaves, isn't
+ * repeated, unless it has to succeed (MUST_SUCCEED): then the end of a pin may help. A request that
+ * fails for good sets the error of its point. A failed MAKE_RESIDENT also takes back counts that
+ * the call added to the residency list (request_take_back()), and puts the client in error if it
+ * had to succeed.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/jiffies.h>
@@ -41,11 +43,11 @@
 #include "paging_queue.h"
 #include "submit.h"
 
-/* Jiffies for which a request that finds no memory is repeated: normally, and with MUST_SUCCEED. */
+/* Jiffies for which a request that finds no memory is repeated, without and with MUST_SUCCEED. */
 #define PATIENCE	(HZ / 2)
 #define PATIENCE_MUST	(5 * HZ)
 
-/* A request of MAKE_RESIDENT or EVICT for the pager. */
+/* A MAKE_RESIDENT or EVICT that is queued for the pager. */
 struct paging_request {
 	struct pagoda_deferred_item item;
 	struct pagoda_paging_queue *queue;	/* a reference */
@@ -56,11 +58,11 @@ struct paging_request {
 	bool held;				/* pagoda_offer_prevent() was called for @bos */
 	u32 flags;				/* DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* */
 	u64 value;				/* point of the queue's timeline */
-	bool tried;				/* found no memory before */
-	bool misfits;				/* can't find memory, whatever leaves */
+	bool tried;				/* an attempt found no memory */
+	bool misfits;				/* last attempt: doesn't fit, whatever leaves */
 	unsigned long give_up;			/* jiffies at which repetitions end; 0 = not set */
 	u64 releases;				/* pagoda_vidmm.releases after the last attempt */
-	u32 idle;				/* EVICT: number of @bos that were waited for */
+	u32 idle;				/* EVICT: number of @bos looked at so far */
 	struct dma_fence *users;		/* fence that the next attempt waits for, or NULL */
 };
 
@@ -72,8 +74,8 @@ static struct paging_request *request_of(struct pagoda_deferred_item *item)
 /* ---- Requests: queued MAKE_RESIDENT and EVICT ----------------------------------- */
 
 /*
- * Undoes pagoda_offer_prevent() for the allocations of a request. Called before the request's point
- * signals, because a thread that waits for the point may offer the allocations next.
+ * Lets the allocations of a request be offered again. Called before the request's point exists,
+ * because a thread that waits for the point may offer the allocations next.
  */
 static void request_let_go(struct paging_request *request)
 {
@@ -94,7 +96,10 @@ static void request_free(struct paging_request *request)
 	kfree(request);
 }
 
-/* Adds a point of @queue->syncobj to the end of @syncs; paging_enqueue() fills in the value. */
+/*
+ * Adds a point of @queue->syncobj to the end of @syncs; paging_enqueue() fills in the point's
+ * value. Returns 0 or a negative errno.
+ */
 static int request_add_point(struct pagoda_paging_queue *queue, struct pagoda_syncs *syncs)
 {
 	struct dma_fence_chain *chain = dma_fence_chain_alloc();
@@ -112,8 +117,8 @@ static int request_add_point(struct pagoda_paging_queue *queue, struct pagoda_sy
 }
 
 /*
- * Copies @args->bos with references; after the last step that can fail, moves @args->syncs to the
- * request. Returns 0 or -ENOMEM.
+ * Copies @args->bos to the request, with references; after the last step that can fail, moves
+ * @args->syncs to the request. Returns 0 or a negative errno.
  */
 static int request_fill(struct paging_request *request, struct pagoda_paging_args *args)
 {
@@ -163,7 +168,10 @@ static bool paging_lacks_memory(int error)
 	return error == -ENOMEM || error == -EBUSY;
 }
 
-/* Returns true if the failure of a MAKE_RESIDENT with @flags puts the client in error. */
+/*
+ * Returns true if a failure puts the client in error: of any MAKE_RESIDENT with MUST_SUCCEED in
+ * @flags; with CANT_TRIM_FURTHER only if @lacks_memory.
+ */
 static bool paging_is_fatal(u32 flags, bool lacks_memory)
 {
 	if (flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED)
@@ -207,8 +215,9 @@ static int request_run(struct paging_request *request, struct dma_fence **fence)
 }
 
 /*
- * Returns true if a request that found no memory is to be repeated: first when the jobs have ended
- * that may be in the way (@request->users), and from then on until @request->give_up.
+ * Returns true if a request that found no memory is to be repeated. After the first attempt the
+ * request is repeated when the jobs that may be in the way have ended (sets @request->users); from
+ * then on, or if there are no such jobs, until @request->give_up.
  */
 static bool request_may_wait(struct paging_request *request)
 {
@@ -230,9 +239,9 @@ static bool request_may_wait(struct paging_request *request)
 }
 
 /*
- * Takes back counts that a failed request added to the residency list: for lack of memory those of
- * all its allocations; after any other error, which single allocations cause, those of allocations
- * that can't be made resident even alone.
+ * Takes back counts that a failed MAKE_RESIDENT added to the residency list: for lack of memory
+ * those of all its allocations; after any other error, which single allocations cause, only those
+ * of allocations that can't be made resident even alone.
  */
 static void request_take_back(struct paging_request *request, int error)
 {
@@ -282,8 +291,8 @@ static void request_fail(struct paging_request *request, int error)
 }
 
 /*
- * Returns true if it is too early to repeat a request that found no memory: its time isn't over,
- * and since its last attempt no job has ended and no memory was freed or unpinned.
+ * Returns true if it is too early to repeat a request that found no memory: @request->give_up isn't
+ * reached, and since the last attempt no job has ended and no memory was freed or unpinned.
  */
 static bool request_is_vain(const struct paging_request *request)
 {
@@ -330,9 +339,10 @@ static bool request_is_alone(struct pagoda_deferred *pager, struct paging_reques
 }
 
 /*
- * Returns true if the jobs have ended that may be in the way of a request that found no memory,
- * and, for EVICT, those that used each allocation when its turn came. Without memory to look up its
- * fences an allocation isn't waited for.
+ * &pagoda_deferred_ops.ready of the pager: returns true if the fence has signalled that the next
+ * attempt waits for, and, for EVICT, if the jobs have ended that use the allocations: each
+ * allocation's fences are looked up once, when those of the allocations before it have signalled.
+ * If there is no memory to look up an allocation's fences, its jobs aren't waited for.
  */
 static bool paging_ready(struct pagoda_deferred *pager, struct pagoda_deferred_item *item)
 {
@@ -366,7 +376,8 @@ static const struct pagoda_deferred_ops paging_ops = {
  * pagoda_client_drop_lists() - Stop the pager of a client and empty the client's residency list
  * @client: Client that uses its paging queues and residency list no more
  *
- * Requests that the pager isn't executing now, tried before or not, end with -ECANCELED.
+ * A request that the pager is executing now may still be done; all others, also those that were
+ * tried before, end with -ECANCELED.
  *
  * Context: Sleeps. Outside of all locks that paging takes.
  */
@@ -381,8 +392,8 @@ void pagoda_client_drop_lists(struct pagoda_client *client)
 
 /*
  * &pagoda_sync_source.failed of a paging queue. Returns true if the request with @value is among
- * the last PAGODA_PAGING_FAILURES requests that failed. The fences don't tell: a timeline syncobj
- * loses the error of a point when the timeline gets another point.
+ * the last PAGODA_PAGING_FAILURES requests that failed. The fences of the timeline don't tell: the
+ * error of a point is lost when the timeline gets another point.
  */
 static bool paging_queue_failed(struct pagoda_sync_source *source, u64 value)
 {
@@ -503,7 +514,7 @@ struct pagoda_sync_source *pagoda_paging_queue_of(struct pagoda_client *client,
  * pagoda_paging_queue_state() - Get a paging queue's last value, last failure, and the client's
  * error
  * @queue: Paging queue
- * @state: Out: all members but @queue, the id, which the caller has set
+ * @state: All members are filled in but the id, @queue, which the caller has set
  *
  * Context: May sleep.
  */
@@ -531,7 +542,7 @@ static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_pagin
 	if (!request)
 		return -ENOMEM;
 	request->held = make;
-	/* The lock keeps the requests of the queue in the order of their values. */
+	/* With this lock held, requests get into the pager in the order of their values. */
 	mutex_lock(&queue->lock);
 	request->value = ++queue->given;
 	request->syncs.list[request->syncs.count - 1].point = request->value;
@@ -542,7 +553,7 @@ static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_pagin
 }
 
 /**
- * pagoda_paging_is_made() - Signal the syncobjs of a call that leaves the pager nothing to do
+ * pagoda_paging_is_made() - Signal the syncobjs of a call for which the pager has nothing to do
  * @queue: Paging queue
  * @args: The call; @args->syncs is signalled and released
  *
@@ -555,9 +566,9 @@ void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_pagi
 }
 
 /*
- * Adds allocations, which can't be offered meanwhile, to the residency list and queues a request.
- * Returns 1, without a request, if the allocations are resident already; else 0 or an errno, as
- * pagoda_paging_make_resident().
+ * Adds allocations, for which the caller has prevented OFFER, to the residency list and queues a
+ * request. Returns 1, without a request, if the allocations are resident already; else 0 or a
+ * negative errno, as pagoda_paging_make_resident() says.
  */
 static int paging_try_unoffered(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args)
@@ -588,9 +599,9 @@ static int paging_try_unoffered(struct pagoda_paging_queue *queue,
 }
 
 /*
- * Calls paging_try_unoffered() with OFFER of the allocations prevented, which lasts until the
- * queued request is done. If the allocations are resident already, signals @args->syncs. Returns 0
- * or a negative errno.
+ * Prevents OFFER of the allocations and calls paging_try_unoffered(). If that queues a request,
+ * OFFER stays prevented until the request is done. If the allocations are resident already, signals
+ * @args->syncs. Returns 0 or a negative errno.
  */
 static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
 {
@@ -615,12 +626,12 @@ static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_pagi
  *
  * Context: May sleep and allocate; waits for other requests only if too many are queued. Outside of
  * reservations.
- * Return: 0; -ENOMEM, with @args->bytes_to_trim not 0 if the list, or @args->bos beside pinned
- * allocations, would exceed the device's memory or, with DENY_OVERBUDGET, the client would exceed
- * its budget; -EOVERFLOW if a count would overflow; -ENODATA if an allocation is offered;
- * -ECANCELED if the client is in error; -ERESTARTSYS. After an error no count has changed. With
- * MUST_SUCCEED, -ENOMEM and -EOVERFLOW put the client in error; with CANT_TRIM_FURTHER, -ENOMEM
- * with @args->bytes_to_trim.
+ * Return: 0; -ENOMEM, with @args->bytes_to_trim not 0 if the list, or @args->bos together with
+ * pinned allocations, would exceed the device's memory or, with DENY_OVERBUDGET, the client would
+ * exceed its budget; -EOVERFLOW if a count would overflow; -ENODATA if an allocation is offered;
+ * -ECANCELED if the client is in error; -ERESTARTSYS. After an error no count has changed. The
+ * client is put in error by -ENOMEM and -EOVERFLOW with MUST_SUCCEED, and by -ENOMEM with
+ * CANT_TRIM_FURTHER if @args->bytes_to_trim isn't 0.
  */
 int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args)
@@ -642,8 +653,8 @@ int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
 }
 
 /*
- * Returns true if EVICT has to queue a request: without ONLY_IF_NECESSARY, if an allocation is on
- * no client's residency list any more.
+ * Returns true if EVICT has to queue a request, because an allocation is on no client's residency
+ * list any more; always false with ONLY_IF_NECESSARY.
  */
 static bool paging_must_leave(const struct pagoda_paging_args *args)
 {
@@ -660,9 +671,9 @@ static bool paging_must_leave(const struct pagoda_paging_args *args)
 /*
  * Sets &pagoda_bo.wish.released of allocations that are on no client's residency list any more:
  * these don't count as wanted, and promotion doesn't bring them back once they were evicted. A
- * client that makes an allocation resident meanwhile first raises &pagoda_bo.wish.required, then
- * clears the flag: if the flag is cleared before it is set here, the second
- * pagoda_require_clients() finds the raised count, and the flag is cleared again.
+ * thread that makes an allocation resident meanwhile first raises &pagoda_bo.wish.required, then
+ * clears the flag: if the thread clears the flag before it is set here, the second
+ * pagoda_require_clients() finds the raised count, and the flag is cleared here again.
  */
 static void paging_let_go(const struct pagoda_paging_args *args)
 {
@@ -687,8 +698,8 @@ static void paging_let_go(const struct pagoda_paging_args *args)
  * @queue: Paging queue
  * @args: Allocations, flags and syncs; @args->value and @args->bytes_to_trim are filled
  *
- * If there is no memory for a request, the allocations stay in place until their VRAM is needed, as
- * the rules of EVICT permit anyway.
+ * If there is no memory for a request, 0 is returned all the same, and the allocations stay in
+ * place until their VRAM is needed, as the rules of EVICT permit anyway.
  *
  * Context: May sleep and allocate; waits for other requests only if too many are queued. Outside of
  * reservations.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Structs of a client's paging queue, whose values are points of a syncobj, and of a MAKE_RESIDENT
- * or EVICT call with such a queue.
+ * Struct of a paging queue of a client, whose values are points of a syncobj; struct of the
+ * arguments and results of a MAKE_RESIDENT or EVICT call with such a queue.
  */
 #ifndef PAGODA_VIDMM_SUBMIT_PAGING_QUEUE_H
 #define PAGODA_VIDMM_SUBMIT_PAGING_QUEUE_H
@@ -22,11 +22,12 @@ struct pagoda_vidmm;
  * @bos: Allocations, each once; the array and the references are the caller's
  * @count: Number of allocations, not 0
  * @flags: DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* flags, checked
- * @syncs: Syncobjs that are signalled besides the queue's own. Consumed if the call returns 0
- * @bytes_to_trim: Set by a MAKE_RESIDENT that fails with -ENOMEM: bytes by which the allocations on
- *	the client's residency list, or @bos beside pinned allocations, would exceed the device's
- *	memory, or by which the client would exceed its budget; 0: another reason. Set by EVICT:
- *	bytes by which the client exceeds its budgets
+ * @syncs: Fences and points that are signalled when the call's paging is done, in addition to a
+ *	point of the queue's syncobj. Consumed if the call returns 0
+ * @bytes_to_trim: Out: of a MAKE_RESIDENT that fails with -ENOMEM, bytes by which the allocations
+ *	on the client's residency list, or @bos together with pinned allocations, would exceed the
+ *	device's memory, or by which the client would exceed its budget; 0 = another reason. Of
+ *	EVICT, bytes by which the client exceeds its budgets
  * @value: Out: point of the queue's timeline to wait for; 0 = there is nothing to wait for
  */
 struct pagoda_paging_args {
@@ -38,24 +39,25 @@ struct pagoda_paging_args {
 	u64 value;
 };
 
-/* Number of failed values that a paging queue remembers. */
+/* Most values of failed requests that a paging queue remembers, the last ones. */
 #define PAGODA_PAGING_FAILURES	64
 
 /**
- * struct pagoda_paging_queue - A paging queue
- * @source: The queue as &pagoda_sync.source of waits for points of @syncobj
+ * struct pagoda_paging_queue - A paging queue of a client
+ * @source: The queue as &pagoda_sync.source of waits for points of @syncobj, which asks whether the
+ *	request of a point failed
  * @kref: References of the client's handle, of requests, and of &pagoda_sync.source
  * @vidmm: Manager
  * @client: Client that has the queue; no reference
  * @syncobj: Timeline of the queue's values, a reference
  * @priority: -1, 0 or 1: the client's pager runs requests of higher priority first
- * @patience: Jiffies for which a request that finds no memory is repeated
- * @patience_must: Jiffies for which a request that has to succeed is repeated
- * @failures: Values that failed, 0 = none; a new value replaces the oldest
- * @nr_failures: Number of values that failed so far
+ * @patience: Jiffies for which a request that finds no memory is repeated, without MUST_SUCCEED
+ * @patience_must: Likewise, of a request with MUST_SUCCEED
+ * @failures: Values of the last requests that failed, 0 = none; a new value replaces the oldest
+ * @nr_failures: Number of requests that failed so far
  * @failures_lock: Protects @failures and @nr_failures
  * @lock: Protects @given, @error and @failed; keeps requests in the order of their values
- * @given: Last value given
+ * @given: Value of the last request that was queued; values are given in order, from 1 on
  * @error: Negative errno of the last request that failed in the pager, or 0
  * @failed: Value of the request with @error
  */

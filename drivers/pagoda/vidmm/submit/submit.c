@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submission of jobs. With the reservations of the VM and of the allocations in step 2 held:
+ * Makes the job of a submission. These steps are done with the reservations of the VM and of the
+ * allocations in step 2 held:
  *
  *	1. Page tables and the save area are made resident if they were evicted.
  *	2. Listed allocations, those of the client's residency list that the VM maps (C152; also
  *	   if they left the list while the submission was queued), and private allocations that
  *	   moved are placed where the GPU can use them, or the submission is refused. Offered
- *	   allocations that aren't listed are passed over. The victims evicted from VRAM for
- *	   allocations that could be used elsewhere are limited (pace.c).
+ *	   allocations that aren't listed are passed over. How many bytes are evicted from VRAM for
+ *	   allocations that could be used elsewhere is limited (pace.c).
  *	3. Invalid mappings become valid again. If steps 1 to 3 find no memory, the last attempt
  *	   takes all these allocations out of VRAM and places them anew. If that fails, too, the
- *	   submission is made again once the client's jobs, and all jobs that have a place of an
- *	   engine by then, have ended: these jobs keep page tables in place. No lock or reservation
- *	   is held meanwhile.
- *	4. CPU windows onto tiled allocations are taken away.
+ *	   caller (accept.c) waits without a lock or reservation until the client's jobs, and all
+ *	   jobs that have a place of an engine by then, have ended, because these jobs keep page
+ *	   tables in place; then the caller begins again, once.
+ *	4. Swizzling ranges are taken from tiled allocations: the content that the CPU wrote to a
+ *	   window gets into the tiles.
  *	5. The job gets its dependencies and is armed, the job's fence is published, and the job is
  *	   pushed to the scheduler.
  *
@@ -60,18 +62,18 @@
 struct submit_run {
 	struct pagoda_submit *submit;
 	struct pagoda_vm *vm;			/* its pagoda_vm.lock is held */
-	struct pagoda_bo **bos;			/* listed ones, then the residency list's in @vm */
+	struct pagoda_bo **bos;			/* listed ones; then the residency list's */
 	u32 nr_bos;
 	struct pagoda_bo **required;		/* @bos if allocated for the run, else NULL */
 	struct pagoda_exec_job *job;
 	enum pagoda_attempt attempt;
-	bool misfits;				/* no room, now or ever: other attempts are vain */
+	bool misfits;				/* doesn't fit: another attempt now is in vain */
 	struct pagoda_room room;		/* how private allocations make room */
 	struct pagoda_pace pace;
 	struct pagoda_rebind rebind;
 	struct dma_fence *tables;		/* fence of page table updates, or NULL */
 	struct pagoda_operation op;
-	u64 losses;				/* pagoda_lost_mark() before validation */
+	u64 losses;				/* pagoda_lost_mark() before submit_validate() */
 	struct dma_fence *fence;		/* out: the job's fence, a reference */
 };
 
@@ -79,8 +81,8 @@ struct submit_run {
  * pagoda_submit_free() - Free a submission
  * @submit: Submission; members that were not filled in yet are zero
  *
- * Drops the references to allocations and the context, takes back the charges of the quota that the
- * submission still has, and takes back promised values of monitored fences that weren't signalled.
+ * Drops the references to allocations and the context, uncharges the quota of what is still charged
+ * for the submission, and takes back promised values of monitored fences that weren't signalled.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -113,9 +115,9 @@ void pagoda_submit_free(struct pagoda_submit *submit)
 /* ---- Making a job's allocations resident ------------------------------------ */
 
 /*
- * For an allocation that can't move before @run->op.late has signalled: returns 0 if the GPU can
- * use the allocation where it is; else makes that fence &pagoda_submit.blockers and returns
- * -EINPROGRESS.
+ * Called for an allocation that can't move before the fence @run->op.late has signalled. Returns 0
+ * if the GPU can use the allocation where it is; else stores that fence in &pagoda_submit.blockers
+ * and returns -EINPROGRESS.
  */
 static int submit_late(struct submit_run *run, struct pagoda_bo *bo)
 {
@@ -166,10 +168,9 @@ static bool submit_is_bound(struct pagoda_bo *bo)
 }
 
 /*
- * Replaces the lost content of the VM's private allocations with mappings by zeros, if paging has
- * lost content of any allocation since the VM's last job: a private allocation that didn't move,
- * which submit_place() doesn't visit, may show another allocation's content. Returns 0 or a
- * negative errno.
+ * If paging has lost content of any allocation since the VM's last job, replaces lost content by
+ * zeros in all private allocations that the VM maps: one that didn't move isn't visited by
+ * submit_place(), and may show another allocation's content. Returns 0 or a negative errno.
  */
 static int submit_clear_lost(struct submit_run *run)
 {
@@ -193,7 +194,7 @@ static int submit_clear_lost(struct submit_run *run)
 
 /*
  * Returns whether a submission places allocation @index of @run->bos and makes its mappings valid:
- * not if the residency list added the allocation and it is offered, until the offer is reclaimed.
+ * true unless the allocation is offered and only the residency list, not the job, lists it.
  */
 static bool submit_uses(const struct submit_run *run, u32 index)
 {
@@ -227,8 +228,8 @@ static int submit_bring_all(struct submit_run *run)
 }
 
 /*
- * Makes the invalid mappings of the job's allocations valid. All these allocations have been
- * placed, and stay in place while the reservations are held. Returns 0 or a negative errno.
+ * Makes the invalid mappings of the job's allocations valid. Called when all these allocations have
+ * been placed; they stay in place while the reservations are held. Returns 0 or a negative errno.
  */
 static int submit_rebind_all(struct submit_run *run)
 {
@@ -257,9 +258,9 @@ static void submit_keep(struct submit_run *run, enum pagoda_vm_keep keep)
 }
 
 /*
- * Repeats @step while it fails with -ENOMEM and pagoda_room_make() can make room: private
- * allocations of the VM may fill VRAM, and TTM evicts none of them that has mappings while
- * &pagoda_vm.keep isn't PAGODA_VM_KEEP_NOTHING. Returns 0 or a negative errno.
+ * Executes @step, and again as long as @step fails with -ENOMEM and pagoda_room_make() can make
+ * room: private allocations of the VM may fill VRAM, and TTM evicts none of them that has mappings
+ * while &pagoda_vm.keep isn't PAGODA_VM_KEEP_NOTHING. Returns 0 or a negative errno.
  */
 static int submit_in_room(struct submit_run *run, int (*step)(struct submit_run *run))
 {
@@ -278,10 +279,10 @@ static int submit_bring_tables(struct submit_run *run)
 }
 
 /*
- * Returns 0; -ENOSPC if what the job needs wouldn't fit even if all left that can; or -ENOMEM if it
- * may fit when jobs have ended, which keep page tables and save areas in VRAM. An error sets
- * @run->misfits. The first attempt counts only @run->bos, because a VM may have many private
- * allocations.
+ * Checks whether the allocations that the job needs at the same time fit. Returns 0 if so; -ENOSPC
+ * if they wouldn't fit even if all other allocations left that can; or -ENOMEM if they may fit when
+ * other jobs have ended, which keep page tables and save areas in VRAM. Sets @run->misfits after an
+ * error. The first attempt counts only @run->bos, because a VM may have many private allocations.
  */
 static int submit_check_demand(struct submit_run *run)
 {
@@ -305,8 +306,8 @@ static int submit_check_demand(struct submit_run *run)
 }
 
 /*
- * Places page tables, the save area and the job's allocations, and makes the mappings valid.
- * Returns 0 or a negative errno.
+ * Steps 1 to 3: places page tables, the save area and the job's allocations, and makes the mappings
+ * valid. Returns 0 or a negative errno.
  */
 static int submit_place(struct submit_run *run)
 {
@@ -316,8 +317,8 @@ static int submit_place(struct submit_run *run)
 	if (ret)
 		return ret;
 	/*
-	 * Fragmentation may prevent that all allocations fit unless all of them are placed anew.
-	 * Page tables, which fit anywhere, are placed last.
+	 * Because of fragmentation the allocations may fit only if all of them are placed anew.
+	 * Page tables, which fit anywhere, are placed after them.
 	 */
 	if (run->attempt == PAGODA_ATTEMPT_ANEW) {
 		submit_keep(run, PAGODA_VM_KEEP_PRIVATE);
@@ -339,10 +340,10 @@ static int submit_place(struct submit_run *run)
 
 /*
  * Invalidates the VM's mappings of private allocations that were offered, unless other jobs of the
- * VM, which may use them, are in flight. If such jobs are, a job that isn't fenced is put off once:
- * gives the engine's place away and returns -ERESTART with &pagoda_submit.blockers, the fence of
- * the other jobs. In all other cases returns 0; if the mappings stayed valid, a later job
- * invalidates them.
+ * VM, which may use them, are in flight. If such jobs are in flight, a job that isn't fenced is put
+ * off once: gives the engine's place away, sets &pagoda_submit.blockers to a fence behind the other
+ * jobs, and returns -ERESTART. In all other cases returns 0; mappings that stayed valid are
+ * invalidated by a later job.
  */
 static int submit_hide_offers(struct submit_run *run)
 {
@@ -359,8 +360,9 @@ static int submit_hide_offers(struct submit_run *run)
 }
 
 /*
- * Makes resident all that the job needs, and makes mappings valid. Plugs the stream of paging
- * operations, so that many moves share paging buffers. Returns 0 or a negative errno.
+ * Makes resident all that the job needs, makes mappings valid, and notes the use of the allocations
+ * for the choice of victims. Plugs the stream of paging operations, so that moves share paging
+ * buffers. Returns 0 or a negative errno.
  */
 static int submit_validate(struct submit_run *run)
 {
@@ -399,7 +401,7 @@ static int submit_validate(struct submit_run *run)
 
 /* ---- Making the job --------------------------------------------------------- */
 
-/* Returns the DRM_PAGODA_SUBMIT_* flags of an allocation, 0 if only the residency list adds it. */
+/* Returns the DRM_PAGODA_SUBMIT_* flags of an allocation; 0 if the job doesn't list it. */
 static u32 submit_flags(const struct submit_run *run, u32 index)
 {
 	return index < run->submit->nr_bos ? run->submit->flags[index] : 0;
@@ -416,8 +418,9 @@ static bool submit_is_implicit(const struct submit_run *run, u32 index)
 }
 
 /*
- * Adds the job's dependencies: page table updates, allocations' fences, and &pagoda_submit.syncs.
- * Returns 0 or a negative errno.
+ * Adds the job's dependencies: fences of paging and of page table updates; for implicit
+ * synchronisation, other fences of allocations; and fences of &pagoda_submit.syncs. Returns 0 or a
+ * negative errno.
  */
 static int submit_depend(struct submit_run *run)
 {
@@ -447,8 +450,9 @@ static int submit_depend(struct submit_run *run)
 }
 
 /*
- * Returns an unsignalled fence, a reference, that is @fence or a point before it, and that is
- * neither of paging nor of a job that has a place; or NULL.
+ * Returns a reference to an unsignalled fence that is neither of paging nor of a job that has a
+ * place of an engine: @fence itself or, if @fence is a point of a timeline, the fence of that point
+ * or of an earlier point. NULL if there is none.
  */
 static struct dma_fence *fence_find_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {
@@ -467,8 +471,8 @@ static struct dma_fence *fence_find_queued(struct pagoda_vidmm *vidmm, struct dm
 }
 
 /*
- * Returns an unsignalled fence, a reference, that the job waits for and that is neither of paging
- * nor of a job that has a place; or NULL.
+ * Returns a reference to an unsignalled fence that the job waits for and that is neither of paging
+ * nor of a job that has a place of an engine; or NULL.
  */
 static struct dma_fence *submit_find_queued(struct submit_run *run)
 {
@@ -488,7 +492,10 @@ static struct dma_fence *submit_find_queued(struct submit_run *run)
 	return found;
 }
 
-/* Returns the number of pages of VRAM that the client's jobs, this one included, may use now. */
+/*
+ * Returns the number of pages of VRAM that the client's allocations, and others that this job uses,
+ * have now.
+ */
 static u64 submit_pages(const struct submit_run *run)
 {
 	struct pagoda_client *client = run->vm->client;
@@ -501,7 +508,10 @@ static u64 submit_pages(const struct submit_run *run)
 	return bytes >> PAGE_SHIFT;
 }
 
-/* Returns true if a fenced job waits only for paging, and gets a place of the engine at once. */
+/*
+ * Gives a fenced job that waits for nothing but paging a place of the engine, if there is one.
+ * Returns true if the job has the place now.
+ */
 static bool submit_place_fenced(struct submit_run *run)
 {
 	struct pagoda_exec_context *exec = run->submit->context->exec;
@@ -524,10 +534,11 @@ static bool submit_place_fenced(struct submit_run *run)
 }
 
 /*
- * Has a fenced job that gets no place at once wait for a place after it was armed; doesn't wait
- * itself. What the job uses can't leave VRAM until the job has the place: if the user's share
- * doesn't allow that, and the job waits for more than paging and jobs with places, sets
- * &pagoda_submit.blockers and returns -EINPROGRESS. Returns 0 or another negative errno.
+ * Gives a fenced job a place of the engine now or, if that isn't possible, has the job wait for a
+ * place after it was armed; this function doesn't wait. Until the job has the place, what it uses
+ * can't leave VRAM. If that is more than the user's share allows, and the job waits for other
+ * fences than those of paging and of jobs with places, sets &pagoda_submit.blockers to such a fence
+ * and returns -EINPROGRESS. Else returns 0 or another negative errno.
  */
 static int submit_wait_place(struct submit_run *run)
 {
@@ -569,8 +580,8 @@ static void submit_push(struct submit_run *run)
 
 /*
  * Makes resident all that the job needs, and makes and pushes the job. The caller holds the VM's
- * lock and all reservations. Returns 0 or a negative errno: -ERESTART if the engine keeps no place
- * for the job, or not any more, or because of submit_hide_offers().
+ * lock and all reservations. Returns 0 or a negative errno: -ERESTART if a job that isn't fenced
+ * has no place of the engine, or has lost it meanwhile, or because of submit_hide_offers().
  */
 static int submit_locked(struct submit_run *run)
 {
@@ -580,7 +591,7 @@ static int submit_locked(struct submit_run *run)
 
 	if (ret)
 		return ret;
-	/* Copy CPU writes from windows into the tiles; the CPU's next access waits for the job. */
+	/* Bring the CPU's writes from windows into the tiles; its next access waits for the job. */
 	ret = pagoda_swizzle_use_private(run->vm->vidmm, run->vm);
 	for (i = 0; i < run->nr_bos && !ret; i++)
 		ret = pagoda_swizzle_use(run->bos[i]);
@@ -608,9 +619,9 @@ static int submit_locked(struct submit_run *run)
 }
 
 /*
- * Locks all reservations, prepares, arms and pushes the job, and unlocks, all in the drm_exec loop,
- * so that TTM can lock victims with the ticket of the drm_exec. Returns 0; -ENODATA if a listed
- * allocation is offered; or another negative errno, as submit_locked().
+ * Locks all reservations, prepares, arms and pushes the job, all in the drm_exec loop, so that
+ * victims can be locked with the ticket of the drm_exec; then unlocks. Returns 0; -ENODATA if a
+ * listed allocation is offered; or another negative errno, as submit_locked().
  */
 static int submit_in_vm(struct submit_run *run)
 {
@@ -674,14 +685,15 @@ static int submit_try(struct submit_run *run)
 }
 
 /*
- * Makes the job of a submission and gives its fence to the syncobjs; @submit stays the caller's.
- * All fences and values that the job waits for exist. @interruptible: signals end waits. Without
- * memory, makes further attempts, each disturbing more (enum pagoda_attempt). Returns 0 or a
- * negative errno: -ENOSPC if the job doesn't fit, whatever leaves; -ENOMEM or -EBUSY if there may
- * be room when other jobs have ended (pagoda_room_blockers()); -ERESTART if the job has to ask for
- * a place of the engine again, behind &pagoda_submit.blockers, if not NULL; -EINPROGRESS if the job
- * can't be made before &pagoda_submit.blockers, a reference, has signalled: memory that it needs
- * can't move, or a fenced job would hold too much.
+ * Makes the job of a submission, that is prepares, arms and pushes it, and gives its fence to the
+ * syncobjs; @submit stays the caller's. All fences and values that the job waits for exist.
+ * With @interruptible signals end waits. If there is no room, makes further attempts, each
+ * disturbing other allocations more (enum pagoda_attempt). Returns 0 or a negative errno: -ENOSPC
+ * if the job doesn't fit, whatever leaves; -ENOMEM or -EBUSY if there may be room when other jobs
+ * have ended (pagoda_room_blockers()); -ERESTART if the job has to ask for a place of the engine
+ * again, after &pagoda_submit.blockers has signalled, if not NULL; -EINPROGRESS if the job can't be
+ * made before &pagoda_submit.blockers has signalled: memory that it needs can't move until then, or
+ * a fenced job would hold too much.
  */
 int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 {
@@ -709,8 +721,8 @@ int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 	if (ret)
 		return ret;
 	/*
-	 * Before the syncobjs are signalled: a thread that waits for them may offer allocations
-	 * that the job used.
+	 * Allow offers before the syncobjs are signalled: a thread that waits for the syncobjs may
+	 * offer allocations that the job used.
 	 */
 	pagoda_closing_let_go(submit);
 	pagoda_syncs_signal(vm->vidmm, &submit->syncs, run.fence);
