@@ -23,8 +23,8 @@
 #define PAGODA_TIMEOUT_MIN_MS	10u
 #define PAGODA_TIMEOUT_MAX_MS	5000u
 /*
- * Limit of the parameter promote_ms. Room in VRAM hardly ever lasts longer: a larger value would
- * mean that nothing is promoted.
+ * Upper limit of the parameter promote_ms. Room in VRAM hardly ever lasts longer: a larger value
+ * would mean that nothing is promoted.
  */
 #define PAGODA_PROMOTE_MAX_MS	10000u
 /*
@@ -74,7 +74,7 @@ MODULE_PARM_DESC(submit_share,
 static uint pin_limit_mb;
 module_param(pin_limit_mb, uint, 0444);
 MODULE_PARM_DESC(pin_limit_mb,
-		 "MiB of one client's allocations that may be pinned for other devices (default: half of VRAM's size)");
+		 "MiB of one client's allocations that may be pinned for other devices (default: half of VRAM without the reserve)");
 
 static int reserve_kb = -1;
 module_param(reserve_kb, int, 0444);
@@ -200,7 +200,10 @@ module_init(module_begin);
 static void __exit module_end(void)
 {
 	pagoda_virtio_unregister();
-	/* Waits for clients that still end: their jobs ended when the devices were removed. */
+	/*
+	 * Waits for the work items that free closed clients. These wait for no job any more: jobs
+	 * ended when the devices were removed.
+	 */
 	destroy_workqueue(pagoda_ends);
 }
 module_exit(module_end);

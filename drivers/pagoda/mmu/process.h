@@ -45,7 +45,7 @@ enum pagoda_slot {
  * struct pagoda_process_area - Slots of one scratch window, or of all table windows
  * @slot: First slot
  * @mapped: Bytes from the start of the area whose entries may be valid
- * @large: The entries are 64 KiB
+ * @large: The entries map 64 KiB each, not 4 KiB
  */
 struct pagoda_process_area {
 	u32 slot;

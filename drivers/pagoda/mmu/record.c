@@ -86,9 +86,10 @@ static u64 record_pieces(const struct pagoda_record *record, u64 va, u64 end)
 }
 
 /*
- * Returns an upper bound of the operations for the records of a range: one for each record, or one
- * for each start of a record's repeating window. The caller holds the space's lock, or keeps other
- * updates of the space out.
+ * Returns an upper bound of the number of pieces, each consecutive in its allocation, that the
+ * records of a range have: one for each record, or one for each start of a record's repeating
+ * window. An update of entries is for one piece only (C100). The caller holds the space's lock, or
+ * keeps other updates of the space out.
  */
 u32 pagoda_records_count(struct pagoda_space *space, u64 va, u64 size)
 {
@@ -127,8 +128,8 @@ static void record_cut_head(struct pagoda_record *record, u64 va)
 }
 
 /*
- * Takes a record from @spare, makes it a copy of @what, and adds it to the space, which has no
- * record of any address in its range.
+ * Takes a record from @spare, makes the record a copy of @what, and adds the record to the space.
+ * No record of the space covers an address of the range of @what.
  */
 void pagoda_records_insert(struct pagoda_space *space, const struct pagoda_record *what,
 			   struct list_head *spare)
@@ -174,8 +175,8 @@ void pagoda_records_remove(struct pagoda_space *space, u64 va, u64 size, struct 
 }
 
 /*
- * Adds to @copies, with records of @spare, what the destination of @copy shall have: the records of
- * the source, cut to the range and moved.
+ * Adds to @copies, with records of @spare, the records that the destination of @copy shall have:
+ * those of the source, cut to the source's range and with the destination's addresses.
  */
 static void records_collect(struct pagoda_space *space, const struct pagoda_space_copy *copy,
 			    struct list_head *spare, struct list_head *copies)

@@ -330,7 +330,8 @@ struct pagoda_paging_cost pagoda_process_cost(struct pagoda_mmu *mmu, u64 size, 
 /**
  * pagoda_process_table_cost() - Upper bound of the cost of mapping and unmapping table windows
  * @mmu: Page tables of the device
- * @nr_tables: Number of windows; every %PAGODA_TABLE_WINDOWS are flushed and unmapped together
+ * @nr_tables: Number of windows; they are mapped, flushed and unmapped in groups of
+ *	%PAGODA_TABLE_WINDOWS
  * @buffer_size: Bytes of the smallest fresh buffer
  *
  * Return: The bound.

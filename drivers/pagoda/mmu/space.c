@@ -192,7 +192,10 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
  */
 struct pagoda_paging_cost pagoda_space_evict_cost(struct pagoda_space *space, u32 buffer_size)
 {
-	/* Enough: an update per word of an entry clears the table, one sets the parent's entry. */
+	/*
+	 * Enough: one operation for each word of an entry, at most two, makes the table's entries
+	 * invalid, and one sets the parent's entry.
+	 */
 	const u32 ops[2] = { 0, 6 };
 
 	lockdep_assert_held(&space->lock);
@@ -266,8 +269,8 @@ u32 pagoda_space_nr_absent(struct pagoda_space *space)
 
 /**
  * pagoda_space_detach() - Take the root from the device, so that the root can be evicted
- * @space: Space; no job of the space executes until a restore was finished, and no emitted
- *	operation is in flight: a flush names the root, and the device checks the root
+ * @space: Space; no job of the space executes until a restore was finished, and no operation for
+ *	the space is in flight: a flush names the root, and the device refuses a wrong root
  *
  * Does nothing if the device has no root of the space.
  *

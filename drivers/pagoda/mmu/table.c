@@ -65,7 +65,7 @@ struct pagoda_table *pagoda_table_create(struct pagoda_space *space, u32 level, 
 	return NULL;
 }
 
-/* Frees struct pagoda_table, in no list, with its words; not the table's memory. */
+/* Frees @table, which is in no list, with its words, but not &pagoda_table.memory. */
 void pagoda_table_destroy(struct pagoda_table *table)
 {
 	u32 w;
@@ -184,9 +184,9 @@ int pagoda_table_get_memory(struct pagoda_table *table, u32 nr_entries)
 }
 
 /*
- * Frees the tables of &pagoda_mmu.gone whose fence, if any, has signalled, and takes their pages
- * out of &pagoda_mmu.pages. With @all frees every table of &pagoda_mmu.gone: the caller knows that
- * no operation is in flight.
+ * Frees each struct pagoda_table in &pagoda_mmu.gone whose fence, if any, has signalled, and takes
+ * the table's pages out of &pagoda_mmu.pages; the table's memory is back with its owner already.
+ * With @all frees all structs in &pagoda_mmu.gone: the caller knows that no operation is in flight.
  */
 void pagoda_mmu_reap(struct pagoda_mmu *mmu, bool all)
 {
@@ -206,7 +206,8 @@ void pagoda_mmu_reap(struct pagoda_mmu *mmu, bool all)
 
 /*
  * Takes the pages of @memory out of &pagoda_mmu.pages and gives @memory, which no operation uses,
- * back to the owner of the page tables. @fence goes with @memory: NULL, or signalled already.
+ * back to the owner of the page tables. @fence, an argument of table_free(), is NULL or has
+ * signalled.
  */
 void pagoda_table_put_memory(struct pagoda_space *space, struct pagoda_table_memory *memory,
 			     struct dma_fence *fence)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changes of a space, second part: cost, commit, finish and abort.
+ * Changes of a space after prepare (prepare.c): cost, commit, finish and abort.
  *
  * Commit changes words (the driver's copy of entries) and records and emits operations, with memory
  * that prepare allocated. Steps that have to wait for the device are left to finish: setting the
@@ -193,8 +193,9 @@ static void table_rewrite(struct pagoda_batch *batch, struct pagoda_table *table
 }
 
 /*
- * Moves the root to the memory of another size that prepare allocated, if any. Contexts of the
- * space are suspended if the device has its root; without a root none can run.
+ * Moves the root to the memory of another size that prepare allocated, if any. No context of the
+ * space runs meanwhile: contexts are suspended if the device has the root, and can't run without a
+ * root.
  */
 static void commit_root(struct pagoda_batch *batch)
 {
@@ -281,8 +282,8 @@ static void commit_close_root(struct pagoda_batch *batch, const struct pagoda_em
  * @update: Update that was prepared
  *
  * Return: Whether commit may map table windows: in GPU_VIRTUAL mode true, in GPU_PHYSICAL mode true
- * for copies. All operations that use windows have to be emitted in one order, whatever space they
- * are for.
+ * for copies. The operations of such a commit have to be emitted to the stream's line of moves,
+ * because all spaces share the windows.
  */
 bool pagoda_pt_update_uses_windows(const struct pagoda_pt_update *update)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Save areas of contexts: INIT_CONTEXT_RESOURCE (C81, C83) initializes a save area, and
- * UPDATE_CONTEXT_ALLOCATION (C84) writes data to its virtual address. &pagoda_paging_cursor.done is
- * in bytes.
+ * UPDATE_CONTEXT_ALLOCATION (C84) writes data at virtual addresses of a save area.
+ * &pagoda_paging_cursor.done is in bytes.
  *
  * INIT_CONTEXT_RESOURCE is never split into several packets, because a second packet couldn't
  * say where the save area begins. Save areas are a few pages, so that their runs fit in any
- * buffer; a page list with more runs is refused.
+ * buffer; a page list with more runs than fit into the smallest buffer is refused.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>

@@ -41,8 +41,8 @@ static_assert(PAGODA_PTE_SAME ==
  *	become part of the entry
  *
  * Context: any.
- * Return: the entry in CPU byte order; 0 if @pte isn't valid; with no other flags and no address if
- * @pte has PAGODA_PTE_ZERO (C94).
+ * Return: the entry in CPU byte order; 0 if @pte isn't valid. If @pte has PAGODA_PTE_ZERO (C94),
+ * the entry has only VALID, ZERO and the bits of @driver_protection.
  */
 u64 pagoda_pte_encode(const struct pagoda_pte *pte, u64 driver_protection)
 {
@@ -251,9 +251,9 @@ static int leaf_value_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Checks @count entries, at least one of which has to be checked by itself, because it differs from
- * the accepted entry @good in more than the address; makes @good the last entry that was checked
- * so. Returns 0, or a negative errno with the reason in *@why.
+ * Checks @count entries, not all of which @good accepts. Checks each entry that @good doesn't
+ * accept completely, and makes @good accept entries that differ from it in addresses only. Returns
+ * 0, or a negative errno with the reason in *@why.
  */
 static int block_validate(const struct pagoda_paging_limits *limits,
 			  const struct pagoda_op_update_page_table *update, const u64 *values,
@@ -269,8 +269,8 @@ static int block_validate(const struct pagoda_paging_limits *limits,
 		if (ret)
 			return ret;
 		/*
-		 * Entries of a block often differ in addresses only: compare all with the first,
-		 * accepted entry.
+		 * Entries of a block often differ in addresses only: compare all with the first
+		 * entry, which was just accepted.
 		 */
 		if (!i && pagoda_values_are_good(values, count, good))
 			return 0;
@@ -279,9 +279,9 @@ static int block_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Checks entries of a leaf table in blocks of PAGODA_PT_BLOCK, against an entry that was accepted
- * before; entry by entry only in a block that differs from this entry in more than addresses.
- * Returns 0, or a negative errno with the reason in *@why.
+ * Checks entries of a leaf table in blocks of PAGODA_PT_BLOCK: a block as a whole if its entries
+ * differ from the entry that was last checked completely only in addresses, and these are valid;
+ * else entry by entry. Returns 0, or a negative errno with the reason in *@why.
  */
 static int leaf_values_validate(const struct pagoda_paging_limits *limits,
 				const struct pagoda_op_update_page_table *update, u32 count,

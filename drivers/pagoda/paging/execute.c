@@ -2,8 +2,9 @@
 /*
  * Execution of paging buffers by the CPU, without the device.
  *
- * Buffers are untrusted: memory may have been damaged since a buffer was built, and the offset to
- * start at comes from the device. pagoda_packet_check() checks opcode and length of each packet.
+ * Buffers are untrusted: memory may have been damaged since a buffer was built, and the offset at
+ * which execution goes on after a failure comes from the device. pagoda_packet_check() checks
+ * opcode and length of each packet.
  */
 #include <linux/errno.h>
 #include <asm/byteorder.h>
@@ -103,17 +104,17 @@ static int cpu_error(u32 reason)
  * @priv_size: Bytes of @priv
  * @stopped_at: Set to the offset of the first packet not executed, @size if there is none
  *
- * Stops at the first packet that is refused, without an effect of that packet but in the one case
- * of cpu/cpu.h. Sets @exec->reason to the fault reason that the device would have reported, or to
- * UNREACHABLE if only the CPU can't reach the memory; 0 if all packets were executed. Values of
- * monitored fences are written; to wake their waiters is up to the caller.
+ * Stops at the first packet that is refused. That packet has had no effect, unless it overwrote the
+ * page tables of its own addresses. Sets @exec->reason to the fault reason that the device would
+ * have reported, or to UNREACHABLE if only the CPU can't reach the memory; 0 if all packets were
+ * executed. Values of monitored fences are written; to wake their waiters is up to the caller.
  *
  * Context: as the callbacks of @exec allow. The caller excludes other calls with @exec, and
  * other writers of the memory that the packets name.
- * Return: 0; -EFAULT for memory that isn't there or mapped, that is mapped read-only or by another
- * mapping than the packet names, or that the CPU can't reach, and for malformed page tables;
- * -EOPNOTSUPP for an operation that the CPU doesn't execute, -EINVAL for other errors in a packet,
- * @size or @start.
+ * Return: 0; -EFAULT for memory that is outside a segment, isn't mapped, is mapped read-only or
+ * with another generation than the packet names, or can't be reached by the CPU, and for malformed
+ * page tables; -EOPNOTSUPP for an operation that the CPU doesn't execute, -EINVAL for other errors
+ * in a packet, @size or @start.
  */
 int pagoda_cpu_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
 		       u32 start, const void *priv, u32 priv_size, u32 *stopped_at)

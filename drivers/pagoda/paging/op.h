@@ -140,7 +140,8 @@ struct pagoda_op_access_physical {
  * @adl_offset: Index in @adl of the page that @first_page is mapped to
  * @adl: Pages that the aperture is mapped to
  * @flags: %VIRTIO_PAGODA_MAP_CACHE_COHERENT
- * @generation: Number of the mapping, not 0; an access that names another number but 0 is refused
+ * @generation: Number of the mapping, not 0; an access by a packet that names a different number is
+ *	refused, unless that number is 0
  * @cpu_visible_address: MAP_APERTURE_SEGMENT2: kernel address of the pages if the allocation
  *	asked for CPU access, else NULL (C67); not encoded: the CPU executor uses @adl
  */

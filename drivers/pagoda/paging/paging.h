@@ -19,8 +19,8 @@
  *     %PAGODA_PAGING_MIN_BUFFER bytes and %PAGODA_PAGING_MIN_PRIVATE bytes of private data
  *     each call encodes at least a packet (C9).
  *  4. No byte past the end of the buffer or the private data is written (C2).
- *  5. The encoded size depends on the number of runs (sequences of pages with consecutive
- *     addresses), not on the number of pages.
+ *  5. The encoded size of a page list depends on the number of its runs (sequences of pages with
+ *     consecutive addresses), not on the number of its pages.
  *  6. Allocation busy is returned only for changes that can't be queued while the allocation
  *     isn't idle, and before anything is encoded (C11 - C13).
  */

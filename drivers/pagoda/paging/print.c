@@ -5,7 +5,8 @@
  *	0x0000 TRANSFER alloc=7 2 MiB vram+0x100000 -> system 3 runs [START END]
  *
  * The bytes are untrusted. A packet with a known opcode and the right length is printed with any
- * values of its fields; the first other packet ends the text.
+ * values of its fields; the first other packet ends the text. Here are the helpers of all print*.c,
+ * and the functions for packets that name memory by segment and address.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Prints packets of tiled surfaces, contexts, residency and the device's MMU. */
+/*
+ * Prints packets as text: SPECIAL_LOCK_TRANSFER, the operations of save areas, notices of the
+ * residency of allocations and fences, MAP_MMU and UNMAP_MMU.
+ */
 #include "emit.h"
 #include "print.h"
 #include "table.h"

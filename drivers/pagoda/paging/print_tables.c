@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Prints packets of virtual addresses and page tables. */
+/*
+ * Prints packets as text: VIRTUAL_TRANSFER, VIRTUAL_FILL, UPDATE_PAGE_TABLE, FLUSH_TLB and
+ * COPY_PAGE_TABLE_ENTRIES.
+ */
 #include <linux/kernel.h>
 
 #include "emit.h"
@@ -53,8 +56,8 @@ void pagoda_virtual_fill_print(struct pagoda_paging_text *text, const void *pack
 }
 
 /*
- * Prints the address of an update's page table: segment and offset, or a virtual address, as the
- * update's mode says; with any other mode also the mode's number.
+ * Prints the address of an update's page table: with GPU_PHYSICAL segment and offset, with
+ * GPU_VIRTUAL a virtual address, with any other mode the mode's number and the bare address.
  */
 static void print_table(struct pagoda_paging_text *text,
 			const struct virtio_pagoda_update_page_table *update)

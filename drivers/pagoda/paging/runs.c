@@ -15,8 +15,8 @@
 
 /*
  * Checks @nr_pages of a page list from page @first on, whose addresses have to be below @limit.
- * Returns 0, -EINVAL for a malformed list, -ERANGE for a list that is too short or an address
- * that is too large.
+ * Returns 0, -EINVAL for a malformed list, or -ERANGE for a list that is too short or an address
+ * that is too large, with the reason in *@why.
  */
 int pagoda_adl_validate(const struct pagoda_adl *adl, u64 first, u64 nr_pages, u64 limit,
 			const char **why)
@@ -158,10 +158,10 @@ struct pagoda_runs_packet pagoda_runs_put(const struct pagoda_paging_limits *lim
  * @dst_runs runs of the destination, 0 for a side that isn't a page list.
  *
  * Every packet but the operation's last has as many runs as the buffer has room for, at most
- * max_runs. These are no fewer than fit into a fresh buffer, except in the last packet of a buffer,
- * which comes behind packets with max_runs runs each or behind another operation's. If both sides
- * have runs, the end of a packet may cut a run of either side in two, and room for a run stays
- * unused where runs of both sides end at the same page.
+ * max_runs. A packet has fewer runs than the first packet of a fresh buffer only if it is the last
+ * of its buffer, behind packets of max_runs runs each or packets of another operation. If both
+ * sides have runs, the end of a packet may cut a run of either side in two, and room for a run
+ * stays unused where runs of both sides end at the same page.
  */
 struct pagoda_paging_cost pagoda_runs_cost(const struct pagoda_paging_limits *limits,
 					   u32 buffer_size, u32 head, u64 src_runs, u64 dst_runs)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Conversion to the packets' form: of page lists to runs, and of struct pagoda_side. */
+/*
+ * Conversion to what packets contain: page lists to runs, and struct pagoda_side to struct
+ * virtio_pagoda_location; with checks of page lists and sides, and costs of runs.
+ */
 #ifndef PAGODA_PAGING_RUNS_H
 #define PAGODA_PAGING_RUNS_H
 
@@ -35,7 +38,10 @@ struct pagoda_runs_packet pagoda_runs_put(const struct pagoda_paging_limits *lim
 struct pagoda_paging_cost pagoda_runs_cost(const struct pagoda_paging_limits *limits,
 					   u32 buffer_size, u32 head, u64 src_runs, u64 dst_runs);
 
-/* side.c: a packet's source or destination: check, location in the packet, pages for the CPU */
+/*
+ * side.c: for an operation's source or destination: check, struct virtio_pagoda_location of a
+ * packet, struct pages for the CPU executor
+ */
 int pagoda_side_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_side *side, u64 offset, u64 first, u64 size,
 			 const char **why);

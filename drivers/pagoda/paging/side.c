@@ -6,8 +6,8 @@
 /*
  * Checks that a side has @size bytes: from @offset on in a segment, or from page @first on in a
  * page list. If @size is 0, address and page list aren't checked. Returns 0, -EINVAL for a
- * malformed side, or -ERANGE for one that is too short or has too large an address or generation,
- * with the reason in *@why.
+ * malformed side, or -ERANGE for a side that is too short or has too large an address or
+ * generation, with the reason in *@why.
  */
 int pagoda_side_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_side *side, u64 offset, u64 first, u64 size,
@@ -32,7 +32,10 @@ int pagoda_side_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Returns @side in the packets' form; @offset is added to an address in VRAM or aperture. */
+/*
+ * Returns @side as packets name a side, with @nr_runs runs; @offset is added to an address in VRAM
+ * or aperture.
+ */
 struct virtio_pagoda_location pagoda_location_make(const struct pagoda_side *side, u64 offset,
 						   u32 nr_runs)
 {

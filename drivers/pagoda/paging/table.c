@@ -336,7 +336,9 @@ const char *pagoda_paging_name(u32 opcode)
 	return row ? row->name : "UNKNOWN";
 }
 
-/* Returns how often unknown opcodes were built since the module was loaded (C17). */
+/*
+ * Returns how often pagoda_paging_build() got an unknown opcode since the module was loaded (C17).
+ */
 u64 pagoda_paging_unknown_count(void)
 {
 	return atomic64_read(&paging_unknown);
@@ -350,12 +352,13 @@ u64 pagoda_paging_unknown_count(void)
  *
  * Only this function refuses operations: builders encode every accepted operation. An operation
  * with an unknown opcode is accepted, and encodes nothing (C17). Not checked are overlaps of two
- * page lists of which one is scattered, and what aperture pages and virtual addresses lead to.
+ * different page lists unless both are contiguous, and what aperture pages and virtual addresses
+ * lead to.
  *
  * Context: any. Reads the operation's page lists.
  * Return: 0; -EINVAL for a malformed operation, -ERANGE for an operation that reaches past a
- * segment, a page list or a limit, -EOPNOTSUPP for an operation that the device doesn't
- * execute.
+ * segment, a page list or a limit, -EOPNOTSUPP for an operation that the device doesn't execute, or
+ * that needs what the device doesn't have.
  */
 int pagoda_paging_validate(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, const char **why)
@@ -401,7 +404,8 @@ enum pagoda_build pagoda_paging_build(const struct pagoda_paging_limits *limits,
  * pagoda_paging_cost() - Upper bounds for the cost of an operation
  * @limits: Limits of the device
  * @op: Operation that pagoda_paging_validate() accepted
- * @buffer_size: Bytes of the smallest fresh buffer; less counts as %PAGODA_PAGING_MIN_BUFFER
+ * @buffer_size: Bytes of the smallest fresh buffer; a value below %PAGODA_PAGING_MIN_BUFFER counts
+ *	as that constant
  *
  * Context: any. Reads the operation's page lists and page-table entries.
  * Return: upper bounds, zero for an unknown opcode.

@@ -4,10 +4,10 @@
  * this file.
  *
  * The columns validate, build, cost, ends and moved take operations; tail, execute and print take
- * finished packets, which are untrusted input. Functions execute are in cpu/, print in print*.c,
- * ends in ends.c, all others of a row in the files of the operation's family. No function of a row,
- * or declared here, takes a lock or allocates: all may be called from any context, execute if the
- * callbacks of struct pagoda_cpu_executor may.
+ * finished packets, which are untrusted input. The functions of column execute are in cpu/, those
+ * of print in print*.c, those of ends in ends.c, all others in the files of the operation's family.
+ * No function of a row, or declared here, takes a lock or allocates: all may be called from any
+ * context, those of execute if the callbacks of struct pagoda_cpu_executor may.
  */
 #ifndef PAGODA_PAGING_TABLE_H
 #define PAGODA_PAGING_TABLE_H
@@ -26,7 +26,7 @@ struct pagoda_cpu_packet;
  * @head: Bytes of the packet without the runs, entries or data behind the head
  * @tail: Returns the bytes of the runs, entries or data behind the head, from counts in the head;
  *	NULL if nothing ever follows the head. Called with @head bytes readable
- * @validate: Checks an operation whose opcode the device has; returns like
+ * @validate: Checks an operation that the device offers; arguments and result are those of
  *	pagoda_paging_validate()
  * @build: Encodes a valid operation; the contract is in paging/paging.h
  * @execute: Executes a packet of the right length on the CPU; returns 0 or a fault reason, see
@@ -67,7 +67,10 @@ const struct pagoda_paging_row *pagoda_paging_row(u32 opcode);
 const struct pagoda_paging_row *pagoda_packet_check(const void *data, u32 left,
 						    const char **why);
 
-/* transfer.c: tail, check, build and cost of TRANSFER and SPECIAL_LOCK_TRANSFER */
+/*
+ * transfer.c: tail, check, build and cost of TRANSFER and SPECIAL_LOCK_TRANSFER; check of the flags
+ * CLEAN and DIRTY, for VIRTUAL_TRANSFER too
+ */
 u64 pagoda_transfer_tail(const void *packet);
 int pagoda_tracking_validate(const struct pagoda_paging_limits *limits, u32 flags, bool into,
 			     bool out, const char **why);
@@ -183,7 +186,7 @@ pagoda_virtual_fill_cost(const struct pagoda_paging_limits *limits,
 int pagoda_update_validate(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, const char **why);
 
-/* update.c: tail, build and cost of UPDATE_PAGE_TABLE */
+/* update.c: tail, build, cost and moved bytes of UPDATE_PAGE_TABLE */
 u64 pagoda_update_tail(const void *packet);
 enum pagoda_build pagoda_update_build(const struct pagoda_paging_limits *limits,
 				      const struct pagoda_paging_op *op,
@@ -304,7 +307,10 @@ struct pagoda_paging_ends pagoda_notify_fences_ends(const struct pagoda_paging_o
 struct pagoda_paging_ends pagoda_map_mmu_ends(const struct pagoda_paging_op *op);
 struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op *op);
 
-/* print.c: print a packet of physical addresses, SIGNAL_MONITORED_FENCE or NOTIFY_ALLOC */
+/*
+ * print.c: each prints a packet: TRANSFER, FILL, DISCARD_CONTENT, the operations of the aperture,
+ * READ_PHYSICAL and WRITE_PHYSICAL, SIGNAL_MONITORED_FENCE, NOTIFY_ALLOC
+ */
 void pagoda_transfer_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_fill_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_discard_content_print(struct pagoda_paging_text *text, const void *packet);
@@ -314,14 +320,20 @@ void pagoda_access_physical_print(struct pagoda_paging_text *text, const void *p
 void pagoda_signal_fence_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_notify_alloc_print(struct pagoda_paging_text *text, const void *packet);
 
-/* print_tables.c: print a packet of virtual addresses or page tables */
+/*
+ * print_tables.c: each prints a packet: VIRTUAL_TRANSFER, VIRTUAL_FILL, UPDATE_PAGE_TABLE,
+ * FLUSH_TLB, COPY_PAGE_TABLE_ENTRIES
+ */
 void pagoda_virtual_transfer_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_virtual_fill_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_update_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_flush_tlb_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_copy_entries_print(struct pagoda_paging_text *text, const void *packet);
 
-/* print_state.c: print a packet of tiled surfaces, contexts, residency or the device's MMU */
+/*
+ * print_state.c: each prints a packet: SPECIAL_LOCK_TRANSFER, the operations of save areas, notices
+ * of the residency of allocations and fences, MAP_MMU and UNMAP_MMU
+ */
 void pagoda_special_lock_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_init_context_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_update_context_print(struct pagoda_paging_text *text, const void *packet);

@@ -68,9 +68,9 @@ static u32 transfer_head(const struct pagoda_paging_op *op)
 }
 
 /*
- * Validates the flags CLEAN and DIRTY of TRANSFER and VIRTUAL_TRANSFER, of which the first needs
- * @into, a destination of whole pages in VRAM, and the second @out, a source in VRAM. Returns 0, or
- * a negative errno with the reason in *@why.
+ * Checks the flags CLEAN and DIRTY of a TRANSFER or VIRTUAL_TRANSFER; @flags has no other. CLEAN
+ * needs @into (whole pages of VRAM are the destination), DIRTY needs @out (the source is in VRAM),
+ * and both together are refused. Returns 0, or a negative errno with the reason in *@why.
  */
 int pagoda_tracking_validate(const struct pagoda_paging_limits *limits, u32 flags, bool into,
 			     bool out, const char **why)
@@ -142,9 +142,9 @@ static int transfer_side_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Returns whether source and destination overlap. Two page lists of which one isn't contiguous
- * count as overlapping only if they are the same list: the caller makes sure that other lists have
- * no page in common.
+ * Returns whether source and destination overlap. Two page lists that aren't both contiguous count
+ * as overlapping only if they are the same list: the caller of pagoda_paging_validate() makes sure
+ * that different lists have no page in common.
  */
 static bool sides_overlap(const struct pagoda_paging_op *op)
 {

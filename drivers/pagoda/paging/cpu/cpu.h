@@ -49,11 +49,11 @@ struct pagoda_cpu_range {
  * @map_page: Maps page @index of a struct page array as kmap_local_page() does, and returns the
  *	kernel address, never NULL; mappings are released in reverse order
  * @unmap_page: Releases a mapping that @map_page made
- * @page_at: Returns element @index of a struct page array, to be kept in @aperture or @mmu; returns
- *	NULL if the page has no struct page: the packet is then refused
+ * @page_at: Returns element @index of a struct page array, which may be kept in @aperture or @mmu;
+ *	NULL if the page has no struct page: a packet that names the page is refused
  * @table_page: Returns the struct page of the page table at a bus address, NULL if there is no such
  *	table. Must look the table up among the driver's tables, and not derive the page from the
- *	address (C66). The pointer is NULL if no page table is in system memory
+ *	address (C66). If @table_page itself is NULL, no page table is in system memory
  * @context: First argument of @table_page
  * @limits: Limits of the device. If NULL, packets with virtual addresses, page tables or swizzling
  *	ranges are refused as UNSUPPORTED, and max_runs and features aren't checked

@@ -37,7 +37,7 @@ struct pagoda_cpu_surface {
 	u64 offset;
 };
 
-/* Flags by which the device tracks what is written; the CPU always copies all. */
+/* Flags by which the device tracks writes; the CPU executor checks them, but copies all bytes. */
 #define PAGODA_CPU_TRACKING	(VIRTIO_PAGODA_TRANSFER_CLEAN | VIRTIO_PAGODA_TRANSFER_DIRTY)
 
 /* side.c: whether a packet's flags CLEAN and DIRTY are legal for its sides */
@@ -45,8 +45,8 @@ bool pagoda_cpu_tracking_is_valid(const struct pagoda_cpu_executor *exec, u32 fl
 				  bool out);
 
 /*
- * side.c: check a range of VRAM or the aperture, the size of a TRANSFER, or (and set up) a packet's
- * source or destination; return a fault reason or 0
+ * side.c: check a range of VRAM, a range of the aperture, or the size of a TRANSFER; check and set
+ * up a packet's source or destination. Each returns a fault reason or 0
  */
 u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size);
 u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
@@ -66,7 +66,10 @@ u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
 void pagoda_cpu_surface_copy(const struct pagoda_cpu_surface *surface, u8 *window,
 			     const struct pagoda_cpu_side *piece, u64 size, bool swizzle);
 
-/* side.c: checks a range of system memory; returns a fault reason or 0 */
+/*
+ * side.c: checks that the device's MMU, if there is one, allows an access to a range of system
+ * memory; returns a fault reason or 0
+ */
 u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			    bool write);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* CPU executor: checks of memory that a packet names, and struct pagoda_cpu_side. */
+/*
+ * CPU executor: checks of the memory that a packet names, of the size of transfers and of the flags
+ * CLEAN and DIRTY; set-up of struct pagoda_cpu_side.
+ */
 #include "internal.h"
 
 /*
@@ -83,7 +86,10 @@ u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Returns whether @list->pages has struct pages for a run whose first page has index @first. */
+/*
+ * Returns whether @list->pages has a struct page for each of a run's @nr_pages pages, of which the
+ * first has index @first.
+ */
 static bool run_has_pages(const struct pagoda_cpu_executor *exec,
 			  const struct pagoda_cpu_runs *list, u64 first, u32 nr_pages)
 {

@@ -119,8 +119,8 @@ static u32 leaf_read(const struct pagoda_cpu_executor *exec, u64 table, u64 va, 
 }
 
 /*
- * Translates @va by @word of a level-1 entry, which points to a table of 4 KiB pages, or maps 2 MiB
- * itself. Returns 0 or a fault reason.
+ * Translates @va by a level-1 entry's @word, which is invalid, points to a table of 4 KiB pages, or
+ * maps 2 MiB of memory or zeros itself. Returns 0 or a fault reason.
  */
 static u32 word_4k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 		   struct pagoda_found *found)
@@ -141,8 +141,8 @@ static u32 word_4k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 }
 
 /*
- * Translates @va by @word of a level-1 entry, which points to a table of 64 KiB pages, or maps
- * zeros. Returns 0 or a fault reason.
+ * Translates @va by a level-1 entry's @word, which is invalid, points to a table of 64 KiB pages,
+ * or maps 2 MiB of zeros. Returns 0 or a fault reason.
  */
 static u32 word_64k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 		    struct pagoda_found *found)
@@ -183,8 +183,9 @@ static bool word_overlaps(const struct pagoda_cpu_executor *exec, u64 word, u64 
 }
 
 /*
- * Translates @va by the level-1 entry at @address. With dual tables the entry has two words, and an
- * address that both words translate is refused (C93). Returns 0 or a fault reason.
+ * Translates @va by the level-1 entry at @address. With dual tables the entry has two words; @va is
+ * refused if both words translate it, or if the entry below one word that translates @va overlaps a
+ * valid entry below the other word (C93). Returns 0 or a fault reason.
  */
 static u32 level1_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 address, u64 va,
 		       struct pagoda_found *found)
