@@ -137,9 +137,9 @@ int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len, u32 
 
 /*
  * Switches on the interrupts of a virtqueue in which no used buffer was found. Caller holds the
- * lock that serializes users of @vq. Returns false if a buffer arrived meanwhile, for which no
- * interrupt is raised: the caller looks again. Returns true for a broken device, which sends
- * nothing.
+ * lock that serializes users of @vq. Returns false if a buffer arrived meanwhile, for which there
+ * may be no interrupt: the caller looks again. Returns true otherwise, and for a broken device,
+ * which sends nothing.
  */
 bool pagoda_virtio_listen(struct virtqueue *vq)
 {

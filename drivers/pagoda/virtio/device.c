@@ -59,8 +59,8 @@ int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 }
 
 /*
- * Resets the device, which can't reach memory any more afterwards, and takes all requests, event
- * buffers and commands back. Called in any state of the device; may sleep.
+ * Resets the device, which can't reach memory any more afterwards, completes all requests as
+ * aborted, and takes event buffers and commands back. Called in any state of the device; may sleep.
  */
 void pagoda_virtio_quiet(struct pagoda_virtio *virtio)
 {
