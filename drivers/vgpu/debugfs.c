@@ -186,7 +186,7 @@ static const struct seq_operations mmu_sops = {
 };
 DEFINE_SEQ_ATTRIBUTE(mmu);
 
-/* Shows root tables, the entries in use of each TLB, and bound swizzling ranges. Returns 0. */
+/* Shows root tables, how many entries of each TLB are in use, and bound swizzling ranges. */
 static int tables_show(struct seq_file *file, void *unused)
 {
 	struct pagoda_vgpu *vgpu = file->private;

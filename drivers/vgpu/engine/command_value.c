@@ -187,7 +187,10 @@ u32 pagoda_command_wait_validate(struct pagoda_job *job, const void *command)
 	return pagoda_job_aligned(job, le64_to_cpu(wait->address), 8, VIRTIO_PAGODA_ACCESS_READ);
 }
 
-/* Pauses a WAIT and releases the translation lock meanwhile: what the job waits for may need it. */
+/*
+ * Pauses a WAIT without the translation lock, which a packet that has to be executed before the
+ * awaited value is written may need.
+ */
 static void wait_idle(struct pagoda_job *job)
 {
 	struct pagoda_engine *engine = job->exec.engine;
