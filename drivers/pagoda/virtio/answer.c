@@ -38,7 +38,10 @@ static bool packets_check(u32 packets, const struct pagoda_request *request)
 	       packets <= request->size / sizeof(struct virtio_pagoda_packet);
 }
 
-/* Returns whether a fault's offset, queue, number and context are possible for @request. */
+/*
+ * Returns whether a fault has @queue and the number and context of @request, and an offset within
+ * its buffer (0 if the buffer is empty).
+ */
 static bool fault_is_of(const struct virtio_pagoda_fault *raw, u32 queue,
 			const struct pagoda_request *request)
 {

@@ -14,8 +14,8 @@
 /**
  * struct pagoda_refusal - Reason why a device is not accepted
  * @field: Name of the field, feature or list
- * @value: Value of the field; for a missing feature all that were negotiated; for a list the number
- *	of the bad entry, or the bytes that the list covers
+ * @value: Value of the field; for a missing feature the mask of the negotiated features; for a list
+ *	the number of the bad entry, or the bytes that the list covers
  * @why: Description of the error
  */
 struct pagoda_refusal {

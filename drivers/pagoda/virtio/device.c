@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Steps that probe, sleep, wake-up and removal share: reading the configuration and the extent
- * lists of a device, finding the device's virtqueues, and quieting the device.
+ * lists of a device, creating the device's virtqueues, and a reset that takes back all the device
+ * has.
  */
 #include <linux/slab.h>
 #include <linux/virtio.h>

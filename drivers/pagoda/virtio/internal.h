@@ -171,7 +171,7 @@ int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 			    struct pagoda_extent **extents);
 void pagoda_virtio_quiet(struct pagoda_virtio *virtio);
 
-/* power.c: sleep and wake-up of the machine */
+/* power.c: &virtio_driver.freeze and .restore, for sleep and wake-up of the machine */
 int pagoda_power_freeze(struct virtio_device *vdev);
 int pagoda_power_restore(struct virtio_device *vdev);
 
@@ -188,8 +188,8 @@ int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 			       struct pagoda_extent *extents, u32 count);
 
 /*
- * ring.c: rings of the paging queue and of engines; answer.c: pagoda_virtio_listen(), which
- * switches interrupts of a virtqueue on
+ * ring.c: rings of the paging queue and of engines: set-up, completions, attach and detach of
+ * virtqueues; answer.c: pagoda_virtio_listen(), which switches interrupts of a virtqueue on
  */
 bool pagoda_virtio_listen(struct virtqueue *vq);
 void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
@@ -199,14 +199,14 @@ void pagoda_ring_detach(struct pagoda_ring *ring);
 int pagoda_ring_attach(struct pagoda_ring *ring, struct virtqueue *vq);
 void pagoda_paging_interrupt(struct virtqueue *vq);
 
-/* exec.c: the execution queues */
+/* exec.c: the engines' rings: set-up, attach and detach of virtqueues, completions, end */
 int pagoda_exec_init(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 void pagoda_exec_detach(struct pagoda_virtio *virtio);
 int pagoda_exec_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 void pagoda_exec_fini(struct pagoda_virtio *virtio);
 void pagoda_exec_interrupt(struct virtqueue *vq);
 
-/* event.c: the event queue */
+/* event.c: the event queue: set-up, attach and detach of its virtqueue, events, end */
 int pagoda_events_init(struct pagoda_virtio *virtio);
 void pagoda_events_detach(struct pagoda_event_queue *events);
 int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq);

@@ -17,9 +17,9 @@
 #include <linux/virtio_pagoda.h>
 
 /**
- * struct pagoda_engine_range - A range of VRAM that must not be accessed
+ * struct pagoda_engine_range - A range of VRAM: one that must not be accessed, or a tracker's
  * @start: Offset of the first byte
- * @size: Bytes, not zero
+ * @size: Bytes; 0 only for a tracker that isn't started
  */
 struct pagoda_engine_range {
 	u64 start;

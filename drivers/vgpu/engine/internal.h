@@ -192,17 +192,17 @@ u32 pagoda_engine_dirty_flags_check(struct pagoda_exec *exec, u16 flags, u64 siz
 				    bool out);
 void pagoda_engine_dirty_reset(struct pagoda_engine *engine);
 
-/* combine.c: the write combiner: a queue's latest writes to memory that isn't snooped */
+/* combine.c: redirect a queue's writes to lines of its write combiner; write lines back */
 void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 size);
 void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last);
 void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number);
 void pagoda_engine_combine_drain_all(struct pagoda_engine *engine, u32 first);
 
-/* root.c: root page tables of address spaces */
+/* root.c: limit of a root table's entries; check of the engine's address spaces */
 u64 pagoda_engine_root_limit(const struct pagoda_engine *engine);
 bool pagoda_engine_roots_valid(const struct pagoda_engine *engine);
 
-/* tlb.c: translations cached by queues; FLUSH_TLB. u32 results: a fault reason or 0. */
+/* tlb.c: find, cache and drop translations; FLUSH_TLB. u32 results: a fault reason or 0. */
 bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 			    struct pagoda_translation *found);
 void pagoda_engine_tlb_keep(struct pagoda_exec *exec, u32 space, u64 va,
@@ -251,7 +251,7 @@ u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64
 				u32 access, u32 wants, struct pagoda_notes *notes);
 
 /*
- * aperture.c: the aperture; MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2, UNMAP_APERTURE_SEGMENT.
+ * aperture.c: check and find memory by aperture addresses; MAP_ and UNMAP_APERTURE_SEGMENT.
  * u32 results: a fault reason or 0.
  */
 u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size,
@@ -264,7 +264,7 @@ u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_unmap_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_unmap_execute(struct pagoda_exec *exec, const void *packet);
 
-/* device_mmu.c: the device's own MMU; MAP_MMU and UNMAP_MMU; u32 results: a fault reason or 0 */
+/* device_mmu.c: translate device addresses; MAP_MMU, UNMAP_MMU; u32 results: fault reason or 0 */
 bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine);
 u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64 want,
 				u32 access, u64 *bus, u64 *size, bool *read_only);
