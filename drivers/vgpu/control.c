@@ -6,9 +6,9 @@
 #include "vgpu.h"
 
 /*
- * GET_EXTENTS: writes as many extents as have room, at most MAX_EXTENTS_PER_ANSWER, to the chain's
- * memory, behind the room for @answer, and their number to @answer. Returns false for an unknown
- * list, or a first extent beyond the list's end.
+ * GET_EXTENTS: writes the list's extents from control->first on, as many as have room and at most
+ * MAX_EXTENTS_PER_ANSWER, to the chain's memory, behind the room for @answer, and their number to
+ * @answer. Returns false for an unknown list, or a first extent beyond the list's end.
  */
 static bool control_extents(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control,
 			    const struct pagoda_vgpu_chain *chain,
@@ -175,9 +175,10 @@ static bool control_range(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_c
 }
 
 /*
- * QUERY_DIRTY: writes the bits to the chain's memory, behind the room for @answer, and the number
- * of their words to @answer. Returns false, with no bit changed, for a range that isn't tracked or
- * whose bits the chain has no room for.
+ * QUERY_DIRTY: clears the tracker's bits of the range, writes the bits as they were to the chain's
+ * memory, behind the room for @answer, and the number of their words to @answer. Returns false,
+ * with no bit changed, if the tracker doesn't track all of the range, or if the range is invalid or
+ * has more bits than one answer, or the chain, has room for.
  */
 static bool control_query(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_chain *chain,
 			  const struct virtio_pagoda_control *control,
@@ -199,7 +200,10 @@ static bool control_query(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_cha
 	return true;
 }
 
-/* Returns how many bytes follow the answer to a command that was carried out. */
+/*
+ * Returns the bytes of the extents or words behind @answer, which @answer counts; 0 if the command
+ * has none or was refused.
+ */
 static u32 control_tail(const struct virtio_pagoda_control *control,
 			const struct virtio_pagoda_answer *answer)
 {
@@ -249,8 +253,9 @@ static bool control_answer(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_ch
 }
 
 /*
- * Takes a command from the ring, if there is one, carries it out and answers it. An invalid ring or
- * chain marks the device as broken. Runs in the control queue's thread.
+ * Takes a command from the ring, if there is one, carries it out and answers it. If the ring or the
+ * command's chain is invalid, marks the device as broken instead. Runs in the control queue's
+ * thread.
  */
 void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue)
 {

@@ -56,8 +56,8 @@ struct aperture_line {
 };
 
 /*
- * Fills in @line, beginning at the first page from @first on that is mapped or was unmapped.
- * Returns false if there is no such page.
+ * Fills in @line, beginning at the first page from @first on that is mapped, or that
+ * UNMAP_APERTURE_SEGMENT led to a dummy page. Returns false if there is no such page.
  */
 static bool aperture_line(const struct pagoda_engine *engine, u64 first, struct aperture_line *line)
 {
@@ -186,7 +186,7 @@ static const struct seq_operations mmu_sops = {
 };
 DEFINE_SEQ_ATTRIBUTE(mmu);
 
-/* Shows root tables, the number of entries in the TLBs, and bound swizzling ranges. Returns 0. */
+/* Shows root tables, how many entries of each TLB are in use, and bound swizzling ranges. */
 static int tables_show(struct seq_file *file, void *unused)
 {
 	struct pagoda_vgpu *vgpu = file->private;
@@ -270,8 +270,8 @@ static int inject_open(struct inode *inode, struct file *file)
 }
 
 /*
- * Each write is one line in the language that inject.c describes. Returns @size or a negative
- * errno.
+ * Passes the written text, a line in the language that inject.c describes, to
+ * pagoda_vgpu_inject_write(). Returns @size or a negative errno.
  */
 static ssize_t inject_write(struct file *file, const char __user *from, size_t size, loff_t *pos)
 {
@@ -298,8 +298,8 @@ static const struct file_operations inject_fops = {
 };
 
 /*
- * Reads all of VRAM, including the part that no CPU window shows. Returns the number of bytes read,
- * or a negative errno.
+ * Reads VRAM from byte *@pos on, also the part that no CPU window shows. Returns the number of
+ * bytes read, or a negative errno.
  */
 static ssize_t vram_read(struct file *file, char __user *to, size_t size, loff_t *pos)
 {

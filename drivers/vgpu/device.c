@@ -19,8 +19,8 @@
 #include "vgpu.h"
 
 /*
- * Reads the configuration space, zeros behind its end; any but an aligned 32-bit access reads ones,
- * as on hardware.
+ * Reads the configuration space; bytes behind its end are zeros. Any access but an aligned one of
+ * 32 bits reads ones, as on hardware.
  */
 static void device_get(struct virtio_device *vdev, unsigned int offset, void *buffer,
 		       unsigned int length)
@@ -142,9 +142,9 @@ static const struct pagoda_engine_ops device_engine_ops = {
 };
 
 /*
- * Marks the device as broken (NEEDS_RESET), logs @why and notifies the driver: the ring of @queue,
- * or a request in it, is invalid, or a test asked for that. No queue takes another request until
- * the driver resets the device. Runs in any queue's thread.
+ * Marks the device as broken (NEEDS_RESET), logs @why and notifies the driver. Called if the ring
+ * of @queue, or a request in it, is invalid, or if a test asked for that. No queue takes another
+ * request until the driver resets the device. Runs in any queue's thread.
  */
 void pagoda_vgpu_break(struct pagoda_vgpu_queue *queue, const char *why)
 {

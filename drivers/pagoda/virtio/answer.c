@@ -38,7 +38,10 @@ static bool packets_check(u32 packets, const struct pagoda_request *request)
 	       packets <= request->size / sizeof(struct virtio_pagoda_packet);
 }
 
-/* Returns whether a fault's offset, queue, number and context are possible for @request. */
+/*
+ * Returns whether a fault has @queue and the number and context of @request, and an offset within
+ * its buffer (0 if the buffer is empty).
+ */
 static bool fault_is_of(const struct virtio_pagoda_fault *raw, u32 queue,
 			const struct pagoda_request *request)
 {
@@ -137,9 +140,9 @@ int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len, u32 
 
 /*
  * Switches on the interrupts of a virtqueue in which no used buffer was found. Caller holds the
- * lock that serializes users of @vq. Returns false if a buffer arrived meanwhile, for which no
- * interrupt is raised: the caller looks again. Returns true for a broken device, which sends
- * nothing.
+ * lock that serializes users of @vq. Returns false if a buffer arrived meanwhile, for which there
+ * may be no interrupt: the caller looks again. Returns true otherwise, and for a broken device,
+ * which sends nothing.
  */
 bool pagoda_virtio_listen(struct virtqueue *vq)
 {

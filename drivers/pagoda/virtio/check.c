@@ -28,15 +28,15 @@
 	 PAGODA_OP_BIT(READ_PHYSICAL) | PAGODA_OP_BIT(WRITE_PHYSICAL) | \
 	 PAGODA_OP_BIT(UNMAP_APERTURE_SEGMENT) | PAGODA_OP_BIT(SIGNAL_MONITORED_FENCE) | \
 	 PAGODA_OP_BIT(NOTIFY_ALLOC))
-/* Operations that map pages into the aperture: a device needs one of the two. */
+/* Operations that map pages into the aperture: a device needs at least one of the two. */
 #define PAGODA_OPS_MAP \
 	(PAGODA_OP_BIT(MAP_APERTURE_SEGMENT) | PAGODA_OP_BIT(MAP_APERTURE_SEGMENT2))
-/* Operations needed for page tables (_TABLES), and for a device MMU (_MMU). */
+/* Operations that a device needs for page tables (_TABLES), and for its own MMU (_MMU). */
 #define PAGODA_OPS_TABLES	(PAGODA_OP_BIT(UPDATE_PAGE_TABLE) | PAGODA_OP_BIT(FLUSH_TLB))
 #define PAGODA_OPS_MMU		(PAGODA_OP_BIT(MAP_MMU) | PAGODA_OP_BIT(UNMAP_MMU))
-/* Feature bits from 24 on aren't the device type's, but virtio's own. */
+/* Feature bits 24 to 49 are virtio's own: no operation may have one of them. */
 static_assert(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1) < 24);
-/* Feature bits of all operations; the driver has a packet builder for each. */
+/* Feature bits of all operations; the driver can build a packet of each operation. */
 #define PAGODA_OPS_KNOWN	GENMASK_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1), 0)
 #define PAGODA_PAGE_SIZES	(SZ_4K | SZ_64K | SZ_2M)
 
@@ -206,7 +206,10 @@ static int config_check_mmu(const struct pagoda_device_info *info, u64 features,
 	return 0;
 }
 
-/* Returns whether flags are consistent (C199): standby preserves all that hibernation preserves. */
+/*
+ * Returns whether VIRTIO_PAGODA_PRESERVED_* flags are known and consistent (C199): standby has to
+ * preserve all that hibernation preserves.
+ */
 static bool preserved_valid(u32 preserved)
 {
 	switch (preserved) {
@@ -310,7 +313,7 @@ int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
 	       config_check_counts(info, counts, refusal);
 }
 
-/* Returns true if the extent's offsets lie between @from and @to, in whole pages. */
+/* Returns true if the extent is whole pages, at least one, within the offsets @from to @to. */
 static bool extent_valid(const struct pagoda_extent *extent, u64 from, u64 to)
 {
 	u64 end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Checks of all data from the device: raw bytes in, checked values in CPU order or a refusal out.
+ * Checks of what the device reports and answers: raw values in, checked values or a refusal out.
  * All are pure functions, but pagoda_extents_check_memory() also looks at the kernel's list of
  * memory. Before a check, the caller copies the data out of memory that the device can write.
  */
@@ -14,8 +14,8 @@
 /**
  * struct pagoda_refusal - Reason why a device is not accepted
  * @field: Name of the field, feature or list
- * @value: Value of the field; for a missing feature all that were negotiated; for a list the number
- *	of the bad entry, or the bytes that the list covers
+ * @value: Value of the field; for a missing feature the mask of the negotiated features; for a list
+ *	the number of the bad entry, or the bytes that the list covers
  * @why: Description of the error
  */
 struct pagoda_refusal {

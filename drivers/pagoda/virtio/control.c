@@ -108,7 +108,10 @@ static int control_wait(struct pagoda_control *control, struct pagoda_control_sl
 	}
 }
 
-/* Checks the head of an answer of @len bytes. Returns 0, -EINVAL or -EPROTO. */
+/*
+ * Checks the head of the answer to @command, of which the device wrote @len bytes. Returns 0, or
+ * the error of pagoda_answer_check(): -EINVAL or -EPROTO.
+ */
 static int control_check(const struct pagoda_control *control,
 			 const struct virtio_pagoda_control *command, u32 len)
 {
@@ -200,8 +203,8 @@ int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 }
 
 /*
- * Copies the bits of a QUERY_DIRTY to command->words. Returns 0, or -EPROTO if the device answered
- * with another number of bits.
+ * Copies the bits with which the device answered a QUERY_DIRTY to command->words. Returns 0, or
+ * -EPROTO if the answer has more or fewer words than the bits of the range need.
  */
 static int control_words(const struct pagoda_control *control,
 			 const struct pagoda_control_slot *slot,
@@ -217,10 +220,10 @@ static int control_words(const struct pagoda_control *control,
 }
 
 /*
- * Has the device execute any command of struct pagoda_command. Returns 0 when the device has
- * executed @command, -EINVAL when the device refuses @command, -ETIMEDOUT, -ENODEV, or -EIO for an
- * impossible answer. Sleeps until other commands have ended, then for %PAGODA_CONTROL_TIMEOUT_MS at
- * most, for RESET_ADAPTER %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
+ * Has the device execute @command, of any type that struct pagoda_command lists. Returns 0 when the
+ * device has executed @command, -EINVAL when the device refuses @command, -ETIMEDOUT, -ENODEV, or
+ * -EIO for an impossible answer. Sleeps until other commands have ended, then for at most
+ * %PAGODA_CONTROL_TIMEOUT_MS, for RESET_ADAPTER %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
  */
 int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_command *command)
 {
@@ -249,9 +252,10 @@ int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_com
 }
 
 /*
- * Reads @count entries of an extent list (enum virtio_pagoda_extents), converted to CPU order but
- * unchecked. Returns 0, -EPROTO when the list has another length or an answer is impossible,
- * -EINVAL when the device refuses, -ETIMEDOUT or -ENODEV. Sleeps; doesn't allocate.
+ * Reads the first @count entries of an extent list (enum virtio_pagoda_extents), converted to CPU
+ * order but unchecked. Returns 0, -EPROTO when an answer is impossible, has no entry, or has more
+ * entries than are still missing, -EINVAL when the device refuses, -ETIMEDOUT or -ENODEV. Sleeps;
+ * doesn't allocate.
  */
 int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 			       struct pagoda_extent *extents, u32 count)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Steps that probe, sleep, wake-up and removal share: reading the configuration and the extent
- * lists of a device, finding the device's virtqueues, and quieting the device.
+ * lists of a device, creating the device's virtqueues, and a reset that takes back all the device
+ * has.
  */
 #include <linux/slab.h>
 #include <linux/virtio.h>
@@ -59,8 +60,8 @@ int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 }
 
 /*
- * Resets the device, which can't reach memory any more afterwards, and takes all requests, event
- * buffers and commands back. Called in any state of the device; may sleep.
+ * Resets the device, which can't reach memory any more afterwards, completes all requests as
+ * aborted, and takes event buffers and commands back. Called in any state of the device; may sleep.
  */
 void pagoda_virtio_quiet(struct pagoda_virtio *virtio)
 {

@@ -15,7 +15,7 @@
 #include "check.h"
 #include "internal.h"
 
-/* Size of the feature table, which has an entry for each bit that the driver supports. */
+/* Most entries of virtio_features, which has an entry for each feature that the driver supports. */
 #define PAGODA_MAX_FEATURES	64
 
 static unsigned int virtio_features[PAGODA_MAX_FEATURES];
@@ -111,7 +111,7 @@ static int virtio_check_memory(struct pagoda_virtio *virtio,
 			       struct pagoda_refusal *refusal)
 {
 	struct device *parent = virtio->vdev->dev.parent;
-	/* The name of a vgpu's parent device is the kernel's, so no other device can claim it. */
+	/* The kernel names platform devices: no other device can pass as the software GPU. */
 	bool in_kernel = dev_is_platform(parent) && strstarts(dev_name(parent), "pagoda-vgpu");
 
 	return pagoda_extents_check_memory(virtio->window, counts->window, in_kernel, "CPU window",

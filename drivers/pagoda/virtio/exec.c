@@ -50,7 +50,7 @@ int pagoda_exec_init(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 	return 0;
 }
 
-/* After a reset of the device, completes the requests that its engines still had. */
+/* After a reset of the device, completes the requests that its engines still had, as aborted. */
 void pagoda_exec_detach(struct pagoda_virtio *virtio)
 {
 	u32 i;

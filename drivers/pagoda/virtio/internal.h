@@ -38,7 +38,10 @@
  * commands.
  */
 #define PAGODA_RESET_TIMEOUT_MS		10000
-/** PAGODA_CONTROL_SLOTS: most commands that the device has at a time, the unanswered ones too. */
+/**
+ * PAGODA_CONTROL_SLOTS: most commands that the device may have at a time: the current command and
+ * commands that timed out.
+ */
 #define PAGODA_CONTROL_SLOTS		4
 /**
  * PAGODA_EVENT_BUFFERS: most events that the device can send before the driver handles the first.
@@ -51,12 +54,12 @@
  * @virtio: Device
  * @vq: Virtqueue; NULL while the device has no power
  * @lock: Protects @vq, @last and @before
- * @depth: Requests that fit into the ring
+ * @depth: Number of requests that have room in the ring
  * @last: Number of the last request given to the device
  * @before: Value of @last when the device last lost its power, since when the device counts
  *	requests from 1: added to numbers from the device, subtracted from numbers to the device
- * @outstanding: Requests submitted of which complete() hasn't returned
- * @doorbells: Doorbells rung
+ * @outstanding: Number of submitted requests whose complete() hasn't returned yet
+ * @doorbells: Number of notifications sent to the device
  */
 struct pagoda_ring {
 	struct pagoda_transport base;
@@ -76,8 +79,8 @@ struct pagoda_ring {
  * @reply: Answer, written by the device
  * @reply.answer: Head of the answer
  * @reply.extents: GET_EXTENTS: entries of the list
- * @reply.words: QUERY_DIRTY: bits of the pages
- * @len: Bytes that the device wrote
+ * @reply.words: QUERY_DIRTY: a bit for each page of the range
+ * @len: Bytes of @reply that the device says it wrote
  * @busy: The device has the slot; protected by pagoda_control.vq_lock
  */
 struct pagoda_control_slot {
@@ -158,18 +161,21 @@ struct pagoda_virtio {
 	void *priv;
 };
 
-/* device.c: read the configuration and extent lists, find the virtqueues; quiet the device */
+/*
+ * device.c: read the configuration and extent lists, create the virtqueues; reset the device and
+ * take back all that it has
+ */
 void pagoda_virtio_read_space(struct virtio_device *vdev, struct virtio_pagoda_config *config);
 int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 			    struct pagoda_extent **extents);
 void pagoda_virtio_quiet(struct pagoda_virtio *virtio);
 
-/* power.c: sleep and wake-up of the machine */
+/* power.c: &virtio_driver.freeze and .restore, for sleep and wake-up of the machine */
 int pagoda_power_freeze(struct virtio_device *vdev);
 int pagoda_power_restore(struct virtio_device *vdev);
 
-/* control.c: the control queue, and commands on it */
+/* control.c: set-up, interrupt and end of the control queue; send commands and wait for answers */
 int pagoda_control_init(struct pagoda_virtio *virtio);
 void pagoda_control_detach(struct pagoda_control *control);
 void pagoda_control_attach(struct pagoda_control *control, struct virtqueue *vq);
@@ -182,8 +188,8 @@ int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 			       struct pagoda_extent *extents, u32 count);
 
 /*
- * ring.c: rings of the paging queue and of engines; answer.c: pagoda_virtio_listen(), which
- * switches interrupts of a virtqueue on
+ * ring.c: rings of the paging queue and of engines: set-up, completions, attach and detach of
+ * virtqueues; answer.c: pagoda_virtio_listen(), which switches interrupts of a virtqueue on
  */
 bool pagoda_virtio_listen(struct virtqueue *vq);
 void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
@@ -193,14 +199,14 @@ void pagoda_ring_detach(struct pagoda_ring *ring);
 int pagoda_ring_attach(struct pagoda_ring *ring, struct virtqueue *vq);
 void pagoda_paging_interrupt(struct virtqueue *vq);
 
-/* exec.c: the execution queues */
+/* exec.c: the engines' rings: set-up, attach and detach of virtqueues, completions, end */
 int pagoda_exec_init(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 void pagoda_exec_detach(struct pagoda_virtio *virtio);
 int pagoda_exec_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 void pagoda_exec_fini(struct pagoda_virtio *virtio);
 void pagoda_exec_interrupt(struct virtqueue *vq);
 
-/* event.c: the event queue */
+/* event.c: the event queue: set-up, attach and detach of its virtqueue, events, end */
 int pagoda_events_init(struct pagoda_virtio *virtio);
 void pagoda_events_detach(struct pagoda_event_queue *events);
 int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sleep and wake-up of the machine: the device loses its power, and all its state, without
- * being removed. Transports and limits that the upper layers refer to stay valid.
+ * Sleep and wake-up of the machine: the device loses its power, and all its state but for VRAM that
+ * it preserves, without being removed. Transports and limits that the upper layers refer to stay
+ * valid.
  *
  * Waking allocates only the virtqueues, and the extent lists to be compared with those read at
  * probe. A device whose properties after waking differ from those before isn't used any more.
@@ -48,8 +49,8 @@ static int power_check_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 }
 
 /*
- * Returns 0 if the device has the same properties as at probe, -ENODEV if not, or the error of
- * pagoda_virtio_read_list().
+ * Returns 0 if the device has the same configuration and extent lists as at probe, -ENODEV if not,
+ * or the error of pagoda_virtio_read_list().
  */
 static int power_check(struct pagoda_virtio *virtio)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The virtio layer: finds devices, checks the properties that a device reports, and carries
- * buffers to the device. No other part of the driver includes virtio headers, or parses data from
- * a device.
+ * The virtio layer: finds devices, checks the properties that a device reports, carries requests
+ * and control commands to the device, and passes events of the device on. No other part of the
+ * driver includes headers of Linux's virtio core, or parses completions, answers or events.
  *
  * The top of the driver (driver.c) registers its callbacks; from then on the upper layers call this
  * layer, and this layer calls only those callbacks and &pagoda_request.complete.
@@ -22,12 +22,14 @@ struct pagoda_virtio;
 /**
  * struct pagoda_event - struct virtio_pagoda_event, checked and in CPU order
  * @type: enum virtio_pagoda_event_type
- * @lost: Number of events that the device dropped before this event
- * @value: FENCE: the value written
- * @queue: FAULT: virtqueue number
- * @seqno: FAULT: request number on that queue
- * @context: FAULT: execution context or 0; FENCE: context whose job wrote, 0 = the paging queue
- * @fault: FAULT: coordinates; FENCE: @fault.address is the fence's address
+ * @lost: Number of events that the device dropped between the event before and this event
+ * @value: FENCE: the value that the packet or command signalled
+ * @queue: FAULT: virtqueue number of the request that faulted; not checked
+ * @seqno: FAULT: number of that request on its queue; not checked
+ * @context: FAULT: execution context, 0 = none; FENCE: context whose job signalled, 0 = none: a
+ *	packet signalled; not checked
+ * @fault: FAULT: where and why the request faulted. FENCE: @fault.address is the address that the
+ *	packet or command named, else zero. RESET: zero
  */
 struct pagoda_event {
 	u32 type;
@@ -75,7 +77,7 @@ struct pagoda_transport *pagoda_virtio_transport(struct pagoda_virtio *virtio);
 struct pagoda_transport *pagoda_virtio_engine_transport(struct pagoda_virtio *virtio,
 							u32 engine);
 
-/* control.c: sends a command that does nothing */
+/* control.c: sends a command that does nothing, and waits for the answer */
 int pagoda_virtio_nop(struct pagoda_virtio *virtio);
 
 #endif

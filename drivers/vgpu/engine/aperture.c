@@ -36,6 +36,7 @@ static u32 entry_generation(u64 entry)
 
 /*
  * Returns whether an aperture page is snooped: mapped as CACHE_COHERENT, or unmapped (dummy page).
+ * All pages are if the engine has no aperture_snoops.
  */
 static bool page_snooped(const struct pagoda_engine *engine, u64 page)
 {
@@ -43,8 +44,8 @@ static bool page_snooped(const struct pagoda_engine *engine, u64 page)
 }
 
 /*
- * Stores whether an aperture page is snooped, before the caller writes the page's entry: another
- * queue may use the old entry with the new value, at most until its packet or command ends.
+ * Stores whether an aperture page is snooped, before the caller writes the page's entry: a packet
+ * or command of another queue may use the old entry with the new value of @snooped.
  */
 static void page_snoop(struct pagoda_engine *engine, u64 page, bool snooped)
 {
@@ -70,8 +71,8 @@ static u32 entry_check(struct pagoda_exec *exec, u64 entry, u64 address, u32 gen
 }
 
 /*
- * Checks the entry and the memory of each aperture page of a range; @generation 0 accepts any.
- * Returns a fault reason or 0.
+ * Checks the entry and the memory of each aperture page of a range; with @generation 0 pages may be
+ * mapped with any generation. Returns a fault reason or 0.
  */
 u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size,
 				 u32 generation, u32 access)
@@ -101,9 +102,10 @@ u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size
 }
 
 /*
- * Moves a cursor to its next span in the aperture: a page, and the following pages as long as their
- * bus addresses are contiguous. The first page's entry is checked again, because another queue may
- * have changed the entry since the packet was validated. Returns 0 or a fault reason.
+ * Moves a cursor to its next span in the aperture: a page, and the following pages as long as bus
+ * addresses are contiguous and generation and snooping don't change. The first page's entry is
+ * checked again, because another queue may have changed the entry since the packet was validated.
+ * Returns 0 or a fault reason.
  */
 u32 pagoda_engine_aperture_span(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -144,8 +146,9 @@ u64 pagoda_engine_map_tail(const void *packet)
 }
 
 /*
- * Checks that @segment is the aperture, and that it has the pages, at least one, that a MAP_ or
- * UNMAP_APERTURE_SEGMENT changes (C63). Returns 0 or a fault reason.
+ * Checks that @segment is the aperture, and that the @pages pages from @first on, at least one,
+ * which a MAP_ or UNMAP_APERTURE_SEGMENT changes, lie within the aperture (C63). Returns 0 or a
+ * fault reason.
  */
 static u32 aperture_range_check(struct pagoda_exec *exec, u32 segment, u64 first, u64 pages)
 {

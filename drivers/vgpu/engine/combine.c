@@ -7,14 +7,14 @@
  * that differ are written back, in accesses of 8 bytes that leave equal bytes alone, so that bytes
  * which the CPU or another queue writes next to them stay.
  *
- *	write		a large write goes to memory except for its last line, which stays
- *			in the combiner until another line replaces it
+ *	small write	within a line: stays in the combiner until another line replaces it
+ *	large write	goes to memory except for its last line, which stays in the combiner
  *	read		first writes back the lines that overlap: a queue sees its own writes
  *	drain		writes all lines back and frees them
  *
  * A line has the kernel address of its memory, so that it must not outlive the mapping that was
  * used for the write: FLUSH_TLB, MAP_MMU and UNMAP_MMU drain all combiners, SET_ROOT those of
- * engines, and operations on the aperture that of the paging queue.
+ * engines, and MAP_ and UNMAP_APERTURE_SEGMENT the paging queue's.
  *
  * The paging queue's lines are used by that queue's thread only. An engine's lines are used by the
  * engine's thread with the translation lock held for reading, or by any thread with that lock held
@@ -24,7 +24,10 @@
 
 #define PAGODA_LINE	((u64)PAGODA_ENGINE_LINE_BYTES)
 
-/* Returns the run's combiner; NULL if writes aren't combined, as by packets of execution queues. */
+/*
+ * Returns the write combiner of the queue that executes; NULL if writes aren't combined, as those
+ * by packets of execution queues.
+ */
 static struct pagoda_engine_combiner *combiner_of(const struct pagoda_exec *exec)
 {
 	if (!pagoda_engine_combines(exec))
@@ -45,7 +48,7 @@ static u64 line_mask(u64 a, u64 b)
 }
 
 /*
- * Writes a line of the write combiner back: stores the bytes in memory that the queue changed since
+ * Writes a line of the write combiner back: stores in memory the bytes that the queue changed since
  * the line was loaded or last written back, and no others.
  */
 static void line_write(struct pagoda_engine_line *line)
@@ -83,7 +86,8 @@ static void line_load(struct pagoda_engine_line *line)
 
 /*
  * Returns the line of @combiner that stands for the memory at @here, a multiple of a line's size.
- * If no line does, the next line in turn is written back and replaced.
+ * If no line does, the next line in turn is written back and from then on stands for that memory,
+ * which the caller has to load.
  */
 static struct pagoda_engine_line *line_find(struct pagoda_engine_combiner *combiner, u8 *here)
 {
@@ -103,9 +107,9 @@ static struct pagoda_engine_line *line_find(struct pagoda_engine_combiner *combi
 }
 
 /*
- * Returns the address in a line of the combiner at which the queue writes instead of at @here. If
- * the line isn't loaded, it may still have been written to, at an address returned earlier: then it
- * is written back, and loaded.
+ * Returns the address in a line of the combiner at which the queue writes instead of at @here. A
+ * line that isn't loaded is loaded now; before that the line is written back, because it may have
+ * been written to at an address that this function returned earlier.
  */
 static u8 *line_place(struct pagoda_engine_combiner *combiner, u8 *here)
 {
@@ -120,9 +124,9 @@ static u8 *line_place(struct pagoda_engine_combiner *combiner, u8 *here)
 }
 
 /*
- * Writes back those lines of the run's combiner that overlap memory which is about to be read, or
- * written directly. The lines are loaded again before the queue's next write to them. Pointers into
- * lines stay valid.
+ * Writes back those lines of the queue's combiner that overlap the @size bytes at @here, which the
+ * caller is about to read or to write without the combiner. The lines are loaded again before the
+ * queue's next write to them. Pointers into lines stay valid.
  */
 void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 size)
 {
@@ -140,10 +144,11 @@ void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 si
 }
 
 /*
- * Prepares a write to a span that isn't snooped; @last: the write ends with this span. If the span
- * lies within a line, *@here is redirected to that line of the combiner. A larger span is written
- * to memory directly: if @last, *@size is reduced by the span's last line, for which the caller
- * calls again; else nothing of the span is combined, because a line costs more than a copy.
+ * Prepares a write to the *@size bytes at *@here, which aren't snooped; @last: the write ends with
+ * these bytes. If the bytes lie within a line, *@here is redirected to that line of the combiner.
+ * More bytes are written to memory directly: if @last, *@size is reduced by the last line, for
+ * which the caller calls again; else none of the bytes are combined, as a line costs more than a
+ * copy.
  */
 void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last)
 {
@@ -179,7 +184,8 @@ void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number)
 }
 
 /*
- * Drains the combiners with numbers from @first on, while no access by their queues is in progress.
+ * Writes back and frees all lines of the combiners with numbers from @first on, while no access by
+ * their queues is in progress.
  */
 void pagoda_engine_combine_drain_all(struct pagoda_engine *engine, u32 first)
 {

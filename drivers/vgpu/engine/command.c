@@ -4,16 +4,16 @@
  *
  * Commands are in memory of a program, which may change them at any time: each word of a command is
  * read once, and the copy is checked and executed. A command's fields are checked before its first
- * effect; memory isn't checked, but faults when it is accessed.
+ * effect, but not the memory that they name: an access that isn't allowed faults when it is made.
  *
  * The translation lock is held for reading from the first command to the last, and released for a
- * moment after each PAGODA_CHUNK of work and while a command waits. Page-table entries found by a
- * command aren't used by the next command; only entries of TLBs and the memory of the commands stay
- * valid.
+ * moment after each PAGODA_CHUNK of work and while a WAIT waits. A command doesn't use page-table
+ * entries and memory that the previous command found, except for entries of the TLB and for the
+ * memory from which commands are read.
  */
 #include "command.h"
 
-/* Most bytes of memory of commands that job_fetch_span() looks up at once. */
+/* Most bytes of the commands' memory that job_fetch_span() looks up at once. */
 #define PAGODA_FETCH_AHEAD	0x10000u
 
 #define PAGODA_COMMAND(NAME, type, ...) \
@@ -208,8 +208,8 @@ static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command
 }
 
 /*
- * Carries out an injected failure, after half of the effect if row->halves and fail_middle of
- * job->exec.run are set. Returns a fault reason or PAGODA_STOPPED.
+ * Carries out an injected failure: after half of the effect if row->halves and fail_middle of
+ * job->exec.run are set, else without an effect. Returns a fault reason or PAGODA_STOPPED.
  */
 static u32 command_fail(struct pagoda_job *job, const struct pagoda_command_row *row)
 {
@@ -270,9 +270,9 @@ static u32 job_command(struct pagoda_job *job)
 }
 
 /*
- * Does for a job without command buffers what happens between commands: stops the job if it is
- * asked to stop, and makes it fail if a test injected a failure. Returns 0, PAGODA_STOPPED or a
- * fault reason.
+ * Stands in for the first command of a job without command buffers: stops the job if the job is
+ * asked to stop, and fails if a test injected a failure of command 0. Returns 0, PAGODA_STOPPED or
+ * a fault reason.
  */
 static u32 job_nothing(struct pagoda_job *job)
 {

@@ -5,7 +5,7 @@
 
 #include "internal.h"
 
-/* Bytes of work as which each command counts, in addition to the bytes that it reads or writes. */
+/* Bytes of work that each command counts as, in addition to the bytes that it reads or writes. */
 #define PAGODA_COMMAND_COST	1024u
 /* 64-bit words of the largest command except for NOP. */
 #define PAGODA_COMMAND_WORDS	(sizeof(struct virtio_pagoda_copy_rect) / sizeof(u64))
@@ -14,12 +14,12 @@
 
 /*
  * struct pagoda_job - A job being executed, on the stack of its queue's thread
- * @exec: state of page-table walks; engine->translation is held for reading, except for moments
- *	after each PAGODA_CHUNK and while a WAIT waits
+ * @exec: engine, run, and what page-table walks found; engine->translation is held for reading,
+ *	except for moments after each PAGODA_CHUNK and while a WAIT waits
  * @execute: the job's buffer: its parameters and list of command buffers
  * @space: address space that @execute names
  * @address: virtual address of the command to fetch; while a command executes, of its successor
- * @left: bytes of the command buffer from @address on
+ * @left: bytes of the current command buffer from @address on
  * @fetch_va: virtual address of @fetch
  * @fetch_size: bytes of @fetch, 0 = no memory was found
  * @fetch: memory that commands are read from, NULL = a page of zeros
@@ -70,7 +70,7 @@ u32 pagoda_engine_job_check(struct pagoda_job *job);
 u32 pagoda_engine_job_load(struct pagoda_job *job);
 u32 pagoda_engine_job_save(struct pagoda_job *job);
 
-/* command_memory.c: COPY, FILL; return a fault reason or 0; _execute: or PAGODA_STOPPED */
+/* command_memory.c: COPY and FILL; return a fault reason or 0; _execute: or PAGODA_STOPPED */
 u32 pagoda_command_copy_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_copy_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_fill_validate(struct pagoda_job *job, const void *command);
@@ -97,7 +97,7 @@ u32 pagoda_command_set_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_store_register_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_store_register_execute(struct pagoda_job *job, const void *command);
 
-/* command_array.c: COMPUTE, REDUCE; return a fault reason or 0; _execute: or PAGODA_STOPPED */
+/* command_array.c: COMPUTE and REDUCE; return a fault reason or 0; _execute: or PAGODA_STOPPED */
 u32 pagoda_command_compute_validate(struct pagoda_job *job, const void *command);
 u32 pagoda_command_compute_execute(struct pagoda_job *job, const void *command);
 u32 pagoda_command_reduce_validate(struct pagoda_job *job, const void *command);
@@ -146,8 +146,8 @@ static inline void pagoda_job_drain(struct pagoda_job *job)
 /*
  * Counts @bytes of work, about a PAGODA_CHUNK at most, and after each PAGODA_CHUNK releases the
  * translation lock for a moment: memory found before the call mustn't be used after it. Before each
- * release the write combiner is written back, so that the writes of an endless job are seen.
- * Returns PAGODA_STOPPED if the job must stop.
+ * release the write combiner is written back, so that the CPU and other queues see the writes of a
+ * job that never ends. Returns PAGODA_STOPPED if the job must stop, else 0.
  */
 static inline u32 pagoda_job_progress(struct pagoda_job *job, u32 bytes)
 {

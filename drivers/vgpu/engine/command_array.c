@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COMPUTE and REDUCE: arithmetic over arrays of 32-bit elements, which are aligned to 4 bytes, so
- * that no element crosses a page.
+ * The commands COMPUTE and REDUCE: arithmetic over arrays of 32-bit elements, which are aligned to
+ * 4 bytes, so that no element crosses a page.
  */
 #include "command.h"
 
@@ -10,7 +10,10 @@
 
 static const __le32 array_zeros[PAGODA_ZEROS];
 
-/* Indices of COMPUTE's arrays: operands, and the result, whose memory may be an operand's. */
+/*
+ * Indices of COMPUTE's arrays: the operands, PAGODA_OPERANDS of them at most, and the result, whose
+ * memory may be an operand's. PAGODA_ARRAYS is the number of arrays.
+ */
 #define PAGODA_OPERAND_A	0
 #define PAGODA_OPERAND_B	1
 #define PAGODA_OPERAND_C	2
@@ -103,7 +106,8 @@ u32 pagoda_command_compute_validate(struct pagoda_job *job, const void *command)
 }
 
 /*
- * Computes @count elements. @dst may equal @a, @b or @c: each element is read before it's written.
+ * Computes @count elements and stores them in @dst. @dst may equal @a, @b or @c: each element is
+ * read before it's written.
  */
 static void compute_elements(u32 operation, __le32 *dst, const __le32 *a, const __le32 *b,
 			     const __le32 *c, u64 count)
@@ -127,8 +131,8 @@ static void compute_elements(u32 operation, __le32 *dst, const __le32 *a, const 
 }
 
 /*
- * Computes the next elements that are contiguous in all arrays, at most *@count, and stores their
- * number in *@count. Returns a fault reason, or 0.
+ * Computes the next elements of the result, at most *@count and as many as are contiguous in all
+ * arrays, stores their number in *@count and advances @sides. Returns a fault reason, or 0.
  */
 static u32 compute_piece(struct pagoda_job *job, u32 operation, u32 operands,
 			 struct pagoda_span_side *sides, u64 *count)
@@ -214,8 +218,8 @@ static u64 reduce_elements(u32 operation, u64 r, const __le32 *src, u64 count)
 }
 
 /*
- * Adds or hashes the next @left elements of @src, at most a PAGODA_CHUNK of bytes, into *@r.
- * Returns a fault reason, or 0.
+ * Adds or hashes the next @left elements of @src into *@r. The caller limits @left to a
+ * PAGODA_CHUNK of bytes. Returns a fault reason, or 0.
  */
 static u32 reduce_chunk(struct pagoda_job *job, u32 operation, struct pagoda_span_side *src,
 			u64 left, u64 *r)

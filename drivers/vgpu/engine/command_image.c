@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Before a job's first command and after its last: the check of the request, and the save area of
- * the context.
+ * What comes before a job's first command and after its last: the check of the job's buffer; and
+ * the context's save area, from which registers are loaded and to which they are saved.
  *
- * The save area has a physical address, so that it can be accessed whatever happens to the address
- * space. The save area's memory is looked up twice, to load and to save: the memory found at first
- * doesn't stay valid when the job releases the translation lock for a moment.
+ * A job names its save area by segment and address, not by a virtual address, so that registers can
+ * be saved whatever happens to the address space. The save area's memory is looked up twice, to
+ * load and to save: the memory found at first doesn't stay valid when the job releases the
+ * translation lock for a moment.
  */
 #include "command.h"
 
@@ -87,8 +88,8 @@ static u32 image_find(struct pagoda_job *job, u32 access, u8 **here)
 
 /*
  * Returns whether a save area belongs to the job's context (C81) and has the current root of the
- * job's address space (C84). An address space without a root, to which a save area without a root
- * belongs, is accepted: accesses in the space then fault.
+ * job's address space (C84). Also accepts a save area without a root if the address space has none:
+ * accesses in the space then fault.
  */
 static bool image_matches(const struct pagoda_job *job,
 			  const struct virtio_pagoda_context_image *image)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* COPY and FILL, in pieces that are contiguous for the CPU. */
+/* The commands COPY and FILL, executed in pieces that are contiguous for the CPU. */
 #include "command.h"
 
 u32 pagoda_command_copy_validate(struct pagoda_job *job, const void *command)

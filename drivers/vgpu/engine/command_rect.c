@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COPY_RECT: copies the rows of a rectangle between two surfaces, each linear or tiled. A surface
- * is a range of virtual addresses: its pages may be scattered, in any segment.
+ * The command COPY_RECT: copies the rows of a rectangle between two surfaces, each linear or tiled.
+ * A surface is a range of virtual addresses: its pages may be scattered, in any segment.
  */
 #include "command.h"
 
@@ -51,7 +51,7 @@ static bool surface_valid(const struct virtio_pagoda_surface *surface)
 }
 
 /*
- * Checks a source or destination surface, and that the rectangle @rect lies within the surface.
+ * Checks a source or destination surface, and that the rectangle of @rect lies within the surface.
  * Returns a fault reason or 0.
  */
 static u32 surface_check(struct pagoda_job *job, const struct virtio_pagoda_surface *surface,
@@ -145,8 +145,8 @@ static u32 rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 colum
 }
 
 /*
- * Copies @width bytes of the current row from @src to @dst and moves both to their next row.
- * Returns a fault reason or 0.
+ * Copies the rectangle's @width bytes in the current row from @src to @dst and moves both surfaces
+ * to their next row. Returns a fault reason or 0.
  */
 static u32 rect_row(struct pagoda_job *job, struct pagoda_rect *src, struct pagoda_rect *dst,
 		    u64 width)
@@ -191,8 +191,8 @@ u32 pagoda_command_rect_execute(struct pagoda_job *job, const void *command)
 		left--;
 		since += width;
 		/*
-		 * A row has at most MAX_PITCH bytes, so work doesn't go on much longer than for a
-		 * PAGODA_CHUNK.
+		 * Count whole rows only: a row has at most MAX_PITCH bytes, so not much more than a
+		 * PAGODA_CHUNK is copied at once.
 		 */
 		if (since < PAGODA_CHUNK && left)
 			continue;

@@ -72,8 +72,8 @@ static u64 value_add(u8 *here, u32 size, u64 value)
 }
 
 /*
- * Sets *@here to the memory of a value at @va, NULL for a page of zeros, and adds the value's @size
- * to run->bytes. Returns a fault reason, and has added nothing, or 0.
+ * Sets *@here to the memory of a value at @va, NULL for a page of zeros. Returns 0 after adding the
+ * value's @size to run->bytes, or a fault reason.
  */
 static u32 value_resolve(struct pagoda_job *job, u64 va, u32 size, u32 access, u8 **here)
 {
@@ -187,7 +187,10 @@ u32 pagoda_command_wait_validate(struct pagoda_job *job, const void *command)
 	return pagoda_job_aligned(job, le64_to_cpu(wait->address), 8, VIRTIO_PAGODA_ACCESS_READ);
 }
 
-/* Pauses a WAIT without the translation lock, which packets that the job waits for may need. */
+/*
+ * Pauses a WAIT without the translation lock, which a packet that has to be executed before the
+ * awaited value is written may need.
+ */
 static void wait_idle(struct pagoda_job *job)
 {
 	struct pagoda_engine *engine = job->exec.engine;

@@ -14,7 +14,7 @@
 #define PAGODA_MMU_READ_ONLY	0x4000000000000000ull
 #define PAGODA_MMU_PAGE_MASK	((1ull << 40) - 1)
 
-/* Returns whether @engine was given no device MMU, or one with a permitted number of pages. */
+/* Returns whether @engine has no device MMU, or one with a permitted number of pages. */
 bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine)
 {
 	return !engine->mmu == !engine->mmu_pages &&
@@ -24,7 +24,7 @@ bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine)
 /*
  * Returns the end of the addresses by which the packet names system memory: device addresses if the
  * device MMU is on and the packet isn't a MAP_MMU, else bus addresses. *@reason receives the fault
- * of accesses beyond.
+ * reason for an access beyond that end.
  */
 u64 pagoda_engine_mmu_limit(const struct pagoda_exec *exec, u32 *reason)
 {

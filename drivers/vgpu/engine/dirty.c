@@ -7,8 +7,9 @@
  * for all. A query takes a single bit out of the byte by compare and exchange, so that a write is
  * seen by this query or by the next one (C202), and the other trackers keep their bits (C203).
  *
- * Whatever writes to VRAM calls pagoda_engine_wrote() with the memory as the CPU accesses it,
- * because that is what all addresses end up as. Memory outside of VRAM isn't tracked.
+ * After each write that may be to VRAM, pagoda_engine_wrote() is called with the CPU address of the
+ * memory, to which addresses of all kinds are translated; resets mark all pages instead. Memory
+ * outside of VRAM isn't tracked.
  */
 #include "internal.h"
 
@@ -39,7 +40,10 @@ void pagoda_engine_wrote(struct pagoda_engine *engine, const void *here, u64 siz
 		WRITE_ONCE(engine->dirty[page], PAGODA_DIRTY_ALL);
 }
 
-/* Clears the bits of @mask of a page, with a full barrier if any was set. Returns those set. */
+/*
+ * Clears the bits of @mask of a page, with a full barrier if any was set. Returns the bits of @mask
+ * that were set before.
+ */
 static u8 dirty_take(struct pagoda_engine *engine, u64 page, u8 mask)
 {
 	u8 old = READ_ONCE(engine->dirty[page]);
@@ -50,8 +54,9 @@ static u8 dirty_take(struct pagoda_engine *engine, u64 page, u8 mask)
 }
 
 /*
- * Clears the bits of the trackers CONTENT and OWNER for the whole pages of @size bytes at @here, in
- * VRAM: these pages hold what their owner has elsewhere, too.
+ * Clears the bits of the trackers CONTENT and OWNER for the whole pages of the @size bytes at
+ * @here, in VRAM: a transfer with CLEAN gave these pages content that their owner has elsewhere,
+ * too.
  */
 void pagoda_engine_cleaned(struct pagoda_engine *engine, const void *here, u64 size)
 {
@@ -64,11 +69,11 @@ void pagoda_engine_cleaned(struct pagoda_engine *engine, const void *here, u64 s
 }
 
 /*
- * Returns whether a transfer with DIRTY copies the byte at @here, because a page of its block of
- * VIRTIO_PAGODA_DIRTY_BLOCK bytes was written. Reduces *@size to the number of bytes from @here on
- * for which the answer is the same. Pages of the block that aren't in the @whole bytes from @start
- * on, which hold @here and are of the transfer's source, don't count: they may be another
- * allocation's. Memory outside of VRAM is always copied.
+ * Returns whether a transfer with DIRTY has to copy the byte of its source at @here, because a page
+ * of the byte's block of VIRTIO_PAGODA_DIRTY_BLOCK bytes was written. Reduces *@size to the number
+ * of bytes from @here on for which the answer is the same. Only pages of the @whole bytes from
+ * @start on count, which are the transfer's source around @here: other pages of the block may be
+ * another allocation's. Memory outside of VRAM is always copied.
  */
 bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, u64 *size,
 			    const u8 *start, u64 whole)
@@ -88,9 +93,10 @@ bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, 
 }
 
 /*
- * Checks the flags CLEAN and DIRTY of a packet that copies @into and @out of VRAM, respectively.
- * @size is the number of bytes, ORed with an address that has to be page aligned for CLEAN, too.
- * Returns a fault reason or 0.
+ * Checks the flags CLEAN, which a copy into VRAM may have (@into), and DIRTY, which a copy out of
+ * VRAM may have (@out); no packet may have both. @size is the number of bytes, which CLEAN requires
+ * to be whole pages, ORed with the destination's address if that may not be page aligned. Returns a
+ * fault reason or 0.
  */
 u32 pagoda_engine_dirty_flags_check(struct pagoda_exec *exec, u16 flags, u64 size, bool into,
 				    bool out)
@@ -116,7 +122,10 @@ void pagoda_engine_dirty_reset(struct pagoda_engine *engine)
 		       engine->vram_size >> VIRTIO_PAGODA_PAGE_SHIFT);
 }
 
-/* Returns a tracker that control commands may name, or NULL. */
+/*
+ * Returns the range that @tracker tracks; NULL for a tracker that control commands may not name, or
+ * if writes aren't tracked.
+ */
 static struct pagoda_engine_range *dirty_tracker(struct pagoda_engine *engine, u32 tracker)
 {
 	if (!dirty_is_on(engine) || tracker <= VIRTIO_PAGODA_DIRTY_CONTENT ||
@@ -139,7 +148,8 @@ static bool dirty_range_valid(u64 address, u64 size, u64 start, u64 limit)
  * @size: Bytes of the range, a multiple of the page size, not 0
  *
  * Context: May be called while buffers execute; calls for trackers are serialized by the caller.
- * Return: true, or false if the tracker can't be started so.
+ * Return: true; false if commands may not name the tracker, it is started already, or the range is
+ * invalid.
  */
 bool pagoda_engine_dirty_start(struct pagoda_engine *engine, u32 tracker, u64 address, u64 size)
 {
@@ -160,7 +170,7 @@ bool pagoda_engine_dirty_start(struct pagoda_engine *engine, u32 tracker, u64 ad
  * @tracker: Number of the tracker
  *
  * Context: As pagoda_engine_dirty_start().
- * Return: true, or false if the tracker isn't started.
+ * Return: true; false if commands may not name the tracker, or it isn't started.
  */
 bool pagoda_engine_dirty_stop(struct pagoda_engine *engine, u32 tracker)
 {
@@ -182,7 +192,8 @@ bool pagoda_engine_dirty_stop(struct pagoda_engine *engine, u32 tracker)
  *	caller
  *
  * Context: As pagoda_engine_dirty_start().
- * Return: true, or false, with no bit changed, if the tracker doesn't track all of the part.
+ * Return: true; false, with no bit changed, if the tracker doesn't track all of the part, or
+ * @address or @size is invalid.
  */
 bool pagoda_engine_dirty_query(struct pagoda_engine *engine, u32 tracker, u64 address, u64 size,
 			       __le64 *words)

@@ -17,9 +17,9 @@
 #include <linux/virtio_pagoda.h>
 
 /**
- * struct pagoda_engine_range - A range of VRAM that must not be accessed
+ * struct pagoda_engine_range - A range of VRAM: one that must not be accessed, or a tracker's
  * @start: Offset of the first byte
- * @size: Bytes, not zero
+ * @size: Bytes; 0 only for a tracker that isn't started
  */
 struct pagoda_engine_range {
 	u64 start;
@@ -39,26 +39,27 @@ struct pagoda_engine_ops {
 	 * writing, or NULL if no memory is there. *@got receives how many bytes are contiguous: at
 	 * least up to the end of the page, as many of @want (not 0) as possible, and perhaps more.
 	 * The pointer is as aligned as @bus, up to 8 bytes, so that values of fences and page-table
-	 * entries can be accessed by a single load or store. The pointer stays valid until the run
-	 * ends; with %VIRTIO_PAGODA_F_WRITE_COMBINER until lines of this memory are written back,
-	 * and is as aligned as @bus up to a line. Not NULL.
+	 * entries can be accessed by a single load or store. The pointer stays valid until
+	 * the function of the engine that needs it returns. With %VIRTIO_PAGODA_F_WRITE_COMBINER
+	 * the pointer stays valid until the combiners' lines of this memory are written back, and
+	 * is as aligned as @bus, up to the size of a line. The callback isn't NULL.
 	 */
 	void *(*system_span)(void *context, u64 bus, u64 want, u64 *got);
 
 	/**
 	 * @fence: A packet or command that asks for an event signalled the fence at @address, as
-	 * the packet or command names it, with @value. Nothing was stored if a value that isn't
-	 * smaller stayed (FORWARD), or in a page of zeros.
+	 * the packet or command names it, with @value. Nothing was stored if the fence had a value
+	 * that isn't smaller than @value (FORWARD), or if the fence is in a page of zeros.
 	 * @run->offset, @run->fault.opcode and @run->fault.command identify the packet or command.
-	 * Not NULL.
+	 * The callback isn't NULL.
 	 */
 	void (*fence)(void *context, const struct pagoda_engine_run *run, u64 address,
 		      u64 value);
 
 	/**
 	 * @idle: A WAIT command of @run has checked @run->looks times whether another queue or the
-	 * CPU has written a value. May sleep briefly, but not while *@run->stop is true. The engine
-	 * holds no lock. NULL: the engine checks the value again at once.
+	 * CPU has written a value, and will check again afterwards. May sleep briefly, but not
+	 * while *@run->stop is true. The engine holds no lock. NULL: the engine checks at once.
 	 */
 	void (*idle)(void *context, const struct pagoda_engine_run *run);
 
@@ -84,7 +85,7 @@ struct pagoda_engine_space {
 	u32 segment;
 };
 
-/** PAGODA_ENGINE_TLB_ENTRIES: translations that a TLB holds; a power of two. */
+/** PAGODA_ENGINE_TLB_ENTRIES: most translations that a TLB holds; a power of two. */
 #define PAGODA_ENGINE_TLB_ENTRIES	1024
 
 /**
@@ -271,11 +272,14 @@ struct pagoda_engine {
 	atomic64_t executed[VIRTIO_PAGODA_OP_COUNT];
 	/** @commands: Number of commands executed completely, by opcode; added when a job ends. */
 	atomic64_t commands[VIRTIO_PAGODA_COMMAND_COUNT];
-	/** @faults: Runs that faulted and requests refused before a run, by fault reason. */
+	/** @faults: Number of runs that faulted and of requests refused before, by fault reason. */
 	atomic64_t faults[VIRTIO_PAGODA_FAULT_COUNT];
 };
 
-/** PAGODA_ENGINE_POISON: 32-bit word that fills VRAM whose content is lost. */
+/**
+ * PAGODA_ENGINE_POISON: 32-bit word that fills VRAM whose content is lost: by DISCARD_CONTENT with
+ * &pagoda_engine.poison_discarded, or by a reset with %PAGODA_ENGINE_VRAM_POISON.
+ */
 #define PAGODA_ENGINE_POISON	0xd15ca4d1u
 
 /** enum pagoda_engine_vram - Content of VRAM after pagoda_engine_reset_adapter(). */
@@ -337,7 +341,7 @@ struct pagoda_engine_fault {
 #define PAGODA_ENGINE_NEVER	0xffffffffu
 
 /**
- * struct pagoda_engine_run - A buffer and the result of its execution
+ * struct pagoda_engine_run - A buffer to be executed, and the result of its execution
  *
  * For a job (see @context), "packets" are the commands in the memory that the buffer names.
  */
@@ -392,8 +396,8 @@ struct pagoda_engine_run {
 	/** @fault: Out: why and where the run faulted; zero if it didn't. */
 	struct pagoda_engine_fault fault;
 	/**
-	 * @offset: Out: offset in the buffer of the packet that isn't done, or of the entry for the
-	 * command buffer that isn't done; @size if all is done.
+	 * @offset: Out: offset in the buffer of the first packet that isn't executed completely, or
+	 * of the entry for the command buffer that isn't; @size if all is done.
 	 */
 	u32 offset;
 	/** @packets: Out: packets executed completely, at most %PAGODA_ENGINE_NEVER - 1. */
@@ -405,7 +409,7 @@ struct pagoda_engine_run {
 	u64 bytes;
 	/** @skipped: Out: bytes that transfers with DIRTY didn't copy, also if the run faulted. */
 	u64 skipped;
-	/** @looks: Number of times that the current WAIT found the awaited value too small. */
+	/** @looks: Number of times that the current WAIT has found the awaited value too small. */
 	u32 looks;
 };
 

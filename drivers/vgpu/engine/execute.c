@@ -185,7 +185,7 @@ const char *pagoda_engine_fault_name(u32 reason)
  * All pages of VRAM count as written, and no tracker is started.
  *
  * Context: before the engine executes.
- * Return: false when a member is missing or wrong, like an entry of &pagoda_engine.invalid.
+ * Return: true; false when a member is missing or wrong, like an entry of &pagoda_engine.invalid.
  */
 bool pagoda_engine_init(struct pagoda_engine *engine)
 {
@@ -281,13 +281,13 @@ void pagoda_engine_reset_adapter(struct pagoda_engine *engine, enum pagoda_engin
 }
 
 /**
- * pagoda_engine_run_init() - Prepare a run without buffer
+ * pagoda_engine_run_init() - Initialize a run, but for its buffer
  * @run: Run to initialize
  * @kind: Kind of the queue
  * @queue: Virtqueue number
  * @seqno: Number of the request
  *
- * The caller sets the buffer, its size and the offset to start at.
+ * The caller sets the buffer, its size, the offset to start at, and the context of a job.
  */
 void pagoda_engine_run_init(struct pagoda_engine_run *run,
 			    enum pagoda_engine_queue kind, u32 queue, u64 seqno)
@@ -322,7 +322,7 @@ static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_UNSUPPORTED, opcode);
 	if (run->kind == PAGODA_ENGINE_QUEUE_EXEC && !(*op)->exec)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_FORBIDDEN, opcode);
-	/* Buffer and packets have multiples of 8 bytes: 8 are left, among them packet->length. */
+	/* Buffers and packets are multiples of 8 bytes: 8 or more are left, with packet->length. */
 	*length = le32_to_cpu(packet->length);
 	if (*length > left || *length < (*op)->size ||
 	    *length != (*op)->size + ((*op)->tail ? (*op)->tail(packet) : 0))
@@ -334,8 +334,9 @@ static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32
 }
 
 /*
- * Carries out an injected failure: without an effect, or as struct pagoda_engine_run says if its
- * fail_middle is set. Returns a fault reason or PAGODA_STOPPED.
+ * Carries out an injected failure of a packet: without an effect, or, if run->fail_middle is set,
+ * with the part of the effect that struct pagoda_engine_run tells. Returns a fault reason or
+ * PAGODA_STOPPED.
  */
 static u32 packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op, const void *packet)
 {
@@ -350,8 +351,8 @@ static u32 packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op, con
 }
 
 /*
- * Takes the translation lock as @op requires, and drains all write combiners if @op changes
- * translations. Returns the lock's mode for packet_unlock().
+ * Takes the translation lock as @op requires, and writes all write combiners back if @op changes
+ * translations. Returns how the lock is held, for packet_unlock().
  */
 static enum pagoda_hold packet_lock(struct pagoda_engine *engine, const struct pagoda_op *op)
 {
@@ -362,7 +363,7 @@ static enum pagoda_hold packet_lock(struct pagoda_engine *engine, const struct p
 	if (hold == PAGODA_HOLD_CHANGE) {
 		pagoda_shim_write_lock(&engine->translation);
 		engine->changes++;
-		/* Drain combiners: no write by an old translation comes later (C103, C121). */
+		/* Write back: no write by an old translation may come later (C103, C121). */
 		pagoda_engine_combine_drain_all(engine, 0);
 	} else if (hold == PAGODA_HOLD_VIRTUAL) {
 		pagoda_shim_read_lock(&engine->translation);
@@ -467,8 +468,8 @@ static u32 buffer_execute(struct pagoda_exec *exec)
 	while (!reason && run->offset < run->size)
 		reason = run_stops(exec) ? PAGODA_STOPPED : packet_execute(exec);
 	/*
-	 * Packets that weren't executed may include a packet that writes back the paging queue's
-	 * combiner. Packets of execution queues combine no writes.
+	 * Write back the paging queue's combiner in place of the packets that weren't executed.
+	 * Packets of execution queues combine no writes.
 	 */
 	if (reason && run->kind == PAGODA_ENGINE_QUEUE_PAGING)
 		pagoda_engine_combine_drain(exec->engine, run->tlb);

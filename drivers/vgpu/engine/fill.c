@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * FILL and DISCARD_CONTENT: operations on VRAM without a source; and the filling of memory that
- * RESET_ADAPTER, VIRTUAL_FILL and commands use, too.
+ * FILL and DISCARD_CONTENT: operations on VRAM without a source; and functions that fill memory for
+ * RESET_ADAPTER, VIRTUAL_FILL and the command FILL, too.
  */
 #include "internal.h"
 
@@ -67,7 +67,7 @@ static u32 fill_range(struct pagoda_exec *exec, u64 address, u64 size, u32 patte
 	return reason;
 }
 
-/* Fills whole pages of VRAM for RESET_ADAPTER, while no queue executes. */
+/* Fills whole pages of VRAM with a 32-bit @pattern for RESET_ADAPTER, while no queue executes. */
 void pagoda_engine_fill_vram(struct pagoda_engine *engine, u64 address, u64 size, u32 pattern)
 {
 	u32 chunk;

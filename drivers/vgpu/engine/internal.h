@@ -7,7 +7,7 @@
 #define PAGODA_PAGE		((u64)VIRTIO_PAGODA_PAGE_SIZE)
 /* Bytes of work after which a packet or job yields the CPU, or releases a lock for a moment. */
 #define PAGODA_CHUNK		0x100000u
-/* Returned instead of a fault reason when a run ends because it was asked to stop. */
+/* Returned instead of a fault reason when a buffer's execution ends early without a fault. */
 #define PAGODA_STOPPED		VIRTIO_PAGODA_FAULT_COUNT
 /*
  * Most page-table entries whose memory a step of UPDATE_PAGE_TABLE finds and then writes. The
@@ -71,13 +71,14 @@ struct pagoda_notes {
 };
 
 /*
- * struct pagoda_exec - A packet or job being executed, on the stack of its queue's thread
+ * struct pagoda_exec - A buffer being executed and its current packet, or a job, on the stack of
+ * the queue's thread
  * @window_*: memory found by the last lookup of system memory, so that a run that is checked, then
  *	used, and contiguous runs need a single lookup; with a device MMU dropped before each packet
  * @bus: the packet is a MAP_MMU, whose runs have bus addresses; other packets name system memory by
  *	device addresses, if the device has an MMU of its own
  * @spans: place in run->spans where the check of the next run of pages, or range of virtual
- *	addresses, stores its memory; NULL = nowhere
+ *	addresses, stores the memory that it finds; NULL = nowhere
  * @half: the packet or command stops after half of its effect (failure injection)
  * @since: bytes of work; set to 0 when they reach PAGODA_CHUNK and the thread yields the CPU
  * @skipped: number of packets in the buffer before run->start
@@ -152,10 +153,10 @@ struct pagoda_cursor {
 	u64 address;				/* offset of the next byte in segment or @run */
 	u64 left;				/* bytes that follow the current span */
 	const struct virtio_pagoda_run *run;	/* next run of pages in system memory */
-	u8 *const *span;			/* memory of @run, NULL = the check stored none */
+	u8 *const *span;			/* @run's entry of run->spans, NULL without spans */
 	u8 *here;				/* unused rest of the current span */
 	u64 here_size;
-	u8 *tail;				/* next span: last line, cut off for the combiner */
+	u8 *tail;				/* last line, cut off by the combiner: next span */
 	u64 tail_size;
 };
 
@@ -182,7 +183,7 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
 				  u32 size, u32 access, u8 **here);
 
-/* dirty.c: dirty tracking; pagoda_engine_wrote() follows each store to what may be VRAM */
+/* dirty.c: dirty tracking; pagoda_engine_wrote() is called after each store that may be to VRAM */
 void pagoda_engine_wrote(struct pagoda_engine *engine, const void *here, u64 size);
 void pagoda_engine_cleaned(struct pagoda_engine *engine, const void *here, u64 size);
 bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, u64 *size,
@@ -191,17 +192,17 @@ u32 pagoda_engine_dirty_flags_check(struct pagoda_exec *exec, u16 flags, u64 siz
 				    bool out);
 void pagoda_engine_dirty_reset(struct pagoda_engine *engine);
 
-/* combine.c: the write combiner: a queue's latest writes to memory that isn't snooped */
+/* combine.c: redirect a queue's writes to lines of its write combiner; write lines back */
 void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 size);
 void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last);
 void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number);
 void pagoda_engine_combine_drain_all(struct pagoda_engine *engine, u32 first);
 
-/* root.c: root page tables of address spaces */
+/* root.c: limit of a root table's entries; check of the engine's address spaces */
 u64 pagoda_engine_root_limit(const struct pagoda_engine *engine);
 bool pagoda_engine_roots_valid(const struct pagoda_engine *engine);
 
-/* tlb.c: translations cached by queues; FLUSH_TLB. u32 results: a fault reason or 0. */
+/* tlb.c: find, cache and drop translations; FLUSH_TLB. u32 results: a fault reason or 0. */
 bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 			    struct pagoda_translation *found);
 void pagoda_engine_tlb_keep(struct pagoda_exec *exec, u32 space, u64 va,
@@ -228,7 +229,7 @@ struct pagoda_virtual_span {
 	bool combined;
 };
 
-/* Requirements for the pages of a source or destination; a page of zeros fits any segment. */
+/* Requirements for the pages of a source or destination; pages of zeros suit any segment. */
 #define PAGODA_VIRTUAL_64K	0x1u	/* requires pages of 64 KiB or more (C73) */
 #define PAGODA_VIRTUAL_NOT_64K	0x2u	/* requires pages of any size but 64 KiB (C73) */
 #define PAGODA_VIRTUAL_LOCAL	0x4u	/* requires pages in VRAM (C74) */
@@ -250,7 +251,7 @@ u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64
 				u32 access, u32 wants, struct pagoda_notes *notes);
 
 /*
- * aperture.c: the aperture; MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2, UNMAP_APERTURE_SEGMENT.
+ * aperture.c: check and find memory by aperture addresses; MAP_ and UNMAP_APERTURE_SEGMENT.
  * u32 results: a fault reason or 0.
  */
 u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size,
@@ -263,7 +264,7 @@ u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_unmap_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_unmap_execute(struct pagoda_exec *exec, const void *packet);
 
-/* device_mmu.c: the device's own MMU; MAP_MMU and UNMAP_MMU; u32 results: a fault reason or 0 */
+/* device_mmu.c: translate device addresses; MAP_MMU, UNMAP_MMU; u32 results: fault reason or 0 */
 bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine);
 u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64 want,
 				u32 access, u64 *bus, u64 *size, bool *read_only);
@@ -415,7 +416,10 @@ static inline bool pagoda_translates(const struct pagoda_engine *engine)
 	return engine->mmu && engine->features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU;
 }
 
-/* Returns whether the run may combine writes: false for packets of an execution queue. */
+/*
+ * Returns whether writes of the buffer being executed may be combined: with F_WRITE_COMBINER those
+ * of the paging queue's packets and of jobs, but not of packets of an execution queue.
+ */
 static inline bool pagoda_engine_combines(const struct pagoda_exec *exec)
 {
 	const struct pagoda_engine_run *run = exec->run;
@@ -427,7 +431,7 @@ static inline bool pagoda_engine_combines(const struct pagoda_exec *exec)
 		(run->context && features & 1ull << VIRTIO_PAGODA_F_EXECUTE));
 }
 
-/* Returns whether the write combiner of the run's queue may hold writes. */
+/* Returns whether the write combiner of the queue that executes may hold writes. */
 static inline bool pagoda_engine_has_lines(const struct pagoda_exec *exec)
 {
 	u32 number = exec->run->tlb;
@@ -446,7 +450,7 @@ static inline u32 pagoda_refuse(struct pagoda_exec *exec, u32 reason, u64 value)
 	return pagoda_engine_refuse(exec, reason, value, VIRTIO_PAGODA_ACCESS_NONE);
 }
 
-/* Copies memory that may overlap, as addresses of source and destination may lead to one page. */
+/* Copies memory; source and destination may overlap, as their addresses may lead to one page. */
 static inline void pagoda_copy(u8 *dst, const u8 *src, size_t size)
 {
 	if (likely(dst + size <= src || src + size <= dst))
@@ -456,8 +460,9 @@ static inline void pagoda_copy(u8 *dst, const u8 *src, size_t size)
 }
 
 /*
- * Counts @bytes of work, and yields the CPU after each PAGODA_CHUNK. Returns PAGODA_STOPPED if a
- * packet of an execution queue has to stop in the middle; the paging queue stops between packets.
+ * Counts @bytes of work, and yields the CPU after each PAGODA_CHUNK. Then returns PAGODA_STOPPED if
+ * a packet of an execution queue has to stop in the middle; the paging queue stops between packets.
+ * Returns 0 otherwise.
  */
 static inline u32 pagoda_progress(struct pagoda_exec *exec, u32 bytes)
 {
@@ -474,7 +479,7 @@ static inline u32 pagoda_progress(struct pagoda_exec *exec, u32 bytes)
 /*
  * Finds the memory at @address of the system segment, a device address or bus address. *@here
  * receives the memory, and *@got how many of @want bytes (not zero) are contiguous. Returns a fault
- * reason, which isn't stored in the run, or 0. All accesses to system memory begin here; memory
+ * reason, which isn't stored in run->fault, or 0. All accesses to system memory begin here; memory
  * within the last lookup's result isn't looked up again.
  */
 static inline u32 pagoda_system_span(struct pagoda_exec *exec, u64 address, u64 want,
@@ -483,8 +488,8 @@ static inline u32 pagoda_system_span(struct pagoda_exec *exec, u64 address, u64 
 	u64 skip = address - exec->window_bus;
 
 	/*
-	 * The window ends where the last lookup ended. More contiguous memory may follow, so that
-	 * an access beyond the window is looked up.
+	 * The memory at exec->window ends where the last lookup ended. More contiguous memory may
+	 * follow, so that an access beyond the end is looked up.
 	 */
 	if (likely(skip < exec->window_size) && likely(want <= exec->window_size - skip) &&
 	    likely(!exec->window_read_only || access != VIRTIO_PAGODA_ACCESS_WRITE)) {
@@ -513,7 +518,7 @@ static inline void pagoda_engine_translation_forget(struct pagoda_exec *exec)
 
 /*
  * Releases the translation lock for a moment, so that other threads can change translations. If
- * translations were changed, drops those, and the memory, that the packet or command has found.
+ * another thread did, drops the translations and the memory that the packet or command has found.
  */
 static inline void pagoda_engine_translation_pause(struct pagoda_exec *exec)
 {

@@ -21,7 +21,7 @@ u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 
  * Translates an address of system memory, gets the span there from ops->system_span() and keeps it
  * as exec->window. *@here receives where the span begins, and *@got how many bytes of the span the
  * caller may use, at most @want. The callback isn't trusted: a span of no bytes is refused. Returns
- * a fault reason, which isn't stored in the run, or 0.
+ * a fault reason, which isn't stored in run->fault, or 0.
  */
 u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want, u32 access,
 				u8 **here, u64 *got)
@@ -44,7 +44,7 @@ u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want,
 	found = engine->ops->system_span(engine->context, bus, limit, &size);
 	if (!found || !size)
 		return VIRTIO_PAGODA_FAULT_UNREACHABLE;
-	/* The device MMU may map memory elsewhere that follows for the CPU: limit the window. */
+	/* Limit the span: what follows for the CPU may have another device address, or none. */
 	if (translated)
 		size = min(size, limit);
 	exec->window_bus = address;
@@ -91,8 +91,8 @@ u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u3
 }
 
 /*
- * Checks that a run of @size bytes begins at a page and can be reached. *@span, unless NULL,
- * receives the run's memory if that is contiguous, else NULL. Returns 0 or a fault reason.
+ * Checks that a run of @size bytes begins at a page and can be reached. Unless @span is NULL,
+ * *@span receives the run's memory, or NULL if that isn't contiguous. Returns 0 or a fault reason.
  */
 static u32 run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access, u8 **span)
 {
@@ -185,8 +185,8 @@ static u32 location_fields(struct pagoda_exec *exec, const struct virtio_pagoda_
 }
 
 /*
- * Checks the fields and the memory of a source or destination of @size bytes. Returns a fault
- * reason or 0.
+ * Checks the fields and the memory of a location of @size bytes that a packet names. Returns a
+ * fault reason or 0.
  */
 u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 				 const struct virtio_pagoda_location *location,
@@ -211,8 +211,8 @@ u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 }
 
 /*
- * Sets a cursor to the first of @size bytes at a location that was checked. @spans holds the memory
- * that the check of @runs found, or is NULL.
+ * Sets a cursor to the first of @size bytes at a location that was checked. @spans has the memory
+ * that the check found for each of @runs, or is NULL.
  */
 void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 			       const struct virtio_pagoda_location *location,
@@ -231,8 +231,8 @@ void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 }
 
 /*
- * Moves the cursor to the next run, as one span, if the check stored the run's memory. Returns
- * false if not: the caller looks the memory up.
+ * Makes all memory of the next run of pages the cursor's span, and returns true, if the check
+ * stored the run's memory. Returns false if not: the caller looks the memory up.
  */
 static bool system_noted(struct pagoda_cursor *cursor)
 {
@@ -295,8 +295,8 @@ static void cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *curso
 }
 
 /*
- * Moves the cursor to the next span, when all of the current span was used and bytes are left.
- * Returns a fault reason or 0.
+ * Moves the cursor to the next span, memory that is contiguous for the CPU, when all of the current
+ * span was used and bytes are left. Returns a fault reason or 0.
  */
 u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {

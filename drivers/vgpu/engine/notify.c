@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Notices: operations that tell the GPU of something and do nothing else: NOTIFY_RESIDENCY,
- * NOTIFY_RESIDENCY2, NOTIFY_FENCE_RESIDENCY and NOTIFY_ALLOC. This GPU caches no state of
- * allocations and fences: the engine checks a notice and passes it to ops->notify().
+ * Notices: operations that only tell the GPU where allocations and fences are, or that an
+ * allocation is about to move: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2, NOTIFY_FENCE_RESIDENCY and
+ * NOTIFY_ALLOC. This GPU caches no state of allocations and fences: the engine checks a notice and
+ * passes it to ops->notify().
  */
 #include "internal.h"
 
@@ -52,8 +53,8 @@ static u32 notify_place_check(struct pagoda_exec *exec, u32 segment, u64 address
 }
 
 /*
- * Checks a NOTIFY_RESIDENCY or NOTIFY_RESIDENCY2, and @nr_pages pages if they are resident.
- * Returns a fault reason or 0.
+ * Checks a NOTIFY_RESIDENCY or NOTIFY_RESIDENCY2; if it says that an allocation is resident, also
+ * the place of @nr_pages pages. Returns a fault reason or 0.
  */
 static u32 residency_check(struct pagoda_exec *exec,
 			   const struct virtio_pagoda_notify_residency *notify, u64 nr_pages)

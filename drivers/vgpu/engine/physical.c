@@ -72,7 +72,7 @@ static u32 physical_execute(struct pagoda_exec *exec, const void *packet, u32 ac
 	physical_touch(here, size, access == VIRTIO_PAGODA_ACCESS_WRITE);
 	if (access == VIRTIO_PAGODA_ACCESS_WRITE)
 		pagoda_engine_wrote(exec->engine, here, size);
-	smp_mb();	/* C51: the CPU sees the queue's earlier writes from here on */
+	smp_mb();	/* C51: from here on the CPU sees the queue's earlier writes */
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
@@ -87,7 +87,7 @@ u32 pagoda_engine_physical_write(struct pagoda_exec *exec, const void *packet)
 }
 
 /*
- * Sets *@here to the memory of a monitored fence's value; NULL for a page of zeros, to which
+ * Sets *@here to the memory of a monitored fence's value, or to NULL for a page of zeros, to which
  * nothing is written. Returns 0 or a fault reason.
  */
 static u32 signal_resolve(struct pagoda_exec *exec,

@@ -14,7 +14,7 @@ u64 pagoda_engine_root_limit(const struct pagoda_engine *engine)
 	return engine->pt_levels > 2 ? min_t(u64, limit, VIRTIO_PAGODA_PT_ENTRIES) : limit;
 }
 
-/* Returns the bytes of a root of @entries entries; each has two words in a dual level-1 table. */
+/* Returns the bytes of a root of @entries entries, of two words each in a dual level-1 table. */
 static u64 root_bytes(const struct pagoda_engine *engine, u64 entries)
 {
 	bool dual = engine->pt_levels == 2 && pagoda_engine_dual(engine);
@@ -47,7 +47,10 @@ static u32 root_check(const struct pagoda_engine *engine, u32 segment, u64 addre
 	return inside ? VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-/* Returns whether the engine's members for address spaces are valid: all or none are set. */
+/*
+ * Returns whether the engine's members for address spaces are valid: set within their limits, or
+ * zero if there are no address spaces.
+ */
 bool pagoda_engine_roots_valid(const struct pagoda_engine *engine)
 {
 	u32 sizes = 1u << 12 | 1u << 16 | 1u << 21;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The engine's only access to kernel functions: byte order, atomic accesses, barriers, time, yields
- * and read-write locks. For a user process the shim provides equal names on top of the C library,
- * so that a fuzzer links exactly the sources that the module is built from.
+ * and read-write locks. For a user process the shim defines the same names on top of the C library,
+ * so that a fuzzer is built from exactly the sources that the module is built from.
  */
 #ifndef PAGODA_VGPU_ENGINE_SHIM_H
 #define PAGODA_VGPU_ENGINE_SHIM_H
@@ -29,7 +29,7 @@ static inline void pagoda_shim_yield(void)
 	cond_resched();
 }
 
-/* Returns the value that TIMESTAMP stores: nanoseconds, which never decrease in any thread. */
+/* Returns the time that TIMESTAMP stores, in nanoseconds; it never decreases in any thread. */
 static inline u64 pagoda_shim_now(void)
 {
 	return ktime_get_ns();

@@ -126,10 +126,11 @@ static __always_inline void swizzle_move(u8 *tiled, u8 *linear, u64 size, bool s
 }
 
 /*
- * Copies one row of bytes through @count adjacent tiles, @width bytes in each tile; @width and
- * @swizzle are compile-time constants. In @tiled these bytes are a tile apart, which no CPU
- * predicts, so the next row of each tile is prefetched. Still slower than a linear copy, for which
- * the CPU translates an address every 4096 bytes instead of every @width bytes.
+ * Copies one row of bytes through @count adjacent tiles, @width bytes in each tile, to @tiled if
+ * @swizzle, else to @linear; @width and @swizzle are compile-time constants. In @tiled the parts
+ * of the row are a tile apart, which no CPU predicts, so the next row of each tile is prefetched.
+ * Still slower than a linear copy, for which the CPU translates an address every 4096 bytes instead
+ * of every @width bytes.
  */
 static __always_inline void tile_rows(u8 *tiled, u8 *linear, u64 count, u32 width, bool swizzle)
 {
@@ -277,7 +278,7 @@ u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 /*
  * Copies @size bytes between the checked tiled surface at @address of VRAM, from byte
  * @tiled->offset of its rows on, and the linear memory at @cursor: into the surface if @swizzle,
- * else out of it. Returns 0 or a fault reason.
+ * else out of it. Returns 0, PAGODA_STOPPED or a fault reason.
  */
 u32 pagoda_engine_tiled_copy(struct pagoda_exec *exec, u64 address,
 			     const struct virtio_pagoda_tiled *tiled,
@@ -289,7 +290,7 @@ u32 pagoda_engine_tiled_copy(struct pagoda_exec *exec, u64 address,
 
 	view_init(&view, surface, tiled, NULL, swizzle);
 	reason = view_piece(exec, &view, cursor, size);
-	/* The rows of a piece are in tiles all over the surface. */
+	/* Mark the whole surface: rows of a piece are in tiles all over the surface. */
 	if (swizzle)
 		pagoda_engine_wrote(exec->engine, surface, le64_to_cpu(tiled->surface_size));
 	return reason;

@@ -124,7 +124,7 @@ static u32 update_values_check(struct pagoda_exec *exec,
 	if ((u64)increment * (entries - 1) > mask - (le64_to_cpu(values[0]) & mask))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
 				     le64_to_cpu(values[0]));
-	/* The addresses of the entries of a large root mustn't wrap around. */
+	/* The addresses of the entries, of which a root may have many, mustn't wrap around. */
 	if (update_address(exec, update, entries - 1) + PAGODA_PTE_BYTES <
 	    le64_to_cpu(update->table_address))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
