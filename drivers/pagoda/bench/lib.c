@@ -199,7 +199,7 @@ struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address
 	};
 }
 
-/* Returns the READ_PHYSICAL that ends a move to @p: after it all writes to the pages are done. */
+/* Returns the READ_PHYSICAL that ends a transfer: when executed, all writes to @p are complete. */
 struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p)
 {
 	return (struct pagoda_paging_op) {

@@ -18,7 +18,7 @@
 #define BENCH_VIRTUAL_GOAL	900
 #define BENCH_TILED_GOAL	500
 
-/* An allocation in VRAM, as many system pages, and a transfer between both. */
+/* An allocation in VRAM, system pages of the same size, and a transfer between the two. */
 struct bench_pair {
 	struct pagoda_bo *bo;
 	struct bench_pages pages;

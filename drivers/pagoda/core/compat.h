@@ -98,7 +98,7 @@ static inline struct dma_fence *pagoda_fence_all(u32 count, struct dma_fence **f
 
 /*
  * Drops TTM's only reference to @bo, when the last reference to the GEM object was dropped. Newer
- * kernels count references in the GEM object only. Pagoda does so on older kernels, too:
+ * kernels count references in the GEM object only. Pagoda counts so on older kernels, too:
  * pagoda_gem_ttm_mmap() has a mapping of user space hold the GEM object.
  */
 #ifndef PAGODA_HAVE_TTM_BO_FINI

@@ -9,10 +9,10 @@
  *	large		the entry itself: one large page, or zeros (VALID | ZERO)
  *	4 KiB table	a table of 4 KiB entries, which word 0 links
  *	64 KiB table	a table of 64 KiB entries, which word 0 links; with dual PTEs word 1
- *			links the table, and word 0 may link a 4 KiB table as well: each
- *			64 KiB chunk of addresses is valid in at most one of both (C93)
+ *			links the table, and word 0 may link a 4 KiB table as well: each 64 KiB
+ *			chunk of addresses has valid entries in at most one of the two (C93)
  *
- * If a part of a large block changes, the block is split into 4 KiB entries. Without dual PTEs, a
+ * If a part of a "large" block changes, the block is split into 4 KiB entries. Without dual PTEs, a
  * 64 KiB table that can't hold a change is replaced by its twin, a 4 KiB table that the prepare
  * phase made and that gets the same translations. 4 KiB entries aren't merged into larger ones
  * later.
@@ -148,8 +148,8 @@ void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
 }
 
 /*
- * If a leaf table has valid entries, makes all entries invalid, and has all written, as that takes
- * one operation.
+ * If a leaf table has valid entries, makes all entries invalid and marks all dirty, also those that
+ * were invalid already: one operation can write all.
  */
 static void table_clear(struct pagoda_batch *batch, struct pagoda_table *table)
 {

@@ -216,7 +216,7 @@ void pagoda_place_advance(struct pagoda_map_place *place, u64 bytes)
 /*
  * Sets up to @nr @entries, each for 2^@shift bytes of memory, from the extent that @place is in,
  * and moves @place behind this memory. Sets one entry even if less is left of the extent: the
- * caller has checked that the next extents go on from there. Returns the number of entries set.
+ * caller has checked that the next extents continue the memory. Returns the number of entries set.
  */
 static u32 extents_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries)
 {

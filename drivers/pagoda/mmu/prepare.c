@@ -448,8 +448,8 @@ int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_upda
 }
 
 /*
- * Adds to the update's bound of operations those that write @table as a whole, because it gets new
- * memory or has lost its content.
+ * Adds to the update's bound of operations those that write @table as a whole, because @table gets
+ * new memory or has lost its content.
  */
 static void update_count_table(struct pagoda_pt_update *update, const struct pagoda_table *table)
 {
