@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The DRM device, which connects the transport, which appears and disappears with the hardware, to
- * the memory manager (vidmm), which exists as long as the DRM device is used.
+ * The DRM device. It connects the transport, which appears and disappears with the hardware, to the
+ * memory manager (vidmm), which exists as long as the DRM device is used.
  *
  *	probe	virtio device found -> DRM device allocated -> vidmm created -> registered
  *	remove	DRM device unplugged -> vidmm stopped -> the hardware isn't used any more
@@ -105,8 +105,9 @@ static void driver_postclose(struct drm_device *drm, struct drm_file *file)
 }
 
 /*
- * Tells drmGetBusid() the device's name. The DRM core does so after DRM_IOCTL_SET_VERSION
- * only. The caller holds the master_mutex, which protects the name.
+ * Sets the name that drmGetBusid() gets. The DRM core sets that name only in
+ * DRM_IOCTL_SET_VERSION, which a program may not have called. The caller holds the master_mutex,
+ * which protects the name.
  */
 static void driver_master_set(struct drm_device *drm, struct drm_file *file, bool from_open)
 {
@@ -121,8 +122,9 @@ static void driver_master_set(struct drm_device *drm, struct drm_file *file, boo
 }
 
 /*
- * Cancels jobs that haven't begun before drm_release() closes the client's handles, which it does
- * before it calls driver_postclose(). Returns what drm_release() returns.
+ * First cancels the client's jobs that haven't begun yet. Then calls drm_release(), which closes
+ * the client's handles and after that calls driver_postclose(), and returns the result of
+ * drm_release().
  */
 static int driver_release(struct inode *inode, struct file *filp)
 {
@@ -189,7 +191,10 @@ static int copy_extents(struct drm_device *drm, const struct pagoda_extent **lis
 	return 0;
 }
 
-/* Copies the lists of extents in @info, too, because they are freed when the hardware goes. */
+/*
+ * Copies @info, and also the lists of extents in @info, because these lists are freed when the
+ * hardware goes. Returns 0 or -ENOMEM.
+ */
 static int device_copy_info(struct pagoda_device *pagoda, const struct pagoda_device_info *info)
 {
 	int ret;
@@ -303,14 +308,20 @@ static int device_wake(void *priv, int error)
 	return pagoda_vidmm_wake(pagoda->vidmm, error);
 }
 
-/* Unregisters the notifier. Ends a prepared sleep, too, because device_notify() won't any more. */
+/*
+ * Unregisters the notifier, and ends a sleep that was prepared, because device_notify() won't end
+ * the sleep any more.
+ */
 static void device_stay_awake(struct pagoda_device *pagoda)
 {
 	unregister_pm_notifier(&pagoda->sleep);
 	pagoda_vidmm_end_sleep(pagoda->vidmm);
 }
 
-/* Registers the device with user space, and for notices of the machine's sleep. */
+/*
+ * Registers the device for notices of the machine's sleep, then with user space. Returns 0 or a
+ * negative errno.
+ */
 static int device_publish(struct pagoda_device *pagoda)
 {
 	int ret;

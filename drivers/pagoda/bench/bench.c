@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Measurements inside the kernel: paging operations, the builders of packets, and moves
- * compared with TTM's own copy. Reading a debugfs file runs the measurements; the device should
- * have no other users meanwhile. Not for production (CONFIG_DRM_PAGODA_BENCH).
+ * Measurements inside the kernel: paging operations, the builders of packets, page tables (see
+ * virtual.c and tables.c), and moves compared with TTM's own copy. Reading the debugfs file
+ * pagoda_bench runs the measurements; the device should have no other users meanwhile. Not for
+ * production (CONFIG_DRM_PAGODA_BENCH).
  *
- * Each time in file pagoda_bench is the median of BENCH_RUNS runs, which alternate with runs of the
- * work that the time is compared to, if any. A ratio is the time of that work by the measured time:
- * higher is better. The other files do work for benchmarks in user space (beside.c, crowd.c).
+ * Each time in that file is the median of BENCH_RUNS runs, which alternate with runs of the work
+ * that the time is compared to, if any. A ratio is the time of that work divided by the measured
+ * time: higher is better. The other debugfs files, pagoda_bench_*, do work with which benchmarks in
+ * user space compare their results (beside.c, crowd.c).
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -36,7 +38,10 @@ static void bench_rate(struct bench *b, const char *metric, const char *shape, u
 	pagoda_bench_bandwidth(b, name, size * count, ours, theirs);
 }
 
-/* Returns the nanoseconds of memcpy() from VRAM to pages (@out) or back, in contiguous pieces. */
+/*
+ * Returns the nanoseconds that copying @size bytes from VRAM at @address to the pages of @p (@out),
+ * or back, takes: by a memcpy() for each run of contiguous pages.
+ */
 static u64 bench_copy(struct bench *b, const struct bench_pages *p, u64 address, u64 size,
 		      bool out)
 {
@@ -96,7 +101,7 @@ out:
 	return ret;
 }
 
-/* Bytes that bench_moves() moves in a run, unless a single allocation is larger. */
+/* Bytes of the allocations that bench_moves() moves together; a larger allocation moves alone. */
 #define BENCH_MOVED	(32ull << 20)
 
 struct bench_set {
@@ -181,8 +186,9 @@ static int bench_moves(struct bench *b, u64 size)
 }
 
 /*
- * Sets *@ns to the time of a memcpy() and of allocating (@out) or freeing pages: the least time of
- * a move that copies. Returns 0 or -ENOMEM.
+ * Sets *@ns to the time that memcpy() from VRAM to new pages takes with allocating the pages
+ * (@out), or memcpy() from pages to VRAM with freeing the pages: the least time of a move that
+ * copies. Returns 0 or -ENOMEM.
  */
 static int bench_allocate_and_copy(struct bench *b, u64 address, u64 size, bool out, u64 *ns)
 {
@@ -239,8 +245,8 @@ static int bench_end_to_end(struct bench *b, u64 size)
 }
 
 /*
- * Reports time and bytes of a command that the builder makes for a transfer of @size, and how many
- * commands it makes. Returns 0 or -ENOMEM.
+ * Reports what the builder of TRANSFER makes of @size bytes: mean time and mean bytes of a packet
+ * ("command"), bytes of all packets for each MiB, and the number of packets. Returns 0 or -ENOMEM.
  */
 static int bench_builder(struct bench *b, u64 size, bool scattered)
 {
@@ -305,7 +311,7 @@ static int bench_builder(struct bench *b, u64 size, bool scattered)
 	return ret;
 }
 
-/* Compares a move of a page out of VRAM and back with as many empty round trips to the device. */
+/* Compares moving a page out of VRAM and back with two NOPs, round trips without work. */
 static int bench_latency(struct bench *b)
 {
 	u64 ours[BENCH_RUNS], theirs[BENCH_RUNS], start;

@@ -77,7 +77,10 @@ static int beside_copy(struct bench *b, struct pagoda_bo *bo, u64 *ns)
 	return pagoda_bench_run(b, &cost, beside_copy_emit, bo, ns);
 }
 
-/* Times and reports a copy within VRAM by physical addresses. Returns 0 or a negative errno. */
+/*
+ * Times and reports a copy of BESIDE_COPY_BYTES within VRAM, by TRANSFER and so by physical
+ * addresses. Returns 0 or a negative errno.
+ */
 int pagoda_bench_copy(struct bench *b)
 {
 	struct pagoda_bo *bo = pagoda_bench_bo(b, 2 * BESIDE_COPY_BYTES,

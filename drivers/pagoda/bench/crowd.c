@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Work with which the user-space benchmark of long residency lists compares its results (see
- * beside.c): on the allocations on the residency lists of the process that reads the debugfs file,
- * in the order in which the allocations were added to the lists; but pagoda_bench_pick() picks
- * among all candidates for eviction from VRAM.
+ * beside.c). pagoda_bench_lock() and pagoda_bench_walk() work on the allocations on the residency
+ * lists of the process that reads the debugfs file, in the order in which the allocations were
+ * added to the lists; pagoda_bench_pick() picks among all candidates for eviction from VRAM.
  */
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -95,8 +95,8 @@ static int crowd_get(struct bench *b, struct crowd *crowd)
 }
 
 /*
- * Locks and unlocks all reservations: the least time of an ioctl that locks those of @bos; an ioctl
- * that finds nothing to do may lock none. Returns 0 or a negative errno.
+ * Locks and unlocks the reservations of all @bos: an ioctl that locks these reservations takes at
+ * least as long. (An ioctl that finds nothing to do may lock none.) Returns 0 or a negative errno.
  */
 static int crowd_lock_list(struct pagoda_bo **bos, u32 count)
 {
@@ -116,7 +116,10 @@ static int crowd_lock_list(struct pagoda_bo **bos, u32 count)
 	return ret;
 }
 
-/* Reads a member of each allocation, a cache miss each: the least time to look at @bos. */
+/*
+ * Reads a member of each allocation of @bos, which may miss the CPU's caches: an ioctl that looks
+ * at these allocations takes at least as long. Returns 0.
+ */
 static int crowd_walk_list(struct pagoda_bo **bos, u32 count)
 {
 	u32 i;
@@ -148,8 +151,8 @@ static int crowd_time(struct crowd *crowd, crowd_fn run, u64 *times)
 
 /*
  * Runs @run on the allocations of the process's residency lists, CROWD_LIST at a time, and reports
- * the median time; nothing if there are fewer. Returns 0, -ENOENT without allocations, or another
- * negative errno.
+ * the median time; reports nothing if there are fewer than CROWD_LIST allocations. Returns 0,
+ * -ENOENT if there are none, or another negative errno.
  */
 static int crowd_run(struct bench *b, crowd_fn run)
 {
@@ -187,7 +190,10 @@ int pagoda_bench_walk(struct bench *b)
 	return crowd_run(b, crowd_walk_list);
 }
 
-/* Empties the CPU's caches, because real searches for victims find cold caches, too. */
+/*
+ * Empties the CPU's caches, because real searches for victims find cold caches, too. Returns 0 or
+ * -ENOMEM.
+ */
 static int crowd_chill(void)
 {
 	void *other = vmalloc(CROWD_COLD);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Parts that the measurements share: allocations, page lists, commands, lines of the report. */
+/*
+ * Parts that the measurements share: lines of the report, page lists, allocations and their moves,
+ * paging operations and timed transactions.
+ */
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
@@ -32,8 +35,9 @@ u64 pagoda_bench_median(u64 *values)
 }
 
 /*
- * Prints @amount per second >> @shift for the median of @ours and for that of @theirs, and the
- * ratio of the first rate to the second. Returns the ratio in thousandths.
+ * Prints two rates, (@amount per second) >> @shift, by the median of @ours and by that of @theirs
+ * (nanoseconds that @amount took), and the ratio of the first rate to the second. Returns the ratio
+ * in thousandths.
  */
 static u64 bench_report(struct bench *b, const char *metric, const char *unit, u64 amount,
 			u32 shift, u64 *ours, u64 *theirs)
@@ -195,7 +199,7 @@ struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address
 	};
 }
 
-/* Returns the READ_PHYSICAL that ends a move to @p: after it all writes to the pages are done. */
+/* Returns the READ_PHYSICAL that ends a transfer: when executed, all writes to @p are complete. */
 struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p)
 {
 	return (struct pagoda_paging_op) {

@@ -24,7 +24,10 @@ struct bench {
 	struct pagoda_client *client;
 };
 
-/* A list of system pages, in contiguous blocks of 2^order pages or scattered (bench_scatter()). */
+/*
+ * System pages, allocated in contiguous blocks of 2^@order pages. @dma and @adl list the pages in
+ * the order of @pages, or scattered (bench_scatter()).
+ */
 struct bench_pages {
 	u32 nr_pages;
 	u32 order;
@@ -82,12 +85,12 @@ int pagoda_bench_virtual(struct bench *b);
 int pagoda_bench_tiled(struct bench *b);
 int pagoda_bench_tables(struct bench *b);
 
-/* beside.c and lib.c: results, and kernel work that the user-space benchmark compares jobs with */
+/* beside.c: kernel work that the user-space benchmark compares jobs with; prints results (lib.c) */
 void pagoda_bench_report(struct bench *b, u64 amount, u64 ns);
 int pagoda_bench_trip(struct bench *b);
 int pagoda_bench_copy(struct bench *b);
 
-/* crowd.c: locks, walks and choices of victims, for the benchmark of long residency lists */
+/* crowd.c: times locks, walks and choices of victims, for the benchmark of long residency lists */
 int pagoda_bench_lock(struct bench *b);
 int pagoda_bench_walk(struct bench *b);
 int pagoda_bench_pick(struct bench *b);

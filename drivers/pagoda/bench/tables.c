@@ -5,8 +5,8 @@
  *
  * The benchmark has a struct pagoda_mmu and an address space of its own, which no job uses, so
  * the mapped memory need not exist. Each change changes all entries, and so needs a TLB flush.
- * A change is compared with memset64() of as many bytes of VRAM, and with an operation for each
- * page.
+ * A change is compared with memset64() of as many entries in VRAM, and with UPDATE_PAGE_TABLE
+ * operations that write an entry each.
  */
 #include <linux/err.h>
 #include <linux/sizes.h>
@@ -25,7 +25,7 @@
 
 #define BENCH_MAPPED		((u64)SZ_1G)
 #define BENCH_PTES		((u32)(BENCH_MAPPED >> PAGE_SHIFT))
-/* Bytes of VRAM: half for the tables, half for tables that are written for comparison. */
+/* Bytes of bench_tables.bo: half for the space's tables, half for bench_spare(). */
 #define BENCH_TABLE_BYTES	(16ull << 20)
 /* Number of operations in a measurement of operations that write one entry each. */
 #define BENCH_SINGLES		4096
@@ -130,7 +130,7 @@ static void bench_table_free(void *owner, void *space_data, struct pagoda_table_
 	kfree(table);
 }
 
-/* Sets a space's root table, but not of space 0, which stays the driver's paging process. */
+/* Sets a space's root table; space 0 keeps the root of the driver's own paging process. */
 static int bench_set_root(void *owner, u32 space, const struct pagoda_root *root)
 {
 	const struct pagoda_command command = {
@@ -273,7 +273,10 @@ static u64 bench_memset(struct bench_tables *t, u64 ptes, u64 value)
 	return ktime_get_ns() - start;
 }
 
-/* Returns an operation that writes @nr entries of a leaf table outside of the address space. */
+/*
+ * Returns an operation that writes @values to @nr entries, from entry @i on, of the leaf tables at
+ * bench_spare(), which aren't in the tree of the address space.
+ */
 static struct pagoda_paging_op bench_update_op(struct bench_tables *t, u32 i, u32 nr,
 					       const u64 *values)
 {
@@ -417,7 +420,7 @@ static void bench_shape_report(struct bench *b, enum bench_shape shape, u64 ptes
 			 times->memset);
 	bench_table_rate(b, shape, "prepare-commit-queue-by-memset64", ptes, times->whole,
 			 times->memset);
-	/* Both rates count pages of 4 KiB, also with pages of 2 MiB. */
+	/* Both rates of this metric count 4 KiB of memory as an entry, even mapped by 2 MiB. */
 	bench_table_rate(b, shape, "commit-and-queue-by-operation-a-page", BENCH_PTES, times->queue,
 			 times->singles);
 	snprintf(metric, sizeof(metric), "pte.%s.buffer-bytes-per-MiB", bench_shape_names[shape]);

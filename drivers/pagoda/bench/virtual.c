@@ -14,11 +14,11 @@
 
 #define BENCH_VIRTUAL_BYTES	(64ull << 20)
 #define BENCH_TILED_BYTES	(16ull << 20)
-/* Goals, in thousandths, for the lowest ratio of all variants to a plain TRANSFER. */
+/* Goals, in thousandths, for the slowest variant's bandwidth divided by a plain TRANSFER's. */
 #define BENCH_VIRTUAL_GOAL	900
 #define BENCH_TILED_GOAL	500
 
-/* An allocation in VRAM, as many system pages, and a transfer between both. */
+/* An allocation in VRAM, system pages of the same size, and a transfer between the two. */
 struct bench_pair {
 	struct pagoda_bo *bo;
 	struct bench_pages pages;
@@ -73,7 +73,10 @@ static void bench_virtual_take(void *arg, struct pagoda_paging_op *op)
 	virtual->ret = virtual->ret ?: ret;
 }
 
-/* Emits a piece: maps source and destination windows, copies, unmaps, as a move does. */
+/*
+ * Emits the operations for a piece of @size bytes at byte @done of the transfer, as a move in
+ * GPU_VIRTUAL mode does: maps source and destination in scratch windows, flushes, copies, unmaps.
+ */
 static void bench_virtual_piece(struct bench_virtual *virtual, u64 done, u64 size)
 {
 	const struct pagoda_emit emit = { .emit = bench_virtual_take, .arg = virtual };
@@ -176,9 +179,9 @@ static int bench_virtual_way(struct bench *b, bool scattered, bool out, u64 *wor
 }
 
 /*
- * Compares transfers by virtual addresses with such by physical addresses. Does nothing without
- * page tables or in CPU_VIRTUAL mode: no move uses virtual addresses then. Returns 0 or a negative
- * errno.
+ * Compares transfers by virtual addresses with transfers by physical addresses. Does nothing
+ * without page tables or in CPU_VIRTUAL mode, in which queued operations can't use scratch windows.
+ * Returns 0 or a negative errno.
  */
 int pagoda_bench_virtual(struct bench *b)
 {

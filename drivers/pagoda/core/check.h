@@ -100,8 +100,8 @@ static inline u32 pagoda_pt_stride(const struct pagoda_paging_limits *limits, u3
 }
 
 /*
- * Returns the byte offset, within an entry, of the word that an update writes: 8 for the word of
- * the 64 KiB table in a dual entry of level 1, else 0.
+ * Returns the byte offset, within an entry, of the 8 bytes that an update writes: 8 for the half of
+ * a dual entry of level 1 that links the table of 64 KiB pages, else 0.
  */
 static inline u32 pagoda_pt_word(const struct pagoda_paging_limits *limits, u32 level, bool use_64k)
 {
@@ -111,8 +111,8 @@ static inline u32 pagoda_pt_word(const struct pagoda_paging_limits *limits, u32 
 }
 
 /*
- * Returns the most entries of a table at @level; @use_64k: of a table of 64 KiB pages, if @level is
- * 0. Only the root of two levels may have more than VIRTIO_PAGODA_PT_ENTRIES.
+ * Returns how many entries a table at @level may have at most; @use_64k: a table of 64 KiB pages,
+ * if @level is 0. Only the root of two levels may have more than VIRTIO_PAGODA_PT_ENTRIES.
  */
 static inline u64 pagoda_pt_entries(const struct pagoda_paging_limits *limits, u32 level,
 				    bool use_64k)

@@ -35,7 +35,8 @@
 
 /*
  * PAGODA_HAVE_MOVE_NOTIFY: whether the kernel has an exporter tell dynamic importers of a dma-buf
- * that the buffer moves. If not, the buffer is pinned while a device maps the dma-buf.
+ * that the buffer moves. If not, the buffer is pinned while a device maps the dma-buf. Older
+ * kernels have the importer's callback and the exporter's call by other names.
  */
 #ifdef PAGODA_HAVE_INVALIDATE_MAPPINGS
 #define PAGODA_HAVE_MOVE_NOTIFY		1
@@ -77,8 +78,8 @@ static inline bool gpu_buddy_block_is_split(struct gpu_buddy_block *block)
 #endif
 
 /*
- * Returns a fence, of a context of its own, that signals when all of @fences have signalled; NULL
- * without memory. If it succeeds, @fences and the references in it belong to the fence.
+ * Returns a fence, of a fence context of its own, that signals when all of @fences have signalled;
+ * NULL without memory. On success the array @fences and its references belong to the new fence.
  */
 static inline struct dma_fence *pagoda_fence_all(u32 count, struct dma_fence **fences)
 {
@@ -97,7 +98,7 @@ static inline struct dma_fence *pagoda_fence_all(u32 count, struct dma_fence **f
 
 /*
  * Drops TTM's only reference to @bo, when the last reference to the GEM object was dropped. Newer
- * kernels count references in the GEM object only. Pagoda does so on older kernels, too:
+ * kernels count references in the GEM object only. Pagoda counts so on older kernels, too:
  * pagoda_gem_ttm_mmap() has a mapping of user space hold the GEM object.
  */
 #ifndef PAGODA_HAVE_TTM_BO_FINI
@@ -126,7 +127,7 @@ static inline int pagoda_gem_ttm_mmap(struct drm_gem_object *obj, struct vm_area
 #endif
 }
 
-/* Older kernels have this function by another name. */
+/* Older kernels have zap_special_vma_range() by another name. */
 #ifndef PAGODA_HAVE_ZAP_SPECIAL
 #define zap_special_vma_range	zap_vma_ptes
 #endif
@@ -340,7 +341,7 @@ static inline struct dmem_cgroup_pool_state *pagoda_dmem_of_resource(struct ttm_
 }
 #endif
 
-/* kthread_create_worker() of older kernels also starts the worker that it creates. */
+/* On older kernels kthread_create_worker() also starts the new worker. */
 #ifndef kthread_run_worker
 #define kthread_run_worker	kthread_create_worker
 #endif
@@ -419,9 +420,9 @@ static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 
 /*
  * Chooses the operations of fences that may still exist, signalled, when this module is gone. *@ops
- * has the names only. On newer kernels a fence drops such operations when it signals. On older
- * kernels *@ops is replaced by the operations of the dma-buf core's stub fence, which have the
- * names only, too. Process context.
+ * has only the two functions for names. On newer kernels a fence drops such operations when the
+ * fence signals. On older kernels *@ops is replaced by the operations of the dma-buf core's stub
+ * fence, which have only these two functions, too. Process context.
  */
 static inline void pagoda_fence_detach_ops(const struct dma_fence_ops **ops)
 {
@@ -435,14 +436,15 @@ static inline void pagoda_fence_detach_ops(const struct dma_fence_ops **ops)
 
 /* ---- Memory usage of clients in fdinfo --------------------------------------------- */
 
-/* Kernels without DRM_GEM_OBJECT_ACTIVE print the bytes of active memory always. */
+/* Kernels without the flag DRM_GEM_OBJECT_ACTIVE always print the bytes of active memory. */
 #ifndef PAGODA_HAVE_GEM_OBJECT_ACTIVE
 #define DRM_GEM_OBJECT_ACTIVE	0
 #endif
 
 /*
- * PAGODA_DEFINE_GPU_MEM: whether this module has to define the tracepoint gpu_mem_total (trace.c):
- * kernels of which no driver selects it have only its header.
+ * PAGODA_DEFINE_GPU_MEM is defined if this module has to define the tracepoint gpu_mem_total
+ * (trace.c): a kernel in which no driver selects CONFIG_TRACE_GPU_MEM has only the header of that
+ * tracepoint.
  */
 #ifndef CONFIG_TRACE_GPU_MEM
 #define PAGODA_DEFINE_GPU_MEM
@@ -450,12 +452,12 @@ static inline void pagoda_fence_detach_ops(const struct dma_fence_ops **ops)
 
 /* ---- Work queues ------------------------------------------------------------------ */
 
-/* A work queue of older kernels is per CPU by default; newer kernels want WQ_PERCPU for that. */
+/* Newer kernels want WQ_PERCPU for a per-CPU work queue, which is the default of older kernels. */
 #ifndef PAGODA_HAVE_WQ_PERCPU
 #define WQ_PERCPU	0
 #endif
 
-/* system_dfl_wq is the new name; newer kernels warn of each use of system_unbound_wq. */
+/* system_dfl_wq: new name of system_unbound_wq; newer kernels warn of each use of the old name. */
 #ifndef PAGODA_HAVE_DFL_WQ
 #define system_dfl_wq	system_unbound_wq
 #endif
@@ -474,10 +476,10 @@ static inline void pagoda_fence_detach_ops(const struct dma_fence_ops **ops)
 #endif
 
 /*
- * Macros for the table of syncobjs of a DRM file that a KUnit test made instead of a program: one
- * sets the table up, one removes an entry and returns the syncobj, whose reference the caller
- * drops, one takes the empty table down. Being macros, they don't need struct drm_file in this
- * header.
+ * Macros for the table of syncobjs of a DRM file that a KUnit test made without drm_open(): _init()
+ * sets the table up, _remove() takes out an entry and returns the syncobj, whose reference the
+ * caller drops, _fini() takes the empty table down. Macros don't need the definition of struct
+ * drm_file in this header.
  */
 #ifdef PAGODA_HAVE_SYNCOBJ_XA
 #define pagoda_file_syncobjs_init(file) \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Sends control commands to the device; tells how much VRAM clients may use. */
+/* Sends control commands to the device; computes VRAM's size without reserve and invalid ranges. */
 #include "core.h"
 #include "info.h"
 #include "transport.h"

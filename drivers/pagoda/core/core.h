@@ -115,8 +115,8 @@ struct ttm_device;
  *
  * A thread that holds one of pagoda_paging_queue.lock, pagoda_listeners.lock,
  * pagoda_listener.reading and pagoda_journal.recording_mutex takes only spinlocks and mmap_lock.
- * Spinlocks not listed here are innermost, except for pagoda_vidmm.required_lock, then
- * pagoda_ears.lock, then the lock of &pagoda_listener.wait.
+ * Spinlocks not listed here are innermost, with two exceptions: pagoda_ears.lock is taken under
+ * pagoda_vidmm.required_lock, and the lock of &pagoda_listener.wait under pagoda_ears.lock.
  */
 
 /*
@@ -161,9 +161,10 @@ struct pagoda_counters {
  *	held, read without that lock
  * @bo_destroy: &ttm_buffer_object.destroy of allocations; constant
  * @gem_funcs: &drm_gem_object.funcs of allocations; constant
- * @closing_work: Function of &pagoda_closing.work; constant
+ * @closing_work: Work function of &pagoda_closing.work, which takes closed allocations out of VMs;
+ *	constant
  * @job_timeout_ms: Milliseconds that a job may run; constant
- * @queue: Paging queue, which executes the submissions of @stream in order
+ * @queue: Paging queue, which has the submissions of @stream executed, those of a line in order
  * @vram: Manager of VRAM, segment 1
  * @aperture: Manager of the aperture, segment 2
  * @swizzle: Swizzling ranges
@@ -189,7 +190,7 @@ struct pagoda_counters {
  * @bos: Allocations by id, for packets and debugfs; no allocation is freed while the xarray's lock
  *	is held
  * @next_id: Last allocation id that was given
- * @spaces: Numbers of GPU address spaces in use
+ * @spaces: The numbers of GPU address spaces that are in use
  * @next_context: Last context id that was given
  * @settling_calls: Number of the last call of pagoda_settling_begin()
  * @required_lock: Protects &pagoda_bo.wish.requirements of all allocations; nothing is allocated
@@ -210,8 +211,8 @@ struct pagoda_counters {
  * @victims: Chooses the allocations that leave VRAM when room is needed
  * @fixed: Page tables and save areas in VRAM, outside of the reserve
  * @pinned: Bytes of aperture addresses that pinned allocations have
- * @releases: Number of times that an allocation was freed, a pin or a job ended, which may have
- *	been in the way of an operation that found no room
+ * @releases: Number of frees of allocations, ends of pins and ends of jobs together: after each of
+ *	these an operation that found no room may find room
  * @promotion: Evicted allocations that come back when there is room in VRAM
  * @bandwidth: Bandwidth of paging, as measured by @queue
  * @submit_share: Percent of the paging bandwidth at which each client's submissions may evict from
@@ -300,7 +301,7 @@ struct pagoda_vidmm {
 	struct dmem_cgroup_pool_state *dmem_roots[TTM_PL_VRAM + 1];
 };
 
-/* Returns whether the CPU copies moved content, by TTM's function, which the benchmark wants. */
+/* Returns whether the CPU copies moved content, by TTM's function: true only for a benchmark. */
 static inline bool pagoda_vidmm_moves_by_cpu(struct pagoda_vidmm *vidmm)
 {
 #ifdef CONFIG_DRM_PAGODA_BENCH
@@ -316,8 +317,8 @@ static inline struct pagoda_vidmm *pagoda_vidmm_of_ttm(struct ttm_device *bdev)
 }
 
 /*
- * Returns the opcode with which aperture pages are always mapped on this device (C64):
- * MAP_APERTURE_SEGMENT2 if the device has it, else MAP_APERTURE_SEGMENT.
+ * Returns the opcode of all operations that map aperture pages on this device (C64):
+ * MAP_APERTURE_SEGMENT2 if the device has that operation, else MAP_APERTURE_SEGMENT.
  */
 static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
 {

@@ -8,8 +8,8 @@
 struct device;
 
 /*
- * Name of an engine, with its index: in fdinfo, and so for tools of all GPUs, in the names of
- * fences and schedulers, and wherever else the driver tells user space of an engine.
+ * Name of an engine, with its index, wherever the driver tells user space of an engine: in fdinfo,
+ * which tools for all GPUs read, in the names of fences and schedulers, and in tracepoints.
  */
 #define PAGODA_ENGINE_NAME	"exec%u"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tells whether the device is being reset or rebuilt, and how often it was reset. */
+/*
+ * Tells whether the device is being reset or rebuilt, and how often the device was reset; waits for
+ * the end of the rebuild.
+ */
 #include "core.h"
 #include "life.h"
 

@@ -43,7 +43,7 @@ struct pagoda_vidmm;
 /* Value of &pagoda_reset.kept_epoch if VRAM kept no content in the last reset; never an epoch. */
 #define PAGODA_RESET_KEEPS_NOTHING	U64_MAX
 
-/* Number of the last resets that are remembered, for debugfs and coredumps. */
+/* Number of resets that are remembered, the last ones, for debugfs and coredumps. */
 #define PAGODA_RESET_NOTES	16
 
 /**
@@ -158,7 +158,10 @@ void pagoda_sections_open(struct pagoda_vidmm *vidmm);
 void pagoda_sections_drain(struct pagoda_vidmm *vidmm);
 void pagoda_assert_entered(struct pagoda_vidmm *vidmm);
 
-/* life.c: whether the device is being reset or rebuilt, and how often it was reset */
+/*
+ * life.c: tells whether the device is being reset or rebuilt, and how often the device was reset;
+ * waits for the end of the rebuild
+ */
 void pagoda_reset_wait(struct pagoda_vidmm *vidmm);
 bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm);
 bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm);

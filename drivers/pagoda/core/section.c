@@ -10,7 +10,7 @@
  * one section at a time, which lockdep checks.
  *
  *	calls of user space	enter outside of all locks, and wait while sections are closed
- *	closing			of handles and objects can't fail: it enters without regard to
+ *	closing			of handles and objects can't fail: such a call enters in spite of
  *				signals, and also when the device was removed
  *	work items		don't wait for closed sections, but try again later: a thread that
  *				waits for a work item may have to be frozen before the machine
@@ -34,9 +34,9 @@ static bool sections_are_closed(const struct pagoda_reset *reset)
 }
 
 /*
- * State of a thread that waits for closed sections and ignores signals. The freezer may freeze the
- * thread meanwhile, else the machine couldn't sleep; no other thread needs a lock that the waiting
- * thread holds to be frozen, too.
+ * State of a thread that waits until sections are open and ignores signals. The freezer may freeze
+ * the thread meanwhile, else the machine couldn't sleep. Locks that the thread holds don't keep
+ * other threads from being frozen.
  */
 #define SECTION_SLEEP	(TASK_UNINTERRUPTIBLE | TASK_FREEZABLE_UNSAFE)
 

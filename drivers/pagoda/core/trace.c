@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Defines the tracepoints of trace.h, and gpu_mem_total where the kernel has it not. */
+/* Defines the tracepoints of trace.h, and gpu_mem_total if the kernel doesn't define it. */
 #include <trace/events/gpu_mem.h>
 #include "compat.h"
 

@@ -33,8 +33,8 @@
 
 /*
  * Reasons why an allocation moves, with the names that the tracepoint pagoda_bo_move shows. EVICT:
- * an eviction by TTM, to make room or because the driver goes; of other moves FAULT: within VRAM,
- * as a CPU fault may need; REQUEST: out of VRAM; VALIDATE: any other.
+ * TTM or the driver evicts the allocation. Of other moves, FAULT: from VRAM to VRAM, as a CPU fault
+ * may need; REQUEST: out of VRAM; VALIDATE: all others.
  */
 #define PAGODA_MOVE_REASONS(X) \
 	X(VALIDATE, "validate") \
@@ -53,8 +53,8 @@ enum pagoda_move_reason {
 #endif
 
 /*
- * The values of all enumerators that are printed by name: programs such as trace-cmd read them in
- * the format files, where the kernel puts them instead of the names.
+ * All enumerators in tables of names: in the tracepoints' format files the kernel replaces these
+ * enumerators by their values, which programs such as trace-cmd need.
  */
 TRACE_DEFINE_ENUM(VIRTIO_PAGODA_SEGMENT_SYSTEM);
 TRACE_DEFINE_ENUM(VIRTIO_PAGODA_SEGMENT_VRAM);
@@ -107,8 +107,8 @@ TRACE_EVENT(pagoda_op,
 );
 
 /*
- * An allocation of @size bytes moves: from segment @from, "none" if it had no place, to segment
- * @to, or within VRAM. The copy may still have to be executed.
+ * An allocation of @size bytes moves from segment @from, "none" if the allocation had no place, to
+ * segment @to; both may be VRAM. The copy may still have to be executed.
  */
 TRACE_EVENT(pagoda_bo_move,
 	TP_PROTO(const char *dev, u64 bo, u64 size, u32 from, u32 to, bool evict, int reason),
@@ -159,8 +159,9 @@ TRACE_EVENT(pagoda_bo_free,
 );
 
 /*
- * The budget last reported, or the usage, in bytes, of a client with a file of events changed; both
- * are 0 when that file is closed.
+ * Emitted for each listener of a client when the listener is opened, and when @budget, the one last
+ * reported to the listener, or the client's @usage changes, in bytes; also when the listener is
+ * closed, then with both 0.
  */
 TRACE_EVENT(pagoda_budget,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 budget, u64 usage),
@@ -185,8 +186,8 @@ TRACE_EVENT(pagoda_budget,
 );
 
 /*
- * A client with a file of events is told to trim: it wants @excess bytes more than the budget last
- * reported.
+ * A listener tells its client to trim: the client wants @excess bytes more than the budget that was
+ * last reported to the listener.
  */
 TRACE_EVENT(pagoda_trim,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 excess),
@@ -208,8 +209,8 @@ TRACE_EVENT(pagoda_trim,
 );
 
 /*
- * A submission left allocations of @bytes bytes out of VRAM, because the client has no tokens for
- * evictions: see &drm_pagoda_stats.submit_tokens.
+ * A job of @context leaves allocations of @bytes bytes in all out of VRAM, because the client has
+ * no tokens for evictions: see &drm_pagoda_stats.submit_tokens.
  */
 TRACE_EVENT(pagoda_left_out,
 	TP_PROTO(const char *dev, u64 context, u64 bytes),
@@ -229,8 +230,9 @@ TRACE_EVENT(pagoda_left_out,
 );
 
 /*
- * An operation of the current thread that found no room waits: for job @job of @context, which has
- * a place of an engine; or, if @context is 0, for the operation that has allocation @bo locked.
+ * The current thread found no room for an allocation and waits: for job @job of @context, which has
+ * a place of an engine; or, if @context is 0, for the operation that holds the reservation of
+ * allocation @bo.
  */
 TRACE_EVENT(pagoda_wait,
 	TP_PROTO(const char *dev, u64 context, u64 job, u64 bo),
@@ -253,7 +255,7 @@ TRACE_EVENT(pagoda_wait,
 
 /*
  * A CPU page fault in the page at byte @offset of an allocation, which is in @segment now; @moved:
- * the allocation was moved there because of the fault.
+ * the fault moved the allocation to its present place.
  */
 TRACE_EVENT(pagoda_cpu_fault,
 	TP_PROTO(const char *dev, u64 bo, u64 offset, u32 segment, bool moved),
@@ -325,7 +327,7 @@ TRACE_EVENT(pagoda_complete,
 		  __entry->seqno, __entry->error)
 );
 
-/* A job is sent to an engine, for the first time or again; @seqno is new each time. */
+/* A job is sent to an engine, for the first time or again, each time with another @seqno. */
 TRACE_EVENT(pagoda_job_submit,
 	TP_PROTO(const char *dev, u32 engine, u64 context, u64 job, u64 seqno),
 	TP_ARGS(dev, engine, context, job, seqno),

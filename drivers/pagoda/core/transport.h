@@ -59,18 +59,18 @@ enum pagoda_outcome {
  * @size: Bytes of @data that were built
  * @start: Offset in @data of the first byte to execute
  * @skipped: Out: bytes that the device says it didn't copy, because they weren't written; set
- *	before @complete, 0 unless the outcome is %PAGODA_OUTCOME_OK. At most as many as the request
- *	moves is the caller's to check
+ *	before @complete, 0 unless the outcome is %PAGODA_OUTCOME_OK. The transport doesn't check
+ *	that @skipped is at most what the request moves
  * @context: Execution context if @data is a struct virtio_pagoda_execute; 0 if @data has packets
  * @complete: Called by the transport once for each successful submit, when the device gave the
  *	request back; in any context, also with interrupts off, never under a lock of the transport.
  *	In the dma_fence signalling path
  *
  * A request belongs to the caller of &pagoda_transport_ops.submit before that call, and to the
- * transport from then on until @complete is called. A transport that could not get a request back
- * calls @complete when the transport is taken down and the device can't reach memory any more,
- * which may be long after a failed reset. Members that the device writes share no cache line with
- * other data.
+ * transport from then on until @complete is called. If the device keeps a request in spite of a
+ * reset, the transport calls @complete when the transport is taken down and the device can't reach
+ * memory any more, which may be long afterwards. Members that the device writes share no cache
+ * line with other data.
  */
 struct pagoda_request {
 	struct virtio_pagoda_request header;
@@ -146,7 +146,7 @@ struct pagoda_command {
  *	answer is invalid, or -ENODEV. Sleeps for as long as @reset, for RESET_ADAPTER longer;
  *	doesn't allocate. After RESET_ADAPTER the device has no request of any queue any more;
  *	@poll of each queue takes back the queue's requests
- * @depth: Returns the number of requests that the ring has room for when it is empty
+ * @depth: Returns the number of requests that an empty ring has room for
  * @doorbells: Returns the number of notifications sent to the device so far; for statistics
  */
 struct pagoda_transport_ops {

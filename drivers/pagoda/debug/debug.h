@@ -22,8 +22,8 @@ struct pagoda_vidmm;
  *	client take up; in the system segment with the kept copies of allocations in VRAM
  * @active: Bytes of @resident whose reservations have fences that aren't signalled
  * @purgeable: Bytes of @total that are offered, take up memory and aren't active
- * @spilled: Bytes of allocations that were made resident and not offered, prefer this segment and
- *	are in another
+ * @spilled: Bytes of allocations that prefer this segment and are in another, although they were
+ *	made resident or are on a residency list, and aren't offered
  */
 struct pagoda_memory {
 	u64 total;
@@ -34,7 +34,10 @@ struct pagoda_memory {
 	u64 spilled;
 };
 
-/* report.c: memory, engine time and counters of a client or the device; text for debugfs */
+/*
+ * report.c: a client's memory and engine time; usage of a segment; the device's counters; text for
+ * debugfs
+ */
 void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
 		       struct pagoda_bo *bo, bool shared);
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client);

@@ -74,8 +74,9 @@ static const struct drm_debugfs_info debugfs_files[] = {
 };
 
 /*
- * Write an allocation's id: from then on each move of that allocation waits until the allocation is
- * idle. Returns @size or a negative errno.
+ * For fault injection. A write of an allocation's id has each later move of that allocation wait
+ * until the allocation is idle, as if the move needed set-up that can't be queued. Returns @size or
+ * a negative errno: -ENOENT for an unknown id.
  */
 static ssize_t debugfs_busy_write(struct file *filp, const char __user *buf, size_t size,
 				  loff_t *pos)
@@ -101,8 +102,9 @@ static const struct file_operations debugfs_busy_fops = {
 };
 
 /*
- * Write 1: resets the device, and waits for the end of the rebuild, or a fatal signal. Returns
- * @size, even if the rebuild failed, or a negative errno if the device couldn't be reset.
+ * A write of 1 resets the device, and waits for the end of the rebuild or a fatal signal. Returns
+ * @size, even if the rebuild failed; -EINVAL if 0 or no boolean was written; or another negative
+ * errno if the device couldn't be reset.
  */
 static ssize_t debugfs_reset_write(struct file *filp, const char __user *buf, size_t size,
 				   loff_t *pos)
@@ -130,9 +132,8 @@ static const struct file_operations debugfs_reset_fops = {
 };
 
 /*
- * Write: evicts allocations until at least as many bytes as the number written have left VRAM, no
- * victim is left, or a signal comes. Read: bytes evicted since probe by such writes and by the
- * reclaim of dmem cgroups, which evicts allocations in the same way.
+ * A write evicts allocations until at least @bytes, the number written, have left VRAM, no victim
+ * is left, or a signal comes. Returns 0 or a negative errno.
  */
 static int debugfs_trim_set(void *data, u64 bytes)
 {
@@ -141,6 +142,10 @@ static int debugfs_trim_set(void *data, u64 bytes)
 	return pagoda_vidmm_trim(pagoda_device_of_drm(drm)->vidmm, bytes);
 }
 
+/*
+ * A read sets *@bytes to the number of bytes evicted from VRAM since probe by writes of this file
+ * and by the reclaim of dmem cgroups, which evicts in the same way. Returns 0 or -ENODEV.
+ */
 static int debugfs_trim_get(void *data, u64 *bytes)
 {
 	struct drm_device *drm = data;
@@ -156,8 +161,8 @@ static int debugfs_trim_get(void *data, u64 *bytes)
 DEFINE_DEBUGFS_ATTRIBUTE(debugfs_trim_fops, debugfs_trim_get, debugfs_trim_set, "%llu\n");
 
 /*
- * Write: most bytes of paging buffers to record from now on; 0 stops and frees the recording.
- * Returns @size or a negative errno.
+ * A write of a number starts a recording of paging buffers that takes at most as many bytes; a
+ * write of 0 stops and frees the recording. Returns @size or a negative errno.
  */
 static ssize_t debugfs_record_write(struct file *filp, const char __user *buf, size_t size,
 				    loff_t *pos)
@@ -197,7 +202,10 @@ static const struct file_operations debugfs_record_fops = {
 	.llseek = default_llseek,
 };
 
-/* Takes a snapshot of the journal of paging; reads of the open file return the snapshot. */
+/*
+ * Takes a snapshot of the journal of paging, which reads of the open file return. Returns 0 or a
+ * negative errno.
+ */
 static int debugfs_journal_open(struct inode *inode, struct file *filp)
 {
 	struct drm_device *drm = inode->i_private;

@@ -21,25 +21,26 @@
  *
  * Keys of the driver's own, where no standard key exists; in KiB unless they are counts:
  *
- *	pagoda-budget-<region>	what the client should use at most (vram and gtt). For gtt it may be
- *				more than the aperture has: the group that it is of, WDDM's
- *				non-local one, is all system memory that the GPU uses, with or
- *				without an address in the aperture: half of the machine's memory
+ *	pagoda-budget-<region>	what the client should use at most (vram and gtt). A gtt budget can
+ *				exceed the aperture: the gtt budgets of all clients share half of
+ *				the machine's memory, because they are for all system memory that
+ *				the GPU uses, with or without an address in the aperture (WDDM's
+ *				non-local group)
  *	pagoda-usage-<region>	what the client is charged for (vram and gtt)
- *	pagoda-spilled-<region>	allocations that the client has handles of, that were made resident
- *				and not offered, that prefer this region and that are elsewhere
- *				(vram and gtt)
+ *	pagoda-spilled-<region>	allocations that the client has handles of, and that prefer this
+ *				region but are elsewhere, although they were made resident and
+ *				aren't offered (vram and gtt)
  *	pagoda-paged-in		copied to VRAM since the file was opened, for allocations that the
  *				client is charged for
- *	pagoda-paged-out	size of such allocations that left VRAM by a copy: at least what
- *				was copied, because the device copies only what was written, and
- *				says how much for a paging buffer, not for each client in it
+ *	pagoda-paged-out	size of allocations charged to the client that left VRAM by a copy:
+ *				at least what was copied; the device copies only what was written,
+ *				and tells how much for each paging buffer, not for each client in it
  *	pagoda-copies		system pages kept of the client's allocations in VRAM
- *	pagoda-evictions	how often such an allocation left VRAM
+ *	pagoda-evictions	how often an allocation that the client is charged for left VRAM
  *	pagoda-paced		evicted from VRAM to make room for allocations of the client's jobs
  *				that could be used elsewhere, too (vidmm/residency/pace.c)
- *	pagoda-left-out		allocations left out of VRAM because the client had no tokens for
- *				such evictions, added up over all jobs
+ *	pagoda-left-out		size of allocations left out of VRAM because the client had no
+ *				tokens for evictions as pagoda-paced counts, added up over all jobs
  *	pagoda-held		how many jobs had allocations left out
  */
 #include <drm/drm_file.h>
@@ -60,7 +61,10 @@ static const char * const fdinfo_regions[PAGODA_BUDGET_SEGMENTS] = {
 	[DRM_PAGODA_SEGMENT_APERTURE] = "gtt",
 };
 
-/* Returns, with a reference, the object of the first handle from *@handle on, and sets *@handle. */
+/*
+ * Returns the object of the lowest handle that isn't below *@handle, with a reference, and sets
+ * *@handle to that handle; NULL if there is none.
+ */
 static struct drm_gem_object *fdinfo_next(struct drm_file *file, int *handle)
 {
 	struct drm_gem_object *obj;

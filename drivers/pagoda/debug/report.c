@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Reports of the memory manager, for ioctls, fdinfo and debugfs. */
+/*
+ * Reports for ioctls, fdinfo and debugfs: usage of segments, a client's memory and engine time, the
+ * manager's counters, TTM's LRU lists, the paging queue and its last paging buffers.
+ */
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
@@ -19,7 +22,7 @@
 #include "vidmm/segment/segment.h"
 #include "debug.h"
 
-/* Most bytes of text that a decoded paging buffer may take. */
+/* Bytes of memory for the text of a decoded paging buffer; longer text is cut off. */
 #define REPORT_TEXT_SIZE	SZ_64K
 
 static const char * const report_segment_names[VIRTIO_PAGODA_SEGMENT_COUNT] = {
@@ -32,7 +35,7 @@ static const char * const report_segment_names[VIRTIO_PAGODA_SEGMENT_COUNT] = {
  * pagoda_vidmm_segment_info() - Describe a segment
  * @vidmm: The manager
  * @client: Client to report usage of, or NULL
- * @id: Segment id, 1 or 2
+ * @id: %DRM_PAGODA_SEGMENT_VRAM or %DRM_PAGODA_SEGMENT_APERTURE
  * @info: Filled
  *
  * Context: May sleep.
@@ -84,9 +87,9 @@ static bool report_is_spilled(const struct pagoda_bo *bo)
 
 /*
  * Adds an allocation that @client has a handle of to @memory, an array by segment. @shared: other
- * files have handles, or it is exported. Only an allocation that is charged to another client, or
- * to none, is added to &pagoda_memory.total: pagoda_memory_add_client() adds those charged to
- * @client. Takes the allocation's reservation.
+ * files have handles of the allocation, or the allocation is exported. Adds to &pagoda_memory.total
+ * only an allocation that is charged to another client or to none, because
+ * pagoda_memory_add_client() adds what is charged to @client. Takes the allocation's reservation.
  */
 void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
 		       struct pagoda_bo *bo, bool shared)
@@ -120,8 +123,9 @@ void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client 
  * Adds the memory that is charged to the client, with handles or without, to @memory, an array by
  * segment; called after pagoda_memory_add() for all of the client's handles. An allocation that
  * moves between the calls may be counted in one segment and charged in another. Replaces
- * &pagoda_memory.resident of VRAM and the aperture by what the client holds there, with places that
- * moving or freed allocations haven't left yet, and allocations charged to other clients.
+ * &pagoda_memory.resident of VRAM and the aperture by a sum: what the client holds in the segment,
+ * with places that moving or freed allocations haven't left yet, and the allocations there that are
+ * charged to other clients or to none.
  */
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client)
 {
@@ -146,7 +150,8 @@ void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_
 
 /*
  * Returns the nanoseconds that an engine has spent on the client's jobs since the client was
- * created; never less than before. The sum over all clients so far is the engine's busy time.
+ * created; never less than an earlier call returned. The sum over all clients since probe is the
+ * engine's busy time.
  */
 u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *vidmm, u32 engine)
 {
@@ -156,7 +161,8 @@ u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *v
 /**
  * pagoda_vidmm_stats() - Report counters since probe
  * @vidmm: The manager
- * @stats: Filled, but for the members about a client, which pagoda_client_stats() fills in
+ * @stats: Filled; the members about a client, submit_*, are set to 0 for pagoda_client_stats() to
+ *	fill in
  *
  * Context: Any but interrupts.
  */
@@ -251,7 +257,10 @@ static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 	spin_unlock(&man->bdev->lru_lock);
 }
 
-/* Prints allocations by segment, in TTM's LRU order, under lru_lock: @p must not sleep. */
+/*
+ * Prints, segment by segment, the resources on TTM's LRU lists, in the lists' order, under the
+ * lru_lock: @p must not sleep.
+ */
 void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
 	static const u32 types[] = { TTM_PL_VRAM, TTM_PL_TT, TTM_PL_SYSTEM };

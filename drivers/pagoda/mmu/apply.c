@@ -11,8 +11,8 @@
 #include "internal.h"
 
 /*
- * Writes the links that are missing in the parents on the path from the root to the level-1 table
- * of @va. Returns that table; prepare has made all tables on the path.
+ * Links each table on the path from the root to the level-1 table of @va that no parent's entry
+ * Returns the level-1 table; prepare has made all tables on the path.
  */
 struct pagoda_table *pagoda_path_link(struct pagoda_batch *batch, u64 va)
 {

@@ -9,10 +9,10 @@
  *	large		the entry itself: one large page, or zeros (VALID | ZERO)
  *	4 KiB table	a table of 4 KiB entries, which word 0 links
  *	64 KiB table	a table of 64 KiB entries, which word 0 links; with dual PTEs word 1
- *			links the table, and word 0 may link a 4 KiB table as well: each
- *			64 KiB chunk of addresses is valid in at most one of both (C93)
+ *			links the table, and word 0 may link a 4 KiB table as well: each 64 KiB
+ *			chunk of addresses has valid entries in at most one of the two (C93)
  *
- * If a part of a large block changes, the block is split into 4 KiB entries. Without dual PTEs, a
+ * If a part of a "large" block changes, the block is split into 4 KiB entries. Without dual PTEs, a
  * 64 KiB table that can't hold a change is replaced by its twin, a 4 KiB table that the prepare
  * phase made and that gets the same translations. 4 KiB entries aren't merged into larger ones
  * later.
@@ -80,8 +80,8 @@ void pagoda_batch_flush(struct pagoda_batch *batch, u64 va, u64 size)
 /*
  * Returns whether changing a word of @table from @old to @value needs a TLB flush: yes if @old is
  * valid and differs from @value (C105), or if @value maps memory or zeros while the TLB may hold
- * the invalid @old (C106). A new link to a table needs no flush: the words of the linked table are
- * tested.
+ * the invalid @old (C106). A new link to a table needs no flush by itself: this function is called
+ * for the words of the linked table, too.
  */
 static bool word_needs_flush(const struct pagoda_table *table, u64 old, u64 value)
 {
@@ -148,8 +148,8 @@ void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
 }
 
 /*
- * If a leaf table has valid entries, makes all entries invalid, and has all written, as that takes
- * one operation.
+ * If a leaf table has valid entries, makes all entries invalid and marks all dirty, also those that
+ * were invalid already: one operation can write all.
  */
 static void table_clear(struct pagoda_batch *batch, struct pagoda_table *table)
 {
@@ -212,8 +212,9 @@ static u64 entry_part(u64 entry, u64 offset)
 }
 
 /*
- * Returns @entry, which a large page's entry was turned into, with DriverProtection of the record
- * at @va: only leaf entries have DriverProtection, so the large page had none (C98).
+ * Returns the 4 KiB entry @entry, made from a large page's entry, with the DriverProtection of the
+ * record that covers @va added: only leaf entries have DriverProtection, so the large page's entry
+ * had none (C98). Without such a record, or for zeros, returns @entry as it is.
  */
 static u64 entry_protect(struct pagoda_space *space, u64 entry, u64 va)
 {
@@ -237,7 +238,10 @@ static void leaf_spread(struct pagoda_batch *batch, struct pagoda_table *table, 
 				entry_part(entry, (u64)i << VIRTIO_PAGODA_PAGE_SHIFT), false);
 }
 
-/* Replaces large entry @index of @parent by a link to @table, whose 4 KiB entries map the same. */
+/*
+ * Replaces large entry @index of @parent by a link to @table, whose 4 KiB entries get the large
+ * entry's translations.
+ */
 static void block_spread(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index,
 			 struct pagoda_table *table)
 {
@@ -271,10 +275,10 @@ static struct pagoda_table *block_demote(struct pagoda_batch *batch, struct pago
 }
 
 /*
- * Without dual PTEs: returns the leaf table for a write into a 2 MiB block. A 64 KiB table is
- * replaced by its &pagoda_table.twin, the 4 KiB table that prepare made for that, unless 64 KiB
- * entries can hold the write (@is_64k); a large entry is split unless the write covers the @whole
- * block.
+ * Without dual PTEs: returns the leaf table for a write into a 2 MiB block. A large entry is split
+ * into 4 KiB entries, unless the write covers the @whole block. A 64 KiB table is replaced by its
+ * &pagoda_table.twin, the 4 KiB table that prepare made for that, if a large entry is split or
+ * 64 KiB entries can't hold the write (!@is_64k).
  */
 static struct pagoda_table *block_leaf(struct pagoda_batch *batch, struct pagoda_table *parent,
 				       u32 index, bool whole, bool is_64k)
@@ -344,7 +348,8 @@ static void leaf_fill(struct pagoda_batch *batch, struct pagoda_table *table, u3
 /*
  * Sets the entries of leaf table @table for @size bytes of @map from @va on, and marks all of them
  * dirty, so that they are written as one run. If @map is MEMORY, the entries map the memory at
- * @place, which moves behind that memory; else nothing happens if no entry changes.
+ * @place, which moves behind that memory. If @map isn't MEMORY and no entry changes, nothing is
+ * marked dirty.
  */
 static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u64 va, u64 size,
 		       const struct pagoda_map *map, struct pagoda_map_place *place)
@@ -459,8 +464,8 @@ void pagoda_block_write(struct pagoda_batch *batch, struct pagoda_table *parent,
 }
 
 /*
- * Turns all entries of a 2 MiB block into 4 KiB entries: in the block's 4 KiB table, or in the one
- * by which its 64 KiB table is replaced. Prepare made the table that was missing.
+ * Turns all entries of a 2 MiB block into entries of a 4 KiB table, which prepare made if the block
+ * had none. Without dual PTEs that table replaces a 64 KiB table of the block.
  */
 void pagoda_block_split(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index)
 {

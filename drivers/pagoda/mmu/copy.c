@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * COPY_PAGE_TABLE_ENTRIES (C108 - C112): the device copies entries from page table to page table,
- * as they are when the device executes the operation.
+ * as the entries are when the device executes the operation.
  *
  * A commit first emits updates that turn all entries of the 2 MiB blocks in question into 4 KiB
  * entries, then the copies in order, then the flush. In these cases updates write the words (the
@@ -174,8 +174,8 @@ static void copy_by_device(struct pagoda_batch *batch, struct copy_ranges *copie
 }
 
 /*
- * Copies words, the driver's copies of entries, by updates, in the order that overwrites no word
- * before it is read.
+ * Makes a copy by updates: sets the destination's words, the driver's copies of entries, to the
+ * source's, in the order that overwrites no word before that word is read.
  */
 static void copy_by_words(struct pagoda_batch *batch, const struct pagoda_space_copy *copy)
 {

@@ -6,12 +6,14 @@
  * The order within a batch:
  *
  *	1. level by level, leaf tables first, so that no table is reachable before it is complete:
- *	   a) first update of a table in new memory, InitialUpdate (C90): every entry invalid; a
- *	      table that is rewritten (restored, rebuilt, resized) gets all entries at once
+ *	   a) first update of a table in new memory, InitialUpdate (C90), which makes every entry
+ *	      invalid; but a table that is rewritten (restored, rebuilt, resized) gets its entries
+ *	      at once, if it has at most VIRTIO_PAGODA_PT_ENTRIES
  *	   b) changed entries that are now invalid: before c), because with dual PTEs a chunk
  *	      may change from one table to the other (C93)
  *	   c) changed entries that are now valid
- *	2. last update of dropped tables, NotifyEviction (C91): every entry invalid (C107)
+ *	2. last update of dropped tables, NotifyEviction (C91), which makes every entry invalid
+ *	   (C107)
  *	3. one flush over all changes that need one (C105, C106), if the device has a root of the
  *	   space
  *
@@ -154,7 +156,8 @@ static struct emit_run run_by_record(const struct pagoda_table *table, u32 first
 /*
  * Returns the dirty words from @first on that one update can write: all valid or all invalid, and
  * all mapping memory or none. If they map memory, or @table is a leaf table, all are also of one
- * record, or all of none; above, links to tables and invalid words may be of several records.
+ * record, or all of none. In a table above the leaves, links and invalid words may be of several
+ * records.
  */
 static struct emit_run run_next(const struct pagoda_table *table,
 				const struct pagoda_words *words, u32 first)
@@ -296,8 +299,9 @@ static u32 table_windows(const struct pagoda_table *table)
 }
 
 /*
- * Maps @table, unless it is evicted or mapped already, into table windows from *@next on, which
- * moves on; returns false if too few are left.
+ * Maps @table, unless it is evicted or mapped already, into table windows from window number *@next
+ * on, and adds the number of windows taken to *@next. Returns true, also for a table that wasn't to
+ * be mapped; false if too few windows are left.
  */
 static bool window_open(struct pagoda_table *table, u32 *next, const struct pagoda_emit *emit)
 {
@@ -454,7 +458,7 @@ void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_em
 /*
  * Emits a FLUSH_TLB of the translations that @batch changed, if there are any and the device has a
  * root of the space. Without a root the device caches no translation of the space, and setting a
- * root drops all.
+ * root drops all cached translations of the space.
  */
 void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
@@ -475,7 +479,7 @@ void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emi
 	emit->emit(emit->arg, &op);
 }
 
-/* Emits the last update of @memory, which @table is about to lose: all entries invalid. */
+/* Before @table loses @memory: emits the last update, which makes all entries invalid. */
 void pagoda_emit_last(struct pagoda_table *table, const struct pagoda_table_memory *memory,
 		      u32 nr_entries, const struct pagoda_emit *emit)
 {

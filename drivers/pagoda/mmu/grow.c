@@ -48,7 +48,8 @@ static u32 space_levels(const struct pagoda_space *space)
 
 /*
  * Adds @table to the space's tree of tables: if @twin_of isn't NULL, as the 4 KiB table by which
- * commit may replace that 64 KiB table; else below @parent; else, if that is NULL, as the root.
+ * commit may replace 64 KiB table @twin_of; else below @parent; as the root if @parent is NULL,
+ * too.
  */
 static void update_hang(struct pagoda_pt_update *update, struct pagoda_table *table,
 			struct pagoda_table *parent, struct pagoda_table *twin_of)
@@ -233,9 +234,9 @@ void pagoda_update_count_root(struct pagoda_pt_update *update)
 }
 
 /*
- * Makes the root if the update's maps and copies need one, or resizes the root. With two levels the
- * root grows as needed, and shrinks if a quarter of its entries would do; shrinking may fail
- * silently. Returns 0, -ENOMEM or the error of table_alloc(). Takes the space's lock.
+ * Makes the root if the update's maps and copies need one, or prepares to resize the root. With two
+ * levels the root grows as needed, and shrinks if a quarter of its entries would do; an error of
+ * shrinking is ignored. Returns 0, -ENOMEM or the error of table_alloc(). Takes the space's lock.
  */
 int pagoda_update_root(struct pagoda_pt_update *update)
 {

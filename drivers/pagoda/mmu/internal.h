@@ -154,7 +154,7 @@ struct pagoda_record {
  * @mmu: Page tables of the device
  * @data: The owner's data for the space, an argument of &struct pagoda_mmu_ops
  * @id: Number by which the device knows the space
- * @lock: Protects all members below, and the tables
+ * @lock: Protects all members below, and each struct pagoda_table of the space
  * @nr_absent: Number of evicted tables in @tables
  * @root: Root table or NULL
  * @tables: All tables, in no order
@@ -273,7 +273,10 @@ bool pagoda_place_is_large(const struct pagoda_map_place *place, const struct pa
 bool pagoda_place_is_64k(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
 			 u64 va, u64 bytes);
 
-/* table.c: page tables and their memory */
+/*
+ * table.c: page tables and their memory; pages of tables by bus address, for the CPU executor;
+ * tables that operations in flight may still use
+ */
 u32 pagoda_table_bytes(const struct pagoda_mmu *mmu, u32 level, u32 nr_entries);
 struct pagoda_table *pagoda_table_create(struct pagoda_space *space, u32 level, bool is_64k,
 					 u64 va, u32 nr_entries);
@@ -349,7 +352,7 @@ void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emi
 void pagoda_emit_last(struct pagoda_table *table, const struct pagoda_table_memory *memory,
 		      u32 nr_entries, const struct pagoda_emit *emit);
 
-/* copy.c: copies of page-table entries by COPY_PAGE_TABLE_ENTRIES */
+/* copy.c: copies of page-table entries, by COPY_PAGE_TABLE_ENTRIES or by updates */
 u64 pagoda_copy_step(const struct pagoda_space_copy *copy, u64 done);
 void pagoda_copies_split(struct pagoda_batch *batch);
 void pagoda_copies_commit(struct pagoda_batch *batch, const struct pagoda_emit *emit);

@@ -176,7 +176,8 @@ u64 pagoda_place_run(const struct pagoda_map_place *place, u64 want, u32 *segmen
 /*
  * Part of pagoda_place_advance() for a repeating window: if @bytes from @place on reach the end of
  * the window, moves @place to the window's start and skips whole repetitions. Returns by how many
- * bytes the caller has to advance the extent and offset of @place; @place->left has them taken off.
+ * bytes the caller has to advance the extent and offset of @place, and subtracts these bytes from
+ * @place->left.
  */
 static u64 place_wrap(struct pagoda_map_place *place, u64 bytes)
 {
@@ -215,7 +216,7 @@ void pagoda_place_advance(struct pagoda_map_place *place, u64 bytes)
 /*
  * Sets up to @nr @entries, each for 2^@shift bytes of memory, from the extent that @place is in,
  * and moves @place behind this memory. Sets one entry even if less is left of the extent: the
- * caller has checked that the next extents go on from there. Returns the number of entries set.
+ * caller has checked that the next extents continue the memory. Returns the number of entries set.
  */
 static u32 extents_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries)
 {
@@ -275,8 +276,8 @@ bool pagoda_place_is_large(const struct pagoda_map_place *place, const struct pa
 
 /*
  * Returns whether 64 KiB entries can map @bytes of memory from @place on at address @va: the device
- * has 64 KiB pages, address and size are multiples of 64 KiB, and so is the address of each 64 KiB
- * of the memory, which is in VRAM.
+ * has 64 KiB pages, @va and @bytes are multiples of 64 KiB, and each 64 KiB of the memory are
+ * consecutive bytes of VRAM at a multiple of 64 KiB.
  */
 bool pagoda_place_is_64k(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
 			 u64 va, u64 bytes)

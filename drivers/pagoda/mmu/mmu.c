@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Creates and destroys the page-table subsystem of a device, and tells its update mode. */
+/* Creates and destroys the page-table subsystem of a device, and tells the device's update mode. */
 #include <linux/err.h>
 #include <linux/slab.h>
 

@@ -5,8 +5,9 @@
  * mmu/ knows entries, tables and the order in which tables may change. mmu/ knows neither
  * TTM nor where tables come from: the owner (vidmm) allocates tables and takes operations.
  * Tables change by UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES. Behind every change of a valid
- * entry comes a FLUSH_TLB in the same stream (C105), unless the device has no root of the space; a
- * batch flushes its space at most once, and the paging space for each use of table windows.
+ * entry comes a FLUSH_TLB in the same stream (C105), unless the device has no root of the space. A
+ * batch of changes has at most one FLUSH_TLB of the changed space; each use of table windows takes
+ * flushes of the paging space, too.
  *
  * The mappings of a VM are kept in four forms, each for another purpose:
  *

@@ -137,9 +137,9 @@ static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_t
 }
 
 /*
- * With dual PTEs: sets *@small if the range needs a table of 4 KiB entries, *@large if it needs a
- * table of 64 KiB entries, and *@cut if it covers only a part of a 64 KiB chunk; leaves the others
- * as they are.
+ * With dual PTEs: sets *@small if the range needs a table of 4 KiB entries, *@large if the range
+ * needs a table of 64 KiB entries, and *@cut if the range covers only a part of a 64 KiB chunk;
+ * clears none of the three.
  */
 static void block_chunks(const struct pagoda_mmu *mmu, u64 va, u64 size,
 			 const struct pagoda_map *map, const struct pagoda_map_place *from,
@@ -448,8 +448,8 @@ int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_upda
 }
 
 /*
- * Adds to the update's bound of operations those that write @table as a whole, because it gets new
- * memory or has lost its content.
+ * Adds to the update's bound of operations those that write @table as a whole, because @table gets
+ * new memory or has lost its content.
  */
 static void update_count_table(struct pagoda_pt_update *update, const struct pagoda_table *table)
 {
@@ -528,8 +528,8 @@ int pagoda_space_prepare_rebuild(struct pagoda_space *space, struct pagoda_pt_up
 
 /*
  * Makes the 4 KiB table that the 2 MiB block of @va needs for a copy to or from the block, and
- * counts the operations that split the block. Contexts are to be suspended if a 64 KiB table is in
- * use there.
+ * counts the operations that split the block. Contexts are to be suspended if the block has a 64
+ * KiB table that this update didn't make.
  */
 static int copy_prepare_block(struct pagoda_pt_update *update, u64 va)
 {
@@ -565,7 +565,7 @@ static int copy_prepare(struct pagoda_pt_update *update, const struct pagoda_spa
 			ret = copy_prepare_block(update, dst);
 		if (ret)
 			return ret;
-		/* If updates make the copy, as in CPU_VIRTUAL mode, each entry may take one. */
+		/* If updates make the copy (CPU_VIRTUAL mode), each entry may take an update. */
 		pagoda_update_count(update, step >> VIRTIO_PAGODA_PAGE_SHIFT,
 				    8 + (step >> VIRTIO_PAGODA_PAGE_SHIFT));
 		update->ranges++;

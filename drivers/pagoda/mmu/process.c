@@ -8,8 +8,9 @@
  * leads to them (C122): leaves first, the root last, then set_root(). The tables exist from the
  * device's first operation to its last, and are no allocations: nothing can evict them (C75). Later
  * changes are made in the device's update mode, with an exception: when a buffer that may have
- * changed leaf tables of windows is lost, the CPU makes all their entries invalid. The operations
- * behind the lost buffer are queued already, so an operation of the stream would come too late.
+ * changed leaf tables of windows is lost, the CPU makes all entries of these tables invalid. The
+ * operations behind the lost buffer are queued already, so an operation of the stream would come
+ * too late.
  */
 #include <linux/array_size.h>
 #include <linux/bug.h>
@@ -19,7 +20,7 @@
 
 #include "process.h"
 
-/* A level-1 table has enough entries for all slots, of 2 MiB each: one table a level suffices. */
+/* One level-1 table has enough entries for all slots, of 2 MiB each. */
 static_assert((u64)PAGODA_SLOT_COUNT <= VIRTIO_PAGODA_PT_ENTRIES);
 /* The slot of the system page table, in which leaf tables are mapped, has a page for each slot. */
 static_assert((u64)PAGODA_SLOT_COUNT * VIRTIO_PAGODA_PAGE_SIZE <= PAGODA_BLOCK_BYTES);
@@ -155,7 +156,10 @@ void pagoda_process_wipe(struct pagoda_mmu *mmu, u32 slot)
 	process_written(mmu, &op);
 }
 
-/* Makes @op a table's first update (C90), which makes all entries invalid, and executes @op. */
+/*
+ * Makes @op a table's first update (C90), which sets all entries to invalid, and has the CPU write
+ * the entries at once. Returns 0 or a negative errno.
+ */
 static int process_clear(struct pagoda_mmu *mmu, struct pagoda_paging_op *op)
 {
 	static const struct pagoda_pte invalid;
@@ -190,7 +194,10 @@ static int process_clear_upper(struct pagoda_mmu *mmu, u32 level)
 	return process_clear(mmu, &op);
 }
 
-/* Fills the system page table, for good: page n of it maps the leaf table of slot n. */
+/*
+ * Writes the system page table, the leaf table of PAGODA_SLOT_TABLES, which never changes
+ * afterwards: entry n maps the leaf table of slot n. Returns 0 or a negative errno.
+ */
 static int process_map_tables(struct pagoda_mmu *mmu)
 {
 	struct pagoda_process *process = mmu->process;
