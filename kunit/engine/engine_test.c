@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The GPU's engine: the effect of each operation, and its refusals. */
+/*
+ * Tests of the GPU's engine: refused opcodes, packets and buffers; the effects of FILL,
+ * DISCARD_CONTENT, READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE; runs that start inside
+ * of a buffer, fail or are stopped.
+ */
 #include <linux/random.h>
 #include <linux/sizes.h>
 #include "paging/coverage.h"
 #include "vidmm/ttm/internal.h"
 #include "engine_helpers.h"
 
-/* Whether the fixture's engine, which has no MMU of its own, has the operation. */
+/*
+ * Returns whether the fixture's engine, without a device MMU, has the operation: each but MAP_MMU
+ * and UNMAP_MMU.
+ */
 static bool engine_supports(u32 opcode)
 {
 	return !(ENGINE_MMU_OPS & BIT_ULL(VIRTIO_PAGODA_F_OP(opcode)));
 }
 
-/* An unknown opcode, and one that wasn't negotiated, is refused. */
+/*
+ * An unknown opcode is refused, and so is an operation that wasn't negotiated. A valid packet of
+ * each negotiated operation is executed.
+ */
 static void engine_opcode_test(struct kunit *test)
 {
 	static const u16 unknown[] = { 0, VIRTIO_PAGODA_OP_COUNT, 25, 26, 0x7fff, 0xffff };
@@ -41,7 +51,7 @@ static void engine_opcode_test(struct kunit *test)
 	}
 }
 
-/* An execution queue refuses operations of the paging queue, without effect. */
+/* An execution queue executes the operations in @allowed, and refuses all others without effect. */
 static void engine_exec_queue_test(struct kunit *test)
 {
 	static const u16 allowed[] = {
@@ -221,8 +231,8 @@ static void engine_malformed_test(struct kunit *test)
 }
 
 /*
- * The engine never reads beyond the end of a buffer: cut anywhere, the buffer is refused without
- * effect.
+ * A buffer that is cut within a packet is refused without effect, and is executed if it is cut
+ * between packets. A buffer larger than &pagoda_engine.max_buffer is refused.
  */
 static void engine_truncated_test(struct kunit *test)
 {
@@ -254,7 +264,10 @@ static void engine_truncated_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_BUFFER, "too long");
 }
 
-/* Execution starts at the given packet; a start within a packet is refused. */
+/*
+ * Execution starts at the packet at &pagoda_engine_run.start. A start within a packet, or beyond
+ * the end of the buffer, is refused.
+ */
 static void engine_start_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -325,7 +338,9 @@ static void engine_discard_test(struct kunit *test)
 	engine_expect_unchanged(test, fix, "around the poison");
 }
 
-/* READ_PHYSICAL changes no memory, and WRITE_PHYSICAL exactly its bytes, in each segment. */
+/*
+ * READ_PHYSICAL changes no memory, and WRITE_PHYSICAL sets exactly its bytes to 0, in each segment.
+ */
 static void engine_physical_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -362,7 +377,10 @@ static void engine_physical_test(struct kunit *test)
 	}
 }
 
-/* A signal stores its value and sends an event if asked to; FORWARD never decreases the value. */
+/*
+ * SIGNAL_MONITORED_FENCE stores its value and sends an event if asked to; with FORWARD the value in
+ * memory never decreases.
+ */
 static void engine_signal_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -393,8 +411,8 @@ static void engine_signal_test(struct kunit *test)
 }
 
 /*
- * After a failure the packets before it are done and the failed one isn't, or half of it is;
- * execution can be resumed.
+ * After an injected failure the packets before the failed packet are executed, and the failed
+ * packet isn't, or half of it is with fail_middle. The run can be resumed at that packet.
  */
 static void engine_failure_test(struct kunit *test)
 {
@@ -424,7 +442,7 @@ static void engine_failure_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, run.packets, at);
 		done = (u8 *)memchr(fix->vram, 0, 3 * ENGINE_PAGE) - fix->vram;
 		KUNIT_EXPECT_EQ(test, done, at * ENGINE_PAGE + (middle ? ENGINE_PAGE / 2 : 0));
-		/* Resumed at its offset, the packet fails again if the failure is repeated. */
+		/* Resumed, the packet fails again: fail_at is still set. */
 		run.start = run.offset;
 		KUNIT_EXPECT_EQ(test, pagoda_engine_execute(&fix->engine, &run),
 				PAGODA_ENGINE_FAULT);
@@ -442,7 +460,10 @@ static void engine_failure_test(struct kunit *test)
 	}
 }
 
-/* Executes the buffer, which is stopped as soon as *@stop isn't zero. */
+/*
+ * Executes the buffer on a queue of @kind, with the byte at @stop as the run's stop flag: the
+ * buffer itself writes that byte. The run has to stop at @offset.
+ */
 static void engine_expect_stop(struct kunit *test, struct engine_fixture *fix, u32 kind,
 			       const u8 *stop, u32 offset)
 {
@@ -461,7 +482,10 @@ static void engine_expect_stop(struct kunit *test, struct engine_fixture *fix, u
 	KUNIT_EXPECT_EQ(test, run.fault.reason, VIRTIO_PAGODA_FAULT_NONE);
 }
 
-/* When told to stop, an execution queue stops within a packet, and the paging queue after it. */
+/*
+ * When told to stop, an execution queue stops within a packet, and the paging queue after the
+ * packet.
+ */
 static void engine_stop_test(struct kunit *test)
 {
 	static const u32 kinds[] = { PAGODA_ENGINE_QUEUE_EXEC, PAGODA_ENGINE_QUEUE_PAGING };

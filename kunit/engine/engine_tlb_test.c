@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The GPU's TLBs: an old translation may be used until it is flushed, and never after that. */
+/*
+ * Tests of the GPU's TLBs: a cached translation, or a cached invalid entry, is used until FLUSH_TLB
+ * or a new root drops it, and not after that; each queue has a TLB of its own.
+ */
 #include <linux/kthread.h>
 #include <linux/sched.h>
 #include "engine_mmu_helpers.h"
 
 #define VRAM	VIRTIO_PAGODA_SEGMENT_VRAM
-#define A	0x10000ull	/* a page of VRAM, which is replaced by the others */
+#define A	0x10000ull	/* A, B and C: offsets of pages in VRAM */
 #define B	0x20000ull
 #define C	0x30000ull
 
@@ -25,7 +28,10 @@ static bool tlb_reaches(struct engine_fixture *fix, u64 va, u64 address)
 	return mmu_reach(fix, 0, 0, va) == fix->vram + address;
 }
 
-/* A remapped page is reached at its old place until the flush, and at the new one after it. */
+/*
+ * A remapped address, in a page of any size, leads to the old page until the flush, and to the new
+ * page after it.
+ */
 static void tlb_remap_test(struct kunit *test)
 {
 	static const u64 sizes[] = { SZ_4K, SZ_64K, SZ_2M };
@@ -51,7 +57,10 @@ static void tlb_remap_test(struct kunit *test)
 	}
 }
 
-/* A FILL through a stale translation writes the old page, and the new one after a flush. */
+/*
+ * A VIRTUAL_FILL of a remapped address writes the old page without a flush, and the new page after
+ * a flush.
+ */
 static void tlb_stale_fill_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -77,8 +86,8 @@ static void tlb_stale_fill_test(struct kunit *test)
 }
 
 /*
- * Maps four small pages and a large one, and a page of another space, has all cached, and remaps
- * them.
+ * Maps four pages of 4 KiB and one of 2 MiB in space 0, and a page of 4 KiB in space 1, has the TLB
+ * cache their translations, and maps other memory at these addresses, without a flush.
  */
 static void tlb_prepare(struct kunit *test, struct engine_fixture *fix)
 {
@@ -99,7 +108,10 @@ static void tlb_prepare(struct kunit *test, struct engine_fixture *fix)
 	tlb_map(fix, va + SZ_2M, SZ_2M, SZ_2M);
 }
 
-/* Returns which of the four pages were flushed, as bits, and in bit 4 the large one. */
+/*
+ * Returns which pages of tlb_prepare() in space 0 were flushed: bits 0 to 3 for the 4 KiB pages,
+ * bit 4 for the 2 MiB page. Expects that the page in space 1 wasn't flushed.
+ */
 static u32 tlb_flushed(struct kunit *test, struct engine_fixture *fix)
 {
 	u64 va = fix->shape->va;
@@ -150,7 +162,7 @@ static void tlb_range_test(struct kunit *test)
 	}
 }
 
-/* A flush with start = end = 0 drops all translations of its space, and none of another one. */
+/* A flush with start = end = 0 drops all translations of its space, and none of another space. */
 static void tlb_whole_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -172,7 +184,7 @@ static void tlb_invalid_test(struct kunit *test)
 
 	PAGODA_PROVES(C106);
 	for (level = 0; level < fix->shape->levels; level++) {
-		/* The entry stays invalid until the flush, at any level. */
+		/* Until the flush the cached invalid entry is used. */
 		mmu_shape_set(test, fix, fix->shape);
 		mmu_word(fix, 0, va, level, false);
 		KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va));
@@ -180,14 +192,14 @@ static void tlb_invalid_test(struct kunit *test)
 		KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va));
 		tlb_flush(test, fix, 0, va, va);
 		KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
-		/* With the feature an invalid entry isn't cached. */
+		/* With INVALID_NOT_CACHED an invalid entry isn't cached. */
 		mmu_shape_set(test, fix, fix->shape);
 		fix->engine.features |= BIT_ULL(VIRTIO_PAGODA_F_INVALID_NOT_CACHED);
 		mmu_word(fix, 0, va, level, false);
 		KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va));
 		tlb_map(fix, va, SZ_4K, A);
 		KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
-		/* A valid entry still is. */
+		/* With INVALID_NOT_CACHED a valid entry is cached all the same. */
 		tlb_map(fix, va, SZ_4K, B);
 		KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
 	}
@@ -215,7 +227,10 @@ static void tlb_queues_test(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, ENGINE_TLBS, 0, va), fix->vram + A);
 }
 
-/* A new root drops the translations of its space, and none of another one. */
+/*
+ * A new root, or the removal of a root, drops the translations of its space, and none of another
+ * space.
+ */
 static void tlb_root_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -261,14 +276,20 @@ static void tlb_refused_test(struct kunit *test)
 	engine_add_flush(fix, 0, va, (1ull << 47) + 1);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "too far");
 	KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
-	/* A space without a root has no translations: its flush succeeds. */
+	/*
+	 * A space without a root has no translations: its flush succeeds, whatever root the packet
+	 * names.
+	 */
 	KUNIT_EXPECT_EQ(test, pagoda_engine_root_set(&fix->engine, 1, 0, 0, 0), 0);
 	flush = engine_add_flush(fix, 1, 0, 0);
 	flush->root_address = cpu_to_le64(MMU_PAGE);
 	engine_expect_done(test, fix);
 }
 
-/* With more translations than a TLB holds, the last ones stay and all are right. */
+/*
+ * With twice as many pages as a TLB has entries, each page leads to its memory, and more than half
+ * of the entries are in use afterwards.
+ */
 static void tlb_many_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -289,7 +310,10 @@ static void tlb_many_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, stale, PAGODA_ENGINE_TLB_ENTRIES / 2);
 }
 
-/* A queue that fills the page at an address again and again. */
+/*
+ * A thread that executes a buffer again and again, as a queue with TLB 1, and counts its runs and
+ * errors.
+ */
 struct tlb_worker {
 	struct engine_fixture *fix;
 	struct task_struct *task;
@@ -330,7 +354,10 @@ static void tlb_worker_start(struct kunit *test, struct engine_fixture *fix,
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, worker->task);
 }
 
-/* After a flush no queue writes to the old page any more, also under load. */
+/*
+ * After a flush another queue, which fills the flushed address all the time, doesn't write to the
+ * old page any more.
+ */
 static void tlb_concurrent_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -346,7 +373,7 @@ static void tlb_concurrent_test(struct kunit *test)
 		tlb_map(fix, va, SZ_64K, pages[(i + 1) % 2]);
 		tlb_flush(test, fix, 0, va, va);
 		memset(fix->vram + pages[i % 2], 0, SZ_64K);
-		/* One run may have begun before the flush; the one after it hasn't. */
+		/* The first of two runs may have begun before the flush, the second didn't. */
 		runs = READ_ONCE(worker.runs);
 		while (READ_ONCE(worker.runs) < runs + 2)
 			cond_resched();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The GPU's operations on virtual addresses and on page tables. */
+/*
+ * Tests of the GPU's VIRTUAL_TRANSFER, VIRTUAL_FILL, UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES.
+ */
 #include <linux/random.h>
 #include "paging/coverage.h"
 #include "engine_mmu_helpers.h"
@@ -13,7 +15,10 @@
 #define TO_LOCAL VIRTIO_PAGODA_SYSTEM_TO_LOCAL
 #define LOCAL	VIRTIO_PAGODA_LOCAL_TO_LOCAL
 
-/* Maps a page at each page of @va, in scattered order. */
+/*
+ * Maps the @nr_pages pages of addresses from @va on to the @nr_pages pages of memory from @base on,
+ * in scattered order.
+ */
 static void virtual_map_scattered(struct engine_fixture *fix, u64 va, u32 segment, u64 base,
 				  u32 nr_pages)
 {
@@ -32,8 +37,8 @@ static u8 *virtual_byte(struct engine_fixture *fix, u32 segment, u64 base, u32 n
 }
 
 /*
- * Between scattered pages every byte arrives, from odd addresses in odd sizes, and no other byte
- * changes.
+ * A VIRTUAL_TRANSFER between scattered pages copies every byte, also if addresses and size aren't
+ * multiples of the page size, and changes no other byte.
  */
 static void virtual_scattered_test(struct kunit *test)
 {
@@ -80,10 +85,7 @@ static void virtual_scattered_test(struct kunit *test)
 	}
 }
 
-/*
- * A copy larger than the engine's step, between a large page and small ones, arrives in both
- * directions.
- */
+/* A copy of more than PAGODA_CHUNK bytes, from a large page to small ones and back, arrives. */
 static void virtual_large_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -103,7 +105,10 @@ static void virtual_large_test(struct kunit *test)
 	engine_expect_unchanged(test, fix, "there and back");
 }
 
-/* The flags have to match the page size of each side; pages of 2 MiB match either. */
+/*
+ * The flags SRC_64K and DST_64K have to match the page sizes of source and destination; with pages
+ * of 2 MiB a flag may be set or not.
+ */
 static void virtual_64k_test(struct kunit *test)
 {
 	static const u64 sizes[] = { SZ_4K, SZ_64K, SZ_2M };
@@ -134,7 +139,10 @@ static void virtual_64k_test(struct kunit *test)
 	}
 }
 
-/* The direction has to match the segments of both sides, else the transfer is refused. */
+/*
+ * The direction has to match the segments of both sides, else the transfer is refused; the aperture
+ * counts as system memory.
+ */
 static void virtual_direction_test(struct kunit *test)
 {
 	static const u32 segments[] = { VRAM, SYSTEM, APERTURE };
@@ -170,7 +178,10 @@ static void virtual_direction_test(struct kunit *test)
 	}
 }
 
-/* One bad page at the end, and no page is written. */
+/*
+ * A VIRTUAL_TRANSFER or VIRTUAL_FILL with a bad field, or of which only the last page is bad, is
+ * refused, and no page is written.
+ */
 static void virtual_refused_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -215,7 +226,7 @@ static void virtual_refused_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_FLAGS, "direction");
 }
 
-/* A fill writes its pattern to each word of the range and to no other. */
+/* A VIRTUAL_FILL writes its pattern to each word of the range and to no other. */
 static void virtual_fill_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -234,7 +245,10 @@ static void virtual_fill_test(struct kunit *test)
 	engine_expect_unchanged(test, fix, "around the fill");
 }
 
-/* After a failure in the middle the first half is written, and the second isn't. */
+/*
+ * After an injected failure in the middle of a VIRTUAL_FILL or UPDATE_PAGE_TABLE its first half is
+ * written, and the second isn't.
+ */
 static void virtual_half_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -272,7 +286,8 @@ static __le64 *virtual_values(struct virtio_pagoda_update_page_table *update)
 }
 
 /*
- * Entry i is value i, or the first value, or the first value plus i increments; other entries stay.
+ * UPDATE_PAGE_TABLE sets its i-th entry to value i, with REPEAT to the first value, or with an
+ * increment to the first value plus i increments. Other entries stay.
  */
 static void virtual_update_test(struct kunit *test)
 {
@@ -312,7 +327,10 @@ static void virtual_update_test(struct kunit *test)
 	}
 }
 
-/* USE_64K updates the 64 KiB table, or the word that points to it, and not those for 4 KiB. */
+/*
+ * With USE_64K, entries for 64 KiB pages are updated: at level 0 in a table of such pages, at level
+ * 1 the word that points to such a table. Entries for 4 KiB pages stay.
+ */
 static void virtual_update_64k_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;
@@ -334,7 +352,7 @@ static void virtual_update_64k_test(struct kunit *test)
 	engine_expect_done(test, fix);
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va), fix->vram + SZ_64K);
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va + SZ_64K), fix->vram + 0x3000);
-	/* The 64 KiB table has a sixteenth of the entries. */
+	/* A table of 64 KiB pages has a sixteenth of the entries of a table of 4 KiB pages. */
 	mmu_add_update(fix, leaf, 0, 31, 1, 1, VIRTIO_PAGODA_UPDATE_USE_64K);
 	engine_expect_done(test, fix);
 	mmu_add_update(fix, leaf, 0, 32, 1, 1, VIRTIO_PAGODA_UPDATE_USE_64K);
@@ -342,8 +360,8 @@ static void virtual_update_64k_test(struct kunit *test)
 }
 
 /*
- * A table at an address of the paging space is updated as one by physical address, if it may be
- * written there.
+ * With mode GPU_VIRTUAL the entries of a table at an address of the paging space are updated; if
+ * the address is read-only, the update is refused.
  */
 static void virtual_update_mode_test(struct kunit *test)
 {
@@ -410,7 +428,7 @@ static const struct {
 	UPDATE(address_space, ENGINE_SPACES, BAD_CONTEXT),
 };
 
-/* An update with one bad field is refused, without effect. */
+/* An update with a bad field, or with fields that don't fit together, is refused without effect. */
 static void virtual_update_refused_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;
@@ -451,7 +469,10 @@ static void virtual_range(struct virtio_pagoda_copy_range *range, u64 src, u32 s
 	range->nr_entries = cpu_to_le32(nr_entries);
 }
 
-/* Maps two tables in VRAM into the paging space; their entries are numbered. */
+/*
+ * Maps two tables in VRAM into the paging space, at the shape's first two pages, and numbers their
+ * entries. *@a and *@b receive the tables.
+ */
 static void virtual_copy_tables(struct engine_fixture *fix, __le64 **a, __le64 **b)
 {
 	u64 va = fix->shape->va;
@@ -467,7 +488,7 @@ static void virtual_copy_tables(struct engine_fixture *fix, __le64 **a, __le64 *
 	}
 }
 
-/* The ranges of a copy are done in order, and no other entry changes. */
+/* The ranges of a COPY_PAGE_TABLE_ENTRIES are copied in order, and no other entry changes. */
 static void virtual_copy_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -499,8 +520,8 @@ static void virtual_copy_test(struct kunit *test)
 }
 
 /*
- * Overlapping ranges of a table are copied as if through a buffer, also by two addresses of the
- * table.
+ * If source and destination overlap in a table, the entries are copied as if through a buffer, also
+ * if source and destination name the table by different addresses.
  */
 static void virtual_copy_overlap_test(struct kunit *test)
 {
@@ -596,7 +617,10 @@ const u32 pagoda_virtual_faulted[] = {
 	VIRTIO_PAGODA_OP_FLUSH_TLB, 0
 };
 
-/* The pages of a table needn't be neighbours: values and increment continue in the second page. */
+/*
+ * With mode GPU_VIRTUAL the two pages of a dual level-1 table needn't be neighbours in memory:
+ * values and increment continue in the second page.
+ */
 static void virtual_update_pages_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The GPU's walk of page tables: valid ones of every shape, malformed ones of every kind, and
- * random ones.
+ * Tests of the GPU's walk of page tables: valid, invalid and malformed tables of every shape;
+ * spaces, roots, permissions and pages of zeros; random tables.
  */
 #include <linux/prandom.h>
 #include <linux/random.h>
@@ -14,7 +14,10 @@
 #define SYSTEM	VIRTIO_PAGODA_SEGMENT_SYSTEM
 #define APERTURE VIRTIO_PAGODA_SEGMENT_APERTURE
 
-/* A page at offset @va of the shape's addresses. */
+/*
+ * A page to map: @size bytes at offset @va from the shape's first address, which lead to @address
+ * in @segment.
+ */
 struct walk_page {
 	u64 va;
 	u64 size;
@@ -61,7 +64,10 @@ static void walk_page_check(struct kunit *test, struct engine_fixture *fix,
 	KUNIT_EXPECT_EQ(test, span.segment, page->segment);
 }
 
-/* In every shape of tables a page of every size and segment is translated to its memory. */
+/*
+ * In every shape of tables, pages of every size and of every segment are translated to their
+ * memory.
+ */
 static void walk_pages_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -120,16 +126,20 @@ static void walk_invalid_one(struct kunit *test, struct engine_fixture *fix)
 			break;
 		mmu_expect_refused(test, fix, other, RD, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
 				   level, "invalid");
-		/* The TLB reports the fault again; the other bits of the entry don't matter. */
+		/* The second access gets the same fault from the TLB. */
 		mmu_expect_refused(test, fix, other + 8, WR, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
 				   level, "invalid again");
 	}
+	/* Without VALID the other bits of an entry don't matter. */
 	*mmu_word(fix, 0, va + 5 * MMU_PAGE, 0, false) = cpu_to_le64(~1ull);
 	mmu_expect_refused(test, fix, va + 5 * MMU_PAGE, RD, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, 0,
 			   "all but valid");
 }
 
-/* An invalid entry faults with address, access and the level at which the walk ended. */
+/*
+ * An access through an invalid entry, or in a space without a root, faults with address, access and
+ * the level at which the walk ended.
+ */
 static void walk_invalid_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -148,7 +158,10 @@ static void walk_invalid_test(struct kunit *test)
 			   "address too large");
 }
 
-/* An address beyond the last entry of a root faults: the memory there isn't part of the table. */
+/*
+ * An access to an address beyond the last entry of a root faults: memory behind that entry isn't
+ * part of the table.
+ */
 static void walk_root_end_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -207,7 +220,9 @@ static void walk_permission_test(struct kunit *test)
 	}
 }
 
-/* An entry with ZERO, at any level, reads as zeros, and writes through it are dropped. */
+/*
+ * The addresses of an entry with ZERO, at any level, read as zeros, and writes to them are dropped.
+ */
 static void walk_zero_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -357,7 +372,8 @@ static void walk_limits_test(struct kunit *test)
 }
 
 /*
- * If both leaf tables have a valid entry for an address, the access is refused, wherever it begins.
+ * If the tables of 4 KiB and of 64 KiB pages both have a valid entry for an address, all accesses
+ * to the 64 KiB page are refused, also to its addresses that only one table has.
  */
 static void walk_dual_test(struct kunit *test)
 {
@@ -376,7 +392,10 @@ static void walk_dual_test(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va), fix->vram + SZ_64K);
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va + SZ_64K), fix->vram + 0x3000);
 	KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va + SZ_64K + 0x1000));
-	/* A large page counts as an entry of the 4 KiB side and must not be in the other word. */
+	/*
+	 * A large page counts as an entry of the 4 KiB side; in the word of the 64 KiB side it is
+	 * refused.
+	 */
 	mmu_map(fix, 0, va + SZ_2M, SZ_2M, mmu_entry(VRAM, 0, 0));
 	mmu_map(fix, 0, va + SZ_2M, SZ_64K, mmu_entry(VRAM, 0, 0));
 	mmu_expect_refused(test, fix, va + SZ_2M, RD, VIRTIO_PAGODA_FAULT_BAD_TABLE, 0,
@@ -386,7 +405,7 @@ static void walk_dual_test(struct kunit *test)
 	*mmu_word(fix, 0, va + 2 * SZ_2M, 1, true) = cpu_to_le64(mmu_entry(VRAM, 0, LARGE));
 	mmu_expect_refused(test, fix, va + 2 * SZ_2M, RD, VIRTIO_PAGODA_FAULT_BAD_TABLE, 1,
 			   "large in the second word");
-	/* A level-1 table with dual entries has two pages and is aligned to them. */
+	/* A level-1 table with dual entries has two pages and is aligned to their size. */
 	*mmu_word(fix, 0, va + SZ_1G, 2, false) = cpu_to_le64(mmu_entry(VRAM, TABLE + MMU_PAGE, 0));
 	mmu_expect_refused(test, fix, va + SZ_1G, RD, VIRTIO_PAGODA_FAULT_BAD_TABLE, 2,
 			   "misaligned table");
@@ -447,7 +466,7 @@ static u64 walk_random_word(struct rnd_state *random)
 
 	if (!kind)
 		return word;
-	/* Most words point into VRAM, many of them to a table. */
+	/* Most words point into VRAM, half of all words into its memory for tables. */
 	word &= MMU_VRAM - 1 + (kind == 7 ? MMU_VRAM : 0);
 	word = ALIGN_DOWN(word, kind == 1 ? SZ_2M : kind == 2 ? SZ_64K : SZ_8K);
 	if (kind > 3)
@@ -467,7 +486,7 @@ static void walk_random_tables(struct engine_fixture *fix, struct rnd_state *ran
 		system[i] = cpu_to_le64(walk_random_word(random) | (i % 3 ? 0 : ENGINE_BUS));
 }
 
-/* Returns whether a span is in usable VRAM or in system memory. */
+/* Returns whether a span is in usable VRAM or in system memory, or is of a page of zeros. */
 static bool walk_span_inside(struct engine_fixture *fix, const struct pagoda_virtual_span *span)
 {
 	u64 vram = span->here - fix->vram, system = span->here - fix->system;
@@ -537,8 +556,8 @@ static void walk_hostile_test(struct kunit *test)
 }
 
 /*
- * A root has only as many entries as there are addresses, 256 with four levels: an update beyond
- * faults.
+ * A root can't have more entries than the bits of an address need, 256 with four levels: an update
+ * of entries beyond is refused.
  */
 static void walk_root_update_test(struct kunit *test)
 {

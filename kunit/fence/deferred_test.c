@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagoda_deferred_settle() returns when all that can be made is made, also while other threads
- * start the queue's work anew again and again.
+ * Tests of pagoda_deferred_settle() and pagoda_deferred_cancel() while another thread has the
+ * queue's worker run again and again; and of pagoda_deferred_settle() when flushes don't wait for
+ * the worker, which another thread is just queueing.
  */
 #include <kunit/static_stub.h>
 #include <linux/completion.h>
@@ -35,7 +36,9 @@ static const struct pagoda_deferred_ops work_ops = {
 	.put = work_put,
 };
 
-/* Starts the work of a queue that has an item anew, as each signal of a fence does. */
+/*
+ * A thread that has the workers of all queues with items run again and again, until @stop is set.
+ */
 static int work_kick(void *data)
 {
 	struct work_world *world = data;
@@ -64,7 +67,9 @@ static void deferred_settles(struct kunit *test)
 		pagoda_deferred_add(&world->queue, &world->item);
 		KUNIT_EXPECT_EQ(test, 0, pagoda_deferred_settle(&world->queue));
 		unmade += atomic_read(&world->made) != n + 1;
-		/* The item is used again. */
+		/*
+		 * The next round adds the item again: wait until the queue has removed and put it.
+		 */
 		pagoda_deferred_wait_room(&world->queue, 1);
 		flush_delayed_work(&world->queue.work);
 	}
@@ -75,7 +80,10 @@ static void deferred_settles(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, unmade);
 }
 
-/* A queue that was cancelled has no item left, however often its work was started meanwhile. */
+/*
+ * After pagoda_deferred_cancel() the queue has no item, however often another thread had its worker
+ * run meanwhile.
+ */
 static void deferred_cancels(struct kunit *test)
 {
 	struct work_world *world = test_zalloc(test, sizeof(*world));
@@ -95,7 +103,7 @@ static void deferred_cancels(struct kunit *test)
 	}
 	WRITE_ONCE(world->stop, true);
 	wait_for_completion(&world->stopped);
-	/* What is left must not outlive the test. */
+	/* Items that are left must not outlive the test. */
 	while (!pagoda_deferred_is_empty(&world->queue)) {
 		pagoda_deferred_again(&world->queue);
 		flush_delayed_work(&world->queue.work);
@@ -105,8 +113,9 @@ static void deferred_cancels(struct kunit *test)
 }
 
 /*
- * A queue whose flushes find nothing until the last one, as while another thread is queueing the
- * work. @go ends the item's &pagoda_deferred_ops.make; @value is what the item waits for.
+ * A queue with an item, whose first two flushes return at once, as while another thread is just
+ * queueing the worker. @value is the wait of the item for a value of @fence;
+ * &pagoda_deferred_ops.make of the item returns when @go is completed.
  */
 struct race_world {
 	struct kunit *test;
@@ -136,7 +145,10 @@ static const struct pagoda_deferred_ops race_ops = {
 	.put = work_put,
 };
 
-/* Finds nothing twice; then lets the item be made, and flushes. */
+/*
+ * Replaces pagoda_deferred_flush(): returns at once in the first two calls; from the third on lets
+ * the item be made, runs the worker and waits for it.
+ */
 static void race_flush(struct pagoda_deferred *queue)
 {
 	struct race_world *world = container_of(queue, struct race_world, queue);
@@ -152,7 +164,7 @@ static void race_value_came(struct pagoda_mfence_wait *wait, int error)
 {
 }
 
-/* Adds an item that waits for value 1 of a fence that has value 0. */
+/* Returns a queue with an item that waits for value 1 of a fence, whose value is 0. */
 static struct race_world *race_create(struct kunit *test)
 {
 	struct race_world *world = test_zalloc(test, sizeof(*world));
@@ -173,7 +185,10 @@ static struct race_world *race_create(struct kunit *test)
 	return world;
 }
 
-/* Settles with flushes that find nothing: the item is made all the same. */
+/*
+ * Calls pagoda_deferred_settle() with flushes by race_flush(), and expects the item to be made all
+ * the same. Ends the queue.
+ */
 static void race_settle(struct race_world *world)
 {
 	struct kunit *test = world->test;
@@ -195,7 +210,10 @@ static void race_signal(struct race_world *world)
 	KUNIT_ASSERT_EQ(world->test, 0, pagoda_mfences_signal(world->rig->vidmm, &entry, 1));
 }
 
-/* The item can be made, and is being made by a run that flushes don't find. */
+/*
+ * The item's value has come, and a run of the worker, for which the first two flushes don't wait,
+ * is making the item: pagoda_deferred_settle() waits for the item.
+ */
 static void deferred_settles_unflushed(struct kunit *test)
 {
 	struct race_world *world = race_create(test);
@@ -206,8 +224,8 @@ static void deferred_settles_unflushed(struct kunit *test)
 }
 
 /*
- * The item was held up when the worker last looked, and can be made now. What that run found is
- * outdated, and the next run is one that flushes don't find.
+ * A run of the worker found the item held up, and then its value came: what that run found is
+ * outdated. pagoda_deferred_settle() waits for a new run, although the first two flushes don't.
  */
 static void deferred_settles_outdated(struct kunit *test)
 {
@@ -216,7 +234,7 @@ static void deferred_settles_outdated(struct kunit *test)
 	flush_delayed_work(&world->queue.work);
 	KUNIT_ASSERT_NE(test, 0u, READ_ONCE(world->queue.held_up));
 	cancel_delayed_work_sync(&world->queue.work);
-	/* The value comes without a kick: nothing queues the work before the last flush. */
+	/* The value comes without a kick: no run of the worker finds it before the call. */
 	spin_lock_irq(&world->fence->lock);
 	pagoda_mfence_write(world->fence, 1);
 	spin_unlock_irq(&world->fence->lock);
@@ -224,7 +242,10 @@ static void deferred_settles_outdated(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 3u, world->flushes);
 }
 
-/* An item that stays held up ends the call after a run that began within the call. */
+/*
+ * If the item stays held up, pagoda_deferred_settle() returns after a run of the worker that began
+ * within the call has found that.
+ */
 static void deferred_settles_held_up(struct kunit *test)
 {
 	struct race_world *world = race_create(test);

@@ -32,7 +32,7 @@ static void fence_seen_is_read_only(struct kunit *test)
 	pagoda_mfence_put(mfence);
 }
 
-/* How a wait ended: number of calls and last error. */
+/* A wait, and how it ended: number of calls of its function, and the last error. */
 struct seen_wait {
 	struct pagoda_mfence_wait wait;
 	u32 calls;
@@ -47,7 +47,10 @@ static void seen_wait_ended(struct pagoda_mfence_wait *wait, int error)
 	seen->calls++;
 }
 
-/* The device is unplugged: each of several waits for values that don't come ends with -ENODEV. */
+/*
+ * When the device is unplugged, each of several waits for larger values of a fence with
+ * NO_MAX_ON_RESET ends with -ENODEV.
+ */
 static void fence_seen_ends_all_waits(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);

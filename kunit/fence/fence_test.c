@@ -19,7 +19,7 @@ static struct pagoda_mfence *fence_make(struct pagoda_rig *rig, u32 flags, u64 v
 	return mfence;
 }
 
-/* Returns the value's memory now, whatever is still to be written to it. */
+/* Returns the memory of the fence's value, which the GPU may be about to change. */
 static u64 *fence_memory(struct pagoda_mfence *mfence)
 {
 	return page_address(pagoda_mfence_bo(mfence)->ttm.ttm->pages[0]);
@@ -50,7 +50,7 @@ static int fence_promise_error(struct pagoda_mfence *mfence, u64 value)
 	return PTR_ERR_OR_ZERO(pagoda_mfence_promise(mfence, value));
 }
 
-/* How a wait ended: number of calls and last error. */
+/* A wait, and how it ended: number of calls of its function, and the last error. */
 struct fence_watch {
 	struct pagoda_mfence_wait wait;
 	u32 calls;
@@ -76,8 +76,8 @@ static void fence_watch(struct kunit *test, struct fence_watch *watch,
 }
 
 /*
- * The value is stored after the work before it, wherever the page is by then; each place of the
- * page is announced by a notice.
+ * The GPU stores a promised value wherever the fence's page is by then; each time the page comes or
+ * goes a notice tells the device. A value that isn't larger than the last promised one is refused.
  */
 static void fence_signalled_by_paging(struct kunit *test)
 {
@@ -88,7 +88,7 @@ static void fence_signalled_by_paging(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 5ull, fence_value(mfence));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fence_promise_error(mfence, 5));
-	/* A value that was taken back may be promised again. */
+	/* After its promise was taken back a value may be promised again. */
 	signal = test_ok(test, pagoda_mfence_promise(mfence, 1ull << 40));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fence_promise_error(mfence, 1ull << 40));
 	pagoda_mfence_take_back(signal);
@@ -120,7 +120,7 @@ struct fence_random {
 	struct pagoda_mfence *mfence[RANDOM_FENCES];
 	u64 value[RANDOM_FENCES];	/* the model: current value of each fence */
 	struct fence_watch watch[RANDOM_WATCHES];
-	s32 watches[RANDOM_WATCHES];	/* number of the fence, -1 = none */
+	s32 watches[RANDOM_WATCHES];	/* index of the fence waited for, -1 = no wait */
 };
 
 static u32 fence_pick(struct fence_random *r, u32 count)
@@ -147,7 +147,7 @@ static u64 fence_pick_value(struct fence_random *r, u32 fence)
 	}
 }
 
-/* Signals a fence; the value of fence 0 may decrease. */
+/* Signals a random fence by the GPU, by the CPU, or without an event. Only fence 0 may rewind. */
 static void fence_random_signal(struct fence_random *r)
 {
 	struct kunit *test = r->rig->test;
@@ -167,7 +167,9 @@ static void fence_random_signal(struct fence_random *r)
 		r->value[fence] = value;
 		break;
 	case 1:
-		/* A store by a GPU that sends no event: the driver only knows that work is done. */
+		/*
+		 * A store by a job that sends no event: the driver only knows that the job is done.
+		 */
 		if (fence)
 			break;
 		WRITE_ONCE(*fence_memory(r->mfence[fence]), value);
@@ -235,7 +237,7 @@ static void fence_waits_end_exactly(struct kunit *test)
 	for (i = 0; i < RANDOM_FENCES; i++)
 		r->mfence[i] = fence_make(r->rig, i ? 0 : DRM_PAGODA_FENCE_ALLOW_REWIND, 0);
 	memset(r->watches, -1, sizeof(r->watches));
-	/* The page of fence 1 may be evicted between two waits, while no wait holds it. */
+	/* The page of fence 1 is evicted now and then, while no wait holds the fence. */
 	for (i = 0; i < RANDOM_STEPS; i++) {
 		r->rig->loses_events = fence_pick(r, 2);
 		if (fence_pick(r, 3))
@@ -291,8 +293,8 @@ static int fence_sleeper_run(void *data)
 }
 
 /*
- * For every set of values that are reached, a wait for any or for all of them returns exactly when
- * it should.
+ * For every set of fences that have their values at first: a wait for any value returns when one is
+ * reached, a wait for all values when the last is reached.
  */
 static void fence_any_and_all(struct kunit *test)
 {
@@ -396,8 +398,8 @@ static void fence_signal_all_or_none(struct kunit *test)
 }
 
 /*
- * A value that the GPU stores after the CPU stored a larger one doesn't decrease the fence, unless
- * it may rewind.
+ * A value that the GPU stores after the CPU stored a larger one doesn't decrease the fence's value,
+ * unless the fence may rewind.
  */
 static void fence_never_goes_back(struct kunit *test)
 {
@@ -457,8 +459,8 @@ static void fence_page_stays_while_held(struct kunit *test)
 }
 
 /*
- * A reset ends waits by the maximum value; afterwards the fence has the last value it was signalled
- * with.
+ * When the device is lost, waits end by the maximum value, but for fences with NO_MAX_ON_RESET.
+ * After the reset a fence has the last value that it was signalled with.
  */
 static void fence_reset_releases(struct kunit *test)
 {
@@ -506,8 +508,8 @@ static void fence_reset_releases(struct kunit *test)
 }
 
 /*
- * Unplugged, the device keeps promised values; other waits end by the maximum value or with
- * -ENODEV.
+ * When the device is unplugged, promised values are stored all the same. Other waits end by the
+ * maximum value, or with -ENODEV if the fence was created with NO_MAX_ON_RESET.
  */
 static void fence_unplug_releases(struct kunit *test)
 {
@@ -520,7 +522,7 @@ static void fence_unplug_releases(struct kunit *test)
 	u32 first;
 
 	pagoda_rig_settle(rig);
-	/* Jobs that don't complete are given up after this time, several times over. */
+	/* Paging that the device doesn't complete is given up after a few such timeouts. */
 	pagoda_test_queue_timeout(rig->vidmm->queue, 50);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	fence_signal_paging(rig, stays, 7);
@@ -536,7 +538,7 @@ static void fence_unplug_releases(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, watch[1].error);
 	KUNIT_EXPECT_EQ(test, 1u, watch[2].calls);
 	KUNIT_EXPECT_EQ(test, -ENODEV, watch[2].error);
-	/* A wait that begins too late doesn't sleep. */
+	/* A wait that begins after the unplug doesn't sleep. */
 	KUNIT_EXPECT_EQ(test, -ENODEV,
 			pagoda_mfence_group_wait(all, MAX_SCHEDULE_TIMEOUT, &first));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_mfence_group_wait(any, MAX_SCHEDULE_TIMEOUT, &first));
@@ -585,7 +587,10 @@ static void fence_promise_outlives_failure(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A promised value is stored when a dma_fence signals, or at once if it has or is NULL. */
+/*
+ * A promised value is stored when a dma_fence signals, or at once if the dma_fence has signalled or
+ * is NULL.
+ */
 static void fence_signalled_after(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -612,7 +617,7 @@ static void fence_signalled_after(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ull, fence_value(mfence));
 	KUNIT_EXPECT_EQ(test, 1u, watch.calls);
 	pagoda_mfence_wait_fini(&watch.wait);
-	/* The dma_fence has signalled, and then there is none to wait for. */
+	/* First with a dma_fence that has signalled, then with none. */
 	signal = test_ok(test, pagoda_mfence_promise(mfence, 2));
 	pagoda_mfence_signal_after(signal, fence);
 	KUNIT_EXPECT_EQ(test, 2ull, fence_value(mfence));
@@ -624,7 +629,10 @@ static void fence_signalled_after(struct kunit *test)
 	pagoda_mfence_put(other);
 }
 
-/* Fills in an entry of a job's list, as the ioctl does. */
+/*
+ * Fills in @sync as an entry of a job's list: a promise of @value if @signal, else @wait for
+ * @value.
+ */
 static void fence_sync(struct pagoda_sync *sync, struct pagoda_mfence *mfence, u64 value,
 		       bool signal, struct pagoda_mfence_wait *wait)
 {
@@ -636,8 +644,8 @@ static void fence_sync(struct pagoda_sync *sync, struct pagoda_mfence *mfence, u
 }
 
 /*
- * A list of waits is complete when each value was reached once; promises are kept, or given back
- * with the list.
+ * A list has waited long enough when each value that it waits for was reached once. Its promises
+ * are kept by pagoda_syncs_signal(), or else taken back by pagoda_syncs_put().
  */
 static void fence_in_syncs(struct kunit *test)
 {
@@ -665,7 +673,7 @@ static void fence_in_syncs(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, pagoda_syncs_look(&syncs));
 		KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, in, 5));
 		KUNIT_EXPECT_TRUE(test, pagoda_syncs_look(&syncs));
-		/* A wait that was over stays over. */
+		/* A wait whose value was reached stays over when the value decreases. */
 		KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, in, 1));
 		KUNIT_EXPECT_TRUE(test, pagoda_syncs_look(&syncs));
 		index = 0;
@@ -684,8 +692,8 @@ static void fence_in_syncs(struct kunit *test)
 }
 
 /*
- * A fence can't be closed (-EBUSY) while a wait needs its value: after that no wait can be left
- * waiting.
+ * A fence can't be closed (-EBUSY) while a wait is for a larger value than the fence has. A closed
+ * fence accepts no new wait.
  */
 static void fence_keeps_its_id(struct kunit *test)
 {
@@ -703,10 +711,10 @@ static void fence_keeps_its_id(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, watch.calls);
 	KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, mfence, 2));
 	KUNIT_EXPECT_EQ(test, 1u, watch.calls);
-	/* Neither value of an any-wait is reached, so both fences are needed. */
+	/* A wait for any of two values, neither of which is reached, needs both fences. */
 	group = test_ok(test, pagoda_mfence_group_create(waits, 2, true));
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_mfence_close(mfence));
-	/* The maximum value of a lost adapter is taken back. */
+	/* The maximum value that the fence shows while the device is lost doesn't count. */
 	pagoda_mfence_device_lost(rig->vidmm);
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_mfence_close(mfence));
 	pagoda_mfence_restore_all(rig->vidmm);

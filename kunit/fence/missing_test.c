@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Queues that miss a point: clients with many of them don't hold up others. */
+/*
+ * A test of queues of deferred work that miss a point: a client with many such queues doesn't hold
+ * up other clients.
+ */
 #include <kunit/static_stub.h>
 #include "submit/submit_helpers.h"
 #include "vidmm/fence/internal.h"
@@ -10,7 +13,7 @@
 
 static const struct pagoda_deferred_ops missing_ops;
 
-/* @lock isn't held in the @pauses of a walk. */
+/* For missing_pause(): @lock must not be held in a pause of a walk; @pauses counts the pauses. */
 static struct {
 	struct kunit *test;
 	struct lockdep_map *lock;
@@ -23,7 +26,10 @@ static void missing_pause(void)
 	missing_walk.pauses++;
 }
 
-/* A call that gives a point walks in slices, and doesn't take the lock of all clients at all. */
+/*
+ * pagoda_missing_kick() walks a client's queues in slices, without the lock of all clients in
+ * between. pagoda_missing_came() doesn't take that lock at all.
+ */
 static void missing_in_slices(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Points of timelines that many jobs promise in any order. */
+/*
+ * Tests of promised points of a timeline: the order in which they get their fences, and the cost of
+ * a promise if there are many.
+ */
 #include <linux/dma-fence-chain.h>
 #include <linux/ktime.h>
 #include <drm/drm_syncobj.h>
@@ -35,7 +38,7 @@ static void points_world_end(struct points_world *w)
 	drm_syncobj_put(w->syncobj);
 }
 
-/* Returns the point that a waiter would find to be the timeline's last one. */
+/* Returns the last point that the timeline has a fence for, as a waiter finds it; 0 = none. */
 static u64 points_last(const struct points_world *w)
 {
 	struct dma_fence *fence = drm_syncobj_fence_get(w->syncobj);
@@ -64,7 +67,7 @@ static void points_in_order(struct kunit *test)
 		pagoda_point_promise(w.rig->vidmm, w.point[promised[i]]);
 	points_signal(&w, 3);
 	points_signal(&w, 1);
-	/* The last one isn't promised: it was made at once. */
+	/* Point 6 wasn't promised, as for work that is submitted at once. */
 	points_signal(&w, 5);
 	KUNIT_EXPECT_EQ(test, 0ull, points_last(&w));
 	points_signal(&w, 0);
@@ -77,8 +80,8 @@ static void points_in_order(struct kunit *test)
 }
 
 /*
- * The cost of a point doesn't grow with the number of points that a client has promised, whatever
- * their order.
+ * Promises of 60000 points, in descending order but for the first, take less than LIMIT: their cost
+ * doesn't grow with the number of points, but for a logarithm. All points get their fences.
  */
 static void points_are_many(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations that change where an allocation's memory is, or free that memory, are executed after
- * all fences in the allocation's reservation, of each usage.
+ * Tests that operations which move, free, discard, clear or write an allocation's memory are
+ * executed only after all fences in the allocation's reservation, of each usage, have signalled.
  */
 #include <linux/delay.h>
 #include <linux/dma-resv.h>
@@ -17,8 +17,8 @@
 #define LOOKS		5
 
 /*
- * A move, between TTM's memory types, that has to wait; @to is negative if the allocation is
- * closed.
+ * A move, between TTM's memory types, that has to wait; with a negative @to the allocation is
+ * closed instead.
  */
 struct wait_step {
 	const char *name;
@@ -66,7 +66,7 @@ static u32 wait_operations(struct pagoda_rig *rig, u64 id)
 	       pagoda_rig_count(rig, VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT, id);
 }
 
-/* A thread for the call, which may wait itself. */
+/* A thread that moves or closes the allocation, because the call may wait for the fence itself. */
 struct waiter {
 	struct kunit *test;
 	struct pagoda_bo *bo;
@@ -79,7 +79,9 @@ static int waiter_run(void *data)
 {
 	struct waiter *waiter = data;
 
-	/* The test's fences stand for jobs that have a place. */
+	/*
+	 * With the test set, the static stubs apply: fences of the test count as jobs with a place.
+	 */
 	current->kunit_test = waiter->test;
 	if (waiter->step->to < 0)
 		pagoda_rig_close(waiter->bo);
@@ -150,8 +152,9 @@ static int releaser_run(void *data)
 }
 
 /*
- * TTM found no memory for a dying allocation's own reservation and checks the shared one. No fence
- * in there says that the aperture still maps the pages, so the release waits for the unmap.
+ * For want of memory TTM waits for a shared reservation instead of a dying allocation's own. No
+ * fence in the shared one says that the aperture still maps the pages, so pagoda_move_release()
+ * waits for the unmap.
  */
 static void wait_for_shared_unmap(struct kunit *test)
 {
@@ -225,7 +228,7 @@ static int act_clear(struct pagoda_bo *bo)
 	return ret;
 }
 
-/* The device writes, because the CPU sees nothing of VRAM. */
+/* Writes as a debugger does. The device writes, because the CPU sees nothing of VRAM. */
 static int act_write(struct pagoda_bo *bo)
 {
 	u64 value = 5;
@@ -238,7 +241,8 @@ static int act_write(struct pagoda_bo *bo)
 }
 
 /*
- * A way to change memory besides moves; @prepare, if not NULL, is called before, @act has to wait.
+ * A way to change memory besides a move with a copy; @prepare, if not NULL, is called before, and
+ * @act has to wait for the fence.
  */
 struct wait_act {
 	const char *name;
@@ -253,7 +257,7 @@ static const struct wait_act acts[] = {
 	{ "a debugger writes", NULL, act_write },
 };
 
-/* Returns the number of packets executed for an allocation. */
+/* Returns the number of packets in the log that were executed for an allocation. */
 static u32 act_packets(struct pagoda_rig *rig, u64 id)
 {
 	u32 i, count = 0;

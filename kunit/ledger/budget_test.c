@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Budgets: the rule compared with a model, and what a client wants and uses compared with another
- * one. The driver's allocations, and denied requests: budget_use_test.c.
+ * Budgets: the rule compared with a model and with numbers found by hand; what a client wants and
+ * uses compared with another model. Tests with the driver's allocations and of denied requests are
+ * in budget_use_test.c.
  */
 #include <linux/rbtree.h>
 #include <linux/sizes.h>
@@ -17,7 +18,10 @@
 #define MOST	9u
 #define STEPS	6000u
 
-/* The state that each client should have, by slot. */
+/*
+ * Budgets of up to MOST clients: @budgets, @clients and @parts are tested; the other members are
+ * the model: by slot, whether a client is @there, and what the client wants and has reserved.
+ */
 struct budget_model {
 	struct kunit *test;
 	struct pagoda_budgets budgets;
@@ -45,7 +49,10 @@ static u64 model_reserved_by_others(const struct budget_model *m, u32 who, u32 g
 	return bytes;
 }
 
-/* Returns whether all clients still have room if one had a budget of @level bytes. */
+/*
+ * Returns whether the pool is large enough for one client to have a budget of @level bytes, while
+ * the other clients keep their reservations, and what they want beyond, each up to @level.
+ */
 static bool model_fits(const struct budget_model *m, u32 who, u32 group, u64 level)
 {
 	u64 need = model_reserved_by_others(m, who, group) + level, beyond;
@@ -124,7 +131,10 @@ static bool model_wants_nothing(const struct pagoda_budget_part *part)
 	return false;
 }
 
-/* One part stands for all that the client wants of the group: take it out and add it again. */
+/*
+ * Sets how much a client wants of a group: one part stands for all of that, and is taken out and
+ * added again with its new size.
+ */
 static void model_want(struct budget_model *m, u32 who, u32 group, u64 bytes)
 {
 	struct pagoda_budget_part *part = &m->parts[who][group];
@@ -152,8 +162,8 @@ static void model_reserve(struct budget_model *m, struct rnd_state *rnd, u32 who
 	struct pagoda_budget_info before, after;
 
 	/*
-	 * A reservation of the most that is available, of one byte more, of far too much, or of any
-	 * size.
+	 * A reservation of the most that is available, of one byte more, of far too much, or of a
+	 * random part of the most.
 	 */
 	switch (pagoda_kunit_below(rnd, 4)) {
 	case 0:
@@ -178,7 +188,10 @@ static void model_reserve(struct budget_model *m, struct rnd_state *rnd, u32 who
 	KUNIT_ASSERT_EQ(m->test, after.reservation, m->reservation[who][group]);
 }
 
-/* Wants nearly all there is or more, a little, or as much as another client. */
+/*
+ * Has a client want nothing, a random part of the group's size, up to three times that size, or as
+ * much as another client.
+ */
 static void model_want_any(struct budget_model *m, struct rnd_state *rnd, u32 who)
 {
 	u32 group = pagoda_kunit_below(rnd, PAGODA_BUDGET_GROUPS);
@@ -216,8 +229,8 @@ static void model_step(struct budget_model *m, struct rnd_state *rnd)
 }
 
 /*
- * Random steps of random clients: budget, available reservation and refusals (-EDQUOT) are the
- * model's.
+ * After random steps of random clients, budgets, available reservations and refusals (-EDQUOT) are
+ * those of the model.
  */
 static void budget_random(struct kunit *test)
 {
@@ -275,7 +288,8 @@ static void budget_lends(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, local_budget(m, i) >> PAGE_SHIFT, 960ull);
 	/*
-	 * Memory that the first client wants is missing in the others' budgets, up to a fair share.
+	 * Memory that the first client wants, but at most a fair share, is missing in the others'
+	 * budgets.
 	 */
 	local_want(m, 0, 100);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 960ull);
@@ -338,7 +352,9 @@ struct want_part {
 	bool asked;
 };
 
-/* A client and its allocations; @changes: number of times that budgets may have changed. */
+/*
+ * A client and its allocations; @changes counts the calls that tell that budgets may have changed.
+ */
 struct want_model {
 	struct kunit *test;
 	struct pagoda_budgets budgets;
@@ -380,7 +396,10 @@ static void want_check(struct want_model *m)
 	KUNIT_ASSERT_EQ(m->test, info.wanted, wanted[NON_LOCAL]);
 }
 
-/* The excess of a request for @more bytes is what the client would want beyond its budgets. */
+/*
+ * A random request for @more bytes of each group: pagoda_budget_denied() returns what the client
+ * would want beyond its budgets of those groups that the request asks for.
+ */
 static void want_deny(struct want_model *m, struct rnd_state *rnd)
 {
 	u64 more[PAGODA_BUDGET_GROUPS], excess = 0;
@@ -396,7 +415,10 @@ static void want_deny(struct want_model *m, struct rnd_state *rnd)
 	KUNIT_ASSERT_EQ(m->test, pagoda_budget_denied(&m->budget, more), excess);
 }
 
-/* Moves change no budget, and what is asked for again changes none either. */
+/*
+ * Moves an allocation, which changes no budget; or has it wanted or given up, which changes no
+ * budget if the allocation was that before.
+ */
 static void want_step(struct want_model *m, struct rnd_state *rnd)
 {
 	struct want_part *each = &m->parts[pagoda_kunit_below(rnd, PARTS)];
@@ -417,7 +439,10 @@ static void want_step(struct want_model *m, struct rnd_state *rnd)
 	want_deny(m, rnd);
 }
 
-/* Allocations move, and are wanted and given up, at random. */
+/*
+ * Allocations move, and are wanted and given up, at random: usage, wants and denied bytes are those
+ * of the model.
+ */
 static void budget_wants_random(struct kunit *test)
 {
 	const u64 sizes[] = { PARTS / 2 * SZ_64K, PARTS / 2 * SZ_64K };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Budgets of clients: usage compared with the allocations that are resident, and requests that must
- * not exceed a budget.
+ * Budgets of clients: usage compared with the allocations that are resident, numbers of fdinfo,
+ * requests that must not exceed a budget, and which allocations are wanted.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -30,7 +30,7 @@ static u64 usage_of(struct pagoda_client *client, u32 group)
 	return info.usage;
 }
 
-/* Bytes of VRAM that the client wants. */
+/* Returns the bytes of VRAM that the client wants. */
 static u64 wanted_by(struct pagoda_client *client)
 {
 	struct pagoda_budget_info info;
@@ -40,8 +40,8 @@ static u64 wanted_by(struct pagoda_client *client)
 }
 
 /*
- * Bytes of the rig's client that are resident, summed up over its allocations, page tables and save
- * areas.
+ * Returns the bytes that the rig's client has in a TTM memory type, summed up over its allocations,
+ * page tables and save areas.
  */
 static u64 usage_counted(struct pagoda_rig *rig, u32 type)
 {
@@ -64,7 +64,10 @@ static void usage_expect(struct pagoda_rig *rig, u64 vram, u64 aperture)
 	KUNIT_EXPECT_EQ(rig->test, usage_counted(rig, TTM_PL_TT), aperture);
 }
 
-/* Usage follows each move: it is the sum of the client's allocations that are in a segment. */
+/*
+ * Usage follows each move: the usage of a segment is the sum of the sizes of the client's
+ * allocations that are in the segment.
+ */
 static void budget_usage_moves(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -121,7 +124,9 @@ static void budget_usage_tables(struct kunit *test)
 		KUNIT_EXPECT_GE(test, non_local, usage_counted(rig, TTM_PL_TT) + 4 * PAGE_SIZE);
 	else
 		KUNIT_EXPECT_EQ(test, non_local, usage_counted(rig, TTM_PL_TT));
-	/* The allocation, the code, the save area, and a page table of each level. */
+	/*
+	 * The allocation, the code, the save area, and a page table of each level count at least.
+	 */
 	KUNIT_EXPECT_GE(test, local + non_local, before + (4 + SUBMIT_PAGES + 4) * PAGE_SIZE +
 						 VIRTIO_PAGODA_CONTEXT_BYTES);
 	pagoda_vm_forget(client->vm, bo);
@@ -154,7 +159,7 @@ static void budget_usage_evicted_tables(struct kunit *test)
 	pagoda_rig_settle_freed(rig);
 	KUNIT_EXPECT_EQ(test, usage_of(rig->client, LOCAL), usage_counted(rig, TTM_PL_VRAM));
 	KUNIT_EXPECT_LT(test, usage_of(rig->client, LOCAL), usage);
-	/* The next job needs the tables. */
+	/* The next job has the tables brought back. */
 	submit_compare(client, HERE, 3);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
@@ -167,7 +172,7 @@ static void budget_usage_evicted_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, usage_of(rig->client, LOCAL), before);
 }
 
-/* The numbers of fdinfo: bytes in use by jobs, and bytes that are purgeable or shared. */
+/* Tests the numbers of fdinfo: bytes in all and resident, in use by jobs, purgeable and shared. */
 static void budget_memory(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -186,7 +191,7 @@ static void budget_memory(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
 	pagoda_rig_settle(rig);
 	others = usage_of(rig->client, LOCAL) - 12 * PAGE_SIZE;
-	/* A job that doesn't complete yet. */
+	/* Submit a job that doesn't complete yet. */
 	pagoda_rig_hold(rig, 0, true);
 	submit_store(client, HERE, 3);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
@@ -205,7 +210,7 @@ static void budget_memory(struct kunit *test)
 	pagoda_rig_hold(rig, 0, false);
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	pagoda_rig_settle(rig);
-	/* The second client has a handle of an allocation that another client made. */
+	/* The numbers of a client that has a handle of an allocation that another client made. */
 	memset(memory, 0, sizeof(memory));
 	pagoda_memory_add(memory, NULL, busy, true);
 	KUNIT_EXPECT_EQ(test, vram->total, 4 * PAGE_SIZE);
@@ -234,7 +239,7 @@ static void budget_memory(struct kunit *test)
 	pagoda_rig_close(idle);
 }
 
-/* Returns the number of the text's line for @key, which has to name @unit. */
+/* Returns the number in the text's line for @key; the line has to name @unit. */
 static u64 fdinfo_number(struct kunit *test, const char *text, const char *key, const char *unit)
 {
 	const char *line = strstr(text, key);
@@ -285,7 +290,9 @@ static void budget_fdinfo(struct kunit *test)
 	struct pagoda_budget_info info;
 	const char *text;
 
-	/* The first allocation is copied to VRAM; the second stays where it has no pages. */
+	/*
+	 * The first allocation is copied to VRAM; the second stays in system memory, without pages.
+	 */
 	pagoda_rig_write_vram(rig, bos[0], 1);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[0]));
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[0]));
@@ -313,7 +320,7 @@ static void budget_fdinfo(struct kunit *test)
 #define DENY	DRM_PAGODA_RESIDENT_DENY_OVERBUDGET
 #define PAGES	64u
 #define BOS	12u
-#define WALL	(PAGODA_RIG_VRAM_PAGES - 5 * PAGES - PAGES / 2)	/* five allocations fit beside it */
+#define WALL	(PAGODA_RIG_VRAM_PAGES - 5 * PAGES - PAGES / 2)	/* pages; five of @bos fit beside */
 
 struct deny_test {
 	struct pagoda_rig *rig;
@@ -324,7 +331,10 @@ struct deny_test {
 	struct pagoda_paging_args last;
 };
 
-/* Another client's reservation leaves a budget of @budget allocations and a half. */
+/*
+ * Has another client reserve so much that the rig's client may want @budget more allocations and a
+ * half.
+ */
 static struct deny_test deny_begin(struct kunit *test, u32 budget)
 {
 	struct deny_test t = { .rig = submit_rig(test), .timeline = submit_syncobj(test) };
@@ -371,7 +381,10 @@ static int deny_wait(struct deny_test *t)
 	return t->last.value ? submit_wait_point(t->timeline, t->last.value) : 0;
 }
 
-/* The request is refused by @over bytes, without any effect. */
+/*
+ * Expects a request with DENY_OVERBUDGET to be refused, to report @over bytes to trim, and to have
+ * no other effect.
+ */
 static void deny_refused(struct deny_test *t, u32 first, u32 count, u64 over)
 {
 	struct kunit *test = t->rig->test;
@@ -418,7 +431,7 @@ static void budget_denies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 0, 10, DENY));
 	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 0, 1));
 	KUNIT_EXPECT_EQ(test, t.last.bytes_to_trim, one + half);
-	/* With that much less the request succeeds. */
+	/* After EVICT of that much the request succeeds. */
 	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 0, 1));
 	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 8, 2));
 	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 8, 2));
@@ -429,7 +442,10 @@ static void budget_denies(struct kunit *test)
 	deny_end(&t);
 }
 
-/* An accepted request counts before its allocations are resident, and not again when they are. */
+/*
+ * An accepted request counts as wanted before its allocations are resident, and not again when they
+ * are.
+ */
 static void budget_denies_ahead(struct kunit *test)
 {
 	struct deny_test t = deny_begin(test, 8);
@@ -455,8 +471,9 @@ static void budget_denies_ahead(struct kunit *test)
 }
 
 /*
- * The last allocations of a request find no place before a reservation is unlocked: all allocations
- * of the request count from the call on, and only once.
+ * A request finds no place for its last allocations before the dma_resv of another allocation,
+ * which fills VRAM, is unlocked: all allocations of the request count as wanted from the call on,
+ * and only once.
  */
 static void budget_counts_once(struct kunit *test)
 {
@@ -500,7 +517,10 @@ static void budget_counts_once(struct kunit *test)
 	pagoda_rig_close(wall);
 }
 
-/* An allocation that is evicted before its request's turn isn't wanted any more. */
+/*
+ * An allocation isn't wanted any more after EVICT, even if its MAKE_RESIDENT request hasn't had its
+ * turn yet.
+ */
 static void budget_wants_no_longer(struct kunit *test)
 {
 	struct deny_test t = deny_begin(test, 8);
@@ -519,7 +539,7 @@ static void budget_wants_no_longer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, usage_of(t.rig->client, LOCAL), usage_counted(t.rig, TTM_PL_VRAM));
 	KUNIT_EXPECT_FALSE(test, in_vram(t.bos[2]));
 	deny_refused(&t, 2, 7, one / 2);
-	/* The file is closed before the request's turn: nothing new is wanted. */
+	/* The residency list is dropped before the request's turn: nothing new is wanted. */
 	dma_resv_lock(t.bos[2]->ttm.base.resv, NULL);
 	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
 	pagoda_require_forget_all(t.rig->client);
@@ -539,8 +559,8 @@ static u64 budget_of(struct pagoda_client *client)
 }
 
 /*
- * Allocations are evicted for want of room, to trim VRAM and for other clients, and come back: what
- * their client uses changes, but neither what it wants nor another client's budget.
+ * Allocations are evicted to trim VRAM, are swapped out, and come back: what their client uses
+ * changes, but neither what the client wants nor another client's budget.
  */
 static void budget_ignores_moves(struct kunit *test)
 {
@@ -584,7 +604,7 @@ static void budget_follows_wishes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + one);
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(t.rig, t.bos[0]));
 	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 2 * one);
-	/* EVICT ONLY_IF_NECESSARY leaves the allocation where it is, and isn't wanted. */
+	/* After EVICT with ONLY_IF_NECESSARY the allocation stays in VRAM, but isn't wanted. */
 	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 2, 1, 0));
 	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
 	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 3 * one);
@@ -596,12 +616,15 @@ static void budget_follows_wishes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 2 * one);
 	KUNIT_ASSERT_EQ(test, 0, evict(t.rig, t.bos[0]));
 	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + one);
-	/* Another client's list is a wish of the client that made the allocation, too. */
+	/*
+	 * An allocation on another client's residency list counts as wanted by the client that made
+	 * it.
+	 */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_require(t.other, &t.bos[0], 1, &t.last.bytes_to_trim));
 	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 2 * one);
 	pagoda_client_drop_lists(t.other);
 	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + one);
-	/* The last reference goes. */
+	/* An allocation without references isn't wanted any more. */
 	pagoda_rig_close(t.bos[1]);
 	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted);
 	KUNIT_EXPECT_EQ(test, budget_of(t.other), budget);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events as a program reads them: which listeners of which clients are told, how events add up, and
- * what comes at the end.
+ * Events as a program reads them: which listeners of which clients are told, how events add up, how
+ * often changes of budgets are told, and what comes at the end.
  */
 #include <linux/delay.h>
 #include <linux/fdtable.h>
@@ -25,7 +25,7 @@ struct events_test {
 	struct pagoda_rig *rig;
 	struct pagoda_client *other;
 	struct file *files[EARS];
-	unsigned long memory;	/* user memory that is read to */
+	unsigned long memory;	/* user memory that events are read to */
 };
 
 static struct file *events_open(struct events_test *t, struct pagoda_client *client)
@@ -67,9 +67,9 @@ static void events_end(struct events_test *t)
 }
 
 /*
- * Waits for the work items that report events of the device and of budgets, without the time that
- * the latter lets pass between two looks. A look may be running, and begins that time anew: it has
- * to end first.
+ * Waits until the work items have reported events of the device and changes of budgets, the latter
+ * without PAGODA_BUDGET_PERIOD between two looks. The first flush waits for a look that is running:
+ * the look would set the time of the next one after that was cleared.
  */
 static void events_settle(struct events_test *t)
 {
@@ -95,7 +95,7 @@ static int events_read(struct events_test *t, u32 ear, struct drm_pagoda_event *
 	return got > 0 ? got / sizeof(*events) : got;
 }
 
-/* Returns the event of a type that a listener reads; its count is 0 if there is none. */
+/* Reads a listener's events and returns the event of @type; its count is 0 if there is none. */
 static struct drm_pagoda_event events_one(struct events_test *t, u32 ear, u32 type)
 {
 	struct drm_pagoda_event events[8], found = {};
@@ -148,8 +148,8 @@ static struct pagoda_bo *events_bring(struct events_test *t, struct pagoda_clien
 /* ---- Which listeners are told ----------------------------------------------------- */
 
 /*
- * An allocation is evicted for want of room: each listener of each client that lists it reads the
- * event.
+ * An allocation is evicted to trim VRAM: each listener of each client that has the allocation on
+ * its residency list reads the event.
  */
 static void events_evicted_reaches_all(struct kunit *test)
 {
@@ -222,7 +222,10 @@ static void events_evict_one(struct events_test *t, struct pagoda_bo *bo)
 	KUNIT_ASSERT_FALSE(t->test, in_vram(bo));
 }
 
-/* Bytes add up until a listener reads them, for each listener by itself, and start over then. */
+/*
+ * Number and bytes of EVICTED add up until a listener reads them, for each listener by itself, and
+ * start over then.
+ */
 static void events_evicted_adds_up(struct kunit *test)
 {
 	struct events_test t = events_make(test);
@@ -370,7 +373,8 @@ static void events_between_peek_and_consume(struct kunit *test)
 
 #define CROWD		16u
 #define EACH		3u
-#define CROWD_PAGES	40u	/* two of them are more than a share, all together twice VRAM */
+/* Of an allocation: two allocations are more than a share, all together nearly twice VRAM. */
+#define CROWD_PAGES	40u
 
 static struct pagoda_bo *events_make_for(struct events_test *t, struct pagoda_client *client,
 					 u32 pages)
@@ -385,8 +389,8 @@ static struct pagoda_bo *events_make_for(struct events_test *t, struct pagoda_cl
 }
 
 /*
- * Clients that all want more than their share evict each other, want something else, and want more
- * or less, but always more than their share: no listener reads an event.
+ * Clients that all want more than their share evict each other's allocations, and each wants one
+ * allocation less, then one more, but always more than its share: no listener reads an event.
  */
 static void events_stand_still(struct kunit *test)
 {
@@ -448,7 +452,7 @@ struct events_last {
 	u64 trim;
 };
 
-/* Reads what the first listener was told in a second: of each kind at most three. */
+/* Reads what the first listener was told in a second; expects at most three events of each type. */
 static void events_read_few(struct events_test *t, struct events_last *last)
 {
 	struct drm_pagoda_event events[8];
@@ -463,7 +467,7 @@ static void events_read_few(struct events_test *t, struct events_last *last)
 	}
 }
 
-/* Waits for a look that is due within a second. */
+/* Waits for the end of the next look at the budgets, which is due within a second. */
 static void events_wait_look(struct events_test *t)
 {
 	msleep(1100);
@@ -491,8 +495,8 @@ static void events_storm(struct events_test *t, struct pagoda_bo **bos)
 }
 
 /*
- * The situation changes in many small steps within a second: a client is told at most three times,
- * and of the last state within another second.
+ * Another client's wants change in many small steps within a second: a client is told at most three
+ * times, and of the last state within another second.
  */
 static void events_are_few(struct kunit *test)
 {
@@ -509,7 +513,7 @@ static void events_are_few(struct kunit *test)
 	events_expect_silence(&t);
 	events_storm(&t, theirs);
 	events_read_few(&t, &last);
-	/* The other client has arrived. */
+	/* The other client wants all of its allocations. */
 	for (i = 0; i < STORM; i++)
 		KUNIT_ASSERT_EQ(test, 0, make_resident(t.rig, theirs[i]));
 	events_wait_look(&t);

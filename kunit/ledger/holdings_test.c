@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What clients hold of a segment is all of its usage, whatever happens to allocations. */
+/*
+ * Tests that what clients and the driver hold of a segment is all of the segment's usage, whatever
+ * happens to allocations.
+ */
 #include <drm/drm_file.h>
 #include "queue/queue_helpers.h"
 #include "residency/offer_helpers.h"
@@ -33,7 +36,7 @@ static u64 held_by_all(struct pagoda_rig *rig, u32 segment)
 	return bytes;
 }
 
-/* TTM's usage is what clients hold, with what the driver holds for itself. */
+/* Expects TTM's usage of VRAM and of the aperture to be what clients and the driver itself hold. */
 static void holdings_expect(struct pagoda_rig *rig)
 {
 	struct kunit *test = rig->test;
@@ -44,7 +47,10 @@ static void holdings_expect(struct pagoda_rig *rig)
 			ttm_resource_manager_usage(ttm_manager_type(&rig->vidmm->ttm, TTM_PL_TT)));
 }
 
-/* Page tables, save areas, code, and an allocation in each segment. */
+/*
+ * Page tables, save areas, code, and an allocation in each segment are held by their client, and
+ * when moves are done the client holds what its budget is charged for.
+ */
 static void holdings_at_rest(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -73,7 +79,10 @@ static void holdings_at_rest(struct kunit *test)
 	holdings_expect(rig);
 }
 
-/* Both places of an allocation that moves are held, and the place of one that was closed in use. */
+/*
+ * The VRAM of an allocation that was moved away, or closed, while jobs use it is held until the
+ * jobs' fence signals.
+ */
 static void holdings_in_flight(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -103,7 +112,10 @@ static void holdings_in_flight(struct kunit *test)
 	pagoda_rig_close(moves);
 }
 
-/* A client that is gone holds the place of its last allocation. */
+/*
+ * A client that is gone holds the place of its last allocation until the allocation's fence
+ * signals.
+ */
 static void holdings_of_a_closed_client(struct kunit *test)
 {
 	const struct pagoda_bo_params params = { .size = BYTES, .supported = SUBMIT_VRAM };
@@ -130,7 +142,10 @@ static void holdings_of_a_closed_client(struct kunit *test)
 	holdings_expect(rig);
 }
 
-/* Imported memory in the aperture is held by the first client that has a handle. */
+/*
+ * Imported memory in the aperture is held by no client before the first handle, and then by the
+ * client that has this handle.
+ */
 static void holdings_of_imports(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits of clients and users: their values, the share of the next user, and that every charge
- * comes back, whatever happens to its file. The ABI's side: selftests/limits_test.c.
+ * Limits of clients and users: their values, a user's share of what others left, and that every
+ * charge is undone, whatever happens to the client's file. The ABI is tested in
+ * selftests/cases/limits_test.c.
  */
 #include <linux/cred.h>
 #include <linux/fdtable.h>
@@ -74,7 +75,7 @@ static const struct limits_case limits_cases[] = {
 	  -EMFILE },
 };
 
-/* All files of a user count together, and other users' files don't. */
+/* All files of a user count together, and other users' files don't count. */
 static void limits_user(struct pagoda_rig *rig, const struct limits_case *c)
 {
 	u32 n, count = c->user / c->client;
@@ -93,7 +94,7 @@ static void limits_user(struct pagoda_rig *rig, const struct limits_case *c)
 	KUNIT_EXPECT_EQ(rig->test, c->error, limits_charge(ann[n], c->limit, 1));
 	KUNIT_EXPECT_EQ(rig->test, 0, limits_charge(bob, c->limit, c->client));
 	limits_uncharge(bob, c->limit, c->client);
-	/* A charge that one file gives back is free for another file of the user. */
+	/* A charge that one file gives back is room for a charge of another file of the user. */
 	limits_uncharge(ann[0], c->limit, c->client);
 	KUNIT_EXPECT_EQ(rig->test, 0, limits_charge(ann[n], c->limit, c->client));
 	limits_uncharge(ann[n], c->limit, c->client);
@@ -117,7 +118,10 @@ static void limits_of_users(struct kunit *test)
 		limits_user(rig, &limits_cases[n]);
 }
 
-/* Each user gets half of what the others left, and one is left for the last user. */
+/*
+ * Each user can create VMs for half, rounded up, of the address spaces that other users left: the
+ * last space goes to the last user.
+ */
 static void limits_halves(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -143,7 +147,10 @@ static void limits_halves(struct kunit *test)
 		left -= share;
 	}
 	KUNIT_EXPECT_EQ(test, PAGODA_RIG_SPACES - 1, at);
-	/* Ann's VM is for the next user: Ann still has more than half of what the others left. */
+	/*
+	 * The address space of a VM that Ann destroys is for a new user: Ann still has more than
+	 * half of what the others left.
+	 */
 	vmt_drop(vms[0]);
 	KUNIT_EXPECT_EQ(test, -ENOSPC, PTR_ERR(pagoda_vm_create(rig->vidmm, clients[1])));
 	clients[2 * uid] = limits_client(rig, BOB + uid);
@@ -156,8 +163,8 @@ static void limits_halves(struct kunit *test)
 }
 
 /*
- * Pages pinned for other devices and for fences have one limit together, and so have all files of a
- * user.
+ * Pages pinned for other devices and for fences count together, over all files of a user: a user
+ * may have half of what other users left of a quarter of RAM.
  */
 static void limits_pinned_pages(struct kunit *test)
 {
@@ -252,7 +259,7 @@ static void limits_jobs_of_a_client(struct kunit *test)
 	pagoda_rig_hold(rig, 0, true);
 	KUNIT_EXPECT_EQ(test, 0, submit_empty(client, NULL));
 	KUNIT_EXPECT_EQ(test, -EBUSY, submit_empty(client, NULL));
-	/* A job that isn't on the engine yet would be cancelled. */
+	/* Wait for the engine to have the job, or its context would cancel it. */
 	while (READ_ONCE(rig->engines[0].nr_ring) < 1)
 		fsleep(100);
 	pagoda_context_destroy(client->context);
@@ -267,8 +274,8 @@ static void limits_jobs_of_a_client(struct kunit *test)
 }
 
 /*
- * A refused job has no effect: the allocations it lists and the fence it would signal are as
- * before.
+ * A job beyond the limit of waiting jobs is refused without effect: the allocation that it lists
+ * and the point that it would signal are as before.
  */
 static void limits_waiting_jobs(struct kunit *test)
 {
@@ -316,7 +323,9 @@ static void limits_listeners(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, limits_count(rig->client, PAGODA_LIMIT_LISTENERS));
 }
 
-/* A fence is charged once while it is held, also after its client's file was closed. */
+/*
+ * A fence is charged once while it is held, however often, also after its client's file was closed.
+ */
 static void limits_fences(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -350,8 +359,8 @@ static void limits_fences(struct kunit *test)
 }
 
 /*
- * What fenced jobs may hold of VRAM: half of what other users leave, until the client's last fenced
- * job has ended.
+ * Fenced jobs of a client may hold half of the VRAM that other users leave. The client is charged
+ * for the largest number of pages granted, until its last fenced job has ended.
  */
 static void limits_hold(struct kunit *test)
 {

@@ -12,9 +12,10 @@
 #define SET	64
 
 /*
- * The policy and plain LRU with the same VRAM and the same uses. All items have one size; @lru
- * starts with the longest unused item, @order with the last used one. An item is @known after its
- * first use, which counts as no move.
+ * The policy and plain LRU with the same VRAM and the same uses. All items have one size. @lru:
+ * items that plain LRU has in VRAM, the longest unused first. @order: all items, the last used
+ * first. @known: an item was used before; its first use counts as no move. @distrusted: the policy
+ * gave up predictions at some time.
  */
 struct race {
 	struct pagoda_policy policy;
@@ -119,8 +120,8 @@ static void race_cycles(struct kunit *test, struct race *race, u32 count)
 }
 
 /*
- * The more recently an item was used, the likelier it is used: no policy without foresight does
- * better than plain LRU.
+ * Uses random items: the more recently an item was used, the likelier it is used again, so that no
+ * policy without foresight does better than plain LRU.
  */
 static void race_lately(struct kunit *test, struct race *race, u32 count)
 {
@@ -185,7 +186,10 @@ static void race_falls_back(struct kunit *test)
 	KUNIT_EXPECT_LE(test, race->policy_moves, race->lru_moves + race->lru_moves / 50);
 }
 
-/* Expects the policy's account to be what both moved, unless it was just closed. */
+/*
+ * Expects the policy's account of a use to be what the policy and plain LRU moved, unless the
+ * account was just begun anew.
+ */
 static void race_check_account(struct kunit *test, struct race *race, const struct race *before)
 {
 	const struct pagoda_policy *policy = &race->policy;
@@ -199,7 +203,10 @@ static void race_check_account(struct kunit *test, struct race *race, const stru
 	KUNIT_EXPECT_EQ(test, policy->behind - before->policy.behind, (ours - lru) * 16);
 }
 
-/* The policy knows exactly what plain LRU would have in VRAM, and what both have moved. */
+/*
+ * The policy knows exactly what plain LRU would have in VRAM, and how much the policy and plain LRU
+ * have moved.
+ */
 static void race_knows_lru(struct kunit *test)
 {
 	struct race *before = test_zalloc(test, sizeof(*before));
@@ -266,7 +273,7 @@ static void race_clock_wraps(struct kunit *test)
 #define TRIES	10
 #define MOST	12
 
-/* What the measurement of victims needs; @other is larger than a processor's caches. */
+/* What the measurement of victims needs; @other is overwritten to empty the processor's caches. */
 struct cost {
 	struct pagoda_policy policy;
 	struct pagoda_policy_group group;
@@ -276,7 +283,7 @@ struct cost {
 	u8 other[SZ_16M];
 };
 
-/* A small number of items is spread over the memory of the large number. */
+/* Adds @count items, spread evenly over the memory for MANY items, and has them used. */
 static void cost_fill(struct cost *cost, u32 count)
 {
 	const u32 apart = MANY / count;
@@ -293,7 +300,10 @@ static void cost_fill(struct cost *cost, u32 count)
 				  &cost->items[(n % 4 ? n : n / 1024 * n) % count * apart]);
 }
 
-/* Returns nanoseconds for PICKS victims that leave, none of them cached; they are added again. */
+/*
+ * Returns the nanoseconds in which PICKS victims are picked, none of them cached, and leave VRAM.
+ * Then they are used again.
+ */
 static u64 cost_round(struct cost *cost, u8 round)
 {
 	struct pagoda_policy_item *victim;
@@ -331,8 +341,9 @@ static void cost_free(void *cost)
 }
 
 /*
- * With a hundred times as many candidates, a victim costs the same except for cache misses, which
- * no test can exclude. A scan of all candidates would cost over a hundred times as much.
+ * With a hundred times as many candidates a victim may cost MOST times as much, because of cache
+ * misses, which no test can exclude. A scan of all candidates would cost over a hundred times as
+ * much.
  */
 static void race_flat_cost(struct kunit *test)
 {

@@ -13,7 +13,7 @@
 
 #define FEW	48
 
-/* An allocation; @busy is what the policy's callback returns. */
+/* An allocation; @busy is what the policy's is_busy() returns. */
 struct few_item {
 	struct pagoda_policy_item base;
 	bool busy;
@@ -39,7 +39,10 @@ static bool few_is_busy(struct pagoda_policy_item *item)
 	return container_of(item, struct few_item, base)->busy;
 }
 
-/* VRAM is so large that predictions are never given up; classes are those of small VRAM. */
+/*
+ * Returns a policy whose clock is @clock. Its VRAM is so large that predictions are never given up;
+ * classes are those of small VRAM.
+ */
 static struct policy_few *few_make(struct kunit *test, u64 clock)
 {
 	struct policy_few *few = test_vzalloc(test, sizeof(*few));
@@ -93,7 +96,10 @@ static void few_expect(struct kunit *test, struct policy_few *few, const int *or
 	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), -1);
 }
 
-/* Only items in VRAM are candidates, and a victim is picked once until it is entered again. */
+/*
+ * Only items in VRAM that aren't held are candidates, and a victim is picked once until it is
+ * entered again.
+ */
 static void policy_candidates(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -127,7 +133,10 @@ static void policy_recency(struct kunit *test)
 	few_expect(test, few, (const int[]){ 3, 0, 1, 2, 4, 5 }, 6);
 }
 
-/* Offered items of any age go before all others, by rank (C169); then by priority (C168). */
+/*
+ * Offered items of any age go before all others, in the order of offer priority (C169); then the
+ * others in the order of residency priority (C168).
+ */
 static void policy_ranks(struct kunit *test)
 {
 	static const u32 priorities[] = {
@@ -149,8 +158,9 @@ static void policy_ranks(struct kunit *test)
 }
 
 /*
- * Of offered items the one goes first that was offered first, however it was used. Busy ones go
- * after idle ones of any offer priority, but before items that aren't offered.
+ * Of offered items of equal offer priority the item goes first that was offered first, however it
+ * was used. Busy offered items go after idle ones of any offer priority, but before items that
+ * aren't offered.
  */
 static void policy_offers(struct kunit *test)
 {
@@ -161,7 +171,7 @@ static void policy_offers(struct kunit *test)
 	few_use(few, 0, 8);
 	for (n = 0; n < ARRAY_SIZE(offers); n++)
 		pagoda_policy_offer(&few->policy, &few->items[offers[n]].base, n >= 4);
-	/* Nothing changes if they are offered again. */
+	/* Nothing changes for an item that is offered again. */
 	pagoda_policy_offer(&few->policy, &few->items[3].base, 2);
 	few->items[3].busy = true;
 	few->items[2].busy = true;
@@ -194,8 +204,8 @@ static void policy_fine_priorities(struct kunit *test)
 }
 
 /*
- * Among items used at about the same time, busy ones go last, dirty ones before clean ones, and
- * visible ones before others.
+ * Among items used at about the same time, clean items go before dirty ones, clean items that the
+ * CPU can't see before clean visible ones, and a busy item goes last.
  */
 static void policy_ties(struct kunit *test)
 {
@@ -210,7 +220,10 @@ static void policy_ties(struct kunit *test)
 	few_expect(test, few, (const int[]){ 3, 2, 1, 0 }, 4);
 }
 
-/* An item that is expected to be used much later goes first, busy or not. */
+/*
+ * An item that is expected to be used much later goes first, although it is busy and the other item
+ * is idle and clean.
+ */
 static void policy_ties_end(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -224,7 +237,7 @@ static void policy_ties_end(struct kunit *test)
 	few_expect(test, few, (const int[]){ 0, 1 }, 2);
 }
 
-/* A fifth later counts as later. */
+/* If the expected use of a busy item is a quarter later, the item goes before an idle one. */
 static void policy_ties_near(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -254,7 +267,7 @@ static void policy_clean(struct kunit *test)
 	few_pass_time(few, 4);
 	few_use(few, 3, 1);
 	few_pass_time(few, 11);
-	/* Last used 43, 32, 16 and 11 pages ago. */
+	/* Items 0 to 3 were last used 43, 32, 16 and 11 pages ago. */
 	for (n = 1; n < 4; n++)
 		pagoda_policy_set_clean(&few->policy, &few->items[n].base, true);
 	few_expect(test, few, (const int[]){ 1, 2, 0, 3 }, 4);
@@ -278,7 +291,7 @@ static void policy_clean_interval(struct kunit *test)
 	}
 	few_use(few, 0, 1);
 	few_pass_time(few, 38);
-	/* The next uses are 62 and 2 pages away. */
+	/* The next uses of items 0 and 1 are 62 and 2 pages away. */
 	pagoda_policy_set_clean(&few->policy, &few->items[1].base, true);
 	few_expect(test, few, (const int[]){ 1, 0 }, 2);
 }
@@ -292,7 +305,7 @@ static void policy_clean_seldom(struct kunit *test)
 	struct policy_few *few = few_make(test, 0);
 	u32 n;
 
-	/* Otherwise they are in one lane, where recency decides. */
+	/* Otherwise both items are in one lane, where recency decides. */
 	pagoda_policy_regroup(&few->policy, &few->items[1].base, &few->groups[1]);
 	for (n = 0; n < 6; n++) {
 		few_use(few, 0, 1);
@@ -303,11 +316,14 @@ static void policy_clean_seldom(struct kunit *test)
 		pagoda_policy_set_clean(&few->policy, &few->items[1].base, false);
 		few_pass_time(few, n < 5 ? 26 : 1);
 	}
-	/* Due in 26 pages, to which half of 40 is added, and in 39. */
+	/* Item 0 is due in 26 pages, to which half of 40 is added, and item 1 in 39. */
 	few_expect(test, few, (const int[]){ 0, 1 }, 2);
 }
 
-/* Candidates become clean and dirty while they are candidates, many of them. */
+/*
+ * An item that becomes clean while it is a candidate is picked first, although many dirty
+ * candidates were used before it.
+ */
 static void policy_clean_hidden(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -319,7 +335,10 @@ static void policy_clean_hidden(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
 }
 
-/* An eviction of a clean item costs no copy, so that it counts for nothing against predictions. */
+/*
+ * The eviction of a clean item costs no copy, so that only the copy back counts against
+ * predictions.
+ */
 static void policy_clean_costs(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -338,7 +357,10 @@ static void policy_clean_costs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, few->policy.behind, 2);
 }
 
-/* What plain LRU would evict costs it a copy, too, if it was written since it came. */
+/*
+ * An item that plain LRU would evict counts as a copy by plain LRU only if the item was written
+ * since it came to VRAM.
+ */
 static void policy_clean_lru(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -384,9 +406,9 @@ static void policy_cycle(struct kunit *test)
 }
 
 /*
- * A frame uses one item twice, at near and far distances in turn, and another at equal distances of
- * 12. The first item is used again after 22 pages following the near use, and after 2 following the
- * far use.
+ * A frame uses item 0 twice, so that its intervals are 2 and 22 pages in turn, and item 1 at equal
+ * intervals of 12. Item 0 is used next in 2 pages after an interval of 22, when item 1 goes, and in
+ * 22 pages after an interval of 2, when item 0 goes.
  */
 static void policy_alternates(struct kunit *test)
 {
@@ -424,7 +446,7 @@ static void policy_distrusts(struct kunit *test)
 	few_expect(test, few, (const int[]){ 0, 1, 2, 3, 4, 5, 6, 7 }, 8);
 }
 
-/* An item that wasn't used when expected isn't waited for any longer. */
+/* An item that wasn't used when expected isn't waited for any longer: it goes first. */
 static void policy_overdue(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -455,7 +477,10 @@ static void few_set_priority(struct policy_few *few, u32 n, u32 priority)
 	pagoda_policy_set_priority(&few->policy, &few->items[n].base, priority);
 }
 
-/* Two owners' items of several priorities, one of which is offered, and two without an owner. */
+/*
+ * Returns a policy with items of two owners, of several priorities and one of them offered, and two
+ * items without an owner.
+ */
 static struct policy_few *few_make_owned(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -494,7 +519,7 @@ static void policy_over(struct kunit *test)
 
 #define CROSSING	10000u
 
-/* What the measurement of a crossing needs. */
+/* A policy with CROSSING items, and an owner, which gets over its budget in policy_crossing(). */
 struct crossing {
 	struct pagoda_policy policy;
 	struct pagoda_policy_owner owner;
@@ -503,7 +528,7 @@ struct crossing {
 	struct pagoda_policy_lane lanes[CROSSING];
 };
 
-/* Number of calls of the policy's callback &pagoda_policy.is_busy. */
+/* Number of calls of crossing_is_busy(), the policy's is_busy(). */
 static u32 crossing_asked;
 
 static bool crossing_is_busy(struct pagoda_policy_item *item)
@@ -553,7 +578,9 @@ static void policy_crossing(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, item, &c->items[0]);
 }
 
-/* Of how many candidates a pick asks doesn't depend on the number of busy offered ones. */
+/*
+ * However many candidates are offered and busy, a pick calls is_busy() for the same number of them.
+ */
 static void policy_offered_busy(struct kunit *test)
 {
 	static const u32 counts[] = { 100, CROSSING };
@@ -581,7 +608,10 @@ static void policy_offered_busy(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, asked[0], asked[1]);
 }
 
-/* Each item takes a lane with it that isn't used any more, in whatever order items end. */
+/*
+ * All items are removed, in a mixed order: each removal returns a lane that no other removal
+ * returned and that the policy doesn't use any more.
+ */
 static void policy_lanes(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -602,8 +632,9 @@ static void policy_lanes(struct kunit *test)
 }
 
 /*
- * What is held is no candidate, but comes back to its lane; what its lane's place depends on may
- * have changed meanwhile.
+ * A held item is no candidate, but stays a member of its lane. When it becomes a candidate again,
+ * budget, priority, group or clean may have changed: the item joins another lane, or its lane
+ * another row.
  */
 static void policy_held(struct kunit *test)
 {
@@ -627,7 +658,10 @@ static void policy_held(struct kunit *test)
 	for (n = 0; n < 4; n++)
 		pagoda_policy_enter(policy, &few->items[n].base);
 	KUNIT_EXPECT_EQ(test, few->groups[1].nr_lanes, 3u);
-	/* The first owner is over its budget: a lower priority, a clean item, then the others. */
+	/*
+	 * The first owner is over its budget: its item of lower priority, its clean item and its
+	 * item 0 go before items 2 and 4, which aren't of this owner.
+	 */
 	few_expect(test, few, (const int[]){ 1, 3, 0, 2, 4 }, 5);
 	for (n = 0; n < 5; n++)
 		pagoda_policy_leave(policy, &few->items[n].base);
@@ -656,13 +690,16 @@ static void policy_shorter(struct kunit *test)
 	few_use(few, 2, 2);
 	few_pass_time(few, 14);
 	few_use(few, 4, 2);
-	/* Items 2 and 3 are due in 19 and 20 pages, after 36; 4 and 5 in 29 and 30, after 30. */
+	/*
+	 * Items 2 and 3, with an interval of 36, are due in 19 and 20 pages; 4 and 5, with one of
+	 * 30, in 29 and 30.
+	 */
 	few_expect(test, few, (const int[]){ 0, 1, 5, 4, 3, 2 }, 6);
 }
 
 /*
- * An item whose short interval is over isn't hidden by one of its lane that was used before it and
- * has a longer interval.
+ * An item whose short interval is over isn't hidden by an item of its lane that was used before it
+ * and has a longer interval.
  */
 static void policy_shorter_overdue(struct kunit *test)
 {
@@ -680,19 +717,19 @@ static void policy_shorter_overdue(struct kunit *test)
 	few_pass_time(few, 7);
 	few_use(few, 2, 1);
 	few_pass_time(few, 20);
-	/* Used 33, 28 and 20 pages ago, after 31, 16 and 48. */
+	/* Items 0, 1 and 2 were used 33, 28 and 20 pages ago, after intervals of 31, 16 and 48. */
 	few_expect(test, few, (const int[]){ 1, 2, 0 }, 3);
 }
 
 /* ---- Against a model ----------------------------------------------------------- */
 
-/* Number of uses of an item the model can hold; it forgets none. */
+/* Most uses of an item that the model can hold; it forgets none. */
 #define USES	512
 #define STEPS	6000
 
 /*
- * An item of the model. @place is its place in its lane: lanes are sorted by place. @home_rank is
- * its rank while it isn't offered. @unsorted: its lane may not be in the order of last use.
+ * An item of the model. @place orders the items of a lane, lowest first. @home_rank is the rank
+ * while the item isn't offered. @unsorted: the item's lane may not be in the order of last use.
  */
 struct model_item {
 	u64 uses[USES];
@@ -828,7 +865,7 @@ static u32 model_lane(const struct model *model, const struct model_item *it)
 	return class << 16 | it->group << 8 | it->rank << 2 | it->visible << 1 | it->clean;
 }
 
-/* Returns what is lower for items that leave first, whatever their uses. */
+/* Returns a number that is lower for items that leave first, whatever their uses. */
 static u32 model_level(const struct model *model, const struct model_item *it)
 {
 	bool over = it->group && model->over[it->group / 2];
@@ -836,7 +873,10 @@ static u32 model_level(const struct model *model, const struct model_item *it)
 	return it->rank < PAGODA_POLICY_OFFERS || over ? it->rank : 32 + it->rank;
 }
 
-/* Returns whether an item without a known next use is used again later than it was predicted. */
+/*
+ * Returns whether an item that no queued job lists will be overdue when its group's queued jobs are
+ * done, or has no predicted use.
+ */
 static bool model_is_overdue(const struct model *model, const struct model_item *it)
 {
 	u64 interval = model_predict(it), end = model->clock;
@@ -883,8 +923,9 @@ static bool model_is_busy(const struct model *model, const struct model_item *it
 
 /*
  * Returns whether an item is at an end of its lane at which a pick looks; with @behind, also if the
- * item is next to a busy one there. That is the first one, unless its next use is known, or is
- * predicted and not overdue; and the last one, unless nothing is known of the next use.
+ * item is next to a busy item there. A pick looks at the first item, unless its next use is known,
+ * or is predicted and not overdue; and at the last item, unless nothing is known of the next use.
+ * If the lane is offered or unsorted, a pick looks at both.
  */
 static bool model_is_at_end(const struct model *model, const struct model_item *it, bool behind)
 {
@@ -1057,7 +1098,7 @@ static void model_change(struct model *model, u32 n, struct rnd_state *random)
 		it->rank = it->home_rank;
 		break;
 	case 2:
-		/* Mostly the normal one, so that many items compete. */
+		/* Mostly the normal priority, so that many items compete. */
 		value = value < 3 ? value * 8 : 8;
 		pagoda_policy_set_priority(policy, item, DRM_PAGODA_RESIDENCY_MINIMUM +
 					   value * PAGODA_POLICY_FINEST);
@@ -1092,7 +1133,10 @@ static void model_change(struct model *model, u32 n, struct rnd_state *random)
 	model_relink(model, it);
 }
 
-/* A job is queued that uses an item, if QUEUED isn't reached. */
+/*
+ * Queues a job that uses an item; does nothing if QUEUED uses are queued, or if the item was never
+ * used.
+ */
 static void model_queue(struct model *model, u32 n)
 {
 	struct model_coming *coming = &model->coming[model->nr_coming % QUEUED];
@@ -1113,7 +1157,9 @@ static void model_queue(struct model *model, u32 n)
 		model_relink(model, it);
 }
 
-/* The oldest queued use isn't queued any more, or any other one. */
+/*
+ * Ends the queued use in slot @n modulo QUEUED, if there is one; slot nr_coming has the oldest use.
+ */
 static void model_forget(struct model *model, u32 n)
 {
 	struct model_coming *coming = &model->coming[n % QUEUED];
@@ -1203,7 +1249,10 @@ static void few_queue(struct policy_few *few, u32 n, struct pagoda_policy_coming
 	pagoda_policy_expect(&few->policy, &few->groups[0], &few->items[n].base, coming);
 }
 
-/* Of what queued jobs list, what they use last goes first; what they don't list goes before. */
+/*
+ * Of items that queued jobs list, the item that is used last goes first; items that queued jobs
+ * don't list go before these.
+ */
 static void policy_queued(struct kunit *test)
 {
 	struct pagoda_policy_coming coming[4] = {};
@@ -1216,7 +1265,7 @@ static void policy_queued(struct kunit *test)
 	few_queue(few, 2, &coming[1]);
 	few_queue(few, 0, &coming[2]);
 	few_queue(few, 4, &coming[3]);
-	/* When the jobs are done, item 3 is due and item 1 overdue. */
+	/* When the jobs are done, item 3 will be due and item 1 overdue. */
 	few_expect(test, few, (const int[]){ 1, 3, 0, 2, 4 }, 5);
 	for (n = 0; n < 4; n++)
 		pagoda_policy_forget(&few->policy, &coming[n]);
@@ -1248,7 +1297,7 @@ static void policy_queued_forget(struct kunit *test)
 	few_expect(test, few, (const int[]){ 1, 0 }, 2);
 }
 
-/* Many queued items don't hide one that isn't queued, or not any more. */
+/* Many items that queued jobs list don't hide an item that isn't listed, or not any more. */
 static void policy_queued_hidden(struct kunit *test)
 {
 	struct pagoda_policy_coming coming[20] = {};
@@ -1270,7 +1319,10 @@ static void policy_queued_hidden(struct kunit *test)
 			pagoda_policy_forget(&few->policy, &coming[n]);
 }
 
-/* Jobs that are queued after time has passed, or after others were dropped, come no later. */
+/*
+ * A job that is queued after the time of an earlier queued job has passed, or after all queued jobs
+ * were forgotten, counts as executed next.
+ */
 static void policy_queued_horizon(struct kunit *test)
 {
 	struct pagoda_policy_coming coming[2] = {};
@@ -1288,7 +1340,7 @@ static void policy_queued_horizon(struct kunit *test)
 	pagoda_policy_forget(&few->policy, &coming[0]);
 }
 
-/* A queued job that is late by all of VRAM doesn't keep its items there. */
+/* A queued job that is late by as many pages as VRAM has doesn't keep its items in VRAM. */
 static void policy_queued_late(struct kunit *test)
 {
 	struct pagoda_policy_coming coming = {};
@@ -1307,7 +1359,9 @@ static void policy_queued_late(struct kunit *test)
 	pagoda_policy_forget(&few->policy, &coming);
 }
 
-/* Only items of the group that has queued jobs are known not to be used by them. */
+/*
+ * Only items of the group that has queued jobs are known not to be used before these jobs are done.
+ */
 static void policy_queued_groups(struct kunit *test)
 {
 	struct pagoda_policy_coming coming[8] = {};
@@ -1322,7 +1376,10 @@ static void policy_queued_groups(struct kunit *test)
 	few_use(few, 2, 8);
 	for (n = 0; n < 8; n++)
 		few_queue(few, 2 + n, &coming[n]);
-	/* Both are overdue, item 0 a little longer; the jobs might have used item 0. */
+	/*
+	 * Items 0 and 1 are overdue, item 0 a little longer, but only item 1 is known not to be
+	 * used before the jobs are done.
+	 */
 	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
 	for (n = 0; n < 8; n++)
 		pagoda_policy_forget(&few->policy, &coming[n]);

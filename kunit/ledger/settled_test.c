@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Settled allocations, which MAKE_RESIDENT doesn't have to lock. An allocation isn't settled while
- * MAKE_RESIDENT would have work to do, and counts agree with those of calls that lock.
+ * Tests of settled allocations, whose reservations MAKE_RESIDENT doesn't have to lock: an
+ * allocation isn't settled while MAKE_RESIDENT would have work to do, and counts agree with those
+ * of calls that lock.
  */
 #include <linux/prandom.h>
 #include "residency/offer_helpers.h"
@@ -12,8 +13,8 @@
 #define HERE	SZ_4M
 
 /*
- * Returns how many of the first allocations a call finds settled; if @counted and @keep, the call
- * counts them.
+ * Returns how many allocations a call finds settled before the first that isn't. With @counted the
+ * call raises their counts, and lowers these again unless @keep is set.
  */
 static u32 settled_look(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count, bool counted,
 			bool keep)
@@ -35,7 +36,10 @@ static bool settled_is(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	return settled_look(rig, &bo, 1, false, false);
 }
 
-/* Returns whether a call that locks finds the allocation resident, which settles it if possible. */
+/*
+ * Returns whether a call that locks the reservation finds the allocation resident; such a call
+ * settles the allocation if possible.
+ */
 static bool settled_is_made(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	return pagoda_residency_is_made(rig->client, &bo, 1, true);
@@ -52,14 +56,15 @@ static void settled_make(struct pagoda_rig *rig, struct pagoda_bo *bo)
 /* ---- Ends of being settled ----------------------------------------------------------- */
 
 /*
- * An allocation is settled only after its move has ended and a call that locks found it resident.
+ * An allocation is settled only after its move has ended and a call that locks its reservation has
+ * found it resident.
  */
 static void settled_by_a_call(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PIECE, CPU, SUBMIT_VRAM, 0);
 
-	/* The allocation has content to be copied. */
+	/* Give the allocation content that has to be copied. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
@@ -104,7 +109,10 @@ static void end_loss(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	dma_resv_unlock(bo->ttm.base.resv);
 }
 
-/* Released: no client requires the allocation, and it leaves only when its room is needed. */
+/*
+ * Marks the allocation as released: no client requires it, and it leaves only when its room is
+ * needed.
+ */
 static void end_release(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	WRITE_ONCE(bo->wish.released, true);
@@ -131,7 +139,10 @@ static void settled_until(struct kunit *test)
 	}
 }
 
-/* An allocation whose addresses are invalid in a VM isn't settled until they are validated. */
+/*
+ * An allocation to which addresses of a VM are mapped isn't settled while these are invalid: not
+ * before the VM is validated, nor after they became invalid again.
+ */
 static void settled_with_addresses(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -161,8 +172,8 @@ static void settled_with_addresses(struct kunit *test)
 /* ---- Lists ---------------------------------------------------------------------------- */
 
 /*
- * A run of settled allocations ends at one that isn't on the list, is named twice or has a full
- * count; counts of the run are right.
+ * A run of settled allocations ends at an allocation that isn't on the list, is named twice or has
+ * a full count. The counts of the run are right.
  */
 static void settled_lists(struct kunit *test)
 {
@@ -192,7 +203,7 @@ static void settled_lists(struct kunit *test)
 	twice[2] = bos[0];
 	KUNIT_EXPECT_EQ(test, 2u, settled_look(rig, twice, 3, true, false));
 	KUNIT_EXPECT_EQ(test, 2u, pagoda_require_count(rig->client, bos[0]));
-	/* A count that can't grow. */
+	/* A count that can't be raised ends the run. */
 	bos[0]->wish.owned->count = U32_MAX;
 	KUNIT_EXPECT_EQ(test, 0u, settled_look(rig, bos, MOST - 1, true, true));
 	pagoda_client_drop_lists(rig->client);
@@ -200,7 +211,10 @@ static void settled_lists(struct kunit *test)
 	close_all(bos, MOST);
 }
 
-/* Counts of another client's allocation are separate from its owner's. */
+/*
+ * A client's counts of an allocation that another client made are separate from that other
+ * client's.
+ */
 static void settled_for_others(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -219,7 +233,7 @@ static void settled_for_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_require_count(owner, bo));
 	rig->client = owner;
 	KUNIT_EXPECT_EQ(test, 0u, settled_look(rig, &bo, 1, true, true));
-	/* Two files have handles: neither uses the owner's mark. */
+	/* With two handles the allocation counts as settled for no client. */
 	pagoda_bo_gem(bo)->handle_count = 2;
 	KUNIT_EXPECT_FALSE(test, settled_is(rig, bo));
 	pagoda_bo_gem(bo)->handle_count = 0;
@@ -294,7 +308,10 @@ static void settled_step(struct settled_world *w, u32 what, u32 index)
 	}
 }
 
-/* A settled allocation is resident, and a resident one becomes settled. */
+/*
+ * Expects settled allocations to be resident, resident ones to be settled after a call that locks,
+ * and counts to be those of the model.
+ */
 static void settled_check(struct settled_world *w)
 {
 	struct kunit *test = w->rig->test;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* States of the traffic budget that don't depend on the clock. */
+/* Set a token bucket of the paging-traffic budget to states that don't depend on the clock. */
 #ifndef PAGODA_KUNIT_TRAFFIC_HELPERS_H
 #define PAGODA_KUNIT_TRAFFIC_HELPERS_H
 
 #include "vidmm/ledger/traffic.h"
 
-/* Leaves @tokens in the budget, and adds hardly any while a test runs. */
+/* Leaves @tokens in the bucket, which gets a single token per second from then on. */
 static inline void traffic_give(struct pagoda_traffic *traffic, s64 tokens)
 {
 	spin_lock(&traffic->lock);
@@ -14,13 +14,13 @@ static inline void traffic_give(struct pagoda_traffic *traffic, s64 tokens)
 	spin_unlock(&traffic->lock);
 }
 
-/* Empties the budget until the end of the test. */
+/* Empties the bucket until the end of the test. */
 static inline void traffic_hold(struct pagoda_traffic *traffic)
 {
 	traffic_give(traffic, S32_MIN);
 }
 
-/* Fills the budget and refills it faster than any paging takes from it. */
+/* Fills the bucket, which is refilled faster than any paging takes tokens from it. */
 static inline void traffic_let(struct pagoda_traffic *traffic)
 {
 	spin_lock(&traffic->lock);

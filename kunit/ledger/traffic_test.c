@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The paging-traffic budget, at invented times. */
+/* Tests of token buckets of the paging-traffic budget, at invented times. */
 #include <linux/prandom.h>
 #include <linux/sizes.h>
 #include <linux/time64.h>
@@ -27,7 +27,7 @@ static struct pagoda_traffic_state traffic_at(struct pagoda_traffic *traffic, u6
 	return state;
 }
 
-/* Before the bandwidth is measured, nothing is limited. */
+/* Before a bandwidth was measured nothing is limited. */
 static void traffic_unknown(struct kunit *test)
 {
 	struct pagoda_traffic traffic;
@@ -40,7 +40,7 @@ static void traffic_unknown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, traffic_at(&traffic, START).rate);
 }
 
-/* A share of 0 means no limit. */
+/* If both percentages are 0 there is no limit. */
 static void traffic_unlimited(struct kunit *test)
 {
 	struct pagoda_bandwidth bandwidth = {};
@@ -54,7 +54,7 @@ static void traffic_unlimited(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, traffic_at(&traffic, START).rate);
 }
 
-/* Two budgets with one measured bandwidth: each has its own tokens and its own share. */
+/* Two buckets with one measured bandwidth: each has its own tokens and its own share. */
 static void traffic_two(struct kunit *test)
 {
 	struct pagoda_bandwidth bandwidth = {};
@@ -70,7 +70,10 @@ static void traffic_two(struct kunit *test)
 	KUNIT_EXPECT_NE(test, 0ull, pagoda_traffic_wait(&one, START));
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&other, START));
 	KUNIT_EXPECT_EQ(test, (s64)BURST, traffic_at(&other, START).tokens);
-	/* Debt and a token: 64 KiB at 16 MiB a second, within rounding. */
+	/*
+	 * 64 KiB of debt, and a token, at 16 MiB a second take a 256th of a second, within
+	 * rounding.
+	 */
 	KUNIT_EXPECT_NE(test, 0ull, pagoda_traffic_wait(&one, START + SECOND / 257));
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&one, START + SECOND / 255));
 }
@@ -88,7 +91,10 @@ static void traffic_late(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&traffic, START + SECOND));
 }
 
-/* Debt is paid to the token, and asking often costs no more than a nanosecond each time. */
+/*
+ * A debt is paid exactly, to the token, and each call before the end of the wait prolongs it by a
+ * nanosecond at most.
+ */
 static void traffic_debt(struct kunit *test)
 {
 	struct pagoda_traffic traffic;
@@ -107,7 +113,7 @@ static void traffic_debt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, asked + 1, traffic.refused);
 }
 
-/* No more than a burst is saved up. */
+/* No more than @burst tokens are saved up. */
 static void traffic_full(struct kunit *test)
 {
 	struct pagoda_traffic traffic;
@@ -120,8 +126,8 @@ static void traffic_full(struct kunit *test)
 }
 
 /*
- * Without other traffic the rate is the bandwidth; beside other traffic it is the share, until that
- * has stopped for a second.
+ * Without other traffic the rate is about the bandwidth; beside other traffic it is the share,
+ * until other traffic has stopped for a while, here a second.
  */
 static void traffic_others(struct kunit *test)
 {
@@ -145,7 +151,8 @@ static void traffic_others(struct kunit *test)
 }
 
 /*
- * Saved tokens aren't spent beside other traffic: one more move is allowed, then the share applies.
+ * Saved tokens aren't spent beside other traffic: one more move is allowed, for a single token that
+ * is left, then the share applies.
  */
 static void traffic_saved(struct kunit *test)
 {
@@ -158,7 +165,7 @@ static void traffic_saved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&traffic, START));
 	pagoda_traffic_spend(&traffic, BURST);
 	KUNIT_EXPECT_NE(test, 0ull, pagoda_traffic_wait(&traffic, START));
-	/* Debt remains. */
+	/* Other traffic takes away saved tokens, but no debt. */
 	pagoda_traffic_others(&traffic, START);
 	KUNIT_EXPECT_EQ(test, 1 - (s64)BURST, traffic_at(&traffic, START).tokens);
 	/* The other traffic stopped a second ago: tokens may be saved up again. */
@@ -166,7 +173,7 @@ static void traffic_saved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (s64)BURST, traffic_at(&traffic, START + SECOND).tokens);
 }
 
-/* A single measurement counts little, a lasting change is followed. */
+/* A single sample changes the measured bandwidth little, a lasting change is followed. */
 static void traffic_measures(struct kunit *test)
 {
 	struct pagoda_bandwidth bandwidth = {};
@@ -192,8 +199,8 @@ static void traffic_measures(struct kunit *test)
 }
 
 /*
- * For random questions, no more than the rate and a burst is spent, and a wait that was announced
- * is enough.
+ * At random times, no more is spent than a full bucket and the tokens that came since, but for the
+ * last move; and at least half of that.
  */
 static void traffic_random(struct kunit *test)
 {
@@ -215,10 +222,10 @@ static void traffic_random(struct kunit *test)
 		pagoda_traffic_spend(&traffic, bytes);
 		spent += bytes;
 		most = BURST + (now - START) / 1000 * RATE / (NSEC_PER_SEC / 1000) + RATE / 1000;
-		/* The last spending may be a debt. */
+		/* The last move may leave a debt. */
 		KUNIT_ASSERT_LE(test, spent - bytes, most);
 	}
-	/* Not much less is spent either, because tokens were asked for all the time. */
+	/* Tokens were asked for all the time, so that not much less is spent either. */
 	KUNIT_EXPECT_GE(test, 2 * spent, most);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cost that is announced to the stream is an upper bound of the operations that are emitted:
- * for page tables with the patterns that take the most operations. An overrun breaks nothing.
+ * Tests that the cost that is announced to the stream is an upper bound for the operations that are
+ * emitted, with patterns of mappings that take the most operations; and that an overrun, more
+ * operations than announced, breaks nothing.
  */
 #include <kunit/static_stub.h>
 #include "../drivers/pagoda/mmu/internal.h"
@@ -122,7 +123,11 @@ static void unmap_all(struct mmu_rig *rig)
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, &none, 1));
 }
 
-/* The rig compares each transaction with its cost; the end closes a space with all pages mapped. */
+/*
+ * Maps, evicts, restores, rebuilds, invalidates and unmaps a pattern; the rig expects no
+ * transaction to emit more than its cost. The end of the test closes the space, with all pages
+ * mapped.
+ */
 static void tables_run(struct kunit *test, const struct mmu_variant *variant,
 		       const struct cost_pattern *pattern)
 {
@@ -154,7 +159,7 @@ static void cost_of_tables(struct kunit *test)
 }
 
 /*
- * No update of few entries costs more than what is announced while its values aren't known: page
+ * An update of few entries never costs more than is announced while its values aren't known: page
  * addresses that grow, that shrink, in pairs, and far apart.
  */
 static void cost_of_few_entries(struct kunit *test)
@@ -224,7 +229,11 @@ static struct pagoda_submission *get_nothing(struct pagoda_queue *queue, struct 
 	return ERR_PTR(-ENOMEM);
 }
 
-/* Emits so many fills of a page that several buffers are full, none of them announced. */
+/*
+ * Emits up to OPERATIONS fills of a page, none of them announced, which fill several buffers;
+ * unless @memory, no buffer can be allocated for them. *@emitted receives the number of calls.
+ * Returns the error of the last call.
+ */
 static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 {
 	struct pagoda_paging_op op = {

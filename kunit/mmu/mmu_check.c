@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The expected mappings, as a plain list of pages, and the device's translations. */
+/*
+ * The mappings that tests expect, kept as a plain list of pages, and the comparison of the driver's
+ * copies of page tables and of the device's translations with this list.
+ */
 #include "mmu/mmu.h"
 #include "paging/paging.h"
 #include "mmu_helpers.h"
@@ -100,7 +103,7 @@ struct mmu_rig_seen {
 
 #define SEEN_PAGES	64
 
-/* mmu_rig_access() for an @exec, with the engine's translations locked. */
+/* Does what mmu_rig_access() does, for an @exec, with the engine's translation lock held. */
 static u32 rig_translate(struct mmu_rig *rig, struct pagoda_exec *exec, u32 space, u64 va,
 			 u32 access, u64 *found)
 {
@@ -136,7 +139,10 @@ u32 mmu_rig_access(struct mmu_rig *rig, u32 space, u64 va, u32 access, u64 *foun
 	return reason;
 }
 
-/* Has the device translate @nr pages for reads, and those that are mapped for writes. */
+/*
+ * Has the device translate @nr pages for reads, and those of them that the plain list maps for
+ * writes.
+ */
 static void rig_look(struct mmu_rig *rig, u32 space, u64 page, u32 nr, struct mmu_rig_seen *seen)
 {
 	struct pagoda_engine_run run;
