@@ -59,7 +59,10 @@ static struct copy_test copy_begin_on(struct pagoda_rig *rig, struct pagoda_bo *
 	return t;
 }
 
-/* Brings the allocation, which holds 1, to VRAM; its pages are kept as a copy. */
+/*
+ * Brings the allocation to VRAM, where it has a kept copy: its system pages, which hold the content
+ * of seed 1.
+ */
 static void copy_keep(struct copy_test *t)
 {
 	copy_bring(t);
@@ -76,7 +79,7 @@ static struct copy_test copy_begin(struct pagoda_rig *rig, u32 eviction)
 	return copy_begin_on(rig, pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, eviction));
 }
 
-/* Ends the test: no copy is left when TTM's worker is through. */
+/* Closes the allocation; expects that no copy is left when TTM's workqueue has freed it. */
 static void copy_end(struct copy_test *t)
 {
 	pagoda_client_drop_lists(t->rig->client);
@@ -107,7 +110,7 @@ static u64 copy_discarded(struct copy_test *t)
 	return sum;
 }
 
-/* Counters of the device, and those of the paying client that fdinfo shows. */
+/* Evictions from VRAM of all allocations, and what fdinfo shows for the rig's client. */
 struct copy_counts {
 	u64 evictions;
 	u64 client_evictions;
@@ -127,7 +130,10 @@ static struct copy_counts copy_count(struct copy_test *t)
 	};
 }
 
-/* The allocation leaves VRAM, with a copy or without (@copied), and then holds @seed. */
+/*
+ * Evicts the allocation with NotWrittenTo. Expects that its content is copied out of VRAM if
+ * @copied, else discarded there, and that the allocation holds the content of @seed afterwards.
+ */
 static void copy_expect(struct copy_test *t, bool copied, u32 seed)
 {
 	struct copy_counts counts = copy_count(t), now;
@@ -173,7 +179,7 @@ static void copy_saves_in(struct pagoda_rig *rig, u32 eviction, u32 type)
  */
 static void copy_saves(struct kunit *test)
 {
-	/* PermanentSysMem of WDDM: the kept pages, as long as they are clean. */
+	/* WDDM's PermanentSysMem is here the kept copy, as long as the allocation is clean. */
 	PAGODA_PROVES(C48, C155);
 	copy_saves_in(pagoda_rig_create_mode(test), 0, TTM_PL_SYSTEM);
 }
@@ -185,7 +191,7 @@ static void copy_saves_in_aperture(struct kunit *test)
 	copy_saves_in(pagoda_rig_create_mode(test), SUBMIT_APERTURE, TTM_PL_TT);
 }
 
-/* Each page of the allocation's range in the aperture leads to the allocation's page. */
+/* Expects that each page of the allocation's aperture range leads to the right system page. */
 static void copy_expect_mapped(struct copy_test *t)
 {
 	u64 first = pagoda_aperture_of(t->bo->ttm.resource)->node.start, page, bus;
@@ -237,7 +243,10 @@ static void copy_saves_and_maps(struct kunit *test)
 	copy_end(&t);
 }
 
-/* NotWrittenTo is believed: content that was written all the same is gone, now and later. */
+/*
+ * NotWrittenTo is believed: what was written all the same is gone after the eviction, and doesn't
+ * come back to VRAM.
+ */
 static void copy_takes_the_word(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -284,7 +293,10 @@ static void copy_stays(struct kunit *test)
 	copy_end(&t);
 }
 
-/* When room is needed, an allocation with a clean copy is evicted first, although it came last. */
+/*
+ * When room is needed, an allocation with a clean copy is evicted first, although it came to VRAM
+ * last.
+ */
 static void copy_leaves_first(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -334,7 +346,10 @@ static void copy_is_put_back(struct kunit *test)
 
 /* ---- It is copied after all --------------------------------------------------------- */
 
-/* An eviction without NotWrittenTo says nothing of the time before: the allocation is copied. */
+/*
+ * After an EVICT without NotWrittenTo, which left the allocation in VRAM, an EVICT with
+ * NotWrittenTo covers only the time since MAKE_RESIDENT: the allocation is copied.
+ */
 static void copy_is_stale_if_nobody_says(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -344,7 +359,7 @@ static void copy_is_stale_if_nobody_says(struct kunit *test)
 	copy_leave(&t, STAYS);
 	copy_bring(&t);
 	copy_expect(&t, true, 2);
-	/* No copy is kept of content that may have been written. */
+	/* No copy is kept if the last EVICT came without NotWrittenTo. */
 	copy_bring(&t);
 	copy_leave(&t, 0);
 	copy_bring(&t);
@@ -353,7 +368,10 @@ static void copy_is_stale_if_nobody_says(struct kunit *test)
 	copy_end(&t);
 }
 
-/* Of two clients that list the allocation only one says NotWrittenTo: it is copied. */
+/*
+ * If only one of two clients with the allocation on their residency lists says NotWrittenTo, the
+ * allocation is copied.
+ */
 static void copy_is_stale_for_another(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -495,7 +513,7 @@ static void copy_is_stale_if_listed(struct kunit *test)
 	copy_is_stale_after_job(test, false);
 }
 
-/* An allocation that leaves without being copied is invalid at its virtual addresses. */
+/* After an allocation left VRAM without being copied, accesses to its virtual addresses fault. */
 static void copy_is_not_shown(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -556,7 +574,10 @@ static void copy_is_given_up(struct kunit *test)
 	copy_end(&t);
 }
 
-/* Calls the shrinker as if @pages pages were wanted; returns the pages that it gave. */
+/*
+ * Calls the shrinker for @pages pages and waits until the copies that it chose are freed. Returns
+ * the number of their pages, or SHRINK_STOP.
+ */
 static u64 copies_shrink(struct copy_test *t, u64 pages)
 {
 	struct pagoda_copies *copies = t->rig->vidmm->copies;
@@ -567,9 +588,7 @@ static u64 copies_shrink(struct copy_test *t, u64 pages)
 	return given;
 }
 
-/*
- * The shrinker counts and frees copies, but no content, and a copy that is in use isn't waited for.
- */
+/* The shrinker counts and frees copies, but no content, and stops if there is no copy. */
 static void copy_shrinks(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -581,20 +600,20 @@ static void copy_shrinks(struct kunit *test)
 	copy_keep(&t);
 	KUNIT_EXPECT_EQ(test, PAGES, copies->shrinker->count_objects(copies->shrinker, &sc));
 	KUNIT_EXPECT_EQ(test, PAGES, copies_shrink(&t, 1));
-	/* The allocation stays in VRAM, and another allocation's copy finds room. */
+	/* The allocation stays in VRAM, and its freed copy doesn't count any more. */
 	KUNIT_EXPECT_TRUE(test, in_vram(t.bo));
 	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&copies->bytes));
 	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
 	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
 	copy_expect(&t, true, 1);
-	/* The next copy can be freed, too; the shrinker stops if none is left. */
+	/* A new copy is kept, but none is left once the allocation has left VRAM. */
 	copy_bring(&t);
 	copy_expect(&t, false, 1);
 	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
 	copy_end(&t);
 }
 
-/* Has pages only when no copy is left. */
+/* Stands in for pagoda_pages_alloc(): fails with -ENOMEM as long as there are copies. */
 static int pages_beside_no_copy(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 				const struct ttm_operation_ctx *ctx)
 {
@@ -604,7 +623,7 @@ static int pages_beside_no_copy(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 	return pagoda_pages_alloc(vidmm, tt, ctx);
 }
 
-/* An allocation that finds no pages gets those of copies. */
+/* If an allocation finds no pages, copies are freed, and the allocation gets pages. */
 static void copy_makes_way(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The order in which allocations of several clients leave VRAM: budgets before priorities, and
- * that allocations which can't leave now cost a search nothing.
+ * The order in which allocations of several clients leave VRAM: budgets before priorities. And that
+ * a search for victims looks at few candidates, however many allocations can't leave now.
  */
 #include "queue/queue_helpers.h"
 #include "residency/offer_helpers.h"
 
 #define LOCAL		DRM_PAGODA_SEGMENT_GROUP_LOCAL
-#define OURS		5	/* with three pieces of the other client, eight fill VRAM */
+#define OURS		5	/* these and three pieces of the other client fill VRAM */
 #define THEIRS		4
 
 /* The rig's client has the pieces @ours, another client has @theirs. */
@@ -33,9 +33,10 @@ static struct pagoda_bo *two_piece(struct two *two, struct pagoda_client *client
 }
 
 /*
- * Fills VRAM: five pieces of the rig's client, of priority @ours, and three of the other client, of
- * priority @theirs; a fourth is still outside. The rig's client wants 640 pages. Of the pool of 992
- * its budget is 608, or 496 once the other client wants 512, which has that budget, too.
+ * Fills VRAM with five pieces of the rig's client, of priority @ours, and three of the other
+ * client, of priority @theirs; the other client's fourth piece isn't in VRAM yet. The rig's client
+ * wants 640 pages. Of the pool of 992 pages its budget is 608, or 496 once the other client wants
+ * 512. The other client's budget is 496.
  */
 static void two_make(struct kunit *test, struct two *two, u32 ours, u32 theirs)
 {
@@ -90,8 +91,8 @@ static void two_bring_back(struct two *two)
 }
 
 /*
- * The highest priority doesn't help a client that is over its budget against one that isn't. Once
- * both are over, the lower priority leaves.
+ * The highest priority doesn't help a client that is over its budget against a client that isn't.
+ * Once both clients are over their budgets, the allocation of lower priority leaves.
  */
 static void ranks_budget(struct kunit *test)
 {
@@ -101,7 +102,7 @@ static void ranks_budget(struct kunit *test)
 	two_bring(&two, two.theirs[3]);
 	KUNIT_EXPECT_EQ(test, count_in_vram(two.ours, OURS), OURS - 1);
 	KUNIT_EXPECT_EQ(test, count_in_vram(two.theirs, THEIRS), THEIRS);
-	/* Both have 512 pages now, and want no less. */
+	/* Each client has 512 pages in VRAM now, and wants at least these, of a budget of 496. */
 	KUNIT_EXPECT_TRUE(test, pagoda_budget_is_over(&two.rig->client->budget));
 	KUNIT_EXPECT_TRUE(test, pagoda_budget_is_over(&two.other->budget));
 	two_bring_back(&two);
@@ -130,8 +131,9 @@ static void ranks_within(struct kunit *test)
 }
 
 /*
- * An allocation that a client within its budget uses, too, stays, as that client's allocations do.
- * It leaves once all its users are over, or once no other client uses it.
+ * An allocation that a client within its budget uses, too, counts as that client's and stays. The
+ * allocation leaves once all its users are over their budgets, and counts as its owner's again once
+ * no other client uses it.
  */
 static void ranks_shared(struct kunit *test)
 {
@@ -149,7 +151,7 @@ static void ranks_shared(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, in_vram(shared));
 	KUNIT_EXPECT_PTR_EQ(test, pagoda_policy_owner_of(&shared->choice.item),
 			    (const struct pagoda_policy_owner *)&two.other->choice.owner);
-	/* Both are over now. */
+	/* Both clients are over their budgets now. */
 	two_bring_back(&two);
 	KUNIT_EXPECT_FALSE(test, in_vram(shared));
 	KUNIT_EXPECT_EQ(test, count_in_vram(two.theirs, THEIRS), THEIRS);
@@ -161,8 +163,9 @@ static void ranks_shared(struct kunit *test)
 }
 
 /*
- * A client that is over its budget because of a single allocation has no other candidate while that
- * one is picked, and is over nevertheless.
+ * A client with a single allocation, which is larger than the client's budget, counts as over its
+ * budget while that allocation is looked at as a victim: the allocation leaves, although those of
+ * the other client have the lowest priority.
  */
 static void ranks_single(struct kunit *test)
 {
@@ -184,7 +187,7 @@ static void ranks_single(struct kunit *test)
 	pagoda_client_put(two.other);
 }
 
-/* A client that ends doesn't protect what it shared. */
+/* A client within its budget protects an allocation that it shares only until the client ends. */
 static void ranks_user_ends(struct kunit *test)
 {
 	const u32 lowest = DRM_PAGODA_RESIDENCY_MINIMUM;
@@ -213,10 +216,10 @@ static void ranks_user_ends(struct kunit *test)
 #define SHARE		(PAGODA_RIG_VRAM_PAGES / 4)	/* pages of all private allocations */
 #define MOST		64
 #define HERE		SZ_4M
-#define LOOKS_EACH	8u	/* candidates that a search may look at for each victim */
-#define LOOKS		64u	/* candidates that a search may look at, however many there are */
+#define LOOKS_EACH	8u	/* most candidates that a search looks at for each victim */
+#define LOOKS		64u	/* most candidates that a search looks at, however many there are */
 
-/* A VM's private allocations, which fill a share of VRAM; pieces fill the rest. */
+/* A VM's private allocations, SHARE pages in all, and pieces, which fill the rest of VRAM. */
 struct crowd {
 	struct submit_client *client;
 	struct pagoda_bo *private[MOST];
@@ -289,7 +292,10 @@ static bool crowd_is_busy(struct pagoda_policy_item *item)
 	return crowd_was_busy(item);
 }
 
-/* Brings an allocation to VRAM; returns the number of candidates that were asked about. */
+/*
+ * Brings @bo to VRAM while @held, unless NULL, is locked, too. Returns the number of candidates of
+ * which the policy asked whether they are busy.
+ */
 static u32 crowd_place(struct crowd *crowd, struct pagoda_bo *bo, struct dma_resv *held)
 {
 	struct pagoda_rig *rig = crowd->client->rig;
@@ -313,8 +319,8 @@ static u32 crowd_place(struct crowd *crowd, struct pagoda_bo *bo, struct dma_res
 }
 
 /*
- * While a VM's reservation is held, a search passes over all of its private allocations at once.
- * The next search finds them.
+ * While a VM's reservation is held, a search passes over all of the VM's private allocations at
+ * once. A search after that finds these allocations.
  */
 static void crowd_locked(struct kunit *test, u32 count)
 {
@@ -350,8 +356,9 @@ static void ranks_locked_many(struct kunit *test)
 }
 
 /*
- * All of a VM's private allocations are busy while the VM has a job in flight. Offered ones are
- * discarded behind the job, and what a search looks at doesn't depend on their number.
+ * All of a VM's private allocations are busy while the VM has a job in flight. Offered private
+ * allocations are discarded behind the job, and the number of candidates that a search looks at
+ * depends on the number of victims, not on that of offered allocations.
  */
 static void crowd_offered(struct kunit *test, u32 count)
 {
@@ -368,7 +375,10 @@ static void crowd_offered(struct kunit *test, u32 count)
 	make_busy(rig, crowd.private[0], fence);
 	for (i = 0; i < count; i++)
 		KUNIT_ASSERT_EQ(test, 0, offer(rig, crowd.private[i], DRM_PAGODA_OFFER_NORMAL));
-	/* Fills what the last private allocation to leave has left, and then needs another one. */
+	/*
+	 * More than is left of the room that private allocations made in crowd_make(), so that at
+	 * least one more of them has to leave.
+	 */
 	want = crowd_piece(rig, PIECE / 2 + pages, DRM_PAGODA_RESIDENCY_HIGH);
 	looks = crowd_place(&crowd, want, NULL);
 	left -= count_in_vram(crowd.private, count);

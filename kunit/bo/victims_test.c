@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How room is made in VRAM: that the driver asks the policy, tells the policy what happens, and
- * leaves alone the allocations that are needed or held.
+ * How allocations leave VRAM, to make room or because VRAM is trimmed: that the driver asks the
+ * policy, tells the policy what happens, and leaves alone the allocations that are needed or held.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>
@@ -13,11 +13,11 @@
 #include "residency/offer_helpers.h"
 
 #define HERE		SZ_4M
-#define PIECES		9	/* two or three more than fit into VRAM */
+#define PIECES		9	/* eight fill VRAM, fewer beside page tables */
 #define ROUNDS		10
 #define STEPS		400
 
-/* Returns a piece with content, in system memory. */
+/* Returns a piece with the content of @seed, in system memory. */
 static struct pagoda_bo *piece_outside(struct pagoda_rig *rig, u32 seed)
 {
 	struct pagoda_bo *bo = piece(rig, CPU, SUBMIT_VRAM, seed);
@@ -93,7 +93,7 @@ static void victims_cycle(struct kunit *test)
 
 /* ---- Allocations that stay ---------------------------------------------------------- */
 
-/* Fills VRAM with pieces that are used one after another; returns the last one's index. */
+/* Uses pieces one after another until VRAM is full; returns the index of the last piece. */
 static u32 fill(struct submit_client *client, struct pagoda_bo **bos)
 {
 	struct kunit *test = client->rig->test;
@@ -164,7 +164,7 @@ static void victims_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, use(client, &bos[0], 1));
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]));
 	holder_end(&holder);
-	/* By far the longest unused after all others were used again. */
+	/* bos[1] is by far the longest unused piece after all others were used again. */
 	for (i = 2; i <= count; i++)
 		KUNIT_EXPECT_EQ(test, 0, use(client, &bos[i], 1));
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
@@ -243,7 +243,7 @@ static void victims_dead(struct kunit *test)
 
 static u32 tried_when_interrupted;
 
-/* As if a signal interrupted the first wait of a move. */
+/* Stands in for pagoda_queue_get(): a signal interrupts the first wait of a move. */
 static struct pagoda_submission *get_interrupted(struct pagoda_queue *queue,
 						 struct pagoda_line *line,
 						 u32 bytes, u32 priv_bytes)
@@ -329,7 +329,7 @@ static void victims_private(struct kunit *test)
 	submit_client_end(other);
 }
 
-/* Returns the bytes missing in VRAM, as if these were all allocations of the client. */
+/* Returns how many bytes of @bos count as spilled from VRAM (struct pagoda_memory). */
 static u64 spilled(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_memory memory[PAGODA_BUDGET_SEGMENTS] = {};
@@ -340,8 +340,8 @@ static u64 spilled(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
 }
 
 /*
- * Allocations that trimming evicts count as missing in VRAM and for the client's statistics; an
- * allocation with a held reservation stays.
+ * Allocations that trimming evicts count as spilled, and in the client's statistics; an allocation
+ * with a held reservation stays.
  */
 static void victims_trim(struct kunit *test)
 {
@@ -387,7 +387,10 @@ static void victims_trim(struct kunit *test)
 
 /* ---- Everything at once ------------------------------------------------------------ */
 
-/* Expects the policy's knowledge to agree with the facts. */
+/*
+ * Expects that the policy has exactly the allocations in VRAM as candidates, and that no search or
+ * call has left a mark at an allocation.
+ */
 static void expect_known(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 step)
 {
 	struct pagoda_victims *victims = rig->vidmm->victims;

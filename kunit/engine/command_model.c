@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A model of the engine's commands, byte by byte or element by element. */
+/* Executes commands byte by byte or element by element: a model to compare the engine with. */
 #include "command_model.h"
 
 #define MODEL_READ	VIRTIO_PAGODA_ACCESS_READ
@@ -44,8 +44,9 @@ static enum command_model_end model_refuse(struct command_model *model, u32 reas
 }
 
 /*
- * Returns the byte for an access. Where the address space has zeros, *@zero is read, and written
- * bytes go there to be dropped.
+ * Returns a pointer to the byte at @va, or NULL after a fault, which @model describes then. Where
+ * the address space reads as zeros, returns @zero: *@zero is 0, and what is written there is
+ * dropped.
  */
 static u8 *model_byte(struct command_model *model, u64 va, u32 access, u8 *zero)
 {
@@ -179,7 +180,7 @@ static enum command_model_end model_add(struct command_model *model,
 	return model_memory(model, !result || model_store(model, result, size, old));
 }
 
-/* STORE, SIGNAL and STORE_REGISTER differ only in the value that they store. */
+/* Stores a value of @size bytes: what STORE, SIGNAL and STORE_REGISTER have in common. */
 static enum command_model_end model_put(struct command_model *model, u64 address, u32 size,
 					u64 value)
 {
@@ -208,8 +209,8 @@ static u32 model_tile(u32 tiling)
 }
 
 /*
- * Returns the offset of byte @column of row @row: a surface is rows of tiles, and a tile is rows of
- * bytes.
+ * Returns the offset in a surface of byte @column of row @row: a tiled surface is rows of tiles,
+ * and a tile is rows of bytes.
  */
 u64 command_model_offset(const struct virtio_pagoda_surface *surface, u64 row, u64 column)
 {
@@ -460,7 +461,10 @@ static enum command_model_end model_command(struct command_model *model)
 	return model_execute(model, &command);
 }
 
-/* Executes the commands of a buffer and of its branches; returns how the program ended. */
+/*
+ * Executes the commands of a buffer, and of those that BRANCH continues in; returns how the program
+ * ended.
+ */
 enum command_model_end command_model_execute(struct command_model *model)
 {
 	enum command_model_end end = COMMAND_MODEL_DONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A model of commands, byte by byte, which the engine is compared with. It knows the device's ABI
- * but nothing of the engine other than its shim, so that the fuzzer builds it, too.
+ * A model that executes commands byte by byte, to compare the engine with. The model depends on the
+ * device's ABI and on shim.h, but on nothing else of the engine; the fuzzer builds the model, too.
  */
 #ifndef PAGODA_KUNIT_COMMAND_MODEL_H
 #define PAGODA_KUNIT_COMMAND_MODEL_H
@@ -12,24 +12,25 @@
 /* How a program ended. */
 enum command_model_end {
 	COMMAND_MODEL_DONE,
-	COMMAND_MODEL_REFUSED,	/* a field is bad, @reason says which */
-	COMMAND_MODEL_FAULT,	/* an access faulted, @fault and @access say which */
-	COMMAND_MODEL_STOPPED,	/* a WAIT isn't over, or @limit commands were executed */
-	COMMAND_MODEL_CUT,	/* reached TIMESTAMP: the model has no clock */
+	COMMAND_MODEL_REFUSED,	/* the command is bad, @reason says why */
+	COMMAND_MODEL_FAULT,	/* an access or a COMPARE failed: @reason, @fault, @access */
+	COMMAND_MODEL_STOPPED,	/* a WAIT found too small a value, or @limit is reached */
+	COMMAND_MODEL_CUT,	/* came to a TIMESTAMP: the model has no clock */
 };
 
 /**
  * struct command_model - A machine that executes commands
- * @byte: Returns the byte at an address. NULL: reads as zero, or faults if *@reason was set
+ * @byte: Returns a pointer to the byte at an address. The access faults if *@reason was set; else
+ *	NULL: the byte reads as zero
  * @priv: First argument of @byte
- * @limit: Number of commands after which the program is stopped
+ * @limit: Number of executed commands at which the program is stopped
  * @registers: Registers, as in the save area
  * @address: Address of the next command
  * @left: Bytes of the buffer from @address on
  * @commands: Number of commands that were executed to their end
  * @reason: Out: enum virtio_pagoda_fault_reason
  * @fault: Out: address of the access that faulted
- * @access: Out: kind of the access
+ * @access: Out: kind of the access that faulted, enum virtio_pagoda_access
  */
 struct command_model {
 	u8 *(*byte)(void *priv, u64 va, u32 access, u32 *reason);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The write combiner: the writes of a queue that aren't in memory yet, the events that bring them
- * there, and that no write comes after that.
+ * The write combiner: which writes of a queue it holds back from memory, after which events all of
+ * these writes are in memory, and that nothing is written to their pages later.
  */
 #include <linux/random.h>
 #include "vidmm/ttm/internal.h"
@@ -15,11 +15,11 @@
 #define COMBINER	BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER)
 #define LINE		PAGODA_ENGINE_LINE_BYTES
 
-/* Pages: content in VRAM, its copy in system memory, and a page for everything else. */
+/* Pages: the source of copies, in VRAM; their target and the first other page, in system memory. */
 #define SOURCE		2u
 #define TARGET		4u
 #define OTHER		30u
-/* Page of the aperture that is mapped to TARGET. */
+/* Page of the aperture that tests map to TARGET. */
 #define WINDOW		3u
 
 static struct engine_fixture *combine_fixture(struct kunit *test)
@@ -46,7 +46,7 @@ static struct engine_side combine_window(void)
 	return (struct engine_side) { .segment = APERTURE, .address = WINDOW * ENGINE_PAGE };
 }
 
-/* Fills the source with new content and appends its copy to @dst, the target's page. */
+/* Fills the source with random bytes and appends a TRANSFER from the source to @dst. */
 static void combine_add_copy(struct engine_fixture *fix, const struct engine_side *dst)
 {
 	const struct engine_side vram = { .segment = VRAM, .address = SOURCE * ENGINE_PAGE };
@@ -81,7 +81,7 @@ static bool combine_is_late(struct engine_fixture *fix)
 		       engine_before(fix, combine_target(fix) + most), LINE);
 }
 
-/* Copies the source to the target; the last line stays in the combiner. */
+/* Copies the source to the target; expects that only the last line stays in the combiner. */
 static void combine_copy_late(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
 	combine_add_runs(fix);
@@ -91,14 +91,14 @@ static void combine_copy_late(struct kunit *test, struct engine_fixture *fix, co
 	KUNIT_EXPECT_TRUE(test, pagoda_engine_holds_writes(&fix->engine, 0));
 }
 
-/* The copy is complete, and later drains write nothing more to the target. */
+/* Expects that the copy is complete, and that later drains write nothing more to the target. */
 static void combine_expect_over(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
 	u32 i;
 
 	KUNIT_EXPECT_TRUE_MSG(test, combine_is_there(fix), "%s", what);
 	KUNIT_EXPECT_FALSE_MSG(test, pagoda_engine_holds_writes(&fix->engine, 0), "%s", what);
-	/* The target's page has another owner now, and the combiner writes other lines. */
+	/* The target's page gets another owner's content; the next copies use all lines. */
 	get_random_bytes(combine_target(fix), ENGINE_PAGE);
 	engine_snapshot(fix);
 	for (i = 0; i < 2 * PAGODA_ENGINE_LINES; i++) {
@@ -144,8 +144,8 @@ static void combine_add_flush(struct engine_fixture *fix)
 }
 
 /*
- * Each of these operations completes the paging queue's earlier writes to system memory; a FILL of
- * VRAM doesn't.
+ * READ_PHYSICAL, WRITE_PHYSICAL, SIGNAL_MONITORED_FENCE, the aperture's operations and FLUSH_TLB
+ * complete the paging queue's earlier writes to system memory; a FILL of VRAM doesn't.
  */
 static void combine_drains_test(struct kunit *test)
 {
@@ -177,7 +177,10 @@ static void combine_drains_test(struct kunit *test)
 	}
 }
 
-/* Writes are complete when a request is refused, fails, is stopped, or when its queue is reset. */
+/*
+ * Held writes are in memory after a request that is refused, fails or is stopped, and after
+ * RESET_QUEUE and RESET_ADAPTER. A reset of the device drops held writes.
+ */
 static void combine_ends_test(struct kunit *test)
 {
 	struct engine_fixture *fix = combine_fixture(test);
@@ -222,8 +225,8 @@ static void combine_ends_test(struct kunit *test)
 
 /*
  * Through a page of the aperture that is mapped as coherent, queue and CPU see each other's bytes
- * at once. Through another page the queue sees its own last line, and the CPU's bytes in that line
- * only after a drain.
+ * at once. Through another page the queue's last line is held back: the queue's next read sees this
+ * line and brings it to memory, over the bytes that the CPU wrote there meanwhile.
  */
 static void combine_aperture_test(struct kunit *test)
 {
@@ -265,8 +268,8 @@ static void combine_aperture_test(struct kunit *test)
 }
 
 /*
- * One packet copies to neighbours in the aperture of which one is coherent: only the line of the
- * other is held.
+ * One packet copies to two neighbouring pages of the aperture, of which only the first is coherent:
+ * only the last line of the second page is held back.
  */
 static void combine_mixed_test(struct kunit *test)
 {
@@ -289,7 +292,10 @@ static void combine_mixed_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, combine_target(fix), combine_source(fix), 2 * ENGINE_PAGE);
 }
 
-/* For virtual addresses the coherent flag of the entry decides, for any size and place. */
+/*
+ * The coherent flag of the page-table entry decides whether the last line of a virtual transfer or
+ * fill to system memory is held back, for sizes from 4 bytes to more than a page.
+ */
 static void combine_virtual_test(struct kunit *test)
 {
 	static const u32 sizes[] = { 4, LINE - 4, LINE, LINE + 4, 3 * LINE, 2 * 4096 - 8 };
@@ -318,7 +324,7 @@ static void combine_virtual_test(struct kunit *test)
 		engine_expect_done(test, fix);
 		PAGODA_PROVES(C97);
 		KUNIT_EXPECT_EQ(test, pagoda_engine_holds_writes(&fix->engine, 0), !coherent);
-		/* The last word is in the last line. */
+		/* The last word is in the last line, which is held back unless coherent. */
 		KUNIT_EXPECT_EQ_MSG(test, !memcmp(target + size - 4,
 						  engine_before(fix, target + size - 4), 4),
 				    !coherent, "%u bytes", size);
@@ -331,7 +337,10 @@ static void combine_virtual_test(struct kunit *test)
 	}
 }
 
-/* Without the feature no write is held, nor are writes of packets of execution queues. */
+/*
+ * No write is held back if packets are executed by an execution queue, or if the feature isn't
+ * negotiated.
+ */
 static void combine_not_test(struct kunit *test)
 {
 	struct engine_fixture *fix = combine_fixture(test);
@@ -366,13 +375,16 @@ static u64 combine_word(struct command_fixture *fix, u64 va)
 	return le64_to_cpu(READ_ONCE(*(__le64 *)command_memory(fix, va)));
 }
 
-/* Executes a job that stores @value + 1, which isn't in memory when the job has ended. */
+/*
+ * Executes a job that stores @value and then @value + 1 at @va. Expects that memory has changed,
+ * but isn't @value + 1 yet, when the job has ended.
+ */
 static void combine_store_late(struct command_fixture *fix, u64 va, u64 value, const char *what)
 {
 	u64 before = combine_word(fix, va);
 
 	command_store(fix, va, value, VIRTIO_PAGODA_COMMAND_WIDE);
-	/* The engine sees its own store. */
+	/* The engine sees its own store: to read the value, it brings the store to memory. */
 	command_compare(fix, va, value, ~0ull, VIRTIO_PAGODA_COMMAND_WIDE);
 	command_store(fix, va, value + 1, VIRTIO_PAGODA_COMMAND_WIDE);
 	KUNIT_EXPECT_EQ_MSG(fix->test, combine_job(fix), PAGODA_ENGINE_DONE, "%s", what);
@@ -387,7 +399,10 @@ static void combine_expect_word(struct command_fixture *fix, u64 va, u64 value, 
 			       what);
 }
 
-/* The coherent flag of the entry decides whether a store is in memory when its job has ended. */
+/*
+ * The coherent flag of the page-table entry decides whether a store is in memory when its job has
+ * ended, unless the job has VIRTIO_PAGODA_EXECUTE_DRAIN: then the store is.
+ */
 static void combine_entry_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -411,7 +426,10 @@ static void combine_entry_test(struct kunit *test)
 	}
 }
 
-/* The coherent flag of the aperture's page decides where the entry has none. */
+/*
+ * If the page-table entry isn't coherent, the coherent flag of the aperture's page decides whether
+ * a store is in memory when its job has ended.
+ */
 static void combine_entry_aperture_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -427,7 +445,10 @@ static void combine_entry_aperture_test(struct kunit *test)
 	combine_expect_word(fix, va, 9, "the page is coherent");
 }
 
-/* UNMAP_APERTURE_SEGMENT leaves what an engine holds of the old page; FLUSH_TLB doesn't. */
+/*
+ * A store that an execution engine holds back isn't in memory after UNMAP_APERTURE_SEGMENT of its
+ * page, but is after FLUSH_TLB.
+ */
 static void combine_unmapped_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -443,7 +464,10 @@ static void combine_unmapped_test(struct kunit *test)
 	combine_expect_word(fix, va, 18, "FLUSH_TLB");
 }
 
-/* Called while a WAIT waits: the store before the WAIT is in memory. Then lets the job go on. */
+/*
+ * Called while a WAIT waits. Expects that the store before the WAIT is in memory, then writes the
+ * awaited value.
+ */
 static void combine_idle(struct command_fixture *fix)
 {
 	u64 va = fix->va + COMMAND_AT_SYSTEM;
@@ -452,7 +476,7 @@ static void combine_idle(struct command_fixture *fix)
 	*(__le64 *)command_memory(fix, va + MMU_PAGE) = cpu_to_le64(1);
 }
 
-/* Before SIGNAL, ATOMIC_ADD, WAIT or a fault the job's earlier stores are in memory. */
+/* A job's earlier stores are in memory at a SIGNAL, ATOMIC_ADD or WAIT, and after a fault. */
 static void combine_release_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -481,7 +505,10 @@ static void combine_release_test(struct kunit *test)
 	combine_expect_word(fix, va, 41, "fault");
 }
 
-/* Stores are in memory after FLUSH_TLB, a new root, or a reset of the queue. */
+/*
+ * Stores are in memory after FLUSH_TLB, a new root, or a reset of the queue, and aren't written
+ * again later.
+ */
 static void combine_taken_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -515,8 +542,8 @@ static void combine_taken_test(struct kunit *test)
 }
 
 /*
- * Only bytes that were stored are written to memory, and the oldest line is when others need the
- * room.
+ * Writing a line back changes only the bytes that were stored. The oldest line is written back when
+ * another line takes its place.
  */
 static void combine_lines_test(struct kunit *test)
 {
@@ -546,7 +573,10 @@ static void combine_lines_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, line[i * LINE], i);
 }
 
-/* The engine sees bytes that the CPU wrote since a line was drained, when it stores beside them. */
+/*
+ * After a line was drained, a job that stores to the line sees what the CPU wrote next to the
+ * stored bytes since.
+ */
 static void combine_loads_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -557,7 +587,7 @@ static void combine_loads_test(struct kunit *test)
 	for (i = 1; i < 5; i++) {
 		words[0] = cpu_to_le64(i);
 		words[1] = cpu_to_le64(100 + i);
-		/* This is the value that the word had when the line was loaded last. */
+		/* In a line that wasn't loaded again, the word would have this value already. */
 		command_store(fix, va, 77, VIRTIO_PAGODA_COMMAND_WIDE);
 		command_copy(fix, va + 8, va + 16, 8);
 		command_expect_done(fix, 2, "job");
@@ -566,8 +596,8 @@ static void combine_loads_test(struct kunit *test)
 		combine_expect_word(fix, va + 16, 100 + i, "copied");
 	}
 	/*
-	 * A store of the value that was loaded is written, too, if memory has another value by
-	 * then.
+	 * The last store's value is the one that was loaded into the line at first; it is written
+	 * all the same, because ATOMIC_ADD has changed memory since.
 	 */
 	words[1] = 0;
 	command_store(fix, va, 5, VIRTIO_PAGODA_COMMAND_WIDE);

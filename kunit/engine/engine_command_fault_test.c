@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accesses that aren't allowed: where the engine stops, the fault that it reports, and the bytes
- * that were written until then. And commands on pages of every kind.
+ * Commands with accesses that aren't allowed: where the engine stops, the fault that it reports,
+ * and the bytes that were written until then. And commands that are fetched from pages of every
+ * kind.
  */
 #include "engine_command_helpers.h"
 
@@ -9,7 +10,7 @@
 #define WRITES	VIRTIO_PAGODA_ACCESS_WRITE
 #define FETCHES	VIRTIO_PAGODA_ACCESS_FETCH
 
-/* Pages of the odd region, four by four: read-only, writable, no-execute, not mapped. */
+/* Page % 4 in the odd region: read-only, writable, no-execute, not mapped. */
 #define ODD_READ_ONLY	0
 #define ODD_WRITABLE	1
 #define ODD_NO_EXECUTE	2
@@ -20,7 +21,10 @@ static u64 odd_page(struct command_fixture *fix, u32 page)
 	return fix->va + COMMAND_AT_ODD + page * MMU_PAGE;
 }
 
-/* Every page of the range has changed, and no other memory but the count of jobs; restores both. */
+/*
+ * Expects that the range has changed, in each of its pages, and no other memory but the save area's
+ * count of jobs; restores both.
+ */
 static void fault_expect_changed(struct command_fixture *fix, u64 va, u64 size, const char *what)
 {
 	struct engine_fixture *mmu = fix->mmu;
@@ -50,7 +54,10 @@ static void fault_expect(struct command_fixture *fix, u32 reason, u64 address, u
 	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.command, command, "%s", what);
 }
 
-/* A copy that comes to a bad page stops right there: exactly the bytes before that page arrived. */
+/*
+ * A COPY that comes to a page which it may not access stops there: exactly the bytes before that
+ * page are copied.
+ */
 static void fault_copy_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -66,7 +73,7 @@ static void fault_copy_test(struct kunit *test)
 	command_copy(fix, from, hole - 5000, 6000);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, WRITES, 0, "to nothing");
 	fault_expect_changed(fix, hole - 5000, 5000, "to nothing");
-	/* The address has no 4 KiB table, the next one no level-1 table either. */
+	/* The first source has no level-0 table, the second no level-1 table either. */
 	command_copy(fix, nowhere + 8, to, 4);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, nowhere + 8, READS, 1, "far away");
 	fault_expect_changed(fix, to, 0, "far away");
@@ -87,8 +94,8 @@ static void fault_copy_test(struct kunit *test)
 }
 
 /*
- * Faults of single commands on read-only and unmapped pages: reason, address, access; other bytes
- * stay.
+ * Commands fault on read-only and unmapped pages with the right reason, address and access, and
+ * only bytes that were written before the fault have changed.
  */
 static void fault_protection_test(struct kunit *test)
 {
@@ -109,7 +116,7 @@ static void fault_protection_test(struct kunit *test)
 	command_wait(fix, hole + 8, 0);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole + 8, READS, 0, "wait");
 	fault_expect_changed(fix, to, 0, "wait");
-	/* The addition itself takes effect, although its old value can't be stored. */
+	/* The addition itself takes effect, although the old value can't be stored. */
 	command_atomic_add(fix, to, 1, read_only + 16, VIRTIO_PAGODA_COMMAND_WIDE);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_READ_ONLY, read_only + 16, WRITES, 0, "add");
 	fault_expect_changed(fix, to, 8, "add");
@@ -119,8 +126,8 @@ static void fault_protection_test(struct kunit *test)
 }
 
 /*
- * Arrays stop at the bad element and rectangles in the bad row; the results before that are in
- * memory.
+ * COMPUTE stops at the element that faults and COPY_RECT in the row that faults, with the results
+ * before the fault in memory. A REDUCE that faults stores nothing.
  */
 static void fault_array_test(struct kunit *test)
 {
@@ -169,7 +176,10 @@ static void fault_fetch(struct command_fixture *fix, u64 va, u32 reason, u64 add
 	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.access, access, "%s", what);
 }
 
-/* Commands can't be fetched from unmapped, no-execute, zero and too large addresses. */
+/*
+ * Commands can't be fetched from unmapped pages, no-execute pages or too large addresses, and zeros
+ * aren't a command.
+ */
 static void fault_fetch_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -183,13 +193,13 @@ static void fault_fetch_test(struct kunit *test)
 		    VIRTIO_PAGODA_ACCESS_NONE, "zeros");
 	fault_fetch(fix, 1ull << 60, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 1ull << 60, 1ull << 60,
 		    FETCHES, "outside");
-	/* A command whose end is on a page of no-execute. */
+	/* The end of this command is on a no-execute page. */
 	command_store(fix, fix->va + COMMAND_AT_VRAM, 1, 0);
 	memcpy(command_memory(fix, last), fix->mmu->vram, 16);
 	fault_fetch(fix, last, VIRTIO_PAGODA_FAULT_NO_EXECUTE, no_execute, last, FETCHES,
 		    "the end of a command");
 	KUNIT_EXPECT_EQ(test, fix->run.fault.opcode, VIRTIO_PAGODA_COMMAND_STORE);
-	/* The engine doesn't read the body of a NOP, so it may be on any page. */
+	/* The engine doesn't read the body of a NOP, so the body may be on any page. */
 	command_add(fix, VIRTIO_PAGODA_COMMAND_NOP, 0, 4 * MMU_PAGE - 8);
 	memcpy(command_memory(fix, last), fix->mmu->vram, 8);
 	there = last + 4 * MMU_PAGE - 8;
@@ -215,13 +225,13 @@ static void fault_fetch_places_test(struct kunit *test)
 		to = fix->va + COMMAND_AT_2M + SZ_1M;
 		for (place = 0; place < ARRAY_SIZE(places); place++) {
 			va = fix->va + places[place] + 2 * MMU_PAGE - 24 * 3 - 8;
-			if (places[place] == COMMAND_AT_ODD)	/* the page that may be executed */
+			if (places[place] == COMMAND_AT_ODD)	/* the first page may be executed */
 				va -= MMU_PAGE;
 			for (i = 0; i < 3; i++)
 				command_store(fix, to + 4 * i, 16 * shape + place + i, 0);
 			size = fix->code_size;
 			memcpy(command_memory(fix, va), fix->mmu->vram, size);
-			/* Has its head on one page and the rest on the next. */
+			/* This command has its head on one page and the rest on the next. */
 			command_store(fix, to + 12, 16 * shape + place + 3, 0);
 			for (i = 0; i < 24; i++)
 				if (places[place] != COMMAND_AT_ODD)

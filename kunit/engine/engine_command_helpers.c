@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Sets up a context, and commands for it. */
+/* Sets up an engine with a context, and builds and executes commands of the context's jobs. */
 #include "rig/command.h"
 #include "engine_command_helpers.h"
 
@@ -81,7 +81,7 @@ static void command_map_small(struct command_fixture *fix)
 	for (i = 0; i < 64; i++)
 		command_map(fix, fix->va + COMMAND_AT_VRAM + i * MMU_PAGE, SZ_4K,
 			    mmu_entry(VRAM, SZ_1M + (i * 5 + 3) % 64 * MMU_PAGE, 0));
-	/* The aperture is mapped to the system pages before these. */
+	/* The aperture is mapped to system pages 0 to 31, so these are from 32 on. */
 	for (i = 0; i < 32; i++)
 		command_map(fix, fix->va + COMMAND_AT_SYSTEM + i * MMU_PAGE, SZ_4K,
 			    mmu_entry(SYSTEM, ENGINE_BUS + (32 + (i * 7 + 1) % 32) * MMU_PAGE, 0));
@@ -111,7 +111,7 @@ static void command_map_large(struct command_fixture *fix)
 					      flags[i % 4]));
 }
 
-/* Returns the save area, for the CPU. */
+/* Returns the CPU's address of the context's save area. */
 struct virtio_pagoda_context_image *command_image(struct command_fixture *fix)
 {
 	return (void *)(fix->mmu->vram + COMMAND_IMAGE);
@@ -144,7 +144,10 @@ void command_shape_set(struct command_fixture *fix, const struct mmu_shape *shap
 	command_image_init(fix);
 }
 
-/* Returns the byte at an address of the regions, NULL for zeros and for an unmapped address. */
+/*
+ * Returns the CPU's address of the byte at @va in the regions; NULL if @va reads as zeros or isn't
+ * mapped.
+ */
 u8 *command_memory(struct command_fixture *fix, u64 va)
 {
 	u8 *here = fix->pages[(va - fix->va) / MMU_PAGE].here;
@@ -300,7 +303,7 @@ void command_request(struct command_fixture *fix)
 		fix->run.spans = fix->spans;
 }
 
-/* Executes the request as it is; returns the outcome. */
+/* Executes the request that command_request() has prepared; returns the outcome. */
 enum pagoda_engine_outcome command_execute(struct command_fixture *fix)
 {
 	u32 nr_buffers = le32_to_cpu(fix->request.execute.nr_buffers);
@@ -312,7 +315,7 @@ enum pagoda_engine_outcome command_execute(struct command_fixture *fix)
 	return engine_execute(fix->mmu, &fix->run);
 }
 
-/* Executes the code, of which all @commands succeed. */
+/* Executes the code; expects that @commands commands are executed and none fails. */
 void command_expect_done(struct command_fixture *fix, u32 commands, const char *what)
 {
 	command_request(fix);
@@ -324,7 +327,7 @@ void command_expect_done(struct command_fixture *fix, u32 commands, const char *
 	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.offset, fix->run.size, "%s", what);
 }
 
-/* Executes the code, whose last command faults. */
+/* Executes the code; expects a fault at @address with @reason and @access. */
 void command_expect_fault(struct command_fixture *fix, u32 reason, u64 address, u32 access,
 			  const char *what)
 {

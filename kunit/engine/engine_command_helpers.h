@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A context of a GPU engine, its address space with pages of every kind, and its programs. */
+/*
+ * A context of a GPU engine with an address space that has pages of every kind, and functions that
+ * build and execute the commands of the context's jobs.
+ */
 #ifndef PAGODA_KUNIT_ENGINE_COMMAND_HELPERS_H
 #define PAGODA_KUNIT_ENGINE_COMMAND_HELPERS_H
 
@@ -8,7 +11,7 @@
 #define COMMAND_CONTEXT		0x700000042ull
 #define COMMAND_SPACE		1u
 #define COMMAND_IMAGE		SZ_64K		/* offset of the save area in VRAM */
-#define COMMAND_CODE		SZ_64K		/* bytes of code, from 0 on in VRAM */
+#define COMMAND_CODE		SZ_64K		/* room for code, from 0 on in VRAM */
 #define COMMAND_REGIONS		8u		/* of 2 MiB */
 #define COMMAND_PAGES		(COMMAND_REGIONS * 512u)
 
@@ -22,13 +25,13 @@
 #define COMMAND_AT_APERTURE	(3ull * SZ_2M)	/* 32 pages of the aperture */
 #define COMMAND_AT_64K		(4ull * SZ_2M)	/* 8 pages of 64 KiB of VRAM, scattered */
 #define COMMAND_AT_2M		(5ull * SZ_2M)	/* a page of 2 MiB of VRAM */
-#define COMMAND_AT_ZERO		(6ull * SZ_2M)	/* zeros, all of it */
+#define COMMAND_AT_ZERO		(6ull * SZ_2M)	/* 2 MiB that read as zeros */
 #define COMMAND_AT_ODD		(7ull * SZ_2M)	/* read-only, writable, no-execute, unmapped */
 
 /**
  * struct command_page - Mapping of 4 KiB of addresses
- * @here: Its memory; NULL: unmapped, or zeros if @entry is valid
- * @entry: Its page table entry, 0 = none
+ * @here: The memory; NULL: unmapped, or zeros if @entry is valid
+ * @entry: The page-table entry, 0 = none
  */
 struct command_page {
 	u8 *here;
@@ -42,16 +45,16 @@ struct command_page {
  * @va: First address of the address space's regions
  * @pages: Mapping of each page of the regions
  * @code_size: Bytes of commands appended so far
- * @request: Request that the device executes next
+ * @request: Request that command_execute() executes
  * @run: State of the last execution
- * @spans: Room for translations that the engine looks up ahead of a command
- * @ahead: The engine is given @spans
- * @stop: Tells the engine to stop
+ * @spans: Room in which the engine may store the memory that it looks up (&pagoda_engine_run.spans)
+ * @ahead: The engine is given @spans; else it looks memory up again
+ * @stop: The engine is asked to stop (&pagoda_engine_run.stop)
  * @fences: Number of fence events
  * @fence_address: Address of the last fence event
  * @fence_value: Value of the last fence event
  * @fence_seen: Value that was in memory at the last fence event
- * @idle: Called when the engine waits; NULL: @stop is set
+ * @idle: Called while a WAIT waits; NULL: @stop is set then
  */
 struct command_fixture {
 	struct engine_fixture *mmu;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random programs, executed by the engine and by a plain model: memory, fault and registers are
- * equal. All that is random comes from a seed, which is printed.
+ * Random programs, executed by the engine and by command_model.c: memory, fault and registers are
+ * equal afterwards. All that is random comes from a seed, which is printed.
  */
 #include <linux/prandom.h>
 #include "command_model.h"
 #include "engine_command_helpers.h"
 
 #define RANDOM_SEED	0x9a60da04u
-#define RANDOM_PROGRAMS	40u		/* of each shape */
+#define RANDOM_PROGRAMS	40u		/* for each shape of page tables */
 #define RANDOM_COMMANDS	24u		/* in each program */
-#define RANDOM_LIMIT	200u		/* executed at most */
+#define RANDOM_LIMIT	200u		/* most commands executed in each program */
 
-/* @ends: number of programs that ended in each way */
+/* @ends: number of programs that the model ended in each way, by enum command_model_end */
 struct random_world {
 	struct command_fixture *fix;
 	struct rnd_state rnd;
@@ -24,7 +24,10 @@ static u32 random_below(struct random_world *world, u32 limit)
 	return prandom_u32_state(&world->rnd) % limit;
 }
 
-/* Finds the byte at @va for the model, in the copy of memory that the engine didn't touch. */
+/*
+ * command_model.byte of the test: returns the byte at @va in the snapshot of memory, which the
+ * engine doesn't change.
+ */
 static u8 *random_byte(void *priv, u64 va, u32 access, u32 *reason)
 {
 	struct random_world *world = priv;
@@ -49,7 +52,10 @@ static u8 *random_byte(void *priv, u64 va, u32 access, u32 *reason)
 	return NULL;
 }
 
-/* Returns an address, most often of a mapped page, and often just before a border. */
+/*
+ * Returns a multiple of @alignment as address, most often in a writable page, and often shortly
+ * before the end of a page.
+ */
 static u64 random_address(struct random_world *world, u32 alignment)
 {
 	static const struct {
@@ -64,7 +70,7 @@ static u64 random_address(struct random_world *world, u32 alignment)
 	u32 place = random_below(world, 24);
 	u64 offset;
 
-	/* The last places are bad and end most programs. */
+	/* The last two places are chosen less often, because they end most programs. */
 	place = place < 20 ? place % 10 : place - 12;
 	if (place > 9 && random_below(world, 3))
 		place = 0;
@@ -119,7 +125,7 @@ static void random_values(struct random_world *world)
 	case 0:
 		command_store(world->fix, a, value, wide);
 		break;
-	case 1:		/* always equal */
+	case 1:		/* equal, unless @a reads as zeros */
 		command_store(world->fix, a, value, wide);
 		command_compare(world->fix, a, value & 0xf0f0, 0xf0f0, wide);
 		break;
@@ -169,7 +175,10 @@ static void random_rect(struct random_world *world)
 	random_surface(world, &rect->dst, width, rows);
 }
 
-/* A branch over some of the commands that follow, rarely back to the beginning. */
+/*
+ * Appends a NOP with a random number of bytes or, less often, a BRANCH over bytes that are no
+ * commands or back to the beginning of the code.
+ */
 static void random_flow(struct random_world *world)
 {
 	u32 skip = 8 * (1 + random_below(world, 12)), here = world->fix->code_size;
@@ -212,7 +221,7 @@ static void random_command(struct random_world *world)
 	}
 }
 
-/* Flips a bit of a command, which then does something else or is refused. */
+/* Flips a bit of the code: a command then does something else or is refused. */
 static void random_spoil(struct random_world *world)
 {
 	u32 at = random_below(world, world->fix->code_size);
@@ -220,7 +229,10 @@ static void random_spoil(struct random_world *world)
 	world->fix->mmu->vram[at] ^= 1 << random_below(world, 8);
 }
 
-/* A random program; a branch to nothing ends its last loop. */
+/*
+ * Makes a random program, sometimes with one bit flipped. The BRANCH of size 0 is the end, because
+ * buffers in which earlier BRANCHes continue are larger than the program.
+ */
 static void random_program(struct random_world *world)
 {
 	u32 i;
@@ -235,8 +247,8 @@ static void random_program(struct random_world *world)
 }
 
 /*
- * Returns whether engine and model ended alike; the engine alone knows the time, so after CUT they
- * may differ.
+ * Returns whether engine and model ended alike. Any outcome of the engine agrees with CUT, because
+ * the model has no clock.
  */
 static bool random_agrees(const struct command_model *model, enum command_model_end end,
 			  const struct pagoda_engine_run *run, enum pagoda_engine_outcome outcome)
@@ -291,7 +303,7 @@ static void random_run(struct random_world *world, u32 seed)
 	engine_expect_unchanged(fix->test, fix->mmu, "what the model made of it");
 }
 
-/* Fails if some command or some way to end occurred too rarely to prove anything. */
+/* Fails if a command but TIMESTAMP, or an end but CUT, occurred too rarely to prove anything. */
 static void random_expect_variety(struct random_world *world)
 {
 	struct pagoda_engine *engine = &world->fix->mmu->engine;
@@ -305,7 +317,7 @@ static void random_expect_variety(struct random_world *world)
 		KUNIT_EXPECT_GT_MSG(world->fix->test, world->ends[i], 4, "end %u", i);
 }
 
-/* The engine does with each program what the model does with it. */
+/* For each random program the engine has the same effects and end as the model. */
 static void command_random_test(struct kunit *test)
 {
 	struct random_world world = { .fix = command_fixture_init(test) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Commands with one bad field: each is refused for the right reason, before any effect. */
+/* Each command with one bad field is refused for the right reason, before any effect. */
 #include "vidmm/ttm/internal.h"
 #include "engine_command_helpers.h"
 
@@ -49,7 +49,7 @@ static const struct command_mutation command_mutations[] = {
 	REFUSE(NOP, nop, command.length, 0xfffffff8, BAD_LENGTH),
 	REFUSE(COPY, copy, command.flags, 1, BAD_FLAGS),
 	REFUSE(COPY, copy, command.length, 24, BAD_LENGTH),
-	REFUSE(COPY, copy, command.length, 40, BAD_LENGTH),	/* as many bytes are there */
+	REFUSE(COPY, copy, command.length, 40, BAD_LENGTH),	/* not beyond the buffer's end */
 	REFUSE(COPY, copy, size, 0, OUT_OF_RANGE),
 	REFUSE(COPY, copy, size, ~0ull, OVERLAP),
 	REFUSE_AT(COPY, copy, dst, SRC, OVERLAP),
@@ -66,7 +66,7 @@ static const struct command_mutation command_mutations[] = {
 	REFUSE(STORE, store, value, 0x100000000, RESERVED),
 	REFUSE(COMPARE, compare, command.flags, 4, BAD_FLAGS),
 	REFUSE_AT(COMPARE, compare, address, DST + 1, MISALIGNED),
-	REFUSE(COMPARE, compare, value, 0x100, RESERVED),	/* not in the mask */
+	REFUSE(COMPARE, compare, value, 0x100, RESERVED),	/* a bit that isn't in the mask */
 	REFUSE(COMPARE, compare, mask, 0x1000000ff, RESERVED),
 	REFUSE(ATOMIC_ADD, atomic_add, command.flags, 3, BAD_FLAGS),
 	REFUSE_AT(ATOMIC_ADD, atomic_add, address, DST + 4, MISALIGNED),

@@ -27,7 +27,10 @@ static u8 *command_before(struct command_fixture *fix, const void *here)
 	return fix->mmu->before + ((const u8 *)here - fix->mmu->memory);
 }
 
-/* No memory changed but the ranges that were restored, and the count of jobs. */
+/*
+ * Expects that all memory is as in the snapshot: the caller has restored what was to change, and
+ * the save area's count of jobs is restored here.
+ */
 static void command_expect_rest(struct command_fixture *fix, const char *what)
 {
 	__le64 *jobs = &command_image(fix)->saved[VIRTIO_PAGODA_REGISTERS];
@@ -36,7 +39,7 @@ static void command_expect_rest(struct command_fixture *fix, const char *what)
 	engine_expect_unchanged(fix->test, fix->mmu, what);
 }
 
-/* Memory at @va holds @value; restores the snapshot's bytes there. */
+/* Expects that memory at @va holds @value, then restores the snapshot's bytes there. */
 static void command_expect_value(struct command_fixture *fix, u64 va, u32 size, u64 value,
 				 const char *what)
 {
@@ -52,7 +55,9 @@ static void command_expect_value(struct command_fixture *fix, u64 va, u32 size, 
 	KUNIT_EXPECT_EQ_MSG(fix->test, le64_to_cpu(found), value, "%s", what);
 }
 
-/* Every byte of a copy arrived; restores the destination. */
+/*
+ * Expects that every byte of a copy arrived and no other memory changed; restores the destination.
+ */
 static void command_check_copy(struct command_fixture *fix, u64 src, u64 dst, u64 size)
 {
 	u64 i;
@@ -67,8 +72,8 @@ static void command_check_copy(struct command_fixture *fix, u64 src, u64 dst, u6
 }
 
 /*
- * Copies between regions of every kind, from and to odd bytes and across borders of pages, byte by
- * byte.
+ * A COPY between regions of every kind, from and to odd addresses and across borders of pages,
+ * copies every byte of its range and changes no other.
  */
 static void command_copy_test(struct kunit *test)
 {
@@ -121,7 +126,7 @@ static void command_fill_test(struct kunit *test)
 	}
 }
 
-/* For every command, ZERO pages read as zeros, and writes to them are dropped. */
+/* Commands read zeros from pages with PTE_ZERO; what commands write to such pages is dropped. */
 static void command_zero_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -167,7 +172,7 @@ static void command_values_test(struct kunit *test)
 		command_compare(fix, va, value, ~0ull, WIDE);
 		command_compare(fix, va + 4, 0x01230000, 0xffff0000, 0);
 		command_atomic_add(fix, va, 0x1122334455667788, va + 8, WIDE);
-		/* Wraps within its own 4 bytes. */
+		/* This addition wraps within its own 4 bytes. */
 		command_atomic_add(fix, va + 4, 0xf0000000, va + 16, 0);
 		command_signal(fix, va + 32, value, 0);
 		command_store(fix, va + 44, 0x55667788, 0);
@@ -183,17 +188,18 @@ static void command_values_test(struct kunit *test)
 }
 
 /*
- * Called while a WAIT waits. Flushes the TLB, which must not block, and then changes mapping and
- * value.
+ * Called after each look of a WAIT at its value. Flushes the TLB, which must not block. After some
+ * looks maps another page at the value's address, later changes the value, and then asks the engine
+ * to stop.
  */
 static void command_wait_idle(struct command_fixture *fix)
 {
 	u64 va = fix->va + COMMAND_AT_SYSTEM;
 
-	/* The engine must not hold its lock here: the flush would wait for it for ever. */
+	/* The engine must not hold its lock here: the flush would wait for the lock for ever. */
 	engine_add_flush(fix->mmu, COMMAND_SPACE, 0, 0);
 	engine_expect_done(fix->test, fix->mmu);
-	if (fix->run.looks == 3)	/* another page has the value now */
+	if (fix->run.looks == 3)	/* the value is read from another page now */
 		command_map(fix, va, SZ_4K, mmu_entry(VIRTIO_PAGODA_SEGMENT_VRAM, 0x20000, 0));
 	if (fix->run.looks == 6)
 		*(__le64 *)command_memory(fix, va) = cpu_to_le64(42);
@@ -228,7 +234,10 @@ static void command_wait_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->run.packets, 0);
 }
 
-/* An event is sent when the value is in memory. */
+/*
+ * A SIGNAL with VIRTIO_PAGODA_COMMAND_EVENT sends its event when the value is in memory, a SIGNAL
+ * without the flag sends none.
+ */
 static void command_signal_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -296,8 +305,8 @@ static void command_check_compute(struct command_fixture *fix, u32 operation, u3
 }
 
 /*
- * Every element is right if the arrays' pages end at different places, and if the result overwrites
- * an operand.
+ * Every element that COMPUTE stores is right if the arrays' pages end at different places, and if
+ * the result overwrites an operand.
  */
 static void command_compute_test(struct kunit *test)
 {
@@ -320,7 +329,10 @@ static void command_compute_test(struct kunit *test)
 	}
 }
 
-/* Every element of an array larger than the chunk in which the engine computes is right. */
+/*
+ * Every element that COMPUTE stores is right if the array is larger than the pieces in which the
+ * engine computes.
+ */
 static void command_compute_large_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -337,7 +349,7 @@ static void command_compute_large_test(struct kunit *test)
 	command_expect_rest(fix, "nothing added to an array");
 }
 
-/* Sum and hash over an array of several pages are those that the CPU computes. */
+/* Sum and hash that REDUCE stores of an array of several pages are those that the CPU computes. */
 static void command_reduce_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -358,7 +370,10 @@ static void command_reduce_test(struct kunit *test)
 	command_expect_rest(fix, "around the results");
 }
 
-/* Describes a surface of any tiling and a place in it, on scattered pages of 4 KiB or 64 KiB. */
+/*
+ * Describes a surface of tiling @tiling at offset @at of the address space's regions, and the place
+ * of a rectangle in the surface.
+ */
 static void command_rect_surface(struct command_fixture *fix,
 				 struct virtio_pagoda_surface *surface, u64 at, u32 tiling)
 {
@@ -391,7 +406,10 @@ static void command_check_rect(struct command_fixture *fix,
 	command_expect_rest(fix, "around the rectangle");
 }
 
-/* Rectangles between all tilings arrive byte by byte, and nothing around them changes. */
+/*
+ * COPY_RECT copies every byte of a rectangle between surfaces of all tilings, and changes nothing
+ * around the rectangle.
+ */
 static void command_rect_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -413,7 +431,8 @@ static void command_rect_test(struct kunit *test)
 }
 
 /*
- * Buffers follow each other, NOPs of any length are skipped, and a branch to nothing ends a buffer.
+ * A job's buffers are executed one after another. NOPs of any length are skipped, BRANCH continues
+ * in another buffer, and a BRANCH of size 0 ends a buffer.
  */
 static void command_flow_test(struct kunit *test)
 {
@@ -423,8 +442,9 @@ static void command_flow_test(struct kunit *test)
 
 	command_store(fix, va, 1, 0);
 	command_add(fix, VIRTIO_PAGODA_COMMAND_NOP, 0, 8);
-	command_add(fix, VIRTIO_PAGODA_COMMAND_NOP, 0, 4096);
-	/* The branch is across the border of a page: 4 KiB - 8 are used so far. */
+	command_add(fix, VIRTIO_PAGODA_COMMAND_NOP, 0, 4056);
+	/* The BRANCH lies across the border of a page. */
+	KUNIT_EXPECT_EQ(test, fix->code_size, SZ_4K - 8);
 	command_branch(fix, fix->va + 3 * SZ_4K, sizeof(struct virtio_pagoda_store));
 	command_store(fix, va, 99, 0);		/* skipped */
 	second = fix->code_size;
@@ -462,8 +482,8 @@ static void command_modify_test(struct kunit *test)
 	command_expect_done(fix, 2, "a command that was changed");
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(*(__le32 *)command_memory(fix, va)), 8);
 	/*
-	 * The FILL overwrites itself but isn't changed any more: it fills all of its range, not
-	 * 0x1000 bytes.
+	 * The FILL overwrites its own command but goes on as it was fetched: it fills all of its
+	 * range. Then the pattern is where the next command was.
 	 */
 	command_fill(fix, fix->va, 4 * SZ_4K, 0x1000);
 	command_add(fix, VIRTIO_PAGODA_COMMAND_NOP, 0, 8);
@@ -509,8 +529,8 @@ static void command_registers_test(struct kunit *test)
 }
 
 /*
- * A FILL that is told to stop stops after at most 1 MiB: the flag that tells it is among the bytes
- * that it fills.
+ * A FILL that is asked to stop stops after at most 1 MiB: the flag that asks for it is among the
+ * bytes that the FILL writes. A loop of commands stops, too.
  */
 static void command_stop_test(struct kunit *test)
 {
@@ -528,7 +548,7 @@ static void command_stop_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, at, SZ_64K);
 	KUNIT_EXPECT_LE(test, at, SZ_1M);
 	KUNIT_EXPECT_NULL(test, memchr_inv(command_memory(fix, dst + at), 0, SZ_2M - at));
-	/* A loop stops between two commands. */
+	/* A loop stops before its next command: an addition carries into the flag's byte. */
 	memset(command_memory(fix, dst), 0, 8);
 	command_atomic_add(fix, dst, 0x800000, 0, 0);
 	command_branch(fix, fix->va, fix->code_size + sizeof(struct virtio_pagoda_branch));

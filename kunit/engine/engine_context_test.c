@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Save areas of contexts, notices, and monitored fences. */
+/* Operations on save areas of contexts, notices to the device, and signals of monitored fences. */
 #include <kunit/test-bug.h>
 #include "paging/coverage.h"
 #include "engine_helpers.h"
@@ -45,7 +45,7 @@ static const struct engine_mutation context_mutations[] = {
 	       OUT_OF_RANGE),
 };
 
-/* Each bad field of a packet is refused, without effect. */
+/* Each bad field of INIT_CONTEXT_RESOURCE and UPDATE_CONTEXT_ALLOCATION is refused. */
 static void context_malformed_test(struct kunit *test)
 {
 	engine_expect_mutations(test, test->priv, context_mutations,
@@ -128,7 +128,8 @@ static void context_failure_test(struct kunit *test)
 }
 
 /*
- * UPDATE_CONTEXT_ALLOCATION writes its data, byte by byte across pages, and changes nothing else.
+ * UPDATE_CONTEXT_ALLOCATION writes every byte of its data, also across pages, and changes nothing
+ * else.
  */
 static void context_update_test(struct kunit *test)
 {
@@ -164,7 +165,10 @@ static void context_update_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "no data");
 }
 
-/* A failure in the middle leaves the first half of the data, one before the packet leaves none. */
+/*
+ * An UPDATE_CONTEXT_ALLOCATION that fails in the middle has written the first half of its data; if
+ * the failure is at the packet's start, nothing is written.
+ */
 static void context_update_failure_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -211,7 +215,7 @@ static const struct engine_mutation notify_mutations[] = {
 	MUTATE(NOTIFY_FENCE_RESIDENCY, notify_fence_residency, reserved, 1, RESERVED),
 };
 
-/* Each bad field of a notice is refused, and no notice is given. */
+/* Each bad field of a notice is refused, and so is each bad address in a notice. */
 static void notify_malformed_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -237,7 +241,7 @@ static void notify_malformed_test(struct kunit *test)
 	}
 	engine_add_fence_residency(fix, 0);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "no fence");
-	/* Addresses beyond the end of the aperture and of system memory. */
+	/* Addresses beyond the end of the aperture or of system memory are refused. */
 	notify = engine_add_residency(fix, VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2, 1);
 	notify->segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE);
 	notify->address = cpu_to_le64(ENGINE_BYTES);
@@ -248,7 +252,10 @@ static void notify_malformed_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_UNREACHABLE, "system memory");
 }
 
-/* Each notice is handed on once, and not if its packet fails; no memory changes. */
+/*
+ * The engine hands each notice to pagoda_engine_ops.notify once, but not if the packet fails; no
+ * memory changes.
+ */
 static void notify_given_test(struct kunit *test)
 {
 	static const u16 opcodes[] = {
@@ -273,8 +280,8 @@ static void notify_given_test(struct kunit *test)
 }
 
 /*
- * A notice of an allocation or fence that isn't resident has no address; with a segment it is
- * refused.
+ * A notice of an allocation or fence that isn't resident succeeds without an address. If it names a
+ * segment for such an allocation, the notice is refused.
  */
 static void notify_evicted_test(struct kunit *test)
 {
@@ -295,14 +302,14 @@ static void notify_evicted_test(struct kunit *test)
 		notify->address = 0;
 		engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "segment of nothing");
 	}
-	/* A fence whose pages aren't resident has no addresses. */
+	/* A fence needn't have an address of a value whose page isn't resident. */
 	engine_add_fence_residency(fix, 2)[0].current_value = 0;
 	engine_add_fence_residency(fix, 1)[0].monitored_value = 0;
 	engine_expect_done(test, fix);
 	KUNIT_EXPECT_EQ(test, fix->notices, 4);
 }
 
-/* A notice succeeds without a listener. */
+/* A notice succeeds if pagoda_engine_ops.notify is NULL. */
 static void notify_deaf_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -317,7 +324,10 @@ static void notify_deaf_test(struct kunit *test)
 
 #define FENCE_PAGES	4u
 
-/* Appends work of several kinds, then a fence at the start of a system page. */
+/*
+ * Appends a FILL, a TRANSFER of the filled pages, and the signal, with an event, of a fence at the
+ * start of a system page, which is named by its virtual address if @virtual.
+ */
 static void fence_add_work(struct engine_fixture *fix, u64 value, bool virtual)
 {
 	static const u8 pages[] = { 20, 21, 22, 23 };
@@ -337,7 +347,10 @@ static u64 *fence_value(struct engine_fixture *fix)
 	return (u64 *)(fix->system + 7 * ENGINE_PAGE);
 }
 
-/* When the event is sent, the value is in memory and so is all earlier work. */
+/*
+ * Called when the event is sent. Expects that the value and the results of all earlier work are in
+ * memory.
+ */
 static void fence_told(struct engine_fixture *fix, const struct pagoda_engine_run *run, u64 address,
 		       u64 value)
 {
@@ -350,7 +363,10 @@ static void fence_told(struct engine_fixture *fix, const struct pagoda_engine_ru
 					   FENCE_PAGES * ENGINE_PAGE));
 }
 
-/* A fence's event and value come after all earlier work; a buffer that fails sends none. */
+/*
+ * A fence's event and value come after all earlier work; if a packet before the fence or the fence
+ * itself fails, neither comes.
+ */
 static void fence_order_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;

@@ -2,8 +2,8 @@
 /*
  * The device's own MMU: the GPU reaches the pages that were mapped for it, and no others.
  *
- * Device addresses look like the bus addresses of the fixture, but none of those that the tests map
- * is the address of its own page.
+ * Device addresses look like the bus addresses of the fixture, but the tests map each device page
+ * to another bus address; only page tables have the same address in both.
  */
 #include <linux/vmalloc.h>
 #include "paging/coverage.h"
@@ -24,7 +24,7 @@ static struct virtio_pagoda_map_mmu *mmu_packet(struct engine_fixture *fix, u16 
 	return map;
 }
 
-/* Maps device pages from @first on to system pages from @page on. */
+/* Appends a MAP_MMU of device pages from @first on to system pages from @page on. */
 static void mmu_add_map(struct engine_fixture *fix, u32 first, u32 nr_pages, u32 page, u16 flags)
 {
 	struct virtio_pagoda_map_mmu *map;
@@ -42,7 +42,7 @@ static void mmu_add_unmap(struct engine_fixture *fix, u32 first, u32 nr_pages)
 	mmu_packet(fix, VIRTIO_PAGODA_OP_UNMAP_MMU, first, nr_pages, 0);
 }
 
-/* Copies from device page @page to page @vram of VRAM, or back if @write. */
+/* Appends a TRANSFER from device page @page to page @vram of VRAM, or back if @write. */
 static void mmu_add_copy(struct engine_fixture *fix, u8 page, u32 vram, bool write)
 {
 	const struct engine_side system = { .nr_runs = 1, .pages = &page };
@@ -67,8 +67,8 @@ static bool mmu_same(struct engine_fixture *fix, u32 vram, u32 page)
 }
 
 /*
- * Runs that are apart for the bus and neighbours for the device, and the reverse: the right pages
- * are copied.
+ * The right pages are copied if runs are neighbours by their device addresses but not by bus
+ * addresses, and the reverse.
  */
 static void mmu_transfer_test(struct kunit *test)
 {
@@ -91,7 +91,7 @@ static void mmu_transfer_test(struct kunit *test)
 	engine_expect_guards(test, fix, "transfer");
 }
 
-/* A run of many pages of which only some are mapped to neighbours. */
+/* A run of pages of which only some are mapped to consecutive bus addresses is copied right. */
 static void mmu_long_run_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -115,7 +115,10 @@ static void mmu_long_run_test(struct kunit *test)
 		KUNIT_EXPECT_TRUE_MSG(test, mmu_same(fix, i, i < 5 ? 30 + i : 5 + i), "page %u", i);
 }
 
-/* Device pages that aren't mapped fault: neighbours, bus addresses, the end of the table. */
+/*
+ * Accesses to device pages that aren't mapped fault: next to mapped pages, at the bus address of a
+ * mapped page, and beyond the end of the MMU's table.
+ */
 static void mmu_unmapped_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -143,7 +146,8 @@ static void mmu_unmapped_test(struct kunit *test)
 }
 
 /*
- * Writes to a read-only mapping fault, of every kind; another mapping of the page may be writable.
+ * Transfers and fences that write to a read-only mapping fault; another mapping of the page may be
+ * writable.
  */
 static void mmu_read_only_test(struct kunit *test)
 {
@@ -158,14 +162,14 @@ static void mmu_read_only_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mmu_same(fix, 0, 20));
 	mmu_add_copy(fix, 8, 1, true);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "write");
-	/* Page 9 has been looked up for reading before the write to it. */
+	/* Device page 9 has been looked up for reading before the write to it. */
 	mmu_add_map(fix, 10, 1, 22, 0);
 	engine_expect_done(test, fix);
 	engine_add_transfer(fix, 2 * ENGINE_PAGE, &src, &dst);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "read, then write");
 	engine_add_signal(fix, VIRTIO_PAGODA_SEGMENT_SYSTEM, engine_bus(9), 1, 0);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "fence");
-	/* The page may be writable at another address, and at this one later. */
+	/* The page may be writable at device page 40, and later at device page 8. */
 	mmu_add_map(fix, 40, 1, 20, 0);
 	mmu_add_copy(fix, 40, 1, true);
 	mmu_add_map(fix, 8, 1, 20, 0);
@@ -174,7 +178,10 @@ static void mmu_read_only_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mmu_same(fix, 2, 20));
 }
 
-/* Of two pages that follow each other on the bus the second is read-only: a run of both faults. */
+/*
+ * If the second of two pages with consecutive bus addresses is read-only, a write to a run of both
+ * pages faults.
+ */
 static void mmu_read_only_run_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -308,7 +315,7 @@ static void mmu_tables_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "read-only page");
 }
 
-/* A packet with one bad field has no effect. */
+/* A MAP_MMU or UNMAP_MMU with one bad field is refused without effect. */
 static void mmu_malformed_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -357,7 +364,7 @@ static void mmu_failure_test(struct kunit *test)
 							  &address, &read_only));
 	mmu_add_map(fix, 8, 4, 20, 0);
 	engine_expect_failure(test, fix, true);
-	/* Half of the map may be done: repeated, it is done. */
+	/* Half of the pages may be mapped: the repeated packet maps all. */
 	mmu_add_map(fix, 8, 4, 20, 0);
 	mmu_add_copy(fix, 11, 0, false);
 	engine_expect_done(test, fix);

@@ -19,7 +19,7 @@
 
 static const struct engine_side dirty_vram = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM };
 
-/* Gives each test an engine whose bits change only as the test says. */
+/* Gives each test an engine whose dirty bits engine_execute() neither clears nor checks. */
 static int dirty_init(struct kunit *test)
 {
 	struct engine_fixture *fix = engine_fixture_init(test);
@@ -35,7 +35,7 @@ static bool dirty_start(struct engine_fixture *fix, u32 tracker, u32 page, u32 p
 					 pages * ENGINE_PAGE);
 }
 
-/* Returns, and clears, the bits of up to 64 pages; bit n is page @page + n. */
+/* Returns, and clears, a tracker's bits of up to 64 pages; bit n is page @page + n. */
 static u64 dirty_query(struct kunit *test, u32 tracker, u32 page, u32 pages)
 {
 	struct engine_fixture *fix = test->priv;
@@ -65,14 +65,17 @@ static void dirty_starts_clear(struct kunit *test)
 	dirty_write(test, 3, 2);
 	KUNIT_EXPECT_EQ(test, 0x18ull, dirty_query(test, TRACKER, 0, 16));
 	KUNIT_EXPECT_EQ(test, 0ull, dirty_query(test, TRACKER, 0, 16));
-	/* What is written while it is stopped is not seen when it starts again. */
+	/* What is written while the tracker is stopped isn't seen when the tracker starts again. */
 	KUNIT_EXPECT_TRUE(test, pagoda_engine_dirty_stop(&fix->engine, TRACKER));
 	dirty_write(test, 0, 16);
 	KUNIT_ASSERT_TRUE(test, dirty_start(fix, TRACKER, 0, 16));
 	KUNIT_EXPECT_EQ(test, 0ull, dirty_query(test, TRACKER, 0, 16));
 }
 
-/* Trackers whose ranges overlap know nothing of each other: start, query and stop. */
+/*
+ * If the ranges of two trackers overlap, start, query and stop of one tracker leave the bits of the
+ * other tracker alone.
+ */
 static void dirty_trackers_overlap(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -88,7 +91,10 @@ static void dirty_trackers_overlap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0xf00ull, dirty_query(test, TRACKER, 0, 16));
 }
 
-/* A query of a part leaves the bits of all other pages alone, next to it, too. */
+/*
+ * A query of a part of a tracker's range leaves the bits of all other pages alone, also of pages
+ * next to the part.
+ */
 static void dirty_query_of_a_part(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -100,7 +106,7 @@ static void dirty_query_of_a_part(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0xffffffffull & ~(0x3full << 5), dirty_query(test, TRACKER, 0, 32));
 }
 
-/* Control commands that make no sense are refused, and change nothing. */
+/* Starts, stops and queries of trackers with bad arguments are refused, and change nothing. */
 static void dirty_refusals(struct kunit *test)
 {
 	static const struct {
@@ -143,7 +149,7 @@ static void dirty_refusals(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pagoda_engine_dirty_stop(&fix->engine, TRACKER));
 }
 
-/* After a reset all pages count as written, and no tracker is started. */
+/* After a reset of the adapter all pages count as written, and no tracker is started. */
 static void dirty_reset(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -162,7 +168,7 @@ struct dirty_race {
 	bool done;
 };
 
-/* Fills pages with growing numbers, as another queue's thread. */
+/* Fills pages of VRAM with changing patterns, as the thread of an execution queue does. */
 static int dirty_race_write(void *data)
 {
 	struct dirty_race *race = data;
@@ -204,8 +210,9 @@ static void dirty_race_fetch(struct kunit *test, u8 *shadow)
 }
 
 /*
- * As a live migration does: copies what each query reports while another thread writes. After a
- * last query nothing is missing: each write was in the answer during which it came, or the next.
+ * Copies the pages that each query reports, as a live migration does, while another thread writes.
+ * After a last query the copy is complete: each write was reported by the query that ran at the
+ * time, or by the next query.
  */
 static void dirty_query_races(struct kunit *test)
 {
@@ -238,7 +245,7 @@ static void dirty_add(struct engine_fixture *fix, u64 size, const struct engine_
 	transfer->packet.flags = cpu_to_le16(flags);
 }
 
-/* Returns the first of @nr system pages, for a side with a run for each of them. */
+/* Returns a side that is the first @nr system pages, with a run for each; fills in @pages. */
 static struct engine_side dirty_system(u8 *pages, u32 nr)
 {
 	u32 i;
@@ -264,13 +271,17 @@ static void dirty_by_paging(struct kunit *test)
 	engine_add_virtual_fill(fix, ENGINE_VA + 12 * ENGINE_PAGE + 8, ENGINE_PAGE, 5);
 	engine_expect_done(test, fix);
 	KUNIT_EXPECT_EQ(test, 0x334full, dirty_query(test, TRACKER, 0, 32));
-	/* A transfer out of VRAM writes nothing there. */
+	/* A transfer out of VRAM marks no page. */
 	dirty_add(fix, 4 * ENGINE_PAGE, &dirty_vram, &system, 0);
 	engine_expect_done(test, fix);
 	KUNIT_EXPECT_EQ(test, 0ull, dirty_query(test, TRACKER, 0, 32));
 }
 
-/* CLEAN is no write for the owner, but for all other trackers, and only the whole packet is. */
+/*
+ * A transfer with CLEAN clears its pages' bits of the trackers OWNER and CONTENT, and sets those of
+ * all other trackers. If the transfer fails in the middle, the pages that were written have the bit
+ * of OWNER, too.
+ */
 static void dirty_clean(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -293,8 +304,9 @@ static void dirty_clean(struct kunit *test)
 }
 
 /*
- * Writes a page, moves three blocks out with DIRTY, and expects that just the page's block was
- * copied. The destination begins at system page 0.
+ * Writes a page, then transfers three blocks out of VRAM with DIRTY, by virtual addresses if
+ * @by_address. Expects that only the page's block was copied. The destination are the first system
+ * pages.
  */
 static void dirty_move_out(struct kunit *test, bool by_address, u32 page)
 {
@@ -327,11 +339,11 @@ static void dirty_move_out(struct kunit *test, bool by_address, u32 page)
 					   fix->vram + n * VIRTIO_PAGODA_DIRTY_BLOCK,
 					   VIRTIO_PAGODA_DIRTY_BLOCK);
 	}
-	/* It is as written as before: the packet may be executed again. */
+	/* The page is marked as before: the packet may be executed again. */
 	KUNIT_EXPECT_NE(test, 0, fix->engine.dirty[page] & BIT(VIRTIO_PAGODA_DIRTY_CONTENT));
 }
 
-/* DIRTY copies the blocks that were written, and no others. */
+/* A transfer with DIRTY copies the blocks in which a page was written, and no others. */
 static void dirty_out(struct kunit *test)
 {
 	static const u32 written[] = { 0, BLOCK_PAGES - 1, BLOCK_PAGES, 3 * BLOCK_PAGES - 1 };
@@ -343,7 +355,10 @@ static void dirty_out(struct kunit *test)
 	}
 }
 
-/* What another allocation in the same block has written is none of a transfer's business. */
+/*
+ * A transfer with DIRTY copies nothing if only such pages of the block were written that aren't the
+ * transfer's: they may be another allocation's.
+ */
 static void dirty_neighbours(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -371,7 +386,7 @@ static void dirty_neighbours(struct kunit *test)
 	}
 }
 
-/* The flags are refused where they mean nothing, and without the feature. */
+/* The flags CLEAN and DIRTY are refused where they mean nothing, and without the feature. */
 static void dirty_flags(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -414,7 +429,7 @@ static void dirty_flags(struct kunit *test)
 
 /* ---- Jobs and tiled surfaces --------------------------------------------------------- */
 
-/* Every command that writes marks what it changes, and so does the end of the job. */
+/* Commands mark all pages that they write, and the end of a job marks the save area. */
 static void dirty_by_commands(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -439,9 +454,9 @@ static void dirty_by_commands(struct kunit *test)
 	command_surface(&rect->src, from, VIRTIO_PAGODA_TILING_4K, 64, 128, 0, 0);
 	command_surface(&rect->dst, to + 15 * SZ_4K, VIRTIO_PAGODA_TILING_LINEAR, 256, 70, 0, 0);
 	command_expect_done(fix, 10, "writes");
-	/* The save area is in a page of VRAM, too: its registers changed. */
+	/* The save area is in VRAM, too: the job's end has written registers to it. */
 	KUNIT_EXPECT_EQ(test, 0xff, fix->mmu->engine.dirty[COMMAND_IMAGE / MMU_PAGE]);
-	/* And nothing else is marked: code and sources aren't. */
+	/* The page with the code was only read, so that page isn't marked. */
 	KUNIT_EXPECT_EQ(test, 0, fix->mmu->engine.dirty[0]);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of operations on page tables and virtual addresses: besides the reason they report the
- * address or value at fault, the access, and the level of the walk.
+ * Faults of operations on page tables and virtual addresses: besides the reason, a fault reports
+ * the address or value that was refused, the access, and the level of the walk.
  */
 #include "engine_mmu_helpers.h"
 
@@ -26,7 +26,7 @@ static u64 fault_map(struct engine_fixture *fix, u64 va, u64 address)
 	return va;
 }
 
-/* Executes the buffer, whose second packet faults without effect. */
+/* Executes the buffer; expects that its second packet, behind a FLUSH_TLB, is refused. */
 static void fault_check(struct kunit *test, struct engine_fixture *fix, u32 reason, u32 access,
 			u64 address, u32 level, int line)
 {
@@ -49,7 +49,10 @@ static void fault_check(struct kunit *test, struct engine_fixture *fix, u32 reas
 	engine_expect_unchanged(test, fix, "refused");
 }
 
-/* The packet that @packet appends, changed by @change, is refused. */
+/*
+ * Expects that the packet which @packet appends is refused after @change, in which p is what
+ * @packet returned.
+ */
 #define FAULT_AT(packet, change, reason, access, address, level) do { \
 	typeof(packet) p; \
 	\
@@ -79,7 +82,7 @@ static void fault_update_test(struct kunit *test)
 	FAULT(OK, p->nr_entries = 0, OUT_OF_RANGE, NO, 4);
 	FAULT(OK, p->nr_entries = cpu_to_le32(3), BAD_LENGTH, NO, 4);
 	FAULT(OK, p->increment = cpu_to_le32(24), MISALIGNED, NO, 24);
-	/* For memory the address is that of the first byte to be written. */
+	/* Of memory that can't be written, the first byte's address is reported. */
 	FAULT(OK, p->table_address = cpu_to_le64(MMU_INVALID), OUT_OF_RANGE, WR, MMU_INVALID + 32);
 	FAULT(OK, p->table_segment = 0; p->table_address = cpu_to_le64(MMU_PAGE), UNREACHABLE, WR,
 	      MMU_PAGE + 32);
@@ -97,7 +100,10 @@ static void fault_update_test(struct kunit *test)
 	PAGODA_PROVES(C98);
 }
 
-/* The root of two levels may have more entries than a page: their addresses don't wrap around. */
+/*
+ * A root table may be larger than a page if there are two levels. Entries whose addresses would
+ * exceed 64 bits are refused.
+ */
 static void fault_update_wraps_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -115,8 +121,8 @@ static void fault_update_wraps_test(struct kunit *test)
 }
 
 /*
- * UPDATE_PAGE_TABLE by virtual address reports the table's address, and the level at which its walk
- * ends.
+ * UPDATE_PAGE_TABLE by virtual address reports the address of the entry that can't be written, and
+ * the level at which the walk for that address ends.
  */
 static void fault_update_virtual_test(struct kunit *test)
 {
@@ -145,7 +151,10 @@ static void fault_copy_range(struct virtio_pagoda_copy_range *range, u64 src, u3
 	range->nr_entries = cpu_to_le32(8);
 }
 
-/* COPY_PAGE_TABLE_ENTRIES reports the bad table or entry, and on which side. */
+/*
+ * COPY_PAGE_TABLE_ENTRIES reports the address of the bad table or entry, and the access tells
+ * source from destination.
+ */
 static void fault_copy_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -189,7 +198,7 @@ static void fault_transfer_test(struct kunit *test)
 	FAULT(OK(VA_END - 4, dst, 8), (void)p, OUT_OF_RANGE, RD, VA_END - 4);
 	FAULT(OK(src, VA_END - 4, 8), (void)p, OUT_OF_RANGE, WR, VA_END - 4);
 	FAULT(OK(src, src + 4, 8), (void)p, OVERLAP, WR, src + 4);
-	/* The address is that of the bad page, not of the first one. */
+	/* The address is that of the bad page, not of the first page. */
 	FAULT(OK(src + 4, dst, 4 * MMU_PAGE), (void)p, INVALID_ENTRY, RD, src + 4 * MMU_PAGE);
 	FAULT(OK(src, dst + 4, 3 * MMU_PAGE), (void)p, READ_ONLY, WR, dst + 3 * MMU_PAGE);
 	FAULT(OK(src, dst, 8), p->packet.flags = cpu_to_le16(VIRTIO_PAGODA_VIRTUAL_SRC_64K),
@@ -204,7 +213,10 @@ static void fault_transfer_test(struct kunit *test)
 	PAGODA_PROVES(C95, C96);
 }
 
-/* VIRTUAL_FILL reports the bad address; a bad entry also the level of its table. */
+/*
+ * VIRTUAL_FILL reports the bad value or address, and of a malformed page-table entry also the
+ * level.
+ */
 static void fault_fill_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -217,7 +229,7 @@ static void fault_fill_test(struct kunit *test)
 	FAULT(FILL(va + 2, 8, 1), (void)p, MISALIGNED, WR, va + 2);
 	FAULT(FILL(VA_END, 8, 1), (void)p, OUT_OF_RANGE, WR, VA_END);
 	FAULT(FILL(va + 4, SZ_16K, 1), (void)p, READ_ONLY, WR, va + 3 * MMU_PAGE);
-	/* A malformed entry, at the level of its table. */
+	/* A malformed entry at level 0, then at level 1. */
 	*mmu_word(fix, 0, va + MMU_PAGE, 0, false) = cpu_to_le64(mmu_entry(VRAM, MMU_VRAM, 0));
 	FAULT(FILL(va, SZ_8K, 1), (void)p, BAD_TABLE, WR, va + MMU_PAGE);
 	*mmu_word(fix, 0, va + SZ_2M, 1, false) = cpu_to_le64(mmu_entry(VRAM, MMU_VRAM, 0));
@@ -225,7 +237,7 @@ static void fault_fill_test(struct kunit *test)
 	#undef FILL
 }
 
-/* FLUSH_TLB reports a bad space, range or root. */
+/* FLUSH_TLB reports a bad address space, range of addresses, or root. */
 static void fault_flush_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Sets up an engine for tests, and builds its packets. */
+/* Sets up an engine with memory for tests, builds packets, executes them and checks the result. */
 #include <linux/random.h>
 #include <kunit/test-bug.h>
 #include <linux/sizes.h>
@@ -8,8 +8,9 @@
 #define ENGINE_GUARD	0xa5
 
 /*
- * Returns the memory at a bus address. System memory starts at ENGINE_BUS and isn't contiguous
- * across the gap, in which there may be pages without memory.
+ * Returns the memory at a bus address, with *@got contiguous bytes; NULL if none is there. System
+ * memory starts at ENGINE_BUS. Memory isn't contiguous across the start of the gap, and there is
+ * none in the gap, which may be empty.
  */
 static void *engine_system_span(void *context, u64 bus, u64 want, u64 *got)
 {
@@ -94,7 +95,10 @@ static void engine_arrange(struct kunit *test, struct engine_fixture *fix)
 		fix->ranges[i].window = here + i * kind->window;
 }
 
-/* Page tables of three levels that map every usable page of VRAM and of system memory. */
+/*
+ * Makes the page tables of address space 0, of three levels: they map all usable pages of VRAM and
+ * all pages of system memory, also the page without memory.
+ */
 static void engine_space_init(struct engine_fixture *fix)
 {
 	__le64 *root = (void *)(fix->system + ENGINE_ROOT * ENGINE_PAGE);
@@ -116,8 +120,8 @@ static void engine_space_init(struct engine_fixture *fix)
 }
 
 /*
- * Returns an engine with random content everywhere and neither features nor roots; aborts the
- * test if there is no memory.
+ * Returns an engine with random content in VRAM, system memory and windows, an unmapped aperture,
+ * and neither features nor roots; aborts the test if there is no memory.
  */
 struct engine_fixture *engine_fixture_make(struct kunit *test, const struct engine_kind *kind)
 {
@@ -152,7 +156,10 @@ struct engine_fixture *engine_fixture_make(struct kunit *test, const struct engi
 	return fix;
 }
 
-/* Returns an engine with page tables of address space 0, and room for the spans of a packet. */
+/*
+ * Returns an engine with page tables of address space 0, and room for the spans of a packet; the
+ * engine has all operations but those of a device MMU.
+ */
 struct engine_fixture *engine_fixture_init(struct kunit *test)
 {
 	static const struct engine_kind kind = {
@@ -182,7 +189,7 @@ int engine_suite_init(struct kunit *test)
 	return 0;
 }
 
-/* Copies all memory, for later comparison. */
+/* Copies all of fix->memory to fix->before, for later comparison. */
 void engine_snapshot(struct engine_fixture *fix)
 {
 	memcpy(fix->before, fix->memory, fix->memory_size);
@@ -194,7 +201,7 @@ u8 *engine_before(struct engine_fixture *fix, const u8 *here)
 	return fix->before + (here - fix->memory);
 }
 
-/* All memory is as in the snapshot. */
+/* Expects all memory to be as in the snapshot. */
 void engine_expect_unchanged(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
 	const u64 *before = (const u64 *)fix->before, *now = (const u64 *)fix->memory;
@@ -210,7 +217,7 @@ void engine_expect_unchanged(struct kunit *test, struct engine_fixture *fix, con
 	}
 }
 
-/* Nothing was written outside of VRAM, system memory, aperture and windows. */
+/* Expects that nothing was written behind or before VRAM, system memory, aperture or windows. */
 void engine_expect_guards(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
 	u32 i;
@@ -338,7 +345,10 @@ void engine_add_fill(struct engine_fixture *fix, u64 address, u64 size, u32 patt
 	    .segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM), .pattern = cpu_to_le32(pattern));
 }
 
-/* Appends a MAP_APERTURE_SEGMENT or MAP_APERTURE_SEGMENT2, as one run or as a run for each page. */
+/*
+ * Appends a MAP_APERTURE_SEGMENT or MAP_APERTURE_SEGMENT2 of aperture pages from @first on to
+ * system pages from @page on; with a run for each page if @array, else with one run.
+ */
 void engine_add_map(struct engine_fixture *fix, u16 opcode, u16 flags, u32 first, u32 nr_pages,
 		    u32 page, u32 generation, bool array)
 {
@@ -420,7 +430,7 @@ u8 *engine_add_update_context(struct engine_fixture *fix, u64 address, u64 size,
 	return memset(update + 1, 0x5a, data_size);
 }
 
-/* Appends a NOTIFY_RESIDENCY or NOTIFY_RESIDENCY2 of pages from 8 on of VRAM; returns it. */
+/* Appends a NOTIFY_RESIDENCY or NOTIFY_RESIDENCY2 of VRAM from page 8 on; returns it. */
 struct virtio_pagoda_notify_residency *engine_add_residency(struct engine_fixture *fix,
 							    u16 opcode, u64 nr_pages)
 {
@@ -432,8 +442,8 @@ struct virtio_pagoda_notify_residency *engine_add_residency(struct engine_fixtur
 }
 
 /*
- * Appends a NOTIFY_FENCE_RESIDENCY of fences that have a page of values each; returns its first
- * entry.
+ * Appends a NOTIFY_FENCE_RESIDENCY of fences that each have their values in a page of their own;
+ * returns the packet's first entry.
  */
 struct virtio_pagoda_fence_residency *engine_add_fence_residency(struct engine_fixture *fix,
 								 u32 nr_fences)
@@ -532,7 +542,7 @@ static void engine_add_valid_copy(struct engine_fixture *fix)
 	range->nr_entries = cpu_to_le32(9);
 }
 
-/* Appends a valid packet of @opcode. */
+/* Appends a valid packet of @opcode; for an opcode without a case, zeros behind a head. */
 void engine_add_valid(struct engine_fixture *fix, u16 opcode)
 {
 	static const u8 pages[] = { 4, 9 };
@@ -617,8 +627,8 @@ void engine_add_valid(struct engine_fixture *fix, u16 opcode)
 }
 
 /*
- * Executes @run. If the fixture has room for a copy of VRAM: each page of VRAM that the run changes
- * is marked as written, in all trackers.
+ * Executes @run. If the fixture has room for a copy of VRAM (fix->marks), expects that each page of
+ * VRAM that the run changes is marked as written, for all trackers.
  */
 enum pagoda_engine_outcome engine_execute(struct engine_fixture *fix,
 					  struct pagoda_engine_run *run)
@@ -641,7 +651,7 @@ enum pagoda_engine_outcome engine_execute(struct engine_fixture *fix,
 	return outcome;
 }
 
-/* Executes the buffer from @start on and begins a new one; returns the outcome. */
+/* Executes the buffer from byte @start on and begins a new buffer; returns the outcome. */
 enum pagoda_engine_outcome engine_run(struct engine_fixture *fix, struct pagoda_engine_run *run,
 				      enum pagoda_engine_queue kind, u32 start)
 {
@@ -654,7 +664,7 @@ enum pagoda_engine_outcome engine_run(struct engine_fixture *fix, struct pagoda_
 	return engine_execute(fix, run);
 }
 
-/* Executes the buffer, which has to succeed. */
+/* Executes the buffer; expects that all of it succeeds. */
 void engine_expect_done(struct kunit *test, struct engine_fixture *fix)
 {
 	struct pagoda_engine_run run;
@@ -669,8 +679,8 @@ void engine_expect_done(struct kunit *test, struct engine_fixture *fix)
 }
 
 /*
- * Executes the buffer, whose last packet is refused for @reason. Memory is unchanged, so
- * packets before the last one must have no effect.
+ * Executes the buffer; expects that a packet is refused for @reason and that memory is unchanged,
+ * so that packets before the refused packet must be without effect on memory.
  */
 void engine_expect_fault(struct kunit *test, struct engine_fixture *fix, u32 reason,
 			 const char *what)
@@ -688,8 +698,8 @@ void engine_expect_fault(struct kunit *test, struct engine_fixture *fix, u32 rea
 }
 
 /*
- * Executes the buffer on a device that fails at its first packet, before the packet or in its
- * middle.
+ * Executes the buffer, and has the device fail at the buffer's first packet: after half of the
+ * packet's effect if @middle, else before any effect.
  */
 void engine_expect_failure(struct kunit *test, struct engine_fixture *fix, bool middle)
 {
@@ -708,8 +718,8 @@ void engine_expect_failure(struct kunit *test, struct engine_fixture *fix, bool 
 }
 
 /*
- * Executes valid packets with one field changed each: each is refused for its reason and
- * without effect.
+ * Executes valid packets with one field changed each; expects that each is refused for the reason
+ * in its struct engine_mutation, and changes no memory.
  */
 void engine_expect_mutations(struct kunit *test, struct engine_fixture *fix,
 			     const struct engine_mutation *mutations, u32 nr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A GPU engine on memory of its own, and packets for it. */
+/* A GPU engine with memory of its own, and functions that build and execute packets for it. */
 #ifndef PAGODA_KUNIT_ENGINE_HELPERS_H
 #define PAGODA_KUNIT_ENGINE_HELPERS_H
 
@@ -29,7 +29,7 @@
 /* Address space 0: pages of VRAM, then of system memory, in 4 KiB pages. */
 #define ENGINE_VA		0x40000000ull
 #define ENGINE_VA_SYSTEM	(ENGINE_VA + ENGINE_BYTES)
-#define ENGINE_ROOT		61u	/* system page of its root; its other tables follow */
+#define ENGINE_ROOT		61u	/* system page of space 0's root; its other tables follow */
 
 /* What differs between the fixtures of engines. */
 struct engine_kind {
@@ -46,21 +46,21 @@ struct engine_kind {
 struct mmu_shape;
 
 /**
- * struct engine_fixture - An engine, its memory and guards around all of it
+ * struct engine_fixture - An engine, its memory, and guards around each part of the memory
  * @engine: Engine
- * @kind: Sizes of its memory
+ * @kind: Sizes of the memory
  * @invalid: The unusable page of VRAM
  * @memory: Guard, VRAM, guard, system memory, guard, aperture, guard, windows, guard; each guard
  *	is a page
  * @memory_size: Bytes of @memory
- * @guards: Inside of @memory
+ * @guards: First byte of each guard in @memory
  * @ranges: Swizzling ranges, with their windows one after another
  * @before: Copy of @memory, made by engine_snapshot()
- * @vram: Inside of @memory
- * @system: Inside of @memory
- * @spaces: Address spaces; the first has a root
- * @spans: Room for memory that the engine looked up; NULL: the engine looks up each piece again
- * @span_limit: System memory is contiguous for at most this many pages, 0 = all
+ * @vram: VRAM in @memory
+ * @system: System memory in @memory
+ * @spaces: Address spaces; engine_fixture_init() gives only the first one a root
+ * @spans: &pagoda_engine_run.spans of each run; NULL: the engine looks memory up twice
+ * @span_limit: Most pages of system memory that the engine is told are contiguous, 0 = no limit
  * @buffer: Buffer under construction
  * @size: Bytes in @buffer
  * @fences: Number of fence events
@@ -70,10 +70,10 @@ struct mmu_shape;
  * @priv: For @fence and @idle
  * @notices: Number of notices
  * @notice: Head of the last notice
- * @marks: Copy of @vram before a run: what the run changes there has to be marked as written;
- *	NULL = that isn't tested
+ * @marks: Copy of VRAM before a run, for the test in engine_execute() that pages which the run
+ *	changes are marked as written; NULL = no such test
  * @shape: Shape of the page tables that mmu_shape_set() made
- * @next_table: Bytes of the memory for such tables that are in use
+ * @next_table: Bytes in use of the memory for tables, for mmu_table_alloc()
  */
 struct engine_fixture {
 	struct pagoda_engine engine;
@@ -108,7 +108,7 @@ struct engine_fixture {
  * struct engine_side - Source or destination of a transfer
  * @segment: enum virtio_pagoda_segment
  * @address: Offset in the segment
- * @generation: Generation of the aperture's pages
+ * @generation: Generation of the aperture's pages; 0 = not checked
  * @nr_runs: Number of runs of system memory, each of one page
  * @pages: Page number of each run
  */

@@ -8,7 +8,7 @@
 #define VRAM	VIRTIO_PAGODA_SEGMENT_VRAM
 #define SYSTEM	VIRTIO_PAGODA_SEGMENT_SYSTEM
 
-/* A request for a command that stores a word in VRAM. */
+/* Prepares a request for a job whose only command stores a word in VRAM; takes a snapshot. */
 static void job_request(struct command_fixture *fix)
 {
 	fix->code_size = 0;
@@ -17,7 +17,7 @@ static void job_request(struct command_fixture *fix)
 	engine_snapshot(fix->mmu);
 }
 
-/* Expects that the request, which was changed, is refused before its first command. */
+/* Expects that the request, which the caller has changed, is refused before its first command. */
 static void job_expect_refused(struct command_fixture *fix, u32 reason, u32 offset,
 			       const char *what)
 {
@@ -71,7 +71,7 @@ static void job_request_test(struct kunit *test)
 	fix->request.buffers[1] = fix->request.buffers[0];
 	fix->request.buffers[1].size = cpu_to_le64(4);
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_MISALIGNED, buffers + 16, "second entry");
-	/* Sizes that don't match the number of entries, and starts that aren't 0. */
+	/* Sizes that don't match the number of entries are refused, and starts that aren't 0. */
 	job_request(fix);
 	fix->run.size = buffers;
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_BUFFER, 0, "short");
@@ -100,7 +100,8 @@ static void job_request_test(struct kunit *test)
 } while (0)
 
 /*
- * A request is refused if its save area belongs to another context, isn't a save area, or is stale.
+ * A request is refused if its save area belongs to another context, isn't a save area, or has
+ * another root than the address space.
  */
 static void job_image_test(struct kunit *test)
 {
@@ -120,7 +121,7 @@ static void job_image_test(struct kunit *test)
 	job_request(fix);
 	fix->run.context = COMMAND_CONTEXT + 1;
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, 0, "another context");
-	/* The space's root moves or goes, and the save area isn't updated. */
+	/* The space's root moves without an update of the save area; then the space has no root. */
 	job_request(fix);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_engine_root_set(&fix->mmu->engine, COMMAND_SPACE, VRAM, 0,
 							le64_to_cpu(good.root_entries)));
@@ -132,7 +133,10 @@ static void job_image_test(struct kunit *test)
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, 0, "no root");
 }
 
-/* Paging operations make a save area in system memory and store the root: then the context runs. */
+/*
+ * After paging operations have initialized a save area in system memory, and have stored the root
+ * in it, a job of the context can be executed.
+ */
 static void job_init_context_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -215,7 +219,7 @@ static void job_injection_test(struct kunit *test)
 	fix->run.fail_middle = true;
 	KUNIT_EXPECT_EQ(test, command_execute(fix), PAGODA_ENGINE_FAULT);
 	KUNIT_EXPECT_EQ(test, *command_memory(fix, dst), 1);
-	/* A job without commands can fail and hang, too. */
+	/* A job without commands can fail or be stopped on demand, too. */
 	command_request(fix);
 	fix->run.fail_at = 0;
 	KUNIT_EXPECT_EQ(test, command_execute(fix), PAGODA_ENGINE_FAULT);
@@ -237,8 +241,8 @@ static bool job_holds(const u8 *memory, u64 size, u32 pattern)
 }
 
 /*
- * RESET_ADAPTER clears mappings, roots and translations; system memory and negotiated features
- * stay.
+ * RESET_ADAPTER clears mappings, roots and translations, and keeps, zeroes or poisons VRAM as
+ * asked; system memory and negotiated features stay.
  */
 static void job_reset_adapter_test(struct kunit *test)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The GPU's engine: transfers, the aperture, several queues at once, and malicious buffers. */
+/*
+ * The GPU's engine: transfers, the aperture, several queues at once, malicious buffers, and the
+ * start and reset of the engine.
+ */
 #include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/prandom.h>
@@ -14,8 +17,8 @@
 #define DUMMY	1u	/* system page behind unmapped pages of the aperture */
 
 /*
- * The aperture's pages are mapped to @page and the pages after it, or all to the dummy page if
- * @generation is 0.
+ * Expects that aperture pages from @first on are mapped with @generation to system pages from @page
+ * on or, if @generation is 0, unmapped with @page as the dummy page.
  */
 static void engine_expect_pages(struct kunit *test, struct engine_fixture *fix, u32 first,
 				u32 nr_pages, u32 page, u32 generation)
@@ -70,8 +73,8 @@ static void engine_transfer_one(struct kunit *test, struct engine_fixture *fix,
 }
 
 /*
- * Copies between all pairs of segments arrive byte by byte, for whole and odd sizes and split
- * memory.
+ * A TRANSFER between any two segments copies every byte and changes no other, for sizes of whole
+ * pages and others, and however many system pages are contiguous for the CPU.
  */
 static void engine_transfer_test(struct kunit *test)
 {
@@ -108,7 +111,7 @@ static void engine_transfer_test(struct kunit *test)
 	}
 }
 
-/* A run of several pages that aren't contiguous for the CPU is copied whole. */
+/* A run is copied whole, however many of its pages are contiguous for the CPU. */
 static void engine_transfer_run_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -137,7 +140,10 @@ static void engine_transfer_run_test(struct kunit *test)
 	}
 }
 
-/* Overlapping source and destination are refused, in VRAM, in the aperture and by runs. */
+/*
+ * Overlapping source and destination are refused, in VRAM, in the aperture and in runs of system
+ * memory.
+ */
 static void engine_overlap_test(struct kunit *test)
 {
 	static const u8 low[] = { 20, 21 }, high[] = { 21, 22 }, apart[] = { 22, 23 };
@@ -170,7 +176,7 @@ static void engine_overlap_test(struct kunit *test)
 	engine_transfer_one(test, fix, &src, &dst, 8192);
 }
 
-/* Mapping and unmapping changes these aperture pages and no others. */
+/* Mapping and unmapping pages of the aperture changes the pages of the packet and no others. */
 static void engine_map_test(struct kunit *test)
 {
 	static const u16 opcodes[] = { MAP, MAP2 };
@@ -236,14 +242,14 @@ static void engine_dummy_test(struct kunit *test)
 	engine_add_unmap(fix, 3, 4, DUMMY);
 	engine_expect_done(test, fix);
 	engine_expect_pages(test, fix, 3, 4, DUMMY, 0);
-	/* Writes end in the dummy page and nowhere else; the last page stays. */
+	/* All writes go to the dummy page and nowhere else; it keeps the last page's bytes. */
 	engine_snapshot(fix);
 	engine_add_transfer(fix, 4 * ENGINE_PAGE, &vram, &aperture);
 	engine_expect_done(test, fix);
 	KUNIT_EXPECT_MEMEQ(test, dummy, fix->vram + 3 * ENGINE_PAGE, ENGINE_PAGE);
 	memcpy(dummy, engine_before(fix, dummy), ENGINE_PAGE);
 	engine_expect_unchanged(test, fix, "write through an unmapped range");
-	/* Reads are from the dummy page. */
+	/* All reads are from the dummy page. */
 	engine_add_transfer(fix, 4 * ENGINE_PAGE, &aperture, &vram);
 	engine_expect_done(test, fix);
 	for (i = 0; i < 4; i++)
@@ -258,7 +264,10 @@ static void engine_dummy_test(struct kunit *test)
 	engine_expect_pages(test, fix, 0, ENGINE_PAGES, DUMMY, 0);
 }
 
-/* An access with another generation than that of the mapping faults. */
+/*
+ * An access to the aperture with another generation than that of the mapping faults; an access with
+ * generation 0 doesn't.
+ */
 static void engine_generation_test(struct kunit *test)
 {
 	struct engine_side vram = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM };
@@ -289,14 +298,14 @@ static void engine_generation_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_STALE_GENERATION, "too large");
 }
 
-/* A second queue. */
+/* A thread that executes buffers as a second queue. */
 struct engine_worker {
 	struct kunit *test;
-	struct engine_fixture *fix;	/* to build packets in */
-	struct engine_fixture *mine;	/* buffers that it executed */
-	u32 runs;	/* number of @runs that failed or wrote wrong bytes */
-	u32 errors;	/* signals a fence rather than copy through the aperture */
-	bool signal;
+	struct engine_fixture *fix;	/* of the test: engine and memory */
+	struct engine_fixture *mine;	/* for building packets only */
+	u32 runs;	/* number of buffers that were executed */
+	u32 errors;	/* number of @runs that failed or wrote wrong bytes */
+	bool signal;	/* signals a fence rather than copies through the aperture */
 };
 
 static void engine_worker_copy(struct engine_worker *worker, struct engine_fixture *mine)
@@ -352,7 +361,7 @@ static int engine_worker_thread(void *data)
 static void engine_worker_start(struct kunit *test, struct engine_worker *worker,
 				struct task_struct **task)
 {
-	/* What both queues write at the same time can't be told apart by run. */
+	/* engine_execute() can't tell which pages were written by its run if two queues run. */
 	worker->fix->marks = NULL;
 	worker->mine = test_zalloc(test, sizeof(*worker->mine));
 	worker->mine->buffer = worker->fix->buffer + ENGINE_BUFFER / 2;
@@ -418,7 +427,10 @@ static void engine_concurrent_signal_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, torn, 0);
 }
 
-/* Random noise in valid packets never makes the engine write outside of its memory. */
+/*
+ * Random noise in valid packets never makes the engine write outside of its memory, and each fault
+ * that the engine reports is well formed.
+ */
 static void engine_hostile_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;

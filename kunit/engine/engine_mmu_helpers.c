@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sets up an engine with address spaces. Tables are written here word by word, by the description
- * of their format alone, so that the engine's walk isn't compared with itself.
+ * Sets up an engine with address spaces. Page tables are written here word by word, by the
+ * description of their format alone, so that the engine's walk isn't compared with itself.
  */
 #include "engine_mmu_helpers.h"
 
@@ -61,7 +61,10 @@ int mmu_suite_init(struct kunit *test)
 	return 0;
 }
 
-/* Starts over: address spaces get empty roots of @shape. */
+/*
+ * Starts over: resets the engine, maps the aperture, and gives each address space an empty root
+ * table of @shape.
+ */
 void mmu_shape_set(struct kunit *test, struct engine_fixture *fix, const struct mmu_shape *shape)
 {
 	u64 features = pagoda_engine_features() | BIT_ULL(VIRTIO_PAGODA_F_COHERENT) |
@@ -109,7 +112,7 @@ u64 mmu_table_alloc(struct engine_fixture *fix)
 	return address;
 }
 
-/* Returns the CPU's address of a table. */
+/* Returns the CPU's address of a page table. */
 __le64 *mmu_table(struct engine_fixture *fix, u64 address)
 {
 	return (__le64 *)mmu_memory(fix, fix->shape->segment, address);
@@ -124,9 +127,9 @@ static __le64 *mmu_below(struct engine_fixture *fix, __le64 *word, u64 flags)
 }
 
 /*
- * Returns the word at @level that translates an address; tables above it are made as needed.
- * @page_64k is, at level 0, the word of the 64 KiB table, and at level 1 the word that points
- * to this table.
+ * Returns the word at @level that translates an address; tables on the way to that word are made as
+ * needed. With @page_64k, returns the word in the table of 64 KiB pages at level 0, and the word
+ * that points to that table at level 1.
  */
 __le64 *mmu_word(struct engine_fixture *fix, u32 space, u64 va, u32 level, bool page_64k)
 {
@@ -148,7 +151,7 @@ __le64 *mmu_word(struct engine_fixture *fix, u32 space, u64 va, u32 level, bool 
 	}
 }
 
-/* Writes the entry of a page, with LARGE added for a page of 2 MiB. */
+/* Writes @entry for a page of @page_size bytes at @va, with LARGE added for 2 MiB. */
 void mmu_map(struct engine_fixture *fix, u32 space, u64 va, u64 page_size, u64 entry)
 {
 	if (page_size == SZ_2M)
@@ -172,7 +175,7 @@ u8 *mmu_memory(struct engine_fixture *fix, u32 segment, u64 address)
 	}
 }
 
-/* Translates an address as the queue with TLB @tlb does; returns the reason of a fault. */
+/* Translates an address as the queue with TLB @tlb does; returns a fault reason, or 0. */
 u32 mmu_span(struct engine_fixture *fix, u32 tlb, u32 space, u64 va, u64 want, u32 access,
 	     struct pagoda_virtual_span *span, struct pagoda_engine_fault *fault)
 {
@@ -188,7 +191,7 @@ u32 mmu_span(struct engine_fixture *fix, u32 tlb, u32 space, u64 va, u64 want, u
 	return reason;
 }
 
-/* Returns the byte that a read of @va finds, NULL if there is none. */
+/* Returns the memory that a read of @va finds, NULL if the read faults or finds zeros. */
 u8 *mmu_reach(struct engine_fixture *fix, u32 tlb, u32 space, u64 va)
 {
 	struct pagoda_virtual_span span;
@@ -197,7 +200,7 @@ u8 *mmu_reach(struct engine_fixture *fix, u32 tlb, u32 space, u64 va)
 		NULL : span.here;
 }
 
-/* An access in space 0 faults with these values. */
+/* Expects that an access to @va in address space 0 faults with @reason at @level of the tables. */
 void mmu_expect_refused(struct kunit *test, struct engine_fixture *fix, u64 va, u32 access,
 			u32 reason, u32 level, const char *what)
 {
@@ -212,7 +215,7 @@ void mmu_expect_refused(struct kunit *test, struct engine_fixture *fix, u64 va, 
 	KUNIT_EXPECT_EQ_MSG(test, fault.level, level, "%s", what);
 }
 
-/* Appends an UPDATE_PAGE_TABLE; returns it, with its values behind. */
+/* Appends an UPDATE_PAGE_TABLE; returns the packet, which is followed by its values. */
 struct virtio_pagoda_update_page_table *mmu_add_update(struct engine_fixture *fix, u64 table,
 						       u32 level, u32 first, u32 nr_entries,
 						       u32 nr_values, u16 flags)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A GPU engine with page tables in every shape, which a test writes itself. */
+/* A GPU engine, and page tables of several shapes for it, which tests write by these functions. */
 #ifndef PAGODA_KUNIT_ENGINE_MMU_HELPERS_H
 #define PAGODA_KUNIT_ENGINE_MMU_HELPERS_H
 
@@ -13,8 +13,8 @@
 #define MMU_SYSTEM	SZ_1M
 #define MMU_APERTURE	32u		/* pages; all mapped, in reverse */
 #define MMU_TABLES	SZ_2M		/* bytes of VRAM, at its end, for tables */
-#define MMU_DATA	SZ_256K		/* bytes of system memory that aren't tables */
-#define MMU_INVALID	(SZ_4M + SZ_1M)	/* page of VRAM that must not be used */
+#define MMU_DATA	SZ_256K		/* bytes of system memory in front of tables */
+#define MMU_INVALID	(SZ_4M + SZ_1M)	/* offset of the unusable page of VRAM */
 
 /**
  * struct mmu_shape - Shape of page tables

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Swizzling ranges: the windows in which the CPU sees tiled surfaces as rows. */
+/*
+ * Swizzling ranges: the windows in which the CPU sees tiled surfaces as rows, and transfers from
+ * and to these windows (SPECIAL_LOCK_TRANSFER).
+ */
 #include "paging/coverage.h"
 #include "engine_swizzle_helpers.h"
 
@@ -9,7 +12,10 @@ static u32 swizzle_acquire(struct swizzle_world *world, u32 range)
 					   &world->tiled.layout);
 }
 
-/* Bytes that the CPU writes into a window are in the surface, tiled, once the range is released. */
+/*
+ * When a range is acquired, its window shows the surface as rows. Bytes that the CPU writes into
+ * the window are in the surface, tiled, once the range is released with write-back.
+ */
 static void swizzle_range_test(struct kunit *test)
 {
 	struct swizzle_world *world = swizzle_world_init(test);
@@ -28,7 +34,7 @@ static void swizzle_range_test(struct kunit *test)
 		KUNIT_EXPECT_MEMEQ(test, window, world->linear, world->size);
 		if (world->size < SWIZZLE_HALF)
 			KUNIT_EXPECT_EQ(test, window[world->size], 0xee);
-		/* The surface is overwritten directly, not through the window. */
+		/* A release without write-back keeps what is written to the surface directly. */
 		memset(swizzle_tiled(world), 0xaa, world->size);
 		if (round % 3 == 0) {
 			KUNIT_EXPECT_EQ(test, pagoda_engine_range_release(&fix->engine, range,
@@ -50,8 +56,8 @@ static void swizzle_range_test(struct kunit *test)
 }
 
 /*
- * A bad range, geometry or place is refused and the bound range stays; a free range can't be
- * released.
+ * Acquiring a range with a bad number, geometry or place is refused, and the bound range stays as
+ * it is. A range that doesn't exist or isn't bound can't be released.
  */
 static void swizzle_range_refused_test(struct kunit *test)
 {
@@ -115,7 +121,10 @@ static void swizzle_add_lock(struct swizzle_world *world, u64 offset, const u8 *
 	lock->tiled.offset = cpu_to_le64(offset);
 }
 
-/* Transfers all pieces of a surface through its range, each from or to pages of its own. */
+/*
+ * Transfers all pieces of a surface through its range, into VRAM if @in, else out of VRAM; each
+ * from or to system pages of its own.
+ */
 static void swizzle_lock_pieces(struct kunit *test, struct swizzle_world *world, u8 *linear,
 				bool in)
 {
@@ -140,8 +149,8 @@ static void swizzle_lock_pieces(struct kunit *test, struct swizzle_world *world,
 }
 
 /*
- * A lock transfer out of VRAM copies the window's bytes, and one into VRAM fills surface and
- * window.
+ * A lock transfer out of VRAM copies the window's bytes and frees the range at its end. A lock
+ * transfer into VRAM fills surface and window, and binds the range.
  */
 static void swizzle_lock_test(struct kunit *test)
 {
@@ -204,7 +213,10 @@ static const struct engine_mutation swizzle_lock_mutations[] = {
 	MUTATE_RUN(SPECIAL_LOCK_TRANSFER, special_lock_transfer, 1, reserved, 1, RESERVED),
 };
 
-/* A lock transfer is refused if the range isn't bound to exactly its surface. */
+/*
+ * A lock transfer with a bad field is refused, and a lock transfer out of VRAM also if the range
+ * isn't bound to exactly its surface.
+ */
 static void swizzle_lock_refused_test(struct kunit *test)
 {
 	static const u8 pages[] = { 4, 9 };
@@ -234,7 +246,10 @@ static void swizzle_lock_refused_test(struct kunit *test)
 	}
 }
 
-/* A range is free after its last piece was transferred whole, not when that piece fails. */
+/*
+ * A range is free after the last piece was transferred out of VRAM, but stays bound if that
+ * transfer fails.
+ */
 static void swizzle_lock_failure_test(struct kunit *test)
 {
 	static const u8 pages[] = { 4, 9 };

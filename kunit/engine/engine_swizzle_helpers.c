@@ -9,8 +9,8 @@ u32 swizzle_below(struct swizzle_world *world, u32 limit)
 }
 
 /*
- * Returns where a byte of the linear view is in the tiled view: the definition of a tiled
- * surface.
+ * Returns the offset in the tiled view of the byte at @offset of the linear view: the definition of
+ * a tiled surface.
  */
 u64 swizzle_reference(const struct virtio_pagoda_layout *layout, u64 offset)
 {
@@ -73,7 +73,10 @@ struct swizzle_world *swizzle_world_init(struct kunit *test)
 	return world;
 }
 
-/* Chooses a surface and its content. Some surfaces have bytes behind their mip levels. */
+/*
+ * Chooses a surface of the given tiling and number of mip levels, and its content. Some surfaces
+ * have bytes behind their mip levels.
+ */
 void swizzle_surface(struct swizzle_world *world, u32 tiling, u32 mips)
 {
 	bool small = tiling == VIRTIO_PAGODA_TILING_4K;
@@ -99,7 +102,7 @@ u8 *swizzle_tiled(struct swizzle_world *world)
 	return world->fix->vram + world->address;
 }
 
-/* The surface has its expected content, and the rest of the lower half of VRAM is zero. */
+/* Expects @world->expected in the surface, and zeros in the rest of the lower half of VRAM. */
 void swizzle_expect_surface(struct kunit *test, struct swizzle_world *world)
 {
 	u8 *end = swizzle_tiled(world) + world->size;
@@ -121,7 +124,7 @@ void swizzle_pages(struct swizzle_world *world, u8 *pages, u32 nr)
 		pages[i] = (first + i * 5) % ENGINE_HOLE;
 }
 
-/* Copies a linear view into pages of system memory (@in), or out of them. */
+/* Copies @linear into pages of system memory if @in, else from the pages to @linear. */
 void swizzle_system(struct swizzle_world *world, const u8 *pages, u8 *linear, u64 size,
 		    bool in)
 {

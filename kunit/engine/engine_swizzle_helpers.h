@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A tiled surface whose two views are mapped to each other byte by byte. */
+/*
+ * A tiled surface for tests. Its linear view has rows one after another, its tiled view is how the
+ * surface lies in VRAM; each byte of one view is found in the other by definition.
+ */
 #ifndef PAGODA_KUNIT_ENGINE_SWIZZLE_HELPERS_H
 #define PAGODA_KUNIT_ENGINE_SWIZZLE_HELPERS_H
 
@@ -9,8 +12,8 @@
 #include "engine_helpers.h"
 
 #define SWIZZLE_VRAM	SZ_2M
-#define SWIZZLE_HALF	SZ_1M		/* surfaces below, linear views above; a window */
-#define SWIZZLE_PAGES	40u		/* most in a piece */
+#define SWIZZLE_HALF	SZ_1M		/* half of VRAM; bytes of a range's window */
+#define SWIZZLE_PAGES	40u		/* most pages in a piece */
 #define SWIZZLE_SEED	0x74696c65ull
 
 /**

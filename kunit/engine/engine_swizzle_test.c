@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tiled transfers, compared with a mapping that is computed byte by byte. */
+/* Transfers that swizzle or unswizzle, compared with a mapping that is computed byte by byte. */
 #include "engine_swizzle_helpers.h"
 
-/* Swizzles a piece from byte @offset of @linear into the surface, or unswizzles it to there. */
+/*
+ * Swizzles a piece from @linear + @offset into the surface or, unless @swizzle, unswizzles the
+ * piece from the surface to @linear + @offset.
+ */
 static void swizzle_piece(struct kunit *test, struct swizzle_world *world, u8 *linear, u64 offset,
 			  u64 size, bool swizzle)
 {
@@ -41,7 +44,8 @@ static void swizzle_pieces(struct kunit *test, struct swizzle_world *world, u8 *
 }
 
 /*
- * Swizzles or unswizzles all of the surface at once; the linear view is in the upper half of VRAM.
+ * Swizzles the whole surface with one packet if @swizzle, else unswizzles it; the linear view is at
+ * the start of VRAM's upper half.
  */
 static void swizzle_whole(struct kunit *test, struct swizzle_world *world, bool swizzle)
 {
@@ -62,8 +66,8 @@ static void swizzle_whole(struct kunit *test, struct swizzle_world *world, bool 
 }
 
 /*
- * For any geometry each byte of a piece is swizzled to its place, and unswizzled back, in pieces of
- * scattered pages and as a whole.
+ * For random geometries each byte of a surface is swizzled to its place, and unswizzled back, in
+ * pieces of scattered pages and as a whole.
  */
 static void swizzle_identity_test(struct kunit *test)
 {
@@ -119,7 +123,10 @@ static void swizzle_partial_test(struct kunit *test)
 	}
 }
 
-/* Without an allocation the piece is linear, at address + offset. */
+/*
+ * A tiled TRANSFER that names no allocation copies linearly, from or to VRAM at the surface's
+ * address plus the piece's offset.
+ */
 static void swizzle_no_allocation_test(struct kunit *test)
 {
 	static const u8 pages[] = { 3, 40, 17 };
@@ -215,7 +222,10 @@ static const struct swizzle_mutation swizzle_mutations[] = {
 	SWIZZLE_TILED(layout.mips, 17, BAD_LAYOUT),
 };
 
-/* Appends a transfer of two pages to page 1 on of a surface of 17 pages at page 2 of VRAM. */
+/*
+ * Appends a swizzling TRANSFER of two pages, from byte ENGINE_PAGE of the linear view on, into a
+ * surface of 17 pages at page 2 of VRAM.
+ */
 static void swizzle_add_valid(struct engine_fixture *fix)
 {
 	static const u8 pages[] = { 4, 9 };
@@ -260,7 +270,10 @@ static void swizzle_malformed_test(struct kunit *test)
 	engine_expect_guards(test, fix, "malformed");
 }
 
-/* A piece that overlaps the surface is refused, whatever the direction. */
+/*
+ * A tiled TRANSFER is refused if its linear side in VRAM overlaps the surface, whatever the
+ * direction.
+ */
 static void swizzle_overlap_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -289,7 +302,10 @@ static void swizzle_overlap_test(struct kunit *test)
 	}
 }
 
-/* After a failure in the middle the first half of the piece, in linear order, is in the surface. */
+/*
+ * After a swizzling TRANSFER has failed in the middle, the first half of the piece, in linear
+ * order, is in the surface.
+ */
 static void swizzle_failure_test(struct kunit *test)
 {
 	struct swizzle_world *world = swizzle_world_init(test);
